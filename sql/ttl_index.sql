@@ -1,0 +1,373 @@
+/* sql/ttl_index.sql: the definition of the extension, from top to bottom */
+
+\echo Use "CREATE EXTENSION ttl_index" to load this file. \quit
+
+--
+-- The options: functions that are always true, so that the planner folds them
+-- away, and that stay in pg_index.indpred, so that the index carries them.
+-- They are aliases of built-ins: reading a table must never need our library.
+-- An update of the extension never drops or redefines them.
+--
+
+CREATE FUNCTION expire_after_seconds(seconds integer, minimum integer DEFAULT -2147483648)
+RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'int4ge';
+
+COMMENT ON FUNCTION expire_after_seconds(integer, integer) IS
+'option of a TTL index, for the WHERE clause of CREATE INDEX: rows expire this many seconds (0 to 2147483647) after the date in the index key';
+
+-- STRICT, unlike the one above: the built-in would dereference a NULL.
+CREATE FUNCTION time_zone(zone text, minimum text DEFAULT '')
+RETURNS boolean LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'text_pattern_ge';
+
+COMMENT ON FUNCTION time_zone(text, text) IS
+'option of a TTL index on a key of type timestamp or date: the time zone (a name of pg_timezone_names) in which the key is read';
+
+--
+-- Keys
+--
+
+CREATE FUNCTION earliest(dates timestamptz[])
+RETURNS timestamptz LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_earliest';
+
+COMMENT ON FUNCTION earliest(timestamptz[]) IS
+'the earliest date in an array, NULL where it holds none: makes an array column the key of a TTL index';
+
+--
+-- Declaring, changing, dropping
+--
+
+CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds integer,
+	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
+	name name DEFAULT NULL, concurrently boolean DEFAULT false)
+RETURNS text LANGUAGE C STABLE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_create_index_command';
+
+COMMENT ON FUNCTION create_index_command(regclass, text, integer, text, text, name, boolean) IS
+'the CREATE INDEX command that create_index would run with the same arguments, for psql''s \gexec';
+
+CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds integer,
+	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
+	name name DEFAULT NULL)
+RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_create_index';
+
+COMMENT ON FUNCTION create_index(regclass, text, integer, text, text, name) IS
+'creates a TTL index: rows of the table expire this many seconds after the date in the key column; returns the index';
+
+CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds integer,
+	time_zone text DEFAULT NULL,
+	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
+RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_coll_mod';
+
+COMMENT ON FUNCTION coll_mod(regclass, text, integer, text) IS
+'changes the seconds of the TTL index on this key, or turns the plain index on it into a TTL index, without a rebuild; returns the old and the new seconds';
+
+CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds integer,
+	time_zone text DEFAULT NULL,
+	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
+RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
+
+COMMENT ON FUNCTION coll_mod_index(regclass, integer, text) IS
+'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds';
+
+CREATE FUNCTION remove_ttl(index regclass)
+RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_remove_ttl';
+
+COMMENT ON FUNCTION remove_ttl(regclass) IS
+'turns a TTL index back into a plain index, without a rebuild';
+
+CREATE FUNCTION remove_all_ttl()
+RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_remove_all_ttl';
+
+COMMENT ON FUNCTION remove_all_ttl() IS
+'turns every TTL index of this database back into a plain index, without a rebuild, and returns their number; to be called before DROP EXTENSION ttl_index';
+
+CREATE FUNCTION drop_index(relation regclass, key text)
+RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_drop_index';
+
+COMMENT ON FUNCTION drop_index(regclass, text) IS
+'drops the TTL index on this key';
+
+--
+-- Looking ahead, and running
+--
+
+CREATE FUNCTION due_count(index regclass)
+RETURNS bigint LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_due_count';
+
+COMMENT ON FUNCTION due_count(regclass) IS
+'number of rows that a pass would delete now by this TTL index';
+
+CREATE FUNCTION oldest_due(index regclass)
+RETURNS timestamptz LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_oldest_due';
+
+COMMENT ON FUNCTION oldest_due(regclass) IS
+'date of the oldest row that a pass would delete now by this TTL index, NULL where none is due';
+
+CREATE PROCEDURE run_pass()
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'ttl_run_pass';
+
+COMMENT ON PROCEDURE run_pass() IS
+'one full pass over the TTL indexes of this database, now, in this session, over the tables whose owner''s role the caller has; not inside a transaction block';
+
+--
+-- Watching
+--
+
+CREATE FUNCTION list_indexes(
+	OUT indexrelid regclass, OUT relid regclass, OUT parent_indexrelid regclass, OUT key text,
+	OUT expire_after_seconds integer, OUT time_zone text, OUT partial_filter_expression text,
+	OUT document_ttl text, OUT drop_expired_partitions boolean, OUT state text, OUT reason text)
+RETURNS SETOF record LANGUAGE C STABLE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'ttl_list_indexes';
+
+COMMENT ON FUNCTION list_indexes() IS 'the rows of the view ttl_index.indexes';
+
+CREATE VIEW indexes AS SELECT * FROM list_indexes();
+
+COMMENT ON VIEW indexes IS
+'every TTL index of this database with its options and its state: active, or why the monitor skips it';
+
+CREATE FUNCTION list_operations(
+	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT cutoff timestamptz,
+	OUT op_start timestamptz, OUT deleted_documents bigint)
+RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'ttl_list_operations';
+
+COMMENT ON FUNCTION list_operations() IS 'what each process at work on a pass is at; the view ttl_index.current_op adds pg_stat_activity';
+
+CREATE VIEW current_op AS
+SELECT a.pid, a.datname, a.backend_type, o.operation, o.relid, o.indexrelid, o.cutoff, o.op_start,
+	o.deleted_documents, a.wait_event_type, a.wait_event
+FROM list_operations() AS o
+JOIN pg_catalog.pg_stat_activity AS a ON a.pid OPERATOR(pg_catalog.=) o.pid;
+
+COMMENT ON VIEW current_op IS
+'what the monitor and every session that runs a pass are doing now, one row a process; relid and indexrelid belong to the database of that row';
+
+-- Written only by the C code, in the transaction that deletes, and only by
+-- insertion: an update would get slower with every version that an old
+-- snapshot keeps.  A row is what one batch adds; the end of a turn folds the
+-- rows of an index into one.  indexrelid 0 holds what belongs to no index: the
+-- passes, and what was counted for indexes that are gone.
+CREATE TABLE counters (
+	indexrelid oid NOT NULL,
+	relid oid NOT NULL,
+	visits bigint NOT NULL,
+	batches bigint NOT NULL,
+	deleted_documents bigint NOT NULL,
+	deleted_buckets bigint NOT NULL,
+	skipped_locked bigint NOT NULL,
+	skipped_failed bigint NOT NULL,
+	errors bigint NOT NULL,
+	delete_time double precision NOT NULL,
+	last_deleted timestamptz,
+	last_error text,
+	last_error_sqlstate text,
+	last_error_time timestamptz,
+	passes bigint NOT NULL,
+	sub_passes bigint NOT NULL,
+	last_pass_start timestamptz,
+	last_pass_end timestamptz,
+	last_cutoff timestamptz,
+	stats_reset timestamptz
+);
+
+COMMENT ON TABLE counters IS
+'what is behind the views ttl_index.stats and ttl_index.index_stats; written by the monitor and by run_pass() only';
+
+CREATE VIEW stats AS
+SELECT coalesce(sum(passes), 0)::bigint AS passes,
+	coalesce(sum(sub_passes), 0)::bigint AS sub_passes,
+	coalesce(sum(deleted_documents), 0)::bigint AS deleted_documents,
+	coalesce(sum(deleted_buckets), 0)::bigint AS deleted_buckets,
+	coalesce(sum(skipped_locked), 0)::bigint AS skipped_locked,
+	coalesce(sum(skipped_failed), 0)::bigint AS skipped_failed,
+	coalesce(sum(errors), 0)::bigint AS errors,
+	max(last_pass_start) AS last_pass_start,
+	max(last_pass_end) AS last_pass_end,
+	max(last_cutoff) AS last_cutoff,
+	max(stats_reset) AS stats_reset
+FROM counters;
+
+COMMENT ON VIEW stats IS
+'one row: what all passes over this database have done since stats_reset';
+
+-- The text of an error can hold data of the table: for the table's owner and
+-- for those who may read all statistics.
+CREATE VIEW index_stats AS
+SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, n.nspname AS schemaname, t.relname,
+	x.relname AS indexrelname,
+	coalesce(c.visits, 0) AS visits,
+	coalesce(c.batches, 0) AS batches,
+	coalesce(c.deleted_documents, 0) AS deleted_documents,
+	coalesce(c.deleted_buckets, 0) AS deleted_buckets,
+	coalesce(c.skipped_locked, 0) AS skipped_locked,
+	coalesce(c.skipped_failed, 0) AS skipped_failed,
+	coalesce(c.errors, 0) AS errors,
+	coalesce(c.delete_time, 0) AS delete_time,
+	c.last_deleted,
+	CASE WHEN pg_catalog.pg_has_role(t.relowner, 'USAGE')
+		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN c.last_error END AS last_error,
+	c.last_error_sqlstate,
+	c.last_error_time,
+	s.stats_reset
+FROM indexes AS i
+JOIN pg_catalog.pg_class AS x ON x.oid OPERATOR(pg_catalog.=) i.indexrelid
+JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) i.relid
+JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace
+CROSS JOIN stats AS s
+LEFT JOIN (
+	SELECT indexrelid,
+		sum(visits)::bigint AS visits,
+		sum(batches)::bigint AS batches,
+		sum(deleted_documents)::bigint AS deleted_documents,
+		sum(deleted_buckets)::bigint AS deleted_buckets,
+		sum(skipped_locked)::bigint AS skipped_locked,
+		sum(skipped_failed)::bigint AS skipped_failed,
+		sum(errors)::bigint AS errors,
+		sum(delete_time) AS delete_time,
+		max(last_deleted) AS last_deleted,
+		(array_agg(last_error ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error,
+		(array_agg(last_error_sqlstate ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error_sqlstate,
+		max(last_error_time) AS last_error_time
+	FROM counters GROUP BY indexrelid
+) AS c ON c.indexrelid OPERATOR(pg_catalog.=) i.indexrelid
+WHERE i.parent_indexrelid IS NULL;
+
+COMMENT ON VIEW index_stats IS
+'one row for each TTL index: what all passes have done by it since stats_reset; delete_time in milliseconds';
+
+CREATE FUNCTION stats_reset()
+RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_stats_reset';
+
+COMMENT ON FUNCTION stats_reset() IS
+'sets all counters of ttl_index in this database to zero; for superusers unless granted';
+
+--
+-- DDL: the same refusals for CREATE INDEX and friends as for create_index, and
+-- the memory that REINDEX CONCURRENTLY needs.  Calls into C only where an index
+-- of a table that the command touched depends on an option.
+--
+
+CREATE FUNCTION check_ddl(command pg_ddl_command, object oid, tag text)
+RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_check_ddl';
+
+COMMENT ON FUNCTION check_ddl(pg_ddl_command, oid, text) IS
+'for the event triggers of ttl_index: validates the TTL indexes that a command touched';
+
+CREATE FUNCTION restore_options()
+RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_restore_options';
+
+COMMENT ON FUNCTION restore_options() IS
+'gives TTL indexes whose option was lost in REINDEX CONCURRENTLY the option that is remembered for them; also part of every pass';
+
+CREATE FUNCTION on_ddl()
+RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	touched record;
+BEGIN
+	FOR touched IN
+		SELECT DISTINCT ON (c.objid) c.command, c.objid
+		FROM pg_event_trigger_ddl_commands() AS c
+		WHERE c.classid = 'pg_class'::regclass
+			AND EXISTS (
+				SELECT FROM pg_depend AS d
+				WHERE d.refclassid = 'pg_proc'::regclass
+					AND d.refobjid IN ('ttl_index.expire_after_seconds(integer,integer)'::regprocedure,
+						'ttl_index.time_zone(text,text)'::regprocedure)
+					AND d.classid = 'pg_class'::regclass
+					AND (d.objid = c.objid
+						OR d.objid IN (
+							SELECT x.indexrelid FROM pg_index AS x
+							WHERE x.indrelid = c.objid
+								OR x.indrelid IN (SELECT t.relid FROM pg_partition_tree(c.objid) AS t))))
+	LOOP
+		PERFORM ttl_index.check_ddl(touched.command, touched.objid, tg_tag);
+	END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION on_ddl() IS 'event trigger function: validates the TTL indexes that a command touched';
+
+CREATE EVENT TRIGGER ttl_index_ddl ON ddl_command_end
+	WHEN TAG IN ('CREATE INDEX', 'CREATE TABLE', 'CREATE SCHEMA', 'ALTER TABLE', 'ALTER INDEX')
+	EXECUTE FUNCTION on_ddl();
+
+COMMENT ON EVENT TRIGGER ttl_index_ddl IS 'refuses what cannot be a TTL index, as create_index does';
+
+CREATE FUNCTION on_reindex()
+RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF EXISTS (
+		SELECT FROM pg_depend AS d
+		WHERE d.refclassid = 'pg_proc'::regclass
+			AND d.refobjid = 'ttl_index.expire_after_seconds(integer,integer)'::regprocedure
+			AND d.classid = 'pg_class'::regclass)
+	THEN
+		PERFORM ttl_index.restore_options();
+	END IF;
+END
+$$;
+
+COMMENT ON FUNCTION on_reindex() IS 'event trigger function: restores the options that REINDEX CONCURRENTLY lost';
+
+-- REINDEX fires event triggers from PostgreSQL 17 on.
+DO $$
+BEGIN
+	IF current_setting('server_version_num')::integer >= 170000 THEN
+		EXECUTE 'CREATE EVENT TRIGGER ttl_index_reindex ON ddl_command_end
+			WHEN TAG IN (''REINDEX'') EXECUTE FUNCTION ttl_index.on_reindex()';
+		EXECUTE 'COMMENT ON EVENT TRIGGER ttl_index_reindex IS
+			''restores the options that REINDEX CONCURRENTLY lost''';
+	END IF;
+END
+$$;
+
+--
+-- Privileges, by name and whatever ALTER DEFAULT PRIVILEGES says: folding an
+-- option checks the right of whoever reads the table.
+--
+
+GRANT USAGE ON SCHEMA ttl_index TO PUBLIC;
+
+GRANT EXECUTE ON FUNCTION
+	expire_after_seconds(integer, integer),
+	time_zone(text, text),
+	earliest(timestamptz[]),
+	create_index_command(regclass, text, integer, text, text, name, boolean),
+	create_index(regclass, text, integer, text, text, name),
+	coll_mod(regclass, text, integer, text),
+	coll_mod_index(regclass, integer, text),
+	remove_ttl(regclass),
+	remove_all_ttl(),
+	drop_index(regclass, text),
+	due_count(regclass),
+	oldest_due(regclass),
+	list_indexes(),
+	check_ddl(pg_ddl_command, oid, text),
+	restore_options()
+TO PUBLIC;
+
+GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
+
+REVOKE ALL ON FUNCTION stats_reset(), list_operations(), on_ddl(), on_reindex() FROM PUBLIC;
+REVOKE ALL ON TABLE counters FROM PUBLIC;
+
+GRANT SELECT ON indexes, stats, index_stats TO PUBLIC;
+GRANT EXECUTE ON FUNCTION list_operations() TO pg_monitor;
+GRANT SELECT ON counters, current_op TO pg_monitor;

@@ -1,0 +1,573 @@
+/*-------------------------------------------------------------------------
+ *
+ * catalog.c
+ *	  Which TTL indexes there are, and the state of each.
+ *
+ * The TTL indexes of a database are found through pg_depend: the predicate of
+ * each calls the option function.  A dependency alone proves nothing, so each is
+ * described from its own catalog rows.
+ *
+ * There is one description for all: DDL raises it as an error, the engine goes
+ * by it, the view shows it.  So a refusal, a skipped index and the reason that
+ * is shown cannot differ.
+ *
+ * Everything here goes by catalog scans and the syscache, never by SQL over
+ * pg_class, and waits for no lock of a table.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/catalog.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/partition.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_publication.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "ttl_index.h"
+
+typedef struct StateText
+{
+	const char *name;
+	int			sqlerrcode;
+	const char *reason;			/* %s: the table; NULL: see state_reason */
+	const char *hint;
+} StateText;
+
+/* in the order of TtlState */
+static const StateText state_texts[] = {
+	{"active", ERRCODE_SUCCESSFUL_COMPLETION, NULL, NULL},
+	{"malformed_option", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
+	"Write WHERE [filter AND] ttl_index.expire_after_seconds(seconds), with seconds between 0 and 2147483647."},
+	{"not_btree", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index must be a btree index",
+	"Create it with USING btree, which is the default."},
+	{"constraint_index", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"the index of a constraint or replica identity cannot be a TTL index",
+	"Create another index on the same key for the TTL."},
+	{"unique_index", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index cannot be unique",
+	"Create another index on the same key for the TTL."},
+	{"compound_key", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index must have one key only",
+	"Further columns can be added with INCLUDE."},
+	{"key_type", ERRCODE_DATATYPE_MISMATCH, NULL,
+		"The key must be of type timestamp with time zone, or timestamp or date with a time zone; "
+	"an array of dates goes through ttl_index.earliest(), and json is to be jsonb."},
+	{"operator_class", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index must use the default operator class of its key",
+	NULL},
+	{"time_zone_missing", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
+		"Give the time zone in which the key is read: AND ttl_index.time_zone('...'), "
+	"or the argument time_zone."},
+	{"time_zone_invalid", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
+	"The view pg_timezone_names lists the names."},
+	{"temporary_table", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a temporary table cannot have a TTL index",
+	NULL},
+	{"materialized_view", ERRCODE_WRONG_OBJECT_TYPE,
+		"a materialized view cannot have a TTL index",
+	"Create it on the table that the view reads."},
+	{"table_access_method", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index needs a table of the access method heap",
+	NULL},
+	{"not_valid", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the index is being built, or its build failed, or a partition has no index of it",
+	"Drop and create the index again, or REINDEX it, or attach an index of each partition."},
+	{"option_remembered", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the option was lost by REINDEX CONCURRENTLY and will be restored by the next pass",
+	NULL},
+	{"option_lost", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the option was lost and nothing is remembered of it",
+	"Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl()."},
+	{"table_locked", ERRCODE_LOCK_NOT_AVAILABLE,
+		"the table is locked exclusively by another session",
+	NULL},
+	{"no_replica_identity", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the table is published with its deletes and has no replica identity",
+	"Set one with ALTER TABLE ... REPLICA IDENTITY."},
+	{"owner_lacks_privilege", ERRCODE_INSUFFICIENT_PRIVILEGE,
+		"the table's owner lacks SELECT or DELETE on it, or USAGE on its schema",
+	"Rows are deleted with the privileges of the owner: GRANT them."},
+	{"option_not_executable", ERRCODE_INSUFFICIENT_PRIVILEGE,
+		"the table's owner may not execute the option functions of schema ttl_index",
+	"GRANT EXECUTE ON FUNCTION ttl_index.expire_after_seconds, ttl_index.time_zone TO PUBLIC."},
+	{"old_snapshots", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the index cannot be used until transactions older than it have ended",
+	NULL},
+};
+
+StaticAssertDecl(lengthof(state_texts) == TTL_OLD_SNAPSHOTS + 1,
+				 "one text for each state");
+
+const char *
+ttl_state_name(TtlState state)
+{
+	return state_texts[state].name;
+}
+
+/* Why the index is not active, in one line. */
+char *
+ttl_state_reason(const TtlIndex *index)
+{
+	switch (index->state)
+	{
+		case TTL_ACTIVE:
+			return NULL;
+		case TTL_MALFORMED_OPTION:
+			return pstrdup(index->option.problem);
+		case TTL_KEY_TYPE:
+			return psprintf("the key of a TTL index cannot be of type %s",
+							index->detail);
+		case TTL_TIME_ZONE_MISSING:
+			return psprintf("a TTL index on a key of type %s needs a time zone",
+							index->detail);
+		case TTL_TIME_ZONE_INVALID:
+			return psprintf("time zone \"%s\" is not a name of pg_timezone_names",
+							index->detail);
+		default:
+			return pstrdup(state_texts[index->state].reason);
+	}
+}
+
+/* Raises the state as an error, for DDL. */
+void
+ttl_state_raise(const TtlIndex *index)
+{
+	const StateText *text = &state_texts[index->state];
+
+	Assert(index->state != TTL_ACTIVE);
+	ereport(ERROR,
+			(errcode(text->sqlerrcode),
+			 errmsg_internal("%s", ttl_state_reason(index)),
+			 text->hint ? errhint("%s", text->hint) : 0));
+}
+
+/* The range of the option, for those that take it as an argument. */
+void
+ttl_check_seconds(int32 seconds)
+{
+	TtlIndex	wrong = {.state = TTL_MALFORMED_OPTION,
+	.option = {.problem = TTL_SECONDS_RANGE}};
+
+	if (seconds < 0)
+		ttl_state_raise(&wrong);
+}
+
+/*
+ * Can a key of this type, with this option, expire?  Else fills in the detail of
+ * the state.
+ */
+static TtlState
+key_state(TtlIndex *index, Oid type)
+{
+	const char *time_zone = index->option.time_zone;
+
+	index->keytype = getBaseType(type);
+	index->detail = format_type_be(type);
+	if (!ttl_key_type_ok(index->keytype))
+		return TTL_KEY_TYPE;
+	if (!index->option.present)
+		return TTL_ACTIVE;
+	if (index->keytype == TIMESTAMPTZOID && time_zone != NULL)
+	{
+		index->option.problem = "the option time_zone is for keys of type timestamp and date only";
+		return TTL_MALFORMED_OPTION;
+	}
+	if (index->keytype != TIMESTAMPTZOID && time_zone == NULL)
+		return TTL_TIME_ZONE_MISSING;
+	if (time_zone != NULL && !ttl_time_zone_ok(time_zone))
+	{
+		index->detail = pstrdup(time_zone);
+		return TTL_TIME_ZONE_INVALID;
+	}
+	return TTL_ACTIVE;
+}
+
+/* The same for a column that has no TTL index yet: raises what is wrong. */
+void
+ttl_check_key(Oid type, const char *time_zone)
+{
+	TtlIndex	index = {0};
+
+	index.option.present = true;
+	index.option.time_zone = unconstify(char *, time_zone);
+	index.state = key_state(&index, type);
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+}
+
+/*
+ * All indexes that depend on the option function, valid or not, children and
+ * roots: a list of OIDs in the caller's memory.
+ */
+List *
+ttl_catalog_dependents(void)
+{
+	TtlFunctions functions;
+	Relation	depend;
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	List	   *result = NIL;
+
+	if (!ttl_functions(&functions))
+		return NIL;
+	depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
+	ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(functions.expire_after_seconds));
+	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2,
+							  key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
+		char		relkind;
+
+		if (row->classid != RelationRelationId)
+			continue;
+		relkind = get_rel_relkind(row->objid);
+		if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
+			result = lappend_oid(result, row->objid);
+	}
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+	list_sort(result, list_oid_cmp);
+	list_deduplicate_oid(result);
+	return result;
+}
+
+/*
+ * The index whose option governs this one: its topmost ancestor that has an
+ * option, else itself.  Reads that option; false where the index is gone.
+ */
+static bool
+governing_index(Oid indexrelid, Oid *parent, Oid *root, TtlOption *option)
+{
+	List	   *ancestors = NIL;
+
+	*parent = InvalidOid;
+	if (get_rel_relispartition(indexrelid))
+		ancestors = get_partition_ancestors(indexrelid);
+	if (ancestors != NIL)
+		*parent = linitial_oid(ancestors);
+	for (int i = list_length(ancestors) - 1; i >= 0; i--)
+	{
+		*root = list_nth_oid(ancestors, i);
+		if (ttl_option_read(*root, option) && option->present)
+			return true;
+	}
+	*root = indexrelid;
+	return ttl_option_read(indexrelid, option);
+}
+
+/*
+ * The TTL indexes as users think of them: the indexes whose option governs,
+ * each once, in the order of their OIDs.
+ */
+List *
+ttl_catalog_roots(void)
+{
+	List	   *roots = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_dependents())
+	{
+		Oid			parent;
+		Oid			root;
+		TtlOption	option;
+
+		if (governing_index(lfirst_oid(lc), &parent, &root, &option) &&
+			option.present)
+			roots = lappend_oid(roots, root);
+	}
+	list_sort(roots, list_oid_cmp);
+	list_deduplicate_oid(roots);
+	return roots;
+}
+
+/* What the view lists: the dependents, and all partitions below them. */
+List *
+ttl_catalog_shown(void)
+{
+	List	   *shown = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_dependents())
+	{
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_PARTITIONED_INDEX)
+			shown = list_concat(shown,
+								find_all_inheritors(lfirst_oid(lc), NoLock, NULL));
+		else
+			shown = lappend_oid(shown, lfirst_oid(lc));
+	}
+	list_sort(shown, list_oid_cmp);
+	list_deduplicate_oid(shown);
+	return shown;
+}
+
+static List *
+add_leaves(List *leaves, Oid relid, Oid indexrelid)
+{
+	Relation	rel;
+	PartitionDesc parts;
+
+	if (!OidIsValid(relid) || !OidIsValid(indexrelid) ||
+		!ConditionalLockRelationOid(relid, AccessShareLock))
+		return leaves;
+	rel = try_relation_open(relid, NoLock);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(relid, AccessShareLock);
+		return leaves;
+	}
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		leaves = lappend_oid(leaves, indexrelid);
+	else
+	{
+		parts = RelationGetPartitionDesc(rel, true);
+		for (int i = 0; i < parts->nparts; i++)
+		{
+			Relation	part;
+			Oid			child = InvalidOid;
+
+			if (!ConditionalLockRelationOid(parts->oids[i], AccessShareLock))
+				continue;
+			part = try_relation_open(parts->oids[i], NoLock);
+			if (part != NULL)
+			{
+				if (part->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
+					child = index_get_partition(part, indexrelid);
+				relation_close(part, NoLock);
+			}
+			leaves = add_leaves(leaves, parts->oids[i], child);
+			UnlockRelationOid(parts->oids[i], AccessShareLock);
+		}
+	}
+	relation_close(rel, AccessShareLock);
+	return leaves;
+}
+
+/*
+ * The indexes of a TTL index that hold rows: itself, or those of the leaf
+ * partitions in the order of their bounds.  Leaves out what is locked
+ * exclusively just now.
+ */
+List *
+ttl_catalog_leaves(Oid root)
+{
+	return add_leaves(NIL, IndexGetRelation(root, true), root);
+}
+
+/* Owner and access method of a relation; invalid where it is gone. */
+static void
+read_class(Oid relid, Oid *owner, Oid *am)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+
+	*owner = *am = InvalidOid;
+	if (!HeapTupleIsValid(tuple))
+		return;
+	*owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	*am = ((Form_pg_class) GETSTRUCT(tuple))->relam;
+	ReleaseSysCache(tuple);
+}
+
+/* Is the index part of a constraint, its own or a foreign key to it? */
+static bool
+has_constraint(Oid indexrelid, Form_pg_index form)
+{
+	return form->indisprimary || form->indisexclusion || form->indisreplident ||
+		OidIsValid(get_index_constraint(indexrelid)) ||
+		get_index_ref_constraints(indexrelid) != NIL;
+}
+
+/* The state by what the index is defined on; needs no lock. */
+static TtlState
+definition_state(TtlIndex *index, HeapTuple tuple)
+{
+	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
+	Oid			indexrelid = index->indexrelid;
+	char		relkind = get_rel_relkind(index->relid);
+	TtlState	state;
+	Oid			owner;
+	Oid			index_am;
+	Oid			table_am;
+	Datum		indclass;
+	bool		isnull;
+
+	read_class(indexrelid, &owner, &index_am);
+	read_class(index->relid, &owner, &table_am);
+	if (index->option.problem != NULL)
+		return TTL_MALFORMED_OPTION;
+	if (relkind == RELKIND_MATVIEW)
+		return TTL_MATERIALIZED_VIEW;
+	if (get_rel_persistence(index->relid) == RELPERSISTENCE_TEMP)
+		return TTL_TEMPORARY_TABLE;
+	if (index_am != BTREE_AM_OID)
+		return TTL_NOT_BTREE;
+	if (has_constraint(indexrelid, form))
+		return TTL_CONSTRAINT_INDEX;
+	if (form->indisunique)
+		return TTL_UNIQUE_INDEX;
+	if (form->indnkeyatts != 1)
+		return TTL_COMPOUND_KEY;
+
+	state = key_state(index, get_atttype(indexrelid, 1));
+	if (state == TTL_KEY_TYPE)
+		return state;
+	indclass = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass,
+							   &isnull);
+	if (((oidvector *) DatumGetPointer(indclass))->values[0] !=
+		GetDefaultOpClass(index->keytype, BTREE_AM_OID))
+		return TTL_OPERATOR_CLASS;
+	if (state != TTL_ACTIVE)
+		return state;
+	if (relkind == RELKIND_RELATION && table_am != HEAP_TABLE_AM_OID)
+		return TTL_TABLE_ACCESS_METHOD;
+	return TTL_ACTIVE;
+}
+
+/* Does a publication of deletes need what the table cannot give? */
+static bool
+lacks_replica_identity(Oid relid, bool *locked)
+{
+	PublicationDesc publications;
+	Relation	rel;
+	bool		result = false;
+
+	*locked = !ConditionalLockRelationOid(relid, AccessShareLock);
+	if (*locked)
+		return false;
+	rel = try_relation_open(relid, NoLock);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(relid, AccessShareLock);
+		return false;
+	}
+	if (rel->rd_rel->relkind == RELKIND_RELATION &&
+		rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL &&
+		!OidIsValid(RelationGetReplicaIndex(rel)))
+	{
+		RelationBuildPublicationDesc(rel, &publications);
+		result = publications.pubactions.pubdelete;
+	}
+	relation_close(rel, AccessShareLock);
+	return result;
+}
+
+static bool
+owner_may_delete(const TtlIndex *index)
+{
+	AclMode		needed = ACL_SELECT | ACL_DELETE;
+
+	return pg_class_aclmask(index->relid, index->owner, needed,
+							ACLMASK_ALL) == needed &&
+		object_aclcheck(NamespaceRelationId, get_rel_namespace(index->relid),
+						index->owner, ACL_USAGE) == ACLCHECK_OK;
+}
+
+static bool
+owner_may_fold(const TtlIndex *index)
+{
+	TtlFunctions functions;
+
+	ttl_functions(&functions);
+	return object_aclcheck(ProcedureRelationId, functions.expire_after_seconds,
+						   index->owner, ACL_EXECUTE) == ACLCHECK_OK &&
+		(index->option.time_zone == NULL ||
+		 object_aclcheck(ProcedureRelationId, functions.time_zone,
+						 index->owner, ACL_EXECUTE) == ACLCHECK_OK);
+}
+
+/* The state of the moment, for an index that is well defined. */
+static TtlState
+runtime_state(const TtlIndex *index, HeapTuple tuple)
+{
+	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
+	bool		locked;
+
+	if (!owner_may_fold(index))
+		return TTL_OPTION_NOT_EXECUTABLE;
+	if (!owner_may_delete(index))
+		return TTL_OWNER_LACKS_PRIVILEGE;
+	if (lacks_replica_identity(index->relid, &locked))
+		return TTL_NO_REPLICA_IDENTITY;
+	if (locked)
+		return TTL_TABLE_LOCKED;
+
+	/* The planner's rule: a broken HOT chain would show keys of old versions. */
+	if (form->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple->t_data),
+							   TransactionXmin))
+		return TTL_OLD_SNAPSHOTS;
+	return TTL_ACTIVE;
+}
+
+/*
+ * Describes an index as it is now, with the option that governs it.  With
+ * definition_only the state is that of the definition alone, as DDL checks it,
+ * also for a plain index.  False where the index or its table is gone.
+ */
+bool
+ttl_catalog_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
+{
+	HeapTuple	tuple;
+	Form_pg_index form;
+	Oid			am;
+
+	memset(index, 0, sizeof(*index));
+	index->indexrelid = indexrelid;
+	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	index->relid = form->indrelid;
+	index->relkind = get_rel_relkind(indexrelid);
+	read_class(index->relid, &index->owner, &am);
+	if (!OidIsValid(index->owner) || index->relkind == '\0' ||
+		!governing_index(indexrelid, &index->parent, &index->root,
+						 &index->option))
+	{
+		ReleaseSysCache(tuple);
+		return false;
+	}
+	if (!definition_only &&
+		!(form->indisvalid && form->indisready && form->indislive))
+		index->state = TTL_NOT_VALID;
+	else if (!definition_only && !index->option.present)
+		index->state = ttl_memory_read(indexrelid).present ?
+			TTL_OPTION_REMEMBERED : TTL_OPTION_LOST;
+	else
+		index->state = definition_state(index, tuple);
+	if (index->state == TTL_ACTIVE && !definition_only)
+		index->state = runtime_state(index, tuple);
+	ReleaseSysCache(tuple);
+	return true;
+}

@@ -1,0 +1,277 @@
+/*-------------------------------------------------------------------------
+ *
+ * event.c
+ *	  DDL by others: what the event triggers and the REINDEX hook call.
+ *
+ * The event triggers refuse what create_index() refuses, so that the engine
+ * meets as few broken TTL indexes as possible.  It does not rely on them: they
+ * can be disabled, and what slipped through is skipped with a state.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/event.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/defrem.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
+#include "tcop/deparse_utility.h"
+#include "tcop/utility.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_check_ddl);
+PG_FUNCTION_INFO_V1(ttl_restore_options);
+
+static ProcessUtility_hook_type next_process_utility = NULL;
+
+static bool
+same_option(const TtlOption *a, const TtlOption *b)
+{
+	if (a->present != b->present || a->seconds != b->seconds ||
+		a->problem != NULL || b->problem != NULL)
+		return false;
+	if (a->time_zone == NULL || b->time_zone == NULL)
+		return a->time_zone == b->time_zone;
+	return strcmp(a->time_zone, b->time_zone) == 0;
+}
+
+/*
+ * Writes the option of a partitioned TTL index into its children where they
+ * carry none or another, so that DETACH neither silences nor revives one.  A
+ * child that is locked just now waits for the next pass.
+ */
+void
+ttl_children_follow(Oid root)
+{
+	TtlOption	option;
+	ListCell   *lc;
+
+	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX ||
+		!ttl_option_read(root, &option) || !option.present ||
+		option.problem != NULL)
+		return;
+	foreach(lc, find_all_inheritors(root, NoLock, NULL))
+	{
+		Oid			child = lfirst_oid(lc);
+		Oid			relid = IndexGetRelation(child, true);
+		TtlOption	own;
+
+		if (child == root || !OidIsValid(relid) ||
+			!ttl_option_read(child, &own) || same_option(&own, &option))
+			continue;
+		if (own.problem != NULL ||
+			!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
+			continue;
+		if (ConditionalLockRelationOid(child, ShareUpdateExclusiveLock) &&
+			ttl_option_read(child, &own))
+		{
+			own.present = true;
+			own.seconds = option.seconds;
+			own.time_zone = option.time_zone;
+			ttl_option_write(child, &own);
+		}
+	}
+}
+
+/* Raises what is wrong with an index that depends on an option. */
+static void
+check_index(Oid indexrelid, Oid *root)
+{
+	TtlIndex	index;
+	TtlOption	own;
+
+	*root = InvalidOid;
+	if (!ttl_catalog_describe(indexrelid, true, &index) ||
+		!index.option.present)
+		return;
+	if (TTL_STATE_IS_WRONG(index.state))
+		ttl_state_raise(&index);
+	*root = index.root;
+	if (ttl_option_read(indexrelid, &own) && own.present && own.problem == NULL)
+		ttl_memory_write(indexrelid, &own);
+}
+
+/* Checks the indexes of a table and of its partitions. */
+static void
+check_table(Oid relid)
+{
+	List	   *rels = list_make1_oid(relid);
+	ListCell   *lc;
+
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		rels = find_all_inheritors(relid, AccessShareLock, NULL);
+	foreach(lc, rels)
+	{
+		Relation	rel = relation_open(lfirst_oid(lc), AccessShareLock);
+		List	   *indexes = RelationGetIndexList(rel);
+		ListCell   *lc2;
+
+		relation_close(rel, NoLock);
+		foreach(lc2, indexes)
+		{
+			Oid			root;
+
+			check_index(lfirst_oid(lc2), &root);
+			if (OidIsValid(root))
+				ttl_children_follow(root);
+		}
+	}
+}
+
+/* The first TTL index of a table, for a message; invalid where it has none. */
+static Oid
+first_ttl_index(Oid relid)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+
+	relation_close(rel, NoLock);
+	foreach(lc, indexes)
+	{
+		TtlOption	option;
+
+		if (ttl_option_read(lfirst_oid(lc), &option) && option.present)
+			return lfirst_oid(lc);
+	}
+	return InvalidOid;
+}
+
+/* A table that got a TTL index in passing is worth a line. */
+static void
+notice_table(Oid relid, const char *how)
+{
+	Oid			indexrelid = first_ttl_index(relid);
+
+	if (OidIsValid(indexrelid))
+		ereport(NOTICE,
+				(errmsg("rows of table \"%s\" expire by TTL index \"%s\"",
+						get_rel_name(relid), get_rel_name(indexrelid)),
+				 errdetail("%s", how),
+				 errhint("ttl_index.remove_ttl() makes it a plain index.")));
+}
+
+/* Tells about partitions that go on with a TTL of their own. */
+static void
+notice_detached(CollectedCommand *command)
+{
+	ListCell   *lc;
+
+	if (command->type != SCT_AlterTable)
+		return;
+	foreach(lc, command->d.alterTable.subcmds)
+	{
+		CollectedATSubcmd *sub = lfirst(lc);
+		AlterTableCmd *cmd = (AlterTableCmd *) sub->parsetree;
+		Oid			relid;
+
+		if (!IsA(cmd, AlterTableCmd) || cmd->subtype != AT_DetachPartition)
+			continue;
+		relid = RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock,
+								 true);
+		if (OidIsValid(relid))
+			notice_table(relid, "The detached partition keeps the TTL of its parent.");
+	}
+}
+
+/*
+ * check_ddl(command pg_ddl_command, object oid, tag text): for ddl_command_end,
+ * one call for each relation that a command touched.
+ */
+Datum
+ttl_check_ddl(PG_FUNCTION_ARGS)
+{
+	CollectedCommand *command = (CollectedCommand *) PG_GETARG_POINTER(0);
+	Oid			object = PG_GETARG_OID(1);
+	char	   *tag = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	char		relkind = get_rel_relkind(object);
+	Oid			relid = object;
+
+	if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
+		relid = IndexGetRelation(object, true);
+	else if (relkind != RELKIND_RELATION &&
+			 relkind != RELKIND_PARTITIONED_TABLE &&
+			 relkind != RELKIND_MATVIEW)
+		PG_RETURN_VOID();
+	if (!OidIsValid(relid))
+		PG_RETURN_VOID();
+
+	check_table(relid);
+	notice_detached(command);
+	if (relid == object && strcmp(tag, "CREATE TABLE") == 0 &&
+		!get_rel_relispartition(relid))
+		notice_table(relid, "The index was copied by LIKE.");
+	PG_RETURN_VOID();
+}
+
+/* restore_options(): for the event trigger on REINDEX, 17 and later. */
+Datum
+ttl_restore_options(PG_FUNCTION_ARGS)
+{
+	ttl_options_restore();
+	PG_RETURN_VOID();
+}
+
+static bool
+is_reindex_concurrently(Node *statement)
+{
+	ListCell   *lc;
+
+	if (!IsA(statement, ReindexStmt))
+		return false;
+	foreach(lc, ((ReindexStmt *) statement)->params)
+	{
+		DefElem    *param = lfirst(lc);
+
+		if (strcmp(param->defname, "concurrently") == 0)
+			return defGetBoolean(param);
+	}
+	return false;
+}
+
+/*
+ * REINDEX CONCURRENTLY loses a lone option (see option.c).  It ends in a
+ * transaction of its own, so the option can be restored before the user has the
+ * prompt back.
+ */
+static void
+process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *queryEnv, DestReceiver *dest,
+				QueryCompletion *qc)
+{
+	bool		reindex = is_reindex_concurrently(pstmt->utilityStmt);
+
+	if (next_process_utility)
+		next_process_utility(pstmt, queryString, readOnlyTree, context, params,
+							 queryEnv, dest, qc);
+	else
+		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
+								params, queryEnv, dest, qc);
+	if (reindex && IsTransactionState())
+		ttl_options_restore();
+}
+
+void
+ttl_event_init(void)
+{
+	next_process_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+}

@@ -1,0 +1,264 @@
+/*-------------------------------------------------------------------------
+ *
+ * funcs.c
+ *	  SQL interface: running a pass, looking ahead, the view of indexes.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/funcs.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/index.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/parsenodes.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_earliest);
+PG_FUNCTION_INFO_V1(ttl_run_pass);
+PG_FUNCTION_INFO_V1(ttl_due_count);
+PG_FUNCTION_INFO_V1(ttl_oldest_due);
+PG_FUNCTION_INFO_V1(ttl_list_indexes);
+
+/* earliest(dates timestamptz[]) returns timestamptz */
+Datum
+ttl_earliest(PG_FUNCTION_ARGS)
+{
+	ArrayIterator dates = array_create_iterator(PG_GETARG_ARRAYTYPE_P(0), 0,
+												NULL);
+	TimestampTz earliest = 0;
+	bool		found = false;
+	Datum		date;
+	bool		isnull;
+
+	while (array_iterate(dates, &date, &isnull))
+	{
+		if (isnull || (found && DatumGetTimestampTz(date) >= earliest))
+			continue;
+		earliest = DatumGetTimestampTz(date);
+		found = true;
+	}
+	array_free_iterator(dates);
+	if (!found)
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(earliest);
+}
+
+/*
+ * A transaction of run_pass() begins: the previous one was ended by SPI_commit,
+ * which began this one.
+ */
+static void
+session_begin(void)
+{
+	SetConfigOption("transaction_isolation", "read committed", PGC_USERSET,
+					PGC_S_SESSION);
+}
+
+static void
+session_commit(void)
+{
+	SPI_commit();
+}
+
+static void
+check_can_run(FunctionCallInfo fcinfo)
+{
+	bool		atomic = !(fcinfo->context && IsA(fcinfo->context, CallContext)) ||
+		castNode(CallContext, fcinfo->context)->atomic;
+
+	PreventCommandDuringRecovery("ttl_index.run_pass()");
+	if (atomic)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("ttl_index.run_pass() cannot run inside a transaction block"),
+				 errhint("Each batch is a transaction of its own. Call it as a statement by itself.")));
+	PreventCommandIfReadOnly("ttl_index.run_pass()");
+	if (!IsUnderPostmaster)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("ttl_index.run_pass() cannot run in single-user mode")));
+}
+
+/* CALL run_pass() */
+Datum
+ttl_run_pass(PG_FUNCTION_ARGS)
+{
+	TtlDriver	driver = {session_begin, session_commit, false, GetUserId()};
+	TtlTurn    *turn;
+
+	check_can_run(fcinfo);
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	/* ends the snapshot that the CALL may have taken */
+	SPI_commit();
+	turn = palloc0(sizeof(TtlTurn));
+	PG_TRY();
+	{
+		do
+		{
+			ttl_progress_begin(NULL);
+			ttl_run_turn(&driver, turn);
+		} while (turn->more);
+	}
+	PG_FINALLY();
+	{
+		ttl_progress_end();
+	}
+	PG_END_TRY();
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* Describes the index for someone who may know how many rows are due. */
+static void
+describe_for_count(Oid indexrelid, TtlIndex *index)
+{
+	if (!ttl_catalog_describe(indexrelid, false, index))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("index with OID %u does not exist", indexrelid)));
+	if (!has_privs_of_role(GetUserId(), index->owner) &&
+		!has_privs_of_role(GetUserId(), ROLE_PG_MONITOR))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
+					   get_rel_name(indexrelid));
+	if (!index->option.present &&
+		!list_member_oid(ttl_catalog_dependents(), indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("index \"%s\" is not a TTL index",
+						get_rel_name(indexrelid))));
+	if (index->state != TTL_ACTIVE)
+		ttl_state_raise(index);
+}
+
+/* due_count(index regclass) returns bigint */
+Datum
+ttl_due_count(PG_FUNCTION_ARGS)
+{
+	TtlIndex	index;
+	TimestampTz at = GetCurrentTimestamp();
+	int64		count = 0;
+	ListCell   *lc;
+
+	describe_for_count(PG_GETARG_OID(0), &index);
+	foreach(lc, ttl_catalog_leaves(index.indexrelid))
+	{
+		TtlIndex	leaf;
+
+		if (ttl_catalog_describe(lfirst_oid(lc), false, &leaf) &&
+			leaf.state == TTL_ACTIVE)
+			count += ttl_expire_count(&leaf, at, NULL);
+	}
+	PG_RETURN_INT64(count);
+}
+
+/* oldest_due(index regclass) returns timestamptz */
+Datum
+ttl_oldest_due(PG_FUNCTION_ARGS)
+{
+	TtlIndex	index;
+	TimestampTz at = GetCurrentTimestamp();
+	TimestampTz oldest = DT_NOEND;
+	bool		found = false;
+	ListCell   *lc;
+
+	describe_for_count(PG_GETARG_OID(0), &index);
+	foreach(lc, ttl_catalog_leaves(index.indexrelid))
+	{
+		TtlIndex	leaf;
+		TimestampTz date;
+
+		if (ttl_catalog_describe(lfirst_oid(lc), false, &leaf) &&
+			leaf.state == TTL_ACTIVE &&
+			ttl_expire_count(&leaf, at, &date) > 0)
+		{
+			oldest = Min(oldest, date);
+			found = true;
+		}
+	}
+	if (!found)
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(oldest);
+}
+
+/* The filter, as the index has it whose option it is. */
+static char *
+filter_text(const TtlIndex *index)
+{
+	Oid			relid = IndexGetRelation(index->root, true);
+
+	if (index->option.filter == NIL || !OidIsValid(relid))
+		return NULL;
+	return deparse_expression((Node *) make_ands_explicit(index->option.filter),
+							  deparse_context_for(get_rel_name(relid), relid),
+							  false, false);
+}
+
+static void
+put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
+{
+	Datum		values[11] = {0};
+	bool		nulls[11] = {0};
+	char	   *filter = filter_text(index);
+	char	   *reason = ttl_state_reason(index);
+
+	values[0] = ObjectIdGetDatum(index->indexrelid);
+	values[1] = ObjectIdGetDatum(index->relid);
+	values[2] = ObjectIdGetDatum(index->parent);
+	nulls[2] = !OidIsValid(index->parent);
+	values[3] = CStringGetTextDatum(pg_get_indexdef_columns(index->indexrelid,
+															true));
+	values[4] = Int32GetDatum(index->option.seconds);
+	nulls[4] = !index->option.present || index->option.problem != NULL;
+	nulls[5] = index->option.time_zone == NULL;
+	if (!nulls[5])
+		values[5] = CStringGetTextDatum(index->option.time_zone);
+	nulls[6] = filter == NULL;
+	if (!nulls[6])
+		values[6] = CStringGetTextDatum(filter);
+	nulls[7] = true;
+	values[8] = BoolGetDatum(false);
+	values[9] = CStringGetTextDatum(ttl_state_name(index->state));
+	nulls[10] = reason == NULL;
+	if (!nulls[10])
+		values[10] = CStringGetTextDatum(reason);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* list_indexes(): the rows of the view ttl_index.indexes */
+Datum
+ttl_list_indexes(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ListCell   *lc;
+
+	InitMaterializedSRF(fcinfo, 0);
+	foreach(lc, ttl_catalog_shown())
+	{
+		TtlIndex	index;
+
+		if (ttl_catalog_describe(lfirst_oid(lc), false, &index))
+			put_index(rsinfo, &index);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,435 @@
+/*-------------------------------------------------------------------------
+ *
+ * launcher.c
+ *	  The cluster-wide process: one pass over all databases, sleep, again.
+ *
+ * The launcher reads pg_database and starts one worker (worker.c) after another,
+ * a single thread over the whole cluster.  A worker takes one turn in its
+ * database, a sub-pass of at most 60 seconds; databases with more left get
+ * another turn in the next round.  The pass is over when none has more.
+ *
+ * A worker is short-lived because a connection blocks DROP DATABASE, and because
+ * a database that gets the extension, or loses it, then needs no attention here.
+ * Launcher and worker speak through one small DSM segment, whose handle is the
+ * worker's argument: hooks to ask for shared memory differ from major to major.
+ * As there is one worker at a time, one segment is enough.
+ *
+ * It starts when recovery has finished, so on a standby there is none until it
+ * is promoted.  It sleeps before its first pass, as MongoDB's monitor does: who
+ * starts a restored server has that long to think again.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/launcher.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "libpq/pqsignal.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/dsm.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "compat.h"
+#include "ttl_index.h"
+
+PGDLLEXPORT void ttl_launcher_main(Datum arg);
+
+#define RESTART_SECONDS 5
+
+/* While waiting for a worker, look this often whether somebody waits for it. */
+#define WAIT_MS 500
+
+/* How often to ask for a worker slot in vain, a second apart, in one pass. */
+#define SLOT_TRIES 30
+
+/* What the launcher knows of a database. */
+typedef struct Database
+{
+	Oid			oid;
+	char		name[NAMEDATALEN];
+	bool		seen;			/* in pg_database at the last look */
+	bool		pending;		/* wants another turn in this pass */
+	/* kept from turn to turn, as in TtlTurn */
+	TimestampTz pass_at;
+	TimestampTz last_flush;
+	Oid			resume_at;
+	int64		idle_passes;
+	int64		idle_sub_passes;
+	bool		said_read_only;
+	bool		counted;
+	int			nresume;
+	TtlResume  *resume;
+} Database;
+
+static List *databases = NIL;
+static TtlTurn *turn = NULL;	/* in the DSM segment */
+static dsm_handle turn_handle;
+static BackgroundWorkerHandle *worker = NULL;
+static int64 pass_number = 0;
+static bool warned_about_slots;
+
+static void
+end_worker(int code, Datum arg)
+{
+	if (worker != NULL)
+		TerminateBackgroundWorker(worker);
+}
+
+static void
+handle_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+	}
+}
+
+/* Waits; any signal ends it early. */
+static void
+nap(long milliseconds)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 milliseconds, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	handle_interrupts();
+}
+
+static Database *
+find_database(Oid oid)
+{
+	ListCell   *lc;
+	Database   *db;
+	MemoryContext caller;
+
+	foreach(lc, databases)
+	{
+		db = lfirst(lc);
+		if (db->oid == oid)
+			return db;
+	}
+	caller = MemoryContextSwitchTo(TopMemoryContext);
+	db = palloc0(sizeof(Database));
+	db->oid = oid;
+	db->last_flush = GetCurrentTimestamp();
+	databases = lappend(databases, db);
+	MemoryContextSwitchTo(caller);
+	return db;
+}
+
+static void
+forget_resume(Database *db)
+{
+	if (db->resume != NULL)
+		pfree(db->resume);
+	db->resume = NULL;
+	db->nresume = 0;
+}
+
+/* Brings the list of databases up to date, for a new pass. */
+static void
+read_databases(void)
+{
+	Relation	rel;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+	ListCell   *lc;
+
+	foreach(lc, databases)
+		((Database *) lfirst(lc))->seen = false;
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	rel = table_open(DatabaseRelationId, AccessShareLock);
+	scan = table_beginscan_catalog(rel, 0, NULL);
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		Form_pg_database form = (Form_pg_database) GETSTRUCT(tuple);
+		Database   *db;
+
+		/* -2 marks one whose DROP was interrupted */
+		if (form->datistemplate || !form->datallowconn ||
+			form->datconnlimit == -2)
+			continue;
+		db = find_database(form->oid);
+		strlcpy(db->name, NameStr(form->datname), NAMEDATALEN);
+		db->seen = true;
+		db->pending = true;
+		db->pass_at = 0;
+		forget_resume(db);
+	}
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+	CommitTransactionCommand();
+
+	foreach(lc, databases)
+	{
+		Database   *db = lfirst(lc);
+
+		if (!db->seen)
+		{
+			databases = foreach_delete_current(databases, lc);
+			forget_resume(db);
+			pfree(db);
+		}
+	}
+}
+
+/*
+ * Does somebody hold the database for a DROP, a CREATE ... TEMPLATE or the like?
+ * They wait for its connections to end.
+ */
+static bool
+database_is_wanted(Oid oid)
+{
+	LOCKTAG		tag;
+	bool		wanted;
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, oid, 0);
+	wanted = LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL;
+	CommitTransactionCommand();
+	return wanted;
+}
+
+/* Starts a worker for the database; false where there is no slot for one. */
+static bool
+start_worker(const Database *db)
+{
+	BackgroundWorker entry = {0};
+
+	entry.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION | BGWORKER_INTERRUPTIBLE;
+	entry.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	entry.bgw_restart_time = BGW_NEVER_RESTART;
+	snprintf(entry.bgw_library_name, sizeof(entry.bgw_library_name),
+			 "ttl_index");
+	snprintf(entry.bgw_function_name, sizeof(entry.bgw_function_name),
+			 "ttl_worker_main");
+	snprintf(entry.bgw_name, sizeof(entry.bgw_name),
+			 "ttl_index worker for database %s", db->name);
+	snprintf(entry.bgw_type, sizeof(entry.bgw_type), TTL_WORKER_TYPE);
+	entry.bgw_main_arg = UInt32GetDatum(turn_handle);
+	entry.bgw_notify_pid = MyProcPid;
+	memcpy(entry.bgw_extra, &db->oid, sizeof(Oid));
+	return RegisterDynamicBackgroundWorker(&entry, &worker);
+}
+
+/*
+ * Starts a worker, trying again for a while: parallel queries use up the slots
+ * and give them back.  One WARNING a pass.
+ */
+static bool
+start_worker_patiently(const Database *db)
+{
+	for (int i = 0; i < SLOT_TRIES && ttl_monitor_enabled; i++)
+	{
+		if (start_worker(db))
+			return true;
+		if (!warned_about_slots)
+			ereport(WARNING,
+					(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+					 errmsg("no background worker slot is free for ttl_index"),
+					 errhint("Consider increasing the configuration parameter \"%s\".",
+							 "max_worker_processes")));
+		warned_about_slots = true;
+		nap(1000);
+	}
+	return false;
+}
+
+static void
+wait_for_worker(const Database *db)
+{
+	pid_t		pid;
+	TimestampTz looked = GetCurrentTimestamp();
+
+	while (GetBackgroundWorkerPid(worker, &pid) != BGWH_STOPPED)
+	{
+		nap(WAIT_MS);
+		if (!TimestampDifferenceExceeds(looked, GetCurrentTimestamp(), WAIT_MS))
+			continue;
+		looked = GetCurrentTimestamp();
+		/* one that is in a batch leaves only when the batch is done */
+		if (database_is_wanted(db->oid))
+			TerminateBackgroundWorker(worker);
+	}
+	pfree(worker);
+	worker = NULL;
+}
+
+/* Takes the answer of a worker that has ended. */
+static void
+take_answer(Database *db)
+{
+	forget_resume(db);
+	db->said_read_only = turn->said_read_only;
+	db->counted = turn->counted;
+	db->idle_passes = turn->idle_passes;
+	db->idle_sub_passes = turn->idle_sub_passes;
+	db->last_flush = turn->last_flush;
+	db->pass_at = turn->pass_at;
+	db->pending = turn->answered && turn->more;
+	db->resume_at = turn->resume_at;
+	if (!turn->answered)
+	{
+		/* It died at an index: begin the next pass behind that one. */
+		if (OidIsValid(turn->current_index))
+			db->resume_at = turn->current_index + 1;
+		return;
+	}
+	if (db->pending && turn->nresume > 0)
+	{
+		db->nresume = turn->nresume;
+		db->resume = MemoryContextAlloc(TopMemoryContext,
+										sizeof(TtlResume) * turn->nresume);
+		memcpy(db->resume, turn->resume, sizeof(TtlResume) * turn->nresume);
+	}
+}
+
+/* One turn of a database. */
+static void
+give_turn(Database *db)
+{
+	memset(turn, 0, offsetof(TtlTurn, resume));
+	turn->launcher_pid = MyProcPid;
+	turn->pass = pass_number;
+	turn->pass_at = db->pass_at;
+	turn->last_flush = db->last_flush;
+	turn->resume_at = db->resume_at;
+	turn->idle_passes = db->idle_passes;
+	turn->idle_sub_passes = db->idle_sub_passes;
+	turn->said_read_only = db->said_read_only;
+	turn->counted = db->counted;
+	turn->nresume = db->nresume;
+	if (db->nresume > 0)
+		memcpy(turn->resume, db->resume, sizeof(TtlResume) * db->nresume);
+
+	/* One that is being dropped or copied waits for the next pass. */
+	db->pending = false;
+	if (database_is_wanted(db->oid) || !start_worker_patiently(db))
+		return;
+	wait_for_worker(db);
+	take_answer(db);
+}
+
+static void
+run_pass(void)
+{
+	bool		more = true;
+	char		activity[64];
+
+	pass_number++;
+	warned_about_slots = false;
+	snprintf(activity, sizeof(activity), "ttl_index: pass %lld",
+			 (long long) pass_number);
+	pgstat_report_activity(STATE_RUNNING, activity);
+	read_databases();
+	while (more && ttl_monitor_enabled)
+	{
+		ListCell   *lc;
+
+		more = false;
+		foreach(lc, databases)
+		{
+			Database   *db = lfirst(lc);
+
+			handle_interrupts();
+			if (db->pending && ttl_monitor_enabled)
+				give_turn(db);
+			more = more || db->pending;
+		}
+	}
+	pgstat_report_activity(STATE_IDLE, NULL);
+}
+
+/* Sleeps, counted from now; a reload during the sleep takes effect at once. */
+static void
+sleep_between_passes(void)
+{
+	TimestampTz since = GetCurrentTimestamp();
+
+	for (;;)
+	{
+		TimestampTz until = TimestampTzPlusMilliseconds(since,
+														(int64) ttl_monitor_sleep * 1000);
+		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+														   until);
+
+		if (left <= 0)
+			return;
+		nap(Min(left, 60 * 1000L));
+	}
+}
+
+void
+ttl_launcher_main(Datum arg)
+{
+	dsm_segment *segment;
+
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+
+	/* shared catalogs only */
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	segment = dsm_create(sizeof(TtlTurn), 0);
+	turn = dsm_segment_address(segment);
+	turn_handle = dsm_segment_handle(segment);
+	before_shmem_exit(end_worker, (Datum) 0);
+	ereport(LOG, (errmsg("ttl_index launcher started")));
+
+	for (;;)
+	{
+		sleep_between_passes();
+		if (ttl_monitor_enabled)
+			run_pass();
+	}
+}
+
+/* To be called while shared_preload_libraries are loaded. */
+void
+ttl_launcher_register(void)
+{
+	BackgroundWorker entry = {0};
+
+	/* pg_upgrade moves the rows: none may expire meanwhile */
+	if (IsBinaryUpgrade)
+		return;
+	entry.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	entry.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	entry.bgw_restart_time = RESTART_SECONDS;
+	snprintf(entry.bgw_library_name, sizeof(entry.bgw_library_name),
+			 "ttl_index");
+	snprintf(entry.bgw_function_name, sizeof(entry.bgw_function_name),
+			 "ttl_launcher_main");
+	snprintf(entry.bgw_name, sizeof(entry.bgw_name), TTL_LAUNCHER_TYPE);
+	snprintf(entry.bgw_type, sizeof(entry.bgw_type), TTL_LAUNCHER_TYPE);
+	RegisterBackgroundWorker(&entry);
+}

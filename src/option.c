@@ -1,0 +1,536 @@
+/*-------------------------------------------------------------------------
+ *
+ * option.c
+ *	  The option in an index predicate: read, write, remember.
+ *
+ * A TTL index is an ordinary index with a call of expire_after_seconds() among
+ * the AND members of its predicate.  This file alone knows how that call is
+ * read and written, so that DDL, the engine and the views never disagree.
+ *
+ * The call is looked for in pg_index.indpred as it is stored.  The relation
+ * cache is of no use: it holds the folded predicate, in which a function that
+ * is always true no longer exists.
+ *
+ * REINDEX CONCURRENTLY copies a predicate only where the folded one is not
+ * empty, so it loses a lone option.  But it hands the pg_depend rows of the old
+ * index to the new one.  So a second pg_depend row from the index to the option
+ * function carries the option, in the one field that nothing else uses:
+ * refobjsubid = -1 - seconds, and for the time zone -1 - (hash of its name).
+ * It follows the identity of the index, which a name or an OID would not, and
+ * it disappears with the index.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/option.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
+#include "storage/lmgr.h"
+#include "storage/procarray.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "ttl_index.h"
+
+static Oid
+lookup_function(Oid schema, const char *name, Oid type)
+{
+	Oid			args[2];
+
+	args[0] = args[1] = type;
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+						   CStringGetDatum(name),
+						   PointerGetDatum(buildoidvector(args, 2)),
+						   ObjectIdGetDatum(schema));
+}
+
+/*
+ * Looks up the option functions; false where the extension is not installed in
+ * this database.
+ */
+bool
+ttl_functions(TtlFunctions *functions)
+{
+	Oid			schema;
+
+	memset(functions, 0, sizeof(*functions));
+	if (!OidIsValid(get_extension_oid(TTL_EXTENSION, true)))
+		return false;
+	schema = get_namespace_oid(TTL_SCHEMA, true);
+	if (!OidIsValid(schema))
+		return false;
+	functions->expire_after_seconds =
+		lookup_function(schema, "expire_after_seconds", INT4OID);
+	functions->time_zone = lookup_function(schema, "time_zone", TEXTOID);
+	return OidIsValid(functions->expire_after_seconds) &&
+		OidIsValid(functions->time_zone);
+}
+
+static bool
+is_option_function(Oid funcid, void *context)
+{
+	TtlFunctions *functions = context;
+
+	return funcid == functions->expire_after_seconds ||
+		funcid == functions->time_zone;
+}
+
+static bool
+contains_option(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (check_functions_in_node(node, is_option_function, context))
+		return true;
+	return expression_tree_walker(node, contains_option, context);
+}
+
+static bool
+is_foreign_function(Oid funcid, void *context)
+{
+	return funcid >= FirstUnpinnedObjectId;
+}
+
+/* Anything but constants and built-in functions of constants? */
+static bool
+is_not_plain(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) || IsA(node, Param) || IsA(node, SubLink))
+		return true;
+	if (check_functions_in_node(node, is_foreign_function, context))
+		return true;
+	return expression_tree_walker(node, is_not_plain, context);
+}
+
+/*
+ * The value of an option's argument; NULL where it is not a constant.  Only
+ * built-in functions are folded: those of a user would run as whoever looks.
+ */
+static Const *
+option_argument(FuncExpr *call)
+{
+	Node	   *folded;
+
+	if (list_length(call->args) != 1 || is_not_plain((Node *) call->args, NULL))
+		return NULL;
+	folded = eval_const_expressions(NULL, linitial(call->args));
+	if (!IsA(folded, Const) || ((Const *) folded)->constisnull)
+		return NULL;
+	return (Const *) folded;
+}
+
+static void
+read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
+			bool *has_seconds)
+{
+	FuncExpr   *call = (FuncExpr *) member;
+	Const	   *value;
+
+	if (!contains_option(member, (void *) functions))
+	{
+		option->filter = lappend(option->filter, member);
+		return;
+	}
+	option->present = true;
+	if (!IsA(member, FuncExpr) ||
+		!is_option_function(call->funcid, (void *) functions))
+	{
+		option->problem = "an option of a TTL index must be a member of the top-level AND of the predicate";
+		return;
+	}
+	value = option_argument(call);
+	if (value == NULL)
+		option->problem = "an option of a TTL index takes one argument, a constant that is not NULL";
+	else if (call->funcid == functions->time_zone)
+	{
+		if (option->time_zone != NULL)
+			option->problem = "the option time_zone occurs twice";
+		option->time_zone = TextDatumGetCString(value->constvalue);
+	}
+	else
+	{
+		if (*has_seconds)
+			option->problem = "the option expire_after_seconds occurs twice";
+		*has_seconds = true;
+		option->seconds = DatumGetInt32(value->constvalue);
+		if (option->seconds < 0)
+			option->problem = TTL_SECONDS_RANGE;
+	}
+}
+
+/*
+ * Reads the predicate of an index as it is stored.  False where there is no
+ * such index.
+ */
+bool
+ttl_option_read(Oid indexrelid, TtlOption *option)
+{
+	TtlFunctions functions;
+	HeapTuple	tuple;
+	Datum		datum;
+	bool		isnull;
+	bool		usable;
+	bool		has_seconds = false;
+	List	   *members = NIL;
+	ListCell   *lc;
+
+	memset(option, 0, sizeof(*option));
+	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	usable = ((Form_pg_index) GETSTRUCT(tuple))->indisvalid ||
+		get_rel_relkind(indexrelid) == RELKIND_PARTITIONED_INDEX;
+	datum = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indpred, &isnull);
+	if (!isnull)
+		members = make_ands_implicit(stringToNode(TextDatumGetCString(datum)));
+	ReleaseSysCache(tuple);
+
+	if (!ttl_functions(&functions))
+	{
+		option->filter = members;
+		return true;
+	}
+	foreach(lc, members)
+	{
+		/*
+		 * Where the build failed, folding the argument may fail as well; the
+		 * index is of no use anyway.
+		 */
+		if (!usable && contains_option(lfirst(lc), &functions))
+		{
+			option->present = true;
+			option->problem = "the index is not valid";
+		}
+		else
+			read_member(lfirst(lc), &functions, option, &has_seconds);
+	}
+	if (option->present && !has_seconds && option->problem == NULL)
+		option->problem = "the option time_zone needs the option expire_after_seconds beside it";
+	return true;
+}
+
+static Node *
+make_option(Oid function, Const *argument)
+{
+	return (Node *) makeFuncExpr(function, BOOLOID, list_make1(argument),
+								 InvalidOid,
+								 argument->constcollid,
+								 COERCE_EXPLICIT_CALL);
+}
+
+/* The AND members of a predicate with this option, which may be absent. */
+List *
+ttl_option_members(const TtlOption *option)
+{
+	TtlFunctions functions;
+	List	   *members = list_copy(option->filter);
+
+	if (!option->present)
+		return members;
+	if (!ttl_functions(&functions))
+		elog(ERROR, "extension \"%s\" is not installed", TTL_EXTENSION);
+	members = lappend(members,
+					  make_option(functions.expire_after_seconds,
+								  makeConst(INT4OID, -1, InvalidOid,
+											sizeof(int32),
+											Int32GetDatum(option->seconds),
+											false, true)));
+	if (option->time_zone != NULL)
+		members = lappend(members,
+						  make_option(functions.time_zone,
+									  makeConst(TEXTOID, -1,
+												DEFAULT_COLLATION_OID, -1,
+												CStringGetTextDatum(option->time_zone),
+												false, false)));
+	return members;
+}
+
+/*
+ * Folds a predicate as the relation cache does.  This can run immutable
+ * functions of users: call it as the table's owner.
+ */
+Node *
+ttl_fold_predicate(List *members)
+{
+	Node	   *folded;
+
+	if (members == NIL)
+		return NULL;
+	folded = eval_const_expressions(NULL,
+									(Node *) make_ands_explicit(copyObject(members)));
+	folded = (Node *) canonicalize_qual((Expr *) folded, false);
+	return (Node *) make_ands_implicit((Expr *) folded);
+}
+
+/* Calls back for every pg_depend row from an index to a function. */
+static TtlMemory
+read_dependencies(Oid indexrelid, const TtlFunctions *functions,
+				  bool *has_plain)
+{
+	TtlMemory	memory = {0};
+	Relation	depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	*has_plain = false;
+	ScanKeyInit(&key[0], Anum_pg_depend_classid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&key[1], Anum_pg_depend_objid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(indexrelid));
+	scan = systable_beginscan(depend, DependDependerIndexId, true, NULL, 2,
+							  key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (row->refclassid != ProcedureRelationId)
+			continue;
+		if (row->refobjid == functions->expire_after_seconds)
+		{
+			if (row->refobjsubid >= 0)
+				*has_plain = true;
+			else
+			{
+				memory.present = true;
+				memory.seconds = -1 - row->refobjsubid;
+			}
+		}
+		else if (row->refobjid == functions->time_zone && row->refobjsubid < 0)
+		{
+			memory.has_time_zone = true;
+			memory.time_zone_hash = -1 - row->refobjsubid;
+		}
+	}
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+	return memory;
+}
+
+/* What is remembered for an index. */
+TtlMemory
+ttl_memory_read(Oid indexrelid)
+{
+	TtlFunctions functions;
+	TtlMemory	none = {0};
+	bool		has_plain;
+
+	if (!ttl_functions(&functions))
+		return none;
+	return read_dependencies(indexrelid, &functions, &has_plain);
+}
+
+static void
+replace_dependency(Oid indexrelid, Oid function, bool wanted, int32 memory)
+{
+	ObjectAddress index;
+	ObjectAddress target;
+
+	deleteDependencyRecordsForSpecific(RelationRelationId, indexrelid,
+									   DEPENDENCY_NORMAL, ProcedureRelationId,
+									   function);
+	if (!wanted)
+		return;
+	ObjectAddressSet(index, RelationRelationId, indexrelid);
+	ObjectAddressSet(target, ProcedureRelationId, function);
+	recordDependencyOn(&index, &target, DEPENDENCY_NORMAL);
+	target.objectSubId = -1 - memory;
+	recordDependencyOn(&index, &target, DEPENDENCY_NORMAL);
+}
+
+/*
+ * Makes the dependencies of an index on the option functions say what its
+ * predicate says.  Does nothing where they do already.
+ */
+void
+ttl_memory_write(Oid indexrelid, const TtlOption *option)
+{
+	TtlFunctions functions;
+	TtlMemory	memory;
+	bool		has_plain;
+	int32		hash = 0;
+
+	Assert(!option->present || option->problem == NULL);
+	if (!ttl_functions(&functions))
+		return;
+	if (option->time_zone != NULL)
+		hash = ttl_time_zone_hash(option->time_zone);
+	memory = read_dependencies(indexrelid, &functions, &has_plain);
+	if (memory.present == option->present && has_plain == option->present &&
+		memory.has_time_zone == (option->time_zone != NULL) &&
+		(!memory.present || memory.seconds == option->seconds) &&
+		(!memory.has_time_zone || memory.time_zone_hash == hash))
+		return;
+
+	replace_dependency(indexrelid, functions.expire_after_seconds,
+					   option->present, option->seconds);
+	replace_dependency(indexrelid, functions.time_zone,
+					   option->present && option->time_zone != NULL, hash);
+	CommandCounterIncrement();
+}
+
+/*
+ * Puts the option, with the filter that the index has, into pg_index.indpred,
+ * and remembers it.  The caller holds SHARE UPDATE EXCLUSIVE on the table and
+ * on the index and has made sure that the folded predicate stays the same, so
+ * the index needs no rebuild.
+ */
+void
+ttl_option_write(Oid indexrelid, const TtlOption *option)
+{
+	Relation	pg_index = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple	old;
+	HeapTuple	tuple;
+	Form_pg_index form;
+	List	   *members = ttl_option_members(option);
+	Datum		values[Natts_pg_index] = {0};
+	bool		nulls[Natts_pg_index] = {0};
+	bool		replace[Natts_pg_index] = {0};
+
+	old = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	if (!HeapTupleIsValid(old))
+		elog(ERROR, "cache lookup failed for index %u", indexrelid);
+	form = (Form_pg_index) GETSTRUCT(old);
+
+	replace[Anum_pg_index_indpred - 1] = true;
+	if (members == NIL)
+		nulls[Anum_pg_index_indpred - 1] = true;
+	else
+		values[Anum_pg_index_indpred - 1] =
+			CStringGetTextDatum(nodeToString(make_ands_explicit(members)));
+
+	/* CLUSTER without a name would stop at an index with a predicate. */
+	if (form->indisclustered && members != NIL)
+	{
+		replace[Anum_pg_index_indisclustered - 1] = true;
+		values[Anum_pg_index_indisclustered - 1] = BoolGetDatum(false);
+		ereport(NOTICE,
+				(errmsg("index \"%s\" is no longer marked for CLUSTER",
+						get_rel_name(indexrelid)),
+				 errdetail("A TTL index cannot be clustered on.")));
+	}
+
+	/*
+	 * The planner compares the xmin of this row with its snapshot where
+	 * indcheckxmin is set.  The new row gets a new xmin, so an index that was
+	 * good for everybody would be lost for a while to those with an older
+	 * snapshot.
+	 */
+	if (form->indcheckxmin &&
+		TransactionIdPrecedes(HeapTupleHeaderGetXmin(old->t_data),
+							  GetOldestNonRemovableTransactionId(NULL)))
+	{
+		replace[Anum_pg_index_indcheckxmin - 1] = true;
+		values[Anum_pg_index_indcheckxmin - 1] = BoolGetDatum(false);
+	}
+
+	tuple = heap_modify_tuple(old, RelationGetDescr(pg_index), values, nulls,
+							  replace);
+	CatalogTupleUpdate(pg_index, &old->t_self, tuple);
+	CacheInvalidateRelcacheByRelid(form->indrelid);
+	CacheInvalidateRelcacheByRelid(indexrelid);
+	table_close(pg_index, RowExclusiveLock);
+	CommandCounterIncrement();
+
+	ttl_memory_write(indexrelid, option);
+}
+
+/* Restores one option from memory; false where that has to wait. */
+static bool
+restore_option(Oid indexrelid, const TtlMemory *memory)
+{
+	TtlOption	option;
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	char	   *zone = NULL;
+
+	if (!OidIsValid(relid) ||
+		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
+		return false;
+	if (!ConditionalLockRelationOid(indexrelid, ShareUpdateExclusiveLock))
+	{
+		UnlockRelationOid(relid, ShareUpdateExclusiveLock);
+		return false;
+	}
+	/* now that it is locked, look again */
+	if (!ttl_option_read(indexrelid, &option) || option.present)
+		return false;
+	if (memory->has_time_zone)
+	{
+		zone = ttl_time_zone_by_hash(memory->time_zone_hash);
+		if (zone == NULL)
+		{
+			ereport(WARNING,
+					(errmsg("time zone of TTL index \"%s\" is no longer known",
+							get_rel_name(indexrelid)),
+					 errhint("Set it with ttl_index.coll_mod_index().")));
+			return false;
+		}
+	}
+	option.present = true;
+	option.seconds = memory->seconds;
+	option.time_zone = zone;
+	ttl_option_write(indexrelid, &option);
+	ereport(LOG,
+			(errmsg("restored expire_after_seconds(%d) of TTL index \"%s\"",
+					option.seconds, get_rel_name(indexrelid)),
+			 errdetail("REINDEX CONCURRENTLY had lost it.")));
+	return true;
+}
+
+/*
+ * Repairs what REINDEX CONCURRENTLY lost, wherever the locks can be had at
+ * once, and makes the memory complete.  Returns the number of repairs.
+ */
+int
+ttl_options_restore(void)
+{
+	ListCell   *lc;
+	int			restored = 0;
+
+	foreach(lc, ttl_catalog_dependents())
+	{
+		Oid			indexrelid = lfirst_oid(lc);
+		TtlMemory	memory = ttl_memory_read(indexrelid);
+		TtlOption	option;
+
+		if (!ttl_option_read(indexrelid, &option))
+			continue;
+		if (!option.present && memory.present)
+		{
+			if (restore_option(indexrelid, &memory))
+				restored++;
+		}
+		else if (option.present && option.problem == NULL)
+			ttl_memory_write(indexrelid, &option);
+	}
+	return restored;
+}

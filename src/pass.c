@@ -1,0 +1,151 @@
+/*-------------------------------------------------------------------------
+ *
+ * pass.c
+ *	  The scheduler: which index next, how large a batch, when to stop.
+ *
+ * Pure bookkeeping after MongoDB's TTL monitor.  It opens nothing, reads no clock
+ * and no setting: the caller tells it the time.
+ *
+ *	pass		sub-passes until nothing is left that was due when it began
+ *	sub-pass	visits each index once; also ends when its time is over, and the
+ *				next one goes on with the index where it stopped
+ *	visit		batches of one index until so many documents, so long, or nothing
+ *				more is due
+ *	batch		one transaction; its size adapts so that it takes the target time
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/pass.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ttl_index.h"
+
+/* The first batch of a visit, and the least that a slow one shrinks to. */
+#define MIN_BATCH_DOCS 1000
+
+static int64
+elapsed_ms(TimestampTz since, TimestampTz now)
+{
+	return (now - since) / 1000;
+}
+
+/*
+ * Begins a sub-pass over these indexes (in the order of their OIDs, kept by the
+ * caller), with the one that the sub-pass before did not reach: the first that
+ * is not smaller, should that be gone.
+ */
+void
+ttl_sub_pass_begin(TtlSubPass *sub, const TtlLimits *limits,
+				   const Oid *indexes, int count, Oid resume_at,
+				   TimestampTz now)
+{
+	memset(sub, 0, sizeof(*sub));
+	sub->limits = *limits;
+	sub->started = now;
+	sub->indexes = indexes;
+	sub->count = sub->left = count;
+	while (sub->next < count && indexes[sub->next] < resume_at)
+		sub->next++;
+}
+
+/*
+ * The next index to visit.  False where each has been visited or the time of
+ * the sub-pass is over; in that case there is more to do.
+ */
+bool
+ttl_sub_pass_next(TtlSubPass *sub, TimestampTz now, Oid *index)
+{
+	if (sub->left == 0)
+		return false;
+	*index = sub->indexes[sub->next % sub->count];
+	if (sub->limits.sub_pass_time > 0 && sub->left < sub->count &&
+		elapsed_ms(sub->started, now) >= sub->limits.sub_pass_time)
+	{
+		sub->more = true;
+		sub->resume_at = *index;
+		return false;
+	}
+	sub->next++;
+	sub->left--;
+	return true;
+}
+
+void
+ttl_visit_begin(TtlVisit *visit, const TtlLimits *limits)
+{
+	memset(visit, 0, sizeof(*visit));
+	visit->limits = *limits;
+	visit->batch_size = Min(MIN_BATCH_DOCS, limits->batch_docs);
+}
+
+/* How many rows the next batch may delete; 0 ends the visit. */
+int
+ttl_visit_batch_size(const TtlVisit *visit, TimestampTz now)
+{
+	int64		size = visit->batch_size;
+
+	if (visit->over)
+		return 0;
+	if (visit->limits.index_docs > 0)
+		size = Min(size, visit->limits.index_docs - visit->deleted);
+	if (visit->limits.index_time > 0 && visit->started != 0 &&
+		elapsed_ms(visit->started, now) >= visit->limits.index_time)
+		size = 0;
+	return Max(size, 0);
+}
+
+/*
+ * Takes note of what a batch did: it began and ended at these times.  A visit
+ * that ends at a limit, not at the end of what is due, leaves more to do.
+ */
+void
+ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch,
+					 TimestampTz begun, TimestampTz now)
+{
+	int64		took = elapsed_ms(begun, now);
+
+	visit->batches++;
+	visit->deleted += batch->deleted;
+	if (visit->started == 0 && batch->candidates > 0)
+		visit->started = begun;
+	visit->over = batch->busy || batch->exhausted;
+	visit->more = !visit->over && !batch->past_pass;
+
+	/* full batches only: a short one says nothing about the speed */
+	if (batch->candidates < visit->batch_size)
+		return;
+	if (took > visit->limits.batch_time && visit->batch_size > MIN_BATCH_DOCS)
+		visit->batch_size = Max(visit->batch_size / 2, MIN_BATCH_DOCS);
+	else if (took < visit->limits.batch_time / 2)
+		visit->batch_size = Min((int64) visit->batch_size * 2,
+								visit->limits.batch_docs);
+}
+
+/*
+ * Takes note of a batch of this size that failed.  Where its rows can be told
+ * apart, the next one is half as large, and behind a single row that failed it
+ * stays so small until one succeeds.
+ */
+void
+ttl_visit_batch_failed(TtlVisit *visit, int size, bool can_narrow,
+					   TimestampTz begun)
+{
+	visit->batches++;
+	visit->failures++;
+	if (visit->started == 0)
+		visit->started = begun;
+	visit->over = !can_narrow;
+	visit->more = can_narrow;
+	visit->batch_size = Max(size / 2, 1);
+}
+
+void
+ttl_sub_pass_visited(TtlSubPass *sub, const TtlVisit *visit)
+{
+	if (visit->more)
+		sub->more = true;
+}

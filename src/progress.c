@@ -1,0 +1,132 @@
+/*-------------------------------------------------------------------------
+ *
+ * progress.c
+ *	  What a process is at, for pg_stat_activity and ttl_index.current_op.
+ *
+ * The numbers go into the progress fields that every backend's status entry has,
+ * without one of core's progress commands.  So there is no shared memory of our
+ * own to ask for, and an entry disappears with its process.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/progress.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/progress.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/backend_progress.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_list_operations);
+
+/* The fields; the first tells our entries from those of core's commands. */
+enum
+{
+	FIELD_MAGIC,
+	FIELD_OPERATION,
+	FIELD_INDEX,
+	FIELD_TABLE,
+	FIELD_CUTOFF,
+	FIELD_START,
+	FIELD_DELETED
+};
+
+#define MAGIC INT64CONST(0x74746c5f696e6478)	/* "ttl_indx" */
+
+enum
+{
+	OPERATION_PASS,
+	OPERATION_VISIT
+};
+
+static void
+set_fields(int operation, Oid indexrelid, Oid relid, TimestampTz cutoff)
+{
+	pgstat_progress_update_param(FIELD_OPERATION, operation);
+	pgstat_progress_update_param(FIELD_INDEX, indexrelid);
+	pgstat_progress_update_param(FIELD_TABLE, relid);
+	pgstat_progress_update_param(FIELD_CUTOFF, cutoff);
+	pgstat_progress_update_param(FIELD_START, GetCurrentTimestamp());
+	pgstat_progress_update_param(FIELD_DELETED, 0);
+	pgstat_progress_update_param(FIELD_MAGIC, MAGIC);
+}
+
+/* Begins a pass, or goes back to it after a visit. */
+void
+ttl_progress_begin(const char *activity)
+{
+	set_fields(OPERATION_PASS, InvalidOid, InvalidOid, 0);
+	if (activity != NULL)
+		pgstat_report_activity(STATE_RUNNING, activity);
+}
+
+/* Begins a visit.  A worker's activity names the index; a session's is its own. */
+void
+ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff)
+{
+	set_fields(OPERATION_VISIT, index->indexrelid, index->relid, cutoff);
+	if (MyBackendType == B_BG_WORKER)
+	{
+		char	   *activity = psprintf("ttl_index: expiring rows of %s by index %s",
+										quote_qualified_identifier(get_namespace_name(get_rel_namespace(index->relid)),
+																   get_rel_name(index->relid)),
+										quote_identifier(get_rel_name(index->indexrelid)));
+
+		pgstat_report_activity(STATE_RUNNING, activity);
+	}
+}
+
+void
+ttl_progress_deleted(int64 deleted)
+{
+	pgstat_progress_update_param(FIELD_DELETED, deleted);
+}
+
+void
+ttl_progress_end(void)
+{
+	pgstat_progress_update_param(FIELD_MAGIC, 0);
+}
+
+/* list_operations(): one row for each process at work on a pass */
+Datum
+ttl_list_operations(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
+	{
+		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
+		PgBackendStatus *entry = local ? &local->backendStatus : NULL;
+		int64	   *param = entry ? entry->st_progress_param : NULL;
+		Datum		values[7];
+		bool		nulls[7] = {0};
+
+		if (entry == NULL || param[FIELD_MAGIC] != MAGIC ||
+			entry->st_progress_command != PROGRESS_COMMAND_INVALID)
+			continue;
+		values[0] = Int32GetDatum(entry->st_procpid);
+		values[1] = CStringGetTextDatum(param[FIELD_OPERATION] == OPERATION_VISIT ?
+										"visit" : "pass");
+		values[2] = ObjectIdGetDatum((Oid) param[FIELD_TABLE]);
+		values[3] = ObjectIdGetDatum((Oid) param[FIELD_INDEX]);
+		values[4] = TimestampTzGetDatum(param[FIELD_CUTOFF]);
+		values[5] = TimestampTzGetDatum(param[FIELD_START]);
+		values[6] = Int64GetDatum(param[FIELD_DELETED]);
+		nulls[2] = nulls[3] = nulls[4] = param[FIELD_OPERATION] != OPERATION_VISIT;
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,520 @@
+/*-------------------------------------------------------------------------
+ *
+ * run.c
+ *	  One sub-pass over the TTL indexes of this database.
+ *
+ * The place where the scheduler (pass.c), the deletion (expire.c) and the
+ * counters (stats.c) meet, and the only one that begins and ends transactions.
+ * The monitor's worker and run_pass() both drive it; they differ in how a
+ * transaction is ended, which is all that TtlDriver says.
+ *
+ * Each batch is a transaction.  The work runs in a subtransaction of it, so that
+ * an error of a user's code takes back the batch alone, and is still counted.  A
+ * batch that fails is tried again with half the rows, down to the one that cannot
+ * be deleted: that one is skipped, and the visit goes on behind it.
+ *
+ * A batch may spend ttl_index.batch_timeout, which is armed here: SPI arms no
+ * statement_timeout in a background worker.  Code that catches the cancellation
+ * and goes on costs a worker its life.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/run.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/interrupt.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/procarray.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+
+#include "ttl_index.h"
+
+/* A database with nothing to delete writes its passes this seldom. */
+#define IDLE_FLUSH_MS (5 * 60 * 1000)
+
+/* After a canceled batch went on for this long, end the process. */
+#define CANCEL_GRACE_MS 5000
+
+/* A TTL index and those of it that hold rows. */
+typedef struct Target
+{
+	Oid			root;
+	int			nleaves;
+	Oid		   *leaves;
+} Target;
+
+typedef struct Run
+{
+	const TtlDriver *driver;
+	TtlTurn    *turn;
+	MemoryContext context;		/* of the turn */
+	MemoryContext batch_context;	/* reset before each batch */
+	TimestampTz at;				/* the clock reading of this sub-pass */
+	bool		stop;			/* leave: disabled, dropped, launcher gone */
+	List	   *targets;
+} Run;
+
+static TimeoutId batch_timer = MAX_TIMEOUTS;
+static volatile sig_atomic_t timer_fired = 0;
+static bool timer_may_kill = false;
+
+/* In a signal handler. */
+static void
+batch_timer_handler(void)
+{
+	timer_fired++;
+	if (timer_fired > 1 && timer_may_kill)
+		ProcDiePending = true;
+	QueryCancelPending = true;
+	InterruptPending = true;
+	SetLatch(MyLatch);
+}
+
+static void
+arm_batch_timer(const TtlDriver *driver)
+{
+	timer_fired = 0;
+	timer_may_kill = driver->is_worker;
+	if (ttl_batch_timeout == 0)
+		return;
+	if (batch_timer == MAX_TIMEOUTS)
+		batch_timer = RegisterTimeout(USER_TIMEOUT, batch_timer_handler);
+	enable_timeout_every(batch_timer,
+						 TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+													 ttl_batch_timeout),
+						 CANCEL_GRACE_MS);
+}
+
+/* Returns whether the timer had fired. */
+static bool
+disarm_batch_timer(void)
+{
+	if (batch_timer != MAX_TIMEOUTS)
+		disable_timeout(batch_timer, false);
+	/* it may have fired after the last check for interrupts */
+	if (timer_fired > 0)
+		QueryCancelPending = false;
+	return timer_fired > 0;
+}
+
+static void
+begin(Run *run)
+{
+	run->driver->begin();
+	MemoryContextReset(run->batch_context);
+	MemoryContextSwitchTo(run->batch_context);
+}
+
+static void
+commit(Run *run)
+{
+	MemoryContextSwitchTo(run->context);
+	run->driver->commit();
+	MemoryContextSwitchTo(run->context);
+}
+
+/*
+ * Can the lock on this database be had that every connection takes?  DROP
+ * DATABASE and CREATE DATABASE ... TEMPLATE wait for us while they hold it.
+ */
+static bool
+database_is_free(void)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
+	if (LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return false;
+	LockRelease(&tag, RowExclusiveLock, false);
+	return true;
+}
+
+/*
+ * Should a worker leave now?  Asked in a transaction, before each batch.  A
+ * session that runs a pass stays: its user can cancel it.
+ */
+static bool
+must_stop(Run *run)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (!run->driver->is_worker || run->stop)
+		return run->stop;
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+	}
+	run->stop = !ttl_monitor_enabled ||
+		BackendPidGetProc(run->turn->launcher_pid) == NULL ||
+		!database_is_free();
+	return run->stop;
+}
+
+static TtlResume *
+find_resume(TtlTurn *turn, Oid indexrelid)
+{
+	for (int i = 0; i < turn->nresume; i++)
+	{
+		if (turn->resume[i].indexrelid == indexrelid)
+			return &turn->resume[i];
+	}
+	return NULL;
+}
+
+/*
+ * Keeps where an index goes on.  Should there be no room, it begins again at its
+ * oldest row, which only costs time.
+ */
+static void
+keep_resume(TtlTurn *turn, const TtlResume *resume)
+{
+	TtlResume  *slot = find_resume(turn, resume->indexrelid);
+
+	if (slot == NULL && turn->nresume < TTL_MAX_RESUME)
+		slot = &turn->resume[turn->nresume++];
+	if (slot != NULL)
+		*slot = *resume;
+}
+
+/* One report an index and visit: the first error of it. */
+static void
+report_error(Oid indexrelid, ErrorData *edata, bool timed_out)
+{
+	char	   *name = get_rel_name(indexrelid);
+
+	if (timed_out)
+		edata->message = "canceled after ttl_index.batch_timeout";
+	ereport(WARNING,
+			(errcode(edata->sqlerrcode),
+			 errmsg("could not expire rows by TTL index \"%s\": %s",
+					name ? name : "?", edata->message),
+			 edata->detail ? errdetail_internal("%s", edata->detail) : 0,
+			 edata->context ? errcontext("%s", edata->context) : 0));
+}
+
+/* The work of a batch, inside the subtransaction. */
+static void
+batch_work(Run *run, Oid root, Oid leaf, int size, TtlBatch *batch)
+{
+	TtlIndex	index;
+	TtlCutoff	cutoff;
+	TtlCutoff	pass_cutoff;
+
+	/* as it is now: it may have changed since the list was made */
+	if (!ttl_catalog_describe(leaf, false, &index) ||
+		index.state != TTL_ACTIVE || index.root != root)
+	{
+		batch->exhausted = true;
+		return;
+	}
+	ttl_cutoff_init(&cutoff, &index, run->at);
+	ttl_cutoff_init(&pass_cutoff, &index, run->turn->pass_at);
+	ttl_progress_visit(&index, cutoff.instant);
+	ttl_expire_batch(&index, &cutoff, &pass_cutoff,
+					 find_resume(run->turn, leaf), size, batch);
+}
+
+/*
+ * Runs the work in a subtransaction.  Returns NULL or the error, with *timed_out
+ * if it is ours.  What a user canceled ends the whole.
+ */
+static ErrorData *
+protected_work(Run *run, Oid root, Oid leaf, int size, TtlBatch *batch,
+			   bool *timed_out)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile edata = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	arm_batch_timer(run->driver);
+	PG_TRY();
+	{
+		batch_work(run, root, leaf, size, batch);
+		*timed_out = disarm_batch_timer();
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		*timed_out = disarm_batch_timer();
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+
+	if (edata != NULL && edata->sqlerrcode == ERRCODE_QUERY_CANCELED &&
+		!*timed_out && !run->driver->is_worker)
+		ReThrowError(edata);
+	return edata;
+}
+
+/* Writes what a batch did, in its transaction.  Nothing for an idle one. */
+static void
+count_batch(Run *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
+			bool skipped, const ErrorData *edata, double milliseconds)
+{
+	TtlCount	count = {0};
+
+	if (batch->candidates == 0 && edata == NULL && !batch->busy)
+		return;
+	count.indexrelid = root;
+	count.relid = IndexGetRelation(root, true);
+	count.visits = visit->batches == 0 ? 1 : 0;
+	count.batches = 1;
+	count.deleted_documents = batch->deleted;
+	count.skipped_locked = batch->skipped_locked + (batch->busy ? 1 : 0);
+	count.skipped_failed = skipped ? 1 : 0;
+	count.delete_time = milliseconds;
+	if (batch->deleted > 0)
+		count.last_deleted = GetCurrentTimestamp();
+	if (edata != NULL && visit->failures == 0)
+	{
+		count.errors = 1;
+		count.last_error = edata->message;
+		count.last_error_sqlstate = unpack_sql_state(edata->sqlerrcode);
+		count.last_error_time = GetCurrentTimestamp();
+	}
+	ttl_stats_add(&count);
+	run->turn->counted = true;
+}
+
+/* One batch in a transaction of its own. */
+static void
+run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, int size)
+{
+	TimestampTz begun = GetCurrentTimestamp();
+	TtlBatch	batch = {0};
+	ErrorData  *edata;
+	bool		timed_out = false;
+	bool		skipped = false;
+	TimestampTz ended;
+
+	begin(run);
+	if (must_stop(run))
+	{
+		visit->over = true;
+		commit(run);
+		return;
+	}
+	edata = protected_work(run, root, leaf, size, &batch, &timed_out);
+	if (edata != NULL)
+	{
+		batch.deleted = batch.skipped_locked = 0;
+		/* a single row that failed is left behind; more are tried by halves */
+		skipped = size == 1 && batch.candidates > 0 && !timed_out;
+		batch.moved = batch.moved && skipped;
+		if (visit->failures == 0)
+			report_error(leaf, edata, timed_out);
+	}
+	ended = GetCurrentTimestamp();
+	count_batch(run, root, visit, &batch, skipped, edata,
+				(ended - begun) / 1000.0);
+	commit(run);
+
+	if (batch.moved)
+		keep_resume(run->turn, &batch.resume);
+	run->turn->deleted += batch.deleted;
+	if (edata != NULL)
+		ttl_visit_batch_failed(visit, size,
+							   batch.candidates > 0 && !timed_out, begun);
+	else
+		ttl_visit_batch_done(visit, &batch, begun, GetCurrentTimestamp());
+	ttl_progress_deleted(visit->deleted);
+}
+
+static void
+log_visit(Oid root, const TtlVisit *visit, TimestampTz begun)
+{
+	int64		took = (GetCurrentTimestamp() - begun) / 1000;
+	char	   *name;
+
+	if (ttl_log_min_duration < 0 || took < ttl_log_min_duration ||
+		visit->deleted == 0)
+		return;
+	name = get_rel_name(root);
+	ereport(LOG,
+			(errmsg("TTL index \"%s\": deleted %lld rows in %d batches, %lld ms",
+					name ? name : "?", (long long) visit->deleted,
+					visit->batches, (long long) took)));
+}
+
+/* One visit: the leaves in the order of their bounds, with one budget. */
+static void
+visit_target(Run *run, TtlSubPass *sub, const Target *target)
+{
+	TimestampTz begun = GetCurrentTimestamp();
+	TtlVisit	visit;
+
+	run->turn->current_index = target->root;
+	ttl_visit_begin(&visit, &sub->limits);
+	for (int i = 0; i < target->nleaves && !run->stop; i++)
+	{
+		int			size = 0;
+
+		visit.over = false;
+		while (!run->stop &&
+			   (size = ttl_visit_batch_size(&visit, GetCurrentTimestamp())) > 0)
+			run_batch(run, target->root, target->leaves[i], &visit, size);
+		/* the budget is used up: this leaf or the next ones have more */
+		if (!visit.over)
+		{
+			visit.more = visit.more || i + 1 < target->nleaves;
+			break;
+		}
+	}
+	ttl_sub_pass_visited(sub, &visit);
+	run->turn->current_index = InvalidOid;
+	if (ttl_log_min_duration >= 0 && visit.deleted > 0)
+	{
+		begin(run);
+		log_visit(target->root, &visit, begun);
+		commit(run);
+	}
+}
+
+/* May the driver's role delete as the owner of the index's table? */
+static bool
+is_allowed(const Run *run, Oid root)
+{
+	TtlIndex	index;
+
+	return ttl_catalog_describe(root, true, &index) &&
+		(run->driver->is_worker ||
+		 has_privs_of_role(run->driver->role, index.owner));
+}
+
+/* Repairs, then lists the indexes to visit, in one transaction. */
+static void
+prepare(Run *run)
+{
+	TtlFunctions functions;
+	ListCell   *lc;
+
+	begin(run);
+	run->at = GetCurrentTimestamp();
+	if (run->turn->pass_at == 0)
+		run->turn->pass_at = run->at;
+	if (ttl_functions(&functions))
+	{
+		ttl_options_restore();
+		foreach(lc, ttl_catalog_roots())
+		{
+			Oid			root = lfirst_oid(lc);
+			List	   *leaves;
+			Target	   *target;
+
+			if (!is_allowed(run, root))
+				continue;
+			ttl_children_follow(root);
+			leaves = ttl_catalog_leaves(root);
+
+			MemoryContextSwitchTo(run->context);
+			target = palloc(sizeof(Target));
+			target->root = root;
+			target->nleaves = list_length(leaves);
+			target->leaves = palloc(sizeof(Oid) * Max(target->nleaves, 1));
+			for (int i = 0; i < target->nleaves; i++)
+				target->leaves[i] = list_nth_oid(leaves, i);
+			run->targets = lappend(run->targets, target);
+			MemoryContextSwitchTo(run->batch_context);
+		}
+	}
+	commit(run);
+}
+
+/* Writes the passes, at once if there is anything else to write. */
+static void
+count_sub_pass(Run *run)
+{
+	TtlTurn    *turn = run->turn;
+	TimestampTz now = GetCurrentTimestamp();
+	TtlCount	count = {0};
+
+	turn->idle_sub_passes++;
+	if (!turn->more)
+		turn->idle_passes++;
+	if (run->driver->is_worker && !turn->counted &&
+		!TimestampDifferenceExceeds(turn->last_flush, now, IDLE_FLUSH_MS))
+		return;
+	count.passes = turn->idle_passes;
+	count.sub_passes = turn->idle_sub_passes;
+	count.last_pass_start = turn->pass_at;
+	count.last_pass_end = turn->more ? 0 : now;
+	count.last_cutoff = run->at;
+	begin(run);
+	ttl_stats_add(&count);
+	ttl_stats_fold();
+	commit(run);
+	turn->idle_passes = turn->idle_sub_passes = 0;
+	turn->last_flush = now;
+	if (!turn->more)
+		turn->counted = false;
+}
+
+/*
+ * One sub-pass: sets turn->more if another is needed before the pass is over.
+ * Called outside of a transaction by a worker.
+ */
+void
+ttl_run_turn(const TtlDriver *driver, TtlTurn *turn)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	Run			run = {0};
+	TtlSubPass	sub;
+	TtlLimits	limits = ttl_guc_limits();
+	Oid		   *roots;
+	Oid			root;
+	int			count;
+
+	run.driver = driver;
+	run.turn = turn;
+	run.context = AllocSetContextCreate(caller, "ttl_index turn",
+										ALLOCSET_DEFAULT_SIZES);
+	run.batch_context = AllocSetContextCreate(run.context, "ttl_index batch",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(run.context);
+	turn->more = false;
+	turn->deleted = 0;
+	prepare(&run);
+
+	count = list_length(run.targets);
+	roots = palloc(sizeof(Oid) * Max(count, 1));
+	for (int i = 0; i < count; i++)
+		roots[i] = ((Target *) list_nth(run.targets, i))->root;
+	ttl_sub_pass_begin(&sub, &limits, roots, count, turn->resume_at,
+					   GetCurrentTimestamp());
+	while (!run.stop && ttl_sub_pass_next(&sub, GetCurrentTimestamp(), &root))
+	{
+		visit_target(&run, &sub,
+					 list_nth(run.targets, (sub.next - 1) % count));
+		ttl_progress_begin(NULL);
+	}
+	turn->resume_at = sub.resume_at;
+	turn->more = sub.more && !run.stop;
+	if (count > 0 && !run.stop)
+		count_sub_pass(&run);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(run.context);
+}

@@ -1,0 +1,298 @@
+/*-------------------------------------------------------------------------
+ *
+ * stats.c
+ *	  The counters.
+ *
+ * Table ttl_index.counters gets a row for what each batch did, in the batch's own
+ * transaction: so the counters are exact whatever crashes, and the cost of a
+ * batch does not depend on how many came before it.  (An update of one row would
+ * have to walk all of its versions that an old snapshot keeps.)  The end of a
+ * turn folds the rows of an index into one.
+ *
+ * The table has no index and no trigger, so rows go straight into the heap.  That
+ * also asks for no privilege: nobody but this file writes it.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/stats.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "fmgr.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_stats_reset);
+
+/* Fold when there is more than this, so that an idle table is left alone. */
+#define FOLD_ROWS 100
+
+/* The columns of ttl_index.counters, in order. */
+enum
+{
+	COL_INDEXRELID,
+	COL_RELID,
+	COL_VISITS,
+	COL_BATCHES,
+	COL_DELETED_DOCUMENTS,
+	COL_DELETED_BUCKETS,
+	COL_SKIPPED_LOCKED,
+	COL_SKIPPED_FAILED,
+	COL_ERRORS,
+	COL_DELETE_TIME,
+	COL_LAST_DELETED,
+	COL_LAST_ERROR,
+	COL_LAST_ERROR_SQLSTATE,
+	COL_LAST_ERROR_TIME,
+	COL_PASSES,
+	COL_SUB_PASSES,
+	COL_LAST_PASS_START,
+	COL_LAST_PASS_END,
+	COL_LAST_CUTOFF,
+	COL_STATS_RESET,
+	NCOLS
+};
+
+/* Which field of TtlCount a column of a plain type is. */
+typedef enum FieldType
+{
+	FIELD_INT64,
+	FIELD_TIME
+} FieldType;
+
+typedef struct Field
+{
+	int			column;
+	FieldType	type;
+	size_t		offset;
+} Field;
+
+static const Field fields[] = {
+	{COL_VISITS, FIELD_INT64, offsetof(TtlCount, visits)},
+	{COL_BATCHES, FIELD_INT64, offsetof(TtlCount, batches)},
+	{COL_DELETED_DOCUMENTS, FIELD_INT64, offsetof(TtlCount, deleted_documents)},
+	{COL_DELETED_BUCKETS, FIELD_INT64, offsetof(TtlCount, deleted_buckets)},
+	{COL_SKIPPED_LOCKED, FIELD_INT64, offsetof(TtlCount, skipped_locked)},
+	{COL_SKIPPED_FAILED, FIELD_INT64, offsetof(TtlCount, skipped_failed)},
+	{COL_ERRORS, FIELD_INT64, offsetof(TtlCount, errors)},
+	{COL_PASSES, FIELD_INT64, offsetof(TtlCount, passes)},
+	{COL_SUB_PASSES, FIELD_INT64, offsetof(TtlCount, sub_passes)},
+	{COL_LAST_DELETED, FIELD_TIME, offsetof(TtlCount, last_deleted)},
+	{COL_LAST_ERROR_TIME, FIELD_TIME, offsetof(TtlCount, last_error_time)},
+	{COL_LAST_PASS_START, FIELD_TIME, offsetof(TtlCount, last_pass_start)},
+	{COL_LAST_PASS_END, FIELD_TIME, offsetof(TtlCount, last_pass_end)},
+	{COL_LAST_CUTOFF, FIELD_TIME, offsetof(TtlCount, last_cutoff)},
+	{COL_STATS_RESET, FIELD_TIME, offsetof(TtlCount, stats_reset)},
+};
+
+#define FIELD(count, field) (*(int64 *) ((char *) (count) + (field)->offset))
+
+static Oid
+counters_relid(void)
+{
+	return get_relname_relid("counters", get_namespace_oid(TTL_SCHEMA, false));
+}
+
+static void
+set_text(Datum *values, bool *nulls, int column, const char *text)
+{
+	nulls[column] = text == NULL;
+	if (text != NULL)
+		values[column] = CStringGetTextDatum(text);
+}
+
+static void
+insert_row(Relation rel, const TtlCount *count)
+{
+	Datum		values[NCOLS];
+	bool		nulls[NCOLS] = {0};
+	HeapTuple	tuple;
+
+	if (RelationGetNumberOfAttributes(rel) != NCOLS)
+		elog(ERROR, "table ttl_index.counters does not fit the library");
+	values[COL_INDEXRELID] = ObjectIdGetDatum(count->indexrelid);
+	values[COL_RELID] = ObjectIdGetDatum(count->relid);
+	values[COL_DELETE_TIME] = Float8GetDatum(count->delete_time);
+	set_text(values, nulls, COL_LAST_ERROR, count->last_error);
+	set_text(values, nulls, COL_LAST_ERROR_SQLSTATE,
+			 count->last_error_sqlstate);
+	for (int i = 0; i < lengthof(fields); i++)
+	{
+		int64		value = FIELD(count, &fields[i]);
+
+		values[fields[i].column] = Int64GetDatum(value);
+		nulls[fields[i].column] = fields[i].type == FIELD_TIME && value == 0;
+	}
+	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+	simple_heap_insert(rel, tuple);
+	heap_freetuple(tuple);
+}
+
+/* Adds to the counters, in the current transaction. */
+void
+ttl_stats_add(const TtlCount *count)
+{
+	Relation	rel = table_open(counters_relid(), RowExclusiveLock);
+
+	insert_row(rel, count);
+	table_close(rel, NoLock);
+}
+
+/* The text of the later error stays. */
+static void
+add_error(TtlCount *sum, HeapTuple tuple, TupleDesc desc, TimestampTz when)
+{
+	Datum		datum;
+	bool		isnull;
+
+	if (when == 0 || when < sum->last_error_time)
+		return;
+	datum = heap_getattr(tuple, COL_LAST_ERROR + 1, desc, &isnull);
+	sum->last_error = isnull ? NULL : TextDatumGetCString(datum);
+	datum = heap_getattr(tuple, COL_LAST_ERROR_SQLSTATE + 1, desc, &isnull);
+	sum->last_error_sqlstate = isnull ? NULL : TextDatumGetCString(datum);
+}
+
+static void
+add_row(TtlCount *sum, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		datum;
+
+	datum = heap_getattr(tuple, COL_LAST_ERROR_TIME + 1, desc, &isnull);
+	add_error(sum, tuple, desc, isnull ? 0 : DatumGetTimestampTz(datum));
+	sum->delete_time += DatumGetFloat8(heap_getattr(tuple, COL_DELETE_TIME + 1,
+													desc, &isnull));
+	for (int i = 0; i < lengthof(fields); i++)
+	{
+		int64	   *field = &FIELD(sum, &fields[i]);
+
+		datum = heap_getattr(tuple, fields[i].column + 1, desc, &isnull);
+		if (isnull)
+			continue;
+		if (fields[i].type == FIELD_TIME)
+			*field = Max(*field, DatumGetInt64(datum));
+		else
+			*field += DatumGetInt64(datum);
+	}
+}
+
+/* The sum for an index among those found so far; new where it is not. */
+static TtlCount *
+find_sum(List **sums, Oid indexrelid, Oid relid)
+{
+	ListCell   *lc;
+	TtlCount   *sum;
+
+	/* what was counted for an index that is gone belongs to none */
+	if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
+		indexrelid = relid = InvalidOid;
+	foreach(lc, *sums)
+	{
+		sum = lfirst(lc);
+		if (sum->indexrelid == indexrelid)
+			return sum;
+	}
+	sum = palloc0(sizeof(TtlCount));
+	sum->indexrelid = indexrelid;
+	sum->relid = relid;
+	/* the newest first: rows of an index mostly stand together */
+	*sums = lcons(sum, *sums);
+	return sum;
+}
+
+/* Takes all rows out of the table and returns their sums. */
+static List *
+take_rows(Relation rel)
+{
+	List	   *sums = NIL;
+	TupleDesc	desc = RelationGetDescr(rel);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	HeapTuple	tuple;
+
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		bool		isnull;
+		Oid			indexrelid = DatumGetObjectId(heap_getattr(tuple, COL_INDEXRELID + 1,
+															   desc, &isnull));
+		Oid			relid = DatumGetObjectId(heap_getattr(tuple, COL_RELID + 1,
+														  desc, &isnull));
+
+		add_row(find_sum(&sums, indexrelid, relid), tuple, desc);
+		simple_heap_delete(rel, &tuple->t_self);
+	}
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	return sums;
+}
+
+static bool
+worth_folding(Relation rel)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	int			rows = 0;
+
+	while (rows <= FOLD_ROWS && heap_getnext(scan, ForwardScanDirection) != NULL)
+		rows++;
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	return rows > FOLD_ROWS;
+}
+
+/*
+ * Folds the rows of each index into one, in the current transaction, unless
+ * somebody else is at it (or a vacuum).
+ */
+void
+ttl_stats_fold(void)
+{
+	Oid			relid = counters_relid();
+	Relation	rel;
+	ListCell   *lc;
+
+	if (!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
+		return;
+	rel = table_open(relid, RowExclusiveLock);
+	if (worth_folding(rel))
+	{
+		foreach(lc, take_rows(rel))
+			insert_row(rel, lfirst(lc));
+	}
+	table_close(rel, NoLock);
+}
+
+/* stats_reset() returns void */
+Datum
+ttl_stats_reset(PG_FUNCTION_ARGS)
+{
+	Relation	rel;
+	TtlCount	zero = {0};
+
+	PreventCommandIfReadOnly("ttl_index.stats_reset()");
+	LockRelationOid(counters_relid(), ShareUpdateExclusiveLock);
+	rel = table_open(counters_relid(), RowExclusiveLock);
+	(void) take_rows(rel);
+	zero.stats_reset = GetCurrentTimestamp();
+	insert_row(rel, &zero);
+	table_close(rel, NoLock);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,196 @@
+/*-------------------------------------------------------------------------
+ *
+ * timezone.c
+ *	  Keys that name no instant by themselves: timestamp and date.
+ *
+ * The instant of such a key is exactly "key AT TIME ZONE zone", as the server's
+ * own function computes it.  That is not monotonic at the changes of summer
+ * time, so a scan in key order goes up to the greatest key that can be due, and
+ * the keys near the cutoff are checked one by one.  Where the offset of the zone
+ * does not change within a day and two hours of the cutoff (no zone is further
+ * from another than that), comparing the key is exact.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/timezone.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "pgtime.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "ttl_index.h"
+
+#define NEAR_HOURS 26
+
+/* How timestamp_zone() sees the name: PostgreSQL folds its case. */
+static bool
+same_name(const char *a, const char *b)
+{
+	return pg_strcasecmp(a, b) == 0;
+}
+
+/*
+ * Is this a name of pg_timezone_names?  The functions that look a zone up take
+ * any POSIX specification too, such as a mistyped 'Berlin+3', so the list itself
+ * has to be asked, which reads hundreds of files: an answer is kept.
+ */
+bool
+ttl_time_zone_ok(const char *name)
+{
+	static List *known = NIL;	/* of names found before */
+	pg_tzenum  *names;
+	pg_tz	   *zone;
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, known)
+	{
+		if (same_name(name, lfirst(lc)))
+			return true;
+	}
+	names = pg_tzenumerate_start();
+	while (!found && (zone = pg_tzenumerate_next(names)) != NULL)
+		found = same_name(name, pg_get_timezone_name(zone));
+	pg_tzenumerate_end(names);
+	if (found)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
+
+		known = lappend(known, pstrdup(name));
+		MemoryContextSwitchTo(caller);
+	}
+	return found;
+}
+
+/* A number that stands for a zone in 31 bits (see option.c). */
+int32
+ttl_time_zone_hash(const char *name)
+{
+	char		folded[TZ_STRLEN_MAX + 1];
+	int			i;
+
+	for (i = 0; name[i] != '\0' && i < TZ_STRLEN_MAX; i++)
+		folded[i] = pg_ascii_tolower((unsigned char) name[i]);
+	return (int32) (hash_bytes((unsigned char *) folded, i) & 0x7fffffff);
+}
+
+/* The only zone with this number; NULL where there is none or more than one. */
+char *
+ttl_time_zone_by_hash(int32 hash)
+{
+	pg_tzenum  *names = pg_tzenumerate_start();
+	pg_tz	   *zone;
+	char	   *found = NULL;
+	int			count = 0;
+
+	while ((zone = pg_tzenumerate_next(names)) != NULL)
+	{
+		const char *name = pg_get_timezone_name(zone);
+
+		if (ttl_time_zone_hash(name) != hash ||
+			(found != NULL && same_name(found, name)))
+			continue;
+		found = pstrdup(name);
+		count++;
+	}
+	pg_tzenumerate_end(names);
+	return count == 1 ? found : NULL;
+}
+
+static Timestamp
+local_time(const char *zone, TimestampTz instant)
+{
+	return DatumGetTimestamp(DirectFunctionCall2(timestamptz_zone,
+												 CStringGetTextDatum(zone),
+												 TimestampTzGetDatum(instant)));
+}
+
+/* A date's midnight.  Keys up to a cutoff are never too large for this. */
+static Timestamp
+key_timestamp(const TtlCutoff *cutoff, int64 key)
+{
+	if (cutoff->keytype != DATEOID)
+		return (Timestamp) key;
+	return key == DATEVAL_NOBEGIN ? DT_NOBEGIN : key * USECS_PER_DAY;
+}
+
+/* Microseconds to days, towards the past, as a date key counts them. */
+static int64
+day_of(int64 micros)
+{
+	return micros / USECS_PER_DAY - (micros % USECS_PER_DAY < 0 ? 1 : 0);
+}
+
+/*
+ * What is due at the clock reading "at" by this index.
+ */
+void
+ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index, TimestampTz at)
+{
+	int64		least = 0;
+	int64		most = 0;
+
+	cutoff->instant = at - (int64) index->option.seconds * USECS_PER_SEC;
+	cutoff->keytype = index->keytype;
+	cutoff->time_zone = index->option.time_zone;
+	if (index->keytype == TIMESTAMPTZOID)
+	{
+		cutoff->bound = cutoff->sure = cutoff->instant;
+		return;
+	}
+	for (int hour = -NEAR_HOURS; hour <= NEAR_HOURS; hour++)
+	{
+		TimestampTz near = cutoff->instant + hour * USECS_PER_HOUR;
+		int64		offset = local_time(cutoff->time_zone, near) - near;
+
+		if (hour == -NEAR_HOURS || offset < least)
+			least = offset;
+		if (hour == -NEAR_HOURS || offset > most)
+			most = offset;
+	}
+	cutoff->bound = cutoff->instant + most;
+	cutoff->sure = cutoff->instant + least;
+
+	if (index->keytype == DATEOID)
+	{
+		cutoff->bound = day_of(cutoff->bound);
+		cutoff->sure = day_of(cutoff->sure);
+	}
+}
+
+/* The instant that a key stands for. */
+TimestampTz
+ttl_key_instant(const TtlCutoff *cutoff, int64 key)
+{
+	Timestamp	local = key_timestamp(cutoff, key);
+
+	if (cutoff->keytype == TIMESTAMPTZOID || TIMESTAMP_NOT_FINITE(local))
+		return local;
+	return DatumGetTimestampTz(DirectFunctionCall2(timestamp_zone,
+												   CStringGetTextDatum(cutoff->time_zone),
+												   TimestampGetDatum(local)));
+}
+
+/*
+ * Is a key due?  One far in the past is not converted: its instant may be out
+ * of range.
+ */
+bool
+ttl_key_due(const TtlCutoff *cutoff, int64 key)
+{
+	if (key <= cutoff->sure)
+		return true;
+	if (key > cutoff->bound)
+		return false;
+	return ttl_key_instant(cutoff, key) <= cutoff->instant;
+}

@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * ttl_index.c
+ *	  Start of the library.
+ *
+ * Preloaded, it registers the launcher of the monitor.  Loaded by a session it
+ * gives the functions and the settings; nothing runs in the background then.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/ttl_index.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+
+#include "ttl_index.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+void
+_PG_init(void)
+{
+	ttl_guc_init();
+	ttl_event_init();
+	if (process_shared_preload_libraries_in_progress)
+		ttl_launcher_register();
+}

@@ -1,0 +1,364 @@
+/*-------------------------------------------------------------------------
+ *
+ * ttl_index.h
+ *	  The map: what the files share, by the file that defines it.
+ *
+ *	ttl_index.c		start: settings, launcher, hook
+ *	guc.c			the settings
+ *	option.c		the option in an index predicate: read, write, remember
+ *	catalog.c		which TTL indexes there are, and the state of each
+ *	timezone.c		keys that name no instant by themselves
+ *	owner.c			becoming the owner of a table
+ *	ddl.c			create_index, coll_mod and the other functions that declare
+ *	key.c			from a key's name to a column or an index
+ *	notice.c		how many rows are due, for whoever declares
+ *	event.c			DDL by others: event triggers and the REINDEX hook
+ *	expire.c		one batch of one index: collect, lock, delete
+ *	pass.c			the scheduler: bookkeeping that is told the time
+ *	run.c			one sub-pass in this database
+ *	stats.c			the counters
+ *	progress.c		what a process is at
+ *	launcher.c		the cluster-wide process
+ *	worker.c		the process of one database's turn
+ *	funcs.c			run_pass, due_count and the functions behind the views
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/ttl_index.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_INDEX_H
+#define TTL_INDEX_H
+
+#include "access/skey.h"
+#include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
+#include "storage/itemptr.h"
+#include "utils/relcache.h"
+
+#define TTL_EXTENSION "ttl_index"
+#define TTL_SCHEMA "ttl_index"
+#define TTL_LAUNCHER_TYPE "ttl_index launcher"
+#define TTL_WORKER_TYPE "ttl_index worker"
+
+#define TTL_SECONDS_RANGE "expire_after_seconds must be between 0 and 2147483647"
+
+/* The option functions; both OIDs are invalid without the extension. */
+typedef struct TtlFunctions
+{
+	Oid			expire_after_seconds;
+	Oid			time_zone;
+} TtlFunctions;
+
+/* What the predicate of one index says. */
+typedef struct TtlOption
+{
+	bool		present;		/* an option function occurs in it */
+	const char *problem;		/* why it is malformed, or NULL */
+	int32		seconds;
+	char	   *time_zone;		/* NULL where the option is not given */
+	List	   *filter;			/* the other AND members, not folded */
+} TtlOption;
+
+/* What is remembered beside the predicate (see option.c). */
+typedef struct TtlMemory
+{
+	bool		present;
+	int32		seconds;
+	bool		has_time_zone;
+	int32		time_zone_hash;
+} TtlMemory;
+
+/* A closed list; catalog.c has the names and the texts. */
+typedef enum TtlState
+{
+	TTL_ACTIVE,
+	/* wrong by definition: DDL refuses these */
+	TTL_MALFORMED_OPTION,
+	TTL_NOT_BTREE,
+	TTL_CONSTRAINT_INDEX,
+	TTL_UNIQUE_INDEX,
+	TTL_COMPOUND_KEY,
+	TTL_KEY_TYPE,
+	TTL_OPERATOR_CLASS,
+	TTL_TIME_ZONE_MISSING,
+	TTL_TIME_ZONE_INVALID,
+	TTL_TEMPORARY_TABLE,
+	TTL_MATERIALIZED_VIEW,
+	TTL_TABLE_ACCESS_METHOD,
+	/* not now, or not with this table */
+	TTL_NOT_VALID,
+	TTL_OPTION_REMEMBERED,
+	TTL_OPTION_LOST,
+	TTL_TABLE_LOCKED,
+	TTL_NO_REPLICA_IDENTITY,
+	TTL_OWNER_LACKS_PRIVILEGE,
+	TTL_OPTION_NOT_EXECUTABLE,
+	TTL_OLD_SNAPSHOTS
+} TtlState;
+
+#define TTL_STATE_IS_WRONG(state) \
+	((state) >= TTL_MALFORMED_OPTION && (state) <= TTL_TABLE_ACCESS_METHOD)
+
+typedef struct TtlIndex
+{
+	Oid			indexrelid;
+	Oid			relid;
+	Oid			owner;
+	Oid			parent;			/* immediate parent index, or invalid */
+	Oid			root;			/* whose option governs; itself where alone */
+	char		relkind;		/* of the index: 'i' or 'I' */
+	Oid			keytype;		/* timestamptz, timestamp or date */
+	TtlOption	option;			/* the governing one */
+	TtlState	state;
+	char	   *detail;			/* for the text of the state, or NULL */
+} TtlIndex;
+
+/* Where the next batch of an index goes on. */
+typedef struct TtlResume
+{
+	Oid			indexrelid;
+	int64		key;			/* the key's datum */
+	ItemPointerData tid;
+} TtlResume;
+
+/* The bound of a scan, and what is left to check key by key. */
+typedef struct TtlCutoff
+{
+	TimestampTz instant;		/* due is what is not later */
+	Oid			keytype;
+	const char *time_zone;
+	int64		bound;			/* greatest key that can be due */
+	int64		sure;			/* keys up to here are due without a check */
+} TtlCutoff;
+
+/* What a batch did. */
+typedef struct TtlBatch
+{
+	bool		busy;			/* table or index locked by others */
+	bool		exhausted;		/* nothing more up to the cutoff */
+	bool		moved;			/* resume is set */
+	bool		past_pass;		/* what may be left was not due at the pass's
+								 * beginning */
+	int64		candidates;
+	int64		deleted;
+	int64		skipped_locked;
+	TtlResume	resume;
+} TtlBatch;
+
+/* Saved by ttl_become_owner. */
+typedef struct TtlUser
+{
+	Oid			userid;
+	int			sec_context;
+	int			guc_level;
+} TtlUser;
+
+/* What one transaction adds to the counters. */
+typedef struct TtlCount
+{
+	Oid			indexrelid;
+	Oid			relid;
+	int64		visits;
+	int64		batches;
+	int64		deleted_documents;
+	int64		deleted_buckets;
+	int64		skipped_locked;
+	int64		skipped_failed;
+	int64		errors;
+	double		delete_time;	/* milliseconds */
+	TimestampTz last_deleted;	/* 0 where there is none, also below */
+	const char *last_error;
+	const char *last_error_sqlstate;
+	TimestampTz last_error_time;
+	int64		passes;
+	int64		sub_passes;
+	TimestampTz last_pass_start;
+	TimestampTz last_pass_end;
+	TimestampTz last_cutoff;
+	TimestampTz stats_reset;
+} TtlCount;
+
+/* The limits of pass.c, from the settings. */
+typedef struct TtlLimits
+{
+	int64		sub_pass_time;	/* milliseconds here and below; 0 = none */
+	int64		index_docs;
+	int64		index_time;
+	int			batch_docs;
+	int64		batch_time;
+} TtlLimits;
+
+typedef struct TtlSubPass
+{
+	TtlLimits	limits;
+	TimestampTz started;
+	const Oid  *indexes;
+	int			count;
+	int			next;			/* position of the next visit */
+	int			left;			/* visits not yet begun */
+	bool		more;			/* due at the pass's beginning, not done */
+	Oid			resume_at;		/* the index that a cut sub-pass did not reach */
+} TtlSubPass;
+
+typedef struct TtlVisit
+{
+	TtlLimits	limits;
+	TimestampTz started;		/* at the first candidate; 0 before */
+	int64		deleted;
+	int			batch_size;
+	int			batches;
+	int			failures;
+	bool		over;			/* nothing more here */
+	bool		more;			/* ended by a limit */
+} TtlVisit;
+
+/*
+ * One turn of a database: what the launcher tells its worker and what it hears
+ * back, in a small DSM segment; run_pass() uses one in its own memory.
+ */
+#define TTL_MAX_RESUME 2048
+
+typedef struct TtlTurn
+{
+	/* in */
+	int			launcher_pid;
+	int64		pass;			/* number, for pg_stat_activity */
+	TimestampTz pass_at;		/* the first clock reading; 0: read it */
+	TimestampTz last_flush;		/* of idle passes */
+	/* in and out */
+	Oid			resume_at;		/* index to begin with */
+	int64		idle_passes;	/* not yet written */
+	int64		idle_sub_passes;
+	TimestampTz idle_since;		/* begin of the last pass not yet written */
+	bool		said_read_only;
+	int			nresume;
+	/* out */
+	bool		answered;
+	bool		more;
+	int64		deleted;
+	bool		counted;		/* in and out: this pass wrote something */
+	Oid			current_index;	/* being visited, should the worker die */
+	TtlResume	resume[TTL_MAX_RESUME];
+} TtlTurn;
+
+/* How a driver of run.c ends a transaction and begins the next. */
+typedef struct TtlDriver
+{
+	void		(*begin) (void);
+	void		(*commit) (void);
+	bool		is_worker;
+	Oid			role;			/* visit what this role may delete as owner */
+} TtlDriver;
+
+/* guc.c */
+extern PGDLLIMPORT bool ttl_monitor_enabled;
+extern PGDLLIMPORT int ttl_monitor_sleep;
+extern PGDLLIMPORT int ttl_sub_pass_target_time;
+extern PGDLLIMPORT int ttl_index_delete_target_docs;
+extern PGDLLIMPORT int ttl_index_delete_target_time;
+extern PGDLLIMPORT int ttl_batch_target_docs;
+extern PGDLLIMPORT int ttl_batch_target_time;
+extern PGDLLIMPORT int ttl_batch_timeout;
+extern PGDLLIMPORT int ttl_log_min_duration;
+extern void ttl_guc_init(void);
+extern TtlLimits ttl_guc_limits(void);
+
+/* option.c */
+extern bool ttl_functions(TtlFunctions *functions);
+extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
+extern List *ttl_option_members(const TtlOption *option);
+extern Node *ttl_fold_predicate(List *members);
+extern TtlMemory ttl_memory_read(Oid indexrelid);
+extern void ttl_memory_write(Oid indexrelid, const TtlOption *option);
+extern void ttl_option_write(Oid indexrelid, const TtlOption *option);
+extern int	ttl_options_restore(void);
+
+/* catalog.c */
+extern List *ttl_catalog_dependents(void);
+extern List *ttl_catalog_roots(void);
+extern List *ttl_catalog_shown(void);
+extern List *ttl_catalog_leaves(Oid root);
+extern bool ttl_catalog_describe(Oid indexrelid, bool definition_only,
+								 TtlIndex *index);
+extern const char *ttl_state_name(TtlState state);
+extern char *ttl_state_reason(const TtlIndex *index);
+extern void ttl_state_raise(const TtlIndex *index);
+extern void ttl_check_seconds(int32 seconds);
+extern void ttl_check_key(Oid type, const char *time_zone);
+extern bool ttl_key_type_ok(Oid type);
+
+/* timezone.c */
+extern bool ttl_time_zone_ok(const char *name);
+extern int32 ttl_time_zone_hash(const char *name);
+extern char *ttl_time_zone_by_hash(int32 hash);
+extern void ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index,
+							TimestampTz at);
+extern bool ttl_key_due(const TtlCutoff *cutoff, int64 key);
+extern TimestampTz ttl_key_instant(const TtlCutoff *cutoff, int64 key);
+
+/* owner.c */
+extern void ttl_become_owner(Oid owner, TtlUser *saved);
+extern void ttl_restore_user(const TtlUser *saved);
+extern void ttl_check_owner(Oid relid);
+
+/* key.c */
+typedef struct TtlKey
+{
+	AttrNumber	attnum;
+	char	   *column;
+	char	   *sql;			/* as an index element of CREATE INDEX */
+	Node	   *expression;		/* NULL for the column itself */
+	Oid			type;			/* of the key that is indexed */
+} TtlKey;
+
+extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
+extern List *ttl_key_indexes(Relation rel, const char *name);
+
+/* notice.c */
+extern void ttl_report_due(Oid indexrelid);
+
+/* event.c */
+extern void ttl_event_init(void);
+extern void ttl_children_follow(Oid root);
+
+/* expire.c */
+extern void ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
+							 const TtlCutoff *pass_cutoff,
+							 const TtlResume *resume, int max_docs,
+							 TtlBatch *batch);
+extern int64 ttl_expire_count(const TtlIndex *index, TimestampTz at,
+							  TimestampTz *oldest);
+
+/* pass.c */
+extern void ttl_sub_pass_begin(TtlSubPass *sub, const TtlLimits *limits,
+							   const Oid *indexes, int count, Oid resume_at,
+							   TimestampTz now);
+extern bool ttl_sub_pass_next(TtlSubPass *sub, TimestampTz now, Oid *index);
+extern void ttl_visit_begin(TtlVisit *visit, const TtlLimits *limits);
+extern int	ttl_visit_batch_size(const TtlVisit *visit, TimestampTz now);
+extern void ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch,
+								 TimestampTz begun, TimestampTz now);
+extern void ttl_visit_batch_failed(TtlVisit *visit, int size, bool can_narrow,
+								   TimestampTz begun);
+extern void ttl_sub_pass_visited(TtlSubPass *sub, const TtlVisit *visit);
+
+/* run.c */
+extern void ttl_run_turn(const TtlDriver *driver, TtlTurn *turn);
+
+/* stats.c */
+extern void ttl_stats_add(const TtlCount *count);
+extern void ttl_stats_fold(void);
+
+/* progress.c */
+extern void ttl_progress_begin(const char *activity);
+extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff);
+extern void ttl_progress_deleted(int64 deleted);
+extern void ttl_progress_end(void);
+
+/* launcher.c */
+extern void ttl_launcher_register(void);
+
+#endif							/* TTL_INDEX_H */
