@@ -274,27 +274,32 @@ AS 'MODULE_PATHNAME', 'ttl_restore_options';
 COMMENT ON FUNCTION restore_options() IS
 'gives TTL indexes whose option was lost in REINDEX CONCURRENTLY the option that is remembered for them; also part of every pass';
 
+-- No SET search_path, so that check_ddl can look up the names in the command as
+-- the command did; all else is qualified.
 CREATE FUNCTION on_ddl()
-RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+RETURNS event_trigger LANGUAGE plpgsql
 AS $$
 DECLARE
 	touched record;
 BEGIN
 	FOR touched IN
 		SELECT DISTINCT ON (c.objid) c.command, c.objid
-		FROM pg_event_trigger_ddl_commands() AS c
-		WHERE c.classid = 'pg_class'::regclass
+		FROM pg_catalog.pg_event_trigger_ddl_commands() AS c
+		WHERE c.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
 			AND EXISTS (
-				SELECT FROM pg_depend AS d
-				WHERE d.refclassid = 'pg_proc'::regclass
-					AND d.refobjid IN ('ttl_index.expire_after_seconds(integer,integer)'::regprocedure,
-						'ttl_index.time_zone(text,text)'::regprocedure)
-					AND d.classid = 'pg_class'::regclass
-					AND (d.objid = c.objid
-						OR d.objid IN (
-							SELECT x.indexrelid FROM pg_index AS x
-							WHERE x.indrelid = c.objid
-								OR x.indrelid IN (SELECT t.relid FROM pg_partition_tree(c.objid) AS t))))
+				SELECT FROM pg_catalog.pg_depend AS d
+				WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+					AND d.refobjid OPERATOR(pg_catalog.=) ANY (ARRAY[
+						'ttl_index.expire_after_seconds(integer,integer)'::pg_catalog.regprocedure,
+						'ttl_index.time_zone(text,text)'::pg_catalog.regprocedure]::pg_catalog.oid[])
+					AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+					AND (d.objid OPERATOR(pg_catalog.=) c.objid
+						OR d.objid OPERATOR(pg_catalog.=) ANY (
+							SELECT x.indexrelid FROM pg_catalog.pg_index AS x
+							WHERE x.indrelid OPERATOR(pg_catalog.=) c.objid
+								OR x.indrelid OPERATOR(pg_catalog.=) ANY (
+									SELECT t.relid::pg_catalog.oid
+									FROM pg_catalog.pg_partition_tree(c.objid) AS t))))
 	LOOP
 		PERFORM ttl_index.check_ddl(touched.command, touched.objid, tg_tag);
 	END LOOP;

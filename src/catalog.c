@@ -81,21 +81,24 @@ static const StateText state_texts[] = {
 	"an array of dates goes through ttl_index.earliest(), and json is to be jsonb."},
 	{"operator_class", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"a TTL index must use the default operator class of its key",
-	NULL},
+	"Create it without naming an operator class."},
 	{"time_zone_missing", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
 		"Give the time zone in which the key is read: AND ttl_index.time_zone('...'), "
 	"or the argument time_zone."},
 	{"time_zone_invalid", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
 	"The view pg_timezone_names lists the names."},
+	{"time_zone_unused", ERRCODE_INVALID_PARAMETER_VALUE,
+		"a TTL index on a key of type timestamp with time zone takes no time zone",
+	"Leave time_zone out: such a key names an instant by itself."},
 	{"temporary_table", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"a temporary table cannot have a TTL index",
-	NULL},
+	"Other sessions cannot reach its rows; it ends with its own session."},
 	{"materialized_view", ERRCODE_WRONG_OBJECT_TYPE,
 		"a materialized view cannot have a TTL index",
 	"Create it on the table that the view reads."},
 	{"table_access_method", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"a TTL index needs a table of the access method heap",
-	NULL},
+	"ALTER TABLE ... SET ACCESS METHOD changes it."},
 	{"not_valid", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index is being built, or its build failed, or a partition has no index of it",
 	"Drop and create the index again, or REINDEX it, or attach an index of each partition."},
@@ -168,6 +171,23 @@ ttl_state_raise(const TtlIndex *index)
 			 text->hint ? errhint("%s", text->hint) : 0));
 }
 
+/* Raises an error unless there is an index with this OID. */
+void
+ttl_check_is_index(Oid relid)
+{
+	char		relkind = get_rel_relkind(relid);
+
+	if (relkind == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("index with OID %u does not exist", relid)));
+	if (relkind != RELKIND_INDEX && relkind != RELKIND_PARTITIONED_INDEX)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not an index", get_rel_name(relid)),
+				 errhint("The view ttl_index.indexes lists the TTL indexes.")));
+}
+
 /* The range of the option, for those that take it as an argument. */
 void
 ttl_check_seconds(int32 seconds)
@@ -177,6 +197,12 @@ ttl_check_seconds(int32 seconds)
 
 	if (seconds < 0)
 		ttl_state_raise(&wrong);
+}
+
+bool
+ttl_key_type_ok(Oid type)
+{
+	return type == TIMESTAMPTZOID || type == TIMESTAMPOID || type == DATEOID;
 }
 
 /*
@@ -195,10 +221,7 @@ key_state(TtlIndex *index, Oid type)
 	if (!index->option.present)
 		return TTL_ACTIVE;
 	if (index->keytype == TIMESTAMPTZOID && time_zone != NULL)
-	{
-		index->option.problem = "the option time_zone is for keys of type timestamp and date only";
-		return TTL_MALFORMED_OPTION;
-	}
+		return TTL_TIME_ZONE_UNUSED;
 	if (index->keytype != TIMESTAMPTZOID && time_zone == NULL)
 		return TTL_TIME_ZONE_MISSING;
 	if (time_zone != NULL && !ttl_time_zone_ok(time_zone))
@@ -332,57 +355,73 @@ ttl_catalog_shown(void)
 	return shown;
 }
 
-static List *
-add_leaves(List *leaves, Oid relid, Oid indexrelid)
+/* The child of an index that is on this table, taken out of the list. */
+static Oid
+take_child(List **children, Oid relid)
 {
-	Relation	rel;
-	PartitionDesc parts;
+	ListCell   *lc;
 
-	if (!OidIsValid(relid) || !OidIsValid(indexrelid) ||
-		!ConditionalLockRelationOid(relid, AccessShareLock))
-		return leaves;
-	rel = try_relation_open(relid, NoLock);
-	if (rel == NULL)
+	foreach(lc, *children)
 	{
-		UnlockRelationOid(relid, AccessShareLock);
-		return leaves;
-	}
-	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		leaves = lappend_oid(leaves, indexrelid);
-	else
-	{
-		parts = RelationGetPartitionDesc(rel, true);
-		for (int i = 0; i < parts->nparts; i++)
+		Oid			child = lfirst_oid(lc);
+
+		if (IndexGetRelation(child, true) == relid)
 		{
-			Relation	part;
-			Oid			child = InvalidOid;
-
-			if (!ConditionalLockRelationOid(parts->oids[i], AccessShareLock))
-				continue;
-			part = try_relation_open(parts->oids[i], NoLock);
-			if (part != NULL)
-			{
-				if (part->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
-					child = index_get_partition(part, indexrelid);
-				relation_close(part, NoLock);
-			}
-			leaves = add_leaves(leaves, parts->oids[i], child);
-			UnlockRelationOid(parts->oids[i], AccessShareLock);
+			*children = foreach_delete_current(*children, lc);
+			return child;
 		}
 	}
-	relation_close(rel, AccessShareLock);
-	return leaves;
+	return InvalidOid;
+}
+
+/*
+ * The children of a partitioned index, in the order of the bounds of their
+ * partitions, unless the table is locked exclusively just now.
+ */
+static List *
+ordered_children(Oid indexrelid)
+{
+	List	   *children = find_inheritance_children(indexrelid, NoLock);
+	List	   *ordered = NIL;
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	Relation	rel;
+
+	if (!OidIsValid(relid) ||
+		!ConditionalLockRelationOid(relid, AccessShareLock))
+		return children;
+	rel = try_relation_open(relid, NoLock);
+	if (rel != NULL)
+	{
+		PartitionDesc parts = RelationGetPartitionDesc(rel, true);
+
+		for (int i = 0; i < parts->nparts; i++)
+		{
+			Oid			child = take_child(&children, parts->oids[i]);
+
+			if (OidIsValid(child))
+				ordered = lappend_oid(ordered, child);
+		}
+		relation_close(rel, NoLock);
+	}
+	UnlockRelationOid(relid, AccessShareLock);
+	return list_concat(ordered, children);
 }
 
 /*
  * The indexes of a TTL index that hold rows: itself, or those of the leaf
- * partitions in the order of their bounds.  Leaves out what is locked
- * exclusively just now.
+ * partitions in the order of their bounds.
  */
 List *
 ttl_catalog_leaves(Oid root)
 {
-	return add_leaves(NIL, IndexGetRelation(root, true), root);
+	List	   *leaves = NIL;
+	ListCell   *lc;
+
+	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX)
+		return list_make1_oid(root);
+	foreach(lc, ordered_children(root))
+		leaves = list_concat(leaves, ttl_catalog_leaves(lfirst_oid(lc)));
+	return leaves;
 }
 
 /* Owner and access method of a relation; invalid where it is gone. */
@@ -530,6 +569,19 @@ runtime_state(const TtlIndex *index, HeapTuple tuple)
 	return TTL_ACTIVE;
 }
 
+/* Can what REINDEX CONCURRENTLY lost be restored? */
+static TtlState
+lost_state(Oid indexrelid)
+{
+	TtlMemory	memory = ttl_memory_read(indexrelid);
+
+	if (!memory.present ||
+		(memory.has_time_zone &&
+		 ttl_time_zone_by_hash(memory.time_zone_hash) == NULL))
+		return TTL_OPTION_LOST;
+	return TTL_OPTION_REMEMBERED;
+}
+
 /*
  * Describes an index as it is now, with the option that governs it.  With
  * definition_only the state is that of the definition alone, as DDL checks it,
@@ -562,8 +614,7 @@ ttl_catalog_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 		!(form->indisvalid && form->indisready && form->indislive))
 		index->state = TTL_NOT_VALID;
 	else if (!definition_only && !index->option.present)
-		index->state = ttl_memory_read(indexrelid).present ?
-			TTL_OPTION_REMEMBERED : TTL_OPTION_LOST;
+		index->state = lost_state(indexrelid);
 	else
 		index->state = definition_state(index, tuple);
 	if (index->state == TTL_ACTIVE && !definition_only)

@@ -15,6 +15,7 @@
 #define TTL_COMPAT_H
 
 #include "access/genam.h"
+#include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"

@@ -122,6 +122,21 @@ open_table(Oid relid, LOCKMODE lockmode)
 	return rel;
 }
 
+/* Makes a position in the filter one of an internal query. */
+static void
+filter_error(void *filter)
+{
+	int			position = geterrposition();
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery(filter);
+	}
+	errcontext("partial_filter_expression");
+}
+
 /*
  * Parses the filter as CREATE INDEX would.  The text is put into a command in
  * parentheses, so it has to be one whole expression by itself.
@@ -133,9 +148,12 @@ parse_filter(Relation rel, const char *filter)
 	SelectStmt *select;
 	List	   *raw;
 	Node	   *where;
+	ErrorContextCallback callback = {error_context_stack, filter_error,
+	unconstify(char *, filter)};
 
 	if (filter == NULL)
 		return NIL;
+	error_context_stack = &callback;
 	raw = raw_parser(filter, RAW_PARSE_PLPGSQL_EXPR);
 	select = (SelectStmt *) linitial_node(RawStmt, raw)->stmt;
 	if (!IsA(select, SelectStmt) || list_length(select->targetList) != 1 ||
@@ -161,6 +179,7 @@ parse_filter(Relation rel, const char *filter)
 								 EXPR_KIND_INDEX_PREDICATE, "WHERE");
 	assign_expr_collations(pstate, where);
 	free_parsestate(pstate);
+	error_context_stack = callback.previous;
 	return make_ands_implicit((Expr *) where);
 }
 
@@ -211,8 +230,8 @@ check_existing(Oid indexrelid, const CreateArgs *args, const TtlIndex *index)
 			 errmsg("index \"%s\" on the same key already exists",
 					get_rel_name(indexrelid)),
 			 option->present ?
-			 errhint("Change it with ttl_index.coll_mod().") :
-			 errhint("Turn it into a TTL index with ttl_index.coll_mod().")));
+			 errhint("Change it with ttl_index.coll_mod() or ttl_index.coll_mod_index().") :
+			 errhint("Turn it into a TTL index with ttl_index.coll_mod() or ttl_index.coll_mod_index().")));
 }
 
 /*
@@ -361,16 +380,9 @@ lock_tree(Oid relid, Oid indexrelid)
 static void
 lock_for_change(Oid indexrelid, TtlIndex *index)
 {
-	char		relkind = get_rel_relkind(indexrelid);
 	Oid			relid;
 
-	if (relkind != RELKIND_INDEX && relkind != RELKIND_PARTITIONED_INDEX)
-		ereport(ERROR,
-				(errcode(relkind == '\0' ? ERRCODE_UNDEFINED_OBJECT :
-						 ERRCODE_WRONG_OBJECT_TYPE),
-				 relkind == '\0' ?
-				 errmsg("index with OID %u does not exist", indexrelid) :
-				 errmsg("\"%s\" is not an index", get_rel_name(indexrelid))));
+	ttl_check_is_index(indexrelid);
 	relid = IndexGetRelation(indexrelid, false);
 	ttl_check_owner(relid);
 	if (IsCatalogRelationOid(relid) ||
@@ -520,6 +532,8 @@ index_by_key(Oid relid, const char *key, bool only_ttl)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table \"%s\" has no %sindex with the only key \"%s\"",
 						get_rel_name(relid), only_ttl ? "TTL " : "", key),
+				 only_ttl ?
+				 errhint("The view ttl_index.indexes lists the TTL indexes.") :
 				 errhint("Create one with ttl_index.create_index().")));
 	if (list_length(found) > 1)
 		ereport(ERROR,
@@ -595,24 +609,40 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* Is one of the indexes above this one in the list? */
+static bool
+is_below(Oid indexrelid, const List *indexes)
+{
+	ListCell   *lc;
+
+	if (!get_rel_relispartition(indexrelid))
+		return false;
+	foreach(lc, get_partition_ancestors(indexrelid))
+	{
+		if (list_member_oid(indexes, lfirst_oid(lc)))
+			return true;
+	}
+	return false;
+}
+
 /* remove_all_ttl() returns bigint */
 Datum
 ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 {
+	List	   *dependents = ttl_catalog_dependents();
 	int64		count = 0;
 	ListCell   *lc;
 
-	foreach(lc, ttl_catalog_dependents())
+	foreach(lc, dependents)
 	{
 		Oid			indexrelid = lfirst_oid(lc);
 		TtlIndex	index;
 
-		if (!OidIsValid(IndexGetRelation(indexrelid, true)))
+		/* children go with their parent */
+		if (is_below(indexrelid, dependents) ||
+			!OidIsValid(IndexGetRelation(indexrelid, true)))
 			continue;
 		lock_for_change(indexrelid, &index);
-		/* children go with the index that governs them */
-		if (index.root != indexrelid)
-			continue;
 		remove_option(&index);
 		count++;
 	}

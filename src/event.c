@@ -16,11 +16,13 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
 #include "fmgr.h"
@@ -33,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
+#include "utils/syscache.h"
 
 #include "ttl_index.h"
 
@@ -90,9 +93,33 @@ ttl_children_follow(Oid root)
 	}
 }
 
-/* Raises what is wrong with an index that depends on an option. */
+/*
+ * Was the index made or changed by this transaction, and is it to be used?  One
+ * that slipped through earlier, or whose build failed, must not stand in the way
+ * of other changes to its table.
+ */
+static bool
+is_new(Oid indexrelid)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
+		(((Form_pg_index) GETSTRUCT(tuple))->indisvalid ||
+		 get_rel_relkind(indexrelid) == RELKIND_PARTITIONED_INDEX);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * Raises what is wrong with an index that depends on an option.  With
+ * takes_index the command gave an index to a constraint or made it a replica
+ * identity: pg_dump would lose the option of that one.
+ */
 static void
-check_index(Oid indexrelid, Oid *root)
+check_index(Oid indexrelid, bool takes_index, Oid *root)
 {
 	TtlIndex	index;
 	TtlOption	own;
@@ -102,7 +129,12 @@ check_index(Oid indexrelid, Oid *root)
 		!index.option.present)
 		return;
 	if (TTL_STATE_IS_WRONG(index.state))
-		ttl_state_raise(&index);
+	{
+		if (is_new(indexrelid) ||
+			(takes_index && index.state == TTL_CONSTRAINT_INDEX))
+			ttl_state_raise(&index);
+		return;
+	}
 	*root = index.root;
 	if (ttl_option_read(indexrelid, &own) && own.present && own.problem == NULL)
 		ttl_memory_write(indexrelid, &own);
@@ -110,7 +142,7 @@ check_index(Oid indexrelid, Oid *root)
 
 /* Checks the indexes of a table and of its partitions. */
 static void
-check_table(Oid relid)
+check_table(Oid relid, bool takes_index)
 {
 	List	   *rels = list_make1_oid(relid);
 	ListCell   *lc;
@@ -128,7 +160,7 @@ check_table(Oid relid)
 		{
 			Oid			root;
 
-			check_index(lfirst_oid(lc2), &root);
+			check_index(lfirst_oid(lc2), takes_index, &root);
 			if (OidIsValid(root))
 				ttl_children_follow(root);
 		}
@@ -158,7 +190,7 @@ first_ttl_index(Oid relid)
 static void
 notice_table(Oid relid, const char *how)
 {
-	Oid			indexrelid = first_ttl_index(relid);
+	Oid			indexrelid = OidIsValid(relid) ? first_ttl_index(relid) : InvalidOid;
 
 	if (OidIsValid(indexrelid))
 		ereport(NOTICE,
@@ -168,27 +200,24 @@ notice_table(Oid relid, const char *how)
 				 errhint("ttl_index.remove_ttl() makes it a plain index.")));
 }
 
-/* Tells about partitions that go on with a TTL of their own. */
-static void
-notice_detached(CollectedCommand *command)
+/* The last subcommand of one of these kinds, or NULL. */
+static AlterTableCmd *
+find_subcommand(CollectedCommand *command, AlterTableType a, AlterTableType b)
 {
+	AlterTableCmd *found = NULL;
 	ListCell   *lc;
 
 	if (command->type != SCT_AlterTable)
-		return;
+		return NULL;
 	foreach(lc, command->d.alterTable.subcmds)
 	{
-		CollectedATSubcmd *sub = lfirst(lc);
-		AlterTableCmd *cmd = (AlterTableCmd *) sub->parsetree;
-		Oid			relid;
+		AlterTableCmd *cmd = (AlterTableCmd *)
+			((CollectedATSubcmd *) lfirst(lc))->parsetree;
 
-		if (!IsA(cmd, AlterTableCmd) || cmd->subtype != AT_DetachPartition)
-			continue;
-		relid = RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock,
-								 true);
-		if (OidIsValid(relid))
-			notice_table(relid, "The detached partition keeps the TTL of its parent.");
+		if (IsA(cmd, AlterTableCmd) && (cmd->subtype == a || cmd->subtype == b))
+			found = cmd;
 	}
+	return found;
 }
 
 /*
@@ -203,6 +232,7 @@ ttl_check_ddl(PG_FUNCTION_ARGS)
 	char	   *tag = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	char		relkind = get_rel_relkind(object);
 	Oid			relid = object;
+	AlterTableCmd *detach;
 
 	if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
 		relid = IndexGetRelation(object, true);
@@ -213,8 +243,13 @@ ttl_check_ddl(PG_FUNCTION_ARGS)
 	if (!OidIsValid(relid))
 		PG_RETURN_VOID();
 
-	check_table(relid);
-	notice_detached(command);
+	check_table(relid, find_subcommand(command, AT_AddIndexConstraint,
+									   AT_ReplicaIdentity) != NULL);
+	detach = find_subcommand(command, AT_DetachPartition, AT_DetachPartition);
+	if (detach != NULL)
+		notice_table(RangeVarGetRelid(((PartitionCmd *) detach->def)->name,
+									  NoLock, true),
+					 "The detached partition keeps the TTL of its parent.");
 	if (relid == object && strcmp(tag, "CREATE TABLE") == 0 &&
 		!get_rel_relispartition(relid))
 		notice_table(relid, "The index was copied by LIKE.");

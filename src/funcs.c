@@ -12,10 +12,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_authid.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -29,6 +31,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
@@ -133,10 +136,9 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 static void
 describe_for_count(Oid indexrelid, TtlIndex *index)
 {
+	ttl_check_is_index(indexrelid);
 	if (!ttl_catalog_describe(indexrelid, false, index))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("index with OID %u does not exist", indexrelid)));
+		elog(ERROR, "could not describe index %u", indexrelid);
 	if (!has_privs_of_role(GetUserId(), index->owner) &&
 		!has_privs_of_role(GetUserId(), ROLE_PG_MONITOR))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
@@ -207,11 +209,36 @@ filter_text(const TtlIndex *index)
 {
 	Oid			relid = IndexGetRelation(index->root, true);
 
-	if (index->option.filter == NIL || !OidIsValid(relid))
+	if (index->option.filter == NIL || !OidIsValid(relid) ||
+		index->state == TTL_TABLE_LOCKED)
 		return NULL;
 	return deparse_expression((Node *) make_ands_explicit(index->option.filter),
 							  deparse_context_for(get_rel_name(relid), relid),
 							  false, false);
+}
+
+/*
+ * The key as users write it.  Deparsing an expression needs a lock on the table,
+ * for which the view does not wait.
+ */
+static char *
+key_text(const TtlIndex *index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index->indexrelid));
+	AttrNumber	attnum = 0;
+	int			nkeys = 0;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		nkeys = ((Form_pg_index) GETSTRUCT(tuple))->indnkeyatts;
+		attnum = ((Form_pg_index) GETSTRUCT(tuple))->indkey.values[0];
+		ReleaseSysCache(tuple);
+	}
+	if (nkeys == 1 && attnum != 0)
+		return get_attname(index->relid, attnum, true);
+	if (index->state == TTL_TABLE_LOCKED)
+		return NULL;
+	return pg_get_indexdef_columns(index->indexrelid, true);
 }
 
 static void
@@ -219,6 +246,7 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 {
 	Datum		values[11] = {0};
 	bool		nulls[11] = {0};
+	char	   *key = key_text(index);
 	char	   *filter = filter_text(index);
 	char	   *reason = ttl_state_reason(index);
 
@@ -226,8 +254,9 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 	values[1] = ObjectIdGetDatum(index->relid);
 	values[2] = ObjectIdGetDatum(index->parent);
 	nulls[2] = !OidIsValid(index->parent);
-	values[3] = CStringGetTextDatum(pg_get_indexdef_columns(index->indexrelid,
-															true));
+	nulls[3] = key == NULL;
+	if (!nulls[3])
+		values[3] = CStringGetTextDatum(key);
 	values[4] = Int32GetDatum(index->option.seconds);
 	nulls[4] = !index->option.present || index->option.problem != NULL;
 	nulls[5] = index->option.time_zone == NULL;

@@ -487,13 +487,7 @@ restore_option(Oid indexrelid, const TtlMemory *memory)
 	{
 		zone = ttl_time_zone_by_hash(memory->time_zone_hash);
 		if (zone == NULL)
-		{
-			ereport(WARNING,
-					(errmsg("time zone of TTL index \"%s\" is no longer known",
-							get_rel_name(indexrelid)),
-					 errhint("Set it with ttl_index.coll_mod_index().")));
 			return false;
-		}
 	}
 	option.present = true;
 	option.seconds = memory->seconds;
@@ -504,6 +498,20 @@ restore_option(Oid indexrelid, const TtlMemory *memory)
 					option.seconds, get_rel_name(indexrelid)),
 			 errdetail("REINDEX CONCURRENTLY had lost it.")));
 	return true;
+}
+
+/* A TTL that stopped is said so in every pass: it must not be silent. */
+static void
+warn_if_lost(Oid indexrelid)
+{
+	TtlIndex	index;
+
+	if (ttl_catalog_describe(indexrelid, false, &index) &&
+		index.state == TTL_OPTION_LOST)
+		ereport(WARNING,
+				(errmsg("the option of TTL index \"%s\" was lost and nothing is remembered of it",
+						get_rel_name(indexrelid)),
+				 errhint("Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl().")));
 }
 
 /*
@@ -524,12 +532,12 @@ ttl_options_restore(void)
 
 		if (!ttl_option_read(indexrelid, &option))
 			continue;
-		if (!option.present && memory.present)
-		{
-			if (restore_option(indexrelid, &memory))
-				restored++;
-		}
-		else if (option.present && option.problem == NULL)
+		if (!option.present && memory.present &&
+			restore_option(indexrelid, &memory))
+			restored++;
+		else if (!option.present)
+			warn_if_lost(indexrelid);
+		else if (option.problem == NULL)
 			ttl_memory_write(indexrelid, &option);
 	}
 	return restored;

@@ -221,6 +221,7 @@ batch_work(Run *run, Oid root, Oid leaf, int size, TtlBatch *batch)
 	if (!ttl_catalog_describe(leaf, false, &index) ||
 		index.state != TTL_ACTIVE || index.root != root)
 	{
+		batch->busy = index.state == TTL_TABLE_LOCKED;
 		batch->exhausted = true;
 		return;
 	}
@@ -272,7 +273,7 @@ protected_work(Run *run, Oid root, Oid leaf, int size, TtlBatch *batch,
 
 /* Writes what a batch did, in its transaction.  Nothing for an idle one. */
 static void
-count_batch(Run *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
+count_batch(Run *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 			bool skipped, const ErrorData *edata, double milliseconds)
 {
 	TtlCount	count = {0};
@@ -281,7 +282,7 @@ count_batch(Run *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
 		return;
 	count.indexrelid = root;
 	count.relid = IndexGetRelation(root, true);
-	count.visits = visit->batches == 0 ? 1 : 0;
+	count.visits = visit->counted ? 0 : 1;
 	count.batches = 1;
 	count.deleted_documents = batch->deleted;
 	count.skipped_locked = batch->skipped_locked + (batch->busy ? 1 : 0);
@@ -297,6 +298,7 @@ count_batch(Run *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
 		count.last_error_time = GetCurrentTimestamp();
 	}
 	ttl_stats_add(&count);
+	visit->counted = true;
 	run->turn->counted = true;
 }
 

@@ -85,6 +85,7 @@ typedef enum TtlState
 	TTL_OPERATOR_CLASS,
 	TTL_TIME_ZONE_MISSING,
 	TTL_TIME_ZONE_INVALID,
+	TTL_TIME_ZONE_UNUSED,
 	TTL_TEMPORARY_TABLE,
 	TTL_MATERIALIZED_VIEW,
 	TTL_TABLE_ACCESS_METHOD,
@@ -211,6 +212,7 @@ typedef struct TtlVisit
 	int			batch_size;
 	int			batches;
 	int			failures;
+	bool		counted;		/* has rows in the counters */
 	bool		over;			/* nothing more here */
 	bool		more;			/* ended by a limit */
 } TtlVisit;
@@ -286,6 +288,7 @@ extern bool ttl_catalog_describe(Oid indexrelid, bool definition_only,
 extern const char *ttl_state_name(TtlState state);
 extern char *ttl_state_reason(const TtlIndex *index);
 extern void ttl_state_raise(const TtlIndex *index);
+extern void ttl_check_is_index(Oid relid);
 extern void ttl_check_seconds(int32 seconds);
 extern void ttl_check_key(Oid type, const char *time_zone);
 extern bool ttl_key_type_ok(Oid type);

@@ -1,0 +1,199 @@
+-- Passes, sub-passes, visits and batches: semantics.md, rules 21 to 24 and 26, 27.
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE SCHEMA pass;
+SET search_path = pass;
+CREATE VIEW since AS SELECT passes, sub_passes, deleted_documents, skipped_locked, skipped_failed, errors FROM ttl_index.stats;
+
+-- rule 24: a pass over all indexes counts, also an idle one; one over none does not
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT * FROM since;
+SELECT last_pass_start, last_pass_end, last_cutoff, stats_reset IS NOT NULL AS stats_reset FROM ttl_index.stats;
+CREATE TABLE x (ts timestamptz);
+SELECT ttl_index.create_index('x', 'ts', 3600);
+CALL ttl_index.run_pass();
+CALL ttl_index.run_pass();
+SELECT * FROM since;
+SELECT last_pass_start <= last_cutoff AND last_cutoff <= last_pass_end AS in_order FROM ttl_index.stats;
+
+-- rule 21: with a visit limit of 20 documents and no time limit
+SET ttl_index.index_delete_target_docs = 20;
+SET ttl_index.index_delete_target_time = 0;
+INSERT INTO x SELECT '2001-01-01' FROM generate_series(1, 59);
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT * FROM since;
+INSERT INTO x SELECT '2001-01-01'::timestamptz + g * interval '1 s' FROM generate_series(1, 60) AS g;
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT passes, sub_passes IN (3, 4) AS sub_passes_3_or_4, deleted_documents FROM ttl_index.stats;
+-- 40 on x and 1 on y: y is drained in the first sub-pass, so before x's second visit
+CREATE TABLE y (ts timestamptz);
+SELECT ttl_index.create_index('y', 'ts', 3600);
+CREATE TABLE trace (n serial, what text, left_in_x bigint);
+CREATE FUNCTION trace() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO pass.trace (what, left_in_x) SELECT TG_TABLE_NAME, count(*) FROM pass.x;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER trace AFTER DELETE ON x EXECUTE FUNCTION trace();
+CREATE TRIGGER trace AFTER DELETE ON y EXECUTE FUNCTION trace();
+INSERT INTO x SELECT '2001-01-01' FROM generate_series(1, 40);
+INSERT INTO y VALUES ('2001-01-01');
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT passes, deleted_documents FROM since;
+SELECT what, left_in_x FROM trace ORDER BY n;
+SELECT indexrelname, visits, batches, deleted_documents FROM ttl_index.index_stats ORDER BY 1;
+
+-- rule 26: 25,000 rows on one never delay one row on another by more than a round of visits
+TRUNCATE trace;
+SET ttl_index.index_delete_target_docs = 5000;
+INSERT INTO x SELECT '2001-01-01' FROM generate_series(1, 25000);
+INSERT INTO y VALUES ('2001-01-01');
+CALL ttl_index.run_pass();
+SELECT max(left_in_x) FILTER (WHERE what = 'y') >= 20000 AS y_in_the_first_round, min(left_in_x) AS left FROM trace;
+
+-- batches are transactions of their own, of batch_target_docs at most
+SET ttl_index.index_delete_target_docs = 0;
+SET ttl_index.batch_target_docs = 10;
+CREATE TABLE batches (ts timestamptz);
+CREATE TABLE xids (xid xid8, rows bigint);
+CREATE FUNCTION xids() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO pass.xids SELECT pg_current_xact_id(), count(*) FROM gone;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER xids AFTER DELETE ON batches REFERENCING OLD TABLE AS gone EXECUTE FUNCTION xids();
+SELECT ttl_index.create_index('batches', 'ts', 3600);
+INSERT INTO batches SELECT '2001-01-01' FROM generate_series(1, 95);
+CALL ttl_index.run_pass();
+SELECT count(DISTINCT xid) AS transactions, count(*) AS statements, min(rows), max(rows), sum(rows) FROM xids;
+-- many equal keys and a small batch: nothing twice, nothing left (rule 27)
+SELECT count(*) FROM batches;
+SELECT deleted_documents, batches FROM ttl_index.index_stats WHERE indexrelname = 'batches_ts_ttl';
+RESET ttl_index.batch_target_docs;
+
+-- the time limit of a visit, and of a sub-pass: visits go round
+SET ttl_index.batch_target_docs = 1;
+SET ttl_index.index_delete_target_time = 1;
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.005); RETURN OLD; END $$;
+CREATE TABLE s1 (ts timestamptz);
+CREATE TABLE s2 (ts timestamptz);
+CREATE TRIGGER slow BEFORE DELETE ON s1 FOR EACH ROW EXECUTE FUNCTION slow();
+CREATE TRIGGER slow BEFORE DELETE ON s2 FOR EACH ROW EXECUTE FUNCTION slow();
+SELECT ttl_index.create_index('s1', 'ts', 1), ttl_index.create_index('s2', 'ts', 1);
+INSERT INTO s1 SELECT '2001-01-01' FROM generate_series(1, 5);
+INSERT INTO s2 SELECT '2001-01-01' FROM generate_series(1, 5);
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT indexrelname, visits, batches, deleted_documents FROM ttl_index.index_stats WHERE relname IN ('s1', 's2') ORDER BY 1;
+SELECT passes, sub_passes IN (5, 6) AS a_visit_each FROM ttl_index.stats;
+RESET ttl_index.batch_target_docs;
+RESET ttl_index.index_delete_target_time;
+RESET ttl_index.index_delete_target_docs;
+
+-- rule 22: an index created during a pass takes part from the next sub-pass on;
+-- one that is dropped, and a table that is truncated, do no harm
+SET ttl_index.index_delete_target_docs = 10;
+SET ttl_index.batch_target_docs = 10;
+CREATE TABLE a (ts timestamptz);
+CREATE TABLE late (ts timestamptz);
+CREATE TABLE dropped (ts timestamptz);
+CREATE TABLE emptied (ts timestamptz);
+SELECT ttl_index.create_index('a', 'ts', 1), ttl_index.create_index('dropped', 'ts', 1), ttl_index.create_index('emptied', 'ts', 1);
+CREATE FUNCTION in_the_middle() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF to_regclass('pass.late_ts_ttl') IS NULL THEN
+		PERFORM ttl_index.create_index('pass.late', 'ts', 1);
+		DROP INDEX pass.dropped_ts_ttl;
+		TRUNCATE pass.emptied;
+		ALTER TABLE pass.emptied RENAME TO renamed;
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER in_the_middle AFTER DELETE ON a EXECUTE FUNCTION in_the_middle();
+INSERT INTO a SELECT '2001-01-01' FROM generate_series(1, 15);
+INSERT INTO late SELECT '2001-01-01' FROM generate_series(1, 5);
+INSERT INTO dropped SELECT '2001-01-01' FROM generate_series(1, 5);
+INSERT INTO emptied SELECT '2001-01-01' FROM generate_series(1, 5);
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT passes, deleted_documents, errors FROM since;
+SELECT (SELECT count(*) FROM a) AS a, (SELECT count(*) FROM late) AS late, (SELECT count(*) FROM dropped) AS dropped,
+	(SELECT count(*) FROM renamed) AS renamed;
+RESET ttl_index.batch_target_docs;
+RESET ttl_index.index_delete_target_docs;
+
+-- rule 23: an error at one index is counted there, the others are not affected
+CREATE TABLE broken (ts timestamptz);
+CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF OLD.ts = '2001-01-03' THEN
+		RAISE EXCEPTION 'the third of January stays' USING ERRCODE = 'P0042';
+	END IF;
+	RETURN OLD;
+END $$;
+CREATE TRIGGER broken BEFORE DELETE ON broken FOR EACH ROW EXECUTE FUNCTION broken();
+SELECT ttl_index.create_index('broken', 'ts', 1);
+INSERT INTO broken SELECT '2000-12-31'::timestamptz + g * interval '1 day' FROM generate_series(1, 30) AS g;
+INSERT INTO y SELECT '2001-01-01' FROM generate_series(1, 10);
+SELECT ttl_index.stats_reset();
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SELECT passes, deleted_documents, skipped_failed, errors FROM since;
+SELECT ts::date FROM broken;
+SELECT indexrelname, deleted_documents, skipped_failed, errors, last_error, last_error_sqlstate, last_error_time IS NOT NULL AS time
+FROM ttl_index.index_stats WHERE errors > 0 OR deleted_documents > 0 ORDER BY 1;
+-- and tried again in the next pass
+DROP TRIGGER broken ON broken;
+SET client_min_messages = warning;
+CALL ttl_index.run_pass();
+SELECT passes, deleted_documents, skipped_failed, errors FROM since;
+
+-- the report of an error names the index
+CREATE TRIGGER broken BEFORE DELETE ON broken FOR EACH ROW EXECUTE FUNCTION broken();
+INSERT INTO broken VALUES ('2001-01-03');
+\set VERBOSITY terse
+CALL ttl_index.run_pass();
+\set VERBOSITY default
+DROP TABLE broken;
+
+-- a BEFORE trigger that keeps a row: not deleted, so not counted (rule 27), and no endless loop
+CREATE TABLE kept (ts timestamptz);
+CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER keep BEFORE DELETE ON kept FOR EACH ROW EXECUTE FUNCTION keep();
+SELECT ttl_index.create_index('kept', 'ts', 1);
+INSERT INTO kept SELECT '2001-01-01' FROM generate_series(1, 2500);
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT * FROM since;
+SELECT count(*) FROM kept;
+DROP TABLE kept;
+
+-- what run_pass() refuses
+BEGIN;
+CALL ttl_index.run_pass();
+ROLLBACK;
+DO $$ BEGIN CALL ttl_index.run_pass(); END $$;
+SET default_transaction_read_only = on;
+CALL ttl_index.run_pass();
+RESET default_transaction_read_only;
+-- whatever the session's isolation level
+SET default_transaction_isolation = 'serializable';
+INSERT INTO y VALUES ('2001-01-01');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM y;
+RESET default_transaction_isolation;
+SELECT current_setting('search_path'), current_user = session_user AS same_user;
+
+-- the counters outlive their index: what it did stays in the totals
+SELECT sum(deleted_documents) = (SELECT deleted_documents FROM ttl_index.stats) AS same FROM ttl_index.index_stats;
+SELECT deleted_documents AS before FROM ttl_index.stats \gset
+DROP TABLE x, y;
+CALL ttl_index.run_pass();
+SELECT deleted_documents = :before AS same FROM ttl_index.stats;
+SELECT count(*) FROM ttl_index.index_stats WHERE relname IN ('x', 'y');
+SET client_min_messages = error;
+DROP SCHEMA pass CASCADE;

@@ -1,0 +1,113 @@
+-- Deletes are ordinary deletes (rule 30): triggers, foreign keys, rules, logged
+-- and unlogged tables, wide rows.
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE SCHEMA trg;
+SET search_path = trg;
+CREATE TABLE log (n serial, what text);
+
+-- triggers of all kinds fire, with transition tables and with OLD as it was
+CREATE TABLE t (id int, ts timestamptz, body text);
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO trg.log (what) VALUES (concat_ws(' ', TG_NAME, CASE WHEN TG_LEVEL = 'ROW' THEN OLD.id END));
+	RETURN OLD;
+END $$;
+CREATE FUNCTION note_table() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO trg.log (what) SELECT concat_ws(' ', TG_NAME, count(*), sum(length(body))) FROM gone;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER a_before_statement BEFORE DELETE ON t EXECUTE FUNCTION note();
+CREATE TRIGGER b_before_row BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION note();
+CREATE TRIGGER c_after_row AFTER DELETE ON t FOR EACH ROW EXECUTE FUNCTION note();
+CREATE CONSTRAINT TRIGGER d_deferred AFTER DELETE ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note();
+CREATE TRIGGER e_after_statement AFTER DELETE ON t REFERENCING OLD TABLE AS gone EXECUTE FUNCTION note_table();
+SELECT ttl_index.create_index('t', 'ts', 0);
+INSERT INTO t VALUES (1, '2001-01-01', repeat('x', 1000)), (2, '2001-01-02', (SELECT string_agg(md5(g::text), '') FROM generate_series(1, 1000) AS g)),
+	(3, '2999-01-01', '');
+CALL ttl_index.run_pass();
+SELECT what FROM log ORDER BY n;
+SELECT id FROM t;
+
+-- foreign keys: CASCADE, SET NULL, RESTRICT, NO ACTION, deferred
+CREATE TABLE parent (id int PRIMARY KEY, ts timestamptz);
+SELECT ttl_index.create_index('parent', 'ts', 0);
+CREATE TABLE cascading (pid int REFERENCES parent ON DELETE CASCADE);
+CREATE TABLE nulled (pid int REFERENCES parent ON DELETE SET NULL);
+CREATE TABLE restricted (pid int REFERENCES parent ON DELETE RESTRICT);
+CREATE TABLE no_action (pid int REFERENCES parent DEFERRABLE INITIALLY DEFERRED);
+INSERT INTO parent SELECT g, '2001-01-01' FROM generate_series(1, 40) AS g;
+INSERT INTO cascading SELECT generate_series(1, 10);
+INSERT INTO nulled SELECT generate_series(1, 10);
+INSERT INTO restricted VALUES (20);
+INSERT INTO no_action VALUES (30);
+SELECT ttl_index.stats_reset();
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SET client_min_messages = warning;
+SELECT id FROM parent ORDER BY id;
+SELECT (SELECT count(*) FROM cascading) AS cascading, (SELECT count(pid) FROM nulled) AS nulled, (SELECT count(*) FROM nulled) AS of;
+SELECT deleted_documents, skipped_failed, errors, last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE relname = 'parent';
+DELETE FROM restricted;
+DELETE FROM no_action;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM parent;
+
+-- a cascade into a table that has a TTL of its own
+CREATE TABLE child (pid int REFERENCES parent ON DELETE CASCADE, ts timestamptz);
+SELECT ttl_index.create_index('child', 'ts', 0);
+INSERT INTO parent VALUES (1, '2001-01-01');
+INSERT INTO child VALUES (1, '2999-01-01'), (1, '2001-01-01');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM child;
+
+-- rules: DO ALSO runs, DO INSTEAD NOTHING keeps the rows and no pass hangs on it
+CREATE TABLE ruled (id int, ts timestamptz);
+SELECT ttl_index.create_index('ruled', 'ts', 0);
+INSERT INTO ruled VALUES (1, '2001-01-01');
+TRUNCATE log;
+CREATE RULE also AS ON DELETE TO ruled DO ALSO INSERT INTO log (what) VALUES ('rule ' || OLD.id);
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT count(*) FROM ruled;
+SELECT what FROM log;
+SELECT deleted_documents FROM ttl_index.stats;
+DROP RULE also ON ruled;
+CREATE RULE instead AS ON DELETE TO ruled DO INSTEAD NOTHING;
+INSERT INTO ruled VALUES (1, '2001-01-01');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM ruled;
+SELECT deleted_documents FROM ttl_index.stats;
+
+-- a trigger that changes another row of the same batch: rule 7, the new date counts
+CREATE TABLE pushed (id int, ts timestamptz);
+CREATE FUNCTION push() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF OLD.id = 1 THEN UPDATE trg.pushed SET ts = '2999-01-01' WHERE id = 2; END IF;
+	RETURN OLD;
+END $$;
+CREATE TRIGGER push BEFORE DELETE ON pushed FOR EACH ROW EXECUTE FUNCTION push();
+SELECT ttl_index.create_index('pushed', 'ts', 0);
+INSERT INTO pushed VALUES (1, '2001-01-01'), (2, '2001-01-01'), (3, '2001-01-01');
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SET client_min_messages = warning;
+SELECT id, ts::date FROM pushed ORDER BY id;
+
+-- unlogged tables; tables with many indexes; HOT chains
+CREATE UNLOGGED TABLE unlogged (ts timestamptz);
+SELECT ttl_index.create_index('unlogged', 'ts', 0);
+INSERT INTO unlogged SELECT '2001-01-01' FROM generate_series(1, 1500);
+CREATE TABLE hot (id int PRIMARY KEY, ts timestamptz, n int) WITH (fillfactor = 50);
+SELECT ttl_index.create_index('hot', 'ts', 0);
+INSERT INTO hot SELECT g, '2001-01-01', 0 FROM generate_series(1, 100) AS g;
+UPDATE hot SET n = n + 1;
+UPDATE hot SET n = n + 1 WHERE id % 2 = 0;
+UPDATE hot SET ts = '2999-01-01' WHERE id % 10 = 0;
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT (SELECT count(*) FROM unlogged) AS unlogged, (SELECT count(*) FROM hot) AS hot;
+SELECT indexrelname, deleted_documents FROM ttl_index.index_stats WHERE deleted_documents > 0 ORDER BY 1;
+SET client_min_messages = error;
+DROP SCHEMA trg CASCADE;
