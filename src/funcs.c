@@ -84,14 +84,42 @@ session_commit(void)
 	SPI_commit();
 }
 
-static void
-check_can_run(FunctionCallInfo fcinfo)
+static bool
+is_atomic(FunctionCallInfo fcinfo)
 {
-	bool		atomic = !(fcinfo->context && IsA(fcinfo->context, CallContext)) ||
+	return !(fcinfo->context && IsA(fcinfo->context, CallContext)) ||
 		castNode(CallContext, fcinfo->context)->atomic;
+}
+
+/* Sub-passes until the pass is over. */
+static void
+run_sub_passes(const TtlDriver *driver)
+{
+	TtlTurn    *turn = palloc0(sizeof(TtlTurn));
+
+	PG_TRY();
+	{
+		do
+		{
+			ttl_progress_begin(NULL);
+			ttl_run_turn(driver, turn);
+		} while (turn->more);
+	}
+	PG_FINALLY();
+	{
+		ttl_progress_end();
+	}
+	PG_END_TRY();
+}
+
+/* CALL run_pass() */
+Datum
+ttl_run_pass(PG_FUNCTION_ARGS)
+{
+	TtlDriver	driver = {session_begin, session_commit, false, GetUserId()};
 
 	PreventCommandDuringRecovery("ttl_index.run_pass()");
-	if (atomic)
+	if (is_atomic(fcinfo))
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("ttl_index.run_pass() cannot run inside a transaction block"),
@@ -100,34 +128,13 @@ check_can_run(FunctionCallInfo fcinfo)
 	if (!IsUnderPostmaster)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("ttl_index.run_pass() cannot run in single-user mode")));
-}
+				 errmsg("ttl_index.run_pass() cannot run in single-user mode"),
+				 errhint("Start the server.")));
 
-/* CALL run_pass() */
-Datum
-ttl_run_pass(PG_FUNCTION_ARGS)
-{
-	TtlDriver	driver = {session_begin, session_commit, false, GetUserId()};
-	TtlTurn    *turn;
-
-	check_can_run(fcinfo);
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	/* ends the snapshot that the CALL may have taken */
+	/* begins a transaction that has taken no snapshot yet */
 	SPI_commit();
-	turn = palloc0(sizeof(TtlTurn));
-	PG_TRY();
-	{
-		do
-		{
-			ttl_progress_begin(NULL);
-			ttl_run_turn(&driver, turn);
-		} while (turn->more);
-	}
-	PG_FINALLY();
-	{
-		ttl_progress_end();
-	}
-	PG_END_TRY();
+	run_sub_passes(&driver);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

@@ -41,6 +41,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
@@ -118,6 +119,8 @@ static void
 begin(Run *run)
 {
 	run->driver->begin();
+	/* for the catalogs and the counters; a batch takes its own */
+	PushActiveSnapshot(GetTransactionSnapshot());
 	MemoryContextReset(run->batch_context);
 	MemoryContextSwitchTo(run->batch_context);
 }
@@ -126,6 +129,7 @@ static void
 commit(Run *run)
 {
 	MemoryContextSwitchTo(run->context);
+	PopActiveSnapshot();
 	run->driver->commit();
 	MemoryContextSwitchTo(run->context);
 }

@@ -1,4 +1,4 @@
 -- The extension for all tests; the monitor, if it is preloaded, stays out.
 DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ttl_index.monitor_enabled = off', current_database()); END $$;
 CREATE EXTENSION ttl_index;
-\dx ttl_index
+SELECT extname, extnamespace::regnamespace FROM pg_extension WHERE extname = 'ttl_index';

@@ -1,0 +1,240 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# Killed workers and launchers, crashes and shutdowns in the middle of a drain:
+# nothing is lost, nothing counted twice, and the monitor comes back.
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+restart_after_crash = on
+shared_preload_libraries = 'ttl_index'
+ttl_index.monitor_sleep = 1
+ttl_index.batch_target_docs = 20
+ttl_index.batch_timeout = '5min'
+});
+$node->start;
+
+# The process of this kind, once there is one that $condition holds for.
+sub pid_of
+{
+	my ($type, $condition) = @_;
+	my $pid = '';
+
+	$condition = 'true' unless defined $condition;
+	foreach my $attempt (1 .. 100)
+	{
+		$node->poll_query_until('postgres',
+			"SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = '$type' AND $condition"
+		) or die "no process of type \"$type\"";
+		$pid = $node->safe_psql('postgres',
+			"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' AND $condition"
+		);
+		return $pid if $pid ne '';
+	}
+	die "processes of type \"$type\" are too short-lived";
+}
+
+# A drain that takes some seconds: each row costs a millisecond.
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION ttl_index;
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM pg_sleep(0.001); RETURN OLD; END $$;
+CREATE TABLE drain (at timestamptz, pad text DEFAULT repeat('x', 100));
+CREATE TRIGGER slow BEFORE DELETE ON drain FOR EACH ROW EXECUTE FUNCTION slow();
+CREATE INDEX drain_ttl ON drain (at) WHERE ttl_index.expire_after_seconds(3600);
+INSERT INTO drain SELECT '2100-01-01' FROM generate_series(1, 50);
+});
+my $added = 0;
+
+sub fill
+{
+	my ($rows) = @_;
+
+	$node->safe_psql('postgres',
+		"INSERT INTO drain SELECT timestamptz '2000-01-01' + i * interval '1 min' FROM generate_series(1, $rows) i"
+	);
+	$added += $rows;
+	return;
+}
+
+# Waits for some moment between here and the end of the drain.
+sub wait_for_some_moment
+{
+	my $left = $node->safe_psql('postgres',
+		"SELECT count(*) FROM drain WHERE at < '2050-01-01'");
+	my $moment = int($left * (0.3 + rand(0.6)));
+
+	note "waiting until $moment of $left rows are left";
+	$node->poll_query_until('postgres',
+		"SELECT count(*) <= $moment FROM drain WHERE at < '2050-01-01'")
+	  or die 'the drain does not go on';
+	return;
+}
+
+# One statement, so one snapshot: this must hold at any time.
+sub check_counted
+{
+	my ($when) = @_;
+
+	is( $node->safe_psql(
+			'postgres', q{
+SELECT s.deleted_documents + (SELECT count(*) FROM drain WHERE at < '2050-01-01'),
+	i.deleted_documents = s.deleted_documents
+FROM ttl_index.stats s, ttl_index.index_stats i WHERE i.indexrelname = 'drain_ttl'}),
+		"$added|t",
+		"rule 27: after $when exactly the rows that are gone are counted");
+	is( $node->safe_psql(
+			'postgres', "SELECT count(*) FROM drain WHERE at > '2050-01-01'"),
+		50,
+		"rule 1: after $when no row is gone before its time");
+	return;
+}
+
+sub wait_until_drained
+{
+	ok( $node->poll_query_until(
+			'postgres',
+			"SELECT count(*) = 0 FROM drain WHERE at < '2050-01-01'"),
+		$_[0]);
+	return;
+}
+
+#
+# kill -9 in a batch: the server restarts all of its processes.
+#
+
+fill(3000);
+foreach my $victim ('worker', 'worker', 'launcher')
+{
+	my $offset = -s $node->logfile;
+
+	wait_for_some_moment();
+	kill 'KILL', pid_of("ttl_index $victim");
+	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
+		$offset);
+	$node->poll_query_until('postgres', 'SELECT true')
+	  or die 'the server does not come back';
+	check_counted("kill -9 of the $victim");
+}
+wait_until_drained(
+	'a launcher and workers that were killed by signal 9 come back');
+check_counted('three crashes and the end of the drain');
+
+#
+# A worker that an administrator ends in a batch: the gate holds it there.
+#
+
+$node->safe_psql(
+	'postgres', q{
+CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN OLD; END $$;
+CREATE TABLE gated (at timestamptz);
+CREATE TRIGGER gate BEFORE DELETE ON gated FOR EACH ROW EXECUTE FUNCTION gate();
+CREATE INDEX gated_ttl ON gated (at) WHERE ttl_index.expire_after_seconds(0);
+});
+my $keeper = $node->background_psql('postgres');
+$keeper->query_safe('SELECT pg_advisory_lock(42)');
+$node->safe_psql('postgres',
+	"INSERT INTO gated SELECT '2000-01-01' FROM generate_series(1, 3)");
+
+my $launcher = pid_of('ttl_index launcher');
+my $worker = pid_of('ttl_index worker', "wait_event = 'advisory'");
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)");
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $worker"),
+	'pg_terminate_backend ends a worker in the middle of a batch');
+
+my $counts = q{
+SELECT (SELECT count(*) FROM gated), deleted_documents
+FROM ttl_index.index_stats WHERE indexrelname = 'gated_ttl'};
+is($node->safe_psql('postgres', $counts),
+	'3|0', 'rule 27: the batch of a terminated worker is not counted');
+
+#
+# The next worker stands at the gate: end its launcher.
+#
+
+$worker = pid_of('ttl_index worker',
+	"wait_event = 'advisory' AND pid <> $worker");
+pass('another worker takes the place of a terminated one');
+is(pid_of('ttl_index launcher'),
+	$launcher, 'the launcher outlives its worker');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($launcher)");
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid IN ($launcher, $worker)"
+	),
+	'a launcher that is terminated takes its worker with it');
+is($node->safe_psql('postgres', $counts),
+	'3|0', 'rule 27: nothing of it is counted');
+isnt(pid_of('ttl_index launcher'),
+	$launcher, 'a terminated launcher comes back');
+
+pid_of('ttl_index worker', "wait_event = 'advisory'");
+is( $node->safe_psql(
+		'postgres',
+		"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'ttl_index worker'"
+	),
+	1,
+	'and has one worker');
+$keeper->query_safe('SELECT pg_advisory_unlock(42)');
+$node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gated')
+  or die 'the gated rows do not go';
+$node->poll_query_until('postgres', "$counts", '0|3');
+is($node->safe_psql('postgres', $counts),
+	'0|3', 'rule 27: rows that several workers tried to delete count once');
+
+#
+# Fast shutdown, in a batch that waits and at some moment of a drain
+#
+
+# Stops with a time limit that is far from what is needed.
+sub stop_fast
+{
+	my ($when) = @_;
+	local $ENV{PGCTLTIMEOUT} = 30;
+	my $stopped = $node->stop('fast', fail_ok => 1);
+
+	ok($stopped, "fast shutdown $when");
+	$node->stop('immediate') unless $stopped;
+	$node->start;
+	return;
+}
+
+$keeper->query_safe('SELECT pg_advisory_lock(42)');
+$node->safe_psql('postgres', "INSERT INTO gated VALUES ('2000-01-01')");
+pid_of('ttl_index worker', "wait_event = 'advisory'");
+stop_fast('while a trigger waits');
+eval { $keeper->quit };
+
+fill(1500);
+foreach my $i (1 .. 2)
+{
+	wait_for_some_moment();
+	stop_fast('while a backlog drains');
+	$node->poll_query_until(
+		'postgres', qq{
+SELECT s.deleted_documents + (SELECT count(*) FROM drain WHERE at < '2050-01-01') = $added
+FROM ttl_index.index_stats s WHERE indexrelname = 'drain_ttl'})
+	  or fail('rule 27: the counters fit after a fast shutdown');
+}
+wait_until_drained('the monitor goes on after a shutdown');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT deleted_documents FROM ttl_index.index_stats WHERE indexrelname = 'drain_ttl'"
+	),
+	$added,
+	'rule 27: after two shutdowns and the end of the drain exactly the rows that are gone are counted'
+);
+
+$node->stop;
+done_testing();
