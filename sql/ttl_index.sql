@@ -235,7 +235,7 @@ LEFT JOIN (
 		sum(skipped_locked)::bigint AS skipped_locked,
 		sum(skipped_failed)::bigint AS skipped_failed,
 		sum(errors)::bigint AS errors,
-		sum(delete_time) AS delete_time,
+		round(sum(delete_time)::numeric, 3)::double precision AS delete_time,
 		max(last_deleted) AS last_deleted,
 		(array_agg(last_error ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error,
 		(array_agg(last_error_sqlstate ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error_sqlstate,

@@ -203,6 +203,30 @@ qualified_name(Oid relid)
 									  get_rel_name(relid));
 }
 
+static bool
+is_usable(Oid indexrelid)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	Form_pg_index form;
+	bool		usable;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	usable = form->indisvalid && form->indisready && form->indislive;
+	ReleaseSysCache(tuple);
+	return usable;
+}
+
+static void
+raise_not_usable(Oid indexrelid)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("index \"%s\" is not valid", get_rel_name(indexrelid)),
+			 errhint("Drop and create it again, or REINDEX it, or attach an index of each partition.")));
+}
+
 /* An index on the same key and filter: no-op, or an error. */
 static void
 check_existing(Oid indexrelid, const CreateArgs *args, const TtlIndex *index)
@@ -216,6 +240,8 @@ check_existing(Oid indexrelid, const CreateArgs *args, const TtlIndex *index)
 						args->key, get_rel_name(args->relid),
 						get_rel_name(indexrelid)),
 				 errhint("The key of a constraint does not expire.")));
+	if (!is_usable(indexrelid))
+		raise_not_usable(indexrelid);
 	if (option->present && option->problem == NULL &&
 		option->seconds == args->seconds &&
 		(option->time_zone == args->time_zone ||
@@ -272,9 +298,10 @@ create_command(const CreateArgs *args, const TtlKey *key, bool concurrently)
 					 concurrently ? "CONCURRENTLY " : "",
 					 quote_identifier(args->name), qualified_name(args->relid),
 					 key->sql);
-	/* a newline: the filter may end in a comment */
+	/* the filter may end in a comment */
 	if (args->filter != NULL)
-		appendStringInfo(&sql, "(%s\n) AND ", args->filter);
+		appendStringInfo(&sql, "(%s%s) AND ", args->filter,
+						 strstr(args->filter, "--") ? "\n" : "");
 	appendStringInfo(&sql, TTL_SCHEMA ".expire_after_seconds(%d)", args->seconds);
 	if (args->time_zone != NULL)
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".time_zone(%s)",
@@ -312,12 +339,19 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 	CreateArgs	args;
 	Relation	rel;
 	Oid			existing;
+	bool		concurrently;
 	char	   *command;
 
 	read_create_args(fcinfo, &args);
+	concurrently = !PG_ARGISNULL(6) && PG_GETARG_BOOL(6);
 	rel = open_table(args.relid, AccessShareLock);
-	command = prepare_create(rel, &args,
-							 !PG_ARGISNULL(6) && PG_GETARG_BOOL(6), &existing);
+	if (concurrently && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot create an index on partitioned table \"%s\" concurrently",
+						RelationGetRelationName(rel)),
+				 errhint("Create one concurrently on each partition, then one on the table, which takes them over.")));
+	command = prepare_create(rel, &args, concurrently, &existing);
 	relation_close(rel, NoLock);
 	if (command == NULL)
 		ereport(ERROR,
@@ -413,25 +447,6 @@ check_not_child(const TtlIndex *index)
 			 errhint("Change index \"%s\".", get_rel_name(root))));
 }
 
-static void
-check_usable(Oid indexrelid)
-{
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	Form_pg_index form;
-	bool		usable;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", indexrelid);
-	form = (Form_pg_index) GETSTRUCT(tuple);
-	usable = form->indisvalid && form->indisready && form->indislive;
-	ReleaseSysCache(tuple);
-	if (!usable)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" is not valid", get_rel_name(indexrelid)),
-				 errhint("Drop and create it again, or REINDEX it, or attach an index of each partition.")));
-}
-
 /*
  * Gives an index and its partitions the option, or none.  Refuses where that
  * would change what the index holds.
@@ -474,16 +489,18 @@ coll_mod(Oid indexrelid, int32 seconds, char *time_zone, int32 *old)
 	ttl_check_seconds(seconds);
 	lock_for_change(indexrelid, &index);
 	check_not_child(&index);
-	check_usable(indexrelid);
+	if (!is_usable(indexrelid))
+		raise_not_usable(indexrelid);
 	was_ttl = index.option.present && index.option.problem == NULL;
 	*old = index.option.seconds;
 
 	/* What the new option repairs is no reason to refuse it. */
 	if (TTL_STATE_IS_WRONG(index.state) &&
 		index.state != TTL_TIME_ZONE_MISSING &&
-		index.state != TTL_TIME_ZONE_INVALID)
+		index.state != TTL_TIME_ZONE_INVALID &&
+		index.state != TTL_TIME_ZONE_UNUSED)
 		ttl_state_raise(&index);
-	if (time_zone == NULL)
+	if (time_zone == NULL && index.keytype != TIMESTAMPTZOID)
 		time_zone = index.option.time_zone;
 	ttl_check_key(index.keytype, time_zone);
 	change_option(indexrelid, index.owner, true, seconds, time_zone);
@@ -580,13 +597,22 @@ ttl_coll_mod_index(PG_FUNCTION_ARGS)
 	return coll_mod_result(fcinfo, was_ttl, old, seconds);
 }
 
-/* Makes a TTL index a plain one.  Its option is its own: see the callers. */
+/*
+ * Makes a TTL index a plain one, if its option can be read.  Its option is its
+ * own: see the callers.
+ */
 static void
-remove_option(const TtlIndex *index)
+remove_option(const TtlIndex *index, int elevel)
 {
-	if (index->option.problem != NULL)
-		ttl_state_raise(index);
-	change_option(index->indexrelid, index->owner, false, 0, NULL);
+	if (index->option.problem == NULL)
+		change_option(index->indexrelid, index->owner, false, 0, NULL);
+	else
+		ereport(elevel,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot remove the TTL of index \"%s\": %s",
+						get_rel_name(index->indexrelid),
+						index->option.problem),
+				 errhint("Drop the index.")));
 }
 
 /* remove_ttl(index) returns void */
@@ -605,7 +631,7 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("index \"%s\" is not a TTL index",
 						get_rel_name(indexrelid))));
-	remove_option(&index);
+	remove_option(&index, ERROR);
 	PG_RETURN_VOID();
 }
 
@@ -643,8 +669,8 @@ ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 			!OidIsValid(IndexGetRelation(indexrelid, true)))
 			continue;
 		lock_for_change(indexrelid, &index);
-		remove_option(&index);
-		count++;
+		remove_option(&index, WARNING);
+		count += index.option.problem == NULL ? 1 : 0;
 	}
 	PG_RETURN_INT64(count);
 }

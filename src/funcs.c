@@ -100,10 +100,8 @@ run_sub_passes(const TtlDriver *driver)
 	PG_TRY();
 	{
 		do
-		{
-			ttl_progress_begin(NULL);
 			ttl_run_turn(driver, turn);
-		} while (turn->more);
+		while (turn->more);
 	}
 	PG_FINALLY();
 	{
@@ -259,8 +257,9 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 
 	values[0] = ObjectIdGetDatum(index->indexrelid);
 	values[1] = ObjectIdGetDatum(index->relid);
+	/* one with an option of its own has no parent as far as TTLs go */
 	values[2] = ObjectIdGetDatum(index->parent);
-	nulls[2] = !OidIsValid(index->parent);
+	nulls[2] = index->root == index->indexrelid;
 	nulls[3] = key == NULL;
 	if (!nulls[3])
 		values[3] = CStringGetTextDatum(key);

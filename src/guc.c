@@ -70,7 +70,7 @@ ttl_guc_init(void)
 			   &ttl_index_delete_target_time, 0, INT_MAX, GUC_UNIT_MS);
 	define_int("ttl_index.batch_target_docs",
 			   "Sets how many rows one transaction may delete.",
-			   "A batch begins with 1000 rows and adapts to batch_target_time.",
+			   "A visit begins with a batch of 100 rows; the next ones adapt to batch_target_time.",
 			   &ttl_batch_target_docs, 1, 50000, 0);
 	define_int("ttl_index.batch_target_time",
 			   "Sets how long the transaction of one batch should take.",

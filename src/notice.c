@@ -138,9 +138,13 @@ ttl_report_due(Oid indexrelid)
 
 	if (due > 0)
 		ereport(NOTICE,
-				(errmsg("about %lld rows of table \"%s\" are due at once",
-						(long long) due, get_rel_name(index.relid)),
-				 errdetail("The next pass begins to delete them."),
+				(errmsg_plural("about %lld row of table \"%s\" is due at once",
+							   "about %lld rows of table \"%s\" are due at once",
+							   (unsigned long) due,
+							   (long long) due, get_rel_name(index.relid)),
+				 ttl_monitor_enabled ?
+				 errdetail("The next pass begins to delete them.") :
+				 errdetail("ttl_index.monitor_enabled is off here: ttl_index.run_pass() deletes them."),
 				 errhint("ttl_index.due_count() counts them exactly.")));
 	if (rows > 0 && dates == 0)
 		ereport(WARNING,

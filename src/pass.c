@@ -24,8 +24,12 @@
 
 #include "ttl_index.h"
 
-/* The first batch of a visit, and the least that a slow one shrinks to. */
-#define MIN_BATCH_DOCS 1000
+/*
+ * The first batch of a visit is small: where a trigger is slow, a large one would
+ * run into its timeout, and so in every pass.  From there it grows fast.
+ */
+#define FIRST_BATCH_DOCS 100
+#define MAX_GROWTH 8
 
 static int64
 elapsed_ms(TimestampTz since, TimestampTz now)
@@ -75,11 +79,12 @@ ttl_sub_pass_next(TtlSubPass *sub, TimestampTz now, Oid *index)
 }
 
 void
-ttl_visit_begin(TtlVisit *visit, const TtlLimits *limits)
+ttl_visit_begin(TtlVisit *visit, const TtlLimits *limits, TimestampTz now)
 {
 	memset(visit, 0, sizeof(*visit));
 	visit->limits = *limits;
-	visit->batch_size = Min(MIN_BATCH_DOCS, limits->batch_docs);
+	visit->begun = now;
+	visit->batch_size = Min(FIRST_BATCH_DOCS, limits->batch_docs);
 }
 
 /* How many rows the next batch may delete; 0 ends the visit. */
@@ -98,16 +103,26 @@ ttl_visit_batch_size(const TtlVisit *visit, TimestampTz now)
 	return Max(size, 0);
 }
 
+/* The batch size that would have taken the target time. */
+static int
+adapted_size(const TtlVisit *visit, int64 candidates, int64 took_us)
+{
+	int64		size = candidates * MAX_GROWTH;
+
+	if (took_us > 0)
+		size = Min(size,
+				   candidates * visit->limits.batch_time * 1000 / took_us);
+	return Max(Min(size, visit->limits.batch_docs), 1);
+}
+
 /*
- * Takes note of what a batch did: it began and ended at these times.  A visit
- * that ends at a limit, not at the end of what is due, leaves more to do.
+ * Takes note of what a batch of this size did: it began and ended at these times.
+ * A visit that ends at a limit, not at the end of what is due, leaves more to do.
  */
 void
-ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch,
+ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 					 TimestampTz begun, TimestampTz now)
 {
-	int64		took = elapsed_ms(begun, now);
-
 	visit->batches++;
 	visit->deleted += batch->deleted;
 	if (visit->started == 0 && batch->candidates > 0)
@@ -116,13 +131,9 @@ ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch,
 	visit->more = !visit->over && !batch->past_pass;
 
 	/* full batches only: a short one says nothing about the speed */
-	if (batch->candidates < visit->batch_size)
-		return;
-	if (took > visit->limits.batch_time && visit->batch_size > MIN_BATCH_DOCS)
-		visit->batch_size = Max(visit->batch_size / 2, MIN_BATCH_DOCS);
-	else if (took < visit->limits.batch_time / 2)
-		visit->batch_size = Min((int64) visit->batch_size * 2,
-								visit->limits.batch_docs);
+	if (batch->candidates >= size)
+		visit->batch_size = adapted_size(visit, batch->candidates,
+										 now - begun);
 }
 
 /*

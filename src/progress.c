@@ -30,10 +30,14 @@
 
 PG_FUNCTION_INFO_V1(ttl_list_operations);
 
-/* The fields; the first tells our entries from those of core's commands. */
+/*
+ * The fields.  The first two tell our entries from those of core's commands and
+ * from what an ended process left in the slot of another.
+ */
 enum
 {
 	FIELD_MAGIC,
+	FIELD_PID,
 	FIELD_OPERATION,
 	FIELD_INDEX,
 	FIELD_TABLE,
@@ -51,46 +55,44 @@ enum
 };
 
 static void
-set_fields(int operation, Oid indexrelid, Oid relid, TimestampTz cutoff)
+set_fields(int operation, const TtlIndex *index, TimestampTz cutoff,
+		   TimestampTz begun, int64 deleted)
 {
 	pgstat_progress_update_param(FIELD_OPERATION, operation);
-	pgstat_progress_update_param(FIELD_INDEX, indexrelid);
-	pgstat_progress_update_param(FIELD_TABLE, relid);
+	pgstat_progress_update_param(FIELD_INDEX, index ? index->indexrelid : 0);
+	pgstat_progress_update_param(FIELD_TABLE, index ? index->relid : 0);
 	pgstat_progress_update_param(FIELD_CUTOFF, cutoff);
-	pgstat_progress_update_param(FIELD_START, GetCurrentTimestamp());
-	pgstat_progress_update_param(FIELD_DELETED, 0);
+	pgstat_progress_update_param(FIELD_START, begun);
+	pgstat_progress_update_param(FIELD_DELETED, deleted);
+	pgstat_progress_update_param(FIELD_PID, MyProcPid);
 	pgstat_progress_update_param(FIELD_MAGIC, MAGIC);
 }
 
 /* Begins a pass, or goes back to it after a visit. */
 void
-ttl_progress_begin(const char *activity)
+ttl_progress_pass(TimestampTz begun)
 {
-	set_fields(OPERATION_PASS, InvalidOid, InvalidOid, 0);
-	if (activity != NULL)
-		pgstat_report_activity(STATE_RUNNING, activity);
+	set_fields(OPERATION_PASS, NULL, 0, begun, 0);
 }
 
-/* Begins a visit.  A worker's activity names the index; a session's is its own. */
+/*
+ * A batch of a visit begins.  A worker's activity names the index; a session's is
+ * its own.
+ */
 void
-ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff)
+ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
+				   TimestampTz begun, int64 deleted)
 {
-	set_fields(OPERATION_VISIT, index->indexrelid, index->relid, cutoff);
-	if (MyBackendType == B_BG_WORKER)
-	{
-		char	   *activity = psprintf("ttl_index: expiring rows of %s by index %s",
-										quote_qualified_identifier(get_namespace_name(get_rel_namespace(index->relid)),
-																   get_rel_name(index->relid)),
-										quote_identifier(get_rel_name(index->indexrelid)));
+	char	   *activity;
 
-		pgstat_report_activity(STATE_RUNNING, activity);
-	}
-}
-
-void
-ttl_progress_deleted(int64 deleted)
-{
-	pgstat_progress_update_param(FIELD_DELETED, deleted);
+	set_fields(OPERATION_VISIT, index, cutoff, begun, deleted);
+	if (MyBackendType != B_BG_WORKER)
+		return;
+	activity = psprintf("ttl_index: expiring rows of %s by index %s",
+						quote_qualified_identifier(get_namespace_name(get_rel_namespace(index->relid)),
+												   get_rel_name(index->relid)),
+						quote_identifier(get_rel_name(index->indexrelid)));
+	pgstat_report_activity(STATE_RUNNING, activity);
 }
 
 void
@@ -115,6 +117,7 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 		bool		nulls[7] = {0};
 
 		if (entry == NULL || param[FIELD_MAGIC] != MAGIC ||
+			param[FIELD_PID] != entry->st_procpid ||
 			entry->st_progress_command != PROGRESS_COMMAND_INVALID)
 			continue;
 		values[0] = Int32GetDatum(entry->st_procpid);

@@ -215,7 +215,8 @@ report_error(Oid indexrelid, ErrorData *edata, bool timed_out)
 
 /* The work of a batch, inside the subtransaction. */
 static void
-batch_work(Run *run, Oid root, Oid leaf, int size, TtlBatch *batch)
+batch_work(Run *run, Oid root, Oid leaf, const TtlVisit *visit, int size,
+		   TtlBatch *batch)
 {
 	TtlIndex	index;
 	TtlCutoff	cutoff;
@@ -231,7 +232,7 @@ batch_work(Run *run, Oid root, Oid leaf, int size, TtlBatch *batch)
 	}
 	ttl_cutoff_init(&cutoff, &index, run->at);
 	ttl_cutoff_init(&pass_cutoff, &index, run->turn->pass_at);
-	ttl_progress_visit(&index, cutoff.instant);
+	ttl_progress_visit(&index, cutoff.instant, visit->begun, visit->deleted);
 	ttl_expire_batch(&index, &cutoff, &pass_cutoff,
 					 find_resume(run->turn, leaf), size, batch);
 }
@@ -241,8 +242,8 @@ batch_work(Run *run, Oid root, Oid leaf, int size, TtlBatch *batch)
  * if it is ours.  What a user canceled ends the whole.
  */
 static ErrorData *
-protected_work(Run *run, Oid root, Oid leaf, int size, TtlBatch *batch,
-			   bool *timed_out)
+protected_work(Run *run, Oid root, Oid leaf, const TtlVisit *visit, int size,
+			   TtlBatch *batch, bool *timed_out)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -253,7 +254,7 @@ protected_work(Run *run, Oid root, Oid leaf, int size, TtlBatch *batch,
 	arm_batch_timer(run->driver);
 	PG_TRY();
 	{
-		batch_work(run, root, leaf, size, batch);
+		batch_work(run, root, leaf, visit, size, batch);
 		*timed_out = disarm_batch_timer();
 		ReleaseCurrentSubTransaction();
 	}
@@ -324,7 +325,7 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, int size)
 		commit(run);
 		return;
 	}
-	edata = protected_work(run, root, leaf, size, &batch, &timed_out);
+	edata = protected_work(run, root, leaf, visit, size, &batch, &timed_out);
 	if (edata != NULL)
 	{
 		batch.deleted = batch.skipped_locked = 0;
@@ -346,14 +347,14 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, int size)
 		ttl_visit_batch_failed(visit, size,
 							   batch.candidates > 0 && !timed_out, begun);
 	else
-		ttl_visit_batch_done(visit, &batch, begun, GetCurrentTimestamp());
-	ttl_progress_deleted(visit->deleted);
+		ttl_visit_batch_done(visit, &batch, size, begun,
+							 GetCurrentTimestamp());
 }
 
 static void
-log_visit(Oid root, const TtlVisit *visit, TimestampTz begun)
+log_visit(Oid root, const TtlVisit *visit)
 {
-	int64		took = (GetCurrentTimestamp() - begun) / 1000;
+	int64		took = (GetCurrentTimestamp() - visit->begun) / 1000;
 	char	   *name;
 
 	if (ttl_log_min_duration < 0 || took < ttl_log_min_duration ||
@@ -370,11 +371,10 @@ log_visit(Oid root, const TtlVisit *visit, TimestampTz begun)
 static void
 visit_target(Run *run, TtlSubPass *sub, const Target *target)
 {
-	TimestampTz begun = GetCurrentTimestamp();
 	TtlVisit	visit;
 
 	run->turn->current_index = target->root;
-	ttl_visit_begin(&visit, &sub->limits);
+	ttl_visit_begin(&visit, &sub->limits, GetCurrentTimestamp());
 	for (int i = 0; i < target->nleaves && !run->stop; i++)
 	{
 		int			size = 0;
@@ -395,7 +395,7 @@ visit_target(Run *run, TtlSubPass *sub, const Target *target)
 	if (ttl_log_min_duration >= 0 && visit.deleted > 0)
 	{
 		begin(run);
-		log_visit(target->root, &visit, begun);
+		log_visit(target->root, &visit);
 		commit(run);
 	}
 }
@@ -503,6 +503,7 @@ ttl_run_turn(const TtlDriver *driver, TtlTurn *turn)
 	MemoryContextSwitchTo(run.context);
 	turn->more = false;
 	turn->deleted = 0;
+	ttl_progress_pass(GetCurrentTimestamp());
 	prepare(&run);
 
 	count = list_length(run.targets);
@@ -515,7 +516,7 @@ ttl_run_turn(const TtlDriver *driver, TtlTurn *turn)
 	{
 		visit_target(&run, &sub,
 					 list_nth(run.targets, (sub.next - 1) % count));
-		ttl_progress_begin(NULL);
+		ttl_progress_pass(run.at);
 	}
 	turn->resume_at = sub.resume_at;
 	turn->more = sub.more && !run.stop;

@@ -207,6 +207,7 @@ typedef struct TtlSubPass
 typedef struct TtlVisit
 {
 	TtlLimits	limits;
+	TimestampTz begun;
 	TimestampTz started;		/* at the first candidate; 0 before */
 	int64		deleted;
 	int			batch_size;
@@ -340,10 +341,12 @@ extern void ttl_sub_pass_begin(TtlSubPass *sub, const TtlLimits *limits,
 							   const Oid *indexes, int count, Oid resume_at,
 							   TimestampTz now);
 extern bool ttl_sub_pass_next(TtlSubPass *sub, TimestampTz now, Oid *index);
-extern void ttl_visit_begin(TtlVisit *visit, const TtlLimits *limits);
+extern void ttl_visit_begin(TtlVisit *visit, const TtlLimits *limits,
+							TimestampTz now);
 extern int	ttl_visit_batch_size(const TtlVisit *visit, TimestampTz now);
 extern void ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch,
-								 TimestampTz begun, TimestampTz now);
+								 int size, TimestampTz begun,
+								 TimestampTz now);
 extern void ttl_visit_batch_failed(TtlVisit *visit, int size, bool can_narrow,
 								   TimestampTz begun);
 extern void ttl_sub_pass_visited(TtlSubPass *sub, const TtlVisit *visit);
@@ -356,9 +359,9 @@ extern void ttl_stats_add(const TtlCount *count);
 extern void ttl_stats_fold(void);
 
 /* progress.c */
-extern void ttl_progress_begin(const char *activity);
-extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff);
-extern void ttl_progress_deleted(int64 deleted);
+extern void ttl_progress_pass(TimestampTz begun);
+extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
+							   TimestampTz begun, int64 deleted);
 extern void ttl_progress_end(void);
 
 /* launcher.c */

@@ -123,7 +123,7 @@ ttl_worker_main(Datum arg)
 	{
 		snprintf(activity, sizeof(activity), "ttl_index: pass %lld",
 				 (long long) turn->pass);
-		ttl_progress_begin(activity);
+		pgstat_report_activity(STATE_RUNNING, activity);
 		ttl_run_turn(&driver, turn);
 	}
 	turn->answered = true;

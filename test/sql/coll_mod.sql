@@ -151,8 +151,25 @@ SELECT * FROM ttl_index.coll_mod_index('t_ts', 2147483647);
 SELECT indcheckxmin FROM pg_index WHERE indexrelid = 't_ts'::regclass;
 ROLLBACK;
 
+-- an index whose build failed: clear errors, and no obstacle to remove_all_ttl
+CREATE INDEX CONCURRENTLY t_failed ON t (ts) WHERE ttl_index.expire_after_seconds(-5);
+SELECT ttl_index.remove_ttl('t_failed');
+DROP INDEX t_ts;
+SELECT ttl_index.create_index('t', 'ts', 60);
+SELECT ttl_index.coll_mod('t', 'ts', 60);
+SELECT ttl_index.remove_all_ttl();
+DROP INDEX t_failed;
+CREATE INDEX t_ts ON t (ts) WHERE ttl_index.expire_after_seconds(60);
+ALTER EVENT TRIGGER ttl_index_ddl DISABLE;
+CREATE INDEX t_zone ON t (u) WHERE ttl_index.expire_after_seconds(7) AND ttl_index.time_zone('UTC');
+ALTER EVENT TRIGGER ttl_index_ddl ENABLE;
+SELECT ttl_index.coll_mod_index('t_zone', 8);
+\d t_zone
+SELECT ttl_index.create_index_command('parted', 'ts', 5, concurrently => true);
+
 -- remove_all_ttl, and what DROP EXTENSION does without it (rule of the option 8)
 SELECT ttl_index.coll_mod('parted', 'ts', 3600);
+SELECT ttl_index.coll_mod_index('t_created', 2000000000, 'Asia/Tokyo');
 DROP EXTENSION ttl_index;
 SELECT ttl_index.remove_all_ttl();
 DROP EXTENSION ttl_index;

@@ -152,6 +152,47 @@ SET client_min_messages = warning;
 CALL ttl_index.run_pass();
 SELECT passes, deleted_documents, skipped_failed, errors FROM since;
 
+-- a slow trigger shrinks the batches, so that none runs into batch_timeout
+CREATE TABLE slow (ts timestamptz);
+CREATE FUNCTION three_ms() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.003); RETURN OLD; END $$;
+CREATE TRIGGER slow BEFORE DELETE ON slow FOR EACH ROW EXECUTE FUNCTION three_ms();
+SELECT ttl_index.create_index('slow', 'ts', 1);
+INSERT INTO slow SELECT '2001-01-01' FROM generate_series(1, 400);
+SET ttl_index.batch_timeout = '1s';
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT deleted_documents, errors FROM since;
+RESET ttl_index.batch_timeout;
+DROP TABLE slow;
+
+-- a batch that runs into it is an error of its index, for this pass
+CREATE TABLE stuck (ts timestamptz);
+CREATE FUNCTION forever() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN LOOP END LOOP; END $$;
+CREATE TRIGGER stuck BEFORE DELETE ON stuck FOR EACH ROW EXECUTE FUNCTION forever();
+SELECT ttl_index.create_index('stuck', 'ts', 1);
+INSERT INTO stuck VALUES ('2001-01-01');
+INSERT INTO y VALUES ('2001-01-01');
+SET ttl_index.batch_timeout = '100ms';
+SELECT ttl_index.stats_reset();
+\set VERBOSITY terse
+CALL ttl_index.run_pass();
+\set VERBOSITY default
+SELECT * FROM since;
+SELECT last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE relname = 'stuck';
+RESET ttl_index.batch_timeout;
+DROP TABLE stuck;
+-- what a user cancels ends the pass, and leaves nothing behind
+CREATE TABLE cancel (ts timestamptz);
+CREATE TRIGGER stuck BEFORE DELETE ON cancel FOR EACH ROW EXECUTE FUNCTION forever();
+SELECT ttl_index.create_index('cancel', 'ts', 1);
+INSERT INTO cancel VALUES ('2001-01-01');
+SET statement_timeout = '100ms';
+CALL ttl_index.run_pass();
+RESET statement_timeout;
+SELECT count(*) FROM ttl_index.current_op;
+SELECT current_user = session_user AS same_user, current_setting('search_path') AS search_path;
+DROP TABLE cancel;
+
 -- the report of an error names the index
 CREATE TRIGGER broken BEFORE DELETE ON broken FOR EACH ROW EXECUTE FUNCTION broken();
 INSERT INTO broken VALUES ('2001-01-03');
