@@ -34,6 +34,7 @@ $(OBJS): src/ttl_index.h src/compat.h
 indent:
 	for f in src/*.c src/*.h; do \
 		pg_bsd_indent -bad -bap -bbb -bc -bl -cli1 -cp33 -cdb -nce -d0 -di12 -nfc1 \
-			-i4 -l79 -lp -lpl -nip -npro -sac -tpg -ts4 -Utypedefs.list < $$f > $$f.new && \
+			-i4 -l79 -lp -lpl -nip -npro -sac -tpg -ts4 -Utypedefs.list < $$f | \
+			sed -E 's/^([A-Za-z_][A-Za-z0-9_]*)[ \t]+\*$$/\1 */' > $$f.new && \
 		{ cmp -s $$f $$f.new && rm $$f.new || mv $$f.new $$f; }; \
 	done

@@ -212,7 +212,7 @@ find_subcommand(CollectedCommand *command, AlterTableType a, AlterTableType b)
 	foreach(lc, command->d.alterTable.subcmds)
 	{
 		AlterTableCmd *cmd = (AlterTableCmd *)
-			((CollectedATSubcmd *) lfirst(lc))->parsetree;
+		((CollectedATSubcmd *) lfirst(lc))->parsetree;
 
 		if (IsA(cmd, AlterTableCmd) && (cmd->subtype == a || cmd->subtype == b))
 			found = cmd;

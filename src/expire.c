@@ -318,7 +318,8 @@ delete_rows(const TtlIndex *target, const TtlCutoff *cutoff, ArrayType *tids)
 
 	/*
 	 * A generic plan: it is made for an array of unknown length, so it is a
-	 * TID scan, where one made for these thousands could be a sequential scan.
+	 * TID scan, where one made for these thousands could be a sequential
+	 * scan.
 	 */
 	plan = SPI_prepare_cursor(delete_command(target), 2, argtypes,
 							  CURSOR_OPT_GENERIC_PLAN);
