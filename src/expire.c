@@ -65,28 +65,16 @@ typedef struct KeyScan
 	ItemPointerData tid;		/* as the index has it */
 } KeyScan;
 
-/*
- * Locks table and index for a batch, without waiting.  The lock on the index
- * keeps every other pass away from it until the transaction ends.
- */
 static bool
-lock_and_open(const TtlIndex *target, LOCKMODE index_lock, LOCKMODE heap_lock,
-			  KeyScan *ks)
+open_relations(Oid relid, Oid indexrelid, KeyScan *ks)
 {
-	if (!ConditionalLockRelationOid(target->relid, heap_lock))
-		return false;
-	if (!ConditionalLockRelationOid(target->indexrelid, index_lock))
-		return false;
-	ks->heap = try_relation_open(target->relid, NoLock);
+	ks->heap = try_relation_open(relid, NoLock);
 	if (ks->heap == NULL)
 		return false;
-	ks->index = try_relation_open(target->indexrelid, NoLock);
+	ks->index = try_relation_open(indexrelid, NoLock);
 	if (ks->index == NULL)
-	{
 		relation_close(ks->heap, NoLock);
-		return false;
-	}
-	return true;
+	return ks->index != NULL;
 }
 
 static void
@@ -335,10 +323,22 @@ delete_rows(const TtlIndex *target, const TtlCutoff *cutoff, ArrayType *tids)
 }
 
 /*
- * One batch of up to max_docs rows, in the caller's transaction, from the resume
- * point on (NULL: from the oldest).  Locks the table ROW EXCLUSIVE and the index
- * SHARE UPDATE EXCLUSIVE until that ends, and waits for no lock of others.  Any
- * code of a user may raise an error here.
+ * Locks the table ROW EXCLUSIVE and the index SHARE UPDATE EXCLUSIVE for a batch,
+ * until the end of the transaction, if both can be had without waiting.  The lock
+ * on the index keeps every other pass away from it, and coll_mod() too: what is
+ * read of the definition after this stays true until the batch is done.
+ */
+bool
+ttl_expire_lock(Oid relid, Oid indexrelid)
+{
+	return ConditionalLockRelationOid(relid, RowExclusiveLock) &&
+		ConditionalLockRelationOid(indexrelid, ShareUpdateExclusiveLock);
+}
+
+/*
+ * One batch of up to max_docs rows of a locked index, in the caller's transaction,
+ * from the resume point on (NULL: from the oldest).  Any code of a user may raise
+ * an error here.
  */
 void
 ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
@@ -353,9 +353,9 @@ ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 	batch->resume.indexrelid = index->indexrelid;
 	ks.cutoff = cutoff;
 	ks.resume = resume;
-	if (!lock_and_open(index, ShareUpdateExclusiveLock, RowExclusiveLock, &ks))
+	if (!open_relations(index->relid, index->indexrelid, &ks))
 	{
-		batch->busy = true;
+		batch->exhausted = true;
 		return;
 	}
 	ttl_become_owner(index->owner, &saved);
@@ -389,7 +389,9 @@ ttl_expire_count(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 
 	ttl_cutoff_init(&cutoff, index, at);
 	ks.cutoff = &cutoff;
-	if (!lock_and_open(index, AccessShareLock, AccessShareLock, &ks))
+	if (!ConditionalLockRelationOid(index->relid, AccessShareLock) ||
+		!ConditionalLockRelationOid(index->indexrelid, AccessShareLock) ||
+		!open_relations(index->relid, index->indexrelid, &ks))
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not obtain lock on table \"%s\"",

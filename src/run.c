@@ -213,37 +213,12 @@ report_error(Oid indexrelid, ErrorData *edata, bool timed_out)
 			 edata->context ? errcontext("%s", edata->context) : 0));
 }
 
-/* The work of a batch, inside the subtransaction. */
-static void
-batch_work(Run *run, Oid root, Oid leaf, const TtlVisit *visit, int size,
-		   TtlBatch *batch)
-{
-	TtlIndex	index;
-	TtlCutoff	cutoff;
-	TtlCutoff	pass_cutoff;
-
-	/* as it is now: it may have changed since the list was made */
-	if (!ttl_catalog_describe(leaf, false, &index) ||
-		index.state != TTL_ACTIVE || index.root != root)
-	{
-		batch->busy = index.state == TTL_TABLE_LOCKED;
-		batch->exhausted = true;
-		return;
-	}
-	ttl_cutoff_init(&cutoff, &index, run->at);
-	ttl_cutoff_init(&pass_cutoff, &index, run->turn->pass_at);
-	ttl_progress_visit(&index, cutoff.instant, visit->begun, visit->deleted);
-	ttl_expire_batch(&index, &cutoff, &pass_cutoff,
-					 find_resume(run->turn, leaf), size, batch);
-}
-
 /*
- * Runs the work in a subtransaction.  Returns NULL or the error, with *timed_out
- * if it is ours.  What a user canceled ends the whole.
+ * Runs something in a subtransaction, so that an error takes back that alone.
+ * Returns NULL or the error.
  */
 static ErrorData *
-protected_work(Run *run, Oid root, Oid leaf, const TtlVisit *visit, int size,
-			   TtlBatch *batch, bool *timed_out)
+protect(void (*work) (void *), void *arg)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -251,16 +226,13 @@ protected_work(Run *run, Oid root, Oid leaf, const TtlVisit *visit, int size,
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
-	arm_batch_timer(run->driver);
 	PG_TRY();
 	{
-		batch_work(run, root, leaf, visit, size, batch);
-		*timed_out = disarm_batch_timer();
+		work(arg);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
 	{
-		*timed_out = disarm_batch_timer();
 		MemoryContextSwitchTo(context);
 		edata = CopyErrorData();
 		FlushErrorState();
@@ -269,9 +241,66 @@ protected_work(Run *run, Oid root, Oid leaf, const TtlVisit *visit, int size,
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
+	return edata;
+}
 
+/* A batch, for its subtransaction. */
+typedef struct BatchWork
+{
+	Run		   *run;
+	Oid			root;
+	Oid			leaf;
+	const TtlVisit *visit;
+	const TtlResume *resume;
+	int			size;
+	TtlBatch	batch;
+}			BatchWork;
+
+static void
+batch_work(void *arg)
+{
+	BatchWork  *work = arg;
+	Run		   *run = work->run;
+	Oid			relid = IndexGetRelation(work->leaf, true);
+	TtlIndex	index;
+	TtlCutoff	cutoff;
+	TtlCutoff	pass_cutoff;
+
+	if (OidIsValid(relid) && !ttl_expire_lock(relid, work->leaf))
+	{
+		work->batch.busy = true;
+		return;
+	}
+	/* behind the lock: it may have changed since the list was made */
+	if (!ttl_catalog_describe(work->leaf, false, &index) ||
+		index.state != TTL_ACTIVE || index.root != work->root)
+	{
+		work->batch.exhausted = true;
+		return;
+	}
+	ttl_cutoff_init(&cutoff, &index, run->at);
+	ttl_cutoff_init(&pass_cutoff, &index, run->turn->pass_at);
+	ttl_progress_visit(&index, cutoff.instant, work->visit->begun,
+					   work->visit->deleted);
+	ttl_expire_batch(&index, &cutoff, &pass_cutoff, work->resume, work->size,
+					 &work->batch);
+}
+
+/*
+ * Runs a batch within its time.  Returns NULL or the error, with *timed_out if it
+ * is ours.  What a user canceled ends the whole.
+ */
+static ErrorData *
+timed_work(BatchWork * work, bool *timed_out)
+{
+	const TtlDriver *driver = work->run->driver;
+	ErrorData  *edata;
+
+	arm_batch_timer(driver);
+	edata = protect(batch_work, work);
+	*timed_out = disarm_batch_timer();
 	if (edata != NULL && edata->sqlerrcode == ERRCODE_QUERY_CANCELED &&
-		!*timed_out && !run->driver->is_worker)
+		!*timed_out && !driver->is_worker)
 		ReThrowError(edata);
 	return edata;
 }
@@ -307,16 +336,19 @@ count_batch(Run *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 	run->turn->counted = true;
 }
 
-/* One batch in a transaction of its own. */
+/* One batch in a transaction of its own; moves the resume point. */
 static void
-run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, int size)
+run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
+		  int size)
 {
 	TimestampTz begun = GetCurrentTimestamp();
-	TtlBatch	batch = {0};
+	BatchWork	work = {.run = run,.root = root,.leaf = leaf,.visit = visit,
+		.size = size,
+	.resume = OidIsValid(resume->indexrelid) ? resume : NULL};
+	TtlBatch   *batch = &work.batch;
 	ErrorData  *edata;
-	bool		timed_out = false;
+	bool		timed_out;
 	bool		skipped = false;
-	TimestampTz ended;
 
 	begin(run);
 	if (must_stop(run))
@@ -325,30 +357,47 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, int size)
 		commit(run);
 		return;
 	}
-	edata = protected_work(run, root, leaf, visit, size, &batch, &timed_out);
+	edata = timed_work(&work, &timed_out);
 	if (edata != NULL)
 	{
-		batch.deleted = batch.skipped_locked = 0;
+		batch->deleted = batch->skipped_locked = 0;
 		/* a single row that failed is left behind; more are tried by halves */
-		skipped = size == 1 && batch.candidates > 0 && !timed_out;
-		batch.moved = batch.moved && skipped;
+		skipped = size == 1 && batch->candidates > 0 && !timed_out;
+		batch->moved = batch->moved && skipped;
 		if (visit->failures == 0)
 			report_error(leaf, edata, timed_out);
 	}
-	ended = GetCurrentTimestamp();
-	count_batch(run, root, visit, &batch, skipped, edata,
-				(ended - begun) / 1000.0);
+	count_batch(run, root, visit, batch, skipped, edata,
+				(GetCurrentTimestamp() - begun) / 1000.0);
 	commit(run);
 
-	if (batch.moved)
-		keep_resume(run->turn, &batch.resume);
-	run->turn->deleted += batch.deleted;
+	if (batch->moved)
+	{
+		*resume = batch->resume;
+		keep_resume(run->turn, resume);
+	}
+	run->turn->deleted += batch->deleted;
 	if (edata != NULL)
 		ttl_visit_batch_failed(visit, size,
-							   batch.candidates > 0 && !timed_out, begun);
+							   batch->candidates > 0 && !timed_out, begun);
 	else
-		ttl_visit_batch_done(visit, &batch, size, begun,
-							 GetCurrentTimestamp());
+		ttl_visit_batch_done(visit, batch, size, begun, GetCurrentTimestamp());
+}
+
+/* The batches of one leaf, as far as the budget of the visit goes. */
+static void
+visit_leaf(Run *run, Oid root, Oid leaf, TtlVisit *visit)
+{
+	TtlResume  *kept = find_resume(run->turn, leaf);
+	TtlResume	resume = {0};
+	int			size;
+
+	if (kept != NULL)
+		resume = *kept;
+	visit->over = false;
+	while (!run->stop &&
+		   (size = ttl_visit_batch_size(visit, GetCurrentTimestamp())) > 0)
+		run_batch(run, root, leaf, visit, &resume, size);
 }
 
 static void
@@ -377,12 +426,7 @@ visit_target(Run *run, TtlSubPass *sub, const Target *target)
 	ttl_visit_begin(&visit, &sub->limits, GetCurrentTimestamp());
 	for (int i = 0; i < target->nleaves && !run->stop; i++)
 	{
-		int			size = 0;
-
-		visit.over = false;
-		while (!run->stop &&
-			   (size = ttl_visit_batch_size(&visit, GetCurrentTimestamp())) > 0)
-			run_batch(run, target->root, target->leaves[i], &visit, size);
+		visit_leaf(run, target->root, target->leaves[i], &visit);
 		/* the budget is used up: this leaf or the next ones have more */
 		if (!visit.over)
 		{
@@ -411,6 +455,34 @@ is_allowed(const Run *run, Oid root)
 		 has_privs_of_role(run->driver->role, index.owner));
 }
 
+static void
+restore_work(void *arg)
+{
+	ttl_options_restore();
+}
+
+static void
+follow_work(void *arg)
+{
+	ttl_children_follow(*(Oid *) arg);
+}
+
+/* Repairs what can be; what cannot is said, and the pass goes on. */
+static void
+repair(void (*work) (void *), Oid indexrelid)
+{
+	ErrorData  *edata = protect(work, &indexrelid);
+
+	if (edata == NULL)
+		return;
+	if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		ReThrowError(edata);
+	ereport(WARNING,
+			(errcode(edata->sqlerrcode),
+			 errmsg("could not repair the options of TTL indexes: %s",
+					edata->message)));
+}
+
 /* Repairs, then lists the indexes to visit, in one transaction. */
 static void
 prepare(Run *run)
@@ -424,7 +496,7 @@ prepare(Run *run)
 		run->turn->pass_at = run->at;
 	if (ttl_functions(&functions))
 	{
-		ttl_options_restore();
+		repair(restore_work, InvalidOid);
 		foreach(lc, ttl_catalog_roots())
 		{
 			Oid			root = lfirst_oid(lc);
@@ -433,7 +505,7 @@ prepare(Run *run)
 
 			if (!is_allowed(run, root))
 				continue;
-			ttl_children_follow(root);
+			repair(follow_work, root);
 			leaves = ttl_catalog_leaves(root);
 
 			MemoryContextSwitchTo(run->context);

@@ -329,6 +329,7 @@ extern void ttl_event_init(void);
 extern void ttl_children_follow(Oid root);
 
 /* expire.c */
+extern bool ttl_expire_lock(Oid relid, Oid indexrelid);
 extern void ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 							 const TtlCutoff *pass_cutoff,
 							 const TtlResume *resume, int max_docs,
