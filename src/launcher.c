@@ -76,6 +76,7 @@ typedef struct Database
 	TimestampTz pass_at;
 	TimestampTz last_flush;
 	Oid			resume_at;
+	Oid			died_at;
 	int64		idle_passes;
 	int64		idle_sub_passes;
 	bool		said_read_only;
@@ -296,11 +297,12 @@ take_answer(Database *db)
 	db->pass_at = turn->pass_at;
 	db->pending = turn->answered && turn->more;
 	db->resume_at = turn->resume_at;
+	db->died_at = turn->answered ? InvalidOid : turn->current_index;
 	if (!turn->answered)
 	{
-		/* It died at an index: begin the next pass behind that one. */
-		if (OidIsValid(turn->current_index))
-			db->resume_at = turn->current_index + 1;
+		/* begin the next pass behind the index where it died */
+		if (OidIsValid(db->died_at))
+			db->resume_at = db->died_at + 1;
 		return;
 	}
 	if (db->pending && turn->nresume > 0)
@@ -322,6 +324,7 @@ give_turn(Database *db)
 	turn->pass_at = db->pass_at;
 	turn->last_flush = db->last_flush;
 	turn->resume_at = db->resume_at;
+	turn->died_at = db->died_at;
 	turn->idle_passes = db->idle_passes;
 	turn->idle_sub_passes = db->idle_sub_passes;
 	turn->said_read_only = db->said_read_only;

@@ -483,6 +483,27 @@ repair(void (*work) (void *), Oid indexrelid)
 					edata->message)));
 }
 
+/*
+ * Counts the error of a worker that could not do so itself: it was terminated, or
+ * its index did not let itself be canceled.
+ */
+static void
+count_death(Run *run)
+{
+	TtlCount	count = {0};
+
+	if (!OidIsValid(run->turn->died_at))
+		return;
+	count.indexrelid = run->turn->died_at;
+	count.relid = IndexGetRelation(count.indexrelid, true);
+	count.errors = 1;
+	count.last_error = "the worker was terminated while it was at this index";
+	count.last_error_sqlstate = unpack_sql_state(ERRCODE_ADMIN_SHUTDOWN);
+	count.last_error_time = GetCurrentTimestamp();
+	ttl_stats_add(&count);
+	run->turn->counted = true;
+}
+
 /* Repairs, then lists the indexes to visit, in one transaction. */
 static void
 prepare(Run *run)
@@ -496,6 +517,7 @@ prepare(Run *run)
 		run->turn->pass_at = run->at;
 	if (ttl_functions(&functions))
 	{
+		count_death(run);
 		repair(restore_work, InvalidOid);
 		foreach(lc, ttl_catalog_roots())
 		{

@@ -231,6 +231,7 @@ typedef struct TtlTurn
 	int64		pass;			/* number, for pg_stat_activity */
 	TimestampTz pass_at;		/* the first clock reading; 0: read it */
 	TimestampTz last_flush;		/* of idle passes */
+	Oid			died_at;		/* where the worker before this one died */
 	/* in and out */
 	Oid			resume_at;		/* index to begin with */
 	int64		idle_passes;	/* not yet written */

@@ -1,0 +1,288 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# The monitor by itself: which databases and indexes it finds, what it shows of
+# itself, which passes it counts, and what it leaves alone.
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+
+# Without autovacuum nobody but the monitor works in the background.
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'ttl_index'
+autovacuum = off
+ttl_index.monitor_sleep = 1
+ttl_index.batch_timeout = '5min'
+});
+$node->start;
+
+my $pass = q{coalesce(substring(query FROM 'ttl_index: pass (\d+)')::integer, 0)};
+
+# Waits until this many passes have both begun and ended.
+sub wait_for_passes
+{
+	my ($count) = @_;
+	my $begun = $node->safe_psql('postgres',
+		"SELECT $pass FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'"
+	);
+
+	$count += $begun;
+	$node->poll_query_until(
+		'postgres', qq{
+SELECT $pass > $count OR ($pass = $count AND state = 'idle')
+FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'})
+	  or die 'the launcher makes no passes';
+	return $begun;
+}
+
+sub make_events
+{
+	my ($db) = @_;
+
+	$node->safe_psql(
+		$db, q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE events (at timestamptz);
+CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(3600);
+INSERT INTO events VALUES ('2000-01-01'), ('2001-01-01'), ('2100-01-01');
+});
+	return;
+}
+
+sub events_left
+{
+	my ($db) = @_;
+
+	return $node->safe_psql($db, 'SELECT count(*) FROM events');
+}
+
+sub events_go
+{
+	my ($db, $name) = @_;
+
+	ok( $node->poll_query_until(
+			$db, "SELECT array_agg(at) = '{2100-01-01}' FROM events"),
+		$name);
+	return;
+}
+
+#
+# The launcher
+#
+
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'"
+	),
+	'there is one launcher, with a backend_type of its own');
+$node->wait_for_log(qr/ttl_index launcher started/);
+
+#
+# Nothing is written where there is nothing to do.  No other database has the
+# extension, so no transaction ID is used up.
+#
+
+$node->safe_psql('postgres', 'CREATE EXTENSION ttl_index');
+wait_for_passes(1);
+my $next_xid = $node->safe_psql('postgres',
+	'SELECT pg_snapshot_xmax(pg_current_snapshot())');
+wait_for_passes(2);
+is( $node->safe_psql(
+		'postgres', 'SELECT pg_snapshot_xmax(pg_current_snapshot())'),
+	$next_xid,
+	'rule 24: passes over databases without TTL indexes write nothing');
+is( $node->safe_psql('postgres', 'SELECT count(*) FROM ttl_index.counters'),
+	0, 'rule 24: a database without TTL indexes counts nothing');
+is( $node->safe_psql(
+		'template1',
+		"SELECT count(*) FROM pg_extension WHERE extname = 'ttl_index'"),
+	0,
+	'the monitor installs nothing');
+$node->safe_psql('postgres', 'DROP EXTENSION ttl_index');
+
+#
+# Which databases
+#
+
+# These two are made ready while they are off limits.
+foreach my $db ('template_db', 'closed_db')
+{
+	$node->safe_psql('postgres', "CREATE DATABASE $db");
+	$node->safe_psql('postgres',
+		"ALTER DATABASE $db SET ttl_index.monitor_enabled = off");
+	make_events($db);
+}
+$node->safe_psql(
+	'postgres', q{
+ALTER DATABASE template_db IS_TEMPLATE true;
+ALTER DATABASE closed_db ALLOW_CONNECTIONS false;
+ALTER DATABASE template_db RESET ttl_index.monitor_enabled;
+ALTER DATABASE closed_db RESET ttl_index.monitor_enabled;
+});
+
+my $odd = q{it's "an" odd näme};
+make_events('postgres');
+$node->safe_psql('postgres',
+	q{CREATE DATABASE "it's ""an"" odd näme" ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0}
+);
+make_events($odd);
+events_go('postgres', 'a database is found by itself');
+events_go($odd, 'a database is found whatever its name');
+
+$node->safe_psql('postgres', 'CREATE DATABASE later');
+make_events('later');
+events_go('later', 'a database that is created later is found by itself');
+
+wait_for_passes(1);
+is(events_left('template_db'), 3, 'a template is left alone');
+$node->safe_psql(
+	'postgres', q{
+ALTER DATABASE closed_db SET ttl_index.monitor_enabled = off;
+ALTER DATABASE closed_db ALLOW_CONNECTIONS true;
+});
+is(events_left('closed_db'),
+	3, 'a database that allows no connections is left alone');
+$node->safe_psql('postgres', 'ALTER DATABASE template_db IS_TEMPLATE false');
+events_go('template_db', 'a database that is no template any more is found');
+
+# One with a table of ours and without the extension has no worker that fails.
+$node->safe_psql('later', 'DROP EXTENSION ttl_index CASCADE');
+$node->safe_psql('later', "INSERT INTO events VALUES ('2000-01-01')");
+my $log_end = -s $node->logfile;
+wait_for_passes(1);
+is(events_left('later'), 2,
+	'a database without the extension is left alone');
+unlike(
+	slurp_file($node->logfile, $log_end),
+	qr/(WARNING|ERROR|FATAL|PANIC|TRAP)/,
+	'and nothing is logged about it');
+
+#
+# Passes are counted when they end, and idle ones are written with the next
+# delete.  The launcher numbers its passes, the database counts them.
+#
+
+wait_for_passes(1);
+my $counted =
+  $node->safe_psql('postgres', 'SELECT passes FROM ttl_index.stats');
+$next_xid = $node->safe_psql('postgres',
+	'SELECT pg_snapshot_xmax(pg_current_snapshot())');
+wait_for_passes(3);
+is( $node->safe_psql(
+		'postgres', 'SELECT pg_snapshot_xmax(pg_current_snapshot())'),
+	$next_xid,
+	'rule 24: idle passes are not written one by one');
+is( $node->safe_psql('postgres', 'SELECT passes FROM ttl_index.stats'),
+	$counted, 'rule 24: nor is their number');
+$node->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
+events_go('postgres', 'a row that is inserted later expires');
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT passes >= $counted + 4 FROM ttl_index.stats"),
+	'rule 24: idle passes count and are written with the next delete');
+is( $node->safe_psql(
+		'postgres', q{
+SELECT passes <= sub_passes, last_pass_start <= last_cutoff, last_cutoff <= last_pass_end,
+	last_pass_end <= now(), deleted_documents
+FROM ttl_index.stats}),
+	't|t|t|t|3',
+	'rule 24: stats tells of the last pass');
+my ($passes, $launched) = split /\|/, $node->safe_psql(
+	'postgres', qq{
+SELECT passes, $pass FROM ttl_index.stats, pg_stat_activity
+WHERE backend_type = 'ttl_index launcher'});
+cmp_ok($passes, '<=', $launched,
+	'rule 24: no more passes are counted than the launcher made');
+
+#
+# A worker at work.  The gate keeps it in its batch.
+#
+
+$node->safe_psql(
+	'postgres', q{
+CREATE SCHEMA "Odd";
+CREATE TABLE "Odd"."Gated" (at timestamptz);
+CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN OLD; END $$;
+CREATE TRIGGER gate BEFORE DELETE ON "Odd"."Gated" FOR EACH ROW EXECUTE FUNCTION gate();
+CREATE INDEX "Gated ttl" ON "Odd"."Gated" (at) WHERE ttl_index.expire_after_seconds(0);
+});
+my $keeper = $node->background_psql('postgres');
+$keeper->query_safe('SELECT pg_advisory_lock(42)');
+$node->safe_psql('postgres',
+	q{INSERT INTO "Odd"."Gated" VALUES ('2000-01-01'), ('2100-01-01')});
+ok( $node->poll_query_until(
+		'postgres', q{
+SELECT count(*) = 1 FROM pg_stat_activity
+WHERE backend_type = 'ttl_index worker' AND datname = 'postgres'
+	AND state = 'active' AND wait_event = 'advisory'
+	AND query LIKE '%"Odd"."Gated"%"Gated ttl"%'}),
+	'pg_stat_activity names the worker by its backend_type, and the index at work');
+is( $node->safe_psql(
+		'postgres', q{
+SELECT datname, backend_type, operation, relid::regclass, indexrelid::regclass,
+	cutoff <= op_start, deleted_documents, wait_event
+FROM ttl_index.current_op}),
+	'postgres|ttl_index worker|visit|"Odd"."Gated"|"Odd"."Gated ttl"|t|0|advisory',
+	'current_op shows the worker');
+my $passes_before =
+  $node->safe_psql('postgres', 'SELECT passes FROM ttl_index.stats');
+$keeper->query_safe('SELECT pg_advisory_unlock(42)');
+$keeper->quit;
+ok( $node->poll_query_until(
+		'postgres', q{SELECT count(*) = 1 FROM "Odd"."Gated"}),
+	'the batch goes on');
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT passes > $passes_before FROM ttl_index.stats"),
+	'rule 24: a pass is counted when it is over');
+ok( $node->poll_query_until(
+		'postgres', 'SELECT count(*) = 0 FROM ttl_index.current_op'),
+	'current_op is empty between passes');
+
+#
+# Only valid indexes.  An old snapshot keeps the build from its end.
+#
+
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE built (at timestamptz);
+INSERT INTO built VALUES ('2000-01-01'), ('2100-01-01');
+});
+my $old = $node->background_psql('postgres');
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM built');
+my $builder = $node->background_psql('postgres', wait => 0);
+$builder->query_until(
+	qr/started/, q{
+\echo started
+CREATE INDEX CONCURRENTLY built_ttl ON built (at) WHERE ttl_index.expire_after_seconds(0);
+\echo done
+});
+$node->poll_query_until('postgres',
+	"SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass('built_ttl')"
+) or die 'the build does not begin';
+wait_for_passes(1);
+is( $node->safe_psql('postgres', 'SELECT count(*) FROM built'),
+	2, 'rule 16: an index that is being built deletes nothing');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT state FROM ttl_index.indexes WHERE indexrelid = to_regclass('built_ttl')"
+	),
+	'not_valid',
+	'rule 16: and is shown as such');
+$old->query_safe('COMMIT');
+$old->quit;
+$builder->query_until(qr/done/, "\n");
+$builder->quit;
+ok( $node->poll_query_until(
+		'postgres', "SELECT array_agg(at) = '{2100-01-01}' FROM built"),
+	'rule 16: deleting starts once the index is valid');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,250 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# The settings of the monitor: a reload takes effect at once, one database can
+# have its own, and nonsense is refused.
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'ttl_index'
+ttl_index.monitor_sleep = '1h'
+ttl_index.batch_timeout = '5min'
+});
+$node->start;
+
+my $pass = q{coalesce(substring(query FROM 'ttl_index: pass (\d+)')::integer, 0)};
+
+# Waits until this many passes have both begun and ended.
+sub wait_for_passes
+{
+	my ($count) = @_;
+
+	$count += $node->safe_psql('postgres',
+		"SELECT $pass FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'"
+	);
+	$node->poll_query_until(
+		'postgres', qq{
+SELECT $pass > $count OR ($pass = $count AND state = 'idle')
+FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'})
+	  or die 'the launcher makes no passes';
+	return;
+}
+
+sub set_and_reload
+{
+	my ($setting, $value) = @_;
+
+	$node->safe_psql('postgres', "ALTER SYSTEM SET ttl_index.$setting = $value");
+	$node->reload;
+	return;
+}
+
+$node->wait_for_log(qr/ttl_index launcher started/);
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+foreach my $db ('postgres', 'other')
+{
+	$node->safe_psql(
+		$db, q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE events (at timestamptz);
+CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(3600);
+INSERT INTO events VALUES ('2000-01-01'), ('2100-01-01');
+});
+}
+
+#
+# The length of the sleep, during a sleep
+#
+
+is($node->safe_psql('postgres', 'SELECT count(*) FROM events'),
+	2, 'nothing expires while the monitor sleeps');
+set_and_reload('monitor_sleep', 1);
+ok( $node->poll_query_until(
+		'postgres', 'SELECT count(*) = 1 FROM events'),
+	'rule 25: a shorter monitor_sleep ends a long sleep at once');
+ok( $node->poll_query_until('other', 'SELECT count(*) = 1 FROM events'),
+	'rule 25: in every database');
+
+#
+# One database of its own manners
+#
+
+$node->safe_psql('postgres',
+	'ALTER DATABASE other SET ttl_index.monitor_enabled = off');
+wait_for_passes(1);
+my $passes =
+  $node->safe_psql('other', 'SELECT passes FROM ttl_index.stats');
+$node->safe_psql($_, "INSERT INTO events VALUES ('2000-01-01')")
+  foreach 'other', 'postgres';
+wait_for_passes(1);
+is($node->safe_psql('postgres', 'SELECT count(*) FROM events'),
+	1, 'rule 25: a database without the setting goes on');
+is($node->safe_psql('other', 'SELECT count(*) FROM events'),
+	2, 'rule 25: ALTER DATABASE SET monitor_enabled = off keeps the monitor out');
+is($node->safe_psql('other', 'SELECT passes FROM ttl_index.stats'),
+	$passes, 'rule 24: passes are not counted while the monitor is disabled');
+$node->safe_psql('postgres',
+	'ALTER DATABASE other RESET ttl_index.monitor_enabled');
+ok( $node->poll_query_until('other', 'SELECT count(*) = 1 FROM events'),
+	'rule 25: ALTER DATABASE RESET lets it in again');
+
+$node->safe_psql('postgres',
+	"ALTER DATABASE other SET ttl_index.index_delete_target_docs = 2");
+$node->safe_psql('other',
+	"INSERT INTO events SELECT '2000-01-01' FROM generate_series(1, 5)");
+ok( $node->poll_query_until(
+		'other',
+		"SELECT visits = 5 FROM ttl_index.index_stats WHERE deleted_documents = 7"),
+	'a limit that is set for a database holds for its worker')
+  or diag $node->safe_psql('other',
+	'SELECT visits, deleted_documents FROM ttl_index.index_stats');
+
+#
+# Off by reload, in the middle of a backlog: a gate holds the worker in the
+# first of five batches.
+#
+
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE gated (at timestamptz);
+CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN OLD; END $$;
+CREATE TRIGGER gate BEFORE DELETE ON gated FOR EACH ROW EXECUTE FUNCTION gate();
+CREATE INDEX gated_ttl ON gated (at) WHERE ttl_index.expire_after_seconds(0);
+});
+set_and_reload('batch_target_docs', 1);
+wait_for_passes(1);
+my $keeper = $node->background_psql('postgres');
+$keeper->query_safe('SELECT pg_advisory_lock(42)');
+$node->safe_psql('postgres',
+	"INSERT INTO gated SELECT '2000-01-01' FROM generate_series(1, 5)");
+my $at_gate =
+  "SELECT pid FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND wait_event = 'advisory'";
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM ($at_gate) AS w")
+  or die 'no worker comes to the gate';
+my $worker = $node->safe_psql('postgres', $at_gate);
+set_and_reload('monitor_enabled', 'off');
+
+# The postmaster passes the signal on in its own time; this one is there now.
+kill 'HUP', $worker;
+$keeper->query_safe('SELECT pg_advisory_unlock(42)');
+$keeper->quit;
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $worker")
+  or die 'the worker stays';
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gated'),
+	4, 'rule 25: monitor_enabled = off by reload stops at the next batch');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT deleted_documents FROM ttl_index.index_stats WHERE indexrelname = 'gated_ttl'"
+	),
+	1,
+	'rule 27: the batch that was under way is counted');
+$passes = $node->safe_psql('postgres', 'SELECT passes FROM ttl_index.stats');
+
+$node->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+is( $node->safe_psql(
+		'postgres',
+		'SELECT (SELECT count(*) FROM gated), (SELECT count(*) FROM events)'),
+	'0|1',
+	'run_pass() works while the monitor is disabled');
+is( $node->safe_psql('postgres', 'SELECT passes FROM ttl_index.stats'),
+	$passes + 1,
+	'rule 24: and is the only pass that counts');
+
+$node->safe_psql('postgres',
+	"INSERT INTO gated SELECT '2000-01-01' FROM generate_series(1, 5)");
+set_and_reload('monitor_enabled', 'on');
+ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gated'),
+	'rule 25: monitor_enabled = on by reload starts it again');
+
+#
+# The log
+#
+
+my $offset = -s $node->logfile;
+unlike(slurp_file($node->logfile),
+	qr/LOG: .*deleted \d+ rows/, 'log_min_duration is off by default');
+set_and_reload('log_min_duration', 0);
+$node->safe_psql('postgres',
+	"INSERT INTO events SELECT '2000-01-01' FROM generate_series(1, 3)");
+ok( $node->wait_for_log(
+		qr/LOG: .*TTL index .*events_ttl.* deleted 3 rows/, $offset),
+	'log_min_duration = 0 logs a visit');
+
+#
+# What is accepted, and what is refused
+#
+
+sub refused
+{
+	my ($sql, $message, $name) = @_;
+	my ($status, $stdout, $stderr) = $node->psql('postgres', $sql);
+
+	isnt($status, 0, "$name: fails");
+	like($stderr, $message, $name);
+	return;
+}
+
+refused("ALTER SYSTEM SET ttl_index.$_->[0] = $_->[1]",
+	qr/ERROR: .*(outside the valid range|invalid value for parameter|requires a Boolean value)/,
+	"rule 25: $_->[0] = $_->[1] is refused")
+  foreach ['monitor_sleep', '0'], ['monitor_sleep', "'soon'"],
+  ['monitor_sleep', "'-1s'"], ['monitor_enabled', "'perhaps'"],
+  ['sub_pass_target_time', '-1'], ['index_delete_target_docs', '-1'],
+  ['index_delete_target_time', '-1'], ['batch_target_docs', '0'],
+  ['batch_target_docs', '50001'], ['batch_target_time', '0'],
+  ['batch_timeout', '-1'], ['batch_timeout', "'10 parsecs'"],
+  ['log_min_duration', '-2'];
+
+refused('SET ttl_index.monitor_slep = 1',
+	qr/(invalid configuration parameter name|unrecognized configuration parameter)/,
+	'a setting that does not exist is refused');
+refused('SET ttl_index.monitor_sleep = 1',
+	qr/cannot be changed now/, 'monitor_sleep is not for a session');
+$node->safe_psql('postgres', 'CREATE ROLE somebody');
+refused(
+	"SET ROLE somebody; SET ttl_index.$_->[0] = $_->[1]",
+	qr/permission denied to set parameter/,
+	"$_->[0] is not for everybody")
+  foreach ['monitor_enabled', 'off'], ['batch_timeout', '0'];
+
+set_and_reload('monitor_sleep', "'2min'");
+$node->poll_query_until('postgres',
+	"SELECT current_setting('ttl_index.monitor_sleep') = '2min'")
+  or die 'the new monitor_sleep does not arrive';
+is( $node->safe_psql(
+		'postgres', q{
+SELECT string_agg(name || ' ' || coalesce(unit, vartype), ', ' ORDER BY name)
+FROM pg_settings WHERE name LIKE 'ttl_index.%'}),
+	join(', ',
+		'ttl_index.batch_target_docs integer',
+		'ttl_index.batch_target_time ms',
+		'ttl_index.batch_timeout ms',
+		'ttl_index.index_delete_target_docs integer',
+		'ttl_index.index_delete_target_time ms',
+		'ttl_index.log_min_duration ms',
+		'ttl_index.monitor_enabled bool',
+		'ttl_index.monitor_sleep s',
+		'ttl_index.sub_pass_target_time s'),
+	'the settings have units');
+is( $node->safe_psql(
+		'postgres', q{
+SET ttl_index.batch_timeout = '2min';
+SET ttl_index.batch_target_time = '0.2 s';
+SELECT current_setting('ttl_index.monitor_sleep'), setting, current_setting('ttl_index.batch_target_time')
+FROM pg_settings WHERE name = 'ttl_index.batch_timeout'}),
+	'2min|120000|200ms',
+	'and take values in other units');
+
+$node->stop;
+done_testing();

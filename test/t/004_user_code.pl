@@ -1,0 +1,216 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# Code of users that raises errors, sleeps or never ends costs its own index the
+# pass, and nobody else.
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'ttl_index'
+ttl_index.monitor_sleep = 1
+ttl_index.monitor_enabled = off
+ttl_index.batch_timeout = '300ms'
+});
+$node->start;
+
+# The indexes are visited in the order in which they are made: there is a good
+# one before and a good one behind those with hostile code.
+my $table = q{
+CREATE TABLE %1$s (at timestamptz, note text);
+INSERT INTO %1$s VALUES ('2000-01-01'), ('2000-01-02'), ('2100-01-01');
+CREATE INDEX %1$s_ttl ON %1$s (%2$s) WHERE ttl_index.expire_after_seconds(3600);
+};
+
+sub make_table
+{
+	my ($db, $name, $key) = @_;
+
+	$node->safe_psql($db, sprintf($table, $name, $key || 'at'));
+	return;
+}
+
+sub make_trigger
+{
+	my ($db, $name, $body) = @_;
+
+	$node->safe_psql(
+		$db, qq{
+CREATE FUNCTION trigger_of_$name() RETURNS trigger LANGUAGE plpgsql AS
+	\$\$ BEGIN $body RETURN OLD; END \$\$;
+CREATE TRIGGER hostile BEFORE DELETE ON $name FOR EACH ROW EXECUTE FUNCTION trigger_of_$name();
+});
+	return;
+}
+
+sub left_in
+{
+	my ($db, $name) = @_;
+
+	return $node->safe_psql($db, "SELECT count(*) FROM $name");
+}
+
+sub table_drains
+{
+	my ($db, $name, $title) = @_;
+
+	ok( $node->poll_query_until(
+			$db, "SELECT array_agg(at) = '{2100-01-01}' FROM $name"),
+		$title);
+	return;
+}
+
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('postgres', 'CREATE DATABASE stubborn');
+$node->safe_psql($_, 'CREATE EXTENSION ttl_index')
+  foreach 'postgres', 'other', 'stubborn';
+
+make_table('postgres', 'before');
+make_table('postgres', 'loops');
+make_trigger('postgres', 'loops', 'LOOP NULL; END LOOP;');
+make_table('postgres', 'sleeps');
+make_trigger('postgres', 'sleeps', 'PERFORM pg_sleep(3600);');
+make_table('postgres', 'raises');
+make_trigger('postgres', 'raises', q{RAISE 'not %', OLD.at USING ERRCODE = 'TT123';});
+
+# A key that takes for ever, once a row is in the table of switches.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE switches (name text);
+CREATE FUNCTION slow_key(at timestamptz) RETURNS timestamptz IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	WHILE EXISTS (SELECT FROM public.switches) LOOP NULL; END LOOP;
+	RETURN at;
+END $$;
+});
+make_table('postgres', 'expression', 'slow_key(at)');
+$node->safe_psql('postgres', "INSERT INTO switches VALUES ('on')");
+make_table('postgres', 'behind');
+make_table('other', 'elsewhere');
+
+# An index in error has been visited and its rows are still there.
+sub is_in_error
+{
+	my ($name, $sqlstate, $message) = @_;
+
+	$node->poll_query_until('postgres',
+		"SELECT errors >= 1 FROM ttl_index.index_stats WHERE relname = '$name'")
+	  or fail("rule 23: an error of table $name is counted");
+	is( $node->safe_psql(
+			'postgres', qq{
+SELECT last_error_sqlstate, last_error LIKE '$message', last_error_time <= now(),
+	deleted_documents, (SELECT count(*) FROM $name)
+FROM ttl_index.index_stats WHERE relname = '$name'}),
+		"$sqlstate|t|t|0|3",
+		"rule 23: the error of table $name is shown and no row is gone");
+	return;
+}
+
+my $offset = -s $node->logfile;
+$node->safe_psql('postgres',
+	'ALTER SYSTEM SET ttl_index.monitor_enabled = on');
+$node->reload;
+table_drains('postgres', 'behind',
+	'rule 23: an index behind those with hostile code drains');
+table_drains('postgres', 'before', 'rule 23: so does one before them');
+table_drains('other', 'elsewhere', 'rule 23: and one in another database');
+is_in_error('loops', '57014', '%batch_timeout%');
+is_in_error('sleeps', '57014', '%batch_timeout%');
+is_in_error('expression', '57014', '%batch_timeout%');
+is_in_error('raises', 'TT123', 'not 2000-01-0%');
+
+# One error a visit, whatever was tried in it, and once more in the next pass.
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT min(errors) >= 2 FROM ttl_index.index_stats WHERE relname NOT IN ('before', 'behind')"
+	),
+	'rule 23: an index in error is tried again in the next pass');
+is( $node->safe_psql(
+		'postgres', q{
+SELECT bool_and(errors <= sub_passes), sum(errors) = (SELECT errors FROM ttl_index.stats),
+	min(skipped_failed) FILTER (WHERE relname = 'raises') > 0, passes > 0
+FROM ttl_index.index_stats, (SELECT sub_passes, passes FROM ttl_index.stats) s
+GROUP BY sub_passes, passes}),
+	't|t|t|t',
+	'rule 24: passes with errors count, and at most one error for each visit');
+foreach my $name ('loops', 'sleeps', 'expression', 'raises')
+{
+	$node->wait_for_log(qr/could not expire rows by TTL index "${name}_ttl"/,
+		$offset);
+}
+pass('rule 23: the errors are logged');
+
+# The worker survives all of this.
+unlike(slurp_file($node->logfile, $offset),
+	qr/FATAL|PANIC|TRAP/, 'no process ends by an error');
+
+# As soon as the code behaves, the rows go.
+$node->safe_psql(
+	'postgres', q{
+TRUNCATE switches;
+DROP TRIGGER hostile ON loops;
+DROP TRIGGER hostile ON sleeps;
+DROP TRIGGER hostile ON raises;
+});
+table_drains('postgres', $_, "rule 23: table $_ drains once it can")
+  foreach 'loops', 'sleeps', 'raises', 'expression';
+
+# So they are counted once.
+ok( $node->poll_query_until(
+		'postgres', 'SELECT deleted_documents = 12 FROM ttl_index.stats'),
+	'rule 27: exactly the rows that are gone are counted')
+  or diag $node->safe_psql('postgres',
+	'SELECT relname, deleted_documents FROM ttl_index.index_stats');
+
+#
+# Code that catches the cancellation and goes on costs the worker its life.
+#
+
+my $launcher = $node->safe_psql('postgres',
+	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'");
+make_table('stubborn', 'refuses');
+make_table('stubborn', 'behind');
+make_trigger(
+	'stubborn', 'refuses', q{
+	LOOP
+		BEGIN
+			PERFORM pg_sleep(3600);
+		EXCEPTION WHEN query_canceled THEN
+			NULL;
+		END;
+	END LOOP;});
+$node->safe_psql('other', "INSERT INTO elsewhere VALUES ('2000-01-01')");
+table_drains('stubborn', 'behind',
+	'rule 23: an index behind one that refuses to be canceled drains');
+table_drains('other', 'elsewhere', 'rule 23: another database goes on');
+is(left_in('stubborn', 'refuses'), 3, 'rule 23: no row of its own is gone');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'"
+	),
+	$launcher,
+	'the launcher goes on');
+ok( $node->poll_query_until(
+		'stubborn',
+		"SELECT errors > 0 FROM ttl_index.index_stats WHERE relname = 'refuses'"),
+	'rule 23: the error of an index that costs the worker its life is counted'
+);
+
+# The server can be stopped all the same.
+$node->poll_query_until('stubborn',
+	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND wait_event = 'PgSleep'"
+) or die 'no worker comes back to the trigger';
+{
+	local $ENV{PGCTLTIMEOUT} = 30;
+	ok($node->stop('fast', fail_ok => 1),
+		'fast shutdown while a trigger refuses to be canceled')
+	  or $node->stop('immediate');
+}
+
+done_testing();
