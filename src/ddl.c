@@ -41,6 +41,7 @@
 #include "parser/parse_relation.h"
 #include "parser/parser.h"
 #include "storage/lmgr.h"
+#include "tcop/utility.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -572,6 +573,7 @@ ttl_coll_mod(PG_FUNCTION_ARGS)
 	int32		old;
 	bool		was_ttl;
 
+	PreventCommandIfReadOnly("ttl_index.coll_mod()");
 	require_arguments(fcinfo, 3, names);
 	seconds = PG_GETARG_INT32(2);
 	ttl_check_seconds(seconds);
@@ -590,6 +592,7 @@ ttl_coll_mod_index(PG_FUNCTION_ARGS)
 	int32		old;
 	bool		was_ttl;
 
+	PreventCommandIfReadOnly("ttl_index.coll_mod_index()");
 	require_arguments(fcinfo, 2, names);
 	seconds = PG_GETARG_INT32(1);
 	was_ttl = coll_mod(PG_GETARG_OID(0), seconds, text_argument(fcinfo, 2),
@@ -622,6 +625,7 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	Oid			indexrelid = PG_GETARG_OID(0);
 	TtlIndex	index;
 
+	PreventCommandIfReadOnly("ttl_index.remove_ttl()");
 	lock_for_change(indexrelid, &index);
 	/* one below a plain parent has an option of its own */
 	if (index.root != indexrelid)
@@ -659,6 +663,7 @@ ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 	int64		count = 0;
 	ListCell   *lc;
 
+	PreventCommandIfReadOnly("ttl_index.remove_all_ttl()");
 	foreach(lc, dependents)
 	{
 		Oid			indexrelid = lfirst_oid(lc);

@@ -97,6 +97,7 @@ run_sub_passes(const TtlDriver *driver)
 {
 	TtlTurn    *turn = palloc0(sizeof(TtlTurn));
 
+	turn->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
 	PG_TRY();
 	{
 		do

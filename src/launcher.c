@@ -6,7 +6,8 @@
  * The launcher reads pg_database and starts one worker (worker.c) after another,
  * a single thread over the whole cluster.  A worker takes one turn in its
  * database, a sub-pass of at most 60 seconds; databases with more left get
- * another turn in the next round.  The pass is over when none has more.
+ * another turn in the next round, and those without one when the time of a sleep
+ * has gone by.  The pass is over when none has more.
  *
  * A worker is short-lived because a connection blocks DROP DATABASE, and because
  * a database that gets the extension, or loses it, then needs no attention here.
@@ -71,7 +72,8 @@ typedef struct Database
 	Oid			oid;
 	char		name[NAMEDATALEN];
 	bool		seen;			/* in pg_database at the last look */
-	bool		pending;		/* wants another turn in this pass */
+	bool		pending;		/* wants another turn */
+	TimestampTz last_turn;		/* when its last turn ended */
 	/* kept from turn to turn, as in TtlTurn */
 	TimestampTz pass_at;
 	TimestampTz last_flush;
@@ -81,6 +83,7 @@ typedef struct Database
 	int64		idle_sub_passes;
 	bool		said_read_only;
 	bool		counted;
+	int64		unfolded_rows;
 	int			nresume;
 	TtlResume  *resume;
 } Database;
@@ -137,6 +140,7 @@ find_database(Oid oid)
 	db = palloc0(sizeof(Database));
 	db->oid = oid;
 	db->last_flush = GetCurrentTimestamp();
+	db->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
 	databases = lappend(databases, db);
 	MemoryContextSwitchTo(caller);
 	return db;
@@ -151,9 +155,14 @@ forget_resume(Database *db)
 	db->nresume = 0;
 }
 
-/* Brings the list of databases up to date, for a new pass. */
+/*
+ * Brings the list of databases up to date.  Pending becomes each of them at the
+ * beginning of a pass; later in it what is new, and what had no turn for as long
+ * as the sleep: a database that drains for hours must not keep the others
+ * waiting.
+ */
 static void
-read_databases(void)
+read_databases(bool begin)
 {
 	Relation	rel;
 	TableScanDesc scan;
@@ -179,6 +188,11 @@ read_databases(void)
 		db = find_database(form->oid);
 		strlcpy(db->name, NameStr(form->datname), NAMEDATALEN);
 		db->seen = true;
+		if (db->pending || !(begin || db->last_turn == 0 ||
+							 TimestampDifferenceExceeds(db->last_turn,
+														GetCurrentTimestamp(),
+														ttl_monitor_sleep * 1000)))
+			continue;
 		db->pending = true;
 		db->pass_at = 0;
 		forget_resume(db);
@@ -291,6 +305,7 @@ take_answer(Database *db)
 	forget_resume(db);
 	db->said_read_only = turn->said_read_only;
 	db->counted = turn->counted;
+	db->unfolded_rows = turn->unfolded_rows;
 	db->idle_passes = turn->idle_passes;
 	db->idle_sub_passes = turn->idle_sub_passes;
 	db->last_flush = turn->last_flush;
@@ -329,16 +344,19 @@ give_turn(Database *db)
 	turn->idle_sub_passes = db->idle_sub_passes;
 	turn->said_read_only = db->said_read_only;
 	turn->counted = db->counted;
+	turn->unfolded_rows = db->unfolded_rows;
 	turn->nresume = db->nresume;
 	if (db->nresume > 0)
 		memcpy(turn->resume, db->resume, sizeof(TtlResume) * db->nresume);
 
-	/* One that is being dropped or copied waits for the next pass. */
+	/* One that is being dropped or copied waits. */
 	db->pending = false;
+	db->last_turn = GetCurrentTimestamp();
 	if (database_is_wanted(db->oid) || !start_worker_patiently(db))
 		return;
 	wait_for_worker(db);
 	take_answer(db);
+	db->last_turn = GetCurrentTimestamp();
 }
 
 static void
@@ -352,7 +370,7 @@ run_pass(void)
 	snprintf(activity, sizeof(activity), "ttl_index: pass %lld",
 			 (long long) pass_number);
 	pgstat_report_activity(STATE_RUNNING, activity);
-	read_databases();
+	read_databases(true);
 	while (more && ttl_monitor_enabled)
 	{
 		ListCell   *lc;
@@ -367,6 +385,8 @@ run_pass(void)
 				give_turn(db);
 			more = more || db->pending;
 		}
+		if (more)
+			read_databases(false);
 	}
 	pgstat_report_activity(STATE_IDLE, NULL);
 }

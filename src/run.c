@@ -332,6 +332,7 @@ count_batch(Run *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 		count.last_error_time = GetCurrentTimestamp();
 	}
 	ttl_stats_add(&count);
+	run->turn->unfolded_rows++;
 	visit->counted = true;
 	run->turn->counted = true;
 }
@@ -502,6 +503,9 @@ count_death(Run *run)
 	count.last_error_time = GetCurrentTimestamp();
 	ttl_stats_add(&count);
 	run->turn->counted = true;
+	/* its sub-pass and its pass ended there */
+	run->turn->idle_sub_passes++;
+	run->turn->idle_passes++;
 }
 
 /* Repairs, then lists the indexes to visit, in one transaction. */
@@ -565,7 +569,9 @@ count_sub_pass(Run *run)
 	count.last_cutoff = run->at;
 	begin(run);
 	ttl_stats_add(&count);
-	ttl_stats_fold();
+	turn->unfolded_rows++;
+	if (ttl_stats_fold(turn->unfolded_rows))
+		turn->unfolded_rows = 0;
 	commit(run);
 	turn->idle_passes = turn->idle_sub_passes = 0;
 	turn->last_flush = now;

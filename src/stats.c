@@ -28,6 +28,7 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "fmgr.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -43,6 +44,9 @@ PG_FUNCTION_INFO_V1(ttl_stats_reset);
 
 /* Fold when there is more than this, so that an idle table is left alone. */
 #define FOLD_ROWS 100
+
+/* About half of what fits. */
+#define ROWS_PER_BLOCK 25
 
 /* The columns of ttl_index.counters, in order. */
 enum
@@ -244,6 +248,7 @@ take_rows(Relation rel)
 	return sums;
 }
 
+/* Are there more rows than a reader should have to add up? */
 static bool
 worth_folding(Relation rel)
 {
@@ -260,24 +265,34 @@ worth_folding(Relation rel)
 
 /*
  * Folds the rows of each index into one, in the current transaction, unless
- * somebody else is at it (or a vacuum).
+ * somebody else is at it (or a vacuum).  The caller has added so many rows since
+ * the last time; it returns whether they count from zero again.
+ *
+ * To fold, the whole table is read, also what it held before earlier folds and an
+ * old snapshot keeps.  So it waits until as many rows have come as it would have
+ * to read, or nearly: that keeps the cost of a row the same however many came
+ * before.
  */
-void
-ttl_stats_fold(void)
+bool
+ttl_stats_fold(int64 rows)
 {
 	Oid			relid = counters_relid();
 	Relation	rel;
+	bool		due;
 	ListCell   *lc;
 
-	if (!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
-		return;
+	if (rows < FOLD_ROWS ||
+		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
+		return false;
 	rel = table_open(relid, RowExclusiveLock);
-	if (worth_folding(rel))
+	due = rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
+	if (due && worth_folding(rel))
 	{
 		foreach(lc, take_rows(rel))
 			insert_row(rel, lfirst(lc));
 	}
 	table_close(rel, NoLock);
+	return due;
 }
 
 /* stats_reset() returns void */

@@ -223,6 +223,7 @@ typedef struct TtlVisit
  * back, in a small DSM segment; run_pass() uses one in its own memory.
  */
 #define TTL_MAX_RESUME 2048
+#define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
 
 typedef struct TtlTurn
 {
@@ -238,6 +239,7 @@ typedef struct TtlTurn
 	int64		idle_sub_passes;
 	TimestampTz idle_since;		/* begin of the last pass not yet written */
 	bool		said_read_only;
+	int64		unfolded_rows;	/* of the counters, since they were folded */
 	int			nresume;
 	/* out */
 	bool		answered;
@@ -358,7 +360,7 @@ extern void ttl_run_turn(const TtlDriver *driver, TtlTurn *turn);
 
 /* stats.c */
 extern void ttl_stats_add(const TtlCount *count);
-extern void ttl_stats_fold(void);
+extern bool ttl_stats_fold(int64 rows);
 
 /* progress.c */
 extern void ttl_progress_pass(TimestampTz begun);
