@@ -27,7 +27,7 @@ all: sql/$(EXTENSION)--$(EXTVERSION).sql
 sql/$(EXTENSION)--$(EXTVERSION).sql: sql/$(EXTENSION).sql $(EXTENSION).control
 	cp $< $@
 
-$(OBJS): src/ttl_index.h src/compat.h
+$(OBJS): src/ttl_index.h src/compat.h src/rfc3339.h
 
 # Formats the C files as PostgreSQL's own are (Debian: pg-bsd-indent).
 .PHONY: indent

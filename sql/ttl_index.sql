@@ -33,6 +33,13 @@ AS 'MODULE_PATHNAME', 'ttl_earliest';
 COMMENT ON FUNCTION earliest(timestamptz[]) IS
 'the earliest date in an array, NULL where it holds none: makes an array column the key of a TTL index';
 
+CREATE FUNCTION document_date(document jsonb, VARIADIC path text[])
+RETURNS timestamptz LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_document_date';
+
+COMMENT ON FUNCTION document_date(jsonb, text[]) IS
+'the earliest date at a path of a document, NULL where it holds none: {"$date": ...} or a string that is an RFC 3339 date-time with an offset; makes a jsonb column the key of a TTL index';
+
 --
 -- Declaring, changing, dropping
 --
@@ -354,6 +361,7 @@ GRANT EXECUTE ON FUNCTION
 	expire_after_seconds(integer, integer),
 	time_zone(text, text),
 	earliest(timestamptz[]),
+	document_date(jsonb, text[]),
 	create_index_command(regclass, text, integer, text, text, name, boolean),
 	create_index(regclass, text, integer, text, text, name),
 	coll_mod(regclass, text, integer, text),

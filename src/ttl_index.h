@@ -18,6 +18,8 @@
  *	run.c			one sub-pass in this database
  *	stats.c			the counters
  *	progress.c		what a process is at
+ *	rfc3339.c		from an RFC 3339 date-time to an instant
+ *	document_date.c	the earliest date at a path of a jsonb document
  *	launcher.c		the cluster-wide process
  *	worker.c		the process of one database's turn
  *	funcs.c			run_pass, due_count and the functions behind the views
@@ -36,6 +38,7 @@
 #include "datatype/timestamp.h"
 #include "nodes/pg_list.h"
 #include "storage/itemptr.h"
+#include "utils/jsonb.h"
 #include "utils/relcache.h"
 
 #define TTL_EXTENSION "ttl_index"
@@ -367,6 +370,11 @@ extern void ttl_progress_pass(TimestampTz begun);
 extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
 							   TimestampTz begun, int64 deleted);
 extern void ttl_progress_end(void);
+
+/* document_date.c */
+extern bool ttl_document_date_find(Jsonb *document, ArrayType *path,
+								   TimestampTz *date);
+extern bool ttl_jsonb_integer(const JsonbValue *value, int64 *integer);
 
 /* launcher.c */
 extern void ttl_launcher_register(void);
