@@ -40,6 +40,27 @@ AS 'MODULE_PATHNAME', 'ttl_document_date';
 COMMENT ON FUNCTION document_date(jsonb, text[]) IS
 'the earliest date at a path of a document, NULL where it holds none: {"$date": ...} or a string that is an RFC 3339 date-time with an offset; makes a jsonb column the key of a TTL index';
 
+CREATE FUNCTION document_ttl(document jsonb, field text DEFAULT 'ttl')
+RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_document_ttl';
+
+COMMENT ON FUNCTION document_ttl(jsonb, text) IS
+'the time to live that a document has in a field of its root: 1 to 2147483647 seconds, or -1 for never; NULL where the field is missing or holds anything else';
+
+CREATE FUNCTION column_ttl(ttl bigint)
+RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_column_ttl';
+
+COMMENT ON FUNCTION column_ttl(bigint) IS
+'the same for a time to live in a column of any integer type: the value where it is 1 to 2147483647 or -1, else NULL';
+
+CREATE FUNCTION expire_at(since timestamptz, ttl integer)
+RETURNS timestamptz LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_expire_at';
+
+COMMENT ON FUNCTION expire_at(timestamptz, integer) IS
+'when a document expires that has this time to live of its own: since plus ttl seconds, infinity where that is out of range, NULL where ttl is not 1 to 2147483647';
+
 --
 -- Declaring, changing, dropping
 --
@@ -362,6 +383,9 @@ GRANT EXECUTE ON FUNCTION
 	time_zone(text, text),
 	earliest(timestamptz[]),
 	document_date(jsonb, text[]),
+	document_ttl(jsonb, text),
+	column_ttl(bigint),
+	expire_at(timestamptz, integer),
 	create_index_command(regclass, text, integer, text, text, name, boolean),
 	create_index(regclass, text, integer, text, text, name),
 	coll_mod(regclass, text, integer, text),

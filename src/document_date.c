@@ -81,7 +81,7 @@ read_integer(const char *s, int length, bool may_have_fraction, int64 *value)
 	bool		negative = length > 0 && s[0] == '-';
 	int			i = negative ? 1 : 0;
 	int			first = i;
-	int64		n = 0;			/* never positive: there is one more below zero */
+	int64		n = 0;			/* below zero, where there is one more */
 
 	for (; i < length && s[i] >= '0' && s[i] <= '9'; i++)
 	{

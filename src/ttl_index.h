@@ -20,6 +20,7 @@
  *	progress.c		what a process is at
  *	rfc3339.c		from an RFC 3339 date-time to an instant
  *	document_date.c	the earliest date at a path of a jsonb document
+ *	document_ttl.c	the time to live that a document brings along
  *	launcher.c		the cluster-wide process
  *	worker.c		the process of one database's turn
  *	funcs.c			run_pass, due_count and the functions behind the views
