@@ -123,6 +123,31 @@ COMMENT ON FUNCTION drop_index(regclass, text) IS
 'drops the TTL index on this key';
 
 --
+-- The time of the last change, as Cosmos DB's _ts
+--
+
+CREATE FUNCTION set_last_modified()
+RETURNS trigger LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_set_last_modified';
+
+COMMENT ON FUNCTION set_last_modified() IS
+'trigger function: sets the column that is its argument to the current time, whatever the client wrote';
+
+CREATE FUNCTION track_last_modified(relation regclass, column_name name DEFAULT '_ts')
+RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_track_last_modified';
+
+COMMENT ON FUNCTION track_last_modified(regclass, name) IS
+'makes a column hold the time of each row''s last change: adds the column where it is missing, and a trigger that sets it on every insert and update';
+
+CREATE FUNCTION untrack_last_modified(relation regclass, column_name name DEFAULT '_ts')
+RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_untrack_last_modified';
+
+COMMENT ON FUNCTION untrack_last_modified(regclass, name) IS
+'drops the trigger that track_last_modified has created, and keeps the column';
+
+--
 -- Looking ahead, and running
 --
 
@@ -393,6 +418,9 @@ GRANT EXECUTE ON FUNCTION
 	remove_ttl(regclass),
 	remove_all_ttl(),
 	drop_index(regclass, text),
+	set_last_modified(),
+	track_last_modified(regclass, name),
+	untrack_last_modified(regclass, name),
 	due_count(regclass),
 	oldest_due(regclass),
 	list_indexes(),

@@ -21,6 +21,7 @@
  *	rfc3339.c		from an RFC 3339 date-time to an instant
  *	document_date.c	the earliest date at a path of a jsonb document
  *	document_ttl.c	the time to live that a document brings along
+ *	last_modified.c	the column with the time of a row's last change
  *	launcher.c		the cluster-wide process
  *	worker.c		the process of one database's turn
  *	funcs.c			run_pass, due_count and the functions behind the views
