@@ -67,21 +67,21 @@ COMMENT ON FUNCTION expire_at(timestamptz, integer) IS
 
 CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds integer,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
-	name name DEFAULT NULL, concurrently boolean DEFAULT false)
-RETURNS text LANGUAGE C STABLE PARALLEL UNSAFE
+	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL, concurrently boolean DEFAULT false)
+RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
-COMMENT ON FUNCTION create_index_command(regclass, text, integer, text, text, name, boolean) IS
-'the CREATE INDEX command that create_index would run with the same arguments, for psql''s \gexec';
+COMMENT ON FUNCTION create_index_command(regclass, text, integer, text, text, text, name, boolean) IS
+'the CREATE INDEX command, or the two with document_ttl_field, that create_index would run with the same arguments, for psql''s \gexec';
 
 CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds integer,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
-	name name DEFAULT NULL)
+	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
-COMMENT ON FUNCTION create_index(regclass, text, integer, text, text, name) IS
-'creates a TTL index: rows of the table expire this many seconds after the date in the key column; returns the index';
+COMMENT ON FUNCTION create_index(regclass, text, integer, text, text, text, name) IS
+'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; returns the index';
 
 CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds integer,
 	time_zone text DEFAULT NULL,
@@ -411,8 +411,8 @@ GRANT EXECUTE ON FUNCTION
 	document_ttl(jsonb, text),
 	column_ttl(bigint),
 	expire_at(timestamptz, integer),
-	create_index_command(regclass, text, integer, text, text, name, boolean),
-	create_index(regclass, text, integer, text, text, name),
+	create_index_command(regclass, text, integer, text, text, text, name, boolean),
+	create_index(regclass, text, integer, text, text, text, name),
 	coll_mod(regclass, text, integer, text),
 	coll_mod_index(regclass, integer, text),
 	remove_ttl(regclass),

@@ -190,12 +190,12 @@ ttl_check_is_index(Oid relid)
 
 /* The range of the option, for those that take it as an argument. */
 void
-ttl_check_seconds(int32 seconds)
+ttl_check_seconds(int32 seconds, bool may_be_never)
 {
 	TtlIndex	wrong = {.state = TTL_MALFORMED_OPTION,
 	.option = {.problem = TTL_SECONDS_RANGE}};
 
-	if (seconds < 0)
+	if (seconds < 0 && !(seconds == -1 && may_be_never))
 		ttl_state_raise(&wrong);
 }
 
@@ -291,7 +291,7 @@ ttl_catalog_dependents(void)
  * option, else itself.  Reads that option; false where the index is gone.
  */
 static bool
-governing_index(Oid indexrelid, Oid *parent, Oid *root, TtlOption *option)
+find_governor(Oid indexrelid, Oid *parent, Oid *governor, TtlOption *option)
 {
 	List	   *ancestors = NIL;
 
@@ -302,12 +302,28 @@ governing_index(Oid indexrelid, Oid *parent, Oid *root, TtlOption *option)
 		*parent = linitial_oid(ancestors);
 	for (int i = list_length(ancestors) - 1; i >= 0; i--)
 	{
-		*root = list_nth_oid(ancestors, i);
-		if (ttl_option_read(*root, option) && option->present)
+		*governor = list_nth_oid(ancestors, i);
+		if (ttl_option_read(*governor, option) && option->present)
 			return true;
 	}
-	*root = indexrelid;
+	*governor = indexrelid;
 	return ttl_option_read(indexrelid, option);
+}
+
+/* The same, with the other one of a pair belonging to the main one. */
+static bool
+find_root(Oid indexrelid, TtlIndex *index)
+{
+	Oid			main;
+
+	if (!find_governor(indexrelid, &index->parent, &index->governor,
+					   &index->option))
+		return false;
+	main = index->option.present ? ttl_pair_main(index->governor) : InvalidOid;
+	index->root = OidIsValid(main) ? main : index->governor;
+	if (!OidIsValid(index->parent) && OidIsValid(main))
+		index->parent = main;
+	return true;
 }
 
 /*
@@ -322,13 +338,10 @@ ttl_catalog_roots(void)
 
 	foreach(lc, ttl_catalog_dependents())
 	{
-		Oid			parent;
-		Oid			root;
-		TtlOption	option;
+		TtlIndex	index;
 
-		if (governing_index(lfirst_oid(lc), &parent, &root, &option) &&
-			option.present)
-			roots = lappend_oid(roots, root);
+		if (find_root(lfirst_oid(lc), &index) && index.option.present)
+			roots = lappend_oid(roots, index.root);
 	}
 	list_sort(roots, list_oid_cmp);
 	list_deduplicate_oid(roots);
@@ -407,12 +420,8 @@ ordered_children(Oid indexrelid)
 	return list_concat(ordered, children);
 }
 
-/*
- * The indexes of a TTL index that hold rows: itself, or those of the leaf
- * partitions in the order of their bounds.
- */
-List *
-ttl_catalog_leaves(Oid root)
+static List *
+leaf_indexes(Oid root)
 {
 	List	   *leaves = NIL;
 	ListCell   *lc;
@@ -420,7 +429,22 @@ ttl_catalog_leaves(Oid root)
 	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX)
 		return list_make1_oid(root);
 	foreach(lc, ordered_children(root))
-		leaves = list_concat(leaves, ttl_catalog_leaves(lfirst_oid(lc)));
+		leaves = list_concat(leaves, leaf_indexes(lfirst_oid(lc)));
+	return leaves;
+}
+
+/*
+ * The indexes of a TTL index that hold rows: itself, or those of the leaf
+ * partitions in the order of their bounds; then those of the other one of a pair.
+ */
+List *
+ttl_catalog_leaves(Oid root)
+{
+	List	   *leaves = leaf_indexes(root);
+	Oid			other = ttl_pair_other(root);
+
+	if (OidIsValid(other))
+		leaves = list_concat(leaves, leaf_indexes(other));
 	return leaves;
 }
 
@@ -604,8 +628,7 @@ ttl_catalog_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 	index->relkind = get_rel_relkind(indexrelid);
 	read_class(index->relid, &index->owner, &am);
 	if (!OidIsValid(index->owner) || index->relkind == '\0' ||
-		!governing_index(indexrelid, &index->parent, &index->root,
-						 &index->option))
+		!find_root(indexrelid, index))
 	{
 		ReleaseSysCache(tuple);
 		return false;

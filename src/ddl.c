@@ -36,10 +36,6 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "parser/parse_clause.h"
-#include "parser/parse_collate.h"
-#include "parser/parse_relation.h"
-#include "parser/parser.h"
 #include "storage/lmgr.h"
 #include "tcop/utility.h"
 #include "utils/acl.h"
@@ -68,6 +64,7 @@ typedef struct CreateArgs
 	int32		seconds;
 	char	   *filter;			/* SQL text, or NULL */
 	char	   *time_zone;
+	char	   *ttl_field;		/* document_ttl_field */
 	char	   *name;
 } CreateArgs;
 
@@ -100,8 +97,9 @@ read_create_args(FunctionCallInfo fcinfo, CreateArgs *args)
 	args->seconds = PG_GETARG_INT32(2);
 	args->filter = text_argument(fcinfo, 3);
 	args->time_zone = text_argument(fcinfo, 4);
-	args->name = PG_ARGISNULL(5) ? NULL : pstrdup(NameStr(*PG_GETARG_NAME(5)));
-	ttl_check_seconds(args->seconds);
+	args->ttl_field = text_argument(fcinfo, 5);
+	args->name = PG_ARGISNULL(6) ? NULL : pstrdup(NameStr(*PG_GETARG_NAME(6)));
+	ttl_check_seconds(args->seconds, args->ttl_field != NULL);
 }
 
 /* Opens the table for an index to be created on it by its owner. */
@@ -121,67 +119,6 @@ open_table(Oid relid, LOCKMODE lockmode)
 				 errmsg("\"%s\" is not a table", RelationGetRelationName(rel)),
 				 errhint("Only ordinary and partitioned tables can have TTL indexes.")));
 	return rel;
-}
-
-/* Makes a position in the filter one of an internal query. */
-static void
-filter_error(void *filter)
-{
-	int			position = geterrposition();
-
-	if (position > 0)
-	{
-		errposition(0);
-		internalerrposition(position);
-		internalerrquery(filter);
-	}
-	errcontext("partial_filter_expression");
-}
-
-/*
- * Parses the filter as CREATE INDEX would.  The text is put into a command in
- * parentheses, so it has to be one whole expression by itself.
- */
-static List *
-parse_filter(Relation rel, const char *filter)
-{
-	ParseState *pstate;
-	SelectStmt *select;
-	List	   *raw;
-	Node	   *where;
-	ErrorContextCallback callback = {error_context_stack, filter_error,
-	unconstify(char *, filter)};
-
-	if (filter == NULL)
-		return NIL;
-	error_context_stack = &callback;
-	raw = raw_parser(filter, RAW_PARSE_PLPGSQL_EXPR);
-	select = (SelectStmt *) linitial_node(RawStmt, raw)->stmt;
-	if (!IsA(select, SelectStmt) || list_length(select->targetList) != 1 ||
-		linitial_node(ResTarget, select->targetList)->name != NULL ||
-		select->distinctClause || select->fromClause || select->whereClause ||
-		select->groupClause || select->havingClause || select->windowClause ||
-		select->sortClause || select->limitOffset || select->limitCount ||
-		select->lockingClause || select->op != SETOP_NONE)
-		ereport(ERROR,
-				(errcode(ERRCODE_SYNTAX_ERROR),
-				 errmsg("partial_filter_expression must be one expression: %s",
-						filter)));
-
-	pstate = make_parsestate(NULL);
-	pstate->p_sourcetext = filter;
-	addNSItemToQuery(pstate,
-					 addRangeTableEntryForRelation(pstate, rel,
-												   AccessShareLock, NULL,
-												   false, true),
-					 false, true, true);
-	where = transformWhereClause(pstate,
-								 linitial_node(ResTarget, select->targetList)->val,
-								 EXPR_KIND_INDEX_PREDICATE, "WHERE");
-	assign_expr_collations(pstate, where);
-	free_parsestate(pstate);
-	error_context_stack = callback.previous;
-	return make_ands_implicit((Expr *) where);
 }
 
 /* Are two filters the same once folded?  Folds as the table's owner. */
@@ -288,63 +225,128 @@ find_existing(Relation rel, const CreateArgs *args, List *filter)
 	return InvalidOid;
 }
 
-/* The CREATE INDEX command. */
-static char *
-create_command(const CreateArgs *args, const TtlKey *key, bool concurrently)
+/* One of the commands that make up a TTL index. */
+typedef struct Command
 {
+	char	   *name;			/* of the index */
+	char	   *sql;
+} Command;
+
+/*
+ * The CREATE INDEX command for a key, with a condition beside the user's filter
+ * or NULL.  A name that is not given is chosen.
+ */
+static Command *
+create_command(Relation rel, const CreateArgs *args, const char *name,
+			   const char *label, const char *key_sql, const char *condition,
+			   int32 seconds, bool concurrently)
+{
+	Command    *command = palloc(sizeof(Command));
 	StringInfoData sql;
 
+	command->name = name ? pstrdup(name) :
+		ChooseRelationName(RelationGetRelationName(rel), label, "ttl",
+						   RelationGetNamespace(rel), false);
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "CREATE INDEX %s%s ON %s (%s) WHERE ",
 					 concurrently ? "CONCURRENTLY " : "",
-					 quote_identifier(args->name), qualified_name(args->relid),
-					 key->sql);
+					 quote_identifier(command->name),
+					 qualified_name(args->relid), key_sql);
 	/* the filter may end in a comment */
 	if (args->filter != NULL)
 		appendStringInfo(&sql, "(%s%s) AND ", args->filter,
 						 strstr(args->filter, "--") ? "\n" : "");
-	appendStringInfo(&sql, TTL_SCHEMA ".expire_after_seconds(%d)", args->seconds);
+	if (condition != NULL)
+		appendStringInfo(&sql, "%s AND ", condition);
+	appendStringInfo(&sql, TTL_SCHEMA ".expire_after_seconds(%d)", seconds);
 	if (args->time_zone != NULL)
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".time_zone(%s)",
 						 quote_literal_cstr(args->time_zone));
-	return sql.data;
+	command->sql = sql.data;
+	return command;
+}
+
+/* The key as part of an index name: the column and the path. */
+static char *
+key_label(const char *key)
+{
+	char	   *label = pstrdup(key);
+
+	for (char *c = label; *c != '\0'; c++)
+	{
+		if (*c == '.')
+			*c = '_';
+	}
+	return label;
 }
 
 /*
- * Checks everything and writes the command; NULL, with *existing set, where the
- * index exists already.
+ * Checks everything and writes the commands.  *existing is the index that is
+ * there already, so that no command or that of its pair alone is left.
  */
-static char *
-prepare_create(Relation rel, CreateArgs *args, bool concurrently, Oid *existing)
+static List *
+prepare_create(Relation rel, const CreateArgs *args, bool concurrently,
+			   Oid *existing)
 {
 	TtlKey		key;
-	List	   *filter;
+	List	   *filter = NIL;
+	List	   *commands = NIL;
+	char	   *ttl = NULL;
+	char	   *label = key_label(args->key);
 
 	ttl_key_resolve(rel, args->key, &key);
 	ttl_check_key(key.type, args->time_zone);
-	filter = parse_filter(rel, args->filter);
+	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("document_ttl_field needs a key of type timestamp with time zone, not %s",
+						format_type_be(key.type)),
+				 errhint("Change the type of the column.")));
+	if (args->filter != NULL)
+		filter = make_ands_implicit((Expr *)
+									ttl_parse_expression(rel, args->filter,
+														 true,
+														 "partial_filter_expression"));
+	if (args->ttl_field != NULL)
+	{
+		ttl = ttl_pair_field_sql(rel, args->ttl_field);
+		filter = lappend(filter,
+						 ttl_parse_expression(rel, psprintf("%s IS NULL", ttl),
+											  true, "document_ttl_field"));
+	}
+
 	*existing = find_existing(rel, args, filter);
-	if (OidIsValid(*existing))
-		return NULL;
-	if (args->name == NULL)
-		args->name = ChooseRelationName(RelationGetRelationName(rel),
-										key.column, "ttl",
-										RelationGetNamespace(rel), false);
-	return create_command(args, &key, concurrently);
+	if (!OidIsValid(*existing))
+		commands = lappend(commands,
+						   create_command(rel, args, args->name, label, key.sql,
+										  ttl ? psprintf("%s IS NULL", ttl) : NULL,
+										  args->seconds, concurrently));
+	if (ttl != NULL &&
+		(!OidIsValid(*existing) || !OidIsValid(ttl_pair_other(*existing))))
+		commands = lappend(commands,
+						   create_command(rel, args, NULL,
+										  psprintf("%s_own", label),
+										  psprintf("(" TTL_SCHEMA ".expire_at(%s, %s))",
+												   key.sql, ttl),
+										  psprintf("%s IS NOT NULL", ttl),
+										  0, concurrently));
+	return commands;
 }
 
-/* create_index_command(relation, key, ..., concurrently) returns text */
+/* create_index_command(relation, key, ..., concurrently) returns setof text */
 Datum
 ttl_create_index_command(PG_FUNCTION_ARGS)
 {
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	CreateArgs	args;
 	Relation	rel;
 	Oid			existing;
 	bool		concurrently;
-	char	   *command;
+	List	   *commands;
+	ListCell   *lc;
 
 	read_create_args(fcinfo, &args);
-	concurrently = !PG_ARGISNULL(6) && PG_GETARG_BOOL(6);
+	concurrently = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
 	rel = open_table(args.relid, AccessShareLock);
 	if (concurrently && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
@@ -352,14 +354,46 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 				 errmsg("cannot create an index on partitioned table \"%s\" concurrently",
 						RelationGetRelationName(rel)),
 				 errhint("Create one concurrently on each partition, then one on the table, which takes them over.")));
-	command = prepare_create(rel, &args, concurrently, &existing);
+	commands = prepare_create(rel, &args, concurrently, &existing);
 	relation_close(rel, NoLock);
-	if (command == NULL)
+	if (commands == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("TTL index \"%s\" on the same key with the same options already exists",
 						get_rel_name(existing))));
-	PG_RETURN_TEXT_P(cstring_to_text(command));
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	foreach(lc, commands)
+	{
+		Datum		value = CStringGetTextDatum(((Command *) lfirst(lc))->sql);
+		bool		isnull = false;
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value,
+							 &isnull);
+	}
+	return (Datum) 0;
+}
+
+/* Runs a command as the caller, and makes sure of the index that it made. */
+static Oid
+run_create(const CreateArgs *args, const Command *command)
+{
+	TtlIndex	index;
+	Oid			indexrelid;
+
+	SPI_connect();
+	if (SPI_execute(command->sql, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not run: %s", command->sql);
+	SPI_finish();
+
+	indexrelid = get_relname_relid(command->name,
+								   get_rel_namespace(args->relid));
+	if (!ttl_catalog_describe(indexrelid, true, &index))
+		elog(ERROR, "index \"%s\" was not created", command->name);
+	/* the event trigger did this already, unless it is disabled */
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+	ttl_memory_write(indexrelid, &index.option);
+	return indexrelid;
 }
 
 /* create_index(relation, key, expire_after_seconds, ...) returns regclass */
@@ -368,37 +402,28 @@ ttl_create_index(PG_FUNCTION_ARGS)
 {
 	CreateArgs	args;
 	Relation	rel;
-	Oid			indexrelid;
-	TtlIndex	index;
-	char	   *command;
+	Oid			main;
+	List	   *commands;
+	ListCell   *lc;
 
 	read_create_args(fcinfo, &args);
 	/* conflicts with itself: two calls at once must not make two indexes */
 	rel = open_table(args.relid, ShareRowExclusiveLock);
-	command = prepare_create(rel, &args, false, &indexrelid);
+	commands = prepare_create(rel, &args, false, &main);
 	relation_close(rel, NoLock);
-	if (command == NULL)
-	{
+	if (commands == NIL)
 		ereport(NOTICE,
 				(errmsg("TTL index \"%s\" with the same options already exists, skipping",
-						get_rel_name(indexrelid))));
-		PG_RETURN_OID(indexrelid);
+						get_rel_name(main))));
+	foreach(lc, commands)
+	{
+		Oid			indexrelid = run_create(&args, lfirst(lc));
+
+		if (!OidIsValid(main))
+			main = indexrelid;
+		ttl_report_due(indexrelid);
 	}
-
-	SPI_connect();
-	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not run: %s", command);
-	SPI_finish();
-
-	indexrelid = get_relname_relid(args.name, get_rel_namespace(args.relid));
-	if (!ttl_catalog_describe(indexrelid, true, &index))
-		elog(ERROR, "index \"%s\" was not created", args.name);
-	/* the event trigger did this already, unless it is disabled */
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise(&index);
-	ttl_memory_write(indexrelid, &index.option);
-	ttl_report_due(indexrelid);
-	PG_RETURN_OID(indexrelid);
+	PG_RETURN_OID(main);
 }
 
 /* Locks the table, then the index, each with its partitions. */
@@ -433,19 +458,21 @@ lock_for_change(Oid indexrelid, TtlIndex *index)
 				 errmsg("index with OID %u does not exist", indexrelid)));
 }
 
+/* Refuses a part of a TTL index, where the whole is to be changed. */
 static void
-check_not_child(const TtlIndex *index)
+check_not_part(const TtlIndex *index)
 {
-	Oid			root;
+	Oid			whole = index->root;
 
 	if (!OidIsValid(index->parent))
 		return;
-	root = llast_oid(get_partition_ancestors(index->indexrelid));
+	if (get_rel_relispartition(index->indexrelid))
+		whole = llast_oid(get_partition_ancestors(index->indexrelid));
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			 errmsg("index \"%s\" is a partition of index \"%s\"",
-					get_rel_name(index->indexrelid), get_rel_name(root)),
-			 errhint("Change index \"%s\".", get_rel_name(root))));
+			 errmsg("index \"%s\" is a part of index \"%s\"",
+					get_rel_name(index->indexrelid), get_rel_name(whole)),
+			 errhint("Change index \"%s\".", get_rel_name(whole))));
 }
 
 /*
@@ -458,7 +485,8 @@ change_option(Oid indexrelid, Oid owner, bool present, int32 seconds,
 {
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(indexrelid, NoLock, NULL))
+	LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
+	foreach(lc, find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL))
 	{
 		Oid			member = lfirst_oid(lc);
 		TtlOption	option;
@@ -485,11 +513,13 @@ static bool
 coll_mod(Oid indexrelid, int32 seconds, char *time_zone, int32 *old)
 {
 	TtlIndex	index;
+	Oid			other;
 	bool		was_ttl;
 
-	ttl_check_seconds(seconds);
 	lock_for_change(indexrelid, &index);
-	check_not_child(&index);
+	ttl_check_seconds(seconds,
+					  ttl_pair_document_ttl(index.option.filter) != NULL);
+	check_not_part(&index);
 	if (!is_usable(indexrelid))
 		raise_not_usable(indexrelid);
 	was_ttl = index.option.present && index.option.problem == NULL;
@@ -505,7 +535,10 @@ coll_mod(Oid indexrelid, int32 seconds, char *time_zone, int32 *old)
 		time_zone = index.option.time_zone;
 	ttl_check_key(index.keytype, time_zone);
 	change_option(indexrelid, index.owner, true, seconds, time_zone);
-	if (!was_ttl || seconds < *old)
+	other = ttl_pair_other(indexrelid);
+	if (OidIsValid(other) && !was_ttl)
+		change_option(other, index.owner, true, 0, NULL);
+	if (!was_ttl || seconds < *old || *old < 0)
 		ttl_report_due(indexrelid);
 	return was_ttl;
 }
@@ -576,7 +609,7 @@ ttl_coll_mod(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("ttl_index.coll_mod()");
 	require_arguments(fcinfo, 3, names);
 	seconds = PG_GETARG_INT32(2);
-	ttl_check_seconds(seconds);
+	ttl_check_seconds(seconds, true);
 	was_ttl = coll_mod(index_by_key(PG_GETARG_OID(0), text_argument(fcinfo, 1),
 									false),
 					   seconds, text_argument(fcinfo, 3), &old);
@@ -601,21 +634,27 @@ ttl_coll_mod_index(PG_FUNCTION_ARGS)
 }
 
 /*
- * Makes a TTL index a plain one, if its option can be read.  Its option is its
- * own: see the callers.
+ * Makes a TTL index, and the other one of its pair, plain ones, if the option can
+ * be read.
  */
 static void
 remove_option(const TtlIndex *index, int elevel)
 {
-	if (index->option.problem == NULL)
-		change_option(index->indexrelid, index->owner, false, 0, NULL);
-	else
+	Oid			other = ttl_pair_other(index->indexrelid);
+
+	if (index->option.problem != NULL)
+	{
 		ereport(elevel,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot remove the TTL of index \"%s\": %s",
 						get_rel_name(index->indexrelid),
 						index->option.problem),
 				 errhint("Drop the index.")));
+		return;
+	}
+	if (OidIsValid(other))
+		change_option(other, index->owner, false, 0, NULL);
+	change_option(index->indexrelid, index->owner, false, 0, NULL);
 }
 
 /* remove_ttl(index) returns void */
@@ -629,8 +668,8 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	lock_for_change(indexrelid, &index);
 	/* one below a plain parent has an option of its own */
 	if (index.root != indexrelid)
-		check_not_child(&index);
-	if (!index.option.present && !list_member_oid(ttl_catalog_dependents(), indexrelid))
+		check_not_part(&index);
+	if (!index.option.present && !ttl_is_dependent(indexrelid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("index \"%s\" is not a TTL index",
@@ -674,6 +713,9 @@ ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 			!OidIsValid(IndexGetRelation(indexrelid, true)))
 			continue;
 		lock_for_change(indexrelid, &index);
+		/* so does the other one of a pair */
+		if (index.root != indexrelid || !ttl_is_dependent(indexrelid))
+			continue;
 		remove_option(&index, WARNING);
 		count += index.option.problem == NULL ? 1 : 0;
 	}
@@ -686,7 +728,11 @@ ttl_drop_index(PG_FUNCTION_ARGS)
 {
 	Oid			indexrelid = index_by_key(PG_GETARG_OID(0),
 										  text_argument(fcinfo, 1), true);
-	char	   *command = psprintf("DROP INDEX %s", qualified_name(indexrelid));
+	Oid			other = ttl_pair_other(indexrelid);
+	char	   *command = psprintf("DROP INDEX %s%s%s",
+								   qualified_name(indexrelid),
+								   OidIsValid(other) ? ", " : "",
+								   OidIsValid(other) ? qualified_name(other) : "");
 
 	SPI_connect();
 	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)

@@ -135,7 +135,7 @@ check_index(Oid indexrelid, bool takes_index, Oid *root)
 			ttl_state_raise(&index);
 		return;
 	}
-	*root = index.root;
+	*root = index.governor;
 	if (ttl_option_read(indexrelid, &own) && own.present && own.problem == NULL)
 		ttl_memory_write(indexrelid, &own);
 }

@@ -12,12 +12,10 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_authid.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -31,7 +29,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
@@ -149,8 +146,7 @@ describe_for_count(Oid indexrelid, TtlIndex *index)
 		!has_privs_of_role(GetUserId(), ROLE_PG_MONITOR))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
 					   get_rel_name(indexrelid));
-	if (!index->option.present &&
-		!list_member_oid(ttl_catalog_dependents(), indexrelid))
+	if (!index->option.present && !ttl_is_dependent(indexrelid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("index \"%s\" is not a TTL index",
@@ -174,7 +170,7 @@ ttl_due_count(PG_FUNCTION_ARGS)
 		TtlIndex	leaf;
 
 		if (ttl_catalog_describe(lfirst_oid(lc), false, &leaf) &&
-			leaf.state == TTL_ACTIVE)
+			leaf.state == TTL_ACTIVE && leaf.option.seconds >= 0)
 			count += ttl_expire_count(&leaf, at, NULL);
 	}
 	PG_RETURN_INT64(count);
@@ -197,7 +193,7 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 		TimestampTz date;
 
 		if (ttl_catalog_describe(lfirst_oid(lc), false, &leaf) &&
-			leaf.state == TTL_ACTIVE &&
+			leaf.state == TTL_ACTIVE && leaf.option.seconds >= 0 &&
 			ttl_expire_count(&leaf, at, &date) > 0)
 		{
 			oldest = Min(oldest, date);
@@ -209,18 +205,29 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 	PG_RETURN_TIMESTAMPTZ(oldest);
 }
 
-/* The filter, as the index has it whose option it is. */
+/* The user's filter, as the index has it whose option it is. */
 static char *
 filter_text(const TtlIndex *index)
 {
-	Oid			relid = IndexGetRelation(index->root, true);
+	List	   *filter = ttl_pair_plain_filter(index->option.filter);
+	Oid			relid = IndexGetRelation(index->governor, true);
 
-	if (index->option.filter == NIL || !OidIsValid(relid) ||
+	if (filter == NIL || !OidIsValid(relid) ||
 		index->state == TTL_TABLE_LOCKED)
 		return NULL;
-	return deparse_expression((Node *) make_ands_explicit(index->option.filter),
+	return deparse_expression((Node *) make_ands_explicit(filter),
 							  deparse_context_for(get_rel_name(relid), relid),
 							  false, false);
+}
+
+/* Where documents have a TTL of their own, as the user named it. */
+static char *
+document_ttl_text(const TtlIndex *index)
+{
+	Node	   *call = ttl_pair_document_ttl(index->option.filter);
+
+	return call ? ttl_pair_field_name(call, IndexGetRelation(index->governor, true)) :
+		NULL;
 }
 
 /*
@@ -230,18 +237,18 @@ filter_text(const TtlIndex *index)
 static char *
 key_text(const TtlIndex *index)
 {
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index->indexrelid));
-	AttrNumber	attnum = 0;
-	int			nkeys = 0;
+	AttrNumber	attnum;
+	Node	   *expression;
+	char	   *path;
 
-	if (HeapTupleIsValid(tuple))
+	if (ttl_index_key(index->indexrelid, &attnum, &expression))
 	{
-		nkeys = ((Form_pg_index) GETSTRUCT(tuple))->indnkeyatts;
-		attnum = ((Form_pg_index) GETSTRUCT(tuple))->indkey.values[0];
-		ReleaseSysCache(tuple);
+		if (attnum != 0)
+			return get_attname(index->relid, attnum, true);
+		path = ttl_key_path_text(expression, index->relid);
+		if (path != NULL)
+			return path;
 	}
-	if (nkeys == 1 && attnum != 0)
-		return get_attname(index->relid, attnum, true);
 	if (index->state == TTL_TABLE_LOCKED)
 		return NULL;
 	return pg_get_indexdef_columns(index->indexrelid, true);
@@ -254,6 +261,7 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 	bool		nulls[11] = {0};
 	char	   *key = key_text(index);
 	char	   *filter = filter_text(index);
+	char	   *document_ttl = document_ttl_text(index);
 	char	   *reason = ttl_state_reason(index);
 
 	values[0] = ObjectIdGetDatum(index->indexrelid);
@@ -272,7 +280,9 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 	nulls[6] = filter == NULL;
 	if (!nulls[6])
 		values[6] = CStringGetTextDatum(filter);
-	nulls[7] = true;
+	nulls[7] = document_ttl == NULL;
+	if (!nulls[7])
+		values[7] = CStringGetTextDatum(document_ttl);
 	values[8] = BoolGetDatum(false);
 	values[9] = CStringGetTextDatum(ttl_state_name(index->state));
 	nulls[10] = reason == NULL;

@@ -1,7 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * key.c
- *	  From the name of a key to a column, and to the indexes on it.
+ *	  From the name of a key to what is indexed, and to the indexes on it.
+ *
+ * A key is the name of a column; or a column of type jsonb and a path below it
+ * in MongoDB's dotted notation, 'doc.meta.createdAt'.  A column whose name has
+ * a dot wins over a path, and a longer column name over a shorter one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -13,12 +17,11 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
-#include "parser/parse_func.h"
+#include "nodes/primnodes.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -27,122 +30,234 @@
 
 #include "ttl_index.h"
 
-/* earliest(column), where the column is an array of dates; else NULL. */
-static Node *
-array_key(Form_pg_attribute attr)
+/*
+ * Splits a key into a column and the rest of the text behind a dot, which is NULL
+ * where the whole is a column.  Returns NULL where no column begins it.
+ */
+static char *
+split_key(Oid relid, const char *name, const char **path)
 {
-	Oid			type = TIMESTAMPTZARRAYOID;
-	Oid			function;
+	char	   *column = pstrdup(name);
 
-	if (attr->atttypid != type)
-		return NULL;
-	function = LookupFuncName(list_make2(makeString(TTL_SCHEMA),
-										 makeString("earliest")),
-							  1, &type, false);
-	return (Node *)
-		makeFuncExpr(function, TIMESTAMPTZOID,
-					 list_make1(makeVar(1, attr->attnum, type, attr->atttypmod,
-										attr->attcollation, 0)),
-					 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	*path = NULL;
+	while (get_attnum(relid, column) <= 0)
+	{
+		char	   *dot = strrchr(column, '.');
+
+		if (dot == NULL)
+			return NULL;
+		*path = name + (dot - column) + 1;
+		*dot = '\0';
+	}
+	return column;
+}
+
+/* The components of a dotted path as SQL literals, after commas. */
+static char *
+path_sql(const char *key, const char *path)
+{
+	StringInfoData sql;
+	char	   *rest = pstrdup(path);
+
+	initStringInfo(&sql);
+	while (rest != NULL)
+	{
+		char	   *dot = strchr(rest, '.');
+
+		if (dot != NULL)
+			*dot = '\0';
+		if (rest[0] == '\0')
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_NAME),
+					 errmsg("path of key \"%s\" has an empty component", key),
+					 errhint("Write column.field.field.")));
+		appendStringInfo(&sql, ", %s", quote_literal_cstr(rest));
+		rest = dot != NULL ? dot + 1 : NULL;
+	}
+	return sql.data;
+}
+
+/* A path below a jsonb column. */
+static void
+resolve_path(const char *name, const char *path, Oid type, TtlKey *key)
+{
+	if (path == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("the key \"%s\" is a whole document", name),
+				 errhint("Name the field that holds the date: %s.createdAt, say.",
+						 name)));
+	if (strcmp(path, "_id") == 0)
+		ttl_refuse_id(name);
+	key->type = TIMESTAMPTZOID;
+	key->sql = psprintf("(" TTL_SCHEMA ".document_date(%s%s))",
+						quote_identifier(key->column), path_sql(name, path));
+}
+
+void
+ttl_refuse_id(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("the key \"%s\" cannot have a TTL index", name),
+			 errhint("A TTL index is on a date, not on the identity of a document.")));
 }
 
 /*
- * Finds the column that a key names, and what is to be indexed for it.  Raises
- * an error where the column is missing or holds no dates.
+ * Finds what a key names, and what is to be indexed for it.  Raises an error where
+ * there is no such column, or where it holds no dates.
  */
 void
 ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 {
-	Form_pg_attribute attr;
+	Oid			relid = RelationGetRelid(rel);
+	const char *path;
 	Oid			type;
 
 	memset(key, 0, sizeof(*key));
 	if (strcmp(name, "_id") == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("the key \"_id\" cannot have a TTL index"),
-				 errhint("A TTL index is on a date.")));
-	key->attnum = get_attnum(RelationGetRelid(rel), name);
-	if (key->attnum <= 0)
+		ttl_refuse_id(name);
+	key->column = split_key(relid, name, &path);
+	if (key->column == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						name, RelationGetRelationName(rel)),
-				 errhint("The key of a TTL index is the name of a column; for an expression, use CREATE INDEX.")));
-	attr = TupleDescAttr(RelationGetDescr(rel), key->attnum - 1);
-	key->column = pstrdup(NameStr(attr->attname));
-	type = getBaseType(attr->atttypid);
+				 errhint("The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX.")));
+	key->attnum = get_attnum(relid, key->column);
+	type = getBaseType(get_atttype(relid, key->attnum));
 
-	if (ttl_key_type_ok(type))
-	{
-		key->type = type;
-		key->sql = pstrdup(quote_identifier(key->column));
-		return;
-	}
-	key->expression = array_key(attr);
-	if (key->expression != NULL)
+	if (type == JSONBOID)
+		resolve_path(name, path, type, key);
+	else if (path != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of type %s has no path \"%s\"",
+						key->column, format_type_be(type), path),
+				 errhint("Dates in documents can be indexed in columns of type jsonb.")));
+	else if (type == TIMESTAMPTZARRAYOID)
 	{
 		key->type = TIMESTAMPTZOID;
 		key->sql = psprintf("(" TTL_SCHEMA ".earliest(%s))",
 							quote_identifier(key->column));
-		return;
 	}
-	key->type = attr->atttypid;
-	ttl_check_key(key->type, NULL);
+	else
+	{
+		key->type = type;
+		key->sql = pstrdup(quote_identifier(key->column));
+		if (!ttl_key_type_ok(type))
+			ttl_check_key(type, NULL);
+	}
+	if (key->sql[0] == '(')
+		key->expression = ttl_parse_expression(rel, key->sql, false, "key");
 }
 
-/* Is this the only key of the index: the column, or what is made of it? */
-static bool
-is_on_key(Oid indexrelid, Relation rel, const char *name, AttrNumber attnum)
+/*
+ * A call of document_date() on a column, as a key is written: column and dotted
+ * path.  NULL for any other expression.
+ */
+char *
+ttl_key_path_text(Node *expression, Oid relid)
+{
+	TtlFunctions functions;
+	FuncExpr   *call = (FuncExpr *) expression;
+	StringInfoData dotted;
+	Var		   *column;
+	ArrayExpr  *path;
+	ListCell   *lc;
+
+	if (expression == NULL || !IsA(expression, FuncExpr) ||
+		!ttl_functions(&functions) ||
+		call->funcid != functions.document_date || list_length(call->args) != 2)
+		return NULL;
+	column = linitial(call->args);
+	path = lsecond(call->args);
+	if (!IsA(column, Var) || !IsA(path, ArrayExpr))
+		return NULL;
+	initStringInfo(&dotted);
+	appendStringInfoString(&dotted, get_attname(relid, column->varattno, false));
+	foreach(lc, path->elements)
+	{
+		Const	   *step = lfirst(lc);
+
+		if (!IsA(step, Const) || step->constisnull)
+			return NULL;
+		appendStringInfo(&dotted, ".%s", TextDatumGetCString(step->constvalue));
+	}
+	return dotted.data;
+}
+
+/* The only key of an index: a column number, or an expression. */
+bool
+ttl_index_key(Oid indexrelid, AttrNumber *attnum, Node **expression)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	Form_pg_index form;
 	Datum		exprs;
 	bool		isnull;
 	bool		single;
-	AttrNumber	column;
-	Node	   *expression = NULL;
 
+	*expression = NULL;
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_index) GETSTRUCT(tuple);
 	single = form->indnkeyatts == 1;
-	column = form->indkey.values[0];
+	*attnum = form->indkey.values[0];
 	exprs = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indexprs, &isnull);
 	if (!isnull)
-		expression = linitial(castNode(List,
-									   stringToNode(TextDatumGetCString(exprs))));
+		*expression = linitial(castNode(List,
+										stringToNode(TextDatumGetCString(exprs))));
 	ReleaseSysCache(tuple);
+	return single;
+}
 
-	if (!single)
+/* Is this the only key of the index? */
+static bool
+is_on_key(Oid indexrelid, const char *name, const TtlKey *key)
+{
+	AttrNumber	attnum;
+	Node	   *expression;
+
+	if (!ttl_index_key(indexrelid, &attnum, &expression))
 		return false;
-	if (column != 0)
-		return column == attnum;
-	if (strcmp(pg_get_indexdef_columns(indexrelid, true), name) == 0)
+	if (attnum != 0)
+		return key->column != NULL && key->expression == NULL &&
+			key->attnum == attnum;
+	if (key->expression != NULL && equal(expression, key->expression))
 		return true;
-	return attnum > 0 &&
-		equal(expression,
-			  array_key(TupleDescAttr(RelationGetDescr(rel), attnum - 1)));
+	return strcmp(pg_get_indexdef_columns(indexrelid, true), name) == 0;
 }
 
 /*
- * The indexes whose only key is the named column or expression; btrees only,
- * unless there are none.
+ * The indexes whose only key is the named one, or an expression that reads so;
+ * btrees only, unless there are none.
  */
 List *
 ttl_key_indexes(Relation rel, const char *name)
 {
-	AttrNumber	attnum = get_attnum(RelationGetRelid(rel), name);
+	TtlKey		key = {0};
+	const char *path;
 	List	   *btrees = NIL;
 	List	   *others = NIL;
 	ListCell   *lc;
 
+	/* the key of an index that coll_mod will refuse may be of any type */
+	key.column = split_key(RelationGetRelid(rel), name, &path);
+	if (key.column != NULL)
+	{
+		Oid			type;
+
+		key.attnum = get_attnum(RelationGetRelid(rel), key.column);
+		type = getBaseType(get_atttype(RelationGetRelid(rel), key.attnum));
+		if (path != NULL || type == TIMESTAMPTZARRAYOID || type == JSONBOID)
+			ttl_key_resolve(rel, name, &key);
+	}
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		Oid			indexrelid = lfirst_oid(lc);
 		HeapTuple	tuple;
 
-		if (!is_on_key(indexrelid, rel, name, attnum))
+		if (!is_on_key(indexrelid, name, &key))
 			continue;
 		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(indexrelid));
 		if (!HeapTupleIsValid(tuple))

@@ -27,6 +27,7 @@
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 #include "utils/timestamp.h"
@@ -88,6 +89,51 @@ sample_query(const TtlIndex *index, double percent)
 					partitioned ? "" : "ONLY ", relname, percent, filter);
 }
 
+/*
+ * The text that finds what most documents of a sample hold where a date should
+ * be; NULL where the key is no path.
+ */
+static char *
+kinds_query(const TtlIndex *index, double percent)
+{
+	AttrNumber	attnum;
+	Node	   *expression;
+	List	   *context;
+	List	   *args;
+
+	if (!ttl_index_key(index->indexrelid, &attnum, &expression) ||
+		ttl_key_path_text(expression, index->relid) == NULL)
+		return NULL;
+	args = ((FuncExpr *) expression)->args;
+	context = deparse_context_for(get_rel_name(index->relid), index->relid);
+	return psprintf("SELECT CASE kind WHEN 'string' THEN 'strings that are no RFC 3339 date-time with an offset' "
+					"WHEN 'number' THEN 'numbers' WHEN 'object' THEN 'objects without a valid $date' "
+					"WHEN 'array' THEN 'arrays without a date' WHEN 'boolean' THEN 'booleans' "
+					"WHEN 'null' THEN 'nulls' ELSE 'nothing' END "
+					"FROM (SELECT pg_catalog.jsonb_typeof(%s OPERATOR(pg_catalog.#>) %s) AS kind "
+					"FROM %s%s TABLESAMPLE pg_catalog.system (%f)) AS s "
+					"GROUP BY kind ORDER BY pg_catalog.count(*) DESC LIMIT 1",
+					deparse_expression(linitial(args), context, false, false),
+					deparse_expression(lsecond(args), context, false, false),
+					index->relkind == RELKIND_PARTITIONED_INDEX ? "" : "ONLY ",
+					quote_qualified_identifier(get_namespace_name(get_rel_namespace(index->relid)),
+											   get_rel_name(index->relid)),
+					percent);
+}
+
+/* What is there instead of dates, in the caller's memory; NULL if unknown. */
+static char *
+what_instead(const TtlIndex *index, double percent)
+{
+	char	   *query = kinds_query(index, percent);
+
+	if (query == NULL)
+		return NULL;
+	if (SPI_execute(query, true, 0) != SPI_OK_SELECT || SPI_processed == 0)
+		return NULL;
+	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+}
+
 static int64
 spi_int64(int column)
 {
@@ -107,6 +153,7 @@ ttl_report_due(Oid indexrelid)
 {
 	TtlIndex	index;
 	TtlUser		saved;
+	MemoryContext caller = CurrentMemoryContext;
 	Oid			argtype = TIMESTAMPTZOID;
 	Datum		arg;
 	double		percent;
@@ -114,9 +161,11 @@ ttl_report_due(Oid indexrelid)
 	int64		rows;
 	int64		dates;
 	int64		due;
+	char	   *instead = NULL;
 
 	if (!ttl_catalog_describe(indexrelid, true, &index) ||
-		index.state != TTL_ACTIVE || !index.option.present)
+		index.state != TTL_ACTIVE || !index.option.present ||
+		index.option.seconds < 0)
 		return;
 	blocks = count_blocks(index.relid);
 	if (blocks == 0)
@@ -133,6 +182,10 @@ ttl_report_due(Oid indexrelid)
 	rows = spi_int64(1);
 	dates = spi_int64(2);
 	due = spi_int64(3) * 100.0 / percent;
+	if (rows > 0 && dates == 0)
+		instead = what_instead(&index, percent);
+	if (instead != NULL)
+		instead = MemoryContextStrdup(caller, instead);
 	SPI_finish();
 	ttl_restore_user(&saved);
 
@@ -150,6 +203,9 @@ ttl_report_due(Oid indexrelid)
 		ereport(WARNING,
 				(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
 						get_rel_name(index.relid), get_rel_name(indexrelid)),
+				 instead ?
+				 errdetail("%lld rows were looked at. Most of them hold %s there. Rows without a date never expire.",
+						   (long long) rows, instead) :
 				 errdetail("%lld rows were looked at. Rows without a date never expire.",
 						   (long long) rows)));
 }

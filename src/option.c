@@ -60,14 +60,13 @@
 #include "ttl_index.h"
 
 static Oid
-lookup_function(Oid schema, const char *name, Oid type)
+lookup_function(Oid schema, const char *name, int nargs, Oid type1, Oid type2)
 {
-	Oid			args[2];
+	Oid			args[2] = {type1, type2};
 
-	args[0] = args[1] = type;
 	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
 						   CStringGetDatum(name),
-						   PointerGetDatum(buildoidvector(args, 2)),
+						   PointerGetDatum(buildoidvector(args, nargs)),
 						   ObjectIdGetDatum(schema));
 }
 
@@ -87,8 +86,17 @@ ttl_functions(TtlFunctions *functions)
 	if (!OidIsValid(schema))
 		return false;
 	functions->expire_after_seconds =
-		lookup_function(schema, "expire_after_seconds", INT4OID);
-	functions->time_zone = lookup_function(schema, "time_zone", TEXTOID);
+		lookup_function(schema, "expire_after_seconds", 2, INT4OID, INT4OID);
+	functions->time_zone =
+		lookup_function(schema, "time_zone", 2, TEXTOID, TEXTOID);
+	functions->document_ttl =
+		lookup_function(schema, "document_ttl", 2, JSONBOID, TEXTOID);
+	functions->column_ttl =
+		lookup_function(schema, "column_ttl", 1, INT8OID, InvalidOid);
+	functions->expire_at =
+		lookup_function(schema, "expire_at", 2, TIMESTAMPTZOID, INT4OID);
+	functions->document_date =
+		lookup_function(schema, "document_date", 2, JSONBOID, TEXTARRAYOID);
 	return OidIsValid(functions->expire_after_seconds) &&
 		OidIsValid(functions->time_zone);
 }
@@ -182,8 +190,6 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 			option->problem = "the option expire_after_seconds occurs twice";
 		*has_seconds = true;
 		option->seconds = DatumGetInt32(value->constvalue);
-		if (option->seconds < 0)
-			option->problem = TTL_SECONDS_RANGE;
 	}
 }
 
@@ -233,6 +239,11 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 		else
 			read_member(lfirst(lc), &functions, option, &has_seconds);
 	}
+	/* -1, never, makes sense where documents can have a TTL of their own */
+	if (has_seconds && option->seconds < 0 && option->problem == NULL &&
+		(option->seconds != -1 ||
+		 ttl_pair_document_ttl(option->filter) == NULL))
+		option->problem = TTL_SECONDS_RANGE;
 	if (option->present && !has_seconds && option->problem == NULL)
 		option->problem = "the option time_zone needs the option expire_after_seconds beside it";
 	return true;
@@ -336,6 +347,18 @@ read_dependencies(Oid indexrelid, const TtlFunctions *functions,
 	return memory;
 }
 
+/* Does the index depend on the option function, whatever its predicate says? */
+bool
+ttl_is_dependent(Oid indexrelid)
+{
+	TtlFunctions functions;
+	bool		has_plain = false;
+
+	if (ttl_functions(&functions))
+		(void) read_dependencies(indexrelid, &functions, &has_plain);
+	return has_plain;
+}
+
 /* What is remembered for an index. */
 TtlMemory
 ttl_memory_read(Oid indexrelid)
@@ -349,6 +372,7 @@ ttl_memory_read(Oid indexrelid)
 	return read_dependencies(indexrelid, &functions, &has_plain);
 }
 
+/* -1 seconds need no memory: the filter beside them is never folded away. */
 static void
 replace_dependency(Oid indexrelid, Oid function, bool wanted, int32 memory)
 {
@@ -363,6 +387,8 @@ replace_dependency(Oid indexrelid, Oid function, bool wanted, int32 memory)
 	ObjectAddressSet(index, RelationRelationId, indexrelid);
 	ObjectAddressSet(target, ProcedureRelationId, function);
 	recordDependencyOn(&index, &target, DEPENDENCY_NORMAL);
+	if (memory < 0)
+		return;
 	target.objectSubId = -1 - memory;
 	recordDependencyOn(&index, &target, DEPENDENCY_NORMAL);
 }
@@ -377,6 +403,7 @@ ttl_memory_write(Oid indexrelid, const TtlOption *option)
 	TtlFunctions functions;
 	TtlMemory	memory;
 	bool		has_plain;
+	bool		remember = option->present && option->seconds >= 0;
 	int32		hash = 0;
 
 	Assert(!option->present || option->problem == NULL);
@@ -385,7 +412,7 @@ ttl_memory_write(Oid indexrelid, const TtlOption *option)
 	if (option->time_zone != NULL)
 		hash = ttl_time_zone_hash(option->time_zone);
 	memory = read_dependencies(indexrelid, &functions, &has_plain);
-	if (memory.present == option->present && has_plain == option->present &&
+	if (memory.present == remember && has_plain == option->present &&
 		memory.has_time_zone == (option->time_zone != NULL) &&
 		(!memory.present || memory.seconds == option->seconds) &&
 		(!memory.has_time_zone || memory.time_zone_hash == hash))

@@ -273,7 +273,8 @@ batch_work(void *arg)
 	}
 	/* behind the lock: it may have changed since the list was made */
 	if (!ttl_catalog_describe(work->leaf, false, &index) ||
-		index.state != TTL_ACTIVE || index.root != work->root)
+		index.state != TTL_ACTIVE || index.root != work->root ||
+		index.option.seconds < 0)
 	{
 		work->batch.exhausted = true;
 		return;
@@ -465,7 +466,12 @@ restore_work(void *arg)
 static void
 follow_work(void *arg)
 {
-	ttl_children_follow(*(Oid *) arg);
+	Oid			root = *(Oid *) arg;
+	Oid			other = ttl_pair_other(root);
+
+	ttl_children_follow(root);
+	if (OidIsValid(other))
+		ttl_children_follow(other);
 }
 
 /* Repairs what can be; what cannot is said, and the pass goes on. */

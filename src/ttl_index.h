@@ -10,7 +10,9 @@
  *	timezone.c		keys that name no instant by themselves
  *	owner.c			becoming the owner of a table
  *	ddl.c			create_index, coll_mod and the other functions that declare
- *	key.c			from a key's name to a column or an index
+ *	key.c			from a key's name to what is indexed, and to indexes
+ *	parse.c			from the text of an expression to its tree
+ *	pair.c			documents with a TTL of their own
  *	notice.c		how many rows are due, for whoever declares
  *	event.c			DDL by others: event triggers and the REINDEX hook
  *	expire.c		one batch of one index: collect, lock, delete
@@ -50,11 +52,15 @@
 
 #define TTL_SECONDS_RANGE "expire_after_seconds must be between 0 and 2147483647"
 
-/* The option functions; both OIDs are invalid without the extension. */
+/* The functions that predicates and keys are read by. */
 typedef struct TtlFunctions
 {
 	Oid			expire_after_seconds;
 	Oid			time_zone;
+	Oid			document_ttl;	/* of jsonb */
+	Oid			column_ttl;		/* of an integer */
+	Oid			expire_at;
+	Oid			document_date;
 } TtlFunctions;
 
 /* What the predicate of one index says. */
@@ -114,7 +120,8 @@ typedef struct TtlIndex
 	Oid			relid;
 	Oid			owner;
 	Oid			parent;			/* immediate parent index, or invalid */
-	Oid			root;			/* whose option governs; itself where alone */
+	Oid			governor;		/* whose option it is; itself where alone */
+	Oid			root;			/* the governor, or the main one of its pair */
 	char		relkind;		/* of the index: 'i' or 'I' */
 	Oid			keytype;		/* timestamptz, timestamp or date */
 	TtlOption	option;			/* the governing one */
@@ -282,6 +289,7 @@ extern bool ttl_functions(TtlFunctions *functions);
 extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern List *ttl_option_members(const TtlOption *option);
 extern Node *ttl_fold_predicate(List *members);
+extern bool ttl_is_dependent(Oid indexrelid);
 extern TtlMemory ttl_memory_read(Oid indexrelid);
 extern void ttl_memory_write(Oid indexrelid, const TtlOption *option);
 extern void ttl_option_write(Oid indexrelid, const TtlOption *option);
@@ -298,7 +306,7 @@ extern const char *ttl_state_name(TtlState state);
 extern char *ttl_state_reason(const TtlIndex *index);
 extern void ttl_state_raise(const TtlIndex *index);
 extern void ttl_check_is_index(Oid relid);
-extern void ttl_check_seconds(int32 seconds);
+extern void ttl_check_seconds(int32 seconds, bool may_be_never);
 extern void ttl_check_key(Oid type, const char *time_zone);
 extern bool ttl_key_type_ok(Oid type);
 
@@ -326,8 +334,24 @@ typedef struct TtlKey
 	Oid			type;			/* of the key that is indexed */
 } TtlKey;
 
+extern void ttl_refuse_id(const char *name);
 extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
+extern bool ttl_index_key(Oid indexrelid, AttrNumber *attnum,
+						  Node **expression);
+extern char *ttl_key_path_text(Node *expression, Oid relid);
 extern List *ttl_key_indexes(Relation rel, const char *name);
+
+/* parse.c */
+extern Node *ttl_parse_expression(Relation rel, const char *text,
+								  bool is_filter, const char *name);
+
+/* pair.c */
+extern Node *ttl_pair_document_ttl(List *members);
+extern List *ttl_pair_plain_filter(List *members);
+extern Oid	ttl_pair_main(Oid indexrelid);
+extern Oid	ttl_pair_other(Oid main);
+extern char *ttl_pair_field_name(Node *call, Oid relid);
+extern char *ttl_pair_field_sql(Relation rel, const char *name);
 
 /* notice.c */
 extern void ttl_report_due(Oid indexrelid);

@@ -1,0 +1,66 @@
+-- TTL indexes on dates inside documents: semantics.md, rules 2, 3 and 14; the key
+-- is a column and MongoDB's dotted path.
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE SCHEMA dk;
+SET search_path = dk;
+CREATE TABLE eventlog (name text, doc jsonb, other json, "doc.dotted" timestamptz, plain int);
+INSERT INTO eventlog (name, doc) VALUES
+	('goes: string', '{"meta": {"createdAt": "2001-01-01T00:00:00Z"}}'),
+	('goes: $date', '{"meta": {"createdAt": {"$date": "2001-01-01T00:00:00Z"}}}'),
+	('goes: $date ms', '{"meta": {"createdAt": {"$date": {"$numberLong": "978307200000"}}}}'),
+	('goes: array', '{"meta": {"createdAt": ["2999-01-01T00:00:00Z", "2001-01-01T00:00:00Z", 5]}}'),
+	('goes: array of objects', '{"meta": [{"createdAt": "2999-01-01T00:00:00Z"}, {"createdAt": "2001-01-01T00:00:00Z"}]}'),
+	('stays: future', '{"meta": {"createdAt": "2999-01-01T00:00:00Z"}}'),
+	('stays: missing', '{"meta": {}}'),
+	('stays: no document', NULL),
+	('stays: no offset', '{"meta": {"createdAt": "2001-01-01T00:00:00"}}'),
+	('stays: date alone', '{"meta": {"createdAt": "2001-01-01"}}'),
+	('stays: number', '{"meta": {"createdAt": 978307200}}'),
+	('stays: nested array', '{"meta": {"createdAt": [["2001-01-01T00:00:00Z"]]}}');
+SELECT ttl_index.create_index('eventlog', 'doc.meta.createdAt', 3600);
+\d eventlog
+SELECT indexrelid, key, expire_after_seconds, document_ttl, state FROM ttl_index.indexes;
+SELECT ttl_index.create_index('eventlog', 'doc.meta.createdAt', 3600);
+SELECT ttl_index.create_index('eventlog', 'doc.meta.createdAt', 60);
+SELECT * FROM ttl_index.coll_mod('eventlog', 'doc.meta.createdAt', 60);
+SELECT ttl_index.due_count('"eventlog_doc_meta_createdAt_ttl"');
+CALL ttl_index.run_pass();
+SELECT name FROM eventlog ORDER BY name COLLATE "C";
+SELECT ttl_index.drop_index('eventlog', 'doc.meta.createdAt');
+
+-- a numeric component is a field or a position; names that need quotes
+SELECT ttl_index.create_index('eventlog', 'doc.0.it''s "x"', 5);
+SELECT pg_get_indexdef('"eventlog_doc_0_it''s ""x""_ttl"'::regclass);
+SELECT ttl_index.drop_index('eventlog', 'doc.0.it''s "x"');
+-- a column whose name has a dot wins over a path
+SELECT ttl_index.create_index('eventlog', 'doc.dotted', 5);
+SELECT ttl_index.drop_index('eventlog', 'doc.dotted');
+
+-- refusals
+SELECT ttl_index.create_index('eventlog', 'doc._id', 5);
+SELECT ttl_index.create_index('eventlog', '_id', 5);
+SELECT ttl_index.create_index('eventlog', 'doc.meta._id', 5);
+SELECT ttl_index.create_index('eventlog', 'doc', 5);
+SELECT ttl_index.create_index('eventlog', 'doc.', 5);
+SELECT ttl_index.create_index('eventlog', 'doc..x', 5);
+SELECT ttl_index.create_index('eventlog', 'other.x', 5);
+SELECT ttl_index.create_index('eventlog', 'other', 5);
+SELECT ttl_index.create_index('eventlog', 'plain.x', 5);
+SELECT ttl_index.create_index('eventlog', 'nothing.x', 5);
+SELECT ttl_index.coll_mod('eventlog', 'doc.nothing', 5);
+SELECT ttl_index.drop_index('eventlog', 'doc.nothing');
+SELECT ttl_index.create_index('eventlog', 'doc.at', 5, time_zone => 'UTC');
+
+-- what is there instead of dates: a wrong type is what users trip over
+CREATE TABLE wrong (doc jsonb);
+INSERT INTO wrong SELECT jsonb_build_object('unix', g, 'local', '2001-01-01T00:00:00', 'flag', true, 'nil', NULL, 'list', '[1]'::jsonb,
+	'obj', '{"$date": "yesterday"}'::jsonb) FROM generate_series(1, 10) AS g;
+SELECT ttl_index.create_index('wrong', 'doc.unix', 5);
+SELECT ttl_index.create_index('wrong', 'doc.local', 5);
+SELECT ttl_index.create_index('wrong', 'doc.flag', 5);
+SELECT ttl_index.create_index('wrong', 'doc.nil', 5);
+SELECT ttl_index.create_index('wrong', 'doc.list', 5);
+SELECT ttl_index.create_index('wrong', 'doc.obj', 5);
+SELECT ttl_index.create_index('wrong', 'doc.missing', 5);
+DROP SCHEMA dk CASCADE;
