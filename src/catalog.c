@@ -188,6 +188,34 @@ ttl_check_is_index(Oid relid)
 				 errhint("The view ttl_index.indexes lists the TTL indexes.")));
 }
 
+/* A name for SQL text. */
+char *
+ttl_qualified_name(Oid relid)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  get_rel_name(relid));
+}
+
+/* Raises an error unless the index is valid. */
+void
+ttl_check_usable(Oid indexrelid)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	Form_pg_index form;
+	bool		usable;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", indexrelid);
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	usable = form->indisvalid && form->indisready && form->indislive;
+	ReleaseSysCache(tuple);
+	if (!usable)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is not valid", get_rel_name(indexrelid)),
+				 errhint("Drop and create it again, or REINDEX it, or attach an index of each partition.")));
+}
+
 /* The range of the option, for those that take it as an argument. */
 void
 ttl_check_seconds(int32 seconds, bool may_be_never)

@@ -265,8 +265,7 @@ delete_command(const TtlIndex *target)
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "DELETE FROM ONLY %s WHERE "
 					 "ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.<=) $2",
-					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(target->relid)),
-												get_rel_name(target->relid)),
+					 ttl_qualified_name(target->relid),
 					 pg_get_indexdef_columns(target->indexrelid, false));
 	if (own.filter != NIL)
 		appendStringInfo(&sql, " AND (%s)",

@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
@@ -189,7 +190,7 @@ ttl_key_path_text(Node *expression, Oid relid)
 
 /* The only key of an index: a column number, or an expression. */
 bool
-ttl_index_key(Oid indexrelid, AttrNumber *attnum, Node **expression)
+ttl_index_key(Oid indexrelid, AttrNumber * attnum, Node **expression)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	Form_pg_index form;
@@ -269,4 +270,41 @@ ttl_key_indexes(Relation rel, const char *name)
 		ReleaseSysCache(tuple);
 	}
 	return btrees != NIL ? btrees : others;
+}
+
+/* The one index on a key.  With only_ttl, plain ones do not count. */
+Oid
+ttl_key_index(Oid relid, const char *key, bool only_ttl)
+{
+	Relation	rel;
+	List	   *found = NIL;
+	ListCell   *lc;
+
+	rel = ttl_open_table(relid, ShareUpdateExclusiveLock);
+	foreach(lc, ttl_key_indexes(rel, key))
+	{
+		TtlOption	option;
+
+		if (!only_ttl ||
+			(ttl_option_read(lfirst_oid(lc), &option) && option.present))
+			found = lappend_oid(found, lfirst_oid(lc));
+	}
+	relation_close(rel, NoLock);
+	if (found == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("table \"%s\" has no %sindex with the only key \"%s\"",
+						get_rel_name(relid), only_ttl ? "TTL " : "", key),
+				 only_ttl ?
+				 errhint("The view ttl_index.indexes lists the TTL indexes.") :
+				 errhint("Create one with ttl_index.create_index().")));
+	if (list_length(found) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_AMBIGUOUS_PARAMETER),
+				 errmsg("table \"%s\" has more than one %sindex with the only key \"%s\"",
+						get_rel_name(relid), only_ttl ? "TTL " : "", key),
+				 only_ttl ?
+				 errhint("Name the index in DROP INDEX.") :
+				 errhint("Name the index with ttl_index.coll_mod_index().")));
+	return linitial_oid(found);
 }

@@ -87,7 +87,7 @@ check_called_by_trigger(FunctionCallInfo fcinfo)
 
 /* The column that the trigger is to set. */
 static AttrNumber
-trigger_column(const TriggerData *trigger)
+trigger_column(const TriggerData * trigger)
 {
 	Relation	rel = trigger->tg_relation;
 	const char *name = trigger->tg_trigger->tgargs[0];
@@ -136,28 +136,9 @@ ttl_set_last_modified(PG_FUNCTION_ARGS)
 													 &isnull));
 }
 
-/* Opens a table that its owner wants to be tracked, or not any more. */
-static Relation
-open_table(Oid relid, LOCKMODE lockmode)
-{
-	Relation	rel;
-	char		relkind;
-
-	/* before the lock: nobody else may queue here */
-	ttl_check_owner(relid);
-	rel = relation_open(relid, lockmode);
-	relkind = rel->rd_rel->relkind;
-	if (relkind != RELKIND_RELATION && relkind != RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a table", RelationGetRelationName(rel)),
-				 errhint("The last change can be tracked in ordinary and partitioned tables.")));
-	return rel;
-}
-
 /* A trigger such as track_last_modified() creates, not one made for less. */
 static bool
-sets_always(const Trigger *trigger)
+sets_always(const Trigger * trigger)
 {
 	return trigger->tgtype == (TRIGGER_TYPE_ROW | TRIGGER_TYPE_BEFORE |
 							   TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE) &&
@@ -334,7 +315,7 @@ ttl_track_last_modified(PG_FUNCTION_ARGS)
 	bool		add = get_attnum(relid, column) == InvalidAttrNumber;
 
 	/* what ALTER TABLE or CREATE TRIGGER will take */
-	track(open_table(relid, add ? AccessExclusiveLock : ShareRowExclusiveLock),
+	track(ttl_open_table(relid, add ? AccessExclusiveLock : ShareRowExclusiveLock),
 		  column);
 	PG_RETURN_VOID();
 }
@@ -345,7 +326,7 @@ ttl_untrack_last_modified(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 	const char *column = NameStr(*PG_GETARG_NAME(1));
-	Relation	rel = open_table(relid, AccessExclusiveLock);
+	Relation	rel = ttl_open_table(relid, AccessExclusiveLock);
 	Trigger    *trigger = find_trigger(rel, column);
 	char	   *command;
 

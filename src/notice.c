@@ -68,8 +68,7 @@ static char *
 sample_query(const TtlIndex *index, double percent)
 {
 	bool		partitioned = index->relkind == RELKIND_PARTITIONED_INDEX;
-	char	   *relname = quote_qualified_identifier(get_namespace_name(get_rel_namespace(index->relid)),
-													 get_rel_name(index->relid));
+	char	   *relname = ttl_qualified_name(index->relid);
 	char	   *filter = "true";
 	char	   *due = "k OPERATOR(pg_catalog.<=) $1";
 
@@ -116,8 +115,7 @@ kinds_query(const TtlIndex *index, double percent)
 					deparse_expression(linitial(args), context, false, false),
 					deparse_expression(lsecond(args), context, false, false),
 					index->relkind == RELKIND_PARTITIONED_INDEX ? "" : "ONLY ",
-					quote_qualified_identifier(get_namespace_name(get_rel_namespace(index->relid)),
-											   get_rel_name(index->relid)),
+					ttl_qualified_name(index->relid),
 					percent);
 }
 

@@ -302,7 +302,20 @@ ttl_fold_predicate(List *members)
 	return (Node *) make_ands_implicit((Expr *) folded);
 }
 
-/* Calls back for every pg_depend row from an index to a function. */
+/* Are two filters the same once folded?  Folds as the table's owner. */
+bool
+ttl_same_filter(Oid owner, List *a, List *b)
+{
+	TtlUser		saved;
+	bool		same;
+
+	ttl_become_owner(owner, &saved);
+	same = equal(ttl_fold_predicate(a), ttl_fold_predicate(b));
+	ttl_restore_user(&saved);
+	return same;
+}
+
+/* Reads every pg_depend row from an index to an option function. */
 static TtlMemory
 read_dependencies(Oid indexrelid, const TtlFunctions *functions,
 				  bool *has_plain)

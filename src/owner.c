@@ -19,11 +19,13 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 #include "compat.h"
 #include "ttl_index.h"
@@ -56,4 +58,23 @@ ttl_check_owner(Oid relid)
 {
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+}
+
+/* Opens a table on which its owner declares something. */
+Relation
+ttl_open_table(Oid relid, LOCKMODE lockmode)
+{
+	Relation	rel;
+	char		relkind;
+
+	/* before the lock: nobody else may queue here */
+	ttl_check_owner(relid);
+	rel = relation_open(relid, lockmode);
+	relkind = rel->rd_rel->relkind;
+	if (relkind != RELKIND_RELATION && relkind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a table", RelationGetRelationName(rel)),
+				 errhint("Rows of ordinary and partitioned tables can expire.")));
+	return rel;
 }

@@ -89,8 +89,7 @@ ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
 	if (MyBackendType != B_BG_WORKER)
 		return;
 	activity = psprintf("ttl_index: expiring rows of %s by index %s",
-						quote_qualified_identifier(get_namespace_name(get_rel_namespace(index->relid)),
-												   get_rel_name(index->relid)),
+						ttl_qualified_name(index->relid),
 						quote_identifier(get_rel_name(index->indexrelid)));
 	pgstat_report_activity(STATE_RUNNING, activity);
 }

@@ -9,7 +9,9 @@
  *	catalog.c		which TTL indexes there are, and the state of each
  *	timezone.c		keys that name no instant by themselves
  *	owner.c			becoming the owner of a table
- *	ddl.c			create_index, coll_mod and the other functions that declare
+ *	args.c			arguments of SQL functions
+ *	create.c		create_index and drop_index
+ *	coll_mod.c		coll_mod and remove_ttl
  *	key.c			from a key's name to what is indexed, and to indexes
  *	parse.c			from the text of an expression to its tree
  *	pair.c			documents with a TTL of their own
@@ -40,8 +42,10 @@
 
 #include "access/skey.h"
 #include "datatype/timestamp.h"
+#include "fmgr.h"
 #include "nodes/pg_list.h"
 #include "storage/itemptr.h"
+#include "storage/lockdefs.h"
 #include "utils/jsonb.h"
 #include "utils/relcache.h"
 
@@ -290,6 +294,7 @@ extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern List *ttl_option_members(const TtlOption *option);
 extern Node *ttl_fold_predicate(List *members);
 extern bool ttl_is_dependent(Oid indexrelid);
+extern bool ttl_same_filter(Oid owner, List *a, List *b);
 extern TtlMemory ttl_memory_read(Oid indexrelid);
 extern void ttl_memory_write(Oid indexrelid, const TtlOption *option);
 extern void ttl_option_write(Oid indexrelid, const TtlOption *option);
@@ -306,6 +311,8 @@ extern const char *ttl_state_name(TtlState state);
 extern char *ttl_state_reason(const TtlIndex *index);
 extern void ttl_state_raise(const TtlIndex *index);
 extern void ttl_check_is_index(Oid relid);
+extern void ttl_check_usable(Oid indexrelid);
+extern char *ttl_qualified_name(Oid relid);
 extern void ttl_check_seconds(int32 seconds, bool may_be_never);
 extern void ttl_check_key(Oid type, const char *time_zone);
 extern bool ttl_key_type_ok(Oid type);
@@ -323,6 +330,12 @@ extern TimestampTz ttl_key_instant(const TtlCutoff *cutoff, int64 key);
 extern void ttl_become_owner(Oid owner, TtlUser *saved);
 extern void ttl_restore_user(const TtlUser *saved);
 extern void ttl_check_owner(Oid relid);
+extern Relation ttl_open_table(Oid relid, LOCKMODE lockmode);
+
+/* args.c */
+extern void ttl_require_arguments(FunctionCallInfo fcinfo, int count,
+								  const char *const *names);
+extern char *ttl_text_argument(FunctionCallInfo fcinfo, int i);
 
 /* key.c */
 typedef struct TtlKey
@@ -336,10 +349,11 @@ typedef struct TtlKey
 
 extern void ttl_refuse_id(const char *name);
 extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
-extern bool ttl_index_key(Oid indexrelid, AttrNumber *attnum,
+extern bool ttl_index_key(Oid indexrelid, AttrNumber * attnum,
 						  Node **expression);
 extern char *ttl_key_path_text(Node *expression, Oid relid);
 extern List *ttl_key_indexes(Relation rel, const char *name);
+extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
 
 /* parse.c */
 extern Node *ttl_parse_expression(Relation rel, const char *text,
@@ -398,9 +412,9 @@ extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
 extern void ttl_progress_end(void);
 
 /* document_date.c */
-extern bool ttl_document_date_find(Jsonb *document, ArrayType *path,
+extern bool ttl_document_date_find(Jsonb * document, ArrayType *path,
 								   TimestampTz *date);
-extern bool ttl_jsonb_integer(const JsonbValue *value, int64 *integer);
+extern bool ttl_jsonb_integer(const JsonbValue * value, int64 *integer);
 
 /* launcher.c */
 extern void ttl_launcher_register(void);

@@ -1,0 +1,294 @@
+/*-------------------------------------------------------------------------
+ *
+ * coll_mod.c
+ *	  coll_mod and remove_ttl.
+ *
+ * They change the predicate of an index in place.  That is allowed because the
+ * option is always true: the folded predicate, by which the index was built, stays
+ * the same, and they make sure of that.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/coll_mod.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/catalog.h"
+#include "catalog/index.h"
+#include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
+
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_coll_mod);
+PG_FUNCTION_INFO_V1(ttl_coll_mod_index);
+PG_FUNCTION_INFO_V1(ttl_remove_ttl);
+PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
+
+/* Locks the table, then the index, each with its partitions. */
+static void
+lock_tree(Oid relid, Oid indexrelid)
+{
+	LockRelationOid(relid, ShareUpdateExclusiveLock);
+	(void) find_all_inheritors(relid, ShareUpdateExclusiveLock, NULL);
+	LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
+	(void) find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL);
+}
+
+/* Locks an index whose option this user may change, and describes it. */
+static void
+lock_for_change(Oid indexrelid, TtlIndex *index)
+{
+	Oid			relid;
+
+	ttl_check_is_index(indexrelid);
+	relid = IndexGetRelation(indexrelid, false);
+	ttl_check_owner(relid);
+	if (IsCatalogRelationOid(relid) ||
+		IsToastNamespace(get_rel_namespace(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is an index of a system catalog",
+						get_rel_name(indexrelid))));
+	lock_tree(relid, indexrelid);
+	if (!ttl_catalog_describe(indexrelid, true, index))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("index with OID %u does not exist", indexrelid)));
+}
+
+/* Refuses a part of a TTL index, where the whole is to be changed. */
+static void
+check_not_part(const TtlIndex *index)
+{
+	Oid			whole = index->root;
+
+	if (!OidIsValid(index->parent))
+		return;
+	if (get_rel_relispartition(index->indexrelid))
+		whole = llast_oid(get_partition_ancestors(index->indexrelid));
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("index \"%s\" is a part of index \"%s\"",
+					get_rel_name(index->indexrelid), get_rel_name(whole)),
+			 errhint("Change index \"%s\".", get_rel_name(whole))));
+}
+
+/*
+ * Gives an index and its partitions the option, or none.  Refuses where that
+ * would change what the index holds.
+ */
+static void
+change_option(Oid indexrelid, Oid owner, bool present, int32 seconds,
+			  const char *time_zone)
+{
+	ListCell   *lc;
+
+	LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
+	foreach(lc, find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL))
+	{
+		Oid			member = lfirst_oid(lc);
+		TtlOption	option;
+		List	   *old;
+
+		if (!ttl_option_read(member, &option))
+			continue;
+		old = ttl_option_members(&option);
+		option.present = present;
+		option.seconds = seconds;
+		option.time_zone = unconstify(char *, time_zone);
+		if (!ttl_same_filter(owner, old, ttl_option_members(&option)))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("the change would alter what index \"%s\" holds",
+							get_rel_name(member)),
+					 errhint("Drop and create the index.")));
+		ttl_option_write(member, &option);
+	}
+}
+
+/* The seconds before, for the result; false where it was a plain index. */
+static bool
+coll_mod(Oid indexrelid, int32 seconds, char *time_zone, int32 *old)
+{
+	TtlIndex	index;
+	Oid			other;
+	bool		was_ttl;
+
+	lock_for_change(indexrelid, &index);
+	ttl_check_seconds(seconds,
+					  ttl_pair_document_ttl(index.option.filter) != NULL);
+	check_not_part(&index);
+	ttl_check_usable(indexrelid);
+	was_ttl = index.option.present && index.option.problem == NULL;
+	*old = index.option.seconds;
+
+	/* What the new option repairs is no reason to refuse it. */
+	if (TTL_STATE_IS_WRONG(index.state) &&
+		index.state != TTL_TIME_ZONE_MISSING &&
+		index.state != TTL_TIME_ZONE_INVALID &&
+		index.state != TTL_TIME_ZONE_UNUSED)
+		ttl_state_raise(&index);
+	if (time_zone == NULL && index.keytype != TIMESTAMPTZOID)
+		time_zone = index.option.time_zone;
+	ttl_check_key(index.keytype, time_zone);
+	change_option(indexrelid, index.owner, true, seconds, time_zone);
+	other = ttl_pair_other(indexrelid);
+	if (OidIsValid(other) && !was_ttl)
+		change_option(other, index.owner, true, 0, NULL);
+	if (!was_ttl || seconds < *old || *old < 0)
+		ttl_report_due(indexrelid);
+	return was_ttl;
+}
+
+static Datum
+coll_mod_result(FunctionCallInfo fcinfo, bool was_ttl, int32 old, int32 new)
+{
+	TupleDesc	desc;
+	Datum		values[2];
+	bool		nulls[2];
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[0] = Int32GetDatum(old);
+	nulls[0] = !was_ttl;
+	values[1] = Int32GetDatum(new);
+	nulls[1] = false;
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
+											 nulls));
+}
+
+/* coll_mod(relation, key, expire_after_seconds, time_zone) */
+Datum
+ttl_coll_mod(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"relation", "key", "expire_after_seconds"};
+	int32		seconds;
+	int32		old;
+	bool		was_ttl;
+
+	PreventCommandIfReadOnly("ttl_index.coll_mod()");
+	ttl_require_arguments(fcinfo, 3, names);
+	seconds = PG_GETARG_INT32(2);
+	ttl_check_seconds(seconds, true);
+	was_ttl = coll_mod(ttl_key_index(PG_GETARG_OID(0), ttl_text_argument(fcinfo, 1),
+									 false),
+					   seconds, ttl_text_argument(fcinfo, 3), &old);
+	return coll_mod_result(fcinfo, was_ttl, old, seconds);
+}
+
+/* coll_mod_index(index, expire_after_seconds, time_zone) */
+Datum
+ttl_coll_mod_index(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"index", "expire_after_seconds"};
+	int32		seconds;
+	int32		old;
+	bool		was_ttl;
+
+	PreventCommandIfReadOnly("ttl_index.coll_mod_index()");
+	ttl_require_arguments(fcinfo, 2, names);
+	seconds = PG_GETARG_INT32(1);
+	was_ttl = coll_mod(PG_GETARG_OID(0), seconds, ttl_text_argument(fcinfo, 2),
+					   &old);
+	return coll_mod_result(fcinfo, was_ttl, old, seconds);
+}
+
+/*
+ * Makes a TTL index, and the other one of its pair, plain ones, if the option can
+ * be read.
+ */
+static void
+remove_option(const TtlIndex *index, int elevel)
+{
+	Oid			other = ttl_pair_other(index->indexrelid);
+
+	if (index->option.problem != NULL)
+	{
+		ereport(elevel,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot remove the TTL of index \"%s\": %s",
+						get_rel_name(index->indexrelid),
+						index->option.problem),
+				 errhint("Drop the index.")));
+		return;
+	}
+	if (OidIsValid(other))
+		change_option(other, index->owner, false, 0, NULL);
+	change_option(index->indexrelid, index->owner, false, 0, NULL);
+}
+
+/* remove_ttl(index) returns void */
+Datum
+ttl_remove_ttl(PG_FUNCTION_ARGS)
+{
+	Oid			indexrelid = PG_GETARG_OID(0);
+	TtlIndex	index;
+
+	PreventCommandIfReadOnly("ttl_index.remove_ttl()");
+	lock_for_change(indexrelid, &index);
+	/* one below a plain parent has an option of its own */
+	if (index.root != indexrelid)
+		check_not_part(&index);
+	if (!index.option.present && !ttl_is_dependent(indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("index \"%s\" is not a TTL index",
+						get_rel_name(indexrelid))));
+	remove_option(&index, ERROR);
+	PG_RETURN_VOID();
+}
+
+/* Is one of the indexes above this one in the list? */
+static bool
+is_below(Oid indexrelid, const List *indexes)
+{
+	ListCell   *lc;
+
+	if (!get_rel_relispartition(indexrelid))
+		return false;
+	foreach(lc, get_partition_ancestors(indexrelid))
+	{
+		if (list_member_oid(indexes, lfirst_oid(lc)))
+			return true;
+	}
+	return false;
+}
+
+/* remove_all_ttl() returns bigint */
+Datum
+ttl_remove_all_ttl(PG_FUNCTION_ARGS)
+{
+	List	   *dependents = ttl_catalog_dependents();
+	int64		count = 0;
+	ListCell   *lc;
+
+	PreventCommandIfReadOnly("ttl_index.remove_all_ttl()");
+	foreach(lc, dependents)
+	{
+		Oid			indexrelid = lfirst_oid(lc);
+		TtlIndex	index;
+
+		/* children go with their parent */
+		if (is_below(indexrelid, dependents) ||
+			!OidIsValid(IndexGetRelation(indexrelid, true)))
+			continue;
+		lock_for_change(indexrelid, &index);
+		/* so does the other one of a pair */
+		if (index.root != indexrelid || !ttl_is_dependent(indexrelid))
+			continue;
+		remove_option(&index, WARNING);
+		count += index.option.problem == NULL ? 1 : 0;
+	}
+	PG_RETURN_INT64(count);
+}

@@ -1,0 +1,340 @@
+/*-------------------------------------------------------------------------
+ *
+ * create.c
+ *	  create_index and drop_index.
+ *
+ * create_index() writes the CREATE INDEX command that a user could have written
+ * and runs it as the caller.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/create.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_create_index);
+PG_FUNCTION_INFO_V1(ttl_create_index_command);
+PG_FUNCTION_INFO_V1(ttl_drop_index);
+
+/* What create_index() and create_index_command() were asked for. */
+typedef struct CreateArgs
+{
+	Oid			relid;
+	char	   *key;
+	int32		seconds;
+	char	   *filter;			/* SQL text, or NULL */
+	char	   *time_zone;
+	char	   *ttl_field;		/* document_ttl_field */
+	char	   *name;
+} CreateArgs;
+
+static void
+read_create_args(FunctionCallInfo fcinfo, CreateArgs *args)
+{
+	static const char *const names[] = {"relation", "key", "expire_after_seconds"};
+
+	ttl_require_arguments(fcinfo, 3, names);
+	args->relid = PG_GETARG_OID(0);
+	args->key = ttl_text_argument(fcinfo, 1);
+	args->seconds = PG_GETARG_INT32(2);
+	args->filter = ttl_text_argument(fcinfo, 3);
+	args->time_zone = ttl_text_argument(fcinfo, 4);
+	args->ttl_field = ttl_text_argument(fcinfo, 5);
+	args->name = PG_ARGISNULL(6) ? NULL : pstrdup(NameStr(*PG_GETARG_NAME(6)));
+	ttl_check_seconds(args->seconds, args->ttl_field != NULL);
+}
+
+/* An index on the same key and filter: no-op, or an error. */
+static void
+check_existing(Oid indexrelid, const CreateArgs *args, const TtlIndex *index)
+{
+	const TtlOption *option = &index->option;
+
+	if (index->state == TTL_CONSTRAINT_INDEX)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("key \"%s\" of table \"%s\" is the key of constraint index \"%s\"",
+						args->key, get_rel_name(args->relid),
+						get_rel_name(indexrelid)),
+				 errhint("The key of a constraint does not expire.")));
+	ttl_check_usable(indexrelid);
+	if (option->present && option->problem == NULL &&
+		option->seconds == args->seconds &&
+		(option->time_zone == args->time_zone ||
+		 (option->time_zone && args->time_zone &&
+		  pg_strcasecmp(option->time_zone, args->time_zone) == 0)))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 option->present ?
+			 errmsg("TTL index \"%s\" on the same key has other options",
+					get_rel_name(indexrelid)) :
+			 errmsg("index \"%s\" on the same key already exists",
+					get_rel_name(indexrelid)),
+			 option->present ?
+			 errhint("Change it with ttl_index.coll_mod() or ttl_index.coll_mod_index().") :
+			 errhint("Turn it into a TTL index with ttl_index.coll_mod() or ttl_index.coll_mod_index().")));
+}
+
+/*
+ * The index on the same key with the same filter that makes the call a no-op;
+ * invalid where there is none.  One that could only stand beside a TTL index
+ * (a unique one, another operator class) is in nobody's way.
+ */
+static Oid
+find_existing(Relation rel, const CreateArgs *args, List *filter)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_key_indexes(rel, args->key))
+	{
+		Oid			indexrelid = lfirst_oid(lc);
+		TtlIndex	index;
+
+		if (!ttl_catalog_describe(indexrelid, true, &index))
+			continue;
+		if (index.state == TTL_UNIQUE_INDEX || index.state == TTL_NOT_BTREE ||
+			index.state == TTL_OPERATOR_CLASS ||
+			!ttl_same_filter(index.owner, index.option.filter, filter))
+			continue;
+		check_existing(indexrelid, args, &index);
+		return indexrelid;
+	}
+	return InvalidOid;
+}
+
+/* One of the commands that make up a TTL index. */
+typedef struct Command
+{
+	char	   *name;			/* of the index */
+	char	   *sql;
+}			Command;
+
+/*
+ * The CREATE INDEX command for a key, with a condition beside the user's filter
+ * or NULL.  A name that is not given is chosen.
+ */
+static Command *
+create_command(Relation rel, const CreateArgs *args, const char *name,
+			   const char *label, const char *key_sql, const char *condition,
+			   int32 seconds, bool concurrently)
+{
+	Command    *command = palloc(sizeof(Command));
+	StringInfoData sql;
+
+	command->name = name ? pstrdup(name) :
+		ChooseRelationName(RelationGetRelationName(rel), label, "ttl",
+						   RelationGetNamespace(rel), false);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "CREATE INDEX %s%s ON %s (%s) WHERE ",
+					 concurrently ? "CONCURRENTLY " : "",
+					 quote_identifier(command->name),
+					 ttl_qualified_name(args->relid), key_sql);
+	/* the filter may end in a comment */
+	if (args->filter != NULL)
+		appendStringInfo(&sql, "(%s%s) AND ", args->filter,
+						 strstr(args->filter, "--") ? "\n" : "");
+	if (condition != NULL)
+		appendStringInfo(&sql, "%s AND ", condition);
+	appendStringInfo(&sql, TTL_SCHEMA ".expire_after_seconds(%d)", seconds);
+	if (args->time_zone != NULL)
+		appendStringInfo(&sql, " AND " TTL_SCHEMA ".time_zone(%s)",
+						 quote_literal_cstr(args->time_zone));
+	command->sql = sql.data;
+	return command;
+}
+
+/* The key as part of an index name: the column and the path. */
+static char *
+key_label(const char *key)
+{
+	char	   *label = pstrdup(key);
+
+	for (char *c = label; *c != '\0'; c++)
+	{
+		if (*c == '.')
+			*c = '_';
+	}
+	return label;
+}
+
+/*
+ * Checks everything and writes the commands.  *existing is the index that is
+ * there already, so that no command or that of its pair alone is left.
+ */
+static List *
+prepare_create(Relation rel, const CreateArgs *args, bool concurrently,
+			   Oid *existing)
+{
+	TtlKey		key;
+	List	   *filter = NIL;
+	List	   *commands = NIL;
+	char	   *ttl = NULL;
+	char	   *label = key_label(args->key);
+
+	ttl_key_resolve(rel, args->key, &key);
+	ttl_check_key(key.type, args->time_zone);
+	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("document_ttl_field needs a key of type timestamp with time zone, not %s",
+						format_type_be(key.type)),
+				 errhint("Change the type of the column.")));
+	if (args->filter != NULL)
+		filter = make_ands_implicit((Expr *)
+									ttl_parse_expression(rel, args->filter,
+														 true,
+														 "partial_filter_expression"));
+	if (args->ttl_field != NULL)
+	{
+		ttl = ttl_pair_field_sql(rel, args->ttl_field);
+		filter = lappend(filter,
+						 ttl_parse_expression(rel, psprintf("%s IS NULL", ttl),
+											  true, "document_ttl_field"));
+	}
+
+	*existing = find_existing(rel, args, filter);
+	if (!OidIsValid(*existing))
+		commands = lappend(commands,
+						   create_command(rel, args, args->name, label, key.sql,
+										  ttl ? psprintf("%s IS NULL", ttl) : NULL,
+										  args->seconds, concurrently));
+	if (ttl != NULL &&
+		(!OidIsValid(*existing) || !OidIsValid(ttl_pair_other(*existing))))
+		commands = lappend(commands,
+						   create_command(rel, args, NULL,
+										  psprintf("%s_own", label),
+										  psprintf("(" TTL_SCHEMA ".expire_at(%s, %s))",
+												   key.sql, ttl),
+										  psprintf("%s IS NOT NULL", ttl),
+										  0, concurrently));
+	return commands;
+}
+
+/* create_index_command(relation, key, ..., concurrently) returns setof text */
+Datum
+ttl_create_index_command(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	CreateArgs	args;
+	Relation	rel;
+	Oid			existing;
+	bool		concurrently;
+	List	   *commands;
+	ListCell   *lc;
+
+	read_create_args(fcinfo, &args);
+	concurrently = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
+	rel = ttl_open_table(args.relid, AccessShareLock);
+	if (concurrently && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot create an index on partitioned table \"%s\" concurrently",
+						RelationGetRelationName(rel)),
+				 errhint("Create one concurrently on each partition, then one on the table, which takes them over.")));
+	commands = prepare_create(rel, &args, concurrently, &existing);
+	relation_close(rel, NoLock);
+	if (commands == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("TTL index \"%s\" on the same key with the same options already exists",
+						get_rel_name(existing))));
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	foreach(lc, commands)
+	{
+		Datum		value = CStringGetTextDatum(((Command *) lfirst(lc))->sql);
+		bool		isnull = false;
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value,
+							 &isnull);
+	}
+	return (Datum) 0;
+}
+
+/* Runs a command as the caller, and makes sure of the index that it made. */
+static Oid
+run_create(const CreateArgs *args, const Command * command)
+{
+	TtlIndex	index;
+	Oid			indexrelid;
+
+	SPI_connect();
+	if (SPI_execute(command->sql, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not run: %s", command->sql);
+	SPI_finish();
+
+	indexrelid = get_relname_relid(command->name,
+								   get_rel_namespace(args->relid));
+	if (!ttl_catalog_describe(indexrelid, true, &index))
+		elog(ERROR, "index \"%s\" was not created", command->name);
+	/* the event trigger did this already, unless it is disabled */
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+	ttl_memory_write(indexrelid, &index.option);
+	return indexrelid;
+}
+
+/* create_index(relation, key, expire_after_seconds, ...) returns regclass */
+Datum
+ttl_create_index(PG_FUNCTION_ARGS)
+{
+	CreateArgs	args;
+	Relation	rel;
+	Oid			main;
+	List	   *commands;
+	ListCell   *lc;
+
+	read_create_args(fcinfo, &args);
+	/* conflicts with itself: two calls at once must not make two indexes */
+	rel = ttl_open_table(args.relid, ShareRowExclusiveLock);
+	commands = prepare_create(rel, &args, false, &main);
+	relation_close(rel, NoLock);
+	if (commands == NIL)
+		ereport(NOTICE,
+				(errmsg("TTL index \"%s\" with the same options already exists, skipping",
+						get_rel_name(main))));
+	foreach(lc, commands)
+	{
+		Oid			indexrelid = run_create(&args, lfirst(lc));
+
+		if (!OidIsValid(main))
+			main = indexrelid;
+		ttl_report_due(indexrelid);
+	}
+	PG_RETURN_OID(main);
+}
+
+/* drop_index(relation, key) returns void */
+Datum
+ttl_drop_index(PG_FUNCTION_ARGS)
+{
+	Oid			indexrelid = ttl_key_index(PG_GETARG_OID(0),
+										   ttl_text_argument(fcinfo, 1), true);
+	Oid			other = ttl_pair_other(indexrelid);
+	char	   *command = psprintf("DROP INDEX %s%s%s",
+								   ttl_qualified_name(indexrelid),
+								   OidIsValid(other) ? ", " : "",
+								   OidIsValid(other) ? ttl_qualified_name(other) : "");
+
+	SPI_connect();
+	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not run: %s", command);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
