@@ -64,6 +64,17 @@ ttl_index_beginscan(Relation heap, Relation index, Snapshot snapshot, int nkeys)
 #endif
 }
 
+/* Flags since 19. */
+static inline TableScanDesc
+ttl_table_beginscan(Relation rel, Snapshot snapshot)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
+#else
+	return table_beginscan(rel, snapshot, 0, NULL);
+#endif
+}
+
 /* Since 19 DROP DATABASE and its like may end a worker at once. */
 #ifndef BGWORKER_INTERRUPTIBLE
 #define BGWORKER_INTERRUPTIBLE 0

@@ -229,7 +229,7 @@ take_rows(Relation rel)
 	List	   *sums = NIL;
 	TupleDesc	desc = RelationGetDescr(rel);
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
 	HeapTuple	tuple;
 
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
@@ -253,7 +253,7 @@ static bool
 worth_folding(Relation rel)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
 	int			rows = 0;
 
 	while (rows <= FOLD_ROWS && heap_getnext(scan, ForwardScanDirection) != NULL)
