@@ -2,6 +2,21 @@
 
 \echo Use "CREATE EXTENSION ttl_index" to load this file. \quit
 
+-- A schema that somebody else made in advance would stay his, with whatever he
+-- put there.
+DO $$
+BEGIN
+	IF EXISTS (
+		SELECT FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_roles AS r
+			ON r.oid OPERATOR(pg_catalog.=) n.nspowner
+		WHERE n.nspname OPERATOR(pg_catalog.=) 'ttl_index' AND NOT r.rolsuper)
+	THEN
+		RAISE EXCEPTION 'schema "ttl_index" exists and belongs to a role that is no superuser'
+			USING ERRCODE = 'duplicate_schema', HINT = 'Drop or rename it.';
+	END IF;
+END
+$$;
+
 --
 -- The options: functions that are always true, so that the planner folds them
 -- away, and that stay in pg_index.indpred, so that the index carries them.
@@ -343,16 +358,22 @@ BEGIN
 				SELECT FROM pg_catalog.pg_depend AS d
 				WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
 					AND d.refobjid OPERATOR(pg_catalog.=) ANY (ARRAY[
-						'ttl_index.expire_after_seconds(integer,integer)'::pg_catalog.regprocedure,
-						'ttl_index.time_zone(text,text)'::pg_catalog.regprocedure]::pg_catalog.oid[])
+						'ttl_index.expire_after_seconds(pg_catalog.int4,pg_catalog.int4)'::pg_catalog.regprocedure,
+						'ttl_index.time_zone(pg_catalog.text,pg_catalog.text)'::pg_catalog.regprocedure]::pg_catalog.oid[])
 					AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
 					AND (d.objid OPERATOR(pg_catalog.=) c.objid
 						OR d.objid OPERATOR(pg_catalog.=) ANY (
 							SELECT x.indexrelid FROM pg_catalog.pg_index AS x
 							WHERE x.indrelid OPERATOR(pg_catalog.=) c.objid
 								OR x.indrelid OPERATOR(pg_catalog.=) ANY (
-									SELECT t.relid::pg_catalog.oid
-									FROM pg_catalog.pg_partition_tree(c.objid) AS t))))
+									-- not pg_partition_tree(), which locks every partition
+									WITH RECURSIVE tree AS (
+										SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i
+										WHERE i.inhparent OPERATOR(pg_catalog.=) c.objid
+										UNION ALL
+										SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN tree AS t
+											ON i.inhparent OPERATOR(pg_catalog.=) t.inhrelid)
+									SELECT inhrelid FROM tree))))
 	LOOP
 		PERFORM ttl_index.check_ddl(touched.command, touched.objid, tg_tag);
 	END LOOP;

@@ -30,6 +30,7 @@
 #include "access/transam.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
+#include "catalog/indexing.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_depend.h"
@@ -86,7 +87,7 @@ static const StateText state_texts[] = {
 		"Give the time zone in which the key is read: AND ttl_index.time_zone('...'), "
 	"or the argument time_zone."},
 	{"time_zone_invalid", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
-	"The view pg_timezone_names lists the names."},
+	"The view pg_timezone_names lists the names; Europe/Berlin, say."},
 	{"time_zone_unused", ERRCODE_INVALID_PARAMETER_VALUE,
 		"a TTL index on a key of type timestamp with time zone takes no time zone",
 	"Leave time_zone out: such a key names an instant by itself."},
@@ -151,6 +152,9 @@ ttl_state_reason(const TtlIndex *index)
 			return psprintf("a TTL index on a key of type %s needs a time zone",
 							index->detail);
 		case TTL_TIME_ZONE_INVALID:
+			if (ttl_time_zone_is_ambiguous(index->detail))
+				return psprintf("time zone \"%s\" is also an abbreviation with another meaning",
+								index->detail);
 			return psprintf("time zone \"%s\" is not a name of pg_timezone_names",
 							index->detail);
 		default:
@@ -196,20 +200,27 @@ ttl_qualified_name(Oid relid)
 									  get_rel_name(relid));
 }
 
-/* Raises an error unless the index is valid. */
-void
-ttl_check_usable(Oid indexrelid)
+/* Is the index there, and valid? */
+bool
+ttl_index_is_usable(Oid indexrelid)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	Form_pg_index form;
 	bool		usable;
 
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", indexrelid);
+		return false;
 	form = (Form_pg_index) GETSTRUCT(tuple);
 	usable = form->indisvalid && form->indisready && form->indislive;
 	ReleaseSysCache(tuple);
-	if (!usable)
+	return usable;
+}
+
+/* Raises an error unless it is. */
+void
+ttl_check_usable(Oid indexrelid)
+{
+	if (!ttl_index_is_usable(indexrelid))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" is not valid", get_rel_name(indexrelid)),
@@ -476,6 +487,27 @@ ttl_catalog_leaves(Oid root)
 	return leaves;
 }
 
+/* All indexes of a table, without a lock on it. */
+List *
+ttl_catalog_table_indexes(Oid relid)
+{
+	Relation	rel = table_open(IndexRelationId, AccessShareLock);
+	List	   *indexes = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, IndexIndrelidIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		indexes = lappend_oid(indexes,
+							  ((Form_pg_index) GETSTRUCT(tuple))->indexrelid);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return indexes;
+}
+
 /* Owner and access method of a relation; invalid where it is gone. */
 static void
 read_class(Oid relid, Oid *owner, Oid *am)
@@ -662,7 +694,7 @@ ttl_catalog_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 		return false;
 	}
 	if (!definition_only &&
-		!(form->indisvalid && form->indisready && form->indislive))
+		!(ttl_index_is_usable(indexrelid) && ttl_index_is_usable(index->governor)))
 		index->state = TTL_NOT_VALID;
 	else if (!definition_only && !index->option.present)
 		index->state = lost_state(indexrelid);

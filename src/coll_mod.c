@@ -85,6 +85,42 @@ check_not_part(const TtlIndex *index)
 }
 
 /*
+ * A REINDEX CONCURRENTLY that was interrupted leaves a copy of the index that is
+ * not valid, with the option of then.  A plain REINDEX would make it valid, and
+ * the old option come back: it gets the new one as well.
+ */
+static void
+change_leftovers(Oid indexrelid, const TtlOption *changed)
+{
+	AttrNumber	attnum;
+	Node	   *key;
+	ListCell   *lc;
+
+	(void) ttl_index_key(indexrelid, &attnum, &key);
+	foreach(lc, ttl_catalog_table_indexes(IndexGetRelation(indexrelid, false)))
+	{
+		Oid			other = lfirst_oid(lc);
+		AttrNumber	other_attnum;
+		Node	   *other_key;
+		TtlOption	option;
+
+		if (other == indexrelid || ttl_index_is_usable(other) ||
+			get_rel_relkind(other) != RELKIND_INDEX ||
+			!ttl_index_key(other, &other_attnum, &other_key) ||
+			other_attnum != attnum || !equal(other_key, key) ||
+			!ttl_option_read(other, &option) || !option.present ||
+			!equal(option.filter, changed->filter))
+			continue;
+		LockRelationOid(other, ShareUpdateExclusiveLock);
+		option.present = changed->present;
+		option.problem = NULL;
+		option.seconds = changed->seconds;
+		option.time_zone = changed->time_zone;
+		ttl_option_write(other, &option);
+	}
+}
+
+/*
  * Gives an index and its partitions the option, or none.  Refuses where that
  * would change what the index holds.
  */
@@ -114,6 +150,7 @@ change_option(Oid indexrelid, Oid owner, bool present, int32 seconds,
 							get_rel_name(member)),
 					 errhint("Drop and create the index.")));
 		ttl_option_write(member, &option);
+		change_leftovers(member, &option);
 	}
 }
 

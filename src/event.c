@@ -17,7 +17,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
@@ -33,8 +32,6 @@
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "utils/relcache.h"
 #include "utils/syscache.h"
 
 #include "ttl_index.h"
@@ -140,43 +137,43 @@ check_index(Oid indexrelid, bool takes_index, Oid *root)
 		ttl_memory_write(indexrelid, &own);
 }
 
-/* Checks the indexes of a table and of its partitions. */
+/*
+ * Checks the indexes of a table and of its partitions.  Takes no lock on them: the
+ * command holds those that it needs, and must wait for no others.
+ */
 static void
 check_table(Oid relid, bool takes_index)
 {
 	List	   *rels = list_make1_oid(relid);
+	List	   *roots = NIL;
 	ListCell   *lc;
 
 	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
-		rels = find_all_inheritors(relid, AccessShareLock, NULL);
+		rels = find_all_inheritors(relid, NoLock, NULL);
 	foreach(lc, rels)
 	{
-		Relation	rel = relation_open(lfirst_oid(lc), AccessShareLock);
-		List	   *indexes = RelationGetIndexList(rel);
 		ListCell   *lc2;
 
-		relation_close(rel, NoLock);
-		foreach(lc2, indexes)
+		foreach(lc2, ttl_catalog_table_indexes(lfirst_oid(lc)))
 		{
 			Oid			root;
 
 			check_index(lfirst_oid(lc2), takes_index, &root);
 			if (OidIsValid(root))
-				ttl_children_follow(root);
+				roots = list_append_unique_oid(roots, root);
 		}
 	}
+	foreach(lc, roots)
+		ttl_children_follow(lfirst_oid(lc));
 }
 
 /* The first TTL index of a table, for a message; invalid where it has none. */
 static Oid
 first_ttl_index(Oid relid)
 {
-	Relation	rel = relation_open(relid, AccessShareLock);
-	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
 
-	relation_close(rel, NoLock);
-	foreach(lc, indexes)
+	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
 		TtlOption	option;
 

@@ -37,6 +37,7 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "rewrite/prs2lock.h"
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -321,6 +322,42 @@ delete_rows(const TtlIndex *target, const TtlCutoff *cutoff, ArrayType *tids)
 	return deleted;
 }
 
+/* Does a rule run another command in the place of a DELETE? */
+static bool
+has_instead_rule(Relation rel)
+{
+	for (int i = 0; rel->rd_rules != NULL && i < rel->rd_rules->numLocks; i++)
+	{
+		RewriteRule *rule = rel->rd_rules->rules[i];
+
+		if (rule->event == CMD_DELETE && rule->isInstead)
+			return true;
+	}
+	return false;
+}
+
+/* How many of these rows are gone, as this transaction sees it now? */
+static int64
+count_gone(KeyScan *ks, ArrayType *tids)
+{
+	ItemPointer rows = (ItemPointer) ARR_DATA_PTR(tids);
+	int			count = ArrayGetNItems(ARR_NDIM(tids), ARR_DIMS(tids));
+	int64		gone = 0;
+	TupleTableSlot *slot = table_slot_create(ks->heap, NULL);
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	for (int i = 0; i < count; i++)
+	{
+		if (!table_tuple_fetch_row_version(ks->heap, &rows[i],
+										   GetActiveSnapshot(), slot))
+			gone++;
+		ExecClearTuple(slot);
+	}
+	PopActiveSnapshot();
+	ExecDropSingleTupleTableSlot(slot);
+	return gone;
+}
+
 /*
  * Locks the table ROW EXCLUSIVE and the index SHARE UPDATE EXCLUSIVE for a batch,
  * until the end of the transaction, if both can be had without waiting.  The lock
@@ -367,6 +404,9 @@ ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 		set_constraints_immediate();
 		batch->deleted = delete_rows(index, cutoff, tids);
 		PopActiveSnapshot();
+		/* what the rule did is not what SPI has counted */
+		if (has_instead_rule(ks.heap))
+			batch->deleted = count_gone(&ks, tids);
 	}
 	ttl_restore_user(&saved);
 	close_relations(&ks);

@@ -95,6 +95,7 @@ ttl_guc_limits(void)
 	limits.sub_pass_time = (int64) ttl_sub_pass_target_time * 1000;
 	limits.index_docs = ttl_index_delete_target_docs;
 	limits.index_time = ttl_index_delete_target_time;
+	limits.failure_time = ttl_batch_timeout;
 	limits.batch_docs = ttl_batch_target_docs;
 	limits.batch_time = ttl_batch_target_time;
 	return limits;

@@ -84,6 +84,8 @@ typedef struct Database
 	bool		said_read_only;
 	bool		counted;
 	int64		unfolded_rows;
+	int			nfailed;
+	TtlFailed	failed[TTL_MAX_FAILED];
 	int			nresume;
 	TtlResume  *resume;
 } Database;
@@ -195,6 +197,7 @@ read_databases(bool begin)
 			continue;
 		db->pending = true;
 		db->pass_at = 0;
+		db->nfailed = 0;
 		forget_resume(db);
 	}
 	table_endscan(scan);
@@ -298,6 +301,26 @@ wait_for_worker(const Database *db)
 	worker = NULL;
 }
 
+/*
+ * The worker died.  Where that was at an index, the next one goes on behind it,
+ * and leaves it alone for the rest of the pass.
+ */
+static void
+take_death(Database *db)
+{
+	db->pending = OidIsValid(turn->current_index);
+	if (!db->pending)
+		return;
+	db->died_at = turn->current_index;
+	db->resume_at = db->died_at + 1;
+	if (db->nfailed < TTL_MAX_FAILED)
+	{
+		db->failed[db->nfailed].indexrelid = db->died_at;
+		db->failed[db->nfailed].aside = true;
+		db->nfailed++;
+	}
+}
+
 /* Takes the answer of a worker that has ended. */
 static void
 take_answer(Database *db)
@@ -310,16 +333,13 @@ take_answer(Database *db)
 	db->idle_sub_passes = turn->idle_sub_passes;
 	db->last_flush = turn->last_flush;
 	db->pass_at = turn->pass_at;
-	db->pending = turn->answered && turn->more;
+	db->pending = turn->more;
 	db->resume_at = turn->resume_at;
-	db->died_at = turn->answered ? InvalidOid : turn->current_index;
+	db->died_at = InvalidOid;
+	db->nfailed = turn->nfailed;
+	memcpy(db->failed, turn->failed, sizeof(TtlFailed) * turn->nfailed);
 	if (!turn->answered)
-	{
-		/* begin the next pass behind the index where it died */
-		if (OidIsValid(db->died_at))
-			db->resume_at = db->died_at + 1;
-		return;
-	}
+		take_death(db);
 	if (db->pending && turn->nresume > 0)
 	{
 		db->nresume = turn->nresume;
@@ -333,7 +353,7 @@ take_answer(Database *db)
 static void
 give_turn(Database *db)
 {
-	memset(turn, 0, offsetof(TtlTurn, resume));
+	memset(turn, 0, offsetof(TtlTurn, failed));
 	turn->launcher_pid = MyProcPid;
 	turn->pass = pass_number;
 	turn->pass_at = db->pass_at;
@@ -345,6 +365,8 @@ give_turn(Database *db)
 	turn->said_read_only = db->said_read_only;
 	turn->counted = db->counted;
 	turn->unfolded_rows = db->unfolded_rows;
+	turn->nfailed = db->nfailed;
+	memcpy(turn->failed, db->failed, sizeof(TtlFailed) * db->nfailed);
 	turn->nresume = db->nresume;
 	if (db->nresume > 0)
 		memcpy(turn->resume, db->resume, sizeof(TtlResume) * db->nresume);

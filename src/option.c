@@ -121,27 +121,57 @@ contains_option(Node *node, void *context)
 }
 
 static bool
-is_foreign_function(Oid funcid, void *context)
+is_integer(Oid type)
 {
-	return funcid >= FirstUnpinnedObjectId;
+	return type == INT2OID || type == INT4OID || type == INT8OID;
 }
 
-/* Anything but constants and built-in functions of constants? */
+static bool
+are_integers(Oid result, List *args)
+{
+	ListCell   *lc;
+
+	foreach(lc, args)
+	{
+		if (!is_integer(exprType(lfirst(lc))))
+			return false;
+	}
+	return is_integer(result);
+}
+
+/*
+ * Anything but constants, and built-in functions and operators of integers?  Those
+ * are quick; there are others that compute for hours.
+ */
 static bool
 is_not_plain(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, Var) || IsA(node, Param) || IsA(node, SubLink))
-		return true;
-	if (check_functions_in_node(node, is_foreign_function, context))
+	if (IsA(node, FuncExpr))
+	{
+		FuncExpr   *call = (FuncExpr *) node;
+
+		if (call->funcid >= FirstUnpinnedObjectId ||
+			!are_integers(call->funcresulttype, call->args))
+			return true;
+	}
+	else if (IsA(node, OpExpr))
+	{
+		OpExpr	   *call = (OpExpr *) node;
+
+		if (call->opno >= FirstUnpinnedObjectId ||
+			!are_integers(call->opresulttype, call->args))
+			return true;
+	}
+	else if (!IsA(node, List) && !IsA(node, Const) && !IsA(node, RelabelType))
 		return true;
 	return expression_tree_walker(node, is_not_plain, context);
 }
 
 /*
- * The value of an option's argument; NULL where it is not a constant.  Only
- * built-in functions are folded: those of a user would run as whoever looks.
+ * The value of an option's argument; NULL where it is not a constant.  Functions
+ * of users are not folded: they would run as whoever looks.
  */
 static Const *
 option_argument(FuncExpr *call)
@@ -504,40 +534,39 @@ ttl_option_write(Oid indexrelid, const TtlOption *option)
 	ttl_memory_write(indexrelid, option);
 }
 
-/* Restores one option from memory; false where that has to wait. */
+/* Locks an index and its table for a repair, if that takes no waiting. */
 static bool
-restore_option(Oid indexrelid, const TtlMemory *memory)
+lock_for_repair(Oid indexrelid)
 {
-	TtlOption	option;
 	Oid			relid = IndexGetRelation(indexrelid, true);
-	char	   *zone = NULL;
 
 	if (!OidIsValid(relid) ||
 		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
 		return false;
-	if (!ConditionalLockRelationOid(indexrelid, ShareUpdateExclusiveLock))
-	{
-		UnlockRelationOid(relid, ShareUpdateExclusiveLock);
-		return false;
-	}
-	/* now that it is locked, look again */
-	if (!ttl_option_read(indexrelid, &option) || option.present)
-		return false;
+	if (ConditionalLockRelationOid(indexrelid, ShareUpdateExclusiveLock))
+		return true;
+	UnlockRelationOid(relid, ShareUpdateExclusiveLock);
+	return false;
+}
+
+/* Puts the option back that is remembered for a locked index, if it is known. */
+static void
+restore_option(Oid indexrelid, TtlOption *option, const TtlMemory *memory)
+{
+	option->time_zone = NULL;
 	if (memory->has_time_zone)
 	{
-		zone = ttl_time_zone_by_hash(memory->time_zone_hash);
-		if (zone == NULL)
-			return false;
+		option->time_zone = ttl_time_zone_by_hash(memory->time_zone_hash);
+		if (option->time_zone == NULL)
+			return;
 	}
-	option.present = true;
-	option.seconds = memory->seconds;
-	option.time_zone = zone;
-	ttl_option_write(indexrelid, &option);
+	option->present = true;
+	option->seconds = memory->seconds;
+	ttl_option_write(indexrelid, option);
 	ereport(LOG,
 			(errmsg("restored expire_after_seconds(%d) of TTL index \"%s\"",
-					option.seconds, get_rel_name(indexrelid)),
+					option->seconds, get_rel_name(indexrelid)),
 			 errdetail("REINDEX CONCURRENTLY had lost it.")));
-	return true;
 }
 
 /* A TTL that stopped is said so in every pass: it must not be silent. */
@@ -555,30 +584,49 @@ warn_if_lost(Oid indexrelid)
 }
 
 /*
- * Repairs what REINDEX CONCURRENTLY lost, wherever the locks can be had at
- * once, and makes the memory complete.  Returns the number of repairs.
+ * Repairs what REINDEX CONCURRENTLY lost of an index, if the locks can be had at
+ * once, and makes its memory complete.
  */
-int
+void
+ttl_option_restore(Oid indexrelid)
+{
+	TtlOption	option;
+	TtlMemory	memory;
+
+	if (!lock_for_repair(indexrelid) || !ttl_option_read(indexrelid, &option))
+		return;
+	memory = ttl_memory_read(indexrelid);
+	if (!option.present && memory.present)
+		restore_option(indexrelid, &option, &memory);
+	else if (option.present && option.problem == NULL)
+		ttl_memory_write(indexrelid, &option);
+	warn_if_lost(indexrelid);
+}
+
+/* Does an index need that?  Cheap, and takes no lock. */
+bool
+ttl_option_is_amiss(Oid indexrelid)
+{
+	TtlOption	option;
+	TtlMemory	memory = ttl_memory_read(indexrelid);
+
+	if (!ttl_option_read(indexrelid, &option) || option.problem != NULL)
+		return false;
+	return !option.present ||
+		(option.seconds >= 0 &&
+		 (!memory.present || memory.seconds != option.seconds ||
+		  memory.has_time_zone != (option.time_zone != NULL)));
+}
+
+/* Restores whatever needs it in this database. */
+void
 ttl_options_restore(void)
 {
 	ListCell   *lc;
-	int			restored = 0;
 
 	foreach(lc, ttl_catalog_dependents())
 	{
-		Oid			indexrelid = lfirst_oid(lc);
-		TtlMemory	memory = ttl_memory_read(indexrelid);
-		TtlOption	option;
-
-		if (!ttl_option_read(indexrelid, &option))
-			continue;
-		if (!option.present && memory.present &&
-			restore_option(indexrelid, &memory))
-			restored++;
-		else if (!option.present)
-			warn_if_lost(indexrelid);
-		else if (option.problem == NULL)
-			ttl_memory_write(indexrelid, &option);
+		if (ttl_option_is_amiss(lfirst_oid(lc)))
+			ttl_option_restore(lfirst_oid(lc));
 	}
-	return restored;
 }

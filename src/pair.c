@@ -24,17 +24,12 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/index.h"
-#include "catalog/indexing.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -110,27 +105,6 @@ has_key(Oid indexrelid, Node *key)
 	return equal(expression, key);
 }
 
-/* All indexes of a table. */
-static List *
-table_indexes(Oid relid)
-{
-	Relation	rel = table_open(IndexRelationId, AccessShareLock);
-	List	   *indexes = NIL;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, IndexIndrelidIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		indexes = lappend_oid(indexes,
-							  ((Form_pg_index) GETSTRUCT(tuple))->indexrelid);
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return indexes;
-}
-
 /* The two arguments of expire_at(), if that is the key of the index. */
 static bool
 read_expire_at(Oid indexrelid, Node **since, Node **ttl)
@@ -180,7 +154,7 @@ ttl_pair_main(Oid indexrelid)
 
 	if (!read_expire_at(indexrelid, &since, &ttl))
 		return InvalidOid;
-	foreach(lc, table_indexes(IndexGetRelation(indexrelid, false)))
+	foreach(lc, ttl_catalog_table_indexes(IndexGetRelation(indexrelid, false)))
 	{
 		TtlOption	option;
 
@@ -205,7 +179,7 @@ ttl_pair_other(Oid main)
 	if (!OidIsValid(relid) || !ttl_option_read(main, &option) ||
 		ttl_pair_document_ttl(option.filter) == NULL)
 		return InvalidOid;
-	foreach(lc, table_indexes(relid))
+	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
 		if (are_pair(main, lfirst_oid(lc)))
 			return lfirst_oid(lc);

@@ -31,6 +31,9 @@
 #define FIRST_BATCH_DOCS 100
 #define MAX_GROWTH 8
 
+/* How much smaller a batch is after one that failed: a slow failure costs. */
+#define NARROWING 10
+
 static int64
 elapsed_ms(TimestampTz since, TimestampTz now)
 {
@@ -87,19 +90,29 @@ ttl_visit_begin(TtlVisit *visit, const TtlLimits *limits, TimestampTz now)
 	visit->batch_size = Min(FIRST_BATCH_DOCS, limits->batch_docs);
 }
 
+/* Is the time of the visit over?  To find a row that fails, it may take longer. */
+static bool
+is_late(const TtlVisit *visit, TimestampTz now)
+{
+	int64		limit = visit->limits.index_time;
+
+	if (limit == 0 || visit->started == 0)
+		return false;
+	if (visit->narrowing)
+		limit = Max(limit, visit->limits.failure_time);
+	return elapsed_ms(visit->started, now) >= limit;
+}
+
 /* How many rows the next batch may delete; 0 ends the visit. */
 int
 ttl_visit_batch_size(const TtlVisit *visit, TimestampTz now)
 {
 	int64		size = visit->batch_size;
 
-	if (visit->over)
+	if (visit->over || is_late(visit, now))
 		return 0;
 	if (visit->limits.index_docs > 0)
 		size = Min(size, visit->limits.index_docs - visit->deleted);
-	if (visit->limits.index_time > 0 && visit->started != 0 &&
-		elapsed_ms(visit->started, now) >= visit->limits.index_time)
-		size = 0;
 	return Max(size, 0);
 }
 
@@ -125,6 +138,7 @@ ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 {
 	visit->batches++;
 	visit->deleted += batch->deleted;
+	visit->narrowing = false;
 	if (visit->started == 0 && batch->candidates > 0)
 		visit->started = begun;
 	visit->over = batch->busy || batch->exhausted;
@@ -138,8 +152,7 @@ ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 
 /*
  * Takes note of a batch of this size that failed.  Where its rows can be told
- * apart, the next one is half as large, and behind a single row that failed it
- * stays so small until one succeeds.
+ * apart, the next one is smaller, down to the single row that failed.
  */
 void
 ttl_visit_batch_failed(TtlVisit *visit, int size, bool can_narrow,
@@ -151,7 +164,21 @@ ttl_visit_batch_failed(TtlVisit *visit, int size, bool can_narrow,
 		visit->started = begun;
 	visit->over = !can_narrow;
 	visit->more = can_narrow;
-	visit->batch_size = Max(size / 2, 1);
+	visit->narrowing = can_narrow && size > 1;
+	visit->batch_size = Max(size / NARROWING, 1);
+}
+
+/*
+ * The visit has ended.  One that met errors and got nothing done is not worth
+ * another in this pass, nor is one that ended in the middle of a search.
+ */
+void
+ttl_visit_end(TtlVisit *visit)
+{
+	visit->aside = visit->failures > 0 &&
+		(visit->deleted == 0 || visit->narrowing);
+	if (visit->aside)
+		visit->more = false;
 }
 
 void

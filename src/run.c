@@ -10,12 +10,13 @@
  *
  * Each batch is a transaction.  The work runs in a subtransaction of it, so that
  * an error of a user's code takes back the batch alone, and is still counted.  A
- * batch that fails is tried again with half the rows, down to the one that cannot
- * be deleted: that one is skipped, and the visit goes on behind it.
+ * batch that fails is tried again with a tenth of the rows, down to the one that
+ * cannot be deleted: that one is skipped, and the visit goes on behind it.  An
+ * index that gets nothing done that way waits for the next pass.
  *
  * A batch may spend ttl_index.batch_timeout, which is armed here: SPI arms no
  * statement_timeout in a background worker.  Code that catches the cancellation
- * and goes on costs a worker its life.
+ * and goes on costs the process its life, a session's a little later.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,6 +30,7 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_database.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/interrupt.h"
@@ -53,6 +55,9 @@
 /* After a canceled batch went on for this long, end the process. */
 #define CANCEL_GRACE_MS 5000
 
+/* So much of an error's text is kept. */
+#define MAX_ERROR_TEXT 1000
+
 /* A TTL index and those of it that hold rows. */
 typedef struct Target
 {
@@ -74,14 +79,14 @@ typedef struct Run
 
 static TimeoutId batch_timer = MAX_TIMEOUTS;
 static volatile sig_atomic_t timer_fired = 0;
-static bool timer_may_kill = false;
+static bool is_worker = false;
 
 /* In a signal handler. */
 static void
 batch_timer_handler(void)
 {
 	timer_fired++;
-	if (timer_fired > 1 && timer_may_kill)
+	if (timer_fired > (is_worker ? 1 : 3))
 		ProcDiePending = true;
 	QueryCancelPending = true;
 	InterruptPending = true;
@@ -92,7 +97,7 @@ static void
 arm_batch_timer(const TtlDriver *driver)
 {
 	timer_fired = 0;
-	timer_may_kill = driver->is_worker;
+	is_worker = driver->is_worker;
 	if (ttl_batch_timeout == 0)
 		return;
 	if (batch_timer == MAX_TIMEOUTS)
@@ -171,6 +176,35 @@ must_stop(Run *run)
 	return run->stop;
 }
 
+static TtlFailed *
+find_failed(TtlTurn *turn, Oid indexrelid)
+{
+	for (int i = 0; i < turn->nfailed; i++)
+	{
+		if (turn->failed[i].indexrelid == indexrelid)
+			return &turn->failed[i];
+	}
+	return NULL;
+}
+
+/* Notes an error of an index; false if that was done before in this pass. */
+static bool
+note_failed(TtlTurn *turn, Oid indexrelid, bool aside)
+{
+	TtlFailed  *failed = find_failed(turn, indexrelid);
+	bool		new = failed == NULL;
+
+	if (new && turn->nfailed < TTL_MAX_FAILED)
+	{
+		failed = &turn->failed[turn->nfailed++];
+		failed->indexrelid = indexrelid;
+		failed->aside = false;
+	}
+	if (failed != NULL && aside)
+		failed->aside = true;
+	return new;
+}
+
 static TtlResume *
 find_resume(TtlTurn *turn, Oid indexrelid)
 {
@@ -197,14 +231,23 @@ keep_resume(TtlTurn *turn, const TtlResume *resume)
 		*slot = *resume;
 }
 
-/* One report an index and visit: the first error of it. */
+/* A user's error can be of any length. */
+static char *
+clip(char *text)
+{
+	int			length = text ? strlen(text) : 0;
+
+	if (length > MAX_ERROR_TEXT)
+		text[pg_mbcliplen(text, length, MAX_ERROR_TEXT)] = '\0';
+	return text;
+}
+
+/* One report an index and pass: the first error of it. */
 static void
-report_error(Oid indexrelid, ErrorData *edata, bool timed_out)
+report_error(Oid indexrelid, ErrorData *edata)
 {
 	char	   *name = get_rel_name(indexrelid);
 
-	if (timed_out)
-		edata->message = "canceled after ttl_index.batch_timeout";
 	ereport(WARNING,
 			(errcode(edata->sqlerrcode),
 			 errmsg("could not expire rows by TTL index \"%s\": %s",
@@ -287,6 +330,15 @@ batch_work(void *arg)
 					 &work->batch);
 }
 
+/* Did this process cancel its query?  A user's code can raise the same SQLSTATE. */
+static bool
+is_cancel(const ErrorData *edata)
+{
+	return edata->sqlerrcode == ERRCODE_QUERY_CANCELED &&
+		edata->funcname != NULL &&
+		strcmp(edata->funcname, "ProcessInterrupts") == 0;
+}
+
 /*
  * Runs a batch within its time.  Returns NULL or the error, with *timed_out if it
  * is ours.  What a user canceled ends the whole.
@@ -300,9 +352,14 @@ timed_work(BatchWork * work, bool *timed_out)
 	arm_batch_timer(driver);
 	edata = protect(batch_work, work);
 	*timed_out = disarm_batch_timer();
-	if (edata != NULL && edata->sqlerrcode == ERRCODE_QUERY_CANCELED &&
-		!*timed_out && !driver->is_worker)
+	if (edata == NULL)
+		return NULL;
+	if (is_cancel(edata) && !*timed_out && !driver->is_worker)
 		ReThrowError(edata);
+	edata->message = *timed_out ?
+		pstrdup("canceled after ttl_index.batch_timeout") : clip(edata->message);
+	edata->detail = clip(edata->detail);
+	edata->context = clip(edata->context);
 	return edata;
 }
 
@@ -366,8 +423,8 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 		/* a single row that failed is left behind; more are tried by halves */
 		skipped = size == 1 && batch->candidates > 0 && !timed_out;
 		batch->moved = batch->moved && skipped;
-		if (visit->failures == 0)
-			report_error(leaf, edata, timed_out);
+		if (note_failed(run->turn, root, timed_out))
+			report_error(leaf, edata);
 	}
 	count_batch(run, root, visit, batch, skipped, edata,
 				(GetCurrentTimestamp() - begun) / 1000.0);
@@ -436,6 +493,9 @@ visit_target(Run *run, TtlSubPass *sub, const Target *target)
 			break;
 		}
 	}
+	ttl_visit_end(&visit);
+	if (visit.aside)
+		note_failed(run->turn, target->root, true);
 	ttl_sub_pass_visited(sub, &visit);
 	run->turn->current_index = InvalidOid;
 	if (ttl_log_min_duration >= 0 && visit.deleted > 0)
@@ -460,7 +520,7 @@ is_allowed(const Run *run, Oid root)
 static void
 restore_work(void *arg)
 {
-	ttl_options_restore();
+	ttl_option_restore(*(Oid *) arg);
 }
 
 static void
@@ -482,12 +542,12 @@ repair(void (*work) (void *), Oid indexrelid)
 
 	if (edata == NULL)
 		return;
-	if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED)
+	if (is_cancel(edata))
 		ReThrowError(edata);
 	ereport(WARNING,
 			(errcode(edata->sqlerrcode),
 			 errmsg("could not repair the options of TTL indexes: %s",
-					edata->message)));
+					clip(edata->message))));
 }
 
 /*
@@ -509,9 +569,8 @@ count_death(Run *run)
 	count.last_error_time = GetCurrentTimestamp();
 	ttl_stats_add(&count);
 	run->turn->counted = true;
-	/* its sub-pass and its pass ended there */
+	/* its sub-pass ended there */
 	run->turn->idle_sub_passes++;
-	run->turn->idle_passes++;
 }
 
 /* Repairs, then lists the indexes to visit, in one transaction. */
@@ -528,14 +587,20 @@ prepare(Run *run)
 	if (ttl_functions(&functions))
 	{
 		count_death(run);
-		repair(restore_work, InvalidOid);
+		foreach(lc, ttl_catalog_dependents())
+		{
+			if (ttl_option_is_amiss(lfirst_oid(lc)))
+				repair(restore_work, lfirst_oid(lc));
+		}
 		foreach(lc, ttl_catalog_roots())
 		{
 			Oid			root = lfirst_oid(lc);
 			List	   *leaves;
 			Target	   *target;
+			TtlFailed  *failed;
 
-			if (!is_allowed(run, root))
+			failed = find_failed(run->turn, root);
+			if (!is_allowed(run, root) || (failed != NULL && failed->aside))
 				continue;
 			repair(follow_work, root);
 			leaves = ttl_catalog_leaves(root);
@@ -626,8 +691,10 @@ ttl_run_turn(const TtlDriver *driver, TtlTurn *turn)
 	}
 	turn->resume_at = sub.resume_at;
 	turn->more = sub.more && !run.stop;
-	if (count > 0 && !run.stop)
+	if ((count > 0 || turn->nfailed > 0) && !run.stop)
 		count_sub_pass(&run);
+	if (!turn->more)
+		turn->nfailed = 0;
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(run.context);
 }

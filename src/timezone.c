@@ -3,8 +3,9 @@
  * timezone.c
  *	  Keys that name no instant by themselves: timestamp and date.
  *
- * The instant of such a key is exactly "key AT TIME ZONE zone", as the server's
- * own function computes it.  That is not monotonic at the changes of summer
+ * The instant of such a key is exactly "key AT TIME ZONE zone".  It is computed
+ * by the zone itself: that operator asks the session's timezone_abbreviations
+ * first, and no session's setting may move a cutoff.  The instant is not monotonic at the changes of summer
  * time, so a scan in key order goes up to the greatest key that can be due, and
  * the keys near the cutoff are checked one by one.  Where the offset of the zone
  * does not change within a day and two hours of the cutoff (no zone is further
@@ -22,9 +23,8 @@
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "pgtime.h"
-#include "utils/builtins.h"
 #include "utils/date.h"
-#include "utils/fmgrprotos.h"
+#include "utils/datetime.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -37,6 +37,24 @@ static bool
 same_name(const char *a, const char *b)
 {
 	return pg_strcasecmp(a, b) == 0;
+}
+
+/*
+ * Some names are also abbreviations with another meaning, a fixed offset: CET in
+ * summer is one hour off "... AT TIME ZONE 'CET'".  They are refused.  The other
+ * names that are abbreviations too (UTC, EST) mean the same as both.
+ */
+bool
+ttl_time_zone_is_ambiguous(const char *name)
+{
+	static const char *const ambiguous[] = {"CET", "EET", "MET", "WET"};
+
+	for (int i = 0; i < lengthof(ambiguous); i++)
+	{
+		if (same_name(name, ambiguous[i]))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -53,6 +71,8 @@ ttl_time_zone_ok(const char *name)
 	bool		found = false;
 	ListCell   *lc;
 
+	if (ttl_time_zone_is_ambiguous(name))
+		return false;
 	foreach(lc, known)
 	{
 		if (same_name(name, lfirst(lc)))
@@ -107,12 +127,27 @@ ttl_time_zone_by_hash(int32 hash)
 	return count == 1 ? found : NULL;
 }
 
-static Timestamp
-local_time(const char *zone, TimestampTz instant)
+static pg_tz *
+find_zone(const char *name)
 {
-	return DatumGetTimestamp(DirectFunctionCall2(timestamptz_zone,
-												 CStringGetTextDatum(zone),
-												 TimestampTzGetDatum(instant)));
+	pg_tz	   *zone = pg_tzset(name);
+
+	if (zone == NULL)
+		elog(ERROR, "time zone \"%s\" not found", name);
+	return zone;
+}
+
+/* What a clock in the zone shows at this instant. */
+static Timestamp
+local_time(pg_tz *zone, TimestampTz instant)
+{
+	struct pg_tm tm;
+	fsec_t		fsec;
+	int			west;
+
+	if (timestamp2tm(instant, &west, &tm, &fsec, NULL, zone) != 0)
+		elog(ERROR, "timestamp out of range");
+	return instant - west * USECS_PER_SEC;
 }
 
 /* A date's midnight.  Keys up to a cutoff are never too large for this. */
@@ -142,16 +177,17 @@ ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index, TimestampTz at)
 
 	cutoff->instant = at - (int64) index->option.seconds * USECS_PER_SEC;
 	cutoff->keytype = index->keytype;
-	cutoff->time_zone = index->option.time_zone;
+	cutoff->zone = NULL;
 	if (index->keytype == TIMESTAMPTZOID)
 	{
 		cutoff->bound = cutoff->sure = cutoff->instant;
 		return;
 	}
+	cutoff->zone = find_zone(index->option.time_zone);
 	for (int hour = -NEAR_HOURS; hour <= NEAR_HOURS; hour++)
 	{
 		TimestampTz near = cutoff->instant + hour * USECS_PER_HOUR;
-		int64		offset = local_time(cutoff->time_zone, near) - near;
+		int64		offset = local_time(cutoff->zone, near) - near;
 
 		if (hour == -NEAR_HOURS || offset < least)
 			least = offset;
@@ -173,12 +209,14 @@ TimestampTz
 ttl_key_instant(const TtlCutoff *cutoff, int64 key)
 {
 	Timestamp	local = key_timestamp(cutoff, key);
+	struct pg_tm tm;
+	fsec_t		fsec;
 
-	if (cutoff->keytype == TIMESTAMPTZOID || TIMESTAMP_NOT_FINITE(local))
+	if (cutoff->zone == NULL || TIMESTAMP_NOT_FINITE(local))
 		return local;
-	return DatumGetTimestampTz(DirectFunctionCall2(timestamp_zone,
-												   CStringGetTextDatum(cutoff->time_zone),
-												   TimestampGetDatum(local)));
+	if (timestamp2tm(local, NULL, &tm, &fsec, NULL, NULL) != 0)
+		elog(ERROR, "timestamp out of range");
+	return local + DetermineTimeZoneOffset(&tm, cutoff->zone) * USECS_PER_SEC;
 }
 
 /*

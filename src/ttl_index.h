@@ -146,7 +146,7 @@ typedef struct TtlCutoff
 {
 	TimestampTz instant;		/* due is what is not later */
 	Oid			keytype;
-	const char *time_zone;
+	struct pg_tz *zone;			/* NULL for timestamptz */
 	int64		bound;			/* greatest key that can be due */
 	int64		sure;			/* keys up to here are due without a check */
 } TtlCutoff;
@@ -204,6 +204,7 @@ typedef struct TtlLimits
 	int64		sub_pass_time;	/* milliseconds here and below; 0 = none */
 	int64		index_docs;
 	int64		index_time;
+	int64		failure_time;	/* to find the rows that fail */
 	int			batch_docs;
 	int64		batch_time;
 } TtlLimits;
@@ -229,16 +230,26 @@ typedef struct TtlVisit
 	int			batch_size;
 	int			batches;
 	int			failures;
+	bool		narrowing;		/* a batch failed, its row is not found yet */
+	bool		aside;			/* no use in this pass */
 	bool		counted;		/* has rows in the counters */
 	bool		over;			/* nothing more here */
 	bool		more;			/* ended by a limit */
 } TtlVisit;
+
+/* An index with an error in this pass. */
+typedef struct TtlFailed
+{
+	Oid			indexrelid;
+	bool		aside;			/* not to be visited again in this pass */
+}			TtlFailed;
 
 /*
  * One turn of a database: what the launcher tells its worker and what it hears
  * back, in a small DSM segment; run_pass() uses one in its own memory.
  */
 #define TTL_MAX_RESUME 2048
+#define TTL_MAX_FAILED 256
 #define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
 
 typedef struct TtlTurn
@@ -256,6 +267,7 @@ typedef struct TtlTurn
 	TimestampTz idle_since;		/* begin of the last pass not yet written */
 	bool		said_read_only;
 	int64		unfolded_rows;	/* of the counters, since they were folded */
+	int			nfailed;		/* errors that were reported in this pass */
 	int			nresume;
 	/* out */
 	bool		answered;
@@ -263,6 +275,7 @@ typedef struct TtlTurn
 	int64		deleted;
 	bool		counted;		/* in and out: this pass wrote something */
 	Oid			current_index;	/* being visited, should the worker die */
+	TtlFailed	failed[TTL_MAX_FAILED];
 	TtlResume	resume[TTL_MAX_RESUME];
 } TtlTurn;
 
@@ -298,12 +311,15 @@ extern bool ttl_same_filter(Oid owner, List *a, List *b);
 extern TtlMemory ttl_memory_read(Oid indexrelid);
 extern void ttl_memory_write(Oid indexrelid, const TtlOption *option);
 extern void ttl_option_write(Oid indexrelid, const TtlOption *option);
-extern int	ttl_options_restore(void);
+extern bool ttl_option_is_amiss(Oid indexrelid);
+extern void ttl_option_restore(Oid indexrelid);
+extern void ttl_options_restore(void);
 
 /* catalog.c */
 extern List *ttl_catalog_dependents(void);
 extern List *ttl_catalog_roots(void);
 extern List *ttl_catalog_shown(void);
+extern List *ttl_catalog_table_indexes(Oid relid);
 extern List *ttl_catalog_leaves(Oid root);
 extern bool ttl_catalog_describe(Oid indexrelid, bool definition_only,
 								 TtlIndex *index);
@@ -311,6 +327,7 @@ extern const char *ttl_state_name(TtlState state);
 extern char *ttl_state_reason(const TtlIndex *index);
 extern void ttl_state_raise(const TtlIndex *index);
 extern void ttl_check_is_index(Oid relid);
+extern bool ttl_index_is_usable(Oid indexrelid);
 extern void ttl_check_usable(Oid indexrelid);
 extern char *ttl_qualified_name(Oid relid);
 extern void ttl_check_seconds(int32 seconds, bool may_be_never);
@@ -318,6 +335,7 @@ extern void ttl_check_key(Oid type, const char *time_zone);
 extern bool ttl_key_type_ok(Oid type);
 
 /* timezone.c */
+extern bool ttl_time_zone_is_ambiguous(const char *name);
 extern bool ttl_time_zone_ok(const char *name);
 extern int32 ttl_time_zone_hash(const char *name);
 extern char *ttl_time_zone_by_hash(int32 hash);
@@ -396,6 +414,7 @@ extern void ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch,
 								 TimestampTz now);
 extern void ttl_visit_batch_failed(TtlVisit *visit, int size, bool can_narrow,
 								   TimestampTz begun);
+extern void ttl_visit_end(TtlVisit *visit);
 extern void ttl_sub_pass_visited(TtlSubPass *sub, const TtlVisit *visit);
 
 /* run.c */

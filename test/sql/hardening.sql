@@ -1,0 +1,160 @@
+-- What a review that tried to break it found: each case was seen failing.
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE SCHEMA hard;
+SET search_path = hard;
+CREATE VIEW since AS SELECT passes, sub_passes, deleted_documents, skipped_failed, errors FROM ttl_index.stats;
+
+-- rule 23: an index that fails slowly ends its turn, not the pass its end; it is
+-- reported once a pass
+CREATE TABLE slow (ts timestamptz);
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RAISE EXCEPTION 'no'; END $$;
+CREATE TRIGGER slow BEFORE DELETE ON slow FOR EACH ROW EXECUTE FUNCTION slow();
+SELECT ttl_index.create_index('slow', 'ts', 1);
+INSERT INTO slow VALUES ('2001-01-01');
+CREATE TABLE busy (ts timestamptz);
+SELECT ttl_index.create_index('busy', 'ts', 1);
+INSERT INTO busy SELECT '2001-01-01' FROM generate_series(1, 300);
+SET ttl_index.index_delete_target_docs = 100;
+SET ttl_index.index_delete_target_time = 100;
+SELECT ttl_index.stats_reset();
+\set VERBOSITY terse
+CALL ttl_index.run_pass();
+\set VERBOSITY default
+SELECT passes, sub_passes >= 3 AS sub_passes, deleted_documents, skipped_failed, errors FROM since;
+RESET ttl_index.index_delete_target_time;
+RESET ttl_index.index_delete_target_docs;
+DROP TABLE slow, busy;
+
+-- an error that looks like a cancellation is an error of its index alone
+CREATE TABLE liar (ts timestamptz);
+CREATE FUNCTION lie() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'mine' USING ERRCODE = '57014'; END $$;
+CREATE TRIGGER lie BEFORE DELETE ON liar FOR EACH ROW EXECUTE FUNCTION lie();
+SELECT ttl_index.create_index('liar', 'ts', 1);
+INSERT INTO liar VALUES ('2001-01-01');
+CREATE TABLE next (ts timestamptz);
+SELECT ttl_index.create_index('next', 'ts', 1);
+INSERT INTO next VALUES ('2001-01-01');
+SELECT ttl_index.stats_reset();
+\set VERBOSITY terse
+CALL ttl_index.run_pass();
+\set VERBOSITY default
+SELECT passes, deleted_documents, skipped_failed, errors FROM since;
+DROP TABLE liar, next;
+
+-- an error text of any length is clipped
+CREATE TABLE long (ts timestamptz);
+CREATE FUNCTION long() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', repeat('x', 1000000); END $$;
+CREATE TRIGGER long BEFORE DELETE ON long FOR EACH ROW EXECUTE FUNCTION long();
+SELECT ttl_index.create_index('long', 'ts', 1);
+INSERT INTO long VALUES ('2001-01-01');
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SET client_min_messages = warning;
+SELECT length(last_error) FROM ttl_index.index_stats WHERE relname = 'long';
+DROP TABLE long;
+
+-- no setting of a session moves the cutoff of a zone (rule 8)
+CREATE TABLE zones (ts timestamp);
+INSERT INTO zones VALUES (clock_timestamp() AT TIME ZONE INTERVAL '-5 hours' - interval '1 hour');
+SELECT ttl_index.create_index('zones', 'ts', 36000, time_zone => 'EST');
+SELECT ttl_index.due_count('zones_ts_ttl');
+SET timezone_abbreviations = 'Australia';
+SELECT ttl_index.due_count('zones_ts_ttl');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM zones;
+RESET timezone_abbreviations;
+-- and a name that is also an abbreviation with another meaning is refused
+SELECT ttl_index.coll_mod('zones', 'ts', 5, 'CET');
+SELECT ttl_index.coll_mod('zones', 'ts', 2000000000, 'UTC');
+DROP TABLE zones;
+
+-- the copy that an interrupted REINDEX CONCURRENTLY leaves does not bring an old
+-- option back: one with a filter keeps its option in the copy
+CREATE TABLE reborn (ts timestamptz, kind text);
+CREATE INDEX reborn_ttl ON reborn (ts) WHERE kind IS NOT NULL AND ttl_index.expire_after_seconds(60);
+CREATE INDEX reborn_ttl_ccnew ON reborn (ts) WHERE kind IS NOT NULL AND ttl_index.expire_after_seconds(60);
+UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'reborn_ttl_ccnew'::regclass;
+INSERT INTO reborn VALUES (clock_timestamp() - interval '10 minutes', 'x');
+SELECT ttl_index.coll_mod_index('reborn_ttl', 86400);
+REINDEX TABLE reborn;
+SELECT indexrelid, state, expire_after_seconds FROM ttl_index.indexes ORDER BY 1;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM reborn;
+UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'reborn_ttl_ccnew'::regclass;
+SELECT ttl_index.remove_ttl('reborn_ttl');
+REINDEX TABLE reborn;
+SELECT count(*) FROM ttl_index.indexes;
+DROP TABLE reborn;
+
+-- names that hide the types of the event trigger
+CREATE TEMP TABLE text (a int);
+CREATE TEMP TABLE int4 (a int);
+CREATE TABLE plain (a pg_catalog.int4);
+DROP TABLE pg_temp.text, pg_temp.int4;
+
+-- the argument of an option is not a way to spend hours
+CREATE TABLE costly (ts timestamptz);
+CREATE INDEX costly_ttl ON costly (ts) WHERE ttl_index.expire_after_seconds((0::numeric * factorial(5))::int + 1);
+CREATE INDEX costly_ttl ON costly (ts) WHERE ttl_index.expire_after_seconds(length('abc'));
+CREATE INDEX costly_ttl ON costly (ts) WHERE ttl_index.expire_after_seconds((2 * 60::smallint + 5::bigint)::int % 7);
+SELECT expire_after_seconds FROM ttl_index.indexes;
+DROP TABLE costly;
+
+-- rule 16: a partitioned index that is not valid yet deletes nothing in its parts
+CREATE TABLE half (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE half_1 PARTITION OF half FOR VALUES FROM (MINVALUE) TO ('2002-01-01');
+CREATE TABLE half_2 PARTITION OF half DEFAULT;
+CREATE INDEX half_ttl ON ONLY half (ts) WHERE ttl_index.expire_after_seconds(1);
+CREATE INDEX half_1_ts ON half_1 (ts);
+ALTER INDEX half_ttl ATTACH PARTITION half_1_ts;
+INSERT INTO half VALUES ('2001-01-01');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM half;
+SELECT indexrelid, state FROM ttl_index.indexes ORDER BY 1;
+CREATE INDEX half_2_ts ON half_2 (ts);
+ALTER INDEX half_ttl ATTACH PARTITION half_2_ts;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM half;
+DROP TABLE half;
+
+-- rule 27: what a rule does instead is not counted as deleted here
+CREATE TABLE instead (ts timestamptz);
+CREATE TABLE other (n int);
+INSERT INTO other SELECT generate_series(1, 7);
+CREATE RULE instead AS ON DELETE TO instead DO INSTEAD DELETE FROM hard.other;
+SELECT ttl_index.create_index('instead', 'ts', 1);
+INSERT INTO instead VALUES ('2001-01-01');
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT deleted_documents, (SELECT count(*) FROM instead) AS instead, (SELECT count(*) FROM other) AS other FROM since;
+DROP RULE instead ON instead;
+INSERT INTO other VALUES (1);
+CREATE RULE sometimes AS ON DELETE TO instead WHERE OLD.ts > '2001-01-01' DO INSTEAD DELETE FROM hard.other;
+INSERT INTO instead VALUES ('2001-02-02');
+CALL ttl_index.run_pass();
+SELECT deleted_documents, (SELECT count(*) FROM instead) AS instead, (SELECT count(*) FROM other) AS other FROM since;
+DROP TABLE instead;
+
+-- nothing is written in a read-only transaction
+CREATE TABLE frozen (ts timestamptz);
+SELECT ttl_index.create_index('frozen', 'ts', 1);
+BEGIN READ ONLY;
+SELECT ttl_index.coll_mod_index('frozen_ts_ttl', 60);
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT ttl_index.remove_all_ttl();
+ROLLBACK;
+DROP TABLE frozen;
+
+-- a schema that somebody made in advance is not taken over
+SET client_min_messages = error;
+DROP SCHEMA hard CASCADE;
+DROP EXTENSION ttl_index;
+DROP SCHEMA ttl_index;
+CREATE ROLE regress_ttl_squatter;
+CREATE SCHEMA ttl_index AUTHORIZATION regress_ttl_squatter;
+CREATE EXTENSION ttl_index;
+DROP SCHEMA ttl_index;
+DROP ROLE regress_ttl_squatter;
+CREATE EXTENSION ttl_index;
