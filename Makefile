@@ -29,6 +29,12 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: sql/$(EXTENSION).sql $(EXTENSION).control
 
 $(OBJS): src/ttl_index.h src/compat.h src/rfc3339.h
 
+# Fuzzes the code that reads documents, each target for so many seconds.
+FUZZ_SECONDS ?= 30
+.PHONY: fuzz
+fuzz:
+	PG_CONFIG="$(PG_CONFIG)" test/fuzz/run $(FUZZ_SECONDS)
+
 # Formats the C files as PostgreSQL's own are (Debian: pg-bsd-indent).
 .PHONY: indent
 indent:

@@ -20,10 +20,11 @@
  *
  * Documents can be nested as deep as the stack of the server's JSON parser
  * allows, and paths can have any number of components, so nothing here recurses:
- * the arrays on the way to the values are kept in a stack.  There are at most
- * two for each component, that is one object of an array and one position in it
- * that are still to be walked.  An element can be both, so the time is that of
- * walking the document once, times two for each number in the path, at most.
+ * the arrays on the way to the values are kept in a stack.  There are never more
+ * of them than components: only an object can lead to two arrays at once, one
+ * through a key in it and one through its own position and then a key, which is
+ * a component more.  Since an element can be walked for both, the time is that
+ * of walking the document once, times two for each number in the path, at most.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -273,9 +274,8 @@ push_array(PathWalk * walk, const JsonbValue * array, int component)
 	ArrayWalk  *frame;
 
 	if (walk->arrays == NULL)
-		walk->arrays = palloc((1 + 2 * (Size) walk->path_length) *
-							  sizeof(ArrayWalk));
-	Assert(walk->array_count <= 2 * walk->path_length);
+		walk->arrays = palloc(walk->path_length * sizeof(ArrayWalk));
+	Assert(walk->array_count < walk->path_length);
 	frame = &walk->arrays[walk->array_count++];
 	frame->elements = begin_array(array);
 	frame->component = component;
