@@ -131,12 +131,25 @@ pg_detoast_datum(struct varlena *datum)
 	return datum;
 }
 
-/* by this way, because its arguments are not the same on all majors */
+/* defined in this way, because their arguments differ between the majors */
 extern void stop(void) __asm__("ExceptionalCondition");
+extern void take_apart(DocPath *path, Oid type, int length, bool byval,
+					   char align, Datum **components, bool **nulls,
+					   int *count) __asm__("deconstruct_array");
+
 void
 stop(void)
 {
 	abort();
+}
+
+void
+take_apart(DocPath *path, Oid type, int length, bool byval, char align,
+		   Datum **components, bool **nulls, int *count)
+{
+	*components = path->components;
+	*nulls = path->nulls;
+	*count = path->count;
 }
 
 Datum
@@ -156,17 +169,6 @@ DirectFunctionCall1Coll(PGFunction function, Oid collation, Datum number)
 	memcpy(text, node->text, node->length);
 	text[node->length] = '\0';
 	return CStringGetDatum(text);
-}
-
-void
-deconstruct_array(ArrayType *array, Oid elmtype, int elmlen, bool elmbyval,
-				  char elmalign, Datum **elemsp, bool **nullsp, int *nelemsp)
-{
-	DocPath    *path = (DocPath *) array;
-
-	*elemsp = path->components;
-	*nullsp = path->nulls;
-	*nelemsp = path->count;
 }
 
 static void
