@@ -28,7 +28,7 @@ CREATE FUNCTION expire_after_seconds(seconds integer, minimum integer DEFAULT -2
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'int4ge';
 
 COMMENT ON FUNCTION expire_after_seconds(integer, integer) IS
-'option of a TTL index, for the WHERE clause of CREATE INDEX: rows expire this many seconds (0 to 2147483647) after the date in the index key';
+'option of a TTL index, for the WHERE clause of CREATE INDEX: rows expire this many seconds (0 to 2147483647) after the date in the index key; -1, never, only beside document_ttl(...) IS NULL or column_ttl(...) IS NULL';
 
 -- STRICT, unlike the one above: the built-in would dereference a NULL.
 CREATE FUNCTION time_zone(zone text, minimum text DEFAULT '')
@@ -60,7 +60,7 @@ RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_document_ttl';
 
 COMMENT ON FUNCTION document_ttl(jsonb, text) IS
-'the time to live that a document has in a field of its root: 1 to 2147483647 seconds, or -1 for never; NULL where the field is missing or holds anything else';
+'the time to live that a document has in a field of its root: a whole number of seconds from 1 to 2147483647, or -1 for never; NULL where the field is missing or holds anything else';
 
 CREATE FUNCTION column_ttl(ttl bigint)
 RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
@@ -96,7 +96,7 @@ RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
 COMMENT ON FUNCTION create_index(regclass, text, integer, text, text, text, name) IS
-'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; returns the index';
+'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; returns the index, the main one of two';
 
 CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds integer,
 	time_zone text DEFAULT NULL,
@@ -105,7 +105,7 @@ RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
 COMMENT ON FUNCTION coll_mod(regclass, text, integer, text) IS
-'changes the seconds of the TTL index on this key, or turns the plain index on it into a TTL index, without a rebuild; returns the old and the new seconds';
+'changes the seconds of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or turns the plain index on it into a TTL index, without a rebuild; returns the old and the new seconds; -1, never, only where documents can have a TTL of their own';
 
 CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds integer,
 	time_zone text DEFAULT NULL,
@@ -114,28 +114,28 @@ RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
 COMMENT ON FUNCTION coll_mod_index(regclass, integer, text) IS
-'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds';
+'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds; -1, never, only where documents can have a TTL of their own';
 
 CREATE FUNCTION remove_ttl(index regclass)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_remove_ttl';
 
 COMMENT ON FUNCTION remove_ttl(regclass) IS
-'turns a TTL index back into a plain index, without a rebuild';
+'turns a TTL index back into a plain index, both indexes where documents can have a TTL of their own, without a rebuild';
 
 CREATE FUNCTION remove_all_ttl()
 RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_remove_all_ttl';
 
 COMMENT ON FUNCTION remove_all_ttl() IS
-'turns every TTL index of this database back into a plain index, without a rebuild, and returns their number; to be called before DROP EXTENSION ttl_index';
+'turns every TTL index of this database back into a plain index, without a rebuild, and returns their number, where two indexes made with document_ttl_field count as one; to be called before DROP EXTENSION ttl_index';
 
 CREATE FUNCTION drop_index(relation regclass, key text)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_drop_index';
 
 COMMENT ON FUNCTION drop_index(regclass, text) IS
-'drops the TTL index on this key';
+'drops the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), both indexes where documents can have a TTL of their own';
 
 --
 -- The time of the last change, as Cosmos DB's _ts
@@ -171,14 +171,14 @@ RETURNS bigint LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_due_count';
 
 COMMENT ON FUNCTION due_count(regclass) IS
-'number of rows that a pass would delete now by this TTL index';
+'number of rows that a pass would delete now by this TTL index, by both indexes where documents can have a TTL of their own';
 
 CREATE FUNCTION oldest_due(index regclass)
 RETURNS timestamptz LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_oldest_due';
 
 COMMENT ON FUNCTION oldest_due(regclass) IS
-'date of the oldest row that a pass would delete now by this TTL index, NULL where none is due';
+'lowest key among the rows that a pass would delete now by this TTL index, NULL where none is due; for documents with a TTL of their own the key is the time when they expire';
 
 CREATE PROCEDURE run_pass()
 LANGUAGE C
@@ -203,7 +203,7 @@ COMMENT ON FUNCTION list_indexes() IS 'the rows of the view ttl_index.indexes';
 CREATE VIEW indexes AS SELECT * FROM list_indexes();
 
 COMMENT ON VIEW indexes IS
-'every TTL index of this database with its options and its state: active, or why the monitor skips it';
+'every TTL index of this database, and each part of one, with its options and its state: active, or why the monitor skips it';
 
 CREATE FUNCTION list_operations(
 	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT cutoff timestamptz,
