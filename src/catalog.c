@@ -232,7 +232,8 @@ void
 ttl_check_seconds(int32 seconds, bool may_be_never)
 {
 	TtlIndex	wrong = {.state = TTL_MALFORMED_OPTION,
-	.option = {.problem = TTL_SECONDS_RANGE}};
+		.option = {.problem = may_be_never ? TTL_SECONDS_OR_NEVER : TTL_SECONDS_RANGE}
+	};
 
 	if (seconds < 0 && !(seconds == -1 && may_be_never))
 		ttl_state_raise(&wrong);

@@ -112,7 +112,11 @@ find_existing(Relation rel, const CreateArgs *args, List *filter)
 			continue;
 		if (index.state == TTL_UNIQUE_INDEX || index.state == TTL_NOT_BTREE ||
 			index.state == TTL_OPERATOR_CLASS ||
-			!ttl_same_filter(index.owner, index.option.filter, filter))
+			!equal(ttl_pair_document_ttl(index.option.filter),
+				   ttl_pair_document_ttl(filter)) ||
+			!ttl_same_filter(index.owner,
+							 ttl_pair_plain_filter(index.option.filter),
+							 ttl_pair_plain_filter(filter)))
 			continue;
 		check_existing(indexrelid, args, &index);
 		return indexrelid;
@@ -187,6 +191,7 @@ prepare_create(Relation rel, const CreateArgs *args, bool concurrently,
 	List	   *filter = NIL;
 	List	   *commands = NIL;
 	char	   *ttl = NULL;
+	Oid			other = InvalidOid;
 	char	   *label = key_label(args->key);
 
 	ttl_key_resolve(rel, args->key, &key);
@@ -204,10 +209,15 @@ prepare_create(Relation rel, const CreateArgs *args, bool concurrently,
 														 "partial_filter_expression"));
 	if (args->ttl_field != NULL)
 	{
+		Node	   *is_null;
+
 		ttl = ttl_pair_field_sql(rel, args->ttl_field);
-		filter = lappend(filter,
-						 ttl_parse_expression(rel, psprintf("%s IS NULL", ttl),
-											  true, "document_ttl_field"));
+		is_null = ttl_parse_expression(rel, psprintf("%s IS NULL", ttl), true,
+									   "document_ttl_field");
+		other = ttl_pair_find(args->relid, key.attnum, key.expression,
+							  ttl_pair_document_ttl(list_make1(is_null)),
+							  filter);
+		filter = lappend(list_copy(filter), is_null);
 	}
 
 	*existing = find_existing(rel, args, filter);
@@ -216,8 +226,7 @@ prepare_create(Relation rel, const CreateArgs *args, bool concurrently,
 						   create_command(rel, args, args->name, label, key.sql,
 										  ttl ? psprintf("%s IS NULL", ttl) : NULL,
 										  args->seconds, concurrently));
-	if (ttl != NULL &&
-		(!OidIsValid(*existing) || !OidIsValid(ttl_pair_other(*existing))))
+	if (ttl != NULL && !OidIsValid(other))
 		commands = lappend(commands,
 						   create_command(rel, args, NULL,
 										  psprintf("%s_own", label),

@@ -22,7 +22,7 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
-#include "nodes/primnodes.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -171,7 +171,7 @@ ttl_key_path_text(Node *expression, Oid relid)
 		!ttl_functions(&functions) ||
 		call->funcid != functions.document_date || list_length(call->args) != 2)
 		return NULL;
-	column = linitial(call->args);
+	column = (Var *) strip_implicit_coercions(linitial(call->args));
 	path = lsecond(call->args);
 	if (!IsA(column, Var) || !IsA(path, ArrayExpr))
 		return NULL;
@@ -180,10 +180,15 @@ ttl_key_path_text(Node *expression, Oid relid)
 	foreach(lc, path->elements)
 	{
 		Const	   *step = lfirst(lc);
+		char	   *name;
 
 		if (!IsA(step, Const) || step->constisnull)
 			return NULL;
-		appendStringInfo(&dotted, ".%s", TextDatumGetCString(step->constvalue));
+		name = TextDatumGetCString(step->constvalue);
+		/* such a step cannot be written in a key */
+		if (name[0] == '\0' || strchr(name, '.') != NULL)
+			return NULL;
+		appendStringInfo(&dotted, ".%s", name);
 	}
 	return dotted.data;
 }

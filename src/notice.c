@@ -63,29 +63,37 @@ count_blocks(Oid relid)
 	return blocks;
 }
 
-/* The text that samples the table: rows, rows with a date, rows that are due. */
+/* The FROM and WHERE of a sample: what the index holds of so many blocks. */
 static char *
-sample_query(const TtlIndex *index, double percent)
+sample_source(const TtlIndex *index, double percent)
 {
 	bool		partitioned = index->relkind == RELKIND_PARTITIONED_INDEX;
-	char	   *relname = ttl_qualified_name(index->relid);
 	char	   *filter = "true";
-	char	   *due = "k OPERATOR(pg_catalog.<=) $1";
 
 	if (index->option.filter != NIL)
 		filter = deparse_expression((Node *) make_ands_explicit(index->option.filter),
 									deparse_context_for(get_rel_name(index->relid),
 														index->relid),
 									false, false);
+	return psprintf("FROM %s%s TABLESAMPLE pg_catalog.system (%f) WHERE (%s)",
+					partitioned ? "" : "ONLY ",
+					ttl_qualified_name(index->relid), percent, filter);
+}
+
+/* The text that samples the table: rows, rows with a date, rows that are due. */
+static char *
+sample_query(const TtlIndex *index, double percent)
+{
+	char	   *due = "k OPERATOR(pg_catalog.<=) $1";
+
 	if (index->keytype != TIMESTAMPTZOID)
 		due = psprintf("k OPERATOR(pg_catalog.<=) pg_catalog.timezone(%s, $1)",
 					   quote_literal_cstr(index->option.time_zone));
 	return psprintf("SELECT pg_catalog.count(*), pg_catalog.count(k), "
 					"pg_catalog.count(*) FILTER (WHERE %s) "
-					"FROM (SELECT %s AS k FROM %s%s TABLESAMPLE pg_catalog.system (%f) "
-					"WHERE (%s)) AS s",
+					"FROM (SELECT %s AS k %s) AS s",
 					due, pg_get_indexdef_columns(index->indexrelid, false),
-					partitioned ? "" : "ONLY ", relname, percent, filter);
+					sample_source(index, percent));
 }
 
 /*
@@ -110,13 +118,10 @@ kinds_query(const TtlIndex *index, double percent)
 					"WHEN 'array' THEN 'arrays without a date' WHEN 'boolean' THEN 'booleans' "
 					"WHEN 'null' THEN 'nulls' ELSE 'nothing' END "
 					"FROM (SELECT pg_catalog.jsonb_typeof(%s OPERATOR(pg_catalog.#>) %s) AS kind "
-					"FROM %s%s TABLESAMPLE pg_catalog.system (%f)) AS s "
-					"GROUP BY kind ORDER BY pg_catalog.count(*) DESC LIMIT 1",
+					"%s) AS s GROUP BY kind ORDER BY pg_catalog.count(*) DESC LIMIT 1",
 					deparse_expression(linitial(args), context, false, false),
 					deparse_expression(lsecond(args), context, false, false),
-					index->relkind == RELKIND_PARTITIONED_INDEX ? "" : "ONLY ",
-					ttl_qualified_name(index->relid),
-					percent);
+					sample_source(index, percent));
 }
 
 /* What is there instead of dates, in the caller's memory; NULL if unknown. */
@@ -197,7 +202,8 @@ ttl_report_due(Oid indexrelid)
 				 errdetail("The next pass begins to delete them.") :
 				 errdetail("ttl_index.monitor_enabled is off here: ttl_index.run_pass() deletes them."),
 				 errhint("ttl_index.due_count() counts them exactly.")));
-	if (rows > 0 && dates == 0)
+	/* there is none under the second key of a pair where all TTLs are -1 */
+	if (rows > 0 && dates == 0 && !OidIsValid(ttl_pair_main(indexrelid)))
 		ereport(WARNING,
 				(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
 						get_rel_name(index.relid), get_rel_name(indexrelid)),

@@ -26,6 +26,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/index.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -34,6 +35,20 @@
 #include "utils/rel.h"
 
 #include "ttl_index.h"
+
+/* document_ttl(d) is document_ttl(d, 'ttl'): with the argument that it omits. */
+static Node *
+complete_call(FuncExpr *call, const TtlFunctions *functions)
+{
+	if (call->funcid != functions->document_ttl || list_length(call->args) != 1)
+		return (Node *) call;
+	call = copyObject(call);
+	call->inputcollid = DEFAULT_COLLATION_OID;
+	call->args = lappend(call->args,
+						 makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+								   CStringGetTextDatum("ttl"), false, false));
+	return (Node *) call;
+}
 
 /* The TTL of a document, if the node asks whether it has none. */
 static Node *
@@ -46,8 +61,10 @@ ttl_of_null_test(Node *node, const TtlFunctions *functions, NullTestType type)
 		!IsA(test->arg, FuncExpr))
 		return NULL;
 	call = (FuncExpr *) test->arg;
-	return call->funcid == functions->document_ttl ||
-		call->funcid == functions->column_ttl ? (Node *) call : NULL;
+	if (call->funcid != functions->document_ttl &&
+		call->funcid != functions->column_ttl)
+		return NULL;
+	return complete_call(call, functions);
 }
 
 /*
@@ -91,18 +108,15 @@ ttl_pair_plain_filter(List *members)
 	return plain;
 }
 
-/* Does the index have this key? */
+/* Is the node this key: the column, or the expression? */
 static bool
-has_key(Oid indexrelid, Node *key)
+is_key(Node *node, AttrNumber attnum, Node *expression)
 {
-	AttrNumber	attnum;
-	Node	   *expression;
-
-	if (!ttl_index_key(indexrelid, &attnum, &expression))
-		return false;
-	if (attnum != 0)
-		return IsA(key, Var) && ((Var *) key)->varattno == attnum;
-	return equal(expression, key);
+	if (expression != NULL)
+		return equal(node, expression);
+	/* a domain has a coercion around the column */
+	node = strip_implicit_coercions(node);
+	return IsA(node, Var) && ((Var *) node)->varattno == attnum;
 }
 
 /* The two arguments of expire_at(), if that is the key of the index. */
@@ -123,25 +137,55 @@ read_expire_at(Oid indexrelid, Node **since, Node **ttl)
 		return false;
 	*since = linitial(call->args);
 	*ttl = lsecond(call->args);
+	if (IsA(*ttl, FuncExpr))
+		*ttl = complete_call((FuncExpr *) *ttl, &functions);
 	return true;
 }
 
-/* Is "other" the second index of the pair whose main one this is? */
-static bool
-are_pair(Oid main, Oid other)
+/*
+ * The second index of a pair on this table, by what the main one has: its key, the
+ * TTL of a document, and the filter of both.  It may be without the option, after
+ * remove_ttl().
+ */
+Oid
+ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression, Node *ttl,
+			  List *plain_filter)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		TtlOption	option;
+		Node	   *since;
+		Node	   *own_ttl;
+
+		if (read_expire_at(lfirst_oid(lc), &since, &own_ttl) &&
+			is_key(since, attnum, expression) && equal(own_ttl, ttl) &&
+			ttl_option_read(lfirst_oid(lc), &option) &&
+			equal(ttl_pair_plain_filter(option.filter), plain_filter))
+			return lfirst_oid(lc);
+	}
+	return InvalidOid;
+}
+
+/* The second index of the pair whose main one this is, or invalid. */
+Oid
+ttl_pair_other(Oid main)
 {
 	TtlOption	option;
-	TtlOption	other_option;
-	Node	   *since;
+	AttrNumber	attnum;
+	Node	   *expression;
 	Node	   *ttl;
+	Oid			relid = IndexGetRelation(main, true);
 
-	return main != other && read_expire_at(other, &since, &ttl) &&
-		has_key(main, since) &&
-		ttl_option_read(main, &option) &&
-		ttl_option_read(other, &other_option) &&
-		equal(ttl_pair_document_ttl(option.filter), ttl) &&
-		equal(ttl_pair_plain_filter(option.filter),
-			  ttl_pair_plain_filter(other_option.filter));
+	if (!OidIsValid(relid) || !ttl_option_read(main, &option) ||
+		!ttl_index_key(main, &attnum, &expression))
+		return InvalidOid;
+	ttl = ttl_pair_document_ttl(option.filter);
+	if (ttl == NULL)
+		return InvalidOid;
+	return ttl_pair_find(relid, attnum, expression, ttl,
+						 ttl_pair_plain_filter(option.filter));
 }
 
 /* The main TTL index of the pair that this one is the second of, or invalid. */
@@ -158,30 +202,8 @@ ttl_pair_main(Oid indexrelid)
 	{
 		TtlOption	option;
 
-		if (are_pair(lfirst_oid(lc), indexrelid) &&
-			ttl_option_read(lfirst_oid(lc), &option) && option.present)
-			return lfirst_oid(lc);
-	}
-	return InvalidOid;
-}
-
-/*
- * The second index of the pair whose main one this is, or invalid.  It may be
- * without the option, after remove_ttl().
- */
-Oid
-ttl_pair_other(Oid main)
-{
-	TtlOption	option;
-	Oid			relid = IndexGetRelation(main, true);
-	ListCell   *lc;
-
-	if (!OidIsValid(relid) || !ttl_option_read(main, &option) ||
-		ttl_pair_document_ttl(option.filter) == NULL)
-		return InvalidOid;
-	foreach(lc, ttl_catalog_table_indexes(relid))
-	{
-		if (are_pair(main, lfirst_oid(lc)))
+		if (ttl_option_read(lfirst_oid(lc), &option) && option.present &&
+			ttl_pair_other(lfirst_oid(lc)) == indexrelid)
 			return lfirst_oid(lc);
 	}
 	return InvalidOid;
@@ -199,7 +221,7 @@ ttl_pair_field_name(Node *call, Oid relid)
 	if (!IsA(column, Var))
 		return NULL;
 	name = get_attname(relid, column->varattno, true);
-	if (name == NULL || exprType((Node *) column) != JSONBOID)
+	if (name == NULL || getBaseType(exprType((Node *) column)) != JSONBOID)
 		return name;
 	if (field == NULL)
 		return psprintf("%s.ttl", name);

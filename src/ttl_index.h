@@ -55,6 +55,7 @@
 #define TTL_WORKER_TYPE "ttl_index worker"
 
 #define TTL_SECONDS_RANGE "expire_after_seconds must be between 0 and 2147483647"
+#define TTL_SECONDS_OR_NEVER TTL_SECONDS_RANGE ", or -1 for never"
 
 /* The functions that predicates and keys are read by. */
 typedef struct TtlFunctions
@@ -380,6 +381,8 @@ extern Node *ttl_parse_expression(Relation rel, const char *text,
 /* pair.c */
 extern Node *ttl_pair_document_ttl(List *members);
 extern List *ttl_pair_plain_filter(List *members);
+extern Oid	ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression,
+						  Node *ttl, List *plain_filter);
 extern Oid	ttl_pair_main(Oid indexrelid);
 extern Oid	ttl_pair_other(Oid main);
 extern char *ttl_pair_field_name(Node *call, Oid relid);

@@ -52,6 +52,13 @@ SELECT ttl_index.coll_mod('eventlog', 'doc.nothing', 5);
 SELECT ttl_index.drop_index('eventlog', 'doc.nothing');
 SELECT ttl_index.create_index('eventlog', 'doc.at', 5, time_zone => 'UTC');
 
+-- a domain over jsonb; a step that cannot be written in a key
+CREATE DOMAIN document AS jsonb;
+CREATE TABLE domains (doc document);
+SELECT ttl_index.create_index('domains', 'doc.at', 5, document_ttl_field => 'doc.ttl');
+CREATE INDEX dotted ON domains (ttl_index.document_date(doc, 'a.b')) WHERE ttl_index.expire_after_seconds(5);
+SELECT indexrelid, key, document_ttl FROM ttl_index.indexes WHERE relid = 'domains'::regclass ORDER BY 1;
+
 -- what is there instead of dates: a wrong type is what users trip over
 CREATE TABLE wrong (doc jsonb);
 INSERT INTO wrong SELECT jsonb_build_object('unix', g, 'local', '2001-01-01T00:00:00', 'flag', true, 'nil', NULL, 'list', '[1]'::jsonb,
@@ -63,4 +70,6 @@ SELECT ttl_index.create_index('wrong', 'doc.nil', 5);
 SELECT ttl_index.create_index('wrong', 'doc.list', 5);
 SELECT ttl_index.create_index('wrong', 'doc.obj', 5);
 SELECT ttl_index.create_index('wrong', 'doc.missing', 5);
+INSERT INTO wrong VALUES ('{"x": 1, "mixed": 5}');
+SELECT ttl_index.create_index('wrong', 'doc.mixed', 5, 'doc ? ''x''');
 DROP SCHEMA dk CASCADE;

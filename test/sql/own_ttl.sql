@@ -111,6 +111,23 @@ INSERT INTO coll (name, doc) VALUES ('goes: 20.5', '{"ttl": 20.5}'), ('goes: 0',
 CALL ttl_index.run_pass();
 SELECT left_of('coll');
 
+SELECT ttl_index.drop_index('coll', '_ts');
+
+-- a second index that lost its main one is taken again, not made twice
+SELECT ttl_index.create_index('coll', '_ts', 1000, document_ttl_field => 'doc.ttl');
+DROP INDEX coll__ts_ttl;
+SELECT ttl_index.create_index('coll', '_ts', 1000, document_ttl_field => 'doc.ttl');
+SELECT indexrelid, parent_indexrelid FROM ttl_index.indexes ORDER BY 1;
+SELECT ttl_index.drop_index('coll', '_ts');
+SELECT count(*) FROM ttl_index.indexes;
+-- document_ttl(doc) is document_ttl(doc, 'ttl'), however the indexes were written
+CREATE INDEX by_hand ON coll (_ts) WHERE ttl_index.document_ttl(doc) IS NULL AND ttl_index.expire_after_seconds(1000);
+CREATE INDEX by_hand_own ON coll (ttl_index.expire_at(_ts, ttl_index.document_ttl(doc, 'ttl'))) WHERE ttl_index.expire_after_seconds(0);
+SELECT indexrelid, parent_indexrelid, document_ttl FROM ttl_index.indexes ORDER BY 1;
+SELECT ttl_index.create_index('coll', '_ts', 1000, document_ttl_field => 'doc.ttl');
+SELECT ttl_index.drop_index('coll', '_ts');
+SELECT count(*) FROM ttl_index.indexes;
+
 -- refusals
 SELECT ttl_index.create_index('coll', '_ts', -1);
 SELECT ttl_index.create_index('coll', '_ts', -2, document_ttl_field => 'doc.ttl');
