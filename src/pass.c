@@ -175,8 +175,8 @@ ttl_visit_batch_failed(TtlVisit *visit, int size, bool can_narrow,
 void
 ttl_visit_end(TtlVisit *visit)
 {
-	visit->aside = visit->failures > 0 &&
-		(visit->deleted == 0 || visit->narrowing);
+	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing))
+		visit->aside = true;
 	if (visit->aside)
 		visit->more = false;
 }

@@ -420,9 +420,10 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 	if (edata != NULL)
 	{
 		batch->deleted = batch->skipped_locked = 0;
-		/* a single row that failed is left behind; more are tried by halves */
+		/* a single row that failed is left behind; of more, fewer are tried */
 		skipped = size == 1 && batch->candidates > 0 && !timed_out;
 		batch->moved = batch->moved && skipped;
+		visit->aside = timed_out;
 		if (note_failed(run->turn, root, timed_out))
 			report_error(leaf, edata);
 	}
@@ -483,7 +484,7 @@ visit_target(Run *run, TtlSubPass *sub, const Target *target)
 
 	run->turn->current_index = target->root;
 	ttl_visit_begin(&visit, &sub->limits, GetCurrentTimestamp());
-	for (int i = 0; i < target->nleaves && !run->stop; i++)
+	for (int i = 0; i < target->nleaves && !run->stop && !visit.aside; i++)
 	{
 		visit_leaf(run, target->root, target->leaves[i], &visit);
 		/* the budget is used up: this leaf or the next ones have more */

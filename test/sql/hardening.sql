@@ -26,6 +26,23 @@ RESET ttl_index.index_delete_target_time;
 RESET ttl_index.index_delete_target_docs;
 DROP TABLE slow, busy;
 
+-- a batch that is canceled costs its index the pass, not each of its partitions a timeout
+CREATE TABLE parts (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO ('2001-01-01');
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(3600); RETURN OLD; END $$;
+CREATE TRIGGER sleep BEFORE DELETE ON parts FOR EACH ROW EXECUTE FUNCTION sleep();
+SELECT ttl_index.create_index('parts', 'ts', 1);
+INSERT INTO parts VALUES ('2000-01-01'), ('2001-01-01');
+SET ttl_index.batch_timeout = '200ms';
+SELECT ttl_index.stats_reset();
+\set VERBOSITY terse
+CALL ttl_index.run_pass();
+\set VERBOSITY default
+SELECT batches, errors, last_error FROM ttl_index.index_stats WHERE relname = 'parts';
+RESET ttl_index.batch_timeout;
+DROP TABLE parts;
+
 -- an error that looks like a cancellation is an error of its index alone
 CREATE TABLE liar (ts timestamptz);
 CREATE FUNCTION lie() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'mine' USING ERRCODE = '57014'; END $$;
