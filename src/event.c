@@ -70,17 +70,12 @@ ttl_children_follow(Oid root)
 	foreach(lc, find_all_inheritors(root, NoLock, NULL))
 	{
 		Oid			child = lfirst_oid(lc);
-		Oid			relid = IndexGetRelation(child, true);
 		TtlOption	own;
 
-		if (child == root || !OidIsValid(relid) ||
-			!ttl_option_read(child, &own) || same_option(&own, &option))
+		if (child == root || !ttl_option_read(child, &own) ||
+			own.problem != NULL || same_option(&own, &option))
 			continue;
-		if (own.problem != NULL ||
-			!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
-			continue;
-		if (ConditionalLockRelationOid(child, ShareUpdateExclusiveLock) &&
-			ttl_option_read(child, &own))
+		if (ttl_lock_for_repair(child) && ttl_option_read(child, &own))
 		{
 			own.present = true;
 			own.seconds = option.seconds;

@@ -78,6 +78,16 @@ path_sql(const char *key, const char *path)
 	return sql.data;
 }
 
+/* The identity of a document does not expire. */
+static void
+refuse_id(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("the key \"%s\" cannot have a TTL index", name),
+			 errhint("A TTL index is on a date, not on the identity of a document.")));
+}
+
 /* A path below a jsonb column. */
 static void
 resolve_path(const char *name, const char *path, Oid type, TtlKey *key)
@@ -89,19 +99,10 @@ resolve_path(const char *name, const char *path, Oid type, TtlKey *key)
 				 errhint("Name the field that holds the date: %s.createdAt, say.",
 						 name)));
 	if (strcmp(path, "_id") == 0)
-		ttl_refuse_id(name);
+		refuse_id(name);
 	key->type = TIMESTAMPTZOID;
 	key->sql = psprintf("(" TTL_SCHEMA ".document_date(%s%s))",
 						quote_identifier(key->column), path_sql(name, path));
-}
-
-void
-ttl_refuse_id(const char *name)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("the key \"%s\" cannot have a TTL index", name),
-			 errhint("A TTL index is on a date, not on the identity of a document.")));
 }
 
 /*
@@ -117,7 +118,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 
 	memset(key, 0, sizeof(*key));
 	if (strcmp(name, "_id") == 0)
-		ttl_refuse_id(name);
+		refuse_id(name);
 	key->column = split_key(relid, name, &path);
 	if (key->column == NULL)
 		ereport(ERROR,

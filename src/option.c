@@ -319,8 +319,8 @@ ttl_option_members(const TtlOption *option)
  * Folds a predicate as the relation cache does.  This can run immutable
  * functions of users: call it as the table's owner.
  */
-Node *
-ttl_fold_predicate(List *members)
+static Node *
+fold_predicate(List *members)
 {
 	Node	   *folded;
 
@@ -340,7 +340,7 @@ ttl_same_filter(Oid owner, List *a, List *b)
 	bool		same;
 
 	ttl_become_owner(owner, &saved);
-	same = equal(ttl_fold_predicate(a), ttl_fold_predicate(b));
+	same = equal(fold_predicate(a), fold_predicate(b));
 	ttl_restore_user(&saved);
 	return same;
 }
@@ -535,8 +535,8 @@ ttl_option_write(Oid indexrelid, const TtlOption *option)
 }
 
 /* Locks an index and its table for a repair, if that takes no waiting. */
-static bool
-lock_for_repair(Oid indexrelid)
+bool
+ttl_lock_for_repair(Oid indexrelid)
 {
 	Oid			relid = IndexGetRelation(indexrelid, true);
 
@@ -593,7 +593,7 @@ ttl_option_restore(Oid indexrelid)
 	TtlOption	option;
 	TtlMemory	memory;
 
-	if (!lock_for_repair(indexrelid) || !ttl_option_read(indexrelid, &option))
+	if (!ttl_lock_for_repair(indexrelid) || !ttl_option_read(indexrelid, &option))
 		return;
 	memory = ttl_memory_read(indexrelid);
 	if (!option.present && memory.present)

@@ -436,7 +436,6 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 		*resume = batch->resume;
 		keep_resume(run->turn, resume);
 	}
-	run->turn->deleted += batch->deleted;
 	if (edata != NULL)
 		ttl_visit_batch_failed(visit, size,
 							   batch->candidates > 0 && !timed_out, begun);
@@ -674,7 +673,6 @@ ttl_run_turn(const TtlDriver *driver, TtlTurn *turn)
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(run.context);
 	turn->more = false;
-	turn->deleted = 0;
 	ttl_progress_pass(GetCurrentTimestamp());
 	prepare(&run);
 

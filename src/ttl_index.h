@@ -265,7 +265,6 @@ typedef struct TtlTurn
 	Oid			resume_at;		/* index to begin with */
 	int64		idle_passes;	/* not yet written */
 	int64		idle_sub_passes;
-	TimestampTz idle_since;		/* begin of the last pass not yet written */
 	bool		said_read_only;
 	int64		unfolded_rows;	/* of the counters, since they were folded */
 	int			nfailed;		/* errors that were reported in this pass */
@@ -273,7 +272,6 @@ typedef struct TtlTurn
 	/* out */
 	bool		answered;
 	bool		more;
-	int64		deleted;
 	bool		counted;		/* in and out: this pass wrote something */
 	Oid			current_index;	/* being visited, should the worker die */
 	TtlFailed	failed[TTL_MAX_FAILED];
@@ -306,12 +304,12 @@ extern TtlLimits ttl_guc_limits(void);
 extern bool ttl_functions(TtlFunctions *functions);
 extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern List *ttl_option_members(const TtlOption *option);
-extern Node *ttl_fold_predicate(List *members);
 extern bool ttl_is_dependent(Oid indexrelid);
 extern bool ttl_same_filter(Oid owner, List *a, List *b);
 extern TtlMemory ttl_memory_read(Oid indexrelid);
 extern void ttl_memory_write(Oid indexrelid, const TtlOption *option);
 extern void ttl_option_write(Oid indexrelid, const TtlOption *option);
+extern bool ttl_lock_for_repair(Oid indexrelid);
 extern bool ttl_option_is_amiss(Oid indexrelid);
 extern void ttl_option_restore(Oid indexrelid);
 extern void ttl_options_restore(void);
@@ -366,7 +364,6 @@ typedef struct TtlKey
 	Oid			type;			/* of the key that is indexed */
 } TtlKey;
 
-extern void ttl_refuse_id(const char *name);
 extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
 extern bool ttl_index_key(Oid indexrelid, AttrNumber * attnum,
 						  Node **expression);
