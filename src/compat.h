@@ -14,7 +14,7 @@
 #ifndef TTL_COMPAT_H
 #define TTL_COMPAT_H
 
-#include "access/genam.h"
+#include "access/nbtree.h"
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
@@ -51,20 +51,65 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 #define pgstat_get_local_beentry_by_index(i) pgstat_fetch_stat_local_beentry(i)
 #endif
 
-/* The instrumentation came with 18, the flags with 19. */
-static inline IndexScanDesc
-ttl_index_beginscan(Relation heap, Relation index, Snapshot snapshot, int nkeys)
+/*
+ * Goes down a btree to the leaf where a key belongs; it is pinned and locked for
+ * reading then.  The table became an argument with 16.
+ */
+static inline Buffer
+ttl_bt_search(Relation index, Relation heap, BTScanInsert key)
+{
+	Buffer		buffer;
+
+#if PG_VERSION_NUM >= 190000
+	(void) _bt_search(index, heap, key, &buffer, BT_READ, false);
+#elif PG_VERSION_NUM >= 160000
+	_bt_freestack(_bt_search(index, heap, key, &buffer, BT_READ));
+#else
+	(void) heap;
+	_bt_freestack(_bt_search(index, key, &buffer, BT_READ, NULL));
+#endif
+	return buffer;
+}
+
+/*
+ * Deletes a row unless that needs waiting.  With 19 the flags for it became one
+ * argument.
+ */
+static inline TM_Result
+ttl_tuple_delete(Relation rel, ItemPointer tid, CommandId cid,
+				 Snapshot snapshot, TM_FailureData *failure)
 {
 #if PG_VERSION_NUM >= 190000
-	return index_beginscan(heap, index, snapshot, NULL, nkeys, 0, SO_NONE);
-#elif PG_VERSION_NUM >= 180000
-	return index_beginscan(heap, index, snapshot, NULL, nkeys, 0);
+	return table_tuple_delete(rel, tid, cid, 0, snapshot, InvalidSnapshot,
+							  false, failure);
 #else
-	return index_beginscan(heap, index, snapshot, nkeys, 0);
+	return table_tuple_delete(rel, tid, cid, snapshot, InvalidSnapshot, false,
+							  failure, false);
 #endif
 }
 
-/* Flags since 19. */
+/* Flags since 19, here and below. */
+static inline IndexFetchTableData *
+ttl_index_fetch_begin(Relation rel)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_index_fetch_begin(rel, SO_NONE);
+#else
+	return table_index_fetch_begin(rel);
+#endif
+}
+
+static inline TableScanDesc
+ttl_beginscan_tidrange(Relation rel, Snapshot snapshot, ItemPointer first,
+					   ItemPointer last)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_beginscan_tidrange(rel, snapshot, first, last, SO_NONE);
+#else
+	return table_beginscan_tidrange(rel, snapshot, first, last);
+#endif
+}
+
 static inline TableScanDesc
 ttl_table_beginscan(Relation rel, Snapshot snapshot)
 {

@@ -1,17 +1,30 @@
 /*-------------------------------------------------------------------------
  *
  * expire.c
- *	  One batch of one index: collect, lock, delete.
+ *	  One batch of one index: collect, check, delete.
  *
- * The scan is ours: the TTL index is read from the resume point up to the cutoff,
- * oldest first, under one snapshot.  A row that the snapshot sees is locked if
- * that can be had at once, which fails if somebody else holds it or has changed
- * it since.  So what is deleted is the very version that was found due.
+ * The entries of the TTL index that are due are walked (walk.c), oldest first,
+ * from where the last batch ended, and sorted by block.  Then each row is fetched
+ * under the batch's snapshot and asked once more, whatever the index said: its
+ * key must be due and the filter must hold.  So a damaged index, or a tuple id
+ * that has been used again, costs no row.
  *
- * The deletion is SQL's: DELETE FROM ONLY the table where the tuple id is one of
- * those, so that triggers, foreign keys, rules and statistics behave as for any
- * DELETE.  It repeats the expiry and the filter, as a second lock on the door:
- * a trigger of the same batch could have changed another row of it.
+ * There are two ways to delete what passes:
+ *
+ *	direct	nothing is attached to DELETE: the table access method deletes the row
+ *			unless that needs waiting, which fails if somebody else holds the row
+ *			or has changed it since.
+ *	SQL		a trigger (foreign keys are triggers) or a rule is: the rows are locked
+ *			under the same condition, then DELETE FROM ONLY the table removes them,
+ *			so that all of these behave as for any DELETE.  It repeats the expiry
+ *			and the filter, because a trigger of the same batch can have changed
+ *			another row of it.
+ *
+ * Both ways delete the very version that was found due, and count alike.
+ *
+ * Where most of a table is due and the heap does not follow the key, every batch
+ * would touch nearly every block.  Then the rest of the pass goes over the heap
+ * instead, block by block, with the same check.
  *
  * It all runs as the table's owner (owner.c), in a transaction of the caller's.
  * Nothing here reads a setting, a counter or a clock.
@@ -27,227 +40,407 @@
 
 #include "access/genam.h"
 #include "access/relation.h"
-#include "access/stratnum.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
+#include "executor/executor.h"
 #include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "nodes/execnodes.h"
 #include "nodes/makefuncs.h"
 #include "rewrite/prs2lock.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
-#include "utils/timestamp.h"
+#include "utils/spccache.h"
 
 #include "compat.h"
 #include "ttl_index.h"
 
-/* A scan of a TTL index in the order of dates. */
-typedef struct KeyScan
+/* So many entries of dead rows may come on top of a batch. */
+#define DEAD_ENTRIES 1000
+
+/* A batch that says something about the order of the heap. */
+#define ORDER_MIN_ENTRIES 1000
+
+/* Scattered: that many times the blocks that the rows would fill. */
+#define ORDER_SCATTERED 4
+
+/* To find out how much of a table is due. */
+#define ORDER_SAMPLE_BLOCKS 32
+#define ORDER_MOST 0.4
+
+/* Stop prefetching where so many blocks were in the cache. */
+#define PREFETCH_TRIAL 32
+
+/* A batch at work. */
+typedef struct Expirer
 {
 	Relation	heap;
 	Relation	index;
 	const TtlCutoff *cutoff;
-	const TtlResume *resume;
-	ScanDirection direction;
-	IndexScanDesc scan;
-	TupleTableSlot *slot;
-	/* the entry at hand */
-	int64		key;
-	ItemPointerData tid;		/* as the index has it */
-} KeyScan;
+	Snapshot	snapshot;
+	TupleTableSlot *slot;		/* the row at hand */
+	bool		direct;
+	/* to compute the key and the filter of a row */
+	IndexInfo  *info;
+	EState	   *estate;
+	ExprState  *filter;
+	/* the SQL way: locked rows */
+	int			nrows;
+	Datum	   *rows;
+	TtlBatch   *batch;
+} Expirer;
 
 static bool
-open_relations(Oid relid, Oid indexrelid, KeyScan *ks)
+open_relations(Oid relid, Oid indexrelid, Expirer *x)
 {
-	ks->heap = try_relation_open(relid, NoLock);
-	if (ks->heap == NULL)
+	x->heap = try_relation_open(relid, NoLock);
+	if (x->heap == NULL)
 		return false;
-	ks->index = try_relation_open(indexrelid, NoLock);
-	if (ks->index == NULL)
-		relation_close(ks->heap, NoLock);
-	return ks->index != NULL;
+	x->index = try_relation_open(indexrelid, NoLock);
+	if (x->index == NULL)
+		relation_close(x->heap, NoLock);
+	return x->index != NULL;
 }
 
 static void
-close_relations(KeyScan *ks)
+close_relations(Expirer *x)
 {
-	relation_close(ks->index, NoLock);
-	relation_close(ks->heap, NoLock);
+	relation_close(x->index, NoLock);
+	relation_close(x->heap, NoLock);
 }
 
-static Datum
-key_datum(Oid keytype, int64 key)
+/* Gets ready to look at rows, under the active snapshot. */
+static void
+begin_rows(Expirer *x)
 {
-	return keytype == DATEOID ? DateADTGetDatum((DateADT) key) :
-		TimestampTzGetDatum(key);
-}
-
-static int64
-datum_key(Oid keytype, Datum datum)
-{
-	return keytype == DATEOID ? (int64) DatumGetDateADT(datum) :
-		(int64) DatumGetTimestampTz(datum);
+	x->snapshot = GetActiveSnapshot();
+	x->slot = table_slot_create(x->heap, NULL);
+	x->info = BuildIndexInfo(x->index);
+	x->estate = CreateExecutorState();
+	x->filter = ExecPrepareQual(x->info->ii_Predicate, x->estate);
 }
 
 static void
-init_scankey(ScanKey skey, Relation index, StrategyNumber strategy,
-			 Oid keytype, int64 key)
+end_rows(Expirer *x)
 {
-	Oid			operator = get_opfamily_member(index->rd_opfamily[0], keytype,
-											   keytype, strategy);
-
-	if (!OidIsValid(operator))
-		elog(ERROR, "missing operator %d for type %u", strategy, keytype);
-	ScanKeyInit(skey, 1, strategy, get_opcode(operator),
-				key_datum(keytype, key));
+	ExecDropSingleTupleTableSlot(x->slot);
+	FreeExecutorState(x->estate);
 }
 
-/*
- * Begins a scan of what can be due, from the resume point on.  A NULL key
- * matches no scan key.  A descending index is read backward, so that the oldest
- * come first there too.
- */
-static void
-scan_begin(KeyScan *ks)
-{
-	ScanKeyData skeys[2];
-	int			nkeys = 0;
-
-	init_scankey(&skeys[nkeys++], ks->index, BTLessEqualStrategyNumber,
-				 ks->cutoff->keytype, ks->cutoff->bound);
-	if (ks->resume != NULL)
-		init_scankey(&skeys[nkeys++], ks->index, BTGreaterEqualStrategyNumber,
-					 ks->cutoff->keytype, ks->resume->key);
-	ks->direction = (ks->index->rd_indoption[0] & INDOPTION_DESC) ?
-		BackwardScanDirection : ForwardScanDirection;
-	ks->slot = table_slot_create(ks->heap, NULL);
-	ks->scan = ttl_index_beginscan(ks->heap, ks->index, GetActiveSnapshot(),
-								   nkeys);
-	ks->scan->xs_want_itup = true;
-	index_rescan(ks->scan, skeys, nkeys, NULL, 0);
-}
-
-static void
-scan_end(KeyScan *ks)
-{
-	ExecDropSingleTupleTableSlot(ks->slot);
-	index_endscan(ks->scan);
-}
-
-/*
- * Is the entry at or before the resume point?  Equal keys are in the order of
- * their tuple ids, in the direction of the scan.
- */
+/* Is the row in the slot due, by its own key and the filter? */
 static bool
-is_before_resume(KeyScan *ks)
+row_is_due(Expirer *x)
 {
-	ItemPointerData last;
-	int			order;
+	ExprContext *econtext = GetPerTupleExprContext(x->estate);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
 
-	if (ks->resume == NULL || ks->key != ks->resume->key)
+	ResetExprContext(econtext);
+	econtext->ecxt_scantuple = x->slot;
+	if (!ExecQual(x->filter, econtext))
 		return false;
-	last = ks->resume->tid;
-	order = ItemPointerCompare(&ks->tid, &last);
-	return ScanDirectionIsForward(ks->direction) ? order <= 0 : order >= 0;
+	FormIndexDatum(x->info, x->slot, x->estate, values, isnull);
+	return !isnull[0] &&
+		ttl_key_due(x->cutoff, ttl_datum_key(x->cutoff->keytype, values[0]));
 }
 
-/*
- * Goes on to the next row that is due and visible to the snapshot; it is in the
- * slot then.
- */
-static bool
-scan_next(KeyScan *ks)
-{
-	ItemPointer tid;
-
-	while ((tid = index_getnext_tid(ks->scan, ks->direction)) != NULL)
-	{
-		bool		isnull;
-		Datum		datum;
-
-		CHECK_FOR_INTERRUPTS();
-		datum = index_getattr(ks->scan->xs_itup, 1, ks->scan->xs_itupdesc,
-							  &isnull);
-		Assert(!isnull);
-		ks->key = datum_key(ks->cutoff->keytype, datum);
-		/* fetching the row moves the scan's tid along its HOT chain */
-		ks->tid = *tid;
-		if (is_before_resume(ks) || !ttl_key_due(ks->cutoff, ks->key))
-			continue;
-		if (index_fetch_heap(ks->scan, ks->slot))
-			return true;
-	}
-	return false;
-}
-
-/* Locks the row in the slot, unless that needs waiting or it has changed. */
-static bool
-lock_row(KeyScan *ks, TtlBatch *batch)
+/* Deletes or locks the row in the slot, unless that needs waiting. */
+static void
+take_row(Expirer *x)
 {
 	TM_FailureData failure;
 	TM_Result	result;
-	ItemPointerData tid = ks->slot->tts_tid;
+	ItemPointerData tid = x->slot->tts_tid;
+	CommandId	cid = GetCurrentCommandId(true);
 
-	result = table_tuple_lock(ks->heap, &tid, GetActiveSnapshot(), ks->slot,
-							  GetCurrentCommandId(true), LockTupleExclusive,
-							  LockWaitSkip, 0, &failure);
-	if (result == TM_WouldBlock)
-		batch->skipped_locked++;
-	return result == TM_Ok;
+	if (x->direct)
+		result = ttl_tuple_delete(x->heap, &tid, cid, x->snapshot, &failure);
+	else
+		result = table_tuple_lock(x->heap, &tid, x->snapshot, x->slot, cid,
+								  LockTupleExclusive, LockWaitSkip, 0,
+								  &failure);
+	if (result == TM_WouldBlock || result == TM_BeingModified)
+		x->batch->skipped_locked++;
+	if (result != TM_Ok)
+		return;
+	if (x->direct)
+		x->batch->deleted++;
+	else
+	{
+		ItemPointer row = palloc(sizeof(ItemPointerData));
+
+		*row = tid;
+		x->rows[x->nrows++] = PointerGetDatum(row);
+	}
 }
 
 /*
- * Collects and locks up to max_docs rows; returns their tuple ids.  The resume
- * point moves past everything that was looked at, locked or not.
+ * In the order of the index
  */
-static ArrayType *
-collect(KeyScan *ks, int max_docs, TtlBatch *batch)
+
+static int
+compare_tids(const void *a, const void *b)
 {
-	Datum	   *tids = palloc(sizeof(Datum) * max_docs);
+	TtlEntry	left = *(const TtlEntry *) a;
+	TtlEntry	right = *(const TtlEntry *) b;
+
+	return ItemPointerCompare(&left.tid, &right.tid);
+}
+
+/* Reads up to max entries that are due; returns how many. */
+static int
+read_entries(TtlWalk *walk, const TtlCutoff *cutoff, TtlEntry *entries, int max)
+{
+	const TtlEntry *entry;
 	int			count = 0;
-	int64		seen = 0;
 
-	scan_begin(ks);
-	batch->exhausted = true;
-	while (scan_next(ks))
+	while (count < max && (entry = ttl_walk_next(walk)) != NULL)
 	{
-		seen++;
-		if (lock_row(ks, batch))
-		{
-			ItemPointer tid = palloc(sizeof(ItemPointerData));
+		if (ttl_key_due(cutoff, entry->key))
+			entries[count++] = *entry;
+	}
+	return count;
+}
 
-			*tid = ks->slot->tts_tid;
-			tids[count++] = PointerGetDatum(tid);
-		}
-		batch->moved = true;
-		batch->resume.key = ks->key;
-		batch->resume.tid = ks->tid;
-		ExecClearTuple(ks->slot);
+/*
+ * Asks for blocks ahead of their use, as many as the table's tablespace is set to,
+ * until it turns out that they are all in the cache.
+ */
+typedef struct Prefetch
+{
+	Relation	heap;
+	const TtlEntry *entries;
+	int			count;
+	int			next;
+	int			distance;		/* in entries */
+	int			tried;
+	int			cached;
+	BlockNumber block;
+} Prefetch;
 
-		/* what cannot be locked costs time as well */
-		if (count >= max_docs || seen >= 2 * (int64) max_docs)
+static void
+prefetch_init(Prefetch *p, Relation heap, const TtlEntry *entries, int count)
+{
+	memset(p, 0, sizeof(*p));
+	p->heap = heap;
+	p->entries = entries;
+	p->count = count;
+	p->distance = get_tablespace_maintenance_io_concurrency(heap->rd_rel->reltablespace);
+	p->block = InvalidBlockNumber;
+}
+
+static void
+prefetch_beyond(Prefetch *p, int current)
+{
+	if (p->tried >= PREFETCH_TRIAL && p->cached == p->tried)
+		return;
+	for (p->next = Max(p->next, current);
+		 p->next < p->count && p->next < current + p->distance; p->next++)
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&p->entries[p->next].tid);
+
+		if (block == p->block)
+			continue;
+		p->block = block;
+		p->tried++;
+		if (BufferIsValid(PrefetchBuffer(p->heap, MAIN_FORKNUM, block).recent_buffer))
+			p->cached++;
+	}
+}
+
+/* Fetches the rows of the entries and takes those that are due. */
+static void
+take_entries(Expirer *x, TtlEntry *entries, int count)
+{
+	IndexFetchTableData *fetch = ttl_index_fetch_begin(x->heap);
+	Prefetch	prefetch;
+
+	qsort(entries, count, sizeof(TtlEntry), compare_tids);
+	prefetch_init(&prefetch, x->heap, entries, count);
+	for (int i = 0; i < count; i++)
+	{
+		bool		call_again = false;
+
+		CHECK_FOR_INTERRUPTS();
+		prefetch_beyond(&prefetch, i);
+		/* nothing for a dead row: the entry is older than the snapshot */
+		if (!table_index_fetch_tuple(fetch, &entries[i].tid, x->snapshot,
+									 x->slot, &call_again, NULL))
+			continue;
+		x->batch->live++;
+		if (!row_is_due(x))
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("TTL index \"%s\" holds a row as due that is not",
+							RelationGetRelationName(x->index)),
+					 errhint("The index is damaged, or a function that it calls is not immutable: REINDEX it.")));
+		take_row(x);
+	}
+	ExecClearTuple(x->slot);
+	table_index_fetch_end(fetch);
+}
+
+/*
+ * How much of the table is due, by a sample of its blocks?
+ */
+static double
+sample_due(Expirer *x, BlockNumber nblocks)
+{
+	TableScanDesc scan = NULL;
+	int64		rows = 0;
+	int64		due = 0;
+
+	for (int i = 0; i < ORDER_SAMPLE_BLOCKS; i++)
+	{
+		BlockNumber block = (uint64) nblocks * i / ORDER_SAMPLE_BLOCKS;
+		ItemPointerData first;
+		ItemPointerData last;
+
+		ItemPointerSet(&first, block, FirstOffsetNumber);
+		ItemPointerSet(&last, block, MaxOffsetNumber);
+		if (scan == NULL)
+			scan = ttl_beginscan_tidrange(x->heap, x->snapshot, &first, &last);
+		else
+			table_rescan_tidrange(scan, &first, &last);
+		while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
 		{
-			batch->exhausted = false;
-			break;
+			rows++;
+			if (row_is_due(x))
+				due++;
 		}
 	}
-	scan_end(ks);
-	batch->candidates = seen;
-	if (count == 0)
-		return NULL;
-	return construct_array(tids, count, TIDOID, sizeof(ItemPointerData), false,
-						   TYPALIGN_SHORT);
+	table_endscan(scan);
+	return rows == 0 ? 0 : (double) due / rows;
 }
+
+/*
+ * Would it be cheaper to go over the whole heap once?  It would where the entries
+ * of a batch, sorted, lie in many more blocks than they would fill, and most of
+ * the table is due.
+ */
+static bool
+prefers_block_order(Expirer *x, const TtlEntry *entries, int count)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(x->heap);
+	BlockNumber last = InvalidBlockNumber;
+	double		rows_per_block = x->heap->rd_rel->reltuples /
+		Max(x->heap->rd_rel->relpages, 1);
+	int			blocks = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&entries[i].tid);
+
+		if (block != last)
+			blocks++;
+		last = block;
+	}
+	/* never analyzed: what the batch shows is the best guess */
+	if (rows_per_block < 1)
+		rows_per_block = (double) count / blocks * ORDER_SCATTERED;
+	return blocks >= ORDER_SCATTERED * Max(count / rows_per_block, 1) &&
+		sample_due(x, nblocks) >= ORDER_MOST;
+}
+
+/*
+ * The next entries, from the resume point on, until max_docs rows were found.
+ * Entries of dead rows cost time as well, so there is an end to them too.
+ */
+static void
+take_in_index_order(Expirer *x, const TtlResume *resume, int max_docs)
+{
+	TtlBatch   *batch = x->batch;
+	TtlEntry   *entries = palloc(sizeof(TtlEntry) * max_docs);
+	TtlWalk		walk;
+	int			wanted;
+	int			count;
+
+	ttl_walk_begin(&walk, x->heap, x->index, x->cutoff->keytype,
+				   x->cutoff->bound, &resume->at);
+	do
+	{
+		wanted = max_docs - batch->live;
+		count = read_entries(&walk, x->cutoff, entries, wanted);
+		batch->candidates += count;
+		batch->resume.at = walk.after;
+		take_entries(x, entries, count);
+	} while (count == wanted && batch->live < max_docs &&
+			 batch->candidates < 2 * (int64) max_docs + DEAD_ENTRIES);
+	batch->exhausted = count < wanted;
+	ttl_walk_end(&walk);
+
+	if (count >= ORDER_MIN_ENTRIES && !resume->order_decided)
+	{
+		batch->resume.order_decided = true;
+		if (prefers_block_order(x, entries, count))
+		{
+			batch->resume.by_block = true;
+			memset(&batch->resume.at, 0, sizeof(TtlPlace));
+		}
+	}
+}
+
+/*
+ * In the order of the heap
+ */
+
+/* The first tuple id behind a place. */
+static void
+first_behind(const TtlPlace *place, ItemPointer tid)
+{
+	ItemPointerSet(tid, 0, FirstOffsetNumber);
+	if (place->set)
+	{
+		*tid = place->tid;
+		ItemPointerInc(tid);
+	}
+}
+
+/* The next max_docs rows, due or not, from the resume point on. */
+static void
+take_in_block_order(Expirer *x, const TtlResume *resume, int max_docs)
+{
+	TtlBatch   *batch = x->batch;
+	ItemPointerData first;
+	ItemPointerData last;
+	TableScanDesc scan;
+
+	first_behind(&resume->at, &first);
+	ItemPointerSet(&last, MaxBlockNumber, MaxOffsetNumber);
+	scan = ttl_beginscan_tidrange(x->heap, x->snapshot, &first, &last);
+	while (batch->candidates < max_docs &&
+		   table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		batch->candidates++;
+		batch->resume.at.set = true;
+		batch->resume.at.tid = x->slot->tts_tid;
+		if (row_is_due(x))
+		{
+			batch->live++;
+			take_row(x);
+		}
+	}
+	batch->exhausted = batch->candidates < max_docs;
+	ExecClearTuple(x->slot);
+	table_endscan(scan);
+}
+
+/*
+ * The SQL way
+ */
 
 /*
  * The DELETE: $1 are the tuple ids, $2 the greatest key that can be due.  The
@@ -292,7 +485,7 @@ set_constraints_immediate(void)
 }
 
 static int64
-delete_rows(const TtlIndex *target, const TtlCutoff *cutoff, ArrayType *tids)
+delete_by_sql(const TtlIndex *target, const TtlCutoff *cutoff, ArrayType *tids)
 {
 	Oid			argtypes[2] = {TIDARRAYOID, cutoff->keytype};
 	Datum		args[2];
@@ -301,7 +494,7 @@ delete_rows(const TtlIndex *target, const TtlCutoff *cutoff, ArrayType *tids)
 	int			result;
 
 	args[0] = PointerGetDatum(tids);
-	args[1] = key_datum(cutoff->keytype, cutoff->bound);
+	args[1] = ttl_key_datum(cutoff->keytype, cutoff->bound);
 	SPI_connect();
 
 	/*
@@ -338,17 +531,17 @@ has_instead_rule(Relation rel)
 
 /* How many of these rows are gone, as this transaction sees it now? */
 static int64
-count_gone(KeyScan *ks, ArrayType *tids)
+count_gone(Expirer *x, ArrayType *tids)
 {
 	ItemPointer rows = (ItemPointer) ARR_DATA_PTR(tids);
 	int			count = ArrayGetNItems(ARR_NDIM(tids), ARR_DIMS(tids));
 	int64		gone = 0;
-	TupleTableSlot *slot = table_slot_create(ks->heap, NULL);
+	TupleTableSlot *slot = table_slot_create(x->heap, NULL);
 
 	PushActiveSnapshot(GetLatestSnapshot());
 	for (int i = 0; i < count; i++)
 	{
-		if (!table_tuple_fetch_row_version(ks->heap, &rows[i],
+		if (!table_tuple_fetch_row_version(x->heap, &rows[i],
 										   GetActiveSnapshot(), slot))
 			gone++;
 		ExecClearTuple(slot);
@@ -356,6 +549,45 @@ count_gone(KeyScan *ks, ArrayType *tids)
 	PopActiveSnapshot();
 	ExecDropSingleTupleTableSlot(slot);
 	return gone;
+}
+
+/* Deletes the rows that take_row() has locked. */
+static void
+delete_locked_rows(Expirer *x, const TtlIndex *index)
+{
+	ArrayType  *tids = construct_array(x->rows, x->nrows, TIDOID,
+									   sizeof(ItemPointerData), false,
+									   TYPALIGN_SHORT);
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	set_constraints_immediate();
+	x->batch->deleted = delete_by_sql(index, x->cutoff, tids);
+	PopActiveSnapshot();
+	/* what the rule did is not what SPI has counted */
+	if (has_instead_rule(x->heap))
+		x->batch->deleted = count_gone(x, tids);
+}
+
+/*
+ * Is anything attached to DELETE?  A trigger that is disabled counts as well: it
+ * depends on the session whether it fires.
+ */
+static bool
+is_plain(Relation rel)
+{
+	TriggerDesc *triggers = rel->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (TRIGGER_FOR_DELETE(triggers->triggers[i].tgtype))
+			return false;
+	}
+	for (int i = 0; rel->rd_rules != NULL && i < rel->rd_rules->numLocks; i++)
+	{
+		if (rel->rd_rules->rules[i]->event == CMD_DELETE)
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -373,44 +605,43 @@ ttl_expire_lock(Oid relid, Oid indexrelid)
 
 /*
  * One batch of up to max_docs rows of a locked index, in the caller's transaction,
- * from the resume point on (NULL: from the oldest).  Any code of a user may raise
- * an error here.
+ * from the resume point on.  Any code of a user may raise an error here.
  */
 void
 ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 				 const TtlCutoff *pass_cutoff, const TtlResume *resume,
 				 int max_docs, TtlBatch *batch)
 {
-	KeyScan		ks = {0};
+	Expirer		x = {.cutoff = cutoff,.batch = batch};
 	TtlUser		saved;
-	ArrayType  *tids;
 
 	memset(batch, 0, sizeof(*batch));
-	batch->resume.indexrelid = index->indexrelid;
-	ks.cutoff = cutoff;
-	ks.resume = resume;
-	if (!open_relations(index->relid, index->indexrelid, &ks))
+	batch->resume = *resume;
+	if (!open_relations(index->relid, index->indexrelid, &x))
 	{
 		batch->exhausted = true;
 		return;
 	}
+	x.direct = is_plain(x.heap);
+	if (!x.direct)
+		x.rows = palloc(sizeof(Datum) * max_docs);
 	ttl_become_owner(index->owner, &saved);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	tids = collect(&ks, max_docs, batch);
+	begin_rows(&x);
+	/* as for any DELETE of a table that is published with a row filter */
+	CheckCmdReplicaIdentity(x.heap, CMD_DELETE);
+	if (resume->by_block)
+		take_in_block_order(&x, resume, max_docs);
+	else
+		take_in_index_order(&x, resume, max_docs);
+	end_rows(&x);
 	PopActiveSnapshot();
-	if (tids != NULL)
-	{
-		PushActiveSnapshot(GetTransactionSnapshot());
-		set_constraints_immediate();
-		batch->deleted = delete_rows(index, cutoff, tids);
-		PopActiveSnapshot();
-		/* what the rule did is not what SPI has counted */
-		if (has_instead_rule(ks.heap))
-			batch->deleted = count_gone(&ks, tids);
-	}
+	if (x.nrows > 0)
+		delete_locked_rows(&x, index);
 	ttl_restore_user(&saved);
-	close_relations(&ks);
-	batch->past_pass = batch->moved && batch->resume.key > pass_cutoff->bound;
+	close_relations(&x);
+	batch->past_pass = !batch->resume.by_block && batch->resume.at.set &&
+		batch->resume.at.key > pass_cutoff->bound;
 }
 
 /*
@@ -422,34 +653,49 @@ int64
 ttl_expire_count(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 {
 	TtlCutoff	cutoff;
-	KeyScan		ks = {0};
+	TtlPlace	begin = {0};
+	TtlWalk		walk;
 	TtlUser		saved;
+	Expirer		x = {.cutoff = &cutoff};
+	const TtlEntry *entry;
+	IndexFetchTableData *fetch;
 	int64		count = 0;
 
 	ttl_cutoff_init(&cutoff, index, at);
-	ks.cutoff = &cutoff;
 	if (!ConditionalLockRelationOid(index->relid, AccessShareLock) ||
 		!ConditionalLockRelationOid(index->indexrelid, AccessShareLock) ||
-		!open_relations(index->relid, index->indexrelid, &ks))
+		!open_relations(index->relid, index->indexrelid, &x))
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not obtain lock on table \"%s\"",
 						get_rel_name(index->relid))));
 	ttl_become_owner(index->owner, &saved);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	scan_begin(&ks);
-	while (scan_next(&ks))
+	begin_rows(&x);
+	fetch = ttl_index_fetch_begin(x.heap);
+	ttl_walk_begin(&walk, x.heap, x.index, cutoff.keytype, cutoff.bound, &begin);
+	while ((entry = ttl_walk_next(&walk)) != NULL)
 	{
+		ItemPointerData tid = entry->tid;
+		bool		call_again = false;
+
+		if (!ttl_key_due(&cutoff, entry->key) ||
+			!table_index_fetch_tuple(fetch, &tid, x.snapshot, x.slot,
+									 &call_again, NULL))
+			continue;
 		count++;
 		if (oldest != NULL)
 		{
-			*oldest = ttl_key_instant(&cutoff, ks.key);
+			*oldest = ttl_key_instant(&cutoff, entry->key);
 			break;
 		}
 	}
-	scan_end(&ks);
+	ExecClearTuple(x.slot);
+	table_index_fetch_end(fetch);
+	ttl_walk_end(&walk);
+	end_rows(&x);
 	PopActiveSnapshot();
 	ttl_restore_user(&saved);
-	close_relations(&ks);
+	close_relations(&x);
 	return count;
 }

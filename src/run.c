@@ -370,7 +370,7 @@ count_batch(Run *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 {
 	TtlCount	count = {0};
 
-	if (batch->candidates == 0 && edata == NULL && !batch->busy)
+	if (batch->live == 0 && edata == NULL && !batch->busy)
 		return;
 	count.indexrelid = root;
 	count.relid = IndexGetRelation(root, true);
@@ -402,13 +402,13 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 {
 	TimestampTz begun = GetCurrentTimestamp();
 	BatchWork	work = {.run = run,.root = root,.leaf = leaf,.visit = visit,
-		.size = size,
-	.resume = OidIsValid(resume->indexrelid) ? resume : NULL};
+		.size = size,.resume = resume};
 	TtlBatch   *batch = &work.batch;
 	ErrorData  *edata;
 	bool		timed_out;
 	bool		skipped = false;
 
+	batch->resume = *resume;
 	begin(run);
 	if (must_stop(run))
 	{
@@ -422,7 +422,6 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 		batch->deleted = batch->skipped_locked = 0;
 		/* a single row that failed is left behind; of more, fewer are tried */
 		skipped = size == 1 && batch->candidates > 0 && !timed_out;
-		batch->moved = batch->moved && skipped;
 		visit->aside = timed_out;
 		if (note_failed(run->turn, root, timed_out))
 			report_error(leaf, edata);
@@ -431,7 +430,8 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 				(GetCurrentTimestamp() - begun) / 1000.0);
 	commit(run);
 
-	if (batch->moved)
+	if ((edata == NULL || skipped) &&
+		memcmp(resume, &batch->resume, sizeof(*resume)) != 0)
 	{
 		*resume = batch->resume;
 		keep_resume(run->turn, resume);
@@ -448,7 +448,7 @@ static void
 visit_leaf(Run *run, Oid root, Oid leaf, TtlVisit *visit)
 {
 	TtlResume  *kept = find_resume(run->turn, leaf);
-	TtlResume	resume = {0};
+	TtlResume	resume = {.indexrelid = leaf};
 	int			size;
 
 	if (kept != NULL)

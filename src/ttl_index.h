@@ -17,7 +17,8 @@
  *	pair.c			documents with a TTL of their own
  *	notice.c		how many rows are due, for whoever declares
  *	event.c			DDL by others: event triggers and the REINDEX hook
- *	expire.c		one batch of one index: collect, lock, delete
+ *	walk.c			the entries of an index, oldest first, from any place on
+ *	expire.c		one batch of one index: collect, check, delete
  *	pass.c			the scheduler: bookkeeping that is told the time
  *	run.c			one sub-pass in this database
  *	stats.c			the counters
@@ -134,12 +135,46 @@ typedef struct TtlIndex
 	char	   *detail;			/* for the text of the state, or NULL */
 } TtlIndex;
 
+/* An entry of a TTL index: the key's datum, and where the row is. */
+typedef struct TtlEntry
+{
+	int64		key;
+	ItemPointerData tid;
+} TtlEntry;
+
+/* A place between two entries: behind this one, or before all. */
+typedef struct TtlPlace
+{
+	int64		key;
+	ItemPointerData tid;
+	bool		set;			/* else it is before all */
+} TtlPlace;
+
+/* A walk over the entries of a TTL index. */
+typedef struct TtlWalk
+{
+	Relation	heap;
+	Relation	index;
+	Oid			keytype;
+	int64		bound;			/* the greatest key of interest */
+	bool		backward;		/* the index is descending */
+	bool		nulls_come_first;
+	TtlPlace	after;			/* the last entry that was returned */
+	BlockNumber block;			/* the leaf that was read last */
+	BlockNumber next_block;
+	bool		over;			/* no leaf after that one */
+	TtlEntry   *entries;		/* of that leaf */
+	int			count;
+	int			position;
+} TtlWalk;
+
 /* Where the next batch of an index goes on. */
 typedef struct TtlResume
 {
 	Oid			indexrelid;
-	int64		key;			/* the key's datum */
-	ItemPointerData tid;
+	TtlPlace	at;
+	bool		by_block;		/* in the order of the heap: at.tid counts */
+	bool		order_decided;	/* or not, for this pass */
 } TtlResume;
 
 /* The bound of a scan, and what is left to check key by key. */
@@ -157,13 +192,13 @@ typedef struct TtlBatch
 {
 	bool		busy;			/* table or index locked by others */
 	bool		exhausted;		/* nothing more up to the cutoff */
-	bool		moved;			/* resume is set */
 	bool		past_pass;		/* what may be left was not due at the pass's
 								 * beginning */
-	int64		candidates;
+	int64		candidates;		/* entries that were looked at */
+	int64		live;			/* rows that were found */
 	int64		deleted;
 	int64		skipped_locked;
-	TtlResume	resume;
+	TtlResume	resume;			/* where to go on */
 } TtlBatch;
 
 /* Saved by ttl_become_owner. */
@@ -391,6 +426,14 @@ extern void ttl_report_due(Oid indexrelid);
 /* event.c */
 extern void ttl_event_init(void);
 extern void ttl_children_follow(Oid root);
+
+/* walk.c */
+extern Datum ttl_key_datum(Oid keytype, int64 key);
+extern int64 ttl_datum_key(Oid keytype, Datum datum);
+extern void ttl_walk_begin(TtlWalk *walk, Relation heap, Relation index,
+						   Oid keytype, int64 bound, const TtlPlace *after);
+extern const TtlEntry *ttl_walk_next(TtlWalk *walk);
+extern void ttl_walk_end(TtlWalk *walk);
 
 /* expire.c */
 extern bool ttl_expire_lock(Oid relid, Oid indexrelid);

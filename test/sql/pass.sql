@@ -89,7 +89,7 @@ INSERT INTO s2 SELECT '2001-01-01' FROM generate_series(1, 5);
 SELECT ttl_index.stats_reset();
 CALL ttl_index.run_pass();
 SELECT indexrelname, visits, batches, deleted_documents FROM ttl_index.index_stats WHERE relname IN ('s1', 's2') ORDER BY 1;
-SELECT passes, sub_passes IN (5, 6) AS a_visit_each FROM ttl_index.stats;
+SELECT passes, sub_passes >= 5 AS a_visit_each FROM ttl_index.stats;
 RESET ttl_index.batch_target_docs;
 RESET ttl_index.index_delete_target_time;
 RESET ttl_index.index_delete_target_docs;

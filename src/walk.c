@@ -1,0 +1,249 @@
+/*-------------------------------------------------------------------------
+ *
+ * walk.c
+ *	  The entries of a TTL index, oldest first, from any place on.
+ *
+ * A pass deletes in many transactions, so it needs to go on where the last one
+ * ended: at a key and a tuple id.  An index scan can begin at a key only.  From
+ * there it walks all the equal ones again, and rows loaded together often carry
+ * the same date by the hundred thousand.  But the tree is ordered by key and
+ * tuple id, and its own search goes down to both.  So the descent is nbtree's,
+ * and the walk from leaf to leaf is ours: a page at a time, each locked only
+ * while its entries are copied, as an index scan does it.
+ *
+ * The heap is not looked at here: an entry may well be that of a dead row.  Nor
+ * are entries marked dead; the one who finds a row gone is not on the page
+ * anymore.
+ *
+ * A descending index is read backward, so that the oldest come first there too.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/walk.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "utils/date.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "ttl_index.h"
+
+Datum
+ttl_key_datum(Oid keytype, int64 key)
+{
+	return keytype == DATEOID ? DateADTGetDatum((DateADT) key) :
+		TimestampTzGetDatum(key);
+}
+
+int64
+ttl_datum_key(Oid keytype, Datum datum)
+{
+	return keytype == DATEOID ? (int64) DatumGetDateADT(datum) :
+		(int64) DatumGetTimestampTz(datum);
+}
+
+/* Does the entry come after the place, in the direction of the walk? */
+static bool
+is_after(const TtlWalk *walk, int64 key, ItemPointer tid)
+{
+	ItemPointerData last;
+	int			order;
+
+	if (!walk->after.set || key > walk->after.key)
+		return true;
+	if (key < walk->after.key)
+		return false;
+	last = walk->after.tid;
+	order = ItemPointerCompare(tid, &last);
+	return walk->backward ? order < 0 : order > 0;
+}
+
+/*
+ * Goes down to the leaf on which the entries after the place begin, or all but
+ * those with a NULL key where there is no place.  Returns it pinned and locked;
+ * no buffer where the index is empty.
+ */
+static Buffer
+descend(TtlWalk *walk)
+{
+	BTScanInsert skey = _bt_mkscankey(walk->index, NULL);
+	Datum		start = walk->keytype == DATEOID ?
+		DateADTGetDatum(DATEVAL_NOBEGIN) : TimestampTzGetDatum(DT_NOBEGIN);
+	Buffer		buffer;
+
+	/* before version 4 of the tree equal keys are in no order */
+	if (!skey->heapkeyspace)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" has the format of PostgreSQL 11 or earlier",
+						RelationGetRelationName(walk->index)),
+				 errhint("REINDEX it.")));
+	skey->keysz = 1;
+	skey->anynullkeys = false;
+	skey->scankeys[0].sk_flags &= ~SK_ISNULL;
+	skey->scankeys[0].sk_argument = start;
+	if (walk->after.set)
+	{
+		skey->scankeys[0].sk_argument = ttl_key_datum(walk->keytype,
+													  walk->after.key);
+		skey->scantid = &walk->after.tid;
+	}
+	else
+		skey->nextkey = walk->backward;
+	pgstat_count_index_scan(walk->index);
+	buffer = ttl_bt_search(walk->index, walk->heap, skey);
+	pfree(skey);
+	return buffer;
+}
+
+/* Takes over the entries of one index tuple; false where nothing more is due. */
+static bool
+read_tuple(TtlWalk *walk, IndexTuple tuple)
+{
+	int			ntids = BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1;
+	bool		isnull;
+	int64		key;
+
+	key = ttl_datum_key(walk->keytype,
+						index_getattr(tuple, 1, RelationGetDescr(walk->index),
+									  &isnull));
+	/* those with a NULL key are all before the others or all behind them */
+	if (isnull)
+		return walk->nulls_come_first;
+	if (key > walk->bound)
+		return false;
+	for (int i = 0; i < ntids; i++)
+	{
+		ItemPointer tid = &tuple->t_tid;
+
+		if (BTreeTupleIsPosting(tuple))
+			tid = BTreeTupleGetPostingN(tuple,
+										walk->backward ? ntids - 1 - i : i);
+		if (!is_after(walk, key, tid))
+			continue;
+		walk->entries[walk->count].key = key;
+		walk->entries[walk->count].tid = *tid;
+		walk->count++;
+	}
+	return true;
+}
+
+/* Copies the entries of a leaf; notes which one is next. */
+static void
+read_leaf(TtlWalk *walk, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+	BTPageOpaque opaque = BTPageGetOpaque(page);
+	OffsetNumber first = P_FIRSTDATAKEY(opaque);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	walk->block = BufferGetBlockNumber(buffer);
+	walk->next_block = walk->backward ? opaque->btpo_prev : opaque->btpo_next;
+	walk->over = walk->next_block == P_NONE;
+	walk->position = walk->count = 0;
+	if (P_IGNORE(opaque))
+		return;
+	for (int i = 0; i <= last - first; i++)
+	{
+		ItemId		item = PageGetItemId(page, walk->backward ? last - i : first + i);
+
+		if (!ItemIdIsDead(item) &&
+			!read_tuple(walk, (IndexTuple) PageGetItem(page, item)))
+		{
+			walk->over = true;
+			break;
+		}
+	}
+	pgstat_count_index_tuples(walk->index, walk->count);
+}
+
+/*
+ * Returns the next leaf to read, pinned and locked.  To the left, the sibling can
+ * have been split or deleted since its number was read: then the search begins
+ * anew at the last entry.
+ */
+static Buffer
+next_leaf(TtlWalk *walk)
+{
+	Buffer		buffer;
+	BTPageOpaque opaque;
+
+	if (walk->block == InvalidBlockNumber)
+		return descend(walk);
+	buffer = _bt_getbuf(walk->index, walk->next_block, BT_READ);
+	if (!walk->backward)
+		return buffer;
+	opaque = BTPageGetOpaque(BufferGetPage(buffer));
+	if (!P_ISDELETED(opaque) && opaque->btpo_next == walk->block)
+		return buffer;
+	_bt_relbuf(walk->index, buffer);
+	return descend(walk);
+}
+
+/* Begins a walk over what is not later than the bound. */
+void
+ttl_walk_begin(TtlWalk *walk, Relation heap, Relation index, Oid keytype,
+			   int64 bound, const TtlPlace *after)
+{
+	walk->heap = heap;
+	walk->index = index;
+	walk->keytype = keytype;
+	walk->bound = bound;
+	walk->backward = (index->rd_indoption[0] & INDOPTION_DESC) != 0;
+	walk->nulls_come_first = walk->backward !=
+		((index->rd_indoption[0] & INDOPTION_NULLS_FIRST) != 0);
+	walk->after = *after;
+	walk->block = InvalidBlockNumber;
+	walk->over = false;
+	walk->position = walk->count = 0;
+	walk->entries = palloc(sizeof(TtlEntry) * MaxTIDsPerBTreePage);
+}
+
+/*
+ * Returns the next entry, valid until the next call; NULL at the end, and from
+ * then on.
+ */
+const TtlEntry *
+ttl_walk_next(TtlWalk *walk)
+{
+	const TtlEntry *entry;
+
+	while (walk->position == walk->count)
+	{
+		Buffer		buffer;
+
+		if (walk->over)
+			return NULL;
+		CHECK_FOR_INTERRUPTS();
+		buffer = next_leaf(walk);
+		if (!BufferIsValid(buffer))
+		{
+			walk->over = true;
+			return NULL;
+		}
+		read_leaf(walk, buffer);
+		_bt_relbuf(walk->index, buffer);
+	}
+	entry = &walk->entries[walk->position++];
+	walk->after.set = true;
+	walk->after.key = entry->key;
+	walk->after.tid = entry->tid;
+	return entry;
+}
+
+void
+ttl_walk_end(TtlWalk *walk)
+{
+	pfree(walk->entries);
+}
