@@ -363,31 +363,38 @@ take_in_index_order(Expirer *x, const TtlResume *resume, int max_docs)
 {
 	TtlBatch   *batch = x->batch;
 	TtlEntry   *entries = palloc(sizeof(TtlEntry) * max_docs);
+	TtlPlace   *place = &batch->resume.at;
+	int64		bound = x->cutoff->bound;
 	TtlWalk		walk;
 	int			wanted;
 	int			count;
 
-	ttl_walk_begin(&walk, x->heap, x->index, x->cutoff->keytype,
-				   x->cutoff->bound, &resume->at);
+	if (resume->to_mark)
+	{
+		place = &batch->resume.left;
+		bound = Min(bound, resume->mark.key);
+	}
+	ttl_walk_begin(&walk, x->heap, x->index, x->cutoff->keytype, bound, place);
 	do
 	{
 		wanted = max_docs - batch->live;
 		count = read_entries(&walk, x->cutoff, entries, wanted);
 		batch->candidates += count;
-		batch->resume.at = walk.after;
+		*place = walk.after;
 		take_entries(x, entries, count);
 	} while (count == wanted && batch->live < max_docs &&
 			 batch->candidates < 2 * (int64) max_docs + DEAD_ENTRIES);
 	batch->exhausted = count < wanted;
 	ttl_walk_end(&walk);
 
-	if (count >= ORDER_MIN_ENTRIES && !resume->order_decided)
+	if (count >= ORDER_MIN_ENTRIES && !resume->order_decided &&
+		!resume->to_mark)
 	{
 		batch->resume.order_decided = true;
 		if (prefers_block_order(x, entries, count))
 		{
 			batch->resume.by_block = true;
-			memset(&batch->resume.at, 0, sizeof(TtlPlace));
+			place->set = false;
 		}
 	}
 }
@@ -433,9 +440,17 @@ take_in_block_order(Expirer *x, const TtlResume *resume, int max_docs)
 			take_row(x);
 		}
 	}
-	batch->exhausted = batch->candidates < max_docs;
 	ExecClearTuple(x->slot);
 	table_endscan(scan);
+	if (batch->candidates < max_docs)
+	{
+		/* what falls due later in this pass is found by the index */
+		batch->exhausted = true;
+		batch->resume.by_block = false;
+		batch->resume.at.set = true;
+		batch->resume.at.key = x->cutoff->bound;
+		ItemPointerSet(&batch->resume.at.tid, MaxBlockNumber, MaxOffsetNumber);
+	}
 }
 
 /*
@@ -640,8 +655,8 @@ ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 		delete_locked_rows(&x, index);
 	ttl_restore_user(&saved);
 	close_relations(&x);
-	batch->past_pass = !batch->resume.by_block && batch->resume.at.set &&
-		batch->resume.at.key > pass_cutoff->bound;
+	batch->past_pass = !resume->by_block && !resume->to_mark &&
+		batch->resume.at.set && batch->resume.at.key > pass_cutoff->bound;
 }
 
 /*

@@ -198,7 +198,6 @@ read_databases(bool begin)
 		db->pending = true;
 		db->pass_at = 0;
 		db->nfailed = 0;
-		forget_resume(db);
 	}
 	table_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -340,7 +339,7 @@ take_answer(Database *db)
 	memcpy(db->failed, turn->failed, sizeof(TtlFailed) * turn->nfailed);
 	if (!turn->answered)
 		take_death(db);
-	if (db->pending && turn->nresume > 0)
+	if (turn->nresume > 0)
 	{
 		db->nresume = turn->nresume;
 		db->resume = MemoryContextAlloc(TopMemoryContext,

@@ -129,19 +129,19 @@ adapted_size(const TtlVisit *visit, int64 candidates, int64 took_us)
 }
 
 /*
- * Takes note of what a batch of this size did: it began and ended at these times.
- * A visit that ends at a limit, not at the end of what is due, leaves more to do.
+ * Takes note of what a batch of this size did: it began and ended at these times,
+ * and nothing more is due where it is over.  A visit that ends at a limit, not at the end of what is due, leaves more to do.
  */
 void
 ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
-					 TimestampTz begun, TimestampTz now)
+					 bool over, TimestampTz begun, TimestampTz now)
 {
 	visit->batches++;
 	visit->deleted += batch->deleted;
 	visit->narrowing = false;
 	if (visit->started == 0 && batch->candidates > 0)
 		visit->started = begun;
-	visit->over = batch->busy || batch->exhausted;
+	visit->over = batch->busy || over;
 	visit->more = !visit->over && !batch->past_pass;
 
 	/* full batches only: a short one says nothing about the speed */

@@ -44,6 +44,7 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
@@ -225,6 +226,8 @@ keep_resume(TtlTurn *turn, const TtlResume *resume)
 {
 	TtlResume  *slot = find_resume(turn, resume->indexrelid);
 
+	if (slot == NULL && !resume->at.set && !resume->by_block)
+		return;
 	if (slot == NULL && turn->nresume < TTL_MAX_RESUME)
 		slot = &turn->resume[turn->nresume++];
 	if (slot != NULL)
@@ -430,17 +433,21 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 				(GetCurrentTimestamp() - begun) / 1000.0);
 	commit(run);
 
-	if ((edata == NULL || skipped) &&
-		memcmp(resume, &batch->resume, sizeof(*resume)) != 0)
+	if (edata == NULL)
 	{
-		*resume = batch->resume;
-		keep_resume(run->turn, resume);
+		bool		over = ttl_resume_batch_done(resume, batch, run->at);
+
+		ttl_visit_batch_done(visit, batch, size, over, begun,
+							 GetCurrentTimestamp());
 	}
-	if (edata != NULL)
+	else
+	{
+		if (skipped)
+			ttl_resume_row_failed(resume, batch, run->at);
 		ttl_visit_batch_failed(visit, size,
 							   batch->candidates > 0 && !timed_out, begun);
-	else
-		ttl_visit_batch_done(visit, batch, size, begun, GetCurrentTimestamp());
+	}
+	keep_resume(run->turn, resume);
 }
 
 /* The batches of one leaf, as far as the budget of the visit goes. */
@@ -453,10 +460,32 @@ visit_leaf(Run *run, Oid root, Oid leaf, TtlVisit *visit)
 
 	if (kept != NULL)
 		resume = *kept;
+	ttl_resume_begin_visit(&resume);
 	visit->over = false;
 	while (!run->stop &&
 		   (size = ttl_visit_batch_size(visit, GetCurrentTimestamp())) > 0)
 		run_batch(run, root, leaf, visit, &resume, size);
+	/* left of the mark, a visit that finds nothing is enough for a pass */
+	if (resume.to_mark && visit->deleted == 0)
+		visit->more = false;
+}
+
+/* A new pass: keeps of the resume points what lasts longer than a pass. */
+static void
+begin_pass(TtlTurn *turn, TimestampTz now)
+{
+	int			kept = 0;
+
+	for (int i = 0; i < turn->nresume; i++)
+	{
+		TtlResume  *resume = &turn->resume[i];
+
+		if (ttl_resume_begin_pass(resume, now) &&
+			SearchSysCacheExists1(INDEXRELID,
+								  ObjectIdGetDatum(resume->indexrelid)))
+			turn->resume[kept++] = *resume;
+	}
+	turn->nresume = kept;
 }
 
 static void
@@ -583,7 +612,10 @@ prepare(Run *run)
 	begin(run);
 	run->at = GetCurrentTimestamp();
 	if (run->turn->pass_at == 0)
+	{
 		run->turn->pass_at = run->at;
+		begin_pass(run->turn, run->at);
+	}
 	if (ttl_functions(&functions))
 	{
 		count_death(run);

@@ -20,6 +20,7 @@
  *	walk.c			the entries of an index, oldest first, from any place on
  *	expire.c		one batch of one index: collect, check, delete
  *	pass.c			the scheduler: bookkeeping that is told the time
+ *	resume.c		where an index goes on, also from pass to pass
  *	run.c			one sub-pass in this database
  *	stats.c			the counters
  *	progress.c		what a process is at
@@ -168,13 +169,28 @@ typedef struct TtlWalk
 	int			position;
 } TtlWalk;
 
-/* Where the next batch of an index goes on. */
+/* Where the next batch of an index goes on (see resume.c). */
 typedef struct TtlResume
 {
 	Oid			indexrelid;
+	/* in this pass */
 	TtlPlace	at;
+	TtlPlace	done;			/* nothing was left locked up to here */
+	int64		walked;			/* entries that were looked at */
 	bool		by_block;		/* in the order of the heap: at.tid counts */
 	bool		order_decided;	/* or not, for this pass */
+	bool		stuck;			/* at locked rows: done does not move */
+	bool		to_mark;		/* at work between the left end and the mark */
+	bool		left_over;		/* that was enough of it for this pass */
+	/* from pass to pass */
+	bool		keep_mark;		/* it is worth one */
+	bool		failed;			/* rows before the mark could not be deleted */
+	bool		left_failed;
+	TtlPlace	mark;			/* earlier passes have dealt with all before */
+	TtlPlace	left;			/* how far the walk from the left end is */
+	int64		left_walked;
+	TimestampTz left_at;		/* when all to the left is walked again */
+	int			delay;			/* minutes between that and the last time */
 } TtlResume;
 
 /* The bound of a scan, and what is left to check key by key. */
@@ -453,12 +469,20 @@ extern void ttl_visit_begin(TtlVisit *visit, const TtlLimits *limits,
 							TimestampTz now);
 extern int	ttl_visit_batch_size(const TtlVisit *visit, TimestampTz now);
 extern void ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch,
-								 int size, TimestampTz begun,
+								 int size, bool over, TimestampTz begun,
 								 TimestampTz now);
 extern void ttl_visit_batch_failed(TtlVisit *visit, int size, bool can_narrow,
 								   TimestampTz begun);
 extern void ttl_visit_end(TtlVisit *visit);
 extern void ttl_sub_pass_visited(TtlSubPass *sub, const TtlVisit *visit);
+
+/* resume.c */
+extern bool ttl_resume_begin_pass(TtlResume *resume, TimestampTz now);
+extern void ttl_resume_begin_visit(TtlResume *resume);
+extern bool ttl_resume_batch_done(TtlResume *resume, const TtlBatch *batch,
+								  TimestampTz now);
+extern void ttl_resume_row_failed(TtlResume *resume, const TtlBatch *batch,
+								  TimestampTz now);
 
 /* run.c */
 extern void ttl_run_turn(const TtlDriver *driver, TtlTurn *turn);

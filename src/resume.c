@@ -1,0 +1,165 @@
+/*-------------------------------------------------------------------------
+ *
+ * resume.c
+ *	  Where an index goes on: from batch to batch, and from pass to pass.
+ *
+ * Within a pass each batch begins where the one before it ended, so that it meets
+ * neither the entries of the rows that have just been deleted nor those of rows
+ * that had to be left.
+ *
+ * The next pass would meet them all: an entry stays until a vacuum takes it away,
+ * and no vacuum can while an old snapshot is open.  So where a pass has left
+ * many entries behind, or rows that could not be deleted, it leaves a mark.  The
+ * next one begins at the mark.  What lies to its left is walked afterwards, on
+ * a budget:
+ *
+ *	- a batch of it in each pass: where that is not all dead, the walk goes on; where
+ *	  it reaches the mark, a vacuum has been here, and the mark is given up;
+ *	- all of it after 1 minute, then 2, 4 ... 60: late rows in the middle of dead
+ *	  ones are found then, and rows that could not be deleted get another try.
+ *
+ * Rows that were locked are no reason to wait: the mark stays before them.
+ *
+ * Pure bookkeeping like pass.c, which is told the time.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/resume.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/timestamp.h"
+
+#include "ttl_index.h"
+
+/* So many entries to walk again are worth a mark. */
+#define MANY_ENTRIES 5000
+
+#define MAX_DELAY 60			/* minutes */
+
+static void
+wait_longer(TtlResume *resume, TimestampTz now)
+{
+	resume->delay = resume->delay == 0 ? 1 : Min(2 * resume->delay, MAX_DELAY);
+	resume->left_at = now + resume->delay * USECS_PER_MINUTE;
+}
+
+static void
+give_up_mark(TtlResume *resume)
+{
+	resume->mark.set = false;
+	resume->keep_mark = resume->failed = false;
+	resume->delay = 0;
+	resume->left_at = 0;
+}
+
+/*
+ * A pass begins.  Returns whether there is anything to remember of those before.
+ */
+bool
+ttl_resume_begin_pass(TtlResume *resume, TimestampTz now)
+{
+	if (resume->stuck || resume->done.set)
+		resume->mark = resume->done;
+	if (!resume->keep_mark || !resume->mark.set)
+		give_up_mark(resume);
+	else if (resume->delay == 0)
+		wait_longer(resume, now);
+
+	resume->at = resume->mark;
+	resume->done.set = false;
+	resume->walked = 0;
+	resume->to_mark = resume->left_over = false;
+	resume->by_block = resume->order_decided = false;
+	resume->stuck = false;
+	return resume->mark.set;
+}
+
+/* A visit begins: in a later sub-pass it goes on to the right. */
+void
+ttl_resume_begin_visit(TtlResume *resume)
+{
+	if (resume->left_over)
+		resume->to_mark = false;
+}
+
+/* What lies to the left of the mark, after the rest. */
+static bool
+begin_left(TtlResume *resume, TimestampTz now)
+{
+	if (!resume->mark.set || resume->left_over ||
+		(resume->failed && now < resume->left_at))
+		return false;
+	if (!resume->left.set)
+	{
+		resume->left_walked = 0;
+		resume->left_failed = false;
+	}
+	resume->to_mark = true;
+	return true;
+}
+
+/* The walk from the left end has reached the mark. */
+static void
+end_left(TtlResume *resume, TimestampTz now)
+{
+	resume->left.set = false;
+	resume->left_over = true;
+	resume->failed = resume->left_failed;
+	if (!resume->failed && resume->left_walked <= MANY_ENTRIES)
+		give_up_mark(resume);
+	else if (now >= resume->left_at)
+		wait_longer(resume, now);
+}
+
+static bool
+left_batch_done(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
+{
+	resume->left_walked += batch->candidates;
+	if (batch->exhausted)
+		end_left(resume, now);
+	else if (batch->live == 0 && now < resume->left_at)
+	{
+		resume->left.set = false;
+		resume->left_over = true;
+	}
+	return resume->left_over;
+}
+
+/*
+ * Takes note of what a batch did.  Returns whether there is nothing more to do
+ * here for now.
+ */
+bool
+ttl_resume_batch_done(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
+{
+	*resume = batch->resume;
+	if (resume->to_mark)
+		return left_batch_done(resume, batch, now);
+
+	resume->walked += batch->candidates;
+	if (resume->walked > MANY_ENTRIES)
+		resume->keep_mark = true;
+	if (batch->skipped_locked > 0)
+		resume->stuck = true;
+	if (!resume->stuck && !resume->by_block)
+		resume->done = resume->at;
+	return batch->exhausted && !begin_left(resume, now);
+}
+
+/* Takes note of a row that could not be deleted: it is left behind. */
+void
+ttl_resume_row_failed(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
+{
+	*resume = batch->resume;
+	resume->keep_mark = resume->failed = true;
+	if (resume->to_mark)
+		resume->left_failed = true;
+	else if (!resume->stuck && !resume->by_block)
+		resume->done = resume->at;
+	if (now >= resume->left_at)
+		wait_longer(resume, now);
+}
