@@ -247,7 +247,8 @@ CREATE TABLE counters (
 	last_pass_start timestamptz,
 	last_pass_end timestamptz,
 	last_cutoff timestamptz,
-	stats_reset timestamptz
+	stats_reset timestamptz,
+	lag_pauses bigint NOT NULL
 );
 
 COMMENT ON TABLE counters IS
@@ -264,7 +265,8 @@ SELECT coalesce(sum(passes), 0)::bigint AS passes,
 	max(last_pass_start) AS last_pass_start,
 	max(last_pass_end) AS last_pass_end,
 	max(last_cutoff) AS last_cutoff,
-	max(stats_reset) AS stats_reset
+	max(stats_reset) AS stats_reset,
+	coalesce(sum(lag_pauses), 0)::bigint AS lag_pauses
 FROM counters;
 
 COMMENT ON VIEW stats IS

@@ -22,6 +22,7 @@
 #include "utils/acl.h"
 #include "utils/backend_status.h"
 #include "utils/snapmgr.h"
+#include "utils/wait_event.h"
 
 #if PG_VERSION_NUM < 150000
 #error "ttl_index needs PostgreSQL 15 or later"
@@ -117,6 +118,18 @@ ttl_table_beginscan(Relation rel, Snapshot snapshot)
 	return table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
 #else
 	return table_beginscan(rel, snapshot, 0, NULL);
+#endif
+}
+
+/* A wait event of one's own since 17. */
+static inline uint32
+ttl_wait_event(const char *name)
+{
+#if PG_VERSION_NUM >= 170000
+	return WaitEventExtensionNew(name);
+#else
+	(void) name;
+	return PG_WAIT_EXTENSION;
 #endif
 }
 

@@ -32,6 +32,10 @@ int			ttl_batch_target_docs = 50000;
 int			ttl_batch_target_time = 50;
 int			ttl_batch_timeout = 10000;
 int			ttl_log_min_duration = -1;
+int			ttl_delete_rate_limit = 0;
+int			ttl_max_replication_lag = 0;
+int			ttl_max_retained_wal = 0;
+int			ttl_max_lag_pause = 600;
 
 /* an integer setting that a superuser can change at any time */
 static void
@@ -84,6 +88,22 @@ ttl_guc_init(void)
 			   "Sets the minimum time above which a visit to a TTL index is logged.",
 			   "Zero logs every visit that deletes. -1 turns this off.",
 			   &ttl_log_min_duration, -1, INT_MAX, GUC_UNIT_MS);
+	define_int("ttl_index.delete_rate_limit",
+			   "Sets how many rows a second may be deleted.",
+			   "Zero means no limit.",
+			   &ttl_delete_rate_limit, 0, INT_MAX, 0);
+	define_int("ttl_index.max_replication_lag",
+			   "Pauses deletion while the replay lag of a standby is greater.",
+			   "Zero turns this off.",
+			   &ttl_max_replication_lag, 0, INT_MAX, GUC_UNIT_MS);
+	define_int("ttl_index.max_retained_wal",
+			   "Pauses deletion while a replication slot retains more WAL.",
+			   "Zero turns this off.",
+			   &ttl_max_retained_wal, 0, INT_MAX, GUC_UNIT_MB);
+	define_int("ttl_index.max_lag_pause",
+			   "Sets how long deletion pauses for replication at most.",
+			   "After that it goes on, with a warning, until replication has caught up. Zero means no limit.",
+			   &ttl_max_lag_pause, 0, INT_MAX / 1000, GUC_UNIT_S);
 	MarkGUCPrefixReserved("ttl_index");
 }
 

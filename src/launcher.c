@@ -83,6 +83,7 @@ typedef struct Database
 	int64		idle_sub_passes;
 	bool		said_read_only;
 	bool		counted;
+	int64		lag_pauses;
 	int64		unfolded_rows;
 	int			nfailed;
 	TtlFailed	failed[TTL_MAX_FAILED];
@@ -95,6 +96,11 @@ static TtlTurn *turn = NULL;	/* in the DSM segment */
 static dsm_handle turn_handle;
 static BackgroundWorkerHandle *worker = NULL;
 static int64 pass_number = 0;
+
+/* One for all databases, as the rate and the standbys are; as in TtlTurn. */
+static TimestampTz next_batch_at = 0;
+static TimestampTz lag_since = 0;
+static bool lag_ignored = false;
 static bool warned_about_slots;
 
 static void
@@ -327,7 +333,11 @@ take_answer(Database *db)
 	forget_resume(db);
 	db->said_read_only = turn->said_read_only;
 	db->counted = turn->counted;
+	db->lag_pauses = turn->lag_pauses;
 	db->unfolded_rows = turn->unfolded_rows;
+	next_batch_at = turn->next_batch_at;
+	lag_since = turn->lag_since;
+	lag_ignored = turn->lag_ignored;
 	db->idle_passes = turn->idle_passes;
 	db->idle_sub_passes = turn->idle_sub_passes;
 	db->last_flush = turn->last_flush;
@@ -363,7 +373,11 @@ give_turn(Database *db)
 	turn->idle_sub_passes = db->idle_sub_passes;
 	turn->said_read_only = db->said_read_only;
 	turn->counted = db->counted;
+	turn->lag_pauses = db->lag_pauses;
 	turn->unfolded_rows = db->unfolded_rows;
+	turn->next_batch_at = next_batch_at;
+	turn->lag_since = lag_since;
+	turn->lag_ignored = lag_ignored;
 	turn->nfailed = db->nfailed;
 	memcpy(turn->failed, db->failed, sizeof(TtlFailed) * db->nfailed);
 	turn->nresume = db->nresume;

@@ -20,6 +20,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/latch.h"
 #include "utils/backend_progress.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -52,7 +53,23 @@ enum
 enum
 {
 	OPERATION_PASS,
-	OPERATION_VISIT
+	OPERATION_VISIT,
+	OPERATION_WAIT_RATE,
+	OPERATION_WAIT_REPLICATION
+};
+
+typedef struct Operation
+{
+	const char *name;
+	const char *activity;		/* of a worker that waits */
+	const char *wait_event;
+} Operation;
+
+static const Operation operations[] = {
+	{"pass"},
+	{"visit"},
+	{"wait for rate limit", "ttl_index: waiting for delete_rate_limit", "TtlIndexDeleteRateLimit"},
+	{"wait for replication", "ttl_index: waiting for replication to catch up", "TtlIndexReplicationLag"},
 };
 
 static void
@@ -95,6 +112,24 @@ ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
 	pgstat_report_activity(STATE_RUNNING, activity);
 }
 
+/*
+ * Waits between two batches, no longer than so many milliseconds; any signal ends
+ * it early.
+ */
+void
+ttl_progress_wait(TtlWait wait, long milliseconds)
+{
+	int			operation = wait == TTL_WAIT_RATE ? OPERATION_WAIT_RATE : OPERATION_WAIT_REPLICATION;
+	const Operation *waiting = &operations[operation];
+
+	pgstat_progress_update_param(FIELD_OPERATION, operation);
+	if (MyBackendType == B_BG_WORKER)
+		pgstat_report_activity(STATE_RUNNING, waiting->activity);
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 milliseconds, ttl_wait_event(waiting->wait_event));
+	ResetLatch(MyLatch);
+}
+
 void
 ttl_progress_end(void)
 {
@@ -121,14 +156,13 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 			entry->st_progress_command != PROGRESS_COMMAND_INVALID)
 			continue;
 		values[0] = Int32GetDatum(entry->st_procpid);
-		values[1] = CStringGetTextDatum(param[FIELD_OPERATION] == OPERATION_VISIT ?
-										"visit" : "pass");
+		values[1] = CStringGetTextDatum(operations[param[FIELD_OPERATION]].name);
 		values[2] = ObjectIdGetDatum((Oid) param[FIELD_TABLE]);
 		values[3] = ObjectIdGetDatum((Oid) param[FIELD_INDEX]);
 		values[4] = TimestampTzGetDatum(param[FIELD_CUTOFF]);
 		values[5] = TimestampTzGetDatum(param[FIELD_START]);
 		values[6] = Int64GetDatum(param[FIELD_DELETED]);
-		nulls[2] = nulls[3] = nulls[4] = param[FIELD_OPERATION] != OPERATION_VISIT;
+		nulls[2] = nulls[3] = nulls[4] = param[FIELD_INDEX] == 0;
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -56,6 +56,9 @@
 /* After a canceled batch went on for this long, end the process. */
 #define CANCEL_GRACE_MS 5000
 
+/* While waiting, look this often whether to leave. */
+#define WAIT_LOOK_MS 200
+
 /* So much of an error's text is kept. */
 #define MAX_ERROR_TEXT 1000
 
@@ -175,6 +178,33 @@ must_stop(Run *run)
 		BackendPidGetProc(run->turn->launcher_pid) == NULL ||
 		!database_is_free();
 	return run->stop;
+}
+
+/*
+ * Waits, outside of a transaction, until the next batch may begin.  False where
+ * the turn is to end.
+ */
+static bool
+wait_for_turn(Run *run)
+{
+	TtlWait		wait;
+
+	while ((wait = ttl_throttle_wait(run->turn, GetCurrentTimestamp())) != TTL_WAIT_NONE)
+	{
+		long		milliseconds = WAIT_LOOK_MS;
+
+		if (wait == TTL_WAIT_RATE)
+			milliseconds = Min(milliseconds,
+							   TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+															   run->turn->next_batch_at));
+		ttl_progress_wait(wait, Max(milliseconds, 1));
+		begin(run);
+		(void) must_stop(run);
+		commit(run);
+		if (run->stop)
+			return false;
+	}
+	return true;
 }
 
 static TtlFailed *
@@ -437,6 +467,7 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 	{
 		bool		over = ttl_resume_batch_done(resume, batch, run->at);
 
+		ttl_throttle_deleted(run->turn, batch->deleted, begun);
 		ttl_visit_batch_done(visit, batch, size, over, begun,
 							 GetCurrentTimestamp());
 	}
@@ -463,8 +494,10 @@ visit_leaf(Run *run, Oid root, Oid leaf, TtlVisit *visit)
 	ttl_resume_begin_visit(&resume);
 	visit->over = false;
 	while (!run->stop &&
-		   (size = ttl_visit_batch_size(visit, GetCurrentTimestamp())) > 0)
-		run_batch(run, root, leaf, visit, &resume, size);
+		   (size = ttl_visit_batch_size(visit, GetCurrentTimestamp())) > 0 &&
+		   wait_for_turn(run))
+		run_batch(run, root, leaf, visit, &resume,
+				  ttl_throttle_batch_size(size));
 	/* left of the mark, a visit that finds nothing is enough for a pass */
 	if (resume.to_mark && visit->deleted == 0)
 		visit->more = false;
@@ -670,13 +703,14 @@ count_sub_pass(Run *run)
 	count.last_pass_start = turn->pass_at;
 	count.last_pass_end = turn->more ? 0 : now;
 	count.last_cutoff = run->at;
+	count.lag_pauses = turn->lag_pauses;
 	begin(run);
 	ttl_stats_add(&count);
 	turn->unfolded_rows++;
 	if (ttl_stats_fold(turn->unfolded_rows))
 		turn->unfolded_rows = 0;
 	commit(run);
-	turn->idle_passes = turn->idle_sub_passes = 0;
+	turn->idle_passes = turn->idle_sub_passes = turn->lag_pauses = 0;
 	turn->last_flush = now;
 	if (!turn->more)
 		turn->counted = false;

@@ -71,6 +71,7 @@ enum
 	COL_LAST_PASS_END,
 	COL_LAST_CUTOFF,
 	COL_STATS_RESET,
+	COL_LAG_PAUSES,
 	NCOLS
 };
 
@@ -104,6 +105,7 @@ static const Field fields[] = {
 	{COL_LAST_PASS_END, FIELD_TIME, offsetof(TtlCount, last_pass_end)},
 	{COL_LAST_CUTOFF, FIELD_TIME, offsetof(TtlCount, last_cutoff)},
 	{COL_STATS_RESET, FIELD_TIME, offsetof(TtlCount, stats_reset)},
+	{COL_LAG_PAUSES, FIELD_INT64, offsetof(TtlCount, lag_pauses)},
 };
 
 #define FIELD(count, field) (*(int64 *) ((char *) (count) + (field)->offset))

@@ -21,6 +21,7 @@
  *	expire.c		one batch of one index: collect, check, delete
  *	pass.c			the scheduler: bookkeeping that is told the time
  *	resume.c		where an index goes on, also from pass to pass
+ *	throttle.c		how long deletion has to wait
  *	run.c			one sub-pass in this database
  *	stats.c			the counters
  *	progress.c		what a process is at
@@ -248,7 +249,16 @@ typedef struct TtlCount
 	TimestampTz last_pass_end;
 	TimestampTz last_cutoff;
 	TimestampTz stats_reset;
+	int64		lag_pauses;
 } TtlCount;
+
+/* What deletion waits for; its names are in progress.c. */
+typedef enum TtlWait
+{
+	TTL_WAIT_NONE,
+	TTL_WAIT_RATE,
+	TTL_WAIT_REPLICATION
+} TtlWait;
 
 /* The limits of pass.c, from the settings. */
 typedef struct TtlLimits
@@ -317,6 +327,10 @@ typedef struct TtlTurn
 	int64		idle_passes;	/* not yet written */
 	int64		idle_sub_passes;
 	bool		said_read_only;
+	TimestampTz next_batch_at;	/* by the rate limit */
+	TimestampTz lag_since;		/* deletion has paused for replication; or 0 */
+	bool		lag_ignored;	/* for long enough */
+	int64		lag_pauses;		/* not yet written */
 	int64		unfolded_rows;	/* of the counters, since they were folded */
 	int			nfailed;		/* errors that were reported in this pass */
 	int			nresume;
@@ -348,6 +362,10 @@ extern PGDLLIMPORT int ttl_batch_target_docs;
 extern PGDLLIMPORT int ttl_batch_target_time;
 extern PGDLLIMPORT int ttl_batch_timeout;
 extern PGDLLIMPORT int ttl_log_min_duration;
+extern PGDLLIMPORT int ttl_delete_rate_limit;
+extern PGDLLIMPORT int ttl_max_replication_lag;
+extern PGDLLIMPORT int ttl_max_retained_wal;
+extern PGDLLIMPORT int ttl_max_lag_pause;
 extern void ttl_guc_init(void);
 extern TtlLimits ttl_guc_limits(void);
 
@@ -484,6 +502,11 @@ extern bool ttl_resume_batch_done(TtlResume *resume, const TtlBatch *batch,
 extern void ttl_resume_row_failed(TtlResume *resume, const TtlBatch *batch,
 								  TimestampTz now);
 
+/* throttle.c */
+extern void ttl_throttle_deleted(TtlTurn *turn, int64 rows, TimestampTz begun);
+extern int	ttl_throttle_batch_size(int size);
+extern TtlWait ttl_throttle_wait(TtlTurn *turn, TimestampTz now);
+
 /* run.c */
 extern void ttl_run_turn(const TtlDriver *driver, TtlTurn *turn);
 
@@ -495,6 +518,7 @@ extern bool ttl_stats_fold(int64 rows);
 extern void ttl_progress_pass(TimestampTz begun);
 extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
 							   TimestampTz begun, int64 deleted);
+extern void ttl_progress_wait(TtlWait wait, long milliseconds);
 extern void ttl_progress_end(void);
 
 /* document_date.c */
