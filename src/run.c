@@ -286,6 +286,7 @@ report_error(Oid indexrelid, ErrorData *edata)
 			 errmsg("could not expire rows by TTL index \"%s\": %s",
 					name ? name : "?", edata->message),
 			 edata->detail ? errdetail_internal("%s", edata->detail) : 0,
+			 edata->hint ? errhint("%s", edata->hint) : 0,
 			 edata->context ? errcontext("%s", edata->context) : 0));
 }
 
@@ -392,6 +393,7 @@ timed_work(BatchWork * work, bool *timed_out)
 	edata->message = *timed_out ?
 		pstrdup("canceled after ttl_index.batch_timeout") : clip(edata->message);
 	edata->detail = clip(edata->detail);
+	edata->hint = clip(edata->hint);
 	edata->context = clip(edata->context);
 	return edata;
 }
