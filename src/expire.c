@@ -91,6 +91,7 @@ typedef struct Expirer
 	const TtlCutoff *cutoff;
 	Snapshot	snapshot;
 	TupleTableSlot *slot;		/* the row at hand */
+	int64		key;			/* its key, where it has one */
 	bool		direct;
 	/* to compute the key and the filter of a row */
 	IndexInfo  *info;
@@ -139,7 +140,7 @@ end_rows(Expirer *x)
 	FreeExecutorState(x->estate);
 }
 
-/* Is the row in the slot due, by its own key and the filter? */
+/* Is the row in the slot due, by its own key and the filter?  Sets the key. */
 static bool
 row_is_due(Expirer *x)
 {
@@ -152,8 +153,10 @@ row_is_due(Expirer *x)
 	if (!ExecQual(x->filter, econtext))
 		return false;
 	FormIndexDatum(x->info, x->slot, x->estate, values, isnull);
-	return !isnull[0] &&
-		ttl_key_due(x->cutoff, ttl_datum_key(x->cutoff->keytype, values[0]));
+	if (isnull[0])
+		return false;
+	x->key = ttl_datum_key(x->cutoff->keytype, values[0]);
+	return ttl_key_due(x->cutoff, x->key);
 }
 
 /* Deletes or locks the row in the slot, unless that needs waiting. */
@@ -333,12 +336,13 @@ sample_due(Expirer *x, BlockNumber nblocks)
 static bool
 prefers_block_order(Expirer *x, const TtlEntry *entries, int count)
 {
-	BlockNumber nblocks = RelationGetNumberOfBlocks(x->heap);
+	BlockNumber nblocks;
 	BlockNumber last = InvalidBlockNumber;
-	double		rows_per_block = x->heap->rd_rel->reltuples /
-		Max(x->heap->rd_rel->relpages, 1);
+	double		rows;
+	double		all_visible;
 	int			blocks = 0;
 
+	table_relation_estimate_size(x->heap, NULL, &nblocks, &rows, &all_visible);
 	for (int i = 0; i < count; i++)
 	{
 		BlockNumber block = ItemPointerGetBlockNumber(&entries[i].tid);
@@ -347,10 +351,7 @@ prefers_block_order(Expirer *x, const TtlEntry *entries, int count)
 			blocks++;
 		last = block;
 	}
-	/* never analyzed: what the batch shows is the best guess */
-	if (rows_per_block < 1)
-		rows_per_block = (double) count / blocks * ORDER_SCATTERED;
-	return blocks >= ORDER_SCATTERED * Max(count / rows_per_block, 1) &&
+	return blocks >= ORDER_SCATTERED * count * (nblocks / Max(rows, 1)) &&
 		sample_due(x, nblocks) >= ORDER_MOST;
 }
 
@@ -395,6 +396,7 @@ take_in_index_order(Expirer *x, const TtlResume *resume, int max_docs)
 		{
 			batch->resume.by_block = true;
 			place->set = false;
+			place->key = ttl_least_key(x->cutoff->keytype);
 		}
 	}
 }
@@ -437,6 +439,7 @@ take_in_block_order(Expirer *x, const TtlResume *resume, int max_docs)
 		if (row_is_due(x))
 		{
 			batch->live++;
+			batch->resume.at.key = Max(batch->resume.at.key, x->key);
 			take_row(x);
 		}
 	}
@@ -447,8 +450,6 @@ take_in_block_order(Expirer *x, const TtlResume *resume, int max_docs)
 		/* what falls due later in this pass is found by the index */
 		batch->exhausted = true;
 		batch->resume.by_block = false;
-		batch->resume.at.set = true;
-		batch->resume.at.key = x->cutoff->bound;
 		ItemPointerSet(&batch->resume.at.tid, MaxBlockNumber, MaxOffsetNumber);
 	}
 }

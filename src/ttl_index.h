@@ -178,7 +178,8 @@ typedef struct TtlResume
 	TtlPlace	at;
 	TtlPlace	done;			/* nothing was left locked up to here */
 	int64		walked;			/* entries that were looked at */
-	bool		by_block;		/* in the order of the heap: at.tid counts */
+	bool		by_block;		/* in the order of the heap, up to at.tid;
+								 * at.key is the latest that was due there */
 	bool		order_decided;	/* or not, for this pass */
 	bool		stuck;			/* at locked rows: done does not move */
 	bool		to_mark;		/* at work between the left end and the mark */
@@ -464,6 +465,7 @@ extern void ttl_children_follow(Oid root);
 /* walk.c */
 extern Datum ttl_key_datum(Oid keytype, int64 key);
 extern int64 ttl_datum_key(Oid keytype, Datum datum);
+extern int64 ttl_least_key(Oid keytype);
 extern void ttl_walk_begin(TtlWalk *walk, Relation heap, Relation index,
 						   Oid keytype, int64 bound, const TtlPlace *after);
 extern const TtlEntry *ttl_walk_next(TtlWalk *walk);

@@ -53,6 +53,12 @@ ttl_datum_key(Oid keytype, Datum datum)
 		(int64) DatumGetTimestampTz(datum);
 }
 
+int64
+ttl_least_key(Oid keytype)
+{
+	return keytype == DATEOID ? DATEVAL_NOBEGIN : DT_NOBEGIN;
+}
+
 /* Does the entry come after the place, in the direction of the walk? */
 static bool
 is_after(const TtlWalk *walk, int64 key, ItemPointer tid)
@@ -78,8 +84,8 @@ static Buffer
 descend(TtlWalk *walk)
 {
 	BTScanInsert skey = _bt_mkscankey(walk->index, NULL);
-	Datum		start = walk->keytype == DATEOID ?
-		DateADTGetDatum(DATEVAL_NOBEGIN) : TimestampTzGetDatum(DT_NOBEGIN);
+	int64		start = walk->after.set ? walk->after.key :
+		ttl_least_key(walk->keytype);
 	Buffer		buffer;
 
 	/* before version 4 of the tree equal keys are in no order */
@@ -92,13 +98,9 @@ descend(TtlWalk *walk)
 	skey->keysz = 1;
 	skey->anynullkeys = false;
 	skey->scankeys[0].sk_flags &= ~SK_ISNULL;
-	skey->scankeys[0].sk_argument = start;
+	skey->scankeys[0].sk_argument = ttl_key_datum(walk->keytype, start);
 	if (walk->after.set)
-	{
-		skey->scankeys[0].sk_argument = ttl_key_datum(walk->keytype,
-													  walk->after.key);
 		skey->scantid = &walk->after.tid;
-	}
 	else
 		skey->nextkey = walk->backward;
 	pgstat_count_index_scan(walk->index);
