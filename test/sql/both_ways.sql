@@ -97,8 +97,12 @@ FROM generate_series(1, 20000) AS g ORDER BY hashint4(g);
 CREATE INDEX ON %1$I (ts) WHERE ttl_index.expire_after_seconds(60);
 ANALYZE %1$I$$, $$ts < '2020-01-01'$$);
 
+SET ttl_index.batch_target_docs = 1000;
+SET ttl_index.batch_target_time = '1h';
 SELECT ttl_index.stats_reset();
 CALL ttl_index.run_pass();
+RESET ttl_index.batch_target_docs;
+RESET ttl_index.batch_target_time;
 SELECT name, way, is_as_modeled(m) AS as_modeled, s.deleted_documents, s.skipped_locked + s.skipped_failed + s.errors AS not_deleted
 FROM model AS m JOIN ttl_index.index_stats AS s ON s.relname = m.name || '_' || m.way ORDER BY 1, 2;
 -- the TOAST table is empty where the rows are gone
