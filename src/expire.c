@@ -140,23 +140,37 @@ end_rows(Expirer *x)
 	FreeExecutorState(x->estate);
 }
 
+/* The key of the row in the slot, of a column or an expression. */
+static Datum
+row_key(Expirer *x, bool *isnull)
+{
+	AttrNumber	attnum = x->info->ii_IndexAttrNumbers[0];
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnulls[INDEX_MAX_KEYS];
+
+	/* the common case is worth a short cut */
+	if (attnum != 0)
+		return slot_getattr(x->slot, attnum, isnull);
+	FormIndexDatum(x->info, x->slot, x->estate, values, isnulls);
+	*isnull = isnulls[0];
+	return values[0];
+}
+
 /* Is the row in the slot due, by its own key and the filter?  Sets the key. */
 static bool
 row_is_due(Expirer *x)
 {
 	ExprContext *econtext = GetPerTupleExprContext(x->estate);
-	Datum		values[INDEX_MAX_KEYS];
-	bool		isnull[INDEX_MAX_KEYS];
+	Datum		key;
+	bool		isnull;
 
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = x->slot;
-	if (!ExecQual(x->filter, econtext))
+	key = row_key(x, &isnull);
+	if (isnull)
 		return false;
-	FormIndexDatum(x->info, x->slot, x->estate, values, isnull);
-	if (isnull[0])
-		return false;
-	x->key = ttl_datum_key(x->cutoff->keytype, values[0]);
-	return ttl_key_due(x->cutoff, x->key);
+	x->key = ttl_datum_key(x->cutoff->keytype, key);
+	return ttl_key_due(x->cutoff, x->key) && ExecQual(x->filter, econtext);
 }
 
 /* Deletes or locks the row in the slot, unless that needs waiting. */
