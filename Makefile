@@ -35,6 +35,15 @@ FUZZ_SECONDS ?= 30
 fuzz:
 	PG_CONFIG="$(PG_CONFIG)" test/fuzz/run $(FUZZ_SECONDS)
 
+# Measures what expiring rows costs, in about 25 minutes, and writes the results to
+# bench/; LARGE=1: with up to 50 million rows.
+BENCH = bench/RESULTS-expire$(if $(LARGE),-large).md
+.PHONY: bench
+bench:
+	PG_CONFIG="$(PG_CONFIG)" LARGE="$(LARGE)" bench/expire > $(BENCH).new
+	mv $(BENCH).new $(BENCH)
+	bench/chart < $(BENCH) > bench/expire$(if $(LARGE),-large).svg
+
 # Formats the C files as PostgreSQL's own are (Debian: pg-bsd-indent).
 .PHONY: indent
 indent:
