@@ -13,8 +13,8 @@
  * next one begins at the mark.  What lies to its left is walked afterwards, on
  * a budget:
  *
- *	- a batch of it in each pass: where that is not all dead, the walk goes on; where
- *	  it reaches the mark, a vacuum has been here, and the mark is given up;
+ *	- a batch of it in each pass: where that deletes something, the walk goes on;
+ *	  where it reaches the mark, a vacuum has been here, and the mark is given up;
  *	- all of it after 1 minute, then 2, 4 ... 60: late rows in the middle of dead
  *	  ones are found then, and rows that could not be deleted get another try.
  *
@@ -121,7 +121,7 @@ left_batch_done(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
 	resume->left_walked += batch->candidates;
 	if (batch->exhausted)
 		end_left(resume, now);
-	else if (batch->live == 0 && now < resume->left_at)
+	else if (batch->deleted == 0 && now < resume->left_at)
 	{
 		resume->left.set = false;
 		resume->left_over = true;
