@@ -255,7 +255,7 @@ prefetch_init(Prefetch *p, Relation heap, const TtlEntry *entries, int count)
 	p->entries = entries;
 	p->count = count;
 	p->distance = get_tablespace_maintenance_io_concurrency(heap->rd_rel->reltablespace);
-	p->block = InvalidBlockNumber;
+	p->block = InvalidBlockNumber;	/* block 0 follows it */
 }
 
 static void
@@ -268,9 +268,12 @@ prefetch_beyond(Prefetch *p, int current)
 	{
 		BlockNumber block = ItemPointerGetBlockNumber(&p->entries[p->next].tid);
 
-		if (block == p->block)
-			continue;
+		bool		follows = block == p->block || block == p->block + 1;
+
+		/* the kernel reads ahead by itself what lies in order */
 		p->block = block;
+		if (follows)
+			continue;
 		p->tried++;
 		if (BufferIsValid(PrefetchBuffer(p->heap, MAIN_FORKNUM, block).recent_buffer))
 			p->cached++;
