@@ -159,6 +159,41 @@ SELECT count(*) FROM lied_direct;
 SELECT deleted_documents, errors, last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE relname = 'lied_direct';
 DROP TABLE lied_direct;
 
+-- Nor does one that is damaged: it missed an update, so that its entries of 2001
+-- lead to rows of 2999.  The rows behind them go all the same.
+CREATE TABLE damaged_direct (id int, ts timestamptz) WITH (fillfactor = 50);
+CREATE TABLE damaged_sql (LIKE damaged_direct) WITH (fillfactor = 50);
+CREATE TRIGGER no_effect BEFORE DELETE ON damaged_sql FOR EACH ROW EXECUTE FUNCTION no_effect();
+CREATE INDEX damaged_direct_ttl ON damaged_direct (ts) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX damaged_sql_ttl ON damaged_sql (ts) WHERE ttl_index.expire_after_seconds(60);
+INSERT INTO damaged_direct SELECT g, timestamptz '2001-01-01' + g * interval '1 day' FROM generate_series(1, 50) AS g;
+INSERT INTO damaged_sql TABLE damaged_direct;
+UPDATE pg_index SET indislive = false WHERE indexrelid IN ('damaged_direct_ttl'::regclass, 'damaged_sql_ttl'::regclass);
+ALTER TABLE damaged_direct SET (fillfactor = 50); ALTER TABLE damaged_sql SET (fillfactor = 50);	-- reads pg_index anew
+UPDATE damaged_direct SET ts = '2999-01-01' WHERE id IN (10, 11);
+UPDATE damaged_sql SET ts = '2999-01-01' WHERE id IN (10, 11);
+UPDATE pg_index SET indislive = true WHERE indexrelid IN ('damaged_direct_ttl'::regclass, 'damaged_sql_ttl'::regclass);
+ALTER TABLE damaged_direct RESET (fillfactor); ALTER TABLE damaged_sql RESET (fillfactor);
+CALL ttl_index.run_pass();
+SELECT 'direct' AS way, array_agg(id) FROM damaged_direct UNION ALL SELECT 'sql', array_agg(id) FROM damaged_sql ORDER BY 1;
+SELECT relname, deleted_documents, skipped_failed, errors, last_error_sqlstate FROM ttl_index.index_stats WHERE relname LIKE 'damaged%' ORDER BY 1;
+DROP TABLE damaged_direct, damaged_sql;
+
+-- All rows cannot be deleted: one report, an end, and nothing lost.
+CREATE TABLE undeletable (id int PRIMARY KEY, ts timestamptz);
+SELECT ttl_index.create_index('undeletable', 'ts', 0);
+CREATE TABLE referencing (id int PRIMARY KEY REFERENCES undeletable);
+INSERT INTO undeletable SELECT g, '2001-01-01' FROM generate_series(1, 100000) AS g;
+INSERT INTO referencing SELECT id FROM undeletable;
+SET ttl_index.batch_timeout = '1s';
+\set VERBOSITY terse
+CALL ttl_index.run_pass();
+\set VERBOSITY default
+RESET ttl_index.batch_timeout;
+SELECT deleted_documents, skipped_failed > 0 AS skipped, errors, last_error_sqlstate FROM ttl_index.index_stats WHERE relname = 'undeletable';
+SELECT count(*) FROM undeletable;
+DROP TABLE undeletable, referencing;
+
 -- a publication whose row filter a DELETE could not be told: as for any DELETE
 CREATE TABLE published (id int PRIMARY KEY, kind int, ts timestamptz);
 SELECT ttl_index.create_index('published', 'ts', 0);
