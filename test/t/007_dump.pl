@@ -20,41 +20,9 @@ ttl_index.monitor_enabled = off
 $node->start;
 
 $node->safe_psql('postgres', 'CREATE DATABASE source');
-$node->safe_psql(
-	'source', q{
-CREATE EXTENSION ttl_index;
-CREATE SCHEMA "Odd";
-CREATE TABLE events (at timestamptz, sensor text);
-CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(3600);
-CREATE INDEX events_short ON events (at DESC)
-	WHERE sensor = 'MDB''s' AND ttl_index.expire_after_seconds(60 * 10);
-CREATE TABLE "Odd"."Local times" ("At" timestamp, day date);
-CREATE INDEX "At ttl" ON "Odd"."Local times" ("At")
-	WHERE ttl_index.time_zone('Europe/Berlin') AND ttl_index.expire_after_seconds(0);
-CREATE INDEX day_ttl ON "Odd"."Local times" (day)
-	WHERE ttl_index.time_zone('America/New_York') AND ttl_index.expire_after_seconds(2147483647);
-CREATE TABLE dates (dates timestamptz[]);
-CREATE INDEX dates_ttl ON dates (ttl_index.earliest(dates)) WHERE ttl_index.expire_after_seconds(5);
-CREATE TABLE parts (at timestamptz, n int) PARTITION BY RANGE (at);
-CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO ('2050-01-01');
-CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM ('2050-01-01') TO (MAXVALUE);
-CREATE INDEX parts_ttl ON parts (at) WHERE ttl_index.expire_after_seconds(7200);
-CREATE INDEX parts_1_n ON parts_1 (at) INCLUDE (n) WHERE n > 5 AND ttl_index.expire_after_seconds(30);
-CREATE TABLE changed (at timestamptz);
-CREATE INDEX changed_ttl ON changed (at);
-SELECT ttl_index.coll_mod('changed', 'at', 77);
-CREATE TABLE plain (at timestamptz);
-CREATE INDEX plain_at ON plain (at) WHERE ttl_index.expire_after_seconds(1);
-SELECT ttl_index.remove_ttl('plain_at');
-
--- three that are due, the others not before a while
-INSERT INTO events VALUES ('2000-01-01', NULL), ('2100-01-01', NULL), ('2100-01-01', 'MDB''s');
-INSERT INTO "Odd"."Local times" VALUES ('2100-01-01', '2020-01-01'), (NULL, '2100-01-01');
-INSERT INTO dates VALUES ('{2100-01-01,2000-01-01}'), ('{2100-01-01,NULL}'), ('{}');
-INSERT INTO parts VALUES ('2000-01-01', 1), ('2100-01-01', 9);
-INSERT INTO changed VALUES ('2100-01-01');
-INSERT INTO plain VALUES ('2000-01-01');
-});
+$node->safe_psql('postgres',
+	'ALTER DATABASE source SET ttl_index.monitor_enabled = off');
+$node->safe_psql('source', slurp_file('test/data/ttl_indexes.sql'));
 
 # What the extension says of the indexes, what PostgreSQL says, and psql's \d.
 my $indexes = q{
@@ -106,8 +74,9 @@ like(
 	qr/events_short\|events\|\|at\|600\|\|.*MDB''s.*\|active/,
 	'the indexes of the source are shown as they were made');
 is( $node->safe_psql('source',
-		"SELECT count(*) FROM ttl_index.indexes WHERE state = 'active'"),
-	10,
+		"SELECT count(*), count(*) FILTER (WHERE state = 'active') FROM ttl_index.indexes"
+	),
+	'14|14',
 	'and all are active');
 like(
 	describe('source', '\d events'),
@@ -164,6 +133,28 @@ $node->command_ok(
 	'restore the schema');
 check_same('only_schema', 'dump of the schema');
 
+# In a transaction of its own, over what is there already.
+$node->command_ok(
+	[
+		'pg_dump', '-Fc', '-f', "$dir/custom", '-d', $node->connstr('source')
+	],
+	'pg_dump -Fc');
+$node->safe_psql('postgres', 'CREATE DATABASE from_custom');
+$node->command_ok(
+	[
+		'pg_restore', '-1', '-d', $node->connstr('from_custom'),
+		"$dir/custom"
+	],
+	'pg_restore --single-transaction');
+check_same('from_custom', 'custom archive');
+$node->command_ok(
+	[
+		'pg_restore', '--clean', '--if-exists', '-1', '-d',
+		$node->connstr('from_custom'), "$dir/custom"
+	],
+	'pg_restore --clean over the copy');
+check_same('from_custom', 'custom archive over a copy');
+
 # One table, into a database that has the extension.
 $node->safe_psql('postgres', 'CREATE DATABASE one_table');
 $node->safe_psql('one_table', 'CREATE EXTENSION ttl_index');
@@ -211,31 +202,142 @@ is( without_key(slurp_file("$dir/again.sql")),
 	without_key(slurp_file("$dir/all.sql")),
 	'a dump of the copy is the same');
 
+# The memory of the options came along too (design.md, "REINDEX CONCURRENTLY").
+$node->safe_psql('as_text', 'REINDEX DATABASE CONCURRENTLY as_text');
+is( $node->safe_psql('as_text', $indexes),
+	$node->safe_psql('source', $indexes),
+	'REINDEX DATABASE CONCURRENTLY right after a restore loses no option');
+
 #
-# The monitor sets to work on the copies
+# A backup that one wants to look at is restored into a database of which the
+# monitor keeps out, while it works in the others.
 #
+
+$node->safe_psql('postgres', 'CREATE DATABASE restored');
+$node->safe_psql('postgres',
+	'ALTER DATABASE restored SET ttl_index.monitor_enabled = off');
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE clock (at timestamptz);
+CREATE INDEX clock_ttl ON clock (at) WHERE ttl_index.expire_after_seconds(0);
+ALTER SYSTEM SET ttl_index.monitor_enabled = on;
+});
+$node->reload;
+$node->command_ok(
+	[
+		'pg_restore', '-j', '2', '-e', '-d', $node->connstr('restored'),
+		"$dir/archive"
+	],
+	'restore with the monitor at work elsewhere');
+
+# Waits until the monitor has been in every database.
+sub wait_for_round
+{
+	my ($server) = @_;
+
+	foreach my $turn (1 .. 2)
+	{
+		$server->safe_psql('postgres',
+			"INSERT INTO clock VALUES ('2000-01-01')");
+		$server->poll_query_until('postgres',
+			'SELECT count(*) = 0 FROM clock')
+		  or die 'the monitor does not come';
+	}
+	return;
+}
 
 my $rows = q{
 SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM "Odd"."Local times"),
 	(SELECT count(*) FROM dates), (SELECT count(*) FROM parts),
-	(SELECT count(*) FROM changed), (SELECT count(*) FROM plain)};
-is($node->safe_psql('as_text', $rows),
-	'3|2|3|2|1|1', 'rows are there after the restore');
-$node->safe_psql('postgres',
-	'ALTER SYSTEM SET ttl_index.monitor_enabled = on');
-$node->reload;
-foreach my $db ('as_text', 'from_archive')
+	(SELECT count(*) FROM changed), (SELECT count(*) FROM plain),
+	(SELECT count(*) FROM documents), (SELECT count(*) FROM coll)};
+my ($all, $not_due) = ('3|2|3|2|1|1|2|3', '2|2|2|1|1|1|1|2');
+
+wait_for_round($node);
+is($node->safe_psql('restored', $rows),
+	$all, 'the monitor keeps out of a database that was set so');
+is( $node->safe_psql(
+		'restored', "SELECT ttl_index.due_count('public.events_ttl')"),
+	1,
+	'so one can look at what would go');
+
+# The monitor sets to work where it may.
+foreach my $db ('as_text', 'from_archive', 'from_custom')
 {
 	ok( $node->poll_query_until(
 			$db, 'SELECT passes > 0 FROM ttl_index.stats'),
-		'the monitor finds the copy');
+		"the monitor finds the copy $db");
 	is($node->safe_psql($db, $rows),
-		'2|2|2|1|1|1', 'rule 1: what is due goes and nothing else');
+		$not_due, "rule 1: what is due goes from $db and nothing else");
 	is( $node->safe_psql($db,
 			'SELECT deleted_documents FROM ttl_index.stats'),
-		3,
+		5,
 		'rule 27: and is counted');
 }
 
+# A setting of the database goes with pg_dump --create, before the data.
+$node->command_ok(
+	[
+		'pg_dump', '-Fc', '--create', '-f', "$dir/create", '-d',
+		$node->connstr('source')
+	],
+	'pg_dump --create');
+$node->safe_psql('postgres', 'ALTER DATABASE source RENAME TO original');
+$node->command_ok(
+	[
+		'pg_restore', '--create', '-d', $node->connstr('postgres'),
+		"$dir/create"
+	],
+	'pg_restore --create');
+wait_for_round($node);
+is($node->safe_psql('source', $rows),
+	$all, 'the monitor keeps out of what pg_restore --create has made');
+
+# Likewise with pg_dumpall, here into another server.
+$node->command_ok(
+	[
+		'pg_dumpall', '-f', "$dir/cluster.sql", '-d',
+		$node->connstr('postgres')
+	],
+	'pg_dumpall');
+$node->safe_psql('postgres',
+	'ALTER DATABASE restored RESET ttl_index.monitor_enabled');
+ok( $node->poll_query_until(
+		'restored', 'SELECT deleted_documents = 5 FROM ttl_index.stats'),
+	'once it is set free, the monitor comes');
+is($node->safe_psql('restored', $rows), $not_due, 'and deletes what is due');
+my $expected = $node->safe_psql('restored', $indexes);
 $node->stop;
+
+my $other = PostgreSQL::Test::Cluster->new('other');
+$other->init;
+$other->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'ttl_index'
+ttl_index.monitor_sleep = 1
+});
+$other->start;
+$other->command_ok(
+	[
+		'psql', '-X', '-q', '-d', $other->connstr('postgres'), '-f',
+		"$dir/cluster.sql"
+	],
+	'restore of all databases');
+wait_for_round($other);
+foreach my $db ('restored', 'original', 'source')
+{
+	is($other->safe_psql($db, $rows),
+		$all, "pg_dumpall: the monitor keeps out of database $db there too");
+	is($other->safe_psql($db, $indexes),
+		$expected, "pg_dumpall: the TTL indexes of $db are the same");
+}
+$other->safe_psql('postgres',
+	'ALTER DATABASE restored RESET ttl_index.monitor_enabled');
+ok( $other->poll_query_until(
+		'restored', 'SELECT deleted_documents = 5 FROM ttl_index.stats'),
+	'pg_dumpall: until it is set free');
+is($other->safe_psql('restored', $rows), $not_due, 'and deletes what is due');
+
+$other->stop;
 done_testing();
