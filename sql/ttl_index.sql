@@ -407,10 +407,15 @@ $$;
 
 COMMENT ON FUNCTION on_reindex() IS 'event trigger function: restores the options that REINDEX CONCURRENTLY lost';
 
--- REINDEX fires event triggers from PostgreSQL 17 on.
+-- REINDEX fires event triggers from PostgreSQL 17 on.  The first one remembers
+-- what is not remembered yet.
 DO $$
 BEGIN
 	IF current_setting('server_version_num')::integer >= 170000 THEN
+		EXECUTE 'CREATE EVENT TRIGGER ttl_index_before_reindex ON ddl_command_start
+			WHEN TAG IN (''REINDEX'') EXECUTE FUNCTION ttl_index.on_reindex()';
+		EXECUTE 'COMMENT ON EVENT TRIGGER ttl_index_before_reindex IS
+			''remembers the options that REINDEX CONCURRENTLY could lose''';
 		EXECUTE 'CREATE EVENT TRIGGER ttl_index_reindex ON ddl_command_end
 			WHEN TAG IN (''REINDEX'') EXECUTE FUNCTION ttl_index.on_reindex()';
 		EXECUTE 'COMMENT ON EVENT TRIGGER ttl_index_reindex IS

@@ -18,6 +18,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
@@ -32,6 +33,7 @@
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "ttl_index.h"
@@ -273,10 +275,20 @@ is_reindex_concurrently(Node *statement)
 	return false;
 }
 
+/* After REINDEX CONCURRENTLY no snapshot is active, and writing a catalog wants one. */
+static void
+restore_options(void)
+{
+	PushActiveSnapshot(GetTransactionSnapshot());
+	ttl_options_restore();
+	PopActiveSnapshot();
+}
+
 /*
  * REINDEX CONCURRENTLY loses a lone option (see option.c).  It ends in a
  * transaction of its own, so the option can be restored before the user has the
- * prompt back.
+ * prompt back.  Before it begins, what is to be remembered is made complete:
+ * pg_upgrade does not carry that along, and the first pass may be far away.
  */
 static void
 process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
@@ -286,6 +298,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 {
 	bool		reindex = is_reindex_concurrently(pstmt->utilityStmt);
 
+	if (reindex && !RecoveryInProgress())
+		restore_options();
 	if (next_process_utility)
 		next_process_utility(pstmt, queryString, readOnlyTree, context, params,
 							 queryEnv, dest, qc);
@@ -293,7 +307,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
 								params, queryEnv, dest, qc);
 	if (reindex && IsTransactionState())
-		ttl_options_restore();
+		restore_options();
 }
 
 void

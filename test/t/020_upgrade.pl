@@ -1,0 +1,133 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# pg_upgrade, by copy and by link: the same TTL indexes and counters before and
+# after, and nothing deleted on the way.  From the installation of which
+# "oldinstall" in the environment is the prefix (script/test sets it, see there),
+# else from this one.
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my @cluster = (extra => [ '-k', '--locale=C', '--encoding=UTF8' ]);
+my $settings = q{
+shared_preload_libraries = 'ttl_index'
+ttl_index.monitor_sleep = 1
+};
+
+my $old = PostgreSQL::Test::Cluster->new('old',
+	$ENV{oldinstall} ? (install_path => $ENV{oldinstall}) : ());
+$old->init(@cluster);
+$old->append_conf('postgresql.conf', $settings);
+$old->append_conf('postgresql.conf', 'ttl_index.monitor_enabled = off');
+$old->start;
+note 'from ' . $old->safe_psql('postgres', 'SELECT version()');
+
+# Its counters have something to say.
+$old->safe_psql('postgres', slurp_file('test/data/ttl_indexes.sql'));
+$old->safe_psql('postgres', q{CALL ttl_index.run_pass()});
+$old->safe_psql('postgres',
+	"INSERT INTO events VALUES ('2000-01-01', 'due')");
+$old->safe_psql('postgres',
+	q{REINDEX INDEX CONCURRENTLY "Odd"."At ttl"});
+
+my $indexes = q{
+SELECT indexrelid, indexrelid::oid, relid, parent_indexrelid, key, expire_after_seconds, time_zone,
+	partial_filter_expression, document_ttl, drop_expired_partitions, state, reason
+FROM ttl_index.indexes ORDER BY indexrelid::text COLLATE "C"};
+my $counters = q{
+SELECT * FROM ttl_index.stats;
+SELECT * FROM ttl_index.index_stats ORDER BY indexrelid};
+my $rows = q{
+SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM "Odd"."Local times"),
+	(SELECT count(*) FROM dates), (SELECT count(*) FROM parts),
+	(SELECT count(*) FROM changed), (SELECT count(*) FROM plain),
+	(SELECT count(*) FROM documents), (SELECT count(*) FROM coll)};
+my %before = map { $_ => $old->safe_psql('postgres', $_) }
+  ($indexes, $counters, $rows);
+
+is($before{$rows}, '3|2|2|1|1|1|1|2', 'one row is due in the old cluster');
+unlike($before{$indexes}, qr/\|(?!active)[a-z_]+\|[^|]*$/m,
+	'its TTL indexes are active');
+$old->stop;
+
+# The servers that pg_upgrade starts live too short for the monitor to show
+# whether it would work there, so look at one that does not.
+$old->append_conf('postgresql.conf', 'log_min_messages = debug1');
+my $registering = qr/registering background worker "ttl_index launcher"/;
+$old->start;
+$old->stop;
+like(slurp_file($old->logfile), $registering, 'a server has a launcher');
+my $offset = -s $old->logfile;
+$old->command_ok(
+	[
+		'pg_ctl', '-w', '-D', $old->data_dir, '-l', $old->logfile, '-o', '-b',
+		'start'
+	],
+	'start as pg_upgrade does');
+$old->command_ok([ 'pg_ctl', '-w', '-D', $old->data_dir, 'stop' ], 'stop');
+unlike(slurp_file($old->logfile, $offset),
+	$registering, 'rule 29: there is none during pg_upgrade');
+
+sub upgrade
+{
+	my ($mode) = @_;
+	my $new = PostgreSQL::Test::Cluster->new("new_$mode");
+	my $dir = PostgreSQL::Test::Utils::tempdir;
+
+	$new->init(@cluster);
+	$new->append_conf('postgresql.conf', $settings);
+	# it leaves files in the current directory
+	chdir $dir or die "chdir: $!";
+	$new->command_ok(
+		[
+			'pg_upgrade', '--no-sync',
+			'-d', $old->data_dir,
+			'-D', $new->data_dir,
+			'-b', $old->config_data('--bindir'),
+			'-B', $new->config_data('--bindir'),
+			'-s', $new->host,
+			'-p', $old->port,
+			'-P', $new->port,
+			$mode eq 'link' ? '--link' : ()
+		],
+		"pg_upgrade, by $mode");
+	return $new;
+}
+
+foreach my $mode ('copy', 'link')
+{
+	my $new = upgrade($mode);
+
+	$new->append_conf('postgresql.conf', 'ttl_index.monitor_enabled = off');
+	$new->start;
+	note 'to ' . $new->safe_psql('postgres', 'SELECT version()');
+	is($new->safe_psql('postgres', $rows),
+		$before{$rows},
+		"$mode: nothing has expired while pg_upgrade ran");
+	is($new->safe_psql('postgres', $indexes),
+		$before{$indexes}, "$mode: the TTL indexes are the same");
+	is($new->safe_psql('postgres', $counters),
+		$before{$counters}, "$mode: the counters are the same");
+
+	# pg_upgrade does not carry along what is remembered for this case.
+	$new->safe_psql('postgres', 'REINDEX DATABASE CONCURRENTLY postgres');
+	is( $new->safe_psql('postgres', $indexes) =~ s/\|\d+\|/|/gr,
+		$before{$indexes} =~ s/\|\d+\|/|/gr,
+		"$mode: REINDEX CONCURRENTLY before the first pass loses no option");
+
+	$new->safe_psql('postgres',
+		'ALTER SYSTEM SET ttl_index.monitor_enabled = on');
+	$new->reload;
+	ok( $new->poll_query_until(
+			'postgres', q{SELECT min(at) = '2100-01-01' FROM events}),
+		"$mode: then the monitor sets to work");
+	is( $new->safe_psql('postgres', $rows),
+		'2|2|2|1|1|1|1|2',
+		"$mode: rule 1: what is due goes and nothing else");
+	$new->stop;
+}
+
+done_testing();
