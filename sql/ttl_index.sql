@@ -1,5 +1,11 @@
 /* sql/ttl_index.sql: the definition of the extension, from top to bottom */
 
+-- A new version of this file comes with a script ttl_index--OLD--NEW.sql that
+-- leads there, and with the old file as test/released/ttl_index--OLD.sql: the
+-- test 021_update compares.  A new library meets the objects of the old file until
+-- somebody runs ALTER EXTENSION UPDATE, so a C function never gets other arguments
+-- or another result: what needs these gets a name of its own.
+
 \echo Use "CREATE EXTENSION ttl_index" to load this file. \quit
 
 -- A schema that somebody else made in advance would stay his, with whatever he

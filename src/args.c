@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * args.c
- *	  Arguments of SQL functions.
+ *	  Arguments of SQL functions, and what else SQL declares.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -35,4 +35,23 @@ char *
 ttl_text_argument(FunctionCallInfo fcinfo, int i)
 {
 	return PG_ARGISNULL(i) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(i));
+}
+
+/*
+ * Raises an error where a table or the result of a function of ours does not have
+ * the columns that the library goes by: between the installation of a new library
+ * and ALTER EXTENSION UPDATE, or after a release was taken back.
+ */
+void
+ttl_check_columns(TupleDesc desc, int expected, const char *name)
+{
+	if (desc->natts != expected)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the objects of extension \"%s\" do not fit its library",
+						TTL_EXTENSION),
+				 errdetail("%s.%s has %d columns where the library expects %d.",
+						   TTL_SCHEMA, name, desc->natts, expected),
+				 errhint("Run ALTER EXTENSION %s UPDATE in this database, and restart the server if it preloads an older library.",
+						 TTL_EXTENSION)));
 }

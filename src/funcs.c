@@ -255,11 +255,14 @@ key_text(const TtlIndex *index)
 	return pg_get_indexdef_columns(index->indexrelid, true);
 }
 
+/* of the view ttl_index.indexes */
+#define NCOLUMNS 11
+
 static void
 put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 {
-	Datum		values[11] = {0};
-	bool		nulls[11] = {0};
+	Datum		values[NCOLUMNS] = {0};
+	bool		nulls[NCOLUMNS] = {0};
 	char	   *key = key_text(index);
 	char	   *filter = filter_text(index);
 	char	   *document_ttl = document_ttl_text(index);
@@ -300,6 +303,7 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
+	ttl_check_columns(rsinfo->setDesc, NCOLUMNS, "list_indexes()");
 	foreach(lc, ttl_catalog_shown())
 	{
 		TtlIndex	index;

@@ -136,6 +136,9 @@ ttl_progress_end(void)
 	pgstat_progress_update_param(FIELD_MAGIC, 0);
 }
 
+/* of list_operations() */
+#define NCOLUMNS 7
+
 /* list_operations(): one row for each process at work on a pass */
 Datum
 ttl_list_operations(PG_FUNCTION_ARGS)
@@ -143,13 +146,14 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	InitMaterializedSRF(fcinfo, 0);
+	ttl_check_columns(rsinfo->setDesc, NCOLUMNS, "list_operations()");
 	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
 	{
 		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
 		PgBackendStatus *entry = local ? &local->backendStatus : NULL;
 		int64	   *param = entry ? entry->st_progress_param : NULL;
-		Datum		values[7];
-		bool		nulls[7] = {0};
+		Datum		values[NCOLUMNS];
+		bool		nulls[NCOLUMNS] = {0};
 
 		if (entry == NULL || param[FIELD_MAGIC] != MAGIC ||
 			param[FIELD_PID] != entry->st_procpid ||

@@ -653,6 +653,7 @@ prepare(Run *run)
 	}
 	if (ttl_functions(&functions))
 	{
+		ttl_stats_check();
 		count_death(run);
 		foreach(lc, ttl_catalog_dependents())
 		{

@@ -116,6 +116,22 @@ counters_relid(void)
 	return get_relname_relid("counters", get_namespace_oid(TTL_SCHEMA, false));
 }
 
+static Relation
+open_counters(LOCKMODE lockmode)
+{
+	Relation	rel = table_open(counters_relid(), lockmode);
+
+	ttl_check_columns(RelationGetDescr(rel), NCOLS, "counters");
+	return rel;
+}
+
+/* Raises an error where what is done could not be counted. */
+void
+ttl_stats_check(void)
+{
+	table_close(open_counters(AccessShareLock), AccessShareLock);
+}
+
 static void
 set_text(Datum *values, bool *nulls, int column, const char *text)
 {
@@ -131,8 +147,6 @@ insert_row(Relation rel, const TtlCount *count)
 	bool		nulls[NCOLS] = {0};
 	HeapTuple	tuple;
 
-	if (RelationGetNumberOfAttributes(rel) != NCOLS)
-		elog(ERROR, "table ttl_index.counters does not fit the library");
 	values[COL_INDEXRELID] = ObjectIdGetDatum(count->indexrelid);
 	values[COL_RELID] = ObjectIdGetDatum(count->relid);
 	values[COL_DELETE_TIME] = Float8GetDatum(count->delete_time);
@@ -155,7 +169,7 @@ insert_row(Relation rel, const TtlCount *count)
 void
 ttl_stats_add(const TtlCount *count)
 {
-	Relation	rel = table_open(counters_relid(), RowExclusiveLock);
+	Relation	rel = open_counters(RowExclusiveLock);
 
 	insert_row(rel, count);
 	table_close(rel, NoLock);
@@ -286,7 +300,7 @@ ttl_stats_fold(int64 rows)
 	if (rows < FOLD_ROWS ||
 		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
 		return false;
-	rel = table_open(relid, RowExclusiveLock);
+	rel = open_counters(RowExclusiveLock);
 	due = rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
 	if (due && worth_folding(rel))
 	{
@@ -306,7 +320,7 @@ ttl_stats_reset(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("ttl_index.stats_reset()");
 	LockRelationOid(counters_relid(), ShareUpdateExclusiveLock);
-	rel = table_open(counters_relid(), RowExclusiveLock);
+	rel = open_counters(RowExclusiveLock);
 	(void) take_rows(rel);
 	zero.stats_reset = GetCurrentTimestamp();
 	insert_row(rel, &zero);

@@ -9,7 +9,7 @@
  *	catalog.c		which TTL indexes there are, and the state of each
  *	timezone.c		keys that name no instant by themselves
  *	owner.c			becoming the owner of a table
- *	args.c			arguments of SQL functions
+ *	args.c			arguments of SQL functions, and what else SQL declares
  *	create.c		create_index and drop_index
  *	coll_mod.c		coll_mod and remove_ttl
  *	key.c			from a key's name to what is indexed, and to indexes
@@ -423,6 +423,7 @@ extern Relation ttl_open_table(Oid relid, LOCKMODE lockmode);
 extern void ttl_require_arguments(FunctionCallInfo fcinfo, int count,
 								  const char *const *names);
 extern char *ttl_text_argument(FunctionCallInfo fcinfo, int i);
+extern void ttl_check_columns(TupleDesc desc, int expected, const char *name);
 
 /* key.c */
 typedef struct TtlKey
@@ -513,6 +514,7 @@ extern TtlWait ttl_throttle_wait(TtlTurn *turn, TimestampTz now);
 extern void ttl_run_turn(const TtlDriver *driver, TtlTurn *turn);
 
 /* stats.c */
+extern void ttl_stats_check(void);
 extern void ttl_stats_add(const TtlCount *count);
 extern bool ttl_stats_fold(int64 rows);
 
