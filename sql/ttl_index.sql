@@ -313,8 +313,8 @@ LEFT JOIN (
 		sum(errors)::bigint AS errors,
 		round(sum(delete_time)::numeric, 3)::double precision AS delete_time,
 		max(last_deleted) AS last_deleted,
-		(array_agg(last_error ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error,
-		(array_agg(last_error_sqlstate ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error_sqlstate,
+		(pg_catalog.array_agg(last_error ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error,
+		(pg_catalog.array_agg(last_error_sqlstate ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error_sqlstate,
 		max(last_error_time) AS last_error_time
 	FROM counters GROUP BY indexrelid
 ) AS c ON c.indexrelid OPERATOR(pg_catalog.=) i.indexrelid
@@ -356,7 +356,7 @@ CREATE FUNCTION on_ddl()
 RETURNS event_trigger LANGUAGE plpgsql
 AS $$
 DECLARE
-	touched record;
+	touched pg_catalog.record;
 BEGIN
 	FOR touched IN
 		SELECT DISTINCT ON (c.objid) c.command, c.objid

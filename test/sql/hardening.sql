@@ -109,8 +109,14 @@ DROP TABLE reborn;
 -- names that hide the types of the event trigger
 CREATE TEMP TABLE text (a int);
 CREATE TEMP TABLE int4 (a int);
-CREATE TABLE plain (a pg_catalog.int4);
-DROP TABLE pg_temp.text, pg_temp.int4;
+CREATE TEMP TABLE record (a pg_catalog.int4);
+CREATE TABLE plain (a pg_catalog.int4, at timestamptz);
+\c
+SET search_path = hard;
+SET client_min_messages = warning;
+CREATE TEMP TABLE record (a pg_catalog.int4);
+CREATE INDEX plain_at ON plain (at) WHERE ttl_index.expire_after_seconds(-1);
+DROP TABLE pg_temp.record;
 
 -- the argument of an option is not a way to spend hours
 CREATE TABLE costly (ts timestamptz);

@@ -1,0 +1,114 @@
+-- Who may do what: issue 5, item 10.  One row for each function, procedure, view
+-- and table of the extension; one that is new has no row and fails the test.
+\set SHOW_CONTEXT never
+SET client_min_messages = error;
+CREATE ROLE regress_ttl_owner LOGIN;
+CREATE ROLE regress_ttl_member LOGIN IN ROLE regress_ttl_owner;
+CREATE ROLE regress_ttl_other LOGIN;
+CREATE ROLE regress_ttl_super LOGIN SUPERUSER;
+CREATE ROLE regress_ttl_monitor LOGIN IN ROLE pg_monitor;
+CREATE ROLE regress_ttl_nologin NOLOGIN;
+CREATE SCHEMA priv;
+GRANT ALL ON SCHEMA priv TO PUBLIC;
+SET search_path = priv;
+
+-- the first five look at the owner's table, the last one at a table of its own
+CREATE TABLE t (id int, ts timestamptz, doc jsonb);
+CREATE INDEX t_ttl ON t (ts) WHERE ttl_index.expire_after_seconds(0);
+ALTER TABLE t OWNER TO regress_ttl_owner;
+CREATE TABLE n (id int, ts timestamptz, doc jsonb);
+CREATE INDEX n_ttl ON n (ts) WHERE ttl_index.expire_after_seconds(0);
+ALTER TABLE n OWNER TO regress_ttl_nologin;
+SELECT ttl_index.track_last_modified('t', 'changed'), ttl_index.track_last_modified('n', 'changed');
+INSERT INTO t VALUES (1, '2001-01-01'), (2, '2999-01-01');
+INSERT INTO n VALUES (1, '2001-01-01'), (2, '2999-01-01');
+
+-- %1$s is the table; ok or the SQLSTATE
+CREATE TABLE expected (object text, command text,
+	owner text, member text, other text, super text, monitor text, nologin text);
+INSERT INTO expected VALUES
+('expire_after_seconds(integer,integer)', 'SELECT ttl_index.expire_after_seconds(1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('time_zone(text,text)', 'SELECT ttl_index.time_zone(''UTC'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('earliest(timestamp with time zone[])', 'SELECT ttl_index.earliest(''{}'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('document_date(jsonb,text[])', 'SELECT ttl_index.document_date(''{}'', ''a'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('document_ttl(jsonb,text)', 'SELECT ttl_index.document_ttl(''{}'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('column_ttl(bigint)', 'SELECT ttl_index.column_ttl(1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('expire_at(timestamp with time zone,integer)', 'SELECT ttl_index.expire_at(now(), 1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+-- declaring is for owners
+('create_index_command(regclass,text,integer,text,text,text,name,boolean)', 'SELECT ttl_index.create_index_command(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('create_index(regclass,text,integer,text,text,text,name)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('coll_mod(regclass,text,integer,text)', 'SELECT ttl_index.coll_mod(''%1$s'', ''ts'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('coll_mod_index(regclass,integer,text)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('remove_ttl(regclass)', 'SELECT ttl_index.remove_ttl(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('drop_index(regclass,text)', 'SELECT ttl_index.drop_index(''%1$s'', ''ts'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('track_last_modified(regclass,name)', 'SELECT ttl_index.track_last_modified(''%1$s'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('untrack_last_modified(regclass,name)', 'SELECT ttl_index.untrack_last_modified(''%1$s'', ''changed'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+-- for the owner of all that has a TTL, and there are two
+('remove_all_ttl()', 'SELECT ttl_index.remove_all_ttl()', '42501', '42501', '42501', 'ok', '42501', '42501'),
+-- looking ahead is also for those who watch
+('due_count(regclass)', 'SELECT ttl_index.due_count(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', 'ok', 'ok'),
+('oldest_due(regclass)', 'SELECT ttl_index.oldest_due(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', 'ok', 'ok'),
+-- refused in a transaction only: see below
+('run_pass()', 'CALL ttl_index.run_pass()', '25001', '25001', '25001', '25001', '25001', '25001'),
+('stats_reset()', 'SELECT ttl_index.stats_reset()', '42501', '42501', '42501', 'ok', '42501', '42501'),
+('indexes', 'SELECT * FROM ttl_index.indexes', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('stats', 'SELECT * FROM ttl_index.stats', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('index_stats', 'SELECT * FROM ttl_index.index_stats', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('current_op', 'SELECT * FROM ttl_index.current_op', '42501', '42501', '42501', 'ok', 'ok', '42501'),
+('counters', 'SELECT * FROM ttl_index.counters', '42501', '42501', '42501', 'ok', 'ok', '42501'),
+('counters', 'DELETE FROM ttl_index.counters', '42501', '42501', '42501', 'ok', '42501', '42501'),
+('counters', 'LOCK ttl_index.counters IN ACCESS SHARE MODE', '42501', '42501', '42501', 'ok', 'ok', '42501'),
+('counters', 'LOCK ttl_index.counters IN ROW EXCLUSIVE MODE', '42501', '42501', '42501', 'ok', '42501', '42501'),
+('list_indexes()', 'SELECT * FROM ttl_index.list_indexes()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('list_operations()', 'SELECT * FROM ttl_index.list_operations()', '42501', '42501', '42501', 'ok', 'ok', '42501'),
+-- for the triggers alone: what runs as the user of a DDL command is open to all
+('check_ddl(pg_ddl_command,oid,text)', 'SELECT ttl_index.check_ddl(NULL, NULL, NULL)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('restore_options()', 'SELECT ttl_index.restore_options()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('set_last_modified()', 'SELECT ttl_index.set_last_modified()', '39P01', '39P01', '39P01', '39P01', '39P01', '39P01'),
+('on_ddl()', 'SELECT ttl_index.on_ddl()', '42501', '42501', '42501', '0A000', '42501', '42501'),
+('on_reindex()', 'SELECT ttl_index.on_reindex()', '42501', '42501', '42501', '0A000', '42501', '42501');
+
+-- what has no row, and rows for nothing
+CREATE VIEW members AS
+SELECT replace(CASE d.classid WHEN 'pg_proc'::regclass THEN d.objid::regprocedure::text ELSE d.objid::regclass::text END,
+	'ttl_index.', '') AS object
+FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass
+WHERE e.extname = 'ttl_index' AND d.deptype = 'e' AND d.classid IN ('pg_proc'::regclass, 'pg_class'::regclass);
+SELECT object FROM members EXCEPT SELECT object FROM expected ORDER BY 1;
+SELECT object FROM expected EXCEPT SELECT object FROM members ORDER BY 1;
+
+-- Runs a command as somebody, and takes it back.
+CREATE FUNCTION attempt(role text, command text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('role', role, true);
+	EXECUTE command;
+	RAISE EXCEPTION USING ERRCODE = 'TTLOK';
+EXCEPTION WHEN OTHERS THEN
+	RETURN CASE SQLSTATE WHEN 'TTLOK' THEN 'ok' ELSE SQLSTATE END;
+END $$;
+SELECT command, role, expected, got
+FROM expected,
+	LATERAL (VALUES ('owner', owner), ('member', member), ('other', other), ('super', super),
+		('monitor', monitor), ('nologin', nologin)) AS v (role, expected),
+	LATERAL attempt('regress_ttl_' || role, format(command, CASE role WHEN 'nologin' THEN 'n' ELSE 't' END)) AS got
+WHERE got IS DISTINCT FROM expected;
+
+-- run_pass() deletes what is due in the tables whose owner's role the caller has
+CREATE TABLE seen (role text, t bigint, n bigint);
+SELECT format('SET ROLE %I', role), 'CALL ttl_index.run_pass()', 'RESET ROLE',
+	format('INSERT INTO seen SELECT %L, (SELECT count(*) FROM t WHERE id = 1), (SELECT count(*) FROM n WHERE id = 1)', role),
+	'DELETE FROM t WHERE id = 1', 'DELETE FROM n WHERE id = 1',
+	'INSERT INTO t VALUES (1, ''2001-01-01'')', 'INSERT INTO n VALUES (1, ''2001-01-01'')'
+FROM unnest(ARRAY['regress_ttl_owner', 'regress_ttl_member', 'regress_ttl_other', 'regress_ttl_super',
+	'regress_ttl_monitor', 'regress_ttl_nologin']) AS role \gexec
+TABLE seen;
+
+-- none is SECURITY DEFINER, and none of PL/pgSQL trusts a search_path but the one
+-- that has to look up names as the command did, and qualifies its own
+SELECT p.oid::regprocedure, l.lanname, p.prosecdef, p.proconfig
+FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
+WHERE p.pronamespace = 'ttl_index'::regnamespace AND (p.prosecdef OR l.lanname NOT IN ('c', 'internal'))
+ORDER BY 1;
+
+DROP SCHEMA priv CASCADE;
+DROP ROLE regress_ttl_owner, regress_ttl_member, regress_ttl_other, regress_ttl_super, regress_ttl_monitor, regress_ttl_nologin;
