@@ -549,6 +549,30 @@ ttl_lock_for_repair(Oid indexrelid)
 	return false;
 }
 
+/*
+ * REINDEX CONCURRENTLY hands on the dependencies of the old index, which still
+ * calls the option.  If it is interrupted before it drops that one, nothing would
+ * keep DROP EXTENSION from leaving an index behind that nobody can open.
+ */
+static void
+keep_leftovers(Oid indexrelid)
+{
+	TtlFunctions functions;
+	ListCell   *lc;
+
+	if (!ttl_functions(&functions))
+		return;
+	foreach(lc, ttl_catalog_table_indexes(IndexGetRelation(indexrelid, false)))
+	{
+		Oid			other = lfirst_oid(lc);
+		TtlOption	option;
+
+		if (ttl_option_read(other, &option) && option.present &&
+			!ttl_is_dependent(other))
+			replace_dependency(other, functions.expire_after_seconds, true, -1);
+	}
+}
+
 /* Puts the option back that is remembered for a locked index, if it is known. */
 static void
 restore_option(Oid indexrelid, TtlOption *option, const TtlMemory *memory)
@@ -563,6 +587,7 @@ restore_option(Oid indexrelid, TtlOption *option, const TtlMemory *memory)
 	option->present = true;
 	option->seconds = memory->seconds;
 	ttl_option_write(indexrelid, option);
+	keep_leftovers(indexrelid);
 	ereport(LOG,
 			(errmsg("restored expire_after_seconds(%d) of TTL index \"%s\"",
 					option->seconds, get_rel_name(indexrelid)),

@@ -36,6 +36,53 @@ SELECT * FROM marks;
 -- the memory of the option is there again
 SELECT count(*) FROM pg_depend WHERE objid = 'renamed'::regclass AND refobjsubid = -3601;
 
+-- so does every command that writes the table or the index anew, or moves it
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE regress_ttl_space LOCATION '';
+CREATE INDEX t_order ON t (id);
+-- by name, as REINDEX CONCURRENTLY changes the OID
+CREATE VIEW options AS
+	SELECT indexrelid::text, n::text AS option, time_zone, state FROM marks
+	UNION ALL
+	SELECT objid::regclass::text, refobjid::regproc::text, (-1 - refobjsubid)::text, 'remembered'
+	FROM pg_depend WHERE refclassid = 'pg_proc'::regclass AND refobjsubid < 0;
+CREATE TABLE before AS TABLE options;
+TABLE before ORDER BY indexrelid COLLATE "C", option, state;
+CREATE PROCEDURE check_same() LANGUAGE plpgsql AS $$
+BEGIN
+	ASSERT NOT EXISTS (TABLE options EXCEPT TABLE before) AND NOT EXISTS (TABLE before EXCEPT TABLE options);
+END $$;
+VACUUM FULL t;
+CALL check_same();
+CLUSTER t USING t_order;
+CALL check_same();
+ALTER TABLE t SET UNLOGGED;
+ALTER TABLE t SET LOGGED;
+CALL check_same();
+ALTER TABLE t SET TABLESPACE regress_ttl_space;
+ALTER INDEX renamed SET TABLESPACE regress_ttl_space;
+CALL check_same();
+REINDEX (TABLESPACE pg_default) TABLE t;
+CALL check_same();
+REINDEX (TABLESPACE regress_ttl_space, CONCURRENTLY) INDEX t_local;
+CALL check_same();
+REINDEX SCHEMA ddl;
+CALL check_same();
+SELECT current_database() AS db \gset
+REINDEX DATABASE :"db";
+CALL check_same();
+TRUNCATE t;
+CALL check_same();
+ALTER TABLE t ADD COLUMN volatile float DEFAULT random();
+ALTER TABLE t DROP COLUMN volatile;
+CALL check_same();
+DROP TABLE before;
+DROP INDEX t_order;
+ALTER TABLE t SET TABLESPACE pg_default;
+ALTER INDEX renamed SET TABLESPACE pg_default;
+REINDEX (TABLESPACE pg_default) INDEX t_local;
+DROP TABLESPACE regress_ttl_space;
+
 -- CREATE SCHEMA with its elements
 CREATE SCHEMA ddl3 CREATE TABLE a (ts timestamptz) CREATE INDEX a_ts ON a (ts) WHERE ttl_index.expire_after_seconds(-1);
 CREATE SCHEMA ddl3 CREATE TABLE a (ts timestamptz) CREATE INDEX a_ts ON a (ts) WHERE ttl_index.expire_after_seconds(1);
