@@ -1,0 +1,96 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# Prepared transactions hold locks without a session, for hours and over restarts:
+# what they hold is left, and stalls nothing else (issue 5, item 7).
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'ttl_index'
+max_prepared_transactions = 5
+ttl_index.monitor_sleep = 1
+ttl_index.monitor_enabled = off
+});
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE rows (id int PRIMARY KEY, at timestamptz);
+CREATE TABLE whole (at timestamptz);
+CREATE TABLE parent (id int PRIMARY KEY, at timestamptz);
+CREATE TABLE child (id int REFERENCES parent ON DELETE CASCADE);
+CREATE TABLE free (at timestamptz);
+CREATE INDEX rows_ttl ON rows (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE INDEX whole_ttl ON whole (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE INDEX parent_ttl ON parent (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE INDEX free_ttl ON free (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO rows SELECT g, '2000-01-01' FROM generate_series(1, 4) AS g;
+INSERT INTO whole VALUES ('2000-01-01');
+INSERT INTO parent SELECT g, '2000-01-01' FROM generate_series(1, 2) AS g;
+INSERT INTO free VALUES ('2000-01-01');
+
+-- a row each that is locked, pushed forward, deleted and referenced, and a table
+BEGIN;
+SELECT FROM rows WHERE id = 1 FOR UPDATE;
+UPDATE rows SET at = '2100-01-01' WHERE id = 2;
+DELETE FROM rows WHERE id = 3;
+INSERT INTO child VALUES (1);
+PREPARE TRANSACTION 'rows';
+BEGIN;
+LOCK TABLE whole IN ACCESS EXCLUSIVE MODE;
+PREPARE TRANSACTION 'whole';
+ALTER SYSTEM SET ttl_index.monitor_enabled = on;
+});
+
+# They are there again before the monitor is.
+$node->restart;
+
+my $rest = q{
+SELECT (SELECT string_agg(id::text, ',' ORDER BY id) FROM rows),
+	(SELECT string_agg(id::text, ',' ORDER BY id) FROM parent)};
+
+sub wait_for_pass
+{
+	$node->safe_psql('postgres', "INSERT INTO free VALUES ('2000-01-01')");
+	ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM free'),
+		'the monitor works beside the prepared transactions');
+	return;
+}
+wait_for_pass();
+wait_for_pass();
+is($node->safe_psql('postgres', $rest),
+	'1,2,3|1', 'what they hold is left, and all else gone');
+is( $node->safe_psql(
+		'postgres', q{
+SELECT relname, skipped_locked > 1, errors FROM ttl_index.index_stats
+WHERE relname <> 'free' ORDER BY relname}),
+	"parent|t|0\nrows|t|0\nwhole|t|0",
+	'it is counted as locked in each pass, and no error');
+is( $node->safe_psql('postgres',
+		"SELECT state FROM ttl_index.indexes WHERE indexrelid = 'whole_ttl'::regclass"
+	),
+	'table_locked',
+	'the table that is locked is shown as such');
+
+$node->safe_psql('postgres', "COMMIT PREPARED 'rows'");
+$node->safe_psql('postgres', "ROLLBACK PREPARED 'whole'");
+ok( $node->poll_query_until(
+		'postgres',
+		'SELECT NOT EXISTS (SELECT FROM whole) AND NOT EXISTS (SELECT FROM parent)'
+	),
+	'once they are gone, the rest goes');
+wait_for_pass();
+is($node->safe_psql('postgres', $rest),
+	'2|', 'but for the row that was pushed forward');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM child'),
+	0, 'a referencing row goes with its parent');
+
+$node->stop;
+done_testing();
