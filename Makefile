@@ -27,7 +27,7 @@ all: sql/$(EXTENSION)--$(EXTVERSION).sql
 sql/$(EXTENSION)--$(EXTVERSION).sql: sql/$(EXTENSION).sql $(EXTENSION).control
 	cp $< $@
 
-$(OBJS): src/ttl_index.h src/compat.h src/rfc3339.h
+$(OBJS): src/ttl_index.h src/compat.h src/rfc3339.h src/statefile.h
 
 # Fuzzes the code that reads documents, each target for so many seconds.
 FUZZ_SECONDS ?= 30

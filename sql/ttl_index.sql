@@ -193,6 +193,13 @@ AS 'MODULE_PATHNAME', 'ttl_run_pass';
 COMMENT ON PROCEDURE run_pass() IS
 'one full pass over the TTL indexes of this database, now, in this session, over the tables whose owner''s role the caller has; not inside a transaction block';
 
+CREATE FUNCTION resume()
+RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_resume';
+
+COMMENT ON FUNCTION resume() IS
+'lets rows expire again on this server: ends the state held, takes the clock as it is, and tries indexes in the state crashed_server again; for superusers unless granted';
+
 --
 -- Watching
 --
@@ -464,7 +471,7 @@ TO PUBLIC;
 
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
 
-REVOKE ALL ON FUNCTION stats_reset(), list_operations(), on_ddl(), on_reindex() FROM PUBLIC;
+REVOKE ALL ON FUNCTION resume(), stats_reset(), list_operations(), on_ddl(), on_reindex() FROM PUBLIC;
 REVOKE ALL ON TABLE counters FROM PUBLIC;
 
 GRANT SELECT ON indexes, stats, index_stats TO PUBLIC;

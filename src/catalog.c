@@ -124,9 +124,11 @@ static const StateText state_texts[] = {
 	{"old_snapshots", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index cannot be used until transactions older than it have ended",
 	NULL},
+	{"crashed_server", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
+	{"held", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
 };
 
-StaticAssertDecl(lengthof(state_texts) == TTL_OLD_SNAPSHOTS + 1,
+StaticAssertDecl(lengthof(state_texts) == TTL_HELD + 1,
 				 "one text for each state");
 
 const char *
@@ -157,6 +159,9 @@ ttl_state_reason(const TtlIndex *index)
 								index->detail);
 			return psprintf("time zone \"%s\" is not a name of pg_timezone_names",
 							index->detail);
+		case TTL_CRASHED_SERVER:
+		case TTL_HELD:
+			return pstrdup(index->detail);
 		default:
 			return pstrdup(state_texts[index->state].reason);
 	}

@@ -33,6 +33,7 @@
 #include "utils/tuplestore.h"
 
 #include "compat.h"
+#include "statefile.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_earliest);
@@ -300,16 +301,21 @@ Datum
 ttl_list_indexes(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	TtlStateFile file;
 	ListCell   *lc;
 
+	ttl_state_file_read(&file);
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_check_columns(rsinfo->setDesc, NCOLUMNS, "list_indexes()");
 	foreach(lc, ttl_catalog_shown())
 	{
 		TtlIndex	index;
 
-		if (ttl_catalog_describe(lfirst_oid(lc), false, &index))
-			put_index(rsinfo, &index);
+		if (!ttl_catalog_describe(lfirst_oid(lc), false, &index))
+			continue;
+		ttl_hold_show(&file, &index);
+		ttl_crash_show(&file, &index);
+		put_index(rsinfo, &index);
 	}
 	return (Datum) 0;
 }

@@ -32,6 +32,8 @@ int			ttl_batch_target_docs = 50000;
 int			ttl_batch_target_time = 50;
 int			ttl_batch_timeout = 10000;
 int			ttl_log_min_duration = -1;
+int			ttl_max_clock_jump = 24 * 60 * 60;
+int			ttl_hold_after_downtime = 0;
 int			ttl_delete_rate_limit = 0;
 int			ttl_max_replication_lag = 0;
 int			ttl_max_retained_wal = 0;
@@ -104,6 +106,16 @@ ttl_guc_init(void)
 			   "Sets how long deletion pauses for replication at most.",
 			   "After that it goes on, with a warning, until replication has caught up. Zero means no limit.",
 			   &ttl_max_lag_pause, 0, INT_MAX / 1000, GUC_UNIT_S);
+	DefineCustomIntVariable("ttl_index.max_clock_jump",
+							"Sets how far the clock may jump ahead before deletion is held.",
+							"Until ttl_index.resume() is called. Zero turns this off.",
+							&ttl_max_clock_jump, 24 * 60 * 60, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
+	DefineCustomIntVariable("ttl_index.hold_after_downtime",
+							"Sets how long ago the last pass may be before deletion is held.",
+							"Looked at before the first pass over a database after a start or promotion. Zero turns this off.",
+							&ttl_hold_after_downtime, 0, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("ttl_index");
 }
 

@@ -37,6 +37,7 @@
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "portability/instr_time.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/dsm.h"
@@ -73,12 +74,15 @@ typedef struct Database
 	char		name[NAMEDATALEN];
 	bool		seen;			/* in pg_database at the last look */
 	bool		pending;		/* wants another turn */
-	TimestampTz last_turn;		/* when its last turn ended */
+	bool		had_turn;
+	instr_time	last_turn;		/* when its last turn ended */
 	/* kept from turn to turn, as in TtlTurn */
 	TimestampTz pass_at;
 	TimestampTz last_flush;
 	Oid			resume_at;
 	Oid			died_at;
+	bool		died_in_crash;
+	bool		looked_back;
 	int64		idle_passes;
 	int64		idle_sub_passes;
 	bool		said_read_only;
@@ -119,6 +123,26 @@ handle_interrupts(void)
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
 	}
+}
+
+/*
+ * Milliseconds since then, by a clock that nobody can set: where the wall clock
+ * is set back, the monitor must not sleep until it has caught up.
+ */
+static int64
+elapsed(instr_time since)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, since);
+	return (int64) INSTR_TIME_GET_MILLISEC(now);
+}
+
+static int64
+sleep_ms(void)
+{
+	return (int64) ttl_monitor_sleep * 1000;
 }
 
 /* Waits; any signal ends it early. */
@@ -196,10 +220,8 @@ read_databases(bool begin)
 		db = find_database(form->oid);
 		strlcpy(db->name, NameStr(form->datname), NAMEDATALEN);
 		db->seen = true;
-		if (db->pending || !(begin || db->last_turn == 0 ||
-							 TimestampDifferenceExceeds(db->last_turn,
-														GetCurrentTimestamp(),
-														ttl_monitor_sleep * 1000)))
+		if (db->pending || !(begin || !db->had_turn ||
+							 elapsed(db->last_turn) >= sleep_ms()))
 			continue;
 		db->pending = true;
 		db->pass_at = 0;
@@ -290,14 +312,15 @@ static void
 wait_for_worker(const Database *db)
 {
 	pid_t		pid;
-	TimestampTz looked = GetCurrentTimestamp();
+	instr_time	looked;
 
+	INSTR_TIME_SET_CURRENT(looked);
 	while (GetBackgroundWorkerPid(worker, &pid) != BGWH_STOPPED)
 	{
 		nap(WAIT_MS);
-		if (!TimestampDifferenceExceeds(looked, GetCurrentTimestamp(), WAIT_MS))
+		if (elapsed(looked) < WAIT_MS)
 			continue;
-		looked = GetCurrentTimestamp();
+		INSTR_TIME_SET_CURRENT(looked);
 		/* one that is in a batch leaves only when the batch is done */
 		if (database_is_wanted(db->oid))
 			TerminateBackgroundWorker(worker);
@@ -331,6 +354,7 @@ static void
 take_answer(Database *db)
 {
 	forget_resume(db);
+	db->looked_back = turn->looked_back;
 	db->said_read_only = turn->said_read_only;
 	db->counted = turn->counted;
 	db->lag_pauses = turn->lag_pauses;
@@ -345,6 +369,7 @@ take_answer(Database *db)
 	db->pending = turn->more;
 	db->resume_at = turn->resume_at;
 	db->died_at = InvalidOid;
+	db->died_in_crash = false;
 	db->nfailed = turn->nfailed;
 	memcpy(db->failed, turn->failed, sizeof(TtlFailed) * turn->nfailed);
 	if (!turn->answered)
@@ -369,6 +394,8 @@ give_turn(Database *db)
 	turn->last_flush = db->last_flush;
 	turn->resume_at = db->resume_at;
 	turn->died_at = db->died_at;
+	turn->died_in_crash = db->died_in_crash;
+	turn->looked_back = db->looked_back;
 	turn->idle_passes = db->idle_passes;
 	turn->idle_sub_passes = db->idle_sub_passes;
 	turn->said_read_only = db->said_read_only;
@@ -386,12 +413,13 @@ give_turn(Database *db)
 
 	/* One that is being dropped or copied waits. */
 	db->pending = false;
-	db->last_turn = GetCurrentTimestamp();
+	INSTR_TIME_SET_CURRENT(db->last_turn);
+	db->had_turn = true;
 	if (database_is_wanted(db->oid) || !start_worker_patiently(db))
 		return;
 	wait_for_worker(db);
 	take_answer(db);
-	db->last_turn = GetCurrentTimestamp();
+	INSTR_TIME_SET_CURRENT(db->last_turn);
 }
 
 static void
@@ -400,6 +428,10 @@ run_pass(void)
 	bool		more = true;
 	char		activity[64];
 
+	ttl_hold_check_clock(GetCurrentTimestamp());
+	if (ttl_is_held(WARNING))
+		return;
+	turn->held = false;
 	pass_number++;
 	warned_about_slots = false;
 	snprintf(activity, sizeof(activity), "ttl_index: pass %lld",
@@ -418,8 +450,11 @@ run_pass(void)
 			handle_interrupts();
 			if (db->pending && ttl_monitor_enabled)
 				give_turn(db);
+			if (turn->held)
+				break;
 			more = more || db->pending;
 		}
+		more = more && !turn->held;
 		if (more)
 			read_databases(false);
 	}
@@ -430,19 +465,31 @@ run_pass(void)
 static void
 sleep_between_passes(void)
 {
-	TimestampTz since = GetCurrentTimestamp();
+	instr_time	since;
+	int64		left;
 
-	for (;;)
-	{
-		TimestampTz until = TimestampTzPlusMilliseconds(since,
-														(int64) ttl_monitor_sleep * 1000);
-		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-														   until);
-
-		if (left <= 0)
-			return;
+	INSTR_TIME_SET_CURRENT(since);
+	while ((left = sleep_ms() - elapsed(since)) > 0)
 		nap(Min(left, 60 * 1000L));
-	}
+}
+
+/* A worker that took the server down: to be counted at its index. */
+static void
+take_crash(void)
+{
+	Oid			database;
+	Oid			indexrelid = ttl_crash_take_mark(&database);
+	Database   *db;
+
+	if (!OidIsValid(indexrelid))
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_CRASH_SHUTDOWN),
+			 errmsg("the server crashed during a visit to the TTL index with OID %u of the database with OID %u",
+					indexrelid, database)));
+	db = find_database(database);
+	db->died_at = indexrelid;
+	db->died_in_crash = true;
 }
 
 void
@@ -461,6 +508,8 @@ ttl_launcher_main(Datum arg)
 	turn_handle = dsm_segment_handle(segment);
 	before_shmem_exit(end_worker, (Datum) 0);
 	ereport(LOG, (errmsg("ttl_index launcher started")));
+	take_crash();
+	ttl_hold_check_clock(GetCurrentTimestamp());
 
 	for (;;)
 	{

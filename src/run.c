@@ -30,6 +30,7 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_database.h"
+#include "commands/dbcommands.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -48,6 +49,7 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
+#include "statefile.h"
 #include "ttl_index.h"
 
 /* A database with nothing to delete writes its passes this seldom. */
@@ -546,6 +548,7 @@ visit_target(Run *run, TtlSubPass *sub, const Target *target)
 	TtlVisit	visit;
 
 	run->turn->current_index = target->root;
+	ttl_crash_mark(target->root);
 	ttl_visit_begin(&visit, &sub->limits, GetCurrentTimestamp());
 	for (int i = 0; i < target->nleaves && !run->stop && !visit.aside; i++)
 	{
@@ -561,6 +564,7 @@ visit_target(Run *run, TtlSubPass *sub, const Target *target)
 	if (visit.aside)
 		note_failed(run->turn, target->root, true);
 	ttl_sub_pass_visited(sub, &visit);
+	ttl_crash_mark(InvalidOid);
 	run->turn->current_index = InvalidOid;
 	if (ttl_log_min_duration >= 0 && visit.deleted > 0)
 	{
@@ -628,8 +632,11 @@ count_death(Run *run)
 	count.indexrelid = run->turn->died_at;
 	count.relid = IndexGetRelation(count.indexrelid, true);
 	count.errors = 1;
-	count.last_error = "the worker was terminated while it was at this index";
-	count.last_error_sqlstate = unpack_sql_state(ERRCODE_ADMIN_SHUTDOWN);
+	count.last_error = run->turn->died_in_crash ?
+		"the server crashed while the worker was at this index" :
+		"the worker was terminated while it was at this index";
+	count.last_error_sqlstate = unpack_sql_state(run->turn->died_in_crash ?
+												 ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
 	count.last_error_time = GetCurrentTimestamp();
 	ttl_stats_add(&count);
 	run->turn->counted = true;
@@ -637,16 +644,65 @@ count_death(Run *run)
 	run->turn->idle_sub_passes++;
 }
 
+/* Is there to be no deletion by this reading of the clock? */
+static bool
+is_held(Run *run)
+{
+	TtlTurn    *turn = run->turn;
+	TimestampTz last_pass;
+
+	ttl_hold_check_clock(run->at);
+	if (ttl_hold_after_downtime > 0 && !turn->looked_back &&
+		ttl_catalog_roots() != NIL)
+	{
+		last_pass = ttl_stats_last_cutoff();
+		/* a worker's first turn follows a start or promotion */
+		if (last_pass != 0 &&
+			(run->driver->is_worker || last_pass < PgStartTime))
+			ttl_hold_check_downtime(run->at, last_pass,
+									get_database_name(MyDatabaseId));
+	}
+	turn->looked_back = true;
+	turn->held = ttl_is_held(run->driver->is_worker ? WARNING : ERROR);
+	return turn->held;
+}
+
+/* Has the index taken the server down too often? */
+static bool
+is_put_aside(const TtlStateFile *file, Oid root, bool say_so)
+{
+	TtlIndex	index = {.state = TTL_ACTIVE,.root = root};
+	char	   *name = get_rel_name(root);
+
+	ttl_crash_show(file, &index);
+	if (index.state != TTL_ACTIVE && say_so)
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("TTL index \"%s\" is put aside: %s",
+						name ? name : "?", index.detail),
+				 errhint("Find the cause, then SELECT ttl_index.resume().")));
+	return index.state != TTL_ACTIVE;
+}
+
 /* Repairs, then lists the indexes to visit, in one transaction. */
 static void
 prepare(Run *run)
 {
 	TtlFunctions functions;
+	TtlStateFile file;
+	bool		begins = run->turn->pass_at == 0;
 	ListCell   *lc;
 
 	begin(run);
 	run->at = GetCurrentTimestamp();
-	if (run->turn->pass_at == 0)
+	if (is_held(run))
+	{
+		run->stop = true;
+		commit(run);
+		return;
+	}
+	ttl_state_file_read(&file);
+	if (begins)
 	{
 		run->turn->pass_at = run->at;
 		begin_pass(run->turn, run->at);
@@ -668,7 +724,8 @@ prepare(Run *run)
 			TtlFailed  *failed;
 
 			failed = find_failed(run->turn, root);
-			if (!is_allowed(run, root) || (failed != NULL && failed->aside))
+			if (!is_allowed(run, root) || (failed != NULL && failed->aside) ||
+				is_put_aside(&file, root, begins))
 				continue;
 			repair(follow_work, root);
 			leaves = ttl_catalog_leaves(root);

@@ -29,6 +29,9 @@
  *	document_date.c	the earliest date at a path of a jsonb document
  *	document_ttl.c	the time to live that a document brings along
  *	last_modified.c	the column with the time of a row's last change
+ *	statefile.c		what the whole server must know, and after a crash
+ *	hold.c			deleting nothing until somebody has looked
+ *	crash.c			indexes whose visit takes the server down
  *	launcher.c		the cluster-wide process
  *	worker.c		the process of one database's turn
  *	funcs.c			run_pass, due_count and the functions behind the views
@@ -116,7 +119,10 @@ typedef enum TtlState
 	TTL_NO_REPLICA_IDENTITY,
 	TTL_OWNER_LACKS_PRIVILEGE,
 	TTL_OPTION_NOT_EXECUTABLE,
-	TTL_OLD_SNAPSHOTS
+	TTL_OLD_SNAPSHOTS,
+	/* shown, for those that are active otherwise */
+	TTL_CRASHED_SERVER,
+	TTL_HELD
 } TtlState;
 
 #define TTL_STATE_IS_WRONG(state) \
@@ -323,10 +329,12 @@ typedef struct TtlTurn
 	TimestampTz pass_at;		/* the first clock reading; 0: read it */
 	TimestampTz last_flush;		/* of idle passes */
 	Oid			died_at;		/* where the worker before this one died */
+	bool		died_in_crash;	/* and took the server down */
 	/* in and out */
 	Oid			resume_at;		/* index to begin with */
 	int64		idle_passes;	/* not yet written */
 	int64		idle_sub_passes;
+	bool		looked_back;	/* at how long ago the last pass was */
 	bool		said_read_only;
 	TimestampTz next_batch_at;	/* by the rate limit */
 	TimestampTz lag_since;		/* deletion has paused for replication; or 0 */
@@ -337,6 +345,7 @@ typedef struct TtlTurn
 	int			nresume;
 	/* out */
 	bool		answered;
+	bool		held;			/* nothing more in any database */
 	bool		more;
 	bool		counted;		/* in and out: this pass wrote something */
 	Oid			current_index;	/* being visited, should the worker die */
@@ -363,6 +372,8 @@ extern PGDLLIMPORT int ttl_batch_target_docs;
 extern PGDLLIMPORT int ttl_batch_target_time;
 extern PGDLLIMPORT int ttl_batch_timeout;
 extern PGDLLIMPORT int ttl_log_min_duration;
+extern PGDLLIMPORT int ttl_max_clock_jump;
+extern PGDLLIMPORT int ttl_hold_after_downtime;
 extern PGDLLIMPORT int ttl_delete_rate_limit;
 extern PGDLLIMPORT int ttl_max_replication_lag;
 extern PGDLLIMPORT int ttl_max_retained_wal;
@@ -517,6 +528,7 @@ extern void ttl_run_turn(const TtlDriver *driver, TtlTurn *turn);
 extern void ttl_stats_check(void);
 extern void ttl_stats_add(const TtlCount *count);
 extern bool ttl_stats_fold(int64 rows);
+extern TimestampTz ttl_stats_last_cutoff(void);
 
 /* progress.c */
 extern void ttl_progress_pass(TimestampTz begun);
@@ -529,6 +541,17 @@ extern void ttl_progress_end(void);
 extern bool ttl_document_date_find(Jsonb * document, ArrayType *path,
 								   TimestampTz *date);
 extern bool ttl_jsonb_integer(const JsonbValue * value, int64 *integer);
+
+/* hold.c */
+extern void ttl_hold_check_clock(TimestampTz wall);
+extern void ttl_hold_check_downtime(TimestampTz wall, TimestampTz last_pass,
+									const char *database);
+extern bool ttl_is_held(int elevel);
+
+/* crash.c */
+extern void ttl_crash_watch(void);
+extern void ttl_crash_mark(Oid indexrelid);
+extern Oid	ttl_crash_take_mark(Oid *database);
 
 /* launcher.c */
 extern void ttl_launcher_register(void);

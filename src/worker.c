@@ -119,6 +119,7 @@ ttl_worker_main(Datum arg)
 	memcpy(&database, MyBgworkerEntry->bgw_extra, sizeof(database));
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
 	force_settings();
+	ttl_crash_watch();
 
 	if (ttl_monitor_enabled && !is_read_only(turn))
 	{

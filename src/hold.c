@@ -1,0 +1,179 @@
+/*-------------------------------------------------------------------------
+ *
+ * hold.c
+ *	  Deleting nothing in the whole server, until somebody has looked.
+ *
+ * A clock that jumps ahead makes everything due at once.  So each sub-pass
+ * compares how far the wall clock has come since the first look at it with how
+ * far the machine's own clock has, which nobody can set.  Where the wall clock is
+ * ahead by more than ttl_index.max_clock_jump, deletion is held.  The readings
+ * that are compared are one pair for as long as the server runs: several jumps
+ * add up, one that takes back another counts as none, and neither a crash nor a
+ * new launcher forgets them.
+ *
+ * While the server is down there is nothing to compare.  A copy of it that is
+ * started to rescue what has expired looks like one that was switched off; who
+ * wants both held sets ttl_index.hold_after_downtime.
+ *
+ * A hold is in the state file (statefile.c), so that all backends see it and a
+ * restart does not lift it.  ttl_index.resume() does.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/hold.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <time.h>
+
+#include "commands/dbcommands.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/datetime.h"
+#include "utils/timestamp.h"
+
+#include "ttl_index.h"
+#include "statefile.h"
+
+PG_FUNCTION_INFO_V1(ttl_resume);
+
+/* It goes on while the machine is suspended, where that is to be had. */
+#ifdef CLOCK_BOOTTIME
+#define MACHINE_CLOCK CLOCK_BOOTTIME
+#else
+#define MACHINE_CLOCK CLOCK_MONOTONIC
+#endif
+
+static TtlClocks
+read_clocks(TimestampTz wall)
+{
+	TtlClocks	clocks = {.server_start = PgStartTime,.wall = wall};
+	struct timespec now;
+
+	if (clock_gettime(MACHINE_CLOCK, &now) != 0)
+		elog(ERROR, "could not read the machine's clock: %m");
+	clocks.uptime = now.tv_sec * USECS_PER_SEC + now.tv_nsec / 1000;
+	return clocks;
+}
+
+static void
+set_hold(TtlStateFile *file, TtlHoldReason reason, TimestampTz expected,
+		 TimestampTz found, const char *database)
+{
+	file->hold.reason = reason;
+	file->hold.expected = expected;
+	file->hold.found = found;
+	strlcpy(file->hold.database, database, NAMEDATALEN);
+	ttl_state_file_write(file, TTL_STATE_FILE_PART(hold));
+}
+
+/*
+ * Holds deletion if this reading of the wall clock is too far ahead.  To be
+ * called with each reading before rows are deleted by it.
+ */
+void
+ttl_hold_check_clock(TimestampTz wall)
+{
+	TtlStateFile file;
+	TtlClocks	now = read_clocks(wall);
+	TimestampTz expected;
+
+	ttl_state_file_read(&file);
+	if (file.hold.reason != TTL_NOT_HELD)
+		return;
+	if (file.clocks.server_start != PgStartTime)
+	{
+		file.clocks = now;
+		ttl_state_file_write(&file, TTL_STATE_FILE_PART(clocks));
+	}
+	expected = file.clocks.wall + (now.uptime - file.clocks.uptime);
+	if (ttl_max_clock_jump > 0 &&
+		wall - expected > ttl_max_clock_jump * USECS_PER_SEC)
+		set_hold(&file, TTL_HOLD_CLOCK_JUMP, expected, wall, "");
+}
+
+/*
+ * Holds deletion if the last pass of a database was too long ago.  A look that
+ * ended in ttl_index.resume() counts as one.
+ */
+void
+ttl_hold_check_downtime(TimestampTz wall, TimestampTz last_pass,
+						const char *database)
+{
+	TtlStateFile file;
+
+	ttl_state_file_read(&file);
+	if (file.hold.reason == TTL_NOT_HELD && ttl_hold_after_downtime > 0 &&
+		wall - Max(last_pass, file.resumed) > ttl_hold_after_downtime * USECS_PER_SEC)
+		set_hold(&file, TTL_HOLD_DOWNTIME, last_pass, wall, database);
+}
+
+/* Why deletion is held, in one line, or NULL. */
+static char *
+hold_reason(const TtlHold *hold)
+{
+	char		expected[MAXDATELEN + 1];
+
+	strlcpy(expected, timestamptz_to_str(hold->expected), sizeof(expected));
+	switch ((TtlHoldReason) hold->reason)
+	{
+		case TTL_NOT_HELD:
+			return NULL;
+		case TTL_HOLD_CLOCK_JUMP:
+			return psprintf("the clock jumped ahead from %s to %s",
+							expected, timestamptz_to_str(hold->found));
+		case TTL_HOLD_DOWNTIME:
+			return psprintf("the last pass over database \"%s\" was at %s, and the next one would have been at %s",
+							hold->database, expected,
+							timestamptz_to_str(hold->found));
+		case TTL_HOLD_DAMAGED_FILE:
+			break;
+	}
+	return psprintf("file \"%s\" is damaged", TTL_STATE_FILE);
+}
+
+/* Is deletion held?  If so, it is reported. */
+bool
+ttl_is_held(int elevel)
+{
+	TtlStateFile file;
+	char	   *reason;
+
+	ttl_state_file_read(&file);
+	reason = hold_reason(&file.hold);
+	if (reason == NULL)
+		return false;
+	ereport(elevel,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("ttl_index deletes nothing on this server"),
+			 errdetail("It is held: %s.", reason),
+			 errhint("Check the clock and what is due, then SELECT ttl_index.resume().")));
+	pfree(reason);
+	return true;
+}
+
+/* Shows a hold as the state of an index that is active otherwise. */
+void
+ttl_hold_show(const TtlStateFile *file, TtlIndex *index)
+{
+	if (index->state != TTL_ACTIVE || file->hold.reason == TTL_NOT_HELD)
+		return;
+	index->state = TTL_HELD;
+	index->detail = hold_reason(&file->hold);
+}
+
+/* resume() returns void */
+Datum
+ttl_resume(PG_FUNCTION_ARGS)
+{
+	TtlStateFile file = {0};
+
+	file.resumed = GetCurrentTimestamp();
+	file.clocks = read_clocks(file.resumed);
+	ttl_state_file_create(&file);
+	ereport(LOG, (errmsg("ttl_index was told to resume")));
+	PG_RETURN_VOID();
+}

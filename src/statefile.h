@@ -1,0 +1,97 @@
+/*-------------------------------------------------------------------------
+ *
+ * statefile.h
+ *	  The layout of the file that outlives a crash (statefile.c), for those who
+ *	  keep a part of it: hold.c and crash.c.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/statefile.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_STATEFILE_H
+#define TTL_STATEFILE_H
+
+#include "datatype/timestamp.h"
+#include "pgstat.h"
+
+#include "ttl_index.h"
+
+/* relative to the data directory, which is where every backend is */
+#define TTL_STATE_FILE PGSTAT_STAT_PERMANENT_DIRECTORY "/ttl_index.state"
+
+/* At most so many indexes are remembered that took the server down. */
+#define TTL_MAX_CRASHES 64
+
+typedef enum TtlHoldReason
+{
+	TTL_NOT_HELD,
+	TTL_HOLD_CLOCK_JUMP,
+	TTL_HOLD_DOWNTIME,
+	TTL_HOLD_DAMAGED_FILE
+} TtlHoldReason;
+
+/* Why nothing is deleted in the whole server. */
+typedef struct TtlHold
+{
+	int32		reason;			/* a TtlHoldReason */
+	int32		unused;
+	TimestampTz expected;		/* by the other clock, or the last pass */
+	TimestampTz found;			/* the wall clock when it was noticed */
+	char		database[NAMEDATALEN];	/* whose last pass it is */
+} TtlHold;
+
+/* Two clocks at one moment. */
+typedef struct TtlClocks
+{
+	TimestampTz server_start;	/* comparable while this server runs */
+	TimestampTz wall;
+	int64		uptime;			/* microseconds, of the machine */
+} TtlClocks;
+
+/* What a worker is at. */
+typedef struct TtlMark
+{
+	Oid			database;
+	Oid			indexrelid;		/* invalid: at none */
+	TimestampTz begun;
+} TtlMark;
+
+/* An index that took the server down. */
+typedef struct TtlCrash
+{
+	Oid			database;
+	Oid			indexrelid;
+	int64		count;			/* 0: the entry is free */
+	TimestampTz last;
+} TtlCrash;
+
+typedef struct TtlStateFile
+{
+	uint32		magic;
+	uint32		unused;
+	TtlHold		hold;			/* by whoever notices, and resume() */
+	TtlClocks	clocks;			/* by the first one to look, and resume() */
+	TimestampTz resumed;		/* by resume() */
+	TtlMark		mark;			/* by the worker, of which there is one */
+	TtlCrash	crashes[TTL_MAX_CRASHES];	/* by the launcher when it starts,
+											 * and resume() */
+} TtlStateFile;
+
+#define TTL_STATE_FILE_PART(part) \
+	offsetof(TtlStateFile, part), sizeof(((TtlStateFile *) NULL)->part)
+
+/* statefile.c */
+extern void ttl_state_file_read(TtlStateFile *file);
+extern void ttl_state_file_create(TtlStateFile *file);
+extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size);
+
+/* crash.c */
+extern void ttl_crash_show(const TtlStateFile *file, TtlIndex *index);
+
+/* hold.c */
+extern void ttl_hold_show(const TtlStateFile *file, TtlIndex *index);
+
+#endif							/* TTL_STATEFILE_H */

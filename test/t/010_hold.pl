@@ -1,0 +1,285 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# Issue 5, item 9: a clock that jumps ahead does not empty the tables, nor does a
+# server that was down for long where that is asked for.  Without these
+# protections the rows do go: each is also tried with its setting off.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Faults;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $faults = Faults->new;
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1);
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'ttl_index'
+autovacuum = off
+ttl_index.monitor_sleep = 1
+ttl_index.batch_timeout = 0
+});
+
+my $held = qr/WARNING:  ttl_index deletes nothing on this server/;
+
+sub start
+{
+	$faults->with(sub { $node->start });
+	return;
+}
+
+sub set
+{
+	my ($setting, $value) = @_;
+
+	$node->safe_psql('postgres', "ALTER SYSTEM SET ttl_index.$setting = $value");
+	$node->reload;
+	$node->poll_query_until('postgres',
+		"SELECT setting = '$value' FROM pg_settings WHERE name = 'ttl_index.$setting'"
+	) or die "$setting does not change";
+	return;
+}
+
+sub insert
+{
+	$node->safe_psql('postgres', "INSERT INTO events VALUES ('$_-01-01')")
+	  foreach @_;
+	return;
+}
+
+sub years
+{
+	return $node->safe_psql('postgres',
+		"SELECT string_agg(extract(year FROM at)::text, ' ' ORDER BY at) FROM events"
+	);
+}
+
+sub years_become
+{
+	my ($years, $name) = @_;
+
+	ok( $node->poll_query_until(
+			'postgres',
+			"SELECT coalesce(string_agg(extract(year FROM at)::text, ' ' ORDER BY at), '') = '$years' FROM events"
+		),
+		$name);
+	return;
+}
+
+# A due row goes, and no other: so a pass has ended that saw the clock.
+sub monitor_works
+{
+	my ($name) = @_;
+	my $before = years();
+
+	insert(2001);
+	years_become($before, $name);
+	return;
+}
+
+sub is_held
+{
+	my ($why, $offset) = @_;
+
+	ok($node->wait_for_log($held, $offset), "deletion is held: $why");
+	ok( $node->wait_for_log($held, -s $node->logfile),
+		'with a WARNING in each pass');
+	return;
+}
+
+start();
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE events (at timestamptz);
+CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE ROLE operator LOGIN;
+});
+insert(2060, 2110, 2160, 2210, 2400);
+monitor_works('the monitor works');
+
+#
+# The clock jumps ahead by 50 years
+#
+
+my $offset = -s $node->logfile;
+$faults->clock_ahead(50);
+is_held('the clock has jumped', $offset);
+is(years(), '2060 2110 2160 2210 2400', 'nothing is gone');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT state, reason ~ '^the clock jumped ahead from 20.* to 20' FROM ttl_index.indexes"
+	),
+	'held|t',
+	'the view indexes says so');
+is( $node->safe_psql(
+		'postgres', "SELECT ttl_index.due_count('events_ttl')"),
+	1,
+	'due_count() tells what would go');
+my ($status, $stdout, $stderr) =
+  $node->psql('postgres', 'CALL ttl_index.run_pass()');
+like(
+	$stderr,
+	qr/ERROR:  ttl_index deletes nothing on this server\nDETAIL:  .*jumped.*\nHINT:  .*ttl_index\.resume\(\)/,
+	'run_pass() refuses, and says what to do');
+
+# Neither a crash nor a restart lifts it.
+$offset = -s $node->logfile;
+$node->stop('immediate');
+start();
+is_held('after a crash and a restart', $offset);
+
+# A copy of the server is held as well: see Limits in README.md.
+$node->backup('held');
+
+($status, $stdout, $stderr) =
+  $node->psql('postgres', 'SET ROLE operator; SELECT ttl_index.resume()');
+like($stderr, qr/permission denied for function resume/,
+	'resume() is not for everybody');
+is(years(), '2060 2110 2160 2210 2400', 'still nothing is gone');
+$node->safe_psql('postgres',
+	'GRANT EXECUTE ON FUNCTION ttl_index.resume() TO operator');
+$node->safe_psql('postgres', 'SET ROLE operator; SELECT ttl_index.resume()');
+years_become('2110 2160 2210 2400', 'resume() takes the clock as it is');
+is($node->safe_psql('postgres', 'SELECT state FROM ttl_index.indexes'),
+	'active', 'and the index is active again');
+
+#
+# Jumps back are harmless: what is due then goes, and nothing else
+#
+
+$offset = -s $node->logfile;
+$faults->clock_ahead(50, -10);
+monitor_works('the monitor does not sleep until a clock that was set back catches up');
+$faults->clock_ahead(50);
+monitor_works('a jump that takes back another is none');
+unlike(slurp_file($node->logfile, $offset), $held, 'nothing is held by them');
+
+#
+# Off: the same jump does delete
+#
+
+set('max_clock_jump', 0);
+$faults->clock_ahead(100);
+years_become('2160 2210 2400', 'with max_clock_jump = 0 the rows go');
+$node->safe_psql('postgres', 'SELECT ttl_index.resume()');
+set('max_clock_jump', 86400);
+
+#
+# In the middle of a pass, between two of its sub-passes
+#
+
+set('monitor_enabled', 'off');
+$node->safe_psql(
+	'postgres', q{
+CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN OLD; END $$;
+CREATE TRIGGER gate BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION gate();
+ALTER DATABASE postgres SET ttl_index.index_delete_target_docs = 1;
+});
+insert(2002, 2003);
+my $keeper = $node->background_psql('postgres');
+$keeper->query_safe('SELECT pg_advisory_lock(42)');
+set('monitor_enabled', 'on');
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND wait_event = 'advisory'"
+) or die 'no worker comes to the gate';
+$offset = -s $node->logfile;
+$faults->clock_ahead(150);
+$keeper->query_safe('SELECT pg_advisory_unlock(42)');
+is_held('the clock has jumped in the middle of a pass', $offset);
+is(years(), '2003 2160 2210 2400', 'what the pass had begun is done, and no more');
+$node->safe_psql('postgres', 'SELECT ttl_index.resume()');
+years_become('2210 2400', 'the pass goes on after resume()');
+$keeper->quit;
+
+#
+# A session finds a jump by itself
+#
+
+set('monitor_enabled', 'off');
+$faults->clock_ahead(200);
+($status, $stdout, $stderr) =
+  $node->psql('postgres', 'CALL ttl_index.run_pass()');
+like($stderr, qr/ttl_index deletes nothing on this server/,
+	'run_pass() compares the clocks without the monitor');
+is(years(), '2210 2400', 'and deletes nothing');
+$node->safe_psql('postgres', 'SELECT ttl_index.resume()');
+
+#
+# A state file that is damaged says that something was there
+#
+
+my $state = $node->data_dir . '/pg_stat/ttl_index.state';
+truncate($state, 10) or die "could not truncate $state: $!";
+is( $node->safe_psql(
+		'postgres', 'SELECT state, reason FROM ttl_index.indexes'),
+	'held|file "pg_stat/ttl_index.state" is damaged',
+	'a damaged state file holds deletion');
+($status, $stdout, $stderr) =
+  $node->psql('postgres', 'CALL ttl_index.run_pass()');
+like($stderr, qr/is damaged/, 'also by hand');
+$node->safe_psql('postgres', 'SELECT ttl_index.resume()');
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+pass('resume() writes a new one');
+
+#
+# A server that was down for long
+#
+
+set('hold_after_downtime', 365 * 86400);
+set('monitor_enabled', 'on');
+$node->safe_psql('postgres', 'DROP TRIGGER gate ON events');
+insert(2260, 2310);
+monitor_works('the monitor works before the downtime');
+$node->stop;
+$faults->clock_ahead(250);
+$offset = -s $node->logfile;
+start();
+is_held('the last pass is 50 years ago', $offset);
+is( $node->safe_psql(
+		'postgres',
+		q{SELECT state, reason ~ '^the last pass over database "postgres" was at 22' FROM ttl_index.indexes}
+	),
+	'held|t',
+	'the view indexes says so');
+is(years(), '2260 2310 2400', 'nothing is gone');
+$node->safe_psql('postgres', 'SELECT ttl_index.resume()');
+years_become('2310 2400', 'until resume()');
+
+$node->stop;
+$faults->clock_ahead(300);
+$node->adjust_conf('postgresql.auto.conf', 'ttl_index.hold_after_downtime',
+	'0');
+start();
+years_become('2400',
+	'with hold_after_downtime = 0, the default, the rows go at once');
+
+#
+# The recipe for a copy that is started to rescue what has expired
+#
+
+my $copy = PostgreSQL::Test::Cluster->new('copy');
+$copy->init_from_backup($node, 'held');
+$copy->append_conf('postgresql.conf', 'ttl_index.monitor_enabled = off');
+$faults->with(sub { $copy->start });
+is( $copy->safe_psql('postgres', 'SELECT state FROM ttl_index.indexes'),
+	'held', 'a copy of a server that is held is held');
+$copy->safe_psql('postgres', 'SELECT ttl_index.resume()');
+$copy->poll_query_until('postgres',
+	q{SELECT clock_timestamp() > pg_postmaster_start_time() + '3 s'});
+is( $copy->safe_psql('postgres', 'SELECT count(*) FROM events'),
+	5, 'with monitor_enabled = off nothing expires in a restored copy');
+$copy->safe_psql('postgres',
+	"ALTER SYSTEM SET ttl_index.monitor_enabled = on");
+$copy->reload;
+ok( $copy->poll_query_until('postgres', 'SELECT count(*) = 1 FROM events'),
+	'as it does otherwise');
+
+$copy->stop;
+$node->stop;
+done_testing();

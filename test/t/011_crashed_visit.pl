@@ -1,0 +1,164 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# Issue 5, item 6: an index whose visit took the server down twice is put aside,
+# and one at which the worker merely was when another process crashed is not.
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+restart_after_crash = on
+shared_preload_libraries = 'ttl_index'
+ttl_index.monitor_sleep = 1
+ttl_index.batch_timeout = '30min'
+});
+$node->start;
+
+# The trigger keeps the worker in its visit.
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE deadly (at timestamptz);
+CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM pg_sleep(3600); RETURN OLD; END $$;
+CREATE TRIGGER sleep BEFORE DELETE ON deadly FOR EACH ROW EXECUTE FUNCTION sleep();
+CREATE INDEX deadly_ttl ON deadly (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO deadly VALUES ('2000-01-01');
+CREATE TABLE harmless (at timestamptz);
+CREATE INDEX harmless_ttl ON harmless (at) WHERE ttl_index.expire_after_seconds(0);
+});
+
+# The pid of the worker in its visit to the deadly index.
+sub worker_at_index
+{
+	my ($why) = @_;
+	my $at_index =
+	  "SELECT pid FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND wait_event = 'PgSleep'";
+
+	ok( $node->poll_query_until(
+			'postgres', "SELECT count(*) = 1 FROM ($at_index) AS w"),
+		$why);
+	return $node->safe_psql('postgres', $at_index);
+}
+
+sub kill_process
+{
+	my ($pid) = @_;
+	my $offset = -s $node->logfile;
+
+	kill 'KILL', $pid;
+	$node->wait_for_log(qr/database system is ready to accept connections/,
+		$offset);
+	$node->poll_query_until('postgres', 'SELECT true')
+	  or die 'the server does not come back';
+	return;
+}
+
+sub state_of_index
+{
+	return $node->safe_psql('postgres',
+		"SELECT state FROM ttl_index.indexes WHERE indexrelid = 'deadly_ttl'::regclass"
+	);
+}
+
+#
+# Somebody else crashes, or the server is stopped: not the fault of the index
+#
+
+foreach my $i (1 .. 2)
+{
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+
+	worker_at_index("the worker comes to the index ($i)");
+	kill_process($pid);
+	eval { $session->quit };
+}
+worker_at_index('after the second crash of another process it comes again');
+$node->stop('immediate');
+$node->start;
+worker_at_index('and after an immediate shutdown');
+my $worker = worker_at_index('which is no crash either');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)");
+worker_at_index('nor is a worker that an administrator ends');
+$node->restart;
+worker_at_index('nor a restart');
+unlike(slurp_file($node->logfile),
+	qr/the server crashed during a visit/, 'none of this is the fault of the index');
+is(state_of_index(), 'active', 'which is active');
+
+#
+# The worker itself crashes
+#
+
+my $errors = $node->safe_psql('postgres', 'SELECT errors FROM ttl_index.stats');
+foreach my $i (1 .. 2)
+{
+	my $offset = -s $node->logfile;
+
+	kill_process(worker_at_index("before crash $i of the worker it is visited"));
+	ok( $node->wait_for_log(
+			qr/WARNING:  the server crashed during a visit to the TTL index with OID \d+ of the database with OID \d+/,
+			$offset),
+		"crash $i of the worker is the fault of the index");
+	$errors++;
+	ok( $node->poll_query_until(
+			'postgres', qq{
+SELECT errors = $errors AND last_error_sqlstate = '57P02'
+	AND last_error = 'the server crashed while the worker was at this index'
+FROM ttl_index.index_stats WHERE indexrelname = 'deadly_ttl'}),
+		'it is counted and shown as an error');
+
+	# what is counted does not wait for the disk; this does, and for all before
+	$node->safe_psql('postgres', 'CREATE TABLE flushed(); DROP TABLE flushed');
+}
+
+my $put_aside =
+  qr/WARNING:  TTL index "deadly_ttl" is put aside: the server crashed in 2 visits to it, the last of which began at /;
+ok($node->wait_for_log($put_aside), 'after the second crash it is put aside');
+ok($node->wait_for_log($put_aside, -s $node->logfile),
+	'with a WARNING in each pass');
+is(state_of_index(), 'crashed_server', 'the view indexes says so');
+like(
+	$node->safe_psql('postgres',
+		"SELECT reason FROM ttl_index.indexes WHERE indexrelid = 'deadly_ttl'::regclass"
+	),
+	qr/^the server crashed in 2 visits to it/,
+	'and why');
+$node->safe_psql('postgres', "INSERT INTO harmless VALUES ('2000-01-01')");
+ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM harmless'),
+	'other indexes go on');
+
+my ($status, $stdout, $stderr) =
+  $node->psql('postgres', 'CALL ttl_index.run_pass()');
+like($stderr, $put_aside, 'run_pass() leaves it alone too');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM deadly'),
+	1, 'its row stays');
+
+$node->restart;
+is(state_of_index(), 'crashed_server', 'a restart changes nothing');
+
+# Another index on the same key is another index.
+$node->safe_psql('postgres',
+	'CREATE INDEX again_ttl ON deadly (at) WHERE ttl_index.expire_after_seconds(0)'
+);
+$worker = worker_at_index('an index that is made anew is visited');
+$node->safe_psql('postgres',
+	"SELECT pg_terminate_backend($worker); DROP INDEX again_ttl");
+
+$node->safe_psql('postgres', 'SELECT ttl_index.resume()');
+is(state_of_index(), 'active', 'resume() makes it active');
+$worker = worker_at_index('and it is visited again');
+$node->safe_psql('postgres',
+	"SELECT pg_terminate_backend($worker); DROP TRIGGER sleep ON deadly");
+ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM deadly'),
+	'its row goes once it can');
+
+$node->stop;
+done_testing();
