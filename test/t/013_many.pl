@@ -1,0 +1,146 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# Issue 5, item 8: many databases, and more TTL indexes than there is room for in
+# a worker's list of resume points (2048) and of indexes in error (256).
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# 200 and 5000 take a minute and more.
+my $databases = $ENV{TTL_TEST_DATABASES} || 15;
+my $indexes = $ENV{TTL_TEST_INDEXES} || 2100;
+my $failing = 300;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'ttl_index'
+autovacuum = off
+log_statement = none
+ttl_index.monitor_sleep = 1
+ttl_index.monitor_enabled = off
+ttl_index.sub_pass_target_time = 0
+});
+$node->start;
+
+sub monitor_on
+{
+	$node->safe_psql('postgres',
+		'ALTER SYSTEM SET ttl_index.monitor_enabled = on');
+	$node->reload;
+	return;
+}
+
+#
+# Indexes, of which the last ones raise errors
+#
+
+$node->safe_psql('postgres', 'CREATE EXTENSION ttl_index');
+my $tables = $indexes + $failing;
+$node->safe_psql(
+	'postgres', qq{
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+	\$\$ BEGIN RAISE 'no'; END \$\$;
+SET ttl_index.monitor_enabled = off;
+DO \$\$
+BEGIN
+	FOR i IN 1 .. $tables LOOP
+		EXECUTE format('CREATE TABLE t%1\$s (at timestamptz);
+			INSERT INTO t%1\$s SELECT ''2000-01-01'' FROM generate_series(1, 3);
+			INSERT INTO t%1\$s VALUES (''2100-01-01'');
+			CREATE INDEX t%1\$s_ttl ON t%1\$s (at) WHERE ttl_index.expire_after_seconds(0)', i);
+		IF i > $indexes THEN
+			EXECUTE format('CREATE TRIGGER refuse BEFORE DELETE ON t%s FOR EACH ROW EXECUTE FUNCTION refuse()', i);
+		END IF;
+		COMMIT;
+	END LOOP;
+END \$\$});
+
+# Each visit ends after one row, with a resume point to be kept.
+my $offset = -s $node->logfile;
+$node->safe_psql('postgres',
+	'SET ttl_index.index_delete_target_docs = 1; CALL ttl_index.run_pass()');
+is( $node->safe_psql(
+		'postgres', q{
+SELECT deleted_documents, passes, sub_passes BETWEEN 3 AND 4, errors <= 300 * sub_passes FROM ttl_index.stats}),
+	join('|', 3 * $indexes, 1, 't', 't'),
+	"one pass over $tables indexes deletes what is due");
+is( $node->safe_psql(
+		'postgres', q{
+SELECT count(*) FILTER (WHERE deleted_documents = 3 AND errors = 0),
+	count(*) FILTER (WHERE errors = 1 AND deleted_documents = 0),
+	count(*) FILTER (WHERE errors > 1 AND deleted_documents = 0)
+FROM ttl_index.index_stats}),
+	join('|', $indexes, 256, $failing - 256),
+	'256 indexes in error are tried once in a pass, more of them once in a sub-pass'
+);
+
+# The monitor's worker has the same lists in shared memory.
+$node->safe_psql('postgres',
+	'ALTER DATABASE postgres SET ttl_index.index_delete_target_docs = 1');
+$node->safe_psql(
+	'postgres', qq{
+DO \$\$
+BEGIN
+	FOR i IN 1 .. $indexes LOOP
+		EXECUTE format('INSERT INTO t%s SELECT ''2000-01-01'' FROM generate_series(1, 3)', i);
+		COMMIT;
+	END LOOP;
+END \$\$});
+$offset = -s $node->logfile;
+monitor_on();
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT deleted_documents = 6 * $indexes AND passes > 1 FROM ttl_index.stats"),
+	'the monitor does the same');
+is( $node->safe_psql(
+		'postgres',
+		'SELECT min(deleted_documents), max(deleted_documents) FROM ttl_index.index_stats WHERE errors = 0'
+	),
+	'6|6',
+	'rule 27: every row is counted at its index');
+$node->safe_psql('postgres',
+	'ALTER DATABASE postgres SET ttl_index.monitor_enabled = off');
+
+#
+# Databases
+#
+
+foreach my $i (1 .. $databases)
+{
+	if ($i == 1)
+	{
+		$node->safe_psql('postgres',
+			'CREATE DATABASE d1; ALTER DATABASE d1 SET ttl_index.monitor_enabled = off');
+		$node->safe_psql(
+			'd1', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE events (at timestamptz);
+INSERT INTO events VALUES ('2000-01-01'), ('2100-01-01');
+CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0);
+});
+		$node->poll_query_until('postgres',
+			"SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'd1'");
+		next;
+	}
+	$node->safe_psql('postgres',
+		"CREATE DATABASE d$i TEMPLATE d1 STRATEGY wal_log");
+}
+$node->safe_psql('postgres', 'ALTER DATABASE d1 RESET ttl_index.monitor_enabled');
+my $left = 0;
+foreach my $i (1 .. $databases)
+{
+	$node->poll_query_until("d$i", 'SELECT count(*) = 1 FROM events')
+	  or $left++;
+}
+is($left, 0, "rows go in each of $databases databases");
+
+unlike(slurp_file($node->logfile, $offset), qr/PANIC|FATAL|TRAP/,
+	'nothing fails');
+
+$node->stop;
+done_testing();
