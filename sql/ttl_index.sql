@@ -43,6 +43,18 @@ RETURNS boolean LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'text_patter
 COMMENT ON FUNCTION time_zone(text, text) IS
 'option of a TTL index on a key of type timestamp or date: the time zone (a name of pg_timezone_names) in which the key is read';
 
+CREATE FUNCTION drop_expired_partitions(delete_boundary_rows boolean DEFAULT false, minimum boolean DEFAULT false)
+RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'boolge';
+
+COMMENT ON FUNCTION drop_expired_partitions(boolean, boolean) IS
+'option of a TTL index on a table that is range-partitioned by its key: a partition goes as a whole when its upper bound is due; due rows of the others stay, or go one by one with delete_boundary_rows';
+
+CREATE FUNCTION bucket_max_span_seconds(seconds integer, minimum integer DEFAULT -2147483648)
+RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'int4ge';
+
+COMMENT ON FUNCTION bucket_max_span_seconds(integer, integer) IS
+'option of a TTL index on a table that is range-partitioned by its key: the monitor makes partitions of this span (60 to 31536000 seconds) ahead of the clock';
+
 --
 -- Keys
 --
@@ -88,38 +100,43 @@ COMMENT ON FUNCTION expire_at(timestamptz, integer) IS
 
 CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds integer,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
-	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL, concurrently boolean DEFAULT false)
+	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
+	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false,
+	concurrently boolean DEFAULT false)
 RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
-COMMENT ON FUNCTION create_index_command(regclass, text, integer, text, text, text, name, boolean) IS
+COMMENT ON FUNCTION create_index_command(regclass, text, integer, text, text, text, name, boolean, boolean, boolean) IS
 'the CREATE INDEX command, or the two with document_ttl_field, that create_index would run with the same arguments, for psql''s \gexec';
 
 CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds integer,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
-	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL)
+	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
+	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
-COMMENT ON FUNCTION create_index(regclass, text, integer, text, text, text, name) IS
+COMMENT ON FUNCTION create_index(regclass, text, integer, text, text, text, name, boolean, boolean) IS
 'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; returns the index, the main one of two';
 
 CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds integer,
-	time_zone text DEFAULT NULL,
+	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
+	delete_boundary_rows boolean DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
-COMMENT ON FUNCTION coll_mod(regclass, text, integer, text) IS
+COMMENT ON FUNCTION coll_mod(regclass, text, integer, text, boolean, boolean) IS
 'changes the seconds of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or turns the plain index on it into a TTL index, without a rebuild; returns the old and the new seconds; -1, never, only where documents can have a TTL of their own';
 
 CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds integer,
-	time_zone text DEFAULT NULL,
+	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
+	delete_boundary_rows boolean DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
-COMMENT ON FUNCTION coll_mod_index(regclass, integer, text) IS
+COMMENT ON FUNCTION coll_mod_index(regclass, integer, text, boolean, boolean) IS
 'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds; -1, never, only where documents can have a TTL of their own';
 
 CREATE FUNCTION remove_ttl(index regclass)
@@ -142,6 +159,16 @@ AS 'MODULE_PATHNAME', 'ttl_drop_index';
 
 COMMENT ON FUNCTION drop_index(regclass, text) IS
 'drops the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), both indexes where documents can have a TTL of their own';
+
+CREATE FUNCTION create_time_series(relation regclass, time_field text, meta_field text DEFAULT NULL,
+	granularity text DEFAULT NULL, expire_after_seconds integer DEFAULT -1,
+	bucket_max_span_seconds integer DEFAULT NULL, time_zone text DEFAULT NULL,
+	delete_boundary_rows boolean DEFAULT false)
+RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_create_time_series';
+
+COMMENT ON FUNCTION create_time_series(regclass, text, text, text, integer, integer, text, boolean) IS
+'makes an empty table that is range-partitioned by time_field a time series: a DEFAULT partition, a TTL index that drops whole partitions (-1 seconds: never), an index on (meta_field, time_field), and partitions ahead of the clock, which the monitor goes on making; granularity is seconds (1 hour a partition), minutes (1 day) or hours (30 days); returns the TTL index';
 
 --
 -- The time of the last change, as Cosmos DB's _ts
@@ -388,7 +415,9 @@ BEGIN
 						AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
 						AND d.refobjid OPERATOR(pg_catalog.=) ANY (ARRAY[
 							'ttl_index.expire_after_seconds(pg_catalog.int4,pg_catalog.int4)'::pg_catalog.regprocedure,
-							'ttl_index.time_zone(pg_catalog.text,pg_catalog.text)'::pg_catalog.regprocedure]::pg_catalog.oid[])
+							'ttl_index.time_zone(pg_catalog.text,pg_catalog.text)'::pg_catalog.regprocedure,
+							'ttl_index.drop_expired_partitions(pg_catalog.bool,pg_catalog.bool)'::pg_catalog.regprocedure,
+							'ttl_index.bucket_max_span_seconds(pg_catalog.int4,pg_catalog.int4)'::pg_catalog.regprocedure]::pg_catalog.oid[])
 					-- keeps the planner from reading what all TTL indexes depend on
 					OFFSET 0))
 	LOOP
@@ -449,18 +478,21 @@ GRANT USAGE ON SCHEMA ttl_index TO PUBLIC;
 GRANT EXECUTE ON FUNCTION
 	expire_after_seconds(integer, integer),
 	time_zone(text, text),
+	drop_expired_partitions(boolean, boolean),
+	bucket_max_span_seconds(integer, integer),
 	earliest(timestamptz[]),
 	document_date(jsonb, text[]),
 	document_ttl(jsonb, text),
 	column_ttl(bigint),
 	expire_at(timestamptz, integer),
-	create_index_command(regclass, text, integer, text, text, text, name, boolean),
-	create_index(regclass, text, integer, text, text, text, name),
-	coll_mod(regclass, text, integer, text),
-	coll_mod_index(regclass, integer, text),
+	create_index_command(regclass, text, integer, text, text, text, name, boolean, boolean, boolean),
+	create_index(regclass, text, integer, text, text, text, name, boolean, boolean),
+	coll_mod(regclass, text, integer, text, boolean, boolean),
+	coll_mod_index(regclass, integer, text, boolean, boolean),
 	remove_ttl(regclass),
 	remove_all_ttl(),
 	drop_index(regclass, text),
+	create_time_series(regclass, text, text, text, integer, integer, text, boolean),
 	set_last_modified(),
 	track_last_modified(regclass, name),
 	untrack_last_modified(regclass, name),

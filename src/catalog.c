@@ -100,6 +100,13 @@ static const StateText state_texts[] = {
 	{"table_access_method", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"a TTL index needs a table of the access method heap",
 	"ALTER TABLE ... SET ACCESS METHOD changes it."},
+	{"not_partitioned_by_key", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"partitions can be dropped and made only where the table is partitioned by RANGE of the key alone",
+		"The key of the index and of PARTITION BY RANGE must be the same column. "
+	"Create the index on the table that is partitioned so, above or below this one."},
+	{"filtered_buckets", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index with a filter cannot drop or make partitions",
+	"Let an index without a filter do that; this one can expire its rows earlier."},
 	{"not_valid", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index is being built, or its build failed, or a partition has no index of it",
 	"Drop and create the index again, or REINDEX it, or attach an index of each partition."},
@@ -120,15 +127,18 @@ static const StateText state_texts[] = {
 	"Rows are deleted with the privileges of the owner: GRANT them."},
 	{"option_not_executable", ERRCODE_INSUFFICIENT_PRIVILEGE,
 		"the table's owner may not execute the option functions of schema ttl_index",
-	"GRANT EXECUTE ON FUNCTION ttl_index.expire_after_seconds, ttl_index.time_zone TO PUBLIC."},
+		"GRANT EXECUTE ON FUNCTION ttl_index.expire_after_seconds, ttl_index.time_zone, "
+	"ttl_index.drop_expired_partitions, ttl_index.bucket_max_span_seconds TO PUBLIC."},
 	{"old_snapshots", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index cannot be used until transactions older than it have ended",
 	NULL},
 	{"crashed_server", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
 	{"held", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
+	{"bucket_has_dependents", ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST, NULL, NULL},
+	{"bucket_missing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
 };
 
-StaticAssertDecl(lengthof(state_texts) == TTL_HELD + 1,
+StaticAssertDecl(lengthof(state_texts) == TTL_BUCKET_MISSING + 1,
 				 "one text for each state");
 
 const char *
@@ -159,8 +169,12 @@ ttl_state_reason(const TtlIndex *index)
 								index->detail);
 			return psprintf("time zone \"%s\" is not a name of pg_timezone_names",
 							index->detail);
+		case TTL_BUCKET_HAS_DEPENDENTS:
+			return psprintf("the partition cannot be dropped because of %s",
+							index->detail);
 		case TTL_CRASHED_SERVER:
 		case TTL_HELD:
+		case TTL_BUCKET_MISSING:
 			return pstrdup(index->detail);
 		default:
 			return pstrdup(state_texts[index->state].reason);
@@ -580,7 +594,7 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		return state;
 	if (relkind == RELKIND_RELATION && table_am != HEAP_TABLE_AM_OID)
 		return TTL_TABLE_ACCESS_METHOD;
-	return TTL_ACTIVE;
+	return ttl_buckets_defined(index);
 }
 
 /* Does a publication of deletes need what the table cannot give? */
@@ -623,16 +637,26 @@ owner_may_delete(const TtlIndex *index)
 }
 
 static bool
+may_execute(Oid owner, Oid function)
+{
+	return object_aclcheck(ProcedureRelationId, function, owner,
+						   ACL_EXECUTE) == ACLCHECK_OK;
+}
+
+static bool
 owner_may_fold(const TtlIndex *index)
 {
+	const TtlOption *option = &index->option;
 	TtlFunctions functions;
 
 	ttl_functions(&functions);
-	return object_aclcheck(ProcedureRelationId, functions.expire_after_seconds,
-						   index->owner, ACL_EXECUTE) == ACLCHECK_OK &&
-		(index->option.time_zone == NULL ||
-		 object_aclcheck(ProcedureRelationId, functions.time_zone,
-						 index->owner, ACL_EXECUTE) == ACLCHECK_OK);
+	return may_execute(index->owner, functions.expire_after_seconds) &&
+		(option->time_zone == NULL ||
+		 may_execute(index->owner, functions.time_zone)) &&
+		(!option->drop_partitions ||
+		 may_execute(index->owner, functions.drop_expired_partitions)) &&
+		(option->bucket_seconds == 0 ||
+		 may_execute(index->owner, functions.bucket_max_span_seconds));
 }
 
 /* The state of the moment, for an index that is well defined. */

@@ -125,8 +125,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
  * would change what the index holds.
  */
 static void
-change_option(Oid indexrelid, Oid owner, bool present, int32 seconds,
-			  const char *time_zone)
+change_option(Oid indexrelid, Oid owner, const TtlOption *new)
 {
 	ListCell   *lc;
 
@@ -135,14 +134,15 @@ change_option(Oid indexrelid, Oid owner, bool present, int32 seconds,
 	{
 		Oid			member = lfirst_oid(lc);
 		TtlOption	option;
+		List	   *filter;
 		List	   *old;
 
 		if (!ttl_option_read(member, &option))
 			continue;
 		old = ttl_option_members(&option);
-		option.present = present;
-		option.seconds = seconds;
-		option.time_zone = unconstify(char *, time_zone);
+		filter = option.filter;
+		option = member == indexrelid ? *new : ttl_option_of_part(new, NIL);
+		option.filter = filter;
 		if (!ttl_same_filter(owner, old, ttl_option_members(&option)))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -154,17 +154,48 @@ change_option(Oid indexrelid, Oid owner, bool present, int32 seconds,
 	}
 }
 
+/* What an index is to have; NULL leaves alone what there is. */
+typedef struct Change
+{
+	int32		seconds;
+	char	   *time_zone;
+	const bool *drop_partitions;
+	const bool *boundary_rows;
+} Change;
+
+/* Changes the options about partitions, and checks that they make sense. */
+static void
+change_buckets(TtlIndex *index, const Change *change)
+{
+	TtlOption  *option = &index->option;
+
+	if (change->drop_partitions != NULL)
+		option->drop_partitions = *change->drop_partitions;
+	if (change->boundary_rows != NULL)
+		option->boundary_rows = *change->boundary_rows;
+	else if (!option->drop_partitions)
+		option->boundary_rows = false;
+	ttl_check_boundary_rows(option->drop_partitions, option->boundary_rows);
+	index->state = ttl_buckets_defined(index);
+	if (index->state != TTL_ACTIVE)
+		ttl_state_raise(index);
+}
+
 /* The seconds before, for the result; false where it was a plain index. */
 static bool
-coll_mod(Oid indexrelid, int32 seconds, char *time_zone, int32 *old)
+coll_mod(Oid indexrelid, const Change *change, int32 *old)
 {
+	static const TtlOption own = {.present = true};
 	TtlIndex	index;
 	Oid			other;
 	bool		was_ttl;
+	int32		seconds = change->seconds;
+	char	   *time_zone = change->time_zone;
 
 	lock_for_change(indexrelid, &index);
 	ttl_check_seconds(seconds,
-					  ttl_pair_document_ttl(index.option.filter) != NULL);
+					  ttl_pair_document_ttl(index.option.filter) != NULL ||
+					  index.option.bucket_seconds != 0);
 	check_not_part(&index);
 	ttl_check_usable(indexrelid);
 	was_ttl = index.option.present && index.option.problem == NULL;
@@ -174,15 +205,21 @@ coll_mod(Oid indexrelid, int32 seconds, char *time_zone, int32 *old)
 	if (TTL_STATE_IS_WRONG(index.state) &&
 		index.state != TTL_TIME_ZONE_MISSING &&
 		index.state != TTL_TIME_ZONE_INVALID &&
-		index.state != TTL_TIME_ZONE_UNUSED)
+		index.state != TTL_TIME_ZONE_UNUSED &&
+		index.state != TTL_NOT_PARTITIONED_BY_KEY &&
+		index.state != TTL_FILTERED_BUCKETS)
 		ttl_state_raise(&index);
 	if (time_zone == NULL && index.keytype != TIMESTAMPTZOID)
 		time_zone = index.option.time_zone;
 	ttl_check_key(index.keytype, time_zone);
-	change_option(indexrelid, index.owner, true, seconds, time_zone);
+	index.option.present = true;
+	index.option.seconds = seconds;
+	index.option.time_zone = time_zone;
+	change_buckets(&index, change);
+	change_option(indexrelid, index.owner, &index.option);
 	other = ttl_pair_other(indexrelid);
 	if (OidIsValid(other) && !was_ttl)
-		change_option(other, index.owner, true, 0, NULL);
+		change_option(other, index.owner, &own);
 	if (!was_ttl || seconds < *old || *old < 0)
 		ttl_report_due(indexrelid);
 	return was_ttl;
@@ -205,40 +242,56 @@ coll_mod_result(FunctionCallInfo fcinfo, bool was_ttl, int32 old, int32 new)
 											 nulls));
 }
 
-/* coll_mod(relation, key, expire_after_seconds, time_zone) */
+/* The arguments from the seconds on. */
+static void
+read_change(FunctionCallInfo fcinfo, int first, bool values[2], Change *change)
+{
+	change->seconds = PG_GETARG_INT32(first);
+	change->time_zone = ttl_text_argument(fcinfo, first + 1);
+	values[0] = PG_GETARG_BOOL(first + 2);
+	values[1] = PG_GETARG_BOOL(first + 3);
+	change->drop_partitions = PG_ARGISNULL(first + 2) ? NULL : &values[0];
+	change->boundary_rows = PG_ARGISNULL(first + 3) ? NULL : &values[1];
+}
+
+/*
+ * coll_mod(relation, key, expire_after_seconds, time_zone,
+ * drop_expired_partitions, delete_boundary_rows)
+ */
 Datum
 ttl_coll_mod(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"relation", "key", "expire_after_seconds"};
-	int32		seconds;
+	bool		values[2];
+	Change		change;
 	int32		old;
 	bool		was_ttl;
 
 	PreventCommandIfReadOnly("ttl_index.coll_mod()");
 	ttl_require_arguments(fcinfo, 3, names);
-	seconds = PG_GETARG_INT32(2);
-	ttl_check_seconds(seconds, true);
+	read_change(fcinfo, 2, values, &change);
+	ttl_check_seconds(change.seconds, true);
 	was_ttl = coll_mod(ttl_key_index(PG_GETARG_OID(0), ttl_text_argument(fcinfo, 1),
 									 false),
-					   seconds, ttl_text_argument(fcinfo, 3), &old);
-	return coll_mod_result(fcinfo, was_ttl, old, seconds);
+					   &change, &old);
+	return coll_mod_result(fcinfo, was_ttl, old, change.seconds);
 }
 
-/* coll_mod_index(index, expire_after_seconds, time_zone) */
+/* coll_mod_index(index, expire_after_seconds, ...) */
 Datum
 ttl_coll_mod_index(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"index", "expire_after_seconds"};
-	int32		seconds;
+	bool		values[2];
+	Change		change;
 	int32		old;
 	bool		was_ttl;
 
 	PreventCommandIfReadOnly("ttl_index.coll_mod_index()");
 	ttl_require_arguments(fcinfo, 2, names);
-	seconds = PG_GETARG_INT32(1);
-	was_ttl = coll_mod(PG_GETARG_OID(0), seconds, ttl_text_argument(fcinfo, 2),
-					   &old);
-	return coll_mod_result(fcinfo, was_ttl, old, seconds);
+	read_change(fcinfo, 1, values, &change);
+	was_ttl = coll_mod(PG_GETARG_OID(0), &change, &old);
+	return coll_mod_result(fcinfo, was_ttl, old, change.seconds);
 }
 
 /*
@@ -248,6 +301,7 @@ ttl_coll_mod_index(PG_FUNCTION_ARGS)
 static void
 remove_option(const TtlIndex *index, int elevel)
 {
+	static const TtlOption none = {0};
 	Oid			other = ttl_pair_other(index->indexrelid);
 
 	if (index->option.problem != NULL)
@@ -261,8 +315,24 @@ remove_option(const TtlIndex *index, int elevel)
 		return;
 	}
 	if (OidIsValid(other))
-		change_option(other, index->owner, false, 0, NULL);
-	change_option(index->indexrelid, index->owner, false, 0, NULL);
+		change_option(other, index->owner, &none);
+	change_option(index->indexrelid, index->owner, &none);
+}
+
+/*
+ * Stops the expiry of a time series.  It stays one: without buckets ahead of the
+ * clock all new rows would end in its DEFAULT partition.
+ */
+static void
+stop_series(TtlIndex *index)
+{
+	index->option.seconds = -1;
+	change_option(index->indexrelid, index->owner, &index->option);
+	ereport(NOTICE,
+			(errmsg("time series \"%s\" does not expire any more",
+					get_rel_name(index->relid)),
+			 errdetail("Its partitions are still made ahead of the clock."),
+			 errhint("ttl_index.coll_mod() lets it expire again. Drop the index to end the time series.")));
 }
 
 /* remove_ttl(index) returns void */
@@ -282,7 +352,10 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("index \"%s\" is not a TTL index",
 						get_rel_name(indexrelid))));
-	remove_option(&index, ERROR);
+	if (index.option.bucket_seconds != 0 && index.option.problem == NULL)
+		stop_series(&index);
+	else
+		remove_option(&index, ERROR);
 	PG_RETURN_VOID();
 }
 

@@ -33,24 +33,13 @@ PG_FUNCTION_INFO_V1(ttl_create_index);
 PG_FUNCTION_INFO_V1(ttl_create_index_command);
 PG_FUNCTION_INFO_V1(ttl_drop_index);
 
-/* What create_index() and create_index_command() were asked for. */
-typedef struct CreateArgs
-{
-	Oid			relid;
-	char	   *key;
-	int32		seconds;
-	char	   *filter;			/* SQL text, or NULL */
-	char	   *time_zone;
-	char	   *ttl_field;		/* document_ttl_field */
-	char	   *name;
-} CreateArgs;
-
 static void
-read_create_args(FunctionCallInfo fcinfo, CreateArgs *args)
+read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
 {
 	static const char *const names[] = {"relation", "key", "expire_after_seconds"};
 
 	ttl_require_arguments(fcinfo, 3, names);
+	memset(args, 0, sizeof(*args));
 	args->relid = PG_GETARG_OID(0);
 	args->key = ttl_text_argument(fcinfo, 1);
 	args->seconds = PG_GETARG_INT32(2);
@@ -58,12 +47,26 @@ read_create_args(FunctionCallInfo fcinfo, CreateArgs *args)
 	args->time_zone = ttl_text_argument(fcinfo, 4);
 	args->ttl_field = ttl_text_argument(fcinfo, 5);
 	args->name = PG_ARGISNULL(6) ? NULL : pstrdup(NameStr(*PG_GETARG_NAME(6)));
+	args->drop_partitions = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
+	args->boundary_rows = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
 	ttl_check_seconds(args->seconds, args->ttl_field != NULL);
+	ttl_check_boundary_rows(args->drop_partitions, args->boundary_rows);
+}
+
+/* Raises an error unless these two arguments go together. */
+void
+ttl_check_boundary_rows(bool drop_partitions, bool boundary_rows)
+{
+	if (boundary_rows && !drop_partitions)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("delete_boundary_rows needs drop_expired_partitions"),
+				 errhint("Without it all rows that are due go one by one.")));
 }
 
 /* An index on the same key and filter: no-op, or an error. */
 static void
-check_existing(Oid indexrelid, const CreateArgs *args, const TtlIndex *index)
+check_existing(Oid indexrelid, const TtlCreate *args, const TtlIndex *index)
 {
 	const TtlOption *option = &index->option;
 
@@ -77,6 +80,9 @@ check_existing(Oid indexrelid, const CreateArgs *args, const TtlIndex *index)
 	ttl_check_usable(indexrelid);
 	if (option->present && option->problem == NULL &&
 		option->seconds == args->seconds &&
+		option->drop_partitions == args->drop_partitions &&
+		option->boundary_rows == args->boundary_rows &&
+		option->bucket_seconds == args->bucket_seconds &&
 		(option->time_zone == args->time_zone ||
 		 (option->time_zone && args->time_zone &&
 		  pg_strcasecmp(option->time_zone, args->time_zone) == 0)))
@@ -99,7 +105,7 @@ check_existing(Oid indexrelid, const CreateArgs *args, const TtlIndex *index)
  * (a unique one, another operator class) is in nobody's way.
  */
 static Oid
-find_existing(Relation rel, const CreateArgs *args, List *filter)
+find_existing(Relation rel, const TtlCreate *args, List *filter)
 {
 	ListCell   *lc;
 
@@ -124,6 +130,22 @@ find_existing(Relation rel, const CreateArgs *args, List *filter)
 	return InvalidOid;
 }
 
+/* Raises an error where partitions are to be dropped or made and cannot be. */
+static void
+check_buckets(const TtlCreate *args, const TtlKey *key)
+{
+	TtlIndex	index = {0};
+
+	if (!args->drop_partitions && args->bucket_seconds == 0)
+		return;
+	index.state = ttl_buckets_possible(args->relid, key->attnum,
+									   getBaseType(key->type),
+									   args->filter != NULL ||
+									   args->ttl_field != NULL);
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+}
+
 /* One of the commands that make up a TTL index. */
 typedef struct Command
 {
@@ -136,7 +158,7 @@ typedef struct Command
  * or NULL.  A name that is not given is chosen.
  */
 static Command *
-create_command(Relation rel, const CreateArgs *args, const char *name,
+create_command(Relation rel, const TtlCreate *args, const char *name,
 			   const char *label, const char *key_sql, const char *condition,
 			   int32 seconds, bool concurrently)
 {
@@ -161,6 +183,12 @@ create_command(Relation rel, const CreateArgs *args, const char *name,
 	if (args->time_zone != NULL)
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".time_zone(%s)",
 						 quote_literal_cstr(args->time_zone));
+	if (args->drop_partitions)
+		appendStringInfo(&sql, " AND " TTL_SCHEMA ".drop_expired_partitions(%s)",
+						 args->boundary_rows ? "true" : "");
+	if (args->bucket_seconds != 0)
+		appendStringInfo(&sql, " AND " TTL_SCHEMA ".bucket_max_span_seconds(%d)",
+						 args->bucket_seconds);
 	command->sql = sql.data;
 	return command;
 }
@@ -184,7 +212,7 @@ key_label(const char *key)
  * there already, so that no command or that of its pair alone is left.
  */
 static List *
-prepare_create(Relation rel, const CreateArgs *args, bool concurrently,
+prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 			   Oid *existing)
 {
 	TtlKey		key;
@@ -196,6 +224,7 @@ prepare_create(Relation rel, const CreateArgs *args, bool concurrently,
 
 	ttl_key_resolve(rel, args->key, &key);
 	ttl_check_key(key.type, args->time_zone);
+	check_buckets(args, &key);
 	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -242,7 +271,7 @@ Datum
 ttl_create_index_command(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	CreateArgs	args;
+	TtlCreate	args;
 	Relation	rel;
 	Oid			existing;
 	bool		concurrently;
@@ -250,7 +279,7 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	read_create_args(fcinfo, &args);
-	concurrently = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
+	concurrently = !PG_ARGISNULL(9) && PG_GETARG_BOOL(9);
 	rel = ttl_open_table(args.relid, AccessShareLock);
 	if (concurrently && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
@@ -279,7 +308,7 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 
 /* Runs a command as the caller, and makes sure of the index that it made. */
 static Oid
-run_create(const CreateArgs *args, const Command * command)
+run_create(const TtlCreate *args, const Command * command)
 {
 	TtlIndex	index;
 	Oid			indexrelid;
@@ -300,20 +329,18 @@ run_create(const CreateArgs *args, const Command * command)
 	return indexrelid;
 }
 
-/* create_index(relation, key, expire_after_seconds, ...) returns regclass */
-Datum
-ttl_create_index(PG_FUNCTION_ARGS)
+/* Creates what create_index() was asked for, as the caller; returns the index. */
+Oid
+ttl_create(const TtlCreate *args)
 {
-	CreateArgs	args;
 	Relation	rel;
 	Oid			main;
 	List	   *commands;
 	ListCell   *lc;
 
-	read_create_args(fcinfo, &args);
 	/* conflicts with itself: two calls at once must not make two indexes */
-	rel = ttl_open_table(args.relid, ShareRowExclusiveLock);
-	commands = prepare_create(rel, &args, false, &main);
+	rel = ttl_open_table(args->relid, ShareRowExclusiveLock);
+	commands = prepare_create(rel, args, false, &main);
 	relation_close(rel, NoLock);
 	if (commands == NIL)
 		ereport(NOTICE,
@@ -321,13 +348,23 @@ ttl_create_index(PG_FUNCTION_ARGS)
 						get_rel_name(main))));
 	foreach(lc, commands)
 	{
-		Oid			indexrelid = run_create(&args, lfirst(lc));
+		Oid			indexrelid = run_create(args, lfirst(lc));
 
 		if (!OidIsValid(main))
 			main = indexrelid;
 		ttl_report_due(indexrelid);
 	}
-	PG_RETURN_OID(main);
+	return main;
+}
+
+/* create_index(relation, key, expire_after_seconds, ...) returns regclass */
+Datum
+ttl_create_index(PG_FUNCTION_ARGS)
+{
+	TtlCreate	args;
+
+	read_create_args(fcinfo, &args);
+	PG_RETURN_OID(ttl_create(&args));
 }
 
 /* drop_index(relation, key) returns void */

@@ -47,7 +47,9 @@ static bool
 same_option(const TtlOption *a, const TtlOption *b)
 {
 	if (a->present != b->present || a->seconds != b->seconds ||
-		a->problem != NULL || b->problem != NULL)
+		a->problem != NULL || b->problem != NULL ||
+		a->drop_partitions != b->drop_partitions ||
+		a->bucket_seconds != b->bucket_seconds)
 		return false;
 	if (a->time_zone == NULL || b->time_zone == NULL)
 		return a->time_zone == b->time_zone;
@@ -73,19 +75,22 @@ ttl_children_follow(Oid root)
 	{
 		Oid			child = lfirst_oid(lc);
 		TtlOption	own;
+		TtlOption	part;
 
-		if (child == root || !ttl_option_read(child, &own) ||
-			own.problem != NULL || same_option(&own, &option))
+		if (child == root || !ttl_option_read(child, &own))
+			continue;
+		part = ttl_option_of_part(&option, own.filter);
+		if (own.problem != NULL || same_option(&own, &part))
 			continue;
 		if (ttl_lock_for_repair(child) && ttl_option_read(child, &own))
 		{
-			own.present = true;
-			own.seconds = option.seconds;
-			own.time_zone = option.time_zone;
-			ttl_option_write(child, &own);
+			part.filter = own.filter;
+			ttl_option_write(child, &part);
 		}
 	}
 }
+
+
 
 /*
  * Was the index made or changed by this transaction, and is it to be used?  One
@@ -132,6 +137,29 @@ check_index(Oid indexrelid, bool takes_index, Oid *root)
 	*root = index.governor;
 	if (ttl_option_read(indexrelid, &own) && own.present && own.problem == NULL)
 		ttl_memory_write(indexrelid, &own);
+}
+
+/*
+ * A table that LIKE made after a time series is none, unless it is partitioned in
+ * the same way: its new indexes lose the options about partitions.
+ */
+static void
+strip_copies(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		Oid			indexrelid = lfirst_oid(lc);
+		TtlIndex	index;
+
+		if (!is_new(indexrelid) ||
+			!ttl_catalog_describe(indexrelid, true, &index) ||
+			index.state != TTL_NOT_PARTITIONED_BY_KEY)
+			continue;
+		index.option = ttl_option_of_part(&index.option, index.option.filter);
+		ttl_option_write(indexrelid, &index.option);
+	}
 }
 
 /*
@@ -237,6 +265,9 @@ ttl_check_ddl(PG_FUNCTION_ARGS)
 	if (!OidIsValid(relid))
 		PG_RETURN_VOID();
 
+	if (relid == object && strcmp(tag, "ALTER TABLE") != 0 &&
+		!get_rel_relispartition(relid))
+		strip_copies(relid);
 	check_table(relid, find_subcommand(command, AT_AddIndexConstraint,
 									   AT_ReplicaIdentity) != NULL);
 	detach = find_subcommand(command, AT_DetachPartition, AT_DetachPartition);

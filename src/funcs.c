@@ -167,7 +167,7 @@ ttl_due_count(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	describe_for_count(PG_GETARG_OID(0), &index);
-	foreach(lc, ttl_catalog_leaves(index.indexrelid))
+	foreach(lc, ttl_buckets_due_leaves(&index, at))
 	{
 		TtlIndex	leaf;
 
@@ -189,7 +189,7 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	describe_for_count(PG_GETARG_OID(0), &index);
-	foreach(lc, ttl_catalog_leaves(index.indexrelid))
+	foreach(lc, ttl_buckets_due_leaves(&index, at))
 	{
 		TtlIndex	leaf;
 		TimestampTz date;
@@ -288,7 +288,7 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 	nulls[7] = document_ttl == NULL;
 	if (!nulls[7])
 		values[7] = CStringGetTextDatum(document_ttl);
-	values[8] = BoolGetDatum(false);
+	values[8] = BoolGetDatum(index->option.drop_partitions);
 	values[9] = CStringGetTextDatum(ttl_state_name(index->state));
 	nulls[10] = reason == NULL;
 	if (!nulls[10])
@@ -313,6 +313,7 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 
 		if (!ttl_catalog_describe(lfirst_oid(lc), false, &index))
 			continue;
+		ttl_series_show(&index);
 		ttl_hold_show(&file, &index);
 		ttl_crash_show(&file, &index);
 		put_index(rsinfo, &index);

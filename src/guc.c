@@ -38,6 +38,7 @@ int			ttl_delete_rate_limit = 0;
 int			ttl_max_replication_lag = 0;
 int			ttl_max_retained_wal = 0;
 int			ttl_max_lag_pause = 600;
+bool		ttl_count_dropped_documents = false;
 
 /* an integer setting that a superuser can change at any time */
 static void
@@ -116,6 +117,11 @@ ttl_guc_init(void)
 							"Looked at before the first pass over a database after a start or promotion. Zero turns this off.",
 							&ttl_hold_after_downtime, 0, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
+	DefineCustomBoolVariable("ttl_index.count_dropped_documents",
+							 "Counts the rows of a partition before it is dropped.",
+							 "Else the counters take an estimate.",
+							 &ttl_count_dropped_documents, false, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
 	MarkGUCPrefixReserved("ttl_index");
 }
 

@@ -147,6 +147,23 @@ spi_int64(int column)
 									   &isnull));
 }
 
+/* Tells the client how many partitions are due now, where they go as a whole. */
+static void
+report_buckets_due(const TtlIndex *index)
+{
+	int			due = list_length(ttl_buckets_due(index, GetCurrentTimestamp()));
+
+	if (due > 0)
+		ereport(NOTICE,
+				(errmsg_plural("%d partition of table \"%s\" is due at once",
+							   "%d partitions of table \"%s\" are due at once",
+							   due, due, get_rel_name(index->relid)),
+				 ttl_monitor_enabled ?
+				 errdetail("The next pass begins to drop them.") :
+				 errdetail("ttl_index.monitor_enabled is off here: ttl_index.run_pass() drops them."),
+				 errhint("ttl_index.due_count() counts their rows.")));
+}
+
 /*
  * Tells the client how many rows are due now by this TTL index, and warns where
  * no row has a date.
@@ -170,6 +187,11 @@ ttl_report_due(Oid indexrelid)
 		index.state != TTL_ACTIVE || !index.option.present ||
 		index.option.seconds < 0)
 		return;
+	if (index.option.drop_partitions && !index.option.boundary_rows)
+	{
+		report_buckets_due(&index);
+		return;
+	}
 	blocks = count_blocks(index.relid);
 	if (blocks == 0)
 		return;

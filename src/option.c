@@ -89,6 +89,10 @@ ttl_functions(TtlFunctions *functions)
 		lookup_function(schema, "expire_after_seconds", 2, INT4OID, INT4OID);
 	functions->time_zone =
 		lookup_function(schema, "time_zone", 2, TEXTOID, TEXTOID);
+	functions->drop_expired_partitions =
+		lookup_function(schema, "drop_expired_partitions", 2, BOOLOID, BOOLOID);
+	functions->bucket_max_span_seconds =
+		lookup_function(schema, "bucket_max_span_seconds", 2, INT4OID, INT4OID);
 	functions->document_ttl =
 		lookup_function(schema, "document_ttl", 2, JSONBOID, TEXTOID);
 	functions->column_ttl =
@@ -98,7 +102,9 @@ ttl_functions(TtlFunctions *functions)
 	functions->document_date =
 		lookup_function(schema, "document_date", 2, JSONBOID, TEXTARRAYOID);
 	return OidIsValid(functions->expire_after_seconds) &&
-		OidIsValid(functions->time_zone);
+		OidIsValid(functions->time_zone) &&
+		OidIsValid(functions->drop_expired_partitions) &&
+		OidIsValid(functions->bucket_max_span_seconds);
 }
 
 static bool
@@ -107,7 +113,9 @@ is_option_function(Oid funcid, void *context)
 	TtlFunctions *functions = context;
 
 	return funcid == functions->expire_after_seconds ||
-		funcid == functions->time_zone;
+		funcid == functions->time_zone ||
+		funcid == functions->drop_expired_partitions ||
+		funcid == functions->bucket_max_span_seconds;
 }
 
 static bool
@@ -186,6 +194,32 @@ option_argument(FuncExpr *call)
 	return (Const *) folded;
 }
 
+/*
+ * Reads one of the options of a table whose partitions are buckets.  Its value is
+ * NULL where drop_expired_partitions() has no argument.
+ */
+static void
+read_bucket_option(const FuncExpr *call, const Const *value,
+				   const TtlFunctions *functions, TtlOption *option)
+{
+	if (call->funcid == functions->drop_expired_partitions)
+	{
+		if (option->drop_partitions)
+			option->problem = "the option drop_expired_partitions occurs twice";
+		option->drop_partitions = true;
+		option->boundary_rows = value && DatumGetBool(value->constvalue);
+	}
+	else
+	{
+		if (option->bucket_seconds != 0)
+			option->problem = "the option bucket_max_span_seconds occurs twice";
+		option->bucket_seconds = DatumGetInt32(value->constvalue);
+		if (option->bucket_seconds < TTL_MIN_BUCKET_SECONDS ||
+			option->bucket_seconds > TTL_MAX_BUCKET_SECONDS)
+			option->problem = TTL_BUCKET_SECONDS_RANGE;
+	}
+}
+
 static void
 read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 			bool *has_seconds)
@@ -206,7 +240,8 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 		return;
 	}
 	value = option_argument(call);
-	if (value == NULL)
+	if (value == NULL && !(call->args == NIL &&
+						   call->funcid == functions->drop_expired_partitions))
 		option->problem = "an option of a TTL index takes one argument, a constant that is not NULL";
 	else if (call->funcid == functions->time_zone)
 	{
@@ -214,6 +249,8 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 			option->problem = "the option time_zone occurs twice";
 		option->time_zone = TextDatumGetCString(value->constvalue);
 	}
+	else if (call->funcid != functions->expire_after_seconds)
+		read_bucket_option(call, value, functions, option);
 	else
 	{
 		if (*has_seconds)
@@ -269,23 +306,63 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 		else
 			read_member(lfirst(lc), &functions, option, &has_seconds);
 	}
-	/* -1, never, makes sense where documents can have a TTL of their own */
+
+	/*
+	 * -1, never, makes sense where documents can have a TTL of their own, and
+	 * for a time series
+	 */
 	if (has_seconds && option->seconds < 0 && option->problem == NULL &&
 		(option->seconds != -1 ||
-		 ttl_pair_document_ttl(option->filter) == NULL))
+		 (ttl_pair_document_ttl(option->filter) == NULL &&
+		  option->bucket_seconds == 0)))
 		option->problem = TTL_SECONDS_RANGE;
 	if (option->present && !has_seconds && option->problem == NULL)
-		option->problem = "the option time_zone needs the option expire_after_seconds beside it";
+		option->problem = psprintf("the option %s needs the option expire_after_seconds beside it",
+								   option->time_zone ? "time_zone" :
+								   option->drop_partitions ? "drop_expired_partitions" :
+								   "bucket_max_span_seconds");
 	return true;
+}
+
+/*
+ * What a partition's index, with its own filter, is to carry of the option of the
+ * whole.  Options about partitions are of no use to it, and would be wrong once it
+ * is detached.  So they stand in partitioned indexes only, of which REINDEX
+ * CONCURRENTLY loses nothing: they need no memory.
+ */
+TtlOption
+ttl_option_of_part(const TtlOption *whole, List *filter)
+{
+	TtlOption	part = *whole;
+
+	part.filter = filter;
+	part.drop_partitions = part.boundary_rows = false;
+	part.bucket_seconds = 0;
+	/* a time series that never expires: -1 is not for the part alone */
+	if (whole->bucket_seconds != 0 && whole->seconds < 0)
+	{
+		part.present = false;
+		part.seconds = 0;
+		part.time_zone = NULL;
+	}
+	return part;
 }
 
 static Node *
 make_option(Oid function, Const *argument)
 {
-	return (Node *) makeFuncExpr(function, BOOLOID, list_make1(argument),
+	return (Node *) makeFuncExpr(function, BOOLOID,
+								 argument ? list_make1(argument) : NIL,
 								 InvalidOid,
-								 argument->constcollid,
+								 argument ? argument->constcollid : InvalidOid,
 								 COERCE_EXPLICIT_CALL);
+}
+
+static Const *
+make_integer(int32 value)
+{
+	return makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+					 Int32GetDatum(value), false, true);
 }
 
 /* The AND members of a predicate with this option, which may be absent. */
@@ -301,10 +378,7 @@ ttl_option_members(const TtlOption *option)
 		elog(ERROR, "extension \"%s\" is not installed", TTL_EXTENSION);
 	members = lappend(members,
 					  make_option(functions.expire_after_seconds,
-								  makeConst(INT4OID, -1, InvalidOid,
-											sizeof(int32),
-											Int32GetDatum(option->seconds),
-											false, true)));
+								  make_integer(option->seconds)));
 	if (option->time_zone != NULL)
 		members = lappend(members,
 						  make_option(functions.time_zone,
@@ -312,6 +386,15 @@ ttl_option_members(const TtlOption *option)
 												DEFAULT_COLLATION_OID, -1,
 												CStringGetTextDatum(option->time_zone),
 												false, false)));
+	if (option->drop_partitions)
+		members = lappend(members,
+						  make_option(functions.drop_expired_partitions,
+									  option->boundary_rows ?
+									  (Const *) makeBoolConst(true, false) : NULL));
+	if (option->bucket_seconds != 0)
+		members = lappend(members,
+						  make_option(functions.bucket_max_span_seconds,
+									  make_integer(option->bucket_seconds)));
 	return members;
 }
 
@@ -384,6 +467,10 @@ read_dependencies(Oid indexrelid, const TtlFunctions *functions,
 			memory.has_time_zone = true;
 			memory.time_zone_hash = -1 - row->refobjsubid;
 		}
+		else if (row->refobjid == functions->drop_expired_partitions)
+			memory.has_drop = true;
+		else if (row->refobjid == functions->bucket_max_span_seconds)
+			memory.has_bucket = true;
 	}
 	systable_endscan(scan);
 	table_close(depend, AccessShareLock);
@@ -415,7 +502,10 @@ ttl_memory_read(Oid indexrelid)
 	return read_dependencies(indexrelid, &functions, &has_plain);
 }
 
-/* -1 seconds need no memory: the filter beside them is never folded away. */
+/*
+ * A negative memory is none.  -1 seconds need none: the filter beside them is never
+ * folded away, and a time series has them in its partitioned index alone.
+ */
 static void
 replace_dependency(Oid indexrelid, Oid function, bool wanted, int32 memory)
 {
@@ -457,6 +547,8 @@ ttl_memory_write(Oid indexrelid, const TtlOption *option)
 	memory = read_dependencies(indexrelid, &functions, &has_plain);
 	if (memory.present == remember && has_plain == option->present &&
 		memory.has_time_zone == (option->time_zone != NULL) &&
+		memory.has_drop == (option->present && option->drop_partitions) &&
+		memory.has_bucket == (option->present && option->bucket_seconds != 0) &&
 		(!memory.present || memory.seconds == option->seconds) &&
 		(!memory.has_time_zone || memory.time_zone_hash == hash))
 		return;
@@ -465,6 +557,10 @@ ttl_memory_write(Oid indexrelid, const TtlOption *option)
 					   option->present, option->seconds);
 	replace_dependency(indexrelid, functions.time_zone,
 					   option->present && option->time_zone != NULL, hash);
+	replace_dependency(indexrelid, functions.drop_expired_partitions,
+					   option->present && option->drop_partitions, -1);
+	replace_dependency(indexrelid, functions.bucket_max_span_seconds,
+					   option->present && option->bucket_seconds != 0, -1);
 	CommandCounterIncrement();
 }
 

@@ -64,12 +64,16 @@
 /* So much of an error's text is kept. */
 #define MAX_ERROR_TEXT 1000
 
+/* After so many locks that could not be had, a table is in use. */
+#define MAX_BUSY_BUCKETS 3
+
 /* A TTL index and those of it that hold rows. */
 typedef struct Target
 {
 	Oid			root;
 	int			nleaves;
 	Oid		   *leaves;
+	List	   *buckets;		/* of a time series: to be made, or dropped */
 } Target;
 
 typedef struct Run
@@ -380,13 +384,13 @@ is_cancel(const ErrorData *edata)
  * is ours.  What a user canceled ends the whole.
  */
 static ErrorData *
-timed_work(BatchWork * work, bool *timed_out)
+timed_work(const TtlDriver *driver, void (*function) (void *), void *arg,
+		   bool *timed_out)
 {
-	const TtlDriver *driver = work->run->driver;
 	ErrorData  *edata;
 
 	arm_batch_timer(driver);
-	edata = protect(batch_work, work);
+	edata = protect(function, arg);
 	*timed_out = disarm_batch_timer();
 	if (edata == NULL)
 		return NULL;
@@ -414,6 +418,7 @@ count_batch(Run *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 	count.visits = visit->counted ? 0 : 1;
 	count.batches = 1;
 	count.deleted_documents = batch->deleted;
+	count.deleted_buckets = batch->buckets;
 	count.skipped_locked = batch->skipped_locked + (batch->busy ? 1 : 0);
 	count.skipped_failed = skipped ? 1 : 0;
 	count.delete_time = milliseconds;
@@ -439,7 +444,7 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 {
 	TimestampTz begun = GetCurrentTimestamp();
 	BatchWork	work = {.run = run,.root = root,.leaf = leaf,.visit = visit,
-		.size = size,.resume = resume};
+	.size = size,.resume = resume};
 	TtlBatch   *batch = &work.batch;
 	ErrorData  *edata;
 	bool		timed_out;
@@ -453,7 +458,7 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 		commit(run);
 		return;
 	}
-	edata = timed_work(&work, &timed_out);
+	edata = timed_work(run->driver, batch_work, &work, &timed_out);
 	if (edata != NULL)
 	{
 		batch->deleted = batch->skipped_locked = 0;
@@ -525,6 +530,92 @@ begin_pass(TtlTurn *turn, TimestampTz now)
 	turn->nresume = kept;
 }
 
+/* A bucket, for its subtransaction. */
+typedef struct BucketWork
+{
+	Run		   *run;
+	Oid			root;
+	const TtlBucket *bucket;
+	TtlBatch	batch;
+} BucketWork;
+
+static void
+bucket_work(void *arg)
+{
+	BucketWork *work = arg;
+
+	if (OidIsValid(work->bucket->relid))
+		ttl_bucket_drop(work->root, work->bucket->relid, work->run->at,
+						&work->batch);
+	else
+		ttl_bucket_make(work->root, work->bucket, &work->batch);
+}
+
+/*
+ * Makes or drops a bucket in a transaction of its own.  Returns false where that
+ * failed; where locks were missing, sets *busy.
+ */
+static bool
+run_bucket(Run *run, Oid root, const TtlBucket *bucket, TtlVisit *visit,
+		   bool first_error, bool *busy)
+{
+	TimestampTz begun = GetCurrentTimestamp();
+	BucketWork	work = {.run = run,.root = root,.bucket = bucket};
+	ErrorData  *edata;
+	bool		timed_out;
+
+	begin(run);
+	if (must_stop(run))
+	{
+		commit(run);
+		return true;
+	}
+	edata = timed_work(run->driver, bucket_work, &work, &timed_out);
+	if (edata != NULL)
+	{
+		memset(&work.batch, 0, sizeof(work.batch));
+		work.batch.busy = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+	}
+	*busy = work.batch.busy;
+	if (edata != NULL && !*busy && note_failed(run->turn, root, false))
+		report_error(root, edata);
+	count_batch(run, root, visit, &work.batch, false,
+				*busy || !first_error ? NULL : edata,
+				(GetCurrentTimestamp() - begun) / 1000.0);
+	commit(run);
+	return edata == NULL || *busy;
+}
+
+/*
+ * Makes and drops the buckets of a time series, within the time of a visit.
+ * Returns whether some are left for the next sub-pass; not those that are locked
+ * or have failed.
+ */
+static bool
+visit_buckets(Run *run, const Target *target, TtlVisit *visit)
+{
+	int			failed = 0;
+	int			locked = 0;
+	ListCell   *lc;
+
+	foreach(lc, target->buckets)
+	{
+		int64		took = (GetCurrentTimestamp() - visit->begun) / 1000;
+		int			tried = foreach_current_index(lc);
+		bool		busy = false;
+
+		if (run->stop || locked >= MAX_BUSY_BUCKETS)
+			break;
+		if (visit->limits.index_time > 0 && took >= visit->limits.index_time)
+			return tried > failed + locked;
+		if (!run_bucket(run, target->root, lfirst(lc), visit, failed == 0, &busy))
+			failed++;
+		if (busy)
+			locked++;
+	}
+	return false;
+}
+
 static void
 log_visit(Oid root, const TtlVisit *visit)
 {
@@ -546,10 +637,12 @@ static void
 visit_target(Run *run, TtlSubPass *sub, const Target *target)
 {
 	TtlVisit	visit;
+	bool		more_buckets;
 
 	run->turn->current_index = target->root;
 	ttl_crash_mark(target->root);
 	ttl_visit_begin(&visit, &sub->limits, GetCurrentTimestamp());
+	more_buckets = visit_buckets(run, target, &visit);
 	for (int i = 0; i < target->nleaves && !run->stop && !visit.aside; i++)
 	{
 		visit_leaf(run, target->root, target->leaves[i], &visit);
@@ -560,6 +653,7 @@ visit_target(Run *run, TtlSubPass *sub, const Target *target)
 			break;
 		}
 	}
+	visit.more = visit.more || more_buckets;
 	ttl_visit_end(&visit);
 	if (visit.aside)
 		note_failed(run->turn, target->root, true);
@@ -583,6 +677,31 @@ is_allowed(const Run *run, Oid root)
 	return ttl_catalog_describe(root, true, &index) &&
 		(run->driver->is_worker ||
 		 has_privs_of_role(run->driver->role, index.owner));
+}
+
+/* What is to be done about the buckets of a time series, in the turn's memory. */
+static List *
+list_buckets(Run *run, Oid root)
+{
+	TtlIndex	index;
+	List	   *found;
+	List	   *buckets = NIL;
+	ListCell   *lc;
+
+	if (!ttl_catalog_describe(root, false, &index) || index.state != TTL_ACTIVE)
+		return NIL;
+	found = list_concat(ttl_buckets_wanted(&index, run->at),
+						ttl_buckets_due(&index, run->at));
+	MemoryContextSwitchTo(run->context);
+	foreach(lc, found)
+	{
+		TtlBucket  *bucket = palloc(sizeof(TtlBucket));
+
+		*bucket = *(TtlBucket *) lfirst(lc);
+		buckets = lappend(buckets, bucket);
+	}
+	MemoryContextSwitchTo(run->batch_context);
+	return buckets;
 }
 
 static void
@@ -720,6 +839,7 @@ prepare(Run *run)
 		{
 			Oid			root = lfirst_oid(lc);
 			List	   *leaves;
+			List	   *buckets;
 			Target	   *target;
 			TtlFailed  *failed;
 
@@ -728,11 +848,13 @@ prepare(Run *run)
 				is_put_aside(&file, root, begins))
 				continue;
 			repair(follow_work, root);
-			leaves = ttl_catalog_leaves(root);
+			leaves = ttl_buckets_row_leaves(root);
+			buckets = list_buckets(run, root);
 
 			MemoryContextSwitchTo(run->context);
 			target = palloc(sizeof(Target));
 			target->root = root;
+			target->buckets = buckets;
 			target->nleaves = list_length(leaves);
 			target->leaves = palloc(sizeof(Oid) * Max(target->nleaves, 1));
 			for (int i = 0; i < target->nleaves; i++)

@@ -232,3 +232,14 @@ ttl_key_due(const TtlCutoff *cutoff, int64 key)
 		return false;
 	return ttl_key_instant(cutoff, key) <= cutoff->instant;
 }
+
+/* What a key holds that is made at this instant; of a date, its midnight. */
+int64
+ttl_key_clock(const TtlIndex *index, TimestampTz at)
+{
+	int64		key = at;
+
+	if (index->keytype != TIMESTAMPTZOID)
+		key = local_time(find_zone(index->option.time_zone), at);
+	return index->keytype == DATEOID ? day_of(key) * USECS_PER_DAY : key;
+}

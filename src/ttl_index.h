@@ -8,6 +8,10 @@
  *	option.c		the option in an index predicate: read, write, remember
  *	catalog.c		which TTL indexes there are, and the state of each
  *	timezone.c		keys that name no instant by themselves
+ *	bounds.c		the buckets of a time series: partitions and their bounds
+ *	bucket.c		dropping a bucket that is due
+ *	series.c		create_time_series, and making buckets ahead of the clock
+ *	lock.c			strong locks that stand in nobody's way
  *	owner.c			becoming the owner of a table
  *	args.c			arguments of SQL functions, and what else SQL declares
  *	create.c		create_index and drop_index
@@ -61,6 +65,9 @@
 #define TTL_WORKER_TYPE "ttl_index worker"
 
 #define TTL_SECONDS_RANGE "expire_after_seconds must be between 0 and 2147483647"
+#define TTL_MIN_BUCKET_SECONDS 60
+#define TTL_MAX_BUCKET_SECONDS 31536000
+#define TTL_BUCKET_SECONDS_RANGE "bucket_max_span_seconds must be between 60 and 31536000"
 #define TTL_SECONDS_OR_NEVER TTL_SECONDS_RANGE ", or -1 for never"
 
 /* The functions that predicates and keys are read by. */
@@ -68,6 +75,8 @@ typedef struct TtlFunctions
 {
 	Oid			expire_after_seconds;
 	Oid			time_zone;
+	Oid			drop_expired_partitions;
+	Oid			bucket_max_span_seconds;
 	Oid			document_ttl;	/* of jsonb */
 	Oid			column_ttl;		/* of an integer */
 	Oid			expire_at;
@@ -81,6 +90,9 @@ typedef struct TtlOption
 	const char *problem;		/* why it is malformed, or NULL */
 	int32		seconds;
 	char	   *time_zone;		/* NULL where the option is not given */
+	bool		drop_partitions;	/* partitions that are due go as a whole */
+	bool		boundary_rows;	/* and rows of the others one by one */
+	int32		bucket_seconds; /* span of the partitions to be made, or 0 */
 	List	   *filter;			/* the other AND members, not folded */
 } TtlOption;
 
@@ -91,6 +103,8 @@ typedef struct TtlMemory
 	int32		seconds;
 	bool		has_time_zone;
 	int32		time_zone_hash;
+	bool		has_drop;		/* not remembered, see ttl_option_of_part() */
+	bool		has_bucket;
 } TtlMemory;
 
 /* A closed list; catalog.c has the names and the texts. */
@@ -111,6 +125,8 @@ typedef enum TtlState
 	TTL_TEMPORARY_TABLE,
 	TTL_MATERIALIZED_VIEW,
 	TTL_TABLE_ACCESS_METHOD,
+	TTL_NOT_PARTITIONED_BY_KEY,
+	TTL_FILTERED_BUCKETS,
 	/* not now, or not with this table */
 	TTL_NOT_VALID,
 	TTL_OPTION_REMEMBERED,
@@ -122,11 +138,14 @@ typedef enum TtlState
 	TTL_OLD_SNAPSHOTS,
 	/* shown, for those that are active otherwise */
 	TTL_CRASHED_SERVER,
-	TTL_HELD
+	TTL_HELD,
+	/* shown only: the rows expire all the same (see bucket.c and series.c) */
+	TTL_BUCKET_HAS_DEPENDENTS,
+	TTL_BUCKET_MISSING
 } TtlState;
 
 #define TTL_STATE_IS_WRONG(state) \
-	((state) >= TTL_MALFORMED_OPTION && (state) <= TTL_TABLE_ACCESS_METHOD)
+	((state) >= TTL_MALFORMED_OPTION && (state) <= TTL_FILTERED_BUCKETS)
 
 typedef struct TtlIndex
 {
@@ -148,7 +167,7 @@ typedef struct TtlEntry
 {
 	int64		key;
 	ItemPointerData tid;
-} TtlEntry;
+}			TtlEntry;
 
 /* A place between two entries: behind this one, or before all. */
 typedef struct TtlPlace
@@ -156,7 +175,7 @@ typedef struct TtlPlace
 	int64		key;
 	ItemPointerData tid;
 	bool		set;			/* else it is before all */
-} TtlPlace;
+}			TtlPlace;
 
 /* A walk over the entries of a TTL index. */
 typedef struct TtlWalk
@@ -174,7 +193,21 @@ typedef struct TtlWalk
 	TtlEntry   *entries;		/* of that leaf */
 	int			count;
 	int			position;
-} TtlWalk;
+}			TtlWalk;
+
+/*
+ * A partition of a time series, from one key to another; the upper one is
+ * exclusive.  Keys are in microseconds, a date's too.
+ */
+typedef struct TtlBucket
+{
+	Oid			relid;			/* invalid: it is to be made */
+	bool		is_default;
+	bool		has_lower;
+	bool		has_upper;
+	int64		lower;
+	int64		upper;
+} TtlBucket;
 
 /* Where the next batch of an index goes on (see resume.c). */
 typedef struct TtlResume
@@ -221,6 +254,7 @@ typedef struct TtlBatch
 	int64		candidates;		/* entries that were looked at */
 	int64		live;			/* rows that were found */
 	int64		deleted;
+	int64		buckets;		/* dropped */
 	int64		skipped_locked;
 	TtlResume	resume;			/* where to go on */
 } TtlBatch;
@@ -265,7 +299,7 @@ typedef enum TtlWait
 	TTL_WAIT_NONE,
 	TTL_WAIT_RATE,
 	TTL_WAIT_REPLICATION
-} TtlWait;
+}			TtlWait;
 
 /* The limits of pass.c, from the settings. */
 typedef struct TtlLimits
@@ -378,6 +412,7 @@ extern PGDLLIMPORT int ttl_delete_rate_limit;
 extern PGDLLIMPORT int ttl_max_replication_lag;
 extern PGDLLIMPORT int ttl_max_retained_wal;
 extern PGDLLIMPORT int ttl_max_lag_pause;
+extern PGDLLIMPORT bool ttl_count_dropped_documents;
 extern void ttl_guc_init(void);
 extern TtlLimits ttl_guc_limits(void);
 
@@ -385,6 +420,7 @@ extern TtlLimits ttl_guc_limits(void);
 extern bool ttl_functions(TtlFunctions *functions);
 extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern List *ttl_option_members(const TtlOption *option);
+extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
 extern bool ttl_is_dependent(Oid indexrelid);
 extern bool ttl_same_filter(Oid owner, List *a, List *b);
 extern TtlMemory ttl_memory_read(Oid indexrelid);
@@ -423,6 +459,35 @@ extern void ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index,
 							TimestampTz at);
 extern bool ttl_key_due(const TtlCutoff *cutoff, int64 key);
 extern TimestampTz ttl_key_instant(const TtlCutoff *cutoff, int64 key);
+extern int64 ttl_key_clock(const TtlIndex *index, TimestampTz at);
+
+/* bounds.c */
+extern TtlState ttl_buckets_possible(Oid relid, AttrNumber attnum,
+									 Oid keytype, bool filtered);
+extern TtlState ttl_buckets_defined(const TtlIndex *index);
+extern bool ttl_buckets_read(const TtlIndex *root, List **buckets);
+extern bool ttl_bucket_due(const TtlBucket *bucket, const TtlCutoff *cutoff);
+extern bool ttl_bucket_has_end(Oid relid);
+extern bool ttl_bucket_by_row(const TtlBucket *bucket, const TtlOption *option);
+extern Oid	ttl_bucket_index(Oid root, Oid relid);
+extern List *ttl_buckets_row_leaves(Oid root);
+extern List *ttl_buckets_due_leaves(const TtlIndex *index, TimestampTz at);
+
+/* bucket.c */
+extern List *ttl_buckets_due(const TtlIndex *root, TimestampTz at);
+extern char *ttl_bucket_dependent(Oid relid);
+extern void ttl_bucket_drop(Oid root, Oid relid, TimestampTz at,
+							TtlBatch *batch);
+
+/* series.c */
+extern List *ttl_buckets_wanted(const TtlIndex *root, TimestampTz at);
+extern void ttl_bucket_make(Oid root, const TtlBucket *bucket,
+							TtlBatch *batch);
+extern void ttl_series_show(TtlIndex *index);
+
+/* lock.c */
+extern bool ttl_lock_soon(Oid relid, LOCKMODE lockmode);
+extern bool ttl_lock_below(Oid relid, LOCKMODE lockmode);
 
 /* owner.c */
 extern void ttl_become_owner(Oid owner, TtlUser *saved);
@@ -453,6 +518,24 @@ extern char *ttl_key_path_text(Node *expression, Oid relid);
 extern List *ttl_key_indexes(Relation rel, const char *name);
 extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
 
+/* create.c */
+typedef struct TtlCreate
+{
+	Oid			relid;
+	char	   *key;
+	int32		seconds;
+	char	   *filter;			/* SQL text, or NULL */
+	char	   *time_zone;
+	char	   *ttl_field;		/* document_ttl_field */
+	char	   *name;
+	bool		drop_partitions;
+	bool		boundary_rows;
+	int32		bucket_seconds;
+} TtlCreate;
+
+extern Oid	ttl_create(const TtlCreate *args);
+extern void ttl_check_boundary_rows(bool drop_partitions, bool boundary_rows);
+
 /* parse.c */
 extern Node *ttl_parse_expression(Relation rel, const char *text,
 								  bool is_filter, const char *name);
@@ -478,10 +561,10 @@ extern void ttl_children_follow(Oid root);
 extern Datum ttl_key_datum(Oid keytype, int64 key);
 extern int64 ttl_datum_key(Oid keytype, Datum datum);
 extern int64 ttl_least_key(Oid keytype);
-extern void ttl_walk_begin(TtlWalk *walk, Relation heap, Relation index,
-						   Oid keytype, int64 bound, const TtlPlace *after);
-extern const TtlEntry *ttl_walk_next(TtlWalk *walk);
-extern void ttl_walk_end(TtlWalk *walk);
+extern void ttl_walk_begin(TtlWalk * walk, Relation heap, Relation index,
+						   Oid keytype, int64 bound, const TtlPlace * after);
+extern const TtlEntry *ttl_walk_next(TtlWalk * walk);
+extern void ttl_walk_end(TtlWalk * walk);
 
 /* expire.c */
 extern bool ttl_expire_lock(Oid relid, Oid indexrelid);

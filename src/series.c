@@ -1,0 +1,498 @@
+/*-------------------------------------------------------------------------
+ *
+ * series.c
+ *	  create_time_series, and making buckets ahead of the clock.
+ *
+ * The span of the buckets is an option of the TTL index, so nothing else has to be
+ * remembered.  Buckets begin at multiples of the span, counted from a Monday, in
+ * the key's own time: UTC for timestamptz.  They are made for the clock and a while
+ * ahead of it (see horizon()), so that rows which are on time find theirs, also
+ * after the monitor was away for a while.
+ *
+ * A bucket is made as a table of its own and then attached.  That takes SHARE
+ * UPDATE EXCLUSIVE on the partitioned table, behind which reads and writes go on,
+ * where CREATE TABLE ... PARTITION OF would take ACCESS EXCLUSIVE.  Both need ACCESS
+ * EXCLUSIVE on the DEFAULT partition, to make sure that it holds no row of the
+ * bucket.  If it does, the bucket is not made until those rows have expired.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/series.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "commands/tablespace.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_create_time_series);
+
+/* Monday, 2001-01-01 */
+#define ORIGIN (INT64CONST(366) * USECS_PER_DAY)
+
+static int64
+span_of(const TtlIndex *root)
+{
+	return root->option.bucket_seconds * USECS_PER_SEC;
+}
+
+/* Where the bucket begins that a key belongs to. */
+static int64
+bucket_start(int64 key, int64 span)
+{
+	int64		past = (key - ORIGIN) % span;
+
+	return key - (past < 0 ? past + span : past);
+}
+
+/* How far ahead of the clock: 24 buckets, but at most a day, and at least two. */
+static int64
+horizon(int64 span)
+{
+	return Max(2 * span, Min(24 * span, USECS_PER_DAY));
+}
+
+/* Adds what no bucket covers from one key to another, as buckets to be made. */
+static List *
+add_missing(List *missing, List *buckets, int64 from, int64 to)
+{
+	ListCell   *lc;
+
+	foreach(lc, buckets)
+	{
+		const TtlBucket *bucket = lfirst(lc);
+		int64		lower = bucket->has_lower ? bucket->lower : PG_INT64_MIN;
+		int64		upper = bucket->has_upper ? bucket->upper : PG_INT64_MAX;
+
+		if (bucket->is_default || upper <= from || lower >= to)
+			continue;
+		if (lower > from)
+			missing = add_missing(missing, NIL, from, lower);
+		from = upper;
+	}
+	if (from < to)
+	{
+		TtlBucket  *bucket = palloc0(sizeof(TtlBucket));
+
+		bucket->has_lower = bucket->has_upper = true;
+		bucket->lower = from;
+		bucket->upper = to;
+		missing = lappend(missing, bucket);
+	}
+	return missing;
+}
+
+/* The buckets that are missing from the clock up to so far ahead. */
+static List *
+missing_buckets(const TtlIndex *root, TimestampTz at, int64 ahead)
+{
+	int64		span = span_of(root);
+	int64		now;
+	List	   *missing = NIL;
+	List	   *buckets;
+	ListCell   *lc;
+
+	if (span == 0 || !ttl_buckets_read(root, &buckets))
+		return NIL;
+	now = ttl_key_clock(root, at);
+	for (int64 start = bucket_start(now, span); start <= now + ahead; start += span)
+		missing = add_missing(missing, buckets, start, start + span);
+	/* what is left of the past is for the DEFAULT partition */
+	foreach(lc, missing)
+	{
+		if (((TtlBucket *) lfirst(lc))->upper <= now)
+			missing = foreach_delete_current(missing, lc);
+	}
+	return missing;
+}
+
+/* The buckets of a time series that should be there at this clock reading. */
+List *
+ttl_buckets_wanted(const TtlIndex *root, TimestampTz at)
+{
+	return missing_buckets(root, at, horizon(span_of(root)));
+}
+
+/* A key as a literal of its type. */
+static char *
+key_literal(const TtlIndex *root, int64 key)
+{
+	struct pg_tm tm;
+	fsec_t		fsec;
+
+	if (timestamp2tm(key, NULL, &tm, &fsec, NULL, NULL) != 0)
+		elog(ERROR, "timestamp out of range");
+	return psprintf("'%04d-%02d-%02d %02d:%02d:%02d.%06d%s'",
+					tm.tm_year, tm.tm_mon, tm.tm_mday,
+					tm.tm_hour, tm.tm_min, tm.tm_sec, fsec,
+					root->keytype == TIMESTAMPTZOID ? "+00" : "");
+}
+
+/* The name that a bucket gets: the table's, and where it begins. */
+static char *
+bucket_name(const TtlIndex *root, const TtlBucket *bucket)
+{
+	struct pg_tm tm;
+	fsec_t		fsec;
+	int64		unit = Min(span_of(root), bucket->upper - bucket->lower);
+	char		label[64];
+	int			length;
+
+	if (timestamp2tm(bucket->lower, NULL, &tm, &fsec, NULL, NULL) != 0)
+		elog(ERROR, "timestamp out of range");
+	length = snprintf(label, sizeof(label), "%04d_%02d_%02d",
+					  tm.tm_year, tm.tm_mon, tm.tm_mday);
+	if (unit % USECS_PER_DAY != 0 || bucket->lower % USECS_PER_DAY != 0)
+		length += snprintf(label + length, sizeof(label) - length, "_%02d",
+						   tm.tm_hour);
+	if (unit % USECS_PER_HOUR != 0 || bucket->lower % USECS_PER_HOUR != 0)
+		length += snprintf(label + length, sizeof(label) - length, "_%02d",
+						   tm.tm_min);
+	if (unit % USECS_PER_MINUTE != 0 || bucket->lower % USECS_PER_MINUTE != 0)
+		snprintf(label + length, sizeof(label) - length, "_%02d", tm.tm_sec);
+	return makeObjectName(get_rel_name(root->relid), label, NULL);
+}
+
+/* A name of the table's schema, for SQL text. */
+static char *
+name_beside(Oid relid, const char *name)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  name);
+}
+
+static void
+run_command(const char *command)
+{
+	SPI_connect();
+	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not run: %s", command);
+	SPI_finish();
+}
+
+/* " TABLESPACE ..." where the table has one that new partitions are to have. */
+static char *
+tablespace_clause(Oid relid)
+{
+	Oid			tablespace = get_rel_tablespace(relid);
+
+	return OidIsValid(tablespace) ?
+		psprintf(" TABLESPACE %s",
+				 quote_identifier(get_tablespace_name(tablespace))) : "";
+}
+
+static void
+attach_bucket(const TtlIndex *root, const TtlBucket *bucket, const char *name)
+{
+	char	   *table = ttl_qualified_name(root->relid);
+
+	run_command(psprintf("CREATE %sTABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS "
+						 "INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION) USING heap%s",
+						 get_rel_persistence(root->relid) == RELPERSISTENCE_UNLOGGED ?
+						 "UNLOGGED " : "",
+						 name, table, tablespace_clause(root->relid)));
+	run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)",
+						 table, name, key_literal(root, bucket->lower),
+						 key_literal(root, bucket->upper)));
+}
+
+/*
+ * Raises an error where the DEFAULT partition holds rows of a bucket.  ATTACH
+ * would too, but only after reading all of it, with the partition locked.
+ */
+static void
+check_default(const TtlIndex *root, Oid rest, const TtlBucket *bucket)
+{
+	AttrNumber	attnum;
+	Node	   *expression;
+	const char *column;
+	uint64		found;
+
+	ttl_index_key(root->indexrelid, &attnum, &expression);
+	column = quote_identifier(get_attname(root->relid, attnum, false));
+	SPI_connect();
+	if (SPI_execute(psprintf("SELECT 1 FROM %s WHERE %s OPERATOR(pg_catalog.>=) %s "
+							 "AND %s OPERATOR(pg_catalog.<) %s",
+							 ttl_qualified_name(rest), column,
+							 key_literal(root, bucket->lower), column,
+							 key_literal(root, bucket->upper)),
+					true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look into table \"%s\"", get_rel_name(rest));
+	found = SPI_processed;
+	SPI_finish();
+	if (found > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("partition \"%s\" holds rows that belong into \"%s\"",
+						get_rel_name(rest), bucket_name(root, bucket)),
+				 errdetail("The bucket will be made when they have expired.")));
+}
+
+/* Locks what ATTACH PARTITION will. */
+static bool
+lock_for_attach(const TtlIndex *root, Oid rest)
+{
+	return ttl_lock_soon(root->relid, ShareUpdateExclusiveLock) &&
+		(!OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock));
+}
+
+/*
+ * Makes a bucket, as the owner of the time series.  The caller has described that.
+ * False where the locks cannot be had; most errors are somebody's settings.
+ */
+static bool
+make_bucket(const TtlIndex *root, const TtlBucket *bucket)
+{
+	Oid			rest = get_default_partition_oid(root->relid);
+	char	   *name = name_beside(root->relid, bucket_name(root, bucket));
+
+	(void) set_config_option("default_tablespace", "", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	if (OidIsValid(rest))
+	{
+		if (!ConditionalLockRelationOid(rest, AccessShareLock))
+			return false;
+		check_default(root, rest, bucket);
+	}
+	if (!lock_for_attach(root, rest))
+		return false;
+	attach_bucket(root, bucket, name);
+	return true;
+}
+
+/*
+ * Makes a bucket of a time series that is missing, in the caller's transaction, if
+ * the locks can be had.
+ */
+void
+ttl_bucket_make(Oid root, const TtlBucket *bucket, TtlBatch *batch)
+{
+	TtlIndex	index;
+	TtlUser		saved;
+
+	memset(batch, 0, sizeof(*batch));
+	if (!ttl_catalog_describe(root, false, &index) ||
+		index.state != TTL_ACTIVE || index.option.bucket_seconds == 0)
+		return;
+	ttl_become_owner(index.owner, &saved);
+	batch->busy = !make_bucket(&index, bucket);
+	ttl_restore_user(&saved);
+}
+
+/* Why a bucket is not there, as far as can be said without looking at rows. */
+static char *
+why_missing(const TtlIndex *root, const TtlBucket *bucket)
+{
+	char	   *name = bucket_name(root, bucket);
+	Oid			schema = get_rel_namespace(root->relid);
+
+	if (OidIsValid(get_relname_relid(name, schema)))
+		return psprintf("partition \"%s\" is missing: another relation has the name",
+						name);
+	if (object_aclcheck(NamespaceRelationId, schema, root->owner,
+						ACL_CREATE) != ACLCHECK_OK)
+		return psprintf("partition \"%s\" is missing: the owner may not create tables in schema \"%s\"",
+						name, get_namespace_name(schema));
+	return psprintf("partition \"%s\" is missing: see last_error in ttl_index.index_stats, "
+					"or wait for the next pass",
+					name);
+}
+
+/*
+ * What the view shows of an active index that has to do with buckets: the state
+ * of a bucket that cannot be dropped, or of a time series that lacks one.
+ */
+void
+ttl_series_show(TtlIndex *index)
+{
+	List	   *missing;
+
+	if (index->state != TTL_ACTIVE)
+		return;
+	if (index->option.drop_partitions && index->parent == index->governor)
+	{
+		if (!ttl_bucket_has_end(index->relid))
+			return;
+		index->detail = ttl_bucket_dependent(index->relid);
+		if (index->detail != NULL)
+			index->state = TTL_BUCKET_HAS_DEPENDENTS;
+	}
+	else if (index->governor == index->indexrelid)
+	{
+		/* the next one but one may just have come into sight */
+		missing = missing_buckets(index, GetCurrentTimestamp(), span_of(index));
+		if (missing != NIL)
+		{
+			index->detail = why_missing(index, linitial(missing));
+			index->state = TTL_BUCKET_MISSING;
+		}
+	}
+}
+
+/* The span that a granularity stands for, in seconds. */
+static int32
+granularity_seconds(const char *granularity)
+{
+	if (strcmp(granularity, "seconds") == 0)
+		return SECS_PER_HOUR;
+	if (strcmp(granularity, "minutes") == 0)
+		return SECS_PER_DAY;
+	if (strcmp(granularity, "hours") == 0)
+		return 30 * SECS_PER_DAY;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("granularity must be seconds, minutes or hours"),
+			 errhint("Partitions are of one hour, one day or 30 days. "
+					 "bucket_max_span_seconds sets another span.")));
+	return 0;
+}
+
+/* The arguments of create_time_series, beside those of create_index. */
+typedef struct SeriesArgs
+{
+	TtlCreate	create;
+	char	   *meta_field;
+} SeriesArgs;
+
+static void
+read_series_args(FunctionCallInfo fcinfo, SeriesArgs *args)
+{
+	static const char *const names[] = {"relation", "time_field"};
+	char	   *granularity = ttl_text_argument(fcinfo, 3);
+
+	ttl_require_arguments(fcinfo, 2, names);
+	memset(args, 0, sizeof(*args));
+	args->create.relid = PG_GETARG_OID(0);
+	args->create.key = ttl_text_argument(fcinfo, 1);
+	args->meta_field = ttl_text_argument(fcinfo, 2);
+	args->create.seconds = PG_ARGISNULL(4) ? -1 : PG_GETARG_INT32(4);
+	args->create.time_zone = ttl_text_argument(fcinfo, 6);
+	args->create.drop_partitions = true;
+	args->create.boundary_rows = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
+	ttl_check_seconds(args->create.seconds, true);
+
+	if (PG_ARGISNULL(5))
+	{
+		args->create.bucket_seconds = granularity_seconds(granularity ? granularity : "seconds");
+		return;
+	}
+	args->create.bucket_seconds = PG_GETARG_INT32(5);
+	if (granularity != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("granularity and bucket_max_span_seconds cannot be given together"),
+				 errhint("Give one of them.")));
+	if (args->create.bucket_seconds < TTL_MIN_BUCKET_SECONDS ||
+		args->create.bucket_seconds > TTL_MAX_BUCKET_SECONDS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg_internal("%s", TTL_BUCKET_SECONDS_RANGE)));
+}
+
+/* Can this table become a time series? */
+static void
+check_series(Relation rel, const SeriesArgs *args)
+{
+	TtlIndex	index = {0};
+	TtlKey		key;
+
+	ttl_key_resolve(rel, args->create.key, &key);
+	ttl_check_key(key.type, args->create.time_zone);
+	index.state = ttl_buckets_possible(args->create.relid, key.attnum,
+									   getBaseType(key.type), false);
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+	if (getBaseType(key.type) == DATEOID &&
+		args->create.bucket_seconds % SECS_PER_DAY != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partitions of a key of type date must span whole days"),
+				 errhint("Take the granularity minutes or hours, or a multiple of 86400 for bucket_max_span_seconds.")));
+	if (RelationGetPartitionDesc(rel, true)->nparts > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" has partitions",
+						RelationGetRelationName(rel)),
+				 errhint("ttl_index.create_index() with drop_expired_partitions => true lets those expire that somebody else makes.")));
+	if (args->meta_field != NULL &&
+		get_attnum(args->create.relid, args->meta_field) == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of table \"%s\" does not exist",
+						args->meta_field, RelationGetRelationName(rel))));
+}
+
+/* The index that queries for one source of the series use. */
+static void
+create_meta_index(const SeriesArgs *args)
+{
+	if (args->meta_field != NULL)
+		run_command(psprintf("CREATE INDEX ON %s (%s, %s)",
+							 ttl_qualified_name(args->create.relid),
+							 quote_identifier(args->meta_field),
+							 quote_identifier(args->create.key)));
+}
+
+static void
+create_default(Oid relid)
+{
+	char	   *name = ChooseRelationName(get_rel_name(relid), NULL, "default",
+										  get_rel_namespace(relid), false);
+
+	run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT%s",
+						 name_beside(relid, name), ttl_qualified_name(relid),
+						 tablespace_clause(relid)));
+}
+
+/* create_time_series(relation, time_field, ...) returns regclass */
+Datum
+ttl_create_time_series(PG_FUNCTION_ARGS)
+{
+	SeriesArgs	args;
+	Relation	rel;
+	Oid			indexrelid;
+	TtlIndex	index;
+	ListCell   *lc;
+
+	PreventCommandIfReadOnly("ttl_index.create_time_series()");
+	read_series_args(fcinfo, &args);
+	rel = ttl_open_table(args.create.relid, AccessExclusiveLock);
+	check_series(rel, &args);
+	relation_close(rel, NoLock);
+
+	create_default(args.create.relid);
+	indexrelid = ttl_create(&args.create);
+	create_meta_index(&args);
+	if (!ttl_catalog_describe(indexrelid, true, &index))
+		elog(ERROR, "could not describe index %u", indexrelid);
+	foreach(lc, ttl_buckets_wanted(&index, GetCurrentTimestamp()))
+	{
+		TtlBucket  *bucket = lfirst(lc);
+
+		attach_bucket(&index, bucket,
+					  name_beside(index.relid, bucket_name(&index, bucket)));
+	}
+	PG_RETURN_OID(indexrelid);
+}

@@ -1,0 +1,310 @@
+-- Rule 34: partitions that are due go as a whole.  The exact instants are in
+-- test/t/014_time_series.pl, whose clock stands still.
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE SCHEMA buckets;
+SET search_path = buckets;
+CREATE VIEW marks AS SELECT indexrelid, expire_after_seconds AS n, drop_expired_partitions AS dropping, state, reason
+	FROM ttl_index.indexes ORDER BY indexrelid::text COLLATE "C";
+CREATE VIEW counts AS SELECT relname, deleted_documents AS documents, deleted_buckets AS buckets, skipped_locked AS locked,
+	errors, last_error FROM ttl_index.index_stats WHERE schemaname = 'buckets' ORDER BY relname COLLATE "C";
+
+-- the option is true whatever its arguments are, so the planner never sees it
+SELECT bool_and(ttl_index.drop_expired_partitions(a, b)) FROM (VALUES (true), (false), (NULL)) AS x (a),
+	(VALUES (false), (NULL)) AS y (b);
+SELECT bool_and(ttl_index.bucket_max_span_seconds(a)) FROM (VALUES (60), (-2147483648), (2147483647), (0), (NULL)) AS x (a);
+
+-- what is wholly due goes; in the other partitions rows that are due stay, and
+-- those of the DEFAULT partition go one by one
+CREATE TABLE m (id int, ts timestamptz, kind text) PARTITION BY RANGE (ts);
+CREATE TABLE m_minimum PARTITION OF m FOR VALUES FROM (MINVALUE) TO ('1960-01-01');
+CREATE TABLE m_1960 PARTITION OF m FOR VALUES FROM ('1960-01-01') TO ('1969-12-31');
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE TABLE m_2001 PARTITION OF m FOR VALUES FROM ('2001-01-01') TO ('2002-01-01') PARTITION BY LIST (kind);
+CREATE TABLE m_2001_a PARTITION OF m_2001 FOR VALUES IN ('a');
+CREATE TABLE m_2001_b PARTITION OF m_2001 FOR VALUES IN ('b');
+CREATE TABLE m_now PARTITION OF m FOR VALUES FROM ('2002-01-01') TO ('2999-01-01');
+CREATE TABLE m_infinity PARTITION OF m FOR VALUES FROM ('2999-01-01') TO (MAXVALUE);
+CREATE TABLE m_rest PARTITION OF m DEFAULT;
+INSERT INTO m VALUES (1, '-infinity', 'a'), (2, '1959-12-31', 'a'), (3, '1960-01-01', 'a'), (4, '2000-01-01', 'a'),
+	(5, '2001-01-01', 'a'), (6, '2001-01-01', 'b'), (7, '2002-01-01', 'a'), (8, '2998-01-01', 'a'), (9, '2999-01-01', 'a'),
+	(10, 'infinity', 'a'), (11, '1980-01-01', 'a'), (12, NULL, 'a');
+SELECT ttl_index.create_index('m', 'ts', 300, drop_expired_partitions => true);
+\d m
+-- the parts carry the TTL alone: an option about partitions is of no use to them
+\d m_2001
+\d m_now
+SELECT indexrelid, n, dropping, state FROM marks;
+SELECT ttl_index.due_count('m_ts_ttl'), ttl_index.oldest_due('m_ts_ttl'), ttl_index.due_count('m_now_ts_idx'),
+	ttl_index.due_count('m_2000_ts_idx');
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT tableoid::regclass, id FROM m ORDER BY id;
+SELECT relname FROM pg_class WHERE relnamespace = 'buckets'::regnamespace AND relname ~ '^m_' AND relkind IN ('r', 'p') ORDER BY 1;
+SELECT passes, deleted_documents, deleted_buckets, errors FROM ttl_index.stats;
+SELECT * FROM counts;
+SELECT ttl_index.due_count('m_ts_ttl');
+
+-- with delete_boundary_rows nothing that is due stays
+SELECT * FROM ttl_index.coll_mod('m', 'ts', 300, delete_boundary_rows => true);
+\d m
+SELECT ttl_index.due_count('m_ts_ttl');
+CALL ttl_index.run_pass();
+SELECT tableoid::regclass, id FROM m ORDER BY id;
+-- the option can be taken back, and given, without a rebuild
+SELECT * FROM ttl_index.coll_mod_index('m_ts_ttl', 300, drop_expired_partitions => false);
+\d m
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+INSERT INTO m VALUES (20, '2000-06-01', 'a');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM m_2000;
+SELECT * FROM ttl_index.coll_mod('m', 'ts', 301, drop_expired_partitions => true);
+SELECT * FROM ttl_index.coll_mod('m', 'ts', 302);
+CALL ttl_index.run_pass();
+SELECT to_regclass('m_2000');
+-- a TTL longer than a partition is old
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+SELECT * FROM ttl_index.coll_mod('m', 'ts', 2147483647);
+CALL ttl_index.run_pass();
+SELECT to_regclass('m_2000');
+-- without a TTL, and with one that is given anew without the option, partitions stay
+SELECT ttl_index.remove_ttl('m_ts_ttl');
+\d m
+SELECT * FROM ttl_index.coll_mod('m', 'ts', 0);
+CALL ttl_index.run_pass();
+SELECT to_regclass('m_2000');
+DROP TABLE m;
+
+-- keys without an instant of their own; bounds far from 1970 to 2038
+CREATE TABLE d (day date) PARTITION BY RANGE (day);
+CREATE TABLE d_minimum PARTITION OF d FOR VALUES FROM ('-infinity') TO ('1900-01-01');
+CREATE TABLE d_past PARTITION OF d FOR VALUES FROM ('1900-01-01') TO ('2000-01-01');
+CREATE TABLE d_now PARTITION OF d FOR VALUES FROM ('2000-01-01') TO ('3000-01-01');
+CREATE TABLE d_far PARTITION OF d FOR VALUES FROM ('3000-01-01') TO ('5874897-12-31');
+CREATE TABLE d_infinity PARTITION OF d FOR VALUES FROM ('5874897-12-31') TO ('infinity');
+SELECT ttl_index.create_index('d', 'day', 0, time_zone => 'Europe/Berlin', drop_expired_partitions => true);
+CREATE TABLE t (ts timestamp) PARTITION BY RANGE (ts);
+CREATE TABLE t_minimum PARTITION OF t FOR VALUES FROM ('4713-01-01 BC') TO ('1900-01-01');
+CREATE TABLE t_past PARTITION OF t FOR VALUES FROM ('1900-01-01') TO ('2000-01-01');
+CREATE TABLE t_now PARTITION OF t FOR VALUES FROM ('2000-01-01') TO ('2100-01-01');
+CREATE TABLE t_far PARTITION OF t FOR VALUES FROM ('2100-01-01') TO ('294276-01-01');
+CREATE TABLE t_infinity PARTITION OF t FOR VALUES FROM ('294276-01-01') TO ('infinity');
+CREATE DOMAIN moment AS timestamptz;
+CREATE TABLE o (ts moment) PARTITION BY RANGE (ts);
+CREATE TABLE o_past PARTITION OF o FOR VALUES FROM ('1900-01-01') TO ('2000-01-01');
+CREATE TABLE o_now PARTITION OF o FOR VALUES FROM ('2000-01-01') TO ('2100-01-01');
+CREATE INDEX o_ttl ON o (ts DESC) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.drop_expired_partitions(false);
+CREATE INDEX t_ttl ON t (ts) WHERE ttl_index.drop_expired_partitions(true)
+	AND ttl_index.time_zone('Asia/Tokyo') AND ttl_index.expire_after_seconds(60);
+CALL ttl_index.run_pass();
+SELECT relname FROM pg_class WHERE relnamespace = 'buckets'::regnamespace AND relname ~ '^[dto]_.*[^xl]$' AND relkind = 'r' ORDER BY 1;
+DROP TABLE d, t, o;
+
+-- the table must be partitioned by RANGE of the key alone
+CREATE TABLE plain (ts timestamptz);
+CREATE INDEX plain_ttl ON plain (ts) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions();
+SELECT ttl_index.create_index('plain', 'ts', 1, drop_expired_partitions => true);
+SELECT ttl_index.create_index('plain', 'ts', 1, delete_boundary_rows => true);
+SELECT ttl_index.create_index('plain', 'ts', 1);
+SELECT ttl_index.coll_mod('plain', 'ts', 1, drop_expired_partitions => true);
+SELECT ttl_index.coll_mod('plain', 'ts', 1, delete_boundary_rows => true);
+CREATE TABLE two (a timestamptz, b timestamptz, kind text) PARTITION BY RANGE (a, b);
+SELECT ttl_index.create_index_command('two', 'a', 1, drop_expired_partitions => true);
+CREATE TABLE list (a timestamptz, kind text) PARTITION BY LIST (kind);
+CREATE INDEX ON list (a) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions();
+CREATE TABLE hash (a timestamptz) PARTITION BY HASH (a);
+CREATE INDEX ON hash (a) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions();
+CREATE TABLE expression (a timestamptz) PARTITION BY RANGE (timezone('UTC', a));
+CREATE INDEX ON expression (a) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions();
+CREATE TABLE other (a timestamptz, b timestamptz) PARTITION BY RANGE (b);
+CREATE INDEX ON other (a) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions();
+CREATE INDEX ON other ((greatest(b, b))) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions();
+-- a partition holds rows that a filter leaves out
+CREATE INDEX ON other (b) WHERE a IS NOT NULL AND ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions();
+SELECT ttl_index.create_index('other', 'b', 1, partial_filter_expression => 'a IS NOT NULL', drop_expired_partitions => true);
+CREATE INDEX other_some ON other (b) WHERE a IS NOT NULL AND ttl_index.expire_after_seconds(1);
+SELECT ttl_index.coll_mod_index('other_some', 1, drop_expired_partitions => true);
+-- the option is read like the others
+CREATE INDEX ON other (b) WHERE ttl_index.drop_expired_partitions();
+CREATE INDEX ON other (b) WHERE ttl_index.bucket_max_span_seconds(3600);
+CREATE INDEX ON other (b) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions() AND ttl_index.drop_expired_partitions(true);
+CREATE INDEX ON other (b) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions(NULL);
+CREATE INDEX ON other (b) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions(true, false);
+CREATE INDEX ON other (b) WHERE ttl_index.expire_after_seconds(1) AND NOT ttl_index.drop_expired_partitions();
+CREATE INDEX ON other (b) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions(a IS NULL);
+CREATE INDEX ON other (b) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.bucket_max_span_seconds(59);
+CREATE INDEX ON other (b) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.bucket_max_span_seconds(31536001);
+CREATE INDEX ON other (b) WHERE ttl_index.expire_after_seconds(-1) AND ttl_index.drop_expired_partitions();
+-- another order of the keys: the upper bound is the lowest key
+CREATE FUNCTION reverse(timestamptz, timestamptz) RETURNS int LANGUAGE sql IMMUTABLE STRICT
+	AS 'SELECT timestamptz_cmp($2, $1)';
+CREATE OPERATOR CLASS reversed FOR TYPE timestamptz USING btree AS
+	OPERATOR 1 > (timestamptz, timestamptz), OPERATOR 2 >= (timestamptz, timestamptz), OPERATOR 3 = (timestamptz, timestamptz),
+	OPERATOR 4 <= (timestamptz, timestamptz), OPERATOR 5 < (timestamptz, timestamptz),
+	FUNCTION 1 reverse(timestamptz, timestamptz);
+CREATE TABLE backward (a timestamptz) PARTITION BY RANGE (a reversed);
+CREATE INDEX ON backward (a) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions();
+-- RANGE below LIST: each of these tables has its own
+CREATE TABLE list_a PARTITION OF list FOR VALUES IN ('a') PARTITION BY RANGE (a);
+CREATE TABLE list_a_2000 PARTITION OF list_a FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE TABLE list_a_now PARTITION OF list_a FOR VALUES FROM ('2001-01-01') TO ('2999-01-01');
+INSERT INTO list VALUES ('2000-06-01', 'a'), ('2001-06-01', 'a');
+SELECT ttl_index.create_index('list_a', 'a', 1, drop_expired_partitions => true);
+CALL ttl_index.run_pass();
+SELECT tableoid::regclass FROM list;
+
+-- what slipped through is skipped with a state, and its rows stay
+ALTER EVENT TRIGGER ttl_index_ddl DISABLE;
+CREATE TABLE slipped (ts timestamptz, a int);
+CREATE INDEX slipped_ttl ON slipped (ts) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions();
+CREATE INDEX other_slipped ON other (b) WHERE a IS NULL AND ttl_index.expire_after_seconds(1) AND ttl_index.drop_expired_partitions();
+ALTER EVENT TRIGGER ttl_index_ddl ENABLE;
+INSERT INTO slipped VALUES ('2000-01-01');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM slipped;
+SELECT indexrelid, state, reason FROM marks WHERE state <> 'active';
+-- coll_mod repairs it
+SELECT ttl_index.coll_mod_index('slipped_ttl', 1);
+SELECT ttl_index.coll_mod_index('slipped_ttl', 1, drop_expired_partitions => false);
+\d slipped
+DROP INDEX plain_ts_ttl;
+DROP TABLE plain, two, list, hash, expression, other, backward, slipped;
+
+-- REINDEX CONCURRENTLY, LIKE, DETACH and ATTACH
+CREATE TABLE m (id int, ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE TABLE m_2001 PARTITION OF m FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+SELECT ttl_index.create_index('m', 'ts', 2147483647, drop_expired_partitions => true, delete_boundary_rows => true, name => 'm_ttl');
+REINDEX INDEX CONCURRENTLY m_ttl;
+\d m
+\d m_2000
+SET client_min_messages = notice;
+CREATE TABLE m_copy (LIKE m INCLUDING INDEXES);
+\d m_copy
+CREATE TABLE m_series (LIKE m INCLUDING INDEXES) PARTITION BY RANGE (ts);
+ALTER TABLE m DETACH PARTITION m_2000;
+SET client_min_messages = warning;
+\d m_series
+\d m_2000
+ALTER TABLE m ATTACH PARTITION m_2000 FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+SELECT indexrelid, n, dropping, state FROM marks;
+DROP TABLE m, m_copy, m_series;
+
+-- what depends on a bucket keeps it, by a state and an error; the others go
+CREATE TABLE sensor (id int PRIMARY KEY);
+INSERT INTO sensor SELECT generate_series(2000, 2009);
+CREATE TABLE s (id int REFERENCES sensor, ts timestamptz, note text, PRIMARY KEY (id, ts)) PARTITION BY RANGE (ts);
+SELECT format('CREATE TABLE s_%1$s PARTITION OF s FOR VALUES FROM (''%1$s-01-01'') TO (''%2$s-01-01'')', y, y + 1)
+	FROM generate_series(2000, 2008) AS y \gexec
+CREATE TABLE s_rest PARTITION OF s DEFAULT;
+INSERT INTO s SELECT y, make_timestamptz(y, 6, 1, 0, 0, 0) FROM generate_series(2000, 2008) AS y;
+CREATE VIEW v AS SELECT id FROM s_2000;
+CREATE TABLE referencing (id int, ts timestamptz, FOREIGN KEY (id, ts) REFERENCES s_2001);
+SET client_min_messages = error;
+CREATE PUBLICATION published FOR TABLE s_2002;
+SET client_min_messages = warning;
+CREATE TABLE typed (whole s_2003);
+CREATE FUNCTION reads() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT count(*) FROM s_2004; END;
+-- what goes along does not count: constraints, rules, policies, indexes, statistics, sequences of its own
+ALTER TABLE s_2005 ADD CHECK (s_2005 IS NOT NULL OR true), ADD CHECK (id > 0 AND ts IS NOT NULL);
+CREATE RULE deleted AS ON DELETE TO s_2005 DO ALSO NOTIFY gone;
+CREATE RULE updated AS ON UPDATE TO s_2005 DO ALSO DELETE FROM s_2005 WHERE s_2005.id = -new.id;
+CREATE STATISTICS s_2005_stat ON id, note FROM s_2005;
+ALTER TABLE s_2005 ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY p ON s_2005 USING (id IN (SELECT id FROM s_2005));
+CREATE INDEX ON s_2005 (lower(note));
+CREATE SEQUENCE q OWNED BY s_2005.id;
+SELECT ttl_index.create_index('s', 'ts', 1, drop_expired_partitions => true);
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT relname FROM pg_class WHERE relnamespace = 'buckets'::regnamespace AND relname ~ '^s_2...$' ORDER BY 1;
+SELECT indexrelid, state, reason FROM marks WHERE indexrelid::text ~ '^s_';
+SELECT * FROM counts WHERE relname = 's';
+-- a row trigger fires for rows, not for a partition that is dropped
+DROP VIEW v;
+DROP FUNCTION reads;
+CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not this'; END $$;
+CREATE TRIGGER fail BEFORE DELETE ON s FOR EACH ROW EXECUTE FUNCTION fail();
+CALL ttl_index.run_pass();
+SELECT relname FROM pg_class WHERE relnamespace = 'buckets'::regnamespace AND relname ~ '^s_2...$' ORDER BY 1;
+DROP TRIGGER fail ON s;
+-- where rows go one by one, they do so in a partition that is kept as well
+SELECT ttl_index.coll_mod('s', 'ts', 1, delete_boundary_rows => true);
+CALL ttl_index.run_pass();
+SELECT count(*) FROM s;
+-- a foreign key to the whole table keeps all of it
+DROP TABLE referencing, typed;
+DROP PUBLICATION published;
+CREATE TABLE referencing (id int, ts timestamptz, FOREIGN KEY (id, ts) REFERENCES s ON DELETE CASCADE);
+CALL ttl_index.run_pass();
+SELECT indexrelid, state, reason FROM marks WHERE indexrelid::text ~ '^s_' AND state <> 'active';
+DROP TABLE referencing;
+CALL ttl_index.run_pass();
+SELECT relname FROM pg_class WHERE relnamespace = 'buckets'::regnamespace AND relname ~ '^s_2...$' ORDER BY 1;
+DROP TABLE s, sensor;
+
+-- rows of dropped partitions are estimated, or counted where that is asked for
+CREATE TABLE m (id int, ts timestamptz, kind text) PARTITION BY RANGE (ts);
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01') PARTITION BY LIST (kind);
+CREATE TABLE m_2000_a PARTITION OF m_2000 FOR VALUES IN ('a');
+CREATE TABLE m_2000_b PARTITION OF m_2000 FOR VALUES IN ('b');
+INSERT INTO m SELECT g, '2000-06-01', CASE WHEN g % 3 = 0 THEN 'a' ELSE 'b' END FROM generate_series(1, 3000) AS g;
+ANALYZE m;
+CREATE TABLE m_2001 PARTITION OF m FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true);
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT * FROM counts;
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+ALTER TABLE m_2000 SET (autovacuum_enabled = off);
+INSERT INTO m SELECT g, '2000-06-01' FROM generate_series(1, 3000) AS g;
+DELETE FROM m WHERE id % 2 = 0;
+SET ttl_index.count_dropped_documents = on;
+CALL ttl_index.run_pass();
+SELECT * FROM counts;
+RESET ttl_index.count_dropped_documents;
+DROP TABLE m;
+
+-- as the owner of the partition, whose code runs with his rights
+CREATE ROLE ttl_bucket_owner;
+GRANT USAGE ON SCHEMA buckets TO ttl_bucket_owner;
+CREATE TABLE m (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE TABLE m_2001 PARTITION OF m FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true);
+ALTER TABLE m OWNER TO ttl_bucket_owner;
+ALTER TABLE m_2000 OWNER TO ttl_bucket_owner;
+CREATE TABLE dropped (name text, who name);
+GRANT INSERT ON dropped TO PUBLIC;
+CREATE FUNCTION log_drop() RETURNS event_trigger LANGUAGE plpgsql SET search_path = buckets, pg_temp AS $$ BEGIN
+	INSERT INTO dropped SELECT object_identity, current_user FROM pg_event_trigger_dropped_objects() WHERE object_type = 'table';
+END $$;
+CREATE EVENT TRIGGER log_drop ON sql_drop EXECUTE FUNCTION log_drop();
+CALL ttl_index.run_pass();
+SELECT * FROM dropped ORDER BY name;
+-- one that fails keeps the partition, and is an error of the index
+CREATE TABLE m_2002 PARTITION OF m FOR VALUES FROM ('2002-01-01') TO ('2003-01-01');
+ALTER TABLE m_2002 OWNER TO ttl_bucket_owner;
+REVOKE INSERT ON dropped FROM PUBLIC;
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT * FROM counts;
+SELECT to_regclass('m_2002');
+DROP EVENT TRIGGER log_drop;
+-- an owner without rights on the schema
+REVOKE USAGE ON SCHEMA buckets FROM ttl_bucket_owner;
+CALL ttl_index.run_pass();
+SELECT to_regclass('m_2002');
+SELECT indexrelid, state, reason FROM marks;
+-- a role that is not the owner drops nothing
+GRANT USAGE ON SCHEMA buckets TO ttl_bucket_owner;
+CREATE ROLE ttl_bucket_stranger;
+SET ROLE ttl_bucket_stranger;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM pg_catalog.pg_class WHERE relname = 'm_2002';
+RESET ROLE;
+CALL ttl_index.run_pass();
+SELECT to_regclass('m_2002');
+
+DROP SCHEMA buckets CASCADE;
+DROP ROLE ttl_bucket_owner, ttl_bucket_stranger;
