@@ -102,9 +102,7 @@ ttl_functions(TtlFunctions *functions)
 	functions->document_date =
 		lookup_function(schema, "document_date", 2, JSONBOID, TEXTARRAYOID);
 	return OidIsValid(functions->expire_after_seconds) &&
-		OidIsValid(functions->time_zone) &&
-		OidIsValid(functions->drop_expired_partitions) &&
-		OidIsValid(functions->bucket_max_span_seconds);
+		OidIsValid(functions->time_zone);
 }
 
 static bool

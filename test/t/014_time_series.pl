@@ -172,6 +172,25 @@ FROM pg_inherits WHERE inhparent = 'weather24h'::regclass AND inhrelid::regclass
 is( sql($buckets),
 	'weather24h_2026_11_21_18|25|weather24h_2026_11_22_18',
 	'a day of buckets, with names that say when');
+
+# A dump carries all of it.
+$node->command_ok(
+	[ 'pg_dump', '-f', "$dir/dump.sql", $node->connstr('postgres') ],
+	'dumps');
+sql('CREATE DATABASE restored');
+$node->command_ok(
+	[
+		'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/dump.sql",
+		$node->connstr('restored')
+	],
+	'restores');
+my $definitions = q{
+SELECT string_agg(pg_get_indexdef(indexrelid) || state || coalesce(reason, ''), E'\n' ORDER BY indexrelid::regclass::text)
+FROM ttl_index.indexes};
+is($node->safe_psql('restored', $definitions),
+	sql($definitions), 'and restores the same time series');
+sql('DROP DATABASE restored');
+
 foreach my $case (
 	[ '2026-11-21 19:09:59.999999+00', '{1,2,3}' ],
 	[ '2026-11-21 19:10:00+00', '{2,3}' ],
@@ -210,23 +229,6 @@ is( sql("SELECT count(*) FROM weather24h_default"),
 is( sql("SELECT state FROM ttl_index.indexes WHERE indexrelid = 'weather24h_timestamp_ttl'::regclass"),
 	'active', 'rule 36: and so it heals');
 
-# A dump carries all of it.
-$node->command_ok(
-	[ 'pg_dump', '-f', "$dir/dump.sql", $node->connstr('postgres') ],
-	'dumps');
-sql('CREATE DATABASE restored');
-$node->command_ok(
-	[
-		'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/dump.sql",
-		$node->connstr('restored')
-	],
-	'restores');
-my $definitions = q{
-SELECT string_agg(pg_get_indexdef(indexrelid) || state || coalesce(reason, ''), E'\n' ORDER BY indexrelid::regclass::text)
-FROM ttl_index.indexes};
-is($node->safe_psql('restored', $definitions),
-	sql($definitions), 'and restores the same time series');
-sql('DROP DATABASE restored');
 sql('DROP TABLE weather24h');
 sql('SELECT ttl_index.stats_reset()');
 
