@@ -62,15 +62,14 @@ give_up_mark(TtlResume *resume)
 bool
 ttl_resume_begin_pass(TtlResume *resume, TimestampTz now)
 {
-	if (resume->stuck || resume->done.set)
-		resume->mark = resume->done;
+	resume->mark = resume->done;
 	if (!resume->keep_mark || !resume->mark.set)
 		give_up_mark(resume);
 	else if (resume->delay == 0)
 		wait_longer(resume, now);
 
-	resume->at = resume->mark;
-	resume->done.set = false;
+	/* where the first batch meets a locked row, the mark stays where it is */
+	resume->at = resume->done = resume->mark;
 	resume->walked = 0;
 	resume->to_mark = resume->left_over = false;
 	resume->by_block = resume->order_decided = false;

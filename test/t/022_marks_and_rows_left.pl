@@ -1,0 +1,100 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# Rows that a pass has to leave, and what a mark may not hide: a locked row keeps
+# the mark of the pass before (issue 4, item 2; rule 7).
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'ttl_index'
+autovacuum = off
+log_statement = none
+ttl_index.monitor_sleep = 1
+});
+$node->start;
+
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE heartbeat (at timestamptz);
+CREATE INDEX ON heartbeat (at) WHERE ttl_index.expire_after_seconds(3600);
+CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN IF OLD.stays THEN RAISE 'row % stays', OLD.id; END IF; RETURN OLD; END $$;
+});
+
+# A table with a row that cannot be deleted, and the mark behind it.
+sub make
+{
+	my ($name, $type, $option) = @_;
+
+	$node->safe_psql(
+		'postgres', qq{
+CREATE TABLE $name (id int, at $type, stays boolean DEFAULT false);
+CREATE TRIGGER keep BEFORE DELETE ON $name FOR EACH ROW EXECUTE FUNCTION keep();
+INSERT INTO $name VALUES (1, '2001-01-01', true), (2, '2001-01-02', false);
+CREATE INDEX ${name}_ttl ON $name (at) WHERE $option;
+});
+	gone($name, 2);
+	passes(1);
+	return;
+}
+
+# Waits until so many passes have ended that began after the call.
+sub passes
+{
+	my ($count) = @_;
+
+	foreach my $i (1 .. $count + 1)
+	{
+		$node->safe_psql('postgres',
+			"INSERT INTO heartbeat VALUES ('2000-01-01')");
+		$node->poll_query_until('postgres',
+			'SELECT count(*) = 0 FROM heartbeat')
+		  or die 'there is no pass';
+	}
+	return;
+}
+
+sub gone
+{
+	my ($table, $id) = @_;
+
+	$node->poll_query_until('postgres',
+		"SELECT count(*) = 0 FROM $table WHERE id = $id")
+	  or die "row $id stays";
+	return;
+}
+
+sub errors
+{
+	my ($table) = @_;
+
+	return $node->safe_psql('postgres',
+		"SELECT skipped_failed FROM ttl_index.index_stats WHERE relname = '$table'"
+	);
+}
+
+#
+# A locked row behind the mark
+#
+
+make('locked', 'timestamptz', 'ttl_index.expire_after_seconds(3600)');
+my $holder = $node->background_psql('postgres');
+$holder->query_safe(
+	q{BEGIN; INSERT INTO locked VALUES (3, '2001-01-03'); COMMIT;
+BEGIN; SELECT id FROM locked WHERE id = 3 FOR UPDATE});
+passes(4);
+is(errors('locked'), 1, 'a locked row does not cost the mark');
+$holder->query_safe('COMMIT');
+$holder->quit;
+gone('locked', 3);
+
+$node->stop;
+done_testing();
