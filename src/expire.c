@@ -156,7 +156,11 @@ row_key(Expirer * x, bool *isnull)
 	return values[0];
 }
 
-/* Is the row in the slot due, by its own key and the filter?  Sets the key. */
+/*
+ * Is the row in the slot due, by its own key and the filter?  Sets the key.  The
+ * filter comes first, as when the index is built: in block order there are rows
+ * outside of it, and their key may well be an error.
+ */
 static bool
 row_is_due(Expirer * x)
 {
@@ -166,11 +170,13 @@ row_is_due(Expirer * x)
 
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = x->slot;
+	if (!ExecQual(x->filter, econtext))
+		return false;
 	key = row_key(x, &isnull);
 	if (isnull)
 		return false;
 	x->key = ttl_datum_key(x->cutoff->keytype, key);
-	return ttl_key_due(x->cutoff, x->key) && ExecQual(x->filter, econtext);
+	return ttl_key_due(x->cutoff, x->key);
 }
 
 /* Deletes or locks the row in the slot, unless that needs waiting. */
