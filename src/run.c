@@ -502,6 +502,8 @@ visit_leaf(Run *run, Oid root, Oid leaf, TtlVisit *visit)
 		resume = *kept;
 	ttl_resume_begin_visit(&resume);
 	visit->over = false;
+	/* until a batch says otherwise: there may be no time for one */
+	visit->more = true;
 	while (!run->stop &&
 		   (size = ttl_visit_batch_size(visit, GetCurrentTimestamp())) > 0 &&
 		   wait_for_turn(run))
