@@ -80,6 +80,9 @@
 #define ORDER_SAMPLE_BLOCKS 32
 #define ORDER_MOST 0.4
 
+/* In block order, what lies between two looks at how far a batch is. */
+#define BLOCKS_AT_A_TIME 32
+
 /* Stop prefetching where so many blocks were in the cache. */
 #define PREFETCH_TRIAL 32
 
@@ -440,35 +443,60 @@ first_behind(const TtlPlace * place, ItemPointer tid)
 	}
 }
 
-/* The next max_docs rows, due or not, from the resume point on. */
+/*
+ * The next max_docs rows, due or not, from the resume point on.  So many blocks
+ * at a time, and where there is no row in them, as after many deletes, they count
+ * like rows: they are read as well, and a batch has to end.
+ */
 static void
 take_in_block_order(Expirer * x, const TtlResume *resume, int max_docs)
 {
 	TtlBatch   *batch = x->batch;
+	BlockNumber nblocks = RelationGetNumberOfBlocks(x->heap);
+	TableScanDesc scan = NULL;
 	ItemPointerData first;
-	ItemPointerData last;
-	TableScanDesc scan;
 
 	first_behind(&resume->at, &first);
-	ItemPointerSet(&last, MaxBlockNumber, MaxOffsetNumber);
-	scan = ttl_beginscan_tidrange(x->heap, x->snapshot, &first, &last);
 	while (batch->candidates < max_docs &&
-		   table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
+		   ItemPointerGetBlockNumber(&first) < nblocks)
 	{
-		CHECK_FOR_INTERRUPTS();
-		batch->candidates++;
-		batch->resume.at.set = true;
-		batch->resume.at.tid = x->slot->tts_tid;
-		if (row_is_due(x))
+		BlockNumber begin = ItemPointerGetBlockNumber(&first);
+		BlockNumber end = begin + Min(nblocks - begin, BLOCKS_AT_A_TIME);
+		bool		empty = true;
+		ItemPointerData last;
+
+		ItemPointerSet(&last, end - 1, MaxOffsetNumber);
+		if (scan == NULL)
+			scan = ttl_beginscan_tidrange(x->heap, x->snapshot, &first, &last);
+		else
+			table_rescan_tidrange(scan, &first, &last);
+		while (batch->candidates < max_docs &&
+			   table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
 		{
-			batch->live++;
-			batch->resume.at.key = Max(batch->resume.at.key, x->key);
-			take_row(x);
+			CHECK_FOR_INTERRUPTS();
+			empty = false;
+			batch->candidates++;
+			batch->resume.at.set = true;
+			batch->resume.at.tid = x->slot->tts_tid;
+			if (row_is_due(x))
+			{
+				batch->live++;
+				batch->resume.at.key = Max(batch->resume.at.key, x->key);
+				take_row(x);
+			}
 		}
+		if (batch->candidates >= max_docs)
+			break;
+		if (empty)
+			batch->candidates += end - begin;
+		batch->resume.at.set = true;
+		batch->resume.at.tid = last;
+		ItemPointerSet(&first, end, FirstOffsetNumber);
 	}
 	ExecClearTuple(x->slot);
-	table_endscan(scan);
-	if (batch->candidates < max_docs)
+	if (scan != NULL)
+		table_endscan(scan);
+	if (ItemPointerGetBlockNumber(&first) >= nblocks)
 	{
 		/* what falls due later in this pass is found by the index */
 		batch->exhausted = true;

@@ -1,7 +1,8 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # Rows that a pass has to leave, and what a mark may not hide: a locked row keeps
-# the mark of the pass before (issue 4, item 2; rule 7).
+# the mark of the pass before (issue 4, item 2; rule 7).  And a batch in block order
+# ends where there are no rows, too.
 
 use strict;
 use warnings;
@@ -95,6 +96,39 @@ is(errors('locked'), 1, 'a locked row does not cost the mark');
 $holder->query_safe('COMMIT');
 $holder->quit;
 gone('locked', 3);
+
+#
+# Blocks without rows
+#
+
+# a pass alone
+$node->safe_psql(
+	'postgres', q{
+ALTER SYSTEM SET ttl_index.monitor_enabled = off;
+SELECT pg_reload_conf();
+CREATE TABLE hollow (at timestamptz, filler text) WITH (fillfactor = 10);
+INSERT INTO hollow SELECT '2999-01-01', repeat('x', 500) FROM generate_series(1, 5500);
+ALTER TABLE hollow SET (fillfactor = 100);
+INSERT INTO hollow SELECT timestamptz '2001-01-01' + g * interval '1 s', repeat('x', 100)
+FROM generate_series(1, 60000) AS g ORDER BY hashint4(g);
+DELETE FROM hollow WHERE at = '2999-01-01';
+ANALYZE hollow;
+CREATE INDEX hollow_ttl ON hollow (at) WHERE ttl_index.expire_after_seconds(3600)});
+my ($stdout, $stderr);
+$node->psql(
+	'postgres', q{
+SET client_min_messages = log;
+SET ttl_index.log_min_duration = 0;
+SET ttl_index.index_delete_target_docs = 0;
+SET ttl_index.index_delete_target_time = 0;
+SET ttl_index.batch_target_docs = 1000;
+SET ttl_index.batch_target_time = '1h';
+CALL ttl_index.run_pass()},
+	stdout => \$stdout, stderr => \$stderr);
+like($stderr, qr/"hollow_ttl": deleted 60000 rows/, 'all that is due goes');
+my ($batches) = $stderr =~ /"hollow_ttl": .* in (\d+) batches/;
+# 3 by the index, 59 of rows: 62 if blocks were free
+cmp_ok($batches, '>', 63, 'batches that find no rows end as well');
 
 $node->stop;
 done_testing();
