@@ -401,6 +401,8 @@ take_in_index_order(Expirer * x, const TtlResume *resume, int max_docs)
 		place = &batch->resume.left;
 		bound = Min(bound, resume->mark.key);
 	}
+	else if (place->set && place->key > bound)
+		ttl_resume_pull_back(&batch->resume, x->cutoff->sure);
 	ttl_walk_begin(&walk, x->heap, x->index, x->cutoff->keytype, bound, place);
 	do
 	{

@@ -57,6 +57,25 @@ give_up_mark(TtlResume *resume)
 }
 
 /*
+ * What can be due goes back: the clock did, or coll_mod() made the time longer.  A
+ * place behind all that is due would hide what falls due from now on.
+ */
+void
+ttl_resume_pull_back(TtlResume *resume, int64 key)
+{
+	TtlPlace   *places[] = {&resume->at, &resume->done, &resume->mark};
+
+	for (int i = 0; i < lengthof(places); i++)
+	{
+		if (places[i]->set && places[i]->key > key)
+		{
+			places[i]->key = key;
+			ItemPointerSet(&places[i]->tid, MaxBlockNumber, MaxOffsetNumber);
+		}
+	}
+}
+
+/*
  * A pass begins.  Returns whether there is anything to remember of those before.
  */
 bool
@@ -67,6 +86,9 @@ ttl_resume_begin_pass(TtlResume *resume, TimestampTz now)
 		give_up_mark(resume);
 	else if (resume->delay == 0)
 		wait_longer(resume, now);
+	/* should the clock have gone back */
+	resume->left_at = Min(resume->left_at,
+						  now + resume->delay * USECS_PER_MINUTE);
 
 	/* where the first batch meets a locked row, the mark stays where it is */
 	resume->at = resume->done = resume->mark;

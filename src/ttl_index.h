@@ -592,6 +592,7 @@ extern void ttl_visit_end(TtlVisit *visit);
 extern void ttl_sub_pass_visited(TtlSubPass *sub, const TtlVisit *visit);
 
 /* resume.c */
+extern void ttl_resume_pull_back(TtlResume *resume, int64 key);
 extern bool ttl_resume_begin_pass(TtlResume *resume, TimestampTz now);
 extern void ttl_resume_begin_visit(TtlResume *resume);
 extern bool ttl_resume_batch_done(TtlResume *resume, const TtlBatch *batch,

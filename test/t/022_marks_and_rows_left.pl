@@ -2,7 +2,8 @@
 
 # Rows that a pass has to leave, and what a mark may not hide: a locked row keeps
 # the mark of the pass before (issue 4, item 2; rule 7).  And a batch in block order
-# ends where there are no rows, too.
+# ends where there are no rows, too.  Rows that fall due before a mark expire as
+# any others (rule 18).
 
 use strict;
 use warnings;
@@ -39,7 +40,7 @@ sub make
 		'postgres', qq{
 CREATE TABLE $name (id int, at $type, stays boolean DEFAULT false);
 CREATE TRIGGER keep BEFORE DELETE ON $name FOR EACH ROW EXECUTE FUNCTION keep();
-INSERT INTO $name VALUES (1, '2001-01-01', true), (2, '2001-01-02', false);
+INSERT INTO $name VALUES (1, '2001-01-01', true), (2, '2001-01-03', false);
 CREATE INDEX ${name}_ttl ON $name (at) WHERE $option;
 });
 	gone($name, 2);
@@ -89,13 +90,40 @@ sub errors
 make('locked', 'timestamptz', 'ttl_index.expire_after_seconds(3600)');
 my $holder = $node->background_psql('postgres');
 $holder->query_safe(
-	q{BEGIN; INSERT INTO locked VALUES (3, '2001-01-03'); COMMIT;
+	q{BEGIN; INSERT INTO locked VALUES (3, '2001-01-04'); COMMIT;
 BEGIN; SELECT id FROM locked WHERE id = 3 FOR UPDATE});
 passes(4);
 is(errors('locked'), 1, 'a locked row does not cost the mark');
 $holder->query_safe('COMMIT');
 $holder->quit;
 gone('locked', 3);
+
+#
+# A mark behind all that is due: the time was made longer
+#
+
+# The seconds from this instant to some from now.
+sub seconds_since
+{
+	my ($instant) = @_;
+
+	return $node->safe_psql('postgres',
+		"SELECT extract(epoch FROM now() - timestamptz '$instant')::int");
+}
+
+make('longer', 'timestamptz', 'ttl_index.expire_after_seconds(3600)');
+my $seconds = seconds_since('2001-01-02 00:00 UTC');
+$node->safe_psql(
+	'postgres', qq{
+SELECT ttl_index.coll_mod_index('longer_ttl', $seconds);
+INSERT INTO longer VALUES (3, '2001-01-02 00:00:05 UTC')});
+$node->poll_query_until('postgres',
+	"SELECT now() - $seconds * interval '1 s' > '2001-01-02 00:00:05 UTC'");
+passes(1);
+is( $node->safe_psql('postgres', 'SELECT count(*) FROM longer WHERE id = 3'),
+	0,
+	'what falls due before a mark does not wait');
+is(errors('longer'), 1, 'nor is the mark given up');
 
 #
 # Blocks without rows
