@@ -94,7 +94,6 @@ typedef struct Expirer
 	const TtlCutoff *cutoff;
 	Snapshot	snapshot;
 	TupleTableSlot *slot;		/* the row at hand */
-	int64		key;			/* its key, where it has one */
 	bool		direct;
 	/* to compute the key and the filter of a row */
 	IndexInfo  *info;
@@ -160,7 +159,7 @@ row_key(Expirer * x, bool *isnull)
 }
 
 /*
- * Is the row in the slot due, by its own key and the filter?  Sets the key.  The
+ * Is the row in the slot due, by its own key and the filter?  The
  * filter comes first, as when the index is built: in block order there are rows
  * outside of it, and their key may well be an error.
  */
@@ -178,8 +177,7 @@ row_is_due(Expirer * x)
 	key = row_key(x, &isnull);
 	if (isnull)
 		return false;
-	x->key = ttl_datum_key(x->cutoff->keytype, key);
-	return ttl_key_due(x->cutoff, x->key);
+	return ttl_key_due(x->cutoff, ttl_datum_key(x->cutoff->keytype, key));
 }
 
 /* Deletes or locks the row in the slot, unless that needs waiting. */
@@ -199,6 +197,9 @@ take_row(Expirer * x)
 								  &failure);
 	if (result == TM_WouldBlock || result == TM_BeingModified)
 		x->batch->skipped_locked++;
+	/* what was changed meanwhile may be due as well */
+	if (result != TM_Ok && result != TM_Deleted)
+		x->batch->look_again = true;
 	if (result != TM_Ok)
 		return;
 	if (x->direct)
@@ -225,9 +226,13 @@ compare_tids(const void *a, const void *b)
 	return ItemPointerCompare(&left.tid, &right.tid);
 }
 
-/* Reads up to max entries that are due; returns how many. */
+/*
+ * Reads up to max entries that are due; returns how many.  Near a change of summer
+ * time there are others between them.
+ */
 static int
-read_entries(TtlWalk * walk, const TtlCutoff *cutoff, TtlEntry * entries, int max)
+read_entries(TtlWalk *walk, const TtlCutoff *cutoff, TtlEntry *entries, int max,
+			 bool *look_again)
 {
 	const		TtlEntry *entry;
 	int			count = 0;
@@ -236,6 +241,8 @@ read_entries(TtlWalk * walk, const TtlCutoff *cutoff, TtlEntry * entries, int ma
 	{
 		if (ttl_key_due(cutoff, entry->key))
 			entries[count++] = *entry;
+		else
+			*look_again = true;
 	}
 	return count;
 }
@@ -407,7 +414,8 @@ take_in_index_order(Expirer * x, const TtlResume *resume, int max_docs)
 	do
 	{
 		wanted = max_docs - batch->live;
-		count = read_entries(&walk, x->cutoff, entries, wanted);
+		count = read_entries(&walk, x->cutoff, entries, wanted,
+							 &batch->look_again);
 		batch->candidates += count;
 		*place = walk.after;
 		take_entries(x, entries, count);
@@ -424,7 +432,8 @@ take_in_index_order(Expirer * x, const TtlResume *resume, int max_docs)
 		{
 			batch->resume.by_block = true;
 			place->set = false;
-			place->key = ttl_least_key(x->cutoff->keytype);
+			/* what falls due on the way is found by the index afterwards */
+			place->key = x->cutoff->sure;
 		}
 	}
 }
@@ -483,7 +492,6 @@ take_in_block_order(Expirer * x, const TtlResume *resume, int max_docs)
 			if (row_is_due(x))
 			{
 				batch->live++;
-				batch->resume.at.key = Max(batch->resume.at.key, x->key);
 				take_row(x);
 			}
 		}
@@ -500,7 +508,6 @@ take_in_block_order(Expirer * x, const TtlResume *resume, int max_docs)
 		table_endscan(scan);
 	if (ItemPointerGetBlockNumber(&first) >= nblocks)
 	{
-		/* what falls due later in this pass is found by the index */
 		batch->exhausted = true;
 		batch->resume.by_block = false;
 		ItemPointerSet(&batch->resume.at.tid, MaxBlockNumber, MaxOffsetNumber);

@@ -18,7 +18,9 @@
  *	- all of it after 1 minute, then 2, 4 ... 60: late rows in the middle of dead
  *	  ones are found then, and rows that could not be deleted get another try.
  *
- * Rows that were locked are no reason to wait: the mark stays before them.
+ * Rows that were locked or changed meanwhile, and dates in a zone that are not due
+ * in spite of later ones that are, are no reason to wait: the mark stays before
+ * them.
  *
  * Pure bookkeeping like pass.c, which is told the time.
  *
@@ -164,7 +166,7 @@ ttl_resume_batch_done(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
 	resume->walked += batch->candidates;
 	if (resume->walked > MANY_ENTRIES)
 		resume->keep_mark = true;
-	if (batch->skipped_locked > 0)
+	if (batch->look_again)
 		resume->stuck = true;
 	if (!resume->stuck && !resume->by_block)
 		resume->done = resume->at;

@@ -215,12 +215,12 @@ typedef struct TtlResume
 	Oid			indexrelid;
 	/* in this pass */
 	TtlPlace	at;
-	TtlPlace	done;			/* nothing was left locked up to here */
+	TtlPlace	done;			/* nothing was left over up to here */
 	int64		walked;			/* entries that were looked at */
 	bool		by_block;		/* in the order of the heap, up to at.tid;
-								 * at.key is the latest that was due there */
+								 * at.key was due when that began */
 	bool		order_decided;	/* or not, for this pass */
-	bool		stuck;			/* at locked rows: done does not move */
+	bool		stuck;			/* at rows left over: done does not move */
 	bool		to_mark;		/* at work between the left end and the mark */
 	bool		left_over;		/* that was enough of it for this pass */
 	/* from pass to pass */
@@ -256,6 +256,7 @@ typedef struct TtlBatch
 	int64		deleted;
 	int64		buckets;		/* dropped */
 	int64		skipped_locked;
+	bool		look_again;		/* the next pass has to, at rows of this one */
 	TtlResume	resume;			/* where to go on */
 } TtlBatch;
 

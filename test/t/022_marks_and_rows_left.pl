@@ -34,13 +34,15 @@ CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
 # A table with a row that cannot be deleted, and the mark behind it.
 sub make
 {
-	my ($name, $type, $option) = @_;
+	my ($name, $type, $option, $more) = @_;
+
+	$more = $more // '';
 
 	$node->safe_psql(
 		'postgres', qq{
 CREATE TABLE $name (id int, at $type, stays boolean DEFAULT false);
 CREATE TRIGGER keep BEFORE DELETE ON $name FOR EACH ROW EXECUTE FUNCTION keep();
-INSERT INTO $name VALUES (1, '2001-01-01', true), (2, '2001-01-03', false);
+INSERT INTO $name VALUES (1, '2001-01-01', true), (2, '2001-01-03', false)$more;
 CREATE INDEX ${name}_ttl ON $name (at) WHERE $option;
 });
 	gone($name, 2);
@@ -92,14 +94,14 @@ my $holder = $node->background_psql('postgres');
 $holder->query_safe(
 	q{BEGIN; INSERT INTO locked VALUES (3, '2001-01-04'); COMMIT;
 BEGIN; SELECT id FROM locked WHERE id = 3 FOR UPDATE});
-passes(4);
+passes(3);
 is(errors('locked'), 1, 'a locked row does not cost the mark');
 $holder->query_safe('COMMIT');
 $holder->quit;
 gone('locked', 3);
 
 #
-# A mark behind all that is due: the time was made longer
+# A mark behind what falls due: the time was made longer, or a zone's changed
 #
 
 # The seconds from this instant to some from now.
@@ -117,12 +119,23 @@ $node->safe_psql(
 	'postgres', qq{
 SELECT ttl_index.coll_mod_index('longer_ttl', $seconds);
 INSERT INTO longer VALUES (3, '2001-01-02 00:00:05 UTC')});
+
+# After the end of summer time in Berlin, at 2001-10-28 01:00 UTC, the walk goes an
+# hour beyond what is due (rule 8).
+my $summer = seconds_since('2001-10-28 12:00 UTC');
+make('zoned', 'timestamp',
+	"ttl_index.expire_after_seconds($summer) AND ttl_index.time_zone('Europe/Berlin')",
+	", (3, '2001-10-28 13:00:08', false)");
 $node->poll_query_until('postgres',
-	"SELECT now() - $seconds * interval '1 s' > '2001-01-02 00:00:05 UTC'");
+	"SELECT now() - $seconds * interval '1 s' > '2001-01-02 00:00:05 UTC'
+	AND now() - $summer * interval '1 s' > '2001-10-28 12:00:08 UTC'");
 passes(1);
 is( $node->safe_psql('postgres', 'SELECT count(*) FROM longer WHERE id = 3'),
 	0,
 	'what falls due before a mark does not wait');
+is( $node->safe_psql('postgres', 'SELECT count(*) FROM zoned WHERE id = 3'),
+	0,
+	'nor does what was not due when the walk came by');
 is(errors('longer'), 1, 'nor is the mark given up');
 
 #
