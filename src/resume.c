@@ -42,6 +42,9 @@
 
 #define MAX_DELAY 60			/* minutes */
 
+/* So many rows that fail are tried again for the sake of a locked one. */
+#define MAX_STUCK_FAILURES 100
+
 static void
 wait_longer(TtlResume *resume, TimestampTz now)
 {
@@ -97,8 +100,10 @@ ttl_resume_begin_pass(TtlResume *resume, TimestampTz now)
 	resume->walked = 0;
 	resume->to_mark = resume->left_over = false;
 	resume->by_block = resume->order_decided = false;
+	if (!resume->stuck)
+		resume->stuck_failures = 0;
 	resume->stuck = false;
-	return resume->mark.set;
+	return resume->mark.set || resume->stuck_failures > 0;
 }
 
 /* A visit begins: in a later sub-pass it goes on to the right. */
@@ -173,12 +178,18 @@ ttl_resume_batch_done(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
 	return batch->exhausted && !begin_left(resume, now);
 }
 
-/* Takes note of a row that could not be deleted: it is left behind. */
+/*
+ * Takes note of a row that could not be deleted: it is left behind.  Many of them
+ * would use up every pass that begins at a locked row before them, and keep it
+ * from what is due behind them; then that one waits like them.
+ */
 void
 ttl_resume_row_failed(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
 {
 	*resume = batch->resume;
 	resume->keep_mark = resume->failed = true;
+	if (resume->stuck && ++resume->stuck_failures > MAX_STUCK_FAILURES)
+		resume->stuck = false;
 	if (resume->to_mark)
 		resume->left_failed = true;
 	else if (!resume->stuck && !resume->by_block)

@@ -221,6 +221,7 @@ typedef struct TtlResume
 								 * at.key was due when that began */
 	bool		order_decided;	/* or not, for this pass */
 	bool		stuck;			/* at rows left over: done does not move */
+	int			stuck_failures; /* behind those */
 	bool		to_mark;		/* at work between the left end and the mark */
 	bool		left_over;		/* that was enough of it for this pass */
 	/* from pass to pass */

@@ -101,6 +101,36 @@ $holder->quit;
 gone('locked', 3);
 
 #
+# A locked row before many that cannot be deleted
+#
+
+$node->safe_psql(
+	'postgres', q{
+ALTER SYSTEM SET ttl_index.index_delete_target_time = '100ms';
+SELECT pg_reload_conf();
+CREATE FUNCTION keep_slowly() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM pg_sleep(0.002); RAISE 'row % stays', OLD.id; END $$;
+CREATE TABLE band (id int, at timestamptz);
+CREATE TRIGGER keep BEFORE DELETE ON band FOR EACH ROW WHEN (OLD.id > 9) EXECUTE FUNCTION keep_slowly();
+INSERT INTO band SELECT i, timestamptz '2001-01-01' + i * interval '1 s' FROM generate_series(9, 160) AS i;
+INSERT INTO band VALUES (3, '2001-01-02');
+});
+$holder = $node->background_psql('postgres');
+$holder->query_safe('BEGIN; SELECT id FROM band WHERE id = 9 FOR UPDATE');
+$node->safe_psql('postgres',
+	'CREATE INDEX band_ttl ON band (at) WHERE ttl_index.expire_after_seconds(3600)'
+);
+ok( $node->poll_query_until(
+		'postgres', 'SELECT count(*) = 0 FROM band WHERE id = 3'),
+	'a locked row keeps no pass from what is behind those');
+$holder->query_safe('COMMIT');
+$holder->quit;
+$node->safe_psql('postgres',
+	'ALTER SYSTEM RESET ttl_index.index_delete_target_time');
+$node->reload;
+$node->safe_psql('postgres', 'DROP TABLE band');
+
+#
 # A mark behind what falls due: the time was made longer, or a zone's changed
 #
 
