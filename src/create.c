@@ -151,7 +151,7 @@ typedef struct Command
 {
 	char	   *name;			/* of the index */
 	char	   *sql;
-}			Command;
+} Command;
 
 /*
  * The CREATE INDEX command for a key, with a condition beside the user's filter
@@ -308,7 +308,7 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 
 /* Runs a command as the caller, and makes sure of the index that it made. */
 static Oid
-run_create(const TtlCreate *args, const Command * command)
+run_create(const TtlCreate *args, const Command *command)
 {
 	TtlIndex	index;
 	Oid			indexrelid;

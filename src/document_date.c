@@ -60,7 +60,7 @@ typedef struct ArrayWalk
 	int			component;		/* of the path, to look for in the elements */
 	int64		wanted;			/* the position that it means; -1: none */
 	int64		position;		/* of the next element */
-}			ArrayWalk;
+} ArrayWalk;
 
 typedef struct PathWalk
 {
@@ -70,7 +70,7 @@ typedef struct PathWalk
 	int			array_count;
 	bool		found;
 	TimestampTz earliest;
-}			PathWalk;
+} PathWalk;
 
 /*
  * The value of an integer in decimal digits, or the nearest one that an int64
@@ -109,7 +109,7 @@ read_integer(const char *s, int length, bool may_have_fraction, int64 *value)
  * 2e1 are 20.  What is too large for an int64 becomes the nearest one.
  */
 bool
-ttl_jsonb_integer(const JsonbValue * value, int64 *integer)
+ttl_jsonb_integer(const JsonbValue *value, int64 *integer)
 {
 	char	   *text;
 	bool		ok;
@@ -139,7 +139,7 @@ from_milliseconds(int64 ms)
 }
 
 static bool
-string_date(const JsonbValue * value, bool offset_without_colon,
+string_date(const JsonbValue *value, bool offset_without_colon,
 			TimestampTz *date)
 {
 	int64_t		micros;
@@ -153,7 +153,7 @@ string_date(const JsonbValue * value, bool offset_without_colon,
 
 /* The value of the only member of an object, where it has this name. */
 static bool
-only_member(const JsonbValue * value, const char *name, JsonbValue * member)
+only_member(const JsonbValue *value, const char *name, JsonbValue *member)
 {
 	if (value->type != jbvBinary ||
 		!JsonContainerIsObject(value->val.binary.data) ||
@@ -165,7 +165,7 @@ only_member(const JsonbValue * value, const char *name, JsonbValue * member)
 
 /* What stands beside "$date". */
 static bool
-payload_date(const JsonbValue * payload, TimestampTz *date)
+payload_date(const JsonbValue *payload, TimestampTz *date)
 {
 	JsonbValue	digits;
 	int64		ms;
@@ -187,7 +187,7 @@ payload_date(const JsonbValue * payload, TimestampTz *date)
 
 /* Takes a value into account where it is a date by itself. */
 static void
-consider(PathWalk * walk, const JsonbValue * value)
+consider(PathWalk *walk, const JsonbValue *value)
 {
 	TimestampTz date;
 	JsonbValue	payload;
@@ -206,14 +206,14 @@ consider(PathWalk * walk, const JsonbValue * value)
 }
 
 static bool
-is_array(const JsonbValue * value)
+is_array(const JsonbValue *value)
 {
 	return value->type == jbvBinary &&
 		JsonContainerIsArray(value->val.binary.data);
 }
 
 static JsonbIterator *
-begin_array(const JsonbValue * array)
+begin_array(const JsonbValue *array)
 {
 	JsonbIterator *elements = JsonbIteratorInit(array->val.binary.data);
 	JsonbValue	ignored;
@@ -224,7 +224,7 @@ begin_array(const JsonbValue * array)
 
 /* False at the end, where the iterator is freed. */
 static bool
-next_element(JsonbIterator * *elements, JsonbValue * element)
+next_element(JsonbIterator **elements, JsonbValue *element)
 {
 	/* an array can be large, and so can their number */
 	CHECK_FOR_INTERRUPTS();
@@ -233,7 +233,7 @@ next_element(JsonbIterator * *elements, JsonbValue * element)
 
 /* A value at the end of the path. */
 static void
-consider_end(PathWalk * walk, const JsonbValue * value, bool by_position)
+consider_end(PathWalk *walk, const JsonbValue *value, bool by_position)
 {
 	JsonbIterator *elements;
 	JsonbValue	element;
@@ -269,7 +269,7 @@ component_position(Datum component)
 }
 
 static void
-push_array(PathWalk * walk, const JsonbValue * array, int component)
+push_array(PathWalk *walk, const JsonbValue *array, int component)
 {
 	ArrayWalk  *frame;
 
@@ -288,7 +288,7 @@ push_array(PathWalk * walk, const JsonbValue * array, int component)
  * which is left to the caller on the stack.
  */
 static void
-follow(PathWalk * walk, const JsonbValue * start, int component,
+follow(PathWalk *walk, const JsonbValue *start, int component,
 	   bool by_position)
 {
 	JsonbValue	value = *start;
@@ -316,7 +316,7 @@ follow(PathWalk * walk, const JsonbValue * start, int component,
 
 /* Walks the element that is next in the array on top of the stack. */
 static void
-walk_element(PathWalk * walk)
+walk_element(PathWalk *walk)
 {
 	ArrayWalk  *array = &walk->arrays[walk->array_count - 1];
 	int			component = array->component;
@@ -340,7 +340,7 @@ walk_element(PathWalk * walk)
  * there is none, and never raises an error, except for an interrupt.
  */
 bool
-ttl_document_date_find(Jsonb * document, ArrayType *path, TimestampTz *date)
+ttl_document_date_find(Jsonb *document, ArrayType *path, TimestampTz *date)
 {
 	PathWalk	walk = {0};
 	JsonbValue	root;

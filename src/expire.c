@@ -103,10 +103,10 @@ typedef struct Expirer
 	int			nrows;
 	Datum	   *rows;
 	TtlBatch   *batch;
-}			Expirer;
+} Expirer;
 
 static bool
-open_relations(Oid relid, Oid indexrelid, Expirer * x)
+open_relations(Oid relid, Oid indexrelid, Expirer *x)
 {
 	x->heap = try_relation_open(relid, NoLock);
 	if (x->heap == NULL)
@@ -118,7 +118,7 @@ open_relations(Oid relid, Oid indexrelid, Expirer * x)
 }
 
 static void
-close_relations(Expirer * x)
+close_relations(Expirer *x)
 {
 	relation_close(x->index, NoLock);
 	relation_close(x->heap, NoLock);
@@ -126,7 +126,7 @@ close_relations(Expirer * x)
 
 /* Gets ready to look at rows, under the active snapshot. */
 static void
-begin_rows(Expirer * x)
+begin_rows(Expirer *x)
 {
 	x->snapshot = GetActiveSnapshot();
 	x->slot = table_slot_create(x->heap, NULL);
@@ -136,7 +136,7 @@ begin_rows(Expirer * x)
 }
 
 static void
-end_rows(Expirer * x)
+end_rows(Expirer *x)
 {
 	ExecDropSingleTupleTableSlot(x->slot);
 	FreeExecutorState(x->estate);
@@ -144,7 +144,7 @@ end_rows(Expirer * x)
 
 /* The key of the row in the slot, of a column or an expression. */
 static Datum
-row_key(Expirer * x, bool *isnull)
+row_key(Expirer *x, bool *isnull)
 {
 	AttrNumber	attnum = x->info->ii_IndexAttrNumbers[0];
 	Datum		values[INDEX_MAX_KEYS];
@@ -164,7 +164,7 @@ row_key(Expirer * x, bool *isnull)
  * outside of it, and their key may well be an error.
  */
 static bool
-row_is_due(Expirer * x)
+row_is_due(Expirer *x)
 {
 	ExprContext *econtext = GetPerTupleExprContext(x->estate);
 	Datum		key;
@@ -182,7 +182,7 @@ row_is_due(Expirer * x)
 
 /* Deletes or locks the row in the slot, unless that needs waiting. */
 static void
-take_row(Expirer * x)
+take_row(Expirer *x)
 {
 	TM_FailureData failure;
 	TM_Result	result;
@@ -234,7 +234,7 @@ static int
 read_entries(TtlWalk *walk, const TtlCutoff *cutoff, TtlEntry *entries, int max,
 			 bool *look_again)
 {
-	const		TtlEntry *entry;
+	const TtlEntry *entry;
 	int			count = 0;
 
 	while (count < max && (entry = ttl_walk_next(walk)) != NULL)
@@ -254,17 +254,17 @@ read_entries(TtlWalk *walk, const TtlCutoff *cutoff, TtlEntry *entries, int max,
 typedef struct Prefetch
 {
 	Relation	heap;
-	const		TtlEntry *entries;
+	const TtlEntry *entries;
 	int			count;
 	int			next;
 	int			distance;		/* in entries */
 	int			tried;
 	int			cached;
 	BlockNumber block;
-}			Prefetch;
+} Prefetch;
 
 static void
-prefetch_init(Prefetch * p, Relation heap, const TtlEntry * entries, int count)
+prefetch_init(Prefetch *p, Relation heap, const TtlEntry *entries, int count)
 {
 	memset(p, 0, sizeof(*p));
 	p->heap = heap;
@@ -275,7 +275,7 @@ prefetch_init(Prefetch * p, Relation heap, const TtlEntry * entries, int count)
 }
 
 static void
-prefetch_beyond(Prefetch * p, int current)
+prefetch_beyond(Prefetch *p, int current)
 {
 	if (p->tried >= PREFETCH_TRIAL && p->cached == p->tried)
 		return;
@@ -298,7 +298,7 @@ prefetch_beyond(Prefetch * p, int current)
 
 /* Fetches the rows of the entries and takes those that are due. */
 static void
-take_entries(Expirer * x, TtlEntry * entries, int count)
+take_entries(Expirer *x, TtlEntry *entries, int count)
 {
 	IndexFetchTableData *fetch = ttl_index_fetch_begin(x->heap);
 	Prefetch	prefetch;
@@ -332,7 +332,7 @@ take_entries(Expirer * x, TtlEntry * entries, int count)
  * How much of the table is due, by a sample of its blocks?
  */
 static double
-sample_due(Expirer * x, BlockNumber nblocks)
+sample_due(Expirer *x, BlockNumber nblocks)
 {
 	TableScanDesc scan = NULL;
 	int64		rows = 0;
@@ -367,7 +367,7 @@ sample_due(Expirer * x, BlockNumber nblocks)
  * the table is due.
  */
 static bool
-prefers_block_order(Expirer * x, const TtlEntry * entries, int count)
+prefers_block_order(Expirer *x, const TtlEntry *entries, int count)
 {
 	BlockNumber nblocks;
 	BlockNumber last = InvalidBlockNumber;
@@ -393,7 +393,7 @@ prefers_block_order(Expirer * x, const TtlEntry * entries, int count)
  * Entries of dead rows cost time as well, so there is an end to them too.
  */
 static void
-take_in_index_order(Expirer * x, const TtlResume *resume, int max_docs)
+take_in_index_order(Expirer *x, const TtlResume *resume, int max_docs)
 {
 	TtlBatch   *batch = x->batch;
 	TtlEntry   *entries = palloc(sizeof(TtlEntry) * max_docs);
@@ -444,7 +444,7 @@ take_in_index_order(Expirer * x, const TtlResume *resume, int max_docs)
 
 /* The first tuple id behind a place. */
 static void
-first_behind(const TtlPlace * place, ItemPointer tid)
+first_behind(const TtlPlace *place, ItemPointer tid)
 {
 	ItemPointerSet(tid, 0, FirstOffsetNumber);
 	if (place->set)
@@ -460,7 +460,7 @@ first_behind(const TtlPlace * place, ItemPointer tid)
  * like rows: they are read as well, and a batch has to end.
  */
 static void
-take_in_block_order(Expirer * x, const TtlResume *resume, int max_docs)
+take_in_block_order(Expirer *x, const TtlResume *resume, int max_docs)
 {
 	TtlBatch   *batch = x->batch;
 	BlockNumber nblocks = RelationGetNumberOfBlocks(x->heap);
@@ -607,7 +607,7 @@ has_instead_rule(Relation rel)
 
 /* How many of these rows are gone, as this transaction sees it now? */
 static int64
-count_gone(Expirer * x, ArrayType *tids)
+count_gone(Expirer *x, ArrayType *tids)
 {
 	ItemPointer rows = (ItemPointer) ARR_DATA_PTR(tids);
 	int			count = ArrayGetNItems(ARR_NDIM(tids), ARR_DIMS(tids));
@@ -629,7 +629,7 @@ count_gone(Expirer * x, ArrayType *tids)
 
 /* Deletes the rows that take_row() has locked. */
 static void
-delete_locked_rows(Expirer * x, const TtlIndex *index)
+delete_locked_rows(Expirer *x, const TtlIndex *index)
 {
 	ArrayType  *tids = construct_array(x->rows, x->nrows, TIDOID,
 									   sizeof(ItemPointerData), false,
@@ -733,7 +733,7 @@ ttl_expire_count(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 	TtlWalk		walk;
 	TtlUser		saved;
 	Expirer		x = {.cutoff = &cutoff};
-	const		TtlEntry *entry;
+	const TtlEntry *entry;
 	IndexFetchTableData *fetch;
 	int64		count = 0;
 

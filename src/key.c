@@ -196,7 +196,7 @@ ttl_key_path_text(Node *expression, Oid relid)
 
 /* The only key of an index: a column number, or an expression. */
 bool
-ttl_index_key(Oid indexrelid, AttrNumber * attnum, Node **expression)
+ttl_index_key(Oid indexrelid, AttrNumber *attnum, Node **expression)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	Form_pg_index form;

@@ -30,13 +30,13 @@ typedef struct ParseArg
 {
 	const char *name;			/* of the argument that holds the text */
 	const char *text;
-}			ParseArg;
+} ParseArg;
 
 /* Makes a position in the text one of an internal query. */
 static void
 parse_error(void *arg)
 {
-	const		ParseArg *source = arg;
+	const ParseArg *source = arg;
 	int			position = geterrposition();
 
 	if (position > 0)
@@ -50,7 +50,7 @@ parse_error(void *arg)
 
 /* The raw tree of a text that is one expression. */
 static Node *
-parse_one(const ParseArg * source)
+parse_one(const ParseArg *source)
 {
 	List	   *raw = raw_parser(source->text, RAW_PARSE_PLPGSQL_EXPR);
 	SelectStmt *select = (SelectStmt *) linitial_node(RawStmt, raw)->stmt;

@@ -63,7 +63,7 @@ typedef struct Operation
 	const char *name;
 	const char *activity;		/* of a worker that waits */
 	const char *wait_event;
-}			Operation;
+} Operation;
 
 static const Operation operations[] = {
 	{"pass"},
@@ -120,7 +120,7 @@ void
 ttl_progress_wait(TtlWait wait, long milliseconds)
 {
 	int			operation = wait == TTL_WAIT_RATE ? OPERATION_WAIT_RATE : OPERATION_WAIT_REPLICATION;
-	const		Operation *waiting = &operations[operation];
+	const Operation *waiting = &operations[operation];
 
 	pgstat_progress_update_param(FIELD_OPERATION, operation);
 	if (MyBackendType == B_BG_WORKER)

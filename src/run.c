@@ -337,7 +337,7 @@ typedef struct BatchWork
 	const TtlResume *resume;
 	int			size;
 	TtlBatch	batch;
-}			BatchWork;
+} BatchWork;
 
 static void
 batch_work(void *arg)

@@ -167,7 +167,7 @@ typedef struct TtlEntry
 {
 	int64		key;
 	ItemPointerData tid;
-}			TtlEntry;
+} TtlEntry;
 
 /* A place between two entries: behind this one, or before all. */
 typedef struct TtlPlace
@@ -175,7 +175,7 @@ typedef struct TtlPlace
 	int64		key;
 	ItemPointerData tid;
 	bool		set;			/* else it is before all */
-}			TtlPlace;
+} TtlPlace;
 
 /* A walk over the entries of a TTL index. */
 typedef struct TtlWalk
@@ -193,7 +193,7 @@ typedef struct TtlWalk
 	TtlEntry   *entries;		/* of that leaf */
 	int			count;
 	int			position;
-}			TtlWalk;
+} TtlWalk;
 
 /*
  * A partition of a time series, from one key to another; the upper one is
@@ -347,7 +347,7 @@ typedef struct TtlFailed
 {
 	Oid			indexrelid;
 	bool		aside;			/* not to be visited again in this pass */
-}			TtlFailed;
+} TtlFailed;
 
 /*
  * One turn of a database: what the launcher tells its worker and what it hears
@@ -514,7 +514,7 @@ typedef struct TtlKey
 } TtlKey;
 
 extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
-extern bool ttl_index_key(Oid indexrelid, AttrNumber * attnum,
+extern bool ttl_index_key(Oid indexrelid, AttrNumber *attnum,
 						  Node **expression);
 extern char *ttl_key_path_text(Node *expression, Oid relid);
 extern List *ttl_key_indexes(Relation rel, const char *name);
@@ -563,10 +563,10 @@ extern void ttl_children_follow(Oid root);
 extern Datum ttl_key_datum(Oid keytype, int64 key);
 extern int64 ttl_datum_key(Oid keytype, Datum datum);
 extern int64 ttl_least_key(Oid keytype);
-extern void ttl_walk_begin(TtlWalk * walk, Relation heap, Relation index,
-						   Oid keytype, int64 bound, const TtlPlace * after);
-extern const TtlEntry *ttl_walk_next(TtlWalk * walk);
-extern void ttl_walk_end(TtlWalk * walk);
+extern void ttl_walk_begin(TtlWalk *walk, Relation heap, Relation index,
+						   Oid keytype, int64 bound, const TtlPlace *after);
+extern const TtlEntry *ttl_walk_next(TtlWalk *walk);
+extern void ttl_walk_end(TtlWalk *walk);
 
 /* expire.c */
 extern bool ttl_expire_lock(Oid relid, Oid indexrelid);
@@ -624,9 +624,9 @@ extern void ttl_progress_wait(TtlWait wait, long milliseconds);
 extern void ttl_progress_end(void);
 
 /* document_date.c */
-extern bool ttl_document_date_find(Jsonb * document, ArrayType *path,
+extern bool ttl_document_date_find(Jsonb *document, ArrayType *path,
 								   TimestampTz *date);
-extern bool ttl_jsonb_integer(const JsonbValue * value, int64 *integer);
+extern bool ttl_jsonb_integer(const JsonbValue *value, int64 *integer);
 
 /* hold.c */
 extern void ttl_hold_check_clock(TimestampTz wall);

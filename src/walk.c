@@ -61,7 +61,7 @@ ttl_least_key(Oid keytype)
 
 /* Does the entry come after the place, in the direction of the walk? */
 static bool
-is_after(const TtlWalk * walk, int64 key, ItemPointer tid)
+is_after(const TtlWalk *walk, int64 key, ItemPointer tid)
 {
 	ItemPointerData last;
 	int			order;
@@ -81,7 +81,7 @@ is_after(const TtlWalk * walk, int64 key, ItemPointer tid)
  * no buffer where the index is empty.
  */
 static Buffer
-descend(TtlWalk * walk)
+descend(TtlWalk *walk)
 {
 	BTScanInsert skey = _bt_mkscankey(walk->index, NULL);
 	int64		start = walk->after.set ? walk->after.key :
@@ -111,7 +111,7 @@ descend(TtlWalk * walk)
 
 /* Takes over the entries of one index tuple; false where nothing more is due. */
 static bool
-read_tuple(TtlWalk * walk, IndexTuple tuple)
+read_tuple(TtlWalk *walk, IndexTuple tuple)
 {
 	int			ntids = BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1;
 	bool		isnull;
@@ -143,7 +143,7 @@ read_tuple(TtlWalk * walk, IndexTuple tuple)
 
 /* Copies the entries of a leaf; notes which one is next. */
 static void
-read_leaf(TtlWalk * walk, Buffer buffer)
+read_leaf(TtlWalk *walk, Buffer buffer)
 {
 	Page		page = BufferGetPage(buffer);
 	BTPageOpaque opaque = BTPageGetOpaque(page);
@@ -176,7 +176,7 @@ read_leaf(TtlWalk * walk, Buffer buffer)
  * anew at the last entry.
  */
 static Buffer
-next_leaf(TtlWalk * walk)
+next_leaf(TtlWalk *walk)
 {
 	Buffer		buffer;
 	BTPageOpaque opaque;
@@ -195,8 +195,8 @@ next_leaf(TtlWalk * walk)
 
 /* Begins a walk over what is not later than the bound. */
 void
-ttl_walk_begin(TtlWalk * walk, Relation heap, Relation index, Oid keytype,
-			   int64 bound, const TtlPlace * after)
+ttl_walk_begin(TtlWalk *walk, Relation heap, Relation index, Oid keytype,
+			   int64 bound, const TtlPlace *after)
 {
 	walk->heap = heap;
 	walk->index = index;
@@ -216,10 +216,10 @@ ttl_walk_begin(TtlWalk * walk, Relation heap, Relation index, Oid keytype,
  * Returns the next entry, valid until the next call; NULL at the end, and from
  * then on.
  */
-const		TtlEntry *
-ttl_walk_next(TtlWalk * walk)
+const TtlEntry *
+ttl_walk_next(TtlWalk *walk)
 {
-	const		TtlEntry *entry;
+	const TtlEntry *entry;
 
 	while (walk->position == walk->count)
 	{
@@ -245,7 +245,7 @@ ttl_walk_next(TtlWalk * walk)
 }
 
 void
-ttl_walk_end(TtlWalk * walk)
+ttl_walk_end(TtlWalk *walk)
 {
 	pfree(walk->entries);
 }
