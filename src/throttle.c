@@ -8,6 +8,8 @@
  *
  * ttl_index.delete_rate_limit spreads the rows over time: after a batch of n rows
  * the next one waits until n / limit seconds have gone by since that one began.
+ * No batch that was made for the limit takes longer than a second; one that was
+ * made for another limit, or a clock that was set back, makes nothing wait longer.
  *
  * ttl_index.max_replication_lag and max_retained_wal pause deletion while a standby
  * or a replication slot is behind, since deletes would put it further behind.
@@ -147,6 +149,7 @@ ttl_throttle_wait(TtlTurn *turn, TimestampTz now)
 		if (!has_waited_enough(turn, now))
 			return TTL_WAIT_REPLICATION;
 	}
+	turn->next_batch_at = Min(turn->next_batch_at, now + USECS_PER_SEC);
 	if (ttl_delete_rate_limit > 0 && turn->next_batch_at > now)
 		return TTL_WAIT_RATE;
 	return TTL_WAIT_NONE;

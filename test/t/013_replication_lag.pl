@@ -1,7 +1,7 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # The monitor pauses while a standby is behind, shows that, and goes on when it
-# has caught up.
+# has caught up.  A limit of the rate that is set meanwhile is for what comes.
 
 use strict;
 use warnings;
@@ -70,6 +70,33 @@ ok( $primary->poll_query_until(
 		'postgres', 'SELECT lag_pauses >= 1 FROM ttl_index.stats'),
 	'the pause is counted');
 
+#
+# A limit that comes in the middle
+#
+
 $standby->stop;
+$primary->safe_psql(
+	'postgres', q{
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.0002); RETURN OLD; END $$;
+CREATE TRIGGER slow BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION slow();
+ALTER SYSTEM SET ttl_index.batch_target_time = '5s';
+ALTER SYSTEM SET ttl_index.batch_target_docs = 1000;
+ALTER SYSTEM SET ttl_index.index_delete_target_time = 0;
+SELECT pg_reload_conf();
+INSERT INTO events SELECT '2000-01-01' FROM generate_series(1, 20000);
+});
+$primary->poll_query_until('postgres', 'SELECT count(*) < 20000 FROM events')
+  or die 'nothing is deleted';
+$primary->safe_psql('postgres',
+	'ALTER SYSTEM SET ttl_index.delete_rate_limit = 10');
+$primary->reload;
+$primary->poll_query_until('postgres',
+	q{SELECT count(*) = 1 FROM ttl_index.current_op WHERE operation LIKE 'wait for%'}
+) or die 'the limit has no effect';
+my $rows = $primary->safe_psql('postgres', 'SELECT count(*) FROM events');
+ok( $primary->poll_query_until(
+		'postgres', "SELECT count(*) < $rows FROM events"),
+	'no batch waits for what an earlier limit allowed');
+
 $primary->stop;
 done_testing();
