@@ -61,7 +61,7 @@ $primary->poll_query_until('postgres',
 		"INSERT INTO events SELECT i, '2000-01-01' FROM generate_series(1, 10) i");
 	goes($primary, 'rows go while commits wait for a standby that is not there');
 	$primary->safe_psql('postgres',
-		"INSERT INTO events SELECT i, '2000-01-01' FROM generate_series(1, 10) i");
+		"INSERT INTO events SELECT i, '2000-01-01' FROM generate_series(11, 20) i");
 }
 {
 	local $ENV{PGCTLTIMEOUT} = 30;
