@@ -43,6 +43,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
@@ -745,6 +746,11 @@ ttl_expire_count(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not obtain lock on table \"%s\"",
 						get_rel_name(index->relid))));
+	/* as the planner says it */
+	if (RecoveryInProgress() && !RelationIsPermanent(x.heap))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary or unlogged relations during recovery")));
 	ttl_become_owner(index->owner, &saved);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	begin_rows(&x);

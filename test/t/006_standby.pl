@@ -49,6 +49,8 @@ CREATE TABLE events (at timestamptz);
 CREATE INDEX events_ttl ON events (at)
 	WHERE at < '2090-01-01' AND ttl_index.expire_after_seconds(3600);
 INSERT INTO events VALUES ('2000-01-01'), ('2001-01-01'), ('2100-01-01');
+CREATE UNLOGGED TABLE unlogged (at timestamptz);
+CREATE INDEX unlogged_ttl ON unlogged (at) WHERE ttl_index.expire_after_seconds(3600);
 });
 events_go($primary, 'postgres', 'rows expire on the primary');
 $primary->poll_query_until('postgres',
@@ -82,6 +84,12 @@ is( $standby->safe_psql(
 	),
 	'2|2000-01-01 00:00:00+00',
 	'rule 28: due_count() and oldest_due() work on a standby');
+my ($ret, $out, $err) = $standby->psql('postgres',
+	"SELECT ttl_index.due_count('unlogged_ttl')");
+like(
+	$err,
+	qr/cannot access temporary or unlogged relations during recovery/,
+	'but not of what a standby does not have');
 is($standby->safe_psql('postgres', $launchers),
 	0, 'rule 28: neither launcher nor worker runs on a standby');
 unlike(slurp_file($standby->logfile),
