@@ -27,6 +27,7 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "access/xact.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -160,7 +161,8 @@ read_leaf(TtlWalk *walk, Buffer buffer)
 	{
 		ItemId		item = PageGetItemId(page, walk->backward ? last - i : first + i);
 
-		if (!ItemIdIsDead(item) &&
+		/* a hint that a primary gave does not hold for the snapshots of a standby */
+		if ((!ItemIdIsDead(item) || TransactionStartedDuringRecovery()) &&
 			!read_tuple(walk, (IndexTuple) PageGetItem(page, item)))
 		{
 			walk->over = true;

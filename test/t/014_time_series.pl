@@ -24,6 +24,7 @@ $node->append_conf(
 	'postgresql.conf', q{
 shared_preload_libraries = 'ttl_index'
 ttl_index.monitor_enabled = off
+ttl_index.max_clock_jump = 0
 autovacuum = off
 max_locks_per_transaction = 256
 timezone = 'UTC'

@@ -20,6 +20,8 @@ shared_preload_libraries = 'ttl_index'
 log_statement = none
 ttl_index.monitor_sleep = 1
 ttl_index.batch_target_docs = 20
+# slower than the load, so that a worker is always there
+ttl_index.delete_rate_limit = 5000
 });
 $node->start;
 $node->safe_psql(
@@ -100,11 +102,17 @@ foreach my $victim ('worker', 'launcher', 'postmaster', 'immediate stop',
 	}
 	else
 	{
-		kill 'KILL', pid_of("ttl_index $victim");
+		# a worker may have ended by itself before the signal comes
+		foreach my $attempt (1 .. 600)
+		{
+			kill 'KILL', pid_of("ttl_index $victim") if $attempt % 10 == 1;
+			last if $node->log_contains(qr/terminated by signal 9/, $offset);
+			select(undef, undef, undef, 0.1);
+		}
 		$node->wait_for_log(
 			qr/database system is ready to accept connections/, $offset);
 	}
-	eval { $pgbench->kill_kill };
+	eval { $pgbench->kill_kill(grace => 2) };
 
 	# what outlives a postmaster notices soon, and keeps a new one from starting
 	if (!defined $node->{_pid})
