@@ -166,11 +166,12 @@ BEGIN
 END \$\$;
 CREATE TRIGGER gate BEFORE DELETE ON gated FOR EACH ROW EXECUTE FUNCTION gate();
 });
-my $keeper = $node->background_psql('postgres');
-$keeper->query_safe('SELECT pg_advisory_lock(42)');
+my $keeper;
 {
 	local $ENV{PGOPTIONS} = join(' ', map { "-c $_=0" } grep { /timeout/ } @names);
 
+	$keeper = $node->background_psql('postgres');
+	$keeper->query_safe('SELECT pg_advisory_lock(42)');
 	foreach my $setting (@settings)
 	{
 		$node->safe_psql('postgres', "$_ SET $setting")
@@ -201,6 +202,10 @@ $keeper->query_safe('SELECT pg_advisory_lock(42)');
 	}
 	$node->reload;
 }
+# a new session may still be given the old ones
+$node->poll_query_until('postgres',
+	"SELECT current_setting('statement_timeout') = '0' AND current_setting('lock_timeout') = '0'"
+) or die 'the settings stay';
 $keeper->quit;
 
 # Read-only by default, for all: idle.  A session that writes tells when.
