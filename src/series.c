@@ -229,9 +229,16 @@ check_default(const TtlIndex *root, Oid rest, const TtlBucket *bucket)
 	Node	   *expression;
 	const char *column;
 	uint64		found;
+	TtlIndex	part;
+	TtlUser		saved;
 
+	/* as its own owner: ALTER TABLE ... OWNER leaves partitions alone */
+	if (!ttl_catalog_describe(ttl_bucket_index(root->indexrelid, rest), true,
+							  &part))
+		part.owner = root->owner;
 	ttl_index_key(root->indexrelid, &attnum, &expression);
 	column = quote_identifier(get_attname(root->relid, attnum, false));
+	ttl_become_owner(part.owner, &saved);
 	SPI_connect();
 	if (SPI_execute(psprintf("SELECT 1 FROM %s WHERE %s OPERATOR(pg_catalog.>=) %s "
 							 "AND %s OPERATOR(pg_catalog.<) %s",
@@ -242,6 +249,7 @@ check_default(const TtlIndex *root, Oid rest, const TtlBucket *bucket)
 		elog(ERROR, "could not look into table \"%s\"", get_rel_name(rest));
 	found = SPI_processed;
 	SPI_finish();
+	ttl_restore_user(&saved);
 	if (found > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
@@ -474,19 +482,26 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	Relation	rel;
 	Oid			indexrelid;
 	TtlIndex	index;
+	Oid			owner;
+	TtlUser		saved;
 	ListCell   *lc;
 
 	PreventCommandIfReadOnly("ttl_index.create_time_series()");
 	read_series_args(fcinfo, &args);
 	rel = ttl_open_table(args.create.relid, AccessExclusiveLock);
 	check_series(rel, &args);
+	owner = rel->rd_rel->relowner;
 	relation_close(rel, NoLock);
 
+	/* like those to come, the partitions belong to the owner of the table */
+	ttl_become_owner(owner, &saved);
 	create_default(args.create.relid);
+	ttl_restore_user(&saved);
 	indexrelid = ttl_create(&args.create);
 	create_meta_index(&args);
 	if (!ttl_catalog_describe(indexrelid, true, &index))
 		elog(ERROR, "could not describe index %u", indexrelid);
+	ttl_become_owner(owner, &saved);
 	foreach(lc, ttl_buckets_wanted(&index, GetCurrentTimestamp()))
 	{
 		TtlBucket  *bucket = lfirst(lc);
@@ -494,5 +509,6 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 		attach_bucket(&index, bucket,
 					  name_beside(index.relid, bucket_name(&index, bucket)));
 	}
+	ttl_restore_user(&saved);
 	PG_RETURN_OID(indexrelid);
 }

@@ -174,6 +174,21 @@ SET ROLE ttl_series_owner;
 SELECT ttl_index.create_time_series('other', 'ts');
 RESET ROLE;
 
+-- whoever calls it, all partitions belong to the owner of the table, so that he can make the next ones
+CREATE TABLE others (ts timestamptz) PARTITION BY RANGE (ts);
+ALTER TABLE others OWNER TO ttl_series_owner;
+SELECT ttl_index.create_time_series('others', 'ts', bucket_max_span_seconds => 31536000);
+SELECT DISTINCT relowner::regrole FROM pg_class WHERE relname ~ '^others';
+-- DEFAULT can have another owner: ALTER TABLE ... OWNER does not reach it
+ALTER TABLE others_default OWNER TO CURRENT_USER;
+DO $$ DECLARE name text; BEGIN
+	FOR name IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'others'::regclass AND inhrelid::regclass::text ~ '_\d'
+	LOOP EXECUTE 'DROP TABLE ' || name; END LOOP;
+END $$;
+CALL ttl_index.run_pass();
+SELECT * FROM made WHERE series = 'others';
+DROP TABLE others;
+
 -- another span from now on: the partitions that are there stay, the gaps are filled
 DROP TABLE owned;
 CREATE TABLE owned (ts timestamptz) PARTITION BY RANGE (ts);
