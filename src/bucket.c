@@ -356,6 +356,8 @@ ttl_bucket_drop(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 		rows = estimate_documents(relid);
 	name = ttl_qualified_name(relid);
 	ttl_become_owner(part.owner, &saved);
+	/* a foreign key of its own has triggers on another table */
+	ttl_lock_limit_waits();
 	drop_table(name);
 	ttl_restore_user(&saved);
 	batch->buckets = 1;

@@ -65,16 +65,28 @@ is_held_for_long(Oid relid, LOCKMODE lockmode)
 	return have_common(first, second);
 }
 
-/* Waits for a moment; raises lock_not_available after it. */
-static void
-lock_briefly(Oid relid, LOCKMODE lockmode)
+/*
+ * From now on, until the caller leaves this level of settings, no lock is waited
+ * for longer than a moment: for commands that may take more of them than their
+ * caller knows.  They raise lock_not_available after it.
+ */
+void
+ttl_lock_limit_waits(void)
 {
-	int			level = NewGUCNestLevel();
 	char		value[16];
 
 	snprintf(value, sizeof(value), "%d", SHORT_MS);
 	(void) set_config_option("lock_timeout", value, PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/* Waits for a moment; raises lock_not_available after it. */
+static void
+lock_briefly(Oid relid, LOCKMODE lockmode)
+{
+	int			level = NewGUCNestLevel();
+
+	ttl_lock_limit_waits();
 	LockRelationOid(relid, lockmode);
 	AtEOXact_GUC(false, level);
 }

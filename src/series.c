@@ -28,6 +28,7 @@
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/tablespace.h"
@@ -258,12 +259,43 @@ check_default(const TtlIndex *root, Oid rest, const TtlBucket *bucket)
 				 errdetail("The bucket will be made when they have expired.")));
 }
 
-/* Locks what ATTACH PARTITION will. */
+/* The tables that foreign keys of a locked table reference, with partitions. */
+static List *
+referenced_tables(Oid relid)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	List	   *referenced = NIL;
+	List	   *tables = NIL;
+	ListCell   *lc;
+
+	/* the list lasts no longer than the next message about the table */
+	foreach(lc, RelationGetFKeyList(rel))
+		referenced = list_append_unique_oid(referenced,
+											((ForeignKeyCacheInfo *) lfirst(lc))->confrelid);
+	relation_close(rel, NoLock);
+	foreach(lc, referenced)
+		tables = list_concat(tables,
+							 find_all_inheritors(lfirst_oid(lc), NoLock, NULL));
+	return tables;
+}
+
+/*
+ * Locks what ATTACH PARTITION will: also the tables that foreign keys reference,
+ * whose writers must not wait behind us for one who takes his time.
+ */
 static bool
 lock_for_attach(const TtlIndex *root, Oid rest)
 {
-	return ttl_lock_soon(root->relid, ShareUpdateExclusiveLock) &&
-		(!OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock));
+	ListCell   *lc;
+
+	if (!ttl_lock_soon(root->relid, ShareUpdateExclusiveLock))
+		return false;
+	foreach(lc, referenced_tables(root->relid))
+	{
+		if (!ttl_lock_soon(lfirst_oid(lc), ShareRowExclusiveLock))
+			return false;
+	}
+	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
 }
 
 /*
@@ -305,6 +337,8 @@ ttl_bucket_make(Oid root, const TtlBucket *bucket, TtlBatch *batch)
 		index.state != TTL_ACTIVE || index.option.bucket_seconds == 0)
 		return;
 	ttl_become_owner(index.owner, &saved);
+	/* should there be more to lock, below a partitioned DEFAULT for one */
+	ttl_lock_limit_waits();
 	batch->busy = !make_bucket(&index, bucket);
 	ttl_restore_user(&saved);
 }

@@ -488,6 +488,7 @@ extern void ttl_bucket_make(Oid root, const TtlBucket *bucket,
 extern void ttl_series_show(TtlIndex *index);
 
 /* lock.c */
+extern void ttl_lock_limit_waits(void);
 extern bool ttl_lock_soon(Oid relid, LOCKMODE lockmode);
 extern bool ttl_lock_below(Oid relid, LOCKMODE lockmode);
 
