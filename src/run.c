@@ -572,6 +572,9 @@ run_bucket(Run *run, Oid root, const TtlBucket *bucket, TtlVisit *visit,
 		commit(run);
 		return true;
 	}
+	/* its locks are in everybody's way until a standby has answered, in a session too */
+	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 	edata = timed_work(run->driver, bucket_work, &work, &timed_out);
 	if (edata != NULL)
 	{

@@ -63,6 +63,44 @@ $primary->poll_query_until('postgres',
 	$primary->safe_psql('postgres',
 		"INSERT INTO events SELECT i, '2000-01-01' FROM generate_series(11, 20) i");
 }
+
+# A session that waits for a standby must not hold the locks of a dropped partition.
+{
+	local $ENV{PGOPTIONS} = '-c synchronous_commit=local';
+
+	$primary->safe_psql('postgres', q{
+ALTER SYSTEM SET ttl_index.monitor_enabled = off;
+SELECT pg_reload_conf()});
+	$primary->poll_query_until('postgres',
+		"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'ttl_index worker'");
+	$primary->safe_psql(
+		'postgres', q{
+CREATE TABLE series (at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE series_2000 PARTITION OF series FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE INDEX series_ttl ON series (at) WHERE ttl_index.expire_after_seconds(0) AND ttl_index.drop_expired_partitions();
+DELETE FROM events});
+}
+my $session = IPC::Run::start(
+	[
+		'psql', '-XAtq', '-d', $primary->connstr('postgres'),
+		'-c', 'CALL ttl_index.run_pass()'
+	],
+	'>', \my $out, '2>', \my $err);
+ok( $primary->poll_query_until(
+		'postgres', "SELECT to_regclass('series_2000') IS NULL"),
+	'a partition goes while commits of a session wait for a standby');
+is( $primary->safe_psql(
+		'postgres', "SET lock_timeout = '10s'; SELECT count(*) FROM series"),
+	0, 'and its locks are free');
+$primary->safe_psql('postgres',
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query ~ '^CALL'");
+$session->finish;
+{
+	local $ENV{PGOPTIONS} = '-c synchronous_commit=local';
+
+	$primary->safe_psql('postgres', 'ALTER SYSTEM RESET ttl_index.monitor_enabled');
+	$primary->reload;
+}
 {
 	local $ENV{PGCTLTIMEOUT} = 30;
 
