@@ -141,15 +141,31 @@ is_obstacle(const ObjectAddress *object, char deptype, List *tree)
 }
 
 /*
+ * What goes with a partition: all below it, and their own sequences.  Those can be
+ * in use elsewhere, where the partition once was the whole table.
+ */
+static List *
+whole_tree(Oid relid)
+{
+	List	   *tree = find_all_inheritors(relid, NoLock, NULL);
+	List	   *sequences = NIL;
+	ListCell   *lc;
+
+	foreach(lc, tree)
+		sequences = list_concat(sequences, getOwnedSequences(lfirst_oid(lc)));
+	return list_concat(tree, sequences);
+}
+
+/*
  * What keeps a partition, with all below it, from being dropped, as a text; NULL
- * where nothing does.  Looks at what depends on the tables and their row types
- * directly, which is where views, foreign keys and publications are; DROP itself
- * has the last word.
+ * where nothing does.  Looks at what depends on the tables, their sequences and row
+ * types directly, which is where views, foreign keys and publications are; DROP
+ * itself has the last word.
  */
 char *
 ttl_bucket_dependent(Oid relid)
 {
-	List	   *tree = find_all_inheritors(relid, NoLock, NULL);
+	List	   *tree = whole_tree(relid);
 	ListCell   *lc;
 
 	foreach(lc, tree)
@@ -157,6 +173,12 @@ ttl_bucket_dependent(Oid relid)
 		ObjectAddress object;
 		Oid			type = get_rel_type_id(lfirst_oid(lc));
 
+		/* nobody has compared the rows of a foreign table with its bounds */
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
+		{
+			ObjectAddressSet(object, RelationRelationId, lfirst_oid(lc));
+			return getObjectDescription(&object, true);
+		}
 		if (find_dependent(RelationRelationId, lfirst_oid(lc), is_obstacle, tree,
 						   &object) ||
 			(OidIsValid(type) &&
@@ -216,24 +238,32 @@ lock_for_drop(Oid parent, Oid relid)
 }
 
 /*
- * Is this still a bucket that is due?  Behind the locks, and with the partition's
- * own state: its owner may lack a privilege.
+ * Has a partition a part of the index, in a state that lets it be dropped?  A
+ * foreign table has none, and an owner may lack a privilege.
  */
+static bool
+is_droppable(Oid root, Oid relid, TtlIndex *part)
+{
+	Oid			indexrelid = ttl_bucket_index(root, relid);
+
+	memset(part, 0, sizeof(*part));
+	return OidIsValid(indexrelid) &&
+		ttl_catalog_describe(indexrelid, false, part) &&
+	/* states of rows that are deleted one by one */
+		(part->state == TTL_ACTIVE || part->state == TTL_NO_REPLICA_IDENTITY ||
+		 part->state == TTL_OLD_SNAPSHOTS);
+}
+
+/* Is this still a bucket that is due?  Behind the locks. */
 static bool
 is_still_due(Oid root, Oid relid, TimestampTz at, TtlIndex *part)
 {
 	TtlIndex	index;
-	Oid			indexrelid = ttl_bucket_index(root, relid);
 	ListCell   *lc;
 
-	if (!OidIsValid(indexrelid) || PartitionHasPendingDetach(relid) ||
+	if (!is_droppable(root, relid, part) || PartitionHasPendingDetach(relid) ||
 		!ttl_catalog_describe(root, false, &index) ||
-		index.state != TTL_ACTIVE || index.governor != root ||
-		!ttl_catalog_describe(indexrelid, false, part))
-		return false;
-	/* states of rows that are deleted one by one */
-	if (part->state != TTL_ACTIVE && part->state != TTL_NO_REPLICA_IDENTITY &&
-		part->state != TTL_OLD_SNAPSHOTS)
+		index.state != TTL_ACTIVE || index.governor != root)
 		return false;
 	foreach(lc, ttl_buckets_due(&index, at))
 	{
@@ -282,7 +312,8 @@ count_documents(const char *name)
 	bool		isnull;
 
 	SPI_connect();
-	if (SPI_execute(psprintf("SELECT pg_catalog.count(*) FROM %s", name), true,
+	/* not read-only: with a snapshot that is later than the lock */
+	if (SPI_execute(psprintf("SELECT pg_catalog.count(*) FROM %s", name), false,
 					0) != SPI_OK_SELECT)
 		elog(ERROR, "could not count the rows of %s", name);
 	rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
@@ -291,13 +322,24 @@ count_documents(const char *name)
 	return rows;
 }
 
+/*
+ * Drops a table that is locked, by its name.  No lock keeps a schema from being
+ * renamed, so that the name can be another table's by now: that one stays.
+ */
 static void
-drop_table(const char *name)
+drop_table(Oid relid)
 {
+	char	   *name = ttl_qualified_name(relid);
+
 	SPI_connect();
 	if (SPI_execute(psprintf("DROP TABLE %s", name), false, 0) != SPI_OK_UTILITY)
 		elog(ERROR, "could not drop table %s", name);
 	SPI_finish();
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("DROP TABLE %s did not drop partition \"%s\"",
+						name, get_rel_name(relid))));
 }
 
 /* Raises an error where something depends on a bucket; takes no lock for that. */
@@ -321,16 +363,20 @@ check_dependents(Oid relid)
 void
 ttl_bucket_drop(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 {
-	TtlIndex	part;
+	TtlIndex	part = {0};
 	TtlUser		saved;
 	Oid			parent;
 	int64		rows = -1;
-	char	   *name;
 
 	memset(batch, 0, sizeof(*batch));
-	check_dependents(relid);
-	if (!OidIsValid(parent = IndexGetRelation(root, true)))
+	/* what cannot be is found out without a lock on the whole table */
+	if (!OidIsValid(parent = IndexGetRelation(root, true)) ||
+		!is_droppable(root, relid, &part))
+	{
+		batch->busy = part.state == TTL_TABLE_LOCKED;
 		return;
+	}
+	check_dependents(relid);
 	/* rows can be counted while nobody writes there; readers go on */
 	if (ttl_count_dropped_documents)
 	{
@@ -354,11 +400,10 @@ ttl_bucket_drop(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 		return;
 	if (rows < 0)
 		rows = estimate_documents(relid);
-	name = ttl_qualified_name(relid);
 	ttl_become_owner(part.owner, &saved);
 	/* a foreign key of its own has triggers on another table */
 	ttl_lock_limit_waits();
-	drop_table(name);
+	drop_table(relid);
 	ttl_restore_user(&saved);
 	batch->buckets = 1;
 	batch->deleted = rows;

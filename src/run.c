@@ -594,29 +594,40 @@ run_bucket(Run *run, Oid root, const TtlBucket *bucket, TtlVisit *visit,
 /*
  * Makes and drops the buckets of a time series, within the time of a visit.
  * Returns whether some are left for the next sub-pass; not those that are locked
- * or have failed.
+ * or have failed.  One that could not be dropped waits for the next pass, so that
+ * one which takes long to fail leaves the time to the others.
  */
 static bool
 visit_buckets(Run *run, const Target *target, TtlVisit *visit)
 {
 	int			failed = 0;
 	int			locked = 0;
+	bool		progress = false;
 	ListCell   *lc;
 
 	foreach(lc, target->buckets)
 	{
 		int64		took = (GetCurrentTimestamp() - visit->begun) / 1000;
-		int			tried = foreach_current_index(lc);
+		TtlBucket  *bucket = lfirst(lc);
 		bool		busy = false;
 
 		if (run->stop || locked >= MAX_BUSY_BUCKETS)
 			break;
+		if (find_failed(run->turn, bucket->relid) != NULL)
+			continue;
 		if (visit->limits.index_time > 0 && took >= visit->limits.index_time)
-			return tried > failed + locked;
-		if (!run_bucket(run, target->root, lfirst(lc), visit, failed == 0, &busy))
+			return progress;
+		if (!run_bucket(run, target->root, bucket, visit, failed == 0, &busy))
+		{
 			failed++;
-		if (busy)
+			if (OidIsValid(bucket->relid))
+				(void) note_failed(run->turn, bucket->relid, true);
+			progress = progress || find_failed(run->turn, bucket->relid) != NULL;
+		}
+		else if (busy)
 			locked++;
+		else
+			progress = true;
 	}
 	return false;
 }

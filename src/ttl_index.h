@@ -342,7 +342,7 @@ typedef struct TtlVisit
 	bool		more;			/* ended by a limit */
 } TtlVisit;
 
-/* An index with an error in this pass. */
+/* An index, or a partition that could not be dropped, with an error in this pass. */
 typedef struct TtlFailed
 {
 	Oid			indexrelid;

@@ -265,6 +265,66 @@ SELECT * FROM counts;
 RESET ttl_index.count_dropped_documents;
 DROP TABLE m;
 
+-- a foreign table goes neither by itself nor with what is above it: nobody has compared its rows with the bounds
+CREATE FOREIGN DATA WRAPPER ttl_nowhere;
+CREATE SERVER ttl_nowhere FOREIGN DATA WRAPPER ttl_nowhere;
+CREATE TABLE m (id int, ts timestamptz, kind text) PARTITION BY RANGE (ts);
+CREATE FOREIGN TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01') SERVER ttl_nowhere;
+CREATE TABLE m_2001 PARTITION OF m FOR VALUES FROM ('2001-01-01') TO ('2002-01-01') PARTITION BY LIST (kind);
+CREATE FOREIGN TABLE m_2001_a PARTITION OF m_2001 FOR VALUES IN ('a') SERVER ttl_nowhere;
+CREATE TABLE m_2002 PARTITION OF m FOR VALUES FROM ('2002-01-01') TO ('2003-01-01');
+-- what was the whole table once has a sequence that the others use
+CREATE TABLE m_2003 (id serial, ts timestamptz, kind text);
+ALTER TABLE m ALTER id SET DEFAULT nextval('m_2003_id_seq');
+ALTER TABLE m ATTACH PARTITION m_2003 FOR VALUES FROM ('2003-01-01') TO ('2004-01-01');
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true);
+CALL ttl_index.run_pass();
+SELECT relname FROM pg_class WHERE relnamespace = 'buckets'::regnamespace AND relname ~ '^m_2...(_a)?$' ORDER BY 1;
+SELECT indexrelid, state, reason FROM marks;
+ALTER TABLE m ALTER id DROP DEFAULT;
+CALL ttl_index.run_pass();
+SELECT to_regclass('m_2003');
+DROP TABLE m;
+DROP SERVER ttl_nowhere;
+DROP FOREIGN DATA WRAPPER ttl_nowhere;
+
+-- the name can be another table's by the time of the DROP
+CREATE TABLE m (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true);
+CREATE SCHEMA buckets_new;
+CREATE TABLE buckets_new.m_2000 (id int);
+CREATE FUNCTION swap() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+	ALTER SCHEMA buckets RENAME TO buckets_old;
+	ALTER SCHEMA buckets_new RENAME TO buckets;
+END $$;
+CREATE EVENT TRIGGER swap ON ddl_command_start WHEN tag IN ('DROP TABLE') EXECUTE FUNCTION swap();
+CALL ttl_index.run_pass();
+DROP EVENT TRIGGER swap;
+SELECT to_regclass('buckets.m_2000'), to_regclass('buckets_new.m_2000');
+SELECT relname, buckets, last_error FROM counts;
+DROP SCHEMA buckets_new CASCADE;
+DROP TABLE m;
+
+-- one that takes all the time of a visit to fail does not keep the others
+CREATE TABLE m (ts timestamptz) PARTITION BY RANGE (ts);
+SELECT format('CREATE TABLE m_%1$s PARTITION OF m FOR VALUES FROM (''%1$s-01-01'') TO (''%2$s-01-01'')', y, y + 1)
+	FROM generate_series(2000, 2003) AS y \gexec
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true);
+CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+	IF EXISTS (SELECT FROM pg_event_trigger_dropped_objects() WHERE object_name IN ('m_2000', 'm_2001')) THEN
+		PERFORM pg_sleep(0.01);
+		RAISE EXCEPTION 'not this';
+	END IF;
+END $$;
+CREATE EVENT TRIGGER slow ON sql_drop EXECUTE FUNCTION slow();
+SET ttl_index.index_delete_target_time = 1;
+CALL ttl_index.run_pass();
+RESET ttl_index.index_delete_target_time;
+DROP EVENT TRIGGER slow;
+SELECT relname FROM pg_class WHERE relnamespace = 'buckets'::regnamespace AND relname ~ '^m_2...$' ORDER BY 1;
+DROP TABLE m;
+
 -- as the owner of the partition, whose code runs with his rights
 CREATE ROLE ttl_bucket_owner;
 GRANT USAGE ON SCHEMA buckets TO ttl_bucket_owner;
