@@ -33,6 +33,8 @@
 #include "catalog/pg_depend.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_publication_rel.h"
+#include "catalog/pg_subscription.h"
+#include "catalog/pg_subscription_rel.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "storage/lmgr.h"
@@ -141,6 +143,33 @@ is_obstacle(const ObjectAddress *object, char deptype, List *tree)
 }
 
 /*
+ * The subscription that writes to a table by itself.  What the publisher has yet
+ * to send would stop it for good if the table were gone.
+ */
+static bool
+find_subscription(Oid relid, ObjectAddress *found)
+{
+	Relation	rel = table_open(SubscriptionRelRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result;
+
+	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, SubscriptionRelSrrelidSrsubidIndexId, true,
+							  NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	result = HeapTupleIsValid(tuple);
+	if (result)
+		ObjectAddressSet(*found, SubscriptionRelationId,
+						 ((Form_pg_subscription_rel) GETSTRUCT(tuple))->srsubid);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
  * What goes with a partition: all below it, and their own sequences.  Those can be
  * in use elsewhere, where the partition once was the whole table.
  */
@@ -179,7 +208,8 @@ ttl_bucket_dependent(Oid relid)
 			ObjectAddressSet(object, RelationRelationId, lfirst_oid(lc));
 			return getObjectDescription(&object, true);
 		}
-		if (find_dependent(RelationRelationId, lfirst_oid(lc), is_obstacle, tree,
+		if (find_subscription(lfirst_oid(lc), &object) ||
+			find_dependent(RelationRelationId, lfirst_oid(lc), is_obstacle, tree,
 						   &object) ||
 			(OidIsValid(type) &&
 			 find_dependent(TypeRelationId, type, is_obstacle, tree, &object)))

@@ -288,6 +288,21 @@ DROP TABLE m;
 DROP SERVER ttl_nowhere;
 DROP FOREIGN DATA WRAPPER ttl_nowhere;
 
+-- a subscription to the partition itself would stop at what the publisher sends for it
+CREATE TABLE m (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+SET client_min_messages = error;
+CREATE SUBSCRIPTION ttl_subscribed CONNECTION 'dbname=none' PUBLICATION none WITH (connect = false, slot_name = NONE);
+INSERT INTO pg_subscription_rel SELECT oid, 'm_2000'::regclass, 'r', '0/0' FROM pg_subscription WHERE subname = 'ttl_subscribed';
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true);
+CALL ttl_index.run_pass();
+SET client_min_messages = warning;
+SELECT indexrelid, state, reason FROM marks WHERE state <> 'active';
+DROP SUBSCRIPTION ttl_subscribed;
+CALL ttl_index.run_pass();
+SELECT to_regclass('m_2000');
+DROP TABLE m;
+
 -- the name can be another table's by the time of the DROP
 CREATE TABLE m (ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
