@@ -236,8 +236,12 @@ SELECT count(*) FROM s;
 DROP TABLE referencing, typed;
 DROP PUBLICATION published;
 CREATE TABLE referencing (id int, ts timestamptz, FOREIGN KEY (id, ts) REFERENCES s ON DELETE CASCADE);
+-- its constraints on the partitions have other names on another major
+SET client_min_messages = error;
 CALL ttl_index.run_pass();
-SELECT indexrelid, state, reason FROM marks WHERE indexrelid::text ~ '^s_' AND state <> 'active';
+SET client_min_messages = warning;
+SELECT indexrelid, state, regexp_replace(reason, 'fkey_?[0-9]*', 'fkey') AS reason
+FROM marks WHERE indexrelid::text ~ '^s_' AND state <> 'active';
 DROP TABLE referencing;
 CALL ttl_index.run_pass();
 SELECT relname FROM pg_class WHERE relnamespace = 'buckets'::regnamespace AND relname ~ '^s_2...$' ORDER BY 1;

@@ -205,10 +205,10 @@ SELECT count(*) >= 3 AS filled, bool_and(coalesce(lower = upper_before, true)) A
 			OVER (ORDER BY split_part(pg_get_expr(c.relpartbound, c.oid), '''', 2)::timestamptz) AS upper_before
 	FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid WHERE inhparent = 'owned'::regclass) AS p;
 
--- where the table has a tablespace or is unlogged, so are its partitions
+-- where the table has a tablespace, so have its partitions
 SET allow_in_place_tablespaces = on;
 CREATE TABLESPACE ttl_series LOCATION '';
-CREATE UNLOGGED TABLE spaced (ts timestamptz) PARTITION BY RANGE (ts) TABLESPACE ttl_series;
+CREATE TABLE spaced (ts timestamptz) PARTITION BY RANGE (ts) TABLESPACE ttl_series;
 SELECT ttl_index.create_time_series('spaced', 'ts', granularity => 'hours');
 SELECT DISTINCT spcname FROM pg_class JOIN pg_tablespace AS s ON s.oid = reltablespace WHERE relname ~ '^spaced.*[0-9t]$' AND relkind = 'r';
 
