@@ -93,6 +93,7 @@ typedef struct Expirer
 	Relation	heap;
 	Relation	index;
 	const TtlCutoff *cutoff;
+	const TtlResume *resume;
 	Snapshot	snapshot;
 	TupleTableSlot *slot;		/* the row at hand */
 	bool		direct;
@@ -311,6 +312,8 @@ take_entries(Expirer *x, TtlEntry *entries, int count)
 		bool		call_again = false;
 
 		CHECK_FOR_INTERRUPTS();
+		if (ttl_resume_has_failed(x->resume, &entries[i].tid))
+			continue;
 		prefetch_beyond(&prefetch, i);
 		/* nothing for a dead row: the entry is older than the snapshot */
 		if (!table_index_fetch_tuple(fetch, &entries[i].tid, x->snapshot,
@@ -394,8 +397,9 @@ prefers_block_order(Expirer *x, const TtlEntry *entries, int count)
  * Entries of dead rows cost time as well, so there is an end to them too.
  */
 static void
-take_in_index_order(Expirer *x, const TtlResume *resume, int max_docs)
+take_in_index_order(Expirer *x, int max_docs)
 {
+	const TtlResume *resume = x->resume;
 	TtlBatch   *batch = x->batch;
 	TtlEntry   *entries = palloc(sizeof(TtlEntry) * max_docs);
 	TtlPlace   *place = &batch->resume.at;
@@ -461,14 +465,14 @@ first_behind(const TtlPlace *place, ItemPointer tid)
  * like rows: they are read as well, and a batch has to end.
  */
 static void
-take_in_block_order(Expirer *x, const TtlResume *resume, int max_docs)
+take_in_block_order(Expirer *x, int max_docs)
 {
 	TtlBatch   *batch = x->batch;
 	BlockNumber nblocks = RelationGetNumberOfBlocks(x->heap);
 	TableScanDesc scan = NULL;
 	ItemPointerData first;
 
-	first_behind(&resume->at, &first);
+	first_behind(&x->resume->at, &first);
 	while (batch->candidates < max_docs &&
 		   ItemPointerGetBlockNumber(&first) < nblocks)
 	{
@@ -490,7 +494,8 @@ take_in_block_order(Expirer *x, const TtlResume *resume, int max_docs)
 			batch->candidates++;
 			batch->resume.at.set = true;
 			batch->resume.at.tid = x->slot->tts_tid;
-			if (row_is_due(x))
+			if (!ttl_resume_has_failed(x->resume, &x->slot->tts_tid) &&
+				row_is_due(x))
 			{
 				batch->live++;
 				take_row(x);
@@ -689,7 +694,7 @@ ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 				 const TtlCutoff *pass_cutoff, const TtlResume *resume,
 				 int max_docs, TtlBatch *batch)
 {
-	Expirer		x = {.cutoff = cutoff,.batch = batch};
+	Expirer		x = {.cutoff = cutoff,.resume = resume,.batch = batch};
 	TtlUser		saved;
 
 	memset(batch, 0, sizeof(*batch));
@@ -708,9 +713,9 @@ ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 	/* as for any DELETE of a table that is published with a row filter */
 	CheckCmdReplicaIdentity(x.heap, CMD_DELETE);
 	if (resume->by_block)
-		take_in_block_order(&x, resume, max_docs);
+		take_in_block_order(&x, max_docs);
 	else
-		take_in_index_order(&x, resume, max_docs);
+		take_in_index_order(&x, max_docs);
 	end_rows(&x);
 	PopActiveSnapshot();
 	if (x.nrows > 0)

@@ -18,6 +18,9 @@
  *	- all of it after 1 minute, then 2, 4 ... 60: late rows in the middle of dead
  *	  ones are found then, and rows that could not be deleted get another try.
  *
+ * Until then rows that could not be deleted are passed over.  Where there are too
+ * many of them to remember, nothing to the left is walked before.
+ *
  * Rows that were locked or changed meanwhile, and dates in a zone that are not due
  * in spite of later ones that are, are no reason to wait: the mark stays before
  * them.
@@ -56,8 +59,8 @@ static void
 give_up_mark(TtlResume *resume)
 {
 	resume->mark.set = false;
-	resume->keep_mark = resume->failed = false;
-	resume->delay = 0;
+	resume->keep_mark = false;
+	resume->nfailures = resume->delay = 0;
 	resume->left_at = 0;
 }
 
@@ -114,17 +117,33 @@ ttl_resume_begin_visit(TtlResume *resume)
 		resume->to_mark = false;
 }
 
+/* Could this row not be deleted, and is not to be tried again yet? */
+bool
+ttl_resume_has_failed(const TtlResume *resume, ItemPointer tid)
+{
+	for (int i = 0; i < Min(resume->nfailures, TTL_KNOWN_FAILURES); i++)
+	{
+		ItemPointerData failed = resume->failures[i];
+
+		if (ItemPointerEquals(&failed, tid))
+			return true;
+	}
+	return false;
+}
+
 /* What lies to the left of the mark, after the rest. */
 static bool
 begin_left(TtlResume *resume, TimestampTz now)
 {
 	if (!resume->mark.set || resume->left_over ||
-		(resume->failed && now < resume->left_at))
+		(resume->nfailures > TTL_KNOWN_FAILURES && now < resume->left_at))
 		return false;
 	if (!resume->left.set)
 	{
 		resume->left_walked = 0;
-		resume->left_failed = false;
+		resume->left_all = now >= resume->left_at;
+		if (resume->left_all)
+			resume->nfailures = 0;
 	}
 	resume->to_mark = true;
 	return true;
@@ -136,10 +155,9 @@ end_left(TtlResume *resume, TimestampTz now)
 {
 	resume->left.set = false;
 	resume->left_over = true;
-	resume->failed = resume->left_failed;
-	if (!resume->failed && resume->left_walked <= MANY_ENTRIES)
+	if (resume->nfailures == 0 && resume->left_walked <= MANY_ENTRIES)
 		give_up_mark(resume);
-	else if (now >= resume->left_at)
+	else if (resume->left_all)
 		wait_longer(resume, now);
 }
 
@@ -149,7 +167,7 @@ left_batch_done(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
 	resume->left_walked += batch->candidates;
 	if (batch->exhausted)
 		end_left(resume, now);
-	else if (batch->deleted == 0 && now < resume->left_at)
+	else if (batch->deleted == 0 && !resume->left_all)
 	{
 		resume->left.set = false;
 		resume->left_over = true;
@@ -187,13 +205,15 @@ void
 ttl_resume_row_failed(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
 {
 	*resume = batch->resume;
-	resume->keep_mark = resume->failed = true;
+	resume->keep_mark = true;
+	if (resume->nfailures < TTL_KNOWN_FAILURES)
+		resume->failures[resume->nfailures] =
+			resume->to_mark ? resume->left.tid : resume->at.tid;
+	resume->nfailures++;
 	if (resume->stuck && ++resume->stuck_failures > MAX_STUCK_FAILURES)
 		resume->stuck = false;
-	if (resume->to_mark)
-		resume->left_failed = true;
-	else if (!resume->stuck && !resume->by_block)
+	if (!resume->to_mark && !resume->stuck && !resume->by_block)
 		resume->done = resume->at;
-	if (now >= resume->left_at)
+	if (resume->delay == 0)
 		wait_longer(resume, now);
 }

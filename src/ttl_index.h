@@ -209,6 +209,9 @@ typedef struct TtlBucket
 	int64		upper;
 } TtlBucket;
 
+/* So many rows that could not be deleted are remembered. */
+#define TTL_KNOWN_FAILURES 16
+
 /* Where the next batch of an index goes on (see resume.c). */
 typedef struct TtlResume
 {
@@ -226,10 +229,11 @@ typedef struct TtlResume
 	bool		left_over;		/* that was enough of it for this pass */
 	/* from pass to pass */
 	bool		keep_mark;		/* it is worth one */
-	bool		failed;			/* rows before the mark could not be deleted */
-	bool		left_failed;
+	int			nfailures;		/* rows that could not be deleted */
+	ItemPointerData failures[TTL_KNOWN_FAILURES];	/* the first of them */
 	TtlPlace	mark;			/* earlier passes have dealt with all before */
 	TtlPlace	left;			/* how far the walk from the left end is */
+	bool		left_all;		/* it goes all the way */
 	int64		left_walked;
 	TimestampTz left_at;		/* when all to the left is walked again */
 	int			delay;			/* minutes between that and the last time */
@@ -598,6 +602,7 @@ extern void ttl_sub_pass_visited(TtlSubPass *sub, const TtlVisit *visit);
 extern void ttl_resume_pull_back(TtlResume *resume, int64 key);
 extern bool ttl_resume_begin_pass(TtlResume *resume, TimestampTz now);
 extern void ttl_resume_begin_visit(TtlResume *resume);
+extern bool ttl_resume_has_failed(const TtlResume *resume, ItemPointer tid);
 extern bool ttl_resume_batch_done(TtlResume *resume, const TtlBatch *batch,
 								  TimestampTz now);
 extern void ttl_resume_row_failed(TtlResume *resume, const TtlBatch *batch,

@@ -148,5 +148,15 @@ FROM ttl_index.index_stats WHERE relname = 'events'}),
 ok( !$node->log_contains('row 7 stays', $log),
 	'nor logged in every pass');
 
+# older than the row that stays, and younger: both before the mark
+$node->safe_psql('postgres',
+	"INSERT INTO events VALUES (9, '2000-06-01'), (10, '2001-01-15')");
+gone('id IN (9, 10)', 'late rows beside it expire');
+is( $node->safe_psql('postgres',
+		"SELECT skipped_failed FROM ttl_index.index_stats WHERE relname = 'events'"
+	),
+	1,
+	'and do not wait until it is tried again');
+
 $node->stop;
 done_testing();
