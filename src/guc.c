@@ -38,6 +38,7 @@ int			ttl_delete_rate_limit = 0;
 int			ttl_max_replication_lag = 0;
 int			ttl_max_retained_wal = 0;
 int			ttl_max_lag_pause = 600;
+int			ttl_bucket_lock_timeout = 50;
 bool		ttl_count_dropped_documents = false;
 
 /* an integer setting that a superuser can change at any time */
@@ -117,6 +118,10 @@ ttl_guc_init(void)
 							"Looked at before the first pass over a database after a start or promotion. Zero turns this off.",
 							&ttl_hold_after_downtime, 0, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
+	define_int("ttl_index.bucket_lock_timeout",
+			   "Sets how long dropping or making a partition may wait for a lock.",
+			   "Those who come later wait behind it, so this delays others for as long at most.",
+			   &ttl_bucket_lock_timeout, 1, INT_MAX, GUC_UNIT_MS);
 	DefineCustomBoolVariable("ttl_index.count_dropped_documents",
 							 "Counts the rows of a partition before it is dropped.",
 							 "Else the counters take an estimate.",

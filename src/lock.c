@@ -7,9 +7,9 @@
  * it.  Behind a query that takes an hour, a worker that waits to drop a partition
  * would stop all work on the table for an hour.  One that never waits, on the
  * other hand, may never get the lock of a busy table, where one short query begins
- * before the other has ended.  So it waits where it is sure to be short: who holds
- * the lock is looked at twice, and if all of them have gone in between, it queues
- * behind their successors for as long at most.
+ * before the other has ended.  So it waits where it is sure to be short: those who
+ * hold the lock are watched for ttl_index.bucket_lock_timeout, and once all of them
+ * have gone, it queues behind their successors, for as long at most.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -27,8 +27,8 @@
 
 #include "ttl_index.h"
 
-/* A query that takes longer is not waited for. */
-#define SHORT_MS 50
+/* Watching others, look this often. */
+#define WATCH_MS 5
 
 /* Releasing all locks at the end of a transaction takes less. */
 #define RELEASE_TRIES 5
@@ -54,15 +54,24 @@ static bool
 is_held_for_long(Oid relid, LOCKMODE lockmode)
 {
 	LOCKTAG		tag;
-	VirtualTransactionId *first;
-	VirtualTransactionId *second;
+	VirtualTransactionId *holders;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
-	first = GetLockConflicts(&tag, lockmode, NULL);
-	pg_usleep(SHORT_MS * 1000);
-	CHECK_FOR_INTERRUPTS();
-	second = GetLockConflicts(&tag, lockmode, NULL);
-	return have_common(first, second);
+	holders = GetLockConflicts(&tag, lockmode, NULL);
+	for (int waited = 0; waited < ttl_bucket_lock_timeout; waited += WATCH_MS)
+	{
+		VirtualTransactionId *others;
+		bool		common;
+
+		pg_usleep(WATCH_MS * 1000);
+		CHECK_FOR_INTERRUPTS();
+		others = GetLockConflicts(&tag, lockmode, NULL);
+		common = have_common(holders, others);
+		pfree(others);
+		if (!common)
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -75,7 +84,7 @@ ttl_lock_limit_waits(void)
 {
 	char		value[16];
 
-	snprintf(value, sizeof(value), "%d", SHORT_MS);
+	snprintf(value, sizeof(value), "%d", ttl_bucket_lock_timeout);
 	(void) set_config_option("lock_timeout", value, PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
 }

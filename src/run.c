@@ -572,7 +572,11 @@ run_bucket(Run *run, Oid root, const TtlBucket *bucket, TtlVisit *visit,
 		commit(run);
 		return true;
 	}
-	/* its locks are in everybody's way until a standby has answered, in a session too */
+
+	/*
+	 * its locks are in everybody's way until a standby has answered, in a
+	 * session too
+	 */
 	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 	edata = timed_work(run->driver, bucket_work, &work, &timed_out);
@@ -591,11 +595,19 @@ run_bucket(Run *run, Oid root, const TtlBucket *bucket, TtlVisit *visit,
 	return edata == NULL || *busy;
 }
 
+/* Notes that a bucket was locked.  Returns whether to try it again in this pass. */
+static bool
+note_locked(TtlTurn *turn, Oid relid)
+{
+	return note_failed(turn, relid, false) && find_failed(turn, relid) != NULL;
+}
+
 /*
  * Makes and drops the buckets of a time series, within the time of a visit.
- * Returns whether some are left for the next sub-pass; not those that are locked
- * or have failed.  One that could not be dropped waits for the next pass, so that
- * one which takes long to fail leaves the time to the others.
+ * Returns whether some are left for the next sub-pass.  There one that was locked
+ * gets a second try in the pass, and no more: the lock may be held for hours.  One
+ * that could not be dropped waits for the next pass, so that one which takes long
+ * to fail leaves the time to the others.
  */
 static bool
 visit_buckets(Run *run, const Target *target, TtlVisit *visit)
@@ -603,17 +615,19 @@ visit_buckets(Run *run, const Target *target, TtlVisit *visit)
 	int			failed = 0;
 	int			locked = 0;
 	bool		progress = false;
+	bool		again = false;
 	ListCell   *lc;
 
 	foreach(lc, target->buckets)
 	{
 		int64		took = (GetCurrentTimestamp() - visit->begun) / 1000;
 		TtlBucket  *bucket = lfirst(lc);
+		TtlFailed  *known = find_failed(run->turn, bucket->relid);
 		bool		busy = false;
 
 		if (run->stop || locked >= MAX_BUSY_BUCKETS)
 			break;
-		if (find_failed(run->turn, bucket->relid) != NULL)
+		if (known != NULL && known->aside)
 			continue;
 		if (visit->limits.index_time > 0 && took >= visit->limits.index_time)
 			return progress;
@@ -625,11 +639,15 @@ visit_buckets(Run *run, const Target *target, TtlVisit *visit)
 			progress = progress || find_failed(run->turn, bucket->relid) != NULL;
 		}
 		else if (busy)
+		{
 			locked++;
+			if (note_locked(run->turn, bucket->relid))
+				again = progress = true;
+		}
 		else
 			progress = true;
 	}
-	return false;
+	return again;
 }
 
 static void

@@ -418,6 +418,7 @@ extern PGDLLIMPORT int ttl_delete_rate_limit;
 extern PGDLLIMPORT int ttl_max_replication_lag;
 extern PGDLLIMPORT int ttl_max_retained_wal;
 extern PGDLLIMPORT int ttl_max_lag_pause;
+extern PGDLLIMPORT int ttl_bucket_lock_timeout;
 extern PGDLLIMPORT bool ttl_count_dropped_documents;
 extern void ttl_guc_init(void);
 extern TtlLimits ttl_guc_limits(void);

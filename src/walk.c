@@ -161,7 +161,10 @@ read_leaf(TtlWalk *walk, Buffer buffer)
 	{
 		ItemId		item = PageGetItemId(page, walk->backward ? last - i : first + i);
 
-		/* a hint that a primary gave does not hold for the snapshots of a standby */
+		/*
+		 * a hint that a primary gave does not hold for the snapshots of a
+		 * standby
+		 */
 		if ((!ItemIdIsDead(item) || TransactionStartedDuringRecovery()) &&
 			!read_tuple(walk, (IndexTuple) PageGetItem(page, item)))
 		{

@@ -230,6 +230,7 @@ FROM pg_settings WHERE name LIKE 'ttl_index.%'}),
 		'ttl_index.batch_target_docs integer',
 		'ttl_index.batch_target_time ms',
 		'ttl_index.batch_timeout ms',
+		'ttl_index.bucket_lock_timeout ms',
 		'ttl_index.count_dropped_documents bool',
 		'ttl_index.delete_rate_limit integer',
 		'ttl_index.hold_after_downtime s',
@@ -252,6 +253,36 @@ SELECT current_setting('ttl_index.monitor_sleep'), setting, current_setting('ttl
 FROM pg_settings WHERE name = 'ttl_index.batch_timeout'}),
 	'2min|120000|200ms',
 	'and take values in other units');
+
+# Behind a longer transaction a partition is not dropped, unless its table may wait.
+$node->safe_psql(
+	'postgres', q{
+ALTER SYSTEM SET ttl_index.monitor_enabled = off;
+SELECT pg_reload_conf();
+CREATE TABLE parts (at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE parts_old PARTITION OF parts FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+SELECT ttl_index.create_index('parts', 'at', 0, drop_expired_partitions => true);
+});
+my $reader = $node->background_psql('postgres');
+$reader->query_safe('BEGIN; SELECT count(*) FROM parts');
+my $buckets = q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'parts'::regclass};
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+is($node->safe_psql('postgres', $buckets),
+	1, 'a long transaction keeps a bucket');
+my $waiter = $node->background_psql('postgres');
+$waiter->query_safe(
+	"SET ttl_index.bucket_lock_timeout = '1min'; SET application_name = 'waiter'");
+$waiter->query_until(qr//, "CALL ttl_index.run_pass();\n");
+$node->poll_query_until('postgres',
+	"SELECT clock_timestamp() - query_start > '500 ms' FROM pg_stat_activity WHERE application_name = 'waiter' AND state = 'active'"
+) or die 'run_pass() does not wait for the transaction';
+is($node->safe_psql('postgres', 'SELECT 1 FROM parts'),
+	'', 'while it watches the others, it is in nobody\'s way');
+$reader->query_safe('COMMIT');
+ok($node->poll_query_until('postgres', "SELECT 0 = ($buckets)"),
+	'once that has ended, the bucket goes');
+$reader->quit;
+$waiter->quit;
 
 $node->stop;
 done_testing();
