@@ -127,6 +127,8 @@ RESET enable_seqscan;
 -- with their square, also where a visit takes many small batches.
 SET ttl_index.index_delete_target_docs = 10000;
 SET ttl_index.batch_target_docs = 1000;
+SET ttl_index.batch_target_time = '1h';
+SET ttl_index.index_delete_target_time = 0;
 CALL make('equal', $$
 CREATE TABLE %1$I (ts timestamptz);
 CREATE INDEX ON %1$I (ts) WHERE ttl_index.expire_after_seconds(60);
@@ -145,6 +147,8 @@ FROM model AS m JOIN ttl_index.index_stats AS s ON s.relname = m.name || '_' || 
 JOIN pg_stat_user_indexes AS u USING (indexrelid) WHERE name LIKE 'equal%' ORDER BY 1, 2;
 RESET ttl_index.index_delete_target_docs;
 RESET ttl_index.batch_target_docs;
+RESET ttl_index.batch_target_time;
+RESET ttl_index.index_delete_target_time;
 
 -- An index that does not agree with its table deletes nothing, and says so: the
 -- function is not as immutable as it says.
