@@ -116,21 +116,53 @@ ttl_visit_batch_size(const TtlVisit *visit, TimestampTz now)
 	return Max(size, 0);
 }
 
-/* The batch size that would have taken the target time. */
-static int
-adapted_size(const TtlVisit *visit, int64 candidates, int64 took_us)
+/*
+ * What a batch takes whatever the number of its rows: a trigger for the statement,
+ * a machine with too much to do.  It shows where a much smaller batch took hardly
+ * less time.
+ */
+static void
+note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 {
-	int64		size = candidates * MAX_GROWTH;
+	if (2 * rows <= visit->larger_rows)
+	{
+		int64		rows_us = rows * Max(visit->larger_us - took_us, 0) /
+		(visit->larger_rows - rows);
 
-	if (took_us > 0)
-		size = Min(size,
-				   candidates * visit->limits.batch_time * 1000 / took_us);
+		visit->fixed_us = Max(took_us - rows_us, 0);
+		/* no batch is to come near to its timeout */
+		if (visit->limits.failure_time > 0)
+			visit->fixed_us = Min(visit->fixed_us,
+								  (int64) visit->limits.failure_time * 1000 / 4);
+	}
+	if (2 * rows <= visit->larger_rows || rows > visit->larger_rows)
+	{
+		visit->larger_rows = rows;
+		visit->larger_us = took_us;
+	}
+}
+
+/*
+ * The batch size that would have taken the target time.  At least half of it is
+ * to be for the rows, or batches would become smaller and smaller for nothing.
+ */
+static int
+adapted_size(const TtlVisit *visit, int64 rows, int64 took_us)
+{
+	int64		size = rows * MAX_GROWTH;
+	int64		target_us = Max((int64) visit->limits.batch_time * 1000,
+								2 * visit->fixed_us);
+
+	if (took_us > visit->fixed_us)
+		size = Min(size, rows * (target_us - visit->fixed_us) /
+				   (took_us - visit->fixed_us));
 	return Max(Min(size, visit->limits.batch_docs), 1);
 }
 
 /*
  * Takes note of what a batch of this size did: it began and ended at these times,
- * and nothing more is due where it is over.  A visit that ends at a limit, not at the end of what is due, leaves more to do.
+ * and nothing more is due where it is over.  A visit that ends at a limit, not at
+ * the end of what is due, leaves more to do.
  */
 void
 ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
@@ -146,8 +178,11 @@ ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 
 	/* full batches only: a short one says nothing about the speed */
 	if (batch->candidates >= size)
+	{
+		note_speed(visit, batch->candidates, now - begun);
 		visit->batch_size = adapted_size(visit, batch->candidates,
 										 now - begun);
+	}
 }
 
 /*

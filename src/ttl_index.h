@@ -337,6 +337,9 @@ typedef struct TtlVisit
 	TimestampTz started;		/* at the first candidate; 0 before */
 	int64		deleted;
 	int			batch_size;
+	int64		larger_rows;	/* an earlier batch, to compare with */
+	int64		larger_us;
+	int64		fixed_us;		/* what a batch takes without its rows */
 	int			batches;
 	int			failures;
 	bool		narrowing;		/* a batch failed, its row is not found yet */

@@ -75,6 +75,19 @@ SELECT count(*) FROM batches;
 SELECT deleted_documents, batches FROM ttl_index.index_stats WHERE indexrelname = 'batches_ts_ttl';
 RESET ttl_index.batch_target_docs;
 
+-- what takes its time whatever the number of rows does not make batches smaller and smaller
+SET ttl_index.batch_target_time = 5;
+SET ttl_index.index_delete_target_time = 0;
+CREATE TABLE heavy (ts timestamptz);
+CREATE FUNCTION heavy() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.02); RETURN NULL; END $$;
+CREATE TRIGGER heavy AFTER DELETE ON heavy EXECUTE FUNCTION heavy();
+SELECT ttl_index.create_index('heavy', 'ts', 3600);
+INSERT INTO heavy SELECT '2001-01-01' FROM generate_series(1, 1000);
+CALL ttl_index.run_pass();
+SELECT deleted_documents, batches < 50 AS few_batches FROM ttl_index.index_stats WHERE indexrelname = 'heavy_ts_ttl';
+RESET ttl_index.batch_target_time;
+RESET ttl_index.index_delete_target_time;
+
 -- the time limit of a visit, and of a sub-pass: visits go round
 SET ttl_index.batch_target_docs = 1;
 SET ttl_index.index_delete_target_time = 1;
