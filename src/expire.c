@@ -5,9 +5,10 @@
  *
  * The entries of the TTL index that are due are walked (walk.c), oldest first,
  * from where the last batch ended, and sorted by block.  Then each row is fetched
- * under the batch's snapshot and asked once more, whatever the index said: its
- * key must be due and the filter must hold.  So a damaged index, or a tuple id
- * that has been used again, costs no row.
+ * under the batch's snapshot, a block at a time where many of them are in it, and
+ * asked once more, whatever the index said: its key must be due and the filter
+ * must hold.  So a damaged index, or a tuple id that has been used again, costs
+ * no row.
  *
  * There are two ways to delete what passes:
  *
@@ -84,6 +85,9 @@
 /* In block order, what lies between two looks at how far a batch is. */
 #define BLOCKS_AT_A_TIME 32
 
+/* A block with so many entries is looked at as a whole. */
+#define DENSE_BLOCK 16
+
 /* Stop prefetching where so many blocks were in the cache. */
 #define PREFETCH_TRIAL 32
 
@@ -96,6 +100,7 @@ typedef struct Expirer
 	const TtlResume *resume;
 	Snapshot	snapshot;
 	TupleTableSlot *slot;		/* the row at hand */
+	TableScanDesc run;			/* over blocks with many rows that are due */
 	bool		direct;
 	/* to compute the key and the filter of a row */
 	IndexInfo  *info;
@@ -140,6 +145,8 @@ begin_rows(Expirer *x)
 static void
 end_rows(Expirer *x)
 {
+	if (x->run != NULL)
+		table_endscan(x->run);
 	ExecDropSingleTupleTableSlot(x->slot);
 	FreeExecutorState(x->estate);
 }
@@ -219,13 +226,21 @@ take_row(Expirer *x)
  * In the order of the index
  */
 
+/* A tuple id as a number: it is compared for each row, and more than once. */
+static inline uint64
+tid_number(const ItemPointerData *tid)
+{
+	return (uint64) ItemPointerGetBlockNumberNoCheck(tid) << 16 |
+		ItemPointerGetOffsetNumberNoCheck(tid);
+}
+
 static int
 compare_tids(const void *a, const void *b)
 {
-	TtlEntry	left = *(const TtlEntry *) a;
-	TtlEntry	right = *(const TtlEntry *) b;
+	uint64		left = tid_number(&((const TtlEntry *) a)->tid);
+	uint64		right = tid_number(&((const TtlEntry *) b)->tid);
 
-	return ItemPointerCompare(&left.tid, &right.tid);
+	return left < right ? -1 : left > right;
 }
 
 /*
@@ -298,14 +313,93 @@ prefetch_beyond(Prefetch *p, int current)
 	}
 }
 
-/* Fetches the rows of the entries and takes those that are due. */
+/* The row in the slot is one that the index holds as due: takes it. */
 static void
-take_entries(Expirer *x, TtlEntry *entries, int count)
+take_entry(Expirer *x)
 {
-	IndexFetchTableData *fetch = ttl_index_fetch_begin(x->heap);
+	x->batch->live++;
+	if (!row_is_due(x))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("TTL index \"%s\" holds a row as due that is not",
+						RelationGetRelationName(x->index)),
+				 errhint("The index is damaged, or a function that it calls is not immutable: REINDEX it.")));
+	take_row(x);
+}
+
+/* How many of the entries, sorted, are of the same block as the first? */
+static int
+block_group(const TtlEntry *entries, int count)
+{
+	BlockNumber block = ItemPointerGetBlockNumber(&entries[0].tid);
+	int			group = 1;
+
+	while (group < count &&
+		   ItemPointerGetBlockNumber(&entries[group].tid) == block)
+		group++;
+	return group;
+}
+
+/* How many are of the same block, or of adjacent ones with many entries each? */
+static int
+dense_run(const TtlEntry *entries, int count)
+{
+	int			run = 0;
+	int			group = block_group(entries, count);
+
+	while (group >= DENSE_BLOCK)
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&entries[run].tid);
+
+		run += group;
+		if (run == count ||
+			ItemPointerGetBlockNumber(&entries[run].tid) != block + 1)
+			return run;
+		group = block_group(entries + run, count - run);
+	}
+	return run > 0 ? run : group;
+}
+
+/*
+ * Takes the rows of a dense run: a scan looks at each block once, instead of once
+ * for each row.  Returns how many entries it did not meet, and puts them first:
+ * those of dead rows, and of rows that are further on in their HOT chain.
+ */
+static int
+take_run(Expirer *x, TtlEntry *entries, int count)
+{
+	int			left = 0;
+	int			next = 0;
+
+	if (x->run == NULL)
+		x->run = ttl_beginscan_tidrange(x->heap, x->snapshot, &entries[0].tid,
+										&entries[count - 1].tid);
+	else
+		table_rescan_tidrange(x->run, &entries[0].tid, &entries[count - 1].tid);
+	while (table_scan_getnextslot_tidrange(x->run, ForwardScanDirection, x->slot))
+	{
+		uint64		tid = tid_number(&x->slot->tts_tid);
+
+		CHECK_FOR_INTERRUPTS();
+		while (next < count && tid_number(&entries[next].tid) < tid)
+			entries[left++] = entries[next++];
+		if (next == count || tid_number(&entries[next].tid) != tid)
+			continue;
+		next++;
+		if (!ttl_resume_has_failed(x->resume, &x->slot->tts_tid))
+			take_entry(x);
+	}
+	while (next < count)
+		entries[left++] = entries[next++];
+	return left;
+}
+
+/* Takes the rows of entries that are looked up one by one. */
+static void
+take_single(Expirer *x, IndexFetchTableData *fetch, TtlEntry *entries, int count)
+{
 	Prefetch	prefetch;
 
-	qsort(entries, count, sizeof(TtlEntry), compare_tids);
 	prefetch_init(&prefetch, x->heap, entries, count);
 	for (int i = 0; i < count; i++)
 	{
@@ -316,20 +410,41 @@ take_entries(Expirer *x, TtlEntry *entries, int count)
 			continue;
 		prefetch_beyond(&prefetch, i);
 		/* nothing for a dead row: the entry is older than the snapshot */
-		if (!table_index_fetch_tuple(fetch, &entries[i].tid, x->snapshot,
-									 x->slot, &call_again, NULL))
-			continue;
-		x->batch->live++;
-		if (!row_is_due(x))
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("TTL index \"%s\" holds a row as due that is not",
-							RelationGetRelationName(x->index)),
-					 errhint("The index is damaged, or a function that it calls is not immutable: REINDEX it.")));
-		take_row(x);
+		if (table_index_fetch_tuple(fetch, &entries[i].tid, x->snapshot,
+									x->slot, &call_again, NULL))
+			take_entry(x);
 	}
+}
+
+/*
+ * Fetches the rows of the entries and takes those that are due.  Returns in how
+ * many blocks they lie.
+ */
+static int
+take_entries(Expirer *x, TtlEntry *entries, int count)
+{
+	IndexFetchTableData *fetch = ttl_index_fetch_begin(x->heap);
+	int			single = 0;		/* so many are for later, from the first on */
+	int			blocks = 0;
+	int			run;
+
+	qsort(entries, count, sizeof(TtlEntry), compare_tids);
+	for (int i = 0; i < count; i += run)
+	{
+		int			left = run = dense_run(entries + i, count - i);
+
+		/* a group that is not dense is of one block */
+		blocks += 1 + ItemPointerGetBlockNumber(&entries[i + run - 1].tid) -
+			ItemPointerGetBlockNumber(&entries[i].tid);
+		if (run >= DENSE_BLOCK)
+			left = take_run(x, entries + i, run);
+		memmove(entries + single, entries + i, left * sizeof(TtlEntry));
+		single += left;
+	}
+	take_single(x, fetch, entries, single);
 	ExecClearTuple(x->slot);
 	table_index_fetch_end(fetch);
+	return blocks;
 }
 
 /*
@@ -371,23 +486,13 @@ sample_due(Expirer *x, BlockNumber nblocks)
  * the table is due.
  */
 static bool
-prefers_block_order(Expirer *x, const TtlEntry *entries, int count)
+prefers_block_order(Expirer *x, int blocks, int count)
 {
 	BlockNumber nblocks;
-	BlockNumber last = InvalidBlockNumber;
 	double		rows;
 	double		all_visible;
-	int			blocks = 0;
 
 	table_relation_estimate_size(x->heap, NULL, &nblocks, &rows, &all_visible);
-	for (int i = 0; i < count; i++)
-	{
-		BlockNumber block = ItemPointerGetBlockNumber(&entries[i].tid);
-
-		if (block != last)
-			blocks++;
-		last = block;
-	}
 	return blocks >= ORDER_SCATTERED * count * (nblocks / Max(rows, 1)) &&
 		sample_due(x, nblocks) >= ORDER_MOST;
 }
@@ -407,6 +512,7 @@ take_in_index_order(Expirer *x, int max_docs)
 	TtlWalk		walk;
 	int			wanted;
 	int			count;
+	int			blocks;
 
 	if (resume->to_mark)
 	{
@@ -423,7 +529,7 @@ take_in_index_order(Expirer *x, int max_docs)
 							 &batch->look_again);
 		batch->candidates += count;
 		*place = walk.after;
-		take_entries(x, entries, count);
+		blocks = take_entries(x, entries, count);
 	} while (count == wanted && batch->live < max_docs &&
 			 batch->candidates < 2 * (int64) max_docs + DEAD_ENTRIES);
 	batch->exhausted = count < wanted;
@@ -433,7 +539,7 @@ take_in_index_order(Expirer *x, int max_docs)
 		!resume->to_mark)
 	{
 		batch->resume.order_decided = true;
-		if (prefers_block_order(x, entries, count))
+		if (prefers_block_order(x, blocks, count))
 		{
 			batch->resume.by_block = true;
 			place->set = false;
