@@ -90,8 +90,6 @@ ttl_children_follow(Oid root)
 	}
 }
 
-
-
 /*
  * Was the index made or changed by this transaction, and is it to be used?  One
  * that slipped through earlier, or whose build failed, must not stand in the way

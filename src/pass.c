@@ -124,7 +124,9 @@ ttl_visit_batch_size(const TtlVisit *visit, TimestampTz now)
 static void
 note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 {
-	if (2 * rows <= visit->larger_rows)
+	bool		much_smaller = 2 * rows <= visit->larger_rows;
+
+	if (much_smaller)
 	{
 		int64		rows_us = rows * Max(visit->larger_us - took_us, 0) /
 		(visit->larger_rows - rows);
@@ -135,7 +137,7 @@ note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 			visit->fixed_us = Min(visit->fixed_us,
 								  (int64) visit->limits.failure_time * 1000 / 4);
 	}
-	if (2 * rows <= visit->larger_rows || rows > visit->larger_rows)
+	if (much_smaller || rows > visit->larger_rows)
 	{
 		visit->larger_rows = rows;
 		visit->larger_us = took_us;

@@ -305,7 +305,7 @@ typedef enum TtlWait
 	TTL_WAIT_NONE,
 	TTL_WAIT_RATE,
 	TTL_WAIT_REPLICATION
-}			TtlWait;
+} TtlWait;
 
 /* The limits of pass.c, from the settings. */
 typedef struct TtlLimits
