@@ -71,28 +71,27 @@ set_hold(TtlStateFile *file, TtlHoldReason reason, TimestampTz expected,
 }
 
 /*
- * Holds deletion if this reading of the wall clock is too far ahead.  To be
- * called with each reading before rows are deleted by it.
+ * Reads the state file, and holds deletion if this reading of the wall clock is
+ * too far ahead.  To be called with each reading before rows are deleted by it.
  */
 void
-ttl_hold_check_clock(TimestampTz wall)
+ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall)
 {
-	TtlStateFile file;
 	TtlClocks	now = read_clocks(wall);
 	TimestampTz expected;
 
-	ttl_state_file_read(&file);
-	if (file.hold.reason != TTL_NOT_HELD)
+	ttl_state_file_read(file);
+	if (file->hold.reason != TTL_NOT_HELD)
 		return;
-	if (file.clocks.server_start != PgStartTime)
+	if (file->clocks.server_start != PgStartTime)
 	{
-		file.clocks = now;
-		ttl_state_file_write(&file, TTL_STATE_FILE_PART(clocks));
+		file->clocks = now;
+		ttl_state_file_write(file, TTL_STATE_FILE_PART(clocks));
 	}
-	expected = file.clocks.wall + (now.uptime - file.clocks.uptime);
+	expected = file->clocks.wall + (now.uptime - file->clocks.uptime);
 	if (ttl_max_clock_jump > 0 &&
 		wall - expected > ttl_max_clock_jump * USECS_PER_SEC)
-		set_hold(&file, TTL_HOLD_CLOCK_JUMP, expected, wall, "");
+		set_hold(file, TTL_HOLD_CLOCK_JUMP, expected, wall, "");
 }
 
 /*
@@ -100,15 +99,12 @@ ttl_hold_check_clock(TimestampTz wall)
  * ended in ttl_index.resume() counts as one.
  */
 void
-ttl_hold_check_downtime(TimestampTz wall, TimestampTz last_pass,
-						const char *database)
+ttl_hold_check_downtime(TtlStateFile *file, TimestampTz wall,
+						TimestampTz last_pass, const char *database)
 {
-	TtlStateFile file;
-
-	ttl_state_file_read(&file);
-	if (file.hold.reason == TTL_NOT_HELD && ttl_hold_after_downtime > 0 &&
-		wall - Max(last_pass, file.resumed) > ttl_hold_after_downtime * USECS_PER_SEC)
-		set_hold(&file, TTL_HOLD_DOWNTIME, last_pass, wall, database);
+	if (file->hold.reason == TTL_NOT_HELD && ttl_hold_after_downtime > 0 &&
+		wall - Max(last_pass, file->resumed) > ttl_hold_after_downtime * USECS_PER_SEC)
+		set_hold(file, TTL_HOLD_DOWNTIME, last_pass, wall, database);
 }
 
 /* Why deletion is held, in one line, or NULL. */
@@ -137,13 +133,10 @@ hold_reason(const TtlHold *hold)
 
 /* Is deletion held?  If so, it is reported. */
 bool
-ttl_is_held(int elevel)
+ttl_is_held(const TtlStateFile *file, int elevel)
 {
-	TtlStateFile file;
-	char	   *reason;
+	char	   *reason = hold_reason(&file->hold);
 
-	ttl_state_file_read(&file);
-	reason = hold_reason(&file.hold);
 	if (reason == NULL)
 		return false;
 	ereport(elevel,

@@ -55,6 +55,7 @@
 #include "utils/wait_event.h"
 
 #include "compat.h"
+#include "statefile.h"
 #include "ttl_index.h"
 
 PGDLLEXPORT void ttl_launcher_main(Datum arg);
@@ -427,9 +428,10 @@ run_pass(void)
 {
 	bool		more = true;
 	char		activity[64];
+	TtlStateFile file;
 
-	ttl_hold_check_clock(GetCurrentTimestamp());
-	if (ttl_is_held(WARNING))
+	ttl_hold_check_clock(&file, GetCurrentTimestamp());
+	if (ttl_is_held(&file, WARNING))
 		return;
 	turn->held = false;
 	pass_number++;
@@ -496,6 +498,7 @@ void
 ttl_launcher_main(Datum arg)
 {
 	dsm_segment *segment;
+	TtlStateFile file;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
@@ -509,7 +512,7 @@ ttl_launcher_main(Datum arg)
 	before_shmem_exit(end_worker, (Datum) 0);
 	ereport(LOG, (errmsg("ttl_index launcher started")));
 	take_crash();
-	ttl_hold_check_clock(GetCurrentTimestamp());
+	ttl_hold_check_clock(&file, GetCurrentTimestamp());
 
 	for (;;)
 	{

@@ -797,14 +797,14 @@ count_death(Run *run)
 	run->turn->idle_sub_passes++;
 }
 
-/* Is there to be no deletion by this reading of the clock? */
+/* Is there to be no deletion by this reading of the clock?  Reads the state file. */
 static bool
-is_held(Run *run)
+is_held(Run *run, TtlStateFile *file)
 {
 	TtlTurn    *turn = run->turn;
 	TimestampTz last_pass;
 
-	ttl_hold_check_clock(run->at);
+	ttl_hold_check_clock(file, run->at);
 	if (ttl_hold_after_downtime > 0 && !turn->looked_back &&
 		ttl_catalog_roots() != NIL)
 	{
@@ -812,11 +812,11 @@ is_held(Run *run)
 		/* a worker's first turn follows a start or promotion */
 		if (last_pass != 0 &&
 			(run->driver->is_worker || last_pass < PgStartTime))
-			ttl_hold_check_downtime(run->at, last_pass,
+			ttl_hold_check_downtime(file, run->at, last_pass,
 									get_database_name(MyDatabaseId));
 	}
 	turn->looked_back = true;
-	turn->held = ttl_is_held(run->driver->is_worker ? WARNING : ERROR);
+	turn->held = ttl_is_held(file, run->driver->is_worker ? WARNING : ERROR);
 	return turn->held;
 }
 
@@ -848,13 +848,12 @@ prepare(Run *run)
 
 	begin(run);
 	run->at = GetCurrentTimestamp();
-	if (is_held(run))
+	if (is_held(run, &file))
 	{
 		run->stop = true;
 		commit(run);
 		return;
 	}
-	ttl_state_file_read(&file);
 	if (begins)
 	{
 		run->turn->pass_at = run->at;

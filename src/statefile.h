@@ -92,6 +92,11 @@ extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size)
 extern void ttl_crash_show(const TtlStateFile *file, TtlIndex *index);
 
 /* hold.c */
+extern void ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall);
+extern void ttl_hold_check_downtime(TtlStateFile *file, TimestampTz wall,
+									TimestampTz last_pass,
+									const char *database);
+extern bool ttl_is_held(const TtlStateFile *file, int elevel);
 extern void ttl_hold_show(const TtlStateFile *file, TtlIndex *index);
 
 #endif							/* TTL_STATEFILE_H */

@@ -638,12 +638,6 @@ extern bool ttl_document_date_find(Jsonb *document, ArrayType *path,
 								   TimestampTz *date);
 extern bool ttl_jsonb_integer(const JsonbValue *value, int64 *integer);
 
-/* hold.c */
-extern void ttl_hold_check_clock(TimestampTz wall);
-extern void ttl_hold_check_downtime(TimestampTz wall, TimestampTz last_pass,
-									const char *database);
-extern bool ttl_is_held(int elevel);
-
 /* crash.c */
 extern void ttl_crash_watch(void);
 extern void ttl_crash_mark(Oid indexrelid);
