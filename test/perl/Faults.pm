@@ -1,6 +1,7 @@
 # Copyright (c) 2026, ttl_index contributors
 
-# Servers with a clock that jumps and a disk that is full, without being root.
+# Servers with a clock that jumps or stands still, and a disk that is full, without
+# being root.
 # faults.c is built with the C compiler and preloaded into the server.
 
 package Faults;
@@ -20,6 +21,7 @@ sub new
 		file => "$dir/faults",
 		library => "$dir/faults.so",
 		seconds => 0,
+		standing_at => 0,
 		full => ''
 	}, $class;
 
@@ -49,7 +51,8 @@ sub write
 	open(my $fh, -e $self->{file} ? '+<' : '>', $self->{file})
 	  or die "could not open $self->{file}: $!";
 	binmode $fh;
-	print $fh pack('q a1024', $self->{seconds}, $self->{full});
+	print $fh pack('q q a1024', $self->{seconds}, $self->{standing_at},
+		$self->{full});
 	close($fh);
 	return;
 }
@@ -61,6 +64,16 @@ sub clock_ahead
 	my ($self, $years, $days) = @_;
 
 	$self->{seconds} = int(($years * 365.25 + ($days || 0)) * 86400);
+	$self->write;
+	return;
+}
+
+# Lets the wall clock stand still at these microseconds since 1970; 0 lets it go on.
+sub clock_at
+{
+	my ($self, $micros) = @_;
+
+	$self->{standing_at} = $micros;
 	$self->write;
 	return;
 }

@@ -1,9 +1,11 @@
 /*
  * faults.c
- *	  To be preloaded into a server: a clock that jumps and a disk that is full.
+ *	  To be preloaded into a server: a clock that jumps or stands still, and a disk
+ *	  that is full.
  *
  * The file named by TTL_FAULTS says what is wrong at the moment: how far the wall
- * clock is ahead, and below which path files cannot grow.  See Faults.pm.
+ * clock is ahead, where it stands, and below which path files cannot grow.  See
+ * Faults.pm.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,6 +25,7 @@
 struct faults
 {
 	int64_t		seconds_ahead;
+	int64_t		standing_at;	/* microseconds since 1970, or 0 */
 	char		full[1024];
 };
 
@@ -88,11 +91,22 @@ total(const struct iovec *iov, int count)
 		return -1; \
 	}
 
+/*
+ * Only this clock can stand still, which is the one of dates: others time what the
+ * server does by the rest.
+ */
 int
 gettimeofday(struct timeval *tv, void *tz)
 {
+	int64_t		standing_at = faults->standing_at;
 	int			result;
 
+	if (standing_at != 0)
+	{
+		tv->tv_sec = standing_at / 1000000;
+		tv->tv_usec = standing_at % 1000000;
+		return 0;
+	}
 	REAL(gettimeofday);
 	result = real(tv, tz);
 	tv->tv_sec += faults->seconds_ahead;
@@ -114,12 +128,12 @@ clock_gettime(clockid_t id, struct timespec *ts)
 time_t
 time(time_t *result)
 {
-	struct timeval tv;
+	struct timespec now;
 
-	gettimeofday(&tv, NULL);
+	clock_gettime(CLOCK_REALTIME, &now);
 	if (result)
-		*result = tv.tv_sec;
-	return tv.tv_sec;
+		*result = now.tv_sec;
+	return now.tv_sec;
 }
 
 ssize_t

@@ -5,19 +5,15 @@
 
 use strict;
 use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Faults;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+my $faults = Faults->new;
 my $dir = PostgreSQL::Test::Utils::tempdir;
-my $clock = "$dir/clock";
-my $source = "test/data/clock.c";
-my $compiler = $ENV{CC} || 'cc';
-
-plan skip_all => "$source is not here" unless -e $source;
-plan skip_all => 'no C compiler, or the clock cannot be preloaded'
-  if system("$compiler -O1 -shared -fPIC -o $dir/clock.so $source") != 0;
-
 my $node = PostgreSQL::Test::Cluster->new('series');
 $node->init;
 $node->append_conf(
@@ -30,17 +26,6 @@ max_locks_per_transaction = 256
 timezone = 'UTC'
 });
 
-# Sets the clock to these microseconds since 1970; 0 lets it go on.
-sub set_clock
-{
-	my $micros = shift;
-
-	open my $file, '+<', $clock or die "$clock: $!";
-	binmode $file;
-	syswrite $file, pack('q', $micros);
-	close $file;
-}
-
 # The microseconds of a timestamp, as PostgreSQL reads it.
 sub micros
 {
@@ -50,7 +35,7 @@ sub micros
 
 sub at
 {
-	set_clock(micros(shift));
+	$faults->clock_at(micros(shift));
 }
 
 sub sql
@@ -58,15 +43,7 @@ sub sql
 	return $node->safe_psql('postgres', shift);
 }
 
-open my $file, '>', $clock or die "$clock: $!";
-binmode $file;
-syswrite $file, pack('q', 0);
-close $file;
-{
-	local $ENV{LD_PRELOAD} = "$dir/clock.so";
-	local $ENV{TTL_TEST_CLOCK} = $clock;
-	$node->start;
-}
+$faults->with(sub { $node->start });
 sql('CREATE EXTENSION ttl_index');
 at('2001-01-01 00:00:00.5+00');
 is(sql('SELECT now()'), '2001-01-01 00:00:00.5+00', 'the clock is set');
@@ -273,7 +250,7 @@ my $steps = 32;
 foreach my $step (1 .. $steps)
 {
 	# three quarters of an hour each
-	set_clock($midnight + $step * 2700 * 1_000_000);
+	$faults->clock_at($midnight + $step * 2700 * 1_000_000);
 	my $found = sql(qq{
 WITH new AS (
 	SELECT now() + shift AS ts, $step * 100 + row_number() OVER () AS id
