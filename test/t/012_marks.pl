@@ -6,6 +6,9 @@
 
 use strict;
 use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Heartbeat;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -24,28 +27,10 @@ $node->start;
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION ttl_index;
-CREATE TABLE heartbeat (at timestamptz);
-CREATE INDEX ON heartbeat (at) WHERE ttl_index.expire_after_seconds(3600);
 CREATE TABLE events (id int, at timestamptz);
 CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(3600);
 });
-
-# Waits until so many passes have ended that began after the call.
-sub passes
-{
-	my ($count) = @_;
-
-	# the first to see the row may have begun before
-	foreach my $i (1 .. $count)
-	{
-		$node->safe_psql('postgres',
-			"INSERT INTO heartbeat VALUES ('2000-01-01')");
-		$node->poll_query_until('postgres',
-			'SELECT count(*) = 0 FROM heartbeat')
-		  or die 'there is no pass';
-	}
-	return;
-}
+my $heartbeat = Heartbeat->new($node);
 
 sub gone
 {
@@ -104,9 +89,9 @@ $node->safe_psql('postgres',
 	q{INSERT INTO events SELECT i, timestamptz '2001-01-01' + i * interval '1 s' FROM generate_series(1, 100000) i}
 );
 gone('true', 'a backlog is drained while an old snapshot is open');
-passes(1);
+$heartbeat->passes(1);
 my $read = entries_read();
-passes(4);
+$heartbeat->passes(4);
 cmp_ok(entries_read() - $read,
 	'<', 100000, 'passes do not walk the dead entries every time');
 
@@ -134,11 +119,11 @@ CREATE TRIGGER keep BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION keep()
 INSERT INTO events SELECT i, timestamptz '2001-01-01' + i * interval '1 s' FROM generate_series(1, 20) i;
 });
 gone('id <> 7', 'all others go');
-passes(1);
+$heartbeat->passes(1);
 my $log = -s $node->logfile;
 $node->safe_psql('postgres', "INSERT INTO events VALUES (8, '2001-02-01')");
 gone('id = 8', 'so do later ones');
-passes(3);
+$heartbeat->passes(3);
 is( $node->safe_psql(
 		'postgres', q{
 SELECT deleted_documents, skipped_failed, errors, last_error, last_error_sqlstate

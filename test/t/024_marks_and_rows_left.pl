@@ -7,6 +7,9 @@
 
 use strict;
 use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Heartbeat;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -25,11 +28,10 @@ $node->start;
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION ttl_index;
-CREATE TABLE heartbeat (at timestamptz);
-CREATE INDEX ON heartbeat (at) WHERE ttl_index.expire_after_seconds(3600);
 CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
 	$$ BEGIN IF OLD.stays THEN RAISE 'row % stays', OLD.id; END IF; RETURN OLD; END $$;
 });
+my $heartbeat = Heartbeat->new($node);
 
 # A table with a row that cannot be deleted, and the mark behind it.
 sub make
@@ -46,23 +48,7 @@ INSERT INTO $name VALUES (1, '2001-01-01', true), (2, '2001-01-03', false)$more;
 CREATE INDEX ${name}_ttl ON $name (at) WHERE $option;
 });
 	gone($name, 2);
-	passes(1);
-	return;
-}
-
-# Waits until so many passes have ended that began after the call.
-sub passes
-{
-	my ($count) = @_;
-
-	foreach my $i (1 .. $count + 1)
-	{
-		$node->safe_psql('postgres',
-			"INSERT INTO heartbeat VALUES ('2000-01-01')");
-		$node->poll_query_until('postgres',
-			'SELECT count(*) = 0 FROM heartbeat')
-		  or die 'there is no pass';
-	}
+	$heartbeat->passes(1);
 	return;
 }
 
@@ -94,7 +80,7 @@ my $holder = $node->background_psql('postgres');
 $holder->query_safe(
 	q{BEGIN; INSERT INTO locked VALUES (3, '2001-01-04'); COMMIT;
 BEGIN; SELECT id FROM locked WHERE id = 3 FOR UPDATE});
-passes(3);
+$heartbeat->passes(3);
 is(errors('locked'), 1, 'a locked row does not cost the mark');
 $holder->query_safe('COMMIT');
 $holder->quit;
@@ -159,7 +145,7 @@ make('zoned', 'timestamp',
 $node->poll_query_until('postgres',
 	"SELECT now() - $seconds * interval '1 s' > '2001-01-02 00:00:05 UTC'
 	AND now() - $summer * interval '1 s' > '2001-10-28 12:00:08 UTC'");
-passes(1);
+$heartbeat->passes(1);
 is( $node->safe_psql('postgres', 'SELECT count(*) FROM longer WHERE id = 3'),
 	0,
 	'what falls due before a mark does not wait');
