@@ -85,15 +85,30 @@ missing_packages() {
 	done
 }
 
+# with_dots COMMAND...: runs it and prints a dot for each package that comes, is
+# unpacked or set up, so that a person sees it live; its own lines are kept in
+# $output, for where it fails.
+with_dots() {
+	local line status=0
+	output=$("$@" 2>&1 | while IFS= read -r line; do
+		case $line in
+			Get:* | Unpacking\ * | "Setting up "*) printf . >&2 ;;
+		esac
+		printf '%s\n' "$line"
+	done) || status=1
+	echo >&2
+	return $status
+}
+
 # apt_install PACKAGE...: apt's many lines are shown only where it fails.
 apt_install() {
-	local codename output
-	output=$(apt_get install -y --no-install-recommends "$@" 2>&1) && return
+	local codename output=''
+	with_dots apt_get install -y --no-install-recommends "$@" && return
 	# The index of a security suite can name files that the mirror does not
 	# have (404): then the release's own version.
 	codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 	say "apt-get failed; once more with the packages of \"$codename\" itself"
-	apt_get install -y --no-install-recommends -t "$codename" "$@" >/dev/null 2>&1 && return
+	with_dots apt_get install -y --no-install-recommends -t "$codename" "$@" && return
 	printf '%s\n' "$output" >&2
 	return 1
 }
@@ -185,12 +200,37 @@ build() {
 	as_user "${make[@]}" -C "$dir" -j"$(nproc)" "$@"
 }
 
-# install_from DIR: as the one whom the server belongs to, root for Debian's.
+# copy_server DIR: copies the server to DIR, and makes PG_CONFIG and bindir those
+# of the copy.  The installed server is left alone: another cluster may preload the
+# library that an installation there would replace.  A copy works because the
+# programs look for all else relative to where they are.
+copy_server() {
+	local dir=$1 common path paths=()
+	for path in bindir pkglibdir sharedir includedir-server; do
+		paths+=("$("$PG_CONFIG" "--$path")")
+	done
+	common=${paths[0]}
+	for path in "${paths[@]}"; do
+		while [[ $path/ != "$common"/* ]]; do
+			common=${common%/*}
+		done
+	done
+	for path in "${paths[@]}"; do
+		as_user mkdir -p "$dir${path#"$common"}"
+		as_user cp -R -p --no-preserve=ownership "$path/." "$dir${path#"$common"}"
+	done
+	bindir=$dir${paths[0]#"$common"}
+	PG_CONFIG=$bindir/pg_config
+	[ "$("$PG_CONFIG" --pkglibdir)" = "$dir${paths[1]#"$common"}" ] ||
+		die "this server works only where it is installed; take another, by PG_CONFIG or PG_MAJOR"
+	make=(make -s PG_CONFIG="$PG_CONFIG" with_llvm=no)
+}
+
+# install_from DIR: installs the extension into a copy of the server beside DIR.
 install_from() {
-	local libdir
-	libdir=$("$PG_CONFIG" --pkglibdir)
-	say "installing the extension into $libdir"
-	as "$(stat -c %U "$libdir")" "${make[@]}" -C "$1" install
+	say "installing the extension into a private copy of the server"
+	copy_server "$1.server"
+	as_user "${make[@]}" -C "$1" install
 }
 
 # new_directory: prints a new directory of the ordinary user that all may read.
