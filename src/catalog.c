@@ -41,6 +41,8 @@
 #include "catalog/pg_publication.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "common/hashfn.h"
+#include "mb/pg_wchar.h"
 #include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -217,6 +219,24 @@ ttl_qualified_name(Oid relid)
 {
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 									  get_rel_name(relid));
+}
+
+/*
+ * The name of a new object, which begins with the name of another.  Where there
+ * is no room for the whole of that, it is cut, and a hash of it follows: so those
+ * of objects whose names begin alike differ.
+ */
+char *
+ttl_name_with_suffix(const char *name, const char *suffix)
+{
+	int			length = strlen(name);
+	int			room = NAMEDATALEN - 1 - strlen(suffix);
+
+	if (length <= room)
+		return psprintf("%s%s", name, suffix);
+	return psprintf("%.*s_%08x%s",
+					pg_mbcliplen(name, length, room - 9), name,
+					hash_bytes((const unsigned char *) name, length), suffix);
 }
 
 /* Is the index there, and valid? */

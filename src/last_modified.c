@@ -44,7 +44,6 @@
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "fmgr.h"
-#include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
 #include "parser/parse_func.h"
@@ -236,15 +235,6 @@ run(const char *command)
 	SPI_finish();
 }
 
-static char *
-trigger_name(const char *column)
-{
-	char	   *name = psprintf(TRIGGER_PREFIX "%s", column);
-
-	name[pg_mbcliplen(name, strlen(name), NAMEDATALEN - 1)] = '\0';
-	return name;
-}
-
 /* Refuses where the column is missing and cannot be added. */
 static void
 check_can_add(Relation rel, const char *column)
@@ -302,7 +292,8 @@ track(Relation rel, const char *column)
 	if (trigger == NULL)
 		run(psprintf("CREATE TRIGGER %s BEFORE INSERT OR UPDATE ON %s "
 					 "FOR EACH ROW EXECUTE FUNCTION " TTL_SCHEMA "." TRIGGER_FUNCTION "(%s)",
-					 quote_identifier(trigger_name(column)), table,
+					 quote_identifier(ttl_name_with_suffix(psprintf(TRIGGER_PREFIX "%s", column), "")),
+					 table,
 					 quote_literal_cstr(column)));
 }
 

@@ -24,10 +24,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
@@ -43,6 +45,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
@@ -163,7 +166,7 @@ bucket_name(const TtlIndex *root, const TtlBucket *bucket)
 
 	if (timestamp2tm(bucket->lower, NULL, &tm, &fsec, NULL, NULL) != 0)
 		elog(ERROR, "timestamp out of range");
-	length = snprintf(label, sizeof(label), "%04d_%02d_%02d",
+	length = snprintf(label, sizeof(label), "_%04d_%02d_%02d",
 					  tm.tm_year, tm.tm_mon, tm.tm_mday);
 	if (unit % USECS_PER_DAY != 0 || bucket->lower % USECS_PER_DAY != 0)
 		length += snprintf(label + length, sizeof(label) - length, "_%02d",
@@ -173,7 +176,7 @@ bucket_name(const TtlIndex *root, const TtlBucket *bucket)
 						   tm.tm_min);
 	if (unit % USECS_PER_MINUTE != 0 || bucket->lower % USECS_PER_MINUTE != 0)
 		snprintf(label + length, sizeof(label) - length, "_%02d", tm.tm_sec);
-	return makeObjectName(get_rel_name(root->relid), label, NULL);
+	return ttl_name_with_suffix(get_rel_name(root->relid), label);
 }
 
 /* A name of the table's schema, for SQL text. */
@@ -435,17 +438,24 @@ read_series_args(FunctionCallInfo fcinfo, SeriesArgs *args)
 	args->create.boundary_rows = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
 	ttl_check_seconds(args->create.seconds, true);
 
-	if (PG_ARGISNULL(5))
-	{
-		args->create.bucket_seconds = granularity_seconds(granularity ? granularity : "seconds");
-		return;
-	}
-	args->create.bucket_seconds = PG_GETARG_INT32(5);
-	if (granularity != NULL)
+	if (args->meta_field != NULL &&
+		strcmp(args->meta_field, args->create.key) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("granularity and bucket_max_span_seconds cannot be given together"),
-				 errhint("Give one of them.")));
+				 errmsg("meta_field and time_field must not be the same column"),
+				 errhint("meta_field is what tells the sources of the series apart; it can be left out.")));
+
+	if (granularity != NULL || PG_ARGISNULL(5))
+		args->create.bucket_seconds = granularity_seconds(granularity ? granularity : "seconds");
+	if (PG_ARGISNULL(5))
+		return;
+	if (granularity != NULL && PG_GETARG_INT32(5) != args->create.bucket_seconds)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bucket_max_span_seconds of granularity %s is %d",
+						granularity, args->create.bucket_seconds),
+				 errhint("Give one of the two.")));
+	args->create.bucket_seconds = PG_GETARG_INT32(5);
 	if (args->create.bucket_seconds < TTL_MIN_BUCKET_SECONDS ||
 		args->create.bucket_seconds > TTL_MAX_BUCKET_SECONDS)
 		ereport(ERROR,
@@ -472,12 +482,6 @@ check_series(Relation rel, const SeriesArgs *args)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partitions of a key of type date must span whole days"),
 				 errhint("Take the granularity minutes or hours, or a multiple of 86400 for bucket_max_span_seconds.")));
-	if (RelationGetPartitionDesc(rel, true)->nparts > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" has partitions",
-						RelationGetRelationName(rel)),
-				 errhint("ttl_index.create_index() with drop_expired_partitions => true lets those expire that somebody else makes.")));
 	if (args->meta_field != NULL &&
 		get_attnum(args->create.relid, args->meta_field) == InvalidAttrNumber)
 		ereport(ERROR,
@@ -486,11 +490,62 @@ check_series(Relation rel, const SeriesArgs *args)
 						args->meta_field, RelationGetRelationName(rel))));
 }
 
+/* Is this the work of an earlier call?  Raises an error for other partitions. */
+static bool
+is_series(Relation rel, const SeriesArgs *args)
+{
+	ListCell   *lc;
+
+	if (RelationGetPartitionDesc(rel, true)->nparts == 0)
+		return false;
+	foreach(lc, ttl_key_indexes(rel, args->create.key))
+	{
+		TtlOption	option;
+
+		if (ttl_option_read(lfirst_oid(lc), &option) &&
+			option.bucket_seconds != 0)
+			return true;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" has partitions",
+					RelationGetRelationName(rel)),
+			 errhint("ttl_index.create_index() with drop_expired_partitions => true lets those expire that somebody else makes.")));
+	return false;
+}
+
+/* Has the table an index on these columns, or one that begins with them? */
+static bool
+has_index_on(Oid relid, AttrNumber first, AttrNumber second)
+{
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID, lfirst_oid(lc));
+		Form_pg_index form;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		form = (Form_pg_index) GETSTRUCT(tuple);
+		found = found || (form->indnkeyatts > 1 &&
+						  form->indkey.values[0] == first &&
+						  form->indkey.values[1] == second);
+		ReleaseSysCache(tuple);
+	}
+	return found;
+}
+
 /* The index that queries for one source of the series use. */
 static void
 create_meta_index(const SeriesArgs *args)
 {
-	if (args->meta_field != NULL)
+	Oid			relid = args->create.relid;
+
+	if (args->meta_field != NULL &&
+		!has_index_on(relid, get_attnum(relid, args->meta_field),
+					  get_attnum(relid, args->create.key)))
 		run_command(psprintf("CREATE INDEX ON %s (%s, %s)",
 							 ttl_qualified_name(args->create.relid),
 							 quote_identifier(args->meta_field),
@@ -517,6 +572,7 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	Oid			indexrelid;
 	TtlIndex	index;
 	Oid			owner;
+	bool		again;
 	TtlUser		saved;
 	ListCell   *lc;
 
@@ -524,15 +580,22 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	read_series_args(fcinfo, &args);
 	rel = ttl_open_table(args.create.relid, AccessExclusiveLock);
 	check_series(rel, &args);
+	again = is_series(rel, &args);
 	owner = rel->rd_rel->relowner;
 	relation_close(rel, NoLock);
 
 	/* like those to come, the partitions belong to the owner of the table */
-	ttl_become_owner(owner, &saved);
-	create_default(args.create.relid);
-	ttl_restore_user(&saved);
+	if (!again)
+	{
+		ttl_become_owner(owner, &saved);
+		create_default(args.create.relid);
+		ttl_restore_user(&saved);
+	}
+	/* of an earlier call: a notice, or an error where the options differ */
 	indexrelid = ttl_create(&args.create);
 	create_meta_index(&args);
+	if (again)
+		PG_RETURN_OID(indexrelid);
 	if (!ttl_catalog_describe(indexrelid, true, &index))
 		elog(ERROR, "could not describe index %u", indexrelid);
 	ttl_become_owner(owner, &saved);

@@ -456,6 +456,7 @@ extern void ttl_check_is_index(Oid relid);
 extern bool ttl_index_is_usable(Oid indexrelid);
 extern void ttl_check_usable(Oid indexrelid);
 extern char *ttl_qualified_name(Oid relid);
+extern char *ttl_name_with_suffix(const char *name, const char *suffix);
 extern void ttl_check_seconds(int32 seconds, bool may_be_never);
 extern void ttl_check_key(Oid type, const char *time_zone);
 extern bool ttl_key_type_ok(Oid type);

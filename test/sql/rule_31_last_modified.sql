@@ -115,6 +115,9 @@ SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = '"Odd ""table''"':
 CREATE TABLE long_name (id int);
 SELECT ttl_index.track_last_modified('long_name', repeat('x', 63)::name);
 INSERT INTO long_name VALUES (1);
+-- ... and another one that begins like it
+SELECT ttl_index.track_last_modified('long_name', repeat('x', 62)::name);
+SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = 'long_name'::regclass ORDER BY tgname;
 SELECT ttl_index.untrack_last_modified('long_name', repeat('x', 63)::name);
 
 -- partitioned tables: the partitions that are there, and those that come

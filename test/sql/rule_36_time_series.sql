@@ -63,11 +63,30 @@ SELECT ttl_index.create_time_series('t', 'ts', granularity => 'hours', bucket_ma
 SELECT ttl_index.create_time_series('t', 'ts', bucket_max_span_seconds => 59);
 SELECT ttl_index.create_time_series('t', 'ts', bucket_max_span_seconds => 31536001);
 SELECT ttl_index.create_time_series('t', 'ts', expire_after_seconds => -2);
+SELECT ttl_index.create_time_series('t', 'ts', 'ts');
 CREATE TABLE d (day date) PARTITION BY RANGE (day);
 SELECT ttl_index.create_time_series('d', 'day', time_zone => 'UTC');
 CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
 SELECT ttl_index.create_time_series('t', 'ts');
 DROP TABLE plain, t, d;
+
+-- a granularity with its own span; the same call again makes nothing, another one is refused
+CREATE TABLE again (ts timestamptz, sensor int) PARTITION BY RANGE (ts);
+SELECT ttl_index.create_time_series('again', 'ts', 'sensor', 'hours', 60, 2592000);
+SET client_min_messages = notice;
+SELECT ttl_index.create_time_series('again', 'ts', 'sensor', 'hours', 60);
+SELECT ttl_index.create_time_series('again', 'ts', 'sensor', 'hours', 61);
+SELECT ttl_index.create_time_series('again', 'ts', 'sensor', 'minutes', 60);
+SET client_min_messages = warning;
+SELECT * FROM made WHERE series = 'again';
+SELECT count(*) FROM pg_index WHERE indrelid = 'again'::regclass;
+DROP TABLE again;
+-- names that begin alike for as long as a name can be
+CREATE TABLE alike_in_all_that_there_is_room_for_in_the_name_of_partition_1 (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE alike_in_all_that_there_is_room_for_in_the_name_of_partition_2 (ts timestamptz) PARTITION BY RANGE (ts);
+SELECT ttl_index.create_time_series(oid, 'ts', granularity => 'hours') FROM pg_class WHERE relname ~ '^alike.*_\d$' ORDER BY relname;
+SELECT series, partitions, span, "default" FROM made WHERE series ~ '^alike';
+DROP TABLE alike_in_all_that_there_is_room_for_in_the_name_of_partition_1, alike_in_all_that_there_is_room_for_in_the_name_of_partition_2;
 
 -- the monitor makes what is missing, again and again; a TTL of -1 is none
 DROP TABLE seconds;
