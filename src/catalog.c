@@ -39,11 +39,13 @@
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_publication.h"
+#include "catalog/pg_rewrite.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 #include "partitioning/partdesc.h"
+#include "rewrite/rewriteDefine.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -102,6 +104,9 @@ static const StateText state_texts[] = {
 	{"table_access_method", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"a TTL index needs a table of the access method heap",
 	"ALTER TABLE ... SET ACCESS METHOD changes it."},
+	{"instead_rule", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index needs a table without a rule ON DELETE DO INSTEAD",
+	"DROP RULE, or disable it with ALTER TABLE ... DISABLE RULE; a trigger sees the rows that expire."},
 	{"not_partitioned_by_key", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"partitions can be dropped and made only where the table is partitioned by RANGE of the key alone",
 		"The key of the index and of PARTITION BY RANGE must be the same column. "
@@ -571,6 +576,40 @@ has_constraint(Oid indexrelid, Form_pg_index form)
 		get_index_ref_constraints(indexrelid) != NIL;
 }
 
+/* Does a rule that is not disabled run another command in the place of a DELETE? */
+static bool
+has_instead_rule(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		found = false;
+	Relation	rel;
+	ScanKeyData key;
+	SysScanDesc scan;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		found = ((Form_pg_class) GETSTRUCT(tuple))->relhasrules;
+		ReleaseSysCache(tuple);
+	}
+	if (!found)
+		return false;
+	found = false;
+	rel = table_open(RewriteRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_rewrite_ev_class, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, RewriteRelRulenameIndexId, true, NULL, 1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_rewrite rule = (Form_pg_rewrite) GETSTRUCT(tuple);
+
+		found = rule->ev_type == '0' + CMD_DELETE && rule->is_instead &&
+			rule->ev_enabled != RULE_DISABLED;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
 /* The state by what the index is defined on; needs no lock. */
 static TtlState
 definition_state(TtlIndex *index, HeapTuple tuple)
@@ -593,6 +632,11 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		return TTL_MATERIALIZED_VIEW;
 	if (get_rel_persistence(index->relid) == RELPERSISTENCE_TEMP)
 		return TTL_TEMPORARY_TABLE;
+	/* it would keep rows, or change them over and over */
+	if (has_instead_rule(index->relid) ||
+		(index->governor != indexrelid &&
+		 has_instead_rule(IndexGetRelation(index->governor, true))))
+		return TTL_INSTEAD_RULE;
 	if (index_am != BTREE_AM_OID)
 		return TTL_NOT_BTREE;
 	if (has_constraint(indexrelid, form))

@@ -703,42 +703,6 @@ delete_by_sql(const TtlIndex *target, const TtlCutoff *cutoff, ArrayType *tids)
 	return deleted;
 }
 
-/* Does a rule run another command in the place of a DELETE? */
-static bool
-has_instead_rule(Relation rel)
-{
-	for (int i = 0; rel->rd_rules != NULL && i < rel->rd_rules->numLocks; i++)
-	{
-		RewriteRule *rule = rel->rd_rules->rules[i];
-
-		if (rule->event == CMD_DELETE && rule->isInstead)
-			return true;
-	}
-	return false;
-}
-
-/* How many of these rows are gone, as this transaction sees it now? */
-static int64
-count_gone(Expirer *x, ArrayType *tids)
-{
-	ItemPointer rows = (ItemPointer) ARR_DATA_PTR(tids);
-	int			count = ArrayGetNItems(ARR_NDIM(tids), ARR_DIMS(tids));
-	int64		gone = 0;
-	TupleTableSlot *slot = table_slot_create(x->heap, NULL);
-
-	PushActiveSnapshot(GetLatestSnapshot());
-	for (int i = 0; i < count; i++)
-	{
-		if (!table_tuple_fetch_row_version(x->heap, &rows[i],
-										   GetActiveSnapshot(), slot))
-			gone++;
-		ExecClearTuple(slot);
-	}
-	PopActiveSnapshot();
-	ExecDropSingleTupleTableSlot(slot);
-	return gone;
-}
-
 /* Deletes the rows that take_row() has locked. */
 static void
 delete_locked_rows(Expirer *x, const TtlIndex *index)
@@ -751,9 +715,6 @@ delete_locked_rows(Expirer *x, const TtlIndex *index)
 	set_constraints_immediate();
 	x->batch->deleted = delete_by_sql(index, x->cutoff, tids);
 	PopActiveSnapshot();
-	/* what the rule did is not what SPI has counted */
-	if (has_instead_rule(x->heap))
-		x->batch->deleted = count_gone(x, tids);
 }
 
 /*
