@@ -169,6 +169,51 @@ find_subscription(Oid relid, ObjectAddress *found)
 	return result;
 }
 
+/* Has somebody begun to detach a partition?  False where it is none. */
+static bool
+is_being_detached(Oid relid)
+{
+	Relation	rel = table_open(InheritsRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result;
+
+	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, InheritsRelidSeqnoIndexId, true, NULL, 1,
+							  &key);
+	tuple = systable_getnext(scan);
+	result = HeapTupleIsValid(tuple) &&
+		((Form_pg_inherits) GETSTRUCT(tuple))->inhdetachpending;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
+ * The partition, at or below this one, that somebody has begun to detach: DETACH
+ * CONCURRENTLY was interrupted, or waits.  It is no part of the table any more,
+ * but DROP would still take it along.  Invalid where there is none.
+ */
+static Oid
+find_pending_detach(Oid relid)
+{
+	ListCell   *lc;
+
+	if (is_being_detached(relid))
+		return relid;
+	/* find_all_inheritors() would leave it out, and what is below it */
+	foreach(lc, find_inheritance_children_extended(relid, false, NoLock, NULL, NULL))
+	{
+		Oid			found = find_pending_detach(lfirst_oid(lc));
+
+		if (OidIsValid(found))
+			return found;
+	}
+	return InvalidOid;
+}
+
 /*
  * What goes with a partition: all below it, and their own sequences.  Those can be
  * in use elsewhere, where the partition once was the whole table.
@@ -185,6 +230,15 @@ whole_tree(Oid relid)
 	return list_concat(tree, sequences);
 }
 
+/* Does something depend on a type, or on arrays of it? */
+static bool
+find_type_dependent(Oid type, List *tree, ObjectAddress *found)
+{
+	return OidIsValid(type) &&
+		(find_dependent(TypeRelationId, type, is_obstacle, tree, found) ||
+		 find_type_dependent(get_array_type(type), tree, found));
+}
+
 /*
  * What keeps a partition, with all below it, from being dropped, as a text; NULL
  * where nothing does.  Looks at what depends on the tables, their sequences and row
@@ -194,13 +248,16 @@ whole_tree(Oid relid)
 char *
 ttl_bucket_dependent(Oid relid)
 {
+	Oid			pending = find_pending_detach(relid);
 	List	   *tree = whole_tree(relid);
 	ListCell   *lc;
 
+	if (OidIsValid(pending))
+		return psprintf("the pending DETACH of partition \"%s\"",
+						get_rel_name(pending));
 	foreach(lc, tree)
 	{
 		ObjectAddress object;
-		Oid			type = get_rel_type_id(lfirst_oid(lc));
 
 		/* nobody has compared the rows of a foreign table with its bounds */
 		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
@@ -211,8 +268,7 @@ ttl_bucket_dependent(Oid relid)
 		if (find_subscription(lfirst_oid(lc), &object) ||
 			find_dependent(RelationRelationId, lfirst_oid(lc), is_obstacle, tree,
 						   &object) ||
-			(OidIsValid(type) &&
-			 find_dependent(TypeRelationId, type, is_obstacle, tree, &object)))
+			find_type_dependent(get_rel_type_id(lfirst_oid(lc)), tree, &object))
 			return getObjectDescription(&object, true);
 	}
 	return NULL;
@@ -291,7 +347,8 @@ is_still_due(Oid root, Oid relid, TimestampTz at, TtlIndex *part)
 	TtlIndex	index;
 	ListCell   *lc;
 
-	if (!is_droppable(root, relid, part) || PartitionHasPendingDetach(relid) ||
+	if (!is_droppable(root, relid, part) ||
+		OidIsValid(find_pending_detach(relid)) ||
 		!ttl_catalog_describe(root, false, &index) ||
 		index.state != TTL_ACTIVE || index.governor != root)
 		return false;
@@ -383,7 +440,7 @@ check_dependents(Oid relid)
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("partition \"%s\" cannot be dropped because of %s",
 						get_rel_name(relid), dependent),
-				 errhint("Drop that, or the partition by hand.")));
+				 errhint("Drop that, or finish it, or drop the partition by hand.")));
 }
 
 /*

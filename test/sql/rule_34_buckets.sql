@@ -204,6 +204,7 @@ SET client_min_messages = error;
 CREATE PUBLICATION published FOR TABLE s_2002;
 SET client_min_messages = warning;
 CREATE TABLE typed (whole s_2003);
+CREATE TABLE typed_array (wholes s_2008[]);
 CREATE FUNCTION reads() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT count(*) FROM s_2004; END;
 -- what goes along does not count: constraints, rules, policies, indexes, statistics, sequences of its own
 ALTER TABLE s_2005 ADD CHECK (s_2005 IS NOT NULL OR true), ADD CHECK (id > 0 AND ts IS NOT NULL);
@@ -233,7 +234,7 @@ SELECT ttl_index.coll_mod('s', 'ts', 1, delete_boundary_rows => true);
 CALL ttl_index.run_pass();
 SELECT count(*) FROM s;
 -- a foreign key to the whole table keeps all of it
-DROP TABLE referencing, typed;
+DROP TABLE referencing, typed, typed_array;
 DROP PUBLICATION published;
 CREATE TABLE referencing (id int, ts timestamptz, FOREIGN KEY (id, ts) REFERENCES s ON DELETE CASCADE);
 -- its constraints on the partitions have other names on another major
@@ -293,6 +294,27 @@ SELECT to_regclass('m_2003');
 DROP TABLE m;
 DROP SERVER ttl_nowhere;
 DROP FOREIGN DATA WRAPPER ttl_nowhere;
+
+-- what somebody has begun to detach, at any level, does not go
+CREATE TABLE m (ts timestamptz, kind text) PARTITION BY RANGE (ts);
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01') PARTITION BY LIST (kind);
+CREATE TABLE m_2000_a PARTITION OF m_2000 FOR VALUES IN ('a') PARTITION BY LIST (kind);
+CREATE TABLE m_2000_a_a PARTITION OF m_2000_a FOR VALUES IN ('a');
+CREATE TABLE m_2000_b PARTITION OF m_2000 FOR VALUES IN ('b');
+CREATE TABLE m_2001 PARTITION OF m FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+INSERT INTO m VALUES ('2000-06-01', 'a'), ('2000-06-01', 'b'), ('2001-06-01', 'a');
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true);
+UPDATE pg_inherits SET inhdetachpending = true WHERE inhrelid IN ('m_2000_a_a'::regclass, 'm_2001'::regclass);
+CREATE TABLE m_2002 PARTITION OF m FOR VALUES FROM ('2002-01-01') TO ('2003-01-01');
+CALL ttl_index.run_pass();
+SELECT relname FROM pg_class WHERE relnamespace = 'buckets'::regnamespace AND relname ~ '^m_2...(_a|_b)*$' ORDER BY 1;
+SELECT (SELECT count(*) FROM m_2000_a_a) AS below, (SELECT count(*) FROM m_2001) AS direct, (SELECT count(*) FROM m_2000_b) AS beside;
+SELECT indexrelid, state, reason FROM marks WHERE state <> 'active';
+ALTER TABLE m_2000_a DETACH PARTITION m_2000_a_a FINALIZE;
+ALTER TABLE m DETACH PARTITION m_2001 FINALIZE;
+CALL ttl_index.run_pass();
+SELECT to_regclass('m_2000') AS bucket, to_regclass('m_2000_a_a') AS below, to_regclass('m_2001') AS direct;
+DROP TABLE m, m_2000_a_a, m_2001;
 
 -- a subscription to the partition itself would stop at what the publisher sends for it
 CREATE TABLE m (ts timestamptz) PARTITION BY RANGE (ts);
