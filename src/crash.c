@@ -5,16 +5,20 @@
  *
  * A user's function in C, or a damaged page, can end the worker in a way that
  * makes the postmaster restart all processes; and the next visit does it again.
- * So a worker marks in the state file (statefile.c) which index it is at.  An
- * orderly end takes the mark away, and so does the SIGQUIT by which the
- * postmaster ends all others when one has crashed: only a worker that crashed
- * itself leaves its mark.  The launcher finds it when it starts.  An index that
- * did this twice within a day is put aside until ttl_index.resume(), or until it
- * is made anew.
+ * So a worker marks in the state file (statefile.c) which index it is at, and the
+ * start of its postmaster.  An orderly end takes the mark away, and so does the
+ * SIGQUIT by which the postmaster ends all others when one has crashed: only a worker
+ * that crashed itself leaves its mark for a launcher of the same postmaster.  An
+ * index that did this twice within a day is put aside until ttl_index.resume(), until
+ * the server is restarted, or until it is made anew.
  *
- * What this cannot tell apart: a machine that is switched off, a container that
- * is killed with all of its processes, and send_abort_for_crash leave a mark too.
- * Within a day that is rarely twice at the same index.
+ * A machine that loses power, a container that is killed with all of its processes
+ * and a base backup that is taken in a visit leave a mark too, but a launcher that
+ * finds it has another postmaster, to which it says nothing.  So neither do the
+ * crashes that were counted before a restart: the index is tried again.
+ *
+ * What this cannot tell apart is send_abort_for_crash.  Where the postmaster does
+ * not restart its processes, restart_after_crash being off, nothing is counted.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -54,9 +58,8 @@ static emit_log_hook_type prev_emit_log_hook = NULL;
 static void
 write_mark(Oid indexrelid, TimestampTz begun)
 {
-	TtlMark		mark = {.database = MyDatabaseId,.indexrelid = indexrelid,
-		.begun = begun
-	};
+	TtlMark		mark = {.server_start = PgStartTime,.database = MyDatabaseId,
+	.indexrelid = indexrelid,.begun = begun};
 
 	if (mark_fd >= 0 &&
 		pwrite(mark_fd, &mark, sizeof(mark), offsetof(TtlStateFile, mark)) < 0)
@@ -106,28 +109,34 @@ ttl_crash_mark(Oid indexrelid)
 	write_mark(indexrelid, OidIsValid(indexrelid) ? GetCurrentTimestamp() : 0);
 }
 
-/* The entry of this index, or the one that is missed least. */
+/* Does this entry count, and not only occupy its place? */
+static bool
+is_ours(const TtlCrash *crash)
+{
+	return crash->count > 0 && crash->server_start == PgStartTime;
+}
+
+/* The entry of this index, else one that is free, else the oldest. */
 static TtlCrash *
 find_crash(TtlStateFile *file, const TtlMark *mark)
 {
-	TtlCrash   *oldest = &file->crashes[0];
+	TtlCrash   *found = &file->crashes[0];
 
 	for (int i = 0; i < TTL_MAX_CRASHES; i++)
 	{
 		TtlCrash   *crash = &file->crashes[i];
 
-		if (crash->count > 0 && crash->database == mark->database &&
+		if (is_ours(crash) && crash->database == mark->database &&
 			crash->indexrelid == mark->indexrelid)
 			return crash;
-		if (Min(crash->count, PUT_ASIDE_AFTER) < Min(oldest->count, PUT_ASIDE_AFTER) ||
-			(Min(crash->count, PUT_ASIDE_AFTER) == Min(oldest->count, PUT_ASIDE_AFTER) &&
-			 crash->last < oldest->last))
-			oldest = crash;
+		if (is_ours(found) && (!is_ours(crash) || crash->last < found->last))
+			found = crash;
 	}
-	memset(oldest, 0, sizeof(TtlCrash));
-	oldest->database = mark->database;
-	oldest->indexrelid = mark->indexrelid;
-	return oldest;
+	memset(found, 0, sizeof(TtlCrash));
+	found->server_start = PgStartTime;
+	found->database = mark->database;
+	found->indexrelid = mark->indexrelid;
+	return found;
 }
 
 /*
@@ -150,7 +159,7 @@ ttl_crash_take_mark(Oid *database)
 		return InvalidOid;
 	}
 	mark = file.mark;
-	if (!OidIsValid(mark.indexrelid))
+	if (!OidIsValid(mark.indexrelid) || mark.server_start != PgStartTime)
 		return InvalidOid;
 
 	crash = find_crash(&file, &mark);
@@ -159,9 +168,9 @@ ttl_crash_take_mark(Oid *database)
 		crash->count = 0;
 	crash->count++;
 	crash->last = mark.begun;
-	ttl_state_file_write(&file, TTL_STATE_FILE_PART(crashes));
+	ttl_state_file_write(&file, TTL_STATE_FILE_PART(crashes), true);
 	memset(&file.mark, 0, sizeof(TtlMark));
-	ttl_state_file_write(&file, TTL_STATE_FILE_PART(mark));
+	ttl_state_file_write(&file, TTL_STATE_FILE_PART(mark), true);
 	*database = mark.database;
 	return mark.indexrelid;
 }
@@ -174,8 +183,8 @@ ttl_crash_show(const TtlStateFile *file, TtlIndex *index)
 	{
 		const TtlCrash *crash = &file->crashes[i];
 
-		if (index->state != TTL_ACTIVE || crash->count < PUT_ASIDE_AFTER ||
-			crash->database != MyDatabaseId ||
+		if (index->state != TTL_ACTIVE || !is_ours(crash) ||
+			crash->count < PUT_ASIDE_AFTER || crash->database != MyDatabaseId ||
 			crash->indexrelid != index->root)
 			continue;
 		index->state = TTL_CRASHED_SERVER;

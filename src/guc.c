@@ -114,8 +114,8 @@ ttl_guc_init(void)
 							&ttl_max_clock_jump, 24 * 60 * 60, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
 	DefineCustomIntVariable("ttl_index.hold_after_downtime",
-							"Sets how long ago the last pass may be before deletion is held.",
-							"Looked at before the first pass over a database after a start or promotion. Zero turns this off.",
+							"Sets how long the server may have been down before deletion is held.",
+							"Looked at when the server has started or was promoted. Zero turns this off.",
 							&ttl_hold_after_downtime, 0, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
 	define_int("ttl_index.bucket_lock_timeout",

@@ -12,8 +12,17 @@
  * new launcher forgets them.
  *
  * While the server is down there is nothing to compare.  A copy of it that is
- * started to rescue what has expired looks like one that was switched off; who
- * wants both held sets ttl_index.hold_after_downtime.
+ * started to rescue what has expired looks like one that was switched off; whoever
+ * wants both held sets ttl_index.hold_after_downtime.  So each look at the clock is
+ * noted, by the launcher about once a minute, whatever is enabled: what lies between
+ * the last look and the first one after a start is the downtime.  How long ago the
+ * last pass over some database was does not matter; it may have been turned off, and
+ * anybody can run a pass there.
+ *
+ * On a standby nobody looks, and its file is not replicated.  But what it replays
+ * tells until when its primary was at work: the monitor there commits every few
+ * minutes.  So the time of the last transaction that was replayed counts as a look;
+ * for a copy that replays an archive, too.
  *
  * A hold is in the state file (statefile.c), so that all backends see it and a
  * restart does not lift it.  ttl_index.resume() does.
@@ -29,7 +38,7 @@
 
 #include <time.h>
 
-#include "commands/dbcommands.h"
+#include "access/xlogrecovery.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/datetime.h"
@@ -47,6 +56,9 @@ PG_FUNCTION_INFO_V1(ttl_resume);
 #define MACHINE_CLOCK CLOCK_MONOTONIC
 #endif
 
+/* A look that is newer than this need not be noted again. */
+#define NOTE_LOOK_AFTER (60 * USECS_PER_SEC)
+
 static TtlClocks
 read_clocks(TimestampTz wall)
 {
@@ -61,50 +73,84 @@ read_clocks(TimestampTz wall)
 
 static void
 set_hold(TtlStateFile *file, TtlHoldReason reason, TimestampTz expected,
-		 TimestampTz found, const char *database)
+		 TimestampTz found)
 {
 	file->hold.reason = reason;
 	file->hold.expected = expected;
 	file->hold.found = found;
-	strlcpy(file->hold.database, database, NAMEDATALEN);
-	ttl_state_file_write(file, TTL_STATE_FILE_PART(hold));
+	ttl_state_file_write(file, TTL_STATE_FILE_PART(hold), true);
 }
 
-/*
- * Reads the state file, and holds deletion if this reading of the wall clock is
- * too far ahead.  To be called with each reading before rows are deleted by it.
- */
-void
-ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall)
+static void
+check_downtime(TtlStateFile *file, TimestampTz wall)
+{
+	TimestampTz last_look = Max(file->last_look, GetLatestXTime());
+
+	/* a server on which nobody ever looked is new, or a restored dump */
+	if (last_look == 0 || ttl_hold_after_downtime == 0)
+		return;
+	if (wall - last_look > ttl_hold_after_downtime * USECS_PER_SEC)
+		set_hold(file, TTL_HOLD_DOWNTIME, last_look, wall);
+}
+
+static void
+check_jump(TtlStateFile *file, TtlClocks now)
+{
+	TimestampTz expected = file->clocks.wall +
+	(now.uptime - file->clocks.uptime);
+
+	if (ttl_max_clock_jump > 0 &&
+		now.wall - expected > ttl_max_clock_jump * USECS_PER_SEC)
+		set_hold(file, TTL_HOLD_CLOCK_JUMP, expected, now.wall);
+}
+
+static void
+look_at_clock(TtlStateFile *file, TimestampTz wall, bool starts)
 {
 	TtlClocks	now = read_clocks(wall);
-	TimestampTz expected;
 
 	ttl_state_file_read(file);
+	if (file->hold.reason != TTL_NOT_HELD)
+		return;
+	if (starts || file->clocks.server_start != PgStartTime)
+		check_downtime(file, wall);
 	if (file->hold.reason != TTL_NOT_HELD)
 		return;
 	if (file->clocks.server_start != PgStartTime)
 	{
 		file->clocks = now;
-		ttl_state_file_write(file, TTL_STATE_FILE_PART(clocks));
+		ttl_state_file_write(file, TTL_STATE_FILE_PART(clocks), true);
 	}
-	expected = file->clocks.wall + (now.uptime - file->clocks.uptime);
-	if (ttl_max_clock_jump > 0 &&
-		wall - expected > ttl_max_clock_jump * USECS_PER_SEC)
-		set_hold(file, TTL_HOLD_CLOCK_JUMP, expected, wall, "");
+	check_jump(file, now);
+	if (file->hold.reason == TTL_NOT_HELD &&
+		(wall < file->last_look || wall - file->last_look >= NOTE_LOOK_AFTER))
+	{
+		file->last_look = wall;
+		ttl_state_file_write(file, TTL_STATE_FILE_PART(last_look), false);
+	}
 }
 
 /*
- * Holds deletion if the last pass of a database was too long ago.  A look that
- * ended in ttl_index.resume() counts as one.
+ * For the launcher, when it starts: holds deletion if the server was down for too
+ * long.  A standby that was promoted started long before.
  */
 void
-ttl_hold_check_downtime(TtlStateFile *file, TimestampTz wall,
-						TimestampTz last_pass, const char *database)
+ttl_hold_check_start(void)
 {
-	if (file->hold.reason == TTL_NOT_HELD && ttl_hold_after_downtime > 0 &&
-		wall - Max(last_pass, file->resumed) > ttl_hold_after_downtime * USECS_PER_SEC)
-		set_hold(file, TTL_HOLD_DOWNTIME, last_pass, wall, database);
+	TtlStateFile file;
+
+	look_at_clock(&file, GetCurrentTimestamp(), true);
+}
+
+/*
+ * Reads the state file, and holds deletion if this reading of the wall clock is
+ * too far ahead.  To be called with each reading before rows are deleted by it, and
+ * once a minute otherwise.
+ */
+void
+ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall)
+{
+	look_at_clock(file, wall, false);
 }
 
 /* Why deletion is held, in one line, or NULL. */
@@ -122,9 +168,8 @@ hold_reason(const TtlHold *hold)
 			return psprintf("the clock jumped ahead from %s to %s",
 							expected, timestamptz_to_str(hold->found));
 		case TTL_HOLD_DOWNTIME:
-			return psprintf("the last pass over database \"%s\" was at %s, and the next one would have been at %s",
-							hold->database, expected,
-							timestamptz_to_str(hold->found));
+			return psprintf("the server was down from %s to %s",
+							expected, timestamptz_to_str(hold->found));
 		case TTL_HOLD_DAMAGED_FILE:
 			break;
 	}
@@ -164,8 +209,8 @@ ttl_resume(PG_FUNCTION_ARGS)
 {
 	TtlStateFile file = {0};
 
-	file.resumed = GetCurrentTimestamp();
-	file.clocks = read_clocks(file.resumed);
+	file.last_look = GetCurrentTimestamp();
+	file.clocks = read_clocks(file.last_look);
 	ttl_state_file_create(&file);
 	ereport(LOG, (errmsg("ttl_index was told to resume")));
 	PG_RETURN_VOID();

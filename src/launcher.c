@@ -62,6 +62,9 @@ PGDLLEXPORT void ttl_launcher_main(Datum arg);
 
 #define RESTART_SECONDS 5
 
+/* However long it waits, look this often at the clock. */
+#define LOOK_MS (60 * 1000)
+
 /* While waiting for a worker, look this often whether somebody waits for it. */
 #define WAIT_MS 500
 
@@ -83,7 +86,6 @@ typedef struct Database
 	Oid			resume_at;
 	Oid			died_at;
 	bool		died_in_crash;
-	bool		looked_back;
 	int64		idle_passes;
 	int64		idle_sub_passes;
 	bool		said_read_only;
@@ -107,6 +109,7 @@ static TimestampTz next_batch_at = 0;
 static TimestampTz lag_since = 0;
 static bool lag_ignored = false;
 static bool warned_about_slots;
+static instr_time last_look;	/* at the clock, in a nap */
 
 static void
 end_worker(int code, Datum arg)
@@ -146,14 +149,23 @@ sleep_ms(void)
 	return (int64) ttl_monitor_sleep * 1000;
 }
 
-/* Waits; any signal ends it early. */
+/*
+ * Waits; any signal ends it early.  The clock is looked at once a minute, so that the
+ * time of the last look tells since when the server has been down.
+ */
 static void
 nap(long milliseconds)
 {
+	TtlStateFile file;
+
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 					 milliseconds, PG_WAIT_EXTENSION);
 	ResetLatch(MyLatch);
 	handle_interrupts();
+	if (elapsed(last_look) < LOOK_MS)
+		return;
+	INSTR_TIME_SET_CURRENT(last_look);
+	ttl_hold_check_clock(&file, GetCurrentTimestamp());
 }
 
 static Database *
@@ -355,7 +367,6 @@ static void
 take_answer(Database *db)
 {
 	forget_resume(db);
-	db->looked_back = turn->looked_back;
 	db->said_read_only = turn->said_read_only;
 	db->counted = turn->counted;
 	db->lag_pauses = turn->lag_pauses;
@@ -396,7 +407,6 @@ give_turn(Database *db)
 	turn->resume_at = db->resume_at;
 	turn->died_at = db->died_at;
 	turn->died_in_crash = db->died_in_crash;
-	turn->looked_back = db->looked_back;
 	turn->idle_passes = db->idle_passes;
 	turn->idle_sub_passes = db->idle_sub_passes;
 	turn->said_read_only = db->said_read_only;
@@ -472,7 +482,7 @@ sleep_between_passes(void)
 
 	INSTR_TIME_SET_CURRENT(since);
 	while ((left = sleep_ms() - elapsed(since)) > 0)
-		nap(Min(left, 60 * 1000L));
+		nap(Min(left, LOOK_MS));
 }
 
 /* A worker that took the server down: to be counted at its index. */
@@ -498,7 +508,6 @@ void
 ttl_launcher_main(Datum arg)
 {
 	dsm_segment *segment;
-	TtlStateFile file;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
@@ -512,7 +521,8 @@ ttl_launcher_main(Datum arg)
 	before_shmem_exit(end_worker, (Datum) 0);
 	ereport(LOG, (errmsg("ttl_index launcher started")));
 	take_crash();
-	ttl_hold_check_clock(&file, GetCurrentTimestamp());
+	ttl_hold_check_start();
+	INSTR_TIME_SET_CURRENT(last_look);
 
 	for (;;)
 	{

@@ -801,23 +801,10 @@ count_death(Run *run)
 static bool
 is_held(Run *run, TtlStateFile *file)
 {
-	TtlTurn    *turn = run->turn;
-	TimestampTz last_pass;
-
 	ttl_hold_check_clock(file, run->at);
-	if (ttl_hold_after_downtime > 0 && !turn->looked_back &&
-		ttl_catalog_roots() != NIL)
-	{
-		last_pass = ttl_stats_last_cutoff();
-		/* a worker's first turn follows a start or promotion */
-		if (last_pass != 0 &&
-			(run->driver->is_worker || last_pass < PgStartTime))
-			ttl_hold_check_downtime(file, run->at, last_pass,
-									get_database_name(MyDatabaseId));
-	}
-	turn->looked_back = true;
-	turn->held = ttl_is_held(file, run->driver->is_worker ? WARNING : ERROR);
-	return turn->held;
+	run->turn->held = ttl_is_held(file,
+								  run->driver->is_worker ? WARNING : ERROR);
+	return run->turn->held;
 }
 
 /* Has the index taken the server down too often? */

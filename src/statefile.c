@@ -10,7 +10,8 @@
  *
  * It is read and written, not mapped: with a full disk a mapped page can end the
  * process that touches it, and with it the server.  Each part has one kind of
- * writer, so a part is written by itself and nothing is locked.
+ * writer, so a part is written by itself and nothing is locked; the time of the last
+ * look at the clock has many, which write much the same.
  *
  * A base backup takes the file along: a copy of a server that is held is held.
  *
@@ -32,7 +33,7 @@
 #include "statefile.h"
 
 /* The last byte is the version of the layout. */
-#define MAGIC 0x74746c01
+#define MAGIC 0x74746c02
 
 #define TEMPORARY TTL_STATE_FILE ".tmp"
 
@@ -45,7 +46,8 @@ report_failure(int elevel, const char *what, const char *path)
 }
 
 static void
-write_at(int fd, const char *path, const void *data, size_t size, off_t offset)
+write_at(int fd, const char *path, const void *data, size_t size, off_t offset,
+		 bool durable)
 {
 	errno = 0;
 	if (pg_pwrite(fd, data, size, offset) != size)
@@ -55,7 +57,7 @@ write_at(int fd, const char *path, const void *data, size_t size, off_t offset)
 			errno = ENOSPC;
 		report_failure(ERROR, "write", path);
 	}
-	if (pg_fsync(fd) != 0)
+	if (durable && pg_fsync(fd) != 0)
 		report_failure(data_sync_elevel(ERROR), "fsync", path);
 	if (CloseTransientFile(fd) != 0)
 		report_failure(ERROR, "close", path);
@@ -100,21 +102,23 @@ ttl_state_file_create(TtlStateFile *file)
 						   O_RDWR | O_CREAT | O_TRUNC | PG_BINARY);
 	if (fd < 0)
 		report_failure(ERROR, "create", TEMPORARY);
-	write_at(fd, TEMPORARY, file, sizeof(TtlStateFile), 0);
+	write_at(fd, TEMPORARY, file, sizeof(TtlStateFile), 0, true);
 	(void) durable_rename(TEMPORARY, TTL_STATE_FILE, ERROR);
 }
 
 /*
- * Writes a part of it, for good.  A damaged file stays: only ttl_index.resume()
- * writes a new one.
+ * Writes a part of it: for good, or so that the next crash of the machine may take
+ * it back.  A damaged file stays: only ttl_index.resume() writes a new one.
  */
 void
-ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size)
+ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size,
+					 bool durable)
 {
 	int			fd = OpenTransientFile(TTL_STATE_FILE, O_RDWR | PG_BINARY);
 
 	if (fd >= 0)
-		write_at(fd, TTL_STATE_FILE, (char *) file + offset, size, offset);
+		write_at(fd, TTL_STATE_FILE, (char *) file + offset, size, offset,
+				 durable);
 	else if (errno == ENOENT)
 		ttl_state_file_create(file);
 	else

@@ -22,7 +22,7 @@
 /* relative to the data directory, which is where every backend is */
 #define TTL_STATE_FILE PGSTAT_STAT_PERMANENT_DIRECTORY "/ttl_index.state"
 
-/* At most so many indexes are remembered that took the server down. */
+/* Of more indexes, the one that crashed longest ago is tried again. */
 #define TTL_MAX_CRASHES 64
 
 typedef enum TtlHoldReason
@@ -38,9 +38,8 @@ typedef struct TtlHold
 {
 	int32		reason;			/* a TtlHoldReason */
 	int32		unused;
-	TimestampTz expected;		/* by the other clock, or the last pass */
+	TimestampTz expected;		/* by the other clock, or the last look */
 	TimestampTz found;			/* the wall clock when it was noticed */
-	char		database[NAMEDATALEN];	/* whose last pass it is */
 } TtlHold;
 
 /* Two clocks at one moment. */
@@ -54,18 +53,20 @@ typedef struct TtlClocks
 /* What a worker is at. */
 typedef struct TtlMark
 {
+	TimestampTz server_start;	/* of its postmaster */
 	Oid			database;
 	Oid			indexrelid;		/* invalid: at none */
 	TimestampTz begun;
 } TtlMark;
 
-/* An index that took the server down. */
+/* An index whose visits crashed the workers of one postmaster. */
 typedef struct TtlCrash
 {
+	TimestampTz server_start;	/* the entry of another one is free */
 	Oid			database;
 	Oid			indexrelid;
-	int64		count;			/* 0: the entry is free */
-	TimestampTz last;
+	int64		count;
+	TimestampTz last;			/* when the last of them began */
 } TtlCrash;
 
 typedef struct TtlStateFile
@@ -74,7 +75,7 @@ typedef struct TtlStateFile
 	uint32		unused;
 	TtlHold		hold;			/* by whoever notices, and resume() */
 	TtlClocks	clocks;			/* by the first one to look, and resume() */
-	TimestampTz resumed;		/* by resume() */
+	TimestampTz last_look;		/* by whoever looks at the clock, and resume() */
 	TtlMark		mark;			/* by the worker, of which there is one */
 	TtlCrash	crashes[TTL_MAX_CRASHES];	/* by the launcher when it starts,
 											 * and resume() */
@@ -86,16 +87,15 @@ typedef struct TtlStateFile
 /* statefile.c */
 extern void ttl_state_file_read(TtlStateFile *file);
 extern void ttl_state_file_create(TtlStateFile *file);
-extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size);
+extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size,
+								 bool durable);
 
 /* crash.c */
 extern void ttl_crash_show(const TtlStateFile *file, TtlIndex *index);
 
 /* hold.c */
+extern void ttl_hold_check_start(void);
 extern void ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall);
-extern void ttl_hold_check_downtime(TtlStateFile *file, TimestampTz wall,
-									TimestampTz last_pass,
-									const char *database);
 extern bool ttl_is_held(const TtlStateFile *file, int elevel);
 extern void ttl_hold_show(const TtlStateFile *file, TtlIndex *index);
 

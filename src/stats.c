@@ -264,24 +264,6 @@ take_rows(Relation rel)
 	return sums;
 }
 
-/* The clock reading of the last sub-pass that was recorded, or 0. */
-TimestampTz
-ttl_stats_last_cutoff(void)
-{
-	Relation	rel = table_open(counters_relid(), AccessShareLock);
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
-	TtlCount	sum = {0};
-	HeapTuple	tuple;
-
-	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
-		add_row(&sum, tuple, RelationGetDescr(rel));
-	table_endscan(scan);
-	UnregisterSnapshot(snapshot);
-	table_close(rel, AccessShareLock);
-	return sum.last_cutoff;
-}
-
 /* Are there more rows than a reader should have to add up? */
 static bool
 worth_folding(Relation rel)

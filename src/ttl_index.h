@@ -378,7 +378,6 @@ typedef struct TtlTurn
 	Oid			resume_at;		/* index to begin with */
 	int64		idle_passes;	/* not yet written */
 	int64		idle_sub_passes;
-	bool		looked_back;	/* at how long ago the last pass was */
 	bool		said_read_only;
 	TimestampTz next_batch_at;	/* by the rate limit */
 	TimestampTz lag_since;		/* deletion has paused for replication; or 0 */
@@ -626,7 +625,6 @@ extern void ttl_run_turn(const TtlDriver *driver, TtlTurn *turn);
 extern void ttl_stats_check(void);
 extern void ttl_stats_add(const TtlCount *count);
 extern bool ttl_stats_fold(int64 rows);
-extern TimestampTz ttl_stats_last_cutoff(void);
 
 /* progress.c */
 extern void ttl_progress_pass(TimestampTz begun);
