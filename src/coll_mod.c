@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "ttl_index.h"
 
@@ -35,33 +36,52 @@ PG_FUNCTION_INFO_V1(ttl_coll_mod_index);
 PG_FUNCTION_INFO_V1(ttl_remove_ttl);
 PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
 
-/* Locks the table, then the index, each with its partitions. */
-static void
-lock_tree(Oid relid, Oid indexrelid)
+/*
+ * Locks the table, then the index, each with its partitions.  False where one of
+ * the two is gone, also if that is seen only after waiting for its lock.
+ */
+static bool
+lock_tree(Oid indexrelid)
 {
-	LockRelationOid(relid, ShareUpdateExclusiveLock);
+	Oid			relid = IndexGetRelation(indexrelid, true);
+
+	if (!OidIsValid(relid) ||
+		!ttl_lock_owned(relid, ShareUpdateExclusiveLock))
+		return false;
 	(void) find_all_inheritors(relid, ShareUpdateExclusiveLock, NULL);
 	LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
+	if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
+		return false;
 	(void) find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL);
+	return true;
 }
 
-/* Locks an index whose option this user may change, and describes it. */
-static void
-lock_for_change(Oid indexrelid, TtlIndex *index)
+/*
+ * Locks an index whose option this user may change, and describes it.  False where
+ * it is gone.
+ */
+static bool
+lock_if_there(Oid indexrelid, TtlIndex *index)
 {
-	Oid			relid;
+	Oid			relid = IndexGetRelation(indexrelid, true);
 
-	ttl_check_is_index(indexrelid);
-	relid = IndexGetRelation(indexrelid, false);
-	ttl_check_owner(relid);
-	if (IsCatalogRelationOid(relid) ||
-		IsToastNamespace(get_rel_namespace(relid)))
+	if (OidIsValid(relid) &&
+		(IsCatalogRelationOid(relid) ||
+		 IsToastNamespace(get_rel_namespace(relid))))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is an index of a system catalog",
 						get_rel_name(indexrelid))));
-	lock_tree(relid, indexrelid);
-	if (!ttl_catalog_describe(indexrelid, true, index))
+	return lock_tree(indexrelid) &&
+		ttl_catalog_describe(indexrelid, true, index);
+}
+
+/* The same, for an index that has to be there. */
+static void
+lock_for_change(Oid indexrelid, TtlIndex *index)
+{
+	ttl_check_is_index(indexrelid);
+	if (!lock_if_there(indexrelid, index))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("index with OID %u does not exist", indexrelid)));
@@ -391,9 +411,8 @@ ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 
 		/* children go with their parent */
 		if (is_below(indexrelid, dependents) ||
-			!OidIsValid(IndexGetRelation(indexrelid, true)))
+			!lock_if_there(indexrelid, &index))
 			continue;
-		lock_for_change(indexrelid, &index);
 		/* so does the other one of a pair */
 		if (index.root != indexrelid || !ttl_is_dependent(indexrelid))
 			continue;

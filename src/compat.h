@@ -30,13 +30,6 @@
 
 /* One function for all classes of objects since 16. */
 #if PG_VERSION_NUM < 160000
-static inline bool
-object_ownercheck(Oid classid, Oid objectid, Oid roleid)
-{
-	Assert(classid == RelationRelationId);
-	return pg_class_ownercheck(objectid, roleid);
-}
-
 static inline AclResult
 object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 {

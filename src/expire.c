@@ -796,7 +796,8 @@ ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 /*
  * Counts what would be deleted at this clock reading, and finds the oldest date
  * among it (DT_NOEND where nothing is due).  Without *oldest it counts all, with
- * it only the first is looked at.  The caller may look at the table.
+ * it only the first is looked at.  The caller may look at the table, and has locked
+ * table and index.
  */
 int64
 ttl_expire_count(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
@@ -811,13 +812,8 @@ ttl_expire_count(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 	int64		count = 0;
 
 	ttl_cutoff_init(&cutoff, index, at);
-	if (!ConditionalLockRelationOid(index->relid, AccessShareLock) ||
-		!ConditionalLockRelationOid(index->indexrelid, AccessShareLock) ||
-		!open_relations(index->relid, index->indexrelid, &x))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on table \"%s\"",
-						get_rel_name(index->relid))));
+	if (!open_relations(index->relid, index->indexrelid, &x))
+		return 0;
 	/* as the planner says it */
 	if (RecoveryInProgress() && !RelationIsPermanent(x.heap))
 		ereport(ERROR,

@@ -23,6 +23,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -137,13 +138,24 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Describes the index for someone who may know how many rows are due. */
+/*
+ * Describes a TTL index whose rows the caller may count.  Its table is locked from
+ * then on, if that takes no waiting, so that what is true of its owner stays true.
+ */
 static void
 describe_for_count(Oid indexrelid, TtlIndex *index)
 {
+	Oid			relid;
+	bool		locked;
+
 	ttl_check_is_index(indexrelid);
+	relid = IndexGetRelation(indexrelid, true);
+	locked = OidIsValid(relid) &&
+		ConditionalLockRelationOid(relid, AccessShareLock);
 	if (!ttl_catalog_describe(indexrelid, false, index))
-		elog(ERROR, "could not describe index %u", indexrelid);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("index with OID %u does not exist", indexrelid)));
 	if (!has_privs_of_role(GetUserId(), index->owner) &&
 		!has_privs_of_role(GetUserId(), ROLE_PG_MONITOR))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
@@ -153,8 +165,40 @@ describe_for_count(Oid indexrelid, TtlIndex *index)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("index \"%s\" is not a TTL index",
 						get_rel_name(indexrelid))));
+	if (!locked && index->state == TTL_ACTIVE)
+		index->state = TTL_TABLE_LOCKED;
 	if (index->state != TTL_ACTIVE)
 		ttl_state_raise(index);
+}
+
+/*
+ * Counts what a pass would delete by one index that holds rows.  What is gone, or
+ * would be skipped, has none.
+ */
+static int64
+count_leaf(Oid indexrelid, TimestampTz at, TimestampTz *oldest)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	TtlIndex	index;
+
+	if (!OidIsValid(relid))
+		return 0;
+	if (!ConditionalLockRelationOid(relid, AccessShareLock) ||
+		!ConditionalLockRelationOid(indexrelid, AccessShareLock))
+	{
+		char	   *name = get_rel_name(relid);
+
+		if (name == NULL)
+			return 0;
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on table \"%s\"", name)));
+	}
+	/* behind the locks: it may have changed since the list was made */
+	if (!ttl_catalog_describe(indexrelid, false, &index) ||
+		index.state != TTL_ACTIVE || index.option.seconds < 0)
+		return 0;
+	return ttl_expire_count(&index, at, oldest);
 }
 
 /* due_count(index regclass) returns bigint */
@@ -168,13 +212,7 @@ ttl_due_count(PG_FUNCTION_ARGS)
 
 	describe_for_count(PG_GETARG_OID(0), &index);
 	foreach(lc, ttl_buckets_due_leaves(&index, at))
-	{
-		TtlIndex	leaf;
-
-		if (ttl_catalog_describe(lfirst_oid(lc), false, &leaf) &&
-			leaf.state == TTL_ACTIVE && leaf.option.seconds >= 0)
-			count += ttl_expire_count(&leaf, at, NULL);
-	}
+		count += count_leaf(lfirst_oid(lc), at, NULL);
 	PG_RETURN_INT64(count);
 }
 
@@ -191,12 +229,9 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 	describe_for_count(PG_GETARG_OID(0), &index);
 	foreach(lc, ttl_buckets_due_leaves(&index, at))
 	{
-		TtlIndex	leaf;
 		TimestampTz date;
 
-		if (ttl_catalog_describe(lfirst_oid(lc), false, &leaf) &&
-			leaf.state == TTL_ACTIVE && leaf.option.seconds >= 0 &&
-			ttl_expire_count(&leaf, at, &date) > 0)
+		if (count_leaf(lfirst_oid(lc), at, &date) > 0)
 		{
 			oldest = Min(oldest, date);
 			found = true;

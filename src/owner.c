@@ -19,15 +19,16 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
-#include "compat.h"
 #include "ttl_index.h"
 
 void
@@ -52,24 +53,65 @@ ttl_restore_user(const TtlUser *saved)
 	SetUserIdAndSecContext(saved->userid, saved->sec_context);
 }
 
-/* Raises an error unless the current user owns the table. */
-void
-ttl_check_owner(Oid relid)
+/* The owner of a table, whose name is put into the buffer; invalid where it is gone. */
+static Oid
+read_owner(Oid relid, NameData * name)
 {
-	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	*name = ((Form_pg_class) GETSTRUCT(tuple))->relname;
+	ReleaseSysCache(tuple);
+	return owner;
 }
 
-/* Opens a table on which its owner declares something. */
+/* Raises an error where somebody else owns the table.  False where it is gone. */
+static bool
+check_owner(Oid relid)
+{
+	NameData	name;
+	Oid			owner = read_owner(relid, &name);
+
+	if (!OidIsValid(owner))
+		return false;
+	if (!has_privs_of_role(GetUserId(), owner))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, NameStr(name));
+	return true;
+}
+
+/*
+ * Locks a table on which its owner declares something.  Nobody else may queue for
+ * the lock, so the owner is looked at before.  While the lock was waited for the
+ * table can have got another owner, or have been dropped, so everything that
+ * matters is looked at behind it.  False where the table is gone.
+ */
+bool
+ttl_lock_owned(Oid relid, LOCKMODE lockmode)
+{
+	if (!check_owner(relid))
+		return false;
+	LockRelationOid(relid, lockmode);
+	if (check_owner(relid))
+		return true;
+	UnlockRelationOid(relid, lockmode);
+	return false;
+}
+
+/* The same, for a table that has to be there; opens it. */
 Relation
 ttl_open_table(Oid relid, LOCKMODE lockmode)
 {
 	Relation	rel;
 	char		relkind;
 
-	/* before the lock: nobody else may queue here */
-	ttl_check_owner(relid);
-	rel = relation_open(relid, lockmode);
+	if (!ttl_lock_owned(relid, lockmode))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("could not open relation with OID %u", relid)));
+	rel = relation_open(relid, NoLock);
 	relkind = rel->rd_rel->relkind;
 	if (relkind != RELKIND_RELATION && relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,

@@ -504,7 +504,7 @@ extern bool ttl_lock_below(Oid relid, LOCKMODE lockmode);
 /* owner.c */
 extern void ttl_become_owner(Oid owner, TtlUser *saved);
 extern void ttl_restore_user(const TtlUser *saved);
-extern void ttl_check_owner(Oid relid);
+extern bool ttl_lock_owned(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_open_table(Oid relid, LOCKMODE lockmode);
 
 /* args.c */
