@@ -1,33 +1,47 @@
 EXTENSION = ttl_index
-EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION).control)
+
+# The sources may be elsewhere: make -f ../Makefile
+top := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
+ifneq ($(top),.)
+VPATH = $(top)
+endif
+EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(top)/$(EXTENSION).control)
 
 MODULE_big = $(EXTENSION)
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
+OBJS = $(patsubst $(top)/%.c,%.o,$(sort $(wildcard $(top)/src/*.c $(top)/src/*/*.c)))
+OUR_HEADERS = $(wildcard $(top)/src/*.h $(top)/src/*/*.h)
+PG_CPPFLAGS = -I$(top)/src
 PGFILEDESC = "ttl_index - rows that expire by the date they carry"
 
 # The current definition is one file; a release adds a script from the one before.
-DATA = $(wildcard sql/$(EXTENSION)--*--*.sql)
+DATA = $(patsubst $(top)/%,%,$(wildcard $(top)/sql/$(EXTENSION)--*--*.sql))
 DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql
 EXTRA_CLEAN = sql/$(EXTENSION)--$(EXTVERSION).sql
 
 # setup comes first: it creates the extension and keeps the monitor out.
-REGRESS = setup $(filter-out setup,$(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql))))
+REGRESS = setup $(filter-out setup,$(sort $(basename $(notdir $(wildcard $(top)/test/sql/*.sql)))))
 REGRESS_OPTS = --inputdir=test --outputdir=.
-ISOLATION = $(sort $(patsubst test/specs/%.spec,%,$(wildcard test/specs/*.spec)))
+ISOLATION = $(sort $(basename $(notdir $(wildcard $(top)/test/specs/*.spec))))
 ISOLATION_OPTS = --inputdir=test --outputdir=.
 TAP_TESTS = 1
 PROVE_TESTS ?= test/t/*.pl
 
 PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifeq ($(PGXS),)
+$(error "$(PG_CONFIG)" does not run: install PostgreSQL's server headers (Debian: postgresql-server-dev-NN), or say make PG_CONFIG=/path/to/pg_config)
+endif
 include $(PGXS)
 
 all: sql/$(EXTENSION)--$(EXTVERSION).sql
 
 sql/$(EXTENSION)--$(EXTVERSION).sql: sql/$(EXTENSION).sql $(EXTENSION).control
+	mkdir -p $(@D)
 	cp $< $@
 
-$(OBJS): src/ttl_index.h src/compat.h src/rfc3339.h src/statefile.h
+# A build takes seconds, so a changed header rebuilds everything.
+$(OBJS): $(OUR_HEADERS)
+$(shell mkdir -p $(sort $(dir $(OBJS))))
 
 # Fuzzes the code that reads documents, each target for so many seconds.
 FUZZ_SECONDS ?= 30
@@ -47,9 +61,11 @@ bench:
 # Formats the C files as PostgreSQL's own are (Debian: pg-bsd-indent).
 .PHONY: indent
 indent:
-	for f in src/*.c src/*.h; do \
+	@command -v pg_bsd_indent >/dev/null || { echo "make indent needs pg_bsd_indent (Debian: pg-bsd-indent)" >&2; exit 1; }
+	set -e; for f in $(sort $(wildcard $(top)/src/*.c $(top)/src/*/*.c) $(OUR_HEADERS)); do \
 		pg_bsd_indent -bad -bap -bbb -bc -bl -cli1 -cp33 -cdb -nce -d0 -di12 -nfc1 \
-			-i4 -l79 -lp -lpl -nip -npro -sac -tpg -ts4 -Utypedefs.list < $$f | \
-			sed -E 's/^([A-Za-z_][A-Za-z0-9_]*)[ \t]+\*$$/\1 */' > $$f.new && \
-		{ cmp -s $$f $$f.new && rm $$f.new || mv $$f.new $$f; }; \
+			-i4 -l79 -lp -lpl -nip -npro -sac -tpg -ts4 -U$(top)/typedefs.list < $$f > $$f.tmp; \
+		sed -E 's/^([A-Za-z_][A-Za-z0-9_]*)[ \t]+\*$$/\1 */' $$f.tmp > $$f.new; \
+		rm $$f.tmp; \
+		if cmp -s $$f $$f.new; then rm $$f.new; else mv $$f.new $$f; fi; \
 	done
