@@ -101,6 +101,12 @@ static const StateText state_texts[] = {
 	{"materialized_view", ERRCODE_WRONG_OBJECT_TYPE,
 		"a materialized view cannot have a TTL index",
 	"Create it on the table that the view reads."},
+	{"distributed_table", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a table of Citus, or a shard of one, cannot have a TTL index",
+	"Its rows can be deleted through the coordinator: let pg_cron run a DELETE there."},
+	{"hypertable", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a hypertable of TimescaleDB, or a chunk of one, cannot have a TTL index",
+	"Let TimescaleDB drop its chunks: SELECT add_retention_policy(...)."},
 	{"table_access_method", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"a TTL index needs a table of the access method heap",
 	"ALTER TABLE ... SET ACCESS METHOD changes it."},
@@ -154,14 +160,17 @@ ttl_state_name(TtlState state)
 	return state_texts[state].name;
 }
 
-/* Why the index is not active, in one line. */
+/*
+ * Why the index is not active, or what it leaves out, in one line; NULL where
+ * there is nothing to say.
+ */
 char *
 ttl_state_reason(const TtlIndex *index)
 {
 	switch (index->state)
 	{
 		case TTL_ACTIVE:
-			return NULL;
+			return index->left_out;
 		case TTL_MALFORMED_OPTION:
 			return pstrdup(index->option.problem);
 		case TTL_KEY_TYPE:
@@ -610,13 +619,39 @@ has_instead_rule(Oid relid)
 	return found;
 }
 
+/* The state by the table alone. */
+static TtlState
+table_state(Oid relid)
+{
+	TtlState	state;
+
+	if (get_rel_relkind(relid) == RELKIND_MATVIEW)
+		return TTL_MATERIALIZED_VIEW;
+	if (get_rel_persistence(relid) == RELPERSISTENCE_TEMP)
+		return TTL_TEMPORARY_TABLE;
+	state = ttl_reach_state(relid);
+	/* it would keep rows, or change them over and over */
+	if (state == TTL_ACTIVE && has_instead_rule(relid))
+		state = TTL_INSTEAD_RULE;
+	return state;
+}
+
+/* The same for a table that has no TTL index yet: raises what is wrong. */
+void
+ttl_check_table(Oid relid)
+{
+	TtlIndex	index = {.state = table_state(relid)};
+
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+}
+
 /* The state by what the index is defined on; needs no lock. */
 static TtlState
 definition_state(TtlIndex *index, HeapTuple tuple)
 {
 	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
 	Oid			indexrelid = index->indexrelid;
-	char		relkind = get_rel_relkind(index->relid);
 	TtlState	state;
 	Oid			owner;
 	Oid			index_am;
@@ -628,15 +663,11 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	read_class(index->relid, &owner, &table_am);
 	if (index->option.problem != NULL)
 		return TTL_MALFORMED_OPTION;
-	if (relkind == RELKIND_MATVIEW)
-		return TTL_MATERIALIZED_VIEW;
-	if (get_rel_persistence(index->relid) == RELPERSISTENCE_TEMP)
-		return TTL_TEMPORARY_TABLE;
-	/* it would keep rows, or change them over and over */
-	if (has_instead_rule(index->relid) ||
-		(index->governor != indexrelid &&
-		 has_instead_rule(IndexGetRelation(index->governor, true))))
-		return TTL_INSTEAD_RULE;
+	state = table_state(index->relid);
+	if (state == TTL_ACTIVE && index->governor != indexrelid)
+		state = table_state(IndexGetRelation(index->governor, true));
+	if (state != TTL_ACTIVE)
+		return state;
 	if (index_am != BTREE_AM_OID)
 		return TTL_NOT_BTREE;
 	if (has_constraint(indexrelid, form))
@@ -656,7 +687,8 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		return TTL_OPERATOR_CLASS;
 	if (state != TTL_ACTIVE)
 		return state;
-	if (relkind == RELKIND_RELATION && table_am != HEAP_TABLE_AM_OID)
+	if (get_rel_relkind(index->relid) == RELKIND_RELATION &&
+		table_am != HEAP_TABLE_AM_OID)
 		return TTL_TABLE_ACCESS_METHOD;
 	return ttl_buckets_defined(index);
 }

@@ -240,6 +240,8 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 	other = ttl_pair_other(indexrelid);
 	if (OidIsValid(other) && !was_ttl)
 		change_option(other, index.owner, &own);
+	if (!was_ttl)
+		ttl_report_left_out(indexrelid);
 	if (!was_ttl || seconds < *old || *old < 0)
 		ttl_report_due(indexrelid);
 	return was_ttl;

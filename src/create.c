@@ -222,6 +222,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 	Oid			other = InvalidOid;
 	char	   *label = key_label(args->key);
 
+	ttl_check_table(args->relid);
 	ttl_key_resolve(rel, args->key, &key);
 	ttl_check_key(key.type, args->time_zone);
 	check_buckets(args, &key);

@@ -268,6 +268,8 @@ ttl_check_ddl(PG_FUNCTION_ARGS)
 		strip_copies(relid);
 	check_table(relid, find_subcommand(command, AT_AddIndexConstraint,
 									   AT_ReplicaIdentity) != NULL);
+	if (relid != object && strcmp(tag, "CREATE INDEX") == 0)
+		ttl_report_left_out(object);
 	detach = find_subcommand(command, AT_DetachPartition, AT_DetachPartition);
 	if (detach != NULL)
 		notice_table(RangeVarGetRelid(((PartitionCmd *) detach->def)->name,

@@ -366,8 +366,8 @@ why_missing(const TtlIndex *root, const TtlBucket *bucket)
 }
 
 /*
- * What the view shows of an active index that has to do with buckets: the state
- * of a bucket that cannot be dropped, or of a time series that lacks one.
+ * What the view shows of an active index: what that leaves out, and the state of a
+ * bucket that cannot be dropped, or of a time series that lacks one.
  */
 void
 ttl_series_show(TtlIndex *index)
@@ -376,6 +376,7 @@ ttl_series_show(TtlIndex *index)
 
 	if (index->state != TTL_ACTIVE)
 		return;
+	index->left_out = ttl_left_out(index);
 	if (index->option.drop_partitions && index->parent == index->governor)
 	{
 		if (!ttl_bucket_has_end(index->relid))

@@ -7,6 +7,7 @@
  *	guc.c			the settings
  *	option.c		the option in an index predicate: read, write, remember
  *	catalog.c		which TTL indexes there are, and the state of each
+ *	reach.c			rows that no TTL index reaches: other extensions', foreign ones
  *	timezone.c		keys that name no instant by themselves
  *	bounds.c		the buckets of a time series: partitions and their bounds
  *	bucket.c		dropping a bucket that is due
@@ -124,6 +125,8 @@ typedef enum TtlState
 	TTL_TIME_ZONE_UNUSED,
 	TTL_TEMPORARY_TABLE,
 	TTL_MATERIALIZED_VIEW,
+	TTL_DISTRIBUTED_TABLE,
+	TTL_HYPERTABLE,
 	TTL_TABLE_ACCESS_METHOD,
 	TTL_INSTEAD_RULE,
 	TTL_NOT_PARTITIONED_BY_KEY,
@@ -161,6 +164,7 @@ typedef struct TtlIndex
 	TtlOption	option;			/* the governing one */
 	TtlState	state;
 	char	   *detail;			/* for the text of the state, or NULL */
+	char	   *left_out;		/* shown of an active one, see reach.c */
 } TtlIndex;
 
 /* An entry of a TTL index: the key's datum, and where the row is. */
@@ -452,6 +456,7 @@ extern bool ttl_catalog_describe(Oid indexrelid, bool definition_only,
 extern const char *ttl_state_name(TtlState state);
 extern char *ttl_state_reason(const TtlIndex *index);
 extern void ttl_state_raise(const TtlIndex *index);
+extern void ttl_check_table(Oid relid);
 extern void ttl_check_is_index(Oid relid);
 extern bool ttl_index_is_usable(Oid indexrelid);
 extern void ttl_check_usable(Oid indexrelid);
@@ -460,6 +465,11 @@ extern char *ttl_name_with_suffix(const char *name, const char *suffix);
 extern void ttl_check_seconds(int32 seconds, bool may_be_never);
 extern void ttl_check_key(Oid type, const char *time_zone);
 extern bool ttl_key_type_ok(Oid type);
+
+/* reach.c */
+extern TtlState ttl_reach_state(Oid relid);
+extern char *ttl_left_out(const TtlIndex *index);
+extern void ttl_report_left_out(Oid indexrelid);
 
 /* timezone.c */
 extern bool ttl_time_zone_is_ambiguous(const char *name);
