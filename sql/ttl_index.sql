@@ -23,6 +23,27 @@ BEGIN
 END
 $$;
 
+-- What a saved option is made of: an index depends on one column for each digit, to
+-- the base of 36, of its seconds, and of the hash of its time zone's name.  REINDEX
+-- CONCURRENTLY, which can lose an option, hands these dependencies on.  The order of
+-- the columns is part of the format.  Older than the option functions, so that DROP
+-- EXTENSION names those as what an index depends on.
+DO $$
+BEGIN
+	EXECUTE (
+		SELECT pg_catalog.format('CREATE TYPE ttl_index.saved_option AS (%s)',
+			pg_catalog.string_agg(pg_catalog.format('%s_%s_%s boolean', number,
+				pg_catalog.to_char(36::numeric OPERATOR(pg_catalog.^) place, 'FM99999999'), digit),
+				', ' ORDER BY number, place DESC, digit))
+		FROM pg_catalog.unnest(ARRAY['seconds', 'time_zone']) AS number,
+			pg_catalog.generate_series(0, 5) AS place,
+			pg_catalog.generate_series(0, 35) AS digit);
+END
+$$;
+
+COMMENT ON TYPE saved_option IS
+'not for data: what each TTL index depends on in place of its seconds and its time zone, so that these survive REINDEX CONCURRENTLY';
+
 --
 -- The options: functions that are always true, so that the planner folds them
 -- away, and that stay in pg_index.indpred, so that the index carries them.
@@ -366,7 +387,7 @@ COMMENT ON FUNCTION stats_reset() IS
 
 --
 -- DDL: the same refusals for CREATE INDEX and friends as for create_index, and
--- the memory that REINDEX CONCURRENTLY needs.  Calls into C only where an index
+-- the saved options that REINDEX CONCURRENTLY needs.  Calls into C only where an index
 -- of a table that the command touched depends on an option.
 --
 
@@ -507,6 +528,7 @@ GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
 
 REVOKE ALL ON FUNCTION resume(), stats_reset(), list_operations(), on_ddl(), on_reindex() FROM PUBLIC;
 REVOKE ALL ON TABLE counters FROM PUBLIC;
+REVOKE ALL ON TYPE saved_option FROM PUBLIC;
 
 GRANT SELECT ON indexes, stats, index_stats TO PUBLIC;
 GRANT EXECUTE ON FUNCTION list_operations() TO pg_monitor;

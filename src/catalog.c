@@ -338,27 +338,18 @@ ttl_check_key(Oid type, const char *time_zone)
 		ttl_state_raise(&index);
 }
 
-/*
- * All indexes that depend on the option function, valid or not, children and
- * roots: a list of OIDs in the caller's memory.
- */
-List *
-ttl_catalog_dependents(void)
+/* Appends the indexes that depend on a function. */
+static List *
+add_dependents(List *result, Relation depend, Oid function)
 {
-	TtlFunctions functions;
-	Relation	depend;
 	ScanKeyData key[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	List	   *result = NIL;
 
-	if (!ttl_functions(&functions))
-		return NIL;
-	depend = table_open(DependRelationId, AccessShareLock);
 	ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
 				F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
 	ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(functions.expire_after_seconds));
+				F_OIDEQ, ObjectIdGetDatum(function));
 	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2,
 							  key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
@@ -373,6 +364,26 @@ ttl_catalog_dependents(void)
 			result = lappend_oid(result, row->objid);
 	}
 	systable_endscan(scan);
+	return result;
+}
+
+/*
+ * All indexes that depend on an option function, valid or not, children and
+ * roots: a list of OIDs in the caller's memory.
+ */
+List *
+ttl_catalog_dependents(void)
+{
+	TtlFunctions functions;
+	Relation	depend;
+	List	   *result = NIL;
+
+	if (!ttl_functions(&functions))
+		return NIL;
+	depend = table_open(DependRelationId, AccessShareLock);
+	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
+		result = add_dependents(result, depend,
+								ttl_option_function(&functions, i));
 	table_close(depend, AccessShareLock);
 	list_sort(result, list_oid_cmp);
 	list_deduplicate_oid(result);
@@ -783,11 +794,11 @@ runtime_state(const TtlIndex *index, HeapTuple tuple)
 static TtlState
 lost_state(Oid indexrelid)
 {
-	TtlMemory	memory = ttl_memory_read(indexrelid);
+	TtlSavedOption saved = ttl_saved_option_read(indexrelid);
 
-	if (!memory.present ||
-		(memory.has_time_zone &&
-		 ttl_time_zone_by_hash(memory.time_zone_hash) == NULL))
+	if (!saved.present ||
+		(saved.has_time_zone &&
+		 ttl_time_zone_by_hash(saved.time_zone_hash) == NULL))
 		return TTL_OPTION_LOST;
 	return TTL_OPTION_REMEMBERED;
 }

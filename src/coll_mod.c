@@ -72,8 +72,11 @@ lock_if_there(Oid indexrelid, TtlIndex *index)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is an index of a system catalog",
 						get_rel_name(indexrelid))));
-	return lock_tree(indexrelid) &&
-		ttl_catalog_describe(indexrelid, true, index);
+	if (!lock_tree(indexrelid))
+		return false;
+	/* what REINDEX CONCURRENTLY has lost is the option all the same */
+	ttl_saved_option_restore(indexrelid);
+	return ttl_catalog_describe(indexrelid, true, index);
 }
 
 /* The same, for an index that has to be there. */
@@ -155,15 +158,15 @@ change_option(Oid indexrelid, Oid owner, const TtlOption *new)
 		Oid			member = lfirst_oid(lc);
 		TtlOption	option;
 		List	   *filter;
-		List	   *old;
+		List	   *stored;
 
 		if (!ttl_option_read(member, &option))
 			continue;
-		old = ttl_option_members(&option);
 		filter = option.filter;
+		stored = option.stored;
 		option = member == indexrelid ? *new : ttl_option_of_part(new, NIL);
 		option.filter = filter;
-		if (!ttl_same_filter(owner, old, ttl_option_members(&option)))
+		if (!ttl_same_filter(owner, stored, ttl_option_members(&option)))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("the change would alter what index \"%s\" holds",

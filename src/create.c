@@ -326,7 +326,7 @@ run_create(const TtlCreate *args, const Command *command)
 	/* the event trigger did this already, unless it is disabled */
 	if (index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
-	ttl_memory_write(indexrelid, &index.option);
+	ttl_saved_option_write(indexrelid, &index.option);
 	return indexrelid;
 }
 

@@ -134,7 +134,7 @@ check_index(Oid indexrelid, bool takes_index, Oid *root)
 	}
 	*root = index.governor;
 	if (ttl_option_read(indexrelid, &own) && own.present && own.problem == NULL)
-		ttl_memory_write(indexrelid, &own);
+		ttl_saved_option_write(indexrelid, &own);
 }
 
 /*

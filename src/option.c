@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * option.c
- *	  The option in an index predicate: read, write, remember.
+ *	  The option in an index predicate: read, write, save.
  *
  * A TTL index is an ordinary index with a call of expire_after_seconds() among
  * the AND members of its predicate.  This file alone knows how that call is
@@ -13,11 +13,16 @@
  *
  * REINDEX CONCURRENTLY copies a predicate only where the folded one is not
  * empty, so it loses a lone option.  But it hands the pg_depend rows of the old
- * index to the new one.  So a second pg_depend row from the index to the option
- * function carries the option, in the one field that nothing else uses:
- * refobjsubid = -1 - seconds, and for the time zone -1 - (hash of its name).
- * It follows the identity of the index, which a name or an OID would not, and
- * it disappears with the index.
+ * index to the new one.  So the option is saved as dependencies, which follow the
+ * identity of the index, as a name or an OID would not, and disappear with it.
+ *
+ * What an index can depend on in place of a number are the columns of a composite
+ * type of the extension, saved_option, one for each value of each digit: an index
+ * depends on six columns for its seconds, and on six more for the hash of its time
+ * zone's name.  These are ordinary addresses of objects, which all functions of
+ * PostgreSQL can describe.  Six digits to the base of 36 hold every number of 31
+ * bits, so that is the least base for six rows an index; with five, the type would
+ * need 740 columns.  A number counts only where each of its digits is there once.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -105,23 +110,50 @@ ttl_functions(TtlFunctions *functions)
 		OidIsValid(functions->time_zone);
 }
 
+/* The option functions, one by one. */
+Oid
+ttl_option_function(const TtlFunctions *functions, int i)
+{
+	const Oid	oids[TTL_OPTION_FUNCTIONS] = {
+		functions->expire_after_seconds,
+		functions->time_zone,
+		functions->drop_expired_partitions,
+		functions->bucket_max_span_seconds
+	};
+
+	return oids[i];
+}
+
 static bool
 is_option_function(Oid funcid, void *context)
 {
-	TtlFunctions *functions = context;
-
-	return funcid == functions->expire_after_seconds ||
-		funcid == functions->time_zone ||
-		funcid == functions->drop_expired_partitions ||
-		funcid == functions->bucket_max_span_seconds;
+	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
+	{
+		if (funcid == ttl_option_function(context, i))
+			return OidIsValid(funcid);
+	}
+	return false;
 }
 
+/* Is this the name of an option function, '...'::regproc? */
+static bool
+is_option_name(Node *node, void *context)
+{
+	Const	   *value = (Const *) node;
+
+	return IsA(node, Const) && !value->constisnull &&
+		(value->consttype == REGPROCOID || value->consttype == REGPROCEDUREOID) &&
+		is_option_function(DatumGetObjectId(value->constvalue), context);
+}
+
+/* Does an option function occur here?  Each occurrence is a dependency. */
 static bool
 contains_option(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (check_functions_in_node(node, is_option_function, context))
+	if (check_functions_in_node(node, is_option_function, context) ||
+		is_option_name(node, context))
 		return true;
 	return expression_tree_walker(node, contains_option, context);
 }
@@ -258,6 +290,16 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 	}
 }
 
+/* A tree of pg_index, or NULL. */
+static Node *
+stored_tree(HeapTuple tuple, AttrNumber attnum)
+{
+	bool		isnull;
+	Datum		datum = SysCacheGetAttr(INDEXRELID, tuple, attnum, &isnull);
+
+	return isnull ? NULL : stringToNode(TextDatumGetCString(datum));
+}
+
 /*
  * Reads the predicate of an index as it is stored.  False where there is no
  * such index.
@@ -267,10 +309,9 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 {
 	TtlFunctions functions;
 	HeapTuple	tuple;
-	Datum		datum;
-	bool		isnull;
 	bool		usable;
 	bool		has_seconds = false;
+	Node	   *keys;
 	List	   *members = NIL;
 	ListCell   *lc;
 
@@ -280,15 +321,20 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 		return false;
 	usable = ((Form_pg_index) GETSTRUCT(tuple))->indisvalid ||
 		get_rel_relkind(indexrelid) == RELKIND_PARTITIONED_INDEX;
-	datum = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indpred, &isnull);
-	if (!isnull)
-		members = make_ands_implicit(stringToNode(TextDatumGetCString(datum)));
+	keys = stored_tree(tuple, Anum_pg_index_indexprs);
+	members = make_ands_implicit((Expr *) stored_tree(tuple, Anum_pg_index_indpred));
 	ReleaseSysCache(tuple);
 
+	option->stored = members;
 	if (!ttl_functions(&functions))
 	{
 		option->filter = members;
 		return true;
+	}
+	if (contains_option(keys, &functions))
+	{
+		option->present = true;
+		option->problem = "an option of a TTL index cannot be in its key";
 	}
 	foreach(lc, members)
 	{
@@ -326,7 +372,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
  * What a partition's index, with its own filter, is to carry of the option of the
  * whole.  Options about partitions are of no use to it, and would be wrong once it
  * is detached.  So they stand in partitioned indexes only, of which REINDEX
- * CONCURRENTLY loses nothing: they need no memory.
+ * CONCURRENTLY loses nothing: they are not saved.
  */
 TtlOption
 ttl_option_of_part(const TtlOption *whole, List *filter)
@@ -426,18 +472,74 @@ ttl_same_filter(Oid owner, List *a, List *b)
 	return same;
 }
 
-/* Reads every pg_depend row from an index to an option function. */
-static TtlMemory
-read_dependencies(Oid indexrelid, const TtlFunctions *functions,
-				  bool *has_plain)
+/* How many digits there are in saved_option, and how many columns for each. */
+#define DIGITS 6
+#define BASE 36
+
+/* The numbers of a saved option: the columns of one come after those of the other. */
+typedef enum SavedNumber
 {
-	TtlMemory	memory = {0};
+	SAVED_SECONDS,
+	SAVED_TIME_ZONE
+} SavedNumber;
+
+#define SAVED_NUMBERS 2
+
+/* What pg_depend says of an index. */
+typedef struct Dependencies
+{
+	bool		on_function[TTL_OPTION_FUNCTIONS];
+	/* how many columns of saved_option, and the sum of what they stand for */
+	int			count[SAVED_NUMBERS];
+	int			digits[SAVED_NUMBERS][DIGITS];	/* how many of each digit */
+	int64		sum[SAVED_NUMBERS];
+} Dependencies;
+
+/* The type, as a relation; invalid where the library is newer than the objects. */
+static Oid
+saved_option_type(void)
+{
+	return get_relname_relid("saved_option",
+							 get_namespace_oid(TTL_SCHEMA, true));
+}
+
+/* The value of one digit, the first digit being the greatest. */
+static int64
+digit_value(int place, int digit)
+{
+	int64		value = digit;
+
+	while (++place < DIGITS)
+		value *= BASE;
+	return value;
+}
+
+/* Notes a column of saved_option. */
+static void
+read_digit(AttrNumber attnum, Dependencies *found)
+{
+	int			number = (attnum - 1) / (DIGITS * BASE);
+	int			place = (attnum - 1) / BASE % DIGITS;
+
+	if (attnum < 1 || number >= SAVED_NUMBERS)
+		return;
+	found->count[number]++;
+	found->digits[number][place]++;
+	found->sum[number] += digit_value(place, (attnum - 1) % BASE);
+}
+
+/* Reads the pg_depend rows of an index that are about options. */
+static void
+read_dependencies(Oid indexrelid, const TtlFunctions *functions,
+				  Dependencies *found)
+{
+	Oid			type = saved_option_type();
 	Relation	depend = table_open(DependRelationId, AccessShareLock);
 	ScanKeyData key[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	*has_plain = false;
+	memset(found, 0, sizeof(*found));
 	ScanKeyInit(&key[0], Anum_pg_depend_classid, BTEqualStrategyNumber,
 				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
 	ScanKeyInit(&key[1], Anum_pg_depend_objid, BTEqualStrategyNumber,
@@ -448,123 +550,211 @@ read_dependencies(Oid indexrelid, const TtlFunctions *functions,
 	{
 		Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
 
-		if (row->refclassid != ProcedureRelationId)
-			continue;
-		if (row->refobjid == functions->expire_after_seconds)
+		if (row->refclassid == RelationRelationId && row->refobjid == type)
+			read_digit(row->refobjsubid, found);
+		else if (row->refclassid == ProcedureRelationId)
 		{
-			if (row->refobjsubid >= 0)
-				*has_plain = true;
-			else
+			for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
 			{
-				memory.present = true;
-				memory.seconds = -1 - row->refobjsubid;
+				if (row->refobjid == ttl_option_function(functions, i))
+					found->on_function[i] = true;
 			}
 		}
-		else if (row->refobjid == functions->time_zone && row->refobjsubid < 0)
-		{
-			memory.has_time_zone = true;
-			memory.time_zone_hash = -1 - row->refobjsubid;
-		}
-		else if (row->refobjid == functions->drop_expired_partitions)
-			memory.has_drop = true;
-		else if (row->refobjid == functions->bucket_max_span_seconds)
-			memory.has_bucket = true;
 	}
 	systable_endscan(scan);
 	table_close(depend, AccessShareLock);
-	return memory;
 }
 
-/* Does the index depend on the option function, whatever its predicate says? */
+/* A number, if each of its digits is there once. */
+static bool
+read_number(const Dependencies *found, SavedNumber number, int32 *value)
+{
+	for (int i = 0; i < DIGITS; i++)
+	{
+		if (found->digits[number][i] != 1)
+			return false;
+	}
+	*value = (int32) found->sum[number];
+	return found->sum[number] <= PG_INT32_MAX;
+}
+
+/* The saved option; none unless all of it is there. */
+static TtlSavedOption
+saved_option(const Dependencies *found)
+{
+	TtlSavedOption none = {0};
+	TtlSavedOption saved = {0};
+
+	saved.present = read_number(found, SAVED_SECONDS, &saved.seconds);
+	saved.has_time_zone = found->count[SAVED_TIME_ZONE] > 0;
+	if (saved.has_time_zone &&
+		!read_number(found, SAVED_TIME_ZONE, &saved.time_zone_hash))
+		return none;
+	return saved.present ? saved : none;
+}
+
+/* Does the index depend on an option function, whatever its predicate says? */
 bool
 ttl_is_dependent(Oid indexrelid)
 {
 	TtlFunctions functions;
-	bool		has_plain = false;
+	Dependencies found;
 
-	if (ttl_functions(&functions))
-		(void) read_dependencies(indexrelid, &functions, &has_plain);
-	return has_plain;
+	if (!ttl_functions(&functions))
+		return false;
+	read_dependencies(indexrelid, &functions, &found);
+	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
+	{
+		if (found.on_function[i])
+			return true;
+	}
+	return false;
 }
 
-/* What is remembered for an index. */
-TtlMemory
-ttl_memory_read(Oid indexrelid)
+/* What is saved for an index. */
+TtlSavedOption
+ttl_saved_option_read(Oid indexrelid)
 {
 	TtlFunctions functions;
-	TtlMemory	none = {0};
-	bool		has_plain;
+	TtlSavedOption none = {0};
+	Dependencies found;
 
 	if (!ttl_functions(&functions))
 		return none;
-	return read_dependencies(indexrelid, &functions, &has_plain);
+	read_dependencies(indexrelid, &functions, &found);
+	return saved_option(&found);
 }
 
 /*
- * A negative memory is none.  -1 seconds need none: the filter beside them is never
- * folded away, and a time series has them in its partitioned index alone.
+ * Makes an index depend on the option functions that occur in it, and on no others.
+ * One that occurs elsewhere than as an option has its dependency, too: without it,
+ * DROP EXTENSION would leave an index behind that nobody can open.
  */
 static void
-replace_dependency(Oid indexrelid, Oid function, bool wanted, int32 memory)
+follow_functions(Oid indexrelid, const TtlFunctions *functions,
+				 const Dependencies *found)
 {
-	ObjectAddress index;
-	ObjectAddress target;
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	List	   *trees;
 
+	if (!HeapTupleIsValid(tuple))
+		return;
+	trees = list_make2(stored_tree(tuple, Anum_pg_index_indexprs),
+					   stored_tree(tuple, Anum_pg_index_indpred));
+	ReleaseSysCache(tuple);
+	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
+	{
+		TtlFunctions only = {0};
+		Oid			function = ttl_option_function(functions, i);
+		ObjectAddress index;
+		ObjectAddress target;
+		bool		occurs;
+
+		only.expire_after_seconds = function;
+		occurs = contains_option((Node *) trees, &only);
+		ObjectAddressSet(index, RelationRelationId, indexrelid);
+		ObjectAddressSet(target, ProcedureRelationId, function);
+		if (occurs && !found->on_function[i])
+			recordDependencyOn(&index, &target, DEPENDENCY_NORMAL);
+		else if (!occurs && found->on_function[i])
+			deleteDependencyRecordsForSpecific(RelationRelationId, indexrelid,
+											   DEPENDENCY_NORMAL,
+											   ProcedureRelationId, function);
+	}
+}
+
+/* Appends the columns that stand for a number. */
+static int
+number_columns(Oid type, SavedNumber number, int32 value, ObjectAddress *columns)
+{
+	for (int place = DIGITS - 1; place >= 0; place--)
+	{
+		ObjectAddressSubSet(columns[place], RelationRelationId, type,
+							1 + (number * DIGITS + place) * BASE + value % BASE);
+		value /= BASE;
+	}
+	return DIGITS;
+}
+
+/* Replaces what is saved for an index. */
+static void
+save_option(Oid indexrelid, const TtlSavedOption *saved)
+{
+	Oid			type = saved_option_type();
+	ObjectAddress index;
+	ObjectAddress columns[SAVED_NUMBERS * DIGITS];
+	int			count = 0;
+
+	if (!OidIsValid(type))
+		return;
 	deleteDependencyRecordsForSpecific(RelationRelationId, indexrelid,
-									   DEPENDENCY_NORMAL, ProcedureRelationId,
-									   function);
-	if (!wanted)
-		return;
+									   DEPENDENCY_NORMAL, RelationRelationId,
+									   type);
 	ObjectAddressSet(index, RelationRelationId, indexrelid);
-	ObjectAddressSet(target, ProcedureRelationId, function);
-	recordDependencyOn(&index, &target, DEPENDENCY_NORMAL);
-	if (memory < 0)
-		return;
-	target.objectSubId = -1 - memory;
-	recordDependencyOn(&index, &target, DEPENDENCY_NORMAL);
+	if (saved->present)
+		count += number_columns(type, SAVED_SECONDS, saved->seconds, columns);
+	if (saved->present && saved->has_time_zone)
+		count += number_columns(type, SAVED_TIME_ZONE, saved->time_zone_hash,
+								columns + count);
+	recordMultipleDependencies(&index, columns, count, DEPENDENCY_NORMAL);
 }
 
 /*
- * Makes the dependencies of an index on the option functions say what its
- * predicate says.  Does nothing where they do already.
+ * What is to be saved of an option.  -1 seconds need nothing: the filter beside
+ * them is never folded away, and a time series has them in its partitioned index
+ * alone.
+ */
+static TtlSavedOption
+to_be_saved(const TtlOption *option)
+{
+	TtlSavedOption saved = {0};
+
+	saved.present = option->present && option->seconds >= 0;
+	if (!saved.present)
+		return saved;
+	saved.seconds = option->seconds;
+	saved.has_time_zone = option->time_zone != NULL;
+	if (saved.has_time_zone)
+		saved.time_zone_hash = ttl_time_zone_hash(option->time_zone);
+	return saved;
+}
+
+static bool
+same_saved_option(const TtlSavedOption *a, const TtlSavedOption *b)
+{
+	return a->present == b->present && a->seconds == b->seconds &&
+		a->has_time_zone == b->has_time_zone &&
+		a->time_zone_hash == b->time_zone_hash;
+}
+
+/*
+ * Makes the dependencies of an index say what its predicate says, and saves its
+ * option.  Writes nothing where they do already.
  */
 void
-ttl_memory_write(Oid indexrelid, const TtlOption *option)
+ttl_saved_option_write(Oid indexrelid, const TtlOption *option)
 {
 	TtlFunctions functions;
-	TtlMemory	memory;
-	bool		has_plain;
-	bool		remember = option->present && option->seconds >= 0;
-	int32		hash = 0;
+	Dependencies found;
+	TtlSavedOption old;
+	TtlSavedOption new = to_be_saved(option);
 
 	Assert(!option->present || option->problem == NULL);
 	if (!ttl_functions(&functions))
 		return;
-	if (option->time_zone != NULL)
-		hash = ttl_time_zone_hash(option->time_zone);
-	memory = read_dependencies(indexrelid, &functions, &has_plain);
-	if (memory.present == remember && has_plain == option->present &&
-		memory.has_time_zone == (option->time_zone != NULL) &&
-		memory.has_drop == (option->present && option->drop_partitions) &&
-		memory.has_bucket == (option->present && option->bucket_seconds != 0) &&
-		(!memory.present || memory.seconds == option->seconds) &&
-		(!memory.has_time_zone || memory.time_zone_hash == hash))
-		return;
-
-	replace_dependency(indexrelid, functions.expire_after_seconds,
-					   option->present, option->seconds);
-	replace_dependency(indexrelid, functions.time_zone,
-					   option->present && option->time_zone != NULL, hash);
-	replace_dependency(indexrelid, functions.drop_expired_partitions,
-					   option->present && option->drop_partitions, -1);
-	replace_dependency(indexrelid, functions.bucket_max_span_seconds,
-					   option->present && option->bucket_seconds != 0, -1);
+	read_dependencies(indexrelid, &functions, &found);
+	follow_functions(indexrelid, &functions, &found);
+	old = saved_option(&found);
+	if (!same_saved_option(&old, &new) ||
+		found.count[SAVED_SECONDS] != (new.present ? DIGITS : 0) ||
+		found.count[SAVED_TIME_ZONE] != (new.has_time_zone ? DIGITS : 0))
+		save_option(indexrelid, &new);
 	CommandCounterIncrement();
 }
 
 /*
  * Puts the option, with the filter that the index has, into pg_index.indpred,
- * and remembers it.  The caller holds SHARE UPDATE EXCLUSIVE on the table and
+ * and saves it.  The caller holds SHARE UPDATE EXCLUSIVE on the table and
  * on the index and has made sure that the folded predicate stays the same, so
  * the index needs no rebuild.
  */
@@ -625,7 +815,7 @@ ttl_option_write(Oid indexrelid, const TtlOption *option)
 	table_close(pg_index, RowExclusiveLock);
 	CommandCounterIncrement();
 
-	ttl_memory_write(indexrelid, option);
+	ttl_saved_option_write(indexrelid, option);
 }
 
 /* Locks an index and its table for a repair, if that takes no waiting. */
@@ -660,31 +850,41 @@ keep_leftovers(Oid indexrelid)
 	{
 		Oid			other = lfirst_oid(lc);
 		TtlOption	option;
+		Dependencies found;
 
-		if (ttl_option_read(other, &option) && option.present &&
-			!ttl_is_dependent(other))
-			replace_dependency(other, functions.expire_after_seconds, true, -1);
+		if (!ttl_option_read(other, &option) || !option.present)
+			continue;
+		read_dependencies(other, &functions, &found);
+		follow_functions(other, &functions, &found);
 	}
 }
 
-/* Puts the option back that is remembered for a locked index, if it is known. */
-static void
-restore_option(Oid indexrelid, TtlOption *option, const TtlMemory *memory)
+/*
+ * Puts the option back that REINDEX CONCURRENTLY has lost of a locked index, if it
+ * is saved.
+ */
+void
+ttl_saved_option_restore(Oid indexrelid)
 {
-	option->time_zone = NULL;
-	if (memory->has_time_zone)
+	TtlOption	option;
+	TtlSavedOption saved = ttl_saved_option_read(indexrelid);
+
+	if (!saved.present || !ttl_option_read(indexrelid, &option) ||
+		option.present)
+		return;
+	if (saved.has_time_zone)
 	{
-		option->time_zone = ttl_time_zone_by_hash(memory->time_zone_hash);
-		if (option->time_zone == NULL)
+		option.time_zone = ttl_time_zone_by_hash(saved.time_zone_hash);
+		if (option.time_zone == NULL)
 			return;
 	}
-	option->present = true;
-	option->seconds = memory->seconds;
-	ttl_option_write(indexrelid, option);
+	option.present = true;
+	option.seconds = saved.seconds;
+	ttl_option_write(indexrelid, &option);
 	keep_leftovers(indexrelid);
 	ereport(LOG,
 			(errmsg("restored expire_after_seconds(%d) of TTL index \"%s\"",
-					option->seconds, get_rel_name(indexrelid)),
+					option.seconds, get_rel_name(indexrelid)),
 			 errdetail("REINDEX CONCURRENTLY had lost it.")));
 }
 
@@ -704,21 +904,19 @@ warn_if_lost(Oid indexrelid)
 
 /*
  * Repairs what REINDEX CONCURRENTLY lost of an index, if the locks can be had at
- * once, and makes its memory complete.
+ * once, and makes its saved option complete.
  */
 void
 ttl_option_restore(Oid indexrelid)
 {
 	TtlOption	option;
-	TtlMemory	memory;
 
-	if (!ttl_lock_for_repair(indexrelid) || !ttl_option_read(indexrelid, &option))
+	if (!ttl_lock_for_repair(indexrelid))
 		return;
-	memory = ttl_memory_read(indexrelid);
-	if (!option.present && memory.present)
-		restore_option(indexrelid, &option, &memory);
-	else if (option.present && option.problem == NULL)
-		ttl_memory_write(indexrelid, &option);
+	ttl_saved_option_restore(indexrelid);
+	if (ttl_option_read(indexrelid, &option) && option.present &&
+		option.problem == NULL)
+		ttl_saved_option_write(indexrelid, &option);
 	warn_if_lost(indexrelid);
 }
 
@@ -727,14 +925,13 @@ bool
 ttl_option_is_amiss(Oid indexrelid)
 {
 	TtlOption	option;
-	TtlMemory	memory = ttl_memory_read(indexrelid);
+	TtlSavedOption saved = ttl_saved_option_read(indexrelid);
+	TtlSavedOption wanted;
 
 	if (!ttl_option_read(indexrelid, &option) || option.problem != NULL)
 		return false;
-	return !option.present ||
-		(option.seconds >= 0 &&
-		 (!memory.present || memory.seconds != option.seconds ||
-		  memory.has_time_zone != (option.time_zone != NULL)));
+	wanted = to_be_saved(&option);
+	return !option.present || !same_saved_option(&saved, &wanted);
 }
 
 /* Restores whatever needs it in this database. */

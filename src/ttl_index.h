@@ -5,7 +5,7 @@
  *
  *	ttl_index.c		start: settings, launcher, hook
  *	guc.c			the settings
- *	option.c		the option in an index predicate: read, write, remember
+ *	option.c		the option in an index predicate: read, write, save
  *	catalog.c		which TTL indexes there are, and the state of each
  *	reach.c			rows that no TTL index reaches: other extensions', foreign ones
  *	timezone.c		keys that name no instant by themselves
@@ -84,6 +84,8 @@ typedef struct TtlFunctions
 	Oid			document_date;
 } TtlFunctions;
 
+#define TTL_OPTION_FUNCTIONS 4	/* the first of these, see option.c */
+
 /* What the predicate of one index says. */
 typedef struct TtlOption
 {
@@ -95,18 +97,17 @@ typedef struct TtlOption
 	bool		boundary_rows;	/* and rows of the others one by one */
 	int32		bucket_seconds; /* span of the partitions to be made, or 0 */
 	List	   *filter;			/* the other AND members, not folded */
+	List	   *stored;			/* all of them, as they were read */
 } TtlOption;
 
-/* What is remembered beside the predicate (see option.c). */
-typedef struct TtlMemory
+/* What is saved of it for REINDEX CONCURRENTLY (see option.c). */
+typedef struct TtlSavedOption
 {
 	bool		present;
 	int32		seconds;
 	bool		has_time_zone;
 	int32		time_zone_hash;
-	bool		has_drop;		/* not remembered, see ttl_option_of_part() */
-	bool		has_bucket;
-} TtlMemory;
+} TtlSavedOption;
 
 /* A closed list; catalog.c has the names and the texts. */
 typedef enum TtlState
@@ -437,8 +438,10 @@ extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
 extern bool ttl_is_dependent(Oid indexrelid);
 extern bool ttl_same_filter(Oid owner, List *a, List *b);
-extern TtlMemory ttl_memory_read(Oid indexrelid);
-extern void ttl_memory_write(Oid indexrelid, const TtlOption *option);
+extern Oid	ttl_option_function(const TtlFunctions *functions, int i);
+extern TtlSavedOption ttl_saved_option_read(Oid indexrelid);
+extern void ttl_saved_option_write(Oid indexrelid, const TtlOption *option);
+extern void ttl_saved_option_restore(Oid indexrelid);
 extern void ttl_option_write(Oid indexrelid, const TtlOption *option);
 extern bool ttl_lock_for_repair(Oid indexrelid);
 extern bool ttl_option_is_amiss(Oid indexrelid);

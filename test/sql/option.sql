@@ -88,6 +88,19 @@ CREATE INDEX bad ON eventlog (last_modified) WHERE ttl_index.time_zone('UTC');
 CREATE INDEX bad ON eventlog (last_modified) WHERE ttl_index.expire_after_seconds(5) AND ttl_index.time_zone('UTC');
 CREATE INDEX bad ON eventlog (last_modified) WHERE ttl_index.expire_after_seconds(2147483648);
 
+
+-- nor anywhere but in the predicate
+CREATE INDEX bad ON eventlog (ttl_index.expire_after_seconds(5));
+CREATE UNIQUE INDEX bad ON eventlog (id, (CASE WHEN ttl_index.expire_after_seconds(5) THEN last_modified END));
+CREATE INDEX bad ON eventlog (last_modified, ttl_index.time_zone(sensor));
+CREATE INDEX bad ON eventlog ((CASE WHEN ttl_index.drop_expired_partitions() THEN last_modified END))
+	WHERE ttl_index.expire_after_seconds(5);
+CREATE INDEX bad ON eventlog USING gin ((ARRAY[ttl_index.bucket_max_span_seconds(id)]));
+ALTER TABLE eventlog ADD EXCLUDE ((CASE WHEN ttl_index.expire_after_seconds(5) THEN id END) WITH =);
+CREATE INDEX bad ON eventlog (id) WHERE id::oid <> 'ttl_index.expire_after_seconds(int,int)'::regprocedure;
+CREATE INDEX bad ON eventlog (last_modified) WHERE ttl_index.expire_after_seconds(5)
+	AND id::oid <> 'ttl_index.expire_after_seconds'::regproc;
+
 -- what is no key of a TTL index (rule 13)
 \set VERBOSITY default
 \set SHOW_CONTEXT never

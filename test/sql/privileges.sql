@@ -1,5 +1,5 @@
--- Who may do what: issue 5, item 10.  One row for each function, procedure, view
--- and table of the extension; one that is new has no row and fails the test.
+-- Who may do what: issue 5, item 10.  One row for each function, procedure, view,
+-- table and type of the extension; one that is new has no row and fails the test.
 \set SHOW_CONTEXT never
 SET client_min_messages = error;
 CREATE ROLE regress_ttl_owner LOGIN;
@@ -66,6 +66,8 @@ INSERT INTO expected VALUES
 ('counters', 'LOCK ttl_index.counters IN ROW EXCLUSIVE MODE', '42501', '42501', '42501', 'ok', '42501', '42501'),
 ('list_indexes()', 'SELECT * FROM ttl_index.list_indexes()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('list_operations()', 'SELECT * FROM ttl_index.list_operations()', '42501', '42501', '42501', 'ok', 'ok', '42501'),
+-- for nobody's data
+('saved_option', 'CREATE TABLE priv.x (y ttl_index.saved_option)', '42501', '42501', '42501', 'ok', '42501', '42501'),
 -- for the triggers alone: what runs as the user of a DDL command is open to all
 ('check_ddl(pg_ddl_command,oid,text)', 'SELECT ttl_index.check_ddl(NULL, NULL, NULL)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('restore_options()', 'SELECT ttl_index.restore_options()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
@@ -75,10 +77,11 @@ INSERT INTO expected VALUES
 
 -- what has no row, and rows for nothing
 CREATE VIEW members AS
-SELECT replace(CASE d.classid WHEN 'pg_proc'::regclass THEN d.objid::regprocedure::text ELSE d.objid::regclass::text END,
+SELECT replace(CASE d.classid WHEN 'pg_proc'::regclass THEN d.objid::regprocedure::text
+	WHEN 'pg_type'::regclass THEN d.objid::regtype::text ELSE d.objid::regclass::text END,
 	'ttl_index.', '') AS object
 FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass
-WHERE e.extname = 'ttl_index' AND d.deptype = 'e' AND d.classid IN ('pg_proc'::regclass, 'pg_class'::regclass);
+WHERE e.extname = 'ttl_index' AND d.deptype = 'e' AND d.classid IN ('pg_proc'::regclass, 'pg_class'::regclass, 'pg_type'::regclass);
 SELECT object FROM members EXCEPT SELECT object FROM expected ORDER BY 1;
 SELECT object FROM expected EXCEPT SELECT object FROM members ORDER BY 1;
 

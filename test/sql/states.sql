@@ -10,6 +10,7 @@ ALTER EVENT TRIGGER ttl_index_ddl DISABLE;
 CREATE TABLE t (id int, ts timestamptz, kind text, local timestamp);
 INSERT INTO t VALUES (1, '2001-01-01', 'x', '2001-01-01');
 CREATE INDEX s_malformed ON t (ts) WHERE ttl_index.expire_after_seconds(5) OR id > 1;
+CREATE INDEX s_key ON t ((CASE WHEN ttl_index.time_zone('UTC') THEN ts END)) WHERE ttl_index.expire_after_seconds(5);
 CREATE INDEX s_hash ON t USING hash (ts) WHERE ttl_index.expire_after_seconds(5);
 CREATE UNIQUE INDEX s_unique ON t (ts) WHERE ttl_index.expire_after_seconds(5);
 CREATE INDEX s_compound ON t (ts, id) WHERE ttl_index.expire_after_seconds(5);
