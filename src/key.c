@@ -278,23 +278,43 @@ ttl_key_indexes(Relation rel, const char *name)
 	return btrees != NIL ? btrees : others;
 }
 
-/* The one index on a key.  With only_ttl, plain ones do not count. */
+/*
+ * Is this what a failed build or REINDEX CONCURRENTLY has left behind?  The index of
+ * a partitioned table that is not valid waits for those of its partitions.
+ */
+static bool
+is_leftover(Oid indexrelid)
+{
+	return get_rel_relkind(indexrelid) == RELKIND_INDEX &&
+		!ttl_index_is_usable(indexrelid);
+}
+
+/*
+ * The one index on a key.  With only_ttl, plain ones do not count; else what was
+ * left behind counts only where there is nothing else.
+ */
 Oid
 ttl_key_index(Oid relid, const char *key, bool only_ttl)
 {
 	Relation	rel;
 	List	   *found = NIL;
+	List	   *leftovers = NIL;
 	ListCell   *lc;
 
 	rel = ttl_open_table(relid, ShareUpdateExclusiveLock);
 	foreach(lc, ttl_key_indexes(rel, key))
 	{
+		Oid			indexrelid = lfirst_oid(lc);
 		TtlOption	option;
 
-		if (!only_ttl ||
-			(ttl_option_read(lfirst_oid(lc), &option) && option.present))
-			found = lappend_oid(found, lfirst_oid(lc));
+		if (!only_ttl && is_leftover(indexrelid))
+			leftovers = lappend_oid(leftovers, indexrelid);
+		else if (!only_ttl ||
+				 (ttl_option_read(indexrelid, &option) && option.present))
+			found = lappend_oid(found, indexrelid);
 	}
+	if (found == NIL)
+		found = leftovers;
 	relation_close(rel, NoLock);
 	if (found == NIL)
 		ereport(ERROR,

@@ -208,17 +208,28 @@ is_not_plain(Node *node, void *context)
 }
 
 /*
- * The value of an option's argument; NULL where it is not a constant.  Functions
- * of users are not folded: they would run as whoever looks.
+ * The value of an option's argument, which may be given by its name; NULL where it
+ * is not a constant.  Functions of users are not folded: they would run as whoever
+ * looks.
  */
 static Const *
 option_argument(FuncExpr *call)
 {
+	Node	   *argument;
 	Node	   *folded;
 
-	if (list_length(call->args) != 1 || is_not_plain((Node *) call->args, NULL))
+	if (list_length(call->args) != 1)
 		return NULL;
-	folded = eval_const_expressions(NULL, linitial(call->args));
+	argument = linitial(call->args);
+	if (IsA(argument, NamedArgExpr))
+	{
+		if (((NamedArgExpr *) argument)->argnumber != 0)
+			return NULL;
+		argument = (Node *) ((NamedArgExpr *) argument)->arg;
+	}
+	if (is_not_plain(argument, NULL))
+		return NULL;
+	folded = eval_const_expressions(NULL, argument);
 	if (!IsA(folded, Const) || ((Const *) folded)->constisnull)
 		return NULL;
 	return (Const *) folded;

@@ -71,6 +71,30 @@ SELECT indexrelid, key, expire_after_seconds, partial_filter_expression, state
 FROM ttl_index.indexes ORDER BY indexrelid::text COLLATE "C";
 DROP INDEX o1, o2, o3, o4, o5;
 
+-- by name, too; coll_mod leaves the name out
+CREATE INDEX o1 ON eventlog (last_modified) WHERE ttl_index.expire_after_seconds(seconds => 60);
+CREATE INDEX o2 ON eventlog (last_modified) WHERE id > 5 AND ttl_index.expire_after_seconds(seconds := 60*60);
+CREATE INDEX o3 ON eventlog ((last_modified::timestamptz AT TIME ZONE 'UTC'))
+	WHERE ttl_index.time_zone(zone => 'UTC') AND ttl_index.expire_after_seconds(seconds => 0);
+SELECT indexrelid, key, expire_after_seconds, time_zone, partial_filter_expression, state
+FROM ttl_index.indexes ORDER BY indexrelid::text COLLATE "C";
+SELECT pg_get_indexdef('o1'::regclass);
+REINDEX INDEX CONCURRENTLY o1;
+SELECT ttl_index.coll_mod_index('o1', 61), ttl_index.coll_mod_index('o3', 1);
+SELECT pg_get_indexdef(i) FROM unnest('{o1,o3}'::regclass[]) AS i;
+SELECT ttl_index.remove_ttl('o2');
+SELECT pg_get_indexdef('o2'::regclass);
+DROP INDEX o1, o2, o3;
+CREATE TABLE parts (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE INDEX parts_ttl ON parts (ts) WHERE ttl_index.expire_after_seconds(seconds => -1)
+	AND ttl_index.drop_expired_partitions(delete_boundary_rows => true) AND ttl_index.bucket_max_span_seconds(seconds => 3600);
+SELECT expire_after_seconds, drop_expired_partitions, state FROM ttl_index.indexes WHERE relid = 'parts'::regclass;
+DROP INDEX parts_ttl;
+CREATE INDEX bad ON parts (ts) WHERE ttl_index.expire_after_seconds(5) AND ttl_index.drop_expired_partitions(minimum => true);
+CREATE INDEX bad ON parts (ts) WHERE ttl_index.expire_after_seconds(seconds => 5, minimum => 0);
+CREATE INDEX bad ON parts (ts) WHERE ttl_index.expire_after_seconds(seconds => NULL);
+DROP TABLE parts;
+
 -- and how not (rule of the option 1)
 CREATE INDEX bad ON eventlog (last_modified) WHERE ttl_index.expire_after_seconds(-1);
 CREATE INDEX bad ON eventlog (last_modified) WHERE ttl_index.expire_after_seconds(NULL);
