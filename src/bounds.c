@@ -21,7 +21,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/relation.h"
 #include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
@@ -30,9 +29,6 @@
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "nodes/parsenodes.h"
-#include "partitioning/partbounds.h"
-#include "partitioning/partdesc.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
@@ -113,71 +109,90 @@ bound_key(Oid keytype, Datum datum)
 	return days >= MAX_DAYS ? PG_INT64_MAX : days * USECS_PER_DAY;
 }
 
-static TtlBucket *
-new_bucket(Oid relid)
+/* One side of a range: true where it is a date. */
+static bool
+read_side(List *datums, int64 *key)
 {
-	TtlBucket  *bucket = palloc0(sizeof(TtlBucket));
+	PartitionRangeDatum *datum = linitial_node(PartitionRangeDatum, datums);
+	Const	   *value = (Const *) datum->value;
+	Oid			type;
 
-	bucket->relid = relid;
-	return bucket;
-}
-
-/*
- * The buckets in the order of their bounds, DEFAULT last.  Each bound that is
- * between partitions stands in the array once; the partition that ends there is
- * the index at the same position.
- */
-static List *
-read_partitions(PartitionDesc parts, Oid keytype)
-{
-	PartitionBoundInfo bounds = parts->boundinfo;
-	List	   *buckets = NIL;
-	TtlBucket  *bucket;
-
-	for (int i = 1; bounds != NULL && i < bounds->ndatums; i++)
-	{
-		if (bounds->indexes[i] < 0)
-			continue;
-		bucket = new_bucket(parts->oids[bounds->indexes[i]]);
-		bucket->has_lower = bounds->kind[i - 1][0] == PARTITION_RANGE_DATUM_VALUE;
-		bucket->has_upper = bounds->kind[i][0] == PARTITION_RANGE_DATUM_VALUE;
-		if (bucket->has_lower)
-			bucket->lower = bound_key(keytype, bounds->datums[i - 1][0]);
-		if (bucket->has_upper)
-			bucket->upper = bound_key(keytype, bounds->datums[i][0]);
-		buckets = lappend(buckets, bucket);
-	}
-	if (bounds != NULL && partition_bound_has_default(bounds))
-	{
-		bucket = new_bucket(parts->oids[bounds->default_index]);
-		bucket->is_default = true;
-		buckets = lappend(buckets, bucket);
-	}
-	return buckets;
-}
-
-/*
- * The buckets of a time series, in the caller's memory.  False where the table is
- * locked exclusively just now.  Keeps no lock: whoever acts on what it read takes
- * one and reads again.
- */
-bool
-ttl_buckets_read(const TtlIndex *root, List **buckets)
-{
-	Relation	rel;
-
-	*buckets = NIL;
-	if (!ConditionalLockRelationOid(root->relid, AccessShareLock))
+	if (datum->kind != PARTITION_RANGE_DATUM_VALUE)
 		return false;
-	rel = try_relation_open(root->relid, NoLock);
-	if (rel != NULL)
-	{
-		*buckets = read_partitions(RelationGetPartitionDesc(rel, true),
-								   root->keytype);
-		relation_close(rel, NoLock);
-	}
-	UnlockRelationOid(root->relid, AccessShareLock);
+	type = getBaseType(value->consttype);
+	if (!ttl_key_type_ok(type))
+		return false;
+	*key = bound_key(type, value->constvalue);
 	return true;
+}
+
+/*
+ * Reads the bounds of a partition from its row in pg_class.  A partition
+ * descriptor would have them all, and in their order; but the relation cache
+ * computes the partition key for it, which can call functions of the owner, and
+ * wants the table open.
+ */
+static void
+read_bucket(Oid relid, TtlBucket *bucket)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	PartitionBoundSpec *bound;
+	Datum		datum;
+	bool		isnull;
+
+	memset(bucket, 0, sizeof(*bucket));
+	bucket->relid = relid;
+	if (!HeapTupleIsValid(tuple))
+		return;
+	datum = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
+	if (!isnull)
+	{
+		bound = stringToNode(TextDatumGetCString(datum));
+		bucket->is_default = bound->is_default;
+		if (!bound->is_default && bound->strategy == PARTITION_STRATEGY_RANGE)
+		{
+			bucket->has_lower = read_side(bound->lowerdatums, &bucket->lower);
+			bucket->has_upper = read_side(bound->upperdatums, &bucket->upper);
+		}
+	}
+	ReleaseSysCache(tuple);
+}
+
+/* In the order of the bounds, DEFAULT last. */
+static int
+compare_buckets(const ListCell *a, const ListCell *b)
+{
+	const TtlBucket *x = lfirst(a);
+	const TtlBucket *y = lfirst(b);
+
+	if (x->is_default || y->is_default)
+		return x->is_default - y->is_default;
+	if (x->has_lower && y->has_lower && x->lower != y->lower)
+		return x->lower < y->lower ? -1 : 1;
+	if (x->has_lower != y->has_lower)
+		return x->has_lower - y->has_lower;
+	return x->relid < y->relid ? -1 : x->relid > y->relid;
+}
+
+/*
+ * The partitions of a table, in the order of their bounds where these are dates.
+ * Takes no lock: whoever acts on what it read takes one and reads again.
+ */
+List *
+ttl_buckets_read(Oid relid)
+{
+	List	   *buckets = NIL;
+	ListCell   *lc;
+
+	foreach(lc, find_inheritance_children(relid, NoLock))
+	{
+		TtlBucket  *bucket = palloc(sizeof(TtlBucket));
+
+		read_bucket(lfirst_oid(lc), bucket);
+		buckets = lappend(buckets, bucket);
+	}
+	list_sort(buckets, compare_buckets);
+	return buckets;
 }
 
 /*
@@ -195,24 +210,14 @@ ttl_bucket_due(const TtlBucket *bucket, const TtlCutoff *cutoff)
 	return bucket->has_upper && bucket->upper <= sure;
 }
 
-/* Has a partition an upper bound?  Without a lock on the table. */
+/* Has a partition an upper bound? */
 bool
 ttl_bucket_has_end(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	PartitionBoundSpec *bound = NULL;
-	Datum		datum;
-	bool		isnull;
+	TtlBucket	bucket;
 
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	datum = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
-	if (!isnull)
-		bound = stringToNode(TextDatumGetCString(datum));
-	ReleaseSysCache(tuple);
-	return bound != NULL && !bound->is_default &&
-		linitial_node(PartitionRangeDatum, bound->upperdatums)->kind ==
-		PARTITION_RANGE_DATUM_VALUE;
+	read_bucket(relid, &bucket);
+	return bucket.has_upper;
 }
 
 /* Do the rows of a bucket expire one by one? */
@@ -243,11 +248,9 @@ static List *
 find_leaves(const TtlIndex *root, const TtlCutoff *cutoff)
 {
 	List	   *leaves = NIL;
-	List	   *buckets;
 	ListCell   *lc;
 
-	(void) ttl_buckets_read(root, &buckets);
-	foreach(lc, buckets)
+	foreach(lc, ttl_buckets_read(root->relid))
 	{
 		TtlBucket  *bucket = lfirst(lc);
 		Oid			indexrelid;

@@ -51,15 +51,13 @@ List *
 ttl_buckets_due(const TtlIndex *root, TimestampTz at)
 {
 	List	   *due = NIL;
-	List	   *buckets;
 	TtlCutoff	cutoff;
 	ListCell   *lc;
 
 	if (!root->option.drop_partitions || root->option.seconds < 0)
 		return NIL;
 	ttl_cutoff_init(&cutoff, root, at);
-	(void) ttl_buckets_read(root, &buckets);
-	foreach(lc, buckets)
+	foreach(lc, ttl_buckets_read(root->relid))
 	{
 		if (ttl_bucket_due(lfirst(lc), &cutoff))
 			due = lappend(due, lfirst(lc));

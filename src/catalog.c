@@ -44,7 +44,6 @@
 #include "commands/defrem.h"
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
-#include "partitioning/partdesc.h"
 #include "rewrite/rewriteDefine.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -493,7 +492,7 @@ take_child(List **children, Oid relid)
 
 /*
  * The children of a partitioned index, in the order of the bounds of their
- * partitions, unless the table is locked exclusively just now.
+ * partitions.
  */
 static List *
 ordered_children(Oid indexrelid)
@@ -501,26 +500,18 @@ ordered_children(Oid indexrelid)
 	List	   *children = find_inheritance_children(indexrelid, NoLock);
 	List	   *ordered = NIL;
 	Oid			relid = IndexGetRelation(indexrelid, true);
-	Relation	rel;
+	ListCell   *lc;
 
-	if (!OidIsValid(relid) ||
-		!ConditionalLockRelationOid(relid, AccessShareLock))
+	if (!OidIsValid(relid))
 		return children;
-	rel = try_relation_open(relid, NoLock);
-	if (rel != NULL)
+	foreach(lc, ttl_buckets_read(relid))
 	{
-		PartitionDesc parts = RelationGetPartitionDesc(rel, true);
+		Oid			child = take_child(&children,
+									   ((TtlBucket *) lfirst(lc))->relid);
 
-		for (int i = 0; i < parts->nparts; i++)
-		{
-			Oid			child = take_child(&children, parts->oids[i]);
-
-			if (OidIsValid(child))
-				ordered = lappend_oid(ordered, child);
-		}
-		relation_close(rel, NoLock);
+		if (OidIsValid(child))
+			ordered = lappend_oid(ordered, child);
 	}
-	UnlockRelationOid(relid, AccessShareLock);
 	return list_concat(ordered, children);
 }
 

@@ -39,6 +39,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_partitioned_table.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
@@ -46,12 +47,14 @@
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
+#include "optimizer/optimizer.h"
 #include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "ttl_index.h"
@@ -163,20 +166,32 @@ find_trigger(Relation rel, const char *column)
 	return NULL;
 }
 
-/* Is this the key, or part of it, by which the table is partitioned? */
+/*
+ * Is this the key, or part of it, by which the table is partitioned?  Reads the
+ * catalog: the relation cache would compute the key.
+ */
 static bool
 partitions_by(Oid relid, const char *column)
 {
-	Relation	rel = relation_open(relid, AccessShareLock);
-	int			attnum = get_attnum(relid, column);
-	Bitmapset  *attnums = bms_make_singleton(attnum - FirstLowInvalidHeapAttributeNumber);
-	bool		found = false;
-	bool		in_expression;
+	AttrNumber	attnum = get_attnum(relid, column);
+	HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(relid));
+	Form_pg_partitioned_table form;
+	Bitmapset  *attnums = NULL;
+	Datum		datum;
+	bool		isnull;
 
-	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		found = has_partition_attrs(rel, attnums, &in_expression);
-	relation_close(rel, AccessShareLock);
-	return found;
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_partitioned_table) GETSTRUCT(tuple);
+	for (int i = 0; i < form->partnatts; i++)
+		attnums = bms_add_member(attnums,
+								 form->partattrs.values[i] - FirstLowInvalidHeapAttributeNumber);
+	datum = SysCacheGetAttr(PARTRELID, tuple,
+							Anum_pg_partitioned_table_partexprs, &isnull);
+	if (!isnull)
+		pull_varattnos(stringToNode(TextDatumGetCString(datum)), 1, &attnums);
+	ReleaseSysCache(tuple);
+	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attnums);
 }
 
 /*

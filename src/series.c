@@ -37,7 +37,6 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -118,8 +117,9 @@ missing_buckets(const TtlIndex *root, TimestampTz at, int64 ahead)
 	List	   *buckets;
 	ListCell   *lc;
 
-	if (span == 0 || !ttl_buckets_read(root, &buckets))
+	if (span == 0)
 		return NIL;
+	buckets = ttl_buckets_read(root->relid);
 	now = ttl_key_clock(root, at);
 	for (int64 start = bucket_start(now, span); start <= now + ahead; start += span)
 		missing = add_missing(missing, buckets, start, start + span);
@@ -497,7 +497,7 @@ is_series(Relation rel, const SeriesArgs *args)
 {
 	ListCell   *lc;
 
-	if (RelationGetPartitionDesc(rel, true)->nparts == 0)
+	if (find_inheritance_children(RelationGetRelid(rel), NoLock) == NIL)
 		return false;
 	foreach(lc, ttl_key_indexes(rel, args->create.key))
 	{

@@ -437,7 +437,7 @@ extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
 extern bool ttl_is_dependent(Oid indexrelid);
-extern bool ttl_same_filter(Oid owner, List *a, List *b);
+extern bool ttl_same_filter(Oid relid, List *a, List *b);
 extern Oid	ttl_option_function(const TtlFunctions *functions, int i);
 extern TtlSavedOption ttl_saved_option_read(Oid indexrelid);
 extern void ttl_saved_option_write(Oid indexrelid, const TtlOption *option);
@@ -489,7 +489,7 @@ extern int64 ttl_key_clock(const TtlIndex *index, TimestampTz at);
 extern TtlState ttl_buckets_possible(Oid relid, AttrNumber attnum,
 									 Oid keytype, bool filtered);
 extern TtlState ttl_buckets_defined(const TtlIndex *index);
-extern bool ttl_buckets_read(const TtlIndex *root, List **buckets);
+extern List *ttl_buckets_read(Oid relid);
 extern bool ttl_bucket_due(const TtlBucket *bucket, const TtlCutoff *cutoff);
 extern bool ttl_bucket_has_end(Oid relid);
 extern bool ttl_bucket_by_row(const TtlBucket *bucket, const TtlOption *option);
@@ -515,6 +515,7 @@ extern bool ttl_lock_soon(Oid relid, LOCKMODE lockmode);
 extern bool ttl_lock_below(Oid relid, LOCKMODE lockmode);
 
 /* owner.c */
+extern Oid	ttl_table_owner(Oid relid);
 extern void ttl_become_owner(Oid owner, TtlUser *saved);
 extern void ttl_restore_user(const TtlUser *saved);
 extern bool ttl_lock_owned(Oid relid, LOCKMODE lockmode);
