@@ -148,7 +148,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
  * would change what the index holds.
  */
 static void
-change_option(Oid indexrelid, Oid owner, const TtlOption *new)
+change_option(Oid indexrelid, const TtlOption *new)
 {
 	ListCell   *lc;
 
@@ -166,7 +166,8 @@ change_option(Oid indexrelid, Oid owner, const TtlOption *new)
 		stored = option.stored;
 		option = member == indexrelid ? *new : ttl_option_of_part(new, NIL);
 		option.filter = filter;
-		if (!ttl_same_filter(owner, stored, ttl_option_members(&option)))
+		if (!ttl_same_filter(IndexGetRelation(member, false), stored,
+							 ttl_option_members(&option)))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("the change would alter what index \"%s\" holds",
@@ -239,10 +240,10 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 	index.option.seconds = seconds;
 	index.option.time_zone = time_zone;
 	change_buckets(&index, change);
-	change_option(indexrelid, index.owner, &index.option);
+	change_option(indexrelid, &index.option);
 	other = ttl_pair_other(indexrelid);
 	if (OidIsValid(other) && !was_ttl)
-		change_option(other, index.owner, &own);
+		change_option(other, &own);
 	if (!was_ttl)
 		ttl_report_left_out(indexrelid);
 	if (!was_ttl || seconds < *old || *old < 0)
@@ -340,8 +341,8 @@ remove_option(const TtlIndex *index, int elevel)
 		return;
 	}
 	if (OidIsValid(other))
-		change_option(other, index->owner, &none);
-	change_option(index->indexrelid, index->owner, &none);
+		change_option(other, &none);
+	change_option(index->indexrelid, &none);
 }
 
 /*
@@ -352,7 +353,7 @@ static void
 stop_series(TtlIndex *index)
 {
 	index->option.seconds = -1;
-	change_option(index->indexrelid, index->owner, &index->option);
+	change_option(index->indexrelid, &index->option);
 	ereport(NOTICE,
 			(errmsg("time series \"%s\" does not expire any more",
 					get_rel_name(index->relid)),

@@ -120,7 +120,7 @@ find_existing(Relation rel, const TtlCreate *args, List *filter)
 			index.state == TTL_OPERATOR_CLASS ||
 			!equal(ttl_pair_document_ttl(index.option.filter),
 				   ttl_pair_document_ttl(filter)) ||
-			!ttl_same_filter(index.owner,
+			!ttl_same_filter(index.relid,
 							 ttl_pair_plain_filter(index.option.filter),
 							 ttl_pair_plain_filter(filter)))
 			continue;

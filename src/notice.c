@@ -67,7 +67,6 @@ count_blocks(Oid relid)
 static char *
 sample_source(const TtlIndex *index, double percent)
 {
-	bool		partitioned = index->relkind == RELKIND_PARTITIONED_INDEX;
 	char	   *filter = "true";
 
 	if (index->option.filter != NIL)
@@ -75,8 +74,7 @@ sample_source(const TtlIndex *index, double percent)
 									deparse_context_for(get_rel_name(index->relid),
 														index->relid),
 									false, false);
-	return psprintf("FROM %s%s TABLESAMPLE pg_catalog.system (%f) WHERE (%s)",
-					partitioned ? "" : "ONLY ",
+	return psprintf("FROM ONLY %s TABLESAMPLE pg_catalog.system (%f) WHERE (%s)",
 					ttl_qualified_name(index->relid), percent, filter);
 }
 
@@ -147,6 +145,73 @@ spi_int64(int column)
 									   &isnull));
 }
 
+/* What a sample holds. */
+typedef struct Sample
+{
+	double		percent;
+	Datum		due_at;			/* since then, a timestamptz */
+	int64		rows;
+	int64		dates;
+	int64		due;
+	char	   *instead;		/* of dates, where there are none, or NULL */
+	int64		instead_rows;	/* of the table that this is about */
+}			Sample;
+
+/* Adds what a table without partitions holds.  Runs as its owner. */
+static void
+sample_leaf(const TtlIndex *leaf, Sample * sample)
+{
+	TtlUser		saved;
+	MemoryContext caller = CurrentMemoryContext;
+	Oid			argtype = TIMESTAMPTZOID;
+	int64		rows;
+	int64		dates;
+
+	ttl_become_owner(leaf->owner, &saved);
+	SPI_connect();
+	if (SPI_execute_with_args(sample_query(leaf, sample->percent), 1, &argtype,
+							  &sample->due_at, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not sample table %u", leaf->relid);
+	rows = spi_int64(1);
+	dates = spi_int64(2);
+	sample->rows += rows;
+	sample->dates += dates;
+	sample->due += spi_int64(3);
+	if (dates == 0 && rows > sample->instead_rows)
+	{
+		char	   *instead = what_instead(leaf, sample->percent);
+
+		sample->instead = instead ? MemoryContextStrdup(caller, instead) : NULL;
+		sample->instead_rows = rows;
+	}
+	SPI_finish();
+	ttl_restore_user(&saved);
+}
+
+/*
+ * Samples all that a TTL index holds, each partition as its own owner: the planner
+ * computes what stands in the definition of a table, and of its indexes.
+ */
+static void
+sample_index(Oid indexrelid, Sample * sample)
+{
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(indexrelid, NoLock, NULL))
+	{
+		TtlIndex	leaf;
+		TtlOption	own;
+
+		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_INDEX ||
+			!ttl_catalog_describe(lfirst_oid(lc), true, &leaf) ||
+			!ttl_option_read(lfirst_oid(lc), &own))
+			continue;
+		/* a partition can number its columns otherwise */
+		leaf.option.filter = own.filter;
+		sample_leaf(&leaf, sample);
+	}
+}
+
 /* Tells the client how many partitions are due now, where they go as a whole. */
 static void
 report_buckets_due(const TtlIndex *index)
@@ -172,16 +237,9 @@ void
 ttl_report_due(Oid indexrelid)
 {
 	TtlIndex	index;
-	TtlUser		saved;
-	MemoryContext caller = CurrentMemoryContext;
-	Oid			argtype = TIMESTAMPTZOID;
-	Datum		arg;
-	double		percent;
+	Sample		sample = {0};
 	int64		blocks;
-	int64		rows;
-	int64		dates;
 	int64		due;
-	char	   *instead = NULL;
 
 	if (!ttl_catalog_describe(indexrelid, true, &index) ||
 		index.state != TTL_ACTIVE || !index.option.present ||
@@ -195,25 +253,11 @@ ttl_report_due(Oid indexrelid)
 	blocks = count_blocks(index.relid);
 	if (blocks == 0)
 		return;
-	percent = Min(100.0, 100.0 * SAMPLE_BLOCKS / blocks);
-	arg = TimestampTzGetDatum(GetCurrentTimestamp() -
-							  (int64) index.option.seconds * USECS_PER_SEC);
-
-	ttl_become_owner(index.owner, &saved);
-	SPI_connect();
-	if (SPI_execute_with_args(sample_query(&index, percent), 1, &argtype, &arg,
-							  NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not sample table %u", index.relid);
-	rows = spi_int64(1);
-	dates = spi_int64(2);
-	due = spi_int64(3) * 100.0 / percent;
-	if (rows > 0 && dates == 0)
-		instead = what_instead(&index, percent);
-	if (instead != NULL)
-		instead = MemoryContextStrdup(caller, instead);
-	SPI_finish();
-	ttl_restore_user(&saved);
-
+	sample.percent = Min(100.0, 100.0 * SAMPLE_BLOCKS / blocks);
+	sample.due_at = TimestampTzGetDatum(GetCurrentTimestamp() -
+										(int64) index.option.seconds * USECS_PER_SEC);
+	sample_index(indexrelid, &sample);
+	due = sample.due * 100.0 / sample.percent;
 	if (due > 0)
 		ereport(NOTICE,
 				(errmsg_plural("about %lld row of table \"%s\" is due at once",
@@ -225,13 +269,13 @@ ttl_report_due(Oid indexrelid)
 				 errdetail("ttl_index.monitor_enabled is off here: ttl_index.run_pass() deletes them."),
 				 errhint("ttl_index.due_count() counts them exactly.")));
 	/* there is none under the second key of a pair where all TTLs are -1 */
-	if (rows > 0 && dates == 0 && !OidIsValid(ttl_pair_main(indexrelid)))
+	if (sample.rows > 0 && sample.dates == 0 && !OidIsValid(ttl_pair_main(indexrelid)))
 		ereport(WARNING,
 				(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
 						get_rel_name(index.relid), get_rel_name(indexrelid)),
-				 instead ?
+				 sample.instead ?
 				 errdetail("%lld rows were looked at. Most of them hold %s there. Rows without a date never expire.",
-						   (long long) rows, instead) :
+						   (long long) sample.rows, sample.instead) :
 				 errdetail("%lld rows were looked at. Rows without a date never expire.",
-						   (long long) rows)));
+						   (long long) sample.rows)));
 }

@@ -470,14 +470,14 @@ fold_predicate(List *members)
 	return (Node *) make_ands_implicit((Expr *) folded);
 }
 
-/* Are two filters the same once folded?  Folds as the table's owner. */
+/* Are two filters of a table the same once folded?  Folds as its owner. */
 bool
-ttl_same_filter(Oid owner, List *a, List *b)
+ttl_same_filter(Oid relid, List *a, List *b)
 {
 	TtlUser		saved;
 	bool		same;
 
-	ttl_become_owner(owner, &saved);
+	ttl_become_owner(ttl_table_owner(relid), &saved);
 	same = equal(fold_predicate(a), fold_predicate(b));
 	ttl_restore_user(&saved);
 	return same;

@@ -68,6 +68,20 @@ read_owner(Oid relid, NameData * name)
 	return owner;
 }
 
+/* The owner of a table; partitions can have others than the whole. */
+Oid
+ttl_table_owner(Oid relid)
+{
+	NameData	name;
+	Oid			owner = read_owner(relid, &name);
+
+	if (!OidIsValid(owner))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("could not open relation with OID %u", relid)));
+	return owner;
+}
+
 /* Raises an error where somebody else owns the table.  False where it is gone. */
 static bool
 check_owner(Oid relid)
