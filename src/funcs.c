@@ -30,6 +30,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -242,19 +243,51 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 	PG_RETURN_TIMESTAMPTZ(oldest);
 }
 
+/*
+ * Core opens a table, under a lock, to put an expression over it into words, and
+ * calls the output functions of the types in it: so that is done as the table's
+ * owner, but in the terms of the reader's search_path.  False where the view would
+ * have to wait, or where the table is gone.
+ */
+static bool
+begin_text(Oid relid, TtlUser *reader)
+{
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+	{
+		UnlockRelationOid(relid, AccessShareLock);
+		return false;
+	}
+	GetUserIdAndSecContext(&reader->userid, &reader->sec_context);
+	SetUserIdAndSecContext(ttl_table_owner(relid),
+						   reader->sec_context | SECURITY_RESTRICTED_OPERATION);
+	return true;
+}
+
+static void
+end_text(Oid relid, const TtlUser *reader)
+{
+	SetUserIdAndSecContext(reader->userid, reader->sec_context);
+	UnlockRelationOid(relid, AccessShareLock);
+}
+
 /* The user's filter, as the index has it whose option it is. */
 static char *
 filter_text(const TtlIndex *index)
 {
 	List	   *filter = ttl_pair_plain_filter(index->option.filter);
 	Oid			relid = IndexGetRelation(index->governor, true);
+	TtlUser		reader;
+	char	   *text;
 
-	if (filter == NIL || !OidIsValid(relid) ||
-		index->state == TTL_TABLE_LOCKED)
+	if (filter == NIL || !OidIsValid(relid) || !begin_text(relid, &reader))
 		return NULL;
-	return deparse_expression((Node *) make_ands_explicit(filter),
+	text = deparse_expression((Node *) make_ands_explicit(filter),
 							  deparse_context_for(get_rel_name(relid), relid),
 							  false, false);
+	end_text(relid, &reader);
+	return text;
 }
 
 /* Where documents have a TTL of their own, as the user named it. */
@@ -267,28 +300,29 @@ document_ttl_text(const TtlIndex *index)
 		NULL;
 }
 
-/*
- * The key as users write it.  Deparsing an expression needs a lock on the table,
- * for which the view does not wait.
- */
+/* The key as users write it. */
 static char *
 key_text(const TtlIndex *index)
 {
 	AttrNumber	attnum;
 	Node	   *expression;
-	char	   *path;
+	TtlUser		reader;
+	char	   *text;
 
 	if (ttl_index_key(index->indexrelid, &attnum, &expression))
 	{
 		if (attnum != 0)
 			return get_attname(index->relid, attnum, true);
-		path = ttl_key_path_text(expression, index->relid);
-		if (path != NULL)
-			return path;
+		text = ttl_key_path_text(expression, index->relid);
+		if (text != NULL)
+			return text;
 	}
-	if (index->state == TTL_TABLE_LOCKED)
+	if (!begin_text(index->relid, &reader))
 		return NULL;
-	return pg_get_indexdef_columns(index->indexrelid, true);
+	text = SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index->indexrelid)) ?
+		pg_get_indexdef_columns(index->indexrelid, true) : NULL;
+	end_text(index->relid, &reader);
+	return text;
 }
 
 /* of the view ttl_index.indexes */

@@ -165,6 +165,7 @@ ttl_key_path_text(Node *expression, Oid relid)
 	FuncExpr   *call = (FuncExpr *) expression;
 	StringInfoData dotted;
 	Var		   *column;
+	char	   *column_name;
 	ArrayExpr  *path;
 	ListCell   *lc;
 
@@ -176,8 +177,11 @@ ttl_key_path_text(Node *expression, Oid relid)
 	path = lsecond(call->args);
 	if (!IsA(column, Var) || !IsA(path, ArrayExpr))
 		return NULL;
+	column_name = get_attname(relid, column->varattno, true);
+	if (column_name == NULL)
+		return NULL;
 	initStringInfo(&dotted);
-	appendStringInfoString(&dotted, get_attname(relid, column->varattno, false));
+	appendStringInfoString(&dotted, column_name);
 	foreach(lc, path->elements)
 	{
 		Const	   *step = lfirst(lc);
