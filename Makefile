@@ -16,7 +16,7 @@ PGFILEDESC = "ttl_index - rows that expire by the date they carry"
 # The current definition is one file; a release adds a script from the one before.
 DATA = $(patsubst $(top)/%,%,$(wildcard $(top)/sql/$(EXTENSION)--*--*.sql))
 DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql
-EXTRA_CLEAN = sql/$(EXTENSION)--$(EXTVERSION).sql
+EXTRA_CLEAN = sql/$(EXTENSION)--$(EXTVERSION).sql test/perl/rights.so
 
 # setup comes first: it creates the extension and keeps the monitor out.
 REGRESS = setup $(filter-out setup,$(sort $(basename $(notdir $(wildcard $(top)/test/sql/*.sql)))))
@@ -42,6 +42,13 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: sql/$(EXTENSION).sql $(EXTENSION).control
 # A build takes seconds, so a changed header rebuilds everything.
 $(OBJS): $(OUR_HEADERS)
 $(shell mkdir -p $(sort $(dir $(OBJS))))
+
+# What tests preload to see whose functions run as whom.
+test/perl/rights.so: test/perl/rights.c
+	mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(CFLAGS_SL) -shared -o $@ $<
+
+installcheck: test/perl/rights.so
 
 # Fuzzes the code that reads documents, each target for so many seconds.
 FUZZ_SECONDS ?= 30

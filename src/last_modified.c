@@ -241,13 +241,21 @@ qualified_name(Relation rel)
 									  RelationGetRelationName(rel));
 }
 
+/*
+ * Runs a command as the table's owner: core computes the partition key when it
+ * gives a trigger to partitions.
+ */
 static void
-run(const char *command)
+run(Oid owner, const char *command)
 {
+	TtlUser		saved;
+
+	ttl_become_owner(owner, &saved);
 	SPI_connect();
 	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
 		elog(ERROR, "could not run: %s", command);
 	SPI_finish();
+	ttl_restore_user(&saved);
 }
 
 /* Refuses where the column is missing and cannot be added. */
@@ -281,6 +289,7 @@ track(Relation rel, const char *column)
 	AttrNumber	attnum = get_attnum(RelationGetRelid(rel), column);
 	Trigger    *trigger = find_trigger(rel, column);
 	char	   *disabled = NULL;
+	Oid			owner = rel->rd_rel->relowner;
 
 	if (attnum < 0)
 		ereport(ERROR,
@@ -299,13 +308,16 @@ track(Relation rel, const char *column)
 	relation_close(rel, NoLock);
 
 	if (attnum == InvalidAttrNumber)
-		run(psprintf("ALTER TABLE %s ADD COLUMN %s pg_catalog.timestamptz DEFAULT pg_catalog.now()",
+		run(owner,
+			psprintf("ALTER TABLE %s ADD COLUMN %s pg_catalog.timestamptz DEFAULT pg_catalog.now()",
 					 table, quote_identifier(column)));
 	if (disabled != NULL)
-		run(psprintf("ALTER TABLE %s ENABLE TRIGGER %s",
+		run(owner,
+			psprintf("ALTER TABLE %s ENABLE TRIGGER %s",
 					 table, quote_identifier(disabled)));
 	if (trigger == NULL)
-		run(psprintf("CREATE TRIGGER %s BEFORE INSERT OR UPDATE ON %s "
+		run(owner,
+			psprintf("CREATE TRIGGER %s BEFORE INSERT OR UPDATE ON %s "
 					 "FOR EACH ROW EXECUTE FUNCTION " TTL_SCHEMA "." TRIGGER_FUNCTION "(%s)",
 					 quote_identifier(ttl_name_with_suffix(psprintf(TRIGGER_PREFIX "%s", column), "")),
 					 table,
@@ -334,6 +346,7 @@ ttl_untrack_last_modified(PG_FUNCTION_ARGS)
 	const char *column = NameStr(*PG_GETARG_NAME(1));
 	Relation	rel = ttl_open_table(relid, AccessExclusiveLock);
 	Trigger    *trigger = find_trigger(rel, column);
+	Oid			owner = rel->rd_rel->relowner;
 	char	   *command;
 
 	if (trigger == NULL)
@@ -345,6 +358,6 @@ ttl_untrack_last_modified(PG_FUNCTION_ARGS)
 	command = psprintf("DROP TRIGGER %s ON %s",
 					   quote_identifier(trigger->tgname), qualified_name(rel));
 	relation_close(rel, NoLock);
-	run(command);
+	run(owner, command);
 	PG_RETURN_VOID();
 }

@@ -1,0 +1,166 @@
+/*
+ * rights.c
+ *	  To be preloaded into a server: whose functions run with whose rights, while
+ *	  code of ttl_index is at work.
+ *
+ * A function that a user wrote and that the extension makes run, through whatever
+ * definition it stands in, has to run as the owner of the table with that
+ * definition.  One that runs as somebody whose rights its own owner does not have
+ * is a hole: it is logged as "borrowed rights".  With rights.log_all, each such
+ * function is logged, for tests that know who it should run as.
+ *
+ * The extension is at work in its worker, and between the call of a function of its
+ * schema and the return.  What a user's function calls is that user's business.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_proc.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+#define MAX_SEEN 1000
+
+typedef struct Frame
+{
+	struct Frame *up;
+	bool		ours;			/* of the extension, else of a user */
+} Frame;
+
+typedef struct Seen
+{
+	Oid			function;
+	Oid			user;
+} Seen;
+
+static needs_fmgr_hook_type next_needs_hook = NULL;
+static fmgr_hook_type next_hook = NULL;
+static Frame *top = NULL;
+static Seen seen[MAX_SEEN];
+static int	nseen = 0;
+static bool log_all = false;
+
+static bool
+is_in_worker(void)
+{
+	return MyBgworkerEntry != NULL &&
+		strcmp(MyBgworkerEntry->bgw_type, "ttl_index worker") == 0;
+}
+
+static bool
+is_ours(Oid function)
+{
+	Oid			schema = get_namespace_oid("ttl_index", true);
+
+	return OidIsValid(schema) && get_func_namespace(function) == schema;
+}
+
+/* Once a process is enough. */
+static bool
+is_new(Oid function, Oid user)
+{
+	for (int i = 0; i < nseen; i++)
+	{
+		if (seen[i].function == function && seen[i].user == user)
+			return false;
+	}
+	if (nseen < MAX_SEEN)
+	{
+		seen[nseen].function = function;
+		seen[nseen++].user = user;
+	}
+	return true;
+}
+
+static Oid
+function_owner(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid			owner = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+		ReleaseSysCache(tuple);
+	}
+	return owner;
+}
+
+/* A function of a user begins that code of ours has made run. */
+static void
+look_at(Oid function)
+{
+	Oid			user = GetUserId();
+	Oid			owner = function_owner(function);
+	bool		borrowed = !has_privs_of_role(owner, user);
+
+	if ((!borrowed && !log_all) || !is_new(function, user))
+		return;
+	ereport(LOG_SERVER_ONLY,
+			(errmsg("%s: function \"%s\" of \"%s\" runs as \"%s\"",
+					borrowed ? "borrowed rights" : "rights",
+					get_func_name(function),
+					GetUserNameFromId(owner, true),
+					GetUserNameFromId(user, true)),
+			 errhidestmt(true)));
+}
+
+static bool
+needs_hook(Oid function)
+{
+	return function >= FirstNormalObjectId ||
+		(next_needs_hook && next_needs_hook(function));
+}
+
+static void
+hook(FmgrHookEventType event, FmgrInfo *info, Datum *private)
+{
+	if (event == FHET_START)
+	{
+		bool		ours = is_ours(info->fn_oid);
+		Frame	   *frame;
+
+		if (!ours && info->fn_oid >= FirstNormalObjectId &&
+			(top != NULL ? top->ours : is_in_worker()))
+			look_at(info->fn_oid);
+		frame = malloc(sizeof(Frame));
+		if (frame == NULL)
+			elog(ERROR, "out of memory");
+		frame->up = top;
+		frame->ours = ours;
+		top = frame;
+	}
+	else
+	{
+		Frame	   *frame = top;
+
+		top = frame->up;
+		free(frame);
+	}
+	if (next_hook)
+		next_hook(event, info, private);
+}
+
+void
+_PG_init(void)
+{
+	DefineCustomBoolVariable("rights.log_all", "Logs who runs each function of a user.",
+							 NULL, &log_all, false, PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
+	next_needs_hook = needs_fmgr_hook;
+	needs_fmgr_hook = needs_hook;
+	next_hook = fmgr_hook;
+	fmgr_hook = hook;
+}

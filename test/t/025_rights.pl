@@ -1,0 +1,275 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# Whose functions run with whose rights: a table that carries a function of another
+# role in every place where a definition can hold one, partitions of somebody else,
+# and a superuser, or the monitor, who does everything that the extension can do.
+# Each function is named after the role that it has to run as.
+
+use strict;
+use warnings;
+use File::Basename qw(dirname);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $library = dirname(__FILE__) . '/../perl/rights.so';
+plan skip_all => 'make test/perl/rights.so was not run' unless -e $library;
+$library = File::Spec->rel2abs($library);
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', qq{
+shared_preload_libraries = 'ttl_index,$library'
+rights.log_all = on
+ttl_index.monitor_sleep = 1
+ttl_index.monitor_enabled = off
+ttl_index.count_dropped_documents = on
+});
+$node->start;
+
+# The functions belong to the author, who owns nothing else.  make(name, arguments,
+# result, body) makes one that is declared immutable, whatever it is.
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION ttl_index;
+CREATE ROLE author;
+CREATE ROLE alice;
+CREATE ROLE bob;
+CREATE ROLE carol;
+CREATE SCHEMA m;
+GRANT ALL ON SCHEMA m TO PUBLIC;
+CREATE FUNCTION make(name text, arguments text, result text, body text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('CREATE FUNCTION m.%s(%s) RETURNS %s IMMUTABLE LANGUAGE plpgsql AS %L',
+		name, arguments, result, 'BEGIN ' || body || ' END');
+	EXECUTE format('ALTER FUNCTION m.%s OWNER TO author', name);
+END $$;
+
+-- a type with all that a type can have; only a superuser can make one
+CREATE TYPE m.kind;
+CREATE FUNCTION m.alice_kind_in(cstring) RETURNS m.kind LANGUAGE internal IMMUTABLE STRICT AS 'int4in';
+CREATE FUNCTION m.alice_kind_out(m.kind) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'int4out';
+ALTER FUNCTION m.alice_kind_in OWNER TO author;
+ALTER FUNCTION m.alice_kind_out OWNER TO author;
+CREATE TYPE m.kind (INPUT = m.alice_kind_in, OUTPUT = m.alice_kind_out, LIKE = int4);
+CREATE CAST (m.kind AS int4) WITHOUT FUNCTION;
+SELECT make('alice_kind_compare', 'm.kind, m.kind', 'int', 'RETURN $1::int - $2::int;');
+DO $$
+DECLARE
+	op text;
+BEGIN
+	FOREACH op IN ARRAY ARRAY['<', '<=', '=', '>=', '>'] LOOP
+		PERFORM make('alice_kind_' || encode(op::bytea, 'hex'), 'm.kind, m.kind', 'bool', 'RETURN $1::int ' || op || ' $2::int;');
+		EXECUTE format('CREATE OPERATOR m.%s (LEFTARG = m.kind, RIGHTARG = m.kind, FUNCTION = m.%I)', op,
+			'alice_kind_' || encode(op::bytea, 'hex'));
+	END LOOP;
+END $$;
+CREATE OPERATOR CLASS m.kind_ops DEFAULT FOR TYPE m.kind USING btree AS
+	OPERATOR 1 m.<, OPERATOR 2 m.<=, OPERATOR 3 m.=, OPERATOR 4 m.>=, OPERATOR 5 m.>,
+	FUNCTION 1 m.alice_kind_compare(m.kind, m.kind);
+SELECT make('alice_domain', 'timestamptz', 'bool', 'RETURN true;');
+CREATE DOMAIN m.moment AS timestamptz CHECK (m.alice_domain(VALUE));
+
+-- xxx_fold(1) is computed when the expression is folded, xxx(column) for a row
+SELECT make('alice_' || place || suffix, 'int', 'bool', 'RETURN true;')
+FROM unnest(ARRAY['filter', 'check', 'constraint', 'policy', 'trigger_when', 'rule_when', 'statistics']) AS place,
+	unnest(ARRAY['', '_fold']) AS suffix;
+SELECT make('alice_' || place, 'int', 'int', 'RETURN $1;')
+FROM unnest(ARRAY['generated', 'default', 'partition_key', 'partition_key_fold', 'bound', 'rule', 'exclude',
+	'exclude_fold', 'key_fold', 'statistics_value']) AS place;
+SELECT make('alice_key', 'timestamptz, int', 'timestamptz', 'RETURN $1;'),
+	make('bob_filter_fold', 'int', 'bool', 'RETURN true;'),
+	make('bob_partition_key', 'int', 'int', 'RETURN $1;'),
+	make('bob_partition_key_fold', 'int', 'int', 'RETURN 0;'),
+	make('carol_trigger', '', 'trigger', 'RETURN OLD;'),
+	make('alice_trigger', '', 'trigger', 'RETURN OLD;');
+
+SET SESSION AUTHORIZATION alice;
+SET search_path = m;
+CREATE TABLE whole (
+	id int UNIQUE DEFAULT alice_default(1),
+	kind m.kind DEFAULT '1',
+	at moment,
+	gen int GENERATED ALWAYS AS (alice_generated(id)) STORED,
+	doc jsonb,
+	CHECK (alice_check(id) AND alice_check_fold(1) OR id < 0),
+	EXCLUDE USING btree ((alice_exclude(id) + alice_exclude_fold(0)) WITH =));
+CREATE INDEX ON whole (kind kind_ops);
+CREATE STATISTICS whole_statistics ON (alice_statistics_value(id)), (alice_statistics_fold(1)), id FROM whole;
+CREATE POLICY p ON whole USING (alice_policy(id) AND alice_policy_fold(1));
+ALTER TABLE whole ENABLE ROW LEVEL SECURITY;
+CREATE TRIGGER t BEFORE DELETE ON whole FOR EACH ROW WHEN (alice_trigger_when(OLD.id) AND alice_trigger_when_fold(1))
+	EXECUTE FUNCTION alice_trigger();
+CREATE TABLE echo (id int);
+CREATE RULE r AS ON DELETE TO whole WHERE alice_rule_when(OLD.id) AND alice_rule_when_fold(1)
+	DO ALSO INSERT INTO m.echo VALUES (alice_rule(OLD.id));
+GRANT REFERENCES ON whole TO carol;
+INSERT INTO whole (id, at, doc) SELECT g, '2001-01-01', '{"at": "2001-01-01T00:00:00Z"}' FROM generate_series(1, 5) AS g;
+ANALYZE whole;
+CREATE INDEX whole_ttl ON whole (alice_key(at, alice_key_fold(1)))
+	WHERE alice_filter(id) AND alice_filter_fold(1) AND kind = '1' AND ttl_index.expire_after_seconds(2000000000);
+
+-- a partitioned table by an expression, with partitions of bob that are, too
+CREATE TABLE parent (id int, kind m.kind, at timestamptz, CHECK (alice_constraint(id) AND alice_constraint_fold(1) OR id < 0))
+	PARTITION BY RANGE ((id + alice_partition_key(0) + alice_partition_key_fold(0)), kind);
+CREATE TABLE parent_low PARTITION OF parent FOR VALUES FROM (alice_bound(0), '0') TO (10, '0');
+CREATE TABLE parent_high PARTITION OF parent FOR VALUES FROM (10, '0') TO (20, '0')
+	PARTITION BY LIST ((id + bob_partition_key(0) + bob_partition_key_fold(0)));
+CREATE TABLE parent_high_leaf PARTITION OF parent_high FOR VALUES IN (11, 12, 13);
+CREATE TABLE parent_rest PARTITION OF parent DEFAULT;
+INSERT INTO parent SELECT g, '1', '2001-01-01' FROM unnest('{1,2,11,12,21,22}'::int[]) AS g;
+
+CREATE TABLE tracked (id int, at timestamptz) PARTITION BY RANGE ((id + alice_partition_key(0) + alice_partition_key_fold(0)));
+CREATE TABLE tracked_low PARTITION OF tracked FOR VALUES FROM (alice_bound(0)) TO (10);
+
+-- a series: its partitions are made and dropped
+CREATE TABLE series (id int DEFAULT alice_default(1), at timestamptz,
+	gen int GENERATED ALWAYS AS (alice_generated(id)) STORED,
+	CHECK (alice_check(id) AND alice_check_fold(1) OR id < 0)) PARTITION BY RANGE (at);
+CREATE STATISTICS series_statistics ON (alice_statistics_fold(1)), id FROM series;
+RESET SESSION AUTHORIZATION;
+
+ALTER TABLE m.parent_high OWNER TO bob;
+ALTER TABLE m.parent_high_leaf OWNER TO bob;
+SET SESSION AUTHORIZATION bob;
+SET search_path = m;
+-- these fit the plain index of the parent
+CREATE INDEX ON ONLY parent_high (at) WHERE bob_filter_fold(1);
+CREATE INDEX ON parent_high_leaf (at) WHERE bob_filter_fold(1);
+ALTER INDEX parent_high_at_idx ATTACH PARTITION parent_high_leaf_at_idx;
+RESET SESSION AUTHORIZATION;
+
+CREATE PUBLICATION p FOR TABLE m.parent WHERE (id > 0) WITH (publish_via_partition_root = true, publish = 'insert');
+SET SESSION AUTHORIZATION carol;
+CREATE TABLE m.child (id int REFERENCES m.whole (id) ON DELETE CASCADE);
+CREATE TRIGGER t BEFORE DELETE ON m.child FOR EACH ROW EXECUTE FUNCTION m.carol_trigger();
+INSERT INTO m.child VALUES (1), (2);
+RESET SESSION AUTHORIZATION;
+});
+
+my %ran;
+
+# What the log says since an offset: every function has run as the role it is named
+# after.  Returns them.
+sub check_rights
+{
+	my ($offset, $title) = @_;
+	my @wrong;
+
+	foreach my $line (split /\n/, slurp_file($node->logfile, $offset))
+	{
+		next
+		  unless $line =~ /rights: function "((\w+?)_\w+)" of "(\w+)" runs as "(\w+)"/;
+		$ran{$1} = 1;
+		push @wrong, "$1 runs as $4" unless $4 eq $2;
+	}
+	is(join("\n", @wrong), '', $title);
+	return;
+}
+
+# Each in a session of its own: nothing is folded yet there.
+sub superuser_runs
+{
+	my ($sql, $error) = @_;
+	my $offset = -s $node->logfile;
+	my ($status, $stdout, $stderr) =
+	  $node->psql('postgres', "SET client_min_messages = error; $sql");
+
+	$stderr =~ s/^psql:<stdin>:\d+: |\nLINE.*|\nCONTEXT.*|\nSQL.*//g;
+	is($stderr, $error || '', $sql);
+	check_rights($offset, "with the owner's rights: $sql");
+	return;
+}
+
+superuser_runs($_)
+  foreach (
+	q{SELECT ttl_index.create_index('m.parent', 'at', 2000000000)},
+	q{SELECT ttl_index.create_index_command('m.whole', 'doc.at', 5, 'm.alice_filter(id) AND m.alice_filter_fold(1)')},
+	q{SELECT ttl_index.create_index('m.whole', 'doc.at', 2000000000, 'm.alice_filter(id) AND m.alice_filter_fold(1)')},
+	q{SELECT ttl_index.create_index('m.whole', 'doc.at', 2000000000, 'm.alice_filter(id) AND m.alice_filter_fold(1)')},
+	q{SELECT ttl_index.create_index('m.whole', 'at', 2000000000)},
+	q{SELECT ttl_index.create_time_series('m.series', 'at', 'id', 'hours', 2000000000)},
+	q{SELECT ttl_index.due_count(indexrelid) FROM ttl_index.indexes},
+	q{SELECT ttl_index.oldest_due(indexrelid) FROM ttl_index.indexes},
+	q{SELECT * FROM ttl_index.indexes},
+	q{SELECT * FROM ttl_index.index_stats},
+	q{SELECT ttl_index.coll_mod('m.parent', 'at', 1000000000)},
+	q{SELECT ttl_index.coll_mod('m.whole', 'doc.at', 1000000000)},
+	q{SELECT ttl_index.coll_mod_index('m.whole_ttl', 1000000000)},
+	q{SELECT ttl_index.coll_mod('m.series', 'at', 1000000000)},
+	q{SELECT ttl_index.track_last_modified('m.tracked', 'changed')},
+	q{SELECT ttl_index.track_last_modified('m.tracked', 'at')},
+	q{SELECT ttl_index.track_last_modified('m.whole', 'changed')},
+	q{SELECT ttl_index.untrack_last_modified('m.tracked', 'changed')},
+	q{SELECT ttl_index.untrack_last_modified('m.tracked', 'at')},
+	q{REINDEX INDEX CONCURRENTLY m.whole_ttl},
+	q{ALTER TABLE m.parent DETACH PARTITION m.parent_rest},
+	q{ALTER TABLE m.parent ATTACH PARTITION m.parent_rest DEFAULT},
+	q{SELECT ttl_index.remove_ttl('m.parent_at_ttl')},
+	q{SELECT ttl_index.coll_mod('m.parent', 'at', 0)},
+	q{SELECT ttl_index.remove_ttl('m.whole_at_ttl')});
+
+# Nobody but the owner of all its partitions can do that.
+superuser_runs(
+	q{SELECT ttl_index.track_last_modified('m.parent', 'at')},
+	'ERROR:  permission denied for table parent_high');
+
+# One pass deletes, one makes partitions, and one drops them.
+sub arm
+{
+	$node->safe_psql(
+		'postgres', q{
+SET client_min_messages = error;
+SELECT ttl_index.coll_mod_index(i, 0) FROM unnest(ARRAY['m.whole_ttl', 'm.series_at_ttl']::regclass[]) AS i;
+INSERT INTO m.parent SELECT g, '1', '2001-01-01' FROM unnest('{1,2,11,12,21,22}'::int[]) AS g;
+SET ROLE alice;
+ALTER TABLE m.whole DISABLE ROW LEVEL SECURITY;
+INSERT INTO m.whole (id, at, doc) SELECT g, '2001-01-01', '{"at": "2001-01-01T00:00:00Z"}' FROM generate_series(1, 5) AS g ON CONFLICT DO NOTHING;
+ALTER TABLE m.whole ENABLE ROW LEVEL SECURITY;
+SET client_min_messages = error;
+CREATE TABLE m.series_2001 PARTITION OF m.series FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+INSERT INTO m.series (at) VALUES ('2001-06-01');
+DO $$ BEGIN
+	EXECUTE (SELECT format('DROP TABLE %s', max(inhrelid::regclass::text)) FROM pg_inherits
+		WHERE inhparent = 'm.series'::regclass AND inhrelid::regclass::text LIKE 'm.series_2___\_%');
+END $$;
+RESET ROLE;
+INSERT INTO m.child VALUES (1), (2) ON CONFLICT DO NOTHING;
+SELECT ttl_index.stats_reset();
+});
+	return;
+}
+
+my $left = q{SELECT (SELECT count(*) FROM m.whole), (SELECT count(*) FROM m.parent), to_regclass('m.series_2001') IS NULL,
+	(SELECT count(*) FROM m.child), (SELECT string_agg(last_error, ', ') FROM ttl_index.index_stats),
+	(SELECT count(*) FROM ttl_index.indexes WHERE state <> 'active')};
+arm();
+superuser_runs('CALL ttl_index.run_pass()');
+is($node->safe_psql('postgres', $left),
+	'0|0|t|0||0', 'everything that was due is gone, and nothing failed');
+
+arm();
+my $offset = -s $node->logfile;
+$node->safe_psql('postgres', 'ALTER SYSTEM SET ttl_index.monitor_enabled = on');
+$node->reload;
+$node->poll_query_until('postgres', $left, '0|0|t|0||0')
+  or fail('the monitor does the same');
+$node->safe_psql('postgres', 'ALTER SYSTEM SET ttl_index.monitor_enabled = off');
+$node->reload;
+check_rights($offset, "with the owner's rights: the monitor");
+
+superuser_runs($_)
+  foreach (
+	q{SELECT ttl_index.drop_index('m.whole', 'doc.at')},
+	q{SELECT ttl_index.remove_all_ttl()});
+
+# The test sees nothing where core computes nothing.
+my @places = grep { !$ran{$_} } qw(
+  alice_filter alice_filter_fold alice_key alice_key_fold alice_check_fold
+  alice_exclude_fold alice_kind_3d alice_kind_in alice_kind_out
+  alice_partition_key_fold alice_rule alice_rule_when alice_statistics_fold
+  alice_trigger alice_trigger_when bob_filter_fold carol_trigger);
+is("@places", '', 'all of these have run');
+done_testing();
