@@ -207,10 +207,106 @@ tablespace_clause(Oid relid)
 				 quote_identifier(get_tablespace_name(tablespace))) : "";
 }
 
+/* The index of a partition for its replica identity, where the table has one. */
+static Oid
+replica_index(Oid parent, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(parent))
+	{
+		if (get_index_isreplident(lfirst_oid(lc)))
+			return ttl_bucket_index(lfirst_oid(lc), relid);
+	}
+	return InvalidOid;
+}
+
+/*
+ * The subcommands of ALTER TABLE that give a partition the row security and the
+ * replica identity of its table; NULL where there is nothing to do.  Row security
+ * without a policy denies all to those who read the partition by itself: policies
+ * are for those who go through the table.
+ */
+static char *
+table_subcommands(Oid parent, Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(parent));
+	Form_pg_class form;
+	StringInfoData sql;
+	Oid			index;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	initStringInfo(&sql);
+	if (form->relrowsecurity)
+		appendStringInfoString(&sql, ", ENABLE ROW LEVEL SECURITY");
+	if (form->relforcerowsecurity)
+		appendStringInfoString(&sql, ", FORCE ROW LEVEL SECURITY");
+	if (form->relreplident == REPLICA_IDENTITY_FULL)
+		appendStringInfoString(&sql, ", REPLICA IDENTITY FULL");
+	else if (form->relreplident == REPLICA_IDENTITY_NOTHING)
+		appendStringInfoString(&sql, ", REPLICA IDENTITY NOTHING");
+	else if (form->relreplident == REPLICA_IDENTITY_INDEX &&
+			 OidIsValid(index = replica_index(parent, relid)))
+		appendStringInfo(&sql, ", REPLICA IDENTITY USING INDEX %s",
+						 quote_identifier(get_rel_name(index)));
+	ReleaseSysCache(tuple);
+	return sql.len > 0 ? sql.data + strlen(", ") : NULL;
+}
+
+/*
+ * The commands that take privileges from a partition which its table does not
+ * grant, NULL for none: ALTER DEFAULT PRIVILEGES gives them to every new table.
+ */
+static char *
+revoke_commands(Oid parent, Oid relid)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	char	   *commands;
+
+	SPI_connect();
+	/* in pg_catalog, see owner.c */
+	if (SPI_execute(psprintf("SELECT string_agg(format('REVOKE %%s ON %%s FROM %%s', a.privilege_type, %s, "
+							 "CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "
+							 "FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a "
+							 "WHERE c.oid = %u AND a.grantee <> c.relowner AND NOT EXISTS ("
+							 "SELECT FROM pg_class AS p, LATERAL aclexplode(p.relacl) AS b "
+							 "WHERE p.oid = %u AND b.grantee IN (a.grantee, 0) AND b.privilege_type = a.privilege_type)",
+							 quote_literal_cstr(ttl_qualified_name(relid)),
+							 relid, parent),
+					false, 1) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not read the privileges of table %u", relid);
+	commands = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (commands != NULL)
+		commands = MemoryContextStrdup(caller, commands);
+	SPI_finish();
+	return commands;
+}
+
+/* Lets a new partition be guarded and replicated as its table is. */
 static void
-attach_bucket(const TtlIndex *root, const TtlBucket *bucket, const char *name)
+follow_table(Oid parent, const char *name)
+{
+	Oid			relid = get_relname_relid(name, get_rel_namespace(parent));
+	char	   *command;
+
+	if (!OidIsValid(relid) || !get_rel_relispartition(relid) ||
+		get_partition_parent(relid, false) != parent)
+		elog(ERROR, "could not find partition \"%s\"", name);
+	command = table_subcommands(parent, relid);
+	if (command != NULL)
+		run_command(psprintf("ALTER TABLE %s %s", ttl_qualified_name(relid), command));
+	command = revoke_commands(parent, relid);
+	if (command != NULL)
+		run_command(command);
+}
+
+static void
+attach_bucket(const TtlIndex *root, const TtlBucket *bucket)
 {
 	char	   *table = ttl_qualified_name(root->relid);
+	char	   *name = name_beside(root->relid, bucket_name(root, bucket));
 
 	run_command(psprintf("CREATE %sTABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS "
 						 "INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION) USING heap%s",
@@ -220,6 +316,7 @@ attach_bucket(const TtlIndex *root, const TtlBucket *bucket, const char *name)
 	run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)",
 						 table, name, key_literal(root, bucket->lower),
 						 key_literal(root, bucket->upper)));
+	follow_table(root->relid, bucket_name(root, bucket));
 }
 
 /*
@@ -309,7 +406,6 @@ static bool
 make_bucket(const TtlIndex *root, const TtlBucket *bucket)
 {
 	Oid			rest = get_default_partition_oid(root->relid);
-	char	   *name = name_beside(root->relid, bucket_name(root, bucket));
 
 	(void) set_config_option("default_tablespace", "", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
@@ -321,7 +417,7 @@ make_bucket(const TtlIndex *root, const TtlBucket *bucket)
 	}
 	if (!lock_for_attach(root, rest))
 		return false;
-	attach_bucket(root, bucket, name);
+	attach_bucket(root, bucket);
 	return true;
 }
 
@@ -562,6 +658,7 @@ create_default(Oid relid)
 	run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT%s",
 						 name_beside(relid, name), ttl_qualified_name(relid),
 						 tablespace_clause(relid)));
+	follow_table(relid, name);
 }
 
 /* create_time_series(relation, time_field, ...) returns regclass */
@@ -601,12 +698,7 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 		elog(ERROR, "could not describe index %u", indexrelid);
 	ttl_become_owner(owner, &saved);
 	foreach(lc, ttl_buckets_wanted(&index, GetCurrentTimestamp()))
-	{
-		TtlBucket  *bucket = lfirst(lc);
-
-		attach_bucket(&index, bucket,
-					  name_beside(index.relid, bucket_name(&index, bucket)));
-	}
+		attach_bucket(&index, lfirst(lc));
 	ttl_restore_user(&saved);
 	PG_RETURN_OID(indexrelid);
 }

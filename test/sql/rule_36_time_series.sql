@@ -231,6 +231,55 @@ CREATE TABLE spaced (ts timestamptz) PARTITION BY RANGE (ts) TABLESPACE ttl_seri
 SELECT ttl_index.create_time_series('spaced', 'ts', granularity => 'hours');
 SELECT DISTINCT spcname FROM pg_class JOIN pg_tablespace AS s ON s.oid = reltablespace WHERE relname ~ '^spaced.*[0-9t]$' AND relkind = 'r';
 
+-- what the table forbids, its partitions do: row security, and privileges that every new table gets; and its
+-- replica identity is theirs.  One call makes some of them, a pass the others.
+CREATE ROLE ttl_series_reader;
+CREATE ROLE ttl_series_backup;
+GRANT USAGE ON SCHEMA series TO ttl_series_reader, ttl_series_backup;
+GRANT USAGE, CREATE ON SCHEMA series TO ttl_series_owner;
+SET ROLE ttl_series_owner;
+ALTER DEFAULT PRIVILEGES IN SCHEMA series GRANT SELECT ON TABLES TO ttl_series_reader, ttl_series_backup;
+ALTER DEFAULT PRIVILEGES IN SCHEMA series GRANT INSERT, DELETE ON TABLES TO PUBLIC;
+CREATE TABLE guarded (ts timestamptz NOT NULL, tenant name) PARTITION BY RANGE (ts);
+CREATE TABLE open (ts timestamptz NOT NULL, id int) PARTITION BY RANGE (ts);
+ALTER TABLE guarded ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY, REPLICA IDENTITY FULL;
+CREATE POLICY own ON guarded USING (tenant = current_user);
+REVOKE SELECT ON open FROM ttl_series_reader;
+REVOKE DELETE ON open FROM PUBLIC;
+CREATE UNIQUE INDEX open_key ON open (ts, id);
+ALTER TABLE open ALTER id SET NOT NULL, REPLICA IDENTITY USING INDEX open_key;
+SELECT ttl_index.create_time_series('guarded', 'ts', granularity => 'hours'), ttl_index.create_time_series('open', 'ts', granularity => 'hours');
+DO $$ DECLARE name text; BEGIN
+	FOR name IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent IN ('guarded'::regclass, 'open'::regclass) AND inhrelid::regclass::text ~ '_\d'
+	ORDER BY inhrelid::regclass::text DESC LIMIT 4
+	LOOP EXECUTE 'DROP TABLE ' || name; END LOOP;
+END $$;
+RESET ROLE;
+CALL ttl_index.run_pass();
+SELECT p.relname, count(*), c.relrowsecurity, c.relforcerowsecurity, c.relreplident, (
+	SELECT string_agg(concat_ws(' ', CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END, privilege_type), ', ' ORDER BY grantee::regrole::text, privilege_type)
+	FROM aclexplode(c.relacl) WHERE grantee <> c.relowner) AS granted
+FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_class AS p ON p.oid = inhparent
+WHERE inhparent IN ('guarded'::regclass, 'open'::regclass) GROUP BY 1, 3, 4, 5, 6 ORDER BY 1;
+INSERT INTO guarded VALUES (now(), 'ttl_series_reader'), (now(), 'ttl_series_backup');
+SELECT tableoid::regclass AS bucket FROM guarded LIMIT 1 \gset
+SET ROLE ttl_series_reader;
+SELECT tenant FROM guarded;
+SELECT tenant FROM :bucket;
+RESET ROLE;
+SET client_min_messages = error;
+CREATE PUBLICATION ttl_series_published FOR TABLE guarded, open;
+SET client_min_messages = warning;
+UPDATE guarded SET tenant = tenant;
+INSERT INTO open VALUES (now(), 1);
+UPDATE open SET id = 2;
+CALL ttl_index.run_pass();
+SELECT indexrelid, state, reason FROM ttl_index.indexes WHERE state <> 'active';
+DROP PUBLICATION ttl_series_published;
+DROP TABLE guarded, open;
+DROP OWNED BY ttl_series_reader, ttl_series_backup;
+
 DROP SCHEMA series CASCADE;
 DROP TABLESPACE ttl_series;
-DROP ROLE ttl_series_owner;
+DROP OWNED BY ttl_series_owner;
+DROP ROLE ttl_series_owner, ttl_series_reader, ttl_series_backup;
