@@ -44,11 +44,13 @@
 #include "commands/defrem.h"
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "rewrite/rewriteDefine.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -337,6 +339,30 @@ ttl_check_key(Oid type, const char *time_zone)
 		ttl_state_raise(&index);
 }
 
+/*
+ * Does something with each of many indexes, one after the other, in memory that is
+ * freed after each: there can be thousands, and describing one parses trees.
+ */
+void
+ttl_catalog_each(List *indexes, void (*work) (Oid indexrelid, void *arg),
+				 void *arg)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext own = AllocSetContextCreate(caller, "ttl_index each",
+											  ALLOCSET_DEFAULT_SIZES);
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(own);
+		work(lfirst_oid(lc), arg);
+		MemoryContextSwitchTo(caller);
+		MemoryContextReset(own);
+	}
+	MemoryContextDelete(own);
+}
+
 /* Appends the indexes that depend on a function. */
 static List *
 add_dependents(List *result, Relation depend, Oid function)
@@ -429,6 +455,26 @@ find_root(Oid indexrelid, TtlIndex *index)
 	return true;
 }
 
+typedef struct RootList
+{
+	MemoryContext context;
+	List	   *roots;
+} RootList;
+
+static void
+add_root(Oid indexrelid, void *arg)
+{
+	RootList   *list = arg;
+	TtlIndex	index;
+	MemoryContext own;
+
+	if (!find_root(indexrelid, &index) || !index.option.present)
+		return;
+	own = MemoryContextSwitchTo(list->context);
+	list->roots = lappend_oid(list->roots, index.root);
+	MemoryContextSwitchTo(own);
+}
+
 /*
  * The TTL indexes as users think of them: the indexes whose option governs,
  * each once, in the order of their OIDs.
@@ -436,19 +482,12 @@ find_root(Oid indexrelid, TtlIndex *index)
 List *
 ttl_catalog_roots(void)
 {
-	List	   *roots = NIL;
-	ListCell   *lc;
+	RootList	list = {CurrentMemoryContext, NIL};
 
-	foreach(lc, ttl_catalog_dependents())
-	{
-		TtlIndex	index;
-
-		if (find_root(lfirst_oid(lc), &index) && index.option.present)
-			roots = lappend_oid(roots, index.root);
-	}
-	list_sort(roots, list_oid_cmp);
-	list_deduplicate_oid(roots);
-	return roots;
+	ttl_catalog_each(ttl_catalog_dependents(), add_root, &list);
+	list_sort(list.roots, list_oid_cmp);
+	list_deduplicate_oid(list.roots);
+	return list.roots;
 }
 
 /* What the view lists: the dependents, and all partitions below them. */

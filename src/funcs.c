@@ -365,27 +365,36 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
+typedef struct IndexesView
+{
+	ReturnSetInfo *rsinfo;
+	TtlStateFile file;
+} IndexesView;
+
+static void
+show_index(Oid indexrelid, void *arg)
+{
+	IndexesView *view = arg;
+	TtlIndex	index;
+
+	if (!ttl_catalog_describe(indexrelid, false, &index))
+		return;
+	ttl_series_show(&index);
+	ttl_hold_show(&view->file, &index);
+	ttl_crash_show(&view->file, &index);
+	put_index(view->rsinfo, &index);
+}
+
 /* list_indexes(): the rows of the view ttl_index.indexes */
 Datum
 ttl_list_indexes(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	TtlStateFile file;
-	ListCell   *lc;
+	IndexesView view;
 
-	ttl_state_file_read(&file);
+	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ttl_state_file_read(&view.file);
 	InitMaterializedSRF(fcinfo, 0);
-	ttl_check_columns(rsinfo->setDesc, NCOLUMNS, "list_indexes()");
-	foreach(lc, ttl_catalog_shown())
-	{
-		TtlIndex	index;
-
-		if (!ttl_catalog_describe(lfirst_oid(lc), false, &index))
-			continue;
-		ttl_series_show(&index);
-		ttl_hold_show(&file, &index);
-		ttl_crash_show(&file, &index);
-		put_index(rsinfo, &index);
-	}
+	ttl_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
+	ttl_catalog_each(ttl_catalog_shown(), show_index, &view);
 	return (Datum) 0;
 }

@@ -75,12 +75,35 @@ lookup_function(Oid schema, const char *name, int nargs, Oid type1, Oid type2)
 						   ObjectIdGetDatum(schema));
 }
 
+static uint64 definitions_version = 1;
+
+static void
+definitions_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	definitions_version++;
+}
+
 /*
- * Looks up the option functions; false where the extension is not installed in
- * this database.
+ * Another number whenever an index, a function or a schema may have changed: what
+ * was found out about them under the same number still holds.
  */
-bool
-ttl_functions(TtlFunctions *functions)
+uint64
+ttl_definitions_version(void)
+{
+	static bool registered = false;
+
+	if (!registered)
+	{
+		CacheRegisterSyscacheCallback(INDEXRELID, definitions_changed, 0);
+		CacheRegisterSyscacheCallback(PROCOID, definitions_changed, 0);
+		CacheRegisterSyscacheCallback(NAMESPACEOID, definitions_changed, 0);
+		registered = true;
+	}
+	return definitions_version;
+}
+
+static bool
+look_up_functions(TtlFunctions *functions)
 {
 	Oid			schema;
 
@@ -108,6 +131,29 @@ ttl_functions(TtlFunctions *functions)
 		lookup_function(schema, "document_date", 2, JSONBOID, TEXTARRAYOID);
 	return OidIsValid(functions->expire_after_seconds) &&
 		OidIsValid(functions->time_zone);
+}
+
+/*
+ * The option functions; false where the extension is not installed in this
+ * database.
+ */
+bool
+ttl_functions(TtlFunctions *functions)
+{
+	static TtlFunctions known;
+	static uint64 known_version = 0;
+	uint64		version = ttl_definitions_version();
+
+	if (version == known_version)
+	{
+		*functions = known;
+		return true;
+	}
+	if (!look_up_functions(functions))
+		return false;
+	known = *functions;
+	known_version = version;
+	return true;
 }
 
 /* The option functions, one by one. */
@@ -945,15 +991,16 @@ ttl_option_is_amiss(Oid indexrelid)
 	return !option.present || !same_saved_option(&saved, &wanted);
 }
 
+static void
+restore_if_amiss(Oid indexrelid, void *arg)
+{
+	if (ttl_option_is_amiss(indexrelid))
+		ttl_option_restore(indexrelid);
+}
+
 /* Restores whatever needs it in this database. */
 void
 ttl_options_restore(void)
 {
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_dependents())
-	{
-		if (ttl_option_is_amiss(lfirst_oid(lc)))
-			ttl_option_restore(lfirst_oid(lc));
-	}
+	ttl_catalog_each(ttl_catalog_dependents(), restore_if_amiss, NULL);
 }

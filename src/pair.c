@@ -28,10 +28,13 @@
 #include "catalog/index.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "ttl_index.h"
@@ -108,15 +111,42 @@ ttl_pair_plain_filter(List *members)
 	return plain;
 }
 
-/* Is the node this key: the column, or the expression? */
-static bool
-is_key(Node *node, AttrNumber attnum, Node *expression)
+/* One of the two indexes, as far as it takes to find the other. */
+typedef struct Half
 {
-	if (expression != NULL)
-		return equal(node, expression);
-	/* a domain has a coercion around the column */
-	node = strip_implicit_coercions(node);
-	return IsA(node, Var) && ((Var *) node)->varattno == attnum;
+	Oid			indexrelid;
+	bool		present;		/* with the option */
+	AttrNumber	attnum;			/* of the main one */
+	Node	   *key;			/* the date: NULL where it is that column */
+	Node	   *ttl;			/* of a document */
+	List	   *filter;			/* of both */
+} Half;
+
+static bool
+read_option(Half *half, List **members)
+{
+	TtlOption	option;
+
+	if (!ttl_option_read(half->indexrelid, &option))
+		return false;
+	half->present = option.present;
+	half->filter = ttl_pair_plain_filter(option.filter);
+	*members = option.filter;
+	return true;
+}
+
+/* False where the index is not the main one of a pair. */
+static bool
+read_main(Oid indexrelid, Half *half)
+{
+	List	   *members;
+
+	half->indexrelid = indexrelid;
+	if (!read_option(half, &members))
+		return false;
+	half->ttl = ttl_pair_document_ttl(members);
+	return half->ttl != NULL &&
+		ttl_index_key(indexrelid, &half->attnum, &half->key);
 }
 
 /* The two arguments of expire_at(), if that is the key of the index. */
@@ -142,6 +172,37 @@ read_expire_at(Oid indexrelid, Node **since, Node **ttl)
 	return true;
 }
 
+/* False where the index is not the other one of a pair. */
+static bool
+read_other(Oid indexrelid, Half *half)
+{
+	List	   *members;
+
+	half->indexrelid = indexrelid;
+	return read_expire_at(indexrelid, &half->key, &half->ttl) &&
+		read_option(half, &members);
+}
+
+static bool
+is_pair(const Half *main, const Half *other)
+{
+	Node	   *since = other->key;
+
+	if (main->key != NULL)
+	{
+		if (!equal(since, main->key))
+			return false;
+	}
+	else
+	{
+		/* a domain has a coercion around the column */
+		since = strip_implicit_coercions(since);
+		if (!IsA(since, Var) || ((Var *) since)->varattno != main->attnum)
+			return false;
+	}
+	return equal(main->ttl, other->ttl) && equal(main->filter, other->filter);
+}
+
 /*
  * The second index of a pair on this table, by what the main one has: its key, the
  * TTL of a document, and the filter of both.  It may be without the option, after
@@ -151,60 +212,176 @@ Oid
 ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression, Node *ttl,
 			  List *plain_filter)
 {
+	Half		main = {InvalidOid, true, attnum, expression, ttl, plain_filter};
 	ListCell   *lc;
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
-		TtlOption	option;
-		Node	   *since;
-		Node	   *own_ttl;
+		Half		other;
 
-		if (read_expire_at(lfirst_oid(lc), &since, &own_ttl) &&
-			is_key(since, attnum, expression) && equal(own_ttl, ttl) &&
-			ttl_option_read(lfirst_oid(lc), &option) &&
-			equal(ttl_pair_plain_filter(option.filter), plain_filter))
-			return lfirst_oid(lc);
+		CHECK_FOR_INTERRUPTS();
+		if (read_other(lfirst_oid(lc), &other) && is_pair(&main, &other))
+			return other.indexrelid;
 	}
 	return InvalidOid;
+}
+
+typedef struct Pair
+{
+	Oid			main;
+	bool		main_present;
+	Oid			other;
+} Pair;
+
+/* The pairs of a table, in the order of their main indexes. */
+typedef struct TablePairs
+{
+	Oid			relid;			/* key of the hash table */
+	int			count;
+	Pair	   *pairs;
+} TablePairs;
+
+/* Reads each index of a table once; both lists are of Half. */
+static void
+read_halves(Oid relid, List **mains, List **others)
+{
+	ListCell   *lc;
+
+	*mains = *others = NIL;
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		Half	   *main = palloc(sizeof(Half));
+		Half	   *other = palloc(sizeof(Half));
+
+		CHECK_FOR_INTERRUPTS();
+		if (read_main(lfirst_oid(lc), main))
+			*mains = lappend(*mains, main);
+		if (read_other(lfirst_oid(lc), other))
+			*others = lappend(*others, other);
+	}
+}
+
+static const Half *
+find_other(const Half *main, List *others)
+{
+	ListCell   *lc;
+
+	foreach(lc, others)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (is_pair(main, lfirst(lc)))
+			return lfirst(lc);
+	}
+	return NULL;
+}
+
+/* Reads the pairs of a table, into memory of this context. */
+static TablePairs
+read_pairs(Oid relid, MemoryContext context)
+{
+	TablePairs	table = {relid};
+	MemoryContext trees = AllocSetContextCreate(CurrentMemoryContext,
+												"ttl_index trees",
+												ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(trees);
+	List	   *mains;
+	List	   *others;
+	ListCell   *lc;
+
+	read_halves(relid, &mains, &others);
+	table.pairs = MemoryContextAlloc(context, sizeof(Pair) *
+									 Max(list_length(mains), 1));
+	foreach(lc, mains)
+	{
+		const Half *main = lfirst(lc);
+		const Half *other = find_other(main, others);
+
+		if (other != NULL)
+			table.pairs[table.count++] =
+				(Pair)
+		{
+			main->indexrelid, main->present, other->indexrelid
+		};
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(trees);
+	return table;
+}
+
+/*
+ * The pairs of a table.  Each index of a pair is asked for its partner, so they
+ * are kept until a definition may have changed.  The result is good until the
+ * next call.
+ */
+static const TablePairs *
+pairs_of(Oid relid)
+{
+	static MemoryContext context = NULL;
+	static HTAB *tables = NULL;
+	static uint64 version = 0;
+	TablePairs *table;
+
+	if (context == NULL)
+		context = AllocSetContextCreate(TopMemoryContext, "ttl_index pairs",
+										ALLOCSET_SMALL_SIZES);
+	if (version != ttl_definitions_version())
+	{
+		HASHCTL		ctl = {.keysize = sizeof(Oid),
+			.entrysize = sizeof(TablePairs),.hcxt = context
+		};
+
+		MemoryContextReset(context);
+		tables = hash_create("ttl_index pairs", 64, &ctl,
+							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		version = ttl_definitions_version();
+	}
+	table = hash_search(tables, &relid, HASH_FIND, NULL);
+	if (table == NULL)
+	{
+		TablePairs	read = read_pairs(relid, context);
+
+		table = hash_search(tables, &relid, HASH_ENTER, NULL);
+		*table = read;
+	}
+	return table;
 }
 
 /* The second index of the pair whose main one this is, or invalid. */
 Oid
 ttl_pair_other(Oid main)
 {
-	TtlOption	option;
-	AttrNumber	attnum;
-	Node	   *expression;
-	Node	   *ttl;
+	Half		half;
 	Oid			relid = IndexGetRelation(main, true);
+	const TablePairs *table;
 
-	if (!OidIsValid(relid) || !ttl_option_read(main, &option) ||
-		!ttl_index_key(main, &attnum, &expression))
+	/* most are none, and need no look at the other indexes of their table */
+	if (!OidIsValid(relid) || !read_main(main, &half))
 		return InvalidOid;
-	ttl = ttl_pair_document_ttl(option.filter);
-	if (ttl == NULL)
-		return InvalidOid;
-	return ttl_pair_find(relid, attnum, expression, ttl,
-						 ttl_pair_plain_filter(option.filter));
+	table = pairs_of(relid);
+	for (int i = 0; i < table->count; i++)
+	{
+		if (table->pairs[i].main == main)
+			return table->pairs[i].other;
+	}
+	return InvalidOid;
 }
 
 /* The main TTL index of the pair that this one is the second of, or invalid. */
 Oid
 ttl_pair_main(Oid indexrelid)
 {
+	Oid			relid = IndexGetRelation(indexrelid, true);
 	Node	   *since;
 	Node	   *ttl;
-	ListCell   *lc;
+	const TablePairs *table;
 
-	if (!read_expire_at(indexrelid, &since, &ttl))
+	if (!OidIsValid(relid) || !read_expire_at(indexrelid, &since, &ttl))
 		return InvalidOid;
-	foreach(lc, ttl_catalog_table_indexes(IndexGetRelation(indexrelid, false)))
+	table = pairs_of(relid);
+	for (int i = 0; i < table->count; i++)
 	{
-		TtlOption	option;
-
-		if (ttl_option_read(lfirst_oid(lc), &option) && option.present &&
-			ttl_pair_other(lfirst_oid(lc)) == indexrelid)
-			return lfirst_oid(lc);
+		if (table->pairs[i].other == indexrelid && table->pairs[i].main_present)
+			return table->pairs[i].main;
 	}
 	return InvalidOid;
 }

@@ -432,6 +432,7 @@ extern void ttl_guc_init(void);
 extern TtlLimits ttl_guc_limits(void);
 
 /* option.c */
+extern uint64 ttl_definitions_version(void);
 extern bool ttl_functions(TtlFunctions *functions);
 extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern List *ttl_option_members(const TtlOption *option);
@@ -449,6 +450,9 @@ extern void ttl_option_restore(Oid indexrelid);
 extern void ttl_options_restore(void);
 
 /* catalog.c */
+extern void ttl_catalog_each(List *indexes,
+							 void (*work) (Oid indexrelid, void *arg),
+							 void *arg);
 extern List *ttl_catalog_dependents(void);
 extern List *ttl_catalog_roots(void);
 extern List *ttl_catalog_shown(void);

@@ -1,0 +1,47 @@
+-- What it costs to describe many TTL indexes: so much for each, however many there are.
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE SCHEMA many;
+SET search_path = many;
+
+-- Pairs, each with a field of its own.  The event trigger is not what is tested.
+CREATE TABLE items (_ts timestamptz, doc jsonb);
+ALTER EVENT TRIGGER ttl_index_ddl DISABLE;
+DO $$
+BEGIN
+	FOR i IN 1 .. 250 LOOP
+		EXECUTE format('CREATE INDEX ON many.items (_ts)
+			WHERE ttl_index.document_ttl(doc, %1$L) IS NULL AND ttl_index.expire_after_seconds(%2$s)', 'ttl' || i, i);
+		EXECUTE format('CREATE INDEX ON many.items (ttl_index.expire_at(_ts, ttl_index.document_ttl(doc, %1$L)))
+			WHERE ttl_index.document_ttl(doc, %1$L) IS NOT NULL AND ttl_index.expire_after_seconds(0)', 'ttl' || i);
+	END LOOP;
+END $$;
+ALTER EVENT TRIGGER ttl_index_ddl ENABLE;
+
+-- Each of these takes a fraction of a second; where each index makes all others
+-- be read for it, half a minute and gigabytes.
+SET statement_timeout = '10s';
+SELECT count(*), count(parent_indexrelid), count(DISTINCT document_ttl), min(state), max(state) FROM ttl_index.indexes WHERE relid = 'items'::regclass;
+SELECT count(*) FROM ttl_index.indexes AS other JOIN ttl_index.indexes AS main ON other.parent_indexrelid = main.indexrelid
+WHERE main.relid = 'items'::regclass AND main.document_ttl = 'doc.ttl' || main.expire_after_seconds AND main.parent_indexrelid IS NULL;
+CREATE INDEX plain ON items (_ts);
+INSERT INTO items VALUES ('2000-01-01 00:00+00', '{}'), ('2000-01-01 00:00+00', '{"ttl7": -1}'), (now(), '{}');
+CALL ttl_index.run_pass();
+SELECT doc FROM items;
+
+-- What is known of the pairs of a table is forgotten when a definition changes.
+CREATE TABLE few (_ts timestamptz, doc jsonb);
+SELECT ttl_index.create_index('few', '_ts', 10, document_ttl_field => 'doc.ttl');
+SELECT indexrelid, parent_indexrelid FROM ttl_index.indexes WHERE relid = 'few'::regclass ORDER BY 1;
+SELECT ttl_index.create_index('few', '_ts', 20, document_ttl_field => 'doc.other');
+SELECT indexrelid, parent_indexrelid FROM ttl_index.indexes WHERE relid = 'few'::regclass ORDER BY 1;
+DROP INDEX few__ts_ttl;
+SELECT indexrelid, parent_indexrelid FROM ttl_index.indexes WHERE relid = 'few'::regclass ORDER BY 1;
+BEGIN;
+SELECT ttl_index.create_index('few', '_ts', 30, document_ttl_field => 'doc.ttl');
+SELECT indexrelid, parent_indexrelid FROM ttl_index.indexes WHERE relid = 'few'::regclass ORDER BY 1;
+ROLLBACK;
+SELECT indexrelid, parent_indexrelid FROM ttl_index.indexes WHERE relid = 'few'::regclass ORDER BY 1;
+RESET statement_timeout;
+SET client_min_messages = error;
+DROP SCHEMA many CASCADE;
