@@ -20,11 +20,14 @@
  *
  * Documents can be nested as deep as the stack of the server's JSON parser
  * allows, and paths can have any number of components, so nothing here recurses:
- * the arrays on the way to the values are kept in a stack.  There are never more
- * of them than components: only an object can lead to two arrays at once, one
- * through a key in it and one through its own position and then a key, which is
- * a component more.  Since an element can be walked for both, the time is that
- * of walking the document once, times two for each number in the path, at most.
+ * the arrays on the way to the values are kept in a stack.
+ *
+ * A number leads to the same array in two ways, as a name in an object and as the
+ * position of that object, and one way is a component longer than the other.  The
+ * ways through n such arrays are as many as Fibonacci's numbers.  So an array is
+ * walked once, for all the components at once with which it was reached.  It is
+ * reached from one element of the array around it only, so those are complete
+ * when that element is done.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -56,18 +59,22 @@ PG_FUNCTION_INFO_V1(ttl_document_date);
 /* An array on the way, whose elements are being walked. */
 typedef struct ArrayWalk
 {
+	struct ArrayWalk *below;	/* in the stack */
+	JsonbContainer *array;
 	JsonbIterator *elements;
-	int			component;		/* of the path, to look for in the elements */
-	int64		wanted;			/* the position that it means; -1: none */
 	int64		position;		/* of the next element */
+	int			first;			/* component to look for in the elements */
+	int			last;
+	bool		wanted[FLEXIBLE_ARRAY_MEMBER];	/* which of those between */
 } ArrayWalk;
 
 typedef struct PathWalk
 {
 	const Datum *path;
 	int			path_length;
-	ArrayWalk  *arrays;			/* a stack; NULL until there is an array */
-	int			array_count;
+	int64	   *positions;		/* that the components mean; -1: none */
+	ArrayWalk  *top;			/* of the stack of arrays */
+	ArrayWalk  *around;			/* the array whose element is being walked */
 	bool		found;
 	TimestampTz earliest;
 } PathWalk;
@@ -213,9 +220,9 @@ is_array(const JsonbValue *value)
 }
 
 static JsonbIterator *
-begin_array(const JsonbValue *array)
+begin_array(JsonbContainer * array)
 {
-	JsonbIterator *elements = JsonbIteratorInit(array->val.binary.data);
+	JsonbIterator *elements = JsonbIteratorInit(array);
 	JsonbValue	ignored;
 
 	(void) JsonbIteratorNext(&elements, &ignored, true);
@@ -245,7 +252,7 @@ consider_end(PathWalk *walk, const JsonbValue *value, bool by_position)
 	}
 	if (by_position)
 		return;
-	elements = begin_array(value);
+	elements = begin_array(value->val.binary.data);
 	while (next_element(&elements, &element))
 		consider(walk, &element);
 }
@@ -268,19 +275,48 @@ component_position(Datum component)
 	return position;
 }
 
+/* The frame of an array that an element leads to, which may have been reached. */
+static ArrayWalk *
+array_frame(PathWalk *walk, JsonbContainer * array)
+{
+	ArrayWalk  *frame = walk->top;
+
+	while (frame != walk->around && frame->array != array)
+		frame = frame->below;
+	if (frame != walk->around)
+		return frame;
+	frame = palloc(offsetof(ArrayWalk, wanted) +
+				   walk->path_length * sizeof(bool));
+	memset(frame->wanted, false, walk->path_length * sizeof(bool));
+	frame->below = walk->top;
+	frame->array = array;
+	frame->elements = begin_array(array);
+	frame->position = 0;
+	frame->first = walk->path_length;
+	frame->last = 0;
+	walk->top = frame;
+	return frame;
+}
+
+static void
+read_positions(PathWalk *walk)
+{
+	walk->positions = palloc(walk->path_length * sizeof(int64));
+	for (int i = 0; i < walk->path_length; i++)
+		walk->positions[i] = component_position(walk->path[i]);
+}
+
+/* An array in whose elements this component of the path is to be looked for. */
 static void
 push_array(PathWalk *walk, const JsonbValue *array, int component)
 {
-	ArrayWalk  *frame;
+	ArrayWalk  *frame = array_frame(walk, array->val.binary.data);
 
-	if (walk->arrays == NULL)
-		walk->arrays = palloc(walk->path_length * sizeof(ArrayWalk));
-	Assert(walk->array_count < walk->path_length);
-	frame = &walk->arrays[walk->array_count++];
-	frame->elements = begin_array(array);
-	frame->component = component;
-	frame->wanted = component_position(walk->path[component]);
-	frame->position = 0;
+	if (walk->positions == NULL)
+		read_positions(walk);
+	frame->wanted[component] = true;
+	frame->first = Min(frame->first, component);
+	frame->last = Max(frame->last, component);
 }
 
 /*
@@ -318,21 +354,28 @@ follow(PathWalk *walk, const JsonbValue *start, int component,
 static void
 walk_element(PathWalk *walk)
 {
-	ArrayWalk  *array = &walk->arrays[walk->array_count - 1];
-	int			component = array->component;
+	ArrayWalk  *array = walk->top;
 	JsonbValue	element;
-	bool		is_wanted;
+	bool		is_object;
 
 	if (!next_element(&array->elements, &element))
 	{
-		walk->array_count--;
+		walk->top = array->below;
+		pfree(array);
 		return;
 	}
-	is_wanted = array->position++ == array->wanted;
-	if (element.type == jbvBinary && !is_array(&element))
-		follow(walk, &element, component, false);
-	if (is_wanted)
-		follow(walk, &element, component + 1, true);
+	walk->around = array;
+	is_object = element.type == jbvBinary && !is_array(&element);
+	for (int i = array->first; i <= array->last + 1; i++)
+	{
+		bool		inside = i <= array->last && array->wanted[i] && is_object;
+		bool		at_position = i > array->first && array->wanted[i - 1] &&
+		walk->positions[i - 1] == array->position;
+
+		if (inside || at_position)
+			follow(walk, &element, i, at_position);
+	}
+	array->position++;
 }
 
 /*
@@ -364,7 +407,7 @@ ttl_document_date_find(Jsonb *document, ArrayType *path, TimestampTz *date)
 		root.val.binary.len = VARSIZE_ANY_EXHDR(document);
 	}
 	follow(&walk, &root, 0, false);
-	while (walk.array_count > 0)
+	while (walk.top != NULL)
 		walk_element(&walk);
 
 	*date = walk.earliest;

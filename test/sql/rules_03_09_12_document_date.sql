@@ -304,6 +304,54 @@ SET statement_timeout = '100ms';
 SELECT count(ttl_index.document_date(doc, 'a', 'b')) FROM big, generate_series(1, 1000000);
 RESET statement_timeout;
 
+-- A number is a name and a position, so the ways to a value are as many as
+-- Fibonacci's numbers; the arrays on the way are not.
+SET statement_timeout = '60s';
+SELECT steps, ttl_index.document_date((repeat('{"0": [', 200) || '"2021-01-01T00:00:00Z"' || repeat(']}', 200))::jsonb, VARIADIC array_fill('0'::text, ARRAY[steps]))
+FROM unnest(ARRAY[199, 200, 201, 300, 400, 401, 1000]) AS steps;
+SELECT ttl_index.document_date((repeat('[{"0": ', 200) || '"2021-01-01T00:00:00Z"' || repeat('}]', 200))::jsonb, VARIADIC array_fill('0'::text, ARRAY[300]));
+SELECT ttl_index.document_date((repeat('{"0": [{"1": 0}, ', 200) || '"2021-01-01T00:00:00Z"' || repeat(']}', 200))::jsonb, VARIADIC array_fill('1'::text, ARRAY[300]));
+RESET statement_timeout;
+
+-- the same as by the definition, for documents of all shapes
+CREATE FUNCTION dates_at(doc jsonb, path text[], by_position bool DEFAULT false) RETURNS SETOF timestamptz LANGUAGE plpgsql AS $$
+DECLARE
+	step text := path[1];
+	rest text[] := path[2:];
+BEGIN
+	IF cardinality(path) = 0 AND jsonb_typeof(doc) <> 'array' THEN
+		RETURN NEXT ttl_index.document_date(doc, VARIADIC '{}');
+	ELSIF cardinality(path) = 0 AND NOT by_position THEN
+		RETURN QUERY SELECT ttl_index.document_date(e, VARIADIC '{}') FROM jsonb_array_elements(doc) AS e WHERE jsonb_typeof(e) <> 'array';
+	ELSIF cardinality(path) > 0 AND jsonb_typeof(doc) = 'object' AND doc ? step THEN
+		RETURN QUERY SELECT dates_at(doc -> step, rest);
+	ELSIF cardinality(path) > 0 AND jsonb_typeof(doc) = 'array' THEN
+		RETURN QUERY SELECT dates_at(e, path) FROM jsonb_array_elements(doc) AS e WHERE jsonb_typeof(e) = 'object';
+		IF step ~ '^[0-9]$' AND doc -> step::int IS NOT NULL THEN
+			RETURN QUERY SELECT dates_at(doc -> step::int, rest, true);
+		END IF;
+	END IF;
+END $$;
+-- as the digits of a hash say; the value tells where it was
+CREATE FUNCTION any_document(seed text, depth int) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+	digit int := get_byte(decode(md5(seed), 'hex'), 0);
+BEGIN
+	IF depth = 0 OR digit < 16 THEN
+		RETURN to_jsonb(to_char(timestamp '2000-01-01' + hashtext(seed) % 100000 * interval '1 hour', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
+	ELSIF digit < 140 THEN
+		RETURN jsonb_build_object('0', any_document(seed || 'a', depth - 1), CASE WHEN digit % 2 = 0 THEN '1' ELSE 'x' END, any_document(seed || 'b', depth - 1));
+	ELSIF digit < 200 THEN
+		RETURN jsonb_build_array(any_document(seed || 'a', depth - 1));
+	END IF;
+	RETURN jsonb_build_array(any_document(seed || 'a', depth - 1), any_document(seed || 'b', depth - 1));
+END $$;
+SELECT count(*) FILTER (WHERE found IS NOT NULL) > 500 AS finds, count(*) FILTER (WHERE found IS DISTINCT FROM wanted) AS differ
+FROM generate_series(1, 150) AS seed, any_document(seed::text, 5) AS doc,
+	unnest(ARRAY['0', '0.0', '0.1', '1.0', '0.0.0', '0.1.0', '0.x.0', 'x.0.0', '0.0.0.0', '1.0.0.1', '0.1.0.1.0', '0.0.0.0.0', '0.0.0.0.0.0', '0.0.0.0.0.0.0']) AS path,
+	ttl_index.document_date(doc, VARIADIC string_to_array(path, '.')) AS found,
+	LATERAL (SELECT min(date) FROM dates_at(doc, string_to_array(path, '.')) AS date) AS expected (wanted);
+
 -- as the key of a TTL index
 CREATE TABLE events (name text, doc jsonb);
 INSERT INTO events VALUES
