@@ -38,6 +38,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "fmgr.h"
@@ -115,8 +117,8 @@ read_integer(const char *s, int length, bool may_have_fraction, int64 *value)
  * Is this a jsonb number without a fraction?  By value, not by text: 20.0 and
  * 2e1 are 20.  What is too large for an int64 becomes the nearest one.
  */
-bool
-ttl_jsonb_integer(const JsonbValue *value, int64 *integer)
+static bool
+jsonb_integer(const JsonbValue *value, int64 *integer)
 {
 	char	   *text;
 	bool		ok;
@@ -170,23 +172,100 @@ only_member(const JsonbValue *value, const char *name, JsonbValue *member)
 										strlen(name), member) != NULL;
 }
 
+/* An integer as Extended JSON writes it: {"$numberLong": "20"}. */
+static bool
+wrapped_integer(const JsonbValue *value, const char *name, int64 *integer)
+{
+	JsonbValue	digits;
+
+	return only_member(value, name, &digits) && digits.type == jbvString &&
+		read_integer(digits.val.string.val, digits.val.string.len, false,
+					 integer);
+}
+
+static int
+skip_digits(const char *s, int length, int i)
+{
+	while (i < length && s[i] >= '0' && s[i] <= '9')
+		i++;
+	return i;
+}
+
+/* Is this a number as JSON has it, but for zeros before it? */
+static bool
+is_decimal(const char *s, int length)
+{
+	int			first = length > 0 && s[0] == '-' ? 1 : 0;
+	int			i = skip_digits(s, length, first);
+
+	if (i == first)
+		return false;
+	if (i < length && s[i] == '.')
+	{
+		first = i + 1;
+		i = skip_digits(s, length, first);
+		if (i == first)
+			return false;
+	}
+	if (i < length && (s[i] == 'e' || s[i] == 'E'))
+	{
+		first = i + 1;
+		if (first < length && (s[first] == '-' || s[first] == '+'))
+			first++;
+		i = skip_digits(s, length, first);
+		if (i == first)
+			return false;
+	}
+	return i == length;
+}
+
+/*
+ * {"$numberDouble": "20.0"}, where the double that it means is whole.  One that is
+ * too large for an int64 becomes the nearest one; "Infinity" and "NaN" are none.
+ */
+static bool
+wrapped_double(const JsonbValue *value, int64 *integer)
+{
+	JsonbValue	digits;
+	char	   *text;
+	double		number;
+
+	if (!only_member(value, "$numberDouble", &digits) ||
+		digits.type != jbvString ||
+		!is_decimal(digits.val.string.val, digits.val.string.len))
+		return false;
+	text = palloc(digits.val.string.len + 1);
+	memcpy(text, digits.val.string.val, digits.val.string.len);
+	text[digits.val.string.len] = '\0';
+	number = strtod(text, NULL);
+	pfree(text);
+	if (isinf(number) || number != rint(number))
+		return false;
+	*integer = number >= PG_INT64_MAX ? PG_INT64_MAX :
+		number <= PG_INT64_MIN ? PG_INT64_MIN : (int64) number;
+	return true;
+}
+
+/* An integer, as a number of JSON or as Extended JSON has it with its type. */
+bool
+ttl_document_integer(const JsonbValue *value, int64 *integer)
+{
+	return jsonb_integer(value, integer) ||
+		wrapped_integer(value, "$numberInt", integer) ||
+		wrapped_integer(value, "$numberLong", integer) ||
+		wrapped_double(value, integer);
+}
+
 /* What stands beside "$date". */
 static bool
 payload_date(const JsonbValue *payload, TimestampTz *date)
 {
-	JsonbValue	digits;
 	int64		ms;
 
 	if (payload->type == jbvString)
 		return string_date(payload, true, date);
-	if (only_member(payload, "$numberLong", &digits))
-	{
-		if (digits.type != jbvString ||
-			!read_integer(digits.val.string.val, digits.val.string.len, false,
-						  &ms))
-			return false;
-	}
-	else if (!ttl_jsonb_integer(payload, &ms))
+	if (!wrapped_integer(payload, "$numberLong", &ms) &&
+		!jsonb_integer(payload, &ms))
 		return false;
 	*date = from_milliseconds(ms);
 	return true;

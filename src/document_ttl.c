@@ -4,8 +4,9 @@
  *	  The time to live that a document brings along, as in Azure Cosmos DB.
  *
  * A valid one is a whole number of seconds from 1 to 2147483647, or -1: never.
- * Whatever else stands there counts as if it were missing, in a document as in
- * a column, and is NULL here.  document_ttl() reads it from a document and
+ * In a document it is a number of JSON, or of Extended JSON, which says its type.
+ * Whatever else stands there counts as if it were missing, in a document as in a
+ * column, and is NULL here.  document_ttl() reads it from a document and
  * column_ttl() from a column of any integer type: two names, since an untyped
  * literal could not choose between two functions of one name.
  *
@@ -58,7 +59,7 @@ ttl_document_ttl(PG_FUNCTION_ARGS)
 		getKeyJsonValueFromContainer(&document->root, VARDATA_ANY(field),
 									 VARSIZE_ANY_EXHDR(field),
 									 &value) == NULL ||
-		!ttl_jsonb_integer(&value, &ttl) || !is_valid_ttl(ttl))
+		!ttl_document_integer(&value, &ttl) || !is_valid_ttl(ttl))
 		PG_RETURN_NULL();
 	PG_RETURN_INT32((int32) ttl);
 }

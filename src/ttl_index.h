@@ -654,7 +654,7 @@ extern void ttl_progress_end(void);
 /* document_date.c */
 extern bool ttl_document_date_find(Jsonb *document, ArrayType *path,
 								   TimestampTz *date);
-extern bool ttl_jsonb_integer(const JsonbValue *value, int64 *integer);
+extern bool ttl_document_integer(const JsonbValue *value, int64 *integer);
 
 /* crash.c */
 extern void ttl_crash_watch(void);

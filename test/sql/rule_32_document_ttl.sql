@@ -16,8 +16,41 @@ SELECT ttl, ttl_index.document_ttl(jsonb_build_object('ttl', ttl)) FROM unnest(A
 	-- as if it were missing
 	'20.5', '19.999999999999999999999999999999', '0.5', '0', '0.0', '-0', '-0.5', '-1.5', '-2', '-2147483648', '2147483648', '2147483647.5',
 	'4294967297', '9223372036854775807', '9223372036854775808', '18446744073709551617', '18446744073709551615', '-18446744073709551617', '1e20', '-1e20',
-	'"20"', '"-1"', '""', 'true', 'false', 'null', '[]', '[20]', '{}', '{"ttl": 20}', '{"$numberInt": "20"}', '{"$numberLong": "20"}']::jsonb[]) AS ttl;
+	'"20"', '"-1"', '""', 'true', 'false', 'null', '[]', '[20]', '{}', '{"ttl": 20}']::jsonb[]) AS ttl;
 SELECT ttl_index.document_ttl('{"ttl": 1e100000}') AS large, ttl_index.document_ttl('{"ttl": -1e100000}') AS negative, ttl_index.document_ttl('{"ttl": 1e-16000}') AS small;
+
+-- rule 32: with its type, as Extended JSON has it
+SELECT ttl, ttl_index.document_ttl(jsonb_build_object('ttl', ttl)) FROM unnest(ARRAY[
+	'{"$numberInt": "20"}', '{"$numberInt": "-1"}', '{"$numberInt": "2147483647"}', '{"$numberInt": "020"}',
+	'{"$numberLong": "20"}', '{"$numberLong": "-1"}', '{"$numberLong": "2147483647"}', '{"$numberLong": "0000000000000000000000000000020"}',
+	'{"$numberDouble": "20.0"}', '{"$numberDouble": "20"}', '{"$numberDouble": "-1.0"}', '{"$numberDouble": "1e2"}', '{"$numberDouble": "1.0E+2"}',
+	'{"$numberDouble": "2000e-2"}', '{"$numberDouble": "2147483647.0"}', '{"$numberDouble": "2.147483647E+9"}', '{"$numberDouble": "020.0"}',
+	-- the double that it means is 20
+	'{"$numberDouble": "19.99999999999999999999"}',
+	-- no number of its type
+	'{"$numberInt": 20}', '{"$numberInt": "20.0"}', '{"$numberInt": "2e1"}', '{"$numberInt": " 20"}', '{"$numberInt": "20 "}', '{"$numberInt": "+20"}',
+	'{"$numberInt": ""}', '{"$numberInt": "-"}', '{"$numberInt": "0x14"}', '{"$numberInt": "--1"}', '{"$numberInt": null}', '{"$numberInt": ["20"]}',
+	'{"$numberInt": {"$numberInt": "20"}}', '{"$numberLong": 20}', '{"$numberLong": "20.0"}', '{"$numberLong": "+20"}', '{"$numberLong": "1_000"}',
+	'{"$numberDouble": 20.0}', '{"$numberDouble": " 20.0"}', '{"$numberDouble": "20.0 "}', '{"$numberDouble": "+20.0"}', '{"$numberDouble": "0x14"}',
+	'{"$numberDouble": "0x1p4"}', '{"$numberDouble": ".5e2"}', '{"$numberDouble": "20."}', '{"$numberDouble": "1e"}', '{"$numberDouble": "1e+"}',
+	'{"$numberDouble": "20,0"}', '{"$numberDouble": ""}', '{"$numberDouble": "-"}', '{"$numberDouble": "1e2e2"}',
+	'{"$numberDouble": "Infinity"}', '{"$numberDouble": "-Infinity"}', '{"$numberDouble": "NaN"}', '{"$numberDouble": "inf"}', '{"$numberDouble": "infinity"}',
+	-- neither whole nor in range
+	'{"$numberDouble": "20.5"}', '{"$numberDouble": "0.5"}', '{"$numberDouble": "1e-2"}', '{"$numberDouble": "-1.5"}', '{"$numberDouble": "0.0"}', '{"$numberDouble": "-0.0"}',
+	'{"$numberDouble": "2147483648.0"}', '{"$numberDouble": "2147483647.5"}', '{"$numberDouble": "1e308"}', '{"$numberDouble": "-1e308"}', '{"$numberDouble": "1e400"}',
+	'{"$numberDouble": "-1e400"}', '{"$numberDouble": "1e99999999999999999999"}', '{"$numberDouble": "1e-99999999999999999999"}', '{"$numberDouble": "9223372036854775808"}',
+	'{"$numberInt": "0"}', '{"$numberInt": "-2"}', '{"$numberInt": "2147483648"}', '{"$numberLong": "4294967297"}', '{"$numberLong": "9223372036854775808"}',
+	'{"$numberLong": "18446744073709551617"}', '{"$numberLong": "-18446744073709551617"}',
+	-- another key beside it, and other types
+	'{"$numberInt": "20", "$numberLong": "20"}', '{"$numberInt": "20", "a": 1}', '{"$numberLong": "20", "": ""}', '{"$numberdouble": "20.0"}', '{"numberInt": "20"}',
+	'{"$numberDecimal": "20"}', '[{"$numberInt": "20"}]', '{"$date": {"$numberLong": "20"}}', '{"$oid": "20"}']::jsonb[]) AS ttl;
+SELECT ttl, ttl_index.document_ttl(jsonb_build_object('ttl', jsonb_build_object(name, '2' || repeat('0', 1000000) || ending))) AS large,
+	ttl_index.document_ttl(jsonb_build_object('ttl', jsonb_build_object(name, repeat('0', 1000000) || '20' || ending))) AS zeros
+FROM (VALUES ('Int', '$numberInt', ''), ('Long', '$numberLong', ''), ('Double', '$numberDouble', ''), ('Double', '$numberDouble', '.0'), ('Double', '$numberDouble', 'e-1000000')) AS v (ttl, name, ending);
+SELECT ttl_index.document_ttl(jsonb_build_object('ttl', jsonb_build_object('$numberDouble', '20.' || repeat('0', 1000000)))) AS zeros,
+	ttl_index.document_ttl(jsonb_build_object('ttl', jsonb_build_object('$numberDouble', '20.' || repeat('0', 10) || '1' || repeat('0', 1000000)))) AS fraction;
+-- within a date there is nothing but $numberLong
+SELECT ttl_index.document_date('{"at": {"$date": {"$numberInt": "20"}}}', 'at') AS int, ttl_index.document_date('{"at": {"$date": {"$numberDouble": "20.0"}}}', 'at') AS double;
 
 -- rule 32: a property of the root, and exactly that name
 SELECT document, ttl_index.document_ttl(document) FROM unnest(ARRAY[
@@ -53,7 +86,8 @@ SET TimeZone = 'UTC';
 CREATE TABLE items (name text, doc jsonb, _ts timestamptz);
 INSERT INTO items
 	SELECT name || ', ' || age || ' s', doc, clock_timestamp() - age * interval '1 s'
-	FROM (VALUES ('missing', jsonb '{}'), ('invalid', '{"ttl": "2000"}'), ('never', '{"ttl": -1}'), ('2000', '{"ttl": 2000}')) AS v (name, doc),
+	FROM (VALUES ('missing', jsonb '{}'), ('invalid', '{"ttl": "2000"}'), ('never', '{"ttl": -1}'), ('2000', '{"ttl": 2000}'),
+			('never, typed', '{"ttl": {"$numberLong": "-1"}}'), ('2000, typed', '{"ttl": {"$numberDouble": "2000.0"}}')) AS v (name, doc),
 		unnest(ARRAY[500, 1500, 2500]) AS age;
 CREATE INDEX items_default ON items (_ts) WHERE ttl_index.document_ttl(doc) IS NULL AND ttl_index.expire_after_seconds(1000);
 CREATE INDEX items_own ON items (ttl_index.expire_at(_ts, ttl_index.document_ttl(doc))) WHERE ttl_index.expire_after_seconds(0);
