@@ -407,10 +407,7 @@ count_documents(const char *name)
 	return rows;
 }
 
-/*
- * Drops a table that is locked, by its name.  No lock keeps a schema from being
- * renamed, so that the name can be another table's by now: that one stays.
- */
+/* Drops a table whose name is locked, as well as itself. */
 static void
 drop_table(Oid relid)
 {
@@ -465,7 +462,7 @@ ttl_bucket_drop(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	/* rows can be counted while nobody writes there; readers go on */
 	if (ttl_count_dropped_documents)
 	{
-		if (!lock_tree(relid, ShareLock))
+		if (!lock_tree(relid, ShareLock) || !ttl_lock_name(relid, false))
 		{
 			batch->busy = true;
 			return;
@@ -476,7 +473,7 @@ ttl_bucket_drop(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 		rows = count_documents(ttl_qualified_name(relid));
 		ttl_restore_user(&saved);
 	}
-	if (!lock_for_drop(parent, relid))
+	if (!lock_for_drop(parent, relid) || !ttl_lock_name(relid, false))
 	{
 		batch->busy = true;
 		return;

@@ -228,14 +228,6 @@ ttl_check_is_index(Oid relid)
 				 errhint("The view ttl_index.indexes lists the TTL indexes.")));
 }
 
-/* A name for SQL text. */
-char *
-ttl_qualified_name(Oid relid)
-{
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-									  get_rel_name(relid));
-}
-
 /*
  * The name of a new object, which begins with the name of another.  Where there
  * is no room for the whole of that, it is cut, and a hash of it follows: so those

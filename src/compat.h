@@ -19,6 +19,8 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
+#include "parser/parse_node.h"
+#include "tcop/pquery.h"
 #include "utils/acl.h"
 #include "utils/backend_status.h"
 #include "utils/snapmgr.h"
@@ -111,6 +113,31 @@ ttl_table_beginscan(Relation rel, Snapshot snapshot)
 	return table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
 #else
 	return table_beginscan(rel, snapshot, 0, NULL);
+#endif
+}
+
+/* The table of a query that is written as a tree; its privileges moved with 16. */
+static inline void
+ttl_query_take_table(Query * query, ParseState *pstate, ParseNamespaceItem * item,
+					 AclMode needed)
+{
+	query->rtable = pstate->p_rtable;
+#if PG_VERSION_NUM >= 160000
+	item->p_perminfo->requiredPerms = needed;
+	query->rteperminfos = pstate->p_rteperminfos;
+#else
+	item->p_rte->requiredPerms = needed;
+#endif
+}
+
+/* Up to 17 one says that a portal is run once. */
+static inline bool
+ttl_portal_run(Portal portal, DestReceiver *dest, QueryCompletion *completion)
+{
+#if PG_VERSION_NUM >= 180000
+	return PortalRun(portal, FETCH_ALL, false, dest, dest, completion);
+#else
+	return PortalRun(portal, FETCH_ALL, false, true, dest, dest, completion);
 #endif
 }
 

@@ -22,6 +22,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -341,6 +342,7 @@ ttl_create(const TtlCreate *args)
 
 	/* conflicts with itself: two calls at once must not make two indexes */
 	rel = ttl_open_table(args->relid, ShareRowExclusiveLock);
+	ttl_keep_name(args->relid);
 	commands = prepare_create(rel, args, false, &main);
 	relation_close(rel, NoLock);
 	if (commands == NIL)
@@ -368,17 +370,31 @@ ttl_create_index(PG_FUNCTION_ARGS)
 	PG_RETURN_OID(ttl_create(&args));
 }
 
+/* Locks an index of a locked table as DROP INDEX will; returns its name. */
+static char *
+lock_to_drop(Oid indexrelid)
+{
+	/* ALTER INDEX ... RENAME locks the index alone */
+	LockRelationOid(indexrelid, AccessExclusiveLock);
+	ttl_keep_name(indexrelid);
+	return ttl_qualified_name(indexrelid);
+}
+
 /* drop_index(relation, key) returns void */
 Datum
 ttl_drop_index(PG_FUNCTION_ARGS)
 {
-	Oid			indexrelid = ttl_key_index(PG_GETARG_OID(0),
-										   ttl_text_argument(fcinfo, 1), true);
+	Oid			relid = PG_GETARG_OID(0);
+	Oid			indexrelid = ttl_key_index(relid, ttl_text_argument(fcinfo, 1),
+										   true);
 	Oid			other = ttl_pair_other(indexrelid);
-	char	   *command = psprintf("DROP INDEX %s%s%s",
-								   ttl_qualified_name(indexrelid),
-								   OidIsValid(other) ? ", " : "",
-								   OidIsValid(other) ? ttl_qualified_name(other) : "");
+	char	   *command;
+
+	/* with the weaker lock, the indexes and the owner have stayed */
+	LockRelationOid(relid, AccessExclusiveLock);
+	command = psprintf("DROP INDEX %s", lock_to_drop(indexrelid));
+	if (OidIsValid(other))
+		command = psprintf("%s, %s", command, lock_to_drop(other));
 
 	SPI_connect();
 	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)

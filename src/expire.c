@@ -41,28 +41,37 @@
 
 #include "access/genam.h"
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
+#include "commands/defrem.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
-#include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parse_relation.h"
 #include "rewrite/prs2lock.h"
+#include "rewrite/rewriteHandler.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "tcop/dest.h"
+#include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/portal.h"
 #include "utils/rel.h"
-#include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
 #include "utils/spccache.h"
 
@@ -630,32 +639,94 @@ take_in_block_order(Expirer *x, int max_docs)
  * The SQL way
  */
 
-/*
- * The DELETE: $1 are the tuple ids, $2 the greatest key that can be due.  The
- * exact check of a key near a change of summer time has been made on the very
- * version that is locked; the bound is enough here.
- */
-static char *
-delete_command(const TtlIndex *target)
+/* A condition between the key of an index and the parameter of this number. */
+static Node *
+key_condition(Oid indexrelid, Relation rel, Oid keytype, int param)
 {
-	StringInfoData sql;
+	Oid			family = get_opclass_family(GetDefaultOpClass(keytype, BTREE_AM_OID));
+	Param	   *bound = makeNode(Param);
+	AttrNumber	attnum;
+	Node	   *key;
+
+	(void) ttl_index_key(indexrelid, &attnum, &key);
+	if (key == NULL)
+	{
+		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
+
+		key = (Node *) makeVar(1, attnum, attr->atttypid, attr->atttypmod,
+							   attr->attcollation, 0);
+	}
+	if (exprType(key) != keytype)	/* a domain */
+		key = (Node *) makeRelabelType((Expr *) key, keytype, -1, InvalidOid,
+									   COERCE_IMPLICIT_CAST);
+	bound->paramkind = PARAM_EXTERN;
+	bound->paramid = param;
+	bound->paramtype = keytype;
+	bound->paramtypmod = -1;
+	bound->location = -1;
+	return (Node *) make_opclause(get_opfamily_member(family, keytype, keytype,
+													  BTLessEqualStrategyNumber),
+								  BOOLOID, false, (Expr *) key, (Expr *) bound,
+								  InvalidOid, InvalidOid);
+}
+
+/* A condition that a row is one of those in the parameter of this number. */
+static Node *
+tid_condition(int param)
+{
+	ScalarArrayOpExpr *condition = makeNode(ScalarArrayOpExpr);
+	Param	   *tids = makeNode(Param);
+
+	tids->paramkind = PARAM_EXTERN;
+	tids->paramid = param;
+	tids->paramtype = TIDARRAYOID;
+	tids->paramtypmod = -1;
+	tids->location = -1;
+	condition->opno = TIDEqualOperator;
+	condition->useOr = true;
+	condition->args = list_make2(makeVar(1, SelfItemPointerAttributeNumber,
+										 TIDOID, -1, InvalidOid, 0), tids);
+	condition->location = -1;
+	return (Node *) condition;
+}
+
+/*
+ * DELETE FROM ONLY the table: $1 are the tuple ids, $2 the greatest key that can be
+ * due.  The exact check of a key near a change of summer time has been made on the
+ * very version that is locked; the bound is enough here.
+ *
+ * It is no text.  Text names the table and the functions of the index, and a name
+ * is whose the owner of the schema wants it to be.
+ */
+static Query *
+delete_query(const TtlIndex *target, Relation rel)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	Query	   *query = makeNode(Query);
+	ParseNamespaceItem *item;
+	List	   *conditions;
 	TtlOption	own;
 
 	/* not target->option: a partition can number its columns otherwise */
 	if (!ttl_option_read(target->indexrelid, &own))
 		elog(ERROR, "cache lookup failed for index %u", target->indexrelid);
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "DELETE FROM ONLY %s WHERE "
-					 "ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.<=) $2",
-					 ttl_qualified_name(target->relid),
-					 pg_get_indexdef_columns(target->indexrelid, false));
-	if (own.filter != NIL)
-		appendStringInfo(&sql, " AND (%s)",
-						 deparse_expression((Node *) make_ands_explicit(own.filter),
-											deparse_context_for(get_rel_name(target->relid),
-																target->relid),
-											false, false));
-	return sql.data;
+	conditions = list_make2(tid_condition(1),
+							key_condition(target->indexrelid, rel,
+										  target->keytype, 2));
+	conditions = list_concat(conditions, own.filter);
+
+	item = addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL,
+										 false, false);
+	addNSItemToQuery(pstate, item, true, false, false);
+	ttl_query_take_table(query, pstate, item, ACL_DELETE | ACL_SELECT);
+	query->commandType = CMD_DELETE;
+	query->querySource = QSRC_ORIGINAL;
+	query->canSetTag = true;
+	query->resultRelation = 1;
+	query->jointree = makeFromExpr(pstate->p_joinlist,
+								   (Node *) make_ands_explicit(conditions));
+	free_parsestate(pstate);
+	return query;
 }
 
 /*
@@ -672,35 +743,41 @@ set_constraints_immediate(void)
 	AfterTriggerSetState(stmt);
 }
 
-static int64
-delete_by_sql(const TtlIndex *target, const TtlCutoff *cutoff, ArrayType *tids)
+static void
+set_parameter(ParamListInfo params, int number, Oid type, Datum value)
 {
-	Oid			argtypes[2] = {TIDARRAYOID, cutoff->keytype};
-	Datum		args[2];
-	SPIPlanPtr	plan;
-	int64		deleted;
-	int			result;
+	ParamExternData *param = &params->params[number - 1];
 
-	args[0] = PointerGetDatum(tids);
-	args[1] = ttl_key_datum(cutoff->keytype, cutoff->bound);
-	SPI_connect();
+	memset(param, 0, sizeof(*param));
+	param->value = value;
+	param->ptype = type;
+}
 
-	/*
-	 * A generic plan: it is made for an array of unknown length, so it is a
-	 * TID scan, where one made for these thousands could be a sequential
-	 * scan.
-	 */
-	plan = SPI_prepare_cursor(delete_command(target), 2, argtypes,
-							  CURSOR_OPT_GENERIC_PLAN);
-	if (plan == NULL)
-		elog(ERROR, "could not prepare the deletion: %s",
-			 SPI_result_code_string(SPI_result));
-	result = SPI_execute_plan(plan, args, NULL, false, 0);
-	if (result < 0)
-		elog(ERROR, "could not delete: %s", SPI_result_code_string(result));
-	deleted = result == SPI_OK_DELETE ? (int64) SPI_processed : 0;
-	SPI_finish();
-	return deleted;
+/*
+ * The plan is made without the parameters, for an array of unknown length: so it is
+ * a TID scan, where one made for these thousands could be a sequential scan.
+ */
+static int64
+delete_by_query(const TtlIndex *target, const TtlCutoff *cutoff, Relation rel,
+				ArrayType *tids)
+{
+	char	   *name = psprintf("DELETE by TTL index \"%s\"",
+								get_rel_name(target->indexrelid));
+	List	   *plans = pg_plan_queries(QueryRewrite(delete_query(target, rel)),
+										name, 0, NULL);
+	ParamListInfo params = makeParamList(2);
+	Portal		portal = CreateNewPortal();
+	QueryCompletion completion;
+
+	set_parameter(params, 1, TIDARRAYOID, PointerGetDatum(tids));
+	set_parameter(params, 2, cutoff->keytype,
+				  ttl_key_datum(cutoff->keytype, cutoff->bound));
+	portal->visible = false;
+	PortalDefineQuery(portal, NULL, name, CMDTAG_DELETE, plans, NULL);
+	PortalStart(portal, params, 0, InvalidSnapshot);
+	(void) ttl_portal_run(portal, None_Receiver, &completion);
+	PortalDrop(portal, false);
+	return completion.nprocessed;
 }
 
 /* Deletes the rows that take_row() has locked. */
@@ -713,7 +790,7 @@ delete_locked_rows(Expirer *x, const TtlIndex *index)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	set_constraints_immediate();
-	x->batch->deleted = delete_by_sql(index, x->cutoff, tids);
+	x->batch->deleted = delete_by_query(index, x->cutoff, x->heap, tids);
 	PopActiveSnapshot();
 }
 

@@ -234,13 +234,6 @@ check_column(Relation rel, AttrNumber attnum)
 	}
 }
 
-static char *
-qualified_name(Relation rel)
-{
-	return quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-									  RelationGetRelationName(rel));
-}
-
 /*
  * Runs a command as the table's owner: core computes the partition key when it
  * gives a trigger to partitions.
@@ -285,7 +278,7 @@ check_can_add(Relation rel, const char *column)
 static void
 track(Relation rel, const char *column)
 {
-	char	   *table = qualified_name(rel);
+	char	   *table;
 	AttrNumber	attnum = get_attnum(RelationGetRelid(rel), column);
 	Trigger    *trigger = find_trigger(rel, column);
 	char	   *disabled = NULL;
@@ -305,6 +298,8 @@ track(Relation rel, const char *column)
 		ereport(NOTICE,
 				(errmsg("column \"%s\" of relation \"%s\" is already tracked, skipping",
 						column, RelationGetRelationName(rel))));
+	ttl_keep_name(RelationGetRelid(rel));
+	table = ttl_qualified_name(RelationGetRelid(rel));
 	relation_close(rel, NoLock);
 
 	if (attnum == InvalidAttrNumber)
@@ -355,8 +350,10 @@ ttl_untrack_last_modified(PG_FUNCTION_ARGS)
 				 errmsg("column \"%s\" of relation \"%s\" is not tracked",
 						column, RelationGetRelationName(rel)),
 				 errhint("Give the name that was given to ttl_index.track_last_modified().")));
+	ttl_keep_name(relid);
 	command = psprintf("DROP TRIGGER %s ON %s",
-					   quote_identifier(trigger->tgname), qualified_name(rel));
+					   quote_identifier(trigger->tgname),
+					   ttl_qualified_name(relid));
 	relation_close(rel, NoLock);
 	run(owner, command);
 	PG_RETURN_VOID();

@@ -167,6 +167,8 @@ sample_leaf(const TtlIndex *leaf, Sample * sample)
 	int64		rows;
 	int64		dates;
 
+	/* the caller declares something there, and holds a lock */
+	ttl_keep_name(leaf->relid);
 	ttl_become_owner(leaf->owner, &saved);
 	SPI_connect();
 	if (SPI_execute_with_args(sample_query(leaf, sample->percent), 1, &argtype,

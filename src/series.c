@@ -406,16 +406,23 @@ static bool
 make_bucket(const TtlIndex *root, const TtlBucket *bucket)
 {
 	Oid			rest = get_default_partition_oid(root->relid);
+	TtlIndex	now;
 
 	(void) set_config_option("default_tablespace", "", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	if (OidIsValid(rest))
 	{
-		if (!ConditionalLockRelationOid(rest, AccessShareLock))
+		if (!ConditionalLockRelationOid(rest, AccessShareLock) ||
+			!ttl_lock_name(rest, false))
 			return false;
 		check_default(root, rest, bucket);
 	}
-	if (!lock_for_attach(root, rest))
+	if (!lock_for_attach(root, rest) || !ttl_lock_name(root->relid, false))
+		return false;
+	/* behind the locks, which may have taken a while */
+	if (!ttl_catalog_describe(root->indexrelid, true, &now) ||
+		now.state != TTL_ACTIVE || now.owner != root->owner ||
+		now.option.bucket_seconds != root->option.bucket_seconds)
 		return false;
 	attach_bucket(root, bucket);
 	return true;
@@ -680,6 +687,7 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	check_series(rel, &args);
 	again = is_series(rel, &args);
 	owner = rel->rd_rel->relowner;
+	ttl_keep_name(args.create.relid);
 	relation_close(rel, NoLock);
 
 	/* like those to come, the partitions belong to the owner of the table */

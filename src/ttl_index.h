@@ -14,6 +14,7 @@
  *	series.c		create_time_series, and making buckets ahead of the clock
  *	lock.c			strong locks that stand in nobody's way
  *	owner.c			becoming the owner of a table
+ *	name.c			names that stay what they are while SQL text uses them
  *	args.c			arguments of SQL functions, and what else SQL declares
  *	create.c		create_index and drop_index
  *	coll_mod.c		coll_mod and remove_ttl
@@ -467,7 +468,6 @@ extern void ttl_check_table(Oid relid);
 extern void ttl_check_is_index(Oid relid);
 extern bool ttl_index_is_usable(Oid indexrelid);
 extern void ttl_check_usable(Oid indexrelid);
-extern char *ttl_qualified_name(Oid relid);
 extern char *ttl_name_with_suffix(const char *name, const char *suffix);
 extern void ttl_check_seconds(int32 seconds, bool may_be_never);
 extern void ttl_check_key(Oid type, const char *time_zone);
@@ -524,6 +524,11 @@ extern void ttl_become_owner(Oid owner, TtlUser *saved);
 extern void ttl_restore_user(const TtlUser *saved);
 extern bool ttl_lock_owned(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_open_table(Oid relid, LOCKMODE lockmode);
+
+/* name.c */
+extern char *ttl_qualified_name(Oid relid);
+extern bool ttl_lock_name(Oid relid, bool wait);
+extern void ttl_keep_name(Oid relid);
 
 /* args.c */
 extern void ttl_require_arguments(FunctionCallInfo fcinfo, int count,

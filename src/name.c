@@ -1,0 +1,119 @@
+/*-------------------------------------------------------------------------
+ *
+ * name.c
+ *	  Names that stay what they are while SQL text uses them.
+ *
+ * A lock on a table keeps it from being renamed, but not its schema: ALTER SCHEMA
+ * ... RENAME takes no lock that others could hold against it.  Whoever owns the
+ * schema could swap it with another one between the moment when the name of a table
+ * is read and the one when a command is parsed, and have a command that runs as the
+ * table's owner meet a table of its own, with triggers of its own.
+ *
+ * What renaming and dropping a schema do need is its row in pg_namespace, and
+ * they change a key of it.  So a share lock on that row, in the weakest mode,
+ * makes both wait until the end of the transaction, and nothing else: GRANT, and
+ * all that is done in the schema, goes on.
+ *
+ * Where rows are deleted, text is not used at all (see expire.c).
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/name.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_namespace.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "ttl_index.h"
+
+/* A name for SQL text; that it stays the table's is up to ttl_lock_name(). */
+char *
+ttl_qualified_name(Oid relid)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  get_rel_name(relid));
+}
+
+/* Where the row of a schema is now; false where there is none. */
+static bool
+find_schema(Oid schema, ItemPointer tid)
+{
+	HeapTuple	tuple;
+
+	AcceptInvalidationMessages();
+	tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	*tid = tuple->t_self;
+	ReleaseSysCache(tuple);
+	return true;
+}
+
+/* Locks the row of a schema against another name, if that can be had. */
+static bool
+lock_schema(Oid schema, bool wait)
+{
+	Relation	rel = table_open(NamespaceRelationId, RowShareLock);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TM_FailureData failure;
+	TM_Result	result = TM_Deleted;
+	ItemPointerData tid;
+
+	while (find_schema(schema, &tid))
+	{
+		CHECK_FOR_INTERRUPTS();
+		result = table_tuple_lock(rel, &tid, SnapshotAny, slot,
+								  GetCurrentCommandId(true),
+								  LockTupleKeyShare,
+								  wait ? LockWaitBlock : LockWaitSkip, 0,
+								  &failure);
+		ExecClearTuple(slot);
+		/* it has another name or another version now: that one, then */
+		if (result != TM_Updated || !wait)
+			break;
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	table_close(rel, NoLock);
+	return result == TM_Ok;
+}
+
+/*
+ * From now on, until the end of the transaction, the name of a relation that is
+ * locked against renaming is its identity.  False where its schema is being renamed
+ * or dropped; with wait, that is waited for.
+ */
+bool
+ttl_lock_name(Oid relid, bool wait)
+{
+	Oid			schema = get_rel_namespace(relid);
+
+	if (!OidIsValid(schema) || !lock_schema(schema, wait))
+		return false;
+	if (get_relname_relid(get_rel_name(relid), schema) != relid)
+		elog(ERROR, "relation %u is not found by its name", relid);
+	return true;
+}
+
+/* The same for a command of a session, which waits like any other. */
+void
+ttl_keep_name(Oid relid)
+{
+	if (!ttl_lock_name(relid, true))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("could not open relation with OID %u", relid)));
+}
