@@ -387,67 +387,17 @@ COMMENT ON FUNCTION stats_reset() IS
 
 --
 -- DDL: the same refusals for CREATE INDEX and friends as for create_index, and
--- the saved options that REINDEX CONCURRENTLY needs.  Calls into C only where an index
--- of a table that the command touched depends on an option.
+-- the saved options that REINDEX CONCURRENTLY needs.  In C: an event trigger runs
+-- with the rights of whoever runs the command, and what is written in SQL would
+-- make that command fail where this role lacks one; it would also take longer than
+-- the command, and add its own lines to every refusal.
 --
 
-CREATE FUNCTION check_ddl(command pg_ddl_command, object oid, tag text)
-RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'ttl_check_ddl';
-
-COMMENT ON FUNCTION check_ddl(pg_ddl_command, oid, text) IS
-'for the event triggers of ttl_index: validates the TTL indexes that a command touched';
-
-CREATE FUNCTION restore_options()
-RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'ttl_restore_options';
-
-COMMENT ON FUNCTION restore_options() IS
-'gives TTL indexes whose option was lost in REINDEX CONCURRENTLY the option that is remembered for them; also part of every pass';
-
--- No SET search_path, so that check_ddl can look up the names in the command as
--- the command did; all else is qualified.
 CREATE FUNCTION on_ddl()
-RETURNS event_trigger LANGUAGE plpgsql
-AS $$
-DECLARE
-	touched pg_catalog.record;
-BEGIN
-	FOR touched IN
-		SELECT DISTINCT ON (c.objid) c.command, c.objid
-		FROM pg_catalog.pg_event_trigger_ddl_commands() AS c
-		WHERE c.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-			AND EXISTS (
-				-- not pg_partition_tree(), which locks every partition
-				WITH RECURSIVE tree(relid) AS (
-					SELECT c.objid
-					UNION ALL
-					SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN tree AS t
-						ON i.inhparent OPERATOR(pg_catalog.=) t.relid)
-				SELECT FROM (
-					SELECT t.relid FROM tree AS t
-					UNION ALL
-					SELECT x.indexrelid FROM tree AS t JOIN pg_catalog.pg_index AS x
-						ON x.indrelid OPERATOR(pg_catalog.=) t.relid) AS r
-				WHERE EXISTS (
-					SELECT FROM pg_catalog.pg_depend AS d
-					WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-						AND d.objid OPERATOR(pg_catalog.=) r.relid
-						AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
-						AND d.refobjid OPERATOR(pg_catalog.=) ANY (ARRAY[
-							'ttl_index.expire_after_seconds(pg_catalog.int4,pg_catalog.int4)'::pg_catalog.regprocedure,
-							'ttl_index.time_zone(pg_catalog.text,pg_catalog.text)'::pg_catalog.regprocedure,
-							'ttl_index.drop_expired_partitions(pg_catalog.bool,pg_catalog.bool)'::pg_catalog.regprocedure,
-							'ttl_index.bucket_max_span_seconds(pg_catalog.int4,pg_catalog.int4)'::pg_catalog.regprocedure]::pg_catalog.oid[])
-					-- keeps the planner from reading what all TTL indexes depend on
-					OFFSET 0))
-	LOOP
-		PERFORM ttl_index.check_ddl(touched.command, touched.objid, tg_tag);
-	END LOOP;
-END
-$$;
+RETURNS event_trigger LANGUAGE C
+AS 'MODULE_PATHNAME', 'ttl_on_ddl';
 
-COMMENT ON FUNCTION on_ddl() IS 'event trigger function: validates the TTL indexes that a command touched';
+COMMENT ON FUNCTION on_ddl() IS 'event trigger function: validates the TTL indexes that a command made or changed';
 
 CREATE EVENT TRIGGER ttl_index_ddl ON ddl_command_end
 	WHEN TAG IN ('CREATE INDEX', 'CREATE TABLE', 'CREATE SCHEMA', 'ALTER TABLE', 'ALTER INDEX')
@@ -456,21 +406,11 @@ CREATE EVENT TRIGGER ttl_index_ddl ON ddl_command_end
 COMMENT ON EVENT TRIGGER ttl_index_ddl IS 'refuses what cannot be a TTL index, as create_index does';
 
 CREATE FUNCTION on_reindex()
-RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-	IF EXISTS (
-		SELECT FROM pg_depend AS d
-		WHERE d.refclassid = 'pg_proc'::regclass
-			AND d.refobjid = 'ttl_index.expire_after_seconds(integer,integer)'::regprocedure
-			AND d.classid = 'pg_class'::regclass)
-	THEN
-		PERFORM ttl_index.restore_options();
-	END IF;
-END
-$$;
+RETURNS event_trigger LANGUAGE C
+AS 'MODULE_PATHNAME', 'ttl_on_reindex';
 
-COMMENT ON FUNCTION on_reindex() IS 'event trigger function: restores the options that REINDEX CONCURRENTLY lost';
+COMMENT ON FUNCTION on_reindex() IS
+'event trigger function: saves the options that REINDEX CONCURRENTLY could lose, and restores those that it lost; also part of every pass';
 
 -- REINDEX fires event triggers from PostgreSQL 17 on.  The first one remembers
 -- what is not remembered yet.
@@ -519,9 +459,7 @@ GRANT EXECUTE ON FUNCTION
 	untrack_last_modified(regclass, name),
 	due_count(regclass),
 	oldest_due(regclass),
-	list_indexes(),
-	check_ddl(pg_ddl_command, oid, text),
-	restore_options()
+	list_indexes()
 TO PUBLIC;
 
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;

@@ -411,8 +411,9 @@ ttl_catalog_dependents(void)
  * The index whose option governs this one: its topmost ancestor that has an
  * option, else itself.  Reads that option; false where the index is gone.
  */
-static bool
-find_governor(Oid indexrelid, Oid *parent, Oid *governor, TtlOption *option)
+bool
+ttl_catalog_governor(Oid indexrelid, Oid *parent, Oid *governor,
+					 TtlOption *option)
 {
 	List	   *ancestors = NIL;
 
@@ -437,8 +438,8 @@ find_root(Oid indexrelid, TtlIndex *index)
 {
 	Oid			main;
 
-	if (!find_governor(indexrelid, &index->parent, &index->governor,
-					   &index->option))
+	if (!ttl_catalog_governor(indexrelid, &index->parent, &index->governor,
+							  &index->option))
 		return false;
 	main = index->option.present ? ttl_pair_main(index->governor) : InvalidOid;
 	index->root = OidIsValid(main) ? main : index->governor;

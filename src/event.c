@@ -7,6 +7,11 @@
  * meets as few broken TTL indexes as possible.  It does not rely on them: they
  * can be disabled, and what slipped through is skipped with a state.
  *
+ * They also see to it that the index of a partition carries the option that governs
+ * it, from the command on that attaches it, and that DETACH leaves it there: what
+ * governs no longer is not known afterwards, and an option of the partition's own
+ * that is shorter would delete its rows.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
@@ -16,30 +21,34 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
+#include "commands/event_trigger.h"
+#include "executor/executor.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
 #include "tcop/deparse_utility.h"
 #include "tcop/utility.h"
-#include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/tuplestore.h"
 
 #include "ttl_index.h"
 
-PG_FUNCTION_INFO_V1(ttl_check_ddl);
-PG_FUNCTION_INFO_V1(ttl_restore_options);
+PG_FUNCTION_INFO_V1(ttl_on_ddl);
+PG_FUNCTION_INFO_V1(ttl_on_reindex);
 
 static ProcessUtility_hook_type next_process_utility = NULL;
 
@@ -57,6 +66,40 @@ same_option(const TtlOption *a, const TtlOption *b)
 }
 
 /*
+ * Does the index of a partition carry what the option that governs it says?  One
+ * that is malformed is left as it is: it expires nothing once it is detached.
+ */
+static bool
+is_right(Oid child, const TtlOption *governing, TtlOption *part)
+{
+	TtlOption	own;
+
+	if (!governing->present || governing->problem != NULL ||
+		!ttl_option_read(child, &own) || own.problem != NULL)
+		return true;
+	*part = ttl_option_of_part(governing, own.filter);
+	return same_option(&own, part);
+}
+
+/*
+ * Writes the option that governs a partition's index into it, whose lock the
+ * caller holds.  It is read only now: who changes it locks every index that it
+ * governs before.
+ */
+static void
+write_governing(Oid child)
+{
+	TtlOption	governing;
+	TtlOption	part;
+	Oid			parent;
+	Oid			governor;
+
+	if (ttl_catalog_governor(child, &parent, &governor, &governing) &&
+		governor != child && !is_right(child, &governing, &part))
+		ttl_option_write(child, &part);
+}
+
+/*
  * Writes the option of a partitioned TTL index into its children where they
  * carry none or another, so that DETACH neither silences nor revives one.  A
  * child that is locked just now waits for the next pass.
@@ -65,27 +108,103 @@ void
 ttl_children_follow(Oid root)
 {
 	TtlOption	option;
+	TtlOption	part;
 	ListCell   *lc;
 
 	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX ||
-		!ttl_option_read(root, &option) || !option.present ||
-		option.problem != NULL)
+		!ttl_option_read(root, &option))
 		return;
 	foreach(lc, find_all_inheritors(root, NoLock, NULL))
 	{
 		Oid			child = lfirst_oid(lc);
-		TtlOption	own;
-		TtlOption	part;
 
-		if (child == root || !ttl_option_read(child, &own))
+		if (child != root && !is_right(child, &option, &part) &&
+			ttl_lock_for_repair(child))
+			write_governing(child);
+	}
+}
+
+/*
+ * The same for one index that the command at hand made or attached: here the
+ * option has to be right at once.  The command's own locks on the tables keep away
+ * whoever changes options, so the index's lock is enough, and waiting for that on
+ * the table, which VACUUM or CREATE INDEX CONCURRENTLY may have, is not needed.
+ */
+static void
+follow_now(Oid child, const TtlIndex *index)
+{
+	TtlOption	part;
+
+	if (index->governor == child || is_right(child, &index->option, &part))
+		return;
+	LockRelationOid(child, ShareUpdateExclusiveLock);
+	write_governing(child);
+}
+
+/*
+ * What this table or index was a partition of before this transaction detached it,
+ * or invalid.  pg_inherits still has the row, which is deleted for this transaction.
+ */
+static Oid
+former_parent(Oid relid)
+{
+	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
+	Oid			parent = InvalidOid;
+	CommandId	last = FirstCommandId;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true,
+							  SnapshotAny, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		CommandId	deleted;
+
+		if ((tuple->t_data->t_infomask & HEAP_XMAX_INVALID) ||
+			!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data)))
 			continue;
-		part = ttl_option_of_part(&option, own.filter);
-		if (own.problem != NULL || same_option(&own, &part))
+		/* it may have been attached and detached more than once */
+		deleted = HeapTupleHeaderGetCmax(tuple->t_data);
+		if (deleted < last)
 			continue;
-		if (ttl_lock_for_repair(child) && ttl_option_read(child, &own))
+		last = deleted;
+		parent = ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent;
+	}
+	systable_endscan(scan);
+	table_close(inherits, AccessShareLock);
+	return parent;
+}
+
+/*
+ * Gives the indexes of a partition that was detached, and those below them, the
+ * option that governed them until now.
+ */
+static void
+keep_governing(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		Oid			former = former_parent(lfirst_oid(lc));
+		Oid			parent;
+		Oid			governor;
+		TtlOption	governing;
+		TtlOption	part;
+		ListCell   *lc2;
+
+		if (!OidIsValid(former) ||
+			!ttl_catalog_governor(former, &parent, &governor, &governing))
+			continue;
+		foreach(lc2, find_all_inheritors(lfirst_oid(lc), NoLock, NULL))
 		{
-			part.filter = own.filter;
-			ttl_option_write(child, &part);
+			if (is_right(lfirst_oid(lc2), &governing, &part))
+				continue;
+			LockRelationOid(lfirst_oid(lc2), ShareUpdateExclusiveLock);
+			ttl_option_write(lfirst_oid(lc2), &part);
 		}
 	}
 }
@@ -111,30 +230,126 @@ is_new(Oid indexrelid)
 }
 
 /*
- * Raises what is wrong with an index that depends on an option.  With
- * takes_index the command gave an index to a constraint or made it a replica
- * identity: pg_dump would lose the option of that one.
+ * Can the definition of an index name an option?  A look at one catalog row, as
+ * most indexes that DDL makes have nothing to do with TTL.
+ */
+static bool
+has_expressions(Oid indexrelid)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = !heap_attisnull(tuple, Anum_pg_index_indpred, NULL) ||
+		!heap_attisnull(tuple, Anum_pg_index_indexprs, NULL);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* The same, also by an option of an index above it. */
+static bool
+may_have_option(Oid indexrelid)
+{
+	ListCell   *lc;
+
+	if (has_expressions(indexrelid))
+		return true;
+	if (!get_rel_relispartition(indexrelid))
+		return false;
+	foreach(lc, get_partition_ancestors(indexrelid))
+	{
+		if (has_expressions(lfirst_oid(lc)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Raises what is wrong with an index that a command made, attached, or gave to a
+ * constraint or replica identity (takes_index: pg_dump would lose its option); and
+ * sees to it that its option is that of the index above it, and is saved.
  */
 static void
-check_index(Oid indexrelid, bool takes_index, Oid *root)
+check_index(Oid indexrelid, bool takes_index)
 {
 	TtlIndex	index;
 	TtlOption	own;
 
-	*root = InvalidOid;
 	if (!ttl_catalog_describe(indexrelid, true, &index) ||
 		!index.option.present)
 		return;
-	if (TTL_STATE_IS_WRONG(index.state))
-	{
-		if (is_new(indexrelid) ||
-			(takes_index && index.state == TTL_CONSTRAINT_INDEX))
-			ttl_state_raise(&index);
-		return;
-	}
-	*root = index.governor;
+	if (TTL_STATE_IS_WRONG(index.state) &&
+		(is_new(indexrelid) ||
+		 (takes_index && index.state == TTL_CONSTRAINT_INDEX)))
+		ttl_state_raise(&index);
+	follow_now(indexrelid, &index);
 	if (ttl_option_read(indexrelid, &own) && own.present && own.problem == NULL)
 		ttl_saved_option_write(indexrelid, &own);
+}
+
+/* Checks an index and those of partitions below it. */
+static void
+check_indexes(Oid indexrelid)
+{
+	ListCell   *lc;
+
+	if (!may_have_option(indexrelid))
+		return;
+	if (get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
+		check_index(indexrelid, false);
+	else
+	{
+		foreach(lc, find_all_inheritors(indexrelid, NoLock, NULL))
+			check_index(lfirst_oid(lc), false);
+	}
+}
+
+/* The indexes of a table, or the index that it is. */
+static List *
+indexes_of(Oid relid)
+{
+	char		relkind = get_rel_relkind(relid);
+
+	if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
+		return list_make1_oid(relid);
+	return ttl_catalog_table_indexes(relid);
+}
+
+static void
+check_relation(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, indexes_of(relid))
+		check_indexes(lfirst_oid(lc));
+}
+
+/* Is the option of a TTL index that of partitions of this table or index, too? */
+static bool
+governs_partitions(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, indexes_of(relid))
+	{
+		if (may_have_option(lfirst_oid(lc)))
+			return true;
+	}
+	return false;
+}
+
+/* A constraint or replica identity of this table takes one of its indexes. */
+static void
+check_taken(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		if (has_expressions(lfirst_oid(lc)))
+			check_index(lfirst_oid(lc), true);
+	}
 }
 
 /*
@@ -151,43 +366,13 @@ strip_copies(Oid relid)
 		Oid			indexrelid = lfirst_oid(lc);
 		TtlIndex	index;
 
-		if (!is_new(indexrelid) ||
+		if (!has_expressions(indexrelid) || !is_new(indexrelid) ||
 			!ttl_catalog_describe(indexrelid, true, &index) ||
 			index.state != TTL_NOT_PARTITIONED_BY_KEY)
 			continue;
 		index.option = ttl_option_of_part(&index.option, index.option.filter);
 		ttl_option_write(indexrelid, &index.option);
 	}
-}
-
-/*
- * Checks the indexes of a table and of its partitions.  Takes no lock on them: the
- * command holds those that it needs, and must wait for no others.
- */
-static void
-check_table(Oid relid, bool takes_index)
-{
-	List	   *rels = list_make1_oid(relid);
-	List	   *roots = NIL;
-	ListCell   *lc;
-
-	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
-		rels = find_all_inheritors(relid, NoLock, NULL);
-	foreach(lc, rels)
-	{
-		ListCell   *lc2;
-
-		foreach(lc2, ttl_catalog_table_indexes(lfirst_oid(lc)))
-		{
-			Oid			root;
-
-			check_index(lfirst_oid(lc2), takes_index, &root);
-			if (OidIsValid(root))
-				roots = list_append_unique_oid(roots, root);
-		}
-	}
-	foreach(lc, roots)
-		ttl_children_follow(lfirst_oid(lc));
 }
 
 /* The first TTL index of a table, for a message; invalid where it has none. */
@@ -200,7 +385,8 @@ first_ttl_index(Oid relid)
 	{
 		TtlOption	option;
 
-		if (ttl_option_read(lfirst_oid(lc), &option) && option.present)
+		if (has_expressions(lfirst_oid(lc)) &&
+			ttl_option_read(lfirst_oid(lc), &option) && option.present)
 			return lfirst_oid(lc);
 	}
 	return InvalidOid;
@@ -210,7 +396,7 @@ first_ttl_index(Oid relid)
 static void
 notice_table(Oid relid, const char *how)
 {
-	Oid			indexrelid = OidIsValid(relid) ? first_ttl_index(relid) : InvalidOid;
+	Oid			indexrelid = first_ttl_index(relid);
 
 	if (OidIsValid(indexrelid))
 		ereport(NOTICE,
@@ -220,73 +406,189 @@ notice_table(Oid relid, const char *how)
 				 errhint("ttl_index.remove_ttl() makes it a plain index.")));
 }
 
-/* The last subcommand of one of these kinds, or NULL. */
-static AlterTableCmd *
-find_subcommand(CollectedCommand *command, AlterTableType a, AlterTableType b)
+/* What a CREATE TABLE or CREATE INDEX has made, also one inside CREATE SCHEMA. */
+static void
+check_created(const CollectedCommand *command, CommandTag tag)
 {
-	AlterTableCmd *found = NULL;
-	ListCell   *lc;
+	ObjectAddress made = command->d.simple.address;
 
-	if (command->type != SCT_AlterTable)
-		return NULL;
-	foreach(lc, command->d.alterTable.subcmds)
+	if (made.classId != RelationRelationId || !OidIsValid(made.objectId))
+		return;
+	if (IsA(command->parsetree, IndexStmt))
 	{
-		AlterTableCmd *cmd = (AlterTableCmd *)
-		((CollectedATSubcmd *) lfirst(lc))->parsetree;
-
-		if (IsA(cmd, AlterTableCmd) && (cmd->subtype == a || cmd->subtype == b))
-			found = cmd;
+		check_indexes(made.objectId);
+		if (tag == CMDTAG_CREATE_INDEX && may_have_option(made.objectId))
+			ttl_report_left_out(made.objectId);
 	}
-	return found;
+	else if (IsA(command->parsetree, CreateStmt))
+	{
+		bool		is_partition = get_rel_relispartition(made.objectId);
+
+		if (!is_partition)
+			strip_copies(made.objectId);
+		check_relation(made.objectId);
+		if (!is_partition && tag == CMDTAG_CREATE_TABLE)
+			notice_table(made.objectId, "The index was copied by LIKE.");
+	}
 }
 
 /*
- * check_ddl(command pg_ddl_command, object oid, tag text): for ddl_command_end,
- * one call for each relation that a command touched.
+ * The partition, a table or an index, that a subcommand has attached or detached;
+ * invalid where its parent has no TTL index.  The command tells its name alone,
+ * which can have become that of something else with its schema's.
  */
-Datum
-ttl_check_ddl(PG_FUNCTION_ARGS)
+static Oid
+find_partition(Oid parent, const AlterTableCmd *cmd)
 {
-	CollectedCommand *command = (CollectedCommand *) PG_GETARG_POINTER(0);
-	Oid			object = PG_GETARG_OID(1);
-	char	   *tag = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	char		relkind = get_rel_relkind(object);
-	Oid			relid = object;
-	AlterTableCmd *detach;
+	const		RangeVar *name = castNode(PartitionCmd, cmd->def)->name;
+	Oid			found;
 
-	if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
-		relid = IndexGetRelation(object, true);
-	else if (relkind != RELKIND_RELATION &&
-			 relkind != RELKIND_PARTITIONED_TABLE &&
-			 relkind != RELKIND_MATVIEW)
-		PG_RETURN_VOID();
-	if (!OidIsValid(relid))
-		PG_RETURN_VOID();
-
-	if (relid == object && strcmp(tag, "ALTER TABLE") != 0 &&
-		!get_rel_relispartition(relid))
-		strip_copies(relid);
-	check_table(relid, find_subcommand(command, AT_AddIndexConstraint,
-									   AT_ReplicaIdentity) != NULL);
-	if (relid != object && strcmp(tag, "CREATE INDEX") == 0)
-		ttl_report_left_out(object);
-	detach = find_subcommand(command, AT_DetachPartition, AT_DetachPartition);
-	if (detach != NULL)
-		notice_table(RangeVarGetRelid(((PartitionCmd *) detach->def)->name,
-									  NoLock, true),
-					 "The detached partition keeps the TTL of its parent.");
-	if (relid == object && strcmp(tag, "CREATE TABLE") == 0 &&
-		!get_rel_relispartition(relid))
-		notice_table(relid, "The index was copied by LIKE.");
-	PG_RETURN_VOID();
+	if (!governs_partitions(parent))
+		return InvalidOid;
+	found = RangeVarGetRelid(name, NoLock, true);
+	if (!OidIsValid(found) ||
+		parent != (cmd->subtype != AT_AttachPartition ? former_parent(found) :
+				   !get_rel_relispartition(found) ? InvalidOid :
+				   get_partition_parent(found, false)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("partition \"%s\" of \"%s\" was renamed in the meantime",
+						name->relname, get_rel_name(parent)),
+				 errhint("Run the command again.")));
+	return found;
 }
 
-/* restore_options(): for the event trigger on REINDEX, 17 and later. */
-Datum
-ttl_restore_options(PG_FUNCTION_ARGS)
+/* Notes what became of the indexes of a partition that was attached or detached. */
+static void
+check_partition(Oid parent, const AlterTableCmd *cmd)
 {
+	Oid			partition = find_partition(parent, cmd);
+
+	if (!OidIsValid(partition))
+		return;
+	if (cmd->subtype == AT_AttachPartition)
+		check_relation(partition);
+	else
+	{
+		keep_governing(partition);
+		notice_table(partition,
+					 "The detached partition keeps the TTL of its parent.");
+	}
+}
+
+/*
+ * What an ALTER TABLE or ALTER INDEX has done: only the indexes that it made or
+ * changed are looked at, never those of the other partitions.
+ */
+static void
+check_altered(const CollectedCommand *command)
+{
+	Oid			object = command->d.alterTable.objectId;
+	ListCell   *lc;
+
+	foreach(lc, command->d.alterTable.subcmds)
+	{
+		CollectedATSubcmd *subcommand = lfirst(lc);
+		AlterTableCmd *cmd = (AlterTableCmd *) subcommand->parsetree;
+
+		if (!IsA(cmd, AlterTableCmd))
+			continue;
+		switch (cmd->subtype)
+		{
+			case AT_AddIndex:
+			case AT_ReAddIndex:
+				check_indexes(subcommand->address.objectId);
+				break;
+			case AT_AddIndexConstraint:
+			case AT_ReplicaIdentity:
+				check_taken(object);
+				break;
+			case AT_AttachPartition:
+			case AT_DetachPartition:
+			case AT_DetachPartitionFinalize:
+				check_partition(object, cmd);
+				break;
+			default:
+				break;
+		}
+	}
+}
+
+/*
+ * What the command at hand has done, from pg_event_trigger_ddl_commands().  That
+ * is called without SQL, which would look up names and ask for privileges: whatever
+ * somebody revoked, DDL must not fail because of us.
+ */
+static List *
+collected_commands(void)
+{
+	LOCAL_FCINFO(call, 0);
+	FmgrInfo	function;
+	ReturnSetInfo result = {
+		.type = T_ReturnSetInfo,
+		.econtext = CreateStandaloneExprContext(),
+		.allowedModes = SFRM_Materialize
+	};
+	TupleTableSlot *slot;
+	List	   *commands = NIL;
+
+	fmgr_info(F_PG_EVENT_TRIGGER_DDL_COMMANDS, &function);
+	InitFunctionCallInfoData(*call, &function, 0, InvalidOid, NULL,
+							 (Node *) &result);
+	(void) FunctionCallInvoke(call);
+	slot = MakeSingleTupleTableSlot(result.setDesc, &TTSOpsMinimalTuple);
+	while (tuplestore_gettupleslot(result.setResult, true, false, slot))
+	{
+		bool		isnull;
+		Datum		command = slot_getattr(slot, result.setDesc->natts, &isnull);
+
+		commands = lappend(commands, DatumGetPointer(command));
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(result.setResult);
+	FreeExprContext(result.econtext, true);
+	return commands;
+}
+
+static EventTriggerData *
+trigger_data(FunctionCallInfo fcinfo)
+{
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("this function can be called by an event trigger only")));
+	return (EventTriggerData *) fcinfo->context;
+}
+
+/* on_ddl(): checks the TTL indexes that a command made or changed. */
+Datum
+ttl_on_ddl(PG_FUNCTION_ARGS)
+{
+	CommandTag	tag = trigger_data(fcinfo)->tag;
+	ListCell   *lc;
+
+	foreach(lc, collected_commands())
+	{
+		CollectedCommand *command = lfirst(lc);
+
+		if (command->type == SCT_Simple)
+			check_created(command, tag);
+		else if (command->type == SCT_AlterTable)
+			check_altered(command);
+	}
+	PG_RETURN_NULL();
+}
+
+/*
+ * on_reindex(): remembers the options that REINDEX CONCURRENTLY could lose, and
+ * restores those that it lost.
+ */
+Datum
+ttl_on_reindex(PG_FUNCTION_ARGS)
+{
+	(void) trigger_data(fcinfo);
 	ttl_options_restore();
-	PG_RETURN_VOID();
+	PG_RETURN_NULL();
 }
 
 static bool

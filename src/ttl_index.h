@@ -459,6 +459,8 @@ extern List *ttl_catalog_roots(void);
 extern List *ttl_catalog_shown(void);
 extern List *ttl_catalog_table_indexes(Oid relid);
 extern List *ttl_catalog_leaves(Oid root);
+extern bool ttl_catalog_governor(Oid indexrelid, Oid *parent, Oid *governor,
+								 TtlOption *option);
 extern bool ttl_catalog_describe(Oid indexrelid, bool definition_only,
 								 TtlIndex *index);
 extern const char *ttl_state_name(TtlState state);
