@@ -132,8 +132,8 @@ read_side(List *datums, int64 *key)
  * computes the partition key for it, which can call functions of the owner, and
  * wants the table open.
  */
-static void
-read_bucket(Oid relid, TtlBucket *bucket)
+void
+ttl_bucket_read(Oid relid, TtlBucket *bucket)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	PartitionBoundSpec *bound;
@@ -188,7 +188,7 @@ ttl_buckets_read(Oid relid)
 	{
 		TtlBucket  *bucket = palloc(sizeof(TtlBucket));
 
-		read_bucket(lfirst_oid(lc), bucket);
+		ttl_bucket_read(lfirst_oid(lc), bucket);
 		buckets = lappend(buckets, bucket);
 	}
 	list_sort(buckets, compare_buckets);
@@ -208,16 +208,6 @@ ttl_bucket_due(const TtlBucket *bucket, const TtlCutoff *cutoff)
 	if (cutoff->keytype == DATEOID)
 		sure *= USECS_PER_DAY;
 	return bucket->has_upper && bucket->upper <= sure;
-}
-
-/* Has a partition an upper bound? */
-bool
-ttl_bucket_has_end(Oid relid)
-{
-	TtlBucket	bucket;
-
-	read_bucket(relid, &bucket);
-	return bucket.has_upper;
 }
 
 /* Do the rows of a bucket expire one by one? */

@@ -149,6 +149,9 @@ static const StateText state_texts[] = {
 	{"crashed_server", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
 	{"held", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
 	{"bucket_has_dependents", ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST, NULL, NULL},
+	{"bucket_failing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the partition was due and could not be dropped: see last_error in ttl_index.index_stats",
+	NULL},
 	{"bucket_missing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
 };
 

@@ -369,6 +369,7 @@ typedef struct IndexesView
 {
 	ReturnSetInfo *rsinfo;
 	TtlStateFile file;
+	TtlCounts	counts;
 } IndexesView;
 
 static void
@@ -379,7 +380,7 @@ show_index(Oid indexrelid, void *arg)
 
 	if (!ttl_catalog_describe(indexrelid, false, &index))
 		return;
-	ttl_series_show(&index);
+	ttl_series_show(&index, &view->counts);
 	ttl_hold_show(&view->file, &index);
 	ttl_crash_show(&view->file, &index);
 	put_index(view->rsinfo, &index);
@@ -389,7 +390,7 @@ show_index(Oid indexrelid, void *arg)
 Datum
 ttl_list_indexes(PG_FUNCTION_ARGS)
 {
-	IndexesView view;
+	IndexesView view = {.counts = {.context = CurrentMemoryContext}};
 
 	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ttl_state_file_read(&view.file);

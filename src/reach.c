@@ -44,7 +44,7 @@ typedef struct Wanted
 	Oid			type;
 	RegProcedure equals;
 	Datum		value;
-}			Wanted;
+} Wanted;
 
 /*
  * The catalog of another extension, or invalid where that is not installed.  One
@@ -93,7 +93,7 @@ find_index(Relation rel, AttrNumber attnum)
  * layout than the one that is known has every row: rather too few rows go.
  */
 static bool
-find_in(Relation rel, const Wanted * wanted, int count, const char *other, Oid *value)
+find_in(Relation rel, const Wanted *wanted, int count, const char *other, Oid *value)
 {
 	ScanKeyData keys[2];
 	SysScanDesc scan;
@@ -133,7 +133,7 @@ find_in(Relation rel, const Wanted * wanted, int count, const char *other, Oid *
  * extension is being updated, has every row as well.
  */
 static bool
-find_row(const char *schema, const char *name, const Wanted * wanted, int count,
+find_row(const char *schema, const char *name, const Wanted *wanted, int count,
 		 const char *other, Oid *value)
 {
 	Oid			relid = find_catalog(schema, name);

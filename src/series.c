@@ -469,11 +469,62 @@ why_missing(const TtlIndex *root, const TtlBucket *bucket)
 }
 
 /*
+ * Is a bucket still there for which an error came between?  It was due when the
+ * last one was counted.  The counts are read when they are needed first.
+ */
+static bool
+is_failing(const TtlIndex *index, const TtlBucket *bucket, TtlCounts *counts)
+{
+	TtlCutoff	cutoff;
+	ListCell   *lc;
+
+	if (index->option.seconds < 0)
+		return false;
+	ttl_cutoff_init(&cutoff, index, GetCurrentTimestamp());
+	if (!ttl_bucket_due(bucket, &cutoff))
+		return false;
+	if (!counts->read)
+	{
+		MemoryContext own = MemoryContextSwitchTo(counts->context);
+
+		counts->list = ttl_stats_read();
+		counts->read = true;
+		MemoryContextSwitchTo(own);
+	}
+	foreach(lc, counts->list)
+	{
+		const TtlCount *count = lfirst(lc);
+
+		if (count->indexrelid != index->root || count->last_error_time == 0)
+			continue;
+		ttl_cutoff_init(&cutoff, index, count->last_error_time);
+		return ttl_bucket_due(bucket, &cutoff);
+	}
+	return false;
+}
+
+/* The state of a bucket that is to be dropped in its time. */
+static void
+show_bucket(TtlIndex *index, TtlCounts *counts)
+{
+	TtlBucket	bucket;
+
+	ttl_bucket_read(index->relid, &bucket);
+	if (!bucket.has_upper)
+		return;
+	index->detail = ttl_bucket_dependent(index->relid);
+	if (index->detail != NULL)
+		index->state = TTL_BUCKET_HAS_DEPENDENTS;
+	else if (is_failing(index, &bucket, counts))
+		index->state = TTL_BUCKET_FAILING;
+}
+
+/*
  * What the view shows of an active index: what that leaves out, and the state of a
  * bucket that cannot be dropped, or of a time series that lacks one.
  */
 void
-ttl_series_show(TtlIndex *index)
+ttl_series_show(TtlIndex *index, TtlCounts *counts)
 {
 	List	   *missing;
 
@@ -481,13 +532,7 @@ ttl_series_show(TtlIndex *index)
 		return;
 	index->left_out = ttl_left_out(index);
 	if (index->option.drop_partitions && index->parent == index->governor)
-	{
-		if (!ttl_bucket_has_end(index->relid))
-			return;
-		index->detail = ttl_bucket_dependent(index->relid);
-		if (index->detail != NULL)
-			index->state = TTL_BUCKET_HAS_DEPENDENTS;
-	}
+		show_bucket(index, counts);
 	else if (index->governor == index->indexrelid)
 	{
 		/* the next one but one may just have come into sight */

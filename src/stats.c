@@ -238,13 +238,12 @@ find_sum(List **sums, Oid indexrelid, Oid relid)
 	return sum;
 }
 
-/* Takes all rows out of the table and returns their sums. */
+/* The sums of all rows that a snapshot sees; takes them out where that is asked. */
 static List *
-take_rows(Relation rel)
+sum_rows(Relation rel, Snapshot snapshot, bool take)
 {
 	List	   *sums = NIL;
 	TupleDesc	desc = RelationGetDescr(rel);
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
 	HeapTuple	tuple;
 
@@ -257,10 +256,32 @@ take_rows(Relation rel)
 														  desc, &isnull));
 
 		add_row(find_sum(&sums, indexrelid, relid), tuple, desc);
-		simple_heap_delete(rel, &tuple->t_self);
+		if (take)
+			simple_heap_delete(rel, &tuple->t_self);
 	}
 	table_endscan(scan);
+	return sums;
+}
+
+/* Takes all rows out of the table and returns their sums. */
+static List *
+take_rows(Relation rel)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	List	   *sums = sum_rows(rel, snapshot, true);
+
 	UnregisterSnapshot(snapshot);
+	return sums;
+}
+
+/* What the counters say of each index, for a view. */
+List *
+ttl_stats_read(void)
+{
+	Relation	rel = open_counters(AccessShareLock);
+	List	   *sums = sum_rows(rel, GetActiveSnapshot(), false);
+
+	table_close(rel, AccessShareLock);
 	return sums;
 }
 

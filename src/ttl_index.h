@@ -147,6 +147,7 @@ typedef enum TtlState
 	TTL_HELD,
 	/* shown only: the rows expire all the same (see bucket.c and series.c) */
 	TTL_BUCKET_HAS_DEPENDENTS,
+	TTL_BUCKET_FAILING,
 	TTL_BUCKET_MISSING
 } TtlState;
 
@@ -305,6 +306,14 @@ typedef struct TtlCount
 	TimestampTz stats_reset;
 	int64		lag_pauses;
 } TtlCount;
+
+/* What the counters say of each index, once it is asked for. */
+typedef struct TtlCounts
+{
+	MemoryContext context;		/* for the list */
+	bool		read;
+	List	   *list;			/* of TtlCount */
+} TtlCounts;
 
 /* What deletion waits for; its names are in progress.c. */
 typedef enum TtlWait
@@ -497,7 +506,7 @@ extern TtlState ttl_buckets_possible(Oid relid, AttrNumber attnum,
 extern TtlState ttl_buckets_defined(const TtlIndex *index);
 extern List *ttl_buckets_read(Oid relid);
 extern bool ttl_bucket_due(const TtlBucket *bucket, const TtlCutoff *cutoff);
-extern bool ttl_bucket_has_end(Oid relid);
+extern void ttl_bucket_read(Oid relid, TtlBucket *bucket);
 extern bool ttl_bucket_by_row(const TtlBucket *bucket, const TtlOption *option);
 extern Oid	ttl_bucket_index(Oid root, Oid relid);
 extern List *ttl_buckets_row_leaves(Oid root);
@@ -513,7 +522,7 @@ extern void ttl_bucket_drop(Oid root, Oid relid, TimestampTz at,
 extern List *ttl_buckets_wanted(const TtlIndex *root, TimestampTz at);
 extern void ttl_bucket_make(Oid root, const TtlBucket *bucket,
 							TtlBatch *batch);
-extern void ttl_series_show(TtlIndex *index);
+extern void ttl_series_show(TtlIndex *index, TtlCounts *counts);
 
 /* lock.c */
 extern void ttl_lock_limit_waits(void);
@@ -649,6 +658,7 @@ extern void ttl_run_turn(const TtlDriver *driver, TtlTurn *turn);
 /* stats.c */
 extern void ttl_stats_check(void);
 extern void ttl_stats_add(const TtlCount *count);
+extern List *ttl_stats_read(void);
 extern bool ttl_stats_fold(int64 rows);
 
 /* progress.c */

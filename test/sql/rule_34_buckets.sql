@@ -393,6 +393,17 @@ SELECT ttl_index.stats_reset();
 CALL ttl_index.run_pass();
 SELECT * FROM counts;
 SELECT to_regclass('m_2002');
+-- ... with a state, until it goes or the error is no more
+CREATE TABLE m_2100 PARTITION OF m FOR VALUES FROM ('2100-01-01') TO ('2101-01-01');
+SELECT indexrelid, state, reason FROM marks;
+SELECT ttl_index.stats_reset();
+SELECT indexrelid, state, reason FROM marks WHERE state <> 'active';
+-- one that names its table without a schema finds none: the search_path is a safe one
+ALTER FUNCTION log_drop() RESET search_path;
+GRANT INSERT ON dropped TO PUBLIC;
+CALL ttl_index.run_pass();
+SELECT relname, errors, last_error FROM counts;
+SELECT indexrelid, state, reason FROM marks WHERE state <> 'active';
 DROP EVENT TRIGGER log_drop;
 -- an owner without rights on the schema
 REVOKE USAGE ON SCHEMA buckets FROM ttl_bucket_owner;
@@ -406,8 +417,14 @@ SET ROLE ttl_bucket_stranger;
 CALL ttl_index.run_pass();
 SELECT count(*) FROM pg_catalog.pg_class WHERE relname = 'm_2002';
 RESET ROLE;
+-- the owner of the table does, also partitions of others: as DROP and TRUNCATE of the table would
+CREATE TABLE m_2003 PARTITION OF m FOR VALUES FROM ('2003-01-01') TO ('2004-01-01');
+SET ROLE ttl_bucket_owner;
+DROP TABLE m_2003;
 CALL ttl_index.run_pass();
-SELECT to_regclass('m_2002');
+SELECT to_regclass('m_2002'), to_regclass('m_2003');
+RESET ROLE;
+SELECT indexrelid, state, reason FROM marks WHERE state <> 'active';
 
 DROP SCHEMA buckets CASCADE;
 DROP ROLE ttl_bucket_owner, ttl_bucket_stranger;
