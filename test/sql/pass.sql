@@ -75,6 +75,16 @@ SELECT count(*) FROM batches;
 SELECT deleted_documents, batches FROM ttl_index.index_stats WHERE indexrelname = 'batches_ts_ttl';
 RESET ttl_index.batch_target_docs;
 
+-- rule 27: what goes along with a row is not counted, in the same table neither
+CREATE TABLE tree (id int PRIMARY KEY, parent int REFERENCES tree ON DELETE CASCADE, ts timestamptz);
+SELECT ttl_index.create_index('tree', 'ts', 0);
+INSERT INTO tree VALUES (1, NULL, '2001-01-01'), (2, 1, '2001-01-02'), (3, 1, '2999-01-01'), (4, NULL, '2001-01-03');
+SET ttl_index.batch_target_docs = 1;
+CALL ttl_index.run_pass();
+RESET ttl_index.batch_target_docs;
+SELECT deleted_documents, (SELECT count(*) FROM tree) AS "left" FROM ttl_index.index_stats WHERE relname = 'tree';
+DROP TABLE tree;
+
 -- what takes its time whatever the number of rows does not make batches smaller and smaller
 SET ttl_index.batch_target_time = 5;
 SET ttl_index.index_delete_target_time = 0;
