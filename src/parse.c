@@ -8,6 +8,11 @@
  * indexes there are, and to make sure that the text is one whole expression,
  * which cannot break out of the parentheses that it is put into.
  *
+ * The grammar has no mode for a lone expression.  That of PL/pgSQL takes a list of
+ * targets, and a target such as "*" is none: the functions that transform
+ * expressions do not expect it, and crash.  So the text is parsed where CREATE
+ * INDEX itself has its filter, behind which no other clause can stand.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
@@ -30,14 +35,17 @@ typedef struct ParseArg
 {
 	const char *name;			/* of the argument that holds the text */
 	const char *text;
+	const char *command;		/* what is parsed, with the text at its end */
 } ParseArg;
+
+#define BEFORE_TEXT "CREATE INDEX ON t (c) WHERE "
 
 /* Makes a position in the text one of an internal query. */
 static void
 parse_error(void *arg)
 {
 	const ParseArg *source = arg;
-	int			position = geterrposition();
+	int			position = geterrposition() - strlen(BEFORE_TEXT);
 
 	if (position > 0)
 	{
@@ -52,20 +60,16 @@ parse_error(void *arg)
 static Node *
 parse_one(const ParseArg *source)
 {
-	List	   *raw = raw_parser(source->text, RAW_PARSE_PLPGSQL_EXPR);
-	SelectStmt *select = (SelectStmt *) linitial_node(RawStmt, raw)->stmt;
+	List	   *raw = raw_parser(source->command, RAW_PARSE_DEFAULT);
+	RawStmt    *statement = linitial_node(RawStmt, raw);
 
-	if (!IsA(select, SelectStmt) || list_length(select->targetList) != 1 ||
-		linitial_node(ResTarget, select->targetList)->name != NULL ||
-		select->distinctClause || select->fromClause || select->whereClause ||
-		select->groupClause || select->havingClause || select->windowClause ||
-		select->sortClause || select->limitOffset || select->limitCount ||
-		select->lockingClause || select->op != SETOP_NONE)
+	/* it has a length where a semicolon ends it */
+	if (list_length(raw) != 1 || statement->stmt_len != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_SYNTAX_ERROR),
 				 errmsg("%s must be one expression: %s",
 						source->name, source->text)));
-	return linitial_node(ResTarget, select->targetList)->val;
+	return castNode(IndexStmt, statement->stmt)->whereClause;
 }
 
 /*
@@ -76,13 +80,13 @@ Node *
 ttl_parse_expression(Relation rel, const char *text, bool is_filter,
 					 const char *name)
 {
-	ParseArg	source = {name, text};
+	ParseArg	source = {name, text, psprintf(BEFORE_TEXT "%s", text)};
 	ErrorContextCallback callback = {error_context_stack, parse_error, &source};
 	ParseState *pstate = make_parsestate(NULL);
 	Node	   *node;
 
 	error_context_stack = &callback;
-	pstate->p_sourcetext = text;
+	pstate->p_sourcetext = source.command;
 	addNSItemToQuery(pstate,
 					 addRangeTableEntryForRelation(pstate, rel,
 												   AccessShareLock, NULL,

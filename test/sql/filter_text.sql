@@ -1,0 +1,148 @@
+-- The text of a filter: one expression, or an error; never more than the filter of
+-- one index, and never the end of the server.
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE SCHEMA filters;
+SET search_path = filters;
+CREATE TABLE t (at timestamptz, b boolean, n int, doc jsonb, "x""y" text);
+
+-- What may stand in other places than a filter.
+\set VERBOSITY terse
+\set on 'SELECT * FROM ttl_index.create_index_command(''t'', ''at'', 60,'
+:on '*');
+:on 't.*');
+:on '(t).*');
+:on '(t.*)');
+:on 'ROW(t.*)');
+:on 'ROW(*)');
+:on '(*)');
+:on '* AS x');
+:on '*, b');
+:on 'b, *');
+:on 'NOT *');
+:on 't.* IS NULL');
+:on 't.*.b');
+:on 'doc.*');
+:on '(doc).*');
+:on 'b[*]');
+:on 'count(*)');
+:on 'count(*) OVER () > 1');
+:on 'DEFAULT');
+:on '(DEFAULT)');
+:on 'b AS c');
+:on 'b c');
+:on 'b =>');
+:on 'b => true');
+:on 'f(b => true)');
+:on 'VARIADIC b');
+:on 'DISTINCT b');
+:on 'ALL b');
+:on 'b FROM t');
+:on 'b INTO t');
+:on 'b WHERE b');
+:on 'b ORDER BY 1');
+:on 'b LIMIT 1');
+:on 'b FOR UPDATE');
+:on 'b UNION SELECT true');
+:on 'b;');
+:on ';');
+:on 'b; DROP TABLE t');
+:on '; DROP TABLE t; SELECT true');
+:on 'b) AND (b');
+:on 'b)');
+:on '(b');
+:on 'b TABLESPACE pg_default');
+:on 'b WITH (fillfactor = 50)');
+:on 'CURRENT OF c');
+:on '(SELECT true)');
+:on 'EXISTS (SELECT)');
+:on 'b IN (SELECT true)');
+:on '$1');
+:on '$1::boolean');
+:on ':b');
+:on 'b -- a comment');
+:on '-- a comment');
+:on 'b /* a comment');
+:on 'b /* /* a comment */');
+:on 'b /* a comment */');
+:on 'n = ''1');
+:on 'n = $$1');
+:on 'b "');
+:on '');
+:on ' ');
+:on 'NULL');
+:on '()');
+:on 'ROW()');
+:on 'grouping(n) = 1');
+:on 'generate_series(1, 2) > 0');
+:on 'b = true collate "C"');
+:on 'n::t%TYPE > 0');
+:on 'xmin IS NOT NULL');
+:on 'u.b');
+:on 'filters.t.b');
+:on 'current_database.filters.t.b');
+:on 'a.b.c.d.e');
+:on '"x""y" = ''it''''s; --''');
+:on E'b\n-- a comment\n AND n > 0');
+:on E'b AND n = ''\\''');
+SELECT length(ttl_index.create_index_command('t', 'at', 60, repeat('(', 2000) || 'b' || repeat(')', 2000)));
+:on repeat('NOT ', 2000) || '*');
+\set VERBOSITY default
+-- where the error is
+\set SHOW_CONTEXT errors
+:on 'n > 0 AND *');
+:on 'n > 0 AND nothing');
+\set SHOW_CONTEXT never
+
+/*
+ * Texts by chance, though the same in each run: from the shapes that expressions
+ * have, with anything in the places of expressions.  Each is an error of the
+ * grammar or of the analysis, or a filter with which CREATE INDEX makes one index.
+ */
+CREATE FUNCTION pick(choices text[], seed text) RETURNS text LANGUAGE sql
+RETURN choices[1 + ((hashtext(seed)::bigint + 2147483648) % cardinality(choices))];
+CREATE FUNCTION any_text(seed text) RETURNS text LANGUAGE plpgsql AS $f$
+DECLARE
+	shapes text[] := ARRAY['(%)', '% AND %', '% OR %', 'NOT %', '% IS NULL', '% = %', '% < %', '% IN (%, %)', '%.*', '(%).*', '(%).b', 'ROW(%, %)', 'ARRAY[%]', '(%)[%]', '(%)[%:%]',
+		'CASE WHEN % THEN % ELSE % END', 'coalesce(%, %)', 'nullif(%, %)', '%::text', '%::int[]', 'CAST(% AS boolean)', '% COLLATE "C"', '% BETWEEN % AND %', 'EXISTS (SELECT %)',
+		'ARRAY(SELECT %)', '% = ANY (%)', '% IS DISTINCT FROM %', '% LIKE %', '% AT TIME ZONE %', 'count(%)', 'sum(%) OVER ()', 'generate_series(%, %)', 'abs(VARIADIC %)',
+		'abs(x => %)', 'abs(DISTINCT %)', 'grouping(%)', 'extract(% FROM %)', 'overlay(% PLACING % FROM %)', '% OPERATOR(pg_catalog.=) %', '% % %', '%, %', '% -- %', '% /* % */', '%; %',
+		'% ORDER BY %', '% FROM %', '- %', '% ->> %', '% IS OF (%)', '(%, %) OVERLAPS (%, %)', 'COLLATION FOR (%)', 'xmlelement(NAME %)', 'greatest(%)', '% IS DOCUMENT', '%.%', '%(%)'];
+	leaves text[] := ARRAY['*', 't', 'b', 'b', 'b', 'n', 'n', 'at', 'doc', 't.b', 't.*', 'true', 'NULL', '1', '''1''', '1e9', '-1', 'DEFAULT', '$1', '"x""y"', 'current_user', 'now()',
+		'(', ')', '[', ']', ',', ';', '--', '/*', '*/', '''', '"', '$$', ':=', '=>', '::', '.', '..', 'SELECT 1', 'FROM', 'ROW', 'int', 'interval ''1 s''', 'ctid', 'count(*)', E'\n', E'\u00e9'];
+	text text := '%';
+BEGIN
+	FOR i IN 1 .. 12 LOOP
+		text := overlay(text PLACING pick(CASE WHEN i < 2 + hashtext(seed) & 3 THEN shapes ELSE leaves END, seed || ' ' || i) FROM position('%' IN text) FOR 1);
+		EXIT WHEN position('%' IN text) = 0;
+	END LOOP;
+	RETURN replace(text, '%', 'b');
+END $f$;
+CREATE FUNCTION try(filter text) RETURNS text LANGUAGE plpgsql AS $f$
+DECLARE
+	command text;
+	indexes int;
+BEGIN
+	BEGIN
+		SELECT * INTO STRICT command FROM ttl_index.create_index_command('t', 'at', 60, filter);
+	EXCEPTION WHEN OTHERS THEN
+		RETURN CASE WHEN sqlstate LIKE 'XX%' THEN filter || ': ' || sqlerrm ELSE 'refused' END;
+	END;
+	BEGIN
+		EXECUTE command;
+		SELECT count(*) INTO indexes FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+		WHERE indrelid = 't'::regclass AND relkind = 'i';
+		RAISE EXCEPTION 'undo' USING ERRCODE = 'TTUND';
+	EXCEPTION WHEN SQLSTATE 'TTUND' THEN
+		RETURN CASE WHEN indexes = 1 THEN 'an index' ELSE filter || ': ' || indexes || ' indexes' END;
+	WHEN OTHERS THEN
+		/* what CREATE INDEX alone checks: nothing volatile, no system columns */
+		RETURN CASE WHEN sqlstate IN ('42P17', '0A000') THEN 'refused by CREATE INDEX' ELSE filter || ': ' || sqlstate || ' ' || sqlerrm END;
+	END;
+END $f$;
+SELECT result, count(*) >= CASE result WHEN 'refused' THEN 1000 WHEN 'an index' THEN 100 ELSE 1 END AS enough
+FROM generate_series(1, 4000) AS seed, any_text(seed::text) AS filter, try(filter) AS result GROUP BY result ORDER BY result COLLATE "C";
+SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass;
+
+SET client_min_messages = error;
+DROP SCHEMA filters CASCADE;
