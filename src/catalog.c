@@ -451,6 +451,17 @@ find_root(Oid indexrelid, TtlIndex *index)
 	return true;
 }
 
+/* The TTL index that this one is a part of, if it is one. */
+Oid
+ttl_catalog_root(Oid indexrelid)
+{
+	TtlIndex	index;
+
+	if (find_root(indexrelid, &index) && index.option.present)
+		return index.root;
+	return InvalidOid;
+}
+
 typedef struct RootList
 {
 	MemoryContext context;
@@ -461,13 +472,13 @@ static void
 add_root(Oid indexrelid, void *arg)
 {
 	RootList   *list = arg;
-	TtlIndex	index;
+	Oid			root = ttl_catalog_root(indexrelid);
 	MemoryContext own;
 
-	if (!find_root(indexrelid, &index) || !index.option.present)
+	if (!OidIsValid(root))
 		return;
 	own = MemoryContextSwitchTo(list->context);
-	list->roots = lappend_oid(list->roots, index.root);
+	list->roots = lappend_oid(list->roots, root);
 	MemoryContextSwitchTo(own);
 }
 

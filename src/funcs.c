@@ -97,12 +97,13 @@ static void
 run_sub_passes(const TtlDriver *driver)
 {
 	TtlTurn    *turn = palloc0(sizeof(TtlTurn));
+	TtlKept    *kept = palloc(sizeof(TtlKept));
 
-	turn->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
+	ttl_kept_init(kept);
 	PG_TRY();
 	{
 		do
-			ttl_run_turn(driver, turn);
+			ttl_run_turn(driver, turn, kept);
 		while (turn->more);
 	}
 	PG_FINALLY();

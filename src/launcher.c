@@ -11,9 +11,10 @@
  *
  * A worker is short-lived because a connection blocks DROP DATABASE, and because
  * a database that gets the extension, or loses it, then needs no attention here.
- * Launcher and worker speak through one small DSM segment, whose handle is the
- * worker's argument: hooks to ask for shared memory differ from major to major.
- * As there is one worker at a time, one segment is enough.
+ * Launcher and worker speak through a dynamic shared memory area, whose handle is
+ * the worker's argument: hooks to ask for shared memory differ from major to major.
+ * There the launcher also stores what the workers of a database keep from turn to
+ * turn (kept.c), of any size.
  *
  * It starts when recovery has finished, so on a standby there is none until it
  * is promoted.  It sleeps before its first pass, as MongoDB's monitor does: who
@@ -40,13 +41,13 @@
 #include "portability/instr_time.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
-#include "storage/dsm.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "tcop/tcopprot.h"
+#include "utils/dsa.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -80,27 +81,18 @@ typedef struct Database
 	bool		pending;		/* wants another turn */
 	bool		had_turn;
 	instr_time	last_turn;		/* when its last turn ended */
-	/* kept from turn to turn, as in TtlTurn */
-	TimestampTz pass_at;
-	TimestampTz last_flush;
-	Oid			resume_at;
+	bool		begins;			/* has had no turn in this pass */
+	/* as in TtlTurn */
 	Oid			died_at;
 	bool		died_in_crash;
-	int64		idle_passes;
-	int64		idle_sub_passes;
-	bool		said_read_only;
-	bool		counted;
-	int64		lag_pauses;
-	int64		unfolded_rows;
-	int			nfailed;
-	TtlFailed	failed[TTL_MAX_FAILED];
-	int			nresume;
-	TtlResume  *resume;
+	bool		died_canceled;
+	dsa_pointer kept;
 } Database;
 
 static List *databases = NIL;
-static TtlTurn *turn = NULL;	/* in the DSM segment */
-static dsm_handle turn_handle;
+static dsa_area *area = NULL;
+static TtlTurn *turn = NULL;	/* in that area */
+static dsa_pointer turn_pointer;
 static BackgroundWorkerHandle *worker = NULL;
 static int64 pass_number = 0;
 
@@ -184,20 +176,9 @@ find_database(Oid oid)
 	caller = MemoryContextSwitchTo(TopMemoryContext);
 	db = palloc0(sizeof(Database));
 	db->oid = oid;
-	db->last_flush = GetCurrentTimestamp();
-	db->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
 	databases = lappend(databases, db);
 	MemoryContextSwitchTo(caller);
 	return db;
-}
-
-static void
-forget_resume(Database *db)
-{
-	if (db->resume != NULL)
-		pfree(db->resume);
-	db->resume = NULL;
-	db->nresume = 0;
 }
 
 /*
@@ -237,8 +218,7 @@ read_databases(bool begin)
 							 elapsed(db->last_turn) >= sleep_ms()))
 			continue;
 		db->pending = true;
-		db->pass_at = 0;
-		db->nfailed = 0;
+		db->begins = true;
 	}
 	table_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -251,7 +231,8 @@ read_databases(bool begin)
 		if (!db->seen)
 		{
 			databases = foreach_delete_current(databases, lc);
-			forget_resume(db);
+			if (DsaPointerIsValid(db->kept))
+				dsa_free(area, db->kept);
 			pfree(db);
 		}
 	}
@@ -280,6 +261,7 @@ static bool
 start_worker(const Database *db)
 {
 	BackgroundWorker entry = {0};
+	TtlWorkerExtra extra = {.database = db->oid,.turn = turn_pointer};
 
 	entry.bgw_flags = BGWORKER_SHMEM_ACCESS |
 		BGWORKER_BACKEND_DATABASE_CONNECTION | BGWORKER_INTERRUPTIBLE;
@@ -292,9 +274,9 @@ start_worker(const Database *db)
 	snprintf(entry.bgw_name, sizeof(entry.bgw_name),
 			 "ttl_index worker for database %s", db->name);
 	snprintf(entry.bgw_type, sizeof(entry.bgw_type), TTL_WORKER_TYPE);
-	entry.bgw_main_arg = UInt32GetDatum(turn_handle);
+	entry.bgw_main_arg = UInt32GetDatum(dsa_get_handle(area));
 	entry.bgw_notify_pid = MyProcPid;
-	memcpy(entry.bgw_extra, &db->oid, sizeof(Oid));
+	memcpy(entry.bgw_extra, &extra, sizeof(extra));
 	return RegisterDynamicBackgroundWorker(&entry, &worker);
 }
 
@@ -342,85 +324,37 @@ wait_for_worker(const Database *db)
 	worker = NULL;
 }
 
-/*
- * The worker died.  Where that was at an index, the next one goes on behind it,
- * and leaves it alone for the rest of the pass.
- */
-static void
-take_death(Database *db)
-{
-	db->pending = OidIsValid(turn->current_index);
-	if (!db->pending)
-		return;
-	db->died_at = turn->current_index;
-	db->resume_at = db->died_at + 1;
-	if (db->nfailed < TTL_MAX_FAILED)
-	{
-		db->failed[db->nfailed].indexrelid = db->died_at;
-		db->failed[db->nfailed].aside = true;
-		db->nfailed++;
-	}
-}
-
 /* Takes the answer of a worker that has ended. */
 static void
 take_answer(Database *db)
 {
-	forget_resume(db);
-	db->said_read_only = turn->said_read_only;
-	db->counted = turn->counted;
-	db->lag_pauses = turn->lag_pauses;
-	db->unfolded_rows = turn->unfolded_rows;
 	next_batch_at = turn->next_batch_at;
 	lag_since = turn->lag_since;
 	lag_ignored = turn->lag_ignored;
-	db->idle_passes = turn->idle_passes;
-	db->idle_sub_passes = turn->idle_sub_passes;
-	db->last_flush = turn->last_flush;
-	db->pass_at = turn->pass_at;
-	db->pending = turn->more;
-	db->resume_at = turn->resume_at;
-	db->died_at = InvalidOid;
+	db->kept = turn->kept;
+	db->begins = false;
+	/* one that died at an index is followed by one that goes on behind it */
+	db->died_at = turn->answered ? InvalidOid : turn->current_index;
 	db->died_in_crash = false;
-	db->nfailed = turn->nfailed;
-	memcpy(db->failed, turn->failed, sizeof(TtlFailed) * turn->nfailed);
-	if (!turn->answered)
-		take_death(db);
-	if (turn->nresume > 0)
-	{
-		db->nresume = turn->nresume;
-		db->resume = MemoryContextAlloc(TopMemoryContext,
-										sizeof(TtlResume) * turn->nresume);
-		memcpy(db->resume, turn->resume, sizeof(TtlResume) * turn->nresume);
-	}
+	db->died_canceled = turn->canceled;
+	db->pending = turn->answered ? turn->more : OidIsValid(db->died_at);
 }
 
 /* One turn of a database. */
 static void
 give_turn(Database *db)
 {
-	memset(turn, 0, offsetof(TtlTurn, failed));
+	memset(turn, 0, sizeof(TtlTurn));
 	turn->launcher_pid = MyProcPid;
 	turn->pass = pass_number;
-	turn->pass_at = db->pass_at;
-	turn->last_flush = db->last_flush;
-	turn->resume_at = db->resume_at;
+	turn->begins = db->begins;
 	turn->died_at = db->died_at;
 	turn->died_in_crash = db->died_in_crash;
-	turn->idle_passes = db->idle_passes;
-	turn->idle_sub_passes = db->idle_sub_passes;
-	turn->said_read_only = db->said_read_only;
-	turn->counted = db->counted;
-	turn->lag_pauses = db->lag_pauses;
-	turn->unfolded_rows = db->unfolded_rows;
+	turn->died_canceled = db->died_canceled;
 	turn->next_batch_at = next_batch_at;
 	turn->lag_since = lag_since;
 	turn->lag_ignored = lag_ignored;
-	turn->nfailed = db->nfailed;
-	memcpy(turn->failed, db->failed, sizeof(TtlFailed) * db->nfailed);
-	turn->nresume = db->nresume;
-	if (db->nresume > 0)
-		memcpy(turn->resume, db->resume, sizeof(TtlResume) * db->nresume);
+	turn->kept = db->kept;
 
 	/* One that is being dropped or copied waits. */
 	db->pending = false;
@@ -504,20 +438,29 @@ take_crash(void)
 	db->died_in_crash = true;
 }
 
+/*
+ * The memory that is shared with the workers.  As there is one at a time, its
+ * lock is never waited for; a tranche of one's own would be used up by each start.
+ */
+static void
+create_area(void)
+{
+	area = dsa_create(LWTRANCHE_PARALLEL_QUERY_DSA);
+	dsa_pin_mapping(area);
+	turn_pointer = dsa_allocate0(area, sizeof(TtlTurn));
+	turn = dsa_get_address(area, turn_pointer);
+}
+
 void
 ttl_launcher_main(Datum arg)
 {
-	dsm_segment *segment;
-
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 
 	/* shared catalogs only */
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
-	segment = dsm_create(sizeof(TtlTurn), 0);
-	turn = dsm_segment_address(segment);
-	turn_handle = dsm_segment_handle(segment);
+	create_area();
 	before_shmem_exit(end_worker, (Datum) 0);
 	ereport(LOG, (errmsg("ttl_index launcher started")));
 	take_crash();

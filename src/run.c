@@ -41,6 +41,8 @@
 #include "storage/procarray.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -67,6 +69,12 @@
 /* After so many locks that could not be had, a table is in use. */
 #define MAX_BUSY_BUCKETS 3
 
+/* So often is an index prepared that others' DDL gets in the way of. */
+#define PREPARE_TRIES 2
+
+/* So many indexes are prepared in one transaction. */
+#define PREPARE_SHARED 50
+
 /* A TTL index and those of it that hold rows. */
 typedef struct Target
 {
@@ -80,6 +88,7 @@ typedef struct Run
 {
 	const TtlDriver *driver;
 	TtlTurn    *turn;
+	TtlKept    *kept;
 	MemoryContext context;		/* of the turn */
 	MemoryContext batch_context;	/* reset before each batch */
 	TimestampTz at;				/* the clock reading of this sub-pass */
@@ -122,11 +131,22 @@ arm_batch_timer(const TtlDriver *driver)
 static bool
 disarm_batch_timer(void)
 {
+	bool		fired;
+
 	if (batch_timer != MAX_TIMEOUTS)
 		disable_timeout(batch_timer, false);
+	fired = timer_fired > 0;
 	/* it may have fired after the last check for interrupts */
-	if (timer_fired > 0)
+	if (fired)
 		QueryCancelPending = false;
+	timer_fired = 0;
+	return fired;
+}
+
+/* Is a batch going on that was canceled?  For a process that ends. */
+bool
+ttl_run_is_canceled(void)
+{
 	return timer_fired > 0;
 }
 
@@ -213,61 +233,25 @@ wait_for_turn(Run *run)
 	return true;
 }
 
-static TtlFailed *
-find_failed(TtlTurn *turn, Oid indexrelid)
-{
-	for (int i = 0; i < turn->nfailed; i++)
-	{
-		if (turn->failed[i].indexrelid == indexrelid)
-			return &turn->failed[i];
-	}
-	return NULL;
-}
-
-/* Notes an error of an index; false if that was done before in this pass. */
+/* Is it not to be visited again in this pass? */
 static bool
-note_failed(TtlTurn *turn, Oid indexrelid, bool aside)
+is_aside(const Run *run, Oid relid)
 {
-	TtlFailed  *failed = find_failed(turn, indexrelid);
-	bool		new = failed == NULL;
+	const TtlKeptIndex *index = ttl_kept_find(run->kept, relid);
 
-	if (new && turn->nfailed < TTL_MAX_FAILED)
-	{
-		failed = &turn->failed[turn->nfailed++];
-		failed->indexrelid = indexrelid;
-		failed->aside = false;
-	}
-	if (failed != NULL && aside)
-		failed->aside = true;
+	return index != NULL && index->aside;
+}
+
+/* Notes an error; false if that was done before in this pass. */
+static bool
+note_failed(Run *run, Oid relid, bool aside)
+{
+	TtlKeptIndex *index = ttl_kept_index(run->kept, relid);
+	bool		new = !index->failed;
+
+	index->failed = true;
+	index->aside = index->aside || aside;
 	return new;
-}
-
-static TtlResume *
-find_resume(TtlTurn *turn, Oid indexrelid)
-{
-	for (int i = 0; i < turn->nresume; i++)
-	{
-		if (turn->resume[i].indexrelid == indexrelid)
-			return &turn->resume[i];
-	}
-	return NULL;
-}
-
-/*
- * Keeps where an index goes on.  Should there be no room, it begins again at its
- * oldest row, which only costs time.
- */
-static void
-keep_resume(TtlTurn *turn, const TtlResume *resume)
-{
-	TtlResume  *slot = find_resume(turn, resume->indexrelid);
-
-	if (slot == NULL && !resume->at.set && !resume->by_block)
-		return;
-	if (slot == NULL && turn->nresume < TTL_MAX_RESUME)
-		slot = &turn->resume[turn->nresume++];
-	if (slot != NULL)
-		*slot = *resume;
 }
 
 /* A user's error can be of any length. */
@@ -283,7 +267,7 @@ clip(char *text)
 
 /* One report an index and pass: the first error of it. */
 static void
-report_error(Oid indexrelid, ErrorData *edata)
+report_error(Oid indexrelid, const ErrorData *edata)
 {
 	char	   *name = get_rel_name(indexrelid);
 
@@ -294,6 +278,20 @@ report_error(Oid indexrelid, ErrorData *edata)
 			 edata->detail ? errdetail_internal("%s", edata->detail) : 0,
 			 edata->hint ? errhint("%s", edata->hint) : 0,
 			 edata->context ? errcontext("%s", edata->context) : 0));
+}
+
+/*
+ * Notes an error of an index, and reports it if it is the first of this pass.
+ * What had to be canceled is tried again after a growing delay.
+ */
+static void
+note_error(Run *run, Oid root, Oid indexrelid, const ErrorData *edata,
+		   bool timed_out)
+{
+	if (note_failed(run, root, timed_out))
+		report_error(indexrelid, edata);
+	if (timed_out)
+		ttl_kept_canceled(ttl_kept_index(run->kept, root), run->at);
 }
 
 /*
@@ -363,7 +361,7 @@ batch_work(void *arg)
 		return;
 	}
 	ttl_cutoff_init(&cutoff, &index, run->at);
-	ttl_cutoff_init(&pass_cutoff, &index, run->turn->pass_at);
+	ttl_cutoff_init(&pass_cutoff, &index, run->kept->pass_at);
 	ttl_progress_visit(&index, cutoff.instant, work->visit->begun,
 					   work->visit->deleted);
 	ttl_expire_batch(&index, &cutoff, &pass_cutoff, work->resume, work->size,
@@ -404,6 +402,15 @@ timed_work(const TtlDriver *driver, void (*function) (void *), void *arg,
 	return edata;
 }
 
+static void
+set_error(TtlCount *count, const ErrorData *edata)
+{
+	count->errors = 1;
+	count->last_error = edata->message;
+	count->last_error_sqlstate = unpack_sql_state(edata->sqlerrcode);
+	count->last_error_time = GetCurrentTimestamp();
+}
+
 /* Writes what a batch did, in its transaction.  Nothing for an idle one. */
 static void
 count_batch(Run *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
@@ -425,16 +432,11 @@ count_batch(Run *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 	if (batch->deleted > 0)
 		count.last_deleted = GetCurrentTimestamp();
 	if (edata != NULL && visit->failures == 0)
-	{
-		count.errors = 1;
-		count.last_error = edata->message;
-		count.last_error_sqlstate = unpack_sql_state(edata->sqlerrcode);
-		count.last_error_time = GetCurrentTimestamp();
-	}
+		set_error(&count, edata);
 	ttl_stats_add(&count);
-	run->turn->unfolded_rows++;
+	run->kept->unfolded_rows++;
 	visit->counted = true;
-	run->turn->counted = true;
+	run->kept->counted = true;
 }
 
 /* One batch in a transaction of its own; moves the resume point. */
@@ -465,8 +467,7 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 		/* a single row that failed is left behind; of more, fewer are tried */
 		skipped = size == 1 && batch->candidates > 0 && !timed_out;
 		visit->aside = timed_out;
-		if (note_failed(run->turn, root, timed_out))
-			report_error(leaf, edata);
+		note_error(run, root, leaf, edata, timed_out);
 	}
 	count_batch(run, root, visit, batch, skipped, edata,
 				(GetCurrentTimestamp() - begun) / 1000.0);
@@ -487,19 +488,22 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 		ttl_visit_batch_failed(visit, size,
 							   batch->candidates > 0 && !timed_out, begun);
 	}
-	keep_resume(run->turn, resume);
+	/* of one where nothing was found there is nothing to keep */
+	if (resume->at.set || resume->by_block ||
+		ttl_kept_find(run->kept, leaf) != NULL)
+		ttl_kept_index(run->kept, leaf)->resume = *resume;
 }
 
 /* The batches of one leaf, as far as the budget of the visit goes. */
 static void
 visit_leaf(Run *run, Oid root, Oid leaf, TtlVisit *visit)
 {
-	TtlResume  *kept = find_resume(run->turn, leaf);
+	const TtlKeptIndex *kept = ttl_kept_find(run->kept, leaf);
 	TtlResume	resume = {.indexrelid = leaf};
 	int			size;
 
 	if (kept != NULL)
-		resume = *kept;
+		resume = kept->resume;
 	ttl_resume_begin_visit(&resume);
 	visit->over = false;
 	/* until a batch says otherwise: there may be no time for one */
@@ -512,24 +516,6 @@ visit_leaf(Run *run, Oid root, Oid leaf, TtlVisit *visit)
 	/* left of the mark, a visit that finds nothing is enough for a pass */
 	if (resume.to_mark && visit->deleted == 0)
 		visit->more = false;
-}
-
-/* A new pass: keeps of the resume points what lasts longer than a pass. */
-static void
-begin_pass(TtlTurn *turn, TimestampTz now)
-{
-	int			kept = 0;
-
-	for (int i = 0; i < turn->nresume; i++)
-	{
-		TtlResume  *resume = &turn->resume[i];
-
-		if (ttl_resume_begin_pass(resume, now) &&
-			SearchSysCacheExists1(INDEXRELID,
-								  ObjectIdGetDatum(resume->indexrelid)))
-			turn->resume[kept++] = *resume;
-	}
-	turn->nresume = kept;
 }
 
 /* A bucket, for its subtransaction. */
@@ -586,20 +572,13 @@ run_bucket(Run *run, Oid root, const TtlBucket *bucket, TtlVisit *visit,
 		work.batch.busy = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
 	}
 	*busy = work.batch.busy;
-	if (edata != NULL && !*busy && note_failed(run->turn, root, false))
-		report_error(root, edata);
+	if (edata != NULL && !*busy)
+		note_error(run, root, root, edata, false);
 	count_batch(run, root, visit, &work.batch, false,
 				*busy || !first_error ? NULL : edata,
 				(GetCurrentTimestamp() - begun) / 1000.0);
 	commit(run);
 	return edata == NULL || *busy;
-}
-
-/* Notes that a bucket was locked.  Returns whether to try it again in this pass. */
-static bool
-note_locked(TtlTurn *turn, Oid relid)
-{
-	return note_failed(turn, relid, false) && find_failed(turn, relid) != NULL;
 }
 
 /*
@@ -622,12 +601,11 @@ visit_buckets(Run *run, const Target *target, TtlVisit *visit)
 	{
 		int64		took = (GetCurrentTimestamp() - visit->begun) / 1000;
 		TtlBucket  *bucket = lfirst(lc);
-		TtlFailed  *known = find_failed(run->turn, bucket->relid);
 		bool		busy = false;
 
 		if (run->stop || locked >= MAX_BUSY_BUCKETS)
 			break;
-		if (known != NULL && known->aside)
+		if (is_aside(run, bucket->relid))
 			continue;
 		if (visit->limits.index_time > 0 && took >= visit->limits.index_time)
 			return progress;
@@ -635,13 +613,15 @@ visit_buckets(Run *run, const Target *target, TtlVisit *visit)
 		{
 			failed++;
 			if (OidIsValid(bucket->relid))
-				(void) note_failed(run->turn, bucket->relid, true);
-			progress = progress || find_failed(run->turn, bucket->relid) != NULL;
+			{
+				(void) note_failed(run, bucket->relid, true);
+				progress = true;
+			}
 		}
 		else if (busy)
 		{
 			locked++;
-			if (note_locked(run->turn, bucket->relid))
+			if (note_failed(run, bucket->relid, false))
 				again = progress = true;
 		}
 		else
@@ -690,7 +670,7 @@ visit_target(Run *run, TtlSubPass *sub, const Target *target)
 	visit.more = visit.more || more_buckets;
 	ttl_visit_end(&visit);
 	if (visit.aside)
-		note_failed(run->turn, target->root, true);
+		(void) note_failed(run, target->root, true);
 	ttl_sub_pass_visited(sub, &visit);
 	ttl_crash_mark(InvalidOid);
 	run->turn->current_index = InvalidOid;
@@ -701,6 +681,22 @@ visit_target(Run *run, TtlSubPass *sub, const Target *target)
 		commit(run);
 	}
 }
+
+/*
+ * What to do: a list of the indexes to visit, each with its leaves
+ */
+
+/* One index, for its subtransaction. */
+typedef struct PrepareWork
+{
+	Run		   *run;
+	const TtlStateFile *file;
+	bool		begins;			/* the pass */
+	Oid			indexrelid;
+	Oid			root;
+	bool		locks;			/* it may have locked or changed something */
+	Target	   *target;
+} PrepareWork;
 
 /* May the driver's role delete as the owner of the index's table? */
 static bool
@@ -738,75 +734,6 @@ list_buckets(Run *run, Oid root)
 	return buckets;
 }
 
-static void
-restore_work(void *arg)
-{
-	ttl_option_restore(*(Oid *) arg);
-}
-
-static void
-follow_work(void *arg)
-{
-	Oid			root = *(Oid *) arg;
-	Oid			other = ttl_pair_other(root);
-
-	ttl_children_follow(root);
-	if (OidIsValid(other))
-		ttl_children_follow(other);
-}
-
-/* Repairs what can be; what cannot is said, and the pass goes on. */
-static void
-repair(void (*work) (void *), Oid indexrelid)
-{
-	ErrorData  *edata = protect(work, &indexrelid);
-
-	if (edata == NULL)
-		return;
-	if (is_cancel(edata))
-		ReThrowError(edata);
-	ereport(WARNING,
-			(errcode(edata->sqlerrcode),
-			 errmsg("could not repair the options of TTL indexes: %s",
-					clip(edata->message))));
-}
-
-/*
- * Counts the error of a worker that could not do so itself: it was terminated, or
- * its index did not let itself be canceled.
- */
-static void
-count_death(Run *run)
-{
-	TtlCount	count = {0};
-
-	if (!OidIsValid(run->turn->died_at))
-		return;
-	count.indexrelid = run->turn->died_at;
-	count.relid = IndexGetRelation(count.indexrelid, true);
-	count.errors = 1;
-	count.last_error = run->turn->died_in_crash ?
-		"the server crashed while the worker was at this index" :
-		"the worker was terminated while it was at this index";
-	count.last_error_sqlstate = unpack_sql_state(run->turn->died_in_crash ?
-												 ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
-	count.last_error_time = GetCurrentTimestamp();
-	ttl_stats_add(&count);
-	run->turn->counted = true;
-	/* its sub-pass ended there */
-	run->turn->idle_sub_passes++;
-}
-
-/* Is there to be no deletion by this reading of the clock?  Reads the state file. */
-static bool
-is_held(Run *run, TtlStateFile *file)
-{
-	ttl_hold_check_clock(file, run->at);
-	run->turn->held = ttl_is_held(file,
-								  run->driver->is_worker ? WARNING : ERROR);
-	return run->turn->held;
-}
-
 /* Has the index taken the server down too often? */
 static bool
 is_put_aside(const TtlStateFile *file, Oid root, bool say_so)
@@ -824,14 +751,204 @@ is_put_aside(const TtlStateFile *file, Oid root, bool say_so)
 	return index.state != TTL_ACTIVE;
 }
 
-/* Repairs, then lists the indexes to visit, in one transaction. */
+/* Repairs the options of a dependent index, and finds the TTL index it is of. */
+static void
+repair_work(void *arg)
+{
+	PrepareWork *work = arg;
+
+	if (ttl_option_is_amiss(work->indexrelid))
+	{
+		work->locks = true;
+		ttl_option_restore(work->indexrelid);
+	}
+	work->root = ttl_catalog_root(work->indexrelid);
+}
+
+/* Gives the option of a partitioned TTL index to its partitions. */
+static void
+follow(PrepareWork *work, Oid indexrelid)
+{
+	if (!OidIsValid(indexrelid) ||
+		get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
+		return;
+	work->locks = true;
+	ttl_children_follow(indexrelid);
+}
+
+/* Finds what a visit to a TTL index has to do, if there is to be one. */
+static void
+target_work(void *arg)
+{
+	PrepareWork *work = arg;
+	Run		   *run = work->run;
+	Oid			root = work->indexrelid;
+	List	   *leaves;
+	List	   *buckets;
+	Target	   *target;
+
+	if (!is_allowed(run, root) || is_put_aside(work->file, root, work->begins))
+		return;
+	follow(work, root);
+	follow(work, ttl_pair_other(root));
+	leaves = ttl_buckets_row_leaves(root);
+	buckets = list_buckets(run, root);
+
+	target = MemoryContextAlloc(run->context, sizeof(Target));
+	target->root = root;
+	target->buckets = buckets;
+	target->nleaves = list_length(leaves);
+	target->leaves = MemoryContextAllocHuge(run->context,
+											sizeof(Oid) * Max(target->nleaves, 1));
+	for (int i = 0; i < target->nleaves; i++)
+		target->leaves[i] = list_nth_oid(leaves, i);
+	work->target = target;
+}
+
+/*
+ * Runs the preparation of one index by itself, within the limits of a batch: users'
+ * code is in the definitions, and others' DDL goes on beside it, so it gets a second
+ * try.  An error is that of this index alone.
+ */
+static void
+prepare_index(PrepareWork *work, void (*function) (void *))
+{
+	Run		   *run = work->run;
+	TtlCount	count = {0};
+	ErrorData  *edata = NULL;
+	bool		timed_out = false;
+
+	run->turn->current_index = work->indexrelid;
+	ttl_crash_mark(work->indexrelid);
+	for (int i = 0; i < PREPARE_TRIES && !timed_out; i++)
+	{
+		edata = timed_work(run->driver, function, work, &timed_out);
+		if (edata == NULL)
+			break;
+		AcceptInvalidationMessages();
+	}
+	ttl_crash_mark(InvalidOid);
+	run->turn->current_index = InvalidOid;
+	if (edata == NULL ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(work->indexrelid)))
+		return;
+	note_error(run, work->indexrelid, work->indexrelid, edata, timed_out);
+	(void) note_failed(run, work->indexrelid, true);
+	count.indexrelid = work->indexrelid;
+	count.relid = IndexGetRelation(work->indexrelid, true);
+	set_error(&count, edata);
+	ttl_stats_add(&count);
+	run->kept->counted = true;
+	work->locks = true;
+}
+
+/*
+ * Has the index to wait for the next pass, or longer, or is nobody's to be touched?
+ */
+static bool
+is_waiting(const Run *run, Oid indexrelid)
+{
+	const TtlKeptIndex *kept = ttl_kept_find(run->kept, indexrelid);
+
+	return kept != NULL &&
+		(kept->aside || (kept->delay > 0 && run->at < kept->retry_at));
+}
+
+/*
+ * Prepares each of these indexes.  They share transactions, as long as they need no
+ * locks: those of thousands would fill the lock table.  Returns what the TTL indexes
+ * are that they belong to.
+ */
+static List *
+prepare_indexes(PrepareWork *work, List *indexes, void (*function) (void *))
+{
+	Run		   *run = work->run;
+	List	   *roots = NIL;
+	int			shared = 0;
+	ListCell   *lc;
+
+	begin(run);
+	foreach(lc, indexes)
+	{
+		if (work->locks || shared++ == PREPARE_SHARED)
+		{
+			commit(run);
+			begin(run);
+			shared = 0;
+		}
+		work->locks = false;
+		work->indexrelid = lfirst_oid(lc);
+		work->root = InvalidOid;
+		work->target = NULL;
+		if (must_stop(run))
+			break;
+		if (is_waiting(run, work->indexrelid))
+			continue;
+		prepare_index(work, function);
+		MemoryContextSwitchTo(run->context);
+		if (OidIsValid(work->root))
+			roots = lappend_oid(roots, work->root);
+		if (work->target != NULL)
+			run->targets = lappend(run->targets, work->target);
+		MemoryContextSwitchTo(run->batch_context);
+	}
+	commit(run);
+	list_sort(roots, list_oid_cmp);
+	list_deduplicate_oid(roots);
+	return roots;
+}
+
+/*
+ * Counts the error of a worker that could not do so itself: it was terminated, or
+ * its index did not let itself be canceled.  The pass goes on behind that one.
+ */
+static void
+count_death(Run *run)
+{
+	TtlTurn    *turn = run->turn;
+	TtlCount	count = {0};
+
+	if (!OidIsValid(turn->died_at))
+		return;
+	count.indexrelid = turn->died_at;
+	count.relid = IndexGetRelation(count.indexrelid, true);
+	count.errors = 1;
+	count.last_error = turn->died_in_crash ?
+		"the server crashed while the worker was at this index" :
+		"the worker was terminated while it was at this index";
+	count.last_error_sqlstate = unpack_sql_state(turn->died_in_crash ?
+												 ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
+	count.last_error_time = GetCurrentTimestamp();
+	ttl_stats_add(&count);
+	run->kept->counted = true;
+	/* its sub-pass ended there */
+	run->kept->idle_sub_passes++;
+	if (turn->died_in_crash)
+		return;
+	run->kept->resume_at = turn->died_at + 1;
+	(void) note_failed(run, turn->died_at, true);
+	if (turn->died_canceled)
+		ttl_kept_canceled(ttl_kept_index(run->kept, turn->died_at), run->at);
+}
+
+/* Is there to be no deletion by this reading of the clock?  Reads the state file. */
+static bool
+is_held(Run *run, TtlStateFile *file)
+{
+	ttl_hold_check_clock(file, run->at);
+	run->turn->held = ttl_is_held(file,
+								  run->driver->is_worker ? WARNING : ERROR);
+	return run->turn->held;
+}
+
+/* Repairs, then lists the indexes to visit. */
 static void
 prepare(Run *run)
 {
 	TtlFunctions functions;
 	TtlStateFile file;
-	bool		begins = run->turn->pass_at == 0;
-	ListCell   *lc;
+	PrepareWork work = {.run = run,.file = &file,.begins = run->kept->pass_at == 0};
+	List	   *dependents = NIL;
 
 	begin(run);
 	run->at = GetCurrentTimestamp();
@@ -841,49 +958,19 @@ prepare(Run *run)
 		commit(run);
 		return;
 	}
-	if (begins)
-	{
-		run->turn->pass_at = run->at;
-		begin_pass(run->turn, run->at);
-	}
+	if (work.begins)
+		ttl_kept_begin_pass(run->kept, run->at);
 	if (ttl_functions(&functions))
 	{
 		ttl_stats_check();
 		count_death(run);
-		foreach(lc, ttl_catalog_dependents())
-		{
-			if (ttl_option_is_amiss(lfirst_oid(lc)))
-				repair(restore_work, lfirst_oid(lc));
-		}
-		foreach(lc, ttl_catalog_roots())
-		{
-			Oid			root = lfirst_oid(lc);
-			List	   *leaves;
-			List	   *buckets;
-			Target	   *target;
-			TtlFailed  *failed;
-
-			failed = find_failed(run->turn, root);
-			if (!is_allowed(run, root) || (failed != NULL && failed->aside) ||
-				is_put_aside(&file, root, begins))
-				continue;
-			repair(follow_work, root);
-			leaves = ttl_buckets_row_leaves(root);
-			buckets = list_buckets(run, root);
-
-			MemoryContextSwitchTo(run->context);
-			target = palloc(sizeof(Target));
-			target->root = root;
-			target->buckets = buckets;
-			target->nleaves = list_length(leaves);
-			target->leaves = palloc(sizeof(Oid) * Max(target->nleaves, 1));
-			for (int i = 0; i < target->nleaves; i++)
-				target->leaves[i] = list_nth_oid(leaves, i);
-			run->targets = lappend(run->targets, target);
-			MemoryContextSwitchTo(run->batch_context);
-		}
+		MemoryContextSwitchTo(run->context);
+		dependents = list_copy(ttl_catalog_dependents());
 	}
 	commit(run);
+	(void) prepare_indexes(&work,
+						   prepare_indexes(&work, dependents, repair_work),
+						   target_work);
 }
 
 /* Writes the passes, at once if there is anything else to write. */
@@ -891,31 +978,34 @@ static void
 count_sub_pass(Run *run)
 {
 	TtlTurn    *turn = run->turn;
+	TtlKept    *kept = run->kept;
 	TimestampTz now = GetCurrentTimestamp();
 	TtlCount	count = {0};
 
-	turn->idle_sub_passes++;
+	kept->idle_sub_passes++;
+	kept->lag_pauses += turn->lag_pauses;
+	turn->lag_pauses = 0;
 	if (!turn->more)
-		turn->idle_passes++;
-	if (run->driver->is_worker && !turn->counted &&
-		!TimestampDifferenceExceeds(turn->last_flush, now, IDLE_FLUSH_MS))
+		kept->idle_passes++;
+	if (run->driver->is_worker && !kept->counted &&
+		!TimestampDifferenceExceeds(kept->last_flush, now, IDLE_FLUSH_MS))
 		return;
-	count.passes = turn->idle_passes;
-	count.sub_passes = turn->idle_sub_passes;
-	count.last_pass_start = turn->pass_at;
+	count.passes = kept->idle_passes;
+	count.sub_passes = kept->idle_sub_passes;
+	count.last_pass_start = kept->pass_at;
 	count.last_pass_end = turn->more ? 0 : now;
 	count.last_cutoff = run->at;
-	count.lag_pauses = turn->lag_pauses;
+	count.lag_pauses = kept->lag_pauses;
 	begin(run);
 	ttl_stats_add(&count);
-	turn->unfolded_rows++;
-	if (ttl_stats_fold(turn->unfolded_rows))
-		turn->unfolded_rows = 0;
+	kept->unfolded_rows++;
+	if (ttl_stats_fold(kept->unfolded_rows))
+		kept->unfolded_rows = 0;
 	commit(run);
-	turn->idle_passes = turn->idle_sub_passes = turn->lag_pauses = 0;
-	turn->last_flush = now;
+	kept->idle_passes = kept->idle_sub_passes = kept->lag_pauses = 0;
+	kept->last_flush = now;
 	if (!turn->more)
-		turn->counted = false;
+		kept->counted = false;
 }
 
 /*
@@ -923,7 +1013,7 @@ count_sub_pass(Run *run)
  * Called outside of a transaction by a worker.
  */
 void
-ttl_run_turn(const TtlDriver *driver, TtlTurn *turn)
+ttl_run_turn(const TtlDriver *driver, TtlTurn *turn, TtlKept *kept)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	Run			run = {0};
@@ -935,12 +1025,15 @@ ttl_run_turn(const TtlDriver *driver, TtlTurn *turn)
 
 	run.driver = driver;
 	run.turn = turn;
+	run.kept = kept;
 	run.context = AllocSetContextCreate(caller, "ttl_index turn",
 										ALLOCSET_DEFAULT_SIZES);
 	run.batch_context = AllocSetContextCreate(run.context, "ttl_index batch",
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(run.context);
 	turn->more = false;
+	if (turn->begins)
+		kept->pass_at = 0;
 	ttl_progress_pass(GetCurrentTimestamp());
 	prepare(&run);
 
@@ -948,7 +1041,7 @@ ttl_run_turn(const TtlDriver *driver, TtlTurn *turn)
 	roots = palloc(sizeof(Oid) * Max(count, 1));
 	for (int i = 0; i < count; i++)
 		roots[i] = ((Target *) list_nth(run.targets, i))->root;
-	ttl_sub_pass_begin(&sub, &limits, roots, count, turn->resume_at,
+	ttl_sub_pass_begin(&sub, &limits, roots, count, kept->resume_at,
 					   GetCurrentTimestamp());
 	while (!run.stop && ttl_sub_pass_next(&sub, GetCurrentTimestamp(), &root))
 	{
@@ -956,12 +1049,10 @@ ttl_run_turn(const TtlDriver *driver, TtlTurn *turn)
 					 list_nth(run.targets, (sub.next - 1) % count));
 		ttl_progress_pass(run.at);
 	}
-	turn->resume_at = sub.resume_at;
+	kept->resume_at = sub.resume_at;
 	turn->more = sub.more && !run.stop;
-	if ((count > 0 || turn->nfailed > 0) && !run.stop)
+	if ((count > 0 || hash_get_num_entries(kept->indexes) > 0) && !run.stop)
 		count_sub_pass(&run);
-	if (!turn->more)
-		turn->nfailed = 0;
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(run.context);
 }

@@ -27,6 +27,7 @@
  *	expire.c		one batch of one index: collect, check, delete
  *	pass.c			the scheduler: bookkeeping that is told the time
  *	resume.c		where an index goes on, also from pass to pass
+ *	kept.c			what is kept of a database from turn to turn
  *	throttle.c		how long deletion has to wait
  *	run.c			one sub-pass in this database
  *	stats.c			the counters
@@ -58,6 +59,7 @@
 #include "nodes/pg_list.h"
 #include "storage/itemptr.h"
 #include "storage/lockdefs.h"
+#include "utils/dsa.h"
 #include "utils/jsonb.h"
 #include "utils/relcache.h"
 
@@ -365,51 +367,71 @@ typedef struct TtlVisit
 	bool		more;			/* ended by a limit */
 } TtlVisit;
 
-/* An index, or a partition that could not be dropped, with an error in this pass. */
-typedef struct TtlFailed
-{
-	Oid			indexrelid;
-	bool		aside;			/* not to be visited again in this pass */
-} TtlFailed;
-
-/*
- * One turn of a database: what the launcher tells its worker and what it hears
- * back, in a small DSM segment; run_pass() uses one in its own memory.
- */
-#define TTL_MAX_RESUME 2048
-#define TTL_MAX_FAILED 256
 #define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
 
-typedef struct TtlTurn
+/* What is kept of an index, or of a partition that goes whole (see kept.c). */
+typedef struct TtlKeptIndex
 {
-	/* in */
-	int			launcher_pid;
-	int64		pass;			/* number, for pg_stat_activity */
+	Oid			relid;
+	/* in this pass */
+	bool		failed;			/* an error of it was reported */
+	bool		aside;			/* not to be visited again */
+	/* from pass to pass */
+	int			delay;			/* minutes to wait after it was canceled, or 0 */
+	TimestampTz retry_at;
+	TtlResume	resume;
+} TtlKeptIndex;
+
+/* What is kept of a database from turn to turn (see kept.c). */
+typedef struct TtlKept
+{
 	TimestampTz pass_at;		/* the first clock reading; 0: read it */
 	TimestampTz last_flush;		/* of idle passes */
-	Oid			died_at;		/* where the worker before this one died */
-	bool		died_in_crash;	/* and took the server down */
-	/* in and out */
 	Oid			resume_at;		/* index to begin with */
 	int64		idle_passes;	/* not yet written */
 	int64		idle_sub_passes;
+	int64		lag_pauses;
+	bool		counted;		/* this pass wrote something */
 	bool		said_read_only;
+	int64		unfolded_rows;	/* of the counters, since they were folded */
+	int64		nindexes;		/* that follow, where it is packed */
+	struct HTAB *indexes;		/* where it is not */
+} TtlKept;
+
+/*
+ * One turn of a database: what the launcher tells its worker and what it hears
+ * back, in shared memory; run_pass() uses one in its own.
+ */
+typedef struct TtlTurn
+{
+	/* the launcher asks */
+	int			launcher_pid;
+	int64		pass;			/* number, for pg_stat_activity */
+	bool		begins;			/* the pass does, for this database */
+	Oid			died_at;		/* where the worker before this one died */
+	bool		died_in_crash;	/* and took the server down */
+	bool		died_canceled;	/* it did not let itself be canceled there */
+	/* kept for the server, from turn to turn */
 	TimestampTz next_batch_at;	/* by the rate limit */
 	TimestampTz lag_since;		/* deletion has paused for replication; or 0 */
 	bool		lag_ignored;	/* for long enough */
-	int64		lag_pauses;		/* not yet written */
-	int64		unfolded_rows;	/* of the counters, since they were folded */
-	int			nfailed;		/* errors that were reported in this pass */
-	int			nresume;
-	/* out */
+	/* the worker answers */
 	bool		answered;
 	bool		held;			/* nothing more in any database */
 	bool		more;
-	bool		counted;		/* in and out: this pass wrote something */
+	bool		canceled;		/* current_index did not let itself be */
 	Oid			current_index;	/* being visited, should the worker die */
-	TtlFailed	failed[TTL_MAX_FAILED];
-	TtlResume	resume[TTL_MAX_RESUME];
+	int64		lag_pauses;		/* in this turn */
+	/* kept for the database, packed; in shared memory only */
+	dsa_pointer kept;
 } TtlTurn;
+
+/* The argument of a worker, beside the handle of the shared memory. */
+typedef struct TtlWorkerExtra
+{
+	Oid			database;
+	dsa_pointer turn;
+} TtlWorkerExtra;
 
 /* How a driver of run.c ends a transaction and begins the next. */
 typedef struct TtlDriver
@@ -464,6 +486,7 @@ extern void ttl_catalog_each(List *indexes,
 							 void (*work) (Oid indexrelid, void *arg),
 							 void *arg);
 extern List *ttl_catalog_dependents(void);
+extern Oid	ttl_catalog_root(Oid indexrelid);
 extern List *ttl_catalog_roots(void);
 extern List *ttl_catalog_shown(void);
 extern List *ttl_catalog_table_indexes(Oid relid);
@@ -647,13 +670,25 @@ extern bool ttl_resume_batch_done(TtlResume *resume, const TtlBatch *batch,
 extern void ttl_resume_row_failed(TtlResume *resume, const TtlBatch *batch,
 								  TimestampTz now);
 
+/* kept.c */
+extern void ttl_kept_init(TtlKept *kept);
+extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);
+extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
+extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
+extern void ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now);
+extern Size ttl_kept_size(const TtlKept *kept);
+extern void ttl_kept_pack(const TtlKept *kept, void *packed);
+extern void ttl_kept_unpack(TtlKept *kept, const void *packed);
+
 /* throttle.c */
 extern void ttl_throttle_deleted(TtlTurn *turn, int64 rows, TimestampTz begun);
 extern int	ttl_throttle_batch_size(int size);
 extern TtlWait ttl_throttle_wait(TtlTurn *turn, TimestampTz now);
 
 /* run.c */
-extern void ttl_run_turn(const TtlDriver *driver, TtlTurn *turn);
+extern bool ttl_run_is_canceled(void);
+extern void ttl_run_turn(const TtlDriver *driver, TtlTurn *turn,
+						 TtlKept *kept);
 
 /* stats.c */
 extern void ttl_stats_check(void);

@@ -4,8 +4,8 @@
  *	  The process of one database's turn.
  *
  * Started by the launcher (launcher.c), it connects to its database as the
- * bootstrap superuser, runs one sub-pass, writes its answer into the DSM segment
- * of the launcher, and leaves.  What users wrote it runs as the owner of the
+ * bootstrap superuser, runs one sub-pass, writes its answer into the memory of the
+ * launcher, and leaves.  What users wrote it runs as the owner of the
  * table only (owner.c).
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -25,9 +25,9 @@
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
-#include "storage/dsm.h"
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
+#include "utils/dsa.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -36,6 +36,10 @@
 #include "ttl_index.h"
 
 PGDLLEXPORT void ttl_worker_main(Datum arg);
+
+static dsa_area *area;
+static TtlTurn *turn;			/* in that area */
+static TtlKept kept;			/* a copy, until the end */
 
 static void
 force_setting(const char *name, const char *value)
@@ -79,11 +83,11 @@ worker_commit(void)
 
 /* Idle where deletes are not wanted; says so once. */
 static bool
-is_read_only(TtlTurn *turn)
+is_read_only(void)
 {
 	bool		read_only = DefaultXactReadOnly;
 
-	if (read_only && !turn->said_read_only)
+	if (read_only && !kept.said_read_only)
 	{
 		worker_begin();
 		ereport(LOG,
@@ -93,40 +97,67 @@ is_read_only(TtlTurn *turn)
 				 errhint("Turn default_transaction_read_only off to let rows expire.")));
 		worker_commit();
 	}
-	turn->said_read_only = read_only;
+	kept.said_read_only = read_only;
 	return read_only;
+}
+
+/*
+ * The worker ends, by itself or not: the launcher gets what is to be kept.  If
+ * there is no memory for it, it goes on with what it had.
+ */
+static void
+answer(int code, Datum arg)
+{
+	dsa_pointer packed = dsa_allocate_extended(area, ttl_kept_size(&kept),
+											   DSA_ALLOC_HUGE | DSA_ALLOC_NO_OOM);
+
+	turn->canceled = ttl_run_is_canceled();
+	if (!DsaPointerIsValid(packed))
+		return;
+	ttl_kept_pack(&kept, dsa_get_address(area, packed));
+	if (DsaPointerIsValid(turn->kept))
+		dsa_free(area, turn->kept);
+	turn->kept = packed;
+}
+
+/* Attaches to the launcher's memory, which has the turn and what is kept. */
+static void
+attach(dsa_handle handle, dsa_pointer turn_pointer)
+{
+	area = dsa_attach(handle);
+	dsa_pin_mapping(area);
+	turn = dsa_get_address(area, turn_pointer);
+	if (DsaPointerIsValid(turn->kept))
+		ttl_kept_unpack(&kept, dsa_get_address(area, turn->kept));
+	else
+		ttl_kept_init(&kept);
+	before_shmem_exit(answer, (Datum) 0);
 }
 
 void
 ttl_worker_main(Datum arg)
 {
 	static const TtlDriver driver = {worker_begin, worker_commit, true, InvalidOid};
-	dsm_segment *segment;
-	TtlTurn    *turn;
-	Oid			database;
+	TtlWorkerExtra extra;
 	char		activity[64];
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 
-	segment = dsm_attach(DatumGetUInt32(arg));
-	if (segment == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the ttl_index launcher is gone")));
-	turn = dsm_segment_address(segment);
-	memcpy(&database, MyBgworkerEntry->bgw_extra, sizeof(database));
-	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+	memcpy(&extra, MyBgworkerEntry->bgw_extra, sizeof(extra));
+	BackgroundWorkerInitializeConnectionByOid(extra.database, InvalidOid, 0);
+	MemoryContextSwitchTo(TopMemoryContext);
+	attach(DatumGetUInt32(arg), extra.turn);
 	force_settings();
 	ttl_crash_watch();
 
-	if (ttl_monitor_enabled && !is_read_only(turn))
+	if (ttl_monitor_enabled && !is_read_only())
 	{
 		snprintf(activity, sizeof(activity), "ttl_index: pass %lld",
 				 (long long) turn->pass);
 		pgstat_report_activity(STATE_RUNNING, activity);
-		ttl_run_turn(&driver, turn);
+		ttl_run_turn(&driver, turn, &kept);
 	}
 	turn->answered = true;
 	proc_exit(0);

@@ -259,5 +259,31 @@ DROP TABLE x, y;
 CALL ttl_index.run_pass();
 SELECT deleted_documents = :before AS same FROM ttl_index.stats;
 SELECT count(*) FROM ttl_index.index_stats WHERE relname IN ('x', 'y');
+-- rule 23: a definition that cannot be read any more is an error of its index, too,
+-- and the others have their turn; in a new session, which has not read it yet
+CREATE TABLE switch (broken boolean);
+CREATE FUNCTION folded(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF EXISTS (SELECT FROM pass.switch WHERE broken) THEN
+		RAISE 'cannot be folded';
+	END IF;
+	RETURN $1;
+END $$;
+CREATE TABLE folds (id int, ts timestamptz) PARTITION BY RANGE ((id + pass.folded(1)));
+CREATE TABLE folds_1 PARTITION OF folds FOR VALUES FROM (0) TO (10);
+SELECT ttl_index.create_index('folds', 'ts', 1);
+CREATE TABLE beside (ts timestamptz);
+SELECT ttl_index.create_index('beside', 'ts', 1);
+INSERT INTO folds VALUES (1, '2001-01-01');
+INSERT INTO beside VALUES ('2001-01-01');
+INSERT INTO switch VALUES (true);
+\c -
+\set SHOW_CONTEXT never
+SET search_path = pass;
 SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM beside;
+TRUNCATE switch;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM folds;
 DROP SCHEMA pass CASCADE;

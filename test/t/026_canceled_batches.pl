@@ -1,0 +1,113 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# An index whose batch had to be canceled does not cost every pass its time: it is
+# tried again after 1, 2, 4 ... minutes (rule 23), with small batches, and at once
+# by run_pass().
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Faults;
+use Heartbeat;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $faults = Faults->new;
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'ttl_index'
+autovacuum = off
+log_statement = none
+ttl_index.monitor_sleep = 1
+ttl_index.batch_timeout = '200ms'
+});
+$faults->with(sub { $node->start });
+
+# Each batch is canceled while there is a row in the table of switches.
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE switches (on_at timestamptz);
+CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF EXISTS (SELECT FROM public.switches) THEN
+		PERFORM pg_sleep(3600);
+	END IF;
+	RETURN OLD;
+END $$;
+INSERT INTO switches VALUES (now());
+CREATE TABLE hangs (at timestamptz);
+INSERT INTO hangs SELECT '2000-01-01' FROM generate_series(1, 1000);
+CREATE TRIGGER hang BEFORE DELETE ON hangs FOR EACH ROW EXECUTE FUNCTION hang();
+CREATE INDEX hangs_ttl ON hangs (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+my $heartbeat = Heartbeat->new($node);
+
+sub errors_are
+{
+	my ($count, $name) = @_;
+
+	$node->poll_query_until('postgres',
+		"SELECT errors >= $count FROM ttl_index.index_stats WHERE relname = 'hangs'")
+	  or die 'the index is not visited';
+	$heartbeat->passes(2);
+	is( $node->safe_psql(
+			'postgres', q{
+SELECT errors, last_error_sqlstate, (SELECT count(*) FROM hangs)
+FROM ttl_index.index_stats WHERE relname = 'hangs'}),
+		"$count|57014|1000", $name);
+	return;
+}
+
+my $minute = 1 / 1440;
+errors_are(1, 'rule 23: it is not tried again in the next passes');
+$faults->clock_ahead(0, $minute * 1.1);
+errors_are(2, 'rule 23: but after a minute');
+$faults->clock_ahead(0, $minute * 2.2);
+errors_are(2, 'rule 23: then not after another minute');
+$faults->clock_ahead(0, $minute * 3.5);
+errors_are(3, 'rule 23: but after two');
+
+my ($stdout, $stderr);
+$node->psql('postgres', 'CALL ttl_index.run_pass()', stderr => \$stderr);
+like($stderr, qr/canceled after ttl_index.batch_timeout/,
+	'run_pass() does not wait');
+$node->safe_psql('postgres', 'TRUNCATE switches');
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM hangs'),
+	0, 'nor when its code behaves');
+
+# One that does not let itself be canceled costs the worker its life, as seldom.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE refuses (at timestamptz);
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	LOOP
+		BEGIN
+			PERFORM pg_sleep(3600);
+		EXCEPTION WHEN query_canceled THEN
+			NULL;
+		END;
+	END LOOP;
+END $$;
+INSERT INTO refuses VALUES ('2000-01-01');
+CREATE TRIGGER refuse BEFORE DELETE ON refuses FOR EACH ROW EXECUTE FUNCTION refuse();
+CREATE INDEX refuses_ttl ON refuses (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+$node->poll_query_until('postgres',
+	"SELECT errors = 1 FROM ttl_index.index_stats WHERE relname = 'refuses'")
+  or die 'the worker does not die';
+$heartbeat->passes(3);
+is( $node->safe_psql(
+		'postgres',
+		"SELECT errors FROM ttl_index.index_stats WHERE relname = 'refuses'"),
+	1,
+	'rule 23: the same for an index that costs the worker its life');
+
+$node->stop;
+done_testing();
