@@ -82,6 +82,9 @@ static const StateText state_texts[] = {
 	{"compound_key", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"a TTL index must have one key only",
 	"Further columns can be added with INCLUDE."},
+	{"id_key", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"_id, the identity of a document, cannot be the key of a TTL index",
+	"Create one on the column or path that holds the date."},
 	{"key_type", ERRCODE_DATATYPE_MISMATCH, NULL,
 		"The key must be of type timestamp with time zone, or timestamp or date with a time zone; "
 	"an array of dates goes through ttl_index.earliest(), and json is to be jsonb."},
@@ -724,6 +727,8 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		return TTL_UNIQUE_INDEX;
 	if (form->indnkeyatts != 1)
 		return TTL_COMPOUND_KEY;
+	if (ttl_key_is_id(indexrelid, index->relid))
+		return TTL_ID_KEY;
 
 	state = key_state(index, get_atttype(indexrelid, 1));
 	if (state == TTL_KEY_TYPE)

@@ -71,13 +71,6 @@ check_existing(Oid indexrelid, const TtlCreate *args, const TtlIndex *index)
 {
 	const TtlOption *option = &index->option;
 
-	if (index->state == TTL_CONSTRAINT_INDEX)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("key \"%s\" of table \"%s\" is the key of constraint index \"%s\"",
-						args->key, get_rel_name(args->relid),
-						get_rel_name(indexrelid)),
-				 errhint("The key of a constraint does not expire.")));
 	ttl_check_usable(indexrelid);
 	if (option->present && option->problem == NULL &&
 		option->seconds == args->seconds &&
@@ -103,7 +96,7 @@ check_existing(Oid indexrelid, const TtlCreate *args, const TtlIndex *index)
 /*
  * The index on the same key with the same filter that makes the call a no-op;
  * invalid where there is none.  One that could only stand beside a TTL index
- * (a unique one, another operator class) is in nobody's way.
+ * (of a constraint, a unique one, another operator class) is in nobody's way.
  */
 static Oid
 find_existing(Relation rel, const TtlCreate *args, List *filter)
@@ -117,7 +110,8 @@ find_existing(Relation rel, const TtlCreate *args, List *filter)
 
 		if (!ttl_catalog_describe(indexrelid, true, &index))
 			continue;
-		if (index.state == TTL_UNIQUE_INDEX || index.state == TTL_NOT_BTREE ||
+		if (index.state == TTL_CONSTRAINT_INDEX ||
+			index.state == TTL_UNIQUE_INDEX || index.state == TTL_NOT_BTREE ||
 			index.state == TTL_OPERATOR_CLASS ||
 			!equal(ttl_pair_document_ttl(index.option.filter),
 				   ttl_pair_document_ttl(filter)) ||

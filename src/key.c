@@ -78,14 +78,13 @@ path_sql(const char *key, const char *path)
 	return sql.data;
 }
 
-/* The identity of a document does not expire. */
+/* Refuses what would be the key of an index that ttl_key_is_id() refuses. */
 static void
-refuse_id(const char *name)
+refuse_id(void)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("the key \"%s\" cannot have a TTL index", name),
-			 errhint("A TTL index is on a date, not on the identity of a document.")));
+	static const TtlIndex wrong = {.state = TTL_ID_KEY};
+
+	ttl_state_raise(&wrong);
 }
 
 /* A path below a jsonb column. */
@@ -99,7 +98,7 @@ resolve_path(const char *name, const char *path, Oid type, TtlKey *key)
 				 errhint("Name the field that holds the date: %s.createdAt, say.",
 						 name)));
 	if (strcmp(path, "_id") == 0)
-		refuse_id(name);
+		refuse_id();
 	key->type = TIMESTAMPTZOID;
 	key->sql = psprintf("(" TTL_SCHEMA ".document_date(%s%s))",
 						quote_identifier(key->column), path_sql(name, path));
@@ -118,7 +117,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 
 	memset(key, 0, sizeof(*key));
 	if (strcmp(name, "_id") == 0)
-		refuse_id(name);
+		refuse_id();
 	key->column = split_key(relid, name, &path);
 	if (key->column == NULL)
 		ereport(ERROR,
@@ -222,6 +221,73 @@ ttl_index_key(Oid indexrelid, AttrNumber *attnum, Node **expression)
 	return single;
 }
 
+/* The path of document_date(), if it has one step alone; else NULL. */
+static char *
+single_step(Node *path)
+{
+	Const	   *step = (Const *) path;
+
+	if (IsA(path, ArrayExpr) && list_length(((ArrayExpr *) path)->elements) == 1)
+		step = linitial(((ArrayExpr *) path)->elements);
+	if (!IsA(step, Const) || step->constisnull)
+		return NULL;
+	if (step->consttype == TEXTARRAYOID)
+	{
+		ArrayType  *array = DatumGetArrayTypeP(step->constvalue);
+		Datum	   *values;
+		bool	   *nulls;
+		int			count;
+
+		deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &values,
+						  &nulls, &count);
+		return count == 1 && !nulls[0] ? TextDatumGetCString(values[0]) : NULL;
+	}
+	return TextDatumGetCString(step->constvalue);
+}
+
+/*
+ * Is the key of an index a column named _id, or the path _id at a document's root,
+ * also as one of an array's dates or where documents have a TTL of their own?  That
+ * is the identity of a document, which does not expire.
+ */
+bool
+ttl_key_is_id(Oid indexrelid, Oid relid)
+{
+	TtlFunctions functions;
+	AttrNumber	attnum;
+	Node	   *expression;
+	FuncExpr   *call;
+	char	   *name;
+
+	if (!ttl_functions(&functions) ||
+		!ttl_index_key(indexrelid, &attnum, &expression))
+		return false;
+	for (;;)
+	{
+		expression = strip_implicit_coercions(expression);
+		call = (FuncExpr *) expression;
+		if (call == NULL || !IsA(call, FuncExpr) ||
+			(call->funcid != functions.expire_at &&
+			 call->funcid != functions.earliest))
+			break;
+		expression = linitial(call->args);
+	}
+	if (call != NULL && IsA(call, FuncExpr))
+	{
+		if (call->funcid != functions.document_date ||
+			list_length(call->args) != 2)
+			return false;
+		name = single_step(lsecond(call->args));
+	}
+	else
+	{
+		if (call != NULL && !IsA(call, Var))
+			return false;
+		name = get_attname(relid, call ? ((Var *) call)->varattno : attnum, true);
+	}
+	return name != NULL && strcmp(name, "_id") == 0;
+}
+
 /* Is this the only key of the index? */
 static bool
 is_on_key(Oid indexrelid, const char *name, const TtlKey *key)
@@ -240,15 +306,37 @@ is_on_key(Oid indexrelid, const char *name, const TtlKey *key)
 }
 
 /*
- * The indexes whose only key is the named one, or an expression that reads so;
- * btrees only, unless there are none.
+ * Could the index have a TTL, as far as its kind goes?  A unique one cannot; so an
+ * index of its own can stand beside a constraint on the same key.
+ */
+static bool
+is_plain_btree(Oid indexrelid)
+{
+	HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(indexrelid));
+	HeapTuple	index = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	bool		result = false;
+
+	if (HeapTupleIsValid(class) && HeapTupleIsValid(index))
+		result = ((Form_pg_class) GETSTRUCT(class))->relam == BTREE_AM_OID &&
+			!((Form_pg_index) GETSTRUCT(index))->indisunique &&
+			!((Form_pg_index) GETSTRUCT(index))->indisexclusion;
+	if (HeapTupleIsValid(class))
+		ReleaseSysCache(class);
+	if (HeapTupleIsValid(index))
+		ReleaseSysCache(index);
+	return result;
+}
+
+/*
+ * The indexes whose only key is the named one, or an expression that reads so; only
+ * those that could have a TTL, unless there are none.
  */
 List *
 ttl_key_indexes(Relation rel, const char *name)
 {
 	TtlKey		key = {0};
 	const char *path;
-	List	   *btrees = NIL;
+	List	   *found = NIL;
 	List	   *others = NIL;
 	ListCell   *lc;
 
@@ -266,20 +354,15 @@ ttl_key_indexes(Relation rel, const char *name)
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		Oid			indexrelid = lfirst_oid(lc);
-		HeapTuple	tuple;
 
 		if (!is_on_key(indexrelid, name, &key))
 			continue;
-		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(indexrelid));
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		if (((Form_pg_class) GETSTRUCT(tuple))->relam == BTREE_AM_OID)
-			btrees = lappend_oid(btrees, indexrelid);
+		if (is_plain_btree(indexrelid))
+			found = lappend_oid(found, indexrelid);
 		else
 			others = lappend_oid(others, indexrelid);
-		ReleaseSysCache(tuple);
 	}
-	return btrees != NIL ? btrees : others;
+	return found != NIL ? found : others;
 }
 
 /*

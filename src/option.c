@@ -129,6 +129,8 @@ look_up_functions(TtlFunctions *functions)
 		lookup_function(schema, "expire_at", 2, TIMESTAMPTZOID, INT4OID);
 	functions->document_date =
 		lookup_function(schema, "document_date", 2, JSONBOID, TEXTARRAYOID);
+	functions->earliest =
+		lookup_function(schema, "earliest", 1, TIMESTAMPTZARRAYOID, InvalidOid);
 	return OidIsValid(functions->expire_after_seconds) &&
 		OidIsValid(functions->time_zone);
 }

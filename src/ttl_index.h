@@ -85,6 +85,7 @@ typedef struct TtlFunctions
 	Oid			column_ttl;		/* of an integer */
 	Oid			expire_at;
 	Oid			document_date;
+	Oid			earliest;
 } TtlFunctions;
 
 #define TTL_OPTION_FUNCTIONS 4	/* the first of these, see option.c */
@@ -122,6 +123,7 @@ typedef enum TtlState
 	TTL_CONSTRAINT_INDEX,
 	TTL_UNIQUE_INDEX,
 	TTL_COMPOUND_KEY,
+	TTL_ID_KEY,
 	TTL_KEY_TYPE,
 	TTL_OPERATOR_CLASS,
 	TTL_TIME_ZONE_MISSING,
@@ -584,6 +586,7 @@ extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
 extern bool ttl_index_key(Oid indexrelid, AttrNumber *attnum,
 						  Node **expression);
 extern char *ttl_key_path_text(Node *expression, Oid relid);
+extern bool ttl_key_is_id(Oid indexrelid, Oid relid);
 extern List *ttl_key_indexes(Relation rel, const char *name);
 extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
 
