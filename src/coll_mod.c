@@ -405,11 +405,13 @@ is_below(Oid indexrelid, const List *indexes)
 Datum
 ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 {
-	List	   *dependents = ttl_catalog_dependents();
+	List	   *dependents;
 	int64		count = 0;
 	ListCell   *lc;
 
 	PreventCommandIfReadOnly("ttl_index.remove_all_ttl()");
+	ttl_dependencies_complete();
+	dependents = ttl_catalog_dependents();
 	foreach(lc, dependents)
 	{
 		Oid			indexrelid = lfirst_oid(lc);

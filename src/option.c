@@ -49,6 +49,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -892,6 +893,21 @@ ttl_lock_for_repair(Oid indexrelid)
 	return false;
 }
 
+/* Makes an index depend on the option functions that occur in it. */
+static void
+complete_dependencies(Oid indexrelid)
+{
+	TtlFunctions functions;
+	TtlOption	option;
+	Dependencies found;
+
+	if (!ttl_functions(&functions) ||
+		!ttl_option_read(indexrelid, &option) || !option.present)
+		return;
+	read_dependencies(indexrelid, &functions, &found);
+	follow_functions(indexrelid, &functions, &found);
+}
+
 /*
  * REINDEX CONCURRENTLY hands on the dependencies of the old index, which still
  * calls the option.  If it is interrupted before it drops that one, nothing would
@@ -900,22 +916,40 @@ ttl_lock_for_repair(Oid indexrelid)
 static void
 keep_leftovers(Oid indexrelid)
 {
-	TtlFunctions functions;
 	ListCell   *lc;
 
-	if (!ttl_functions(&functions))
-		return;
 	foreach(lc, ttl_catalog_table_indexes(IndexGetRelation(indexrelid, false)))
-	{
-		Oid			other = lfirst_oid(lc);
-		TtlOption	option;
-		Dependencies found;
+		complete_dependencies(lfirst_oid(lc));
+}
 
-		if (!ttl_option_read(other, &option) || !option.present)
-			continue;
-		read_dependencies(other, &functions, &found);
-		follow_functions(other, &functions, &found);
+/*
+ * The same for all indexes of the database, also where what had the dependencies
+ * is gone.
+ */
+void
+ttl_dependencies_complete(void)
+{
+	Relation	rel = table_open(IndexRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	List	   *indexes = NIL;
+	HeapTuple	tuple;
+	ListCell   *lc;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		if (!heap_attisnull(tuple, Anum_pg_index_indpred, NULL) ||
+			!heap_attisnull(tuple, Anum_pg_index_indexprs, NULL))
+			indexes = lappend_oid(indexes,
+								  ((Form_pg_index) GETSTRUCT(tuple))->indexrelid);
 	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	foreach(lc, indexes)
+	{
+		CHECK_FOR_INTERRUPTS();
+		complete_dependencies(lfirst_oid(lc));
+	}
+	CommandCounterIncrement();
 }
 
 /*

@@ -476,6 +476,7 @@ extern bool ttl_same_filter(Oid relid, List *a, List *b);
 extern Oid	ttl_option_function(const TtlFunctions *functions, int i);
 extern TtlSavedOption ttl_saved_option_read(Oid indexrelid);
 extern void ttl_saved_option_write(Oid indexrelid, const TtlOption *option);
+extern void ttl_dependencies_complete(void);
 extern void ttl_saved_option_restore(Oid indexrelid);
 extern void ttl_option_write(Oid indexrelid, const TtlOption *option);
 extern bool ttl_lock_for_repair(Oid indexrelid);
