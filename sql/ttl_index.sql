@@ -315,6 +315,7 @@ CREATE TABLE counters (
 COMMENT ON TABLE counters IS
 'what is behind the views ttl_index.stats and ttl_index.index_stats; written by the monitor and by run_pass() only';
 
+-- A time in the future was written by a clock that has been set back since.
 CREATE VIEW stats AS
 SELECT coalesce(sum(passes), 0)::bigint AS passes,
 	coalesce(sum(sub_passes), 0)::bigint AS sub_passes,
@@ -323,9 +324,12 @@ SELECT coalesce(sum(passes), 0)::bigint AS passes,
 	coalesce(sum(skipped_locked), 0)::bigint AS skipped_locked,
 	coalesce(sum(skipped_failed), 0)::bigint AS skipped_failed,
 	coalesce(sum(errors), 0)::bigint AS errors,
-	max(last_pass_start) AS last_pass_start,
-	max(last_pass_end) AS last_pass_end,
-	max(last_cutoff) AS last_cutoff,
+	max(last_pass_start) FILTER (WHERE last_pass_start OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
+		AS last_pass_start,
+	max(last_pass_end) FILTER (WHERE last_pass_end OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
+		AS last_pass_end,
+	max(last_cutoff) FILTER (WHERE last_cutoff OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
+		AS last_cutoff,
 	max(stats_reset) AS stats_reset,
 	coalesce(sum(lag_pauses), 0)::bigint AS lag_pauses
 FROM counters;
@@ -367,10 +371,16 @@ LEFT JOIN (
 		sum(skipped_failed)::bigint AS skipped_failed,
 		sum(errors)::bigint AS errors,
 		round(sum(delete_time)::numeric, 3)::double precision AS delete_time,
-		max(last_deleted) AS last_deleted,
-		(pg_catalog.array_agg(last_error ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error,
-		(pg_catalog.array_agg(last_error_sqlstate ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error_sqlstate,
-		max(last_error_time) AS last_error_time
+		max(last_deleted) FILTER (WHERE last_deleted OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
+			AS last_deleted,
+		(pg_catalog.array_agg(last_error ORDER BY last_error_time DESC)
+			FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()))[1]
+			AS last_error,
+		(pg_catalog.array_agg(last_error_sqlstate ORDER BY last_error_time DESC)
+			FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()))[1]
+			AS last_error_sqlstate,
+		max(last_error_time) FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
+			AS last_error_time
 	FROM counters GROUP BY indexrelid
 ) AS c ON c.indexrelid OPERATOR(pg_catalog.=) i.indexrelid
 WHERE i.parent_indexrelid IS NULL;

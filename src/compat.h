@@ -20,6 +20,7 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "parser/parse_node.h"
+#include "replication/slot.h"
 #include "tcop/pquery.h"
 #include "utils/acl.h"
 #include "utils/backend_status.h"
@@ -138,6 +139,20 @@ ttl_portal_run(Portal portal, DestReceiver *dest, QueryCompletion *completion)
 	return PortalRun(portal, FETCH_ALL, false, dest, dest, completion);
 #else
 	return PortalRun(portal, FETCH_ALL, false, true, dest, dest, completion);
+#endif
+}
+
+/*
+ * Retains a replication slot nothing any more?  The caller holds its mutex.  The
+ * causes came with 16; until then it was one, which also clears restart_lsn.
+ */
+static inline bool
+ttl_slot_is_invalidated(const ReplicationSlot *slot)
+{
+#if PG_VERSION_NUM >= 160000
+	return slot->data.invalidated != RS_INVAL_NONE;
+#else
+	return !XLogRecPtrIsInvalid(slot->data.invalidated_at);
 #endif
 }
 

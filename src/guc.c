@@ -106,7 +106,7 @@ ttl_guc_init(void)
 			   &ttl_max_retained_wal, 0, INT_MAX, GUC_UNIT_MB);
 	define_int("ttl_index.max_lag_pause",
 			   "Sets how long deletion pauses for replication at most.",
-			   "After that it goes on, with a warning, until replication has caught up. Zero means no limit.",
+			   "After that it goes on, with a warning, and does not wait again for what is stuck. Zero means no limit.",
 			   &ttl_max_lag_pause, 0, INT_MAX / 1000, GUC_UNIT_S);
 	DefineCustomIntVariable("ttl_index.max_clock_jump",
 							"Sets how far the clock may jump ahead before deletion is held.",

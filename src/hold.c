@@ -59,15 +59,23 @@ PG_FUNCTION_INFO_V1(ttl_resume);
 /* A look that is newer than this need not be noted again. */
 #define NOTE_LOOK_AFTER (60 * USECS_PER_SEC)
 
-static TtlClocks
-read_clocks(TimestampTz wall)
+/* Microseconds by a clock that nobody can set, the same one in all processes. */
+int64
+ttl_machine_clock(void)
 {
-	TtlClocks	clocks = {.server_start = PgStartTime,.wall = wall};
 	struct timespec now;
 
 	if (clock_gettime(MACHINE_CLOCK, &now) != 0)
 		elog(ERROR, "could not read the machine's clock: %m");
-	clocks.uptime = now.tv_sec * USECS_PER_SEC + now.tv_nsec / 1000;
+	return now.tv_sec * USECS_PER_SEC + now.tv_nsec / 1000;
+}
+
+static TtlClocks
+read_clocks(TimestampTz wall)
+{
+	TtlClocks	clocks = {.server_start = PgStartTime,.wall = wall,
+	.uptime = ttl_machine_clock()};
+
 	return clocks;
 }
 

@@ -69,8 +69,8 @@ PGDLLEXPORT void ttl_launcher_main(Datum arg);
 /* While waiting for a worker, look this often whether somebody waits for it. */
 #define WAIT_MS 500
 
-/* How often to ask for a worker slot in vain, a second apart, in one pass. */
-#define SLOT_TRIES 30
+/* How often to ask for a worker slot in vain, a second apart. */
+#define SLOT_TRIES 10
 
 /* What the launcher knows of a database. */
 typedef struct Database
@@ -96,10 +96,8 @@ static dsa_pointer turn_pointer;
 static BackgroundWorkerHandle *worker = NULL;
 static int64 pass_number = 0;
 
-/* One for all databases, as the rate and the standbys are; as in TtlTurn. */
-static TimestampTz next_batch_at = 0;
-static TimestampTz lag_since = 0;
-static bool lag_ignored = false;
+static TtlThrottle throttle;
+static int	slot_tries;			/* in vain, since the last worker of this pass */
 static bool warned_about_slots;
 static instr_time last_look;	/* at the clock, in a nap */
 
@@ -108,6 +106,12 @@ end_worker(int code, Datum arg)
 {
 	if (worker != NULL)
 		TerminateBackgroundWorker(worker);
+}
+
+/* pg_cancel_backend(): there is nothing to cancel, a worker is to be asked. */
+static void
+cancel_handler(SIGNAL_ARGS)
+{
 }
 
 static void
@@ -282,15 +286,14 @@ start_worker(const Database *db)
 
 /*
  * Starts a worker, trying again for a while: parallel queries use up the slots
- * and give them back.  One WARNING a pass.
+ * and give them back.  Where they do not, one wait is for all the databases of the
+ * pass, each of which tries once more.  One WARNING a pass.
  */
 static bool
 start_worker_patiently(const Database *db)
 {
-	for (int i = 0; i < SLOT_TRIES && ttl_monitor_enabled; i++)
+	while (!start_worker(db))
 	{
-		if (start_worker(db))
-			return true;
 		if (!warned_about_slots)
 			ereport(WARNING,
 					(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
@@ -298,9 +301,13 @@ start_worker_patiently(const Database *db)
 					 errhint("Consider increasing the configuration parameter \"%s\".",
 							 "max_worker_processes")));
 		warned_about_slots = true;
+		if (slot_tries >= SLOT_TRIES || !ttl_monitor_enabled)
+			return false;
+		slot_tries++;
 		nap(1000);
 	}
-	return false;
+	slot_tries = 0;
+	return true;
 }
 
 static void
@@ -328,9 +335,7 @@ wait_for_worker(const Database *db)
 static void
 take_answer(Database *db)
 {
-	next_batch_at = turn->next_batch_at;
-	lag_since = turn->lag_since;
-	lag_ignored = turn->lag_ignored;
+	throttle = turn->throttle;
 	db->kept = turn->kept;
 	db->begins = false;
 	/* one that died at an index is followed by one that goes on behind it */
@@ -351,9 +356,7 @@ give_turn(Database *db)
 	turn->died_at = db->died_at;
 	turn->died_in_crash = db->died_in_crash;
 	turn->died_canceled = db->died_canceled;
-	turn->next_batch_at = next_batch_at;
-	turn->lag_since = lag_since;
-	turn->lag_ignored = lag_ignored;
+	turn->throttle = throttle;
 	turn->kept = db->kept;
 
 	/* One that is being dropped or copied waits. */
@@ -380,6 +383,7 @@ run_pass(void)
 	turn->held = false;
 	pass_number++;
 	warned_about_slots = false;
+	slot_tries = 0;
 	snprintf(activity, sizeof(activity), "ttl_index: pass %lld",
 			 (long long) pass_number);
 	pgstat_report_activity(STATE_RUNNING, activity);
@@ -456,6 +460,7 @@ ttl_launcher_main(Datum arg)
 {
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
+	pqsignal(SIGINT, cancel_handler);
 	BackgroundWorkerUnblockSignals();
 
 	/* shared catalogs only */

@@ -60,9 +60,6 @@
 /* After a canceled batch went on for this long, end the process. */
 #define CANCEL_GRACE_MS 5000
 
-/* While waiting, look this often whether to leave. */
-#define WAIT_LOOK_MS 200
-
 /* So much of an error's text is kept. */
 #define MAX_ERROR_TEXT 1000
 
@@ -99,6 +96,7 @@ typedef struct Run
 static TimeoutId batch_timer = MAX_TIMEOUTS;
 static volatile sig_atomic_t timer_fired = 0;
 static bool is_worker = false;
+static volatile sig_atomic_t in_batch = false;
 
 /* In a signal handler. */
 static void
@@ -112,11 +110,26 @@ batch_timer_handler(void)
 	SetLatch(MyLatch);
 }
 
+/*
+ * Somebody cancels what a worker does.  In a signal handler.  It ends a batch, as in a
+ * session; what is between two batches is over before anybody could mean it.
+ */
+void
+ttl_run_cancel(void)
+{
+	if (!in_batch)
+		return;
+	QueryCancelPending = true;
+	InterruptPending = true;
+	SetLatch(MyLatch);
+}
+
 static void
 arm_batch_timer(const TtlDriver *driver)
 {
 	timer_fired = 0;
 	is_worker = driver->is_worker;
+	in_batch = true;
 	if (ttl_batch_timeout == 0)
 		return;
 	if (batch_timer == MAX_TIMEOUTS)
@@ -133,11 +146,12 @@ disarm_batch_timer(void)
 {
 	bool		fired;
 
+	in_batch = false;
 	if (batch_timer != MAX_TIMEOUTS)
 		disable_timeout(batch_timer, false);
 	fired = timer_fired > 0;
-	/* it may have fired after the last check for interrupts */
-	if (fired)
+	/* it may have come after the last check for interrupts */
+	if (fired || is_worker)
 		QueryCancelPending = false;
 	timer_fired = 0;
 	return fired;
@@ -214,16 +228,11 @@ static bool
 wait_for_turn(Run *run)
 {
 	TtlWait		wait;
+	long		milliseconds;
 
-	while ((wait = ttl_throttle_wait(run->turn, GetCurrentTimestamp())) != TTL_WAIT_NONE)
+	while ((wait = ttl_throttle_wait(run->turn, &milliseconds)) != TTL_WAIT_NONE)
 	{
-		long		milliseconds = WAIT_LOOK_MS;
-
-		if (wait == TTL_WAIT_RATE)
-			milliseconds = Min(milliseconds,
-							   TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-															   run->turn->next_batch_at));
-		ttl_progress_wait(wait, Max(milliseconds, 1));
+		ttl_progress_wait(wait, milliseconds);
 		begin(run);
 		(void) must_stop(run);
 		commit(run);
@@ -378,8 +387,9 @@ is_cancel(const ErrorData *edata)
 }
 
 /*
- * Runs a batch within its time.  Returns NULL or the error, with *timed_out if it
- * is ours.  What a user canceled ends the whole.
+ * Runs a batch within its time.  Returns NULL or the error, with *timed_out if that
+ * was canceled: by the timer, or in a worker by anybody.  What a user canceled in a
+ * session ends the whole.
  */
 static ErrorData *
 timed_work(const TtlDriver *driver, void (*function) (void *), void *arg,
@@ -399,6 +409,7 @@ timed_work(const TtlDriver *driver, void (*function) (void *), void *arg,
 	edata->detail = clip(edata->detail);
 	edata->hint = clip(edata->hint);
 	edata->context = clip(edata->context);
+	*timed_out = *timed_out || is_cancel(edata);
 	return edata;
 }
 
@@ -477,7 +488,7 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 	{
 		bool		over = ttl_resume_batch_done(resume, batch, run->at);
 
-		ttl_throttle_deleted(run->turn, batch->deleted, begun);
+		ttl_throttle_deleted(&run->turn->throttle, batch->deleted);
 		ttl_visit_batch_done(visit, batch, size, over, begun,
 							 GetCurrentTimestamp());
 	}

@@ -182,7 +182,7 @@ add_error(TtlCount *sum, HeapTuple tuple, TupleDesc desc, TimestampTz when)
 	Datum		datum;
 	bool		isnull;
 
-	if (when == 0 || when < sum->last_error_time)
+	if (when < sum->last_error_time)
 		return;
 	datum = heap_getattr(tuple, COL_LAST_ERROR + 1, desc, &isnull);
 	sum->last_error = isnull ? NULL : TextDatumGetCString(datum);
@@ -190,14 +190,19 @@ add_error(TtlCount *sum, HeapTuple tuple, TupleDesc desc, TimestampTz when)
 	sum->last_error_sqlstate = isnull ? NULL : TextDatumGetCString(datum);
 }
 
+/*
+ * Adds a row.  A time that is in the future was written by a clock that has been set
+ * back since: to keep it would hide the later ones until then.
+ */
 static void
-add_row(TtlCount *sum, HeapTuple tuple, TupleDesc desc)
+add_row(TtlCount *sum, HeapTuple tuple, TupleDesc desc, TimestampTz now)
 {
 	bool		isnull;
 	Datum		datum;
 
 	datum = heap_getattr(tuple, COL_LAST_ERROR_TIME + 1, desc, &isnull);
-	add_error(sum, tuple, desc, isnull ? 0 : DatumGetTimestampTz(datum));
+	if (!isnull && DatumGetTimestampTz(datum) <= now)
+		add_error(sum, tuple, desc, DatumGetTimestampTz(datum));
 	sum->delete_time += DatumGetFloat8(heap_getattr(tuple, COL_DELETE_TIME + 1,
 													desc, &isnull));
 	for (int i = 0; i < lengthof(fields); i++)
@@ -206,6 +211,9 @@ add_row(TtlCount *sum, HeapTuple tuple, TupleDesc desc)
 
 		datum = heap_getattr(tuple, fields[i].column + 1, desc, &isnull);
 		if (isnull)
+			continue;
+		if (fields[i].type == FIELD_TIME && DatumGetInt64(datum) > now &&
+			fields[i].column != COL_STATS_RESET)
 			continue;
 		if (fields[i].type == FIELD_TIME)
 			*field = Max(*field, DatumGetInt64(datum));
@@ -245,6 +253,7 @@ sum_rows(Relation rel, Snapshot snapshot, bool take)
 	List	   *sums = NIL;
 	TupleDesc	desc = RelationGetDescr(rel);
 	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
+	TimestampTz now = GetCurrentTimestamp();
 	HeapTuple	tuple;
 
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
@@ -255,7 +264,7 @@ sum_rows(Relation rel, Snapshot snapshot, bool take)
 		Oid			relid = DatumGetObjectId(heap_getattr(tuple, COL_RELID + 1,
 														  desc, &isnull));
 
-		add_row(find_sum(&sums, indexrelid, relid), tuple, desc);
+		add_row(find_sum(&sums, indexrelid, relid), tuple, desc, now);
 		if (take)
 			simple_heap_delete(rel, &tuple->t_self);
 	}

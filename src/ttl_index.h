@@ -54,6 +54,7 @@
 #define TTL_INDEX_H
 
 #include "access/skey.h"
+#include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
@@ -371,6 +372,18 @@ typedef struct TtlVisit
 
 #define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
 
+/*
+ * How long deletion has to wait.  One for all databases, as the rate and the standbys
+ * are.  Its times are of the machine's clock (see ttl_machine_clock()).
+ */
+typedef struct TtlThrottle
+{
+	int64		batch_begun;
+	int64		next_batch_at;	/* by the rate limit */
+	int64		lag_since;		/* deletion has paused for replication; or 0 */
+	XLogRecPtr	not_awaited;	/* what has not got here was awaited in vain */
+} TtlThrottle;
+
 /* What is kept of an index, or of a partition that goes whole (see kept.c). */
 typedef struct TtlKeptIndex
 {
@@ -414,9 +427,7 @@ typedef struct TtlTurn
 	bool		died_in_crash;	/* and took the server down */
 	bool		died_canceled;	/* it did not let itself be canceled there */
 	/* kept for the server, from turn to turn */
-	TimestampTz next_batch_at;	/* by the rate limit */
-	TimestampTz lag_since;		/* deletion has paused for replication; or 0 */
-	bool		lag_ignored;	/* for long enough */
+	TtlThrottle throttle;
 	/* the worker answers */
 	bool		answered;
 	bool		held;			/* nothing more in any database */
@@ -685,14 +696,15 @@ extern void ttl_kept_pack(const TtlKept *kept, void *packed);
 extern void ttl_kept_unpack(TtlKept *kept, const void *packed);
 
 /* throttle.c */
-extern void ttl_throttle_deleted(TtlTurn *turn, int64 rows, TimestampTz begun);
+extern void ttl_throttle_deleted(TtlThrottle *throttle, int64 rows);
 extern int	ttl_throttle_batch_size(int size);
-extern TtlWait ttl_throttle_wait(TtlTurn *turn, TimestampTz now);
+extern TtlWait ttl_throttle_wait(TtlTurn *turn, long *milliseconds);
 
 /* run.c */
 extern bool ttl_run_is_canceled(void);
 extern void ttl_run_turn(const TtlDriver *driver, TtlTurn *turn,
 						 TtlKept *kept);
+extern void ttl_run_cancel(void);
 
 /* stats.c */
 extern void ttl_stats_check(void);
@@ -716,6 +728,9 @@ extern bool ttl_document_integer(const JsonbValue *value, int64 *integer);
 extern void ttl_crash_watch(void);
 extern void ttl_crash_mark(Oid indexrelid);
 extern Oid	ttl_crash_take_mark(Oid *database);
+
+/* hold.c */
+extern int64 ttl_machine_clock(void);
 
 /* launcher.c */
 extern void ttl_launcher_register(void);

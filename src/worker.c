@@ -134,6 +134,13 @@ attach(dsa_handle handle, dsa_pointer turn_pointer)
 	before_shmem_exit(answer, (Datum) 0);
 }
 
+/* pg_cancel_backend() */
+static void
+cancel_handler(SIGNAL_ARGS)
+{
+	ttl_run_cancel();
+}
+
 void
 ttl_worker_main(Datum arg)
 {
@@ -143,6 +150,7 @@ ttl_worker_main(Datum arg)
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
+	pqsignal(SIGINT, cancel_handler);
 	BackgroundWorkerUnblockSignals();
 
 	memcpy(&extra, MyBgworkerEntry->bgw_extra, sizeof(extra));

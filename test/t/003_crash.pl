@@ -188,6 +188,28 @@ is($node->safe_psql('postgres', $counts),
 $worker = pid_of('ttl_index worker',
 	"wait_event = 'advisory' AND pid <> $worker");
 pass('another worker takes the place of a terminated one');
+
+#
+# What is canceled is the batch, and its index is left alone for a minute: another
+# one is next at the gate.  The launcher has nothing to cancel.
+#
+
+$node->safe_psql('postgres', "SELECT pg_cancel_backend($launcher)");
+$node->safe_psql('postgres', "SELECT pg_cancel_backend($worker)");
+ok( $node->poll_query_until(
+		'postgres', q{
+SELECT errors = 2 AND skipped_failed = 0 AND last_error_sqlstate = '57014'
+	AND last_error = 'canceling statement due to user request'
+FROM ttl_index.index_stats WHERE indexrelname = 'gated_ttl'}),
+	'a batch that somebody cancels is an error');
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE next (at timestamptz);
+CREATE TRIGGER gate BEFORE DELETE ON next FOR EACH ROW EXECUTE FUNCTION gate();
+CREATE INDEX next_ttl ON next (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO next VALUES ('2000-01-01');
+});
+$worker = pid_of('ttl_index worker', "wait_event = 'advisory'");
 is(pid_of('ttl_index launcher'),
 	$launcher, 'the launcher outlives its worker');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($launcher)");

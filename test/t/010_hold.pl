@@ -155,6 +155,16 @@ is($node->safe_psql('postgres', 'SELECT state FROM ttl_index.indexes'),
 $offset = -s $node->logfile;
 $faults->clock_ahead(50, -10);
 monitor_works('the monitor does not sleep until a clock that was set back catches up');
+ok( $node->poll_query_until(
+		'postgres',
+		q{SELECT last_pass_end <= clock_timestamp() AND last_cutoff <= clock_timestamp() FROM ttl_index.stats}
+	),
+	'nor is the end of its last pass in the future');
+$node->poll_query_until(
+	'postgres', q{
+SELECT last_deleted <= clock_timestamp() FROM ttl_index.index_stats
+WHERE indexrelname = 'events_ttl'})
+  or fail('nor the last deletion');
 $faults->clock_ahead(50);
 monitor_works('a jump that takes back another is none');
 unlike(slurp_file($node->logfile, $offset), $held, 'nothing is held by them');

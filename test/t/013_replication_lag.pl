@@ -1,14 +1,20 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # The monitor pauses while a standby is behind, shows that, and goes on when it
-# has caught up.  A limit of the rate that is set meanwhile is for what comes.
+# has caught up.  What only receives, and what it waited for in vain, does not make
+# it pause.  A limit of the rate that is set meanwhile is for what comes.
 
 use strict;
 use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Faults;
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+my $faults = Faults->new;
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
 $primary->append_conf(
@@ -18,7 +24,7 @@ autovacuum = off
 ttl_index.monitor_sleep = 1
 ttl_index.max_replication_lag = 200ms
 });
-$primary->start;
+$faults->with(sub { $primary->start });
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
@@ -63,12 +69,129 @@ $primary->safe_psql('postgres', 'CREATE DATABASE other');
 $primary->safe_psql('postgres', 'DROP DATABASE other');
 pass('a database can be dropped meanwhile');
 
+# which ended one worker
+my $worker_of_pause =
+  q{SELECT pid FROM ttl_index.current_op WHERE operation = 'wait for replication'};
+$primary->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($worker_of_pause) AS w")
+  or die 'the pause does not go on';
+my $paused = $primary->safe_psql('postgres', $worker_of_pause);
+$primary->safe_psql('postgres', "SELECT pg_cancel_backend($paused)");
+
 $standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 ok( $primary->poll_query_until('postgres', 'SELECT count(*) = 0 FROM events'),
 	'it goes on when the standby has caught up');
 ok( $primary->poll_query_until(
 		'postgres', 'SELECT lag_pauses >= 1 FROM ttl_index.stats'),
 	'the pause is counted');
+
+unlike(slurp_file($primary->logfile), qr/canceling statement/,
+	'a worker that waits has nothing to cancel');
+
+#
+# What receives WAL and applies none of it
+#
+
+sub set
+{
+	my ($setting, $value) = @_;
+
+	$primary->safe_psql('postgres',
+		"ALTER SYSTEM SET ttl_index.$setting = '$value'");
+	$primary->reload;
+	$primary->poll_query_until('postgres',
+		"SELECT current_setting('ttl_index.$setting') = '$value'")
+	  or die "$setting does not change";
+	return;
+}
+
+sub row_goes
+{
+	my ($name) = @_;
+
+	$primary->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
+	ok( $primary->poll_query_until(
+			'postgres', 'SELECT count(*) = 0 FROM events'),
+		$name);
+	return;
+}
+
+my $directory = PostgreSQL::Test::Utils::tempdir;
+my $output = '';
+my $receiver = IPC::Run::start(
+	[
+		$primary->installed_command('pg_receivewal'), '--no-loop',
+		'--status-interval', '1', '-D', $directory, '-d',
+		$primary->connstr('postgres')
+	],
+	'>&', \$output);
+$primary->poll_query_until('postgres',
+	q{SELECT replay_lag > '500 ms' FROM pg_stat_replication, pg_current_xact_id() WHERE replay_lsn IS NULL}
+) or die 'pg_receivewal does not report a lag';
+row_goes('pg_receivewal replays nothing, so it is never behind');
+$receiver->kill_kill;
+
+#
+# After a pause in vain, what it was for is no longer awaited; all else is
+#
+
+sub abandon_slot
+{
+	my ($name) = @_;
+
+	# it begins at the last checkpoint
+	$primary->safe_psql(
+		'postgres', qq{
+CHECKPOINT;
+SELECT pg_create_physical_replication_slot('$name', true);
+SELECT count(pg_logical_emit_message(false, 'ttl', repeat('x', 1000000))) FROM generate_series(1, 3);
+});
+	return;
+}
+
+my $goes_on =
+  qr/WARNING:  ttl_index goes on deleting although replication is behind/;
+
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+set('max_lag_pause', '1s');
+set('max_retained_wal', '1MB');
+abandon_slot('abandoned');
+row_goes('deletion goes on after max_lag_pause');
+like(slurp_file($primary->logfile), $goes_on, 'with a WARNING');
+set('max_lag_pause', '10min');
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+row_goes('a slot that was awaited in vain is awaited no more');
+
+$standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
+$primary->poll_query_until('postgres',
+	q{SELECT replay_lag > '500 ms' FROM pg_stat_replication, pg_current_xact_id()}
+) or die 'the standby does not fall behind';
+ok( $primary->poll_query_until(
+		'postgres',
+		q{SELECT count(*) = 1 FROM ttl_index.current_op WHERE operation = 'wait for replication'}
+	),
+	'while a standby that falls behind is');
+$standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
+row_goes('until it has caught up');
+
+#
+# The clock is set back in a pause
+#
+
+my $offset = -s $primary->logfile;
+abandon_slot('another');
+$primary->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
+$primary->poll_query_until('postgres',
+	q{SELECT count(*) = 1 FROM ttl_index.current_op WHERE operation = 'wait for replication'}
+) or die 'the other slot is not awaited';
+$faults->clock_ahead(0, -1);
+set('max_lag_pause', '1s');
+ok($primary->wait_for_log($goes_on, $offset),
+	'a clock that is set back makes no pause longer');
+$faults->clock_ahead(0);
+$primary->safe_psql('postgres',
+	'SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots');
+set('max_retained_wal', '0');
+row_goes('and the row goes');
 
 #
 # A limit that comes in the middle

@@ -120,7 +120,29 @@ $node->safe_psql('postgres',
 goes('events', 'in the same pass, once there is one, the row goes');
 my @warnings = slurp_file($node->logfile, $offset) =~ m/no background worker slot/g;
 is(scalar(@warnings), 1, 'there is one WARNING in a pass');
+
+# Many databases wait together, not one after another: the next pass comes soon.
+my @databases = map { "other$_" } 1 .. 20;
+$node->safe_psql('postgres', "CREATE DATABASE $_") foreach @databases;
+monitor('off');
+$parallel->query_until(
+	qr/again/, q{
+\\echo again
+SELECT pg_sleep(3600);
+});
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'parallel worker'"
+) or die 'there is no parallel worker';
+$offset = -s $node->logfile;
+monitor('on');
+ok( $node->wait_for_log(
+		qr/no background worker slot.*no background worker slot/s, $offset),
+	'one wait for a slot is enough for all databases');
+$node->safe_psql('postgres',
+	"SELECT pg_cancel_backend(leader_pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker'"
+);
 eval { $parallel->quit };
+$node->safe_psql('postgres', "DROP DATABASE $_") foreach @databases;
 
 #
 # No connection: background workers do not count
