@@ -422,15 +422,15 @@ AS 'MODULE_PATHNAME', 'ttl_on_reindex';
 COMMENT ON FUNCTION on_reindex() IS
 'event trigger function: saves the options that REINDEX CONCURRENTLY could lose, and restores those that it lost; also part of every pass';
 
--- REINDEX fires event triggers from PostgreSQL 17 on.  The first one remembers
--- what is not remembered yet.
+-- REINDEX fires event triggers from PostgreSQL 17 on.  The first one saves
+-- what is not saved yet.
 DO $$
 BEGIN
 	IF current_setting('server_version_num')::integer >= 170000 THEN
 		EXECUTE 'CREATE EVENT TRIGGER ttl_index_before_reindex ON ddl_command_start
 			WHEN TAG IN (''REINDEX'') EXECUTE FUNCTION ttl_index.on_reindex()';
 		EXECUTE 'COMMENT ON EVENT TRIGGER ttl_index_before_reindex IS
-			''remembers the options that REINDEX CONCURRENTLY could lose''';
+			''saves the options that REINDEX CONCURRENTLY could lose''';
 		EXECUTE 'CREATE EVENT TRIGGER ttl_index_reindex ON ddl_command_end
 			WHEN TAG IN (''REINDEX'') EXECUTE FUNCTION ttl_index.on_reindex()';
 		EXECUTE 'COMMENT ON EVENT TRIGGER ttl_index_reindex IS

@@ -131,7 +131,7 @@ static const StateText state_texts[] = {
 		"the option was lost by REINDEX CONCURRENTLY and will be restored by the next pass",
 	NULL},
 	{"option_lost", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"the option was lost and nothing is remembered of it",
+		"the option was lost, and no saved option was found",
 	"Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl()."},
 	{"table_locked", ERRCODE_LOCK_NOT_AVAILABLE,
 		"the table is locked exclusively by another session",

@@ -620,7 +620,7 @@ restore_options(void)
 /*
  * REINDEX CONCURRENTLY loses a lone option (see option.c).  It ends in a
  * transaction of its own, so the option can be restored before the user has the
- * prompt back.  Before it begins, what is to be remembered is made complete:
+ * prompt back.  Before it begins, what is saved is made complete:
  * pg_upgrade does not carry that along, and the first pass may be far away.
  */
 static void

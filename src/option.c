@@ -710,6 +710,7 @@ follow_functions(Oid indexrelid, const TtlFunctions *functions,
 		ObjectAddress target;
 		bool		occurs;
 
+		/* look for this one alone */
 		only.expire_after_seconds = function;
 		occurs = contains_option((Node *) trees, &only);
 		ObjectAddressSet(index, RelationRelationId, indexrelid);
@@ -990,7 +991,7 @@ warn_if_lost(Oid indexrelid)
 	if (ttl_catalog_describe(indexrelid, false, &index) &&
 		index.state == TTL_OPTION_LOST)
 		ereport(WARNING,
-				(errmsg("the option of TTL index \"%s\" was lost and nothing is remembered of it",
+				(errmsg("the option of TTL index \"%s\" was lost, and no saved option was found",
 						get_rel_name(indexrelid)),
 				 errhint("Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl().")));
 }

@@ -48,7 +48,7 @@ $node->safe_psql(
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 	\$\$ BEGIN RAISE 'no'; END \$\$;
 SET ttl_index.monitor_enabled = off;
--- no event triggers: the first pass has to complete what is remembered
+-- no event triggers: the first pass has to complete what is saved
 SET session_replication_role = replica;
 DO \$\$
 BEGIN

@@ -112,7 +112,7 @@ foreach my $mode ('copy', 'link')
 	is($new->safe_psql('postgres', $counters),
 		$before{$counters}, "$mode: the counters are the same");
 
-	# pg_upgrade does not carry along what is remembered for this case.
+	# pg_upgrade does not carry along what is saved for this case.
 	$new->safe_psql('postgres', 'REINDEX DATABASE CONCURRENTLY postgres');
 	is( $new->safe_psql('postgres', $indexes) =~ s/\|\d+\|/|/gr,
 		$before{$indexes} =~ s/\|\d+\|/|/gr,
