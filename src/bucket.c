@@ -390,23 +390,6 @@ estimate_documents(Oid relid)
 	return rows;
 }
 
-static int64
-count_documents(const char *name)
-{
-	int64		rows;
-	bool		isnull;
-
-	SPI_connect();
-	/* not read-only: with a snapshot that is later than the lock */
-	if (SPI_execute(psprintf("SELECT pg_catalog.count(*) FROM %s", name), false,
-					0) != SPI_OK_SELECT)
-		elog(ERROR, "could not count the rows of %s", name);
-	rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-									   SPI_tuptable->tupdesc, 1, &isnull));
-	SPI_finish();
-	return rows;
-}
-
 /* Drops a table whose name is locked, as well as itself. */
 static void
 drop_table(Oid relid)
@@ -462,16 +445,14 @@ ttl_bucket_drop(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	/* rows can be counted while nobody writes there; readers go on */
 	if (ttl_count_dropped_documents)
 	{
-		if (!lock_tree(relid, ShareLock) || !ttl_lock_name(relid, false))
+		if (!lock_tree(relid, ShareLock))
 		{
 			batch->busy = true;
 			return;
 		}
 		if (!is_still_due(root, relid, at, &part))
 			return;
-		ttl_become_owner(part.owner, &saved);
-		rows = count_documents(ttl_qualified_name(relid));
-		ttl_restore_user(&saved);
+		rows = ttl_count_rows(relid, "true", PG_INT64_MAX);
 	}
 	if (!lock_for_drop(parent, relid) || !ttl_lock_name(relid, false))
 	{

@@ -22,10 +22,13 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -133,4 +136,55 @@ ttl_open_table(Oid relid, LOCKMODE lockmode)
 				 errmsg("\"%s\" is not a table", RelationGetRelationName(rel)),
 				 errhint("Rows of ordinary and partitioned tables can expire.")));
 	return rel;
+}
+
+/* Counts rows of one table, without those of its partitions, as its owner. */
+static int64
+count_rows(Oid relid, const char *condition, int64 max)
+{
+	char	   *name;
+	TtlUser		saved;
+	int64		rows;
+	bool		isnull;
+
+	LockRelationOid(relid, AccessShareLock);
+	if (!ttl_lock_name(relid, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on the name of relation %u",
+						relid)));
+	name = ttl_qualified_name(relid);
+	ttl_become_owner(ttl_table_owner(relid), &saved);
+	SPI_connect();
+	/* not read-only: with a snapshot that is later than the lock */
+	if (SPI_execute(psprintf("SELECT pg_catalog.count(*) FROM "
+							 "(SELECT FROM ONLY %s WHERE %s LIMIT " INT64_FORMAT ") AS s",
+							 name, condition, max),
+					false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not count the rows of %s", name);
+	rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+									   SPI_tuptable->tupdesc, 1, &isnull));
+	SPI_finish();
+	ttl_restore_user(&saved);
+	return rows;
+}
+
+/*
+ * Counts the rows of a table and of all below it that meet an SQL condition, up to
+ * a number.  Each partition is read as its own owner, which one query over all
+ * could not: the planner computes what stands in the definition of a table.
+ */
+int64
+ttl_count_rows(Oid relid, const char *condition, int64 max)
+{
+	int64		rows = 0;
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	{
+		if (rows < max &&
+			get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE)
+			rows += count_rows(lfirst_oid(lc), condition, max - rows);
+	}
+	return rows;
 }

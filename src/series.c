@@ -329,34 +329,51 @@ check_default(const TtlIndex *root, Oid rest, const TtlBucket *bucket)
 	AttrNumber	attnum;
 	Node	   *expression;
 	const char *column;
-	uint64		found;
-	TtlIndex	part;
-	TtlUser		saved;
+	char	   *condition;
 
-	/* as its own owner: ALTER TABLE ... OWNER leaves partitions alone */
-	if (!ttl_catalog_describe(ttl_bucket_index(root->indexrelid, rest), true,
-							  &part))
-		part.owner = root->owner;
 	ttl_index_key(root->indexrelid, &attnum, &expression);
 	column = quote_identifier(get_attname(root->relid, attnum, false));
-	ttl_become_owner(part.owner, &saved);
-	SPI_connect();
-	if (SPI_execute(psprintf("SELECT 1 FROM %s WHERE %s OPERATOR(pg_catalog.>=) %s "
-							 "AND %s OPERATOR(pg_catalog.<) %s",
-							 ttl_qualified_name(rest), column,
-							 key_literal(root, bucket->lower), column,
-							 key_literal(root, bucket->upper)),
-					true, 1) != SPI_OK_SELECT)
-		elog(ERROR, "could not look into table \"%s\"", get_rel_name(rest));
-	found = SPI_processed;
-	SPI_finish();
-	ttl_restore_user(&saved);
-	if (found > 0)
+	condition = psprintf("%s OPERATOR(pg_catalog.>=) %s AND %s OPERATOR(pg_catalog.<) %s",
+						 column, key_literal(root, bucket->lower), column,
+						 key_literal(root, bucket->upper));
+	if (ttl_count_rows(rest, condition, 1) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
 				 errmsg("partition \"%s\" holds rows that belong into \"%s\"",
 						get_rel_name(rest), bucket_name(root, bucket)),
 				 errdetail("The bucket will be made when they have expired.")));
+}
+
+/*
+ * Raises an error where ATTACH would compute, as the owner of the series, what
+ * somebody else wrote into the definition of the DEFAULT partition.
+ */
+static void
+check_default_owner(const TtlIndex *root, Oid rest)
+{
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(rest, NoLock, NULL))
+	{
+		Oid			relid = lfirst_oid(lc);
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+		Form_pg_class form;
+		bool		computes;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		form = (Form_pg_class) GETSTRUCT(tuple);
+		computes = form->relowner != root->owner &&
+			(form->relchecks > 0 || form->relkind == RELKIND_PARTITIONED_TABLE);
+		ReleaseSysCache(tuple);
+		if (computes)
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("partition \"%s\" belongs to another role than table \"%s\"",
+							get_rel_name(relid), get_rel_name(root->relid)),
+					 errdetail("To make a partition, CHECK constraints and partition keys below DEFAULT are computed as the owner of the table."),
+					 errhint("Give both the same owner with ALTER TABLE ... OWNER TO.")));
+	}
 }
 
 /* The tables that foreign keys of a locked table reference, with partitions. */
@@ -412,8 +429,7 @@ make_bucket(const TtlIndex *root, const TtlBucket *bucket)
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	if (OidIsValid(rest))
 	{
-		if (!ConditionalLockRelationOid(rest, AccessShareLock) ||
-			!ttl_lock_name(rest, false))
+		if (!ConditionalLockRelationOid(rest, AccessShareLock))
 			return false;
 		check_default(root, rest, bucket);
 	}
@@ -424,6 +440,8 @@ make_bucket(const TtlIndex *root, const TtlBucket *bucket)
 		now.state != TTL_ACTIVE || now.owner != root->owner ||
 		now.option.bucket_seconds != root->option.bucket_seconds)
 		return false;
+	if (OidIsValid(rest))
+		check_default_owner(root, rest);
 	attach_bucket(root, bucket);
 	return true;
 }

@@ -572,6 +572,7 @@ extern void ttl_become_owner(Oid owner, TtlUser *saved);
 extern void ttl_restore_user(const TtlUser *saved);
 extern bool ttl_lock_owned(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_open_table(Oid relid, LOCKMODE lockmode);
+extern int64 ttl_count_rows(Oid relid, const char *condition, int64 max);
 
 /* name.c */
 extern char *ttl_qualified_name(Oid relid);
