@@ -48,6 +48,7 @@
 #include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
@@ -69,6 +70,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
@@ -816,6 +818,76 @@ is_plain(Relation rel)
 	return true;
 }
 
+/* The tables to which a DELETE goes on by foreign keys, and the lock for that. */
+static List *
+referencing_tables(Oid relid, LOCKMODE lockmode)
+{
+	Relation	rel = try_relation_open(relid, NoLock);
+	List	   *tables = NIL;
+
+	if (rel == NULL)
+		return NIL;
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+		bool		reads = trigger->tgfoid == F_RI_FKEY_NOACTION_DEL ||
+		trigger->tgfoid == F_RI_FKEY_RESTRICT_DEL;
+
+		if (TRIGGER_FOR_DELETE(trigger->tgtype) &&
+			RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK &&
+			reads == (lockmode == RowShareLock))
+			tables = list_append_unique_oid(tables, trigger->tgconstrrelid);
+	}
+	relation_close(rel, NoLock);
+	return tables;
+}
+
+/* Locks tables and their partitions, without waiting, and adds them to the list. */
+static bool
+lock_trees(List *tables, LOCKMODE lockmode, List **locked)
+{
+	ListCell   *lc;
+
+	foreach(lc, tables)
+	{
+		ListCell   *lc2;
+
+		foreach(lc2, find_all_inheritors(lfirst_oid(lc), NoLock, NULL))
+		{
+			if (!ConditionalLockRelationOid(lfirst_oid(lc2), lockmode))
+				return false;
+			*locked = list_append_unique_oid(*locked, lfirst_oid(lc2));
+		}
+	}
+	return true;
+}
+
+/*
+ * Locks all tables that the triggers of foreign keys will, without waiting.  They
+ * would wait, with the locks of the batch in hand, for DDL that has come to them
+ * first and waits for the batch; and it is for the batch to give way.  False where
+ * one is locked by others.
+ */
+static bool
+lock_referencing(Oid relid)
+{
+	List	   *deleting = list_make1_oid(relid);
+	List	   *reading = NIL;
+
+	/* the list grows by those that a cascade goes on to */
+	for (int i = 0; i < list_length(deleting); i++)
+	{
+		Oid			table = list_nth_oid(deleting, i);
+
+		if (!lock_trees(referencing_tables(table, RowExclusiveLock),
+						RowExclusiveLock, &deleting) ||
+			!lock_trees(referencing_tables(table, RowShareLock),
+						RowShareLock, &reading))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Locks the table ROW EXCLUSIVE and the index SHARE UPDATE EXCLUSIVE for a batch,
  * until the end of the transaction, if both can be had without waiting.  The lock
@@ -849,6 +921,12 @@ ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 		return;
 	}
 	x.direct = is_plain(x.heap);
+	if (!x.direct && !lock_referencing(index->relid))
+	{
+		batch->busy = true;
+		close_relations(&x);
+		return;
+	}
 	if (!x.direct)
 		x.rows = palloc(sizeof(Datum) * max_docs);
 	ttl_become_owner(index->owner, &saved);

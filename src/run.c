@@ -200,23 +200,31 @@ database_is_free(void)
 }
 
 /*
- * Should a worker leave now?  Asked in a transaction, before each batch.  A
- * session that runs a pass stays: its user can cancel it.
+ * Should the pass end now?  Asked in a transaction, before each batch.  A session
+ * that runs a pass stays, as its user can cancel it, but not without the extension.
+ *
+ * The table of the counters is locked here, before anything of users: DROP
+ * EXTENSION ... CASCADE comes to it before it comes to their indexes.
  */
 static bool
 must_stop(Run *run)
 {
+	bool		is_worker = run->driver->is_worker;
+
 	CHECK_FOR_INTERRUPTS();
-	if (!run->driver->is_worker || run->stop)
-		return run->stop;
-	if (ConfigReloadPending)
+	if (run->stop)
+		return true;
+	if (is_worker && ConfigReloadPending)
 	{
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
 	}
-	run->stop = !ttl_monitor_enabled ||
-		BackendPidGetProc(run->turn->launcher_pid) == NULL ||
-		!database_is_free();
+	if (is_worker)
+		run->stop = !ttl_monitor_enabled ||
+			BackendPidGetProc(run->turn->launcher_pid) == NULL ||
+			!database_is_free();
+	if (!run->stop)
+		run->stop = !ttl_stats_lock(!is_worker);
 	return run->stop;
 }
 
@@ -1008,6 +1016,12 @@ count_sub_pass(Run *run)
 	count.last_cutoff = run->at;
 	count.lag_pauses = kept->lag_pauses;
 	begin(run);
+	if (!ttl_stats_lock(true))
+	{
+		/* the extension has just been dropped */
+		commit(run);
+		return;
+	}
 	ttl_stats_add(&count);
 	kept->unfolded_rows++;
 	if (ttl_stats_fold(kept->unfolded_rows))

@@ -132,6 +132,25 @@ ttl_stats_check(void)
 	table_close(open_counters(AccessShareLock), AccessShareLock);
 }
 
+/*
+ * Locks the counters for what is to be counted in this transaction.  False where
+ * they are gone, or locked by others, unless that is waited for.
+ */
+bool
+ttl_stats_lock(bool wait)
+{
+	Oid			schema = get_namespace_oid(TTL_SCHEMA, true);
+	Oid			relid = OidIsValid(schema) ? get_relname_relid("counters", schema) : InvalidOid;
+
+	if (!OidIsValid(relid))
+		return false;
+	if (wait)
+		LockRelationOid(relid, RowExclusiveLock);
+	else if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
+		return false;
+	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid));
+}
+
 static void
 set_text(Datum *values, bool *nulls, int column, const char *text)
 {

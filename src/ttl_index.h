@@ -709,6 +709,7 @@ extern void ttl_run_cancel(void);
 
 /* stats.c */
 extern void ttl_stats_check(void);
+extern bool ttl_stats_lock(bool wait);
 extern void ttl_stats_add(const TtlCount *count);
 extern List *ttl_stats_read(void);
 extern bool ttl_stats_fold(int64 rows);
