@@ -285,9 +285,10 @@ ttl_buckets_due_leaves(const TtlIndex *index, TimestampTz at)
 		return leaves;
 	ttl_cutoff_init(&cutoff, &root, at);
 	expiring = find_leaves(&root, &cutoff);
+	list_sort(expiring, list_oid_cmp);
 	foreach(lc, leaves)
 	{
-		if (list_member_oid(expiring, lfirst_oid(lc)))
+		if (ttl_sorted_oids_have(expiring, lfirst_oid(lc)))
 			due = lappend_oid(due, lfirst_oid(lc));
 	}
 	return due;

@@ -337,6 +337,15 @@ ttl_check_key(Oid type, const char *time_zone)
 		ttl_state_raise(&index);
 }
 
+/* Is the OID in a list that list_sort() has sorted? */
+bool
+ttl_sorted_oids_have(const List *sorted, Oid oid)
+{
+	return sorted != NIL &&
+		bsearch(&oid, sorted->elements, list_length(sorted), sizeof(ListCell),
+				oid_cmp) != NULL;
+}
+
 /*
  * Does something with each of many indexes, one after the other, in memory that is
  * freed after each: there can be thousands, and describing one parses trees.
@@ -520,24 +529,12 @@ ttl_catalog_shown(void)
 	return shown;
 }
 
-/* The child of an index that is on this table, taken out of the list. */
-static Oid
-take_child(List **children, Oid relid)
+/* An index of a partition, by its table: that comes first, for oid_cmp(). */
+typedef struct Child
 {
-	ListCell   *lc;
-
-	foreach(lc, *children)
-	{
-		Oid			child = lfirst_oid(lc);
-
-		if (IndexGetRelation(child, true) == relid)
-		{
-			*children = foreach_delete_current(*children, lc);
-			return child;
-		}
-	}
-	return InvalidOid;
-}
+	Oid			relid;
+	Oid			indexrelid;
+} Child;
 
 /*
  * The children of a partitioned index, in the order of the bounds of their
@@ -546,22 +543,41 @@ take_child(List **children, Oid relid)
 static List *
 ordered_children(Oid indexrelid)
 {
-	List	   *children = find_inheritance_children(indexrelid, NoLock);
-	List	   *ordered = NIL;
+	List	   *oids = find_inheritance_children(indexrelid, NoLock);
+	int			count = list_length(oids);
+	Child	   *children = palloc(sizeof(Child) * Max(count, 1));
 	Oid			relid = IndexGetRelation(indexrelid, true);
+	List	   *ordered = NIL;
+	List	   *rest = NIL;
 	ListCell   *lc;
 
 	if (!OidIsValid(relid))
-		return children;
+		return oids;
+	foreach(lc, oids)
+		children[foreach_current_index(lc)] =
+		(Child)
+	{
+		IndexGetRelation(lfirst_oid(lc), true), lfirst_oid(lc)
+	};
+	qsort(children, count, sizeof(Child), oid_cmp);
 	foreach(lc, ttl_buckets_read(relid))
 	{
-		Oid			child = take_child(&children,
-									   ((TtlBucket *) lfirst(lc))->relid);
+		Child	   *child = bsearch(&((TtlBucket *) lfirst(lc))->relid,
+									children, count, sizeof(Child), oid_cmp);
 
-		if (OidIsValid(child))
-			ordered = lappend_oid(ordered, child);
+		if (child != NULL)
+		{
+			ordered = lappend_oid(ordered, child->indexrelid);
+			child->indexrelid = InvalidOid;
+		}
 	}
-	return list_concat(ordered, children);
+	for (int i = 0; i < count; i++)
+	{
+		if (OidIsValid(children[i].indexrelid))
+			rest = lappend_oid(rest, children[i].indexrelid);
+	}
+	list_sort(rest, list_oid_cmp);
+	return list_concat(ordered, rest);
 }
 
 static List *

@@ -385,7 +385,7 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Is one of the indexes above this one in the list? */
+/* Is one of the indexes above this one in the list, which is sorted? */
 static bool
 is_below(Oid indexrelid, const List *indexes)
 {
@@ -395,37 +395,44 @@ is_below(Oid indexrelid, const List *indexes)
 		return false;
 	foreach(lc, get_partition_ancestors(indexrelid))
 	{
-		if (list_member_oid(indexes, lfirst_oid(lc)))
+		if (ttl_sorted_oids_have(indexes, lfirst_oid(lc)))
 			return true;
 	}
 	return false;
+}
+
+typedef struct Removal
+{
+	List	   *dependents;
+	int64		count;
+} Removal;
+
+static void
+remove_one(Oid indexrelid, void *arg)
+{
+	Removal    *removal = arg;
+	TtlIndex	index;
+
+	/* children go with their parent */
+	if (is_below(indexrelid, removal->dependents) ||
+		!lock_if_there(indexrelid, &index))
+		return;
+	/* so does the other one of a pair */
+	if (index.root != indexrelid || !ttl_is_dependent(indexrelid))
+		return;
+	remove_option(&index, WARNING);
+	removal->count += index.option.problem == NULL ? 1 : 0;
 }
 
 /* remove_all_ttl() returns bigint */
 Datum
 ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 {
-	List	   *dependents;
-	int64		count = 0;
-	ListCell   *lc;
+	Removal		removal = {0};
 
 	PreventCommandIfReadOnly("ttl_index.remove_all_ttl()");
 	ttl_dependencies_complete();
-	dependents = ttl_catalog_dependents();
-	foreach(lc, dependents)
-	{
-		Oid			indexrelid = lfirst_oid(lc);
-		TtlIndex	index;
-
-		/* children go with their parent */
-		if (is_below(indexrelid, dependents) ||
-			!lock_if_there(indexrelid, &index))
-			continue;
-		/* so does the other one of a pair */
-		if (index.root != indexrelid || !ttl_is_dependent(indexrelid))
-			continue;
-		remove_option(&index, WARNING);
-		count += index.option.problem == NULL ? 1 : 0;
-	}
-	PG_RETURN_INT64(count);
+	removal.dependents = ttl_catalog_dependents();
+	ttl_catalog_each(removal.dependents, remove_one, &removal);
+	PG_RETURN_INT64(removal.count);
 }

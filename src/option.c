@@ -49,7 +49,6 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
-#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -896,7 +895,7 @@ ttl_lock_for_repair(Oid indexrelid)
 
 /* Makes an index depend on the option functions that occur in it. */
 static void
-complete_dependencies(Oid indexrelid)
+complete_dependencies(Oid indexrelid, void *arg)
 {
 	TtlFunctions functions;
 	TtlOption	option;
@@ -917,10 +916,8 @@ complete_dependencies(Oid indexrelid)
 static void
 keep_leftovers(Oid indexrelid)
 {
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_table_indexes(IndexGetRelation(indexrelid, false)))
-		complete_dependencies(lfirst_oid(lc));
+	ttl_catalog_each(ttl_catalog_table_indexes(IndexGetRelation(indexrelid, false)),
+					 complete_dependencies, NULL);
 }
 
 /*
@@ -934,7 +931,6 @@ ttl_dependencies_complete(void)
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	List	   *indexes = NIL;
 	HeapTuple	tuple;
-	ListCell   *lc;
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
@@ -945,11 +941,7 @@ ttl_dependencies_complete(void)
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	foreach(lc, indexes)
-	{
-		CHECK_FOR_INTERRUPTS();
-		complete_dependencies(lfirst_oid(lc));
-	}
+	ttl_catalog_each(indexes, complete_dependencies, NULL);
 	CommandCounterIncrement();
 }
 

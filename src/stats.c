@@ -31,6 +31,7 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -243,32 +244,35 @@ add_row(TtlCount *sum, HeapTuple tuple, TupleDesc desc, TimestampTz now)
 
 /* The sum for an index among those found so far; new where it is not. */
 static TtlCount *
-find_sum(List **sums, Oid indexrelid, Oid relid)
+find_sum(HTAB *found, List **sums, Oid indexrelid, Oid relid)
 {
-	ListCell   *lc;
 	TtlCount   *sum;
+	bool		known;
 
 	/* what was counted for an index that is gone belongs to none */
 	if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
 		indexrelid = relid = InvalidOid;
-	foreach(lc, *sums)
+	sum = hash_search(found, &indexrelid, HASH_ENTER, &known);
+	if (!known)
 	{
-		sum = lfirst(lc);
-		if (sum->indexrelid == indexrelid)
-			return sum;
+		memset(sum, 0, sizeof(*sum));
+		sum->indexrelid = indexrelid;
+		sum->relid = relid;
+		*sums = lappend(*sums, sum);
 	}
-	sum = palloc0(sizeof(TtlCount));
-	sum->indexrelid = indexrelid;
-	sum->relid = relid;
-	/* the newest first: rows of an index mostly stand together */
-	*sums = lcons(sum, *sums);
 	return sum;
 }
 
-/* The sums of all rows that a snapshot sees; takes them out where that is asked. */
+/*
+ * The sums of all rows that a snapshot sees, in the caller's memory; takes the rows
+ * out where that is asked.
+ */
 static List *
 sum_rows(Relation rel, Snapshot snapshot, bool take)
 {
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(TtlCount),.hcxt = CurrentMemoryContext};
+	HTAB	   *found = hash_create("ttl_index sums", 64, &ctl,
+									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	List	   *sums = NIL;
 	TupleDesc	desc = RelationGetDescr(rel);
 	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
@@ -283,7 +287,7 @@ sum_rows(Relation rel, Snapshot snapshot, bool take)
 		Oid			relid = DatumGetObjectId(heap_getattr(tuple, COL_RELID + 1,
 														  desc, &isnull));
 
-		add_row(find_sum(&sums, indexrelid, relid), tuple, desc, now);
+		add_row(find_sum(found, &sums, indexrelid, relid), tuple, desc, now);
 		if (take)
 			simple_heap_delete(rel, &tuple->t_self);
 	}

@@ -496,6 +496,7 @@ extern void ttl_option_restore(Oid indexrelid);
 extern void ttl_options_restore(void);
 
 /* catalog.c */
+extern bool ttl_sorted_oids_have(const List *sorted, Oid oid);
 extern void ttl_catalog_each(List *indexes,
 							 void (*work) (Oid indexrelid, void *arg),
 							 void *arg);
