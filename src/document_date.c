@@ -220,8 +220,8 @@ is_decimal(const char *s, int length)
 }
 
 /*
- * {"$numberDouble": "20.0"}, where the double that it means is whole.  One that is
- * too large for an int64 becomes the nearest one; "Infinity" and "NaN" are none.
+ * {"$numberDouble": "20.0"}, where the double that it means is whole and not too
+ * large for an int64.
  */
 static bool
 wrapped_double(const JsonbValue *value, int64 *integer)
@@ -239,10 +239,9 @@ wrapped_double(const JsonbValue *value, int64 *integer)
 	text[digits.val.string.len] = '\0';
 	number = strtod(text, NULL);
 	pfree(text);
-	if (isinf(number) || number != rint(number))
+	if (number != rint(number) || !FLOAT8_FITS_IN_INT64(number))
 		return false;
-	*integer = number >= PG_INT64_MAX ? PG_INT64_MAX :
-		number <= PG_INT64_MIN ? PG_INT64_MIN : (int64) number;
+	*integer = (int64) number;
 	return true;
 }
 

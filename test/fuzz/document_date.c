@@ -8,7 +8,8 @@
  * are replaced by ones that work on the tree which is read from the input: a
  * line with the path, its components separated by dots, and the document in
  * JSON without escapes and exponents.  What is found must be what a plain
- * recursion finds.
+ * recursion finds.  The document itself is also read as an integer, which may
+ * have its type with it.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -20,6 +21,8 @@
 #include "postgres.h"
 
 #include <ctype.h>
+#include <math.h>
+#include <regex.h>
 #include <signal.h>
 
 #include "fmgr.h"
@@ -35,7 +38,7 @@
 #include "../../src/rfc3339.h"
 #include "../../src/ttl_index.h"
 
-/* Two meanings of a number at each component take time: see the walker. */
+/* Two meanings of a number at each component take the definition its time. */
 #define MAX_COMPONENTS 12
 #define MAX_DEPTH 200
 
@@ -485,6 +488,58 @@ plain_integer(const JsonNode *node, bool fraction, __int128 *value)
 	return i == node->length;
 }
 
+/* The string beside the only key of an object, or NULL. */
+static const JsonNode *
+only_string(const JsonNode *node, const char *key)
+{
+	const JsonNode *member;
+
+	if (!(node->header & JB_FOBJECT) || node->count != 1)
+		return NULL;
+	member = find_member(node, key, strlen(key));
+	return member != NULL && member->type == jbvString ? member : NULL;
+}
+
+static bool
+plain_double(const JsonNode *digits, double *value)
+{
+	static regex_t pattern;
+	static bool compiled = false;
+	char	   *text = palloc(digits->length + 1);
+
+	if (!compiled && regcomp(&pattern, "^-?[0-9]+(\\.[0-9]+)?([eE][-+]?[0-9]+)?$", REG_EXTENDED | REG_NOSUB) != 0)
+		abort();
+	compiled = true;
+	memcpy(text, digits->text, digits->length);
+	text[digits->length] = '\0';
+	if (strlen(text) != digits->length || regexec(&pattern, text, 0, NULL, 0) != 0)
+		return false;
+	*value = strtod(text, NULL);
+	return true;
+}
+
+static bool
+plain_typed_integer(const JsonNode *node, int64 *integer)
+{
+	const JsonNode *digits = only_string(node, "$numberInt");
+	__int128	value;
+	double		number;
+
+	if (digits == NULL)
+		digits = only_string(node, "$numberLong");
+	if (digits != NULL ? !plain_integer(digits, false, &value) :
+		node->type != jbvNumeric || !plain_integer(node, true, &value))
+	{
+		digits = only_string(node, "$numberDouble");
+		if (digits == NULL || !plain_double(digits, &number) ||
+			floor(number) != number || fabs(number) > 0x1p63 || number == 0x1p63)
+			return false;
+		value = (__int128) number;
+	}
+	*integer = value > PG_INT64_MAX ? PG_INT64_MAX : value < PG_INT64_MIN ? PG_INT64_MIN : (int64) value;
+	return true;
+}
+
 static bool
 plain_date(const JsonNode *node, bool wrapped, TimestampTz *date)
 {
@@ -568,6 +623,21 @@ plain_walk(const JsonNode *node, const DocPath *path, int k, bool by_position,
 	}
 }
 
+static void
+check_integer(const JsonNode *node)
+{
+	JsonbValue	value;
+	int64		integer;
+	int64		expected;
+	bool		found;
+
+	fill(&value, node);
+	found = ttl_document_integer(&value, &integer);
+	if (found != plain_typed_integer(node, &expected) ||
+		(found && integer != expected))
+		abort();
+}
+
 /* A Jsonb whose root is a copy of the node. */
 static Jsonb *
 new_document(JsonNode *node)
@@ -608,6 +678,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		free_all();
 		return 0;
 	}
+	check_integer(node);
 	found = ttl_document_date_find(new_document(node), (ArrayType *) &path, &date);
 	plain_walk(node, &path, 0, false, &expected);
 	if (found != expected.found || (found && date != expected.date))
