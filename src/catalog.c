@@ -608,7 +608,7 @@ ttl_catalog_leaves(Oid root)
 	return leaves;
 }
 
-/* All indexes of a table, without a lock on it. */
+/* All indexes of a table, in the order of their OIDs, without a lock on it. */
 List *
 ttl_catalog_table_indexes(Oid relid)
 {
@@ -626,6 +626,7 @@ ttl_catalog_table_indexes(Oid relid)
 							  ((Form_pg_index) GETSTRUCT(tuple))->indexrelid);
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	list_sort(indexes, list_oid_cmp);
 	return indexes;
 }
 

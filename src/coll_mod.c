@@ -240,12 +240,17 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 	index.option.seconds = seconds;
 	index.option.time_zone = time_zone;
 	change_buckets(&index, change);
+	if (!was_ttl)
+		ttl_beside_check(indexrelid);
 	change_option(indexrelid, &index.option);
 	other = ttl_pair_other(indexrelid);
 	if (OidIsValid(other) && !was_ttl)
 		change_option(other, &own);
 	if (!was_ttl)
+	{
+		ttl_beside_report(indexrelid);
 		ttl_report_left_out(indexrelid);
+	}
 	if (!was_ttl || seconds < *old || *old < 0)
 		ttl_report_due(indexrelid);
 	return was_ttl;

@@ -246,6 +246,8 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 	}
 
 	*existing = find_existing(rel, args, filter);
+	if (!OidIsValid(*existing) || (ttl != NULL && !OidIsValid(other)))
+		ttl_beside_check_new(args->relid, &key, filter);
 	if (!OidIsValid(*existing))
 		commands = lappend(commands,
 						   create_command(rel, args, args->name, label, key.sql,

@@ -416,8 +416,11 @@ check_created(const CollectedCommand *command, CommandTag tag)
 		return;
 	if (IsA(command->parsetree, IndexStmt))
 	{
+		if (!may_have_option(made.objectId))
+			return;
 		check_indexes(made.objectId);
-		if (tag == CMDTAG_CREATE_INDEX && may_have_option(made.objectId))
+		ttl_beside_report(made.objectId);
+		if (tag == CMDTAG_CREATE_INDEX)
 			ttl_report_left_out(made.objectId);
 	}
 	else if (IsA(command->parsetree, CreateStmt))
@@ -458,6 +461,20 @@ find_partition(Oid parent, const AlterTableCmd *cmd)
 	return found;
 }
 
+/* Tells of TTL indexes of a partition's own, beside those of the whole. */
+static void
+report_own(Oid partition)
+{
+	ListCell   *lc;
+
+	foreach(lc, indexes_of(partition))
+	{
+		if (!get_rel_relispartition(lfirst_oid(lc)) &&
+			has_expressions(lfirst_oid(lc)))
+			ttl_beside_report(lfirst_oid(lc));
+	}
+}
+
 /* Notes what became of the indexes of a partition that was attached or detached. */
 static void
 check_partition(Oid parent, const AlterTableCmd *cmd)
@@ -467,7 +484,10 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 	if (!OidIsValid(partition))
 		return;
 	if (cmd->subtype == AT_AttachPartition)
+	{
 		check_relation(partition);
+		report_own(partition);
+	}
 	else
 	{
 		keep_governing(partition);

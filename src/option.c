@@ -518,6 +518,25 @@ fold_predicate(List *members)
 	return (Node *) make_ands_implicit((Expr *) folded);
 }
 
+/*
+ * Can no row of a table be in both of two indexes, as far as core's logic for the
+ * planner can tell?  Folds as its owner.
+ */
+bool
+ttl_filters_exclude(Oid relid, List *a, List *b)
+{
+	TtlUser		saved;
+	bool		exclude;
+
+	if (a == NIL || b == NIL)
+		return false;
+	ttl_become_owner(ttl_table_owner(relid), &saved);
+	exclude = predicate_refuted_by((List *) fold_predicate(b),
+								   (List *) fold_predicate(a), true);
+	ttl_restore_user(&saved);
+	return exclude;
+}
+
 /* Are two filters of a table the same once folded?  Folds as its owner. */
 bool
 ttl_same_filter(Oid relid, List *a, List *b)

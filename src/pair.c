@@ -172,6 +172,29 @@ read_expire_at(Oid indexrelid, Node **since, Node **ttl)
 	return true;
 }
 
+/* The date in the only key of an index; false where it has more than one key. */
+bool
+ttl_pair_date(Oid indexrelid, TtlDate *date)
+{
+	Node	   *since;
+	Node	   *ttl;
+
+	if (!ttl_index_key(indexrelid, &date->attnum, &date->expression))
+		return false;
+	date->own_ttl_added = read_expire_at(indexrelid, &since, &ttl);
+	if (!date->own_ttl_added)
+		return true;
+	date->expression = since;
+	/* a domain has a coercion around the column */
+	since = strip_implicit_coercions(since);
+	if (IsA(since, Var))
+	{
+		date->attnum = ((Var *) since)->varattno;
+		date->expression = NULL;
+	}
+	return true;
+}
+
 /* False where the index is not the other one of a pair. */
 static bool
 read_other(Oid indexrelid, Half *half)

@@ -21,6 +21,7 @@
  *	key.c			from a key's name to what is indexed, and to indexes
  *	parse.c			from the text of an expression to its tree
  *	pair.c			documents with a TTL of their own
+ *	beside.c		several TTL indexes on one table
  *	notice.c		how many rows are due, for whoever declares
  *	event.c			DDL by others: event triggers and the REINDEX hook
  *	walk.c			the entries of an index, oldest first, from any place on
@@ -483,6 +484,7 @@ extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
 extern bool ttl_is_dependent(Oid indexrelid);
+extern bool ttl_filters_exclude(Oid relid, List *a, List *b);
 extern bool ttl_same_filter(Oid relid, List *a, List *b);
 extern Oid	ttl_option_function(const TtlFunctions *functions, int i);
 extern TtlSavedOption ttl_saved_option_read(Oid indexrelid);
@@ -626,7 +628,16 @@ extern void ttl_check_boundary_rows(bool drop_partitions, bool boundary_rows);
 extern Node *ttl_parse_expression(Relation rel, const char *text,
 								  bool is_filter, const char *name);
 
+/* The date in the key of an index. */
+typedef struct TtlDate
+{
+	AttrNumber	attnum;			/* of the column, or invalid */
+	Node	   *expression;		/* NULL for a column */
+	bool		own_ttl_added;	/* the key is that plus a document's own TTL */
+} TtlDate;
+
 /* pair.c */
+extern bool ttl_pair_date(Oid indexrelid, TtlDate *date);
 extern Node *ttl_pair_document_ttl(List *members);
 extern List *ttl_pair_plain_filter(List *members);
 extern Oid	ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression,
@@ -635,6 +646,11 @@ extern Oid	ttl_pair_main(Oid indexrelid);
 extern Oid	ttl_pair_other(Oid main);
 extern char *ttl_pair_field_name(Node *call, Oid relid);
 extern char *ttl_pair_field_sql(Relation rel, const char *name);
+
+/* beside.c */
+extern void ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter);
+extern void ttl_beside_check(Oid indexrelid);
+extern void ttl_beside_report(Oid indexrelid);
 
 /* notice.c */
 extern void ttl_report_due(Oid indexrelid);

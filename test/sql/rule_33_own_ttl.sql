@@ -143,5 +143,47 @@ CREATE INDEX good ON coll (_ts) WHERE ttl_index.document_ttl(doc) IS NULL AND tt
 SELECT indexrelid, expire_after_seconds, document_ttl, state FROM ttl_index.indexes WHERE indexrelid = 'good'::regclass;
 CREATE INDEX plain ON coll (local);
 SELECT ttl_index.coll_mod_index('plain', -1, 'UTC');
+
+-- a TTL index beside a pair on the same key would delete what the pair keeps, and
+-- the reverse: refused, and warned of by DDL
+SET client_min_messages = notice;
+CREATE TABLE beside (at timestamptz, touched timestamptz, kind text, doc jsonb, own_ttl int);
+SELECT ttl_index.create_index('beside', 'at', 10);
+SELECT ttl_index.create_index('beside', 'at', 10, document_ttl_field => 'doc.ttl');
+SELECT ttl_index.create_index_command('beside', 'at', 10, document_ttl_field => 'own_ttl');
+SELECT ttl_index.create_index('beside', 'at', 10, 'kind = ''x''', document_ttl_field => 'doc.ttl');
+SELECT ttl_index.remove_ttl('beside_at_ttl');
+SELECT ttl_index.create_index('beside', 'at', 10, document_ttl_field => 'doc.ttl', name => 'pair');
+SELECT ttl_index.create_index('beside', 'at', 10, document_ttl_field => 'doc.ttl');
+SELECT ttl_index.create_index('beside', 'at', 10, 'kind = ''x''');
+SELECT ttl_index.coll_mod_index('beside_at_ttl', 10);
+CREATE INDEX by_ddl ON beside (at) WHERE kind = 'x' AND ttl_index.expire_after_seconds(10);
+DROP INDEX by_ddl, pair, beside_at_own_ttl;
+SELECT ttl_index.coll_mod_index('beside_at_ttl', 10);
+CREATE INDEX own_first ON beside (ttl_index.expire_at(at, ttl_index.document_ttl(doc)))
+	WHERE ttl_index.document_ttl(doc) IS NOT NULL AND ttl_index.expire_after_seconds(0);
+SELECT ttl_index.remove_ttl('beside_at_ttl');
+-- the two of a pair are one TTL index, in either order
+CREATE INDEX main_second ON beside (at) WHERE ttl_index.document_ttl(doc) IS NULL AND ttl_index.expire_after_seconds(10);
+-- another key is told of, once for a pair
+SELECT ttl_index.create_index('beside', 'touched', 10, 'kind = ''y''', document_ttl_field => 'doc.ttl', name => 'touched_pair');
+DROP INDEX own_first, main_second;
+-- filters that no row can pass both: nothing is said, and nothing refused
+SELECT ttl_index.create_index('beside', 'touched', 10, 'kind = ''z''', name => 'z');
+CREATE INDEX ON beside (touched) WHERE kind IS NULL AND ttl_index.expire_after_seconds(10);
+SELECT ttl_index.create_index('beside', 'touched', 10, 'kind > ''z''', name => 'after_z');
+SELECT ttl_index.create_index('beside', 'touched', 10, 'kind >= ''z''', name => 'from_z');
+-- nor where nothing is new
+SELECT ttl_index.coll_mod_index('z', 20), ttl_index.coll_mod_index('from_z', 20);
+ALTER TABLE beside ALTER touched TYPE timestamptz(3);
+-- a partition's own, at ATTACH
+CREATE TABLE whole (at timestamptz, touched timestamptz) PARTITION BY RANGE (at);
+CREATE INDEX ON whole (at) WHERE ttl_index.expire_after_seconds(10);
+CREATE TABLE part (at timestamptz, touched timestamptz);
+CREATE INDEX ON part (touched) WHERE ttl_index.expire_after_seconds(10);
+ALTER TABLE whole ATTACH PARTITION part DEFAULT;
+CREATE TABLE part_2 PARTITION OF whole FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE TABLE alike (LIKE part INCLUDING INDEXES);
+
 SET client_min_messages = error;
 DROP SCHEMA own CASCADE;
