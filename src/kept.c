@@ -79,11 +79,11 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 	{
 		bool		resumes = ttl_resume_begin_pass(&index->resume, now);
 
-		index->failed = index->aside = false;
+		index->failed = index->aside = index->busy = false;
 		/* should the clock have gone back */
 		index->retry_at = Min(index->retry_at,
 							  now + index->delay * USECS_PER_MINUTE);
-		if ((resumes || index->delay > 0) &&
+		if ((resumes || index->delay > 0 || index->first_docs > 0) &&
 			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->relid)))
 			continue;
 		(void) hash_search(kept->indexes, &index->relid, HASH_REMOVE, NULL);

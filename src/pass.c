@@ -26,7 +26,8 @@
 
 /*
  * The first batch of a visit is small: where a trigger is slow, a large one would
- * run into its timeout, and so in every pass.  From there it grows fast.
+ * run into its timeout, and so in every pass.  From there it grows fast.  What was
+ * learned of an index that is slower still is kept for its next visit.
  */
 #define FIRST_BATCH_DOCS 100
 #define MAX_GROWTH 8
@@ -82,12 +83,21 @@ ttl_sub_pass_next(TtlSubPass *sub, TimestampTz now, Oid *index)
 }
 
 void
-ttl_visit_begin(TtlVisit *visit, const TtlLimits *limits, TimestampTz now)
+ttl_visit_begin(TtlVisit *visit, const TtlLimits *limits, int first_docs,
+				TimestampTz now)
 {
 	memset(visit, 0, sizeof(*visit));
 	visit->limits = *limits;
 	visit->begun = now;
-	visit->batch_size = Min(FIRST_BATCH_DOCS, limits->batch_docs);
+	visit->batch_size = Min(first_docs > 0 ? first_docs : FIRST_BATCH_DOCS,
+							limits->batch_docs);
+}
+
+/* What the next visit has to begin with; 0 if that need not be remembered. */
+int
+ttl_visit_first_docs(const TtlVisit *visit)
+{
+	return visit->batch_size < FIRST_BATCH_DOCS ? visit->batch_size : 0;
 }
 
 /* Is the time of the visit over?  To find a row that fails, it may take longer. */
@@ -119,19 +129,24 @@ ttl_visit_batch_size(const TtlVisit *visit, TimestampTz now)
 /*
  * What a batch takes whatever the number of its rows: a trigger for the statement,
  * a machine with too much to do.  It shows where a much smaller batch took hardly
- * less time.
+ * less time.  A batch that took much less or more than that would explain shows
+ * that it was something else.
  */
 static void
 note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 {
-	bool		much_smaller = 2 * rows <= visit->larger_rows;
+	bool		much_smaller;
 
+	if (visit->fixed_us > 0 &&
+		(2 * took_us < visit->fixed_us ||
+		 2 * took_us > 3 * (visit->fixed_us + rows * visit->row_us)))
+		visit->fixed_us = visit->larger_rows = 0;
+	much_smaller = 2 * rows <= visit->larger_rows;
 	if (much_smaller)
 	{
-		int64		rows_us = rows * Max(visit->larger_us - took_us, 0) /
-		(visit->larger_rows - rows);
-
-		visit->fixed_us = Max(took_us - rows_us, 0);
+		visit->row_us = (double) Max(visit->larger_us - took_us, 0) /
+			(visit->larger_rows - rows);
+		visit->fixed_us = Max(took_us - rows * visit->row_us, 0);
 		/* no batch is to come near to its timeout */
 		if (visit->limits.failure_time > 0)
 			visit->fixed_us = Min(visit->fixed_us,
@@ -148,17 +163,22 @@ note_speed(TtlVisit *visit, int64 rows, int64 took_us)
  * The batch size that would have taken the target time.  At least half of it is
  * to be for the rows, or batches would become smaller and smaller for nothing.
  */
-static int
-adapted_size(const TtlVisit *visit, int64 rows, int64 took_us)
+static void
+adapt_size(TtlVisit *visit, int64 rows, int64 took_us)
 {
 	int64		size = rows * MAX_GROWTH;
-	int64		target_us = Max((int64) visit->limits.batch_time * 1000,
-								2 * visit->fixed_us);
+	int64		target_us;
 
+	note_speed(visit, rows, took_us);
+	target_us = Max((int64) visit->limits.batch_time * 1000,
+					2 * visit->fixed_us);
 	if (took_us > visit->fixed_us)
 		size = Min(size, rows * (target_us - visit->fixed_us) /
 				   (took_us - visit->fixed_us));
-	return Max(Min(size, visit->limits.batch_docs), 1);
+	size = Max(Min(size, visit->limits.batch_docs), 1);
+	/* one in which few of the entries led to a row is no reason for less */
+	if (size > visit->batch_size || took_us > target_us)
+		visit->batch_size = size;
 }
 
 /*
@@ -175,21 +195,22 @@ ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 	visit->narrowing = false;
 	if (visit->started == 0 && batch->candidates > 0)
 		visit->started = begun;
+	visit->busy = visit->busy || batch->busy;
 	visit->over = batch->busy || over;
 	visit->more = !visit->over && !batch->past_pass;
 
-	/* full batches only: a short one says nothing about the speed */
-	if (batch->candidates >= size)
-	{
-		note_speed(visit, batch->candidates, now - begun);
-		visit->batch_size = adapted_size(visit, batch->candidates,
-										 now - begun);
-	}
+	/*
+	 * Full batches only: a short one says nothing about the speed.  Nor do
+	 * the entries of dead rows, which no trigger is called for.
+	 */
+	if (batch->candidates >= size && batch->live > 0)
+		adapt_size(visit, batch->live, now - begun);
 }
 
 /*
  * Takes note of a batch of this size that failed.  Where its rows can be told
- * apart, the next one is smaller, down to the single row that failed.
+ * apart, the next one is smaller, down to the single row that failed; where it was
+ * canceled, that is the one of the next visit.
  */
 void
 ttl_visit_batch_failed(TtlVisit *visit, int size, bool can_narrow,
@@ -202,7 +223,7 @@ ttl_visit_batch_failed(TtlVisit *visit, int size, bool can_narrow,
 	visit->over = !can_narrow;
 	visit->more = can_narrow;
 	visit->narrowing = can_narrow && size > 1;
-	visit->batch_size = Max(size / NARROWING, 1);
+	visit->batch_size = can_narrow ? Max(size / NARROWING, 1) : 1;
 }
 
 /*
@@ -221,6 +242,6 @@ ttl_visit_end(TtlVisit *visit)
 void
 ttl_sub_pass_visited(TtlSubPass *sub, const TtlVisit *visit)
 {
-	if (visit->more)
-		sub->more = true;
+	sub->more = sub->more || visit->more;
+	sub->busy = sub->busy || visit->busy;
 }

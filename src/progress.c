@@ -55,7 +55,8 @@ enum
 	OPERATION_PASS,
 	OPERATION_VISIT,
 	OPERATION_WAIT_RATE,
-	OPERATION_WAIT_REPLICATION
+	OPERATION_WAIT_REPLICATION,
+	OPERATION_WAIT_LOCKS
 };
 
 typedef struct Operation
@@ -70,6 +71,7 @@ static const Operation operations[] = {
 	{"visit"},
 	{"wait for rate limit", "ttl_index: waiting for delete_rate_limit", "TtlIndexDeleteRateLimit"},
 	{"wait for replication", "ttl_index: waiting for replication to catch up", "TtlIndexReplicationLag"},
+	{"wait for locks", "ttl_index: waiting for locks", "TtlIndexLocks"},
 };
 
 static void
@@ -119,7 +121,7 @@ ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
 void
 ttl_progress_wait(TtlWait wait, long milliseconds)
 {
-	int			operation = wait == TTL_WAIT_RATE ? OPERATION_WAIT_RATE : OPERATION_WAIT_REPLICATION;
+	int			operation = OPERATION_WAIT_RATE + (wait - TTL_WAIT_RATE);
 	const Operation *waiting = &operations[operation];
 
 	pgstat_progress_update_param(FIELD_OPERATION, operation);

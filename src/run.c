@@ -60,6 +60,10 @@
 /* After a canceled batch went on for this long, end the process. */
 #define CANCEL_GRACE_MS 5000
 
+/* At the end of a pass, try what was locked so often, at such intervals. */
+#define BUSY_TRIES 10
+#define BUSY_WAIT_MS 100
+
 /* So much of an error's text is kept. */
 #define MAX_ERROR_TEXT 1000
 
@@ -79,6 +83,7 @@ typedef struct Target
 	int			nleaves;
 	Oid		   *leaves;
 	List	   *buckets;		/* of a time series: to be made, or dropped */
+	bool		busy;			/* something was locked at the last visit */
 } Target;
 
 typedef struct Run
@@ -228,10 +233,18 @@ must_stop(Run *run)
 	return run->stop;
 }
 
-/*
- * Waits, outside of a transaction, until the next batch may begin.  False where
- * the turn is to end.
- */
+/* Waits, outside of a transaction.  False where the turn is to end. */
+static bool
+wait_briefly(Run *run, TtlWait wait, long milliseconds)
+{
+	ttl_progress_wait(wait, milliseconds);
+	begin(run);
+	(void) must_stop(run);
+	commit(run);
+	return !run->stop;
+}
+
+/* Waits until the next batch may begin.  False where the turn is to end. */
 static bool
 wait_for_turn(Run *run)
 {
@@ -240,11 +253,7 @@ wait_for_turn(Run *run)
 
 	while ((wait = ttl_throttle_wait(run->turn, &milliseconds)) != TTL_WAIT_NONE)
 	{
-		ttl_progress_wait(wait, milliseconds);
-		begin(run);
-		(void) must_stop(run);
-		commit(run);
-		if (run->stop)
+		if (!wait_briefly(run, wait, milliseconds))
 			return false;
 	}
 	return true;
@@ -371,7 +380,14 @@ batch_work(void *arg)
 	}
 	/* behind the lock: it may have changed since the list was made */
 	if (!ttl_catalog_describe(work->leaf, false, &index) ||
-		index.state != TTL_ACTIVE || index.root != work->root ||
+		index.state == TTL_TABLE_LOCKED)
+	{
+		/* somebody waits for it, or it is gone */
+		work->batch.busy = index.state == TTL_TABLE_LOCKED;
+		work->batch.exhausted = !work->batch.busy;
+		return;
+	}
+	if (index.state != TTL_ACTIVE || index.root != work->root ||
 		index.option.seconds < 0)
 	{
 		work->batch.exhausted = true;
@@ -437,7 +453,7 @@ count_batch(Run *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 {
 	TtlCount	count = {0};
 
-	if (batch->live == 0 && edata == NULL && !batch->busy)
+	if (batch->live == 0 && edata == NULL && batch->skipped_locked == 0)
 		return;
 	count.indexrelid = root;
 	count.relid = IndexGetRelation(root, true);
@@ -445,7 +461,7 @@ count_batch(Run *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 	count.batches = 1;
 	count.deleted_documents = batch->deleted;
 	count.deleted_buckets = batch->buckets;
-	count.skipped_locked = batch->skipped_locked + (batch->busy ? 1 : 0);
+	count.skipped_locked = batch->skipped_locked;
 	count.skipped_failed = skipped ? 1 : 0;
 	count.delete_time = milliseconds;
 	if (batch->deleted > 0)
@@ -456,6 +472,16 @@ count_batch(Run *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 	run->kept->unfolded_rows++;
 	visit->counted = true;
 	run->kept->counted = true;
+}
+
+/* Counts that an index is locked by others, once in a pass. */
+static void
+note_busy(Run *run, Oid leaf, TtlBatch *batch)
+{
+	TtlKeptIndex *kept = ttl_kept_index(run->kept, leaf);
+
+	batch->skipped_locked = kept->busy ? 0 : 1;
+	kept->busy = true;
 }
 
 /* One batch in a transaction of its own; moves the resume point. */
@@ -488,6 +514,8 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 		visit->aside = timed_out;
 		note_error(run, root, leaf, edata, timed_out);
 	}
+	if (batch->busy)
+		note_busy(run, leaf, batch);
 	count_batch(run, root, visit, batch, skipped, edata,
 				(GetCurrentTimestamp() - begun) / 1000.0);
 	commit(run);
@@ -591,6 +619,8 @@ run_bucket(Run *run, Oid root, const TtlBucket *bucket, TtlVisit *visit,
 		work.batch.busy = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
 	}
 	*busy = work.batch.busy;
+	if (*busy)
+		work.batch.skipped_locked = 1;
 	if (edata != NULL && !*busy)
 		note_error(run, root, root, edata, false);
 	count_batch(run, root, visit, &work.batch, false,
@@ -665,16 +695,33 @@ log_visit(Oid root, const TtlVisit *visit)
 					visit->batches, (long long) took)));
 }
 
+/* Keeps what the next visit has to know, if there is anything. */
+static void
+end_visit(Run *run, Target *target, TtlVisit *visit)
+{
+	int			first_docs;
+
+	ttl_visit_end(visit);
+	first_docs = ttl_visit_first_docs(visit);
+	target->busy = visit->busy;
+	if (visit->aside)
+		(void) note_failed(run, target->root, true);
+	if (first_docs > 0 || ttl_kept_find(run->kept, target->root) != NULL)
+		ttl_kept_index(run->kept, target->root)->first_docs = first_docs;
+}
+
 /* One visit: the leaves in the order of their bounds, with one budget. */
 static void
-visit_target(Run *run, TtlSubPass *sub, const Target *target)
+visit_target(Run *run, TtlSubPass *sub, Target *target)
 {
+	const TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
 	TtlVisit	visit;
 	bool		more_buckets;
 
 	run->turn->current_index = target->root;
 	ttl_crash_mark(target->root);
-	ttl_visit_begin(&visit, &sub->limits, GetCurrentTimestamp());
+	ttl_visit_begin(&visit, &sub->limits, kept ? kept->first_docs : 0,
+					GetCurrentTimestamp());
 	more_buckets = visit_buckets(run, target, &visit);
 	for (int i = 0; i < target->nleaves && !run->stop && !visit.aside; i++)
 	{
@@ -687,9 +734,7 @@ visit_target(Run *run, TtlSubPass *sub, const Target *target)
 		}
 	}
 	visit.more = visit.more || more_buckets;
-	ttl_visit_end(&visit);
-	if (visit.aside)
-		(void) note_failed(run, target->root, true);
+	end_visit(run, target, &visit);
 	ttl_sub_pass_visited(sub, &visit);
 	ttl_crash_mark(InvalidOid);
 	run->turn->current_index = InvalidOid;
@@ -992,6 +1037,34 @@ prepare(Run *run)
 						   target_work);
 }
 
+/*
+ * At the end of a pass some are left that were locked.  Most locks of a table are
+ * held for a moment only, as by a vacuum that truncates it: so they are tried again,
+ * for about a second.
+ */
+static void
+visit_busy(Run *run, TtlSubPass *sub)
+{
+	for (int i = 0; i < BUSY_TRIES && sub->busy && !sub->more; i++)
+	{
+		ListCell   *lc;
+
+		if (!wait_briefly(run, TTL_WAIT_LOCKS, BUSY_WAIT_MS))
+			return;
+		sub->busy = false;
+		foreach(lc, run->targets)
+		{
+			Target	   *target = lfirst(lc);
+
+			if (!target->busy || run->stop || is_aside(run, target->root))
+				continue;
+			/* partitions had their tries, and wait for locks by themselves */
+			target->buckets = NIL;
+			visit_target(run, sub, target);
+		}
+	}
+}
+
 /* Writes the passes, at once if there is anything else to write. */
 static void
 count_sub_pass(Run *run)
@@ -1074,6 +1147,7 @@ ttl_run_turn(const TtlDriver *driver, TtlTurn *turn, TtlKept *kept)
 					 list_nth(run.targets, (sub.next - 1) % count));
 		ttl_progress_pass(run.at);
 	}
+	visit_busy(&run, &sub);
 	kept->resume_at = sub.resume_at;
 	turn->more = sub.more && !run.stop;
 	if ((count > 0 || hash_get_num_entries(kept->indexes) > 0) && !run.stop)

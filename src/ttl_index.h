@@ -321,12 +321,13 @@ typedef struct TtlCounts
 	List	   *list;			/* of TtlCount */
 } TtlCounts;
 
-/* What deletion waits for; its names are in progress.c. */
+/* What deletion waits for; its names are in progress.c, in this order. */
 typedef enum TtlWait
 {
 	TTL_WAIT_NONE,
 	TTL_WAIT_RATE,
-	TTL_WAIT_REPLICATION
+	TTL_WAIT_REPLICATION,
+	TTL_WAIT_LOCKS
 } TtlWait;
 
 /* The limits of pass.c, from the settings. */
@@ -349,6 +350,7 @@ typedef struct TtlSubPass
 	int			next;			/* position of the next visit */
 	int			left;			/* visits not yet begun */
 	bool		more;			/* due at the pass's beginning, not done */
+	bool		busy;			/* likewise, for want of a lock */
 	Oid			resume_at;		/* the index that a cut sub-pass did not reach */
 } TtlSubPass;
 
@@ -362,11 +364,13 @@ typedef struct TtlVisit
 	int64		larger_rows;	/* an earlier batch, to compare with */
 	int64		larger_us;
 	int64		fixed_us;		/* what a batch takes without its rows */
+	double		row_us;			/* and for each row, if that is so */
 	int			batches;
 	int			failures;
 	bool		narrowing;		/* a batch failed, its row is not found yet */
 	bool		aside;			/* no use in this pass */
 	bool		counted;		/* has rows in the counters */
+	bool		busy;			/* something was locked by others */
 	bool		over;			/* nothing more here */
 	bool		more;			/* ended by a limit */
 } TtlVisit;
@@ -392,7 +396,9 @@ typedef struct TtlKeptIndex
 	/* in this pass */
 	bool		failed;			/* an error of it was reported */
 	bool		aside;			/* not to be visited again */
+	bool		busy;			/* it was locked, and that is counted */
 	/* from pass to pass */
+	int			first_docs;		/* a visit begins with such a batch; 0: any */
 	int			delay;			/* minutes to wait after it was canceled, or 0 */
 	TimestampTz retry_at;
 	TtlResume	resume;
@@ -683,7 +689,8 @@ extern void ttl_sub_pass_begin(TtlSubPass *sub, const TtlLimits *limits,
 							   TimestampTz now);
 extern bool ttl_sub_pass_next(TtlSubPass *sub, TimestampTz now, Oid *index);
 extern void ttl_visit_begin(TtlVisit *visit, const TtlLimits *limits,
-							TimestampTz now);
+							int first_docs, TimestampTz now);
+extern int	ttl_visit_first_docs(const TtlVisit *visit);
 extern int	ttl_visit_batch_size(const TtlVisit *visit, TimestampTz now);
 extern void ttl_visit_batch_done(TtlVisit *visit, const TtlBatch *batch,
 								 int size, bool over, TimestampTz begun,

@@ -188,6 +188,22 @@ SELECT deleted_documents, errors FROM since;
 RESET ttl_index.batch_timeout;
 DROP TABLE slow;
 
+-- entries of rows that are gone say nothing about how long a row takes: behind
+-- many of them a batch is as small as before
+CREATE TABLE behind_dead (ts timestamptz) WITH (autovacuum_enabled = off);
+CREATE TABLE sizes (rows bigint);
+CREATE FUNCTION one_ms() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.001); RETURN OLD; END $$;
+CREATE FUNCTION sizes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO pass.sizes SELECT count(*) FROM gone; RETURN NULL; END $$;
+SELECT ttl_index.create_index('behind_dead', 'ts', 1);
+INSERT INTO behind_dead SELECT '2001-01-01' FROM generate_series(1, 5000);
+DELETE FROM behind_dead;
+INSERT INTO behind_dead SELECT '2001-01-02' FROM generate_series(1, 600);
+CREATE TRIGGER slow BEFORE DELETE ON behind_dead FOR EACH ROW EXECUTE FUNCTION one_ms();
+CREATE TRIGGER sizes AFTER DELETE ON behind_dead REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION sizes();
+CALL ttl_index.run_pass();
+SELECT max(rows) <= 200 AS small, sum(rows) FROM sizes;
+DROP TABLE behind_dead, sizes;
+
 -- a batch that runs into it is an error of its index, for this pass
 CREATE TABLE stuck (ts timestamptz);
 CREATE FUNCTION forever() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN LOOP END LOOP; END $$;
