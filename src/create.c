@@ -16,16 +16,20 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "nodes/makefuncs.h"
+#include "tcop/dest.h"
+#include "tcop/utility.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
 #include "ttl_index.h"
@@ -304,18 +308,49 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* Runs a command as the caller, and makes sure of the index that it made. */
+/* As SPI has it, for an error in a command. */
+static void
+command_error(void *sql)
+{
+	int			position = geterrposition();
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery(sql);
+	}
+	else
+		errcontext("SQL statement \"%s\"", (char *) sql);
+}
+
+/* Runs a CREATE INDEX as the caller, but parses it as the table's owner. */
+static void
+run_command(Oid relid, char *sql)
+{
+	ErrorContextCallback callback = {error_context_stack, command_error, sql};
+	PlannedStmt *statement = makeNode(PlannedStmt);
+
+	error_context_stack = &callback;
+	statement->commandType = CMD_UTILITY;
+	statement->canSetTag = true;
+	statement->utilityStmt = (Node *) ttl_parse_create_index(relid, sql);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	ProcessUtility(statement, sql, false, PROCESS_UTILITY_QUERY, NULL, NULL,
+				   None_Receiver, NULL);
+	PopActiveSnapshot();
+	CommandCounterIncrement();
+	error_context_stack = callback.previous;
+}
+
+/* Runs a command, and makes sure of the index that it made. */
 static Oid
 run_create(const TtlCreate *args, const Command *command)
 {
 	TtlIndex	index;
 	Oid			indexrelid;
 
-	SPI_connect();
-	if (SPI_execute(command->sql, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not run: %s", command->sql);
-	SPI_finish();
-
+	run_command(args->relid, command->sql);
 	indexrelid = get_relname_relid(command->name,
 								   get_rel_namespace(args->relid));
 	if (!ttl_catalog_describe(indexrelid, true, &index))

@@ -260,16 +260,14 @@ begin_text(Oid relid, TtlUser *reader)
 		UnlockRelationOid(relid, AccessShareLock);
 		return false;
 	}
-	GetUserIdAndSecContext(&reader->userid, &reader->sec_context);
-	SetUserIdAndSecContext(ttl_table_owner(relid),
-						   reader->sec_context | SECURITY_RESTRICTED_OPERATION);
+	ttl_read_as_owner(ttl_table_owner(relid), reader);
 	return true;
 }
 
 static void
 end_text(Oid relid, const TtlUser *reader)
 {
-	SetUserIdAndSecContext(reader->userid, reader->sec_context);
+	ttl_restore_user(reader);
 	UnlockRelationOid(relid, AccessShareLock);
 }
 

@@ -56,6 +56,20 @@ ttl_restore_user(const TtlUser *saved)
 	SetUserIdAndSecContext(saved->userid, saved->sec_context);
 }
 
+/*
+ * The same for reading a text that the caller wrote, or for writing one to be read:
+ * names are those of the caller's search_path.  Core calls no functions for that but
+ * those of types.
+ */
+void
+ttl_read_as_owner(Oid owner, TtlUser *saved)
+{
+	GetUserIdAndSecContext(&saved->userid, &saved->sec_context);
+	SetUserIdAndSecContext(owner,
+						   saved->sec_context | SECURITY_RESTRICTED_OPERATION);
+	saved->guc_level = NewGUCNestLevel();
+}
+
 /* The owner of a table, whose name is put into the buffer; invalid where it is gone. */
 static Oid
 read_owner(Oid relid, NameData * name)

@@ -8,6 +8,10 @@
  * indexes there are, and to make sure that the text is one whole expression,
  * which cannot break out of the parentheses that it is put into.
  *
+ * Parsing calls the input functions of types for literals, and so the CHECK of a
+ * domain in an array or a row.  That is done as the table's owner, also for the
+ * command itself, which then runs as the caller.
+ *
  * The grammar has no mode for a lone expression.  That of PL/pgSQL takes a list of
  * targets, and a target such as "*" is none: the functions that transform
  * expressions do not expect it, and crash.  So the text is parsed where CREATE
@@ -26,8 +30,10 @@
 #include "parser/parse_collate.h"
 #include "parser/parse_expr.h"
 #include "parser/parse_relation.h"
+#include "parser/parse_utilcmd.h"
 #include "parser/parser.h"
 #include "storage/lockdefs.h"
+#include "utils/rel.h"
 
 #include "ttl_index.h"
 
@@ -84,8 +90,10 @@ ttl_parse_expression(Relation rel, const char *text, bool is_filter,
 	ErrorContextCallback callback = {error_context_stack, parse_error, &source};
 	ParseState *pstate = make_parsestate(NULL);
 	Node	   *node;
+	TtlUser		saved;
 
 	error_context_stack = &callback;
+	ttl_read_as_owner(rel->rd_rel->relowner, &saved);
 	pstate->p_sourcetext = source.command;
 	addNSItemToQuery(pstate,
 					 addRangeTableEntryForRelation(pstate, rel,
@@ -98,6 +106,21 @@ ttl_parse_expression(Relation rel, const char *text, bool is_filter,
 		transformExpr(pstate, node, EXPR_KIND_INDEX_EXPRESSION);
 	assign_expr_collations(pstate, node);
 	free_parsestate(pstate);
+	ttl_restore_user(&saved);
 	error_context_stack = callback.previous;
 	return node;
+}
+
+/* Parses a CREATE INDEX on a table that is locked, so that it can be run. */
+IndexStmt *
+ttl_parse_create_index(Oid relid, const char *command)
+{
+	List	   *raw = raw_parser(command, RAW_PARSE_DEFAULT);
+	IndexStmt  *statement = castNode(IndexStmt, linitial_node(RawStmt, raw)->stmt);
+	TtlUser		saved;
+
+	ttl_read_as_owner(ttl_table_owner(relid), &saved);
+	statement = transformIndexStmt(relid, statement, command);
+	ttl_restore_user(&saved);
+	return statement;
 }

@@ -58,6 +58,7 @@
 #include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
+#include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "storage/itemptr.h"
 #include "storage/lockdefs.h"
@@ -578,6 +579,7 @@ extern bool ttl_lock_below(Oid relid, LOCKMODE lockmode);
 /* owner.c */
 extern Oid	ttl_table_owner(Oid relid);
 extern void ttl_become_owner(Oid owner, TtlUser *saved);
+extern void ttl_read_as_owner(Oid owner, TtlUser *saved);
 extern void ttl_restore_user(const TtlUser *saved);
 extern bool ttl_lock_owned(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_open_table(Oid relid, LOCKMODE lockmode);
@@ -631,6 +633,7 @@ extern Oid	ttl_create(const TtlCreate *args);
 extern void ttl_check_boundary_rows(bool drop_partitions, bool boundary_rows);
 
 /* parse.c */
+extern IndexStmt * ttl_parse_create_index(Oid relid, const char *command);
 extern Node *ttl_parse_expression(Relation rel, const char *text,
 								  bool is_filter, const char *name);
 

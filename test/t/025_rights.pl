@@ -72,6 +72,9 @@ CREATE OPERATOR CLASS m.kind_ops DEFAULT FOR TYPE m.kind USING btree AS
 SELECT make('alice_domain', 'timestamptz', 'bool', 'RETURN true;');
 CREATE DOMAIN m.moment AS timestamptz CHECK (m.alice_domain(VALUE));
 
+SELECT make('alice_word', 'text', 'bool', 'RETURN true;');
+CREATE DOMAIN m.word AS text CHECK (m.alice_word(VALUE));
+
 -- xxx_fold(1) is computed when the expression is folded, xxx(column) for a row
 SELECT make('alice_' || place || suffix, 'int', 'bool', 'RETURN true;')
 FROM unnest(ARRAY['filter', 'check', 'constraint', 'policy', 'trigger_when', 'rule_when', 'statistics']) AS place,
@@ -95,6 +98,7 @@ CREATE TABLE whole (
 	at moment,
 	gen int GENERATED ALWAYS AS (alice_generated(id)) STORED,
 	doc jsonb,
+	words word[],
 	CHECK (alice_check(id) AND alice_check_fold(1) OR id < 0),
 	EXCLUDE USING btree ((alice_exclude(id) + alice_exclude_fold(0)) WITH =));
 CREATE INDEX ON whole (kind kind_ops);
@@ -211,6 +215,8 @@ superuser_runs($_)
 	q{SELECT ttl_index.create_index('m.whole', 'doc.at', 2000000000, 'm.alice_filter(id) AND m.alice_filter_fold(1)')},
 	q{SELECT ttl_index.create_index('m.whole', 'doc.at', 2000000000, 'm.alice_filter(id) AND m.alice_filter_fold(1)')},
 	q{SELECT ttl_index.create_index('m.whole', 'at', 2000000000)},
+	q{SELECT ttl_index.create_index_command('m.whole', 'doc.spoken', 5, $$words = '{a}'$$)},
+	q{SELECT ttl_index.create_index('m.whole', 'doc.spoken', 2000000000, $$words <> '{a}'$$)},
 	q{SELECT ttl_index.create_time_series('m.series', 'at', 'id', 'hours', 2000000000)},
 	q{SELECT ttl_index.due_count(indexrelid) FROM ttl_index.indexes},
 	q{SELECT ttl_index.oldest_due(indexrelid) FROM ttl_index.indexes},
@@ -294,6 +300,6 @@ my @places = grep { !$ran{$_} } qw(
   alice_filter alice_filter_fold alice_key alice_key_fold alice_check_fold
   alice_exclude_fold alice_kind_3d alice_kind_in alice_kind_out
   alice_partition_key_fold alice_rule alice_rule_when alice_statistics_fold
-  alice_trigger alice_trigger_when bob_filter_fold carol_trigger);
+  alice_trigger alice_trigger_when alice_word bob_filter_fold carol_trigger);
 is("@places", '', 'all of these have run');
 done_testing();
