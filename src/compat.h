@@ -43,6 +43,11 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 }
 #endif
 
+/* A number until 19. */
+#if PG_VERSION_NUM < 190000
+typedef int SysCacheIdentifier;
+#endif
+
 /* Renamed in 16, when backend IDs and array indexes were told apart. */
 #if PG_VERSION_NUM < 160000
 #define pgstat_get_local_beentry_by_index(i) pgstat_fetch_stat_local_beentry(i)

@@ -78,7 +78,7 @@ lookup_function(Oid schema, const char *name, int nargs, Oid type1, Oid type2)
 static uint64 definitions_version = 1;
 
 static void
-definitions_changed(Datum arg, int cacheid, uint32 hashvalue)
+definitions_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
 {
 	definitions_version++;
 }
