@@ -268,7 +268,18 @@ ttl_index_is_usable(Oid indexrelid)
 	return usable;
 }
 
-/* Raises an error unless it is. */
+/*
+ * Is this what a failed build or REINDEX CONCURRENTLY has left behind?  The index of
+ * a partitioned table that is not valid waits for those of its partitions.
+ */
+bool
+ttl_index_is_leftover(Oid indexrelid)
+{
+	return get_rel_relkind(indexrelid) == RELKIND_INDEX &&
+		!ttl_index_is_usable(indexrelid);
+}
+
+/* Raises an error unless it is usable. */
 void
 ttl_check_usable(Oid indexrelid)
 {
@@ -853,13 +864,10 @@ runtime_state(const TtlIndex *index, HeapTuple tuple)
 static TtlState
 lost_state(Oid indexrelid)
 {
-	TtlSavedOption saved = ttl_saved_option_read(indexrelid);
+	TtlOption	option = {0};
 
-	if (!saved.present ||
-		(saved.has_time_zone &&
-		 ttl_time_zone_by_hash(saved.time_zone_hash) == NULL))
-		return TTL_OPTION_LOST;
-	return TTL_OPTION_REMEMBERED;
+	return ttl_saved_option_apply(indexrelid, &option) ?
+		TTL_OPTION_REMEMBERED : TTL_OPTION_LOST;
 }
 
 /*

@@ -127,8 +127,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
 		Node	   *other_key;
 		TtlOption	option;
 
-		if (other == indexrelid || ttl_index_is_usable(other) ||
-			get_rel_relkind(other) != RELKIND_INDEX ||
+		if (other == indexrelid || !ttl_index_is_leftover(other) ||
 			!ttl_index_key(other, &other_attnum, &other_key) ||
 			other_attnum != attnum || !equal(other_key, key) ||
 			!ttl_option_read(other, &option) || !option.present ||

@@ -100,11 +100,14 @@ check_existing(Oid indexrelid, const TtlCreate *args, const TtlIndex *index)
 /*
  * The index on the same key with the same filter that makes the call a no-op;
  * invalid where there is none.  One that could only stand beside a TTL index
- * (of a constraint, a unique one, another operator class) is in nobody's way.
+ * (of a constraint, a unique one, another operator class) is in nobody's way.  What was
+ * left behind counts only where there is nothing else, and an option that REINDEX
+ * CONCURRENTLY has lost as long as it is saved.
  */
 static Oid
 find_existing(Relation rel, const TtlCreate *args, List *filter)
 {
+	Oid			leftover = InvalidOid;
 	ListCell   *lc;
 
 	foreach(lc, ttl_key_indexes(rel, args->key))
@@ -123,9 +126,18 @@ find_existing(Relation rel, const TtlCreate *args, List *filter)
 							 ttl_pair_plain_filter(index.option.filter),
 							 ttl_pair_plain_filter(filter)))
 			continue;
+		if (ttl_index_is_leftover(indexrelid))
+		{
+			leftover = indexrelid;
+			continue;
+		}
+		if (!index.option.present)
+			(void) ttl_saved_option_apply(indexrelid, &index.option);
 		check_existing(indexrelid, args, &index);
 		return indexrelid;
 	}
+	if (OidIsValid(leftover))
+		ttl_check_usable(leftover);
 	return InvalidOid;
 }
 

@@ -366,17 +366,6 @@ ttl_key_indexes(Relation rel, const char *name)
 }
 
 /*
- * Is this what a failed build or REINDEX CONCURRENTLY has left behind?  The index of
- * a partitioned table that is not valid waits for those of its partitions.
- */
-static bool
-is_leftover(Oid indexrelid)
-{
-	return get_rel_relkind(indexrelid) == RELKIND_INDEX &&
-		!ttl_index_is_usable(indexrelid);
-}
-
-/*
  * The one index on a key.  With only_ttl, plain ones do not count; else what was
  * left behind counts only where there is nothing else.
  */
@@ -394,7 +383,7 @@ ttl_key_index(Oid relid, const char *key, bool only_ttl)
 		Oid			indexrelid = lfirst_oid(lc);
 		TtlOption	option;
 
-		if (!only_ttl && is_leftover(indexrelid))
+		if (!only_ttl && ttl_index_is_leftover(indexrelid))
 			leftovers = lappend_oid(leftovers, indexrelid);
 		else if (!only_ttl ||
 				 (ttl_option_read(indexrelid, &option) && option.present))

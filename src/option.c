@@ -563,6 +563,15 @@ typedef enum SavedNumber
 
 #define SAVED_NUMBERS 2
 
+/* What is saved of an option. */
+typedef struct SavedOption
+{
+	bool		present;
+	int32		seconds;
+	bool		has_time_zone;
+	int32		time_zone_hash;
+} SavedOption;
+
 /* What pg_depend says of an index. */
 typedef struct Dependencies
 {
@@ -657,11 +666,11 @@ read_number(const Dependencies *found, SavedNumber number, int32 *value)
 }
 
 /* The saved option; none unless all of it is there. */
-static TtlSavedOption
+static SavedOption
 saved_option(const Dependencies *found)
 {
-	TtlSavedOption none = {0};
-	TtlSavedOption saved = {0};
+	SavedOption none = {0};
+	SavedOption saved = {0};
 
 	saved.present = read_number(found, SAVED_SECONDS, &saved.seconds);
 	saved.has_time_zone = found->count[SAVED_TIME_ZONE] > 0;
@@ -690,17 +699,34 @@ ttl_is_dependent(Oid indexrelid)
 }
 
 /* What is saved for an index. */
-TtlSavedOption
-ttl_saved_option_read(Oid indexrelid)
+static SavedOption
+read_saved_option(Oid indexrelid)
 {
 	TtlFunctions functions;
-	TtlSavedOption none = {0};
+	SavedOption none = {0};
 	Dependencies found;
 
 	if (!ttl_functions(&functions))
 		return none;
 	read_dependencies(indexrelid, &functions, &found);
 	return saved_option(&found);
+}
+
+/* Makes an option that was lost what was saved of it.  False where nothing was. */
+bool
+ttl_saved_option_apply(Oid indexrelid, TtlOption *option)
+{
+	SavedOption saved = read_saved_option(indexrelid);
+	char	   *time_zone = NULL;
+
+	if (saved.has_time_zone)
+		time_zone = ttl_time_zone_by_hash(saved.time_zone_hash);
+	if (!saved.present || (saved.has_time_zone && time_zone == NULL))
+		return false;
+	option->present = true;
+	option->seconds = saved.seconds;
+	option->time_zone = time_zone;
+	return true;
 }
 
 /*
@@ -757,7 +783,7 @@ number_columns(Oid type, SavedNumber number, int32 value, ObjectAddress *columns
 
 /* Replaces what is saved for an index. */
 static void
-save_option(Oid indexrelid, const TtlSavedOption *saved)
+save_option(Oid indexrelid, const SavedOption *saved)
 {
 	Oid			type = saved_option_type();
 	ObjectAddress index;
@@ -783,10 +809,10 @@ save_option(Oid indexrelid, const TtlSavedOption *saved)
  * them is never folded away, and a time series has them in its partitioned index
  * alone.
  */
-static TtlSavedOption
+static SavedOption
 to_be_saved(const TtlOption *option)
 {
-	TtlSavedOption saved = {0};
+	SavedOption saved = {0};
 
 	saved.present = option->present && option->seconds >= 0;
 	if (!saved.present)
@@ -799,7 +825,7 @@ to_be_saved(const TtlOption *option)
 }
 
 static bool
-same_saved_option(const TtlSavedOption *a, const TtlSavedOption *b)
+same_saved_option(const SavedOption *a, const SavedOption *b)
 {
 	return a->present == b->present && a->seconds == b->seconds &&
 		a->has_time_zone == b->has_time_zone &&
@@ -815,8 +841,8 @@ ttl_saved_option_write(Oid indexrelid, const TtlOption *option)
 {
 	TtlFunctions functions;
 	Dependencies found;
-	TtlSavedOption old;
-	TtlSavedOption new = to_be_saved(option);
+	SavedOption old;
+	SavedOption new = to_be_saved(option);
 
 	Assert(!option->present || option->problem == NULL);
 	if (!ttl_functions(&functions))
@@ -972,19 +998,10 @@ void
 ttl_saved_option_restore(Oid indexrelid)
 {
 	TtlOption	option;
-	TtlSavedOption saved = ttl_saved_option_read(indexrelid);
 
-	if (!saved.present || !ttl_option_read(indexrelid, &option) ||
-		option.present)
+	if (!ttl_option_read(indexrelid, &option) || option.present ||
+		!ttl_saved_option_apply(indexrelid, &option))
 		return;
-	if (saved.has_time_zone)
-	{
-		option.time_zone = ttl_time_zone_by_hash(saved.time_zone_hash);
-		if (option.time_zone == NULL)
-			return;
-	}
-	option.present = true;
-	option.seconds = saved.seconds;
 	ttl_option_write(indexrelid, &option);
 	keep_leftovers(indexrelid);
 	ereport(LOG,
@@ -1030,8 +1047,8 @@ bool
 ttl_option_is_amiss(Oid indexrelid)
 {
 	TtlOption	option;
-	TtlSavedOption saved = ttl_saved_option_read(indexrelid);
-	TtlSavedOption wanted;
+	SavedOption saved = read_saved_option(indexrelid);
+	SavedOption wanted;
 
 	if (!ttl_option_read(indexrelid, &option) || option.problem != NULL)
 		return false;

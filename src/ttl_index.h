@@ -107,15 +107,6 @@ typedef struct TtlOption
 	List	   *stored;			/* all of them, as they were read */
 } TtlOption;
 
-/* What is saved of it for REINDEX CONCURRENTLY (see option.c). */
-typedef struct TtlSavedOption
-{
-	bool		present;
-	int32		seconds;
-	bool		has_time_zone;
-	int32		time_zone_hash;
-} TtlSavedOption;
-
 /* A closed list; catalog.c has the names and the texts. */
 typedef enum TtlState
 {
@@ -494,7 +485,7 @@ extern bool ttl_is_dependent(Oid indexrelid);
 extern bool ttl_filters_exclude(Oid relid, List *a, List *b);
 extern bool ttl_same_filter(Oid relid, List *a, List *b);
 extern Oid	ttl_option_function(const TtlFunctions *functions, int i);
-extern TtlSavedOption ttl_saved_option_read(Oid indexrelid);
+extern bool ttl_saved_option_apply(Oid indexrelid, TtlOption *option);
 extern void ttl_saved_option_write(Oid indexrelid, const TtlOption *option);
 extern void ttl_dependencies_complete(void);
 extern void ttl_saved_option_restore(Oid indexrelid);
@@ -525,6 +516,7 @@ extern void ttl_state_raise(const TtlIndex *index);
 extern void ttl_check_table(Oid relid);
 extern void ttl_check_is_index(Oid relid);
 extern bool ttl_index_is_usable(Oid indexrelid);
+extern bool ttl_index_is_leftover(Oid indexrelid);
 extern void ttl_check_usable(Oid indexrelid);
 extern char *ttl_name_with_suffix(const char *name, const char *suffix);
 extern void ttl_check_seconds(int32 seconds, bool may_be_never);
