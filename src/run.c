@@ -1080,6 +1080,7 @@ count_sub_pass(Run *run)
 	if (!turn->more)
 		kept->idle_passes++;
 	if (run->driver->is_worker && !kept->counted &&
+		now >= kept->last_flush &&
 		!TimestampDifferenceExceeds(kept->last_flush, now, IDLE_FLUSH_MS))
 		return;
 	count.passes = kept->idle_passes;

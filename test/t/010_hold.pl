@@ -99,6 +99,13 @@ CREATE TABLE events (at timestamptz);
 CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0);
 CREATE ROLE operator LOGIN;
 });
+$node->safe_psql('postgres', 'CREATE DATABASE quiet');
+$node->safe_psql(
+	'quiet', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE events (at timestamptz);
+CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0);
+});
 insert(2060, 2110, 2160, 2210, 2400);
 monitor_works('the monitor works');
 
@@ -165,6 +172,9 @@ $node->poll_query_until(
 SELECT last_deleted <= clock_timestamp() FROM ttl_index.index_stats
 WHERE indexrelname = 'events_ttl'})
   or fail('nor the last deletion');
+ok( $node->poll_query_until(
+		'quiet', 'SELECT last_pass_end <= clock_timestamp() FROM ttl_index.stats'),
+	'nor are passes that delete nothing unwritten for as long');
 $faults->clock_ahead(50);
 monitor_works('a jump that takes back another is none');
 unlike(slurp_file($node->logfile, $offset), $held, 'nothing is held by them');
