@@ -698,6 +698,20 @@ has_instead_rule(Oid relid)
 	return found;
 }
 
+static bool
+is_temporary(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_class) GETSTRUCT(tuple))->relpersistence == RELPERSISTENCE_TEMP;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
 /* The state by the table alone. */
 static TtlState
 table_state(Oid relid)
@@ -706,7 +720,7 @@ table_state(Oid relid)
 
 	if (get_rel_relkind(relid) == RELKIND_MATVIEW)
 		return TTL_MATERIALIZED_VIEW;
-	if (get_rel_persistence(relid) == RELPERSISTENCE_TEMP)
+	if (is_temporary(relid))
 		return TTL_TEMPORARY_TABLE;
 	state = ttl_reach_state(relid);
 	/* it would keep rows, or change them over and over */
@@ -731,6 +745,7 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 {
 	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
 	Oid			indexrelid = index->indexrelid;
+	Oid			type = get_atttype(indexrelid, 1);
 	TtlState	state;
 	Oid			owner;
 	Oid			index_am;
@@ -758,7 +773,9 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	if (ttl_key_is_id(indexrelid, index->relid))
 		return TTL_ID_KEY;
 
-	state = key_state(index, get_atttype(indexrelid, 1));
+	if (!OidIsValid(type))		/* dropped just now */
+		return TTL_NOT_VALID;
+	state = key_state(index, type);
 	if (state == TTL_KEY_TYPE)
 		return state;
 	indclass = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass,
@@ -774,23 +791,19 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	return ttl_buckets_defined(index);
 }
 
-/* Does a publication of deletes need what the table cannot give? */
+/*
+ * Does a publication of deletes need what the table cannot give?  It is locked, so
+ * that it can be opened.
+ */
 static bool
-lacks_replica_identity(Oid relid, bool *locked)
+lacks_replica_identity(Oid relid)
 {
 	PublicationDesc publications;
-	Relation	rel;
+	Relation	rel = try_relation_open(relid, NoLock);
 	bool		result = false;
 
-	*locked = !ConditionalLockRelationOid(relid, AccessShareLock);
-	if (*locked)
-		return false;
-	rel = try_relation_open(relid, NoLock);
 	if (rel == NULL)
-	{
-		UnlockRelationOid(relid, AccessShareLock);
 		return false;
-	}
 	if (rel->rd_rel->relkind == RELKIND_RELATION &&
 		rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL &&
 		!OidIsValid(RelationGetReplicaIndex(rel)))
@@ -798,7 +811,7 @@ lacks_replica_identity(Oid relid, bool *locked)
 		RelationBuildPublicationDesc(rel, &publications);
 		result = publications.pubactions.pubdelete;
 	}
-	relation_close(rel, AccessShareLock);
+	relation_close(rel, NoLock);
 	return result;
 }
 
@@ -838,19 +851,18 @@ owner_may_fold(const TtlIndex *index)
 
 /* The state of the moment, for an index that is well defined. */
 static TtlState
-runtime_state(const TtlIndex *index, HeapTuple tuple)
+runtime_state(const TtlIndex *index, HeapTuple tuple, bool locked)
 {
 	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
-	bool		locked;
 
 	if (!owner_may_fold(index))
 		return TTL_OPTION_NOT_EXECUTABLE;
+	if (!locked)
+		return TTL_TABLE_LOCKED;
 	if (!owner_may_delete(index))
 		return TTL_OWNER_LACKS_PRIVILEGE;
-	if (lacks_replica_identity(index->relid, &locked))
+	if (lacks_replica_identity(index->relid))
 		return TTL_NO_REPLICA_IDENTITY;
-	if (locked)
-		return TTL_TABLE_LOCKED;
 
 	/* The planner's rule: a broken HOT chain would show keys of old versions. */
 	if (form->indcheckxmin &&
@@ -870,21 +882,14 @@ lost_state(Oid indexrelid)
 		TTL_OPTION_REMEMBERED : TTL_OPTION_LOST;
 }
 
-/*
- * Describes an index as it is now, with the option that governs it.  With
- * definition_only the state is that of the definition alone, as DDL checks it,
- * also for a plain index.  False where the index or its table is gone.
- */
-bool
-ttl_catalog_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
+/* Describes an index whose table is locked against being dropped, if it can be. */
+static bool
+describe(Oid indexrelid, bool definition_only, bool locked, TtlIndex *index)
 {
-	HeapTuple	tuple;
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	Form_pg_index form;
 	Oid			am;
 
-	memset(index, 0, sizeof(*index));
-	index->indexrelid = indexrelid;
-	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_index) GETSTRUCT(tuple);
@@ -905,7 +910,34 @@ ttl_catalog_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 	else
 		index->state = definition_state(index, tuple);
 	if (index->state == TTL_ACTIVE && !definition_only)
-		index->state = runtime_state(index, tuple);
+		index->state = runtime_state(index, tuple, locked);
 	ReleaseSysCache(tuple);
 	return true;
+}
+
+/*
+ * Describes an index as it is now, with the option that governs it.  With
+ * definition_only the state is that of the definition alone, as DDL checks it,
+ * also for a plain index.  False where the index or its table is gone.
+ *
+ * The table is locked meanwhile, if that takes no waiting: while others drop it,
+ * one catalog row is still there and the next is not.  Where it cannot be, nothing
+ * is asked that would raise an error for a table that is gone.
+ */
+bool
+ttl_catalog_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	bool		locked;
+	bool		found;
+
+	memset(index, 0, sizeof(*index));
+	index->indexrelid = indexrelid;
+	if (!OidIsValid(relid))
+		return false;
+	locked = ConditionalLockRelationOid(relid, AccessShareLock);
+	found = describe(indexrelid, definition_only, locked, index);
+	if (locked)
+		UnlockRelationOid(relid, AccessShareLock);
+	return found;
 }
