@@ -302,13 +302,14 @@ my %victims = (
 		start_server();
 	});
 
-# What a user does after a crash: what was being built or detached is half done.
+# What a user does after a crash: what was being built or detached is half done.  A
+# VACUUM FULL makes valid what REINDEX CONCURRENTLY had left.
 sub clean_up
 {
 	my @half_done = split /\n/, $node->safe_psql(
 		'postgres', q{
 SELECT format('DROP INDEX IF EXISTS %s', indexrelid::regclass) FROM pg_index JOIN pg_class c ON c.oid = indexrelid
-WHERE NOT indisvalid AND relname ~ '_cc(new|old)[0-9]*$'
+WHERE relname ~ '_cc(new|old)[0-9]*$' AND (NOT indisvalid OR indrelid IN (SELECT oid FROM tables))
 UNION ALL
 SELECT format('ALTER TABLE %s DETACH PARTITION %s FINALIZE', inhparent::regclass, inhrelid::regclass)
 FROM pg_inherits WHERE inhdetachpending});
