@@ -9,6 +9,11 @@
  * have to walk all of its versions that an old snapshot keeps.)  The end of a
  * turn folds the rows of an index into one.
  *
+ * On a full disk rows must go and be counted all the same.  So the table begins
+ * with some pages that are empty and are never given back, and whoever adds a row
+ * uses the space of rows that were folded, instead of letting the table grow.
+ * Only an old snapshot, which keeps these, can make it.
+ *
  * The table has no index and no trigger, so rows go straight into the heap.  That
  * also asks for no privilege: nobody but this file writes it.
  *
@@ -48,6 +53,15 @@ PG_FUNCTION_INFO_V1(ttl_stats_reset);
 
 /* About half of what fits. */
 #define ROWS_PER_BLOCK 25
+
+/* In so many pages room is looked for, each time that one is full. */
+#define ROOM_BLOCKS 64
+
+/*
+ * A page has room while so much is free: two rows or so.  It is less than what
+ * makes core remove dead rows when it reads a page.
+ */
+#define ROOM_SIZE 512
 
 /* The columns of ttl_index.counters, in order. */
 enum
@@ -160,6 +174,43 @@ set_text(Datum *values, bool *nulls, int column, const char *text)
 		values[column] = CStringGetTextDatum(text);
 }
 
+/* Would a row of this size fit into a page? */
+static bool
+has_room(Relation rel, BlockNumber block, Size size)
+{
+	Buffer		buffer = ReadBuffer(rel, block);
+	Page		page = BufferGetPage(buffer);
+	bool		result;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	result = !PageIsNew(page) && PageGetHeapFreeSpace(page) >= size;
+	UnlockReleaseBuffer(buffer);
+	return result;
+}
+
+/*
+ * Leads the next row to a page that has room for it, if there is one.  Core goes by
+ * the free space map, which does not know what was freed since the last vacuum, and
+ * would rather let the table grow; on a full disk it cannot.
+ */
+static void
+find_room(Relation rel, Size size)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+	BlockNumber target = RelationGetTargetBlock(rel);
+
+	if (target < nblocks && has_room(rel, target, size))
+		return;
+	for (BlockNumber block = 0; block < Min(nblocks, ROOM_BLOCKS); block++)
+	{
+		if (has_room(rel, block, size))
+		{
+			RelationSetTargetBlock(rel, block);
+			return;
+		}
+	}
+}
+
 static void
 insert_row(Relation rel, const TtlCount *count)
 {
@@ -181,18 +232,9 @@ insert_row(Relation rel, const TtlCount *count)
 		nulls[fields[i].column] = fields[i].type == FIELD_TIME && value == 0;
 	}
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+	find_room(rel, MAXALIGN(tuple->t_len));
 	simple_heap_insert(rel, tuple);
 	heap_freetuple(tuple);
-}
-
-/* Adds to the counters, in the current transaction. */
-void
-ttl_stats_add(const TtlCount *count)
-{
-	Relation	rel = open_counters(RowExclusiveLock);
-
-	insert_row(rel, count);
-	table_close(rel, NoLock);
 }
 
 /* The text of the later error stays. */
@@ -264,11 +306,11 @@ find_sum(HTAB *found, List **sums, Oid indexrelid, Oid relid)
 }
 
 /*
- * The sums of all rows that a snapshot sees, in the caller's memory; takes the rows
- * out where that is asked.
+ * The sums of all rows that a snapshot sees, in the caller's memory, and the number
+ * of these rows; takes them out where that is asked.
  */
 static List *
-sum_rows(Relation rel, Snapshot snapshot, bool take)
+sum_rows(Relation rel, Snapshot snapshot, bool take, int64 *rows)
 {
 	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(TtlCount),.hcxt = CurrentMemoryContext};
 	HTAB	   *found = hash_create("ttl_index sums", 64, &ctl,
@@ -279,6 +321,7 @@ sum_rows(Relation rel, Snapshot snapshot, bool take)
 	TimestampTz now = GetCurrentTimestamp();
 	HeapTuple	tuple;
 
+	*rows = 0;
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
 		bool		isnull;
@@ -288,6 +331,7 @@ sum_rows(Relation rel, Snapshot snapshot, bool take)
 														  desc, &isnull));
 
 		add_row(find_sum(found, &sums, indexrelid, relid), tuple, desc, now);
+		(*rows)++;
 		if (take)
 			simple_heap_delete(rel, &tuple->t_self);
 	}
@@ -300,10 +344,21 @@ static List *
 take_rows(Relation rel)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	List	   *sums = sum_rows(rel, snapshot, true);
+	int64		rows;
+	List	   *sums = sum_rows(rel, snapshot, true, &rows);
 
 	UnregisterSnapshot(snapshot);
 	return sums;
+}
+
+/* One row an index instead of many, in a table that is locked for it. */
+static void
+fold_rows(Relation rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, take_rows(rel))
+		insert_row(rel, lfirst(lc));
 }
 
 /* What the counters say of each index, for a view. */
@@ -311,10 +366,53 @@ List *
 ttl_stats_read(void)
 {
 	Relation	rel = open_counters(AccessShareLock);
-	List	   *sums = sum_rows(rel, GetActiveSnapshot(), false);
+	int64		rows;
+	List	   *sums = sum_rows(rel, GetActiveSnapshot(), false, &rows);
 
 	table_close(rel, AccessShareLock);
 	return sums;
+}
+
+/*
+ * Sees to it that some pages of a small table have room, before there is none: then
+ * the sums of its rows would not fit either.  To read the table frees what older
+ * folds have left, in pages that are full; where that is not enough, it is folded.
+ */
+static void
+keep_room(Relation rel)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+	BlockNumber target = RelationGetTargetBlock(rel);
+	BlockNumber with_room = 0;
+	Snapshot	snapshot;
+	int64		rows;
+	List	   *sums;
+
+	if (nblocks > ROOM_BLOCKS ||
+		(target < nblocks && has_room(rel, target, ROOM_SIZE)))
+		return;
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	sums = sum_rows(rel, snapshot, false, &rows);
+	UnregisterSnapshot(snapshot);
+	for (BlockNumber block = 0; block < nblocks; block++)
+	{
+		if (has_room(rel, block, ROOM_SIZE))
+			with_room++;
+	}
+	if (with_room <= nblocks / 3 && rows >= 2 * list_length(sums) &&
+		ConditionalLockRelationOid(RelationGetRelid(rel), ShareUpdateExclusiveLock))
+		fold_rows(rel);
+}
+
+/* Adds to the counters, in the current transaction. */
+void
+ttl_stats_add(const TtlCount *count)
+{
+	Relation	rel = open_counters(RowExclusiveLock);
+
+	keep_room(rel);
+	insert_row(rel, count);
+	table_close(rel, NoLock);
 }
 
 /* Are there more rows than a reader should have to add up? */
@@ -348,7 +446,6 @@ ttl_stats_fold(int64 rows)
 	Oid			relid = counters_relid();
 	Relation	rel;
 	bool		due;
-	ListCell   *lc;
 
 	if (rows < FOLD_ROWS ||
 		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
@@ -356,10 +453,7 @@ ttl_stats_fold(int64 rows)
 	rel = open_counters(RowExclusiveLock);
 	due = rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
 	if (due && worth_folding(rel))
-	{
-		foreach(lc, take_rows(rel))
-			insert_row(rel, lfirst(lc));
-	}
+		fold_rows(rel);
 	table_close(rel, NoLock);
 	return due;
 }

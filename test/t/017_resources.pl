@@ -283,7 +283,8 @@ $node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
 goes('audited', 'which goes on when there is room');
 
 #
-# Below the database: the counters cannot grow, so nothing is deleted either
+# Below the database: rows go, as that is what helps, and are counted in the space
+# that there is; many more batches than fit into it without being folded
 #
 
 $node->safe_psql(
@@ -292,19 +293,39 @@ ALTER DATABASE postgres SET ttl_index.batch_target_docs = 1;
 });
 monitor('off');
 $node->safe_psql('postgres',
-	"INSERT INTO many SELECT '2000-01-01' FROM generate_series(1, 500)");
+	"INSERT INTO many SELECT '2000-01-01' FROM generate_series(1, 1500)");
+$node->safe_psql('postgres', 'VACUUM');
+$offset = -s $node->logfile;
+$faults->disk_full($node->data_dir . '/base');
+monitor('on');
+goes('many', 'a full disk below the database does not keep rows from being deleted');
+is_counted('many', 1500, 'with all that is gone counted');
+unlike(slurp_file($node->logfile, $offset),
+	qr/could not extend file/, 'as nothing has to grow for it');
+$faults->disk_full(undef);
+
+#
+# Unless an old snapshot keeps that space: then nothing is deleted, loudly
+#
+
+monitor('off');
+my $old = $node->background_psql('postgres');
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM many');
+$node->safe_psql('postgres',
+	"INSERT INTO many SELECT '2000-01-01' FROM generate_series(1, 1500)");
 $node->safe_psql('postgres', 'VACUUM');
 $offset = -s $node->logfile;
 $faults->disk_full($node->data_dir . '/base');
 monitor('on');
 ok( $node->wait_for_log(qr/ERROR:  could not extend file/, $offset),
-	'a full disk below the database is an error');
-is_counted('many', 500, 'what cannot be counted is not deleted');
+	'counters that cannot grow are an error');
+is_counted('many', 3000, 'what cannot be counted is not deleted');
 isnt($node->safe_psql('postgres', 'SELECT count(*) FROM many'),
 	1, 'and stays');
+$old->quit;
+goes('many', 'the monitor goes on when the snapshot is gone');
+is_counted('many', 3000, 'with all that is gone counted');
 $faults->disk_full(undef);
-goes('many', 'the monitor goes on when there is room');
-is_counted('many', 500, 'with all that is gone counted');
 $node->safe_psql('postgres',
 	'ALTER DATABASE postgres RESET ttl_index.batch_target_docs');
 

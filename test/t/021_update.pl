@@ -155,6 +155,8 @@ my $early = $script;
 $early =~ s/\Q$function\E//;
 $early =~ s/\Q$views\E//;
 $early =~ s/,\n\t\Q$column\E\n\);/\n);/;
+# nor the rows that have it
+$early =~ s/^INSERT INTO counters .*?;\n//ms;
 $early =~ s/^\toldest_due\(regclass\),\n//m;
 $early =~ s/^GRANT SELECT ON indexes, stats, index_stats/GRANT SELECT ON indexes/m;
 
