@@ -284,7 +284,11 @@ check_index(Oid indexrelid, bool takes_index)
 		 (takes_index && index.state == TTL_CONSTRAINT_INDEX)))
 		ttl_state_raise(&index);
 	follow_now(indexrelid, &index);
-	if (ttl_option_read(indexrelid, &own) && own.present && own.problem == NULL)
+	if (!ttl_option_is_amiss(indexrelid))
+		return;
+	/* one that was there may be at work in coll_mod(): the next pass, then */
+	if ((is_new(indexrelid) || ttl_lock_for_repair(indexrelid)) &&
+		ttl_option_read(indexrelid, &own) && own.present && own.problem == NULL)
 		ttl_saved_option_write(indexrelid, &own);
 }
 
