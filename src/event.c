@@ -461,7 +461,7 @@ find_partition(Oid parent, const AlterTableCmd *cmd)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("partition \"%s\" of \"%s\" was renamed in the meantime",
 						name->relname, get_rel_name(parent)),
-				 errhint("Run the command again.")));
+				 errhint("Run the command again with the new name. DETACH CONCURRENTLY goes on with FINALIZE.")));
 	return found;
 }
 

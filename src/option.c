@@ -859,9 +859,9 @@ ttl_saved_option_write(Oid indexrelid, const TtlOption *option)
 
 /*
  * Puts the option, with the filter that the index has, into pg_index.indpred,
- * and saves it.  The caller holds SHARE UPDATE EXCLUSIVE on the table and
- * on the index and has made sure that the folded predicate stays the same, so
- * the index needs no rebuild.
+ * and saves it.  The caller holds SHARE UPDATE EXCLUSIVE on the index, and some lock
+ * on the table that keeps it from changing, and has made sure that the folded
+ * predicate stays the same, so the index needs no rebuild.
  */
 void
 ttl_option_write(Oid indexrelid, const TtlOption *option)
