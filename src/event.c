@@ -265,6 +265,19 @@ may_have_option(Oid indexrelid)
 	return false;
 }
 
+/* Does an option govern the index?  What has none is not looked at any further. */
+static bool
+has_option(Oid indexrelid)
+{
+	TtlOption	option;
+	Oid			parent;
+	Oid			governor;
+
+	return may_have_option(indexrelid) &&
+		ttl_catalog_governor(indexrelid, &parent, &governor, &option) &&
+		option.present;
+}
+
 /*
  * Raises what is wrong with an index that a command made, attached, or gave to a
  * constraint or replica identity (takes_index: pg_dump would lose its option); and
@@ -298,7 +311,7 @@ check_indexes(Oid indexrelid)
 {
 	ListCell   *lc;
 
-	if (!may_have_option(indexrelid))
+	if (!has_option(indexrelid))
 		return;
 	if (get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
 		check_index(indexrelid, false);
@@ -337,7 +350,7 @@ governs_partitions(Oid relid)
 
 	foreach(lc, indexes_of(relid))
 	{
-		if (may_have_option(lfirst_oid(lc)))
+		if (has_option(lfirst_oid(lc)))
 			return true;
 	}
 	return false;
@@ -351,7 +364,7 @@ check_taken(Oid relid)
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
-		if (has_expressions(lfirst_oid(lc)))
+		if (has_option(lfirst_oid(lc)))
 			check_index(lfirst_oid(lc), true);
 	}
 }
@@ -370,7 +383,7 @@ strip_copies(Oid relid)
 		Oid			indexrelid = lfirst_oid(lc);
 		TtlIndex	index;
 
-		if (!has_expressions(indexrelid) || !is_new(indexrelid) ||
+		if (!has_option(indexrelid) || !is_new(indexrelid) ||
 			!ttl_catalog_describe(indexrelid, true, &index) ||
 			index.state != TTL_NOT_PARTITIONED_BY_KEY)
 			continue;
@@ -387,10 +400,7 @@ first_ttl_index(Oid relid)
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
-		TtlOption	option;
-
-		if (has_expressions(lfirst_oid(lc)) &&
-			ttl_option_read(lfirst_oid(lc), &option) && option.present)
+		if (has_option(lfirst_oid(lc)))
 			return lfirst_oid(lc);
 	}
 	return InvalidOid;
@@ -420,7 +430,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 		return;
 	if (IsA(command->parsetree, IndexStmt))
 	{
-		if (!may_have_option(made.objectId))
+		if (!has_option(made.objectId))
 			return;
 		check_indexes(made.objectId);
 		ttl_beside_report(made.objectId);
@@ -439,6 +449,15 @@ check_created(const CollectedCommand *command, CommandTag tag)
 	}
 }
 
+/* The table or index that this one is a partition of now. */
+static Oid
+present_parent(Oid relid)
+{
+	if (!get_rel_relispartition(relid))
+		return InvalidOid;
+	return get_partition_parent(relid, false);
+}
+
 /*
  * The partition, a table or an index, that a subcommand has attached or detached;
  * invalid where its parent has no TTL index.  The command tells its name alone,
@@ -447,16 +466,15 @@ check_created(const CollectedCommand *command, CommandTag tag)
 static Oid
 find_partition(Oid parent, const AlterTableCmd *cmd)
 {
-	const		RangeVar *name = castNode(PartitionCmd, cmd->def)->name;
+	const RangeVar *name = castNode(PartitionCmd, cmd->def)->name;
 	Oid			found;
 
 	if (!governs_partitions(parent))
 		return InvalidOid;
 	found = RangeVarGetRelid(name, NoLock, true);
 	if (!OidIsValid(found) ||
-		parent != (cmd->subtype != AT_AttachPartition ? former_parent(found) :
-				   !get_rel_relispartition(found) ? InvalidOid :
-				   get_partition_parent(found, false)))
+		parent != (cmd->subtype == AT_AttachPartition ?
+				   present_parent(found) : former_parent(found)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("partition \"%s\" of \"%s\" was renamed in the meantime",
@@ -474,7 +492,7 @@ report_own(Oid partition)
 	foreach(lc, indexes_of(partition))
 	{
 		if (!get_rel_relispartition(lfirst_oid(lc)) &&
-			has_expressions(lfirst_oid(lc)))
+			has_option(lfirst_oid(lc)))
 			ttl_beside_report(lfirst_oid(lc));
 	}
 }
