@@ -265,8 +265,15 @@ sub kill_process
 		my $pid = pid_of($condition);
 
 		next if !defined $pid || !kill('KILL', $pid);
-		$node->wait_for_log(qr/database system is ready to accept connections/, $offset);
-		return;
+
+		# it may have ended by itself before the signal came
+		foreach my $look (1 .. 20)
+		{
+			usleep(100_000);
+			next if !$node->log_contains(qr/was terminated by signal 9/, $offset);
+			$node->wait_for_log(qr/database system is ready to accept connections/, $offset);
+			return;
+		}
 	}
 	note('there was none');
 	return;
