@@ -18,6 +18,7 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
@@ -161,7 +162,7 @@ char *
 ttl_key_path_text(Node *expression, Oid relid)
 {
 	TtlFunctions functions;
-	FuncExpr   *call = (FuncExpr *) expression;
+	List	   *arguments;
 	StringInfoData dotted;
 	Var		   *column;
 	char	   *column_name;
@@ -170,10 +171,13 @@ ttl_key_path_text(Node *expression, Oid relid)
 
 	if (expression == NULL || !IsA(expression, FuncExpr) ||
 		!ttl_functions(&functions) ||
-		call->funcid != functions.document_date || list_length(call->args) != 2)
+		((FuncExpr *) expression)->funcid != functions.document_date)
 		return NULL;
-	column = (Var *) strip_implicit_coercions(linitial(call->args));
-	path = lsecond(call->args);
+	arguments = ttl_arguments((FuncExpr *) expression);
+	if (list_length(arguments) != 2)
+		return NULL;
+	column = (Var *) strip_implicit_coercions(linitial(arguments));
+	path = lsecond(arguments);
 	if (!IsA(column, Var) || !IsA(path, ArrayExpr))
 		return NULL;
 	column_name = get_attname(relid, column->varattno, true);
@@ -270,14 +274,16 @@ ttl_key_is_id(Oid indexrelid, Oid relid)
 			(call->funcid != functions.expire_at &&
 			 call->funcid != functions.earliest))
 			break;
-		expression = linitial(call->args);
+		expression = linitial(ttl_arguments(call));
 	}
 	if (call != NULL && IsA(call, FuncExpr))
 	{
+		List	   *arguments = ttl_arguments(call);
+
 		if (call->funcid != functions.document_date ||
-			list_length(call->args) != 2)
+			list_length(arguments) != 2)
 			return false;
-		name = single_step(lsecond(call->args));
+		name = single_step(lsecond(arguments));
 	}
 	else
 	{
@@ -300,8 +306,16 @@ is_on_key(Oid indexrelid, const char *name, const TtlKey *key)
 	if (attnum != 0)
 		return key->column != NULL && key->expression == NULL &&
 			key->attnum == attnum;
-	if (key->expression != NULL && equal(expression, key->expression))
-		return true;
+	if (key->expression != NULL)
+	{
+		char	   *path = ttl_key_path_text(expression,
+											 IndexGetRelation(indexrelid, false));
+
+		/* the second, where its arguments are given by name */
+		if (equal(expression, key->expression) ||
+			(path != NULL && strcmp(path, name) == 0))
+			return true;
+	}
 	return strcmp(pg_get_indexdef_columns(indexrelid, true), name) == 0;
 }
 

@@ -255,29 +255,52 @@ is_not_plain(Node *node, void *context)
 	return expression_tree_walker(node, is_not_plain, context);
 }
 
+/* The argument of a call at a position; NULL where it is omitted. */
+static Node *
+argument_at(const FuncExpr *call, int position)
+{
+	for (int i = 0; i < list_length(call->args); i++)
+	{
+		Node	   *argument = list_nth(call->args, i);
+		NamedArgExpr *named = (NamedArgExpr *) argument;
+
+		if (!IsA(argument, NamedArgExpr) && i == position)
+			return argument;
+		if (IsA(argument, NamedArgExpr) && named->argnumber == position)
+			return (Node *) named->arg;
+	}
+	return NULL;
+}
+
 /*
- * The value of an option's argument, which may be given by its name; NULL where it
- * is not a constant.  Functions of users are not folded: they would run as whoever
- * looks.
+ * The arguments of a call in the order of their positions, also those that are given
+ * by name, up to the first one that is omitted.
+ */
+List *
+ttl_arguments(const FuncExpr *call)
+{
+	List	   *arguments = NIL;
+	Node	   *argument;
+
+	while ((argument = argument_at(call, list_length(arguments))) != NULL)
+		arguments = lappend(arguments, argument);
+	return arguments;
+}
+
+/*
+ * The value of an option's argument; NULL where it is not a constant.  Functions
+ * of users are not folded: they would run as whoever looks.
  */
 static Const *
 option_argument(FuncExpr *call)
 {
-	Node	   *argument;
+	List	   *arguments = ttl_arguments(call);
 	Node	   *folded;
 
-	if (list_length(call->args) != 1)
+	if (list_length(call->args) != 1 || list_length(arguments) != 1 ||
+		is_not_plain((Node *) arguments, NULL))
 		return NULL;
-	argument = linitial(call->args);
-	if (IsA(argument, NamedArgExpr))
-	{
-		if (((NamedArgExpr *) argument)->argnumber != 0)
-			return NULL;
-		argument = (Node *) ((NamedArgExpr *) argument)->arg;
-	}
-	if (is_not_plain(argument, NULL))
-		return NULL;
-	folded = eval_const_expressions(NULL, argument);
+	folded = eval_const_expressions(NULL, linitial(arguments));
 	if (!IsA(folded, Const) || ((Const *) folded)->constisnull)
 		return NULL;
 	return (Const *) folded;

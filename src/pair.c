@@ -39,13 +39,17 @@
 
 #include "ttl_index.h"
 
-/* document_ttl(d) is document_ttl(d, 'ttl'): with the argument that it omits. */
+/*
+ * document_ttl(d) is document_ttl(d, 'ttl'): with the argument that it omits, and all
+ * in their order.
+ */
 static Node *
 complete_call(FuncExpr *call, const TtlFunctions *functions)
 {
+	call = copyObject(call);
+	call->args = ttl_arguments(call);
 	if (call->funcid != functions->document_ttl || list_length(call->args) != 1)
 		return (Node *) call;
-	call = copyObject(call);
 	call->inputcollid = DEFAULT_COLLATION_OID;
 	call->args = lappend(call->args,
 						 makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
@@ -156,17 +160,18 @@ read_expire_at(Oid indexrelid, Node **since, Node **ttl)
 	TtlFunctions functions;
 	AttrNumber	attnum;
 	Node	   *expression;
-	FuncExpr   *call;
+	List	   *arguments;
 
 	if (!ttl_index_key(indexrelid, &attnum, &expression) ||
 		expression == NULL || !IsA(expression, FuncExpr) ||
-		!ttl_functions(&functions))
+		!ttl_functions(&functions) ||
+		((FuncExpr *) expression)->funcid != functions.expire_at)
 		return false;
-	call = (FuncExpr *) expression;
-	if (call->funcid != functions.expire_at || list_length(call->args) != 2)
+	arguments = ttl_arguments((FuncExpr *) expression);
+	if (list_length(arguments) != 2)
 		return false;
-	*since = linitial(call->args);
-	*ttl = lsecond(call->args);
+	*since = linitial(arguments);
+	*ttl = lsecond(arguments);
 	if (IsA(*ttl, FuncExpr))
 		*ttl = complete_call((FuncExpr *) *ttl, &functions);
 	return true;

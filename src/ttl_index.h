@@ -478,6 +478,7 @@ extern TtlLimits ttl_guc_limits(void);
 /* option.c */
 extern uint64 ttl_definitions_version(void);
 extern bool ttl_functions(TtlFunctions *functions);
+extern List *ttl_arguments(const FuncExpr *call);
 extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);

@@ -168,6 +168,18 @@ CREATE INDEX main_second ON beside (at) WHERE ttl_index.document_ttl(doc) IS NUL
 -- another key is told of, once for a pair
 SELECT ttl_index.create_index('beside', 'touched', 10, 'kind = ''y''', document_ttl_field => 'doc.ttl', name => 'touched_pair');
 DROP INDEX own_first, main_second;
+-- arguments by name, in any order, are the same
+CREATE INDEX own_named ON beside (ttl_index.expire_at(ttl => ttl_index.document_ttl(document => doc), since => at))
+	WHERE ttl_index.document_ttl(doc) IS NOT NULL AND ttl_index.expire_after_seconds(seconds => 0);
+CREATE INDEX main_named ON beside (at)
+	WHERE ttl_index.document_ttl(field => 'ttl', document => doc) IS NULL AND ttl_index.expire_after_seconds(seconds => 10);
+SELECT indexrelid, parent_indexrelid, document_ttl FROM ttl_index.indexes WHERE indexrelid::text LIKE '%_named' ORDER BY 1;
+CREATE INDEX by_ddl ON beside (at) WHERE ttl_index.expire_after_seconds(10);
+CREATE INDEX bad ON beside (ttl_index.document_date(document => doc, VARIADIC path => '{_id}')) WHERE ttl_index.expire_after_seconds(10);
+CREATE INDEX by_path ON beside (ttl_index.document_date(document => doc, VARIADIC path => ARRAY['a', 'b'])) WHERE ttl_index.expire_after_seconds(10);
+SELECT ttl_index.coll_mod('beside', 'doc.a.b', 20);
+SELECT indexrelid, key FROM ttl_index.indexes WHERE indexrelid = 'by_path'::regclass;
+DROP INDEX own_named, main_named, by_path, by_ddl;
 -- filters that no row can pass both: nothing is said, and nothing refused
 SELECT ttl_index.create_index('beside', 'touched', 10, 'kind = ''z''', name => 'z');
 CREATE INDEX ON beside (touched) WHERE kind IS NULL AND ttl_index.expire_after_seconds(10);
