@@ -343,19 +343,18 @@ static bool
 is_still_due(Oid root, Oid relid, TimestampTz at, TtlIndex *part)
 {
 	TtlIndex	index;
-	ListCell   *lc;
+	TtlBucket	bucket;
+	TtlCutoff	cutoff;
 
 	if (!is_droppable(root, relid, part) ||
 		OidIsValid(find_pending_detach(relid)) ||
 		!ttl_catalog_describe(root, false, &index) ||
-		index.state != TTL_ACTIVE || index.governor != root)
+		index.state != TTL_ACTIVE || index.governor != root ||
+		!index.option.drop_partitions || index.option.seconds < 0)
 		return false;
-	foreach(lc, ttl_buckets_due(&index, at))
-	{
-		if (((TtlBucket *) lfirst(lc))->relid == relid)
-			return true;
-	}
-	return false;
+	ttl_cutoff_init(&cutoff, &index, at);
+	ttl_bucket_read(relid, &bucket);
+	return ttl_bucket_due(&bucket, &cutoff);
 }
 
 /* How many rows has a table, as far as is known without looking? */
