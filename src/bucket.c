@@ -167,28 +167,6 @@ find_subscription(Oid relid, ObjectAddress *found)
 	return result;
 }
 
-/* Has somebody begun to detach a partition?  False where it is none. */
-static bool
-is_being_detached(Oid relid)
-{
-	Relation	rel = table_open(InheritsRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		result;
-
-	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, InheritsRelidSeqnoIndexId, true, NULL, 1,
-							  &key);
-	tuple = systable_getnext(scan);
-	result = HeapTupleIsValid(tuple) &&
-		((Form_pg_inherits) GETSTRUCT(tuple))->inhdetachpending;
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return result;
-}
-
 /*
  * The partition, at or below this one, that somebody has begun to detach: DETACH
  * CONCURRENTLY was interrupted, or waits.  It is no part of the table any more,
@@ -197,9 +175,10 @@ is_being_detached(Oid relid)
 static Oid
 find_pending_detach(Oid relid)
 {
+	bool		pending;
 	ListCell   *lc;
 
-	if (is_being_detached(relid))
+	if (OidIsValid(ttl_inherits_from(relid, &pending)) && pending)
 		return relid;
 	/* find_all_inheritors() would leave it out, and what is below it */
 	foreach(lc, find_inheritance_children_extended(relid, false, NoLock, NULL, NULL))

@@ -207,9 +207,12 @@ is_hypertable(Oid relid)
 	return find_row("_timescaledb_catalog", "hypertable", wanted, 2, NULL, NULL);
 }
 
-/* The table that another one inherits from, the first where there are more. */
-static Oid
-inherits_from(Oid relid)
+/*
+ * The table that another one inherits from or is a partition of, the first where
+ * there are more, and whether that partition is being detached; invalid for none.
+ */
+Oid
+ttl_inherits_from(Oid relid, bool *detaching)
 {
 	Relation	rel = table_open(InheritsRelationId, AccessShareLock);
 	ScanKeyData key;
@@ -223,7 +226,12 @@ inherits_from(Oid relid)
 							  &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
-		parent = ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent;
+	{
+		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
+
+		parent = form->inhparent;
+		*detaching = form->inhdetachpending;
+	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return parent;
@@ -234,12 +242,13 @@ TtlState
 ttl_reach_state(Oid relid)
 {
 	Oid			parent;
+	bool		detaching;
 
 	if (is_distributed(relid))
 		return TTL_DISTRIBUTED_TABLE;
 	if (!OidIsValid(find_catalog("_timescaledb_catalog", "hypertable")))
 		return TTL_ACTIVE;
-	parent = inherits_from(relid);
+	parent = ttl_inherits_from(relid, &detaching);
 	if (is_hypertable(relid) || (OidIsValid(parent) && is_hypertable(parent)))
 		return TTL_HYPERTABLE;
 	return TTL_ACTIVE;

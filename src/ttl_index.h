@@ -525,6 +525,7 @@ extern void ttl_check_key(Oid type, const char *time_zone);
 extern bool ttl_key_type_ok(Oid type);
 
 /* reach.c */
+extern Oid	ttl_inherits_from(Oid relid, bool *detaching);
 extern TtlState ttl_reach_state(Oid relid);
 extern char *ttl_left_out(const TtlIndex *index);
 extern void ttl_report_left_out(Oid indexrelid);
