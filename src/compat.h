@@ -124,7 +124,7 @@ ttl_table_beginscan(Relation rel, Snapshot snapshot)
 
 /* The table of a query that is written as a tree; its privileges moved with 16. */
 static inline void
-ttl_query_take_table(Query * query, ParseState *pstate, ParseNamespaceItem * item,
+ttl_query_take_table(Query *query, ParseState *pstate, ParseNamespaceItem *item,
 					 AclMode needed)
 {
 	query->rtable = pstate->p_rtable;

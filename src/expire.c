@@ -59,20 +59,14 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
-#include "parser/parse_relation.h"
 #include "rewrite/prs2lock.h"
-#include "rewrite/rewriteHandler.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "tcop/dest.h"
-#include "tcop/pquery.h"
-#include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/portal.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/spccache.h"
@@ -647,20 +641,7 @@ key_condition(Oid indexrelid, Relation rel, Oid keytype, int param)
 {
 	Oid			family = get_opclass_family(GetDefaultOpClass(keytype, BTREE_AM_OID));
 	Param	   *bound = makeNode(Param);
-	AttrNumber	attnum;
-	Node	   *key;
 
-	(void) ttl_index_key(indexrelid, &attnum, &key);
-	if (key == NULL)
-	{
-		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
-
-		key = (Node *) makeVar(1, attnum, attr->atttypid, attr->atttypmod,
-							   attr->attcollation, 0);
-	}
-	if (exprType(key) != keytype)	/* a domain */
-		key = (Node *) makeRelabelType((Expr *) key, keytype, -1, InvalidOid,
-									   COERCE_IMPLICIT_CAST);
 	bound->paramkind = PARAM_EXTERN;
 	bound->paramid = param;
 	bound->paramtype = keytype;
@@ -668,8 +649,9 @@ key_condition(Oid indexrelid, Relation rel, Oid keytype, int param)
 	bound->location = -1;
 	return (Node *) make_opclause(get_opfamily_member(family, keytype, keytype,
 													  BTLessEqualStrategyNumber),
-								  BOOLOID, false, (Expr *) key, (Expr *) bound,
-								  InvalidOid, InvalidOid);
+								  BOOLOID, false,
+								  (Expr *) ttl_query_key(indexrelid, rel, keytype),
+								  (Expr *) bound, InvalidOid, InvalidOid);
 }
 
 /* A condition that a row is one of those in the parameter of this number. */
@@ -696,16 +678,10 @@ tid_condition(int param)
  * DELETE FROM ONLY the table: $1 are the tuple ids, $2 the greatest key that can be
  * due.  The exact check of a key near a change of summer time has been made on the
  * very version that is locked; the bound is enough here.
- *
- * It is no text.  Text names the table and the functions of the index, and a name
- * is whose the owner of the schema wants it to be.
  */
 static Query *
 delete_query(const TtlIndex *target, Relation rel)
 {
-	ParseState *pstate = make_parsestate(NULL);
-	Query	   *query = makeNode(Query);
-	ParseNamespaceItem *item;
 	List	   *conditions;
 	TtlOption	own;
 
@@ -715,20 +691,8 @@ delete_query(const TtlIndex *target, Relation rel)
 	conditions = list_make2(tid_condition(1),
 							key_condition(target->indexrelid, rel,
 										  target->keytype, 2));
-	conditions = list_concat(conditions, own.filter);
-
-	item = addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL,
-										 false, false);
-	addNSItemToQuery(pstate, item, true, false, false);
-	ttl_query_take_table(query, pstate, item, ACL_DELETE | ACL_SELECT);
-	query->commandType = CMD_DELETE;
-	query->querySource = QSRC_ORIGINAL;
-	query->canSetTag = true;
-	query->resultRelation = 1;
-	query->jointree = makeFromExpr(pstate->p_joinlist,
-								   (Node *) make_ands_explicit(conditions));
-	free_parsestate(pstate);
-	return query;
+	return ttl_query_make(CMD_DELETE, rel,
+						  list_concat(conditions, own.filter));
 }
 
 /*
@@ -756,8 +720,8 @@ set_parameter(ParamListInfo params, int number, Oid type, Datum value)
 }
 
 /*
- * The plan is made without the parameters, for an array of unknown length: so it is
- * a TID scan, where one made for these thousands could be a sequential scan.
+ * The plan is made for an array of unknown length, so it is a TID scan, where one
+ * made for these thousands could be a sequential scan.
  */
 static int64
 delete_by_query(const TtlIndex *target, const TtlCutoff *cutoff, Relation rel,
@@ -765,21 +729,12 @@ delete_by_query(const TtlIndex *target, const TtlCutoff *cutoff, Relation rel,
 {
 	char	   *name = psprintf("DELETE by TTL index \"%s\"",
 								get_rel_name(target->indexrelid));
-	List	   *plans = pg_plan_queries(QueryRewrite(delete_query(target, rel)),
-										name, 0, NULL);
 	ParamListInfo params = makeParamList(2);
-	Portal		portal = CreateNewPortal();
-	QueryCompletion completion;
 
 	set_parameter(params, 1, TIDARRAYOID, PointerGetDatum(tids));
 	set_parameter(params, 2, cutoff->keytype,
 				  ttl_key_datum(cutoff->keytype, cutoff->bound));
-	portal->visible = false;
-	PortalDefineQuery(portal, NULL, name, CMDTAG_DELETE, plans, NULL);
-	PortalStart(portal, params, 0, InvalidSnapshot);
-	(void) ttl_portal_run(portal, None_Receiver, &completion);
-	PortalDrop(portal, false);
-	return completion.nprocessed;
+	return ttl_query_run(delete_query(target, rel), params, name, None_Receiver);
 }
 
 /* Deletes the rows that take_row() has locked. */

@@ -20,16 +20,17 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
+#include "executor/tuptable.h"
 #include "nodes/makefuncs.h"
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/ruleutils.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "ttl_index.h"
@@ -63,131 +64,162 @@ count_blocks(Oid relid)
 	return blocks;
 }
 
-/* The FROM and WHERE of a sample: what the index holds of so many blocks. */
-static char *
-sample_source(const TtlIndex *index, double percent)
+/* What a document can hold where a date should be, by jsonb_typeof(). */
+static const struct
 {
-	char	   *filter = "true";
-
-	if (index->option.filter != NIL)
-		filter = deparse_expression((Node *) make_ands_explicit(index->option.filter),
-									deparse_context_for(get_rel_name(index->relid),
-														index->relid),
-									false, false);
-	return psprintf("FROM ONLY %s TABLESAMPLE pg_catalog.system (%f) WHERE (%s)",
-					ttl_qualified_name(index->relid), percent, filter);
-}
-
-/* The text that samples the table: rows, rows with a date, rows that are due. */
-static char *
-sample_query(const TtlIndex *index, double percent)
-{
-	char	   *due = "k OPERATOR(pg_catalog.<=) $1";
-
-	if (index->keytype != TIMESTAMPTZOID)
-		due = psprintf("k OPERATOR(pg_catalog.<=) pg_catalog.timezone(%s, $1)",
-					   quote_literal_cstr(index->option.time_zone));
-	return psprintf("SELECT pg_catalog.count(*), pg_catalog.count(k), "
-					"pg_catalog.count(*) FILTER (WHERE %s) "
-					"FROM (SELECT %s AS k %s) AS s",
-					due, pg_get_indexdef_columns(index->indexrelid, false),
-					sample_source(index, percent));
-}
-
-/*
- * The text that finds what most documents of a sample hold where a date should
- * be; NULL where the key is no path.
- */
-static char *
-kinds_query(const TtlIndex *index, double percent)
-{
-	AttrNumber	attnum;
-	Node	   *expression;
-	List	   *context;
-	List	   *args;
-
-	if (!ttl_index_key(index->indexrelid, &attnum, &expression) ||
-		ttl_key_path_text(expression, index->relid) == NULL)
-		return NULL;
-	args = ((FuncExpr *) expression)->args;
-	context = deparse_context_for(get_rel_name(index->relid), index->relid);
-	return psprintf("SELECT CASE kind WHEN 'string' THEN 'strings that are no RFC 3339 date-time with an offset' "
-					"WHEN 'number' THEN 'numbers' WHEN 'object' THEN 'objects without a valid $date' "
-					"WHEN 'array' THEN 'arrays without a date' WHEN 'boolean' THEN 'booleans' "
-					"WHEN 'null' THEN 'nulls' ELSE 'nothing' END "
-					"FROM (SELECT pg_catalog.jsonb_typeof(%s OPERATOR(pg_catalog.#>) %s) AS kind "
-					"%s) AS s GROUP BY kind ORDER BY pg_catalog.count(*) DESC LIMIT 1",
-					deparse_expression(linitial(args), context, false, false),
-					deparse_expression(lsecond(args), context, false, false),
-					sample_source(index, percent));
-}
-
-/* What is there instead of dates, in the caller's memory; NULL if unknown. */
-static char *
-what_instead(const TtlIndex *index, double percent)
-{
-	char	   *query = kinds_query(index, percent);
-
-	if (query == NULL)
-		return NULL;
-	if (SPI_execute(query, true, 0) != SPI_OK_SELECT || SPI_processed == 0)
-		return NULL;
-	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-}
-
-static int64
-spi_int64(int column)
-{
-	bool		isnull;
-
-	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-									   SPI_tuptable->tupdesc, column,
-									   &isnull));
-}
+	const char *type;
+	const char *text;
+}			kinds[] = {
+	{"string", "strings that are no RFC 3339 date-time with an offset"},
+	{"number", "numbers"},
+	{"object", "objects without a valid $date"},
+	{"array", "arrays without a date"},
+	{"boolean", "booleans"},
+	{"null", "nulls"},
+	{NULL, "nothing"},
+};
 
 /* What a sample holds. */
 typedef struct Sample
 {
 	double		percent;
-	Datum		due_at;			/* since then, a timestamptz */
+	TimestampTz at;
 	int64		rows;
 	int64		dates;
 	int64		due;
-	char	   *instead;		/* of dates, where there are none, or NULL */
+	const char *instead;		/* of dates, where there are none, or NULL */
 	int64		instead_rows;	/* of the table that this is about */
-}			Sample;
+} Sample;
+
+/* Counts the rows of a sample of one table. */
+typedef struct SampleReceiver
+{
+	DestReceiver pub;
+	TtlCutoff	cutoff;
+	bool		has_kind;		/* beside the key */
+	int64		rows;
+	int64		dates;
+	int64		due;
+	int64		kinds[lengthof(kinds)];
+} SampleReceiver;
+
+static void
+start_sample(DestReceiver *self, int operation, TupleDesc desc)
+{
+}
+
+static void
+end_sample(DestReceiver *self)
+{
+}
+
+static void
+count_kind(SampleReceiver *receiver, TupleTableSlot *slot)
+{
+	bool		isnull;
+	Datum		type = slot_getattr(slot, 2, &isnull);
+	int			i = 0;
+
+	while (kinds[i].type != NULL &&
+		   (isnull || strcmp(TextDatumGetCString(type), kinds[i].type) != 0))
+		i++;
+	receiver->kinds[i]++;
+}
+
+static bool
+count_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	SampleReceiver *receiver = (SampleReceiver *) self;
+	bool		isnull;
+	Datum		key = slot_getattr(slot, 1, &isnull);
+
+	receiver->rows++;
+	if (receiver->has_kind)
+		count_kind(receiver, slot);
+	if (isnull)
+		return true;
+	receiver->dates++;
+	if (ttl_key_due(&receiver->cutoff,
+					ttl_datum_key(receiver->cutoff.keytype, key)))
+		receiver->due++;
+	return true;
+}
+
+/*
+ * What documents hold where a date should be, as an expression; NULL where the key
+ * is no path.
+ */
+static Node *
+kind_expression(const TtlIndex *leaf)
+{
+	AttrNumber	attnum;
+	Node	   *key;
+	FuncExpr   *value;
+
+	if (!ttl_index_key(leaf->indexrelid, &attnum, &key) ||
+		ttl_key_path_text(key, leaf->relid) == NULL)
+		return NULL;
+	value = makeFuncExpr(F_JSONB_EXTRACT_PATH, JSONBOID, ((FuncExpr *) key)->args,
+						 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	return (Node *) makeFuncExpr(F_JSONB_TYPEOF, TEXTOID, list_make1(value),
+								 DEFAULT_COLLATION_OID, InvalidOid,
+								 COERCE_EXPLICIT_CALL);
+}
+
+/* The query that samples a table: the key, and the kind where that is asked for. */
+static Query *
+sample_query(const TtlIndex *leaf, Relation rel, double percent, Node *kind)
+{
+	Query	   *query = ttl_query_make(CMD_SELECT, rel, leaf->option.filter);
+	TableSampleClause *sample = makeNode(TableSampleClause);
+	Const	   *argument = makeConst(FLOAT4OID, -1, InvalidOid, sizeof(float4),
+									 Float4GetDatum((float4) percent), false, true);
+	Node	   *key = ttl_query_key(leaf->indexrelid, rel, leaf->keytype);
+
+	sample->tsmhandler = F_SYSTEM;
+	sample->args = list_make1(argument);
+	linitial_node(RangeTblEntry, query->rtable)->tablesample = sample;
+	query->targetList = list_make1(makeTargetEntry((Expr *) key, 1, "key", false));
+	if (kind != NULL)
+		query->targetList = lappend(query->targetList,
+									makeTargetEntry((Expr *) kind, 2, "kind", false));
+	return query;
+}
 
 /* Adds what a table without partitions holds.  Runs as its owner. */
 static void
-sample_leaf(const TtlIndex *leaf, Sample * sample)
+sample_leaf(const TtlIndex *leaf, Sample *sample)
 {
+	SampleReceiver receiver = {.pub = {count_row, start_sample, end_sample, end_sample, DestNone}};
 	TtlUser		saved;
-	MemoryContext caller = CurrentMemoryContext;
-	Oid			argtype = TIMESTAMPTZOID;
-	int64		rows;
-	int64		dates;
+	Relation	rel;
+	Node	   *kind;
+	int			most = 0;
 
-	/* the caller declares something there, and holds a lock */
-	ttl_keep_name(leaf->relid);
+	ttl_cutoff_init(&receiver.cutoff, leaf, sample->at);
 	ttl_become_owner(leaf->owner, &saved);
-	SPI_connect();
-	if (SPI_execute_with_args(sample_query(leaf, sample->percent), 1, &argtype,
-							  &sample->due_at, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not sample table %u", leaf->relid);
-	rows = spi_int64(1);
-	dates = spi_int64(2);
-	sample->rows += rows;
-	sample->dates += dates;
-	sample->due += spi_int64(3);
-	if (dates == 0 && rows > sample->instead_rows)
-	{
-		char	   *instead = what_instead(leaf, sample->percent);
-
-		sample->instead = instead ? MemoryContextStrdup(caller, instead) : NULL;
-		sample->instead_rows = rows;
-	}
-	SPI_finish();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	rel = table_open(leaf->relid, NoLock);
+	kind = kind_expression(leaf);
+	receiver.has_kind = kind != NULL;
+	(void) ttl_query_run(sample_query(leaf, rel, sample->percent, kind), NULL,
+						 "sample of a TTL index", &receiver.pub);
+	table_close(rel, NoLock);
+	PopActiveSnapshot();
 	ttl_restore_user(&saved);
+
+	sample->rows += receiver.rows;
+	sample->dates += receiver.dates;
+	sample->due += receiver.due;
+	if (receiver.dates > 0 || receiver.rows <= sample->instead_rows)
+		return;
+	for (int i = 1; i < lengthof(kinds); i++)
+	{
+		if (receiver.kinds[i] > receiver.kinds[most])
+			most = i;
+	}
+	sample->instead = kind != NULL ? kinds[most].text : NULL;
+	sample->instead_rows = receiver.rows;
 }
 
 /*
@@ -195,7 +227,7 @@ sample_leaf(const TtlIndex *leaf, Sample * sample)
  * computes what stands in the definition of a table, and of its indexes.
  */
 static void
-sample_index(Oid indexrelid, Sample * sample)
+sample_index(Oid indexrelid, Sample *sample)
 {
 	ListCell   *lc;
 
@@ -206,6 +238,7 @@ sample_index(Oid indexrelid, Sample * sample)
 
 		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_INDEX ||
 			!ttl_catalog_describe(lfirst_oid(lc), true, &leaf) ||
+			leaf.state != TTL_ACTIVE ||
 			!ttl_option_read(lfirst_oid(lc), &own))
 			continue;
 		/* a partition can number its columns otherwise */
@@ -256,8 +289,7 @@ ttl_report_due(Oid indexrelid)
 	if (blocks == 0)
 		return;
 	sample.percent = Min(100.0, 100.0 * SAMPLE_BLOCKS / blocks);
-	sample.due_at = TimestampTzGetDatum(GetCurrentTimestamp() -
-										(int64) index.option.seconds * USECS_PER_SEC);
+	sample.at = GetCurrentTimestamp();
 	sample_index(indexrelid, &sample);
 	due = sample.due * 100.0 / sample.percent;
 	if (due > 0)

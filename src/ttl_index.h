@@ -15,6 +15,7 @@
  *	lock.c			strong locks that stand in nobody's way
  *	owner.c			becoming the owner of a table
  *	name.c			names that stay what they are while SQL text uses them
+ *	query.c			queries over one table that are trees, not text
  *	args.c			arguments of SQL functions, and what else SQL declares
  *	create.c		create_index and drop_index
  *	coll_mod.c		coll_mod and remove_ttl
@@ -59,9 +60,12 @@
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "nodes/parsenodes.h"
+#include "nodes/params.h"
+#include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "storage/itemptr.h"
 #include "storage/lockdefs.h"
+#include "tcop/dest.h"
 #include "utils/dsa.h"
 #include "utils/jsonb.h"
 #include "utils/relcache.h"
@@ -583,6 +587,12 @@ extern int64 ttl_count_rows(Oid relid, const char *condition, int64 max);
 extern char *ttl_qualified_name(Oid relid);
 extern bool ttl_lock_name(Oid relid, bool wait);
 extern void ttl_keep_name(Oid relid);
+
+/* query.c */
+extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);
+extern Query *ttl_query_make(CmdType command, Relation rel, List *conditions);
+extern int64 ttl_query_run(Query *query, ParamListInfo params,
+						   const char *name, DestReceiver *dest);
 
 /* args.c */
 extern void ttl_require_arguments(FunctionCallInfo fcinfo, int count,
