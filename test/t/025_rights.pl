@@ -7,14 +7,14 @@
 
 use strict;
 use warnings;
-use File::Basename qw(dirname);
+use File::Spec;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $library = dirname(__FILE__) . '/../perl/rights.so';
+my $library =
+  File::Spec->rel2abs(($ENV{TESTDIR} || '.') . '/test/perl/rights.so');
 plan skip_all => 'make test/perl/rights.so was not run' unless -e $library;
-$library = File::Spec->rel2abs($library);
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -37,6 +37,7 @@ CREATE ROLE author;
 CREATE ROLE alice;
 CREATE ROLE bob;
 CREATE ROLE carol;
+CREATE ROLE watcher IN ROLE pg_monitor;
 CREATE SCHEMA m;
 GRANT ALL ON SCHEMA m TO PUBLIC;
 CREATE FUNCTION make(name text, arguments text, result text, body text) RETURNS void
@@ -194,7 +195,8 @@ sub check_rights
 	return;
 }
 
-# Each in a session of its own: nothing is folded yet there.
+# Each in a session of its own: nothing is folded yet there.  Also what others may do
+# with tables that are not theirs.
 sub superuser_runs
 {
 	my ($sql, $error) = @_;
@@ -222,6 +224,9 @@ superuser_runs($_)
 	q{SELECT ttl_index.oldest_due(indexrelid) FROM ttl_index.indexes},
 	q{SELECT * FROM ttl_index.indexes},
 	q{SELECT * FROM ttl_index.index_stats},
+	q{SET ROLE carol; SELECT * FROM ttl_index.indexes},
+	q{SET ROLE watcher; SELECT ttl_index.due_count(indexrelid), ttl_index.oldest_due(indexrelid) FROM ttl_index.indexes},
+	q{SET ROLE bob; CALL ttl_index.run_pass()},
 	q{SELECT ttl_index.coll_mod('m.parent', 'at', 1000000000)},
 	q{SELECT ttl_index.coll_mod('m.whole', 'doc.at', 1000000000)},
 	q{SELECT ttl_index.coll_mod_index('m.whole_ttl', 1000000000)},
