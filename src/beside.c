@@ -80,6 +80,28 @@ whole_pair(Oid indexrelid)
 	return OidIsValid(main) ? main : indexrelid;
 }
 
+/* What is looked for beside an index. */
+typedef struct Beside
+{
+	Oid			relid;
+	const Side *side;
+	Oid			pair;			/* that the index is part of */
+	bool		clashing;
+} Beside;
+
+static bool
+is_beside(Oid indexrelid, void *arg)
+{
+	const Beside *beside = arg;
+	Side		other;
+
+	return indexrelid != beside->side->indexrelid &&
+		read_side(indexrelid, &other) &&
+		(!beside->clashing || is_clash(beside->side, &other)) &&
+		has_ttl(indexrelid) && whole_pair(indexrelid) != beside->pair &&
+		!ttl_filters_exclude(beside->relid, beside->side->filter, other.filter);
+}
+
 /*
  * A TTL index of the table that can hold the same rows as this one, and is no part
  * of the same pair; with clashing, only one that clashes.  Invalid for none.
@@ -87,24 +109,12 @@ whole_pair(Oid indexrelid)
 static Oid
 find_beside(Oid relid, const Side *side, bool clashing)
 {
-	Oid			pair = InvalidOid;
-	ListCell   *lc;
+	Beside		beside = {relid, side, InvalidOid, clashing};
 
 	if (OidIsValid(side->indexrelid))
-		pair = whole_pair(side->indexrelid);
-	foreach(lc, ttl_catalog_table_indexes(relid))
-	{
-		Side		other;
-
-		if (lfirst_oid(lc) == side->indexrelid || !has_ttl(lfirst_oid(lc)) ||
-			whole_pair(lfirst_oid(lc)) == pair ||
-			!read_side(lfirst_oid(lc), &other) ||
-			(clashing && !is_clash(side, &other)) ||
-			ttl_filters_exclude(relid, side->filter, other.filter))
-			continue;
-		return other.indexrelid;
-	}
-	return InvalidOid;
+		beside.pair = whole_pair(side->indexrelid);
+	return ttl_catalog_find(ttl_catalog_table_indexes(relid), is_beside,
+							&beside);
 }
 
 static void

@@ -358,27 +358,58 @@ ttl_sorted_oids_have(const List *sorted, Oid oid)
 }
 
 /*
- * Does something with each of many indexes, one after the other, in memory that is
- * freed after each: there can be thousands, and describing one parses trees.
+ * The first of many indexes for which a function returns true, or invalid.  Each
+ * call has memory of its own, which is freed behind it: there can be thousands of
+ * indexes, and describing one parses trees.
  */
-void
-ttl_catalog_each(List *indexes, void (*work) (Oid indexrelid, void *arg),
+Oid
+ttl_catalog_find(List *indexes, bool (*is_it) (Oid indexrelid, void *arg),
 				 void *arg)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext own = AllocSetContextCreate(caller, "ttl_index each",
 											  ALLOCSET_DEFAULT_SIZES);
+	Oid			found = InvalidOid;
 	ListCell   *lc;
 
 	foreach(lc, indexes)
 	{
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextSwitchTo(own);
-		work(lfirst_oid(lc), arg);
+		if (is_it(lfirst_oid(lc), arg))
+			found = lfirst_oid(lc);
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);
+		if (OidIsValid(found))
+			break;
 	}
 	MemoryContextDelete(own);
+	return found;
+}
+
+typedef struct EachWork
+{
+	void		(*work) (Oid indexrelid, void *arg);
+	void	   *arg;
+} EachWork;
+
+static bool
+do_work(Oid indexrelid, void *arg)
+{
+	EachWork   *each = arg;
+
+	each->work(indexrelid, each->arg);
+	return false;
+}
+
+/* Does something with each of many indexes, in the same way. */
+void
+ttl_catalog_each(List *indexes, void (*work) (Oid indexrelid, void *arg),
+				 void *arg)
+{
+	EachWork	each = {work, arg};
+
+	(void) ttl_catalog_find(indexes, do_work, &each);
 }
 
 /* Appends the indexes that depend on a function. */

@@ -35,12 +35,14 @@
 #include "commands/event_trigger.h"
 #include "executor/executor.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
 #include "tcop/deparse_utility.h"
 #include "tcop/utility.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
@@ -284,7 +286,7 @@ has_option(Oid indexrelid)
  * sees to it that its option is that of the index above it, and is saved.
  */
 static void
-check_index(Oid indexrelid, bool takes_index)
+check_index(Oid indexrelid, void *takes_index)
 {
 	TtlIndex	index;
 	TtlOption	own;
@@ -294,7 +296,7 @@ check_index(Oid indexrelid, bool takes_index)
 		return;
 	if (TTL_STATE_IS_WRONG(index.state) &&
 		(is_new(indexrelid) ||
-		 (takes_index && index.state == TTL_CONSTRAINT_INDEX)))
+		 (*(bool *) takes_index && index.state == TTL_CONSTRAINT_INDEX)))
 		ttl_state_raise(&index);
 	follow_now(indexrelid, &index);
 	if (!ttl_option_is_amiss(indexrelid))
@@ -307,19 +309,17 @@ check_index(Oid indexrelid, bool takes_index)
 
 /* Checks an index and those of partitions below it. */
 static void
-check_indexes(Oid indexrelid)
+check_indexes(Oid indexrelid, void *arg)
 {
-	ListCell   *lc;
+	bool		takes_index = false;
 
 	if (!has_option(indexrelid))
 		return;
 	if (get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
-		check_index(indexrelid, false);
+		check_index(indexrelid, &takes_index);
 	else
-	{
-		foreach(lc, find_all_inheritors(indexrelid, NoLock, NULL))
-			check_index(lfirst_oid(lc), false);
-	}
+		ttl_catalog_each(find_all_inheritors(indexrelid, NoLock, NULL),
+						 check_index, &takes_index);
 }
 
 /* The indexes of a table, or the index that it is. */
@@ -336,10 +336,7 @@ indexes_of(Oid relid)
 static void
 check_relation(Oid relid)
 {
-	ListCell   *lc;
-
-	foreach(lc, indexes_of(relid))
-		check_indexes(lfirst_oid(lc));
+	ttl_catalog_each(indexes_of(relid), check_indexes, NULL);
 }
 
 /* Is the option of a TTL index that of partitions of this table or index, too? */
@@ -356,40 +353,44 @@ governs_partitions(Oid relid)
 	return false;
 }
 
+static void
+check_taken_index(Oid indexrelid, void *arg)
+{
+	bool		takes_index = true;
+
+	if (has_option(indexrelid))
+		check_index(indexrelid, &takes_index);
+}
+
 /* A constraint or replica identity of this table takes one of its indexes. */
 static void
 check_taken(Oid relid)
 {
-	ListCell   *lc;
+	ttl_catalog_each(ttl_catalog_table_indexes(relid), check_taken_index, NULL);
+}
 
-	foreach(lc, ttl_catalog_table_indexes(relid))
-	{
-		if (has_option(lfirst_oid(lc)))
-			check_index(lfirst_oid(lc), true);
-	}
+/* An index that is new loses options about partitions that do not suit its table. */
+static void
+strip_copy(Oid indexrelid, void *arg)
+{
+	TtlIndex	index;
+
+	if (!has_option(indexrelid) || !is_new(indexrelid) ||
+		!ttl_catalog_describe(indexrelid, true, &index) ||
+		index.state != TTL_NOT_PARTITIONED_BY_KEY)
+		return;
+	index.option = ttl_option_of_part(&index.option, index.option.filter);
+	ttl_option_write(indexrelid, &index.option);
 }
 
 /*
  * A table that LIKE made after a time series is none, unless it is partitioned in
- * the same way: its new indexes lose the options about partitions.
+ * the same way.
  */
 static void
 strip_copies(Oid relid)
 {
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_table_indexes(relid))
-	{
-		Oid			indexrelid = lfirst_oid(lc);
-		TtlIndex	index;
-
-		if (!has_option(indexrelid) || !is_new(indexrelid) ||
-			!ttl_catalog_describe(indexrelid, true, &index) ||
-			index.state != TTL_NOT_PARTITIONED_BY_KEY)
-			continue;
-		index.option = ttl_option_of_part(&index.option, index.option.filter);
-		ttl_option_write(indexrelid, &index.option);
-	}
+	ttl_catalog_each(ttl_catalog_table_indexes(relid), strip_copy, NULL);
 }
 
 /* The first TTL index of a table, for a message; invalid where it has none. */
@@ -432,7 +433,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 	{
 		if (!has_option(made.objectId))
 			return;
-		check_indexes(made.objectId);
+		check_indexes(made.objectId, NULL);
 		ttl_beside_report(made.objectId);
 		if (tag == CMDTAG_CREATE_INDEX)
 			ttl_report_left_out(made.objectId);
@@ -539,7 +540,7 @@ check_altered(const CollectedCommand *command)
 		{
 			case AT_AddIndex:
 			case AT_ReAddIndex:
-				check_indexes(subcommand->address.objectId);
+				check_indexes(subcommand->address.objectId, NULL);
 				break;
 			case AT_AddIndexConstraint:
 			case AT_ReplicaIdentity:
@@ -607,17 +608,27 @@ Datum
 ttl_on_ddl(PG_FUNCTION_ARGS)
 {
 	CommandTag	tag = trigger_data(fcinfo)->tag;
+	List	   *commands = collected_commands();
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext own = AllocSetContextCreate(caller, "ttl_index command",
+											  ALLOCSET_DEFAULT_SIZES);
 	ListCell   *lc;
 
-	foreach(lc, collected_commands())
+	/* LIKE makes a command of each index that it copies */
+	foreach(lc, commands)
 	{
 		CollectedCommand *command = lfirst(lc);
 
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(own);
 		if (command->type == SCT_Simple)
 			check_created(command, tag);
 		else if (command->type == SCT_AlterTable)
 			check_altered(command);
+		MemoryContextSwitchTo(caller);
+		MemoryContextReset(own);
 	}
+	MemoryContextDelete(own);
 	PG_RETURN_NULL();
 }
 

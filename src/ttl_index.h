@@ -502,6 +502,9 @@ extern void ttl_options_restore(void);
 
 /* catalog.c */
 extern bool ttl_sorted_oids_have(const List *sorted, Oid oid);
+extern Oid	ttl_catalog_find(List *indexes,
+							 bool (*is_it) (Oid indexrelid, void *arg),
+							 void *arg);
 extern void ttl_catalog_each(List *indexes,
 							 void (*work) (Oid indexrelid, void *arg),
 							 void *arg);
