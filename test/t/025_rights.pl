@@ -217,7 +217,7 @@ superuser_runs($_)
 	q{SELECT ttl_index.create_index('m.whole', 'doc.at', 2000000000, 'm.alice_filter(id) AND m.alice_filter_fold(1)')},
 	q{SELECT ttl_index.create_index('m.whole', 'doc.at', 2000000000, 'm.alice_filter(id) AND m.alice_filter_fold(1)')},
 	q{SELECT ttl_index.create_index('m.whole', 'at', 2000000000)},
-	q{SELECT ttl_index.create_index_command('m.whole', 'doc.spoken', 5, $$words = '{a}'$$)},
+	q{SELECT ttl_index.create_index_command('m.whole', 'doc.spoken', 5, $$words = '{a}' AND '1'::m.kind IS NOT NULL$$)},
 	q{SELECT ttl_index.create_index('m.whole', 'doc.spoken', 2000000000, $$words <> '{a}'$$)},
 	q{SELECT ttl_index.create_time_series('m.series', 'at', 'id', 'hours', 2000000000)},
 	q{SELECT ttl_index.due_count(indexrelid) FROM ttl_index.indexes},
