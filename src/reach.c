@@ -165,17 +165,20 @@ is_shard(Oid relid)
 	const char *suffix = name ? strrchr(name, '_') : NULL;
 	Wanted		wanted = {"shardid", INT8OID, F_INT8EQ};
 	Oid			table = InvalidOid;
+	char	   *whole;
 
 	if (suffix == NULL || strspn(suffix + 1, "0123456789") != strlen(suffix + 1) ||
 		suffix[1] == '\0' || strlen(suffix) > 19)
 		return false;
 	wanted.value = Int64GetDatum(strtoi64(suffix + 1, NULL, 10));
-	return find_row("pg_catalog", "pg_dist_shard", &wanted, 1, "logicalrelid", &table) &&
-		(!OidIsValid(table) ||
-		 (get_rel_namespace(table) == get_rel_namespace(relid) &&
-		  (strlen(name) == NAMEDATALEN - 1 ||
-		   (get_rel_name(table) != NULL &&
-			strcmp(name, psprintf("%s%s", get_rel_name(table), suffix)) == 0))));
+	if (!find_row("pg_catalog", "pg_dist_shard", &wanted, 1, "logicalrelid", &table))
+		return false;
+	whole = get_rel_name(table);
+	if (whole == NULL)
+		return true;
+	whole = psprintf("%s%s", whole, suffix);
+	return get_rel_namespace(table) == get_rel_namespace(relid) &&
+		(strlen(whole) >= NAMEDATALEN || strcmp(name, whole) == 0);
 }
 
 /* Is this a table of Citus, of any kind, or a shard of one? */

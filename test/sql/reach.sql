@@ -8,6 +8,9 @@ CREATE TABLE dist (id int, ts timestamptz);
 CREATE TABLE dist_102008 (id int, ts timestamptz);
 CREATE TABLE dist_102009 (id int, ts timestamptz);
 CREATE TABLE other_102008 (id int, ts timestamptz);
+-- the name of this shard is cut, with a hash of it before the number
+CREATE TABLE long_name_of_a_table_that_leaves_no_room_for_the_number_of_a_ (id int, ts timestamptz);
+CREATE TABLE long_name_of_a_table_that_leaves_no_room_for_th_0a1b2c3d_102010 (id int, ts timestamptz);
 CREATE TABLE local (id int, ts timestamptz);
 CREATE TABLE parted (id int, ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE parted_rest PARTITION OF parted DEFAULT;
@@ -17,6 +20,7 @@ CREATE INDEX dist_ttl ON dist (ts) WHERE ttl_index.expire_after_seconds(1);
 CREATE INDEX dist_ttl_102008 ON dist_102008 (ts) WHERE ttl_index.expire_after_seconds(1);
 CREATE INDEX dist_ttl_102009 ON dist_102009 (ts) WHERE ttl_index.expire_after_seconds(1);
 CREATE INDEX other_ttl ON other_102008 (ts) WHERE ttl_index.expire_after_seconds(1);
+CREATE INDEX long_ttl_102010 ON long_name_of_a_table_that_leaves_no_room_for_th_0a1b2c3d_102010 (ts) WHERE ttl_index.expire_after_seconds(1);
 CREATE INDEX local_ttl ON local (ts) WHERE ttl_index.expire_after_seconds(1);
 CREATE INDEX parted_ttl ON parted (ts) WHERE ttl_index.expire_after_seconds(1);
 CREATE INDEX hyper_ttl ON hyper (ts) WHERE ttl_index.expire_after_seconds(1);
@@ -47,7 +51,7 @@ SET allow_system_table_mods = on;
 CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass PRIMARY KEY, partmethod "char");
 CREATE TABLE pg_catalog.pg_dist_shard (logicalrelid regclass, shardid bigint PRIMARY KEY);
 INSERT INTO pg_dist_partition VALUES ('dist', 'h'), ('parted', 'n');
-INSERT INTO pg_dist_shard VALUES ('dist', 102008);
+INSERT INTO pg_dist_shard VALUES ('dist', 102008), ('long_name_of_a_table_that_leaves_no_room_for_the_number_of_a_', 102010);
 SELECT * FROM marks;
 SELECT ttl_index.stats_reset();
 CALL ttl_index.run_pass();
@@ -78,6 +82,7 @@ DROP SCHEMA _timescaledb_catalog CASCADE;
 CALL ttl_index.run_pass();
 SELECT * FROM rows;
 DROP TABLE dist, dist_102008, dist_102009, other_102008, local, parted, hyper CASCADE;
+DROP TABLE long_name_of_a_table_that_leaves_no_room_for_the_number_of_a_, long_name_of_a_table_that_leaves_no_room_for_th_0a1b2c3d_102010;
 DROP ROLE regress_ttl_anybody;
 
 -- what an index leaves out is said when it is declared, and shown
