@@ -99,7 +99,7 @@ RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_document_ttl';
 
 COMMENT ON FUNCTION document_ttl(jsonb, text) IS
-'the time to live that a document has in a field of its root: a whole number of seconds from 1 to 2147483647, or -1 for never; NULL where the field is missing or holds anything else';
+'the time to live that a document has in a field of its root: a whole number of seconds from 1 to 2147483647, or -1 for never, as a number or in Extended JSON with its type; NULL where the field is missing or holds anything else';
 
 CREATE FUNCTION column_ttl(ttl bigint)
 RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE

@@ -596,11 +596,12 @@ ordered_children(Oid indexrelid)
 	if (!OidIsValid(relid))
 		return oids;
 	foreach(lc, oids)
-		children[foreach_current_index(lc)] =
-		(Child)
 	{
-		IndexGetRelation(lfirst_oid(lc), true), lfirst_oid(lc)
-	};
+		Child	   *child = &children[foreach_current_index(lc)];
+
+		child->relid = IndexGetRelation(lfirst_oid(lc), true);
+		child->indexrelid = lfirst_oid(lc);
+	}
 	qsort(children, count, sizeof(Child), oid_cmp);
 	foreach(lc, ttl_buckets_read(relid))
 	{

@@ -323,13 +323,14 @@ read_pairs(Oid relid, MemoryContext context)
 	{
 		const Half *main = lfirst(lc);
 		const Half *other = find_other(main, others);
+		Pair	   *pair = &table.pairs[table.count];
 
-		if (other != NULL)
-			table.pairs[table.count++] =
-				(Pair)
-		{
-			main->indexrelid, main->present, other->indexrelid
-		};
+		if (other == NULL)
+			continue;
+		pair->main = main->indexrelid;
+		pair->main_present = main->present;
+		pair->other = other->indexrelid;
+		table.count++;
 	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(trees);
