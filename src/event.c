@@ -614,6 +614,11 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 											  ALLOCSET_DEFAULT_SIZES);
 	ListCell   *lc;
 
+	/*
+	 * A command that works in several transactions ends without a snapshot,
+	 * and whoever writes a catalog wants one.
+	 */
+	PushActiveSnapshot(GetTransactionSnapshot());
 	/* LIKE makes a command of each index that it copies */
 	foreach(lc, commands)
 	{
@@ -628,8 +633,18 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);
 	}
+	PopActiveSnapshot();
 	MemoryContextDelete(own);
 	PG_RETURN_NULL();
+}
+
+/* After REINDEX CONCURRENTLY no snapshot is active, and writing a catalog wants one. */
+static void
+restore_options(void)
+{
+	PushActiveSnapshot(GetTransactionSnapshot());
+	ttl_options_restore();
+	PopActiveSnapshot();
 }
 
 /*
@@ -640,7 +655,7 @@ Datum
 ttl_on_reindex(PG_FUNCTION_ARGS)
 {
 	(void) trigger_data(fcinfo);
-	ttl_options_restore();
+	restore_options();
 	PG_RETURN_NULL();
 }
 
@@ -659,15 +674,6 @@ is_reindex_concurrently(Node *statement)
 			return defGetBoolean(param);
 	}
 	return false;
-}
-
-/* After REINDEX CONCURRENTLY no snapshot is active, and writing a catalog wants one. */
-static void
-restore_options(void)
-{
-	PushActiveSnapshot(GetTransactionSnapshot());
-	ttl_options_restore();
-	PopActiveSnapshot();
 }
 
 /*
