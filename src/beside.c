@@ -95,6 +95,10 @@ is_beside(Oid indexrelid, void *arg)
 	const Beside *beside = arg;
 	Side		other;
 
+	/* those of a pair heed the documents' own TTLs: no need to read them */
+	if (beside->clashing && beside->side->heeds_own_ttl &&
+		ttl_pair_has(indexrelid))
+		return false;
 	return indexrelid != beside->side->indexrelid &&
 		read_side(indexrelid, &other) &&
 		(!beside->clashing || is_clash(beside->side, &other)) &&

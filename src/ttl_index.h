@@ -658,6 +658,7 @@ extern Node *ttl_pair_document_ttl(List *members);
 extern List *ttl_pair_plain_filter(List *members);
 extern Oid	ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression,
 						  Node *ttl, List *plain_filter);
+extern bool ttl_pair_has(Oid indexrelid);
 extern Oid	ttl_pair_main(Oid indexrelid);
 extern Oid	ttl_pair_other(Oid main);
 extern char *ttl_pair_field_name(Node *call, Oid relid);

@@ -24,6 +24,11 @@ SET statement_timeout = '10s';
 SELECT count(*), count(parent_indexrelid), count(DISTINCT document_ttl), min(state), max(state) FROM ttl_index.indexes WHERE relid = 'items'::regclass;
 SELECT count(*) FROM ttl_index.indexes AS other JOIN ttl_index.indexes AS main ON other.parent_indexrelid = main.indexrelid
 WHERE main.relid = 'items'::regclass AND main.document_ttl = 'doc.ttl' || main.expire_after_seconds AND main.parent_indexrelid IS NULL;
+SET statement_timeout = '60s';
+CREATE TABLE copy (LIKE items INCLUDING INDEXES);
+SET statement_timeout = '10s';
+SELECT count(*), count(parent_indexrelid), min(state), max(state) FROM ttl_index.indexes WHERE relid = 'copy'::regclass;
+DROP TABLE copy;
 CREATE INDEX plain ON items (_ts);
 INSERT INTO items VALUES ('2000-01-01 00:00+00', '{}'), ('2000-01-01 00:00+00', '{"ttl7": -1}'), (now(), '{}');
 CALL ttl_index.run_pass();
