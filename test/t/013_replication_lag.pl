@@ -41,16 +41,30 @@ INSERT INTO events VALUES ('2000-01-01');
 ok( $primary->poll_query_until('postgres', 'SELECT count(*) = 0 FROM events'),
 	'rows expire while the standby follows');
 
-$standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
-# the lag is known when there is something to replay
-$primary->poll_query_until('postgres',
-	q{SELECT replay_lag > '500 ms' FROM pg_stat_replication, pg_current_xact_id()}
-) or die 'the standby does not fall behind';
-ok( $primary->poll_query_until(
-		'postgres',
-		q{SELECT count(*) = 1 FROM ttl_index.current_op WHERE operation = 'wait for replication'}
-	),
-	'the monitor pauses, and the view shows it');
+sub fall_behind
+{
+	$standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
+	# the lag is known when there is something to replay
+	$primary->poll_query_until('postgres',
+		q{SELECT replay_lag > '500 ms' FROM pg_stat_replication, pg_current_xact_id()}
+	) or die 'the standby does not fall behind';
+	return;
+}
+
+sub monitor_pauses
+{
+	my ($name) = @_;
+
+	ok( $primary->poll_query_until(
+			'postgres',
+			q{SELECT count(*) = 1 FROM ttl_index.current_op WHERE operation = 'wait for replication'}
+		),
+		$name);
+	return;
+}
+
+fall_behind();
+monitor_pauses('the monitor pauses, and the view shows it');
 like(
 	$primary->safe_psql('postgres',
 		q{SELECT query || ' ' || wait_event FROM pg_stat_activity WHERE backend_type = 'ttl_index worker'}
@@ -161,15 +175,8 @@ set('max_lag_pause', '10min');
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 row_goes('a slot that was awaited in vain is awaited no more');
 
-$standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
-$primary->poll_query_until('postgres',
-	q{SELECT replay_lag > '500 ms' FROM pg_stat_replication, pg_current_xact_id()}
-) or die 'the standby does not fall behind';
-ok( $primary->poll_query_until(
-		'postgres',
-		q{SELECT count(*) = 1 FROM ttl_index.current_op WHERE operation = 'wait for replication'}
-	),
-	'while a standby that falls behind is');
+fall_behind();
+monitor_pauses('while a standby that falls behind is');
 $standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 row_goes('until it has caught up');
 
@@ -180,9 +187,7 @@ row_goes('until it has caught up');
 my $offset = -s $primary->logfile;
 abandon_slot('another');
 $primary->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
-$primary->poll_query_until('postgres',
-	q{SELECT count(*) = 1 FROM ttl_index.current_op WHERE operation = 'wait for replication'}
-) or die 'the other slot is not awaited';
+monitor_pauses('another slot is');
 $faults->clock_ahead(0, -1);
 set('max_lag_pause', '1s');
 ok($primary->wait_for_log($goes_on, $offset),
