@@ -351,7 +351,10 @@ take_rows(Relation rel)
 	return sums;
 }
 
-/* One row an index instead of many, in a table that is locked for it. */
+/*
+ * One row an index instead of many, in a table that is locked for it.  It may be done
+ * again in this transaction, which must see what this has taken.
+ */
 static void
 fold_rows(Relation rel)
 {
@@ -359,6 +362,7 @@ fold_rows(Relation rel)
 
 	foreach(lc, take_rows(rel))
 		insert_row(rel, lfirst(lc));
+	CommandCounterIncrement();
 }
 
 /* What the counters say of each index, for a view. */

@@ -40,6 +40,7 @@ log_line_prefix = '%m [%p] %e '
 autovacuum_naptime = 1s
 deadlock_timeout = 100ms
 checkpoint_timeout = 30s
+backtrace_functions = 'simple_heap_delete,simple_heap_update'
 ttl_index.monitor_sleep = 1
 ttl_index.batch_target_docs = 50
 ttl_index.count_dropped_documents = on
@@ -361,13 +362,14 @@ foreach my $cycle (1 .. $cycles)
 
 if ($sound)
 {
-	$node->safe_psql(
+	# all of them, also what REINDEX CONCURRENTLY left and ATTACH took
+	my @changes = split /\n/, $node->safe_psql(
 		'postgres', q{
-SELECT ttl_index.coll_mod_index(indexrelid::regclass, 3600) FROM ttl_index.indexes WHERE parent_indexrelid IS NULL;
-SELECT ttl_index.coll_mod(oid::regclass, 'at', 3600)
-FROM pg_class c WHERE relname ~ '^(plain|triggered|parts|series)(_renamed|_[0-3])?$' AND relkind IN ('r', 'p')
-	AND NOT relispartition AND NOT EXISTS (SELECT FROM ttl_index.indexes i WHERE i.relid = c.oid);
-});
+SELECT format('SELECT ttl_index.coll_mod_index(%s::regclass, 3600)', indexrelid)
+FROM pg_index JOIN pg_class c ON c.oid = indexrelid
+WHERE indisvalid AND NOT relispartition AND relname ~ '_(ttl|at_idx)'});
+
+	$node->psql('postgres', $_) foreach @changes;
 	ok( $node->poll_query_until(
 			'postgres', "SELECT count(*) = 0 FROM all_rows WHERE at < '2050-01-01'"),
 		'in the end all that is due is gone')
