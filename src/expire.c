@@ -44,6 +44,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/index.h"
@@ -87,6 +88,9 @@
 #define ORDER_SAMPLE_BLOCKS 32
 #define ORDER_MOST 0.4
 
+/* Leaves that a batch may skip or read while it catches up. */
+#define CATCH_UP_PAGES 2000
+
 /* In block order, what lies between two looks at how far a batch is. */
 #define BLOCKS_AT_A_TIME 32
 
@@ -105,6 +109,7 @@ typedef struct Expirer
 	const TtlResume *resume;
 	Snapshot	snapshot;
 	TupleTableSlot *slot;		/* the row at hand */
+	int64		key;			/* and its key */
 	TableScanDesc run;			/* over blocks with many rows that are due */
 	bool		direct;
 	/* to compute the key and the filter of a row */
@@ -191,7 +196,8 @@ row_is_due(Expirer *x)
 	key = row_key(x, &isnull);
 	if (isnull)
 		return false;
-	return ttl_key_due(x->cutoff, ttl_datum_key(x->cutoff->keytype, key));
+	x->key = ttl_datum_key(x->cutoff->keytype, key);
+	return ttl_key_due(x->cutoff, x->key);
 }
 
 /* Deletes or locks the row in the slot, unless that needs waiting. */
@@ -213,7 +219,7 @@ take_row(Expirer *x)
 		x->batch->skipped_locked++;
 	/* what was changed meanwhile may be due as well */
 	if (result != TM_Ok && result != TM_Deleted)
-		x->batch->look_again = true;
+		ttl_range_add(&x->batch->resume.left_over, x->key);
 	if (result != TM_Ok)
 		return;
 	if (x->direct)
@@ -250,11 +256,11 @@ compare_tids(const void *a, const void *b)
 
 /*
  * Reads up to max entries that are due; returns how many.  Near a change of summer
- * time there are others between them.
+ * time there are others between them, to be looked at later.
  */
 static int
 read_entries(TtlWalk *walk, const TtlCutoff *cutoff, TtlEntry *entries, int max,
-			 bool *look_again)
+			 TtlRange *later)
 {
 	const TtlEntry *entry;
 	int			count = 0;
@@ -264,7 +270,7 @@ read_entries(TtlWalk *walk, const TtlCutoff *cutoff, TtlEntry *entries, int max,
 		if (ttl_key_due(cutoff, entry->key))
 			entries[count++] = *entry;
 		else
-			*look_again = true;
+			ttl_range_add(later, entry->key);
 	}
 	return count;
 }
@@ -318,10 +324,24 @@ prefetch_beyond(Prefetch *p, int current)
 	}
 }
 
+/* Was the row in the slot there in the round before, so that it was left? */
+static bool
+was_left(Expirer *x)
+{
+	bool		isnull;
+	Datum		xmin = slot_getsysattr(x->slot, MinTransactionIdAttributeNumber,
+									   &isnull);
+
+	return TransactionIdPrecedes(DatumGetTransactionId(xmin),
+								 x->resume->seen.xmin);
+}
+
 /* The row in the slot is one that the index holds as due: takes it. */
 static void
 take_entry(Expirer *x)
 {
+	if (ttl_resume_goes_by_age(x->resume) && was_left(x))
+		return;
 	x->batch->live++;
 	if (!row_is_due(x))
 		ereport(ERROR,
@@ -399,6 +419,22 @@ take_run(Expirer *x, TtlEntry *entries, int count)
 	return left;
 }
 
+/*
+ * An entry without a row that the snapshot sees: will there be one?  There will, if
+ * the transaction that wrote it goes on, or has just committed.
+ */
+static bool
+is_undecided(Expirer *x, IndexFetchTableData *fetch, const TtlEntry *entry)
+{
+	SnapshotData dirty;
+	ItemPointerData tid = entry->tid;
+	bool		call_again = false;
+
+	InitDirtySnapshot(dirty);
+	return table_index_fetch_tuple(fetch, &tid, &dirty, x->slot, &call_again,
+								   NULL);
+}
+
 /* Takes the rows of entries that are looked up one by one. */
 static void
 take_single(Expirer *x, IndexFetchTableData *fetch, TtlEntry *entries, int count)
@@ -418,6 +454,8 @@ take_single(Expirer *x, IndexFetchTableData *fetch, TtlEntry *entries, int count
 		if (table_index_fetch_tuple(fetch, &entries[i].tid, x->snapshot,
 									x->slot, &call_again, NULL))
 			take_entry(x);
+		else if (is_undecided(x, fetch, &entries[i]))
+			ttl_range_add(&x->batch->resume.left_over, entries[i].key);
 	}
 }
 
@@ -502,6 +540,30 @@ prefers_block_order(Expirer *x, int blocks, int count)
 		sample_due(x, nblocks) >= ORDER_MOST;
 }
 
+/* Begins the walk of a batch, from where the one before it ended. */
+static void
+begin_walk(Expirer *x, TtlWalk *walk)
+{
+	TtlResume  *resume = &x->batch->resume;
+	const TtlCutoff *cutoff = x->cutoff;
+
+	if (resume->phase == TTL_CATCH_UP)
+	{
+		ttl_walk_begin(walk, x->heap, x->index, cutoff->keytype,
+					   Min(cutoff->bound, resume->at.key), &resume->left);
+		walk->max_pages = CATCH_UP_PAGES;
+		if (resume->thorough)
+			return;
+		walk->since = resume->seen.lsn;
+		walk->again = resume->again;
+		return;
+	}
+	if (resume->at.key > cutoff->bound)
+		ttl_resume_pull_back(resume, cutoff->sure);
+	ttl_walk_begin(walk, x->heap, x->index, cutoff->keytype, cutoff->bound,
+				   &resume->at);
+}
+
 /*
  * The next entries, from the resume point on, until max_docs rows were found.
  * Entries of dead rows cost time as well, so there is an end to them too.
@@ -509,44 +571,38 @@ prefers_block_order(Expirer *x, int blocks, int count)
 static void
 take_in_index_order(Expirer *x, int max_docs)
 {
-	const TtlResume *resume = x->resume;
 	TtlBatch   *batch = x->batch;
+	TtlResume  *resume = &batch->resume;
 	TtlEntry   *entries = palloc(sizeof(TtlEntry) * max_docs);
-	TtlPlace   *place = &batch->resume.at;
-	int64		bound = x->cutoff->bound;
+	TtlPlace   *place = resume->phase == TTL_CATCH_UP ? &resume->left : &resume->at;
 	TtlWalk		walk;
 	int			wanted;
 	int			count;
 	int			blocks;
 
-	if (resume->to_mark)
-	{
-		place = &batch->resume.left;
-		bound = Min(bound, resume->mark.key);
-	}
-	else if (place->set && place->key > bound)
-		ttl_resume_pull_back(&batch->resume, x->cutoff->sure);
-	ttl_walk_begin(&walk, x->heap, x->index, x->cutoff->keytype, bound, place);
+	begin_walk(x, &walk);
 	do
 	{
 		wanted = max_docs - batch->live;
 		count = read_entries(&walk, x->cutoff, entries, wanted,
-							 &batch->look_again);
+							 &resume->left_over);
 		batch->candidates += count;
 		*place = walk.after;
 		blocks = take_entries(x, entries, count);
 	} while (count == wanted && batch->live < max_docs &&
 			 batch->candidates < 2 * (int64) max_docs + DEAD_ENTRIES);
-	batch->exhausted = count < wanted;
+	batch->exhausted = count < wanted && ttl_walk_is_over(&walk);
+	batch->pages = walk.pages;
 	ttl_walk_end(&walk);
 
 	if (count >= ORDER_MIN_ENTRIES && !resume->order_decided &&
-		!resume->to_mark)
+		resume->phase == TTL_FORWARD)
 	{
-		batch->resume.order_decided = true;
+		resume->order_decided = true;
 		if (prefers_block_order(x, blocks, count))
 		{
-			batch->resume.by_block = true;
+			resume->phase = TTL_BLOCK_ORDER;
+			batch->exhausted = false;
 			place->set = false;
 			/* what falls due on the way is found by the index afterwards */
 			place->key = x->cutoff->sure;
@@ -623,10 +679,16 @@ take_in_block_order(Expirer *x, int max_docs)
 	ExecClearTuple(x->slot);
 	if (scan != NULL)
 		table_endscan(scan);
+
+	/*
+	 * what others write at the time it does not see; they may be long about
+	 * it
+	 */
+	if (x->snapshot->xcnt > 0)
+		batch->resume.rows_left = true;
 	if (ItemPointerGetBlockNumber(&first) >= nblocks)
 	{
-		batch->exhausted = true;
-		batch->resume.by_block = false;
+		batch->resume.phase = TTL_FORWARD;
 		ItemPointerSet(&batch->resume.at.tid, MaxBlockNumber, MaxOffsetNumber);
 	}
 }
@@ -748,6 +810,9 @@ delete_locked_rows(Expirer *x, const TtlIndex *index)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	set_constraints_immediate();
 	x->batch->deleted = delete_by_query(index, x->cutoff, x->heap, tids);
+	/* a trigger kept the others */
+	if (x->batch->deleted < x->nrows)
+		x->batch->resume.rows_left = true;
 	PopActiveSnapshot();
 }
 
@@ -857,6 +922,24 @@ ttl_expire_lock(Oid relid, Oid indexrelid)
 }
 
 /*
+ * From here on the batch looks: what comes later is not in it.  Where the index was
+ * built anew meanwhile, or the table emptied, it begins again.
+ */
+static void
+begin_look(Expirer *x)
+{
+	TtlResume  *resume = &x->batch->resume;
+	Oid			filenode = x->index->rd_rel->relfilenode;
+
+	if (resume->filenode != filenode)
+		ttl_resume_init(resume, RelationGetRelid(x->index), filenode);
+	x->batch->horizon.set = true;
+	x->batch->horizon.xmin = x->snapshot->xmin;
+	if (RelationNeedsWAL(x->index))
+		x->batch->horizon.lsn = GetXLogInsertRecPtr();
+}
+
+/*
  * One batch of up to max_docs rows of a locked index, in the caller's transaction,
  * from the resume point on.  Any code of a user may raise an error here.
  */
@@ -865,7 +948,8 @@ ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 				 const TtlCutoff *pass_cutoff, const TtlResume *resume,
 				 int max_docs, TtlBatch *batch)
 {
-	Expirer		x = {.cutoff = cutoff,.resume = resume,.batch = batch};
+	Expirer		x = {.cutoff = cutoff,.resume = &batch->resume,.batch = batch};
+	TtlPhase	phase;
 	TtlUser		saved;
 
 	memset(batch, 0, sizeof(*batch));
@@ -887,9 +971,11 @@ ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 	ttl_become_owner(index->owner, &saved);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	begin_rows(&x);
+	begin_look(&x);
+	phase = batch->resume.phase;
 	/* as for any DELETE of a table that is published with a row filter */
 	CheckCmdReplicaIdentity(x.heap, CMD_DELETE);
-	if (resume->by_block)
+	if (phase == TTL_BLOCK_ORDER)
 		take_in_block_order(&x, max_docs);
 	else
 		take_in_index_order(&x, max_docs);
@@ -899,7 +985,7 @@ ttl_expire_batch(const TtlIndex *index, const TtlCutoff *cutoff,
 		delete_locked_rows(&x, index);
 	ttl_restore_user(&saved);
 	close_relations(&x);
-	batch->past_pass = !resume->by_block && !resume->to_mark &&
+	batch->past_pass = phase == TTL_FORWARD &&
 		batch->resume.at.set && batch->resume.at.key > pass_cutoff->bound;
 }
 

@@ -61,7 +61,8 @@ ttl_kept_index(TtlKept *kept, Oid relid)
 	if (!found)
 	{
 		memset(index, 0, sizeof(*index));
-		index->relid = index->resume.indexrelid = relid;
+		index->relid = relid;
+		ttl_resume_init(&index->resume, relid, InvalidOid);
 	}
 	return index;
 }

@@ -3,27 +3,48 @@
  * resume.c
  *	  Where an index goes on: from batch to batch, and from pass to pass.
  *
- * Within a pass each batch begins where the one before it ended, so that it meets
- * neither the entries of the rows that have just been deleted nor those of rows
- * that had to be left.
+ * Each batch begins where the one before it ended, so that it meets neither the
+ * entries of the rows that have just been deleted nor those of rows that had to be
+ * left: an entry stays until a vacuum takes it away, and no vacuum can while an old
+ * snapshot is open.  What lies before that place is not done with for ever, though:
+ * rows arrive there that are due already, and transactions commit that the walk has
+ * read past.  So an index that is out of what is due catches up on that, in every
+ * visit.
  *
- * The next pass would meet them all: an entry stays until a vacuum takes it away,
- * and no vacuum can while an old snapshot is open.  So where a pass has left
- * many entries behind, or rows that could not be deleted, it leaves a mark.  The
- * next one begins at the mark.  What lies to its left is walked afterwards, on
- * a budget:
+ *		   visit begins
+ *				|
+ *				v	  most of the heap is due
+ *	   .---> FORWARD -----------------------------> BLOCK ORDER
+ *	   |		|  ^										|
+ *	   |		|  '--------------- end of the heap --------'
+ *	   |		|
+ *	   |		| nothing more is due, or was when the pass began
+ *	   |		v
+ *	   |	 CATCH UP ---- place of FORWARD reached ----> over, if nothing more is due
+ *	   |												|
+ *	   '------------------------------------------------'
  *
- *	- a batch of it in each pass: where that deletes something, the walk goes on;
- *	  where it reaches the mark, a vacuum has been here, and the mark is given up;
- *	- all of it after 1 minute, then 2, 4 ... 60: late rows in the middle of dead
- *	  ones are found then, and rows that could not be deleted get another try.
+ *	FORWARD		walks the entries from where it was to the cutoff
+ *	BLOCK ORDER	goes over the heap instead, block by block
+ *	CATCH UP	walks from the oldest entry to where FORWARD is, once in a visit.
+ *				A round of it that a limit cuts short goes on with the next visit.
  *
- * Until then rows that could not be deleted are passed over.  Where there are too
- * many of them to remember, nothing to the left is walked before.
+ * CATCH UP does not look at all that lies there.  A leaf of the index whose LSN is
+ * older than the beginning of the round before has got no entry since, and all of
+ * its entries have been looked at: it is skipped, so that millions of dead entries
+ * cost a look at one page for each few hundred.  What was met and had to be left,
+ * because somebody held the row or had not committed it, is remembered as a range of
+ * keys, whose leaves are read all the same.  Where pages have no LSN (an unlogged
+ * table), and where a round took long because of the mere size, the next one waits
+ * for a time in proportion to that.
  *
- * Rows that were locked or changed meanwhile, and dates in a zone that are not due
- * in spite of later ones that are, are no reason to wait: the mark stays before
- * them.
+ * Rows that could not be deleted, or that a trigger kept, are tried again after 1
+ * minute, then 2, 4 ... 60, by a round that is thorough: it reads all leaves.  Until
+ * then they are passed over.  The first of them are known by their tuple id; where
+ * there are more, by their age: they were there in the round before.
+ *
+ * All this is kept from pass to pass, where it saves reading many pages or there are
+ * rows that could not be deleted.  Else the next pass begins anew at the oldest entry.
  *
  * Pure bookkeeping like pass.c, which is told the time.
  *
@@ -40,28 +61,43 @@
 
 #include "ttl_index.h"
 
-/* So many entries to walk again are worth a mark. */
+/* So many entries, or leaves, to walk again are worth remembering a place. */
 #define MANY_ENTRIES 5000
+#define MANY_PAGES 16
 
 #define MAX_DELAY 60			/* minutes */
 
-/* So many rows that fail are tried again for the sake of a locked one. */
-#define MAX_STUCK_FAILURES 100
+/*
+ * A round over more leaves and entries than this that found nothing rests so long
+ * for each of them: a hundred times what it takes, or so.
+ */
+#define FREE_STEPS 10000
+#define REST_US 100
+#define MAX_REST (10 * USECS_PER_MINUTE)
 
 static void
 wait_longer(TtlResume *resume, TimestampTz now)
 {
 	resume->delay = resume->delay == 0 ? 1 : Min(2 * resume->delay, MAX_DELAY);
-	resume->left_at = now + resume->delay * USECS_PER_MINUTE;
+	resume->retry_at = now + resume->delay * USECS_PER_MINUTE;
 }
 
-static void
-give_up_mark(TtlResume *resume)
+/* Begins anew: at the oldest entry, of this file. */
+void
+ttl_resume_init(TtlResume *resume, Oid indexrelid, Oid filenode)
 {
-	resume->mark.set = false;
-	resume->keep_mark = false;
-	resume->nfailures = resume->delay = 0;
-	resume->left_at = 0;
+	memset(resume, 0, sizeof(*resume));
+	resume->indexrelid = indexrelid;
+	resume->filenode = filenode;
+}
+
+/* Extends a range, so that it holds this key too. */
+void
+ttl_range_add(TtlRange *range, int64 key)
+{
+	range->first = range->set ? Min(range->first, key) : key;
+	range->last = range->set ? Max(range->last, key) : key;
+	range->set = true;
 }
 
 /*
@@ -71,16 +107,10 @@ give_up_mark(TtlResume *resume)
 void
 ttl_resume_pull_back(TtlResume *resume, int64 key)
 {
-	TtlPlace   *places[] = {&resume->at, &resume->done, &resume->mark};
-
-	for (int i = 0; i < lengthof(places); i++)
-	{
-		if (places[i]->set && places[i]->key > key)
-		{
-			places[i]->key = key;
-			ItemPointerSet(&places[i]->tid, MaxBlockNumber, MaxOffsetNumber);
-		}
-	}
+	if (!resume->at.set || resume->at.key <= key)
+		return;
+	resume->at.key = key;
+	ItemPointerSet(&resume->at.tid, MaxBlockNumber, MaxOffsetNumber);
 }
 
 /*
@@ -89,32 +119,30 @@ ttl_resume_pull_back(TtlResume *resume, int64 key)
 bool
 ttl_resume_begin_pass(TtlResume *resume, TimestampTz now)
 {
-	resume->mark = resume->done;
-	if (!resume->keep_mark || !resume->mark.set)
-		give_up_mark(resume);
-	else if (resume->delay == 0)
-		wait_longer(resume, now);
+	if (!resume->keep)
+	{
+		ttl_resume_init(resume, resume->indexrelid, InvalidOid);
+		return false;
+	}
 	/* should the clock have gone back */
-	resume->left_at = Min(resume->left_at,
-						  now + resume->delay * USECS_PER_MINUTE);
-
-	/* where the first batch meets a locked row, the mark stays where it is */
-	resume->at = resume->done = resume->mark;
+	resume->retry_at = Min(resume->retry_at,
+						   now + resume->delay * USECS_PER_MINUTE);
+	resume->rest_until = Min(resume->rest_until, now + MAX_REST);
 	resume->walked = 0;
-	resume->to_mark = resume->left_over = false;
-	resume->by_block = resume->order_decided = false;
-	if (!resume->stuck)
-		resume->stuck_failures = 0;
-	resume->stuck = false;
-	return resume->mark.set || resume->stuck_failures > 0;
+	resume->order_decided = false;
+	return true;
 }
 
-/* A visit begins: in a later sub-pass it goes on to the right. */
+/* A visit begins: what had to be left so far is to be looked at in its round. */
 void
 ttl_resume_begin_visit(TtlResume *resume)
 {
-	if (resume->left_over)
-		resume->to_mark = false;
+	resume->exhausted = resume->caught_up = false;
+	if (resume->phase == TTL_CATCH_UP || !resume->left_over.set)
+		return;
+	ttl_range_add(&resume->again, resume->left_over.first);
+	ttl_range_add(&resume->again, resume->left_over.last);
+	resume->left_over.set = false;
 }
 
 /* Could this row not be deleted, and is not to be tried again yet? */
@@ -131,48 +159,63 @@ ttl_resume_has_failed(const TtlResume *resume, ItemPointer tid)
 	return false;
 }
 
-/* What lies to the left of the mark, after the rest. */
-static bool
-begin_left(TtlResume *resume, TimestampTz now)
+/*
+ * Have more failed than are known?  Then only the age of a row tells that it is to be
+ * left: it was visible in the round before.
+ */
+bool
+ttl_resume_goes_by_age(const TtlResume *resume)
 {
-	if (!resume->mark.set || resume->left_over ||
-		(resume->nfailures > TTL_KNOWN_FAILURES && now < resume->left_at))
+	return resume->phase == TTL_CATCH_UP && !resume->thorough &&
+		resume->nfailures > TTL_KNOWN_FAILURES && resume->seen.set;
+}
+
+/* Begins a round of CATCH UP, if there is to be one now. */
+static bool
+begin_catch_up(TtlResume *resume, TimestampTz now)
+{
+	if (!resume->at.set || now < resume->rest_until)
 		return false;
-	if (!resume->left.set)
+	resume->phase = TTL_CATCH_UP;
+	resume->left.set = resume->round.set = false;
+	resume->pages = resume->steps = 0;
+	resume->found = false;
+	resume->thorough = resume->rows_left && now >= resume->retry_at;
+	if (resume->thorough)
 	{
-		resume->left_walked = 0;
-		resume->left_all = now >= resume->left_at;
-		if (resume->left_all)
-			resume->nfailures = 0;
+		resume->rows_left = false;
+		resume->nfailures = 0;
 	}
-	resume->to_mark = true;
 	return true;
 }
 
-/* The walk from the left end has reached the mark. */
 static void
-end_left(TtlResume *resume, TimestampTz now)
+end_catch_up(TtlResume *resume, TimestampTz now)
 {
-	resume->left.set = false;
-	resume->left_over = true;
-	if (resume->nfailures == 0 && resume->left_walked <= MANY_ENTRIES)
-		give_up_mark(resume);
-	else if (resume->left_all)
+	resume->phase = TTL_FORWARD;
+	resume->caught_up = true;
+	resume->seen = resume->round;
+	resume->again.set = false;
+	if (resume->thorough && resume->rows_left)
 		wait_longer(resume, now);
+	else if (!resume->rows_left)
+		resume->delay = 0;
+	if (!resume->found && !resume->thorough && resume->steps > FREE_STEPS)
+		resume->rest_until = now + Min(resume->steps * REST_US, MAX_REST);
+	resume->keep = resume->pages > MANY_PAGES || resume->nfailures > 0;
 }
 
-static bool
-left_batch_done(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
+/* Takes over from a batch how far it has come, and since when it has looked. */
+static void
+take_over(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
 {
-	resume->left_walked += batch->candidates;
-	if (batch->exhausted)
-		end_left(resume, now);
-	else if (batch->deleted == 0 && !resume->left_all)
-	{
-		resume->left.set = false;
-		resume->left_over = true;
-	}
-	return resume->left_over;
+	*resume = batch->resume;
+	if (resume->phase == TTL_CATCH_UP && !resume->round.set)
+		resume->round = batch->horizon;
+	if (!resume->seen.set)
+		resume->seen = batch->horizon;
+	if (resume->rows_left && resume->delay == 0)
+		wait_longer(resume, now);
 }
 
 /*
@@ -180,40 +223,40 @@ left_batch_done(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
  * here for now.
  */
 bool
-ttl_resume_batch_done(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
+ttl_resume_batch_done(TtlResume *resume, TtlBatch *batch, TimestampTz now)
 {
-	*resume = batch->resume;
-	if (resume->to_mark)
-		return left_batch_done(resume, batch, now);
+	take_over(resume, batch, now);
+	if (resume->phase == TTL_CATCH_UP)
+	{
+		resume->pages += batch->pages;
+		resume->steps += batch->pages + batch->candidates;
+		resume->found = resume->found || batch->deleted > 0;
+		if (batch->exhausted)
+			end_catch_up(resume, now);
+		return batch->exhausted && resume->exhausted;
+	}
 
 	resume->walked += batch->candidates;
 	if (resume->walked > MANY_ENTRIES)
-		resume->keep_mark = true;
-	if (batch->look_again)
-		resume->stuck = true;
-	if (!resume->stuck && !resume->by_block)
-		resume->done = resume->at;
-	return batch->exhausted && !begin_left(resume, now);
+		resume->keep = true;
+	resume->exhausted = batch->exhausted;
+	if (!resume->caught_up && (batch->exhausted || batch->past_pass))
+		resume->caught_up = !begin_catch_up(resume, now);
+	/* what CATCH UP finds was due when the pass began, or may have been */
+	batch->past_pass = batch->past_pass && resume->caught_up;
+	return resume->exhausted && resume->caught_up;
 }
 
-/*
- * Takes note of a row that could not be deleted: it is left behind.  Many of them
- * would use up every pass that begins at a locked row before them, and keep it
- * from what is due behind them; then that one waits like them.
- */
+/* Takes note of a row that could not be deleted: it is left behind. */
 void
 ttl_resume_row_failed(TtlResume *resume, const TtlBatch *batch, TimestampTz now)
 {
-	*resume = batch->resume;
-	resume->keep_mark = true;
+	take_over(resume, batch, now);
 	if (resume->nfailures < TTL_KNOWN_FAILURES)
 		resume->failures[resume->nfailures] =
-			resume->to_mark ? resume->left.tid : resume->at.tid;
+			resume->phase == TTL_CATCH_UP ? resume->left.tid : resume->at.tid;
 	resume->nfailures++;
-	if (resume->stuck && ++resume->stuck_failures > MAX_STUCK_FAILURES)
-		resume->stuck = false;
-	if (!resume->to_mark && !resume->stuck && !resume->by_block)
-		resume->done = resume->at;
+	resume->keep = resume->rows_left = true;
 	if (resume->delay == 0)
 		wait_longer(resume, now);
 }

@@ -536,7 +536,7 @@ run_batch(Run *run, Oid root, Oid leaf, TtlVisit *visit, TtlResume *resume,
 							   batch->candidates > 0 && !timed_out, begun);
 	}
 	/* of one where nothing was found there is nothing to keep */
-	if (resume->at.set || resume->by_block ||
+	if (resume->at.set || resume->phase != TTL_FORWARD ||
 		ttl_kept_find(run->kept, leaf) != NULL)
 		ttl_kept_index(run->kept, leaf)->resume = *resume;
 }
@@ -560,9 +560,6 @@ visit_leaf(Run *run, Oid root, Oid leaf, TtlVisit *visit)
 		   wait_for_turn(run))
 		run_batch(run, root, leaf, visit, &resume,
 				  ttl_throttle_batch_size(size));
-	/* left of the mark, a visit that finds nothing is enough for a pass */
-	if (resume.to_mark && visit->deleted == 0)
-		visit->more = false;
 }
 
 /* A bucket, for its subtransaction. */

@@ -57,6 +57,7 @@
 
 #include "access/skey.h"
 #include "access/xlogdefs.h"
+#include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "nodes/parsenodes.h"
@@ -187,6 +188,14 @@ typedef struct TtlPlace
 	bool		set;			/* else it is before all */
 } TtlPlace;
 
+/* Keys from one to another. */
+typedef struct TtlRange
+{
+	bool		set;			/* else it is empty */
+	int64		first;
+	int64		last;
+} TtlRange;
+
 /* A walk over the entries of a TTL index. */
 typedef struct TtlWalk
 {
@@ -200,6 +209,10 @@ typedef struct TtlWalk
 	BlockNumber block;			/* the leaf that was read last */
 	BlockNumber next_block;
 	bool		over;			/* no leaf after that one */
+	XLogRecPtr	since;			/* skip leaves that have not changed since */
+	TtlRange	again;			/* but for those that hold one of these keys */
+	int64		pages;			/* leaves that were read */
+	int64		max_pages;
 	TtlEntry   *entries;		/* of that leaf */
 	int			count;
 	int			position;
@@ -222,30 +235,52 @@ typedef struct TtlBucket
 /* So many rows that could not be deleted are remembered. */
 #define TTL_KNOWN_FAILURES 16
 
+/* The beginning of a look at an index: what came later is not in it. */
+typedef struct TtlHorizon
+{
+	bool		set;
+	XLogRecPtr	lsn;			/* of changed pages; invalid where they have
+								 * none */
+	TransactionId xmin;			/* of rows: all before that had ended */
+} TtlHorizon;
+
+/* What an index is at (see resume.c). */
+typedef enum TtlPhase
+{
+	TTL_FORWARD,
+	TTL_BLOCK_ORDER,
+	TTL_CATCH_UP
+} TtlPhase;
+
 /* Where the next batch of an index goes on (see resume.c). */
 typedef struct TtlResume
 {
 	Oid			indexrelid;
-	/* in this pass */
+	Oid			filenode;		/* in another file no place means anything */
+	TtlPhase	phase;
+	bool		keep;			/* it is worth it, in the next pass too */
+	/* FORWARD, and in BLOCK ORDER at.tid; at.key was due when that began */
 	TtlPlace	at;
-	TtlPlace	done;			/* nothing was left over up to here */
-	int64		walked;			/* entries that were looked at */
-	bool		by_block;		/* in the order of the heap, up to at.tid;
-								 * at.key was due when that began */
+	int64		walked;			/* entries that were looked at in this pass */
 	bool		order_decided;	/* or not, for this pass */
-	bool		stuck;			/* at rows left over: done does not move */
-	int			stuck_failures; /* behind those */
-	bool		to_mark;		/* at work between the left end and the mark */
-	bool		left_over;		/* that was enough of it for this pass */
-	/* from pass to pass */
-	bool		keep_mark;		/* it is worth one */
-	int			nfailures;		/* rows that could not be deleted */
+	bool		exhausted;		/* in this visit nothing more is due */
+	bool		caught_up;		/* and that was done, or has to rest */
+	/* CATCH UP */
+	TtlHorizon	seen;			/* all before `at` has been looked at since */
+	TtlHorizon	round;			/* the same, at the end of this round */
+	TtlPlace	left;			/* how far it is */
+	TtlRange	again;			/* to be looked at, changed or not */
+	TtlRange	left_over;		/* the same in the next round */
+	bool		thorough;		/* it looks at all */
+	bool		found;			/* it has deleted something */
+	int64		pages;			/* it has read */
+	int64		steps;			/* and entries */
+	TimestampTz rest_until;
+	/* rows that could not be deleted, or that a trigger kept */
+	bool		rows_left;
+	int			nfailures;
 	ItemPointerData failures[TTL_KNOWN_FAILURES];	/* the first of them */
-	TtlPlace	mark;			/* earlier passes have dealt with all before */
-	TtlPlace	left;			/* how far the walk from the left end is */
-	bool		left_all;		/* it goes all the way */
-	int64		left_walked;
-	TimestampTz left_at;		/* when all to the left is walked again */
+	TimestampTz retry_at;		/* by a round that is thorough */
 	int			delay;			/* minutes between that and the last time */
 } TtlResume;
 
@@ -271,7 +306,8 @@ typedef struct TtlBatch
 	int64		deleted;
 	int64		buckets;		/* dropped */
 	int64		skipped_locked;
-	bool		look_again;		/* the next pass has to, at rows of this one */
+	int64		pages;			/* leaves of the index that were read */
+	TtlHorizon	horizon;		/* of its look */
 	TtlResume	resume;			/* where to go on */
 } TtlBatch;
 
@@ -683,6 +719,7 @@ extern int64 ttl_least_key(Oid keytype);
 extern void ttl_walk_begin(TtlWalk *walk, Relation heap, Relation index,
 						   Oid keytype, int64 bound, const TtlPlace *after);
 extern const TtlEntry *ttl_walk_next(TtlWalk *walk);
+extern bool ttl_walk_is_over(const TtlWalk *walk);
 extern void ttl_walk_end(TtlWalk *walk);
 
 /* expire.c */
@@ -712,11 +749,14 @@ extern void ttl_visit_end(TtlVisit *visit);
 extern void ttl_sub_pass_visited(TtlSubPass *sub, const TtlVisit *visit);
 
 /* resume.c */
+extern void ttl_resume_init(TtlResume *resume, Oid indexrelid, Oid filenode);
+extern void ttl_range_add(TtlRange *range, int64 key);
 extern void ttl_resume_pull_back(TtlResume *resume, int64 key);
 extern bool ttl_resume_begin_pass(TtlResume *resume, TimestampTz now);
 extern void ttl_resume_begin_visit(TtlResume *resume);
 extern bool ttl_resume_has_failed(const TtlResume *resume, ItemPointer tid);
-extern bool ttl_resume_batch_done(TtlResume *resume, const TtlBatch *batch,
+extern bool ttl_resume_goes_by_age(const TtlResume *resume);
+extern bool ttl_resume_batch_done(TtlResume *resume, TtlBatch *batch,
 								  TimestampTz now);
 extern void ttl_resume_row_failed(TtlResume *resume, const TtlBatch *batch,
 								  TimestampTz now);

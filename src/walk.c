@@ -142,6 +142,46 @@ read_tuple(TtlWalk *walk, IndexTuple tuple)
 	return true;
 }
 
+/* Key and tuple id of an entry; false where the key is NULL. */
+static bool
+read_place(const TtlWalk *walk, IndexTuple tuple, TtlPlace *place)
+{
+	bool		isnull;
+	Datum		key = index_getattr(tuple, 1, RelationGetDescr(walk->index), &isnull);
+
+	if (isnull)
+		return false;
+	place->set = true;
+	place->key = ttl_datum_key(walk->keytype, key);
+	place->tid = walk->backward ? *BTreeTupleGetHeapTID(tuple) :
+		*BTreeTupleGetMaxHeapTID(tuple);
+	return true;
+}
+
+/*
+ * Goes behind all entries of a leaf that need not be looked at: nothing was changed
+ * there since, and no key of it is in the range.
+ */
+static bool
+skip_leaf(TtlWalk *walk, Buffer buffer, IndexTuple nearest, IndexTuple farthest)
+{
+	TtlPlace	near = {.key = PG_INT64_MIN};	/* where they are NULL */
+	TtlPlace	far = {.key = PG_INT64_MAX};
+
+	(void) read_place(walk, nearest, &near);
+	if (XLogRecPtrIsInvalid(walk->since) ||
+		BufferGetLSNAtomic(buffer) > walk->since ||
+		(!read_place(walk, farthest, &far) && walk->nulls_come_first) ||
+		(walk->again.set && near.key <= walk->again.last &&
+		 far.key >= walk->again.first))
+		return false;
+	if (far.key > walk->bound)
+		walk->over = true;
+	else
+		walk->after = far;
+	return true;
+}
+
 /* Copies the entries of a leaf; notes which one is next. */
 static void
 read_leaf(TtlWalk *walk, Buffer buffer)
@@ -150,12 +190,20 @@ read_leaf(TtlWalk *walk, Buffer buffer)
 	BTPageOpaque opaque = BTPageGetOpaque(page);
 	OffsetNumber first = P_FIRSTDATAKEY(opaque);
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	IndexTuple	nearest;
+	IndexTuple	farthest;
+	TtlPlace	end;
 
 	walk->block = BufferGetBlockNumber(buffer);
 	walk->next_block = walk->backward ? opaque->btpo_prev : opaque->btpo_next;
 	walk->over = walk->next_block == P_NONE;
 	walk->position = walk->count = 0;
-	if (P_IGNORE(opaque))
+	if (P_IGNORE(opaque) || last < first)
+		return;
+	walk->pages++;
+	nearest = (IndexTuple) PageGetItem(page, PageGetItemId(page, walk->backward ? last : first));
+	farthest = (IndexTuple) PageGetItem(page, PageGetItemId(page, walk->backward ? first : last));
+	if (skip_leaf(walk, buffer, nearest, farthest))
 		return;
 	for (int i = 0; i <= last - first; i++)
 	{
@@ -172,6 +220,10 @@ read_leaf(TtlWalk *walk, Buffer buffer)
 			break;
 		}
 	}
+	/* so that a walk which is interrupted goes on behind the leaf */
+	if (walk->count == 0 && !walk->over && read_place(walk, farthest, &end) &&
+		end.key <= walk->bound)
+		walk->after = end;
 	pgstat_count_index_tuples(walk->index, walk->count);
 }
 
@@ -213,13 +265,17 @@ ttl_walk_begin(TtlWalk *walk, Relation heap, Relation index, Oid keytype,
 	walk->after = *after;
 	walk->block = InvalidBlockNumber;
 	walk->over = false;
+	walk->since = InvalidXLogRecPtr;
+	walk->again.set = false;
+	walk->pages = 0;
+	walk->max_pages = PG_INT64_MAX;
 	walk->position = walk->count = 0;
 	walk->entries = palloc(sizeof(TtlEntry) * MaxTIDsPerBTreePage);
 }
 
 /*
  * Returns the next entry, valid until the next call; NULL at the end, and from
- * then on.
+ * then on, or where so many leaves were read.
  */
 const TtlEntry *
 ttl_walk_next(TtlWalk *walk)
@@ -230,7 +286,7 @@ ttl_walk_next(TtlWalk *walk)
 	{
 		Buffer		buffer;
 
-		if (walk->over)
+		if (walk->over || walk->pages >= walk->max_pages)
 			return NULL;
 		CHECK_FOR_INTERRUPTS();
 		buffer = next_leaf(walk);
@@ -247,6 +303,13 @@ ttl_walk_next(TtlWalk *walk)
 	walk->after.key = entry->key;
 	walk->after.tid = entry->tid;
 	return entry;
+}
+
+/* Has it returned all there is? */
+bool
+ttl_walk_is_over(const TtlWalk *walk)
+{
+	return walk->over && walk->position == walk->count;
 }
 
 void

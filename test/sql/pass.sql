@@ -55,6 +55,70 @@ INSERT INTO y VALUES ('2001-01-01');
 CALL ttl_index.run_pass();
 SELECT max(left_in_x) FILTER (WHERE what = 'y') >= 20000 AS y_in_the_first_round, min(left_in_x) AS left FROM trace;
 
+-- the same for rows that are due when they are written, while another index drains:
+-- those of "arrives" come when its first visit is over
+SET ttl_index.index_delete_target_docs = 20;
+CREATE TABLE arrives (ts timestamptz);
+CREATE TABLE drains (ts timestamptz);
+CREATE TABLE sub_passes (n serial, what text);
+CREATE FUNCTION sub_passes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO pass.sub_passes (what) VALUES (TG_TABLE_NAME);
+	IF TG_TABLE_NAME = 'drains' AND (SELECT count(*) FROM pass.sub_passes WHERE what = 'drains') = 1 THEN
+		INSERT INTO pass.arrives SELECT '2001-01-01'::timestamptz + g * interval '1 s' FROM generate_series(1, 59) AS g;
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER sub_passes AFTER DELETE ON arrives EXECUTE FUNCTION sub_passes();
+CREATE TRIGGER sub_passes AFTER DELETE ON drains EXECUTE FUNCTION sub_passes();
+SELECT ttl_index.create_index('arrives', 'ts', 3600), ttl_index.create_index('drains', 'ts', 3600);
+INSERT INTO arrives SELECT '2002-01-01' FROM generate_series(1, 10);
+INSERT INTO drains SELECT '2001-01-01' FROM generate_series(1, 100);
+CALL ttl_index.run_pass();
+SELECT count(*) FROM arrives;
+SELECT string_agg(what, ' ' ORDER BY n) FROM sub_passes;
+DROP TABLE arrives, drains, sub_passes;
+
+-- They are found behind dead entries too, whatever the index, and without reading all
+-- of these again in each visit.
+SET ttl_index.index_delete_target_docs = 2000;
+CREATE TABLE rising (id int, ts timestamptz) WITH (autovacuum_enabled = off);
+CREATE TABLE falling (LIKE rising) WITH (autovacuum_enabled = off);
+CREATE UNLOGGED TABLE unlogged (LIKE rising) WITH (autovacuum_enabled = off);
+CREATE TABLE reindexed (LIKE rising) WITH (autovacuum_enabled = off);
+CREATE TABLE drains (LIKE rising) WITH (autovacuum_enabled = off);
+INSERT INTO rising SELECT g, '2001-01-01'::timestamptz + g * interval '1 s' FROM generate_series(1, 3000) AS g;
+INSERT INTO falling SELECT id, CASE WHEN id > 10 THEN ts END FROM rising;
+INSERT INTO unlogged TABLE rising;
+INSERT INTO reindexed TABLE rising;
+INSERT INTO drains SELECT g, '2001-01-01' FROM generate_series(1, 12000) AS g;
+CREATE INDEX rising_ttl ON rising (ts) INCLUDE (id) WHERE ttl_index.expire_after_seconds(3600);
+CREATE INDEX falling_ttl ON falling (ts DESC NULLS FIRST) WHERE ttl_index.expire_after_seconds(3600);
+CREATE INDEX unlogged_ttl ON unlogged (ts) WHERE ttl_index.expire_after_seconds(3600);
+CREATE INDEX reindexed_ttl ON reindexed (ts) WHERE ttl_index.expire_after_seconds(3600);
+CREATE INDEX drains_ttl ON drains (ts) WHERE ttl_index.expire_after_seconds(3600);
+CREATE TABLE arrived AS SELECT 0 AS id, '2001-01-01'::timestamptz + 1500 * interval '1 s' AS ts LIMIT 0;
+CREATE FUNCTION arrive() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF EXISTS (SELECT FROM pass.arrived) OR EXISTS (SELECT FROM pass.reindexed) OR EXISTS (SELECT FROM pass.falling WHERE id > 10) THEN
+		RETURN NULL;
+	END IF;
+	INSERT INTO pass.arrived SELECT g, '2001-01-01'::timestamptz + 1500 * interval '1 s' FROM generate_series(1, 50) AS g;
+	INSERT INTO pass.rising TABLE pass.arrived;
+	INSERT INTO pass.falling TABLE pass.arrived;
+	INSERT INTO pass.unlogged TABLE pass.arrived;
+	INSERT INTO pass.reindexed TABLE pass.arrived;
+	REINDEX TABLE pass.reindexed;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER arrive AFTER DELETE ON drains EXECUTE FUNCTION arrive();
+CALL ttl_index.run_pass();
+SELECT (SELECT count(*) FROM rising) AS rising, (SELECT count(*) FROM falling) AS falling, (SELECT count(*) FROM unlogged) AS unlogged,
+	(SELECT count(*) FROM reindexed) AS reindexed, (SELECT count(*) FROM arrived) AS arrived;
+SELECT pg_stat_force_next_flush();
+SELECT relname, idx_tup_read BETWEEN 3000 AND 5000 AS little_read FROM pg_stat_user_indexes WHERE relname IN ('rising', 'falling') ORDER BY 1;
+DROP TABLE rising, falling, unlogged, reindexed, drains, arrived;
+
 -- batches are transactions of their own, of batch_target_docs at most
 SET ttl_index.index_delete_target_docs = 0;
 SET ttl_index.batch_target_docs = 10;
