@@ -41,7 +41,6 @@
 #include "catalog/pg_publication.h"
 #include "catalog/pg_rewrite.h"
 #include "catalog/pg_type.h"
-#include "commands/defrem.h"
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -771,6 +770,23 @@ ttl_check_table(Oid relid)
 		ttl_state_raise(&index);
 }
 
+/* Asks the operator class itself: GetDefaultOpClass() reads all of pg_opclass. */
+static bool
+is_default_opclass(Oid opclass, Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass));
+	Form_pg_opclass form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_opclass) GETSTRUCT(tuple);
+	result = form->opcmethod == BTREE_AM_OID && form->opcdefault &&
+		form->opcintype == type;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 /* The state by what the index is defined on; needs no lock. */
 static TtlState
 definition_state(TtlIndex *index, HeapTuple tuple)
@@ -812,8 +828,8 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		return state;
 	indclass = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass,
 							   &isnull);
-	if (((oidvector *) DatumGetPointer(indclass))->values[0] !=
-		GetDefaultOpClass(index->keytype, BTREE_AM_OID))
+	if (!is_default_opclass(((oidvector *) DatumGetPointer(indclass))->values[0],
+							index->keytype))
 		return TTL_OPERATOR_CLASS;
 	if (state != TTL_ACTIVE)
 		return state;
