@@ -173,7 +173,8 @@ ttl_beside_report(Oid indexrelid)
 	Oid			other;
 
 	/* all is said at the main one of a pair */
-	if (!has_ttl(indexrelid) || OidIsValid(ttl_pair_main(indexrelid)) ||
+	if (list_length(ttl_catalog_table_indexes(relid)) < 2 ||
+		!has_ttl(indexrelid) || OidIsValid(ttl_pair_main(indexrelid)) ||
 		!read_side(indexrelid, &side))
 		return;
 	other = find_beside(relid, &side, true);

@@ -22,6 +22,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -304,7 +305,9 @@ ttl_report_left_out(Oid indexrelid)
 	TtlIndex	index;
 	char	   *left_out;
 
-	if (!ttl_catalog_describe(indexrelid, true, &index) ||
+	/* most tables have nothing below them */
+	if (!has_subclass(IndexGetRelation(indexrelid, false)) ||
+		!ttl_catalog_describe(indexrelid, true, &index) ||
 		!index.option.present || index.state != TTL_ACTIVE ||
 		(left_out = ttl_left_out(&index)) == NULL)
 		return;
