@@ -903,9 +903,7 @@ prepare_index(PrepareWork *work, void (*function) (void *))
 	work->locks = true;
 }
 
-/*
- * Has the index to wait for the next pass, or longer, or is nobody's to be touched?
- */
+/* Has the index to wait for the next pass, or for longer? */
 static bool
 is_waiting(const Run *run, Oid indexrelid)
 {

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, ttl_index contributors
 
-# Rows that a pass has to leave, and what a mark may not hide: a locked row keeps
-# the mark of the pass before (issue 4, item 2; rule 7).  And a batch in block order
+# Rows that a pass has to leave, and what must not hide others: a locked row is looked at
+# again without those that cannot be deleted (rule 7).  And a batch in block order
 # ends where there are no rows, too.  Rows that fall due before a mark expire as
 # any others (rule 18).
 
@@ -85,6 +85,22 @@ is(errors('locked'), 1, 'a locked row does not cost the mark');
 $holder->query_safe('COMMIT');
 $holder->quit;
 gone('locked', 3);
+
+#
+# More rows that cannot be deleted than are known by their tuple id: a late row on the
+# same page does not wait for them, nor are they tried again for it.
+#
+
+make('many', 'timestamptz', 'ttl_index.expire_after_seconds(3600)',
+	join('', map { ", ($_, '2001-01-02', true)" } 11 .. 40));
+$node->poll_query_until('postgres',
+	"SELECT skipped_failed = 31 FROM ttl_index.index_stats WHERE relname = 'many'")
+  or die 'they are not found';
+$heartbeat->passes(1);
+$node->safe_psql('postgres', "INSERT INTO many VALUES (3, '2001-01-02')");
+gone('many', 3);
+$heartbeat->passes(1);
+is(errors('many'), 31, 'a late row does not wait beside many that stay');
 
 #
 # A locked row before many that cannot be deleted
