@@ -759,15 +759,18 @@ typedef struct PrepareWork
 	Target	   *target;
 } PrepareWork;
 
-/* May the driver's role delete as the owner of the index's table? */
+/*
+ * May the driver's role delete as the owner of the index's table?  Asked of the
+ * catalog alone: to describe an index may run users' code.
+ */
 static bool
 is_allowed(const Run *run, Oid root)
 {
-	TtlIndex	index;
+	Oid			relid = IndexGetRelation(root, true);
 
-	return ttl_catalog_describe(root, true, &index) &&
+	return OidIsValid(relid) &&
 		(run->driver->is_worker ||
-		 has_privs_of_role(run->driver->role, index.owner));
+		 has_privs_of_role(run->driver->role, ttl_table_owner(relid)));
 }
 
 /* What is to be done about the buckets of a time series, in the turn's memory. */
@@ -818,6 +821,12 @@ repair_work(void *arg)
 {
 	PrepareWork *work = arg;
 
+	if (is_put_aside(work->file, work->indexrelid, false))
+	{
+		/* to be said so in its turn */
+		work->root = work->indexrelid;
+		return;
+	}
 	if (ttl_option_is_amiss(work->indexrelid))
 	{
 		work->locks = true;
