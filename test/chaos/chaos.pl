@@ -317,7 +317,7 @@ sub clean_up
 	my @half_done = split /\n/, $node->safe_psql(
 		'postgres', q{
 SELECT format('DROP INDEX IF EXISTS %s', indexrelid::regclass) FROM pg_index JOIN pg_class c ON c.oid = indexrelid
-WHERE relname ~ '_cc(new|old)[0-9]*$' AND (NOT indisvalid OR indrelid IN (SELECT oid FROM tables))
+WHERE relname ~ '_cc(new|old)[0-9]*$' AND (NOT indisvalid OR NOT relispartition)
 UNION ALL
 SELECT format('ALTER TABLE %s DETACH PARTITION %s FINALIZE', inhparent::regclass, inhrelid::regclass)
 FROM pg_inherits WHERE inhdetachpending});
