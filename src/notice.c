@@ -26,11 +26,13 @@
 #include "executor/tuptable.h"
 #include "nodes/makefuncs.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "ttl_index.h"
@@ -186,7 +188,11 @@ sample_query(const TtlIndex *leaf, Relation rel, double percent, Node *kind)
 	return query;
 }
 
-/* Adds what a table without partitions holds.  Runs as its owner. */
+/*
+ * Adds what a table without partitions holds.  Runs as its owner.  The caller has
+ * locked it, unless it is being detached: its index is a part of the whole for longer
+ * than itself.
+ */
 static void
 sample_leaf(const TtlIndex *leaf, Sample *sample)
 {
@@ -196,6 +202,9 @@ sample_leaf(const TtlIndex *leaf, Sample *sample)
 	Node	   *kind;
 	int			most = 0;
 
+	if (!ConditionalLockRelationOid(leaf->relid, AccessShareLock) ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(leaf->relid)))
+		return;
 	ttl_cutoff_init(&receiver.cutoff, leaf, sample->at);
 	ttl_become_owner(leaf->owner, &saved);
 	PushActiveSnapshot(GetTransactionSnapshot());
