@@ -152,7 +152,9 @@ ttl_bucket_read(Oid relid, TtlBucket *bucket)
 		if (!bound->is_default && bound->strategy == PARTITION_STRATEGY_RANGE)
 		{
 			bucket->has_lower = read_side(bound->lowerdatums, &bucket->lower);
-			bucket->has_upper = read_side(bound->upperdatums, &bucket->upper);
+			/* infinity is an end that never comes, so it is none */
+			bucket->has_upper = read_side(bound->upperdatums, &bucket->upper) &&
+				bucket->upper != DT_NOEND;
 		}
 	}
 	ReleaseSysCache(tuple);

@@ -426,5 +426,18 @@ SELECT to_regclass('m_2002'), to_regclass('m_2003');
 RESET ROLE;
 SELECT indexrelid, state, reason FROM marks WHERE state <> 'active';
 
+-- an upper bound that never comes is none: the rows go one by one
+CREATE TABLE e (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE e_all PARTITION OF e FOR VALUES FROM ('-infinity') TO ('infinity');
+CREATE TABLE e_days (day date) PARTITION BY RANGE (day);
+CREATE TABLE e_days_all PARTITION OF e_days FOR VALUES FROM ('-infinity') TO ('infinity');
+SELECT ttl_index.create_index('e', 'ts', 300, drop_expired_partitions => true),
+	ttl_index.create_index('e_days', 'day', 300, time_zone => 'UTC', drop_expired_partitions => true);
+INSERT INTO e VALUES ('2000-01-01'), ('2998-01-01');
+INSERT INTO e_days VALUES ('2000-01-01'), ('2998-01-01');
+SELECT ttl_index.due_count('e_ts_ttl'), ttl_index.due_count('e_days_day_ttl');
+CALL ttl_index.run_pass();
+SELECT extract(year FROM ts) FROM e UNION ALL SELECT extract(year FROM day) FROM e_days;
+
 DROP SCHEMA buckets CASCADE;
 DROP ROLE ttl_bucket_owner, ttl_bucket_stranger;
