@@ -19,7 +19,7 @@
 
 /* Raises an error if one of the first arguments is NULL. */
 void
-ttl_require_arguments(FunctionCallInfo fcinfo, int count, const char *const *names)
+ttl_args_require(FunctionCallInfo fcinfo, int count, const char *const *names)
 {
 	for (int i = 0; i < count; i++)
 	{
@@ -32,7 +32,7 @@ ttl_require_arguments(FunctionCallInfo fcinfo, int count, const char *const *nam
 
 /* An argument of type text, or NULL. */
 char *
-ttl_text_argument(FunctionCallInfo fcinfo, int i)
+ttl_args_text(FunctionCallInfo fcinfo, int i)
 {
 	return PG_ARGISNULL(i) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(i));
 }
@@ -43,7 +43,7 @@ ttl_text_argument(FunctionCallInfo fcinfo, int i)
  * and ALTER EXTENSION UPDATE, or after a release was taken back.
  */
 void
-ttl_check_columns(TupleDesc desc, int expected, const char *name)
+ttl_args_check_columns(TupleDesc desc, int expected, const char *name)
 {
 	if (desc->natts != expected)
 		ereport(ERROR,

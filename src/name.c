@@ -14,7 +14,7 @@
  * makes both wait until the end of the transaction, and nothing else: GRANT, and
  * all that is done in the schema, goes on.
  *
- * Where rows are deleted, text is not used at all (see expire.c).
+ * Where rows are deleted, text is not used at all (see batch.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -30,7 +30,9 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_namespace.h"
+#include "common/hashfn.h"
 #include "executor/tuptable.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -40,9 +42,9 @@
 
 #include "ttl_index.h"
 
-/* A name for SQL text; that it stays the table's is up to ttl_lock_name(). */
+/* A name for SQL text; that it stays the table's is up to ttl_name_lock(). */
 char *
-ttl_qualified_name(Oid relid)
+ttl_name_qualified(Oid relid)
 {
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 									  get_rel_name(relid));
@@ -97,7 +99,7 @@ lock_schema(Oid schema, bool wait)
  * or dropped; with wait, that is waited for.
  */
 bool
-ttl_lock_name(Oid relid, bool wait)
+ttl_name_lock(Oid relid, bool wait)
 {
 	Oid			schema = get_rel_namespace(relid);
 
@@ -110,10 +112,28 @@ ttl_lock_name(Oid relid, bool wait)
 
 /* The same for a command of a session, which waits like any other. */
 void
-ttl_keep_name(Oid relid)
+ttl_name_keep(Oid relid)
 {
-	if (!ttl_lock_name(relid, true))
+	if (!ttl_name_lock(relid, true))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("could not open relation with OID %u", relid)));
+}
+
+/*
+ * The name of a new object, which begins with the name of another.  Where there
+ * is no room for the whole of that, it is cut, and a hash of it follows: so those
+ * of objects whose names begin alike differ.
+ */
+char *
+ttl_name_with_suffix(const char *name, const char *suffix)
+{
+	int			length = strlen(name);
+	int			room = NAMEDATALEN - 1 - strlen(suffix);
+
+	if (length <= room)
+		return psprintf("%s%s", name, suffix);
+	return psprintf("%.*s_%08x%s",
+					pg_mbcliplen(name, length, room - 9), name,
+					hash_bytes((const unsigned char *) name, length), suffix);
 }

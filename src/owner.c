@@ -4,7 +4,7 @@
  *	  Becoming the owner of a table.
  *
  * Whatever a user wrote (index expressions, predicates, triggers, the functions
- * they call) runs between ttl_become_owner() and ttl_restore_user(): as the
+ * they call) runs between ttl_owner_become() and ttl_owner_restore(): as the
  * table's owner, in a security-restricted operation, with a search_path on which
  * nobody can put anything, and with a level of settings of its own, so that a
  * SET of theirs does not outlive them.  An error needs no clean-up: the end of
@@ -35,7 +35,7 @@
 #include "ttl_index.h"
 
 void
-ttl_become_owner(Oid owner, TtlUser *saved)
+ttl_owner_become(Oid owner, TtlUser *saved)
 {
 	GetUserIdAndSecContext(&saved->userid, &saved->sec_context);
 
@@ -50,7 +50,7 @@ ttl_become_owner(Oid owner, TtlUser *saved)
 }
 
 void
-ttl_restore_user(const TtlUser *saved)
+ttl_owner_restore(const TtlUser *saved)
 {
 	AtEOXact_GUC(false, saved->guc_level);
 	SetUserIdAndSecContext(saved->userid, saved->sec_context);
@@ -62,7 +62,7 @@ ttl_restore_user(const TtlUser *saved)
  * those of types.
  */
 void
-ttl_read_as_owner(Oid owner, TtlUser *saved)
+ttl_owner_read_as(Oid owner, TtlUser *saved)
 {
 	GetUserIdAndSecContext(&saved->userid, &saved->sec_context);
 	SetUserIdAndSecContext(owner,
@@ -87,7 +87,7 @@ read_owner(Oid relid, NameData * name)
 
 /* The owner of a table; partitions can have others than the whole. */
 Oid
-ttl_table_owner(Oid relid)
+ttl_owner_of(Oid relid)
 {
 	NameData	name;
 	Oid			owner = read_owner(relid, &name);
@@ -120,7 +120,7 @@ check_owner(Oid relid)
  * matters is looked at behind it.  False where the table is gone.
  */
 bool
-ttl_lock_owned(Oid relid, LOCKMODE lockmode)
+ttl_owner_lock(Oid relid, LOCKMODE lockmode)
 {
 	if (!check_owner(relid))
 		return false;
@@ -133,12 +133,12 @@ ttl_lock_owned(Oid relid, LOCKMODE lockmode)
 
 /* The same, for a table that has to be there; opens it. */
 Relation
-ttl_open_table(Oid relid, LOCKMODE lockmode)
+ttl_owner_open(Oid relid, LOCKMODE lockmode)
 {
 	Relation	rel;
 	char		relkind;
 
-	if (!ttl_lock_owned(relid, lockmode))
+	if (!ttl_owner_lock(relid, lockmode))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("could not open relation with OID %u", relid)));
@@ -162,13 +162,13 @@ count_rows(Oid relid, const char *condition, int64 max)
 	bool		isnull;
 
 	LockRelationOid(relid, AccessShareLock);
-	if (!ttl_lock_name(relid, false))
+	if (!ttl_name_lock(relid, false))
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not obtain lock on the name of relation %u",
 						relid)));
-	name = ttl_qualified_name(relid);
-	ttl_become_owner(ttl_table_owner(relid), &saved);
+	name = ttl_name_qualified(relid);
+	ttl_owner_become(ttl_owner_of(relid), &saved);
 	SPI_connect();
 	/* not read-only: with a snapshot that is later than the lock */
 	if (SPI_execute(psprintf("SELECT pg_catalog.count(*) FROM "
@@ -179,7 +179,7 @@ count_rows(Oid relid, const char *condition, int64 max)
 	rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 									   SPI_tuptable->tupdesc, 1, &isnull));
 	SPI_finish();
-	ttl_restore_user(&saved);
+	ttl_owner_restore(&saved);
 	return rows;
 }
 
@@ -189,7 +189,7 @@ count_rows(Oid relid, const char *condition, int64 max)
  * could not: the planner computes what stands in the definition of a table.
  */
 int64
-ttl_count_rows(Oid relid, const char *condition, int64 max)
+ttl_owner_count_rows(Oid relid, const char *condition, int64 max)
 {
 	int64		rows = 0;
 	ListCell   *lc;

@@ -27,6 +27,7 @@
 #include "utils/rel.h"
 
 #include "compat.h"
+#include "definition/key.h"
 #include "ttl_index.h"
 
 /* The key of an index on this table as a value of its base type. */
@@ -36,7 +37,7 @@ ttl_query_key(Oid indexrelid, Relation rel, Oid keytype)
 	AttrNumber	attnum;
 	Node	   *key;
 
-	(void) ttl_index_key(indexrelid, &attnum, &key);
+	(void) ttl_key_read(indexrelid, &attnum, &key);
 	if (key == NULL)
 	{
 		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), attnum - 1);

@@ -18,6 +18,8 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
+#include "definition/option.h"
+#include "monitor/monitor.h"
 #include "ttl_index.h"
 
 PG_MODULE_MAGIC;
@@ -27,8 +29,8 @@ void		_PG_init(void);
 void
 _PG_init(void)
 {
-	ttl_guc_init();
-	ttl_event_init();
+	ttl_settings_init();
+	ttl_saved_option_init();
 	if (process_shared_preload_libraries_in_progress)
 		ttl_launcher_register();
 }

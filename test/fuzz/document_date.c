@@ -35,8 +35,8 @@
 /* the C library's, since nothing of the server is linked */
 #undef snprintf
 
-#include "../../src/rfc3339.h"
-#include "../../src/ttl_index.h"
+#include "document/document.h"
+#include "document/rfc3339.h"
 
 /* Two meanings of a number at each component take the definition its time. */
 #define MAX_COMPONENTS 12
@@ -632,7 +632,7 @@ check_integer(const JsonNode *node)
 	bool		found;
 
 	fill(&value, node);
-	found = ttl_document_integer(&value, &integer);
+	found = ttl_document_date_integer(&value, &integer);
 	if (found != plain_typed_integer(node, &expected) ||
 		(found && integer != expected))
 		abort();

@@ -24,7 +24,7 @@
 #include <strings.h>
 #include <time.h>
 
-#include "../../src/rfc3339.h"
+#include "document/rfc3339.h"
 
 #define EPOCH INT64_C(946684800)	/* of PostgreSQL, in Unix time */
 

@@ -1,0 +1,201 @@
+/*-------------------------------------------------------------------------
+ *
+ * beside.c
+ *	  TTL indexes beside each other on one table.
+ *
+ * They do not know each other: a row goes when one of them says so.  That is worth
+ * a line to whoever makes the second one, unless no row can be in both.
+ *
+ * One thing is never meant.  Where documents can have a TTL of their own, two
+ * indexes on the date heed it (see pair.c).  A third one on the same date that does
+ * not heed it deletes what these keep: documents that are to live longer, or for
+ * ever.  Our functions refuse that; DDL, which restores dumps, warns.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/ddl/beside.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/index.h"
+#include "utils/lsyscache.h"
+
+#include "ddl/ddl.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "ttl_index.h"
+
+/* What matters of a TTL index beside others. */
+typedef struct Side
+{
+	Oid			indexrelid;		/* invalid: it is to be made */
+	TtlDate		date;
+	bool		heeds_own_ttl;
+	List	   *filter;
+} Side;
+
+/* False where the index has no TTL, its own or that of an index above it. */
+static bool
+has_ttl(Oid indexrelid)
+{
+	TtlOption	option;
+	Oid			parent;
+	Oid			governor;
+
+	return ttl_catalog_governor(indexrelid, &parent, &governor, &option) &&
+		option.present && option.problem == NULL;
+}
+
+/* Reads an index, whether it has a TTL or not. */
+static bool
+read_side(Oid indexrelid, Side *side)
+{
+	TtlOption	option;
+
+	if (!ttl_option_read(indexrelid, &option) || option.problem != NULL ||
+		!ttl_pair_date(indexrelid, &side->date))
+		return false;
+	side->indexrelid = indexrelid;
+	side->filter = option.filter;
+	side->heeds_own_ttl = side->date.own_ttl_added ||
+		ttl_pair_document_ttl(option.filter) != NULL;
+	return true;
+}
+
+/* Is one deleting what the other keeps? */
+static bool
+is_clash(const Side *a, const Side *b)
+{
+	return a->heeds_own_ttl != b->heeds_own_ttl &&
+		a->date.attnum == b->date.attnum &&
+		equal(a->date.expression, b->date.expression);
+}
+
+/* The main index where it is one of a pair, which counts as one TTL index. */
+static Oid
+whole_pair(Oid indexrelid)
+{
+	Oid			main = ttl_pair_main(indexrelid);
+
+	return OidIsValid(main) ? main : indexrelid;
+}
+
+/* What is looked for beside an index. */
+typedef struct Beside
+{
+	Oid			relid;
+	const Side *side;
+	Oid			pair;			/* that the index is part of */
+	bool		clashing;
+} Beside;
+
+static bool
+is_beside(Oid indexrelid, void *arg)
+{
+	const Beside *beside = arg;
+	Side		other;
+
+	/* those of a pair heed the documents' own TTLs: no need to read them */
+	if (beside->clashing && beside->side->heeds_own_ttl &&
+		ttl_pair_has(indexrelid))
+		return false;
+	return indexrelid != beside->side->indexrelid &&
+		read_side(indexrelid, &other) &&
+		(!beside->clashing || is_clash(beside->side, &other)) &&
+		has_ttl(indexrelid) && whole_pair(indexrelid) != beside->pair &&
+		!ttl_filter_excludes(beside->relid, beside->side->filter, other.filter);
+}
+
+/*
+ * A TTL index of the table that can hold the same rows as this one, and is no part
+ * of the same pair; with clashing, only one that clashes.  Invalid for none.
+ */
+static Oid
+find_beside(Oid relid, const Side *side, bool clashing)
+{
+	Beside		beside = {relid, side, InvalidOid, clashing};
+
+	if (OidIsValid(side->indexrelid))
+		beside.pair = whole_pair(side->indexrelid);
+	return ttl_catalog_find(ttl_catalog_table_indexes(relid), is_beside,
+							&beside);
+}
+
+static void
+refuse_clash(Oid relid, const Side *side)
+{
+	Oid			other = find_beside(relid, side, true);
+
+	if (OidIsValid(other))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 side->heeds_own_ttl ?
+				 errmsg("TTL index \"%s\" on the same key does not heed the documents' own TTLs",
+						get_rel_name(other)) :
+				 errmsg("TTL index \"%s\" on the same key heeds the documents' own TTLs",
+						get_rel_name(other)),
+				 errdetail("A row goes when one of the two says so, so documents that are to live longer, or for ever, would be deleted."),
+				 errhint("Make that one a plain index with ttl_index.remove_ttl(), or drop it.")));
+}
+
+/* Raises an error where a TTL index with this key and filter would clash. */
+void
+ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter)
+{
+	Side		side = {
+		.date = {key->expression ? InvalidAttrNumber : key->attnum,
+		key->expression},
+		.heeds_own_ttl = ttl_pair_document_ttl(filter) != NULL
+	};
+
+	/* the two of a pair divide the rows between them */
+	side.filter = side.heeds_own_ttl ? ttl_pair_plain_filter(filter) : filter;
+	refuse_clash(relid, &side);
+}
+
+/* The same for a plain index that is to get a TTL. */
+void
+ttl_beside_check(Oid indexrelid)
+{
+	Oid			relid = IndexGetRelation(indexrelid, false);
+	Side		side;
+
+	if (read_side(indexrelid, &side))
+		refuse_clash(relid, &side);
+}
+
+/* Tells the client what else expires rows of a new TTL index's table. */
+void
+ttl_beside_report(Oid indexrelid)
+{
+	Oid			relid = IndexGetRelation(indexrelid, false);
+	Side		side;
+	Oid			other;
+
+	/* all is said at the main one of a pair */
+	if (list_length(ttl_catalog_table_indexes(relid)) < 2 ||
+		!has_ttl(indexrelid) || OidIsValid(ttl_pair_main(indexrelid)) ||
+		!read_side(indexrelid, &side))
+		return;
+	other = find_beside(relid, &side, true);
+	if (OidIsValid(other))
+	{
+		ereport(WARNING,
+				(errmsg("of TTL indexes \"%s\" and \"%s\" on the same key only \"%s\" heeds the documents' own TTLs",
+						get_rel_name(indexrelid), get_rel_name(other),
+						get_rel_name(side.heeds_own_ttl ? indexrelid : other)),
+				 errdetail("A row goes when one of the two says so, so documents that are to live longer, or for ever, are deleted."),
+				 errhint("Make the other one a plain index with ttl_index.remove_ttl(), or drop it.")));
+		return;
+	}
+	other = find_beside(relid, &side, false);
+	if (OidIsValid(other))
+		ereport(NOTICE,
+				(errmsg("rows of table \"%s\" expire by TTL index \"%s\", too",
+						get_rel_name(relid), get_rel_name(other)),
+				 errdetail("A row goes when one of the two says so.")));
+}

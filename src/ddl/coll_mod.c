@@ -1,0 +1,446 @@
+/*-------------------------------------------------------------------------
+ *
+ * coll_mod.c
+ *	  coll_mod and remove_ttl.
+ *
+ * They change the predicate of an index in place.  That is allowed because the
+ * option is always true: the folded predicate, by which the index was built, stays
+ * the same, and they make sure of that.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/ddl/coll_mod.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/catalog.h"
+#include "catalog/index.h"
+#include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "ddl/ddl.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_coll_mod);
+PG_FUNCTION_INFO_V1(ttl_coll_mod_index);
+PG_FUNCTION_INFO_V1(ttl_remove_ttl);
+PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
+
+/*
+ * Locks the table, then the index, each with its partitions.  False where one of
+ * the two is gone, also if that is seen only after waiting for its lock.
+ */
+static bool
+lock_tree(Oid indexrelid)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+
+	if (!OidIsValid(relid) ||
+		!ttl_owner_lock(relid, ShareUpdateExclusiveLock))
+		return false;
+	(void) find_all_inheritors(relid, ShareUpdateExclusiveLock, NULL);
+	LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
+	if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
+		return false;
+	(void) find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL);
+	return true;
+}
+
+/*
+ * Locks an index whose option this user may change, and describes it.  False where
+ * it is gone.
+ */
+static bool
+lock_if_there(Oid indexrelid, TtlIndex *index)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+
+	if (OidIsValid(relid) &&
+		(IsCatalogRelationOid(relid) ||
+		 IsToastNamespace(get_rel_namespace(relid))))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is an index of a system catalog",
+						get_rel_name(indexrelid))));
+	if (!lock_tree(indexrelid))
+		return false;
+	/* what REINDEX CONCURRENTLY has lost is the option all the same */
+	ttl_saved_option_restore(indexrelid);
+	return ttl_catalog_describe(indexrelid, true, index);
+}
+
+/* The same, for an index that has to be there. */
+static void
+lock_for_change(Oid indexrelid, TtlIndex *index)
+{
+	ttl_state_check_is_index(indexrelid);
+	if (!lock_if_there(indexrelid, index))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("index with OID %u does not exist", indexrelid)));
+}
+
+/* Refuses a part of a TTL index, where the whole is to be changed. */
+static void
+check_not_part(const TtlIndex *index)
+{
+	Oid			whole = index->root;
+
+	if (!OidIsValid(index->parent))
+		return;
+	if (get_rel_relispartition(index->indexrelid))
+		whole = llast_oid(get_partition_ancestors(index->indexrelid));
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("index \"%s\" is a part of index \"%s\"",
+					get_rel_name(index->indexrelid), get_rel_name(whole)),
+			 errhint("Change index \"%s\".", get_rel_name(whole))));
+}
+
+/*
+ * A REINDEX CONCURRENTLY that was interrupted leaves a copy of the index that is
+ * not valid, with the option of then.  A plain REINDEX would make it valid, and
+ * the old option come back: it gets the new one as well.
+ */
+static void
+change_leftovers(Oid indexrelid, const TtlOption *changed)
+{
+	AttrNumber	attnum;
+	Node	   *key;
+	ListCell   *lc;
+
+	(void) ttl_key_read(indexrelid, &attnum, &key);
+	foreach(lc, ttl_catalog_table_indexes(IndexGetRelation(indexrelid, false)))
+	{
+		Oid			other = lfirst_oid(lc);
+		AttrNumber	other_attnum;
+		Node	   *other_key;
+		TtlOption	option;
+
+		if (other == indexrelid || !ttl_state_is_leftover(other) ||
+			!ttl_key_read(other, &other_attnum, &other_key) ||
+			other_attnum != attnum || !equal(other_key, key) ||
+			!ttl_option_read(other, &option) || !option.present ||
+			!equal(option.filter, changed->filter))
+			continue;
+		LockRelationOid(other, ShareUpdateExclusiveLock);
+		option.present = changed->present;
+		option.problem = NULL;
+		option.seconds = changed->seconds;
+		option.time_zone = changed->time_zone;
+		ttl_option_write(other, &option);
+	}
+}
+
+/*
+ * Gives an index and its partitions the option, or none.  Refuses where that
+ * would change what the index holds.
+ */
+static void
+change_option(Oid indexrelid, const TtlOption *new)
+{
+	ListCell   *lc;
+
+	LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
+	foreach(lc, find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL))
+	{
+		Oid			member = lfirst_oid(lc);
+		TtlOption	option;
+		List	   *filter;
+		List	   *stored;
+
+		if (!ttl_option_read(member, &option))
+			continue;
+		filter = option.filter;
+		stored = option.stored;
+		option = member == indexrelid ? *new : ttl_option_of_part(new, NIL);
+		option.filter = filter;
+		if (!ttl_filter_same(IndexGetRelation(member, false), stored,
+							 ttl_option_members(&option)))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("the change would alter what index \"%s\" holds",
+							get_rel_name(member)),
+					 errhint("Drop and create the index.")));
+		ttl_option_write(member, &option);
+		change_leftovers(member, &option);
+	}
+}
+
+/* What an index is to have; NULL leaves alone what there is. */
+typedef struct Change
+{
+	int32		seconds;
+	char	   *time_zone;
+	const bool *drop_partitions;
+	const bool *boundary_rows;
+} Change;
+
+/* Changes the options about partitions, and checks that they make sense. */
+static void
+change_buckets(TtlIndex *index, const Change *change)
+{
+	TtlOption  *option = &index->option;
+
+	if (change->drop_partitions != NULL)
+		option->drop_partitions = *change->drop_partitions;
+	if (change->boundary_rows != NULL)
+		option->boundary_rows = *change->boundary_rows;
+	else if (!option->drop_partitions)
+		option->boundary_rows = false;
+	ttl_create_check_boundary_rows(option->drop_partitions, option->boundary_rows);
+	index->state = ttl_partition_key_state(index);
+	if (index->state != TTL_ACTIVE)
+		ttl_state_raise(index);
+}
+
+/* The seconds before, for the result; false where it was a plain index. */
+static bool
+coll_mod(Oid indexrelid, const Change *change, int32 *old)
+{
+	static const TtlOption own = {.present = true};
+	TtlIndex	index;
+	Oid			other;
+	bool		was_ttl;
+	int32		seconds = change->seconds;
+	char	   *time_zone = change->time_zone;
+
+	lock_for_change(indexrelid, &index);
+	ttl_state_check_seconds(seconds,
+							ttl_pair_document_ttl(index.option.filter) != NULL ||
+							index.option.bucket_seconds != 0);
+	check_not_part(&index);
+	ttl_state_check_usable(indexrelid);
+	was_ttl = index.option.present && index.option.problem == NULL;
+	*old = index.option.seconds;
+
+	/* What the new option repairs is no reason to refuse it. */
+	if (TTL_STATE_IS_WRONG(index.state) &&
+		index.state != TTL_TIME_ZONE_MISSING &&
+		index.state != TTL_TIME_ZONE_INVALID &&
+		index.state != TTL_TIME_ZONE_UNUSED &&
+		index.state != TTL_NOT_PARTITIONED_BY_KEY &&
+		index.state != TTL_FILTERED_BUCKETS)
+		ttl_state_raise(&index);
+	if (time_zone == NULL && index.keytype != TIMESTAMPTZOID)
+		time_zone = index.option.time_zone;
+	ttl_catalog_check_key(index.keytype, time_zone);
+	index.option.present = true;
+	index.option.seconds = seconds;
+	index.option.time_zone = time_zone;
+	change_buckets(&index, change);
+	if (!was_ttl)
+		ttl_beside_check(indexrelid);
+	change_option(indexrelid, &index.option);
+	other = ttl_pair_other(indexrelid);
+	if (OidIsValid(other) && !was_ttl)
+		change_option(other, &own);
+	if (!was_ttl)
+	{
+		ttl_beside_report(indexrelid);
+		ttl_reach_report_left_out(indexrelid);
+	}
+	if (!was_ttl || seconds < *old || *old < 0)
+		ttl_notice_report_due(indexrelid);
+	return was_ttl;
+}
+
+static Datum
+coll_mod_result(FunctionCallInfo fcinfo, bool was_ttl, int32 old, int32 new)
+{
+	TupleDesc	desc;
+	Datum		values[2];
+	bool		nulls[2];
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[0] = Int32GetDatum(old);
+	nulls[0] = !was_ttl;
+	values[1] = Int32GetDatum(new);
+	nulls[1] = false;
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
+											 nulls));
+}
+
+/* The arguments from the seconds on. */
+static void
+read_change(FunctionCallInfo fcinfo, int first, bool values[2], Change *change)
+{
+	change->seconds = PG_GETARG_INT32(first);
+	change->time_zone = ttl_args_text(fcinfo, first + 1);
+	values[0] = PG_GETARG_BOOL(first + 2);
+	values[1] = PG_GETARG_BOOL(first + 3);
+	change->drop_partitions = PG_ARGISNULL(first + 2) ? NULL : &values[0];
+	change->boundary_rows = PG_ARGISNULL(first + 3) ? NULL : &values[1];
+}
+
+/*
+ * coll_mod(relation, key, expire_after_seconds, time_zone,
+ * drop_expired_partitions, delete_boundary_rows)
+ */
+Datum
+ttl_coll_mod(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"relation", "key", "expire_after_seconds"};
+	bool		values[2];
+	Change		change;
+	int32		old;
+	bool		was_ttl;
+
+	PreventCommandIfReadOnly("ttl_index.coll_mod()");
+	ttl_args_require(fcinfo, 3, names);
+	read_change(fcinfo, 2, values, &change);
+	ttl_state_check_seconds(change.seconds, true);
+	was_ttl = coll_mod(ttl_key_index(PG_GETARG_OID(0), ttl_args_text(fcinfo, 1),
+									 false),
+					   &change, &old);
+	return coll_mod_result(fcinfo, was_ttl, old, change.seconds);
+}
+
+/* coll_mod_index(index, expire_after_seconds, ...) */
+Datum
+ttl_coll_mod_index(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"index", "expire_after_seconds"};
+	bool		values[2];
+	Change		change;
+	int32		old;
+	bool		was_ttl;
+
+	PreventCommandIfReadOnly("ttl_index.coll_mod_index()");
+	ttl_args_require(fcinfo, 2, names);
+	read_change(fcinfo, 1, values, &change);
+	was_ttl = coll_mod(PG_GETARG_OID(0), &change, &old);
+	return coll_mod_result(fcinfo, was_ttl, old, change.seconds);
+}
+
+/*
+ * Makes a TTL index, and the other one of its pair, plain ones, if the option can
+ * be read.
+ */
+static void
+remove_option(const TtlIndex *index, int elevel)
+{
+	static const TtlOption none = {0};
+	Oid			other = ttl_pair_other(index->indexrelid);
+
+	if (index->option.problem != NULL)
+	{
+		ereport(elevel,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot remove the TTL of index \"%s\": %s",
+						get_rel_name(index->indexrelid),
+						index->option.problem),
+				 errhint("Drop the index.")));
+		return;
+	}
+	if (OidIsValid(other))
+		change_option(other, &none);
+	change_option(index->indexrelid, &none);
+}
+
+/*
+ * Stops the expiry of a time series.  It stays one: without buckets ahead of the
+ * clock all new rows would end in its DEFAULT partition.
+ */
+static void
+stop_series(TtlIndex *index)
+{
+	index->option.seconds = -1;
+	change_option(index->indexrelid, &index->option);
+	ereport(NOTICE,
+			(errmsg("time series \"%s\" does not expire any more",
+					get_rel_name(index->relid)),
+			 errdetail("Its partitions are still made ahead of the clock."),
+			 errhint("ttl_index.coll_mod() lets it expire again. Drop the index to end the time series.")));
+}
+
+/* remove_ttl(index) returns void */
+Datum
+ttl_remove_ttl(PG_FUNCTION_ARGS)
+{
+	Oid			indexrelid = PG_GETARG_OID(0);
+	TtlIndex	index;
+
+	PreventCommandIfReadOnly("ttl_index.remove_ttl()");
+	lock_for_change(indexrelid, &index);
+	/* one below a plain parent has an option of its own */
+	if (index.root != indexrelid)
+		check_not_part(&index);
+	if (!index.option.present && !ttl_saved_option_is_dependent(indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("index \"%s\" is not a TTL index",
+						get_rel_name(indexrelid))));
+	if (index.option.bucket_seconds != 0 && index.option.problem == NULL)
+		stop_series(&index);
+	else
+		remove_option(&index, ERROR);
+	PG_RETURN_VOID();
+}
+
+/* Is one of the indexes above this one in the list, which is sorted? */
+static bool
+is_below(Oid indexrelid, const List *indexes)
+{
+	ListCell   *lc;
+
+	if (!get_rel_relispartition(indexrelid))
+		return false;
+	foreach(lc, get_partition_ancestors(indexrelid))
+	{
+		if (ttl_catalog_sorted_oids_have(indexes, lfirst_oid(lc)))
+			return true;
+	}
+	return false;
+}
+
+typedef struct Removal
+{
+	List	   *dependents;
+	int64		count;
+} Removal;
+
+static void
+remove_one(Oid indexrelid, void *arg)
+{
+	Removal    *removal = arg;
+	TtlIndex	index;
+
+	/* children go with their parent */
+	if (is_below(indexrelid, removal->dependents) ||
+		!lock_if_there(indexrelid, &index))
+		return;
+	/* so does the other one of a pair */
+	if (index.root != indexrelid || !ttl_saved_option_is_dependent(indexrelid))
+		return;
+	remove_option(&index, WARNING);
+	removal->count += index.option.problem == NULL ? 1 : 0;
+}
+
+/* remove_all_ttl() returns bigint */
+Datum
+ttl_remove_all_ttl(PG_FUNCTION_ARGS)
+{
+	Removal		removal = {0};
+
+	PreventCommandIfReadOnly("ttl_index.remove_all_ttl()");
+	ttl_saved_option_complete_dependencies();
+	removal.dependents = ttl_catalog_dependents();
+	ttl_catalog_each(removal.dependents, remove_one, &removal);
+	PG_RETURN_INT64(removal.count);
+}

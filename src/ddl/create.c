@@ -1,0 +1,451 @@
+/*-------------------------------------------------------------------------
+ *
+ * create.c
+ *	  create_index and drop_index.
+ *
+ * create_index() writes the CREATE INDEX command that a user could have written
+ * and runs it as the caller.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/ddl/create.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "nodes/makefuncs.h"
+#include "tcop/dest.h"
+#include "tcop/utility.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+
+#include "ddl/ddl.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_create_index);
+PG_FUNCTION_INFO_V1(ttl_create_index_command);
+PG_FUNCTION_INFO_V1(ttl_drop_index);
+
+static void
+read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
+{
+	static const char *const names[] = {"relation", "key", "expire_after_seconds"};
+
+	ttl_args_require(fcinfo, 3, names);
+	memset(args, 0, sizeof(*args));
+	args->relid = PG_GETARG_OID(0);
+	args->key = ttl_args_text(fcinfo, 1);
+	args->seconds = PG_GETARG_INT32(2);
+	args->filter = ttl_args_text(fcinfo, 3);
+	args->time_zone = ttl_args_text(fcinfo, 4);
+	args->ttl_field = ttl_args_text(fcinfo, 5);
+	args->name = PG_ARGISNULL(6) ? NULL : pstrdup(NameStr(*PG_GETARG_NAME(6)));
+	args->drop_partitions = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
+	args->boundary_rows = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
+	ttl_state_check_seconds(args->seconds, args->ttl_field != NULL);
+	ttl_create_check_boundary_rows(args->drop_partitions, args->boundary_rows);
+}
+
+/* Raises an error unless these two arguments go together. */
+void
+ttl_create_check_boundary_rows(bool drop_partitions, bool boundary_rows)
+{
+	if (boundary_rows && !drop_partitions)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("delete_boundary_rows needs drop_expired_partitions"),
+				 errhint("Without it all rows that are due go one by one.")));
+}
+
+/* An index on the same key and filter: no-op, or an error. */
+static void
+check_existing(Oid indexrelid, const TtlCreate *args, const TtlIndex *index)
+{
+	const TtlOption *option = &index->option;
+
+	ttl_state_check_usable(indexrelid);
+	if (option->present && option->problem == NULL &&
+		option->seconds == args->seconds &&
+		option->drop_partitions == args->drop_partitions &&
+		option->boundary_rows == args->boundary_rows &&
+		option->bucket_seconds == args->bucket_seconds &&
+		(option->time_zone == args->time_zone ||
+		 (option->time_zone && args->time_zone &&
+		  pg_strcasecmp(option->time_zone, args->time_zone) == 0)))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 option->present ?
+			 errmsg("TTL index \"%s\" on the same key has other options",
+					get_rel_name(indexrelid)) :
+			 errmsg("index \"%s\" on the same key already exists",
+					get_rel_name(indexrelid)),
+			 option->present ?
+			 errhint("Change it with ttl_index.coll_mod() or ttl_index.coll_mod_index().") :
+			 errhint("Turn it into a TTL index with ttl_index.coll_mod() or ttl_index.coll_mod_index().")));
+}
+
+/*
+ * The index on the same key with the same filter that makes the call a no-op;
+ * invalid where there is none.  One that could only stand beside a TTL index
+ * (of a constraint, a unique one, another operator class) is in nobody's way.  What was
+ * left behind counts only where there is nothing else, and an option that REINDEX
+ * CONCURRENTLY has lost as long as it is saved.
+ */
+static Oid
+find_existing(Relation rel, const TtlCreate *args, List *filter)
+{
+	Oid			leftover = InvalidOid;
+	ListCell   *lc;
+
+	foreach(lc, ttl_key_indexes(rel, args->key))
+	{
+		Oid			indexrelid = lfirst_oid(lc);
+		TtlIndex	index;
+
+		if (!ttl_catalog_describe(indexrelid, true, &index))
+			continue;
+		if (index.state == TTL_CONSTRAINT_INDEX ||
+			index.state == TTL_UNIQUE_INDEX || index.state == TTL_NOT_BTREE ||
+			index.state == TTL_OPERATOR_CLASS ||
+			!equal(ttl_pair_document_ttl(index.option.filter),
+				   ttl_pair_document_ttl(filter)) ||
+			!ttl_filter_same(index.relid,
+							 ttl_pair_plain_filter(index.option.filter),
+							 ttl_pair_plain_filter(filter)))
+			continue;
+		if (ttl_state_is_leftover(indexrelid))
+		{
+			leftover = indexrelid;
+			continue;
+		}
+		if (!index.option.present)
+			(void) ttl_saved_option_apply(indexrelid, &index.option);
+		check_existing(indexrelid, args, &index);
+		return indexrelid;
+	}
+	if (OidIsValid(leftover))
+		ttl_state_check_usable(leftover);
+	return InvalidOid;
+}
+
+/* Raises an error where partitions are to be dropped or made and cannot be. */
+static void
+check_buckets(const TtlCreate *args, const TtlKey *key)
+{
+	TtlIndex	index = {0};
+
+	if (!args->drop_partitions && args->bucket_seconds == 0)
+		return;
+	index.state = ttl_partition_key_possible(args->relid, key->attnum,
+											 getBaseType(key->type),
+											 args->filter != NULL ||
+											 args->ttl_field != NULL);
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+}
+
+/* One of the commands that make up a TTL index. */
+typedef struct Command
+{
+	char	   *name;			/* of the index */
+	char	   *sql;
+} Command;
+
+/*
+ * The CREATE INDEX command for a key, with a condition beside the user's filter
+ * or NULL.  A name that is not given is chosen.
+ */
+static Command *
+create_command(Relation rel, const TtlCreate *args, const char *name,
+			   const char *label, const char *key_sql, const char *condition,
+			   int32 seconds, bool concurrently)
+{
+	Command    *command = palloc(sizeof(Command));
+	StringInfoData sql;
+
+	command->name = name ? pstrdup(name) :
+		ChooseRelationName(RelationGetRelationName(rel), label, "ttl",
+						   RelationGetNamespace(rel), false);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "CREATE INDEX %s%s ON %s (%s) WHERE ",
+					 concurrently ? "CONCURRENTLY " : "",
+					 quote_identifier(command->name),
+					 ttl_name_qualified(args->relid), key_sql);
+	/* the filter may end in a comment */
+	if (args->filter != NULL)
+		appendStringInfo(&sql, "(%s%s) AND ", args->filter,
+						 strstr(args->filter, "--") ? "\n" : "");
+	if (condition != NULL)
+		appendStringInfo(&sql, "%s AND ", condition);
+	appendStringInfo(&sql, TTL_SCHEMA ".expire_after_seconds(%d)", seconds);
+	if (args->time_zone != NULL)
+		appendStringInfo(&sql, " AND " TTL_SCHEMA ".time_zone(%s)",
+						 quote_literal_cstr(args->time_zone));
+	if (args->drop_partitions)
+		appendStringInfo(&sql, " AND " TTL_SCHEMA ".drop_expired_partitions(%s)",
+						 args->boundary_rows ? "true" : "");
+	if (args->bucket_seconds != 0)
+		appendStringInfo(&sql, " AND " TTL_SCHEMA ".bucket_max_span_seconds(%d)",
+						 args->bucket_seconds);
+	command->sql = sql.data;
+	return command;
+}
+
+/* The key as part of an index name: the column and the path. */
+static char *
+key_label(const char *key)
+{
+	char	   *label = pstrdup(key);
+
+	for (char *c = label; *c != '\0'; c++)
+	{
+		if (*c == '.')
+			*c = '_';
+	}
+	return label;
+}
+
+/*
+ * Checks everything and writes the commands.  *existing is the index that is
+ * there already, so that no command or that of its pair alone is left.
+ */
+static List *
+prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
+			   Oid *existing)
+{
+	TtlKey		key;
+	List	   *filter = NIL;
+	List	   *commands = NIL;
+	char	   *ttl = NULL;
+	Oid			other = InvalidOid;
+	char	   *label = key_label(args->key);
+
+	ttl_catalog_check_table(args->relid);
+	ttl_key_resolve(rel, args->key, &key);
+	ttl_catalog_check_key(key.type, args->time_zone);
+	check_buckets(args, &key);
+	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("document_ttl_field needs a key of type timestamp with time zone, not %s",
+						format_type_be(key.type)),
+				 errhint("Change the type of the column.")));
+	if (args->filter != NULL)
+		filter = make_ands_implicit((Expr *)
+									ttl_parse_expression(rel, args->filter,
+														 true,
+														 "partial_filter_expression"));
+	if (args->ttl_field != NULL)
+	{
+		Node	   *is_null;
+
+		ttl = ttl_pair_field_sql(rel, args->ttl_field);
+		is_null = ttl_parse_expression(rel, psprintf("%s IS NULL", ttl), true,
+									   "document_ttl_field");
+		other = ttl_pair_find(args->relid, key.attnum, key.expression,
+							  ttl_pair_document_ttl(list_make1(is_null)),
+							  filter);
+		filter = lappend(list_copy(filter), is_null);
+	}
+
+	*existing = find_existing(rel, args, filter);
+	if (!OidIsValid(*existing) || (ttl != NULL && !OidIsValid(other)))
+		ttl_beside_check_new(args->relid, &key, filter);
+	if (!OidIsValid(*existing))
+		commands = lappend(commands,
+						   create_command(rel, args, args->name, label, key.sql,
+										  ttl ? psprintf("%s IS NULL", ttl) : NULL,
+										  args->seconds, concurrently));
+	if (ttl != NULL && !OidIsValid(other))
+		commands = lappend(commands,
+						   create_command(rel, args, NULL,
+										  psprintf("%s_own", label),
+										  psprintf("(" TTL_SCHEMA ".expire_at(%s, %s))",
+												   key.sql, ttl),
+										  psprintf("%s IS NOT NULL", ttl),
+										  0, concurrently));
+	return commands;
+}
+
+/* create_index_command(relation, key, ..., concurrently) returns setof text */
+Datum
+ttl_create_index_command(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	TtlCreate	args;
+	Relation	rel;
+	Oid			existing;
+	bool		concurrently;
+	List	   *commands;
+	ListCell   *lc;
+
+	read_create_args(fcinfo, &args);
+	concurrently = !PG_ARGISNULL(9) && PG_GETARG_BOOL(9);
+	rel = ttl_owner_open(args.relid, AccessShareLock);
+	if (concurrently && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot create an index on partitioned table \"%s\" concurrently",
+						RelationGetRelationName(rel)),
+				 errhint("Create one concurrently on each partition, then one on the table, which takes them over.")));
+	commands = prepare_create(rel, &args, concurrently, &existing);
+	relation_close(rel, NoLock);
+	if (commands == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("TTL index \"%s\" on the same key with the same options already exists",
+						get_rel_name(existing))));
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	foreach(lc, commands)
+	{
+		Datum		value = CStringGetTextDatum(((Command *) lfirst(lc))->sql);
+		bool		isnull = false;
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value,
+							 &isnull);
+	}
+	return (Datum) 0;
+}
+
+/* As SPI has it, for an error in a command. */
+static void
+command_error(void *sql)
+{
+	int			position = geterrposition();
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery(sql);
+	}
+	else
+		errcontext("SQL statement \"%s\"", (char *) sql);
+}
+
+/* Runs a CREATE INDEX as the caller, but parses it as the table's owner. */
+static void
+run_command(Oid relid, char *sql)
+{
+	ErrorContextCallback callback = {error_context_stack, command_error, sql};
+	PlannedStmt *statement = makeNode(PlannedStmt);
+
+	error_context_stack = &callback;
+	statement->commandType = CMD_UTILITY;
+	statement->canSetTag = true;
+	statement->utilityStmt = (Node *) ttl_parse_create_index(relid, sql);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	ProcessUtility(statement, sql, false, PROCESS_UTILITY_QUERY, NULL, NULL,
+				   None_Receiver, NULL);
+	PopActiveSnapshot();
+	CommandCounterIncrement();
+	error_context_stack = callback.previous;
+}
+
+/* Runs a command, and makes sure of the index that it made. */
+static Oid
+run_create(const TtlCreate *args, const Command *command)
+{
+	TtlIndex	index;
+	Oid			indexrelid;
+
+	run_command(args->relid, command->sql);
+	indexrelid = get_relname_relid(command->name,
+								   get_rel_namespace(args->relid));
+	if (!ttl_catalog_describe(indexrelid, true, &index))
+		elog(ERROR, "index \"%s\" was not created", command->name);
+	/* the event trigger did this already, unless it is disabled */
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+	ttl_saved_option_write(indexrelid, &index.option);
+	return indexrelid;
+}
+
+/* Creates what create_index() was asked for, as the caller; returns the index. */
+Oid
+ttl_create_index_for(const TtlCreate *args)
+{
+	Relation	rel;
+	Oid			main;
+	List	   *commands;
+	ListCell   *lc;
+
+	/* conflicts with itself: two calls at once must not make two indexes */
+	rel = ttl_owner_open(args->relid, ShareRowExclusiveLock);
+	ttl_name_keep(args->relid);
+	commands = prepare_create(rel, args, false, &main);
+	relation_close(rel, NoLock);
+	if (commands == NIL)
+		ereport(NOTICE,
+				(errmsg("TTL index \"%s\" with the same options already exists, skipping",
+						get_rel_name(main))));
+	foreach(lc, commands)
+	{
+		Oid			indexrelid = run_create(args, lfirst(lc));
+
+		if (!OidIsValid(main))
+			main = indexrelid;
+		ttl_notice_report_due(indexrelid);
+	}
+	return main;
+}
+
+/* create_index(relation, key, expire_after_seconds, ...) returns regclass */
+Datum
+ttl_create_index(PG_FUNCTION_ARGS)
+{
+	TtlCreate	args;
+
+	read_create_args(fcinfo, &args);
+	PG_RETURN_OID(ttl_create_index_for(&args));
+}
+
+/* Locks an index of a locked table as DROP INDEX will; returns its name. */
+static char *
+lock_to_drop(Oid indexrelid)
+{
+	/* ALTER INDEX ... RENAME locks the index alone */
+	LockRelationOid(indexrelid, AccessExclusiveLock);
+	ttl_name_keep(indexrelid);
+	return ttl_name_qualified(indexrelid);
+}
+
+/* drop_index(relation, key) returns void */
+Datum
+ttl_drop_index(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Oid			indexrelid = ttl_key_index(relid, ttl_args_text(fcinfo, 1),
+										   true);
+	Oid			other = ttl_pair_other(indexrelid);
+	char	   *command;
+
+	/* with the weaker lock, the indexes and the owner have stayed */
+	LockRelationOid(relid, AccessExclusiveLock);
+	command = psprintf("DROP INDEX %s", lock_to_drop(indexrelid));
+	if (OidIsValid(other))
+		command = psprintf("%s, %s", command, lock_to_drop(other));
+
+	SPI_connect();
+	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not run: %s", command);
+	SPI_finish();
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * ddl.h
+ *	  Declaring, changing and removing TTL indexes.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/ddl/ddl.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_DDL_H
+#define TTL_DDL_H
+
+#include "definition/key.h"
+
+typedef struct TtlCreate
+{
+	Oid			relid;
+	char	   *key;
+	int32		seconds;
+	char	   *filter;			/* SQL text, or NULL */
+	char	   *time_zone;
+	char	   *ttl_field;		/* document_ttl_field */
+	char	   *name;
+	bool		drop_partitions;
+	bool		boundary_rows;
+	int32		bucket_seconds;
+} TtlCreate;
+
+/* create.c */
+extern Oid	ttl_create_index_for(const TtlCreate *args);
+extern void ttl_create_check_boundary_rows(bool drop_partitions, bool boundary_rows);
+
+/* beside.c */
+extern void ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter);
+extern void ttl_beside_check(Oid indexrelid);
+extern void ttl_beside_report(Oid indexrelid);
+
+/* notice.c */
+extern void ttl_notice_report_due(Oid indexrelid);
+
+#endif							/* TTL_DDL_H */

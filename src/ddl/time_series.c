@@ -1,0 +1,257 @@
+/*-------------------------------------------------------------------------
+ *
+ * time_series.c
+ *	  create_time_series: from an empty partitioned table to a time series.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/ddl/time_series.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "commands/tablespace.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "ddl/ddl.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_create_time_series);
+
+/* The span that a granularity stands for, in seconds. */
+static int32
+granularity_seconds(const char *granularity)
+{
+	if (strcmp(granularity, "seconds") == 0)
+		return SECS_PER_HOUR;
+	if (strcmp(granularity, "minutes") == 0)
+		return SECS_PER_DAY;
+	if (strcmp(granularity, "hours") == 0)
+		return 30 * SECS_PER_DAY;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("granularity must be seconds, minutes or hours"),
+			 errhint("Partitions are of one hour, one day or 30 days. "
+					 "bucket_max_span_seconds sets another span.")));
+	return 0;
+}
+
+/* The arguments of create_time_series, beside those of create_index. */
+typedef struct SeriesArgs
+{
+	TtlCreate	create;
+	char	   *meta_field;
+} SeriesArgs;
+
+static void
+read_series_args(FunctionCallInfo fcinfo, SeriesArgs *args)
+{
+	static const char *const names[] = {"relation", "time_field"};
+	char	   *granularity = ttl_args_text(fcinfo, 3);
+
+	ttl_args_require(fcinfo, 2, names);
+	memset(args, 0, sizeof(*args));
+	args->create.relid = PG_GETARG_OID(0);
+	args->create.key = ttl_args_text(fcinfo, 1);
+	args->meta_field = ttl_args_text(fcinfo, 2);
+	args->create.seconds = PG_ARGISNULL(4) ? -1 : PG_GETARG_INT32(4);
+	args->create.time_zone = ttl_args_text(fcinfo, 6);
+	args->create.drop_partitions = true;
+	args->create.boundary_rows = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
+	ttl_state_check_seconds(args->create.seconds, true);
+
+	if (args->meta_field != NULL &&
+		strcmp(args->meta_field, args->create.key) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("meta_field and time_field must not be the same column"),
+				 errhint("meta_field is what tells the sources of the series apart; it can be left out.")));
+
+	if (granularity != NULL || PG_ARGISNULL(5))
+		args->create.bucket_seconds = granularity_seconds(granularity ? granularity : "seconds");
+	if (PG_ARGISNULL(5))
+		return;
+	if (granularity != NULL && PG_GETARG_INT32(5) != args->create.bucket_seconds)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bucket_max_span_seconds of granularity %s is %d",
+						granularity, args->create.bucket_seconds),
+				 errhint("Give one of the two.")));
+	args->create.bucket_seconds = PG_GETARG_INT32(5);
+	if (args->create.bucket_seconds < TTL_MIN_BUCKET_SECONDS ||
+		args->create.bucket_seconds > TTL_MAX_BUCKET_SECONDS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg_internal("%s", TTL_BUCKET_SECONDS_RANGE)));
+}
+
+/* Can this table become a time series? */
+static void
+check_series(Relation rel, const SeriesArgs *args)
+{
+	TtlIndex	index = {0};
+	TtlKey		key;
+
+	ttl_key_resolve(rel, args->create.key, &key);
+	ttl_catalog_check_key(key.type, args->create.time_zone);
+	index.state = ttl_partition_key_possible(args->create.relid, key.attnum,
+											 getBaseType(key.type), false);
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+	if (getBaseType(key.type) == DATEOID &&
+		args->create.bucket_seconds % SECS_PER_DAY != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partitions of a key of type date must span whole days"),
+				 errhint("Take the granularity minutes or hours, or a multiple of 86400 for bucket_max_span_seconds.")));
+	if (args->meta_field != NULL &&
+		get_attnum(args->create.relid, args->meta_field) == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of table \"%s\" does not exist",
+						args->meta_field, RelationGetRelationName(rel))));
+}
+
+/* Is this the work of an earlier call?  Raises an error for other partitions. */
+static bool
+is_series(Relation rel, const SeriesArgs *args)
+{
+	ListCell   *lc;
+
+	if (find_inheritance_children(RelationGetRelid(rel), NoLock) == NIL)
+		return false;
+	foreach(lc, ttl_key_indexes(rel, args->create.key))
+	{
+		TtlOption	option;
+
+		if (ttl_option_read(lfirst_oid(lc), &option) &&
+			option.bucket_seconds != 0)
+			return true;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" has partitions",
+					RelationGetRelationName(rel)),
+			 errhint("ttl_index.create_index() with drop_expired_partitions => true lets those expire that somebody else makes.")));
+	return false;
+}
+
+/* Has the table an index on these columns, or one that begins with them? */
+static bool
+has_index_on(Oid relid, AttrNumber first, AttrNumber second)
+{
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID, lfirst_oid(lc));
+		Form_pg_index form;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		form = (Form_pg_index) GETSTRUCT(tuple);
+		found = found || (form->indnkeyatts > 1 &&
+						  form->indkey.values[0] == first &&
+						  form->indkey.values[1] == second);
+		ReleaseSysCache(tuple);
+	}
+	return found;
+}
+
+/* The index that queries for one source of the series use. */
+static void
+create_meta_index(const SeriesArgs *args)
+{
+	Oid			relid = args->create.relid;
+
+	if (args->meta_field != NULL &&
+		!has_index_on(relid, get_attnum(relid, args->meta_field),
+					  get_attnum(relid, args->create.key)))
+		ttl_make_run_command(psprintf("CREATE INDEX ON %s (%s, %s)",
+									  ttl_name_qualified(args->create.relid),
+									  quote_identifier(args->meta_field),
+									  quote_identifier(args->create.key)));
+}
+
+static void
+create_default(Oid relid)
+{
+	char	   *name = ChooseRelationName(get_rel_name(relid), NULL, "default",
+										  get_rel_namespace(relid), false);
+
+	ttl_make_run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT%s",
+								  ttl_make_name_beside(relid, name), ttl_name_qualified(relid),
+								  ttl_make_tablespace_clause(relid)));
+	ttl_make_follow_table(relid, name);
+}
+
+/* create_time_series(relation, time_field, ...) returns regclass */
+Datum
+ttl_create_time_series(PG_FUNCTION_ARGS)
+{
+	SeriesArgs	args;
+	Relation	rel;
+	Oid			indexrelid;
+	TtlIndex	index;
+	Oid			owner;
+	bool		again;
+	TtlUser		saved;
+	ListCell   *lc;
+
+	PreventCommandIfReadOnly("ttl_index.create_time_series()");
+	read_series_args(fcinfo, &args);
+	rel = ttl_owner_open(args.create.relid, AccessExclusiveLock);
+	check_series(rel, &args);
+	again = is_series(rel, &args);
+	owner = rel->rd_rel->relowner;
+	ttl_name_keep(args.create.relid);
+	relation_close(rel, NoLock);
+
+	/* like those to come, the partitions belong to the owner of the table */
+	if (!again)
+	{
+		ttl_owner_become(owner, &saved);
+		create_default(args.create.relid);
+		ttl_owner_restore(&saved);
+	}
+	/* of an earlier call: a notice, or an error where the options differ */
+	indexrelid = ttl_create_index_for(&args.create);
+	create_meta_index(&args);
+	if (again)
+		PG_RETURN_OID(indexrelid);
+	if (!ttl_catalog_describe(indexrelid, true, &index))
+		elog(ERROR, "could not describe index %u", indexrelid);
+	ttl_owner_become(owner, &saved);
+	foreach(lc, ttl_make_wanted(&index, GetCurrentTimestamp()))
+		ttl_make_attach(&index, lfirst(lc));
+	ttl_owner_restore(&saved);
+	PG_RETURN_OID(indexrelid);
+}

@@ -1,0 +1,141 @@
+/*-------------------------------------------------------------------------
+ *
+ * bounds.c
+ *	  The partitions of a table that is partitioned by the key, and their bounds.
+ *
+ * They are read from the catalogs: to open the table, or to ask for its partition
+ * descriptor, would run what users wrote in its partition key.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/bounds.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/index.h"
+#include "catalog/partition.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_partitioned_table.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "nodes/parsenodes.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "ttl_index.h"
+
+/* Dates further from 2000 than this are further than any microsecond. */
+#define MAX_DAYS (PG_INT64_MAX / USECS_PER_DAY)
+
+/* A bound of this type in microseconds. */
+static int64
+bound_key(Oid keytype, Datum datum)
+{
+	int64		days;
+
+	if (keytype != DATEOID)
+		return DatumGetTimestamp(datum);
+	days = DatumGetDateADT(datum);
+	if (days <= -MAX_DAYS)
+		return PG_INT64_MIN;
+	return days >= MAX_DAYS ? PG_INT64_MAX : days * USECS_PER_DAY;
+}
+
+/* One side of a range: true where it is a date. */
+static bool
+read_side(List *datums, int64 *key)
+{
+	PartitionRangeDatum *datum = linitial_node(PartitionRangeDatum, datums);
+	Const	   *value = (Const *) datum->value;
+	Oid			type;
+
+	if (datum->kind != PARTITION_RANGE_DATUM_VALUE)
+		return false;
+	type = getBaseType(value->consttype);
+	if (!ttl_catalog_key_type_ok(type))
+		return false;
+	*key = bound_key(type, value->constvalue);
+	return true;
+}
+
+/*
+ * Reads the bounds of a partition from its row in pg_class.  A partition
+ * descriptor would have them all, and in their order; but the relation cache
+ * computes the partition key for it, which can call functions of the owner, and
+ * wants the table open.
+ */
+void
+ttl_bounds_read_one(Oid relid, TtlPartition *partition)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	PartitionBoundSpec *bound;
+	Datum		datum;
+	bool		isnull;
+
+	memset(partition, 0, sizeof(*partition));
+	partition->relid = relid;
+	if (!HeapTupleIsValid(tuple))
+		return;
+	datum = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
+	if (!isnull)
+	{
+		bound = stringToNode(TextDatumGetCString(datum));
+		partition->is_default = bound->is_default;
+		if (!bound->is_default && bound->strategy == PARTITION_STRATEGY_RANGE)
+		{
+			partition->has_lower = read_side(bound->lowerdatums, &partition->lower);
+			/* infinity is an end that never comes, so it is none */
+			partition->has_upper = read_side(bound->upperdatums, &partition->upper) &&
+				partition->upper != DT_NOEND;
+		}
+	}
+	ReleaseSysCache(tuple);
+}
+
+/* In the order of the bounds, DEFAULT last. */
+static int
+compare_partitions(const ListCell *a, const ListCell *b)
+{
+	const TtlPartition *x = lfirst(a);
+	const TtlPartition *y = lfirst(b);
+
+	if (x->is_default || y->is_default)
+		return x->is_default - y->is_default;
+	if (x->has_lower && y->has_lower && x->lower != y->lower)
+		return x->lower < y->lower ? -1 : 1;
+	if (x->has_lower != y->has_lower)
+		return x->has_lower - y->has_lower;
+	return x->relid < y->relid ? -1 : x->relid > y->relid;
+}
+
+/*
+ * The partitions of a table, in the order of their bounds where these are dates.
+ * Takes no lock: whoever acts on what it read takes one and reads again.
+ */
+List *
+ttl_bounds_read(Oid relid)
+{
+	List	   *partitions = NIL;
+	ListCell   *lc;
+
+	foreach(lc, find_inheritance_children(relid, NoLock))
+	{
+		TtlPartition *partition = palloc(sizeof(TtlPartition));
+
+		ttl_bounds_read_one(lfirst_oid(lc), partition);
+		partitions = lappend(partitions, partition);
+	}
+	list_sort(partitions, compare_partitions);
+	return partitions;
+}

@@ -1,0 +1,749 @@
+/*-------------------------------------------------------------------------
+ *
+ * catalog.c
+ *	  Which TTL indexes there are, and the state of each.
+ *
+ * The TTL indexes of a database are found through pg_depend: the predicate of
+ * each calls the option function.  A dependency alone proves nothing, so each is
+ * described from its own catalog rows.
+ *
+ * Here it is decided which state an index has, by its definition and at the moment
+ * (state.c has the texts).  What the whole server or a single partition adds to that
+ * for the view is in monitor/shown_state.c.
+ *
+ * Everything here goes by catalog scans and the syscache, never by SQL over
+ * pg_class, and waits for no lock of a table.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/catalog.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/partition.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_publication.h"
+#include "catalog/pg_rewrite.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "rewrite/rewriteDefine.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "ttl_index.h"
+
+bool
+ttl_catalog_key_type_ok(Oid type)
+{
+	return type == TIMESTAMPTZOID || type == TIMESTAMPOID || type == DATEOID;
+}
+
+/*
+ * Can a key of this type, with this option, expire?  Else fills in the detail of
+ * the state.
+ */
+static TtlState
+key_state(TtlIndex *index, Oid type)
+{
+	const char *time_zone = index->option.time_zone;
+
+	index->keytype = getBaseType(type);
+	index->detail = format_type_be(type);
+	if (!ttl_catalog_key_type_ok(index->keytype))
+		return TTL_KEY_TYPE;
+	if (!index->option.present)
+		return TTL_ACTIVE;
+	if (index->keytype == TIMESTAMPTZOID && time_zone != NULL)
+		return TTL_TIME_ZONE_UNUSED;
+	if (index->keytype != TIMESTAMPTZOID && time_zone == NULL)
+		return TTL_TIME_ZONE_MISSING;
+	if (time_zone != NULL && !ttl_time_zone_ok(time_zone))
+	{
+		index->detail = pstrdup(time_zone);
+		return TTL_TIME_ZONE_INVALID;
+	}
+	return TTL_ACTIVE;
+}
+
+/* The same for a column that has no TTL index yet: raises what is wrong. */
+void
+ttl_catalog_check_key(Oid type, const char *time_zone)
+{
+	TtlIndex	index = {0};
+
+	index.option.present = true;
+	index.option.time_zone = unconstify(char *, time_zone);
+	index.state = key_state(&index, type);
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+}
+
+/* Is the OID in a list that list_sort() has sorted? */
+bool
+ttl_catalog_sorted_oids_have(const List *sorted, Oid oid)
+{
+	return sorted != NIL &&
+		bsearch(&oid, sorted->elements, list_length(sorted), sizeof(ListCell),
+				oid_cmp) != NULL;
+}
+
+/*
+ * The first of many indexes for which a function returns true, or invalid.  Each
+ * call has memory of its own, which is freed behind it: there can be thousands of
+ * indexes, and describing one parses trees.
+ */
+Oid
+ttl_catalog_find(List *indexes, bool (*is_it) (Oid indexrelid, void *arg),
+				 void *arg)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext own = AllocSetContextCreate(caller, "ttl_index each",
+											  ALLOCSET_DEFAULT_SIZES);
+	Oid			found = InvalidOid;
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(own);
+		if (is_it(lfirst_oid(lc), arg))
+			found = lfirst_oid(lc);
+		MemoryContextSwitchTo(caller);
+		MemoryContextReset(own);
+		if (OidIsValid(found))
+			break;
+	}
+	MemoryContextDelete(own);
+	return found;
+}
+
+typedef struct EachWork
+{
+	void		(*work) (Oid indexrelid, void *arg);
+	void	   *arg;
+} EachWork;
+
+static bool
+do_work(Oid indexrelid, void *arg)
+{
+	EachWork   *each = arg;
+
+	each->work(indexrelid, each->arg);
+	return false;
+}
+
+/* Does something with each of many indexes, in the same way. */
+void
+ttl_catalog_each(List *indexes, void (*work) (Oid indexrelid, void *arg),
+				 void *arg)
+{
+	EachWork	each = {work, arg};
+
+	(void) ttl_catalog_find(indexes, do_work, &each);
+}
+
+/* Appends the indexes that depend on a function. */
+static List *
+add_dependents(List *result, Relation depend, Oid function)
+{
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
+	ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(function));
+	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2,
+							  key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
+		char		relkind;
+
+		if (row->classid != RelationRelationId)
+			continue;
+		relkind = get_rel_relkind(row->objid);
+		if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
+			result = lappend_oid(result, row->objid);
+	}
+	systable_endscan(scan);
+	return result;
+}
+
+/*
+ * All indexes that depend on an option function, valid or not, children and
+ * roots: a list of OIDs in the caller's memory.
+ */
+List *
+ttl_catalog_dependents(void)
+{
+	TtlFunctions functions;
+	Relation	depend;
+	List	   *result = NIL;
+
+	if (!ttl_function_lookup(&functions))
+		return NIL;
+	depend = table_open(DependRelationId, AccessShareLock);
+	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
+		result = add_dependents(result, depend,
+								ttl_function_option(&functions, i));
+	table_close(depend, AccessShareLock);
+	list_sort(result, list_oid_cmp);
+	list_deduplicate_oid(result);
+	return result;
+}
+
+/*
+ * The index whose option governs this one: its topmost ancestor that has an
+ * option, else itself.  Reads that option; false where the index is gone.
+ */
+bool
+ttl_catalog_governor(Oid indexrelid, Oid *parent, Oid *governor,
+					 TtlOption *option)
+{
+	List	   *ancestors = NIL;
+
+	*parent = InvalidOid;
+	if (get_rel_relispartition(indexrelid))
+		ancestors = get_partition_ancestors(indexrelid);
+	if (ancestors != NIL)
+		*parent = linitial_oid(ancestors);
+	for (int i = list_length(ancestors) - 1; i >= 0; i--)
+	{
+		*governor = list_nth_oid(ancestors, i);
+		if (ttl_option_read(*governor, option) && option->present)
+			return true;
+	}
+	*governor = indexrelid;
+	return ttl_option_read(indexrelid, option);
+}
+
+/* The same, with the other one of a pair belonging to the main one. */
+static bool
+find_root(Oid indexrelid, TtlIndex *index)
+{
+	Oid			main;
+
+	if (!ttl_catalog_governor(indexrelid, &index->parent, &index->governor,
+							  &index->option))
+		return false;
+	main = index->option.present ? ttl_pair_main(index->governor) : InvalidOid;
+	index->root = OidIsValid(main) ? main : index->governor;
+	if (!OidIsValid(index->parent) && OidIsValid(main))
+		index->parent = main;
+	return true;
+}
+
+/* The TTL index that this one is a part of, if it is one. */
+Oid
+ttl_catalog_root(Oid indexrelid)
+{
+	TtlIndex	index;
+
+	if (find_root(indexrelid, &index) && index.option.present)
+		return index.root;
+	return InvalidOid;
+}
+
+typedef struct RootList
+{
+	MemoryContext context;
+	List	   *roots;
+} RootList;
+
+static void
+add_root(Oid indexrelid, void *arg)
+{
+	RootList   *list = arg;
+	Oid			root = ttl_catalog_root(indexrelid);
+	MemoryContext own;
+
+	if (!OidIsValid(root))
+		return;
+	own = MemoryContextSwitchTo(list->context);
+	list->roots = lappend_oid(list->roots, root);
+	MemoryContextSwitchTo(own);
+}
+
+/*
+ * The TTL indexes as users think of them: the indexes whose option governs,
+ * each once, in the order of their OIDs.
+ */
+List *
+ttl_catalog_roots(void)
+{
+	RootList	list = {CurrentMemoryContext, NIL};
+
+	ttl_catalog_each(ttl_catalog_dependents(), add_root, &list);
+	list_sort(list.roots, list_oid_cmp);
+	list_deduplicate_oid(list.roots);
+	return list.roots;
+}
+
+/* What the view lists: the dependents, and all partitions below them. */
+List *
+ttl_catalog_shown(void)
+{
+	List	   *shown = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_dependents())
+	{
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_PARTITIONED_INDEX)
+			shown = list_concat(shown,
+								find_all_inheritors(lfirst_oid(lc), NoLock, NULL));
+		else
+			shown = lappend_oid(shown, lfirst_oid(lc));
+	}
+	list_sort(shown, list_oid_cmp);
+	list_deduplicate_oid(shown);
+	return shown;
+}
+
+/* An index of a partition, by its table: that comes first, for oid_cmp(). */
+typedef struct Child
+{
+	Oid			relid;
+	Oid			indexrelid;
+} Child;
+
+/*
+ * The children of a partitioned index, in the order of the bounds of their
+ * partitions.
+ */
+static List *
+ordered_children(Oid indexrelid)
+{
+	List	   *oids = find_inheritance_children(indexrelid, NoLock);
+	int			count = list_length(oids);
+	Child	   *children = palloc(sizeof(Child) * Max(count, 1));
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	List	   *ordered = NIL;
+	List	   *rest = NIL;
+	ListCell   *lc;
+
+	if (!OidIsValid(relid))
+		return oids;
+	foreach(lc, oids)
+	{
+		Child	   *child = &children[foreach_current_index(lc)];
+
+		child->relid = IndexGetRelation(lfirst_oid(lc), true);
+		child->indexrelid = lfirst_oid(lc);
+	}
+	qsort(children, count, sizeof(Child), oid_cmp);
+	foreach(lc, ttl_bounds_read(relid))
+	{
+		Child	   *child = bsearch(&((TtlPartition *) lfirst(lc))->relid,
+									children, count, sizeof(Child), oid_cmp);
+
+		if (child != NULL)
+		{
+			ordered = lappend_oid(ordered, child->indexrelid);
+			child->indexrelid = InvalidOid;
+		}
+	}
+	for (int i = 0; i < count; i++)
+	{
+		if (OidIsValid(children[i].indexrelid))
+			rest = lappend_oid(rest, children[i].indexrelid);
+	}
+	list_sort(rest, list_oid_cmp);
+	return list_concat(ordered, rest);
+}
+
+static List *
+leaf_indexes(Oid root)
+{
+	List	   *leaves = NIL;
+	ListCell   *lc;
+
+	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX)
+		return list_make1_oid(root);
+	foreach(lc, ordered_children(root))
+		leaves = list_concat(leaves, leaf_indexes(lfirst_oid(lc)));
+	return leaves;
+}
+
+/*
+ * The indexes of a TTL index that hold rows: itself, or those of the leaf
+ * partitions in the order of their bounds; then those of the other one of a pair.
+ */
+List *
+ttl_catalog_leaves(Oid root)
+{
+	List	   *leaves = leaf_indexes(root);
+	Oid			other = ttl_pair_other(root);
+
+	if (OidIsValid(other))
+		leaves = list_concat(leaves, leaf_indexes(other));
+	return leaves;
+}
+
+/* All indexes of a table, in the order of their OIDs, without a lock on it. */
+List *
+ttl_catalog_table_indexes(Oid relid)
+{
+	Relation	rel = table_open(IndexRelationId, AccessShareLock);
+	List	   *indexes = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, IndexIndrelidIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		indexes = lappend_oid(indexes,
+							  ((Form_pg_index) GETSTRUCT(tuple))->indexrelid);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	list_sort(indexes, list_oid_cmp);
+	return indexes;
+}
+
+/* Owner and access method of a relation; invalid where it is gone. */
+static void
+read_class(Oid relid, Oid *owner, Oid *am)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+
+	*owner = *am = InvalidOid;
+	if (!HeapTupleIsValid(tuple))
+		return;
+	*owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	*am = ((Form_pg_class) GETSTRUCT(tuple))->relam;
+	ReleaseSysCache(tuple);
+}
+
+/* Is the index part of a constraint, its own or a foreign key to it? */
+static bool
+has_constraint(Oid indexrelid, Form_pg_index form)
+{
+	return form->indisprimary || form->indisexclusion || form->indisreplident ||
+		OidIsValid(get_index_constraint(indexrelid)) ||
+		get_index_ref_constraints(indexrelid) != NIL;
+}
+
+/* Does a rule that is not disabled run another command in the place of a DELETE? */
+static bool
+has_instead_rule(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		found = false;
+	Relation	rel;
+	ScanKeyData key;
+	SysScanDesc scan;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		found = ((Form_pg_class) GETSTRUCT(tuple))->relhasrules;
+		ReleaseSysCache(tuple);
+	}
+	if (!found)
+		return false;
+	found = false;
+	rel = table_open(RewriteRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_rewrite_ev_class, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, RewriteRelRulenameIndexId, true, NULL, 1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_rewrite rule = (Form_pg_rewrite) GETSTRUCT(tuple);
+
+		found = rule->ev_type == '0' + CMD_DELETE && rule->is_instead &&
+			rule->ev_enabled != RULE_DISABLED;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+static bool
+is_temporary(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_class) GETSTRUCT(tuple))->relpersistence == RELPERSISTENCE_TEMP;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/* The state by the table alone. */
+static TtlState
+table_state(Oid relid)
+{
+	TtlState	state;
+
+	if (get_rel_relkind(relid) == RELKIND_MATVIEW)
+		return TTL_MATERIALIZED_VIEW;
+	if (is_temporary(relid))
+		return TTL_TEMPORARY_TABLE;
+	state = ttl_reach_state(relid);
+	/* it would keep rows, or change them over and over */
+	if (state == TTL_ACTIVE && has_instead_rule(relid))
+		state = TTL_INSTEAD_RULE;
+	return state;
+}
+
+/* The same for a table that has no TTL index yet: raises what is wrong. */
+void
+ttl_catalog_check_table(Oid relid)
+{
+	TtlIndex	index = {.state = table_state(relid)};
+
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+}
+
+/* Asks the operator class itself: GetDefaultOpClass() reads all of pg_opclass. */
+static bool
+is_default_opclass(Oid opclass, Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass));
+	Form_pg_opclass form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_opclass) GETSTRUCT(tuple);
+	result = form->opcmethod == BTREE_AM_OID && form->opcdefault &&
+		form->opcintype == type;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* The state by what the index is defined on; needs no lock. */
+static TtlState
+definition_state(TtlIndex *index, HeapTuple tuple)
+{
+	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
+	Oid			indexrelid = index->indexrelid;
+	Oid			type = get_atttype(indexrelid, 1);
+	TtlState	state;
+	Oid			owner;
+	Oid			index_am;
+	Oid			table_am;
+	Datum		indclass;
+	bool		isnull;
+
+	read_class(indexrelid, &owner, &index_am);
+	read_class(index->relid, &owner, &table_am);
+	if (index->option.problem != NULL)
+		return TTL_MALFORMED_OPTION;
+	state = table_state(index->relid);
+	if (state == TTL_ACTIVE && index->governor != indexrelid)
+		state = table_state(IndexGetRelation(index->governor, true));
+	if (state != TTL_ACTIVE)
+		return state;
+	if (index_am != BTREE_AM_OID)
+		return TTL_NOT_BTREE;
+	if (has_constraint(indexrelid, form))
+		return TTL_CONSTRAINT_INDEX;
+	if (form->indisunique)
+		return TTL_UNIQUE_INDEX;
+	if (form->indnkeyatts != 1)
+		return TTL_COMPOUND_KEY;
+	if (ttl_key_is_id(indexrelid, index->relid))
+		return TTL_ID_KEY;
+
+	if (!OidIsValid(type))		/* dropped just now */
+		return TTL_NOT_VALID;
+	state = key_state(index, type);
+	if (state == TTL_KEY_TYPE)
+		return state;
+	indclass = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass,
+							   &isnull);
+	if (!is_default_opclass(((oidvector *) DatumGetPointer(indclass))->values[0],
+							index->keytype))
+		return TTL_OPERATOR_CLASS;
+	if (state != TTL_ACTIVE)
+		return state;
+	if (get_rel_relkind(index->relid) == RELKIND_RELATION &&
+		table_am != HEAP_TABLE_AM_OID)
+		return TTL_TABLE_ACCESS_METHOD;
+	return ttl_partition_key_state(index);
+}
+
+/*
+ * Does a publication of deletes need what the table cannot give?  It is locked, so
+ * that it can be opened.
+ */
+static bool
+lacks_replica_identity(Oid relid)
+{
+	PublicationDesc publications;
+	Relation	rel = try_relation_open(relid, NoLock);
+	bool		result = false;
+
+	if (rel == NULL)
+		return false;
+	if (rel->rd_rel->relkind == RELKIND_RELATION &&
+		rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL &&
+		!OidIsValid(RelationGetReplicaIndex(rel)))
+	{
+		RelationBuildPublicationDesc(rel, &publications);
+		result = publications.pubactions.pubdelete;
+	}
+	relation_close(rel, NoLock);
+	return result;
+}
+
+static bool
+owner_may_delete(const TtlIndex *index)
+{
+	AclMode		needed = ACL_SELECT | ACL_DELETE;
+
+	return pg_class_aclmask(index->relid, index->owner, needed,
+							ACLMASK_ALL) == needed &&
+		object_aclcheck(NamespaceRelationId, get_rel_namespace(index->relid),
+						index->owner, ACL_USAGE) == ACLCHECK_OK;
+}
+
+static bool
+may_execute(Oid owner, Oid function)
+{
+	return object_aclcheck(ProcedureRelationId, function, owner,
+						   ACL_EXECUTE) == ACLCHECK_OK;
+}
+
+static bool
+owner_may_fold(const TtlIndex *index)
+{
+	const TtlOption *option = &index->option;
+	TtlFunctions functions;
+
+	ttl_function_lookup(&functions);
+	return may_execute(index->owner, functions.expire_after_seconds) &&
+		(option->time_zone == NULL ||
+		 may_execute(index->owner, functions.time_zone)) &&
+		(!option->drop_partitions ||
+		 may_execute(index->owner, functions.drop_expired_partitions)) &&
+		(option->bucket_seconds == 0 ||
+		 may_execute(index->owner, functions.bucket_max_span_seconds));
+}
+
+/* The state of the moment, for an index that is well defined. */
+static TtlState
+runtime_state(const TtlIndex *index, HeapTuple tuple, bool locked)
+{
+	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
+
+	if (!owner_may_fold(index))
+		return TTL_OPTION_NOT_EXECUTABLE;
+	if (!locked)
+		return TTL_TABLE_LOCKED;
+	if (!owner_may_delete(index))
+		return TTL_OWNER_LACKS_PRIVILEGE;
+	if (lacks_replica_identity(index->relid))
+		return TTL_NO_REPLICA_IDENTITY;
+
+	/* The planner's rule: a broken HOT chain would show keys of old versions. */
+	if (form->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple->t_data),
+							   TransactionXmin))
+		return TTL_OLD_SNAPSHOTS;
+	return TTL_ACTIVE;
+}
+
+/* Can what REINDEX CONCURRENTLY lost be restored? */
+static TtlState
+lost_state(Oid indexrelid)
+{
+	TtlOption	option = {0};
+
+	return ttl_saved_option_apply(indexrelid, &option) ?
+		TTL_OPTION_REMEMBERED : TTL_OPTION_LOST;
+}
+
+/* Describes an index whose table is locked against being dropped, if it can be. */
+static bool
+describe(Oid indexrelid, bool definition_only, bool locked, TtlIndex *index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	Form_pg_index form;
+	Oid			am;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	index->relid = form->indrelid;
+	index->relkind = get_rel_relkind(indexrelid);
+	read_class(index->relid, &index->owner, &am);
+	if (!OidIsValid(index->owner) || index->relkind == '\0' ||
+		!find_root(indexrelid, index))
+	{
+		ReleaseSysCache(tuple);
+		return false;
+	}
+	if (!definition_only &&
+		!(ttl_state_is_usable(indexrelid) && ttl_state_is_usable(index->governor)))
+		index->state = TTL_NOT_VALID;
+	else if (!definition_only && !index->option.present)
+		index->state = lost_state(indexrelid);
+	else
+		index->state = definition_state(index, tuple);
+	if (index->state == TTL_ACTIVE && !definition_only)
+		index->state = runtime_state(index, tuple, locked);
+	ReleaseSysCache(tuple);
+	return true;
+}
+
+/*
+ * Describes an index as it is now, with the option that governs it.  With
+ * definition_only the state is that of the definition alone, as DDL checks it,
+ * also for a plain index.  False where the index or its table is gone.
+ *
+ * The table is locked meanwhile, if that takes no waiting: while others drop it,
+ * one catalog row is still there and the next is not.  Where it cannot be, nothing
+ * is asked that would raise an error for a table that is gone.
+ */
+bool
+ttl_catalog_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	bool		locked;
+	bool		found;
+
+	memset(index, 0, sizeof(*index));
+	index->indexrelid = indexrelid;
+	if (!OidIsValid(relid))
+		return false;
+	locked = ConditionalLockRelationOid(relid, AccessShareLock);
+	found = describe(indexrelid, definition_only, locked, index);
+	if (locked)
+		UnlockRelationOid(relid, AccessShareLock);
+	return found;
+}

@@ -1,0 +1,118 @@
+/*-------------------------------------------------------------------------
+ *
+ * children.c
+ *	  The option of a partitioned TTL index, in the indexes of its partitions.
+ *
+ * What counts is the option of the topmost ancestor that has one.  It is written into
+ * the children as well, so that DETACH neither silences an index nor revives one.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/children.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "commands/defrem.h"
+#include "commands/event_trigger.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
+#include "tcop/deparse_utility.h"
+#include "tcop/utility.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/tuplestore.h"
+
+#include "definition/definition.h"
+#include "definition/option.h"
+#include "ttl_index.h"
+
+static bool
+same_option(const TtlOption *a, const TtlOption *b)
+{
+	if (a->present != b->present || a->seconds != b->seconds ||
+		a->problem != NULL || b->problem != NULL ||
+		a->drop_partitions != b->drop_partitions ||
+		a->bucket_seconds != b->bucket_seconds)
+		return false;
+	if (a->time_zone == NULL || b->time_zone == NULL)
+		return a->time_zone == b->time_zone;
+	return strcmp(a->time_zone, b->time_zone) == 0;
+}
+
+/*
+ * Does the index of a partition carry what the option that governs it says?  One
+ * that is malformed is left as it is: it expires nothing once it is detached.
+ */
+bool
+ttl_children_is_right(Oid child, const TtlOption *governing, TtlOption *part)
+{
+	TtlOption	own;
+
+	if (!governing->present || governing->problem != NULL ||
+		!ttl_option_read(child, &own) || own.problem != NULL)
+		return true;
+	*part = ttl_option_of_part(governing, own.filter);
+	return same_option(&own, part);
+}
+
+/*
+ * Writes the option that governs a partition's index into it, whose lock the
+ * caller holds.  It is read only now: who changes it locks every index that it
+ * governs before.
+ */
+void
+ttl_children_write(Oid child)
+{
+	TtlOption	governing;
+	TtlOption	part;
+	Oid			parent;
+	Oid			governor;
+
+	if (ttl_catalog_governor(child, &parent, &governor, &governing) &&
+		governor != child && !ttl_children_is_right(child, &governing, &part))
+		ttl_option_write(child, &part);
+}
+
+/*
+ * Writes the option of a partitioned TTL index into its children where they
+ * carry none or another, so that DETACH neither silences nor revives one.  A
+ * child that is locked just now waits for the next pass.
+ */
+void
+ttl_children_follow(Oid root)
+{
+	TtlOption	option;
+	TtlOption	part;
+	ListCell   *lc;
+
+	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX ||
+		!ttl_option_read(root, &option))
+		return;
+	foreach(lc, find_all_inheritors(root, NoLock, NULL))
+	{
+		Oid			child = lfirst_oid(lc);
+
+		if (child != root && !ttl_children_is_right(child, &option, &part) &&
+			ttl_saved_option_lock(child))
+			ttl_children_write(child);
+	}
+}

@@ -1,0 +1,152 @@
+/*-------------------------------------------------------------------------
+ *
+ * cutoff.c
+ *	  Up to which key rows are due.
+ *
+ * A timestamptz is an instant.  That of a timestamp or a date is exactly "key AT TIME
+ * ZONE zone".  It is computed by the zone itself: that operator asks the session's
+ * timezone_abbreviations first, and no session's setting may move a cutoff.  The
+ * instant is not monotonic at the changes of summer time, so a scan in key order goes
+ * up to the greatest key that can be due, and the keys near the cutoff are checked one
+ * by one.  Where the offset of the zone does not change within a day and two hours of
+ * the cutoff (no zone is further from another than that), comparing the key is exact.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/cutoff.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "pgtime.h"
+#include "utils/date.h"
+#include "utils/datetime.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "ttl_index.h"
+
+#define NEAR_HOURS 26
+
+static pg_tz *
+find_zone(const char *name)
+{
+	pg_tz	   *zone = pg_tzset(name);
+
+	if (zone == NULL)
+		elog(ERROR, "time zone \"%s\" not found", name);
+	return zone;
+}
+
+/* What a clock in the zone shows at this instant. */
+static Timestamp
+local_time(pg_tz *zone, TimestampTz instant)
+{
+	struct pg_tm tm;
+	fsec_t		fsec;
+	int			west;
+
+	if (timestamp2tm(instant, &west, &tm, &fsec, NULL, zone) != 0)
+		elog(ERROR, "timestamp out of range");
+	return instant - west * USECS_PER_SEC;
+}
+
+/* A date's midnight.  Keys up to a cutoff are never too large for this. */
+static Timestamp
+key_timestamp(const TtlCutoff *cutoff, int64 key)
+{
+	if (cutoff->keytype != DATEOID)
+		return (Timestamp) key;
+	return key == DATEVAL_NOBEGIN ? DT_NOBEGIN : key * USECS_PER_DAY;
+}
+
+/* Microseconds to days, towards the past, as a date key counts them. */
+static int64
+day_of(int64 micros)
+{
+	return micros / USECS_PER_DAY - (micros % USECS_PER_DAY < 0 ? 1 : 0);
+}
+
+/*
+ * What is due at the clock reading "at" by this index.
+ */
+void
+ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index, TimestampTz at)
+{
+	int64		least = 0;
+	int64		most = 0;
+
+	cutoff->instant = at - (int64) index->option.seconds * USECS_PER_SEC;
+	cutoff->keytype = index->keytype;
+	cutoff->zone = NULL;
+	if (index->keytype == TIMESTAMPTZOID)
+	{
+		cutoff->bound = cutoff->sure = cutoff->instant;
+		return;
+	}
+	cutoff->zone = find_zone(index->option.time_zone);
+	for (int hour = -NEAR_HOURS; hour <= NEAR_HOURS; hour++)
+	{
+		TimestampTz near = cutoff->instant + hour * USECS_PER_HOUR;
+		int64		offset = local_time(cutoff->zone, near) - near;
+
+		if (hour == -NEAR_HOURS || offset < least)
+			least = offset;
+		if (hour == -NEAR_HOURS || offset > most)
+			most = offset;
+	}
+	cutoff->bound = cutoff->instant + most;
+	cutoff->sure = cutoff->instant + least;
+
+	if (index->keytype == DATEOID)
+	{
+		cutoff->bound = day_of(cutoff->bound);
+		cutoff->sure = day_of(cutoff->sure);
+	}
+}
+
+/* The instant that a key stands for. */
+TimestampTz
+ttl_cutoff_instant(const TtlCutoff *cutoff, int64 key)
+{
+	Timestamp	local = key_timestamp(cutoff, key);
+	struct pg_tm tm;
+	fsec_t		fsec;
+
+	if (cutoff->zone == NULL || TIMESTAMP_NOT_FINITE(local))
+		return local;
+	if (timestamp2tm(local, NULL, &tm, &fsec, NULL, NULL) != 0)
+		elog(ERROR, "timestamp out of range");
+	return local + DetermineTimeZoneOffset(&tm, cutoff->zone) * USECS_PER_SEC;
+}
+
+/*
+ * Is a key due?  One far in the past is not converted: its instant may be out
+ * of range.
+ */
+bool
+ttl_cutoff_is_due(const TtlCutoff *cutoff, int64 key)
+{
+	if (key <= cutoff->sure)
+		return true;
+	if (key > cutoff->bound)
+		return false;
+	return ttl_cutoff_instant(cutoff, key) <= cutoff->instant;
+}
+
+/* What a key holds that is made at this instant; of a date, its midnight. */
+int64
+ttl_cutoff_clock(const TtlIndex *index, TimestampTz at)
+{
+	int64		key = at;
+
+	if (index->keytype != TIMESTAMPTZOID)
+		key = local_time(find_zone(index->option.time_zone), at);
+	return index->keytype == DATEOID ? day_of(key) * USECS_PER_DAY : key;
+}

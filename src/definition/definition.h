@@ -1,0 +1,123 @@
+/*-------------------------------------------------------------------------
+ *
+ * definition.h
+ *	  What a TTL index is: its definition and its state.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/definition.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_DEFINITION_H
+#define TTL_DEFINITION_H
+
+#include "definition/option.h"
+#include "utils/relcache.h"
+
+/* A closed list; catalog.c has the names and the texts. */
+typedef enum TtlState
+{
+	TTL_ACTIVE,
+	/* wrong by definition: DDL refuses these */
+	TTL_MALFORMED_OPTION,
+	TTL_NOT_BTREE,
+	TTL_CONSTRAINT_INDEX,
+	TTL_UNIQUE_INDEX,
+	TTL_COMPOUND_KEY,
+	TTL_ID_KEY,
+	TTL_KEY_TYPE,
+	TTL_OPERATOR_CLASS,
+	TTL_TIME_ZONE_MISSING,
+	TTL_TIME_ZONE_INVALID,
+	TTL_TIME_ZONE_UNUSED,
+	TTL_TEMPORARY_TABLE,
+	TTL_MATERIALIZED_VIEW,
+	TTL_DISTRIBUTED_TABLE,
+	TTL_HYPERTABLE,
+	TTL_TABLE_ACCESS_METHOD,
+	TTL_INSTEAD_RULE,
+	TTL_NOT_PARTITIONED_BY_KEY,
+	TTL_FILTERED_BUCKETS,
+	/* not now, or not with this table */
+	TTL_NOT_VALID,
+	TTL_OPTION_REMEMBERED,
+	TTL_OPTION_LOST,
+	TTL_TABLE_LOCKED,
+	TTL_NO_REPLICA_IDENTITY,
+	TTL_OWNER_LACKS_PRIVILEGE,
+	TTL_OPTION_NOT_EXECUTABLE,
+	TTL_OLD_SNAPSHOTS,
+	/* shown, for those that are active otherwise */
+	TTL_CRASHED_SERVER,
+	TTL_HELD,
+	/* shown only: the rows expire all the same (see drop.c and make.c) */
+	TTL_BUCKET_HAS_DEPENDENTS,
+	TTL_BUCKET_FAILING,
+	TTL_BUCKET_MISSING
+} TtlState;
+
+#define TTL_STATE_IS_WRONG(state) \
+	((state) >= TTL_MALFORMED_OPTION && (state) <= TTL_FILTERED_BUCKETS)
+
+typedef struct TtlIndex
+{
+	Oid			indexrelid;
+	Oid			relid;
+	Oid			owner;
+	Oid			parent;			/* immediate parent index, or invalid */
+	Oid			governor;		/* whose option it is; itself where alone */
+	Oid			root;			/* the governor, or the main one of its pair */
+	char		relkind;		/* of the index: 'i' or 'I' */
+	Oid			keytype;		/* timestamptz, timestamp or date */
+	TtlOption	option;			/* the governing one */
+	TtlState	state;
+	char	   *detail;			/* for the text of the state, or NULL */
+	char	   *left_out;		/* shown of an active one, see reach.c */
+} TtlIndex;
+
+/* state.c */
+extern const char *ttl_state_name(TtlState state);
+extern char *ttl_state_reason(const TtlIndex *index);
+extern void ttl_state_raise(const TtlIndex *index);
+extern void ttl_state_check_is_index(Oid relid);
+extern bool ttl_state_is_usable(Oid indexrelid);
+extern bool ttl_state_is_leftover(Oid indexrelid);
+extern void ttl_state_check_usable(Oid indexrelid);
+extern void ttl_state_check_seconds(int32 seconds, bool may_be_never);
+
+/* catalog.c */
+extern bool ttl_catalog_sorted_oids_have(const List *sorted, Oid oid);
+extern Oid	ttl_catalog_find(List *indexes,
+							 bool (*is_it) (Oid indexrelid, void *arg),
+							 void *arg);
+extern void ttl_catalog_each(List *indexes,
+							 void (*work) (Oid indexrelid, void *arg),
+							 void *arg);
+extern List *ttl_catalog_dependents(void);
+extern Oid	ttl_catalog_root(Oid indexrelid);
+extern List *ttl_catalog_roots(void);
+extern List *ttl_catalog_shown(void);
+extern List *ttl_catalog_table_indexes(Oid relid);
+extern List *ttl_catalog_leaves(Oid root);
+extern bool ttl_catalog_governor(Oid indexrelid, Oid *parent, Oid *governor,
+								 TtlOption *option);
+extern bool ttl_catalog_describe(Oid indexrelid, bool definition_only,
+								 TtlIndex *index);
+extern void ttl_catalog_check_table(Oid relid);
+extern void ttl_catalog_check_key(Oid type, const char *time_zone);
+extern bool ttl_catalog_key_type_ok(Oid type);
+
+/* reach.c */
+extern Oid	ttl_reach_inherits_from(Oid relid, bool *detaching);
+extern TtlState ttl_reach_state(Oid relid);
+extern char *ttl_reach_left_out(const TtlIndex *index);
+extern void ttl_reach_report_left_out(Oid indexrelid);
+
+/* partition_key.c */
+extern TtlState ttl_partition_key_possible(Oid relid, AttrNumber attnum,
+										   Oid keytype, bool filtered);
+extern TtlState ttl_partition_key_state(const TtlIndex *index);
+
+#endif							/* TTL_DEFINITION_H */

@@ -1,0 +1,156 @@
+/*-------------------------------------------------------------------------
+ *
+ * function.c
+ *	  The functions of the extension that predicates and keys are read by.
+ *
+ * Everything that reads a definition compares function OIDs, so they are looked up once
+ * and again after whatever may have changed them.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/function.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
+#include "storage/lmgr.h"
+#include "storage/procarray.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "definition/option.h"
+#include "ttl_index.h"
+
+static Oid
+lookup_function(Oid schema, const char *name, int nargs, Oid type1, Oid type2)
+{
+	Oid			args[2] = {type1, type2};
+
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+						   CStringGetDatum(name),
+						   PointerGetDatum(buildoidvector(args, nargs)),
+						   ObjectIdGetDatum(schema));
+}
+
+static uint64 definitions_version = 1;
+
+static void
+definitions_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
+{
+	definitions_version++;
+}
+
+/*
+ * Another number whenever an index, a function or a schema may have changed: what
+ * was found out about them under the same number still holds.
+ */
+uint64
+ttl_function_version(void)
+{
+	static bool registered = false;
+
+	if (!registered)
+	{
+		CacheRegisterSyscacheCallback(INDEXRELID, definitions_changed, 0);
+		CacheRegisterSyscacheCallback(PROCOID, definitions_changed, 0);
+		CacheRegisterSyscacheCallback(NAMESPACEOID, definitions_changed, 0);
+		registered = true;
+	}
+	return definitions_version;
+}
+
+static bool
+look_up_functions(TtlFunctions *functions)
+{
+	Oid			schema;
+
+	memset(functions, 0, sizeof(*functions));
+	if (!OidIsValid(get_extension_oid(TTL_EXTENSION, true)))
+		return false;
+	schema = get_namespace_oid(TTL_SCHEMA, true);
+	if (!OidIsValid(schema))
+		return false;
+	functions->expire_after_seconds =
+		lookup_function(schema, "expire_after_seconds", 2, INT4OID, INT4OID);
+	functions->time_zone =
+		lookup_function(schema, "time_zone", 2, TEXTOID, TEXTOID);
+	functions->drop_expired_partitions =
+		lookup_function(schema, "drop_expired_partitions", 2, BOOLOID, BOOLOID);
+	functions->bucket_max_span_seconds =
+		lookup_function(schema, "bucket_max_span_seconds", 2, INT4OID, INT4OID);
+	functions->document_ttl =
+		lookup_function(schema, "document_ttl", 2, JSONBOID, TEXTOID);
+	functions->column_ttl =
+		lookup_function(schema, "column_ttl", 1, INT8OID, InvalidOid);
+	functions->expire_at =
+		lookup_function(schema, "expire_at", 2, TIMESTAMPTZOID, INT4OID);
+	functions->document_date =
+		lookup_function(schema, "document_date", 2, JSONBOID, TEXTARRAYOID);
+	functions->earliest =
+		lookup_function(schema, "earliest", 1, TIMESTAMPTZARRAYOID, InvalidOid);
+	return OidIsValid(functions->expire_after_seconds) &&
+		OidIsValid(functions->time_zone);
+}
+
+/*
+ * The option functions; false where the extension is not installed in this
+ * database.
+ */
+bool
+ttl_function_lookup(TtlFunctions *functions)
+{
+	static TtlFunctions known;
+	static uint64 known_version = 0;
+	uint64		version = ttl_function_version();
+
+	if (version == known_version)
+	{
+		*functions = known;
+		return true;
+	}
+	if (!look_up_functions(functions))
+		return false;
+	known = *functions;
+	known_version = version;
+	return true;
+}
+
+/* The option functions, one by one. */
+Oid
+ttl_function_option(const TtlFunctions *functions, int i)
+{
+	const Oid	oids[TTL_OPTION_FUNCTIONS] = {
+		functions->expire_after_seconds,
+		functions->time_zone,
+		functions->drop_expired_partitions,
+		functions->bucket_max_span_seconds
+	};
+
+	return oids[i];
+}

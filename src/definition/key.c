@@ -1,0 +1,429 @@
+/*-------------------------------------------------------------------------
+ *
+ * key.c
+ *	  From the name of a key to what is indexed, and to the indexes on it.
+ *
+ * A key is the name of a column; or a column of type jsonb and a path below it
+ * in MongoDB's dotted notation, 'doc.meta.createdAt'.  A column whose name has
+ * a dot wins over a path, and a longer column name over a shorter one.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/key.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+#include "utils/syscache.h"
+
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "ttl_index.h"
+
+/*
+ * Splits a key into a column and the rest of the text behind a dot, which is NULL
+ * where the whole is a column.  Returns NULL where no column begins it.
+ */
+static char *
+split_key(Oid relid, const char *name, const char **path)
+{
+	char	   *column = pstrdup(name);
+
+	*path = NULL;
+	while (get_attnum(relid, column) <= 0)
+	{
+		char	   *dot = strrchr(column, '.');
+
+		if (dot == NULL)
+			return NULL;
+		*path = name + (dot - column) + 1;
+		*dot = '\0';
+	}
+	return column;
+}
+
+/* The components of a dotted path as SQL literals, after commas. */
+static char *
+path_sql(const char *key, const char *path)
+{
+	StringInfoData sql;
+	char	   *rest = pstrdup(path);
+
+	initStringInfo(&sql);
+	while (rest != NULL)
+	{
+		char	   *dot = strchr(rest, '.');
+
+		if (dot != NULL)
+			*dot = '\0';
+		if (rest[0] == '\0')
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_NAME),
+					 errmsg("path of key \"%s\" has an empty component", key),
+					 errhint("Write column.field.field.")));
+		appendStringInfo(&sql, ", %s", quote_literal_cstr(rest));
+		rest = dot != NULL ? dot + 1 : NULL;
+	}
+	return sql.data;
+}
+
+/* Refuses what would be the key of an index that ttl_key_is_id() refuses. */
+static void
+refuse_id(void)
+{
+	static const TtlIndex wrong = {.state = TTL_ID_KEY};
+
+	ttl_state_raise(&wrong);
+}
+
+/* A path below a jsonb column. */
+static void
+resolve_path(const char *name, const char *path, Oid type, TtlKey *key)
+{
+	if (path == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("the key \"%s\" is a whole document", name),
+				 errhint("Name the field that holds the date: %s.createdAt, say.",
+						 name)));
+	if (strcmp(path, "_id") == 0)
+		refuse_id();
+	key->type = TIMESTAMPTZOID;
+	key->sql = psprintf("(" TTL_SCHEMA ".document_date(%s%s))",
+						quote_identifier(key->column), path_sql(name, path));
+}
+
+/*
+ * Finds what a key names, and what is to be indexed for it.  Raises an error where
+ * there is no such column, or where it holds no dates.
+ */
+void
+ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
+{
+	Oid			relid = RelationGetRelid(rel);
+	const char *path;
+	Oid			type;
+
+	memset(key, 0, sizeof(*key));
+	if (strcmp(name, "_id") == 0)
+		refuse_id();
+	key->column = split_key(relid, name, &path);
+	if (key->column == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						name, RelationGetRelationName(rel)),
+				 errhint("The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX.")));
+	key->attnum = get_attnum(relid, key->column);
+	type = getBaseType(get_atttype(relid, key->attnum));
+
+	if (type == JSONBOID)
+		resolve_path(name, path, type, key);
+	else if (path != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of type %s has no path \"%s\"",
+						key->column, format_type_be(type), path),
+				 errhint("Dates in documents can be indexed in columns of type jsonb.")));
+	else if (type == TIMESTAMPTZARRAYOID)
+	{
+		key->type = TIMESTAMPTZOID;
+		key->sql = psprintf("(" TTL_SCHEMA ".earliest(%s))",
+							quote_identifier(key->column));
+	}
+	else
+	{
+		key->type = type;
+		key->sql = pstrdup(quote_identifier(key->column));
+		if (!ttl_catalog_key_type_ok(type))
+			ttl_catalog_check_key(type, NULL);
+	}
+	if (key->sql[0] == '(')
+		key->expression = ttl_parse_expression(rel, key->sql, false, "key");
+}
+
+/*
+ * A call of document_date() on a column, as a key is written: column and dotted
+ * path.  NULL for any other expression.
+ */
+char *
+ttl_key_path_text(Node *expression, Oid relid)
+{
+	TtlFunctions functions;
+	List	   *arguments;
+	StringInfoData dotted;
+	Var		   *column;
+	char	   *column_name;
+	ArrayExpr  *path;
+	ListCell   *lc;
+
+	if (expression == NULL || !IsA(expression, FuncExpr) ||
+		!ttl_function_lookup(&functions) ||
+		((FuncExpr *) expression)->funcid != functions.document_date)
+		return NULL;
+	arguments = ttl_option_arguments((FuncExpr *) expression);
+	if (list_length(arguments) != 2)
+		return NULL;
+	column = (Var *) strip_implicit_coercions(linitial(arguments));
+	path = lsecond(arguments);
+	if (!IsA(column, Var) || !IsA(path, ArrayExpr))
+		return NULL;
+	column_name = get_attname(relid, column->varattno, true);
+	if (column_name == NULL)
+		return NULL;
+	initStringInfo(&dotted);
+	appendStringInfoString(&dotted, column_name);
+	foreach(lc, path->elements)
+	{
+		Const	   *step = lfirst(lc);
+		char	   *name;
+
+		if (!IsA(step, Const) || step->constisnull)
+			return NULL;
+		name = TextDatumGetCString(step->constvalue);
+		/* such a step cannot be written in a key */
+		if (name[0] == '\0' || strchr(name, '.') != NULL)
+			return NULL;
+		appendStringInfo(&dotted, ".%s", name);
+	}
+	return dotted.data;
+}
+
+/* The only key of an index: a column number, or an expression. */
+bool
+ttl_key_read(Oid indexrelid, AttrNumber *attnum, Node **expression)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	Form_pg_index form;
+	Datum		exprs;
+	bool		isnull;
+	bool		single;
+
+	*expression = NULL;
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	single = form->indnkeyatts == 1;
+	*attnum = form->indkey.values[0];
+	exprs = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indexprs, &isnull);
+	if (!isnull)
+		*expression = linitial(castNode(List,
+										stringToNode(TextDatumGetCString(exprs))));
+	ReleaseSysCache(tuple);
+	return single;
+}
+
+/* The path of document_date(), if it has one step alone; else NULL. */
+static char *
+single_step(Node *path)
+{
+	Const	   *step = (Const *) path;
+
+	if (IsA(path, ArrayExpr) && list_length(((ArrayExpr *) path)->elements) == 1)
+		step = linitial(((ArrayExpr *) path)->elements);
+	if (!IsA(step, Const) || step->constisnull)
+		return NULL;
+	if (step->consttype == TEXTARRAYOID)
+	{
+		ArrayType  *array = DatumGetArrayTypeP(step->constvalue);
+		Datum	   *values;
+		bool	   *nulls;
+		int			count;
+
+		deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &values,
+						  &nulls, &count);
+		return count == 1 && !nulls[0] ? TextDatumGetCString(values[0]) : NULL;
+	}
+	return TextDatumGetCString(step->constvalue);
+}
+
+/*
+ * Is the key of an index a column named _id, or the path _id at a document's root,
+ * also as one of an array's dates or where documents have a TTL of their own?  That
+ * is the identity of a document, which does not expire.
+ */
+bool
+ttl_key_is_id(Oid indexrelid, Oid relid)
+{
+	TtlFunctions functions;
+	AttrNumber	attnum;
+	Node	   *expression;
+	FuncExpr   *call;
+	char	   *name;
+
+	if (!ttl_function_lookup(&functions) ||
+		!ttl_key_read(indexrelid, &attnum, &expression))
+		return false;
+	for (;;)
+	{
+		expression = strip_implicit_coercions(expression);
+		call = (FuncExpr *) expression;
+		if (call == NULL || !IsA(call, FuncExpr) ||
+			(call->funcid != functions.expire_at &&
+			 call->funcid != functions.earliest))
+			break;
+		expression = linitial(ttl_option_arguments(call));
+	}
+	if (call != NULL && IsA(call, FuncExpr))
+	{
+		List	   *arguments = ttl_option_arguments(call);
+
+		if (call->funcid != functions.document_date ||
+			list_length(arguments) != 2)
+			return false;
+		name = single_step(lsecond(arguments));
+	}
+	else
+	{
+		if (call != NULL && !IsA(call, Var))
+			return false;
+		name = get_attname(relid, call ? ((Var *) call)->varattno : attnum, true);
+	}
+	return name != NULL && strcmp(name, "_id") == 0;
+}
+
+/* Is this the only key of the index? */
+static bool
+is_on_key(Oid indexrelid, const char *name, const TtlKey *key)
+{
+	AttrNumber	attnum;
+	Node	   *expression;
+
+	if (!ttl_key_read(indexrelid, &attnum, &expression))
+		return false;
+	if (attnum != 0)
+		return key->column != NULL && key->expression == NULL &&
+			key->attnum == attnum;
+	if (key->expression != NULL)
+	{
+		char	   *path = ttl_key_path_text(expression,
+											 IndexGetRelation(indexrelid, false));
+
+		/* the second, where its arguments are given by name */
+		if (equal(expression, key->expression) ||
+			(path != NULL && strcmp(path, name) == 0))
+			return true;
+	}
+	return strcmp(pg_get_indexdef_columns(indexrelid, true), name) == 0;
+}
+
+/*
+ * Could the index have a TTL, as far as its kind goes?  A unique one cannot; so an
+ * index of its own can stand beside a constraint on the same key.
+ */
+static bool
+is_plain_btree(Oid indexrelid)
+{
+	HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(indexrelid));
+	HeapTuple	index = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	bool		result = false;
+
+	if (HeapTupleIsValid(class) && HeapTupleIsValid(index))
+		result = ((Form_pg_class) GETSTRUCT(class))->relam == BTREE_AM_OID &&
+			!((Form_pg_index) GETSTRUCT(index))->indisunique &&
+			!((Form_pg_index) GETSTRUCT(index))->indisexclusion;
+	if (HeapTupleIsValid(class))
+		ReleaseSysCache(class);
+	if (HeapTupleIsValid(index))
+		ReleaseSysCache(index);
+	return result;
+}
+
+/*
+ * The indexes whose only key is the named one, or an expression that reads so; only
+ * those that could have a TTL, unless there are none.
+ */
+List *
+ttl_key_indexes(Relation rel, const char *name)
+{
+	TtlKey		key = {0};
+	const char *path;
+	List	   *found = NIL;
+	List	   *others = NIL;
+	ListCell   *lc;
+
+	/* the key of an index that coll_mod will refuse may be of any type */
+	key.column = split_key(RelationGetRelid(rel), name, &path);
+	if (key.column != NULL)
+	{
+		Oid			type;
+
+		key.attnum = get_attnum(RelationGetRelid(rel), key.column);
+		type = getBaseType(get_atttype(RelationGetRelid(rel), key.attnum));
+		if (path != NULL || type == TIMESTAMPTZARRAYOID || type == JSONBOID)
+			ttl_key_resolve(rel, name, &key);
+	}
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Oid			indexrelid = lfirst_oid(lc);
+
+		if (!is_on_key(indexrelid, name, &key))
+			continue;
+		if (is_plain_btree(indexrelid))
+			found = lappend_oid(found, indexrelid);
+		else
+			others = lappend_oid(others, indexrelid);
+	}
+	return found != NIL ? found : others;
+}
+
+/*
+ * The one index on a key.  With only_ttl, plain ones do not count; else what was
+ * left behind counts only where there is nothing else.
+ */
+Oid
+ttl_key_index(Oid relid, const char *key, bool only_ttl)
+{
+	Relation	rel;
+	List	   *found = NIL;
+	List	   *leftovers = NIL;
+	ListCell   *lc;
+
+	rel = ttl_owner_open(relid, ShareUpdateExclusiveLock);
+	foreach(lc, ttl_key_indexes(rel, key))
+	{
+		Oid			indexrelid = lfirst_oid(lc);
+		TtlOption	option;
+
+		if (!only_ttl && ttl_state_is_leftover(indexrelid))
+			leftovers = lappend_oid(leftovers, indexrelid);
+		else if (!only_ttl ||
+				 (ttl_option_read(indexrelid, &option) && option.present))
+			found = lappend_oid(found, indexrelid);
+	}
+	if (found == NIL)
+		found = leftovers;
+	relation_close(rel, NoLock);
+	if (found == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("table \"%s\" has no %sindex with the only key \"%s\"",
+						get_rel_name(relid), only_ttl ? "TTL " : "", key),
+				 only_ttl ?
+				 errhint("The view ttl_index.indexes lists the TTL indexes.") :
+				 errhint("Create one with ttl_index.create_index().")));
+	if (list_length(found) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_AMBIGUOUS_PARAMETER),
+				 errmsg("table \"%s\" has more than one %sindex with the only key \"%s\"",
+						get_rel_name(relid), only_ttl ? "TTL " : "", key),
+				 only_ttl ?
+				 errhint("Name the index in DROP INDEX.") :
+				 errhint("Name the index with ttl_index.coll_mod_index().")));
+	return linitial_oid(found);
+}

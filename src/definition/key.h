@@ -1,0 +1,105 @@
+/*-------------------------------------------------------------------------
+ *
+ * key.h
+ *	  The key of a TTL index, and up to where it is due.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/key.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_KEY_H
+#define TTL_KEY_H
+
+#include "datatype/timestamp.h"
+#include "definition/definition.h"
+#include "nodes/parsenodes.h"
+#include "utils/relcache.h"
+
+/*
+ * A partition of a time series, from one key to another; the upper one is
+ * exclusive.  Keys are in microseconds, a date's too.
+ */
+typedef struct TtlPartition
+{
+	Oid			relid;			/* invalid: it is to be made */
+	bool		is_default;
+	bool		has_lower;
+	bool		has_upper;
+	int64		lower;
+	int64		upper;
+} TtlPartition;
+
+/* The bound of a scan, and what is left to check key by key. */
+typedef struct TtlCutoff
+{
+	TimestampTz instant;		/* due is what is not later */
+	Oid			keytype;
+	struct pg_tz *zone;			/* NULL for timestamptz */
+	int64		bound;			/* greatest key that can be due */
+	int64		sure;			/* keys up to here are due without a check */
+} TtlCutoff;
+
+typedef struct TtlKey
+{
+	AttrNumber	attnum;
+	char	   *column;
+	char	   *sql;			/* as an index element of CREATE INDEX */
+	Node	   *expression;		/* NULL for the column itself */
+	Oid			type;			/* of the key that is indexed */
+} TtlKey;
+
+/* The date in the key of an index. */
+typedef struct TtlDate
+{
+	AttrNumber	attnum;			/* of the column, or invalid */
+	Node	   *expression;		/* NULL for a column */
+	bool		own_ttl_added;	/* the key is that plus a document's own TTL */
+} TtlDate;
+
+/* key.c */
+extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
+extern bool ttl_key_read(Oid indexrelid, AttrNumber *attnum,
+						 Node **expression);
+extern char *ttl_key_path_text(Node *expression, Oid relid);
+extern bool ttl_key_is_id(Oid indexrelid, Oid relid);
+extern List *ttl_key_indexes(Relation rel, const char *name);
+extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
+
+/* pair.c */
+extern bool ttl_pair_date(Oid indexrelid, TtlDate *date);
+extern Node *ttl_pair_document_ttl(List *members);
+extern List *ttl_pair_plain_filter(List *members);
+extern Oid	ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression,
+						  Node *ttl, List *plain_filter);
+extern bool ttl_pair_has(Oid indexrelid);
+extern Oid	ttl_pair_main(Oid indexrelid);
+extern Oid	ttl_pair_other(Oid main);
+extern char *ttl_pair_field_name(Node *call, Oid relid);
+extern char *ttl_pair_field_sql(Relation rel, const char *name);
+
+/* parse.c */
+extern IndexStmt * ttl_parse_create_index(Oid relid, const char *command);
+extern Node *ttl_parse_expression(Relation rel, const char *text,
+								  bool is_filter, const char *name);
+
+/* time_zone.c */
+extern bool ttl_time_zone_is_ambiguous(const char *name);
+extern bool ttl_time_zone_ok(const char *name);
+extern int32 ttl_time_zone_hash(const char *name);
+extern char *ttl_time_zone_by_hash(int32 hash);
+
+/* cutoff.c */
+extern void ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index,
+							TimestampTz at);
+extern bool ttl_cutoff_is_due(const TtlCutoff *cutoff, int64 key);
+extern TimestampTz ttl_cutoff_instant(const TtlCutoff *cutoff, int64 key);
+extern int64 ttl_cutoff_clock(const TtlIndex *index, TimestampTz at);
+
+/* bounds.c */
+extern List *ttl_bounds_read(Oid relid);
+extern void ttl_bounds_read_one(Oid relid, TtlPartition *bucket);
+
+#endif							/* TTL_KEY_H */

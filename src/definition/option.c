@@ -1,0 +1,473 @@
+/*-------------------------------------------------------------------------
+ *
+ * option.c
+ *	  The option in an index predicate: read and write.
+ *
+ * A TTL index is an ordinary index with a call of expire_after_seconds() among
+ * the AND members of its predicate.  The stored predicate is read here alone, so that
+ * DDL, the engine and the views never disagree.  (create.c writes the call as text,
+ * in a command that a user could have written.)
+ *
+ * The call is looked for in pg_index.indpred as it is stored.  The relation cache is
+ * of no use: it holds the folded predicate, in which a function that is always true
+ * no longer exists.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/option.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
+#include "storage/lmgr.h"
+#include "storage/procarray.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "ttl_index.h"
+
+static bool
+is_option_function(Oid funcid, void *context)
+{
+	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
+	{
+		if (funcid == ttl_function_option(context, i))
+			return OidIsValid(funcid);
+	}
+	return false;
+}
+
+/* Is this the name of an option function, '...'::regproc? */
+static bool
+is_option_name(Node *node, void *context)
+{
+	Const	   *value = (Const *) node;
+
+	return IsA(node, Const) && !value->constisnull &&
+		(value->consttype == REGPROCOID || value->consttype == REGPROCEDUREOID) &&
+		is_option_function(DatumGetObjectId(value->constvalue), context);
+}
+
+/* Does an option function occur here?  Each occurrence is a dependency. */
+bool
+ttl_option_is_within(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (check_functions_in_node(node, is_option_function, context) ||
+		is_option_name(node, context))
+		return true;
+	return expression_tree_walker(node, ttl_option_is_within, context);
+}
+
+static bool
+is_integer(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+static bool
+are_integers(Oid result, List *args)
+{
+	ListCell   *lc;
+
+	foreach(lc, args)
+	{
+		if (!is_integer(exprType(lfirst(lc))))
+			return false;
+	}
+	return is_integer(result);
+}
+
+/*
+ * Anything but constants, and built-in functions and operators of integers?  Those
+ * are quick; there are others that compute for hours.
+ */
+static bool
+is_not_plain(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr))
+	{
+		FuncExpr   *call = (FuncExpr *) node;
+
+		if (call->funcid >= FirstUnpinnedObjectId ||
+			!are_integers(call->funcresulttype, call->args))
+			return true;
+	}
+	else if (IsA(node, OpExpr))
+	{
+		OpExpr	   *call = (OpExpr *) node;
+
+		if (call->opno >= FirstUnpinnedObjectId ||
+			!are_integers(call->opresulttype, call->args))
+			return true;
+	}
+	else if (!IsA(node, List) && !IsA(node, Const) && !IsA(node, RelabelType))
+		return true;
+	return expression_tree_walker(node, is_not_plain, context);
+}
+
+/* The argument of a call at a position; NULL where it is omitted. */
+static Node *
+argument_at(const FuncExpr *call, int position)
+{
+	for (int i = 0; i < list_length(call->args); i++)
+	{
+		Node	   *argument = list_nth(call->args, i);
+		NamedArgExpr *named = (NamedArgExpr *) argument;
+
+		if (!IsA(argument, NamedArgExpr) && i == position)
+			return argument;
+		if (IsA(argument, NamedArgExpr) && named->argnumber == position)
+			return (Node *) named->arg;
+	}
+	return NULL;
+}
+
+/*
+ * The arguments of a call in the order of their positions, also those that are given
+ * by name, up to the first one that is omitted.
+ */
+List *
+ttl_option_arguments(const FuncExpr *call)
+{
+	List	   *arguments = NIL;
+	Node	   *argument;
+
+	while ((argument = argument_at(call, list_length(arguments))) != NULL)
+		arguments = lappend(arguments, argument);
+	return arguments;
+}
+
+/*
+ * The value of an option's argument; NULL where it is not a constant.  Functions
+ * of users are not folded: they would run as whoever looks.
+ */
+static Const *
+option_argument(FuncExpr *call)
+{
+	List	   *arguments = ttl_option_arguments(call);
+	Node	   *folded;
+
+	if (list_length(call->args) != 1 || list_length(arguments) != 1 ||
+		is_not_plain((Node *) arguments, NULL))
+		return NULL;
+	folded = eval_const_expressions(NULL, linitial(arguments));
+	if (!IsA(folded, Const) || ((Const *) folded)->constisnull)
+		return NULL;
+	return (Const *) folded;
+}
+
+/*
+ * Reads one of the options of a table whose partitions are buckets.  Its value is
+ * NULL where drop_expired_partitions() has no argument.
+ */
+static void
+read_bucket_option(const FuncExpr *call, const Const *value,
+				   const TtlFunctions *functions, TtlOption *option)
+{
+	if (call->funcid == functions->drop_expired_partitions)
+	{
+		if (option->drop_partitions)
+			option->problem = "the option drop_expired_partitions occurs twice";
+		option->drop_partitions = true;
+		option->boundary_rows = value && DatumGetBool(value->constvalue);
+	}
+	else
+	{
+		if (option->bucket_seconds != 0)
+			option->problem = "the option bucket_max_span_seconds occurs twice";
+		option->bucket_seconds = DatumGetInt32(value->constvalue);
+		if (option->bucket_seconds < TTL_MIN_BUCKET_SECONDS ||
+			option->bucket_seconds > TTL_MAX_BUCKET_SECONDS)
+			option->problem = TTL_BUCKET_SECONDS_RANGE;
+	}
+}
+
+static void
+read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
+			bool *has_seconds)
+{
+	FuncExpr   *call = (FuncExpr *) member;
+	Const	   *value;
+
+	if (!ttl_option_is_within(member, (void *) functions))
+	{
+		option->filter = lappend(option->filter, member);
+		return;
+	}
+	option->present = true;
+	if (!IsA(member, FuncExpr) ||
+		!is_option_function(call->funcid, (void *) functions))
+	{
+		option->problem = "an option of a TTL index must be a member of the top-level AND of the predicate";
+		return;
+	}
+	value = option_argument(call);
+	if (value == NULL && !(call->args == NIL &&
+						   call->funcid == functions->drop_expired_partitions))
+		option->problem = "an option of a TTL index takes one argument, a constant that is not NULL";
+	else if (call->funcid == functions->time_zone)
+	{
+		if (option->time_zone != NULL)
+			option->problem = "the option time_zone occurs twice";
+		option->time_zone = TextDatumGetCString(value->constvalue);
+	}
+	else if (call->funcid != functions->expire_after_seconds)
+		read_bucket_option(call, value, functions, option);
+	else
+	{
+		if (*has_seconds)
+			option->problem = "the option expire_after_seconds occurs twice";
+		*has_seconds = true;
+		option->seconds = DatumGetInt32(value->constvalue);
+	}
+}
+
+/* A tree of pg_index, or NULL. */
+Node *
+ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum)
+{
+	bool		isnull;
+	Datum		datum = SysCacheGetAttr(INDEXRELID, tuple, attnum, &isnull);
+
+	return isnull ? NULL : stringToNode(TextDatumGetCString(datum));
+}
+
+/*
+ * Reads the predicate of an index as it is stored.  False where there is no
+ * such index.
+ */
+bool
+ttl_option_read(Oid indexrelid, TtlOption *option)
+{
+	TtlFunctions functions;
+	HeapTuple	tuple;
+	bool		usable;
+	bool		has_seconds = false;
+	Node	   *keys;
+	List	   *members = NIL;
+	ListCell   *lc;
+
+	memset(option, 0, sizeof(*option));
+	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	usable = ((Form_pg_index) GETSTRUCT(tuple))->indisvalid ||
+		get_rel_relkind(indexrelid) == RELKIND_PARTITIONED_INDEX;
+	keys = ttl_option_stored_tree(tuple, Anum_pg_index_indexprs);
+	members = make_ands_implicit((Expr *) ttl_option_stored_tree(tuple, Anum_pg_index_indpred));
+	ReleaseSysCache(tuple);
+
+	option->stored = members;
+	if (!ttl_function_lookup(&functions))
+	{
+		option->filter = members;
+		return true;
+	}
+	if (ttl_option_is_within(keys, &functions))
+	{
+		option->present = true;
+		option->problem = "an option of a TTL index cannot be in its key";
+	}
+	foreach(lc, members)
+	{
+		/*
+		 * Where the build failed, folding the argument may fail as well; the
+		 * index is of no use anyway.
+		 */
+		if (!usable && ttl_option_is_within(lfirst(lc), &functions))
+		{
+			option->present = true;
+			option->problem = "the index is not valid";
+		}
+		else
+			read_member(lfirst(lc), &functions, option, &has_seconds);
+	}
+
+	/*
+	 * -1, never, makes sense where documents can have a TTL of their own, and
+	 * for a time series
+	 */
+	if (has_seconds && option->seconds < 0 && option->problem == NULL &&
+		(option->seconds != -1 ||
+		 (ttl_pair_document_ttl(option->filter) == NULL &&
+		  option->bucket_seconds == 0)))
+		option->problem = TTL_SECONDS_RANGE;
+	if (option->present && !has_seconds && option->problem == NULL)
+		option->problem = psprintf("the option %s needs the option expire_after_seconds beside it",
+								   option->time_zone ? "time_zone" :
+								   option->drop_partitions ? "drop_expired_partitions" :
+								   "bucket_max_span_seconds");
+	return true;
+}
+
+/*
+ * What a partition's index, with its own filter, is to carry of the option of the
+ * whole.  Options about partitions are of no use to it, and would be wrong once it
+ * is detached.  So they stand in partitioned indexes only, of which REINDEX
+ * CONCURRENTLY loses nothing: they are not saved.
+ */
+TtlOption
+ttl_option_of_part(const TtlOption *whole, List *filter)
+{
+	TtlOption	part = *whole;
+
+	part.filter = filter;
+	part.drop_partitions = part.boundary_rows = false;
+	part.bucket_seconds = 0;
+	/* a time series that never expires: -1 is not for the part alone */
+	if (whole->bucket_seconds != 0 && whole->seconds < 0)
+	{
+		part.present = false;
+		part.seconds = 0;
+		part.time_zone = NULL;
+	}
+	return part;
+}
+
+static Node *
+make_option(Oid function, Const *argument)
+{
+	return (Node *) makeFuncExpr(function, BOOLOID,
+								 argument ? list_make1(argument) : NIL,
+								 InvalidOid,
+								 argument ? argument->constcollid : InvalidOid,
+								 COERCE_EXPLICIT_CALL);
+}
+
+static Const *
+make_integer(int32 value)
+{
+	return makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+					 Int32GetDatum(value), false, true);
+}
+
+/* The AND members of a predicate with this option, which may be absent. */
+List *
+ttl_option_members(const TtlOption *option)
+{
+	TtlFunctions functions;
+	List	   *members = list_copy(option->filter);
+
+	if (!option->present)
+		return members;
+	if (!ttl_function_lookup(&functions))
+		elog(ERROR, "extension \"%s\" is not installed", TTL_EXTENSION);
+	members = lappend(members,
+					  make_option(functions.expire_after_seconds,
+								  make_integer(option->seconds)));
+	if (option->time_zone != NULL)
+		members = lappend(members,
+						  make_option(functions.time_zone,
+									  makeConst(TEXTOID, -1,
+												DEFAULT_COLLATION_OID, -1,
+												CStringGetTextDatum(option->time_zone),
+												false, false)));
+	if (option->drop_partitions)
+		members = lappend(members,
+						  make_option(functions.drop_expired_partitions,
+									  option->boundary_rows ?
+									  (Const *) makeBoolConst(true, false) : NULL));
+	if (option->bucket_seconds != 0)
+		members = lappend(members,
+						  make_option(functions.bucket_max_span_seconds,
+									  make_integer(option->bucket_seconds)));
+	return members;
+}
+
+/*
+ * Puts the option, with the filter that the index has, into pg_index.indpred,
+ * and saves it.  The caller holds SHARE UPDATE EXCLUSIVE on the index, and some lock
+ * on the table that keeps it from changing, and has made sure that the folded
+ * predicate stays the same, so the index needs no rebuild.
+ */
+void
+ttl_option_write(Oid indexrelid, const TtlOption *option)
+{
+	Relation	pg_index = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple	old;
+	HeapTuple	tuple;
+	Form_pg_index form;
+	List	   *members = ttl_option_members(option);
+	Datum		values[Natts_pg_index] = {0};
+	bool		nulls[Natts_pg_index] = {0};
+	bool		replace[Natts_pg_index] = {0};
+
+	old = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	if (!HeapTupleIsValid(old))
+		elog(ERROR, "cache lookup failed for index %u", indexrelid);
+	form = (Form_pg_index) GETSTRUCT(old);
+
+	replace[Anum_pg_index_indpred - 1] = true;
+	if (members == NIL)
+		nulls[Anum_pg_index_indpred - 1] = true;
+	else
+		values[Anum_pg_index_indpred - 1] =
+			CStringGetTextDatum(nodeToString(make_ands_explicit(members)));
+
+	/* CLUSTER without a name would stop at an index with a predicate. */
+	if (form->indisclustered && members != NIL)
+	{
+		replace[Anum_pg_index_indisclustered - 1] = true;
+		values[Anum_pg_index_indisclustered - 1] = BoolGetDatum(false);
+		ereport(NOTICE,
+				(errmsg("index \"%s\" is no longer marked for CLUSTER",
+						get_rel_name(indexrelid)),
+				 errdetail("A TTL index cannot be clustered on.")));
+	}
+
+	/*
+	 * The planner compares the xmin of this row with its snapshot where
+	 * indcheckxmin is set.  The new row gets a new xmin, so an index that was
+	 * good for everybody would be lost for a while to those with an older
+	 * snapshot.
+	 */
+	if (form->indcheckxmin &&
+		TransactionIdPrecedes(HeapTupleHeaderGetXmin(old->t_data),
+							  GetOldestNonRemovableTransactionId(NULL)))
+	{
+		replace[Anum_pg_index_indcheckxmin - 1] = true;
+		values[Anum_pg_index_indcheckxmin - 1] = BoolGetDatum(false);
+	}
+
+	tuple = heap_modify_tuple(old, RelationGetDescr(pg_index), values, nulls,
+							  replace);
+	CatalogTupleUpdate(pg_index, &old->t_self, tuple);
+	CacheInvalidateRelcacheByRelid(form->indrelid);
+	CacheInvalidateRelcacheByRelid(indexrelid);
+	table_close(pg_index, RowExclusiveLock);
+	CommandCounterIncrement();
+
+	ttl_saved_option_write(indexrelid, option);
+}

@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * option.h
+ *	  The option of a TTL index: read, written, saved, handed on to partitions.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/option.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_OPTION_H
+#define TTL_OPTION_H
+
+#include "access/htup.h"
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
+
+#define TTL_SECONDS_RANGE "expire_after_seconds must be between 0 and 2147483647"
+#define TTL_MIN_BUCKET_SECONDS 60
+#define TTL_MAX_BUCKET_SECONDS 31536000
+#define TTL_BUCKET_SECONDS_RANGE "bucket_max_span_seconds must be between 60 and 31536000"
+#define TTL_SECONDS_OR_NEVER TTL_SECONDS_RANGE ", or -1 for never"
+
+/* The functions that predicates and keys are read by. */
+typedef struct TtlFunctions
+{
+	Oid			expire_after_seconds;
+	Oid			time_zone;
+	Oid			drop_expired_partitions;
+	Oid			bucket_max_span_seconds;
+	Oid			document_ttl;	/* of jsonb */
+	Oid			column_ttl;		/* of an integer */
+	Oid			expire_at;
+	Oid			document_date;
+	Oid			earliest;
+} TtlFunctions;
+
+#define TTL_OPTION_FUNCTIONS 4	/* the first of these, see option.c */
+
+/* What the predicate of one index says. */
+typedef struct TtlOption
+{
+	bool		present;		/* an option function occurs in it */
+	const char *problem;		/* why it is malformed, or NULL */
+	int32		seconds;
+	char	   *time_zone;		/* NULL where the option is not given */
+	bool		drop_partitions;	/* partitions that are due go as a whole */
+	bool		boundary_rows;	/* and rows of the others one by one */
+	int32		bucket_seconds; /* span of the partitions to be made, or 0 */
+	List	   *filter;			/* the other AND members, not folded */
+	List	   *stored;			/* all of them, as they were read */
+} TtlOption;
+
+/* option.c */
+extern List *ttl_option_arguments(const FuncExpr *call);
+extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
+extern List *ttl_option_members(const TtlOption *option);
+extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
+extern void ttl_option_write(Oid indexrelid, const TtlOption *option);
+extern Node *ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum);
+extern bool ttl_option_is_within(Node *node, void *context);
+
+/* function.c */
+extern uint64 ttl_function_version(void);
+extern bool ttl_function_lookup(TtlFunctions *functions);
+extern Oid	ttl_function_option(const TtlFunctions *functions, int i);
+
+/* filter.c */
+extern bool ttl_filter_excludes(Oid relid, List *a, List *b);
+extern bool ttl_filter_same(Oid relid, List *a, List *b);
+
+/* saved_option.c */
+extern bool ttl_saved_option_is_dependent(Oid indexrelid);
+extern bool ttl_saved_option_apply(Oid indexrelid, TtlOption *option);
+extern void ttl_saved_option_write(Oid indexrelid, const TtlOption *option);
+extern void ttl_saved_option_complete_dependencies(void);
+extern void ttl_saved_option_restore(Oid indexrelid);
+extern bool ttl_saved_option_lock(Oid indexrelid);
+extern bool ttl_saved_option_needs_repair(Oid indexrelid);
+extern void ttl_saved_option_repair(Oid indexrelid);
+extern void ttl_saved_option_repair_all(void);
+extern void ttl_saved_option_init(void);
+extern void ttl_saved_option_restore_all_now(void);
+
+/* children.c */
+extern void ttl_children_follow(Oid root);
+extern bool ttl_children_is_right(Oid child, const TtlOption *governing, TtlOption *part);
+extern void ttl_children_write(Oid child);
+
+#endif							/* TTL_OPTION_H */

@@ -1,0 +1,486 @@
+/*-------------------------------------------------------------------------
+ *
+ * pair.c
+ *	  Documents with a TTL of their own: two indexes that are one TTL index.
+ *
+ * A document's own TTL needs no engine of its own.  The main index is on the date
+ * and holds the documents without a valid TTL:
+ *		(key) WHERE document_ttl(d) IS NULL AND expire_after_seconds(n)
+ * the other is on the date plus the TTL of those that have one:
+ *		(expire_at(key, document_ttl(d))) WHERE document_ttl(d) IS NOT NULL
+ *			AND expire_after_seconds(0)
+ * So a change of n, also to -1 ("only documents with a TTL of their own expire")
+ * and back, concerns the main index alone and rebuilds nothing.
+ *
+ * Nothing but their trees makes them a pair: the key of the other names the key
+ * and the TTL that the main one has.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/pair.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/index.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "ttl_index.h"
+
+/*
+ * document_ttl(d) is document_ttl(d, 'ttl'): with the argument that it omits, and all
+ * in their order.
+ */
+static Node *
+complete_call(FuncExpr *call, const TtlFunctions *functions)
+{
+	call = copyObject(call);
+	call->args = ttl_option_arguments(call);
+	if (call->funcid != functions->document_ttl || list_length(call->args) != 1)
+		return (Node *) call;
+	call->inputcollid = DEFAULT_COLLATION_OID;
+	call->args = lappend(call->args,
+						 makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+								   CStringGetTextDatum("ttl"), false, false));
+	return (Node *) call;
+}
+
+/* The TTL of a document, if the node asks whether it has none. */
+static Node *
+ttl_of_null_test(Node *node, const TtlFunctions *functions, NullTestType type)
+{
+	NullTest   *test = (NullTest *) node;
+	FuncExpr   *call;
+
+	if (!IsA(node, NullTest) || test->nulltesttype != type ||
+		!IsA(test->arg, FuncExpr))
+		return NULL;
+	call = (FuncExpr *) test->arg;
+	if (call->funcid != functions->document_ttl &&
+		call->funcid != functions->column_ttl)
+		return NULL;
+	return complete_call(call, functions);
+}
+
+/*
+ * The call of document_ttl() that the AND members of a predicate ask to be NULL;
+ * NULL where there is none.
+ */
+Node *
+ttl_pair_document_ttl(List *members)
+{
+	TtlFunctions functions;
+	ListCell   *lc;
+
+	if (!ttl_function_lookup(&functions))
+		return NULL;
+	foreach(lc, members)
+	{
+		Node	   *call = ttl_of_null_test(lfirst(lc), &functions, IS_NULL);
+
+		if (call != NULL)
+			return call;
+	}
+	return NULL;
+}
+
+/* The members but those that ask for a document's TTL, for the view. */
+List *
+ttl_pair_plain_filter(List *members)
+{
+	TtlFunctions functions;
+	List	   *plain = NIL;
+	ListCell   *lc;
+
+	if (!ttl_function_lookup(&functions))
+		return members;
+	foreach(lc, members)
+	{
+		if (ttl_of_null_test(lfirst(lc), &functions, IS_NULL) == NULL &&
+			ttl_of_null_test(lfirst(lc), &functions, IS_NOT_NULL) == NULL)
+			plain = lappend(plain, lfirst(lc));
+	}
+	return plain;
+}
+
+/* One of the two indexes, as far as it takes to find the other. */
+typedef struct Half
+{
+	Oid			indexrelid;
+	bool		present;		/* with the option */
+	AttrNumber	attnum;			/* of the main one */
+	Node	   *key;			/* the date: NULL where it is that column */
+	Node	   *ttl;			/* of a document */
+	List	   *filter;			/* of both */
+} Half;
+
+static bool
+read_option(Half *half, List **members)
+{
+	TtlOption	option;
+
+	if (!ttl_option_read(half->indexrelid, &option))
+		return false;
+	half->present = option.present;
+	half->filter = ttl_pair_plain_filter(option.filter);
+	*members = option.filter;
+	return true;
+}
+
+/* False where the index is not the main one of a pair. */
+static bool
+read_main(Oid indexrelid, Half *half)
+{
+	List	   *members;
+
+	half->indexrelid = indexrelid;
+	if (!read_option(half, &members))
+		return false;
+	half->ttl = ttl_pair_document_ttl(members);
+	return half->ttl != NULL &&
+		ttl_key_read(indexrelid, &half->attnum, &half->key);
+}
+
+/* The two arguments of expire_at(), if that is the key of the index. */
+static bool
+read_expire_at(Oid indexrelid, Node **since, Node **ttl)
+{
+	TtlFunctions functions;
+	AttrNumber	attnum;
+	Node	   *expression;
+	List	   *arguments;
+
+	if (!ttl_key_read(indexrelid, &attnum, &expression) ||
+		expression == NULL || !IsA(expression, FuncExpr) ||
+		!ttl_function_lookup(&functions) ||
+		((FuncExpr *) expression)->funcid != functions.expire_at)
+		return false;
+	arguments = ttl_option_arguments((FuncExpr *) expression);
+	if (list_length(arguments) != 2)
+		return false;
+	*since = linitial(arguments);
+	*ttl = lsecond(arguments);
+	if (IsA(*ttl, FuncExpr))
+		*ttl = complete_call((FuncExpr *) *ttl, &functions);
+	return true;
+}
+
+/* The date in the only key of an index; false where it has more than one key. */
+bool
+ttl_pair_date(Oid indexrelid, TtlDate *date)
+{
+	Node	   *since;
+	Node	   *ttl;
+
+	if (!ttl_key_read(indexrelid, &date->attnum, &date->expression))
+		return false;
+	date->own_ttl_added = read_expire_at(indexrelid, &since, &ttl);
+	if (!date->own_ttl_added)
+		return true;
+	date->expression = since;
+	/* a domain has a coercion around the column */
+	since = strip_implicit_coercions(since);
+	if (IsA(since, Var))
+	{
+		date->attnum = ((Var *) since)->varattno;
+		date->expression = NULL;
+	}
+	return true;
+}
+
+/* False where the index is not the other one of a pair. */
+static bool
+read_other(Oid indexrelid, Half *half)
+{
+	List	   *members;
+
+	half->indexrelid = indexrelid;
+	return read_expire_at(indexrelid, &half->key, &half->ttl) &&
+		read_option(half, &members);
+}
+
+static bool
+is_pair(const Half *main, const Half *other)
+{
+	Node	   *since = other->key;
+
+	if (main->key != NULL)
+	{
+		if (!equal(since, main->key))
+			return false;
+	}
+	else
+	{
+		/* a domain has a coercion around the column */
+		since = strip_implicit_coercions(since);
+		if (!IsA(since, Var) || ((Var *) since)->varattno != main->attnum)
+			return false;
+	}
+	return equal(main->ttl, other->ttl) && equal(main->filter, other->filter);
+}
+
+/*
+ * The second index of a pair on this table, by what the main one has: its key, the
+ * TTL of a document, and the filter of both.  It may be without the option, after
+ * remove_ttl().
+ */
+Oid
+ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression, Node *ttl,
+			  List *plain_filter)
+{
+	Half		main = {InvalidOid, true, attnum, expression, ttl, plain_filter};
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		Half		other;
+
+		CHECK_FOR_INTERRUPTS();
+		if (read_other(lfirst_oid(lc), &other) && is_pair(&main, &other))
+			return other.indexrelid;
+	}
+	return InvalidOid;
+}
+
+typedef struct Pair
+{
+	Oid			main;
+	bool		main_present;
+	Oid			other;
+} Pair;
+
+/* The pairs of a table, in the order of their main indexes. */
+typedef struct TablePairs
+{
+	Oid			relid;			/* key of the hash table */
+	int			count;
+	Pair	   *pairs;
+} TablePairs;
+
+/* Reads each index of a table once; both lists are of Half. */
+static void
+read_halves(Oid relid, List **mains, List **others)
+{
+	ListCell   *lc;
+
+	*mains = *others = NIL;
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		Half	   *main = palloc(sizeof(Half));
+		Half	   *other = palloc(sizeof(Half));
+
+		CHECK_FOR_INTERRUPTS();
+		if (read_main(lfirst_oid(lc), main))
+			*mains = lappend(*mains, main);
+		if (read_other(lfirst_oid(lc), other))
+			*others = lappend(*others, other);
+	}
+}
+
+static const Half *
+find_other(const Half *main, List *others)
+{
+	ListCell   *lc;
+
+	foreach(lc, others)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (is_pair(main, lfirst(lc)))
+			return lfirst(lc);
+	}
+	return NULL;
+}
+
+/* Reads the pairs of a table, into memory of this context. */
+static TablePairs
+read_pairs(Oid relid, MemoryContext context)
+{
+	TablePairs	table = {relid};
+	MemoryContext trees = AllocSetContextCreate(CurrentMemoryContext,
+												"ttl_index trees",
+												ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(trees);
+	List	   *mains;
+	List	   *others;
+	ListCell   *lc;
+
+	read_halves(relid, &mains, &others);
+	table.pairs = MemoryContextAlloc(context, sizeof(Pair) *
+									 Max(list_length(mains), 1));
+	foreach(lc, mains)
+	{
+		const Half *main = lfirst(lc);
+		const Half *other = find_other(main, others);
+		Pair	   *pair = &table.pairs[table.count];
+
+		if (other == NULL)
+			continue;
+		pair->main = main->indexrelid;
+		pair->main_present = main->present;
+		pair->other = other->indexrelid;
+		table.count++;
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(trees);
+	return table;
+}
+
+/*
+ * The pairs of a table.  Each index of a pair is asked for its partner, so they
+ * are kept until a definition may have changed.  The result is good until the
+ * next call.
+ */
+static const TablePairs *
+pairs_of(Oid relid)
+{
+	static MemoryContext context = NULL;
+	static HTAB *tables = NULL;
+	static uint64 version = 0;
+	TablePairs *table;
+
+	if (context == NULL)
+		context = AllocSetContextCreate(TopMemoryContext, "ttl_index pairs",
+										ALLOCSET_SMALL_SIZES);
+	if (version != ttl_function_version())
+	{
+		HASHCTL		ctl = {.keysize = sizeof(Oid),
+			.entrysize = sizeof(TablePairs),.hcxt = context
+		};
+
+		MemoryContextReset(context);
+		tables = hash_create("ttl_index pairs", 64, &ctl,
+							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		version = ttl_function_version();
+	}
+	table = hash_search(tables, &relid, HASH_FIND, NULL);
+	if (table == NULL)
+	{
+		TablePairs	read = read_pairs(relid, context);
+
+		table = hash_search(tables, &relid, HASH_ENTER, NULL);
+		*table = read;
+	}
+	return table;
+}
+
+/* Is the index one of a pair? */
+bool
+ttl_pair_has(Oid indexrelid)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	const TablePairs *table = pairs_of(relid);
+
+	for (int i = 0; i < table->count; i++)
+	{
+		if (table->pairs[i].main == indexrelid ||
+			table->pairs[i].other == indexrelid)
+			return true;
+	}
+	return false;
+}
+
+/* The second index of the pair whose main one this is, or invalid. */
+Oid
+ttl_pair_other(Oid main)
+{
+	Half		half;
+	Oid			relid = IndexGetRelation(main, true);
+	const TablePairs *table;
+
+	/* most are none, and need no look at the other indexes of their table */
+	if (!OidIsValid(relid) || !read_main(main, &half))
+		return InvalidOid;
+	table = pairs_of(relid);
+	for (int i = 0; i < table->count; i++)
+	{
+		if (table->pairs[i].main == main)
+			return table->pairs[i].other;
+	}
+	return InvalidOid;
+}
+
+/* The main TTL index of the pair that this one is the second of, or invalid. */
+Oid
+ttl_pair_main(Oid indexrelid)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	Node	   *since;
+	Node	   *ttl;
+	const TablePairs *table;
+
+	if (!OidIsValid(relid) || !read_expire_at(indexrelid, &since, &ttl))
+		return InvalidOid;
+	table = pairs_of(relid);
+	for (int i = 0; i < table->count; i++)
+	{
+		if (table->pairs[i].other == indexrelid && table->pairs[i].main_present)
+			return table->pairs[i].main;
+	}
+	return InvalidOid;
+}
+
+/* document_ttl() as users name it: 'doc.ttl', or the integer column. */
+char *
+ttl_pair_field_name(Node *call, Oid relid)
+{
+	List	   *args = ((FuncExpr *) call)->args;
+	Var		   *column = (Var *) strip_implicit_coercions(linitial(args));
+	Const	   *field = list_length(args) > 1 ? lsecond(args) : NULL;
+	char	   *name;
+
+	if (!IsA(column, Var))
+		return NULL;
+	name = get_attname(relid, column->varattno, true);
+	if (name == NULL || getBaseType(exprType((Node *) column)) != JSONBOID)
+		return name;
+	if (field == NULL)
+		return psprintf("%s.ttl", name);
+	if (!IsA(field, Const) || field->constisnull)
+		return NULL;
+	return psprintf("%s.%s", name, TextDatumGetCString(field->constvalue));
+}
+
+/*
+ * The SQL of document_ttl() for a field that a user named: a jsonb column and one
+ * property at the root of its documents, or an integer column.
+ */
+char *
+ttl_pair_field_sql(Relation rel, const char *name)
+{
+	Oid			relid = RelationGetRelid(rel);
+	AttrNumber	attnum = get_attnum(relid, name);
+	Oid			type = attnum > 0 ? getBaseType(get_atttype(relid, attnum)) : InvalidOid;
+	char	   *column = pstrdup(name);
+	char	   *field;
+
+	if (type == INT2OID || type == INT4OID || type == INT8OID)
+		return psprintf(TTL_SCHEMA ".column_ttl(%s)", quote_identifier(name));
+	field = strchr(column, '.');
+	if (field != NULL)
+		*field++ = '\0';
+	attnum = get_attnum(relid, column);
+	if (field == NULL || field[0] == '\0' || strchr(field, '.') != NULL ||
+		attnum <= 0 || getBaseType(get_atttype(relid, attnum)) != JSONBOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("document_ttl_field \"%s\" is neither a property of a jsonb column nor an integer column",
+						name),
+				 errhint("Write 'doc.ttl' for the property ttl at the root of the documents in column doc.")));
+	return psprintf(TTL_SCHEMA ".document_ttl(%s, %s)",
+					quote_identifier(column), quote_literal_cstr(field));
+}

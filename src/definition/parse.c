@@ -1,0 +1,127 @@
+/*-------------------------------------------------------------------------
+ *
+ * parse.c
+ *	  From the text of an expression to its tree.
+ *
+ * The filters and keys that users give as text end up in a CREATE INDEX command.
+ * They are parsed here as that command will parse them: to compare them with the
+ * indexes there are, and to make sure that the text is one whole expression,
+ * which cannot break out of the parentheses that it is put into.
+ *
+ * Parsing calls the input functions of types for literals, and so the CHECK of a
+ * domain in an array or a row.  That is done as the table's owner, also for the
+ * command itself, which then runs as the caller.
+ *
+ * The grammar has no mode for a lone expression.  That of PL/pgSQL takes a list of
+ * targets, and a target such as "*" is none: the functions that transform
+ * expressions do not expect it, and crash.  So the text is parsed where CREATE
+ * INDEX itself has its filter, behind which no other clause can stand.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/parse.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "parser/parse_clause.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_relation.h"
+#include "parser/parse_utilcmd.h"
+#include "parser/parser.h"
+#include "storage/lockdefs.h"
+#include "utils/rel.h"
+
+#include "definition/key.h"
+#include "ttl_index.h"
+
+typedef struct ParseArg
+{
+	const char *name;			/* of the argument that holds the text */
+	const char *text;
+	const char *command;		/* what is parsed, with the text at its end */
+} ParseArg;
+
+#define BEFORE_TEXT "CREATE INDEX ON t (c) WHERE "
+
+/* Makes a position in the text one of an internal query. */
+static void
+parse_error(void *arg)
+{
+	const ParseArg *source = arg;
+	int			position = geterrposition() - strlen(BEFORE_TEXT);
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery(source->text);
+	}
+	errcontext("%s", source->name);
+}
+
+/* The raw tree of a text that is one expression. */
+static Node *
+parse_one(const ParseArg *source)
+{
+	List	   *raw = raw_parser(source->command, RAW_PARSE_DEFAULT);
+	RawStmt    *statement = linitial_node(RawStmt, raw);
+
+	/* it has a length where a semicolon ends it */
+	if (list_length(raw) != 1 || statement->stmt_len != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("%s must be one expression: %s",
+						source->name, source->text)));
+	return castNode(IndexStmt, statement->stmt)->whereClause;
+}
+
+/*
+ * Parses an expression over the columns of a table: a filter, or else a key.  The
+ * name is for errors.
+ */
+Node *
+ttl_parse_expression(Relation rel, const char *text, bool is_filter,
+					 const char *name)
+{
+	ParseArg	source = {name, text, psprintf(BEFORE_TEXT "%s", text)};
+	ErrorContextCallback callback = {error_context_stack, parse_error, &source};
+	ParseState *pstate = make_parsestate(NULL);
+	Node	   *node;
+	TtlUser		saved;
+
+	error_context_stack = &callback;
+	ttl_owner_read_as(rel->rd_rel->relowner, &saved);
+	pstate->p_sourcetext = source.command;
+	addNSItemToQuery(pstate,
+					 addRangeTableEntryForRelation(pstate, rel,
+												   AccessShareLock, NULL,
+												   false, true),
+					 false, true, true);
+	node = parse_one(&source);
+	node = is_filter ?
+		transformWhereClause(pstate, node, EXPR_KIND_INDEX_PREDICATE, "WHERE") :
+		transformExpr(pstate, node, EXPR_KIND_INDEX_EXPRESSION);
+	assign_expr_collations(pstate, node);
+	free_parsestate(pstate);
+	ttl_owner_restore(&saved);
+	error_context_stack = callback.previous;
+	return node;
+}
+
+/* Parses a CREATE INDEX on a table that is locked, so that it can be run. */
+IndexStmt *
+ttl_parse_create_index(Oid relid, const char *command)
+{
+	List	   *raw = raw_parser(command, RAW_PARSE_DEFAULT);
+	IndexStmt  *statement = castNode(IndexStmt, linitial_node(RawStmt, raw)->stmt);
+	TtlUser		saved;
+
+	ttl_owner_read_as(ttl_owner_of(relid), &saved);
+	statement = transformIndexStmt(relid, statement, command);
+	ttl_owner_restore(&saved);
+	return statement;
+}

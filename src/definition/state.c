@@ -1,0 +1,280 @@
+/*-------------------------------------------------------------------------
+ *
+ * state.c
+ *	  The states of TTL indexes: names, reasons, errors and hints.
+ *
+ * There is one list for all: DDL raises a state as an error, the engine goes by it,
+ * the view shows it.  So a refusal, a skipped index and the reason that is shown
+ * cannot differ.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/state.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/partition.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_publication.h"
+#include "catalog/pg_rewrite.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "rewrite/rewriteDefine.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "ttl_index.h"
+
+typedef struct StateText
+{
+	const char *name;
+	int			sqlerrcode;
+	const char *reason;			/* %s: the table; NULL: see state_reason */
+	const char *hint;
+} StateText;
+
+/* in the order of TtlState */
+static const StateText state_texts[] = {
+	{"active", ERRCODE_SUCCESSFUL_COMPLETION, NULL, NULL},
+	{"malformed_option", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
+	"Write WHERE [filter AND] ttl_index.expire_after_seconds(seconds), with seconds between 0 and 2147483647."},
+	{"not_btree", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index must be a btree index",
+	"Create it with USING btree, which is the default."},
+	{"constraint_index", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"the index of a constraint or replica identity cannot be a TTL index",
+	"Create another index on the same key for the TTL."},
+	{"unique_index", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index cannot be unique",
+	"Create another index on the same key for the TTL."},
+	{"compound_key", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index must have one key only",
+	"Further columns can be added with INCLUDE."},
+	{"id_key", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"_id, the identity of a document, cannot be the key of a TTL index",
+	"Create one on the column or path that holds the date."},
+	{"key_type", ERRCODE_DATATYPE_MISMATCH, NULL,
+		"The key must be of type timestamp with time zone, or timestamp or date with a time zone; "
+	"an array of dates goes through ttl_index.earliest(), and json is to be jsonb."},
+	{"operator_class", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index must use the default operator class of its key",
+	"Create it without naming an operator class."},
+	{"time_zone_missing", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
+		"Give the time zone in which the key is read: AND ttl_index.time_zone('...'), "
+	"or the argument time_zone."},
+	{"time_zone_invalid", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
+	"The view pg_timezone_names lists the names; Europe/Berlin, say."},
+	{"time_zone_unused", ERRCODE_INVALID_PARAMETER_VALUE,
+		"a TTL index on a key of type timestamp with time zone takes no time zone",
+	"Leave time_zone out: such a key names an instant by itself."},
+	{"temporary_table", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a temporary table cannot have a TTL index",
+	"Other sessions cannot reach its rows; it ends with its own session."},
+	{"materialized_view", ERRCODE_WRONG_OBJECT_TYPE,
+		"a materialized view cannot have a TTL index",
+	"Create it on the table that the view reads."},
+	{"distributed_table", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a table of Citus, or a shard of one, cannot have a TTL index",
+	"Its rows can be deleted through the coordinator: let pg_cron run a DELETE there."},
+	{"hypertable", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a hypertable of TimescaleDB, or a chunk of one, cannot have a TTL index",
+	"Let TimescaleDB drop its chunks: SELECT add_retention_policy(...)."},
+	{"table_access_method", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index needs a table of the access method heap",
+	"ALTER TABLE ... SET ACCESS METHOD changes it."},
+	{"instead_rule", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index needs a table without a rule ON DELETE DO INSTEAD",
+	"DROP RULE, or disable it with ALTER TABLE ... DISABLE RULE; a trigger sees the rows that expire."},
+	{"not_partitioned_by_key", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"partitions can be dropped and made only where the table is partitioned by RANGE of the key alone",
+		"The key of the index and of PARTITION BY RANGE must be the same column. "
+	"Create the index on the table that is partitioned so, above or below this one."},
+	{"filtered_buckets", ERRCODE_FEATURE_NOT_SUPPORTED,
+		"a TTL index with a filter cannot drop or make partitions",
+	"Let an index without a filter do that; this one can expire its rows earlier."},
+	{"not_valid", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the index is being built, or its build failed, or a partition has no index of it",
+	"Drop and create the index again, or REINDEX it, or attach an index of each partition."},
+	{"option_remembered", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the option was lost by REINDEX CONCURRENTLY and will be restored by the next pass",
+	NULL},
+	{"option_lost", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the option was lost, and no saved option was found",
+	"Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl()."},
+	{"table_locked", ERRCODE_LOCK_NOT_AVAILABLE,
+		"the table is locked exclusively by another session",
+	NULL},
+	{"no_replica_identity", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the table is published with its deletes and has no replica identity",
+	"Set one with ALTER TABLE ... REPLICA IDENTITY."},
+	{"owner_lacks_privilege", ERRCODE_INSUFFICIENT_PRIVILEGE,
+		"the table's owner lacks SELECT or DELETE on it, or USAGE on its schema",
+	"Rows are deleted with the privileges of the owner: GRANT them."},
+	{"option_not_executable", ERRCODE_INSUFFICIENT_PRIVILEGE,
+		"the table's owner may not execute the option functions of schema ttl_index",
+		"GRANT EXECUTE ON FUNCTION ttl_index.expire_after_seconds, ttl_index.time_zone, "
+	"ttl_index.drop_expired_partitions, ttl_index.bucket_max_span_seconds TO PUBLIC."},
+	{"old_snapshots", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the index cannot be used until transactions older than it have ended",
+	NULL},
+	{"crashed_server", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
+	{"held", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
+	{"bucket_has_dependents", ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST, NULL, NULL},
+	{"bucket_failing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		"the partition was due and could not be dropped: see last_error in ttl_index.index_stats",
+	NULL},
+	{"bucket_missing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
+};
+
+StaticAssertDecl(lengthof(state_texts) == TTL_BUCKET_MISSING + 1,
+				 "one text for each state");
+
+const char *
+ttl_state_name(TtlState state)
+{
+	return state_texts[state].name;
+}
+
+/*
+ * Why the index is not active, or what it leaves out, in one line; NULL where
+ * there is nothing to say.
+ */
+char *
+ttl_state_reason(const TtlIndex *index)
+{
+	switch (index->state)
+	{
+		case TTL_ACTIVE:
+			return index->left_out;
+		case TTL_MALFORMED_OPTION:
+			return pstrdup(index->option.problem);
+		case TTL_KEY_TYPE:
+			return psprintf("the key of a TTL index cannot be of type %s",
+							index->detail);
+		case TTL_TIME_ZONE_MISSING:
+			return psprintf("a TTL index on a key of type %s needs a time zone",
+							index->detail);
+		case TTL_TIME_ZONE_INVALID:
+			if (ttl_time_zone_is_ambiguous(index->detail))
+				return psprintf("time zone \"%s\" is also an abbreviation with another meaning",
+								index->detail);
+			return psprintf("time zone \"%s\" is not a name of pg_timezone_names",
+							index->detail);
+		case TTL_BUCKET_HAS_DEPENDENTS:
+			return psprintf("the partition cannot be dropped because of %s",
+							index->detail);
+		case TTL_CRASHED_SERVER:
+		case TTL_HELD:
+		case TTL_BUCKET_MISSING:
+			return pstrdup(index->detail);
+		default:
+			return pstrdup(state_texts[index->state].reason);
+	}
+}
+
+/* Raises the state as an error, for DDL. */
+void
+ttl_state_raise(const TtlIndex *index)
+{
+	const StateText *text = &state_texts[index->state];
+
+	Assert(index->state != TTL_ACTIVE);
+	ereport(ERROR,
+			(errcode(text->sqlerrcode),
+			 errmsg_internal("%s", ttl_state_reason(index)),
+			 text->hint ? errhint("%s", text->hint) : 0));
+}
+
+/* Raises an error unless there is an index with this OID. */
+void
+ttl_state_check_is_index(Oid relid)
+{
+	char		relkind = get_rel_relkind(relid);
+
+	if (relkind == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("index with OID %u does not exist", relid)));
+	if (relkind != RELKIND_INDEX && relkind != RELKIND_PARTITIONED_INDEX)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not an index", get_rel_name(relid)),
+				 errhint("The view ttl_index.indexes lists the TTL indexes.")));
+}
+
+/* Is the index there, and valid? */
+bool
+ttl_state_is_usable(Oid indexrelid)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	Form_pg_index form;
+	bool		usable;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	usable = form->indisvalid && form->indisready && form->indislive;
+	ReleaseSysCache(tuple);
+	return usable;
+}
+
+/*
+ * Is this what a failed build or REINDEX CONCURRENTLY has left behind?  The index of
+ * a partitioned table that is not valid waits for those of its partitions.
+ */
+bool
+ttl_state_is_leftover(Oid indexrelid)
+{
+	return get_rel_relkind(indexrelid) == RELKIND_INDEX &&
+		!ttl_state_is_usable(indexrelid);
+}
+
+/* Raises an error unless it is usable. */
+void
+ttl_state_check_usable(Oid indexrelid)
+{
+	if (!ttl_state_is_usable(indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is not valid", get_rel_name(indexrelid)),
+				 errhint("Drop and create it again, or REINDEX it, or attach an index of each partition.")));
+}
+
+/* The range of the option, for those that take it as an argument. */
+void
+ttl_state_check_seconds(int32 seconds, bool may_be_never)
+{
+	TtlIndex	wrong = {.state = TTL_MALFORMED_OPTION,
+		.option = {.problem = may_be_never ? TTL_SECONDS_OR_NEVER : TTL_SECONDS_RANGE}
+	};
+
+	if (seconds < 0 && !(seconds == -1 && may_be_never))
+		ttl_state_raise(&wrong);
+}

@@ -1,0 +1,123 @@
+/*-------------------------------------------------------------------------
+ *
+ * time_zone.c
+ *	  The time zones of keys that name no instant by themselves.
+ *
+ * Only names of pg_timezone_names are taken: a typo like Berlin+3 is a valid POSIX
+ * zone.  Names that are also an abbreviation of something else are refused, as the
+ * operator AT TIME ZONE takes them for that.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/time_zone.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "pgtime.h"
+#include "utils/date.h"
+#include "utils/datetime.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "definition/key.h"
+#include "ttl_index.h"
+
+/* How timestamp_zone() sees the name: PostgreSQL folds its case. */
+static bool
+same_name(const char *a, const char *b)
+{
+	return pg_strcasecmp(a, b) == 0;
+}
+
+/*
+ * Some names are also abbreviations with another meaning, a fixed offset: CET in
+ * summer is one hour off "... AT TIME ZONE 'CET'".  They are refused.  The other
+ * names that are abbreviations too (UTC, EST) mean the same as both.
+ */
+bool
+ttl_time_zone_is_ambiguous(const char *name)
+{
+	static const char *const ambiguous[] = {"CET", "EET", "MET", "WET"};
+
+	for (int i = 0; i < lengthof(ambiguous); i++)
+	{
+		if (same_name(name, ambiguous[i]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is this a name of pg_timezone_names?  The functions that look a zone up take
+ * any POSIX specification too, such as a mistyped 'Berlin+3', so the list itself
+ * has to be asked, which reads hundreds of files: an answer is kept.
+ */
+bool
+ttl_time_zone_ok(const char *name)
+{
+	static List *known = NIL;	/* of names found before */
+	pg_tzenum  *names;
+	pg_tz	   *zone;
+	bool		found = false;
+	ListCell   *lc;
+
+	if (ttl_time_zone_is_ambiguous(name))
+		return false;
+	foreach(lc, known)
+	{
+		if (same_name(name, lfirst(lc)))
+			return true;
+	}
+	names = pg_tzenumerate_start();
+	while (!found && (zone = pg_tzenumerate_next(names)) != NULL)
+		found = same_name(name, pg_get_timezone_name(zone));
+	pg_tzenumerate_end(names);
+	if (found)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
+
+		known = lappend(known, pstrdup(name));
+		MemoryContextSwitchTo(caller);
+	}
+	return found;
+}
+
+/* A number that stands for a zone in 31 bits (see option.c). */
+int32
+ttl_time_zone_hash(const char *name)
+{
+	char		folded[TZ_STRLEN_MAX + 1];
+	int			i;
+
+	for (i = 0; name[i] != '\0' && i < TZ_STRLEN_MAX; i++)
+		folded[i] = pg_ascii_tolower((unsigned char) name[i]);
+	return (int32) (hash_bytes((unsigned char *) folded, i) & 0x7fffffff);
+}
+
+/* The only zone with this number; NULL where there is none or more than one. */
+char *
+ttl_time_zone_by_hash(int32 hash)
+{
+	pg_tzenum  *names = pg_tzenumerate_start();
+	pg_tz	   *zone;
+	char	   *found = NULL;
+	int			count = 0;
+
+	while ((zone = pg_tzenumerate_next(names)) != NULL)
+	{
+		const char *name = pg_get_timezone_name(zone);
+
+		if (ttl_time_zone_hash(name) != hash ||
+			(found != NULL && same_name(found, name)))
+			continue;
+		found = pstrdup(name);
+		count++;
+	}
+	pg_tzenumerate_end(names);
+	return count == 1 ? found : NULL;
+}

@@ -1,0 +1,506 @@
+/*-------------------------------------------------------------------------
+ *
+ * document_date.c
+ *	  The earliest date at a path of a jsonb document: the key of a TTL index.
+ *
+ * A leaf: it uses nothing of the extension but rfc3339.c.
+ *
+ * Values.  A date is what MongoDB's tools write for one, {"$date": ...} with
+ * nothing beside it, or what JSON.stringify() makes of a Date, a string with a
+ * full RFC 3339 date-time.  All else, a string without an offset included, is
+ * not a date, and never an error: a document must not be able to stop a pass,
+ * or an INSERT.
+ *
+ * Paths.  As in MongoDB, a path goes into each object of an array, and one of
+ * its components that is a number also means a position in an array, so that one
+ * path can lead to many values; the earliest date among them decides.  At the
+ * end of the path, the elements of an array count as well, but not those of an
+ * array in it.  An array found by its position is such an array in an array:
+ * the path "a.0" finds no date in {"a": [[date]]}, and MongoDB neither.
+ *
+ * Documents can be nested as deep as the stack of the server's JSON parser
+ * allows, and paths can have any number of components, so nothing here recurses:
+ * the arrays on the way to the values are kept in a stack.
+ *
+ * A number leads to the same array in two ways, as a name in an object and as the
+ * position of that object, and one way is a component longer than the other.  The
+ * ways through n such arrays are as many as Fibonacci's numbers.  So an array is
+ * walked once, for all the components at once with which it was reached.  It is
+ * reached from one element of the array around it only, so those are complete
+ * when that element is done.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/document/document_date.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "common/int.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
+#include "utils/numeric.h"
+#include "utils/timestamp.h"
+
+#include "document/document.h"
+#include "document/rfc3339.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_document_date);
+
+#define EPOCH_MS \
+	((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * 1000)
+
+/* An array on the way, whose elements are being walked. */
+typedef struct ArrayWalk
+{
+	struct ArrayWalk *below;	/* in the stack */
+	JsonbContainer *array;
+	JsonbIterator *elements;
+	int64		position;		/* of the next element */
+	int			first;			/* component to look for in the elements */
+	int			last;
+	bool		wanted[FLEXIBLE_ARRAY_MEMBER];	/* which of those between */
+} ArrayWalk;
+
+typedef struct PathWalk
+{
+	const Datum *path;
+	int			path_length;
+	int64	   *positions;		/* that the components mean; -1: none */
+	ArrayWalk  *top;			/* of the stack of arrays */
+	ArrayWalk  *around;			/* the array whose element is being walked */
+	bool		found;
+	TimestampTz earliest;
+} PathWalk;
+
+/*
+ * The value of an integer in decimal digits, or the nearest one that an int64
+ * can hold.  False for anything else; a fraction of zeros is none.
+ */
+static bool
+read_integer(const char *s, int length, bool may_have_fraction, int64 *value)
+{
+	bool		negative = length > 0 && s[0] == '-';
+	int			i = negative ? 1 : 0;
+	int			first = i;
+	int64		n = 0;			/* below zero, where there is one more */
+
+	for (; i < length && s[i] >= '0' && s[i] <= '9'; i++)
+	{
+		if (pg_mul_s64_overflow(n, 10, &n) ||
+			pg_sub_s64_overflow(n, s[i] - '0', &n))
+			n = PG_INT64_MIN;
+	}
+	if (i == first)
+		return false;
+	if (may_have_fraction && i < length && s[i] == '.')
+	{
+		i++;
+		while (i < length && s[i] == '0')
+			i++;
+	}
+	if (i < length)
+		return false;
+	*value = negative ? n : n == PG_INT64_MIN ? PG_INT64_MAX : -n;
+	return true;
+}
+
+/*
+ * Is this a jsonb number without a fraction?  By value, not by text: 20.0 and
+ * 2e1 are 20.  What is too large for an int64 becomes the nearest one.
+ */
+static bool
+jsonb_integer(const JsonbValue *value, int64 *integer)
+{
+	char	   *text;
+	bool		ok;
+
+	if (value->type != jbvNumeric)
+		return false;
+	/* the one way that neither rounds nor raises, on all majors */
+	text = DatumGetCString(DirectFunctionCall1(numeric_out,
+											   NumericGetDatum(value->val.numeric)));
+	ok = read_integer(text, strlen(text), true, integer);
+	pfree(text);
+	return ok;
+}
+
+/*
+ * Milliseconds since 1970.  What timestamptz cannot hold is before or after all
+ * that it can.
+ */
+static TimestampTz
+from_milliseconds(int64 ms)
+{
+	if (ms < MIN_TIMESTAMP / 1000 + EPOCH_MS)
+		return DT_NOBEGIN;
+	if (ms >= END_TIMESTAMP / 1000 + EPOCH_MS)
+		return DT_NOEND;
+	return (ms - EPOCH_MS) * 1000;
+}
+
+static bool
+string_date(const JsonbValue *value, bool offset_without_colon,
+			TimestampTz *date)
+{
+	int64_t		micros;
+
+	if (!rfc3339_parse(value->val.string.val, value->val.string.len,
+					   offset_without_colon, &micros))
+		return false;
+	*date = micros;
+	return true;
+}
+
+/* The value of the only member of an object, where it has this name. */
+static bool
+only_member(const JsonbValue *value, const char *name, JsonbValue *member)
+{
+	if (value->type != jbvBinary ||
+		!JsonContainerIsObject(value->val.binary.data) ||
+		JsonContainerSize(value->val.binary.data) != 1)
+		return false;
+	return getKeyJsonValueFromContainer(value->val.binary.data, name,
+										strlen(name), member) != NULL;
+}
+
+/* An integer as Extended JSON writes it: {"$numberLong": "20"}. */
+static bool
+wrapped_integer(const JsonbValue *value, const char *name, int64 *integer)
+{
+	JsonbValue	digits;
+
+	return only_member(value, name, &digits) && digits.type == jbvString &&
+		read_integer(digits.val.string.val, digits.val.string.len, false,
+					 integer);
+}
+
+static int
+skip_digits(const char *s, int length, int i)
+{
+	while (i < length && s[i] >= '0' && s[i] <= '9')
+		i++;
+	return i;
+}
+
+/* Is this a number as JSON has it, but for zeros before it? */
+static bool
+is_decimal(const char *s, int length)
+{
+	int			first = length > 0 && s[0] == '-' ? 1 : 0;
+	int			i = skip_digits(s, length, first);
+
+	if (i == first)
+		return false;
+	if (i < length && s[i] == '.')
+	{
+		first = i + 1;
+		i = skip_digits(s, length, first);
+		if (i == first)
+			return false;
+	}
+	if (i < length && (s[i] == 'e' || s[i] == 'E'))
+	{
+		first = i + 1;
+		if (first < length && (s[first] == '-' || s[first] == '+'))
+			first++;
+		i = skip_digits(s, length, first);
+		if (i == first)
+			return false;
+	}
+	return i == length;
+}
+
+/*
+ * {"$numberDouble": "20.0"}, where the double that it means is whole and not too
+ * large for an int64.
+ */
+static bool
+wrapped_double(const JsonbValue *value, int64 *integer)
+{
+	JsonbValue	digits;
+	char	   *text;
+	double		number;
+
+	if (!only_member(value, "$numberDouble", &digits) ||
+		digits.type != jbvString ||
+		!is_decimal(digits.val.string.val, digits.val.string.len))
+		return false;
+	text = palloc(digits.val.string.len + 1);
+	memcpy(text, digits.val.string.val, digits.val.string.len);
+	text[digits.val.string.len] = '\0';
+	number = strtod(text, NULL);
+	pfree(text);
+	if (number != rint(number) || !FLOAT8_FITS_IN_INT64(number))
+		return false;
+	*integer = (int64) number;
+	return true;
+}
+
+/* An integer, as a number of JSON or as Extended JSON has it with its type. */
+bool
+ttl_document_date_integer(const JsonbValue *value, int64 *integer)
+{
+	return jsonb_integer(value, integer) ||
+		wrapped_integer(value, "$numberInt", integer) ||
+		wrapped_integer(value, "$numberLong", integer) ||
+		wrapped_double(value, integer);
+}
+
+/* What stands beside "$date". */
+static bool
+payload_date(const JsonbValue *payload, TimestampTz *date)
+{
+	int64		ms;
+
+	if (payload->type == jbvString)
+		return string_date(payload, true, date);
+	if (!wrapped_integer(payload, "$numberLong", &ms) &&
+		!jsonb_integer(payload, &ms))
+		return false;
+	*date = from_milliseconds(ms);
+	return true;
+}
+
+/* Takes a value into account where it is a date by itself. */
+static void
+consider(PathWalk *walk, const JsonbValue *value)
+{
+	TimestampTz date;
+	JsonbValue	payload;
+
+	if (value->type == jbvString)
+	{
+		if (!string_date(value, false, &date))
+			return;
+	}
+	else if (!only_member(value, "$date", &payload) ||
+			 !payload_date(&payload, &date))
+		return;
+	if (!walk->found || date < walk->earliest)
+		walk->earliest = date;
+	walk->found = true;
+}
+
+static bool
+is_array(const JsonbValue *value)
+{
+	return value->type == jbvBinary &&
+		JsonContainerIsArray(value->val.binary.data);
+}
+
+static JsonbIterator *
+begin_array(JsonbContainer * array)
+{
+	JsonbIterator *elements = JsonbIteratorInit(array);
+	JsonbValue	ignored;
+
+	(void) JsonbIteratorNext(&elements, &ignored, true);
+	return elements;
+}
+
+/* False at the end, where the iterator is freed. */
+static bool
+next_element(JsonbIterator **elements, JsonbValue *element)
+{
+	/* an array can be large, and so can their number */
+	CHECK_FOR_INTERRUPTS();
+	return JsonbIteratorNext(elements, element, true) == WJB_ELEM;
+}
+
+/* A value at the end of the path. */
+static void
+consider_end(PathWalk *walk, const JsonbValue *value, bool by_position)
+{
+	JsonbIterator *elements;
+	JsonbValue	element;
+
+	if (!is_array(value))
+	{
+		consider(walk, value);
+		return;
+	}
+	if (by_position)
+		return;
+	elements = begin_array(value->val.binary.data);
+	while (next_element(&elements, &element))
+		consider(walk, &element);
+}
+
+/*
+ * The position that a component of the path means: "0", "12", but not "012".
+ * No array has more than nine digits of elements.
+ */
+static int64
+component_position(Datum component)
+{
+	const char *s = VARDATA_ANY(DatumGetPointer(component));
+	int			length = VARSIZE_ANY_EXHDR(DatumGetPointer(component));
+	int64		position;
+
+	if (length == 0 || length > 9 || s[0] == '-' ||
+		(length > 1 && s[0] == '0') ||
+		!read_integer(s, length, false, &position))
+		return -1;
+	return position;
+}
+
+/* The frame of an array that an element leads to, which may have been reached. */
+static ArrayWalk *
+array_frame(PathWalk *walk, JsonbContainer * array)
+{
+	ArrayWalk  *frame = walk->top;
+
+	while (frame != walk->around && frame->array != array)
+		frame = frame->below;
+	if (frame != walk->around)
+		return frame;
+	frame = palloc(offsetof(ArrayWalk, wanted) +
+				   walk->path_length * sizeof(bool));
+	memset(frame->wanted, false, walk->path_length * sizeof(bool));
+	frame->below = walk->top;
+	frame->array = array;
+	frame->elements = begin_array(array);
+	frame->position = 0;
+	frame->first = walk->path_length;
+	frame->last = 0;
+	walk->top = frame;
+	return frame;
+}
+
+static void
+read_positions(PathWalk *walk)
+{
+	walk->positions = palloc(walk->path_length * sizeof(int64));
+	for (int i = 0; i < walk->path_length; i++)
+		walk->positions[i] = component_position(walk->path[i]);
+}
+
+/* An array in whose elements this component of the path is to be looked for. */
+static void
+push_array(PathWalk *walk, const JsonbValue *array, int component)
+{
+	ArrayWalk  *frame = array_frame(walk, array->val.binary.data);
+
+	if (walk->positions == NULL)
+		read_positions(walk);
+	frame->wanted[component] = true;
+	frame->first = Min(frame->first, component);
+	frame->last = Max(frame->last, component);
+}
+
+/*
+ * Follows the path from a value, through objects, to its end or to an array,
+ * which is left to the caller on the stack.
+ */
+static void
+follow(PathWalk *walk, const JsonbValue *start, int component,
+	   bool by_position)
+{
+	JsonbValue	value = *start;
+
+	for (; component < walk->path_length; component++)
+	{
+		Pointer		name = DatumGetPointer(walk->path[component]);
+
+		if (value.type != jbvBinary)
+			return;
+		if (is_array(&value))
+		{
+			push_array(walk, &value, component);
+			return;
+		}
+		if (getKeyJsonValueFromContainer(value.val.binary.data,
+										 VARDATA_ANY(name),
+										 VARSIZE_ANY_EXHDR(name),
+										 &value) == NULL)
+			return;
+		by_position = false;
+	}
+	consider_end(walk, &value, by_position);
+}
+
+/* Walks the element that is next in the array on top of the stack. */
+static void
+walk_element(PathWalk *walk)
+{
+	ArrayWalk  *array = walk->top;
+	JsonbValue	element;
+	bool		is_object;
+
+	if (!next_element(&array->elements, &element))
+	{
+		walk->top = array->below;
+		pfree(array);
+		return;
+	}
+	walk->around = array;
+	is_object = element.type == jbvBinary && !is_array(&element);
+	for (int i = array->first; i <= array->last + 1; i++)
+	{
+		bool		inside = i <= array->last && array->wanted[i] && is_object;
+		bool		at_position = i > array->first && array->wanted[i - 1] &&
+		walk->positions[i - 1] == array->position;
+
+		if (inside || at_position)
+			follow(walk, &element, i, at_position);
+	}
+	array->position++;
+}
+
+/*
+ * Finds the earliest date at the path, which is a text[].  Returns false where
+ * there is none, and never raises an error, except for an interrupt.
+ */
+bool
+ttl_document_date_find(Jsonb *document, ArrayType *path, TimestampTz *date)
+{
+	PathWalk	walk = {0};
+	JsonbValue	root;
+	Datum	   *components;
+	bool	   *nulls;
+
+	deconstruct_array(path, TEXTOID, -1, false, TYPALIGN_INT,
+					  &components, &nulls, &walk.path_length);
+	walk.path = components;
+	/* no member of an object is named NULL */
+	for (int i = 0; i < walk.path_length; i++)
+	{
+		if (nulls[i])
+			return false;
+	}
+
+	if (!JsonbExtractScalar(&document->root, &root))
+	{
+		root.type = jbvBinary;
+		root.val.binary.data = &document->root;
+		root.val.binary.len = VARSIZE_ANY_EXHDR(document);
+	}
+	follow(&walk, &root, 0, false);
+	while (walk.top != NULL)
+		walk_element(&walk);
+
+	*date = walk.earliest;
+	return walk.found;
+}
+
+/* document_date(document jsonb, VARIADIC path text[]) returns timestamptz */
+Datum
+ttl_document_date(PG_FUNCTION_ARGS)
+{
+	TimestampTz date;
+
+	if (!ttl_document_date_find(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(1),
+								&date))
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(date);
+}

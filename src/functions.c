@@ -1,0 +1,406 @@
+/*-------------------------------------------------------------------------
+ *
+ * functions.c
+ *	  SQL interface: running a pass, looking ahead, the view of indexes.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/functions.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/index.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "compat.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "expire/expire.h"
+#include "monitor/monitor.h"
+#include "monitor/pass.h"
+#include "monitor/schedule.h"
+#include "monitor/state_file.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_earliest);
+PG_FUNCTION_INFO_V1(ttl_run_pass);
+PG_FUNCTION_INFO_V1(ttl_due_count);
+PG_FUNCTION_INFO_V1(ttl_oldest_due);
+PG_FUNCTION_INFO_V1(ttl_list_indexes);
+
+/* earliest(dates timestamptz[]) returns timestamptz */
+Datum
+ttl_earliest(PG_FUNCTION_ARGS)
+{
+	ArrayIterator dates = array_create_iterator(PG_GETARG_ARRAYTYPE_P(0), 0,
+												NULL);
+	TimestampTz earliest = 0;
+	bool		found = false;
+	Datum		date;
+	bool		isnull;
+
+	while (array_iterate(dates, &date, &isnull))
+	{
+		if (isnull || (found && DatumGetTimestampTz(date) >= earliest))
+			continue;
+		earliest = DatumGetTimestampTz(date);
+		found = true;
+	}
+	array_free_iterator(dates);
+	if (!found)
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(earliest);
+}
+
+/*
+ * A transaction of run_pass() begins: the previous one was ended by SPI_commit,
+ * which began this one.
+ */
+static void
+session_begin(void)
+{
+	SetConfigOption("transaction_isolation", "read committed", PGC_USERSET,
+					PGC_S_SESSION);
+}
+
+static void
+session_commit(void)
+{
+	SPI_commit();
+}
+
+static bool
+is_atomic(FunctionCallInfo fcinfo)
+{
+	return !(fcinfo->context && IsA(fcinfo->context, CallContext)) ||
+		castNode(CallContext, fcinfo->context)->atomic;
+}
+
+/* Sub-passes until the pass is over. */
+static void
+run_sub_passes(const TtlDriver *driver)
+{
+	TtlShared  *shared = palloc0(sizeof(TtlShared));
+	TtlKept    *kept = palloc(sizeof(TtlKept));
+
+	ttl_kept_init(kept);
+	PG_TRY();
+	{
+		do
+			ttl_sub_pass_run(driver, shared, kept);
+		while (shared->more);
+	}
+	PG_FINALLY();
+	{
+		ttl_progress_end();
+	}
+	PG_END_TRY();
+}
+
+/* CALL run_pass() */
+Datum
+ttl_run_pass(PG_FUNCTION_ARGS)
+{
+	TtlDriver	driver = {session_begin, session_commit, false, GetUserId()};
+
+	PreventCommandDuringRecovery("ttl_index.run_pass()");
+	if (is_atomic(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("ttl_index.run_pass() cannot run inside a transaction block"),
+				 errhint("Each batch is a transaction of its own. Call it as a statement by itself.")));
+	PreventCommandIfReadOnly("ttl_index.run_pass()");
+	if (!IsUnderPostmaster)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("ttl_index.run_pass() cannot run in single-user mode"),
+				 errhint("Start the server.")));
+
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	/* begins a transaction that has taken no snapshot yet */
+	SPI_commit();
+	run_sub_passes(&driver);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/*
+ * Describes a TTL index whose rows the caller may count.  Its table is locked from
+ * then on, if that takes no waiting, so that what is true of its owner stays true.
+ */
+static void
+describe_for_count(Oid indexrelid, TtlIndex *index)
+{
+	Oid			relid;
+	bool		locked;
+
+	ttl_state_check_is_index(indexrelid);
+	relid = IndexGetRelation(indexrelid, true);
+	locked = OidIsValid(relid) &&
+		ConditionalLockRelationOid(relid, AccessShareLock);
+	if (!ttl_catalog_describe(indexrelid, false, index))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("index with OID %u does not exist", indexrelid)));
+	if (!has_privs_of_role(GetUserId(), index->owner) &&
+		!has_privs_of_role(GetUserId(), ROLE_PG_MONITOR))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
+					   get_rel_name(indexrelid));
+	if (!index->option.present && !ttl_saved_option_is_dependent(indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("index \"%s\" is not a TTL index",
+						get_rel_name(indexrelid))));
+	if (!locked && index->state == TTL_ACTIVE)
+		index->state = TTL_TABLE_LOCKED;
+	if (index->state != TTL_ACTIVE)
+		ttl_state_raise(index);
+}
+
+/*
+ * Counts what a pass would delete by one index that holds rows.  What is gone, or
+ * would be skipped, has none.
+ */
+static int64
+count_leaf(Oid indexrelid, TimestampTz at, TimestampTz *oldest)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	TtlIndex	index;
+
+	if (!OidIsValid(relid))
+		return 0;
+	if (!ConditionalLockRelationOid(relid, AccessShareLock) ||
+		!ConditionalLockRelationOid(indexrelid, AccessShareLock))
+	{
+		char	   *name = get_rel_name(relid);
+
+		if (name == NULL)
+			return 0;
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on table \"%s\"", name)));
+	}
+	/* behind the locks: it may have changed since the list was made */
+	if (!ttl_catalog_describe(indexrelid, false, &index) ||
+		index.state != TTL_ACTIVE || index.option.seconds < 0)
+		return 0;
+	return ttl_batch_count_due(&index, at, oldest);
+}
+
+/* due_count(index regclass) returns bigint */
+Datum
+ttl_due_count(PG_FUNCTION_ARGS)
+{
+	TtlIndex	index;
+	TimestampTz at = GetCurrentTimestamp();
+	int64		count = 0;
+	ListCell   *lc;
+
+	describe_for_count(PG_GETARG_OID(0), &index);
+	foreach(lc, ttl_leaves_due(&index, at))
+		count += count_leaf(lfirst_oid(lc), at, NULL);
+	PG_RETURN_INT64(count);
+}
+
+/* oldest_due(index regclass) returns timestamptz */
+Datum
+ttl_oldest_due(PG_FUNCTION_ARGS)
+{
+	TtlIndex	index;
+	TimestampTz at = GetCurrentTimestamp();
+	TimestampTz oldest = DT_NOEND;
+	bool		found = false;
+	ListCell   *lc;
+
+	describe_for_count(PG_GETARG_OID(0), &index);
+	foreach(lc, ttl_leaves_due(&index, at))
+	{
+		TimestampTz date;
+
+		if (count_leaf(lfirst_oid(lc), at, &date) > 0)
+		{
+			oldest = Min(oldest, date);
+			found = true;
+		}
+	}
+	if (!found)
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(oldest);
+}
+
+/*
+ * Core opens a table, under a lock, to put an expression over it into words, and
+ * calls the output functions of the types in it: so that is done as the table's
+ * owner, but in the terms of the reader's search_path.  False where the view would
+ * have to wait, or where the table is gone.
+ */
+static bool
+begin_text(Oid relid, TtlUser *reader)
+{
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+	{
+		UnlockRelationOid(relid, AccessShareLock);
+		return false;
+	}
+	ttl_owner_read_as(ttl_owner_of(relid), reader);
+	return true;
+}
+
+static void
+end_text(Oid relid, const TtlUser *reader)
+{
+	ttl_owner_restore(reader);
+	UnlockRelationOid(relid, AccessShareLock);
+}
+
+/* The user's filter, as the index has it whose option it is. */
+static char *
+filter_text(const TtlIndex *index)
+{
+	List	   *filter = ttl_pair_plain_filter(index->option.filter);
+	Oid			relid = IndexGetRelation(index->governor, true);
+	TtlUser		reader;
+	char	   *text;
+
+	if (filter == NIL || !OidIsValid(relid) || !begin_text(relid, &reader))
+		return NULL;
+	text = deparse_expression((Node *) make_ands_explicit(filter),
+							  deparse_context_for(get_rel_name(relid), relid),
+							  false, false);
+	end_text(relid, &reader);
+	return text;
+}
+
+/* Where documents have a TTL of their own, as the user named it. */
+static char *
+document_ttl_text(const TtlIndex *index)
+{
+	Node	   *call = ttl_pair_document_ttl(index->option.filter);
+
+	return call ? ttl_pair_field_name(call, IndexGetRelation(index->governor, true)) :
+		NULL;
+}
+
+/* The key as users write it. */
+static char *
+key_text(const TtlIndex *index)
+{
+	AttrNumber	attnum;
+	Node	   *expression;
+	TtlUser		reader;
+	char	   *text;
+
+	if (ttl_key_read(index->indexrelid, &attnum, &expression))
+	{
+		if (attnum != 0)
+			return get_attname(index->relid, attnum, true);
+		text = ttl_key_path_text(expression, index->relid);
+		if (text != NULL)
+			return text;
+	}
+	if (!begin_text(index->relid, &reader))
+		return NULL;
+	text = SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index->indexrelid)) ?
+		pg_get_indexdef_columns(index->indexrelid, true) : NULL;
+	end_text(index->relid, &reader);
+	return text;
+}
+
+/* of the view ttl_index.indexes */
+#define NCOLUMNS 11
+
+static void
+put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
+{
+	Datum		values[NCOLUMNS] = {0};
+	bool		nulls[NCOLUMNS] = {0};
+	char	   *key = key_text(index);
+	char	   *filter = filter_text(index);
+	char	   *document_ttl = document_ttl_text(index);
+	char	   *reason = ttl_state_reason(index);
+
+	values[0] = ObjectIdGetDatum(index->indexrelid);
+	values[1] = ObjectIdGetDatum(index->relid);
+	/* one with an option of its own has no parent as far as TTLs go */
+	values[2] = ObjectIdGetDatum(index->parent);
+	nulls[2] = index->root == index->indexrelid;
+	nulls[3] = key == NULL;
+	if (!nulls[3])
+		values[3] = CStringGetTextDatum(key);
+	values[4] = Int32GetDatum(index->option.seconds);
+	nulls[4] = !index->option.present || index->option.problem != NULL;
+	nulls[5] = index->option.time_zone == NULL;
+	if (!nulls[5])
+		values[5] = CStringGetTextDatum(index->option.time_zone);
+	nulls[6] = filter == NULL;
+	if (!nulls[6])
+		values[6] = CStringGetTextDatum(filter);
+	nulls[7] = document_ttl == NULL;
+	if (!nulls[7])
+		values[7] = CStringGetTextDatum(document_ttl);
+	values[8] = BoolGetDatum(index->option.drop_partitions);
+	values[9] = CStringGetTextDatum(ttl_state_name(index->state));
+	nulls[10] = reason == NULL;
+	if (!nulls[10])
+		values[10] = CStringGetTextDatum(reason);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+typedef struct IndexesView
+{
+	ReturnSetInfo *rsinfo;
+	TtlStateFile file;
+	TtlCounts	counts;
+} IndexesView;
+
+static void
+show_index(Oid indexrelid, void *arg)
+{
+	IndexesView *view = arg;
+	TtlIndex	index;
+
+	if (!ttl_catalog_describe(indexrelid, false, &index))
+		return;
+	ttl_shown_state_complete(&index, &view->file, &view->counts);
+	put_index(view->rsinfo, &index);
+}
+
+/* list_indexes(): the rows of the view ttl_index.indexes */
+Datum
+ttl_list_indexes(PG_FUNCTION_ARGS)
+{
+	IndexesView view = {.counts = {.context = CurrentMemoryContext}};
+
+	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ttl_state_file_read(&view.file);
+	InitMaterializedSRF(fcinfo, 0);
+	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
+	ttl_catalog_each(ttl_catalog_shown(), show_index, &view);
+	return (Datum) 0;
+}

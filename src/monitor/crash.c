@@ -1,0 +1,194 @@
+/*-------------------------------------------------------------------------
+ *
+ * crash.c
+ *	  Indexes whose visit takes the server down.
+ *
+ * A user's function in C, or a damaged page, can end the worker in a way that
+ * makes the postmaster restart all processes; and the next visit does it again.
+ * So a worker marks in the state file (state_file.c) which index it is at, and the
+ * start of its postmaster.  An orderly end takes the mark away, and so does the
+ * SIGQUIT by which the postmaster ends all others when one has crashed: only a worker
+ * that crashed itself leaves its mark for a launcher of the same postmaster.  An
+ * index that did this twice within a day is skipped until ttl_index.resume(), until
+ * the server is restarted, or until it is made anew.
+ *
+ * A machine that loses power, a container that is killed with all of its processes
+ * and a base backup that is taken in a visit leave a mark too, but a launcher that
+ * finds it has another postmaster, to which it says nothing.  So neither do the
+ * crashes that were counted before a restart: the index is tried again.
+ *
+ * What this cannot tell apart is send_abort_for_crash.  Where the postmaster does
+ * not restart its processes, restart_after_crash being off, nothing is counted.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/crash.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "libpq/pqsignal.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "storage/ipc.h"
+#include "utils/elog.h"
+#include "utils/timestamp.h"
+
+#include "definition/definition.h"
+#include "monitor/monitor.h"
+#include "monitor/state_file.h"
+#include "ttl_index.h"
+
+#define SKIPPED_AFTER 2
+
+/* Crashes that are further apart have nothing to do with each other. */
+#define FORGET_MS (24 * 60 * 60 * 1000)
+
+static int	mark_fd = -1;
+static emit_log_hook_type prev_emit_log_hook = NULL;
+
+/*
+ * Also in a signal handler.  If it cannot be written, a crash here goes
+ * unnoticed or counts once too often, which is no reason to stop.
+ */
+static void
+write_mark(Oid indexrelid, TimestampTz begun)
+{
+	TtlMark		mark = {.server_start = PgStartTime,.database = MyDatabaseId,
+	.indexrelid = indexrelid,.begun = begun};
+
+	if (mark_fd >= 0 &&
+		pwrite(mark_fd, &mark, sizeof(mark), offsetof(TtlStateFile, mark)) < 0)
+		return;
+}
+
+/* Another process has crashed, or an immediate shutdown. */
+static void
+quit_handler(SIGNAL_ARGS)
+{
+	write_mark(InvalidOid, 0);
+	_exit(2);
+}
+
+static void
+exit_callback(int code, Datum arg)
+{
+	write_mark(InvalidOid, 0);
+}
+
+/* A disk that is full of WAL is a PANIC, of whoever comes first. */
+static void
+log_hook(ErrorData *edata)
+{
+	if (edata->elevel == PANIC &&
+		ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_INSUFFICIENT_RESOURCES)
+		write_mark(InvalidOid, 0);
+	if (prev_emit_log_hook)
+		prev_emit_log_hook(edata);
+}
+
+/* For a worker, when it starts: from here on ttl_crash_mark() leaves marks. */
+void
+ttl_crash_watch(void)
+{
+	mark_fd = BasicOpenFile(TTL_STATE_FILE, O_RDWR | PG_BINARY);
+	pqsignal(SIGQUIT, quit_handler);
+	on_proc_exit(exit_callback, (Datum) 0);
+	prev_emit_log_hook = emit_log_hook;
+	emit_log_hook = log_hook;
+}
+
+/* A visit begins, or ends with InvalidOid.  Does nothing outside of a worker. */
+void
+ttl_crash_mark(Oid indexrelid)
+{
+	write_mark(indexrelid, OidIsValid(indexrelid) ? GetCurrentTimestamp() : 0);
+}
+
+/* Does this entry count, and not only occupy its place? */
+static bool
+is_ours(const TtlCrash *crash)
+{
+	return crash->count > 0 && crash->server_start == PgStartTime;
+}
+
+/* The entry of this index, else one that is free, else the oldest. */
+static TtlCrash *
+find_crash(TtlStateFile *file, const TtlMark *mark)
+{
+	TtlCrash   *found = &file->crashes[0];
+
+	for (int i = 0; i < TTL_MAX_CRASHES; i++)
+	{
+		TtlCrash   *crash = &file->crashes[i];
+
+		if (is_ours(crash) && crash->database == mark->database &&
+			crash->indexrelid == mark->indexrelid)
+			return crash;
+		if (is_ours(found) && (!is_ours(crash) || crash->last < found->last))
+			found = crash;
+	}
+	memset(found, 0, sizeof(TtlCrash));
+	found->server_start = PgStartTime;
+	found->database = mark->database;
+	found->indexrelid = mark->indexrelid;
+	return found;
+}
+
+/*
+ * For the launcher, when it starts: takes the mark of a worker that crashed, and
+ * counts it.  Returns the index, or InvalidOid.
+ */
+Oid
+ttl_crash_take_mark(Oid *database)
+{
+	TtlStateFile file;
+	TtlMark		mark;
+	TtlCrash   *crash;
+
+	ttl_state_file_read(&file);
+	if (file.magic == 0)
+	{
+		/* so that there is one for the workers; a damaged one stays */
+		if (file.hold.reason == TTL_NOT_HELD)
+			ttl_state_file_create(&file);
+		return InvalidOid;
+	}
+	mark = file.mark;
+	if (!OidIsValid(mark.indexrelid) || mark.server_start != PgStartTime)
+		return InvalidOid;
+
+	crash = find_crash(&file, &mark);
+	if (crash->count < SKIPPED_AFTER &&
+		TimestampDifferenceExceeds(crash->last, mark.begun, FORGET_MS))
+		crash->count = 0;
+	crash->count++;
+	crash->last = mark.begun;
+	ttl_state_file_write(&file, TTL_STATE_FILE_PART(crashes), true);
+	memset(&file.mark, 0, sizeof(TtlMark));
+	ttl_state_file_write(&file, TTL_STATE_FILE_PART(mark), true);
+	*database = mark.database;
+	return mark.indexrelid;
+}
+
+/* Why an index of this database is skipped, in one line, or NULL. */
+char *
+ttl_crash_reason(const TtlStateFile *file, Oid root)
+{
+	for (int i = 0; i < TTL_MAX_CRASHES; i++)
+	{
+		const TtlCrash *crash = &file->crashes[i];
+
+		if (is_ours(crash) && crash->count >= SKIPPED_AFTER &&
+			crash->database == MyDatabaseId && crash->indexrelid == root)
+			return psprintf("the server crashed in " INT64_FORMAT " visits to it, the last of which began at %s",
+							crash->count, timestamptz_to_str(crash->last));
+	}
+	return NULL;
+}

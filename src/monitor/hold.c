@@ -1,0 +1,217 @@
+/*-------------------------------------------------------------------------
+ *
+ * hold.c
+ *	  Deleting nothing in the whole server, until somebody has looked.
+ *
+ * A clock that jumps ahead makes everything due at once.  So each sub-pass
+ * compares how far the wall clock has come since the first look at it with how
+ * far the machine's own clock has, which nobody can set.  Where the wall clock is
+ * ahead by more than ttl_index.max_clock_jump, deletion is held.  The readings
+ * that are compared are one pair for as long as the server runs: several jumps
+ * add up, one that takes back another counts as none, and neither a crash nor a
+ * new launcher forgets them.
+ *
+ * While the server is down there is nothing to compare.  A copy of it that is
+ * started to rescue what has expired looks like one that was switched off; whoever
+ * wants both held sets ttl_index.hold_after_downtime.  So each look at the clock is
+ * noted, by the launcher about once a minute, whatever is enabled: what lies between
+ * the last look and the first one after a start is the downtime.  How long ago the
+ * last pass over some database was does not matter; it may have been turned off, and
+ * anybody can run a pass there.
+ *
+ * On a standby nobody looks, and its file is not replicated.  But what it replays
+ * tells until when its primary was at work: the monitor there commits every few
+ * minutes.  So the time of the last transaction that was replayed counts as a look;
+ * for a copy that replays an archive, too.
+ *
+ * A hold is in the state file (state_file.c), so that all backends see it and a
+ * restart does not lift it.  ttl_index.resume() does.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/hold.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <time.h>
+
+#include "access/xlogrecovery.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/datetime.h"
+#include "utils/timestamp.h"
+
+#include "definition/definition.h"
+#include "monitor/monitor.h"
+#include "monitor/state_file.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_resume);
+
+/* It goes on while the machine is suspended, where that is to be had. */
+#ifdef CLOCK_BOOTTIME
+#define MACHINE_CLOCK CLOCK_BOOTTIME
+#else
+#define MACHINE_CLOCK CLOCK_MONOTONIC
+#endif
+
+/* A look that is newer than this need not be noted again. */
+#define NOTE_LOOK_AFTER (60 * USECS_PER_SEC)
+
+/* Microseconds by a clock that nobody can set, the same one in all processes. */
+int64
+ttl_hold_machine_clock(void)
+{
+	struct timespec now;
+
+	if (clock_gettime(MACHINE_CLOCK, &now) != 0)
+		elog(ERROR, "could not read the machine's clock: %m");
+	return now.tv_sec * USECS_PER_SEC + now.tv_nsec / 1000;
+}
+
+static TtlClocks
+read_clocks(TimestampTz wall)
+{
+	TtlClocks	clocks = {.server_start = PgStartTime,.wall = wall,
+	.uptime = ttl_hold_machine_clock()};
+
+	return clocks;
+}
+
+static void
+set_hold(TtlStateFile *file, TtlHoldReason reason, TimestampTz expected,
+		 TimestampTz found)
+{
+	file->hold.reason = reason;
+	file->hold.expected = expected;
+	file->hold.found = found;
+	ttl_state_file_write(file, TTL_STATE_FILE_PART(hold), true);
+}
+
+static void
+check_downtime(TtlStateFile *file, TimestampTz wall)
+{
+	TimestampTz last_look = Max(file->last_look, GetLatestXTime());
+
+	/* a server on which nobody ever looked is new, or a restored dump */
+	if (last_look == 0 || ttl_hold_after_downtime == 0)
+		return;
+	if (wall - last_look > ttl_hold_after_downtime * USECS_PER_SEC)
+		set_hold(file, TTL_HOLD_DOWNTIME, last_look, wall);
+}
+
+static void
+check_jump(TtlStateFile *file, TtlClocks now)
+{
+	TimestampTz expected = file->clocks.wall +
+	(now.uptime - file->clocks.uptime);
+
+	if (ttl_max_clock_jump > 0 &&
+		now.wall - expected > ttl_max_clock_jump * USECS_PER_SEC)
+		set_hold(file, TTL_HOLD_CLOCK_JUMP, expected, now.wall);
+}
+
+static void
+look_at_clock(TtlStateFile *file, TimestampTz wall, bool starts)
+{
+	TtlClocks	now = read_clocks(wall);
+
+	ttl_state_file_read(file);
+	if (file->hold.reason != TTL_NOT_HELD)
+		return;
+	if (starts || file->clocks.server_start != PgStartTime)
+		check_downtime(file, wall);
+	if (file->hold.reason != TTL_NOT_HELD)
+		return;
+	if (file->clocks.server_start != PgStartTime)
+	{
+		file->clocks = now;
+		ttl_state_file_write(file, TTL_STATE_FILE_PART(clocks), true);
+	}
+	check_jump(file, now);
+	if (file->hold.reason == TTL_NOT_HELD &&
+		(wall < file->last_look || wall - file->last_look >= NOTE_LOOK_AFTER))
+	{
+		file->last_look = wall;
+		ttl_state_file_write(file, TTL_STATE_FILE_PART(last_look), false);
+	}
+}
+
+/*
+ * For the launcher, when it starts: holds deletion if the server was down for too
+ * long.  A standby that was promoted started long before.
+ */
+void
+ttl_hold_check_start(void)
+{
+	TtlStateFile file;
+
+	look_at_clock(&file, GetCurrentTimestamp(), true);
+}
+
+/*
+ * Reads the state file, and holds deletion if this reading of the wall clock is
+ * too far ahead.  To be called with each reading before rows are deleted by it, and
+ * once a minute otherwise.
+ */
+void
+ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall)
+{
+	look_at_clock(file, wall, false);
+}
+
+/* Why deletion is held, in one line, or NULL. */
+char *
+ttl_hold_reason(const TtlHold *hold)
+{
+	char		expected[MAXDATELEN + 1];
+
+	strlcpy(expected, timestamptz_to_str(hold->expected), sizeof(expected));
+	switch ((TtlHoldReason) hold->reason)
+	{
+		case TTL_NOT_HELD:
+			return NULL;
+		case TTL_HOLD_CLOCK_JUMP:
+			return psprintf("the clock jumped ahead from %s to %s",
+							expected, timestamptz_to_str(hold->found));
+		case TTL_HOLD_DOWNTIME:
+			return psprintf("the server was down from %s to %s",
+							expected, timestamptz_to_str(hold->found));
+		case TTL_HOLD_DAMAGED_FILE:
+			break;
+	}
+	return psprintf("file \"%s\" is damaged", TTL_STATE_FILE);
+}
+
+/* Is deletion held?  If so, it is reported. */
+bool
+ttl_hold_is_held(const TtlStateFile *file, int elevel)
+{
+	char	   *reason = ttl_hold_reason(&file->hold);
+
+	if (reason == NULL)
+		return false;
+	ereport(elevel,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("ttl_index deletes nothing on this server"),
+			 errdetail("It is held: %s.", reason),
+			 errhint("Check the clock and what is due, then SELECT ttl_index.resume().")));
+	pfree(reason);
+	return true;
+}
+
+/* resume() returns void */
+Datum
+ttl_resume(PG_FUNCTION_ARGS)
+{
+	TtlStateFile file = {0};
+
+	file.last_look = GetCurrentTimestamp();
+	file.clocks = read_clocks(file.last_look);
+	ttl_state_file_create(&file);
+	ereport(LOG, (errmsg("ttl_index was told to resume")));
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,147 @@
+/*-------------------------------------------------------------------------
+ *
+ * kept.c
+ *	  What is kept of a database from one turn to the next.
+ *
+ * A worker ends with its turn, so the launcher keeps for it, and for each
+ * database, what the next one has to know: which pass it is in, and of each
+ * index where it goes on and what went wrong.  In the worker, and in run_pass(),
+ * the indexes are a hash table; for the launcher, which only stores it, all is
+ * packed into one piece of memory.  Nothing bounds the number of indexes: one
+ * that is forgotten would begin anew in each turn, and the pass would never end.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/kept.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "expire/expire.h"
+#include "monitor/schedule.h"
+#include "ttl_index.h"
+
+#define INITIAL_INDEXES 256
+#define MAX_DELAY 60			/* minutes */
+
+/* For a database without a past, in the current memory context. */
+void
+ttl_kept_init(TtlKept *kept)
+{
+	HASHCTL		info = {.keysize = sizeof(Oid),.entrysize = sizeof(TtlKeptIndex),
+		.hcxt = CurrentMemoryContext
+	};
+
+	memset(kept, 0, sizeof(*kept));
+	kept->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
+	kept->last_flush = GetCurrentTimestamp();
+	kept->indexes = hash_create("ttl_index kept indexes", INITIAL_INDEXES, &info,
+								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/* What is kept of an index, or of a partition that goes whole; NULL if nothing. */
+TtlKeptIndex *
+ttl_kept_find(const TtlKept *kept, Oid relid)
+{
+	return hash_search(kept->indexes, &relid, HASH_FIND, NULL);
+}
+
+/* The same, made where there is nothing. */
+TtlKeptIndex *
+ttl_kept_index(TtlKept *kept, Oid relid)
+{
+	bool		found;
+	TtlKeptIndex *index = hash_search(kept->indexes, &relid, HASH_ENTER, &found);
+
+	if (!found)
+	{
+		memset(index, 0, sizeof(*index));
+		index->relid = relid;
+		ttl_cursor_init(&index->resume, relid, InvalidOid);
+	}
+	return index;
+}
+
+/* A pass begins: forgets what does not last longer than one. */
+void
+ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
+{
+	HASH_SEQ_STATUS scan;
+	TtlKeptIndex *index;
+
+	kept->pass_at = now;
+	hash_seq_init(&scan, kept->indexes);
+	while ((index = hash_seq_search(&scan)) != NULL)
+	{
+		bool		resumes = ttl_cursor_begin_pass(&index->resume, now);
+
+		index->failed = index->skipped = index->busy = false;
+		/* should the clock have gone back */
+		index->retry_at = Min(index->retry_at,
+							  now + index->delay * USECS_PER_MINUTE);
+		if ((resumes || index->delay > 0 || index->first_docs > 0) &&
+			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->relid)))
+			continue;
+		(void) hash_search(kept->indexes, &index->relid, HASH_REMOVE, NULL);
+	}
+}
+
+/*
+ * Work on the index had to be canceled.  It would take that long in every pass,
+ * so it waits, each time longer.
+ */
+void
+ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now)
+{
+	index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
+	index->retry_at = now + index->delay * USECS_PER_MINUTE;
+}
+
+Size
+ttl_kept_size(const TtlKept *kept)
+{
+	return sizeof(TtlKept) +
+		hash_get_num_entries(kept->indexes) * sizeof(TtlKeptIndex);
+}
+
+/* Writes it into so much memory. */
+void
+ttl_kept_pack(const TtlKept *kept, void *packed)
+{
+	TtlKept    *header = packed;
+	TtlKeptIndex *next = (TtlKeptIndex *) (header + 1);
+	HASH_SEQ_STATUS scan;
+	TtlKeptIndex *index;
+
+	*header = *kept;
+	header->nindexes = 0;
+	hash_seq_init(&scan, kept->indexes);
+	while ((index = hash_seq_search(&scan)) != NULL)
+	{
+		*next++ = *index;
+		header->nindexes++;
+	}
+}
+
+/* Reads it, in the current memory context. */
+void
+ttl_kept_unpack(TtlKept *kept, const void *packed)
+{
+	const TtlKept *header = packed;
+	const TtlKeptIndex *indexes = (const TtlKeptIndex *) (header + 1);
+	HTAB	   *table;
+
+	ttl_kept_init(kept);
+	table = kept->indexes;
+	*kept = *header;
+	kept->indexes = table;
+	for (int64 i = 0; i < header->nindexes; i++)
+		*ttl_kept_index(kept, indexes[i].relid) = indexes[i];
+}

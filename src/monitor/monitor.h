@@ -1,0 +1,111 @@
+/*-------------------------------------------------------------------------
+ *
+ * monitor.h
+ *	  The processes of the monitor, and what they leave to be seen.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/monitor.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_MONITOR_H
+#define TTL_MONITOR_H
+
+#include "access/xlogdefs.h"
+#include "definition/definition.h"
+#include "monitor/state_file.h"
+#include "utils/dsa.h"
+
+/* What one transaction adds to the counters. */
+typedef struct TtlCount
+{
+	Oid			indexrelid;
+	Oid			relid;
+	int64		visits;
+	int64		batches;
+	int64		deleted_documents;
+	int64		deleted_buckets;
+	int64		skipped_locked;
+	int64		skipped_failed;
+	int64		errors;
+	double		delete_time;	/* milliseconds */
+	TimestampTz last_deleted;	/* 0 where there is none, also below */
+	const char *last_error;
+	const char *last_error_sqlstate;
+	TimestampTz last_error_time;
+	int64		passes;
+	int64		sub_passes;
+	TimestampTz last_pass_start;
+	TimestampTz last_pass_end;
+	TimestampTz last_cutoff;
+	TimestampTz stats_reset;
+	int64		lag_pauses;
+} TtlCount;
+
+/* What the counters say of each index, once it is asked for. */
+typedef struct TtlCounts
+{
+	MemoryContext context;		/* for the list */
+	bool		read;
+	List	   *list;			/* of TtlCount */
+} TtlCounts;
+
+/* What deletion waits for; its names are in progress.c, in this order. */
+typedef enum TtlWait
+{
+	TTL_WAIT_NONE,
+	TTL_WAIT_RATE,
+	TTL_WAIT_REPLICATION,
+	TTL_WAIT_LOCKS
+} TtlWait;
+
+/* The argument of a worker, beside the handle of the shared memory. */
+typedef struct TtlWorkerExtra
+{
+	Oid			database;
+	dsa_pointer shared;
+} TtlWorkerExtra;
+
+/* launcher.c */
+extern void ttl_launcher_register(void);
+
+/* counters.c */
+extern void ttl_counters_check(void);
+extern bool ttl_counters_lock(bool wait);
+extern void ttl_counters_add(const TtlCount *count);
+extern List *ttl_counters_read(void);
+extern bool ttl_counters_fold(int64 rows);
+
+/* progress.c */
+extern void ttl_progress_pass(TimestampTz begun);
+extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
+							   TimestampTz begun, int64 deleted);
+extern void ttl_progress_wait(TtlWait wait, long milliseconds);
+extern void ttl_progress_end(void);
+
+/* hold.c */
+extern int64 ttl_hold_machine_clock(void);
+extern void ttl_hold_check_start(void);
+extern void ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall);
+extern bool ttl_hold_is_held(const TtlStateFile *file, int elevel);
+extern char *ttl_hold_reason(const TtlHold *hold);
+
+/* crash.c */
+extern void ttl_crash_watch(void);
+extern void ttl_crash_mark(Oid indexrelid);
+extern Oid	ttl_crash_take_mark(Oid *database);
+extern char *ttl_crash_reason(const TtlStateFile *file, Oid root);
+
+/* state_file.c */
+extern void ttl_state_file_read(TtlStateFile *file);
+extern void ttl_state_file_create(TtlStateFile *file);
+extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size,
+								 bool durable);
+
+/* shown_state.c */
+extern void ttl_shown_state_complete(TtlIndex *index, const TtlStateFile *file,
+									 TtlCounts *counts);
+
+#endif							/* TTL_MONITOR_H */

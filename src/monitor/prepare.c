@@ -1,0 +1,354 @@
+/*-------------------------------------------------------------------------
+ *
+ * prepare.c
+ *	  Finding what a sub-pass has to do, index by index.
+ *
+ * Each index is prepared by itself, within the limits of a batch, because users' code is
+ * in the definitions and others' DDL goes on beside: an error is that of one index.
+ * What a lost option or a new partition asks for is repaired on the way.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/prepare.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_database.h"
+#include "commands/dbcommands.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/interrupt.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/procarray.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "monitor/monitor.h"
+#include "monitor/pass.h"
+#include "monitor/schedule.h"
+#include "monitor/state_file.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+/* So often is an index prepared that others' DDL gets in the way of. */
+#define PREPARE_TRIES 2
+
+/* So many indexes are prepared in one transaction. */
+#define PREPARE_SHARED 50
+
+/*
+ * What to do: a list of the indexes to visit, each with its leaves
+ */
+
+/* One index, for its subtransaction. */
+typedef struct PrepareWork
+{
+	TtlRun	   *run;
+	const TtlStateFile *file;
+	bool		begins;			/* the pass */
+	Oid			indexrelid;
+	Oid			root;
+	bool		locks;			/* it may have locked or changed something */
+	TtlTarget  *target;
+} PrepareWork;
+
+/*
+ * May the driver's role delete as the owner of the index's table?  Asked of the
+ * catalog alone: to describe an index may run users' code.
+ */
+static bool
+is_allowed(const TtlRun * run, Oid root)
+{
+	Oid			relid = IndexGetRelation(root, true);
+
+	return OidIsValid(relid) &&
+		(run->driver->is_worker ||
+		 has_privs_of_role(run->driver->role, ttl_owner_of(relid)));
+}
+
+/* What is to be done about the buckets of a time series, in the turn's memory. */
+static List *
+list_buckets(TtlRun * run, Oid root)
+{
+	TtlIndex	index;
+	List	   *found;
+	List	   *partitions = NIL;
+	ListCell   *lc;
+
+	if (!ttl_catalog_describe(root, false, &index) || index.state != TTL_ACTIVE)
+		return NIL;
+	found = list_concat(ttl_make_wanted(&index, run->at),
+						ttl_drop_due(&index, run->at));
+	MemoryContextSwitchTo(run->context);
+	foreach(lc, found)
+	{
+		TtlPartition *partition = palloc(sizeof(TtlPartition));
+
+		*partition = *(TtlPartition *) lfirst(lc);
+		partitions = lappend(partitions, partition);
+	}
+	MemoryContextSwitchTo(run->batch_context);
+	return partitions;
+}
+
+/* Has the index taken the server down too often? */
+static bool
+has_crashed(const TtlStateFile *file, Oid root, bool say_so)
+{
+	char	   *reason = ttl_crash_reason(file, root);
+	char	   *name = get_rel_name(root);
+
+	if (reason != NULL && say_so)
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("TTL index \"%s\" is put aside: %s",
+						name ? name : "?", reason),
+				 errhint("Find the cause, then SELECT ttl_index.resume().")));
+	return reason != NULL;
+}
+
+/* Repairs the options of a dependent index, and finds the TTL index it is of. */
+static void
+repair_work(void *arg)
+{
+	PrepareWork *work = arg;
+
+	if (has_crashed(work->file, work->indexrelid, false))
+	{
+		/* to be said so in its turn */
+		work->root = work->indexrelid;
+		return;
+	}
+	if (ttl_saved_option_needs_repair(work->indexrelid))
+	{
+		work->locks = true;
+		ttl_saved_option_repair(work->indexrelid);
+	}
+	work->root = ttl_catalog_root(work->indexrelid);
+}
+
+/* Gives the option of a partitioned TTL index to its partitions. */
+static void
+follow(PrepareWork *work, Oid indexrelid)
+{
+	if (!OidIsValid(indexrelid) ||
+		get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
+		return;
+	work->locks = true;
+	ttl_children_follow(indexrelid);
+}
+
+/* Finds what a visit to a TTL index has to do, if there is to be one. */
+static void
+target_work(void *arg)
+{
+	PrepareWork *work = arg;
+	TtlRun	   *run = work->run;
+	Oid			root = work->indexrelid;
+	List	   *leaves;
+	List	   *partitions;
+	TtlTarget  *target;
+
+	if (!is_allowed(run, root) || has_crashed(work->file, root, work->begins))
+		return;
+	follow(work, root);
+	follow(work, ttl_pair_other(root));
+	leaves = ttl_leaves_by_row(root);
+	partitions = list_buckets(run, root);
+
+	target = MemoryContextAlloc(run->context, sizeof(TtlTarget));
+	target->root = root;
+	target->partitions = partitions;
+	target->nleaves = list_length(leaves);
+	target->leaves = MemoryContextAllocHuge(run->context,
+											sizeof(Oid) * Max(target->nleaves, 1));
+	for (int i = 0; i < target->nleaves; i++)
+		target->leaves[i] = list_nth_oid(leaves, i);
+	work->target = target;
+}
+
+/*
+ * Runs the preparation of one index by itself, within the limits of a batch: users'
+ * code is in the definitions, and others' DDL goes on beside it, so it gets a second
+ * try.  An error is that of this index alone.
+ */
+static void
+prepare_index(PrepareWork *work, void (*function) (void *))
+{
+	TtlRun	   *run = work->run;
+	TtlCount	count = {0};
+	ErrorData  *edata = NULL;
+	bool		timed_out = false;
+
+	run->shared->current_index = work->indexrelid;
+	ttl_crash_mark(work->indexrelid);
+	for (int i = 0; i < PREPARE_TRIES && !timed_out; i++)
+	{
+		edata = ttl_work_run(run->driver, function, work, &timed_out);
+		if (edata == NULL)
+			break;
+		AcceptInvalidationMessages();
+	}
+	ttl_crash_mark(InvalidOid);
+	run->shared->current_index = InvalidOid;
+	if (edata == NULL ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(work->indexrelid)))
+		return;
+	ttl_visit_note_error(run, work->indexrelid, work->indexrelid, edata, timed_out);
+	(void) ttl_visit_note_failed(run, work->indexrelid, true);
+	count.indexrelid = work->indexrelid;
+	count.relid = IndexGetRelation(work->indexrelid, true);
+	ttl_visit_set_error(&count, edata);
+	ttl_counters_add(&count);
+	run->kept->counted = true;
+	work->locks = true;
+}
+
+/* Has the index to wait for the next pass, or for longer? */
+static bool
+is_waiting(const TtlRun * run, Oid indexrelid)
+{
+	const TtlKeptIndex *kept = ttl_kept_find(run->kept, indexrelid);
+
+	return kept != NULL &&
+		(kept->skipped || (kept->delay > 0 && run->at < kept->retry_at));
+}
+
+/*
+ * Prepares each of these indexes.  They share transactions, as long as they need no
+ * locks: those of thousands would fill the lock table.  Returns what the TTL indexes
+ * are that they belong to.
+ */
+static List *
+prepare_indexes(PrepareWork *work, List *indexes, void (*function) (void *))
+{
+	TtlRun	   *run = work->run;
+	List	   *roots = NIL;
+	int			shared = 0;
+	ListCell   *lc;
+
+	ttl_work_begin(run);
+	foreach(lc, indexes)
+	{
+		if (work->locks || shared++ == PREPARE_SHARED)
+		{
+			ttl_work_commit(run);
+			ttl_work_begin(run);
+			shared = 0;
+		}
+		work->locks = false;
+		work->indexrelid = lfirst_oid(lc);
+		work->root = InvalidOid;
+		work->target = NULL;
+		if (ttl_work_must_stop(run))
+			break;
+		if (is_waiting(run, work->indexrelid))
+			continue;
+		prepare_index(work, function);
+		MemoryContextSwitchTo(run->context);
+		if (OidIsValid(work->root))
+			roots = lappend_oid(roots, work->root);
+		if (work->target != NULL)
+			run->targets = lappend(run->targets, work->target);
+		MemoryContextSwitchTo(run->batch_context);
+	}
+	ttl_work_commit(run);
+	list_sort(roots, list_oid_cmp);
+	list_deduplicate_oid(roots);
+	return roots;
+}
+
+/*
+ * Counts the error of a worker that could not do so itself: it was terminated, or
+ * its index did not let itself be canceled.  The pass goes on behind that one.
+ */
+static void
+count_death(TtlRun * run)
+{
+	TtlShared  *shared = run->shared;
+	TtlCount	count = {0};
+
+	if (!OidIsValid(shared->died_at))
+		return;
+	count.indexrelid = shared->died_at;
+	count.relid = IndexGetRelation(count.indexrelid, true);
+	count.errors = 1;
+	count.last_error = shared->died_in_crash ?
+		"the server crashed while the worker was at this index" :
+		"the worker was terminated while it was at this index";
+	count.last_error_sqlstate = unpack_sql_state(shared->died_in_crash ?
+												 ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
+	count.last_error_time = GetCurrentTimestamp();
+	ttl_counters_add(&count);
+	run->kept->counted = true;
+	/* its sub-pass ended there */
+	run->kept->idle_sub_passes++;
+	if (shared->died_in_crash)
+		return;
+	run->kept->resume_at = shared->died_at + 1;
+	(void) ttl_visit_note_failed(run, shared->died_at, true);
+	if (shared->died_canceled)
+		ttl_kept_canceled(ttl_kept_index(run->kept, shared->died_at), run->at);
+}
+
+/* Is there to be no deletion by this reading of the clock?  Reads the state file. */
+static bool
+is_held(TtlRun * run, TtlStateFile *file)
+{
+	ttl_hold_check_clock(file, run->at);
+	run->shared->held = ttl_hold_is_held(file,
+										 run->driver->is_worker ? WARNING : ERROR);
+	return run->shared->held;
+}
+
+/* Repairs, then lists the indexes to visit. */
+void
+ttl_prepare_targets(TtlRun * run)
+{
+	TtlFunctions functions;
+	TtlStateFile file;
+	PrepareWork work = {.run = run,.file = &file,.begins = run->kept->pass_at == 0};
+	List	   *dependents = NIL;
+
+	ttl_work_begin(run);
+	run->at = GetCurrentTimestamp();
+	if (is_held(run, &file))
+	{
+		run->stop = true;
+		ttl_work_commit(run);
+		return;
+	}
+	if (work.begins)
+		ttl_kept_begin_pass(run->kept, run->at);
+	if (ttl_function_lookup(&functions))
+	{
+		ttl_counters_check();
+		count_death(run);
+		MemoryContextSwitchTo(run->context);
+		dependents = list_copy(ttl_catalog_dependents());
+	}
+	ttl_work_commit(run);
+	(void) prepare_indexes(&work,
+						   prepare_indexes(&work, dependents, repair_work),
+						   target_work);
+}

@@ -1,0 +1,177 @@
+/*-------------------------------------------------------------------------
+ *
+ * progress.c
+ *	  What a process is at, for pg_stat_activity and ttl_index.current_op.
+ *
+ * The numbers go into the progress fields that every backend's status entry has,
+ * without one of core's progress commands.  So there is no shared memory of our
+ * own to ask for, and an entry disappears with its process.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/progress.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/progress.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
+#include "utils/backend_progress.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "compat.h"
+#include "definition/definition.h"
+#include "monitor/monitor.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_list_operations);
+
+/*
+ * The fields.  The first two tell our entries from those of core's commands and
+ * from what an ended process left in the slot of another.
+ */
+enum
+{
+	FIELD_MAGIC,
+	FIELD_PID,
+	FIELD_OPERATION,
+	FIELD_INDEX,
+	FIELD_TABLE,
+	FIELD_CUTOFF,
+	FIELD_START,
+	FIELD_DELETED
+};
+
+#define MAGIC INT64CONST(0x74746c5f696e6478)	/* "ttl_indx" */
+
+enum
+{
+	OPERATION_PASS,
+	OPERATION_VISIT,
+	OPERATION_WAIT_RATE,
+	OPERATION_WAIT_REPLICATION,
+	OPERATION_WAIT_LOCKS
+};
+
+typedef struct Operation
+{
+	const char *name;
+	const char *activity;		/* of a worker that waits */
+	const char *wait_event;
+} Operation;
+
+static const Operation operations[] = {
+	{"pass"},
+	{"visit"},
+	{"wait for rate limit", "ttl_index: waiting for delete_rate_limit", "TtlIndexDeleteRateLimit"},
+	{"wait for replication", "ttl_index: waiting for replication to catch up", "TtlIndexReplicationLag"},
+	{"wait for locks", "ttl_index: waiting for locks", "TtlIndexLocks"},
+};
+
+static void
+set_fields(int operation, const TtlIndex *index, TimestampTz cutoff,
+		   TimestampTz begun, int64 deleted)
+{
+	pgstat_progress_update_param(FIELD_OPERATION, operation);
+	pgstat_progress_update_param(FIELD_INDEX, index ? index->indexrelid : 0);
+	pgstat_progress_update_param(FIELD_TABLE, index ? index->relid : 0);
+	pgstat_progress_update_param(FIELD_CUTOFF, cutoff);
+	pgstat_progress_update_param(FIELD_START, begun);
+	pgstat_progress_update_param(FIELD_DELETED, deleted);
+	pgstat_progress_update_param(FIELD_PID, MyProcPid);
+	pgstat_progress_update_param(FIELD_MAGIC, MAGIC);
+}
+
+/* Begins a pass, or goes back to it after a visit. */
+void
+ttl_progress_pass(TimestampTz begun)
+{
+	set_fields(OPERATION_PASS, NULL, 0, begun, 0);
+}
+
+/*
+ * A batch of a visit begins.  A worker's activity names the index; a session's is
+ * its own.
+ */
+void
+ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
+				   TimestampTz begun, int64 deleted)
+{
+	char	   *activity;
+
+	set_fields(OPERATION_VISIT, index, cutoff, begun, deleted);
+	if (MyBackendType != B_BG_WORKER)
+		return;
+	activity = psprintf("ttl_index: expiring rows of %s by index %s",
+						ttl_name_qualified(index->relid),
+						quote_identifier(get_rel_name(index->indexrelid)));
+	pgstat_report_activity(STATE_RUNNING, activity);
+}
+
+/*
+ * Waits between two batches, no longer than so many milliseconds; any signal ends
+ * it early.
+ */
+void
+ttl_progress_wait(TtlWait wait, long milliseconds)
+{
+	int			operation = OPERATION_WAIT_RATE + (wait - TTL_WAIT_RATE);
+	const Operation *waiting = &operations[operation];
+
+	pgstat_progress_update_param(FIELD_OPERATION, operation);
+	if (MyBackendType == B_BG_WORKER)
+		pgstat_report_activity(STATE_RUNNING, waiting->activity);
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 milliseconds, ttl_wait_event(waiting->wait_event));
+	ResetLatch(MyLatch);
+}
+
+void
+ttl_progress_end(void)
+{
+	pgstat_progress_update_param(FIELD_MAGIC, 0);
+}
+
+/* of list_operations() */
+#define NCOLUMNS 7
+
+/* list_operations(): one row for each process at work on a pass */
+Datum
+ttl_list_operations(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	ttl_args_check_columns(rsinfo->setDesc, NCOLUMNS, "list_operations()");
+	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
+	{
+		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
+		PgBackendStatus *entry = local ? &local->backendStatus : NULL;
+		int64	   *param = entry ? entry->st_progress_param : NULL;
+		Datum		values[NCOLUMNS];
+		bool		nulls[NCOLUMNS] = {0};
+
+		if (entry == NULL || param[FIELD_MAGIC] != MAGIC ||
+			param[FIELD_PID] != entry->st_procpid ||
+			entry->st_progress_command != PROGRESS_COMMAND_INVALID)
+			continue;
+		values[0] = Int32GetDatum(entry->st_procpid);
+		values[1] = CStringGetTextDatum(operations[param[FIELD_OPERATION]].name);
+		values[2] = ObjectIdGetDatum((Oid) param[FIELD_TABLE]);
+		values[3] = ObjectIdGetDatum((Oid) param[FIELD_INDEX]);
+		values[4] = TimestampTzGetDatum(param[FIELD_CUTOFF]);
+		values[5] = TimestampTzGetDatum(param[FIELD_START]);
+		values[6] = Int64GetDatum(param[FIELD_DELETED]);
+		nulls[2] = nulls[3] = nulls[4] = param[FIELD_INDEX] == 0;
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

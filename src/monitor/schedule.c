@@ -1,0 +1,249 @@
+/*-------------------------------------------------------------------------
+ *
+ * schedule.c
+ *	  The scheduler: which index next, how large a batch, when to stop.
+ *
+ * Pure bookkeeping after MongoDB's TTL monitor.  It opens nothing, reads no clock
+ * and no setting: the caller tells it the time.
+ *
+ *	pass		sub-passes until nothing is left that was due when it began
+ *	sub-pass	visits each index once; also ends when its time is over, and the
+ *				next one goes on with the index where it stopped
+ *	visit		batches of one index until so many documents, so long, or nothing
+ *				more is due
+ *	batch		one transaction; its size adapts so that it takes the target time
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/schedule.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "expire/expire.h"
+#include "monitor/schedule.h"
+#include "ttl_index.h"
+
+/*
+ * The first batch of a visit is small: where a trigger is slow, a large one would
+ * run into its timeout, and so in every pass.  From there it grows fast.  What was
+ * learned of an index that is slower still is kept for its next visit.
+ */
+#define FIRST_BATCH_DOCS 100
+#define MAX_GROWTH 8
+
+/* How much smaller a batch is after one that failed: a slow failure costs. */
+#define NARROWING 10
+
+static int64
+elapsed_ms(TimestampTz since, TimestampTz now)
+{
+	return (now - since) / 1000;
+}
+
+/*
+ * Begins a sub-pass over these indexes (in the order of their OIDs, kept by the
+ * caller), with the one that the sub-pass before did not reach: the first that
+ * is not smaller, should that be gone.
+ */
+void
+ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits,
+				   const Oid *indexes, int count, Oid resume_at,
+				   TimestampTz now)
+{
+	memset(sub, 0, sizeof(*sub));
+	sub->limits = *limits;
+	sub->started = now;
+	sub->indexes = indexes;
+	sub->count = sub->left = count;
+	while (sub->next < count && indexes[sub->next] < resume_at)
+		sub->next++;
+}
+
+/*
+ * The next index to visit.  False where each has been visited or the time of
+ * the sub-pass is over; in that case there is more to do.
+ */
+bool
+ttl_schedule_next(TtlSubPass *sub, TimestampTz now, Oid *index)
+{
+	if (sub->left == 0)
+		return false;
+	*index = sub->indexes[sub->next % sub->count];
+	if (sub->limits.sub_pass_time > 0 && sub->left < sub->count &&
+		elapsed_ms(sub->started, now) >= sub->limits.sub_pass_time)
+	{
+		sub->more = true;
+		sub->resume_at = *index;
+		return false;
+	}
+	sub->next++;
+	sub->left--;
+	return true;
+}
+
+void
+ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits, int first_docs,
+						 TimestampTz now)
+{
+	memset(visit, 0, sizeof(*visit));
+	visit->limits = *limits;
+	visit->begun = now;
+	visit->batch_size = Min(first_docs > 0 ? first_docs : FIRST_BATCH_DOCS,
+							limits->batch_docs);
+}
+
+/* What the next visit has to begin with; 0 if that need not be remembered. */
+int
+ttl_schedule_first_docs(const TtlVisit *visit)
+{
+	return visit->batch_size < FIRST_BATCH_DOCS ? visit->batch_size : 0;
+}
+
+/* Is the time of the visit over?  To find a row that fails, it may take longer. */
+static bool
+is_late(const TtlVisit *visit, TimestampTz now)
+{
+	int64		limit = visit->limits.index_time;
+
+	if (limit == 0 || visit->started == 0)
+		return false;
+	if (visit->narrowing)
+		limit = Max(limit, visit->limits.failure_time);
+	return elapsed_ms(visit->started, now) >= limit;
+}
+
+/* How many rows the next batch may delete; 0 ends the visit. */
+int
+ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
+{
+	int64		size = visit->batch_size;
+
+	if (visit->over || is_late(visit, now))
+		return 0;
+	if (visit->limits.index_docs > 0)
+		size = Min(size, visit->limits.index_docs - visit->deleted);
+	return Max(size, 0);
+}
+
+/*
+ * What a batch takes whatever the number of its rows: a trigger for the statement,
+ * a machine with too much to do.  It shows where a much smaller batch took hardly
+ * less time.  A batch that took much less or more than that would explain shows
+ * that it was something else.
+ */
+static void
+note_speed(TtlVisit *visit, int64 rows, int64 took_us)
+{
+	bool		much_smaller;
+
+	if (visit->fixed_us > 0 &&
+		(2 * took_us < visit->fixed_us ||
+		 2 * took_us > 3 * (visit->fixed_us + rows * visit->row_us)))
+		visit->fixed_us = visit->larger_rows = 0;
+	much_smaller = 2 * rows <= visit->larger_rows;
+	if (much_smaller)
+	{
+		visit->row_us = (double) Max(visit->larger_us - took_us, 0) /
+			(visit->larger_rows - rows);
+		visit->fixed_us = Max(took_us - rows * visit->row_us, 0);
+		/* no batch is to come near to its timeout */
+		if (visit->limits.failure_time > 0)
+			visit->fixed_us = Min(visit->fixed_us,
+								  (int64) visit->limits.failure_time * 1000 / 4);
+	}
+	if (much_smaller || rows > visit->larger_rows)
+	{
+		visit->larger_rows = rows;
+		visit->larger_us = took_us;
+	}
+}
+
+/*
+ * The batch size that would have taken the target time.  At least half of it is
+ * to be for the rows, or batches would become smaller and smaller for nothing.
+ */
+static void
+adapt_size(TtlVisit *visit, int64 rows, int64 took_us)
+{
+	int64		size = rows * MAX_GROWTH;
+	int64		target_us;
+
+	note_speed(visit, rows, took_us);
+	target_us = Max((int64) visit->limits.batch_time * 1000,
+					2 * visit->fixed_us);
+	if (took_us > visit->fixed_us)
+		size = Min(size, rows * (target_us - visit->fixed_us) /
+				   (took_us - visit->fixed_us));
+	size = Max(Min(size, visit->limits.batch_docs), 1);
+	/* one in which few of the entries led to a row is no reason for less */
+	if (size > visit->batch_size || took_us > target_us)
+		visit->batch_size = size;
+}
+
+/*
+ * Takes note of what a batch of this size did: it began and ended at these times,
+ * and nothing more is due where it is over.  A visit that ends at a limit, not at
+ * the end of what is due, leaves more to do.
+ */
+void
+ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
+						bool over, TimestampTz begun, TimestampTz now)
+{
+	visit->batches++;
+	visit->deleted += batch->deleted;
+	visit->narrowing = false;
+	if (visit->started == 0 && batch->candidates > 0)
+		visit->started = begun;
+	visit->busy = visit->busy || batch->busy;
+	visit->over = batch->busy || over;
+	visit->more = !visit->over && !batch->past_pass;
+
+	/*
+	 * Full batches only: a short one says nothing about the speed.  Nor do
+	 * the entries of dead rows, which no trigger is called for.
+	 */
+	if (batch->candidates >= size && batch->live > 0)
+		adapt_size(visit, batch->live, now - begun);
+}
+
+/*
+ * Takes note of a batch of this size that failed.  Where its rows can be told
+ * apart, the next one is smaller, down to the single row that failed; where it was
+ * canceled, that is the one of the next visit.
+ */
+void
+ttl_schedule_batch_failed(TtlVisit *visit, int size, bool can_narrow,
+						  TimestampTz begun)
+{
+	visit->batches++;
+	visit->failures++;
+	if (visit->started == 0)
+		visit->started = begun;
+	visit->over = !can_narrow;
+	visit->more = can_narrow;
+	visit->narrowing = can_narrow && size > 1;
+	visit->batch_size = can_narrow ? Max(size / NARROWING, 1) : 1;
+}
+
+/*
+ * The visit has ended.  One that met errors and got nothing done is not worth
+ * another in this pass, nor is one that ended in the middle of a search.
+ */
+void
+ttl_schedule_visit_end(TtlVisit *visit)
+{
+	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing))
+		visit->skipped = true;
+	if (visit->skipped)
+		visit->more = false;
+}
+
+void
+ttl_schedule_visited(TtlSubPass *sub, const TtlVisit *visit)
+{
+	sub->more = sub->more || visit->more;
+	sub->busy = sub->busy || visit->busy;
+}

@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * schedule.h
+ *	  What to do next in a pass, and what is kept of a database between two.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/schedule.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_SCHEDULE_H
+#define TTL_SCHEDULE_H
+
+#include "datatype/timestamp.h"
+#include "expire/expire.h"
+#include "ttl_index.h"
+
+typedef struct TtlSubPass
+{
+	TtlLimits	limits;
+	TimestampTz started;
+	const Oid  *indexes;
+	int			count;
+	int			next;			/* position of the next visit */
+	int			left;			/* visits not yet begun */
+	bool		more;			/* due at the pass's beginning, not done */
+	bool		busy;			/* likewise, for want of a lock */
+	Oid			resume_at;		/* the index that a cut sub-pass did not reach */
+} TtlSubPass;
+
+typedef struct TtlVisit
+{
+	TtlLimits	limits;
+	TimestampTz begun;
+	TimestampTz started;		/* at the first candidate; 0 before */
+	int64		deleted;
+	int			batch_size;
+	int64		larger_rows;	/* an earlier batch, to compare with */
+	int64		larger_us;
+	int64		fixed_us;		/* what a batch takes without its rows */
+	double		row_us;			/* and for each row, if that is so */
+	int			batches;
+	int			failures;
+	bool		narrowing;		/* a batch failed, its row is not found yet */
+	bool		skipped;		/* no use in this pass */
+	bool		counted;		/* has rows in the counters */
+	bool		busy;			/* something was locked by others */
+	bool		over;			/* nothing more here */
+	bool		more;			/* ended by a limit */
+} TtlVisit;
+
+#define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
+
+/* What is kept of an index, or of a partition that goes whole (see kept.c). */
+typedef struct TtlKeptIndex
+{
+	Oid			relid;
+	/* in this pass */
+	bool		failed;			/* an error of it was reported */
+	bool		skipped;		/* not to be visited again */
+	bool		busy;			/* it was locked, and that is counted */
+	/* from pass to pass */
+	int			first_docs;		/* a visit begins with such a batch; 0: any */
+	int			delay;			/* minutes to wait after it was canceled, or 0 */
+	TimestampTz retry_at;
+	TtlCursor	resume;
+} TtlKeptIndex;
+
+/* What is kept of a database from turn to turn (see kept.c). */
+typedef struct TtlKept
+{
+	TimestampTz pass_at;		/* the first clock reading; 0: read it */
+	TimestampTz last_flush;		/* of idle passes */
+	Oid			resume_at;		/* index to begin with */
+	int64		idle_passes;	/* not yet written */
+	int64		idle_sub_passes;
+	int64		lag_pauses;
+	bool		counted;		/* this pass wrote something */
+	bool		said_read_only;
+	int64		unfolded_rows;	/* of the counters, since they were folded */
+	int64		nindexes;		/* that follow, where it is packed */
+	struct HTAB *indexes;		/* where it is not */
+} TtlKept;
+
+/* schedule.c */
+extern void ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits,
+							   const Oid *indexes, int count, Oid resume_at,
+							   TimestampTz now);
+extern bool ttl_schedule_next(TtlSubPass *sub, TimestampTz now, Oid *index);
+extern void ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
+									 int first_docs, TimestampTz now);
+extern int	ttl_schedule_first_docs(const TtlVisit *visit);
+extern int	ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now);
+extern void ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch,
+									int size, bool over, TimestampTz begun,
+									TimestampTz now);
+extern void ttl_schedule_batch_failed(TtlVisit *visit, int size, bool can_narrow,
+									  TimestampTz begun);
+extern void ttl_schedule_visit_end(TtlVisit *visit);
+extern void ttl_schedule_visited(TtlSubPass *sub, const TtlVisit *visit);
+
+/* kept.c */
+extern void ttl_kept_init(TtlKept *kept);
+extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);
+extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
+extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
+extern void ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now);
+extern Size ttl_kept_size(const TtlKept *kept);
+extern void ttl_kept_pack(const TtlKept *kept, void *packed);
+extern void ttl_kept_unpack(TtlKept *kept, const void *packed);
+
+#endif							/* TTL_SCHEDULE_H */

@@ -1,0 +1,178 @@
+/*-------------------------------------------------------------------------
+ *
+ * sub_pass.c
+ *	  One sub-pass over the TTL indexes of a database.
+ *
+ * Here the schedule (schedule.c) meets what it decides about.  The way of a batch goes
+ * down one file a level: a sub-pass finds out what there is to do (prepare.c), visits
+ * one index after another (visit.c), each batch of a visit is a piece of work in a
+ * transaction (work.c), which deletes rows (expire/batch.c) or a partition
+ * (partition/drop.c) and adds to the counters (counters.c).
+ *
+ * The monitor's worker and run_pass() both call it; they differ in how a transaction
+ * is ended, which is all that TtlDriver says.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/sub_pass.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_database.h"
+#include "commands/dbcommands.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/interrupt.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/procarray.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+
+#include "monitor/monitor.h"
+#include "monitor/pass.h"
+#include "monitor/schedule.h"
+#include "ttl_index.h"
+
+/* A database with nothing to delete writes its passes this seldom. */
+#define IDLE_FLUSH_MS (5 * 60 * 1000)
+
+/* At the end of a pass, try what was locked so often, at such intervals. */
+#define BUSY_TRIES 10
+#define BUSY_WAIT_MS 100
+
+/*
+ * At the end of a pass some are left that were locked.  Most locks of a table are
+ * held for a moment only, as by a vacuum that truncates it: so they are tried again,
+ * for about a second.
+ */
+static void
+visit_busy(TtlRun * run, TtlSubPass *sub)
+{
+	for (int i = 0; i < BUSY_TRIES && sub->busy && !sub->more; i++)
+	{
+		ListCell   *lc;
+
+		if (!ttl_work_wait(run, TTL_WAIT_LOCKS, BUSY_WAIT_MS))
+			return;
+		sub->busy = false;
+		foreach(lc, run->targets)
+		{
+			TtlTarget  *target = lfirst(lc);
+
+			if (!target->busy || run->stop || ttl_visit_is_skipped(run, target->root))
+				continue;
+			/* partitions had their tries, and wait for locks by themselves */
+			target->partitions = NIL;
+			ttl_visit_target(run, sub, target);
+		}
+	}
+}
+
+/* Writes the passes, at once if there is anything else to write. */
+static void
+count_sub_pass(TtlRun * run)
+{
+	TtlShared  *shared = run->shared;
+	TtlKept    *kept = run->kept;
+	TimestampTz now = GetCurrentTimestamp();
+	TtlCount	count = {0};
+
+	kept->idle_sub_passes++;
+	kept->lag_pauses += shared->lag_pauses;
+	shared->lag_pauses = 0;
+	if (!shared->more)
+		kept->idle_passes++;
+	if (run->driver->is_worker && !kept->counted &&
+		now >= kept->last_flush &&
+		!TimestampDifferenceExceeds(kept->last_flush, now, IDLE_FLUSH_MS))
+		return;
+	count.passes = kept->idle_passes;
+	count.sub_passes = kept->idle_sub_passes;
+	count.last_pass_start = kept->pass_at;
+	count.last_pass_end = shared->more ? 0 : now;
+	count.last_cutoff = run->at;
+	count.lag_pauses = kept->lag_pauses;
+	ttl_work_begin(run);
+	if (!ttl_counters_lock(true))
+	{
+		/* the extension has just been dropped */
+		ttl_work_commit(run);
+		return;
+	}
+	ttl_counters_add(&count);
+	kept->unfolded_rows++;
+	if (ttl_counters_fold(kept->unfolded_rows))
+		kept->unfolded_rows = 0;
+	ttl_work_commit(run);
+	kept->idle_passes = kept->idle_sub_passes = kept->lag_pauses = 0;
+	kept->last_flush = now;
+	if (!shared->more)
+		kept->counted = false;
+}
+
+/*
+ * One sub-pass: sets turn->more if another is needed before the pass is over.
+ * Called outside of a transaction by a worker.
+ */
+void
+ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	TtlRun		run = {0};
+	TtlSubPass	sub;
+	TtlLimits	limits = ttl_settings_limits();
+	Oid		   *roots;
+	Oid			root;
+	int			count;
+
+	run.driver = driver;
+	run.shared = shared;
+	run.kept = kept;
+	run.context = AllocSetContextCreate(caller, "ttl_index turn",
+										ALLOCSET_DEFAULT_SIZES);
+	run.batch_context = AllocSetContextCreate(run.context, "ttl_index batch",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(run.context);
+	shared->more = false;
+	if (shared->begins)
+		kept->pass_at = 0;
+	ttl_progress_pass(GetCurrentTimestamp());
+	ttl_prepare_targets(&run);
+
+	count = list_length(run.targets);
+	roots = palloc(sizeof(Oid) * Max(count, 1));
+	for (int i = 0; i < count; i++)
+		roots[i] = ((TtlTarget *) list_nth(run.targets, i))->root;
+	ttl_schedule_begin(&sub, &limits, roots, count, kept->resume_at,
+					   GetCurrentTimestamp());
+	while (!run.stop && ttl_schedule_next(&sub, GetCurrentTimestamp(), &root))
+	{
+		ttl_visit_target(&run, &sub,
+						 list_nth(run.targets, (sub.next - 1) % count));
+		ttl_progress_pass(run.at);
+	}
+	visit_busy(&run, &sub);
+	kept->resume_at = sub.resume_at;
+	shared->more = sub.more && !run.stop;
+	if ((count > 0 || hash_get_num_entries(kept->indexes) > 0) && !run.stop)
+		count_sub_pass(&run);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(run.context);
+}

@@ -1,0 +1,195 @@
+/*-------------------------------------------------------------------------
+ *
+ * throttle.c
+ *	  How long deletion has to wait: for its rate, or for replication.
+ *
+ * Both are off by default, and both wait between two batches, outside of any
+ * transaction.
+ *
+ * ttl_index.delete_rate_limit spreads the rows over time: after a batch of n rows
+ * the next one waits until n / limit seconds have gone by since that one began.
+ * No batch that was made for the limit takes longer than a second; one that was
+ * made for another limit makes nothing wait longer.
+ *
+ * ttl_index.max_replication_lag and max_retained_wal pause deletion while a standby
+ * or a replication slot is behind, since deletes would put it further behind.
+ * A standby that is stuck, or a slot that nobody reads any more, must not stop expiry
+ * for ever: after ttl_index.max_lag_pause there is a WARNING, and from then on nothing
+ * is awaited that has not got to where WAL ended at that moment.  What is stuck never
+ * gets there; what only was slow does, and then counts again, as do all others all the
+ * while.
+ *
+ * Time is measured by the machine's clock: the wall clock may be set back.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/throttle.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "replication/slot.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
+#include "storage/lwlock.h"
+#include "storage/spin.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "monitor/monitor.h"
+#include "monitor/pass.h"
+#include "ttl_index.h"
+
+/* A batch deletes no more than is allowed in a tenth of a second. */
+#define BATCHES_PER_SECOND 10
+
+/* While waiting, look this often whether to leave, or whether it is over. */
+#define LOOK_MS 200
+
+/* Notes that the batch that was let through last has deleted so many rows. */
+void
+ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
+{
+	if (ttl_delete_rate_limit > 0)
+		throttle->next_batch_at =
+			Max(throttle->next_batch_at, throttle->batch_begun) +
+			rows * USECS_PER_SEC / ttl_delete_rate_limit;
+}
+
+/* The greatest batch that the rate allows. */
+int
+ttl_throttle_batch_size(int size)
+{
+	if (ttl_delete_rate_limit > 0)
+		size = Min(size, Max(ttl_delete_rate_limit / BATCHES_PER_SECOND, 1));
+	return size;
+}
+
+/*
+ * The longest replay lag of all standbys and subscribers that have got to this
+ * position, in microseconds.  What does not apply what it receives, as pg_receivewal,
+ * reports no position for it, and its lag only ever grows.
+ */
+static int64
+replay_lag(XLogRecPtr awaited)
+{
+	int64		longest = 0;
+
+	for (int i = 0; i < max_wal_senders; i++)
+	{
+		WalSnd	   *sender = &WalSndCtl->walsnds[i];
+		int64		lag = -1;
+
+		SpinLockAcquire(&sender->mutex);
+		if (sender->pid != 0 && !XLogRecPtrIsInvalid(sender->apply) &&
+			sender->apply >= awaited)
+			lag = sender->applyLag;
+		SpinLockRelease(&sender->mutex);
+		longest = Max(longest, lag);
+	}
+	return longest;
+}
+
+/*
+ * The most WAL that a replication slot keeps from being removed, in bytes, of those
+ * that have got to this position.
+ */
+static int64
+retained_wal(XLogRecPtr awaited)
+{
+	XLogRecPtr	now = GetXLogInsertRecPtr();
+	int64		most = 0;
+
+	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
+	for (int i = 0; i < max_replication_slots; i++)
+	{
+		ReplicationSlot *slot = &ReplicationSlotCtl->replication_slots[i];
+		XLogRecPtr	restart_lsn = InvalidXLogRecPtr;
+
+		SpinLockAcquire(&slot->mutex);
+		if (slot->in_use && !ttl_slot_is_invalidated(slot))
+			restart_lsn = slot->data.restart_lsn;
+		SpinLockRelease(&slot->mutex);
+		if (!XLogRecPtrIsInvalid(restart_lsn) && restart_lsn >= awaited &&
+			restart_lsn < now)
+			most = Max(most, (int64) (now - restart_lsn));
+	}
+	LWLockRelease(ReplicationSlotControlLock);
+	return most;
+}
+
+static bool
+is_behind(XLogRecPtr awaited)
+{
+	return (ttl_max_replication_lag > 0 &&
+			replay_lag(awaited) > (int64) ttl_max_replication_lag * 1000) ||
+		(ttl_max_retained_wal > 0 &&
+		 retained_wal(awaited) > (int64) ttl_max_retained_wal * 1024 * 1024);
+}
+
+/* Deletion has waited for replication long enough. */
+static void
+give_up(TtlThrottle *throttle)
+{
+	throttle->lag_since = 0;
+	throttle->not_awaited = GetXLogInsertRecPtr();
+	ereport(WARNING,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("ttl_index goes on deleting although replication is behind"),
+			 errdetail("It has paused for %d s, and does not wait again for what is stuck.",
+					   ttl_max_lag_pause),
+			 errhint("See pg_stat_replication and pg_replication_slots; a slot that nobody needs should be dropped.")));
+}
+
+/* Is replication to be awaited?  Counts the pauses. */
+static bool
+must_pause(TtlShared *shared, int64 now)
+{
+	TtlThrottle *throttle = &shared->throttle;
+
+	if (!is_behind(throttle->not_awaited))
+	{
+		throttle->lag_since = 0;
+		return false;
+	}
+	if (throttle->lag_since == 0)
+	{
+		throttle->lag_since = now;
+		shared->lag_pauses++;
+	}
+	if (ttl_max_lag_pause == 0 ||
+		now - throttle->lag_since < (int64) ttl_max_lag_pause * USECS_PER_SEC)
+		return true;
+	give_up(throttle);
+	return false;
+}
+
+/*
+ * What the next batch has to wait for, if anything, and for how long at most.  It
+ * begins now where that is nothing.
+ */
+TtlWait
+ttl_throttle_wait(TtlShared *shared, long *milliseconds)
+{
+	TtlThrottle *throttle = &shared->throttle;
+	int64		now = ttl_hold_machine_clock();
+	int64		left;
+
+	if (must_pause(shared, now))
+	{
+		*milliseconds = LOOK_MS;
+		return TTL_WAIT_REPLICATION;
+	}
+	throttle->next_batch_at = Min(throttle->next_batch_at, now + USECS_PER_SEC);
+	left = throttle->next_batch_at - now;
+	if (ttl_delete_rate_limit > 0 && left > 0)
+	{
+		*milliseconds = Min(left / 1000 + 1, LOOK_MS);
+		return TTL_WAIT_RATE;
+	}
+	throttle->batch_begun = now;
+	return TTL_WAIT_NONE;
+}

@@ -1,0 +1,459 @@
+/*-------------------------------------------------------------------------
+ *
+ * visit.c
+ *	  One visit to a TTL index: batches of its leaves, and whole partitions.
+ *
+ * Each batch is a transaction.  One that fails is tried again with a tenth of the rows,
+ * down to the one that cannot be deleted: that one is skipped, and the visit goes on
+ * behind it.  An index that gets nothing done that way waits for the next pass.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/visit.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_database.h"
+#include "commands/dbcommands.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/interrupt.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/procarray.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "expire/expire.h"
+#include "monitor/monitor.h"
+#include "monitor/pass.h"
+#include "monitor/schedule.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+/* After so many locks that could not be had, a table is in use. */
+#define MAX_BUSY_BUCKETS 3
+
+/* Is it not to be visited again in this pass? */
+bool
+ttl_visit_is_skipped(const TtlRun * run, Oid relid)
+{
+	const TtlKeptIndex *index = ttl_kept_find(run->kept, relid);
+
+	return index != NULL && index->skipped;
+}
+
+/* Notes an error; false if that was done before in this pass. */
+bool
+ttl_visit_note_failed(TtlRun * run, Oid relid, bool skipped)
+{
+	TtlKeptIndex *index = ttl_kept_index(run->kept, relid);
+	bool		new = !index->failed;
+
+	index->failed = true;
+	index->skipped = index->skipped || skipped;
+	return new;
+}
+
+/* One report an index and pass: the first error of it. */
+static void
+report_error(Oid indexrelid, const ErrorData *edata)
+{
+	char	   *name = get_rel_name(indexrelid);
+
+	ereport(WARNING,
+			(errcode(edata->sqlerrcode),
+			 errmsg("could not expire rows by TTL index \"%s\": %s",
+					name ? name : "?", edata->message),
+			 edata->detail ? errdetail_internal("%s", edata->detail) : 0,
+			 edata->hint ? errhint("%s", edata->hint) : 0,
+			 edata->context ? errcontext("%s", edata->context) : 0));
+}
+
+/*
+ * Notes an error of an index, and reports it if it is the first of this pass.
+ * What had to be canceled is tried again after a growing delay.
+ */
+void
+ttl_visit_note_error(TtlRun * run, Oid root, Oid indexrelid, const ErrorData *edata,
+					 bool timed_out)
+{
+	if (ttl_visit_note_failed(run, root, timed_out))
+		report_error(indexrelid, edata);
+	if (timed_out)
+		ttl_kept_canceled(ttl_kept_index(run->kept, root), run->at);
+}
+
+/* A batch, for its subtransaction. */
+typedef struct BatchWork
+{
+	TtlRun	   *run;
+	Oid			root;
+	Oid			leaf;
+	const TtlVisit *visit;
+	const TtlCursor *resume;
+	int			size;
+	TtlBatch	batch;
+} BatchWork;
+
+static void
+batch_work(void *arg)
+{
+	BatchWork  *work = arg;
+	TtlRun	   *run = work->run;
+	Oid			relid = IndexGetRelation(work->leaf, true);
+	TtlIndex	index;
+	TtlCutoff	cutoff;
+	TtlCutoff	pass_cutoff;
+
+	if (OidIsValid(relid) && !ttl_batch_lock(relid, work->leaf))
+	{
+		work->batch.busy = true;
+		return;
+	}
+	/* behind the lock: it may have changed since the list was made */
+	if (!ttl_catalog_describe(work->leaf, false, &index) ||
+		index.state == TTL_TABLE_LOCKED)
+	{
+		/* somebody waits for it, or it is gone */
+		work->batch.busy = index.state == TTL_TABLE_LOCKED;
+		work->batch.exhausted = !work->batch.busy;
+		return;
+	}
+	if (index.state != TTL_ACTIVE || index.root != work->root ||
+		index.option.seconds < 0)
+	{
+		work->batch.exhausted = true;
+		return;
+	}
+	ttl_cutoff_init(&cutoff, &index, run->at);
+	ttl_cutoff_init(&pass_cutoff, &index, run->kept->pass_at);
+	ttl_progress_visit(&index, cutoff.instant, work->visit->begun,
+					   work->visit->deleted);
+	ttl_batch_run(&index, &cutoff, &pass_cutoff, work->resume, work->size,
+				  &work->batch);
+}
+
+void
+ttl_visit_set_error(TtlCount *count, const ErrorData *edata)
+{
+	count->errors = 1;
+	count->last_error = edata->message;
+	count->last_error_sqlstate = unpack_sql_state(edata->sqlerrcode);
+	count->last_error_time = GetCurrentTimestamp();
+}
+
+/* Writes what a batch did, in its transaction.  Nothing for an idle one. */
+static void
+count_batch(TtlRun * run, Oid root, TtlVisit *visit, const TtlBatch *batch,
+			bool skipped, const ErrorData *edata, double milliseconds)
+{
+	TtlCount	count = {0};
+
+	if (batch->live == 0 && edata == NULL && batch->skipped_locked == 0)
+		return;
+	count.indexrelid = root;
+	count.relid = IndexGetRelation(root, true);
+	count.visits = visit->counted ? 0 : 1;
+	count.batches = 1;
+	count.deleted_documents = batch->deleted;
+	count.deleted_buckets = batch->partitions;
+	count.skipped_locked = batch->skipped_locked;
+	count.skipped_failed = skipped ? 1 : 0;
+	count.delete_time = milliseconds;
+	if (batch->deleted > 0)
+		count.last_deleted = GetCurrentTimestamp();
+	if (edata != NULL && visit->failures == 0)
+		ttl_visit_set_error(&count, edata);
+	ttl_counters_add(&count);
+	run->kept->unfolded_rows++;
+	visit->counted = true;
+	run->kept->counted = true;
+}
+
+/* Counts that an index is locked by others, once in a pass. */
+static void
+note_busy(TtlRun * run, Oid leaf, TtlBatch *batch)
+{
+	TtlKeptIndex *kept = ttl_kept_index(run->kept, leaf);
+
+	batch->skipped_locked = kept->busy ? 0 : 1;
+	kept->busy = true;
+}
+
+/* One batch in a transaction of its own; moves the resume point. */
+static void
+run_batch(TtlRun * run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *resume,
+		  int size)
+{
+	TimestampTz begun = GetCurrentTimestamp();
+	BatchWork	work = {.run = run,.root = root,.leaf = leaf,.visit = visit,
+	.size = size,.resume = resume};
+	TtlBatch   *batch = &work.batch;
+	ErrorData  *edata;
+	bool		timed_out;
+	bool		skipped = false;
+
+	batch->resume = *resume;
+	ttl_work_begin(run);
+	if (ttl_work_must_stop(run))
+	{
+		visit->over = true;
+		ttl_work_commit(run);
+		return;
+	}
+	edata = ttl_work_run(run->driver, batch_work, &work, &timed_out);
+	if (edata != NULL)
+	{
+		batch->deleted = batch->skipped_locked = 0;
+		/* a single row that failed is left behind; of more, fewer are tried */
+		skipped = size == 1 && batch->candidates > 0 && !timed_out;
+		visit->skipped = timed_out;
+		ttl_visit_note_error(run, root, leaf, edata, timed_out);
+	}
+	if (batch->busy)
+		note_busy(run, leaf, batch);
+	count_batch(run, root, visit, batch, skipped, edata,
+				(GetCurrentTimestamp() - begun) / 1000.0);
+	ttl_work_commit(run);
+
+	if (edata == NULL)
+	{
+		bool		over = ttl_cursor_batch_done(resume, batch, run->at);
+
+		ttl_throttle_deleted(&run->shared->throttle, batch->deleted);
+		ttl_schedule_batch_done(visit, batch, size, over, begun,
+								GetCurrentTimestamp());
+	}
+	else
+	{
+		if (skipped)
+			ttl_cursor_row_failed(resume, batch, run->at);
+		ttl_schedule_batch_failed(visit, size,
+								  batch->candidates > 0 && !timed_out, begun);
+	}
+	/* of one where nothing was found there is nothing to keep */
+	if (resume->at.set || resume->phase != TTL_FORWARD ||
+		ttl_kept_find(run->kept, leaf) != NULL)
+		ttl_kept_index(run->kept, leaf)->resume = *resume;
+}
+
+/* The batches of one leaf, as far as the budget of the visit goes. */
+static void
+visit_leaf(TtlRun * run, Oid root, Oid leaf, TtlVisit *visit)
+{
+	const TtlKeptIndex *kept = ttl_kept_find(run->kept, leaf);
+	TtlCursor	resume = {.indexrelid = leaf};
+	int			size;
+
+	if (kept != NULL)
+		resume = kept->resume;
+	ttl_cursor_begin_visit(&resume);
+	visit->over = false;
+	/* until a batch says otherwise: there may be no time for one */
+	visit->more = true;
+	while (!run->stop &&
+		   (size = ttl_schedule_batch_size(visit, GetCurrentTimestamp())) > 0 &&
+		   ttl_work_wait_for_batch(run))
+		run_batch(run, root, leaf, visit, &resume,
+				  ttl_throttle_batch_size(size));
+}
+
+/* A bucket, for its subtransaction. */
+typedef struct BucketWork
+{
+	TtlRun	   *run;
+	Oid			root;
+	const TtlPartition *partition;
+	TtlBatch	batch;
+} BucketWork;
+
+static void
+bucket_work(void *arg)
+{
+	BucketWork *work = arg;
+
+	if (OidIsValid(work->partition->relid))
+		ttl_drop_partition(work->root, work->partition->relid, work->run->at,
+						   &work->batch);
+	else
+		ttl_make_partition(work->root, work->partition, &work->batch);
+}
+
+/*
+ * Makes or drops a bucket in a transaction of its own.  Returns false where that
+ * failed; where locks were missing, sets *busy.
+ */
+static bool
+run_bucket(TtlRun * run, Oid root, const TtlPartition *partition, TtlVisit *visit,
+		   bool first_error, bool *busy)
+{
+	TimestampTz begun = GetCurrentTimestamp();
+	BucketWork	work = {.run = run,.root = root,.partition = partition};
+	ErrorData  *edata;
+	bool		timed_out;
+
+	ttl_work_begin(run);
+	if (ttl_work_must_stop(run))
+	{
+		ttl_work_commit(run);
+		return true;
+	}
+
+	/*
+	 * its locks are in everybody's way until a standby has answered, in a
+	 * session too
+	 */
+	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+	edata = ttl_work_run(run->driver, bucket_work, &work, &timed_out);
+	if (edata != NULL)
+	{
+		memset(&work.batch, 0, sizeof(work.batch));
+		work.batch.busy = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+	}
+	*busy = work.batch.busy;
+	if (*busy)
+		work.batch.skipped_locked = 1;
+	if (edata != NULL && !*busy)
+		ttl_visit_note_error(run, root, root, edata, false);
+	count_batch(run, root, visit, &work.batch, false,
+				*busy || !first_error ? NULL : edata,
+				(GetCurrentTimestamp() - begun) / 1000.0);
+	ttl_work_commit(run);
+	return edata == NULL || *busy;
+}
+
+/*
+ * Makes and drops the buckets of a time series, within the time of a visit.
+ * Returns whether some are left for the next sub-pass.  There one that was locked
+ * gets a second try in the pass, and no more: the lock may be held for hours.  One
+ * that could not be dropped waits for the next pass, so that one which takes long
+ * to fail leaves the time to the others.
+ */
+static bool
+visit_buckets(TtlRun * run, const TtlTarget * target, TtlVisit *visit)
+{
+	int			failed = 0;
+	int			locked = 0;
+	bool		progress = false;
+	bool		again = false;
+	ListCell   *lc;
+
+	foreach(lc, target->partitions)
+	{
+		int64		took = (GetCurrentTimestamp() - visit->begun) / 1000;
+		TtlPartition *partition = lfirst(lc);
+		bool		busy = false;
+
+		if (run->stop || locked >= MAX_BUSY_BUCKETS)
+			break;
+		if (ttl_visit_is_skipped(run, partition->relid))
+			continue;
+		if (visit->limits.index_time > 0 && took >= visit->limits.index_time)
+			return progress;
+		if (!run_bucket(run, target->root, partition, visit, failed == 0, &busy))
+		{
+			failed++;
+			if (OidIsValid(partition->relid))
+			{
+				(void) ttl_visit_note_failed(run, partition->relid, true);
+				progress = true;
+			}
+		}
+		else if (busy)
+		{
+			locked++;
+			if (ttl_visit_note_failed(run, partition->relid, false))
+				again = progress = true;
+		}
+		else
+			progress = true;
+	}
+	return again;
+}
+
+static void
+log_visit(Oid root, const TtlVisit *visit)
+{
+	int64		took = (GetCurrentTimestamp() - visit->begun) / 1000;
+	char	   *name;
+
+	if (ttl_log_min_duration < 0 || took < ttl_log_min_duration ||
+		visit->deleted == 0)
+		return;
+	name = get_rel_name(root);
+	ereport(LOG,
+			(errmsg("TTL index \"%s\": deleted %lld rows in %d batches, %lld ms",
+					name ? name : "?", (long long) visit->deleted,
+					visit->batches, (long long) took)));
+}
+
+/* Keeps what the next visit has to know, if there is anything. */
+static void
+end_visit(TtlRun * run, TtlTarget * target, TtlVisit *visit)
+{
+	int			first_docs;
+
+	ttl_schedule_visit_end(visit);
+	first_docs = ttl_schedule_first_docs(visit);
+	target->busy = visit->busy;
+	if (visit->skipped)
+		(void) ttl_visit_note_failed(run, target->root, true);
+	if (first_docs > 0 || ttl_kept_find(run->kept, target->root) != NULL)
+		ttl_kept_index(run->kept, target->root)->first_docs = first_docs;
+}
+
+/* One visit: the leaves in the order of their bounds, with one budget. */
+void
+ttl_visit_target(TtlRun * run, TtlSubPass *sub, TtlTarget * target)
+{
+	const TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
+	TtlVisit	visit;
+	bool		more_buckets;
+
+	run->shared->current_index = target->root;
+	ttl_crash_mark(target->root);
+	ttl_schedule_visit_begin(&visit, &sub->limits, kept ? kept->first_docs : 0,
+							 GetCurrentTimestamp());
+	more_buckets = visit_buckets(run, target, &visit);
+	for (int i = 0; i < target->nleaves && !run->stop && !visit.skipped; i++)
+	{
+		visit_leaf(run, target->root, target->leaves[i], &visit);
+		/* the budget is used up: this leaf or the next ones have more */
+		if (!visit.over)
+		{
+			visit.more = visit.more || i + 1 < target->nleaves;
+			break;
+		}
+	}
+	visit.more = visit.more || more_buckets;
+	end_visit(run, target, &visit);
+	ttl_schedule_visited(sub, &visit);
+	ttl_crash_mark(InvalidOid);
+	run->shared->current_index = InvalidOid;
+	if (ttl_log_min_duration >= 0 && visit.deleted > 0)
+	{
+		ttl_work_begin(run);
+		log_visit(target->root, &visit);
+		ttl_work_commit(run);
+	}
+}

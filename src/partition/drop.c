@@ -1,0 +1,456 @@
+/*-------------------------------------------------------------------------
+ *
+ * drop.c
+ *	  Dropping a bucket that is due.
+ *
+ * A partition goes by DROP TABLE as its owner could run it, so that event triggers
+ * see it and whatever depends on it keeps it.  That needs ACCESS EXCLUSIVE on the
+ * partitioned table and on its DEFAULT partition, whose constraint changes; DETACH
+ * CONCURRENTLY would do with less, but is impossible beside a DEFAULT partition and
+ * inside a function.  All locks are had before the command begins, so they last as
+ * long as the catalogs take, a few milliseconds; the files go after the locks.
+ *
+ * One bucket is one transaction.  What was read before the locks is read again.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/partition/drop.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/objectaddress.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_publication_rel.h"
+#include "catalog/pg_subscription.h"
+#include "catalog/pg_subscription_rel.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "storage/lmgr.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "expire/expire.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+/* The buckets that are due at this clock reading, oldest first. */
+List *
+ttl_drop_due(const TtlIndex *root, TimestampTz at)
+{
+	List	   *due = NIL;
+	TtlCutoff	cutoff;
+	ListCell   *lc;
+
+	if (!root->option.drop_partitions || root->option.seconds < 0)
+		return NIL;
+	ttl_cutoff_init(&cutoff, root, at);
+	foreach(lc, ttl_bounds_read(root->relid))
+	{
+		if (ttl_leaves_partition_is_due(lfirst(lc), &cutoff))
+			due = lappend(due, lfirst(lc));
+	}
+	return due;
+}
+
+/*
+ * What depends on something, one call for each row of pg_depend.  Returns the
+ * first object for which the callback is true.
+ */
+static bool
+find_dependent(Oid classid, Oid objid,
+			   bool (*wanted) (const ObjectAddress *object, char deptype, List *tree),
+			   List *tree, ObjectAddress *found)
+{
+	Relation	depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result = false;
+
+	ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(classid));
+	ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(objid));
+	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2,
+							  key);
+	while (!result && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
+
+		ObjectAddressSubSet(*found, row->classid, row->objid, row->objsubid);
+		result = wanted(found, row->deptype, tree);
+	}
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+	return result;
+}
+
+/* Does an object go with one of these tables, whatever else it depends on? */
+static bool
+goes_along(const ObjectAddress *object, List *tree)
+{
+	Relation	depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result = false;
+
+	ScanKeyInit(&key[0], Anum_pg_depend_classid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(object->classId));
+	ScanKeyInit(&key[1], Anum_pg_depend_objid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(object->objectId));
+	scan = systable_beginscan(depend, DependDependerIndexId, true, NULL, 2,
+							  key);
+	while (!result && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
+
+		result = row->refclassid == RelationRelationId &&
+			row->deptype != DEPENDENCY_NORMAL &&
+			list_member_oid(tree, row->refobjid);
+	}
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+	return result;
+}
+
+/* Would DROP ... RESTRICT stop at this object, which depends on one of the tree? */
+static bool
+is_obstacle(const ObjectAddress *object, char deptype, List *tree)
+{
+	/* a table that is published by itself would leave its publication */
+	if (object->classId == PublicationRelRelationId)
+		return true;
+	if (object->classId == RelationRelationId &&
+		list_member_oid(tree, object->objectId))
+		return false;
+	return deptype == DEPENDENCY_NORMAL && !goes_along(object, tree);
+}
+
+/*
+ * The subscription that writes to a table by itself.  What the publisher has yet
+ * to send would stop it for good if the table were gone.
+ */
+static bool
+find_subscription(Oid relid, ObjectAddress *found)
+{
+	Relation	rel = table_open(SubscriptionRelRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result;
+
+	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, SubscriptionRelSrrelidSrsubidIndexId, true,
+							  NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	result = HeapTupleIsValid(tuple);
+	if (result)
+		ObjectAddressSet(*found, SubscriptionRelationId,
+						 ((Form_pg_subscription_rel) GETSTRUCT(tuple))->srsubid);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
+ * The partition, at or below this one, that somebody has begun to detach: DETACH
+ * CONCURRENTLY was interrupted, or waits.  It is no part of the table any more,
+ * but DROP would still take it along.  Invalid where there is none.
+ */
+static Oid
+find_pending_detach(Oid relid)
+{
+	bool		pending;
+	ListCell   *lc;
+
+	if (OidIsValid(ttl_reach_inherits_from(relid, &pending)) && pending)
+		return relid;
+	/* find_all_inheritors() would leave it out, and what is below it */
+	foreach(lc, find_inheritance_children_extended(relid, false, NoLock, NULL, NULL))
+	{
+		Oid			found = find_pending_detach(lfirst_oid(lc));
+
+		if (OidIsValid(found))
+			return found;
+	}
+	return InvalidOid;
+}
+
+/*
+ * What goes with a partition: all below it, and their own sequences.  Those can be
+ * in use elsewhere, where the partition once was the whole table.
+ */
+static List *
+whole_tree(Oid relid)
+{
+	List	   *tree = find_all_inheritors(relid, NoLock, NULL);
+	List	   *sequences = NIL;
+	ListCell   *lc;
+
+	foreach(lc, tree)
+		sequences = list_concat(sequences, getOwnedSequences(lfirst_oid(lc)));
+	return list_concat(tree, sequences);
+}
+
+/* Does something depend on a type, or on arrays of it? */
+static bool
+find_type_dependent(Oid type, List *tree, ObjectAddress *found)
+{
+	return OidIsValid(type) &&
+		(find_dependent(TypeRelationId, type, is_obstacle, tree, found) ||
+		 find_type_dependent(get_array_type(type), tree, found));
+}
+
+/*
+ * What keeps a partition, with all below it, from being dropped, as a text; NULL
+ * where nothing does.  Looks at what depends on the tables, their sequences and row
+ * types directly, which is where views, foreign keys and publications are; DROP
+ * itself has the last word.
+ */
+char *
+ttl_drop_obstacle(Oid relid)
+{
+	Oid			pending = find_pending_detach(relid);
+	List	   *tree = whole_tree(relid);
+	ListCell   *lc;
+
+	if (OidIsValid(pending))
+		return psprintf("the pending DETACH of partition \"%s\"",
+						get_rel_name(pending));
+	foreach(lc, tree)
+	{
+		ObjectAddress object;
+
+		/* nobody has compared the rows of a foreign table with its bounds */
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
+		{
+			ObjectAddressSet(object, RelationRelationId, lfirst_oid(lc));
+			return getObjectDescription(&object, true);
+		}
+		if (find_subscription(lfirst_oid(lc), &object) ||
+			find_dependent(RelationRelationId, lfirst_oid(lc), is_obstacle, tree,
+						   &object) ||
+			find_type_dependent(get_rel_type_id(lfirst_oid(lc)), tree, &object))
+			return getObjectDescription(&object, true);
+	}
+	return NULL;
+}
+
+/* A table's TOAST table, or invalid. */
+static Oid
+toast_table(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			result = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_class) GETSTRUCT(tuple))->reltoastrelid;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/* Locks a partition and all below it, with hardly any waiting. */
+static bool
+lock_tree(Oid relid, LOCKMODE lockmode)
+{
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	{
+		Oid			toast = toast_table(lfirst_oid(lc));
+
+		if (!ttl_lock_below(lfirst_oid(lc), lockmode) ||
+			(OidIsValid(toast) && !ttl_lock_below(toast, lockmode)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Locks all that DROP TABLE will.  Only for the partitioned table is there a
+ * moment's waiting: with that lock, no query through it is left.
+ */
+static bool
+lock_for_drop(Oid parent, Oid relid)
+{
+	Oid			rest;
+
+	if (!ttl_lock_soon(parent, AccessExclusiveLock))
+		return false;
+	rest = get_default_partition_oid(parent);
+	return (!OidIsValid(rest) ||
+			ttl_lock_below(rest, AccessExclusiveLock)) &&
+		lock_tree(relid, AccessExclusiveLock);
+}
+
+/*
+ * Has a partition a part of the index, in a state that lets it be dropped?  A
+ * foreign table has none, and an owner may lack a privilege.
+ */
+static bool
+is_droppable(Oid root, Oid relid, TtlIndex *part)
+{
+	Oid			indexrelid = ttl_leaves_index_of(root, relid);
+
+	memset(part, 0, sizeof(*part));
+	return OidIsValid(indexrelid) &&
+		ttl_catalog_describe(indexrelid, false, part) &&
+	/* states of rows that are deleted one by one */
+		(part->state == TTL_ACTIVE || part->state == TTL_NO_REPLICA_IDENTITY ||
+		 part->state == TTL_OLD_SNAPSHOTS);
+}
+
+/* Is this still a bucket that is due?  Behind the locks. */
+static bool
+is_still_due(Oid root, Oid relid, TimestampTz at, TtlIndex *part)
+{
+	TtlIndex	index;
+	TtlPartition partition;
+	TtlCutoff	cutoff;
+
+	if (!is_droppable(root, relid, part) ||
+		OidIsValid(find_pending_detach(relid)) ||
+		!ttl_catalog_describe(root, false, &index) ||
+		index.state != TTL_ACTIVE || index.governor != root ||
+		!index.option.drop_partitions || index.option.seconds < 0)
+		return false;
+	ttl_cutoff_init(&cutoff, &index, at);
+	ttl_bounds_read_one(relid, &partition);
+	return ttl_leaves_partition_is_due(&partition, &cutoff);
+}
+
+/* How many rows has a table, as far as is known without looking? */
+static int64
+estimate_rows(Oid relid)
+{
+	int64		live = DatumGetInt64(DirectFunctionCall1(pg_stat_get_live_tuples,
+														 ObjectIdGetDatum(relid)));
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	float4		planned = 0;
+
+	/* after a crash the one is gone, before the first ANALYZE the other */
+	if (HeapTupleIsValid(tuple))
+	{
+		planned = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
+		ReleaseSysCache(tuple);
+	}
+	return Max(live, (int64) planned);
+}
+
+static int64
+estimate_documents(Oid relid)
+{
+	int64		rows = 0;
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	{
+		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE)
+			rows += estimate_rows(lfirst_oid(lc));
+	}
+	return rows;
+}
+
+/* Drops a table whose name is locked, as well as itself. */
+static void
+drop_table(Oid relid)
+{
+	char	   *name = ttl_name_qualified(relid);
+
+	SPI_connect();
+	if (SPI_execute(psprintf("DROP TABLE %s", name), false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not drop table %s", name);
+	SPI_finish();
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("DROP TABLE %s did not drop partition \"%s\"",
+						name, get_rel_name(relid))));
+}
+
+/* Raises an error where something depends on a bucket; takes no lock for that. */
+static void
+check_dependents(Oid relid)
+{
+	char	   *dependent = ttl_drop_obstacle(relid);
+
+	if (dependent != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("partition \"%s\" cannot be dropped because of %s",
+						get_rel_name(relid), dependent),
+				 errhint("Drop that, or finish it, or drop the partition by hand.")));
+}
+
+/*
+ * Drops a bucket of a time series, in the caller's transaction, if it is due at
+ * this clock reading and the locks can be had.
+ */
+void
+ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
+{
+	TtlIndex	part = {0};
+	TtlUser		saved;
+	Oid			parent;
+	int64		rows = -1;
+
+	memset(batch, 0, sizeof(*batch));
+	/* what cannot be is found out without a lock on the whole table */
+	if (!OidIsValid(parent = IndexGetRelation(root, true)) ||
+		!is_droppable(root, relid, &part))
+	{
+		batch->busy = part.state == TTL_TABLE_LOCKED;
+		return;
+	}
+	check_dependents(relid);
+	/* rows can be counted while nobody writes there; readers go on */
+	if (ttl_count_dropped_documents)
+	{
+		if (!lock_tree(relid, ShareLock))
+		{
+			batch->busy = true;
+			return;
+		}
+		if (!is_still_due(root, relid, at, &part))
+			return;
+		rows = ttl_owner_count_rows(relid, "true", PG_INT64_MAX);
+	}
+	if (!lock_for_drop(parent, relid) || !ttl_name_lock(relid, false))
+	{
+		batch->busy = true;
+		return;
+	}
+	if (!is_still_due(root, relid, at, &part))
+		return;
+	if (rows < 0)
+		rows = estimate_documents(relid);
+	ttl_owner_become(part.owner, &saved);
+	/* a foreign key of its own has triggers on another table */
+	ttl_lock_limit_waits();
+	drop_table(relid);
+	ttl_owner_restore(&saved);
+	batch->partitions = 1;
+	batch->deleted = rows;
+	batch->live = Max(rows, 1); /* an empty one counts too */
+}

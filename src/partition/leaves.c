@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * leaves.c
+ *	  Whose rows go one by one, where partitions go as a whole.
+ *
+ * A table that is partitioned by RANGE of the key of a TTL index, and of nothing
+ * else, is a time series; its immediate partitions are the buckets, whatever is
+ * below them.  A bucket holds keys below its upper bound only.  So all of it is
+ * due once a row at that bound would be.
+ *
+ * A partition without an upper bound, DEFAULT or TO (MAXVALUE), is never wholly
+ * due.  Its rows expire one by one.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/partition/leaves.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/index.h"
+#include "catalog/partition.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_partitioned_table.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "nodes/parsenodes.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+/*
+ * Has the upper bound come to the cutoff?  Near a change of the zone's offset
+ * the instants of keys are not in their order: there a bucket waits until all of
+ * them are due.
+ */
+bool
+ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff)
+{
+	int64		sure = cutoff->sure;
+
+	if (cutoff->keytype == DATEOID)
+		sure *= USECS_PER_DAY;
+	return partition->has_upper && partition->upper <= sure;
+}
+
+/* Do the rows of a bucket expire one by one? */
+bool
+ttl_leaves_go_by_row(const TtlPartition *partition, const TtlOption *option)
+{
+	return !option->drop_partitions || option->boundary_rows ||
+		!partition->has_upper;
+}
+
+/* The index of a partition that is the child of this one, or invalid. */
+Oid
+ttl_leaves_index_of(Oid root, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		if (get_rel_relispartition(lfirst_oid(lc)) &&
+			get_partition_parent(lfirst_oid(lc), true) == root)
+			return lfirst_oid(lc);
+	}
+	return InvalidOid;
+}
+
+/* The leaves of those buckets whose rows expire one by one, or that are due. */
+static List *
+find_leaves(const TtlIndex *root, const TtlCutoff *cutoff)
+{
+	List	   *leaves = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ttl_bounds_read(root->relid))
+	{
+		TtlPartition *partition = lfirst(lc);
+		Oid			indexrelid;
+
+		if (!ttl_leaves_go_by_row(partition, &root->option) &&
+			!(cutoff != NULL && ttl_leaves_partition_is_due(partition, cutoff)))
+			continue;
+		indexrelid = ttl_leaves_index_of(root->indexrelid, partition->relid);
+		if (OidIsValid(indexrelid))
+			leaves = list_concat(leaves, ttl_catalog_leaves(indexrelid));
+	}
+	return leaves;
+}
+
+/* The indexes of a TTL index whose rows are to be deleted one by one. */
+List *
+ttl_leaves_by_row(Oid root)
+{
+	TtlIndex	index;
+
+	if (!ttl_catalog_describe(root, true, &index) ||
+		!index.option.drop_partitions || index.option.boundary_rows ||
+		index.state != TTL_ACTIVE || index.relkind != RELKIND_PARTITIONED_INDEX)
+		return ttl_catalog_leaves(root);
+	return find_leaves(&index, NULL);
+}
+
+/* Those of an index, or of a part of one, of which a pass would delete rows. */
+List *
+ttl_leaves_due(const TtlIndex *index, TimestampTz at)
+{
+	List	   *leaves = ttl_catalog_leaves(index->indexrelid);
+	List	   *due = NIL;
+	List	   *expiring;
+	TtlIndex	root;
+	TtlCutoff	cutoff;
+	ListCell   *lc;
+
+	if (!index->option.drop_partitions || index->option.boundary_rows ||
+		!ttl_catalog_describe(index->governor, true, &root) ||
+		root.state != TTL_ACTIVE)
+		return leaves;
+	ttl_cutoff_init(&cutoff, &root, at);
+	expiring = find_leaves(&root, &cutoff);
+	list_sort(expiring, list_oid_cmp);
+	foreach(lc, leaves)
+	{
+		if (ttl_catalog_sorted_oids_have(expiring, lfirst_oid(lc)))
+			due = lappend_oid(due, lfirst_oid(lc));
+	}
+	return due;
+}

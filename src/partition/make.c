@@ -1,0 +1,470 @@
+/*-------------------------------------------------------------------------
+ *
+ * make.c
+ *	  Making partitions of a time series ahead of the clock.
+ *
+ * The span of the buckets is an option of the TTL index, so nothing else has to be
+ * remembered.  Buckets begin at multiples of the span, counted from a Monday, in
+ * the key's own time: UTC for timestamptz.  They are made for the clock and a while
+ * ahead of it (see horizon()), so that rows which are on time find theirs, also
+ * after the monitor was away for a while.
+ *
+ * A bucket is made as a table of its own and then attached.  That takes SHARE
+ * UPDATE EXCLUSIVE on the partitioned table, behind which reads and writes go on,
+ * where CREATE TABLE ... PARTITION OF would take ACCESS EXCLUSIVE.  Both need ACCESS
+ * EXCLUSIVE on the DEFAULT partition, to make sure that it holds no row of the
+ * bucket.  If it does, the bucket is not made until those rows have expired.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/partition/make.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "commands/tablespace.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "expire/expire.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+/* Monday, 2001-01-01 */
+#define ORIGIN (INT64CONST(366) * USECS_PER_DAY)
+
+int64
+ttl_make_span(const TtlIndex *root)
+{
+	return root->option.bucket_seconds * USECS_PER_SEC;
+}
+
+/* Where the bucket begins that a key belongs to. */
+static int64
+bucket_start(int64 key, int64 span)
+{
+	int64		past = (key - ORIGIN) % span;
+
+	return key - (past < 0 ? past + span : past);
+}
+
+/* How far ahead of the clock: 24 buckets, but at most a day, and at least two. */
+static int64
+horizon(int64 span)
+{
+	return Max(2 * span, Min(24 * span, USECS_PER_DAY));
+}
+
+/* Adds what no bucket covers from one key to another, as buckets to be made. */
+static List *
+add_missing(List *missing, List *partitions, int64 from, int64 to)
+{
+	ListCell   *lc;
+
+	foreach(lc, partitions)
+	{
+		const TtlPartition *partition = lfirst(lc);
+		int64		lower = partition->has_lower ? partition->lower : PG_INT64_MIN;
+		int64		upper = partition->has_upper ? partition->upper : PG_INT64_MAX;
+
+		if (partition->is_default || upper <= from || lower >= to)
+			continue;
+		if (lower > from)
+			missing = add_missing(missing, NIL, from, lower);
+		from = upper;
+	}
+	if (from < to)
+	{
+		TtlPartition *partition = palloc0(sizeof(TtlPartition));
+
+		partition->has_lower = partition->has_upper = true;
+		partition->lower = from;
+		partition->upper = to;
+		missing = lappend(missing, partition);
+	}
+	return missing;
+}
+
+/* The buckets that are missing from the clock up to so far ahead. */
+List *
+ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
+{
+	int64		span = ttl_make_span(root);
+	int64		now;
+	List	   *missing = NIL;
+	List	   *partitions;
+	ListCell   *lc;
+
+	if (span == 0)
+		return NIL;
+	partitions = ttl_bounds_read(root->relid);
+	now = ttl_cutoff_clock(root, at);
+	for (int64 start = bucket_start(now, span); start <= now + ahead; start += span)
+		missing = add_missing(missing, partitions, start, start + span);
+	/* what is left of the past is for the DEFAULT partition */
+	foreach(lc, missing)
+	{
+		if (((TtlPartition *) lfirst(lc))->upper <= now)
+			missing = foreach_delete_current(missing, lc);
+	}
+	return missing;
+}
+
+/* The buckets of a time series that should be there at this clock reading. */
+List *
+ttl_make_wanted(const TtlIndex *root, TimestampTz at)
+{
+	return ttl_make_missing(root, at, horizon(ttl_make_span(root)));
+}
+
+/* A key as a literal of its type. */
+static char *
+key_literal(const TtlIndex *root, int64 key)
+{
+	struct pg_tm tm;
+	fsec_t		fsec;
+
+	if (timestamp2tm(key, NULL, &tm, &fsec, NULL, NULL) != 0)
+		elog(ERROR, "timestamp out of range");
+	return psprintf("'%04d-%02d-%02d %02d:%02d:%02d.%06d%s'",
+					tm.tm_year, tm.tm_mon, tm.tm_mday,
+					tm.tm_hour, tm.tm_min, tm.tm_sec, fsec,
+					root->keytype == TIMESTAMPTZOID ? "+00" : "");
+}
+
+/* The name that a bucket gets: the table's, and where it begins. */
+char *
+ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
+{
+	struct pg_tm tm;
+	fsec_t		fsec;
+	int64		unit = Min(ttl_make_span(root), partition->upper - partition->lower);
+	char		label[64];
+	int			length;
+
+	if (timestamp2tm(partition->lower, NULL, &tm, &fsec, NULL, NULL) != 0)
+		elog(ERROR, "timestamp out of range");
+	length = snprintf(label, sizeof(label), "_%04d_%02d_%02d",
+					  tm.tm_year, tm.tm_mon, tm.tm_mday);
+	if (unit % USECS_PER_DAY != 0 || partition->lower % USECS_PER_DAY != 0)
+		length += snprintf(label + length, sizeof(label) - length, "_%02d",
+						   tm.tm_hour);
+	if (unit % USECS_PER_HOUR != 0 || partition->lower % USECS_PER_HOUR != 0)
+		length += snprintf(label + length, sizeof(label) - length, "_%02d",
+						   tm.tm_min);
+	if (unit % USECS_PER_MINUTE != 0 || partition->lower % USECS_PER_MINUTE != 0)
+		snprintf(label + length, sizeof(label) - length, "_%02d", tm.tm_sec);
+	return ttl_name_with_suffix(get_rel_name(root->relid), label);
+}
+
+/* A name of the table's schema, for SQL text. */
+char *
+ttl_make_name_beside(Oid relid, const char *name)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  name);
+}
+
+void
+ttl_make_run_command(const char *command)
+{
+	SPI_connect();
+	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not run: %s", command);
+	SPI_finish();
+}
+
+/* " TABLESPACE ..." where the table has one that new partitions are to have. */
+char *
+ttl_make_tablespace_clause(Oid relid)
+{
+	Oid			tablespace = get_rel_tablespace(relid);
+
+	return OidIsValid(tablespace) ?
+		psprintf(" TABLESPACE %s",
+				 quote_identifier(get_tablespace_name(tablespace))) : "";
+}
+
+/* The index of a partition for its replica identity, where the table has one. */
+static Oid
+replica_index(Oid parent, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(parent))
+	{
+		if (get_index_isreplident(lfirst_oid(lc)))
+			return ttl_leaves_index_of(lfirst_oid(lc), relid);
+	}
+	return InvalidOid;
+}
+
+/*
+ * The subcommands of ALTER TABLE that give a partition the row security and the
+ * replica identity of its table; NULL where there is nothing to do.  Row security
+ * without a policy denies all to those who read the partition by itself: policies
+ * are for those who go through the table.
+ */
+static char *
+table_subcommands(Oid parent, Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(parent));
+	Form_pg_class form;
+	StringInfoData sql;
+	Oid			index;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	initStringInfo(&sql);
+	if (form->relrowsecurity)
+		appendStringInfoString(&sql, ", ENABLE ROW LEVEL SECURITY");
+	if (form->relforcerowsecurity)
+		appendStringInfoString(&sql, ", FORCE ROW LEVEL SECURITY");
+	if (form->relreplident == REPLICA_IDENTITY_FULL)
+		appendStringInfoString(&sql, ", REPLICA IDENTITY FULL");
+	else if (form->relreplident == REPLICA_IDENTITY_NOTHING)
+		appendStringInfoString(&sql, ", REPLICA IDENTITY NOTHING");
+	else if (form->relreplident == REPLICA_IDENTITY_INDEX &&
+			 OidIsValid(index = replica_index(parent, relid)))
+		appendStringInfo(&sql, ", REPLICA IDENTITY USING INDEX %s",
+						 quote_identifier(get_rel_name(index)));
+	ReleaseSysCache(tuple);
+	return sql.len > 0 ? sql.data + strlen(", ") : NULL;
+}
+
+/*
+ * The commands that take privileges from a partition which its table does not
+ * grant, NULL for none: ALTER DEFAULT PRIVILEGES gives them to every new table.
+ */
+static char *
+revoke_commands(Oid parent, Oid relid)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	char	   *commands;
+
+	SPI_connect();
+	/* in pg_catalog, see owner.c */
+	if (SPI_execute(psprintf("SELECT string_agg(format('REVOKE %%s ON %%s FROM %%s', a.privilege_type, %s, "
+							 "CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "
+							 "FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a "
+							 "WHERE c.oid = %u AND a.grantee <> c.relowner AND NOT EXISTS ("
+							 "SELECT FROM pg_class AS p, LATERAL aclexplode(p.relacl) AS b "
+							 "WHERE p.oid = %u AND b.grantee IN (a.grantee, 0) AND b.privilege_type = a.privilege_type)",
+							 quote_literal_cstr(ttl_name_qualified(relid)),
+							 relid, parent),
+					false, 1) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not read the privileges of table %u", relid);
+	commands = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (commands != NULL)
+		commands = MemoryContextStrdup(caller, commands);
+	SPI_finish();
+	return commands;
+}
+
+/* Lets a new partition be guarded and replicated as its table is. */
+void
+ttl_make_follow_table(Oid parent, const char *name)
+{
+	Oid			relid = get_relname_relid(name, get_rel_namespace(parent));
+	char	   *command;
+
+	if (!OidIsValid(relid) || !get_rel_relispartition(relid) ||
+		get_partition_parent(relid, false) != parent)
+		elog(ERROR, "could not find partition \"%s\"", name);
+	command = table_subcommands(parent, relid);
+	if (command != NULL)
+		ttl_make_run_command(psprintf("ALTER TABLE %s %s", ttl_name_qualified(relid), command));
+	command = revoke_commands(parent, relid);
+	if (command != NULL)
+		ttl_make_run_command(command);
+}
+
+void
+ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
+{
+	char	   *table = ttl_name_qualified(root->relid);
+	char	   *name = ttl_make_name_beside(root->relid, ttl_make_name(root, partition));
+
+	ttl_make_run_command(psprintf("CREATE %sTABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS "
+								  "INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION) USING heap%s",
+								  get_rel_persistence(root->relid) == RELPERSISTENCE_UNLOGGED ?
+								  "UNLOGGED " : "",
+								  name, table, ttl_make_tablespace_clause(root->relid)));
+	ttl_make_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)",
+								  table, name, key_literal(root, partition->lower),
+								  key_literal(root, partition->upper)));
+	ttl_make_follow_table(root->relid, ttl_make_name(root, partition));
+}
+
+/*
+ * Raises an error where the DEFAULT partition holds rows of a bucket.  ATTACH
+ * would too, but only after reading all of it, with the partition locked.
+ */
+static void
+check_default(const TtlIndex *root, Oid rest, const TtlPartition *partition)
+{
+	AttrNumber	attnum;
+	Node	   *expression;
+	const char *column;
+	char	   *condition;
+
+	ttl_key_read(root->indexrelid, &attnum, &expression);
+	column = quote_identifier(get_attname(root->relid, attnum, false));
+	condition = psprintf("%s OPERATOR(pg_catalog.>=) %s AND %s OPERATOR(pg_catalog.<) %s",
+						 column, key_literal(root, partition->lower), column,
+						 key_literal(root, partition->upper));
+	if (ttl_owner_count_rows(rest, condition, 1) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("partition \"%s\" holds rows that belong into \"%s\"",
+						get_rel_name(rest), ttl_make_name(root, partition)),
+				 errdetail("The bucket will be made when they have expired.")));
+}
+
+/*
+ * Raises an error where ATTACH would compute, as the owner of the series, what
+ * somebody else wrote into the definition of the DEFAULT partition.
+ */
+static void
+check_default_owner(const TtlIndex *root, Oid rest)
+{
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(rest, NoLock, NULL))
+	{
+		Oid			relid = lfirst_oid(lc);
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+		Form_pg_class form;
+		bool		computes;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		form = (Form_pg_class) GETSTRUCT(tuple);
+		computes = form->relowner != root->owner &&
+			(form->relchecks > 0 || form->relkind == RELKIND_PARTITIONED_TABLE);
+		ReleaseSysCache(tuple);
+		if (computes)
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("partition \"%s\" belongs to another role than table \"%s\"",
+							get_rel_name(relid), get_rel_name(root->relid)),
+					 errdetail("To make a partition, CHECK constraints and partition keys below DEFAULT are computed as the owner of the table."),
+					 errhint("Give both the same owner with ALTER TABLE ... OWNER TO.")));
+	}
+}
+
+/* The tables that foreign keys of a locked table reference, with partitions. */
+static List *
+referenced_tables(Oid relid)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	List	   *referenced = NIL;
+	List	   *tables = NIL;
+	ListCell   *lc;
+
+	/* the list lasts no longer than the next message about the table */
+	foreach(lc, RelationGetFKeyList(rel))
+		referenced = list_append_unique_oid(referenced,
+											((ForeignKeyCacheInfo *) lfirst(lc))->confrelid);
+	relation_close(rel, NoLock);
+	foreach(lc, referenced)
+		tables = list_concat(tables,
+							 find_all_inheritors(lfirst_oid(lc), NoLock, NULL));
+	return tables;
+}
+
+/*
+ * Locks what ATTACH PARTITION will: also the tables that foreign keys reference,
+ * whose writers must not wait behind us for one who takes his time.
+ */
+static bool
+lock_for_attach(const TtlIndex *root, Oid rest)
+{
+	ListCell   *lc;
+
+	if (!ttl_lock_soon(root->relid, ShareUpdateExclusiveLock))
+		return false;
+	foreach(lc, referenced_tables(root->relid))
+	{
+		if (!ttl_lock_soon(lfirst_oid(lc), ShareRowExclusiveLock))
+			return false;
+	}
+	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
+}
+
+/*
+ * Makes a bucket, as the owner of the time series.  The caller has described that.
+ * False where the locks cannot be had; most errors are somebody's settings.
+ */
+static bool
+make_bucket(const TtlIndex *root, const TtlPartition *partition)
+{
+	Oid			rest = get_default_partition_oid(root->relid);
+	TtlIndex	now;
+
+	(void) set_config_option("default_tablespace", "", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	if (OidIsValid(rest))
+	{
+		if (!ConditionalLockRelationOid(rest, AccessShareLock))
+			return false;
+		check_default(root, rest, partition);
+	}
+	if (!lock_for_attach(root, rest) || !ttl_name_lock(root->relid, false))
+		return false;
+	/* behind the locks, which may have taken a while */
+	if (!ttl_catalog_describe(root->indexrelid, true, &now) ||
+		now.state != TTL_ACTIVE || now.owner != root->owner ||
+		now.option.bucket_seconds != root->option.bucket_seconds)
+		return false;
+	if (OidIsValid(rest))
+		check_default_owner(root, rest);
+	ttl_make_attach(root, partition);
+	return true;
+}
+
+/*
+ * Makes a bucket of a time series that is missing, in the caller's transaction, if
+ * the locks can be had.
+ */
+void
+ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
+{
+	TtlIndex	index;
+	TtlUser		saved;
+
+	memset(batch, 0, sizeof(*batch));
+	if (!ttl_catalog_describe(root, false, &index) ||
+		index.state != TTL_ACTIVE || index.option.bucket_seconds == 0)
+		return;
+	ttl_owner_become(index.owner, &saved);
+	/* should there be more to lock, below a partitioned DEFAULT for one */
+	ttl_lock_limit_waits();
+	batch->busy = !make_bucket(&index, partition);
+	ttl_owner_restore(&saved);
+}

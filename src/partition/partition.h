@@ -1,0 +1,45 @@
+/*-------------------------------------------------------------------------
+ *
+ * partition.h
+ *	  Partitions that go, and are made, as a whole.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/partition/partition.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_PARTITION_H
+#define TTL_PARTITION_H
+
+#include "definition/key.h"
+#include "expire/expire.h"
+
+/* leaves.c */
+extern bool ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff);
+extern bool ttl_leaves_go_by_row(const TtlPartition *partition, const TtlOption *option);
+extern Oid	ttl_leaves_index_of(Oid root, Oid relid);
+extern List *ttl_leaves_by_row(Oid root);
+extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);
+
+/* drop.c */
+extern List *ttl_drop_due(const TtlIndex *root, TimestampTz at);
+extern char *ttl_drop_obstacle(Oid relid);
+extern void ttl_drop_partition(Oid root, Oid relid, TimestampTz at,
+							   TtlBatch *batch);
+
+/* make.c */
+extern List *ttl_make_wanted(const TtlIndex *root, TimestampTz at);
+extern void ttl_make_partition(Oid root, const TtlPartition *partition,
+							   TtlBatch *batch);
+extern void ttl_make_run_command(const char *command);
+extern char *ttl_make_name_beside(Oid relid, const char *name);
+extern char *ttl_make_tablespace_clause(Oid relid);
+extern void ttl_make_follow_table(Oid parent, const char *name);
+extern void ttl_make_attach(const TtlIndex *root, const TtlPartition *partition);
+extern List *ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead);
+extern int64 ttl_make_span(const TtlIndex *root);
+extern char *ttl_make_name(const TtlIndex *root, const TtlPartition *partition);
+
+#endif							/* TTL_PARTITION_H */

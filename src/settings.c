@@ -1,0 +1,145 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.c
+ *	  The settings: MongoDB's parameters, with PostgreSQL's units.
+ *
+ * monitor_sleep is the launcher's, so it changes by reload only.  A superuser can
+ * change the others also for a session, a role or a database: that is how
+ * run_pass() is tuned by hand and how one database gets a monitor of its own
+ * manners.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/settings.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "utils/guc.h"
+
+#include "ttl_index.h"
+
+bool		ttl_monitor_enabled = true;
+int			ttl_monitor_sleep = 60;
+int			ttl_sub_pass_target_time = 60;
+int			ttl_index_delete_target_docs = 50000;
+int			ttl_index_delete_target_time = 1000;
+int			ttl_batch_target_docs = 50000;
+int			ttl_batch_target_time = 50;
+int			ttl_batch_timeout = 10000;
+int			ttl_log_min_duration = -1;
+int			ttl_max_clock_jump = 24 * 60 * 60;
+int			ttl_hold_after_downtime = 0;
+int			ttl_delete_rate_limit = 0;
+int			ttl_max_replication_lag = 0;
+int			ttl_max_retained_wal = 0;
+int			ttl_max_lag_pause = 600;
+int			ttl_bucket_lock_timeout = 50;
+bool		ttl_count_dropped_documents = false;
+
+/* an integer setting that a superuser can change at any time */
+static void
+define_int(const char *name, const char *description, const char *more,
+		   int *variable, int minimum, int maximum, int unit)
+{
+	DefineCustomIntVariable(name, description, more, variable, *variable,
+							minimum, maximum, PGC_SUSET, unit, NULL, NULL,
+							NULL);
+}
+
+void
+ttl_settings_init(void)
+{
+	DefineCustomBoolVariable("ttl_index.monitor_enabled",
+							 "Lets the monitor delete expired rows.",
+							 "Can be set for a single database with ALTER DATABASE.",
+							 &ttl_monitor_enabled, true, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("ttl_index.monitor_sleep",
+							"Sets how long the monitor sleeps between two passes.",
+							"Counted from the end of a pass.",
+							&ttl_monitor_sleep, 60, 1, INT_MAX / 1000,
+							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
+	define_int("ttl_index.sub_pass_target_time",
+			   "Sets how long a sub-pass over the TTL indexes of a database may take.",
+			   "The next sub-pass goes on where this one stopped. Zero means no limit.",
+			   &ttl_sub_pass_target_time, 0, INT_MAX / 1000, GUC_UNIT_S);
+	define_int("ttl_index.index_delete_target_docs",
+			   "Sets how many rows one visit to a TTL index may delete.",
+			   "Zero means no limit.",
+			   &ttl_index_delete_target_docs, 0, INT_MAX, 0);
+	define_int("ttl_index.index_delete_target_time",
+			   "Sets how long one visit to a TTL index may take.",
+			   "Counted from its first expired row. Zero means no limit.",
+			   &ttl_index_delete_target_time, 0, INT_MAX, GUC_UNIT_MS);
+	define_int("ttl_index.batch_target_docs",
+			   "Sets how many rows one transaction may delete.",
+			   "A visit begins with a batch of 100 rows; the next ones adapt to batch_target_time.",
+			   &ttl_batch_target_docs, 1, 50000, 0);
+	define_int("ttl_index.batch_target_time",
+			   "Sets how long the transaction of one batch should take.",
+			   NULL,
+			   &ttl_batch_target_time, 1, INT_MAX, GUC_UNIT_MS);
+	define_int("ttl_index.batch_timeout",
+			   "Sets how long one batch may run before it is canceled.",
+			   "The index is then left alone until the next pass. Zero means no limit.",
+			   &ttl_batch_timeout, 0, INT_MAX, GUC_UNIT_MS);
+	define_int("ttl_index.log_min_duration",
+			   "Sets the minimum time above which a visit to a TTL index is logged.",
+			   "Zero logs every visit that deletes. -1 turns this off.",
+			   &ttl_log_min_duration, -1, INT_MAX, GUC_UNIT_MS);
+	define_int("ttl_index.delete_rate_limit",
+			   "Sets how many rows a second may be deleted.",
+			   "Zero means no limit.",
+			   &ttl_delete_rate_limit, 0, INT_MAX, 0);
+	define_int("ttl_index.max_replication_lag",
+			   "Pauses deletion while the replay lag of a standby is greater.",
+			   "Zero turns this off.",
+			   &ttl_max_replication_lag, 0, INT_MAX, GUC_UNIT_MS);
+	define_int("ttl_index.max_retained_wal",
+			   "Pauses deletion while a replication slot retains more WAL.",
+			   "Zero turns this off.",
+			   &ttl_max_retained_wal, 0, INT_MAX, GUC_UNIT_MB);
+	define_int("ttl_index.max_lag_pause",
+			   "Sets how long deletion pauses for replication at most.",
+			   "After that it goes on, with a warning, and does not wait again for what is stuck. Zero means no limit.",
+			   &ttl_max_lag_pause, 0, INT_MAX / 1000, GUC_UNIT_S);
+	DefineCustomIntVariable("ttl_index.max_clock_jump",
+							"Sets how far the clock may jump ahead before deletion is held.",
+							"Until ttl_index.resume() is called. Zero turns this off.",
+							&ttl_max_clock_jump, 24 * 60 * 60, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
+	DefineCustomIntVariable("ttl_index.hold_after_downtime",
+							"Sets how long the server may have been down before deletion is held.",
+							"Looked at when the server has started or was promoted. Zero turns this off.",
+							&ttl_hold_after_downtime, 0, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
+	define_int("ttl_index.bucket_lock_timeout",
+			   "Sets how long dropping or making a partition may wait for a lock.",
+			   "Those who come later wait behind it, so this delays others for as long at most.",
+			   &ttl_bucket_lock_timeout, 1, INT_MAX, GUC_UNIT_MS);
+	DefineCustomBoolVariable("ttl_index.count_dropped_documents",
+							 "Counts the rows of a partition before it is dropped.",
+							 "Else the counters take an estimate.",
+							 &ttl_count_dropped_documents, false, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+	MarkGUCPrefixReserved("ttl_index");
+}
+
+TtlLimits
+ttl_settings_limits(void)
+{
+	TtlLimits	limits;
+
+	limits.sub_pass_time = (int64) ttl_sub_pass_target_time * 1000;
+	limits.index_docs = ttl_index_delete_target_docs;
+	limits.index_time = ttl_index_delete_target_time;
+	limits.failure_time = ttl_batch_timeout;
+	limits.batch_docs = ttl_batch_target_docs;
+	limits.batch_time = ttl_batch_target_time;
+	return limits;
+}
