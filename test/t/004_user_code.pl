@@ -170,17 +170,33 @@ ok( $node->poll_query_until(
 
 my $launcher = $node->safe_psql('postgres',
 	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'");
-make_table('stubborn', 'refuses');
-make_table('stubborn', 'behind');
-make_trigger(
-	'stubborn', 'refuses', q{
+$node->safe_psql(
+	'stubborn', q{
+CREATE FUNCTION trigger_of_refuses() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
 	LOOP
 		BEGIN
 			PERFORM pg_sleep(3600);
 		EXCEPTION WHEN query_canceled THEN
 			NULL;
 		END;
-	END LOOP;});
+	END LOOP;
+END $$});
+
+# in one transaction, as the monitor is at work
+sub make_refusing_table
+{
+	my ($name) = @_;
+
+	$node->safe_psql('stubborn',
+		"BEGIN;\n"
+		  . sprintf($table, $name, 'at')
+		  . "CREATE TRIGGER hostile BEFORE DELETE ON $name FOR EACH ROW EXECUTE FUNCTION trigger_of_refuses();\nCOMMIT;"
+	);
+	return;
+}
+make_refusing_table('refuses');
+make_table('stubborn', 'behind');
 $node->safe_psql('other', "INSERT INTO elsewhere VALUES ('2000-01-01')");
 table_drains('stubborn', 'behind',
 	'rule 23: an index behind one that refuses to be canceled drains');
@@ -199,15 +215,7 @@ ok( $node->poll_query_until(
 );
 
 # The server can be stopped all the same: another one, which is not waiting yet.
-$node->safe_psql(
-	'stubborn', q{
-BEGIN;
-CREATE TABLE refuses_too (at timestamptz);
-CREATE TRIGGER hostile BEFORE DELETE ON refuses_too FOR EACH ROW EXECUTE FUNCTION trigger_of_refuses();
-INSERT INTO refuses_too VALUES ('2000-01-01');
-CREATE INDEX refuses_too_ttl ON refuses_too (at) WHERE ttl_index.expire_after_seconds(3600);
-COMMIT;
-});
+make_refusing_table('refuses_too');
 $node->poll_query_until('stubborn',
 	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND wait_event = 'PgSleep'"
 ) or die 'no worker comes back to the trigger';
