@@ -65,10 +65,27 @@ find_schema(Oid schema, ItemPointer tid)
 	return true;
 }
 
-/* Locks the row of a schema against another name, if that can be had. */
+/* Is there a later version of the row in a slot, be it not committed? */
+static bool
+is_being_changed(TupleTableSlot *slot)
+{
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+
+	return !ItemPointerEquals(&tuple->t_data->t_ctid, &tuple->t_self);
+}
+
+/*
+ * Locks the row of a schema against another name, if that can be had.
+ *
+ * A GRANT that has not ended does not stand in the way of that, but once it is
+ * committed its version of the row counts, so that has to be locked, too.  There may
+ * be another name behind it, for which core would wait: without wait, the schema is
+ * busy then.
+ */
 static bool
 lock_schema(Oid schema, bool wait)
 {
+	uint8		flags = wait ? TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS : 0;
 	Relation	rel = table_open(NamespaceRelationId, RowShareLock);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	TM_FailureData failure;
@@ -81,8 +98,10 @@ lock_schema(Oid schema, bool wait)
 		result = table_tuple_lock(rel, &tid, SnapshotAny, slot,
 								  GetCurrentCommandId(true),
 								  LockTupleKeyShare,
-								  wait ? LockWaitBlock : LockWaitSkip, 0,
+								  wait ? LockWaitBlock : LockWaitSkip, flags,
 								  &failure);
+		if (result == TM_Ok && !wait && is_being_changed(slot))
+			result = TM_BeingModified;
 		ExecClearTuple(slot);
 		/* it has another name or another version now: that one, then */
 		if (result != TM_Updated || !wait)
