@@ -23,6 +23,7 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
@@ -37,10 +38,12 @@
 #include "catalog/pg_subscription_rel.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
@@ -340,22 +343,23 @@ is_still_due(Oid root, Oid relid, TimestampTz at, TtlIndex *part)
 	return ttl_leaves_partition_is_due(&partition, &cutoff);
 }
 
-/* How many rows has a table, as far as is known without looking? */
+/*
+ * How many rows has a table, which is locked, as far as is known without looking?  No
+ * more than there is room for: its owner can set reltuples, from 18 on, and a sum
+ * that is out of range would be an error in everybody's view of the counters.
+ */
 static int64
 estimate_rows(Oid relid)
 {
 	int64		live = DatumGetInt64(DirectFunctionCall1(pg_stat_get_live_tuples,
 														 ObjectIdGetDatum(relid)));
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	float4		planned = 0;
+	Relation	rel = relation_open(relid, NoLock);
+	int64		most = (int64) RelationGetNumberOfBlocks(rel) * MaxHeapTuplesPerPage;
 
 	/* after a crash the one is gone, before the first ANALYZE the other */
-	if (HeapTupleIsValid(tuple))
-	{
-		planned = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
-		ReleaseSysCache(tuple);
-	}
-	return Max(live, (int64) planned);
+	live = Max(live, (int64) Min(rel->rd_rel->reltuples, (double) most));
+	relation_close(rel, NoLock);
+	return Min(live, most);
 }
 
 static int64
