@@ -1,0 +1,126 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# Every block of SQL in the manual runs, from the top of its page to the bottom, in
+# a database of the page's own; and where a line promises a result ("--> result"),
+# that is what comes out.  A block that is not to be run has another language tag.
+
+use strict;
+use warnings;
+use File::Basename;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# installcheck runs in the directory of the sources
+my @pages = ('README.md', sort glob('doc/*.md'));
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'ttl_index'
+ttl_index.monitor_sleep = '1h'
+TimeZone = 'UTC'
+});
+$node->start;
+
+# The statements of a page: the first line of each, its text, and what it promises.
+sub statements
+{
+	my ($page) = @_;
+	my ($inside, $text, $first, @found) = (0, '');
+	my $number = 0;
+
+	foreach my $line (split /\n/, slurp_file($page))
+	{
+		$number++;
+		if ($line =~ /^\s*```(\w*)/)
+		{
+			die "$page:$number: a statement without its end"
+			  if $text =~ s/--.*$//mgr =~ /\S/;
+			$inside = !$inside && $1 eq 'sql';
+			$text = '';
+			next;
+		}
+		next unless $inside;
+		$line =~ s/^   // if $line =~ /^   /;
+		$first = $number if $text !~ /\S/;
+		my $promise = $line =~ s/\s*-->\s*(.*?)\s*$// ? $1 : undef;
+		$text .= "$line\n";
+		(my $code = $text) =~ s/--.*$//mg;
+		my $quotes = () = $code =~ /\$\$/g;
+
+		next unless $code =~ /(;|\\gexec|\\gx)\s*$/ || $code =~ /^\s*\\d/;
+		next if $quotes % 2;
+		push @found, { line => $first, text => $text, promise => $promise };
+		$text = '';
+	}
+	return @found;
+}
+
+sub run_page
+{
+	my ($page) = @_;
+	my @statements = statements($page);
+	my $script = "\\set ON_ERROR_STOP 1\n\\pset pager off\n";
+
+	return unless @statements;
+	foreach my $statement (@statements)
+	{
+		$script .= "\\echo <<$statement->{line}>>\n$statement->{text}";
+	}
+	$script .= "\\echo <<end>>\n";
+	$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS app');
+	$node->safe_psql('postgres', 'CREATE DATABASE app');
+	$node->safe_psql('app', 'CREATE EXTENSION ttl_index')
+	  unless grep { $_->{text} =~ /^CREATE EXTENSION/ } @statements;
+
+	my ($stdout, $stderr) = ('', '');
+	$node->psql('app', $script, stdout => \$stdout, stderr => \$stderr,
+		extra_params => [ '-A', '-t', '-F', ', ' ]);
+	like($stdout, qr/<<end>>/, "$page runs to its end")
+	  or diag($stderr);
+	my %output = $stdout =~ /<<(\d+)>>\n(.*?)(?=<<)/gs;
+	foreach my $statement (grep { defined $_->{promise} } @statements)
+	{
+		my $output = $output{ $statement->{line} } // 'nothing';
+
+		chomp $output;
+		is($output, $statement->{promise},
+			"$page:$statement->{line} gives what it promises");
+	}
+	return;
+}
+
+# The headings of a page as its links name them.
+sub anchors
+{
+	my ($page) = @_;
+	my $text = slurp_file($page) =~ s/^```.*?^```//msgr;
+
+	return map { lc($_) =~ s/[^\w\- ]//gr =~ s/ /-/gr } $text =~ /^#+ (.*)$/mg;
+}
+
+sub check_links
+{
+	my ($page) = @_;
+	my @broken;
+
+	foreach my $link (slurp_file($page) =~ /\]\(([^)\s]+)\)/g)
+	{
+		my ($file, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
+		my $target = $file eq '' ? $page : dirname($page) . "/$file";
+
+		next if $link =~ /^https?:/;
+		push @broken, $link
+		  if !-e $target || ($anchor ne '' && !grep { $_ eq $anchor } anchors($target));
+	}
+	is("@broken", '', "the links of $page lead somewhere");
+	return;
+}
+
+run_page($_) foreach @pages;
+check_links($_) foreach @pages, 'CONTRIBUTING.md';
+cmp_ok(-s 'README.md', '<=', 12 * 1024, 'README.md is for ten minutes');
+
+done_testing();
