@@ -37,10 +37,8 @@
 
 #include "access/skey.h"
 #include "access/xlogdefs.h"
-#include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
-#include "nodes/parsenodes.h"
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"

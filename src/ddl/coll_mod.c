@@ -17,7 +17,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/relation.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "catalog/partition.h"

@@ -15,19 +15,13 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "catalog/index.h"
-#include "catalog/partition.h"
-#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_partitioned_table.h"
 #include "catalog/pg_type.h"
-#include "commands/defrem.h"
 #include "nodes/parsenodes.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 

@@ -21,14 +21,11 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "common/hashfn.h"
 #include "pgtime.h"
 #include "utils/date.h"
 #include "utils/datetime.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "definition/definition.h"
 #include "definition/key.h"
 #include "ttl_index.h"
 

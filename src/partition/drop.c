@@ -27,7 +27,6 @@
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
-#include "catalog/indexing.h"
 #include "catalog/objectaddress.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
@@ -46,7 +45,6 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "compat.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "expire/expire.h"
