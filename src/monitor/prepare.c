@@ -324,7 +324,8 @@ ttl_prepare_targets(TtlRun * run)
 	}
 	if (work.begins)
 		ttl_kept_begin_pass(run->kept, run->at);
-	if (ttl_function_lookup(&functions))
+	/* who drops the extension has locked the counters, maybe for hours */
+	if (ttl_function_lookup(&functions) && !ttl_work_must_stop(run))
 	{
 		ttl_counters_check();
 		count_death(run);

@@ -90,9 +90,9 @@ count_sub_pass(TtlRun * run)
 	count.last_cutoff = run->at;
 	count.lag_pauses = kept->lag_pauses;
 	ttl_work_begin(run);
-	if (!ttl_counters_lock(true))
+	if (!ttl_counters_lock(!run->driver->is_worker))
 	{
-		/* the extension has just been dropped */
+		/* the extension has just been dropped, or is about to be */
 		ttl_work_commit(run);
 		return;
 	}

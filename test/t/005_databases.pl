@@ -19,6 +19,7 @@ $node->append_conf(
 shared_preload_libraries = 'ttl_index'
 ttl_index.monitor_sleep = 1
 ttl_index.batch_target_docs = 1
+max_prepared_transactions = 1
 });
 $node->start;
 
@@ -34,6 +35,29 @@ CREATE EXTENSION ttl_index;
 CREATE TABLE events (at timestamptz);
 CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0);
 });
+
+# A transaction that has dropped the extension somewhere, and stays open.
+$node->safe_psql('postgres', 'CREATE DATABASE dropping');
+$node->safe_psql(
+	'dropping', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE events (at timestamptz);
+CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0);
+BEGIN;
+DROP EXTENSION ttl_index CASCADE;
+PREPARE TRANSACTION 'dropping';
+});
+foreach my $row (1, 2)
+{
+	$node->safe_psql('neighbour', "INSERT INTO events VALUES ('2000-01-01')");
+	ok( $node->poll_query_until('neighbour', 'SELECT count(*) = 0 FROM events'),
+		"no worker waits for a transaction that drops the extension, row $row goes");
+}
+$node->safe_psql('dropping', "ROLLBACK PREPARED 'dropping'");
+$node->safe_psql('dropping', "INSERT INTO events VALUES ('2000-01-01')");
+ok( $node->poll_query_until('dropping', 'SELECT count(*) = 0 FROM events'),
+	'and those of its own database go when it is rolled back');
+$node->safe_psql('postgres', 'DROP DATABASE dropping');
 
 sub make_backlog
 {
