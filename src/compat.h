@@ -55,7 +55,8 @@ typedef int SysCacheIdentifier;
 
 /*
  * Goes down a btree to the leaf where a key belongs; it is pinned and locked for
- * reading then.  The table became an argument with 16.
+ * reading then.  The table became an argument with 16, the snapshot stopped to be
+ * one with 17.
  */
 static inline Buffer
 ttl_bt_search(Relation index, Relation heap, BTScanInsert key)
@@ -64,8 +65,10 @@ ttl_bt_search(Relation index, Relation heap, BTScanInsert key)
 
 #if PG_VERSION_NUM >= 190000
 	(void) _bt_search(index, heap, key, &buffer, BT_READ, false);
-#elif PG_VERSION_NUM >= 160000
+#elif PG_VERSION_NUM >= 170000
 	_bt_freestack(_bt_search(index, heap, key, &buffer, BT_READ));
+#elif PG_VERSION_NUM >= 160000
+	_bt_freestack(_bt_search(index, heap, key, &buffer, BT_READ, NULL));
 #else
 	(void) heap;
 	_bt_freestack(_bt_search(index, key, &buffer, BT_READ, NULL));
