@@ -74,7 +74,7 @@ DROP INDEX o1, o2, o3, o4, o5;
 -- by name, too; coll_mod leaves the name out
 CREATE INDEX o1 ON eventlog (last_modified) WHERE ttl_index.expire_after_seconds(seconds => 60);
 CREATE INDEX o2 ON eventlog (last_modified) WHERE id > 5 AND ttl_index.expire_after_seconds(seconds := 60*60);
-CREATE INDEX o3 ON eventlog ((last_modified::timestamptz AT TIME ZONE 'UTC'))
+CREATE INDEX o3 ON eventlog (timezone('UTC', last_modified))
 	WHERE ttl_index.time_zone(zone => 'UTC') AND ttl_index.expire_after_seconds(seconds => 0);
 SELECT indexrelid, key, expire_after_seconds, time_zone, partial_filter_expression, state
 FROM ttl_index.indexes ORDER BY indexrelid::text COLLATE "C";
