@@ -43,6 +43,9 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 }
 #endif
 
+/* Until 17 an AFTER trigger runs as whoever ends the command that caused it. */
+#define TTL_AFTER_TRIGGERS_RUN_AS_OTHERS (PG_VERSION_NUM < 180000)
+
 /* A number until 19. */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;

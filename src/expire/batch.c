@@ -64,6 +64,7 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "tcop/dest.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -887,6 +888,47 @@ lock_trees(List *tables, LOCKMODE lockmode, List **locked)
 	return true;
 }
 
+/* Can this trigger be fired by what a foreign key does, when the command ends? */
+static bool
+is_fired_afterwards(const Trigger * trigger, bool in_partition)
+{
+	/* that of a deferrable constraint computes what its index is on */
+	if (!TRIGGER_FOR_AFTER(trigger->tgtype) ||
+		trigger->tgenabled == TRIGGER_DISABLED ||
+		(trigger->tgisinternal && trigger->tgfoid != F_UNIQUE_KEY_RECHECK))
+		return false;
+	return TRIGGER_FOR_DELETE(trigger->tgtype) ||
+		TRIGGER_FOR_UPDATE(trigger->tgtype) ||
+		(in_partition && TRIGGER_FOR_INSERT(trigger->tgtype));
+}
+
+/*
+ * Raises an error where a trigger of a table to which a foreign key leads would run
+ * with rights that its owner does not have.  A foreign key acts as the owner of that
+ * table, but what it leaves to the end of the command is run as our table's owner.
+ */
+static void
+check_triggers(Oid relid, const TtlIndex *index)
+{
+	Relation	rel = relation_open(relid, NoLock);
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		const		Trigger *trigger = &rel->trigdesc->triggers[i];
+
+		if (is_fired_afterwards(trigger, rel->rd_rel->relispartition) &&
+			!has_privs_of_role(rel->rd_rel->relowner, index->owner))
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("trigger \"%s\" of table \"%s\" would run as the owner of table \"%s\"",
+							trigger->tgname, RelationGetRelationName(rel),
+							get_rel_name(index->relid)),
+					 errdetail("A foreign key leads to a table of another owner, and AFTER triggers run as whoever deletes."),
+					 errhint("Make it a BEFORE trigger, or give both tables the same owner.")));
+	}
+	relation_close(rel, NoLock);
+}
+
 /*
  * Locks all tables that the triggers of foreign keys will, without waiting.  They
  * would wait, with the locks of the batch in hand, for DDL that has come to them
@@ -894,9 +936,9 @@ lock_trees(List *tables, LOCKMODE lockmode, List **locked)
  * one is locked by others.
  */
 static bool
-lock_referencing(Oid relid)
+lock_referencing(const TtlIndex *index)
 {
-	List	   *deleting = list_make1_oid(relid);
+	List	   *deleting = list_make1_oid(index->relid);
 	List	   *reading = NIL;
 
 	/* the list grows by those that a cascade goes on to */
@@ -904,6 +946,8 @@ lock_referencing(Oid relid)
 	{
 		Oid			table = list_nth_oid(deleting, i);
 
+		if (TTL_AFTER_TRIGGERS_RUN_AS_OTHERS && i > 0)
+			check_triggers(table, index);
 		if (!lock_trees(referencing_tables(table, RowExclusiveLock),
 						RowExclusiveLock, &deleting) ||
 			!lock_trees(referencing_tables(table, RowShareLock),
@@ -965,7 +1009,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		return;
 	}
 	x.direct = is_plain(x.heap);
-	if (!x.direct && !lock_referencing(index->relid))
+	if (!x.direct && !lock_referencing(index))
 	{
 		batch->busy = true;
 		close_relations(&x);

@@ -180,6 +180,45 @@ SET ROLE regress_ttl_monitor;
 SELECT errors, last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE relname = 'secrets';
 RESET ROLE;
 
+-- a trigger behind a foreign key runs as the owner of its table, or, where PostgreSQL would run it as another, not at all
+CREATE TABLE master (id int PRIMARY KEY, ts timestamptz);
+GRANT REFERENCES ON master TO regress_ttl_owner;
+SELECT ttl_index.create_index('master', 'ts', 0);
+INSERT INTO master VALUES (1, '2001-01-01');
+SET ROLE regress_ttl_owner;
+CREATE TABLE detail (id int REFERENCES master ON DELETE CASCADE);
+CREATE TRIGGER a AFTER DELETE ON detail FOR EACH ROW EXECUTE FUNCTION hostile_trigger();
+INSERT INTO detail VALUES (1);
+RESET ROLE;
+TRUNCATE log;
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SELECT DISTINCT who FROM log WHERE who <> 'regress_ttl_owner';
+SELECT CASE WHEN current_setting('server_version_num')::int < 180000
+	THEN last_error = 'trigger "a" of table "detail" would run as the owner of table "master"' AND (SELECT count(*) FROM detail) = 1
+	ELSE last_error IS NULL AND (SELECT count(*) FROM detail) = 0 END AS said
+FROM ttl_index.index_stats WHERE relname = 'master';
+-- before the row goes, it is that of its table; and what has the rights of the owner may run as him
+TRUNCATE log, detail, master;
+SET ROLE regress_ttl_owner;
+DROP TRIGGER a ON detail;
+CREATE TRIGGER b BEFORE DELETE ON detail FOR EACH ROW EXECUTE FUNCTION hostile_trigger();
+RESET ROLE;
+INSERT INTO master VALUES (1, '2001-01-01');
+INSERT INTO detail VALUES (1);
+CALL ttl_index.run_pass();
+SELECT DISTINCT who, (SELECT count(*) FROM detail) AS detail FROM log;
+ALTER TABLE master OWNER TO regress_ttl_owner;
+ALTER TABLE detail OWNER TO CURRENT_USER;
+DROP TRIGGER b ON detail;
+CREATE FUNCTION harmless_trigger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$;
+CREATE TRIGGER a AFTER DELETE ON detail FOR EACH ROW EXECUTE FUNCTION harmless_trigger();
+INSERT INTO master VALUES (1, '2001-01-01');
+INSERT INTO detail VALUES (1);
+CALL ttl_index.run_pass();
+SELECT count(*) FROM detail;
+SET client_min_messages = warning;
+
 -- no function of ours is SECURITY DEFINER
 SELECT count(*) FROM pg_proc WHERE pronamespace = 'ttl_index'::regnamespace AND prosecdef;
 -- ALTER DEFAULT PRIVILEGES does not take the option away from users
