@@ -72,7 +72,7 @@ ttl_owner_read_as(Oid owner, TtlUser *saved)
 
 /* The owner of a table, whose name is put into the buffer; invalid where it is gone. */
 static Oid
-read_owner(Oid relid, NameData * name)
+read_owner(Oid relid, NameData *name)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	Oid			owner;

@@ -89,7 +89,7 @@ check_called_by_trigger(FunctionCallInfo fcinfo)
 
 /* The column that the trigger is to set. */
 static AttrNumber
-trigger_column(const TriggerData * trigger)
+trigger_column(const TriggerData *trigger)
 {
 	Relation	rel = trigger->tg_relation;
 	const char *name = trigger->tg_trigger->tgargs[0];
@@ -140,7 +140,7 @@ ttl_set_last_modified(PG_FUNCTION_ARGS)
 
 /* A trigger such as track_last_modified() creates, not one made for less. */
 static bool
-sets_always(const Trigger * trigger)
+sets_always(const Trigger *trigger)
 {
 	return trigger->tgtype == (TRIGGER_TYPE_ROW | TRIGGER_TYPE_BEFORE |
 							   TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE) &&

@@ -81,7 +81,7 @@ extern char *ttl_pair_field_name(Node *call, Oid relid);
 extern char *ttl_pair_field_sql(Relation rel, const char *name);
 
 /* parse.c */
-extern IndexStmt * ttl_parse_create_index(Oid relid, const char *command);
+extern IndexStmt *ttl_parse_create_index(Oid relid, const char *command);
 extern Node *ttl_parse_expression(Relation rel, const char *text,
 								  bool is_filter, const char *name);
 

@@ -299,7 +299,7 @@ is_array(const JsonbValue *value)
 }
 
 static JsonbIterator *
-begin_array(JsonbContainer * array)
+begin_array(JsonbContainer *array)
 {
 	JsonbIterator *elements = JsonbIteratorInit(array);
 	JsonbValue	ignored;
@@ -356,7 +356,7 @@ component_position(Datum component)
 
 /* The frame of an array that an element leads to, which may have been reached. */
 static ArrayWalk *
-array_frame(PathWalk *walk, JsonbContainer * array)
+array_frame(PathWalk *walk, JsonbContainer *array)
 {
 	ArrayWalk  *frame = walk->top;
 

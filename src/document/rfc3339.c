@@ -182,7 +182,7 @@ fraction_micros(const char *digits, size_t count)
  * 0 of the next minute, in any minute.
  */
 static bool
-read_time(const char *s, int64_t fraction, int64_t * micros)
+read_time(const char *s, int64_t fraction, int64_t *micros)
 {
 	int			hour = two_digits(s);
 	int			minute = two_digits(s + 3);
@@ -201,7 +201,7 @@ read_time(const char *s, int64_t fraction, int64_t * micros)
  */
 bool
 rfc3339_parse(const char *string, size_t length, bool offset_without_colon,
-			  int64_t * micros)
+			  int64_t *micros)
 {
 	const char *end = string + length;
 	const char *rest;

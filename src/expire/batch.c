@@ -3,32 +3,42 @@
  * batch.c
  *	  One batch of one index: collect, check, delete.
  *
- * The entries of the TTL index that are due are walked (index_scan.c), oldest first,
- * from where the last batch ended, and sorted by block.  Then each row is fetched
- * under the batch's snapshot, a block at a time where many of them are in it, and
- * asked once more, whatever the index said: its key must be due and the filter
- * must hold.  So a damaged index, or a tuple id that has been used again, costs
- * no row.
+ * A batch is one transaction's worth of deletes by one index.  monitor/visit.c calls
+ * ttl_batch_lock() and ttl_batch_run() for it, in a transaction and a subtransaction
+ * that it began; functions.c calls ttl_batch_count_due(), which looks and deletes
+ * nothing.
  *
- * There are two ways to delete what passes:
+ * The index entries that are due are read (index_scan.c), oldest first, from where the
+ * last batch ended (cursor.c), and sorted by block.  Then each row is fetched under
+ * the batch's snapshot, a block at a time where many of the rows are in it, and is
+ * checked once more, whatever the index said: its key must be due and the filter must
+ * hold.  So a damaged index, or a tuple ID that has been used again, costs no row.
  *
- *	direct	nothing is attached to DELETE: the table access method deletes the row
- *			unless that needs waiting, which fails if somebody else holds the row
- *			or has changed it since.
- *	SQL		a trigger (foreign keys are triggers) or a rule is: the rows are locked
- *			under the same condition, then DELETE FROM ONLY the table removes them,
- *			so that all of these behave as for any DELETE.  It repeats the expiry
- *			and the filter, because a trigger of the same batch can have changed
- *			another row of it.
+ * A plain DELETE command for each batch would be simpler.  It would trust the index,
+ * read again the entries of all rows that were deleted before, and wait for locked
+ * rows.
+ *
+ * There are two ways to delete the rows that pass the check:
+ *
+ *	direct	Nothing is attached to DELETE.  The table access method deletes the row
+ *			unless that needs waiting.  The deletion fails if somebody else holds the
+ *			row or has changed it since.
+ *	SQL		A trigger (foreign keys are triggers) or a rule is attached.  The rows are
+ *			locked under the same condition, then DELETE FROM ONLY the table removes
+ *			them, so that triggers and rules behave as for any DELETE.  The command
+ *			repeats the expiry and the filter, because a trigger of the same batch can
+ *			have changed another row of it.
  *
  * Both ways delete the very version that was found due, and count alike.
  *
- * Where most of a table is due and the heap does not follow the key, every batch
- * would touch nearly every block.  Then the rest of the pass goes over the heap
- * instead, block by block, with the same check.
+ * Where most of a table is due and the heap does not follow the key, every batch would
+ * touch nearly every block.  Then the rest of the pass goes over the heap instead,
+ * block by block, with the same check.
  *
- * It all runs as the table's owner (owner.c), in a transaction of the caller's.
- * Nothing here reads a setting, a counter or a clock.
+ * All of this runs as the table's owner (owner.c).  Core is used through its
+ * interfaces for table access methods, for index expressions and for queries; of the
+ * heap, the code relies on tuple IDs that are ordered by block, and on xmin.  Nothing
+ * here reads a setting, a counter or a clock.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -81,42 +91,42 @@
 #include "expire/index_scan.h"
 #include "ttl_index.h"
 
-/* So many entries of dead rows may come on top of a batch. */
+/* A batch may read so many entries of dead rows on top of its rows. */
 #define DEAD_ENTRIES 1000
 
-/* A batch that says something about the order of the heap. */
+/* A batch of so many entries says something about the order of the heap. */
 #define ORDER_MIN_ENTRIES 1000
 
-/* Scattered: that many times the blocks that the rows would fill. */
+/* Entries are scattered if they lie in so many times the blocks that they would fill. */
 #define ORDER_SCATTERED 4
 
-/* To find out how much of a table is due. */
+/* How many blocks are sampled, and what part of their rows must be due. */
 #define ORDER_SAMPLE_BLOCKS 32
 #define ORDER_MOST 0.4
 
-/* Leaves that a batch may skip or read while it catches up. */
+/* A batch that catches up may skip or read so many leaf pages. */
 #define CATCH_UP_PAGES 2000
 
-/* In block order, what lies between two looks at how far a batch is. */
+/* In block order, a batch looks after so many blocks how far it has come. */
 #define BLOCKS_AT_A_TIME 32
 
-/* A block with so many entries is looked at as a whole. */
+/* A block with so many entries is read as a whole. */
 #define DENSE_BLOCK 16
 
-/* Stop prefetching where so many blocks were in the cache. */
+/* Prefetching stops if the first so many blocks were all in the cache. */
 #define PREFETCH_TRIAL 32
 
-/* A batch at work. */
+/* The state of one batch while it runs. */
 typedef struct Expirer
 {
 	Relation	heap;
 	Relation	index;
 	const TtlCutoff *cutoff;
-	const TtlCursor *resume;
+	const TtlCursor *cursor;
 	Snapshot	snapshot;
 	TupleTableSlot *slot;		/* the row at hand */
 	int64		key;			/* and its key */
-	TableScanDesc run;			/* over blocks with many rows that are due */
+	TableScanDesc run;			/* scan of blocks with many rows that are due */
 	bool		direct;
 	/* to compute the key and the filter of a row */
 	IndexInfo  *info;
@@ -147,7 +157,7 @@ close_relations(Expirer *x)
 	relation_close(x->heap, NoLock);
 }
 
-/* Gets ready to look at rows, under the active snapshot. */
+/* Prepares to check rows under the active snapshot. */
 static void
 begin_rows(Expirer *x)
 {
@@ -167,7 +177,7 @@ end_rows(Expirer *x)
 	FreeExecutorState(x->estate);
 }
 
-/* The key of the row in the slot, of a column or an expression. */
+/* Computes the key of the row in the slot, which is a column or an expression. */
 static Datum
 row_key(Expirer *x, bool *isnull)
 {
@@ -184,9 +194,9 @@ row_key(Expirer *x, bool *isnull)
 }
 
 /*
- * Is the row in the slot due, by its own key and the filter?  The
- * filter comes first, as when the index is built: in block order there are rows
- * outside of it, and their key may well be an error.
+ * Is the row in the slot due, by its own key and the filter?  The filter comes first,
+ * as when the index is built: in block order there are rows outside of it, and
+ * computing the key of such a row may well raise an error.
  */
 static bool
 row_is_due(Expirer *x)
@@ -223,9 +233,9 @@ take_row(Expirer *x)
 								  &failure);
 	if (result == TM_WouldBlock || result == TM_BeingModified)
 		x->batch->skipped_locked++;
-	/* what was changed meanwhile may be due as well */
+	/* a row that was changed in the meantime may still be due */
 	if (result != TM_Ok && result != TM_Deleted)
-		ttl_cursor_range_add(&x->batch->resume.left_over, x->key);
+		ttl_cursor_range_add(&x->batch->cursor.reread_next, x->key);
 	if (result != TM_Ok)
 		return;
 	if (x->direct)
@@ -243,7 +253,7 @@ take_row(Expirer *x)
  * In the order of the index
  */
 
-/* A tuple id as a number: it is compared for each row, and more than once. */
+/* Makes a tuple ID a number: it is compared for each row, and more than once. */
 static inline uint64
 tid_number(const ItemPointerData *tid)
 {
@@ -254,24 +264,25 @@ tid_number(const ItemPointerData *tid)
 static int
 compare_tids(const void *a, const void *b)
 {
-	uint64		left = tid_number(&((const TtlIndexEntry *) a)->tid);
-	uint64		right = tid_number(&((const TtlIndexEntry *) b)->tid);
+	uint64		x = tid_number(&((const TtlIndexEntry *) a)->tid);
+	uint64		y = tid_number(&((const TtlIndexEntry *) b)->tid);
 
-	return left < right ? -1 : left > right;
+	return x < y ? -1 : x > y;
 }
 
 /*
- * Reads up to max entries that are due; returns how many.  Near a change of summer
- * time there are others between them, to be looked at later.
+ * Reads up to max entries that are due and returns how many.  Near a change of summer
+ * time there are entries between them that are not due yet; their keys are added to the
+ * range that is read again later.
  */
 static int
-read_entries(TtlIndexScan *walk, const TtlCutoff *cutoff, TtlIndexEntry *entries, int max,
+read_entries(TtlIndexScan *scan, const TtlCutoff *cutoff, TtlIndexEntry *entries, int max,
 			 TtlRange *later)
 {
 	const TtlIndexEntry *entry;
 	int			count = 0;
 
-	while (count < max && (entry = ttl_index_scan_next(walk)) != NULL)
+	while (count < max && (entry = ttl_index_scan_next(scan)) != NULL)
 	{
 		if (ttl_cutoff_is_due(cutoff, entry->key))
 			entries[count++] = *entry;
@@ -282,8 +293,8 @@ read_entries(TtlIndexScan *walk, const TtlCutoff *cutoff, TtlIndexEntry *entries
 }
 
 /*
- * Asks for blocks ahead of their use, as many as the table's tablespace is set to,
- * until it turns out that they are all in the cache.
+ * Prefetching asks for blocks ahead of their use, as far ahead as the table's tablespace
+ * is set to, until it turns out that all of them are in the cache.
  */
 typedef struct Prefetch
 {
@@ -305,7 +316,7 @@ prefetch_init(Prefetch *p, Relation heap, const TtlIndexEntry *entries, int coun
 	p->entries = entries;
 	p->count = count;
 	p->distance = get_tablespace_maintenance_io_concurrency(heap->rd_rel->reltablespace);
-	p->block = InvalidBlockNumber;	/* block 0 follows it */
+	p->block = InvalidBlockNumber;	/* block 0 follows this one */
 }
 
 static void
@@ -320,7 +331,7 @@ prefetch_beyond(Prefetch *p, int current)
 
 		bool		follows = block == p->block || block == p->block + 1;
 
-		/* the kernel reads ahead by itself what lies in order */
+		/* the kernel reads adjacent blocks ahead by itself */
 		p->block = block;
 		if (follows)
 			continue;
@@ -330,23 +341,23 @@ prefetch_beyond(Prefetch *p, int current)
 	}
 }
 
-/* Was the row in the slot there in the round before, so that it was left? */
+/* Did the previous round see the row in the slot, and could not delete it? */
 static bool
-was_left(Expirer *x)
+was_seen(Expirer *x)
 {
 	bool		isnull;
 	Datum		xmin = slot_getsysattr(x->slot, MinTransactionIdAttributeNumber,
 									   &isnull);
 
 	return TransactionIdPrecedes(DatumGetTransactionId(xmin),
-								 x->resume->seen.xmin);
+								 x->cursor->seen.xmin);
 }
 
-/* The row in the slot is one that the index holds as due: takes it. */
+/* Takes the row in the slot, which the index holds as due. */
 static void
 take_entry(Expirer *x)
 {
-	if (ttl_cursor_goes_by_age(x->resume) && was_left(x))
+	if (ttl_cursor_goes_by_age(x->cursor) && was_seen(x))
 		return;
 	x->batch->live++;
 	if (!row_is_due(x))
@@ -358,7 +369,7 @@ take_entry(Expirer *x)
 	take_row(x);
 }
 
-/* How many of the entries, sorted, are of the same block as the first? */
+/* How many of the entries, which are sorted, point to the same block as the first? */
 static int
 block_group(const TtlIndexEntry *entries, int count)
 {
@@ -371,7 +382,7 @@ block_group(const TtlIndexEntry *entries, int count)
 	return group;
 }
 
-/* How many are of the same block, or of adjacent ones with many entries each? */
+/* How many point to the same block, or to adjacent ones with many entries each? */
 static int
 dense_run(const TtlIndexEntry *entries, int count)
 {
@@ -392,14 +403,14 @@ dense_run(const TtlIndexEntry *entries, int count)
 }
 
 /*
- * Takes the rows of a dense run: a scan looks at each block once, instead of once
- * for each row.  Returns how many entries it did not meet, and puts them first:
- * those of dead rows, and of rows that are further on in their HOT chain.
+ * Takes the rows of a dense run: a scan reads each block once, instead of once for each
+ * row.  Returns how many entries the scan did not meet, and moves these to the front:
+ * entries of dead rows, and of rows that are further on in their HOT chain.
  */
 static int
 take_run(Expirer *x, TtlIndexEntry *entries, int count)
 {
-	int			left = 0;
+	int			unmet = 0;
 	int			next = 0;
 
 	if (x->run == NULL)
@@ -413,21 +424,21 @@ take_run(Expirer *x, TtlIndexEntry *entries, int count)
 
 		CHECK_FOR_INTERRUPTS();
 		while (next < count && tid_number(&entries[next].tid) < tid)
-			entries[left++] = entries[next++];
+			entries[unmet++] = entries[next++];
 		if (next == count || tid_number(&entries[next].tid) != tid)
 			continue;
 		next++;
-		if (!ttl_cursor_has_failed(x->resume, &x->slot->tts_tid))
+		if (!ttl_cursor_has_failed(x->cursor, &x->slot->tts_tid))
 			take_entry(x);
 	}
 	while (next < count)
-		entries[left++] = entries[next++];
-	return left;
+		entries[unmet++] = entries[next++];
+	return unmet;
 }
 
 /*
- * An entry without a row that the snapshot sees: will there be one?  There will, if
- * the transaction that wrote it goes on, or has just committed.
+ * The snapshot sees no row for this entry.  May there be one later?  That is so if the
+ * transaction that wrote the row is still running, or has just committed.
  */
 static bool
 is_undecided(Expirer *x, IndexFetchTableData *fetch, const TtlIndexEntry *entry)
@@ -453,15 +464,15 @@ take_single(Expirer *x, IndexFetchTableData *fetch, TtlIndexEntry *entries, int 
 		bool		call_again = false;
 
 		CHECK_FOR_INTERRUPTS();
-		if (ttl_cursor_has_failed(x->resume, &entries[i].tid))
+		if (ttl_cursor_has_failed(x->cursor, &entries[i].tid))
 			continue;
 		prefetch_beyond(&prefetch, i);
-		/* nothing for a dead row: the entry is older than the snapshot */
+		/* this finds nothing for a dead row, whose entry stays until a vacuum */
 		if (table_index_fetch_tuple(fetch, &entries[i].tid, x->snapshot,
 									x->slot, &call_again, NULL))
 			take_entry(x);
 		else if (is_undecided(x, fetch, &entries[i]))
-			ttl_cursor_range_add(&x->batch->resume.left_over, entries[i].key);
+			ttl_cursor_range_add(&x->batch->cursor.reread_next, entries[i].key);
 	}
 }
 
@@ -473,22 +484,22 @@ static int
 take_entries(Expirer *x, TtlIndexEntry *entries, int count)
 {
 	IndexFetchTableData *fetch = ttl_index_fetch_begin(x->heap);
-	int			single = 0;		/* so many are for later, from the first on */
+	int			single = 0;		/* the first so many are looked up one by one */
 	int			blocks = 0;
 	int			run;
 
 	qsort(entries, count, sizeof(TtlIndexEntry), compare_tids);
 	for (int i = 0; i < count; i += run)
 	{
-		int			left = run = dense_run(entries + i, count - i);
+		int			unmet = run = dense_run(entries + i, count - i);
 
-		/* a group that is not dense is of one block */
+		/* a group that is not dense lies in one block */
 		blocks += 1 + ItemPointerGetBlockNumber(&entries[i + run - 1].tid) -
 			ItemPointerGetBlockNumber(&entries[i].tid);
 		if (run >= DENSE_BLOCK)
-			left = take_run(x, entries + i, run);
-		memmove(entries + single, entries + i, left * sizeof(TtlIndexEntry));
-		single += left;
+			unmet = take_run(x, entries + i, run);
+		memmove(entries + single, entries + i, unmet * sizeof(TtlIndexEntry));
+		single += unmet;
 	}
 	take_single(x, fetch, entries, single);
 	ExecClearTuple(x->slot);
@@ -496,9 +507,7 @@ take_entries(Expirer *x, TtlIndexEntry *entries, int count)
 	return blocks;
 }
 
-/*
- * How much of the table is due, by a sample of its blocks?
- */
+/* What part of the rows is due, by a sample of the table's blocks? */
 static double
 sample_due(Expirer *x, BlockNumber nblocks)
 {
@@ -530,9 +539,9 @@ sample_due(Expirer *x, BlockNumber nblocks)
 }
 
 /*
- * Would it be cheaper to go over the whole heap once?  It would where the entries
- * of a batch, sorted, lie in many more blocks than they would fill, and most of
- * the table is due.
+ * Would it be cheaper to go over the whole heap once?  It would if the entries of a
+ * batch lie in many more blocks than their rows would fill, and much of the table is
+ * due.
  */
 static bool
 prefers_block_order(Expirer *x, int blocks, int count)
@@ -546,72 +555,73 @@ prefers_block_order(Expirer *x, int blocks, int count)
 		sample_due(x, nblocks) >= ORDER_MOST;
 }
 
-/* Begins the walk of a batch, from where the one before it ended. */
+/* Begins the index scan of a batch where the previous batch ended. */
 static void
-begin_walk(Expirer *x, TtlIndexScan *walk)
+begin_scan(Expirer *x, TtlIndexScan *scan)
 {
-	TtlCursor  *resume = &x->batch->resume;
+	TtlCursor  *cursor = &x->batch->cursor;
 	const TtlCutoff *cutoff = x->cutoff;
 
-	if (resume->phase == TTL_CATCH_UP)
+	if (cursor->phase == TTL_CATCH_UP)
 	{
-		ttl_index_scan_begin(walk, x->heap, x->index, cutoff->keytype,
-							 Min(cutoff->bound, resume->at.key), &resume->left);
-		walk->max_pages = CATCH_UP_PAGES;
-		if (resume->thorough)
+		ttl_index_scan_begin(scan, x->heap, x->index, cutoff->keytype,
+							 Min(cutoff->bound, cursor->forward.key), &cursor->catch_up);
+		scan->max_pages = CATCH_UP_PAGES;
+		if (cursor->thorough)
 			return;
-		walk->since = resume->seen.lsn;
-		walk->again = resume->again;
+		scan->unchanged_since = cursor->seen.lsn;
+		scan->reread = cursor->reread;
 		return;
 	}
-	if (resume->at.key > cutoff->bound)
-		ttl_cursor_pull_back(resume, cutoff->sure);
-	ttl_index_scan_begin(walk, x->heap, x->index, cutoff->keytype, cutoff->bound,
-						 &resume->at);
+	if (cursor->forward.key > cutoff->bound)
+		ttl_cursor_pull_back(cursor, cutoff->sure);
+	ttl_index_scan_begin(scan, x->heap, x->index, cutoff->keytype, cutoff->bound,
+						 &cursor->forward);
 }
 
 /*
- * The next entries, from the resume point on, until max_docs rows were found.
- * Entries of dead rows cost time as well, so there is an end to them too.
+ * Takes the next entries, from the cursor on, until max_docs rows were found.  Entries
+ * of dead rows cost time as well, so their number is limited too.
  */
 static void
 take_in_index_order(Expirer *x, int max_docs)
 {
 	TtlBatch   *batch = x->batch;
-	TtlCursor  *resume = &batch->resume;
+	TtlCursor  *cursor = &batch->cursor;
 	TtlIndexEntry *entries = palloc(sizeof(TtlIndexEntry) * max_docs);
-	TtlScanPosition *place = resume->phase == TTL_CATCH_UP ? &resume->left : &resume->at;
-	TtlIndexScan walk;
+	TtlScanPosition *position = cursor->phase == TTL_CATCH_UP ?
+	&cursor->catch_up : &cursor->forward;
+	TtlIndexScan scan;
 	int			wanted;
 	int			count;
 	int			blocks;
 
-	begin_walk(x, &walk);
+	begin_scan(x, &scan);
 	do
 	{
 		wanted = max_docs - batch->live;
-		count = read_entries(&walk, x->cutoff, entries, wanted,
-							 &resume->left_over);
+		count = read_entries(&scan, x->cutoff, entries, wanted,
+							 &cursor->reread_next);
 		batch->candidates += count;
-		*place = walk.after;
+		*position = scan.after;
 		blocks = take_entries(x, entries, count);
 	} while (count == wanted && batch->live < max_docs &&
 			 batch->candidates < 2 * (int64) max_docs + DEAD_ENTRIES);
-	batch->exhausted = count < wanted && ttl_index_scan_is_over(&walk);
-	batch->pages = walk.pages;
-	ttl_index_scan_end(&walk);
+	batch->exhausted = count < wanted && ttl_index_scan_is_over(&scan);
+	batch->pages = scan.pages;
+	ttl_index_scan_end(&scan);
 
-	if (count >= ORDER_MIN_ENTRIES && !resume->order_decided &&
-		resume->phase == TTL_FORWARD)
+	if (count >= ORDER_MIN_ENTRIES && !cursor->order_decided &&
+		cursor->phase == TTL_FORWARD)
 	{
-		resume->order_decided = true;
+		cursor->order_decided = true;
 		if (prefers_block_order(x, blocks, count))
 		{
-			resume->phase = TTL_BLOCK_ORDER;
+			cursor->phase = TTL_BLOCK_ORDER;
 			batch->exhausted = false;
-			place->set = false;
-			/* what falls due on the way is found by the index afterwards */
-			place->key = x->cutoff->sure;
+			position->set = false;
+			/* what falls due in the meantime is found by the index afterwards */
+			position->key = x->cutoff->sure;
 		}
 	}
 }
@@ -620,22 +630,22 @@ take_in_index_order(Expirer *x, int max_docs)
  * In the order of the heap
  */
 
-/* The first tuple id behind a place. */
+/* Finds the first tuple ID behind a position. */
 static void
-first_behind(const TtlScanPosition *place, ItemPointer tid)
+first_behind(const TtlScanPosition *position, ItemPointer tid)
 {
 	ItemPointerSet(tid, 0, FirstOffsetNumber);
-	if (place->set)
+	if (position->set)
 	{
-		*tid = place->tid;
+		*tid = position->tid;
 		ItemPointerInc(tid);
 	}
 }
 
 /*
- * The next max_docs rows, due or not, from the resume point on.  So many blocks
- * at a time, and where there is no row in them, as after many deletes, they count
- * like rows: they are read as well, and a batch has to end.
+ * Looks at the next max_docs rows, due or not, from the cursor on.  BLOCKS_AT_A_TIME
+ * blocks are read at a time.  Where there is no row in these, as after many deletes,
+ * the blocks count like rows: they are read as well, and a batch has to end.
  */
 static void
 take_in_block_order(Expirer *x, int max_docs)
@@ -645,7 +655,7 @@ take_in_block_order(Expirer *x, int max_docs)
 	TableScanDesc scan = NULL;
 	ItemPointerData first;
 
-	first_behind(&x->resume->at, &first);
+	first_behind(&x->cursor->forward, &first);
 	while (batch->candidates < max_docs &&
 		   ItemPointerGetBlockNumber(&first) < nblocks)
 	{
@@ -665,9 +675,9 @@ take_in_block_order(Expirer *x, int max_docs)
 			CHECK_FOR_INTERRUPTS();
 			empty = false;
 			batch->candidates++;
-			batch->resume.at.set = true;
-			batch->resume.at.tid = x->slot->tts_tid;
-			if (!ttl_cursor_has_failed(x->resume, &x->slot->tts_tid) &&
+			batch->cursor.forward.set = true;
+			batch->cursor.forward.tid = x->slot->tts_tid;
+			if (!ttl_cursor_has_failed(x->cursor, &x->slot->tts_tid) &&
 				row_is_due(x))
 			{
 				batch->live++;
@@ -678,8 +688,8 @@ take_in_block_order(Expirer *x, int max_docs)
 			break;
 		if (empty)
 			batch->candidates += end - begin;
-		batch->resume.at.set = true;
-		batch->resume.at.tid = last;
+		batch->cursor.forward.set = true;
+		batch->cursor.forward.tid = last;
 		ItemPointerSet(&first, end, FirstOffsetNumber);
 	}
 	ExecClearTuple(x->slot);
@@ -687,15 +697,15 @@ take_in_block_order(Expirer *x, int max_docs)
 		table_endscan(scan);
 
 	/*
-	 * what others write at the time it does not see; they may be long about
-	 * it
+	 * The snapshot does not see what transactions write that are running now,
+	 * and they may run for long.
 	 */
 	if (x->snapshot->xcnt > 0)
-		batch->resume.rows_left = true;
+		batch->cursor.rows_remain = true;
 	if (ItemPointerGetBlockNumber(&first) >= nblocks)
 	{
-		batch->resume.phase = TTL_FORWARD;
-		ItemPointerSet(&batch->resume.at.tid, MaxBlockNumber, MaxOffsetNumber);
+		batch->cursor.phase = TTL_FORWARD;
+		ItemPointerSet(&batch->cursor.forward.tid, MaxBlockNumber, MaxOffsetNumber);
 	}
 }
 
@@ -703,7 +713,7 @@ take_in_block_order(Expirer *x, int max_docs)
  * The SQL way
  */
 
-/* A condition between the key of an index and the parameter of this number. */
+/* Makes the condition that the key of an index is not later than a parameter. */
 static Node *
 key_condition(Oid indexrelid, Relation rel, Oid keytype, int param)
 {
@@ -722,7 +732,7 @@ key_condition(Oid indexrelid, Relation rel, Oid keytype, int param)
 								  (Expr *) bound, InvalidOid, InvalidOid);
 }
 
-/* A condition that a row is one of those in the parameter of this number. */
+/* Makes the condition that the tuple ID of a row is in an array parameter. */
 static Node *
 tid_condition(int param)
 {
@@ -743,9 +753,9 @@ tid_condition(int param)
 }
 
 /*
- * DELETE FROM ONLY the table: $1 are the tuple ids, $2 the greatest key that can be
- * due.  The exact check of a key near a change of summer time has been made on the
- * very version that is locked; the bound is enough here.
+ * Makes the query DELETE FROM ONLY the table.  $1 holds the tuple IDs, $2 the greatest
+ * key that can be due.  The exact check of a key near a change of summer time was made
+ * on the very version that is locked, so the bound is enough here.
  */
 static Query *
 delete_query(const TtlIndex *target, Relation rel)
@@ -753,7 +763,10 @@ delete_query(const TtlIndex *target, Relation rel)
 	List	   *conditions;
 	TtlOption	own;
 
-	/* not target->option: a partition can number its columns otherwise */
+	/*
+	 * target->option is of no use: a partition can number its columns
+	 * otherwise
+	 */
 	if (!ttl_option_read(target->indexrelid, &own))
 		elog(ERROR, "cache lookup failed for index %u", target->indexrelid);
 	conditions = list_make2(tid_condition(1),
@@ -764,8 +777,8 @@ delete_query(const TtlIndex *target, Relation rel)
 }
 
 /*
- * Checks deferrable constraints within the batch: a deferred trigger cannot run
- * in a security-restricted operation, nor after it, as somebody else.
+ * Makes deferrable constraints be checked within the batch: a deferred trigger could run
+ * only after the security-restricted operation has ended, and as another user.
  */
 static void
 set_constraints_immediate(void)
@@ -788,8 +801,8 @@ set_parameter(ParamListInfo params, int number, Oid type, Datum value)
 }
 
 /*
- * The plan is made for an array of unknown length, so it is a TID scan, where one
- * made for these thousands could be a sequential scan.
+ * Runs the query.  Its plan is made for an array of unknown length, so it is a TID scan;
+ * a plan made for these thousands of tuple IDs could be a sequential scan.
  */
 static int64
 delete_by_query(const TtlIndex *target, const TtlCutoff *cutoff, Relation rel,
@@ -816,9 +829,9 @@ delete_locked_rows(Expirer *x, const TtlIndex *index)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	set_constraints_immediate();
 	x->batch->deleted = delete_by_query(index, x->cutoff, x->heap, tids);
-	/* a trigger kept the others */
+	/* a trigger has kept the other rows */
 	if (x->batch->deleted < x->nrows)
-		x->batch->resume.rows_left = true;
+		x->batch->cursor.rows_remain = true;
 	PopActiveSnapshot();
 }
 
@@ -844,7 +857,10 @@ is_plain(Relation rel)
 	return true;
 }
 
-/* The tables to which a DELETE goes on by foreign keys, and the lock for that. */
+/*
+ * Lists the tables that the foreign keys of others make a DELETE of this one lock in a
+ * mode: ROW EXCLUSIVE where it goes on there, ROW SHARE where it only looks.
+ */
 static List *
 referencing_tables(Oid relid, LOCKMODE lockmode)
 {
@@ -868,7 +884,7 @@ referencing_tables(Oid relid, LOCKMODE lockmode)
 	return tables;
 }
 
-/* Locks tables and their partitions, without waiting, and adds them to the list. */
+/* Locks tables and their partitions without waiting, and adds them to the list. */
 static bool
 lock_trees(List *tables, LOCKMODE lockmode, List **locked)
 {
@@ -930,10 +946,10 @@ check_triggers(Oid relid, const TtlIndex *index)
 }
 
 /*
- * Locks all tables that the triggers of foreign keys will, without waiting.  They
- * would wait, with the locks of the batch in hand, for DDL that has come to them
- * first and waits for the batch; and it is for the batch to give way.  False where
- * one is locked by others.
+ * Locks, without waiting, all tables that the triggers of foreign keys will lock.  These
+ * would wait, while the batch holds its own locks, for DDL that holds such a table and
+ * waits for the batch; and the batch is the one that has to give way.  Returns false if
+ * somebody else has locked one of the tables.
  */
 static bool
 lock_referencing(const TtlIndex *index)
@@ -941,7 +957,7 @@ lock_referencing(const TtlIndex *index)
 	List	   *deleting = list_make1_oid(index->relid);
 	List	   *reading = NIL;
 
-	/* the list grows by those that a cascade goes on to */
+	/* the list grows by the tables that a cascade goes on to */
 	for (int i = 0; i < list_length(deleting); i++)
 	{
 		Oid			table = list_nth_oid(deleting, i);
@@ -958,10 +974,10 @@ lock_referencing(const TtlIndex *index)
 }
 
 /*
- * Locks the table ROW EXCLUSIVE and the index SHARE UPDATE EXCLUSIVE for a batch,
- * until the end of the transaction, if both can be had without waiting.  The lock
- * on the index keeps every other pass away from it, and coll_mod() too: what is
- * read of the definition after this stays true until the batch is done.
+ * Locks the table ROW EXCLUSIVE and the index SHARE UPDATE EXCLUSIVE for a batch, until
+ * the end of the transaction, unless one of the two needs waiting.  The lock on the
+ * index keeps every other pass and coll_mod() away from it: what the caller reads of the
+ * definition after this stays true until the batch is done.
  */
 bool
 ttl_batch_lock(Oid relid, Oid indexrelid)
@@ -971,17 +987,17 @@ ttl_batch_lock(Oid relid, Oid indexrelid)
 }
 
 /*
- * From here on the batch looks: what comes later is not in it.  Where the index was
- * built anew meanwhile, or the table emptied, it begins again.
+ * Notes what the batch can see: what is written later is not in it.  If the index was
+ * built anew, or the table was emptied, since the last batch, the cursor begins again.
  */
 static void
-begin_look(Expirer *x)
+note_horizon(Expirer *x)
 {
-	TtlCursor  *resume = &x->batch->resume;
+	TtlCursor  *cursor = &x->batch->cursor;
 	Oid			filenode = x->index->rd_rel->relfilenode;
 
-	if (resume->filenode != filenode)
-		ttl_cursor_init(resume, RelationGetRelid(x->index), filenode);
+	if (cursor->filenode != filenode)
+		ttl_cursor_init(cursor, RelationGetRelid(x->index), filenode);
 	x->batch->horizon.set = true;
 	x->batch->horizon.xmin = x->snapshot->xmin;
 	if (RelationNeedsWAL(x->index))
@@ -989,20 +1005,20 @@ begin_look(Expirer *x)
 }
 
 /*
- * One batch of up to max_docs rows of a locked index, in the caller's transaction,
- * from the resume point on.  Any code of a user may raise an error here.
+ * Runs one batch of up to max_docs rows of a locked index, in the caller's transaction,
+ * from the cursor on.  Code of users runs here and may raise any error.
  */
 void
 ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
-			  const TtlCutoff *pass_cutoff, const TtlCursor *resume,
+			  const TtlCutoff *pass_cutoff, const TtlCursor *cursor,
 			  int max_docs, TtlBatch *batch)
 {
-	Expirer		x = {.cutoff = cutoff,.resume = &batch->resume,.batch = batch};
+	Expirer		x = {.cutoff = cutoff,.cursor = &batch->cursor,.batch = batch};
 	TtlPhase	phase;
 	TtlUser		saved;
 
 	memset(batch, 0, sizeof(*batch));
-	batch->resume = *resume;
+	batch->cursor = *cursor;
 	if (!open_relations(index->relid, index->indexrelid, &x))
 	{
 		batch->exhausted = true;
@@ -1020,9 +1036,13 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	ttl_owner_become(index->owner, &saved);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	begin_rows(&x);
-	begin_look(&x);
-	phase = batch->resume.phase;
-	/* as for any DELETE of a table that is published with a row filter */
+	note_horizon(&x);
+	phase = batch->cursor.phase;
+
+	/*
+	 * as core does for any DELETE of a table that is published with a row
+	 * filter
+	 */
 	CheckCmdReplicaIdentity(x.heap, CMD_DELETE);
 	if (phase == TTL_BLOCK_ORDER)
 		take_in_block_order(&x, max_docs);
@@ -1035,21 +1055,20 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	ttl_owner_restore(&saved);
 	close_relations(&x);
 	batch->past_pass = phase == TTL_FORWARD &&
-		batch->resume.at.set && batch->resume.at.key > pass_cutoff->bound;
+		batch->cursor.forward.set && batch->cursor.forward.key > pass_cutoff->bound;
 }
 
 /*
- * Counts what would be deleted at this clock reading, and finds the oldest date
- * among it (DT_NOEND where nothing is due).  Without *oldest it counts all, with
- * it only the first is looked at.  The caller may look at the table, and has locked
- * table and index.
+ * Counts the rows that would be deleted at this clock reading; or, if oldest is not
+ * NULL, stops at the first of them and stores its date there.  The caller has checked
+ * that its user may look at the table, and has locked the table and the index.
  */
 int64
 ttl_batch_count_due(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 {
 	TtlCutoff	cutoff;
 	TtlScanPosition begin = {0};
-	TtlIndexScan walk;
+	TtlIndexScan scan;
 	TtlUser		saved;
 	Expirer		x = {.cutoff = &cutoff};
 	const TtlIndexEntry *entry;
@@ -1059,7 +1078,7 @@ ttl_batch_count_due(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 	ttl_cutoff_init(&cutoff, index, at);
 	if (!open_relations(index->relid, index->indexrelid, &x))
 		return 0;
-	/* as the planner says it */
+	/* in the words of the planner */
 	if (RecoveryInProgress() && !RelationIsPermanent(x.heap))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -1068,8 +1087,8 @@ ttl_batch_count_due(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	begin_rows(&x);
 	fetch = ttl_index_fetch_begin(x.heap);
-	ttl_index_scan_begin(&walk, x.heap, x.index, cutoff.keytype, cutoff.bound, &begin);
-	while ((entry = ttl_index_scan_next(&walk)) != NULL)
+	ttl_index_scan_begin(&scan, x.heap, x.index, cutoff.keytype, cutoff.bound, &begin);
+	while ((entry = ttl_index_scan_next(&scan)) != NULL)
 	{
 		ItemPointerData tid = entry->tid;
 		bool		call_again = false;
@@ -1087,7 +1106,7 @@ ttl_batch_count_due(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 	}
 	ExecClearTuple(x.slot);
 	table_index_fetch_end(fetch);
-	ttl_index_scan_end(&walk);
+	ttl_index_scan_end(&scan);
 	end_rows(&x);
 	PopActiveSnapshot();
 	ttl_owner_restore(&saved);

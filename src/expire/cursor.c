@@ -3,13 +3,13 @@
  * cursor.c
  *	  Where an index goes on: from batch to batch, and from pass to pass.
  *
- * Each batch begins where the one before it ended, so that it meets neither the
- * entries of the rows that have just been deleted nor those of rows that had to be
- * left: an entry stays until a vacuum takes it away, and no vacuum can while an old
- * snapshot is open.  What lies before that place is not done with for ever, though:
- * rows arrive there that are due already, and transactions commit that the walk has
- * read past.  So an index that is out of what is due catches up on that, in every
- * visit.
+ * Each batch begins where the previous one ended, so that it reads neither the entries
+ * of the rows that were just deleted nor those of rows that could not be deleted: an
+ * entry stays until a vacuum removes it, and no vacuum can do that while an old snapshot
+ * is open.  But what lies before that position is not finished for ever: rows arrive
+ * there that are due already, and transactions commit whose entries the scan has passed.
+ * So once nothing more is due behind the position, the index catches up on what lies
+ * before it, in every visit.
  *
  *		   visit begins
  *				|
@@ -18,35 +18,42 @@
  *	   |		|  ^										|
  *	   |		|  '--------------- end of the heap --------'
  *	   |		|
- *	   |		| nothing more is due, or was when the pass began
+ *	   |		| nothing more is due, or was due when the pass began
  *	   |		v
- *	   |	 CATCH UP ---- place of FORWARD reached ----> over, if nothing more is due
- *	   |												|
- *	   '------------------------------------------------'
+ *	   |	 CATCH UP ---- FORWARD's position reached ----> over, if nothing more is due
+ *	   |												 |
+ *	   '-------------------------------------------------'
  *
- *	FORWARD		walks the entries from where it was to the cutoff
+ *	FORWARD		reads the index entries from where it was to the cutoff
  *	BLOCK ORDER	goes over the heap instead, block by block
- *	CATCH UP	walks from the oldest entry to where FORWARD is, once in a visit.
- *				A round of it that a limit cuts short goes on with the next visit.
+ *	CATCH UP	reads from the oldest entry to where FORWARD is, once in a visit.  If a
+ *				limit cuts such a round short, the next visit continues it.
  *
- * CATCH UP does not look at all that lies there.  A leaf of the index whose LSN is
- * older than the beginning of the round before has got no entry since, and all of
- * its entries have been looked at: it is skipped, so that millions of dead entries
- * cost a look at one page for each few hundred.  What was met and had to be left,
- * because somebody held the row or had not committed it, is remembered as a range of
- * keys, whose leaves are read all the same.  Where pages have no LSN (an unlogged
- * table), and where a round took long because of the mere size, the next one waits
- * for a time in proportion to that.
+ * CATCH UP does not read everything that lies there.  If the LSN of a leaf page is older
+ * than the beginning of the previous round, the page has got no entry since, and all of
+ * its entries have been looked at: the page is skipped, so that millions of dead entries
+ * cost a look at one page for each few hundred of them.  Rows that were met and could
+ * not be taken yet, because somebody held the row or had not committed it, are noted as
+ * a range of keys, whose leaf pages are read all the same.  Pages of an unlogged table
+ * have no LSN, and any round over a large index takes a while: after a round that read
+ * much and found nothing, the next one waits for a time in proportion to it.
  *
- * Rows that could not be deleted, or that a trigger kept, are tried again after 1
- * minute, then 2, 4 ... 60, by a round that is thorough: it reads all leaves.  Until
- * then they are passed over.  The first of them are known by their tuple id; where
- * there are more, by their age: they were there in the round before.
+ * Rows that could not be deleted, or that a trigger kept, are tried again after 1 minute,
+ * then after 2, 4, ... 60, by a round that is thorough: it reads all leaf pages.  Until
+ * then they are passed over.  The first TTL_KNOWN_FAILURES of them are known by their
+ * tuple ID.  If there are more, the age of a row tells: a row that the previous round
+ * could see was tried then.
  *
- * All this is kept from pass to pass, where it saves reading many pages or there are
- * rows that could not be deleted.  Else the next pass begins anew at the oldest entry.
+ * A cursor is kept from pass to pass (monitor/kept.c) if that saves reading many pages or
+ * if there are rows that could not be deleted.  Otherwise the next pass begins at the
+ * oldest entry again.  Vacuum and page splits do not hurt it, because it holds a key and
+ * a tuple ID and no page number; a rewrite of the index does, which its relfilenode tells.
  *
- * Pure bookkeeping like schedule.c, which is told the time.
+ * Remembering only the last key would be simpler, but one key can have a million rows;
+ * reading from the oldest entry in each batch would take quadratic time.
+ *
+ * This file is pure bookkeeping like monitor/schedule.c, and the caller tells it the time.
+ * monitor/visit.c calls it between batches, and batch.c during one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -63,34 +70,34 @@
 #include "expire/index_scan.h"
 #include "ttl_index.h"
 
-/* So many entries, or leaves, to walk again are worth remembering a place. */
+/* A cursor is worth keeping if it saves reading more entries or leaf pages than this. */
 #define MANY_ENTRIES 5000
 #define MANY_PAGES 16
 
 #define MAX_DELAY 60			/* minutes */
 
 /*
- * A round over more leaves and entries than this that found nothing rests so long
- * for each of them: a hundred times what it takes, or so.
+ * After a round that read more leaf pages and entries than this and deleted nothing,
+ * the next one waits so long for each of them: about a hundred times what it took.
  */
 #define FREE_STEPS 10000
 #define REST_US 100
 #define MAX_REST (10 * USECS_PER_MINUTE)
 
 static void
-wait_longer(TtlCursor *resume, TimestampTz now)
+wait_longer(TtlCursor *cursor, TimestampTz now)
 {
-	resume->delay = resume->delay == 0 ? 1 : Min(2 * resume->delay, MAX_DELAY);
-	resume->retry_at = now + resume->delay * USECS_PER_MINUTE;
+	cursor->delay = cursor->delay == 0 ? 1 : Min(2 * cursor->delay, MAX_DELAY);
+	cursor->retry_at = now + cursor->delay * USECS_PER_MINUTE;
 }
 
-/* Begins anew: at the oldest entry, of this file. */
+/* Sets a cursor to the oldest entry of this index file. */
 void
-ttl_cursor_init(TtlCursor *resume, Oid indexrelid, Oid filenode)
+ttl_cursor_init(TtlCursor *cursor, Oid indexrelid, Oid filenode)
 {
-	memset(resume, 0, sizeof(*resume));
-	resume->indexrelid = indexrelid;
-	resume->filenode = filenode;
+	memset(cursor, 0, sizeof(*cursor));
+	cursor->indexrelid = indexrelid;
+	cursor->filenode = filenode;
 }
 
 /* Extends a range, so that it holds this key too. */
@@ -103,57 +110,56 @@ ttl_cursor_range_add(TtlRange *range, int64 key)
 }
 
 /*
- * What can be due goes back: the clock did, or coll_mod() made the time longer.  A
- * place behind all that is due would hide what falls due from now on.
+ * Moves the position back to this key, if it is behind it.  The latest key that can be
+ * due has gone back because the clock did, or because coll_mod() made the time longer.
+ * A position behind all that is due would hide what falls due from now on.
  */
 void
-ttl_cursor_pull_back(TtlCursor *resume, int64 key)
+ttl_cursor_pull_back(TtlCursor *cursor, int64 key)
 {
-	if (!resume->at.set || resume->at.key <= key)
+	if (!cursor->forward.set || cursor->forward.key <= key)
 		return;
-	resume->at.key = key;
-	ItemPointerSet(&resume->at.tid, MaxBlockNumber, MaxOffsetNumber);
+	cursor->forward.key = key;
+	ItemPointerSet(&cursor->forward.tid, MaxBlockNumber, MaxOffsetNumber);
 }
 
-/*
- * A pass begins.  Returns whether there is anything to remember of those before.
- */
+/* Begins a pass.  Returns whether the cursor holds anything of the passes before. */
 bool
-ttl_cursor_begin_pass(TtlCursor *resume, TimestampTz now)
+ttl_cursor_begin_pass(TtlCursor *cursor, TimestampTz now)
 {
-	if (!resume->keep)
+	if (!cursor->keep)
 	{
-		ttl_cursor_init(resume, resume->indexrelid, InvalidOid);
+		ttl_cursor_init(cursor, cursor->indexrelid, InvalidOid);
 		return false;
 	}
-	/* should the clock have gone back */
-	resume->retry_at = Min(resume->retry_at,
-						   now + resume->delay * USECS_PER_MINUTE);
-	resume->rest_until = Min(resume->rest_until, now + MAX_REST);
-	resume->walked = 0;
-	resume->order_decided = false;
+	/* these are too far ahead if the clock has gone back */
+	cursor->retry_at = Min(cursor->retry_at,
+						   now + cursor->delay * USECS_PER_MINUTE);
+	cursor->rest_until = Min(cursor->rest_until, now + MAX_REST);
+	cursor->entries_read = 0;
+	cursor->order_decided = false;
 	return true;
 }
 
-/* A visit begins: what had to be left so far is to be looked at in its round. */
+/* Begins a visit: its round reads again what could not be taken so far. */
 void
-ttl_cursor_begin_visit(TtlCursor *resume)
+ttl_cursor_begin_visit(TtlCursor *cursor)
 {
-	resume->exhausted = resume->caught_up = false;
-	if (resume->phase == TTL_CATCH_UP || !resume->left_over.set)
+	cursor->exhausted = cursor->caught_up = false;
+	if (cursor->phase == TTL_CATCH_UP || !cursor->reread_next.set)
 		return;
-	ttl_cursor_range_add(&resume->again, resume->left_over.first);
-	ttl_cursor_range_add(&resume->again, resume->left_over.last);
-	resume->left_over.set = false;
+	ttl_cursor_range_add(&cursor->reread, cursor->reread_next.first);
+	ttl_cursor_range_add(&cursor->reread, cursor->reread_next.last);
+	cursor->reread_next.set = false;
 }
 
-/* Could this row not be deleted, and is not to be tried again yet? */
+/* Is this a row that could not be deleted and is not to be tried again yet? */
 bool
-ttl_cursor_has_failed(const TtlCursor *resume, ItemPointer tid)
+ttl_cursor_has_failed(const TtlCursor *cursor, ItemPointer tid)
 {
-	for (int i = 0; i < Min(resume->nfailures, TTL_KNOWN_FAILURES); i++)
+	for (int i = 0; i < Min(cursor->nfailures, TTL_KNOWN_FAILURES); i++)
 	{
-		ItemPointerData failed = resume->failures[i];
+		ItemPointerData failed = cursor->failures[i];
 
 		if (ItemPointerEquals(&failed, tid))
 			return true;
@@ -162,103 +168,100 @@ ttl_cursor_has_failed(const TtlCursor *resume, ItemPointer tid)
 }
 
 /*
- * Have more failed than are known?  Then only the age of a row tells that it is to be
- * left: it was visible in the round before.
+ * Have more rows failed than are known by their tuple ID?  Then a row that was visible to
+ * the previous round is passed over.
  */
 bool
-ttl_cursor_goes_by_age(const TtlCursor *resume)
+ttl_cursor_goes_by_age(const TtlCursor *cursor)
 {
-	return resume->phase == TTL_CATCH_UP && !resume->thorough &&
-		resume->nfailures > TTL_KNOWN_FAILURES && resume->seen.set;
+	return cursor->phase == TTL_CATCH_UP && !cursor->thorough &&
+		cursor->nfailures > TTL_KNOWN_FAILURES && cursor->seen.set;
 }
 
-/* Begins a round of CATCH UP, if there is to be one now. */
+/* Begins a round of CATCH UP, unless there is nothing to catch up on or it must wait. */
 static bool
-begin_catch_up(TtlCursor *resume, TimestampTz now)
+begin_catch_up(TtlCursor *cursor, TimestampTz now)
 {
-	if (!resume->at.set || now < resume->rest_until)
+	if (!cursor->forward.set || now < cursor->rest_until)
 		return false;
-	resume->phase = TTL_CATCH_UP;
-	resume->left.set = resume->round.set = false;
-	resume->pages = resume->steps = 0;
-	resume->found = false;
-	resume->thorough = resume->rows_left && now >= resume->retry_at;
-	if (resume->thorough)
+	cursor->phase = TTL_CATCH_UP;
+	cursor->catch_up.set = cursor->round.set = false;
+	cursor->pages = cursor->steps = 0;
+	cursor->found = false;
+	cursor->thorough = cursor->rows_remain && now >= cursor->retry_at;
+	if (cursor->thorough)
 	{
-		resume->rows_left = false;
-		resume->nfailures = 0;
+		cursor->rows_remain = false;
+		cursor->nfailures = 0;
 	}
 	return true;
 }
 
 static void
-end_catch_up(TtlCursor *resume, TimestampTz now)
+end_catch_up(TtlCursor *cursor, TimestampTz now)
 {
-	resume->phase = TTL_FORWARD;
-	resume->caught_up = true;
-	resume->seen = resume->round;
-	resume->again.set = false;
-	if (resume->thorough && resume->rows_left)
-		wait_longer(resume, now);
-	else if (!resume->rows_left)
-		resume->delay = 0;
-	if (!resume->found && !resume->thorough && resume->steps > FREE_STEPS)
-		resume->rest_until = now + Min(resume->steps * REST_US, MAX_REST);
-	resume->keep = resume->pages > MANY_PAGES || resume->nfailures > 0;
+	cursor->phase = TTL_FORWARD;
+	cursor->caught_up = true;
+	cursor->seen = cursor->round;
+	cursor->reread.set = false;
+	if (cursor->thorough && cursor->rows_remain)
+		wait_longer(cursor, now);
+	else if (!cursor->rows_remain)
+		cursor->delay = 0;
+	if (!cursor->found && !cursor->thorough && cursor->steps > FREE_STEPS)
+		cursor->rest_until = now + Min(cursor->steps * REST_US, MAX_REST);
+	cursor->keep = cursor->pages > MANY_PAGES || cursor->nfailures > 0;
 }
 
-/* Takes over from a batch how far it has come, and since when it has looked. */
+/* Takes over from a batch how far it has come, and what its snapshot could see. */
 static void
-take_over(TtlCursor *resume, const TtlBatch *batch, TimestampTz now)
+take_over(TtlCursor *cursor, const TtlBatch *batch, TimestampTz now)
 {
-	*resume = batch->resume;
-	if (resume->phase == TTL_CATCH_UP && !resume->round.set)
-		resume->round = batch->horizon;
-	if (!resume->seen.set)
-		resume->seen = batch->horizon;
-	if (resume->rows_left && resume->delay == 0)
-		wait_longer(resume, now);
+	*cursor = batch->cursor;
+	if (cursor->phase == TTL_CATCH_UP && !cursor->round.set)
+		cursor->round = batch->horizon;
+	if (!cursor->seen.set)
+		cursor->seen = batch->horizon;
+	if (cursor->rows_remain && cursor->delay == 0)
+		wait_longer(cursor, now);
 }
 
-/*
- * Takes note of what a batch did.  Returns whether there is nothing more to do
- * here for now.
- */
+/* Notes what a batch did.  Returns whether the index needs no more batches for now. */
 bool
-ttl_cursor_batch_done(TtlCursor *resume, TtlBatch *batch, TimestampTz now)
+ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch, TimestampTz now)
 {
-	take_over(resume, batch, now);
-	if (resume->phase == TTL_CATCH_UP)
+	take_over(cursor, batch, now);
+	if (cursor->phase == TTL_CATCH_UP)
 	{
-		resume->pages += batch->pages;
-		resume->steps += batch->pages + batch->candidates;
-		resume->found = resume->found || batch->deleted > 0;
+		cursor->pages += batch->pages;
+		cursor->steps += batch->pages + batch->candidates;
+		cursor->found = cursor->found || batch->deleted > 0;
 		if (batch->exhausted)
-			end_catch_up(resume, now);
-		return batch->exhausted && resume->exhausted;
+			end_catch_up(cursor, now);
+		return batch->exhausted && cursor->exhausted;
 	}
 
-	resume->walked += batch->candidates;
-	if (resume->walked > MANY_ENTRIES)
-		resume->keep = true;
-	resume->exhausted = batch->exhausted;
-	if (!resume->caught_up && (batch->exhausted || batch->past_pass))
-		resume->caught_up = !begin_catch_up(resume, now);
-	/* what CATCH UP finds was due when the pass began, or may have been */
-	batch->past_pass = batch->past_pass && resume->caught_up;
-	return resume->exhausted && resume->caught_up;
+	cursor->entries_read += batch->candidates;
+	if (cursor->entries_read > MANY_ENTRIES)
+		cursor->keep = true;
+	cursor->exhausted = batch->exhausted;
+	if (!cursor->caught_up && (batch->exhausted || batch->past_pass))
+		cursor->caught_up = !begin_catch_up(cursor, now);
+	/* what CATCH UP finds may have been due when the pass began */
+	batch->past_pass = batch->past_pass && cursor->caught_up;
+	return cursor->exhausted && cursor->caught_up;
 }
 
-/* Takes note of a row that could not be deleted: it is left behind. */
+/* Notes that a single row could not be deleted, and goes on behind it. */
 void
-ttl_cursor_row_failed(TtlCursor *resume, const TtlBatch *batch, TimestampTz now)
+ttl_cursor_row_failed(TtlCursor *cursor, const TtlBatch *batch, TimestampTz now)
 {
-	take_over(resume, batch, now);
-	if (resume->nfailures < TTL_KNOWN_FAILURES)
-		resume->failures[resume->nfailures] =
-			resume->phase == TTL_CATCH_UP ? resume->left.tid : resume->at.tid;
-	resume->nfailures++;
-	resume->keep = resume->rows_left = true;
-	if (resume->delay == 0)
-		wait_longer(resume, now);
+	take_over(cursor, batch, now);
+	if (cursor->nfailures < TTL_KNOWN_FAILURES)
+		cursor->failures[cursor->nfailures] =
+			cursor->phase == TTL_CATCH_UP ? cursor->catch_up.tid : cursor->forward.tid;
+	cursor->nfailures++;
+	cursor->keep = cursor->rows_remain = true;
+	if (cursor->delay == 0)
+		wait_longer(cursor, now);
 }

@@ -19,19 +19,19 @@
 #include "storage/itemptr.h"
 #include "utils/relcache.h"
 
-/* So many rows that could not be deleted are remembered. */
+/* So many rows that could not be deleted are known by their tuple ID. */
 #define TTL_KNOWN_FAILURES 16
 
-/* The beginning of a look at an index: what came later is not in it. */
+/* What a batch could see: nothing that was written later. */
 typedef struct TtlHorizon
 {
 	bool		set;
-	XLogRecPtr	lsn;			/* of changed pages; invalid where they have
-								 * none */
-	TransactionId xmin;			/* of rows: all before that had ended */
+	XLogRecPtr	lsn;			/* pages with a later LSN have changed since;
+								 * invalid where pages have none */
+	TransactionId xmin;			/* all transactions before this one had ended */
 } TtlHorizon;
 
-/* What an index is at (see cursor.c). */
+/* What the next batch of an index does (see cursor.c). */
 typedef enum TtlPhase
 {
 	TTL_FORWARD,
@@ -43,32 +43,32 @@ typedef enum TtlPhase
 typedef struct TtlCursor
 {
 	Oid			indexrelid;
-	Oid			filenode;		/* in another file no place means anything */
+	Oid			filenode;		/* positions mean nothing in another file */
 	TtlPhase	phase;
-	bool		keep;			/* it is worth it, in the next pass too */
-	/* FORWARD, and in BLOCK ORDER at.tid; at.key was due when that began */
-	TtlScanPosition at;
-	int64		walked;			/* entries that were looked at in this pass */
-	bool		order_decided;	/* or not, for this pass */
-	bool		exhausted;		/* in this visit nothing more is due */
-	bool		caught_up;		/* and that was done, or has to rest */
+	bool		keep;			/* the next pass is to go on from here */
+	/* FORWARD; BLOCK ORDER moves forward.tid and keeps forward.key */
+	TtlScanPosition forward;	/* the last entry that was read */
+	int64		entries_read;	/* in this pass */
+	bool		order_decided;	/* BLOCK ORDER was considered in this pass */
+	bool		exhausted;		/* nothing more is due behind `forward` */
+	bool		caught_up;		/* this visit had its round, or it must wait */
 	/* CATCH UP */
-	TtlHorizon	seen;			/* all before `at` has been looked at since */
-	TtlHorizon	round;			/* the same, at the end of this round */
-	TtlScanPosition left;		/* how far it is */
-	TtlRange	again;			/* to be looked at, changed or not */
-	TtlRange	left_over;		/* the same in the next round */
-	bool		thorough;		/* it looks at all */
-	bool		found;			/* it has deleted something */
-	int64		pages;			/* it has read */
-	int64		steps;			/* and entries */
-	TimestampTz rest_until;
+	TtlHorizon	seen;			/* what the previous round could see */
+	TtlHorizon	round;			/* what this round can see */
+	TtlScanPosition catch_up;	/* how far this round is */
+	TtlRange	reread;			/* its leaf pages are read, changed or not */
+	TtlRange	reread_next;	/* the same for the next round */
+	bool		thorough;		/* this round reads all leaf pages */
+	bool		found;			/* this round has deleted something */
+	int64		pages;			/* leaf pages that this round has read */
+	int64		steps;			/* leaf pages and entries */
+	TimestampTz rest_until;		/* no round before this time */
 	/* rows that could not be deleted, or that a trigger kept */
-	bool		rows_left;
+	bool		rows_remain;	/* there are such rows */
 	int			nfailures;
-	ItemPointerData failures[TTL_KNOWN_FAILURES];	/* the first of them */
-	TimestampTz retry_at;		/* by a round that is thorough */
-	int			delay;			/* minutes between that and the last time */
+	ItemPointerData failures[TTL_KNOWN_FAILURES];	/* the first nfailures */
+	TimestampTz retry_at;		/* when a thorough round tries them again */
+	int			delay;			/* minutes that retry_at was put off */
 } TtlCursor;
 
 /* What a batch did. */
@@ -76,38 +76,38 @@ typedef struct TtlBatch
 {
 	bool		busy;			/* table or index locked by others */
 	bool		exhausted;		/* nothing more up to the cutoff */
-	bool		past_pass;		/* what may be left was not due at the pass's
-								 * beginning */
-	int64		candidates;		/* entries that were looked at */
-	int64		live;			/* rows that were found */
+	bool		past_pass;		/* what remains was not yet due when the pass
+								 * began */
+	int64		candidates;		/* entries, or rows in block order, looked at */
+	int64		live;			/* rows that were found due */
 	int64		deleted;
 	int64		partitions;		/* dropped */
 	int64		skipped_locked;
-	int64		pages;			/* leaves of the index that were read */
-	TtlHorizon	horizon;		/* of its look */
-	TtlCursor	resume;			/* where to go on */
+	int64		pages;			/* leaf pages of the index that were read */
+	TtlHorizon	horizon;		/* what it could see */
+	TtlCursor	cursor;			/* where to go on */
 } TtlBatch;
 
 /* batch.c */
 extern bool ttl_batch_lock(Oid relid, Oid indexrelid);
 extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 						  const TtlCutoff *pass_cutoff,
-						  const TtlCursor *resume, int max_docs,
+						  const TtlCursor *cursor, int max_docs,
 						  TtlBatch *batch);
 extern int64 ttl_batch_count_due(const TtlIndex *index, TimestampTz at,
 								 TimestampTz *oldest);
 
 /* cursor.c */
-extern void ttl_cursor_init(TtlCursor *resume, Oid indexrelid, Oid filenode);
+extern void ttl_cursor_init(TtlCursor *cursor, Oid indexrelid, Oid filenode);
 extern void ttl_cursor_range_add(TtlRange *range, int64 key);
-extern void ttl_cursor_pull_back(TtlCursor *resume, int64 key);
-extern bool ttl_cursor_begin_pass(TtlCursor *resume, TimestampTz now);
-extern void ttl_cursor_begin_visit(TtlCursor *resume);
-extern bool ttl_cursor_has_failed(const TtlCursor *resume, ItemPointer tid);
-extern bool ttl_cursor_goes_by_age(const TtlCursor *resume);
-extern bool ttl_cursor_batch_done(TtlCursor *resume, TtlBatch *batch,
+extern void ttl_cursor_pull_back(TtlCursor *cursor, int64 key);
+extern bool ttl_cursor_begin_pass(TtlCursor *cursor, TimestampTz now);
+extern void ttl_cursor_begin_visit(TtlCursor *cursor);
+extern bool ttl_cursor_has_failed(const TtlCursor *cursor, ItemPointer tid);
+extern bool ttl_cursor_goes_by_age(const TtlCursor *cursor);
+extern bool ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch,
 								  TimestampTz now);
-extern void ttl_cursor_row_failed(TtlCursor *resume, const TtlBatch *batch,
+extern void ttl_cursor_row_failed(TtlCursor *cursor, const TtlBatch *batch,
 								  TimestampTz now);
 
 #endif							/* TTL_EXPIRE_H */

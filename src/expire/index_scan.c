@@ -1,21 +1,40 @@
 /*-------------------------------------------------------------------------
  *
  * index_scan.c
- *	  The entries of a TTL index, oldest first, from any place on.
+ *	  The entries of a TTL index, oldest first, from any position on.
  *
- * A pass deletes in many transactions, so it needs to go on where the last one
- * ended: at a key and a tuple id.  An index scan can begin at a key only.  From
- * there it walks all the equal ones again, and rows loaded together often carry
- * the same date by the hundred thousand.  But the tree is ordered by key and
- * tuple id, and its own search goes down to both.  So the descent is nbtree's,
- * and the walk from leaf to leaf is ours: a page at a time, each locked only
- * while its entries are copied, as an index scan does it.
+ * A pass deletes in many transactions, so each batch needs to go on where the previous
+ * one ended: at a key and a tuple ID.  A scan by core's interface (index_beginscan)
+ * can begin at a key only.  From there it reads all entries of that key again, and
+ * rows that were loaded together often carry the same date by the hundred thousand.  A
+ * row comparison (key, ctid) > (a, b) does not help either, since the tuple ID is no
+ * column of the index.
  *
- * The heap is not looked at here: an entry may well be that of a dead row.  Nor
- * are entries marked dead; the one who finds a row gone is not on the page
- * anymore.
+ * But a btree is ordered by key and tuple ID since version 4 of its format (PostgreSQL
+ * 12), and nbtree's own search descends to both.  So this file uses nbtree below its
+ * interface, and relies on the following:
  *
- * A descending index is read backward, so that the oldest come first there too.
+ *	_bt_mkscankey() and _bt_search() (see ttl_bt_search() in compat.h) find the leaf page
+ *	on which a key and a tuple ID belong, and return it pinned and locked.
+ *	btpo_next and btpo_prev link the leaf pages.  To the right the link is always good;
+ *	to the left it may lead to a page that was split or deleted since, which is found
+ *	out and answered by a new descent.
+ *	All entries of a page lie behind those of the page to its left, and within a page
+ *	P_FIRSTDATAKEY up to the last item are in their order.  A posting list holds tuple
+ *	IDs in ascending order.
+ *
+ * The heap is not looked at here: an entry may well be that of a dead row.  Unlike
+ * core, this file marks no entries as dead, because by the time that batch.c finds a
+ * row gone, the page is no longer pinned.  As in core, a page is locked only while its
+ * entries are copied.  The pin is given up with the lock: a vacuum may remove a row
+ * meanwhile and its tuple ID may be used again, so whoever fetches the row has to
+ * check it, as batch.c does.
+ *
+ * A descending index is scanned backward, so that the oldest entries come first there
+ * too.
+ *
+ * batch.c is the only user of the scan; the conversion of keys is also used by
+ * ddl/notice.c.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -61,71 +80,71 @@ ttl_index_scan_least_key(Oid keytype)
 	return keytype == DATEOID ? DATEVAL_NOBEGIN : DT_NOBEGIN;
 }
 
-/* Does the entry come after the place, in the direction of the walk? */
+/* Does the entry come after the position, in the direction of the scan? */
 static bool
-is_after(const TtlIndexScan *walk, int64 key, ItemPointer tid)
+is_after(const TtlIndexScan *scan, int64 key, ItemPointer tid)
 {
 	ItemPointerData last;
 	int			order;
 
-	if (!walk->after.set || key > walk->after.key)
+	if (!scan->after.set || key > scan->after.key)
 		return true;
-	if (key < walk->after.key)
+	if (key < scan->after.key)
 		return false;
-	last = walk->after.tid;
+	last = scan->after.tid;
 	order = ItemPointerCompare(tid, &last);
-	return walk->backward ? order < 0 : order > 0;
+	return scan->backward ? order < 0 : order > 0;
 }
 
 /*
- * Goes down to the leaf on which the entries after the place begin, or all but
- * those with a NULL key where there is no place.  Returns it pinned and locked;
- * no buffer where the index is empty.
+ * Descends to the leaf page on which the entries after the position begin; if it is not
+ * set, the first entries whose key is not NULL.  Returns the page pinned and locked, or
+ * an invalid buffer if the index is empty.
  */
 static Buffer
-descend(TtlIndexScan *walk)
+descend(TtlIndexScan *scan)
 {
-	BTScanInsert skey = _bt_mkscankey(walk->index, NULL);
-	int64		start = walk->after.set ? walk->after.key :
-	ttl_index_scan_least_key(walk->keytype);
+	BTScanInsert skey = _bt_mkscankey(scan->index, NULL);
+	int64		start = scan->after.set ? scan->after.key :
+	ttl_index_scan_least_key(scan->keytype);
 	Buffer		buffer;
 
-	/* before version 4 of the tree equal keys are in no order */
+	/* before version 4 of the format, equal keys are in no order */
 	if (!skey->heapkeyspace)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" has the format of PostgreSQL 11 or earlier",
-						RelationGetRelationName(walk->index)),
+						RelationGetRelationName(scan->index)),
 				 errhint("REINDEX it.")));
 	skey->keysz = 1;
 	skey->anynullkeys = false;
 	skey->scankeys[0].sk_flags &= ~SK_ISNULL;
-	skey->scankeys[0].sk_argument = ttl_index_scan_datum(walk->keytype, start);
-	if (walk->after.set)
-		skey->scantid = &walk->after.tid;
+	skey->scankeys[0].sk_argument = ttl_index_scan_datum(scan->keytype, start);
+	if (scan->after.set)
+		skey->scantid = &scan->after.tid;
 	else
-		skey->nextkey = walk->backward;
-	pgstat_count_index_scan(walk->index);
-	buffer = ttl_bt_search(walk->index, walk->heap, skey);
+		skey->nextkey = scan->backward;
+	pgstat_count_index_scan(scan->index);
+	buffer = ttl_bt_search(scan->index, scan->heap, skey);
 	pfree(skey);
 	return buffer;
 }
 
-/* Takes over the entries of one index tuple; false where nothing more is due. */
+/* Copies the entries of one index tuple; false if its key lies beyond the bound. */
 static bool
-read_tuple(TtlIndexScan *walk, IndexTuple tuple)
+read_tuple(TtlIndexScan *scan, IndexTuple tuple)
 {
 	int			ntids = BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1;
 	bool		isnull;
 	int64		key;
 
-	key = ttl_index_scan_key(walk->keytype,
-							 index_getattr(tuple, 1, RelationGetDescr(walk->index),
+	key = ttl_index_scan_key(scan->keytype,
+							 index_getattr(tuple, 1, RelationGetDescr(scan->index),
 										   &isnull));
-	/* those with a NULL key are all before the others or all behind them */
+	/* NULL keys come either all before the others or all behind them */
 	if (isnull)
-		return walk->nulls_come_first;
-	if (key > walk->bound)
+		return scan->nulls_come_first;
+	if (key > scan->bound)
 		return false;
 	for (int i = 0; i < ntids; i++)
 	{
@@ -133,59 +152,59 @@ read_tuple(TtlIndexScan *walk, IndexTuple tuple)
 
 		if (BTreeTupleIsPosting(tuple))
 			tid = BTreeTupleGetPostingN(tuple,
-										walk->backward ? ntids - 1 - i : i);
-		if (!is_after(walk, key, tid))
+										scan->backward ? ntids - 1 - i : i);
+		if (!is_after(scan, key, tid))
 			continue;
-		walk->entries[walk->count].key = key;
-		walk->entries[walk->count].tid = *tid;
-		walk->count++;
+		scan->entries[scan->count].key = key;
+		scan->entries[scan->count].tid = *tid;
+		scan->count++;
 	}
 	return true;
 }
 
-/* Key and tuple id of an entry; false where the key is NULL. */
+/* Reads the key and the last tuple ID of an index tuple; false if the key is NULL. */
 static bool
-read_place(const TtlIndexScan *walk, IndexTuple tuple, TtlScanPosition *place)
+read_position(const TtlIndexScan *scan, IndexTuple tuple, TtlScanPosition *position)
 {
 	bool		isnull;
-	Datum		key = index_getattr(tuple, 1, RelationGetDescr(walk->index), &isnull);
+	Datum		key = index_getattr(tuple, 1, RelationGetDescr(scan->index), &isnull);
 
 	if (isnull)
 		return false;
-	place->set = true;
-	place->key = ttl_index_scan_key(walk->keytype, key);
-	place->tid = walk->backward ? *BTreeTupleGetHeapTID(tuple) :
+	position->set = true;
+	position->key = ttl_index_scan_key(scan->keytype, key);
+	position->tid = scan->backward ? *BTreeTupleGetHeapTID(tuple) :
 		*BTreeTupleGetMaxHeapTID(tuple);
 	return true;
 }
 
 /*
- * Goes behind all entries of a leaf that need not be looked at: nothing was changed
- * there since, and no key of it is in the range.
+ * Skips a leaf page whose entries need not be looked at: it has not changed since the LSN
+ * that the caller gave, and none of its keys is in the range that is to be read again.
  */
 static bool
-skip_leaf(TtlIndexScan *walk, Buffer buffer, IndexTuple nearest, IndexTuple farthest)
+skip_leaf(TtlIndexScan *scan, Buffer buffer, IndexTuple nearest, IndexTuple farthest)
 {
-	TtlScanPosition near = {.key = PG_INT64_MIN};	/* where they are NULL */
+	TtlScanPosition near = {.key = PG_INT64_MIN};	/* if the keys are NULL */
 	TtlScanPosition far = {.key = PG_INT64_MAX};
 
-	(void) read_place(walk, nearest, &near);
-	if (XLogRecPtrIsInvalid(walk->since) ||
-		BufferGetLSNAtomic(buffer) > walk->since ||
-		(!read_place(walk, farthest, &far) && walk->nulls_come_first) ||
-		(walk->again.set && near.key <= walk->again.last &&
-		 far.key >= walk->again.first))
+	(void) read_position(scan, nearest, &near);
+	if (XLogRecPtrIsInvalid(scan->unchanged_since) ||
+		BufferGetLSNAtomic(buffer) > scan->unchanged_since ||
+		(!read_position(scan, farthest, &far) && scan->nulls_come_first) ||
+		(scan->reread.set && near.key <= scan->reread.last &&
+		 far.key >= scan->reread.first))
 		return false;
-	if (far.key > walk->bound)
-		walk->over = true;
+	if (far.key > scan->bound)
+		scan->finished = true;
 	else
-		walk->after = far;
+		scan->after = far;
 	return true;
 }
 
-/* Copies the entries of a leaf; notes which one is next. */
+/* Copies the entries of a leaf page, and notes which page is next. */
 static void
-read_leaf(TtlIndexScan *walk, Buffer buffer)
+read_leaf(TtlIndexScan *scan, Buffer buffer)
 {
 	Page		page = BufferGetPage(buffer);
 	BTPageOpaque opaque = BTPageGetOpaque(page);
@@ -195,126 +214,126 @@ read_leaf(TtlIndexScan *walk, Buffer buffer)
 	IndexTuple	farthest;
 	TtlScanPosition end;
 
-	walk->block = BufferGetBlockNumber(buffer);
-	walk->next_block = walk->backward ? opaque->btpo_prev : opaque->btpo_next;
-	walk->over = walk->next_block == P_NONE;
-	walk->position = walk->count = 0;
+	scan->block = BufferGetBlockNumber(buffer);
+	scan->next_block = scan->backward ? opaque->btpo_prev : opaque->btpo_next;
+	scan->finished = scan->next_block == P_NONE;
+	scan->next = scan->count = 0;
 	if (P_IGNORE(opaque) || last < first)
 		return;
-	walk->pages++;
-	nearest = (IndexTuple) PageGetItem(page, PageGetItemId(page, walk->backward ? last : first));
-	farthest = (IndexTuple) PageGetItem(page, PageGetItemId(page, walk->backward ? first : last));
-	if (skip_leaf(walk, buffer, nearest, farthest))
+	scan->pages++;
+	nearest = (IndexTuple) PageGetItem(page, PageGetItemId(page, scan->backward ? last : first));
+	farthest = (IndexTuple) PageGetItem(page, PageGetItemId(page, scan->backward ? first : last));
+	if (skip_leaf(scan, buffer, nearest, farthest))
 		return;
 	for (int i = 0; i <= last - first; i++)
 	{
-		ItemId		item = PageGetItemId(page, walk->backward ? last - i : first + i);
+		ItemId		item = PageGetItemId(page, scan->backward ? last - i : first + i);
 
 		/*
-		 * a hint that a primary gave does not hold for the snapshots of a
-		 * standby
+		 * An entry that the primary marked as dead may still be visible to a
+		 * snapshot of a standby.
 		 */
 		if ((!ItemIdIsDead(item) || TransactionStartedDuringRecovery()) &&
-			!read_tuple(walk, (IndexTuple) PageGetItem(page, item)))
+			!read_tuple(scan, (IndexTuple) PageGetItem(page, item)))
 		{
-			walk->over = true;
+			scan->finished = true;
 			break;
 		}
 	}
-	/* so that a walk which is interrupted goes on behind the leaf */
-	if (walk->count == 0 && !walk->over && read_place(walk, farthest, &end) &&
-		end.key <= walk->bound)
-		walk->after = end;
-	pgstat_count_index_tuples(walk->index, walk->count);
+	/* a scan that is interrupted here then goes on behind this page */
+	if (scan->count == 0 && !scan->finished && read_position(scan, farthest, &end) &&
+		end.key <= scan->bound)
+		scan->after = end;
+	pgstat_count_index_tuples(scan->index, scan->count);
 }
 
 /*
- * Returns the next leaf to read, pinned and locked.  To the left, the sibling can
- * have been split or deleted since its number was read: then the search begins
- * anew at the last entry.
+ * Returns the next leaf page to read, pinned and locked.  The left sibling can have been
+ * split or deleted since its number was read: then the scan descends again, to the
+ * last entry that it returned.
  */
 static Buffer
-next_leaf(TtlIndexScan *walk)
+next_leaf(TtlIndexScan *scan)
 {
 	Buffer		buffer;
 	BTPageOpaque opaque;
 
-	if (walk->block == InvalidBlockNumber)
-		return descend(walk);
-	buffer = _bt_getbuf(walk->index, walk->next_block, BT_READ);
-	if (!walk->backward)
+	if (scan->block == InvalidBlockNumber)
+		return descend(scan);
+	buffer = _bt_getbuf(scan->index, scan->next_block, BT_READ);
+	if (!scan->backward)
 		return buffer;
 	opaque = BTPageGetOpaque(BufferGetPage(buffer));
-	if (!P_ISDELETED(opaque) && opaque->btpo_next == walk->block)
+	if (!P_ISDELETED(opaque) && opaque->btpo_next == scan->block)
 		return buffer;
-	_bt_relbuf(walk->index, buffer);
-	return descend(walk);
+	_bt_relbuf(scan->index, buffer);
+	return descend(scan);
 }
 
-/* Begins a walk over what is not later than the bound. */
+/* Begins a scan of the entries after a position whose keys are not later than the bound. */
 void
-ttl_index_scan_begin(TtlIndexScan *walk, Relation heap, Relation index, Oid keytype,
+ttl_index_scan_begin(TtlIndexScan *scan, Relation heap, Relation index, Oid keytype,
 					 int64 bound, const TtlScanPosition *after)
 {
-	walk->heap = heap;
-	walk->index = index;
-	walk->keytype = keytype;
-	walk->bound = bound;
-	walk->backward = (index->rd_indoption[0] & INDOPTION_DESC) != 0;
-	walk->nulls_come_first = walk->backward !=
+	scan->heap = heap;
+	scan->index = index;
+	scan->keytype = keytype;
+	scan->bound = bound;
+	scan->backward = (index->rd_indoption[0] & INDOPTION_DESC) != 0;
+	scan->nulls_come_first = scan->backward !=
 		((index->rd_indoption[0] & INDOPTION_NULLS_FIRST) != 0);
-	walk->after = *after;
-	walk->block = InvalidBlockNumber;
-	walk->over = false;
-	walk->since = InvalidXLogRecPtr;
-	walk->again.set = false;
-	walk->pages = 0;
-	walk->max_pages = PG_INT64_MAX;
-	walk->position = walk->count = 0;
-	walk->entries = palloc(sizeof(TtlIndexEntry) * MaxTIDsPerBTreePage);
+	scan->after = *after;
+	scan->block = InvalidBlockNumber;
+	scan->finished = false;
+	scan->unchanged_since = InvalidXLogRecPtr;
+	scan->reread.set = false;
+	scan->pages = 0;
+	scan->max_pages = PG_INT64_MAX;
+	scan->next = scan->count = 0;
+	scan->entries = palloc(sizeof(TtlIndexEntry) * MaxTIDsPerBTreePage);
 }
 
 /*
- * Returns the next entry, valid until the next call; NULL at the end, and from
- * then on, or where so many leaves were read.
+ * Returns the next entry, which is valid until the next call.  Returns NULL at the end,
+ * and also when max_pages leaf pages have been read.
  */
 const TtlIndexEntry *
-ttl_index_scan_next(TtlIndexScan *walk)
+ttl_index_scan_next(TtlIndexScan *scan)
 {
 	const TtlIndexEntry *entry;
 
-	while (walk->position == walk->count)
+	while (scan->next == scan->count)
 	{
 		Buffer		buffer;
 
-		if (walk->over || walk->pages >= walk->max_pages)
+		if (scan->finished || scan->pages >= scan->max_pages)
 			return NULL;
 		CHECK_FOR_INTERRUPTS();
-		buffer = next_leaf(walk);
+		buffer = next_leaf(scan);
 		if (!BufferIsValid(buffer))
 		{
-			walk->over = true;
+			scan->finished = true;
 			return NULL;
 		}
-		read_leaf(walk, buffer);
-		_bt_relbuf(walk->index, buffer);
+		read_leaf(scan, buffer);
+		_bt_relbuf(scan->index, buffer);
 	}
-	entry = &walk->entries[walk->position++];
-	walk->after.set = true;
-	walk->after.key = entry->key;
-	walk->after.tid = entry->tid;
+	entry = &scan->entries[scan->next++];
+	scan->after.set = true;
+	scan->after.key = entry->key;
+	scan->after.tid = entry->tid;
 	return entry;
 }
 
-/* Has it returned all there is? */
+/* Has the scan returned all entries up to its bound? */
 bool
-ttl_index_scan_is_over(const TtlIndexScan *walk)
+ttl_index_scan_is_over(const TtlIndexScan *scan)
 {
-	return walk->over && walk->position == walk->count;
+	return scan->finished && scan->next == scan->count;
 }
 
 void
-ttl_index_scan_end(TtlIndexScan *walk)
+ttl_index_scan_end(TtlIndexScan *scan)
 {
-	pfree(walk->entries);
+	pfree(scan->entries);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * index_scan.h
- *	  A scan of a TTL index from any place on.
+ *	  A scan of a TTL index that can begin at any entry.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -17,30 +17,30 @@
 #include "storage/itemptr.h"
 #include "utils/relcache.h"
 
-/* An entry of a TTL index: the key's datum, and where the row is. */
+/* An entry of a TTL index: the key as an integer, and the tuple ID of the row. */
 typedef struct TtlIndexEntry
 {
 	int64		key;
 	ItemPointerData tid;
 } TtlIndexEntry;
 
-/* A place between two entries: behind this one, or before all. */
+/* A scan position lies behind an entry, or before all of them. */
 typedef struct TtlScanPosition
 {
 	int64		key;
 	ItemPointerData tid;
-	bool		set;			/* else it is before all */
+	bool		set;			/* false: before all entries */
 } TtlScanPosition;
 
-/* Keys from one to another. */
+/* A range of keys; both ends belong to it. */
 typedef struct TtlRange
 {
-	bool		set;			/* else it is empty */
+	bool		set;			/* false: the range is empty */
 	int64		first;
 	int64		last;
 } TtlRange;
 
-/* A walk over the entries of a TTL index. */
+/* The state of a scan. */
 typedef struct TtlIndexScan
 {
 	Relation	heap;
@@ -50,26 +50,26 @@ typedef struct TtlIndexScan
 	bool		backward;		/* the index is descending */
 	bool		nulls_come_first;
 	TtlScanPosition after;		/* the last entry that was returned */
-	BlockNumber block;			/* the leaf that was read last */
-	BlockNumber next_block;
-	bool		over;			/* no leaf after that one */
-	XLogRecPtr	since;			/* skip leaves that have not changed since */
-	TtlRange	again;			/* but for those that hold one of these keys */
-	int64		pages;			/* leaves that were read */
-	int64		max_pages;
-	TtlIndexEntry *entries;		/* of that leaf */
-	int			count;
-	int			position;
+	BlockNumber block;			/* the leaf page that was read last */
+	BlockNumber next_block;		/* its sibling */
+	bool		finished;		/* no other page has entries up to the bound */
+	XLogRecPtr	unchanged_since;	/* skip pages that are; invalid: skip none */
+	TtlRange	reread;			/* but do not skip pages with these keys */
+	int64		pages;			/* leaf pages that were read or skipped */
+	int64		max_pages;		/* stop after so many */
+	TtlIndexEntry *entries;		/* a copy of those of the page */
+	int			count;			/* how many there are */
+	int			next;			/* which of them is returned next */
 } TtlIndexScan;
 
 /* index_scan.c */
 extern Datum ttl_index_scan_datum(Oid keytype, int64 key);
 extern int64 ttl_index_scan_key(Oid keytype, Datum datum);
 extern int64 ttl_index_scan_least_key(Oid keytype);
-extern void ttl_index_scan_begin(TtlIndexScan *walk, Relation heap, Relation index,
+extern void ttl_index_scan_begin(TtlIndexScan *scan, Relation heap, Relation index,
 								 Oid keytype, int64 bound, const TtlScanPosition *after);
-extern const TtlIndexEntry *ttl_index_scan_next(TtlIndexScan *walk);
-extern bool ttl_index_scan_is_over(const TtlIndexScan *walk);
-extern void ttl_index_scan_end(TtlIndexScan *walk);
+extern const TtlIndexEntry *ttl_index_scan_next(TtlIndexScan *scan);
+extern bool ttl_index_scan_is_over(const TtlIndexScan *scan);
+extern void ttl_index_scan_end(TtlIndexScan *scan);
 
 #endif							/* TTL_INDEX_SCAN_H */

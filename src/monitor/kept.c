@@ -64,7 +64,7 @@ ttl_kept_index(TtlKept *kept, Oid relid)
 	{
 		memset(index, 0, sizeof(*index));
 		index->relid = relid;
-		ttl_cursor_init(&index->resume, relid, InvalidOid);
+		ttl_cursor_init(&index->cursor, relid, InvalidOid);
 	}
 	return index;
 }
@@ -80,7 +80,7 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{
-		bool		resumes = ttl_cursor_begin_pass(&index->resume, now);
+		bool		resumes = ttl_cursor_begin_pass(&index->cursor, now);
 
 		index->failed = index->skipped = index->busy = false;
 		/* should the clock have gone back */

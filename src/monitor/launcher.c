@@ -418,11 +418,11 @@ static void
 sleep_between_passes(void)
 {
 	instr_time	since;
-	int64		left;
+	int64		remaining;
 
 	INSTR_TIME_SET_CURRENT(since);
-	while ((left = sleep_ms() - elapsed(since)) > 0)
-		nap(Min(left, LOOK_MS));
+	while ((remaining = sleep_ms() - elapsed(since)) > 0)
+		nap(Min(remaining, LOOK_MS));
 }
 
 /* A worker that took the server down: to be counted at its index. */

@@ -69,11 +69,10 @@ typedef struct TtlDriver
 typedef struct TtlTarget
 {
 	Oid			root;
-	int			nleaves;
-	Oid		   *leaves;
+	List	   *leaves;			/* OIDs, in the order of the partitions */
 	List	   *partitions;		/* of a time series: to be made, or dropped */
 	bool		busy;			/* something was locked at the last visit */
-}			TtlTarget;
+} TtlTarget;
 
 typedef struct TtlRun
 {
@@ -85,29 +84,29 @@ typedef struct TtlRun
 	TimestampTz at;				/* the clock reading of this sub-pass */
 	bool		stop;			/* leave: disabled, dropped, launcher gone */
 	List	   *targets;
-}			TtlRun;
+} TtlRun;
 
 /* work.c */
 extern bool ttl_work_is_canceled(void);
 extern void ttl_work_cancel(void);
-extern void ttl_work_begin(TtlRun * run);
-extern void ttl_work_commit(TtlRun * run);
-extern bool ttl_work_must_stop(TtlRun * run);
-extern bool ttl_work_wait(TtlRun * run, TtlWait wait, long milliseconds);
-extern bool ttl_work_wait_for_batch(TtlRun * run);
+extern void ttl_work_begin(TtlRun *run);
+extern void ttl_work_commit(TtlRun *run);
+extern bool ttl_work_must_stop(TtlRun *run);
+extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
+extern bool ttl_work_wait_for_batch(TtlRun *run);
 extern ErrorData *ttl_work_run(const TtlDriver *driver, void (*function) (void *), void *arg,
 							   bool *timed_out);
 
 /* prepare.c */
-extern void ttl_prepare_targets(TtlRun * run);
+extern void ttl_prepare_targets(TtlRun *run);
 
 /* visit.c */
-extern bool ttl_visit_note_failed(TtlRun * run, Oid relid, bool skipped);
-extern void ttl_visit_note_error(TtlRun * run, Oid root, Oid indexrelid, const ErrorData *edata,
+extern bool ttl_visit_note_failed(TtlRun *run, Oid relid, bool skipped);
+extern void ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata,
 								 bool timed_out);
 extern void ttl_visit_set_error(TtlCount *count, const ErrorData *edata);
-extern bool ttl_visit_is_skipped(const TtlRun * run, Oid relid);
-extern void ttl_visit_target(TtlRun * run, TtlSubPass *sub, TtlTarget * target);
+extern bool ttl_visit_is_skipped(const TtlRun *run, Oid relid);
+extern void ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target);
 
 /* sub_pass.c */
 extern void ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared,

@@ -61,7 +61,7 @@ typedef struct PrepareWork
  * catalog alone: to describe an index may run users' code.
  */
 static bool
-is_allowed(const TtlRun * run, Oid root)
+is_allowed(const TtlRun *run, Oid root)
 {
 	Oid			relid = IndexGetRelation(root, true);
 
@@ -72,7 +72,7 @@ is_allowed(const TtlRun * run, Oid root)
 
 /* What is to be done about the buckets of a time series, in the turn's memory. */
 static List *
-list_buckets(TtlRun * run, Oid root)
+list_partitions(TtlRun *run, Oid root)
 {
 	TtlIndex	index;
 	List	   *found;
@@ -107,7 +107,7 @@ has_crashed(const TtlStateFile *file, Oid root, bool say_so)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("TTL index \"%s\" is put aside: %s",
 						name ? name : "?", reason),
-				 errhint("Find the cause, then SELECT ttl_index.resume().")));
+				 errhint("Find the cause, then SELECT ttl_index.cursor().")));
 	return reason != NULL;
 }
 
@@ -158,17 +158,15 @@ target_work(void *arg)
 	follow(work, root);
 	follow(work, ttl_pair_other(root));
 	leaves = ttl_leaves_by_row(root);
-	partitions = list_buckets(run, root);
+	partitions = list_partitions(run, root);
 
-	target = MemoryContextAlloc(run->context, sizeof(TtlTarget));
+	MemoryContextSwitchTo(run->context);
+	target = palloc0(sizeof(TtlTarget));
 	target->root = root;
+	target->leaves = list_copy(leaves);
 	target->partitions = partitions;
-	target->nleaves = list_length(leaves);
-	target->leaves = MemoryContextAllocHuge(run->context,
-											sizeof(Oid) * Max(target->nleaves, 1));
-	for (int i = 0; i < target->nleaves; i++)
-		target->leaves[i] = list_nth_oid(leaves, i);
 	work->target = target;
+	MemoryContextSwitchTo(run->batch_context);
 }
 
 /*
@@ -210,7 +208,7 @@ prepare_index(PrepareWork *work, void (*function) (void *))
 
 /* Has the index to wait for the next pass, or for longer? */
 static bool
-is_waiting(const TtlRun * run, Oid indexrelid)
+is_waiting(const TtlRun *run, Oid indexrelid)
 {
 	const TtlKeptIndex *kept = ttl_kept_find(run->kept, indexrelid);
 
@@ -267,7 +265,7 @@ prepare_indexes(PrepareWork *work, List *indexes, void (*function) (void *))
  * its index did not let itself be canceled.  The pass goes on behind that one.
  */
 static void
-count_death(TtlRun * run)
+count_death(TtlRun *run)
 {
 	TtlShared  *shared = run->shared;
 	TtlCount	count = {0};
@@ -297,7 +295,7 @@ count_death(TtlRun * run)
 
 /* Is there to be no deletion by this reading of the clock?  Reads the state file. */
 static bool
-is_held(TtlRun * run, TtlStateFile *file)
+is_held(TtlRun *run, TtlStateFile *file)
 {
 	ttl_hold_check_clock(file, run->at);
 	run->shared->held = ttl_hold_is_held(file,
@@ -307,7 +305,7 @@ is_held(TtlRun * run, TtlStateFile *file)
 
 /* Repairs, then lists the indexes to visit. */
 void
-ttl_prepare_targets(TtlRun * run)
+ttl_prepare_targets(TtlRun *run)
 {
 	TtlFunctions functions;
 	TtlStateFile file;

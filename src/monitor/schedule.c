@@ -44,43 +44,37 @@ elapsed_ms(TimestampTz since, TimestampTz now)
 }
 
 /*
- * Begins a sub-pass over these indexes (in the order of their OIDs, kept by the
- * caller), with the one that the sub-pass before did not reach: the first that
- * is not smaller, should that be gone.
+ * Begins a sub-pass over so many indexes, which the caller keeps in a list, with the one
+ * at the position `first`.
  */
 void
-ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits,
-				   const Oid *indexes, int count, Oid resume_at,
+ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int count, int first,
 				   TimestampTz now)
 {
 	memset(sub, 0, sizeof(*sub));
 	sub->limits = *limits;
 	sub->started = now;
-	sub->indexes = indexes;
-	sub->count = sub->left = count;
-	while (sub->next < count && indexes[sub->next] < resume_at)
-		sub->next++;
+	sub->count = sub->remaining = count;
+	sub->current = first - 1;
 }
 
 /*
- * The next index to visit.  False where each has been visited or the time of
- * the sub-pass is over; in that case there is more to do.
+ * Goes to the next index to visit.  Returns false if each has been visited, or if the
+ * time of the sub-pass is over; then there is more to do, from that index on.
  */
 bool
-ttl_schedule_next(TtlSubPass *sub, TimestampTz now, Oid *index)
+ttl_schedule_next(TtlSubPass *sub, TimestampTz now)
 {
-	if (sub->left == 0)
+	if (sub->remaining == 0)
 		return false;
-	*index = sub->indexes[sub->next % sub->count];
-	if (sub->limits.sub_pass_time > 0 && sub->left < sub->count &&
+	sub->current = (sub->current + 1) % sub->count;
+	if (sub->limits.sub_pass_time > 0 && sub->remaining < sub->count &&
 		elapsed_ms(sub->started, now) >= sub->limits.sub_pass_time)
 	{
-		sub->more = true;
-		sub->resume_at = *index;
+		sub->more = sub->cut = true;
 		return false;
 	}
-	sub->next++;
-	sub->left--;
+	sub->remaining--;
 	return true;
 }
 

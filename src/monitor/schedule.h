@@ -21,13 +21,13 @@ typedef struct TtlSubPass
 {
 	TtlLimits	limits;
 	TimestampTz started;
-	const Oid  *indexes;
-	int			count;
-	int			next;			/* position of the next visit */
-	int			left;			/* visits not yet begun */
-	bool		more;			/* due at the pass's beginning, not done */
+	int			count;			/* of indexes */
+	int			current;		/* the position of the one to visit */
+	int			remaining;		/* visits not yet begun */
+	bool		cut;			/* ended before the current one, for its time */
+	bool		more;			/* rows that were due at the beginning of the
+								 * pass remain */
 	bool		busy;			/* likewise, for want of a lock */
-	Oid			resume_at;		/* the index that a cut sub-pass did not reach */
 } TtlSubPass;
 
 typedef struct TtlVisit
@@ -65,7 +65,7 @@ typedef struct TtlKeptIndex
 	int			first_docs;		/* a visit begins with such a batch; 0: any */
 	int			delay;			/* minutes to wait after it was canceled, or 0 */
 	TimestampTz retry_at;
-	TtlCursor	resume;
+	TtlCursor	cursor;
 } TtlKeptIndex;
 
 /* What is kept of a database from turn to turn (see kept.c). */
@@ -85,10 +85,9 @@ typedef struct TtlKept
 } TtlKept;
 
 /* schedule.c */
-extern void ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits,
-							   const Oid *indexes, int count, Oid resume_at,
-							   TimestampTz now);
-extern bool ttl_schedule_next(TtlSubPass *sub, TimestampTz now, Oid *index);
+extern void ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int count,
+							   int first, TimestampTz now);
+extern bool ttl_schedule_next(TtlSubPass *sub, TimestampTz now);
 extern void ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
 									 int first_docs, TimestampTz now);
 extern int	ttl_schedule_first_docs(const TtlVisit *visit);

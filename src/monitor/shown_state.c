@@ -82,7 +82,7 @@ is_failing(const TtlIndex *index, const TtlPartition *partition, TtlCounts *coun
 
 /* The state of a bucket that is to be dropped in its time. */
 static void
-show_bucket(TtlIndex *index, TtlCounts *counts)
+show_partition(TtlIndex *index, TtlCounts *counts)
 {
 	TtlPartition partition;
 
@@ -103,7 +103,7 @@ show_partitions(TtlIndex *index, TtlCounts *counts)
 	List	   *missing;
 
 	if (index->option.drop_partitions && index->parent == index->governor)
-		show_bucket(index, counts);
+		show_partition(index, counts);
 	else if (index->governor == index->indexrelid)
 	{
 		/* the next one but one may just have come into sight */

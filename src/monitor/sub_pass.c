@@ -30,20 +30,42 @@
 #include "monitor/schedule.h"
 #include "ttl_index.h"
 
-/* A database with nothing to delete writes its passes this seldom. */
+/* Passes in which nothing happened are written to the counters only so often. */
 #define IDLE_FLUSH_MS (5 * 60 * 1000)
 
-/* At the end of a pass, try what was locked so often, at such intervals. */
+/* At the end of a pass, locked tables are tried so often, at such intervals. */
 #define BUSY_TRIES 10
 #define BUSY_WAIT_MS 100
 
+static Oid
+target_root(const List *targets, int position)
+{
+	return ((TtlTarget *) list_nth(targets, position))->root;
+}
+
 /*
- * At the end of a pass some are left that were locked.  Most locks of a table are
- * held for a moment only, as by a vacuum that truncates it: so they are tried again,
- * for about a second.
+ * Finds the position of the index that the previous sub-pass did not reach, or of the
+ * next one in the order of OIDs, should that be gone.  The position behind the last one
+ * stands for the first.
+ */
+static int
+first_target(const List *targets, Oid resume_at)
+{
+	int			position = 0;
+
+	while (position < list_length(targets) &&
+		   target_root(targets, position) < resume_at)
+		position++;
+	return position;
+}
+
+/*
+ * Visits again what was locked by others, when nothing else remains in the pass.  Most
+ * locks on a table are held only briefly, as by a vacuum that truncates it, so this goes
+ * on for about a second.
  */
 static void
-visit_busy(TtlRun * run, TtlSubPass *sub)
+visit_busy(TtlRun *run, TtlSubPass *sub)
 {
 	for (int i = 0; i < BUSY_TRIES && sub->busy && !sub->more; i++)
 	{
@@ -58,16 +80,16 @@ visit_busy(TtlRun * run, TtlSubPass *sub)
 
 			if (!target->busy || run->stop || ttl_visit_is_skipped(run, target->root))
 				continue;
-			/* partitions had their tries, and wait for locks by themselves */
+			/* partitions had their tries, which wait for locks by themselves */
 			target->partitions = NIL;
 			ttl_visit_target(run, sub, target);
 		}
 	}
 }
 
-/* Writes the passes, at once if there is anything else to write. */
+/* Counts the sub-pass: at once if this pass wrote anything, else now and then. */
 static void
-count_sub_pass(TtlRun * run)
+count_sub_pass(TtlRun *run)
 {
 	TtlShared  *shared = run->shared;
 	TtlKept    *kept = run->kept;
@@ -108,8 +130,8 @@ count_sub_pass(TtlRun * run)
 }
 
 /*
- * One sub-pass: sets turn->more if another is needed before the pass is over.
- * Called outside of a transaction by a worker.
+ * Runs one sub-pass, and sets shared->more if another one is needed before the pass is
+ * over.  A worker calls it outside of a transaction.
  */
 void
 ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
@@ -118,14 +140,11 @@ ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 	TtlRun		run = {0};
 	TtlSubPass	sub;
 	TtlLimits	limits = ttl_settings_limits();
-	Oid		   *roots;
-	Oid			root;
-	int			count;
 
 	run.driver = driver;
 	run.shared = shared;
 	run.kept = kept;
-	run.context = AllocSetContextCreate(caller, "ttl_index turn",
+	run.context = AllocSetContextCreate(caller, "ttl_index sub-pass",
 										ALLOCSET_DEFAULT_SIZES);
 	run.batch_context = AllocSetContextCreate(run.context, "ttl_index batch",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -136,22 +155,18 @@ ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 	ttl_progress_pass(GetCurrentTimestamp());
 	ttl_prepare_targets(&run);
 
-	count = list_length(run.targets);
-	roots = palloc(sizeof(Oid) * Max(count, 1));
-	for (int i = 0; i < count; i++)
-		roots[i] = ((TtlTarget *) list_nth(run.targets, i))->root;
-	ttl_schedule_begin(&sub, &limits, roots, count, kept->resume_at,
+	ttl_schedule_begin(&sub, &limits, list_length(run.targets),
+					   first_target(run.targets, kept->resume_at),
 					   GetCurrentTimestamp());
-	while (!run.stop && ttl_schedule_next(&sub, GetCurrentTimestamp(), &root))
+	while (!run.stop && ttl_schedule_next(&sub, GetCurrentTimestamp()))
 	{
-		ttl_visit_target(&run, &sub,
-						 list_nth(run.targets, (sub.next - 1) % count));
+		ttl_visit_target(&run, &sub, list_nth(run.targets, sub.current));
 		ttl_progress_pass(run.at);
 	}
 	visit_busy(&run, &sub);
-	kept->resume_at = sub.resume_at;
+	kept->resume_at = sub.cut ? target_root(run.targets, sub.current) : InvalidOid;
 	shared->more = sub.more && !run.stop;
-	if ((count > 0 || hash_get_num_entries(kept->indexes) > 0) && !run.stop)
+	if ((run.targets != NIL || hash_get_num_entries(kept->indexes) > 0) && !run.stop)
 		count_sub_pass(&run);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(run.context);

@@ -176,7 +176,7 @@ ttl_throttle_wait(TtlShared *shared, long *milliseconds)
 {
 	TtlThrottle *throttle = &shared->throttle;
 	int64		now = ttl_hold_machine_clock();
-	int64		left;
+	int64		remaining;
 
 	if (must_pause(shared, now))
 	{
@@ -184,10 +184,10 @@ ttl_throttle_wait(TtlShared *shared, long *milliseconds)
 		return TTL_WAIT_REPLICATION;
 	}
 	throttle->next_batch_at = Min(throttle->next_batch_at, now + USECS_PER_SEC);
-	left = throttle->next_batch_at - now;
-	if (ttl_delete_rate_limit > 0 && left > 0)
+	remaining = throttle->next_batch_at - now;
+	if (ttl_delete_rate_limit > 0 && remaining > 0)
 	{
-		*milliseconds = Min(left / 1000 + 1, LOOK_MS);
+		*milliseconds = Min(remaining / 1000 + 1, LOOK_MS);
 		return TTL_WAIT_RATE;
 	}
 	throttle->batch_begun = now;

@@ -31,11 +31,11 @@
 #include "ttl_index.h"
 
 /* After so many locks that could not be had, a table is in use. */
-#define MAX_BUSY_BUCKETS 3
+#define MAX_BUSY_PARTITIONS 3
 
 /* Is it not to be visited again in this pass? */
 bool
-ttl_visit_is_skipped(const TtlRun * run, Oid relid)
+ttl_visit_is_skipped(const TtlRun *run, Oid relid)
 {
 	const TtlKeptIndex *index = ttl_kept_find(run->kept, relid);
 
@@ -44,7 +44,7 @@ ttl_visit_is_skipped(const TtlRun * run, Oid relid)
 
 /* Notes an error; false if that was done before in this pass. */
 bool
-ttl_visit_note_failed(TtlRun * run, Oid relid, bool skipped)
+ttl_visit_note_failed(TtlRun *run, Oid relid, bool skipped)
 {
 	TtlKeptIndex *index = ttl_kept_index(run->kept, relid);
 	bool		new = !index->failed;
@@ -74,7 +74,7 @@ report_error(Oid indexrelid, const ErrorData *edata)
  * What had to be canceled is tried again after a growing delay.
  */
 void
-ttl_visit_note_error(TtlRun * run, Oid root, Oid indexrelid, const ErrorData *edata,
+ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata,
 					 bool timed_out)
 {
 	if (ttl_visit_note_failed(run, root, timed_out))
@@ -90,7 +90,7 @@ typedef struct BatchWork
 	Oid			root;
 	Oid			leaf;
 	const TtlVisit *visit;
-	const TtlCursor *resume;
+	const TtlCursor *cursor;
 	int			size;
 	TtlBatch	batch;
 } BatchWork;
@@ -129,7 +129,7 @@ batch_work(void *arg)
 	ttl_cutoff_init(&pass_cutoff, &index, run->kept->pass_at);
 	ttl_progress_visit(&index, cutoff.instant, work->visit->begun,
 					   work->visit->deleted);
-	ttl_batch_run(&index, &cutoff, &pass_cutoff, work->resume, work->size,
+	ttl_batch_run(&index, &cutoff, &pass_cutoff, work->cursor, work->size,
 				  &work->batch);
 }
 
@@ -144,7 +144,7 @@ ttl_visit_set_error(TtlCount *count, const ErrorData *edata)
 
 /* Writes what a batch did, in its transaction.  Nothing for an idle one. */
 static void
-count_batch(TtlRun * run, Oid root, TtlVisit *visit, const TtlBatch *batch,
+count_batch(TtlRun *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 			bool skipped, const ErrorData *edata, double milliseconds)
 {
 	TtlCount	count = {0};
@@ -172,7 +172,7 @@ count_batch(TtlRun * run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 
 /* Counts that an index is locked by others, once in a pass. */
 static void
-note_busy(TtlRun * run, Oid leaf, TtlBatch *batch)
+note_busy(TtlRun *run, Oid leaf, TtlBatch *batch)
 {
 	TtlKeptIndex *kept = ttl_kept_index(run->kept, leaf);
 
@@ -182,18 +182,18 @@ note_busy(TtlRun * run, Oid leaf, TtlBatch *batch)
 
 /* One batch in a transaction of its own; moves the resume point. */
 static void
-run_batch(TtlRun * run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *resume,
+run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 		  int size)
 {
 	TimestampTz begun = GetCurrentTimestamp();
 	BatchWork	work = {.run = run,.root = root,.leaf = leaf,.visit = visit,
-	.size = size,.resume = resume};
+	.size = size,.cursor = cursor};
 	TtlBatch   *batch = &work.batch;
 	ErrorData  *edata;
 	bool		timed_out;
 	bool		skipped = false;
 
-	batch->resume = *resume;
+	batch->cursor = *cursor;
 	ttl_work_begin(run);
 	if (ttl_work_must_stop(run))
 	{
@@ -218,7 +218,7 @@ run_batch(TtlRun * run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *resume,
 
 	if (edata == NULL)
 	{
-		bool		over = ttl_cursor_batch_done(resume, batch, run->at);
+		bool		over = ttl_cursor_batch_done(cursor, batch, run->at);
 
 		ttl_throttle_deleted(&run->shared->throttle, batch->deleted);
 		ttl_schedule_batch_done(visit, batch, size, over, begun,
@@ -227,50 +227,50 @@ run_batch(TtlRun * run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *resume,
 	else
 	{
 		if (skipped)
-			ttl_cursor_row_failed(resume, batch, run->at);
+			ttl_cursor_row_failed(cursor, batch, run->at);
 		ttl_schedule_batch_failed(visit, size,
 								  batch->candidates > 0 && !timed_out, begun);
 	}
 	/* of one where nothing was found there is nothing to keep */
-	if (resume->at.set || resume->phase != TTL_FORWARD ||
+	if (cursor->forward.set || cursor->phase != TTL_FORWARD ||
 		ttl_kept_find(run->kept, leaf) != NULL)
-		ttl_kept_index(run->kept, leaf)->resume = *resume;
+		ttl_kept_index(run->kept, leaf)->cursor = *cursor;
 }
 
 /* The batches of one leaf, as far as the budget of the visit goes. */
 static void
-visit_leaf(TtlRun * run, Oid root, Oid leaf, TtlVisit *visit)
+visit_leaf(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit)
 {
 	const TtlKeptIndex *kept = ttl_kept_find(run->kept, leaf);
-	TtlCursor	resume = {.indexrelid = leaf};
+	TtlCursor	cursor = {.indexrelid = leaf};
 	int			size;
 
 	if (kept != NULL)
-		resume = kept->resume;
-	ttl_cursor_begin_visit(&resume);
+		cursor = kept->cursor;
+	ttl_cursor_begin_visit(&cursor);
 	visit->over = false;
 	/* until a batch says otherwise: there may be no time for one */
 	visit->more = true;
 	while (!run->stop &&
 		   (size = ttl_schedule_batch_size(visit, GetCurrentTimestamp())) > 0 &&
 		   ttl_work_wait_for_batch(run))
-		run_batch(run, root, leaf, visit, &resume,
+		run_batch(run, root, leaf, visit, &cursor,
 				  ttl_throttle_batch_size(size));
 }
 
 /* A bucket, for its subtransaction. */
-typedef struct BucketWork
+typedef struct PartitionWork
 {
 	TtlRun	   *run;
 	Oid			root;
 	const TtlPartition *partition;
 	TtlBatch	batch;
-} BucketWork;
+} PartitionWork;
 
 static void
-bucket_work(void *arg)
+partition_work(void *arg)
 {
-	BucketWork *work = arg;
+	PartitionWork *work = arg;
 
 	if (OidIsValid(work->partition->relid))
 		ttl_drop_partition(work->root, work->partition->relid, work->run->at,
@@ -284,11 +284,11 @@ bucket_work(void *arg)
  * failed; where locks were missing, sets *busy.
  */
 static bool
-run_bucket(TtlRun * run, Oid root, const TtlPartition *partition, TtlVisit *visit,
-		   bool first_error, bool *busy)
+run_partition(TtlRun *run, Oid root, const TtlPartition *partition, TtlVisit *visit,
+			  bool first_error, bool *busy)
 {
 	TimestampTz begun = GetCurrentTimestamp();
-	BucketWork	work = {.run = run,.root = root,.partition = partition};
+	PartitionWork work = {.run = run,.root = root,.partition = partition};
 	ErrorData  *edata;
 	bool		timed_out;
 
@@ -305,7 +305,7 @@ run_bucket(TtlRun * run, Oid root, const TtlPartition *partition, TtlVisit *visi
 	 */
 	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-	edata = ttl_work_run(run->driver, bucket_work, &work, &timed_out);
+	edata = ttl_work_run(run->driver, partition_work, &work, &timed_out);
 	if (edata != NULL)
 	{
 		memset(&work.batch, 0, sizeof(work.batch));
@@ -331,7 +331,7 @@ run_bucket(TtlRun * run, Oid root, const TtlPartition *partition, TtlVisit *visi
  * to fail leaves the time to the others.
  */
 static bool
-visit_buckets(TtlRun * run, const TtlTarget * target, TtlVisit *visit)
+visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit)
 {
 	int			failed = 0;
 	int			locked = 0;
@@ -345,13 +345,13 @@ visit_buckets(TtlRun * run, const TtlTarget * target, TtlVisit *visit)
 		TtlPartition *partition = lfirst(lc);
 		bool		busy = false;
 
-		if (run->stop || locked >= MAX_BUSY_BUCKETS)
+		if (run->stop || locked >= MAX_BUSY_PARTITIONS)
 			break;
 		if (ttl_visit_is_skipped(run, partition->relid))
 			continue;
 		if (visit->limits.index_time > 0 && took >= visit->limits.index_time)
 			return progress;
-		if (!run_bucket(run, target->root, partition, visit, failed == 0, &busy))
+		if (!run_partition(run, target->root, partition, visit, failed == 0, &busy))
 		{
 			failed++;
 			if (OidIsValid(partition->relid))
@@ -390,7 +390,7 @@ log_visit(Oid root, const TtlVisit *visit)
 
 /* Keeps what the next visit has to know, if there is anything. */
 static void
-end_visit(TtlRun * run, TtlTarget * target, TtlVisit *visit)
+end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit)
 {
 	int			first_docs;
 
@@ -405,28 +405,31 @@ end_visit(TtlRun * run, TtlTarget * target, TtlVisit *visit)
 
 /* One visit: the leaves in the order of their bounds, with one budget. */
 void
-ttl_visit_target(TtlRun * run, TtlSubPass *sub, TtlTarget * target)
+ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 {
 	const TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
 	TtlVisit	visit;
-	bool		more_buckets;
+	bool		more_partitions;
+	ListCell   *lc;
 
 	run->shared->current_index = target->root;
 	ttl_crash_mark(target->root);
 	ttl_schedule_visit_begin(&visit, &sub->limits, kept ? kept->first_docs : 0,
 							 GetCurrentTimestamp());
-	more_buckets = visit_buckets(run, target, &visit);
-	for (int i = 0; i < target->nleaves && !run->stop && !visit.skipped; i++)
+	more_partitions = visit_partitions(run, target, &visit);
+	foreach(lc, target->leaves)
 	{
-		visit_leaf(run, target->root, target->leaves[i], &visit);
-		/* the budget is used up: this leaf or the next ones have more */
+		if (run->stop || visit.skipped)
+			break;
+		visit_leaf(run, target->root, lfirst_oid(lc), &visit);
+		/* the limits of the visit are reached: this leaf or others have more */
 		if (!visit.over)
 		{
-			visit.more = visit.more || i + 1 < target->nleaves;
+			visit.more = visit.more || lnext(target->leaves, lc) != NULL;
 			break;
 		}
 	}
-	visit.more = visit.more || more_buckets;
+	visit.more = visit.more || more_partitions;
 	end_visit(run, target, &visit);
 	ttl_schedule_visited(sub, &visit);
 	ttl_crash_mark(InvalidOid);

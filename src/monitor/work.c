@@ -114,7 +114,7 @@ ttl_work_is_canceled(void)
 }
 
 void
-ttl_work_begin(TtlRun * run)
+ttl_work_begin(TtlRun *run)
 {
 	run->driver->begin();
 	/* for the catalogs and the counters; a batch takes its own */
@@ -124,7 +124,7 @@ ttl_work_begin(TtlRun * run)
 }
 
 void
-ttl_work_commit(TtlRun * run)
+ttl_work_commit(TtlRun *run)
 {
 	MemoryContextSwitchTo(run->context);
 	PopActiveSnapshot();
@@ -156,7 +156,7 @@ database_is_free(void)
  * EXTENSION ... CASCADE comes to it before it comes to their indexes.
  */
 bool
-ttl_work_must_stop(TtlRun * run)
+ttl_work_must_stop(TtlRun *run)
 {
 	bool		is_worker = run->driver->is_worker;
 
@@ -179,7 +179,7 @@ ttl_work_must_stop(TtlRun * run)
 
 /* Waits, outside of a transaction.  False where the turn is to end. */
 bool
-ttl_work_wait(TtlRun * run, TtlWait wait, long milliseconds)
+ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds)
 {
 	ttl_progress_wait(wait, milliseconds);
 	ttl_work_begin(run);
@@ -190,7 +190,7 @@ ttl_work_wait(TtlRun * run, TtlWait wait, long milliseconds)
 
 /* Waits until the next batch may begin.  False where the turn is to end. */
 bool
-ttl_work_wait_for_batch(TtlRun * run)
+ttl_work_wait_for_batch(TtlRun *run)
 {
 	TtlWait		wait;
 	long		milliseconds;
