@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * kept.c
- *	  What is kept of a database from one turn to the next.
+ *	  What is kept of a database from one sub-pass to the next.
  *
- * A worker ends with its turn, so the launcher keeps for it, and for each
- * database, what the next one has to know: which pass it is in, and of each
- * index where it goes on and what went wrong.  In the worker, and in run_pass(),
- * the indexes are a hash table; for the launcher, which only stores it, all is
- * packed into one piece of memory.  Nothing bounds the number of indexes: one
- * that is forgotten would begin anew in each turn, and the pass would never end.
+ * A worker ends after its sub-pass, so the launcher keeps, for each database, what the
+ * next worker has to know: which pass it is in and, of each index, where it goes on
+ * and what went wrong.  In the worker, and in run_pass(), the indexes are a hash
+ * table.  For the launcher, which only stores it, everything is packed into one piece
+ * of shared memory.  The number of indexes has no limit: an index that is forgotten
+ * would begin anew in each sub-pass, and the pass would never end.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -31,7 +31,7 @@
 #define INITIAL_INDEXES 256
 #define MAX_DELAY 60			/* minutes */
 
-/* For a database without a past, in the current memory context. */
+/* Initializes it for a database of which nothing is known, in the current context. */
 void
 ttl_kept_init(TtlKept *kept)
 {
@@ -46,14 +46,14 @@ ttl_kept_init(TtlKept *kept)
 								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-/* What is kept of an index, or of a partition that goes whole; NULL if nothing. */
+/* Finds what is kept of an index, or of a partition that is dropped; NULL if nothing. */
 TtlKeptIndex *
 ttl_kept_find(const TtlKept *kept, Oid relid)
 {
 	return hash_search(kept->indexes, &relid, HASH_FIND, NULL);
 }
 
-/* The same, made where there is nothing. */
+/* Finds what is kept of it, and makes an entry if there is none. */
 TtlKeptIndex *
 ttl_kept_index(TtlKept *kept, Oid relid)
 {
@@ -69,7 +69,7 @@ ttl_kept_index(TtlKept *kept, Oid relid)
 	return index;
 }
 
-/* A pass begins: forgets what does not last longer than one. */
+/* Begins a pass: forgets what does not outlast one. */
 void
 ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 {
@@ -80,13 +80,13 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{
-		bool		resumes = ttl_cursor_begin_pass(&index->cursor, now);
+		bool		goes_on = ttl_cursor_begin_pass(&index->cursor, now);
 
 		index->failed = index->skipped = index->busy = false;
-		/* should the clock have gone back */
+		/* this is too far ahead if the clock has gone back */
 		index->retry_at = Min(index->retry_at,
 							  now + index->delay * USECS_PER_MINUTE);
-		if ((resumes || index->delay > 0 || index->first_docs > 0) &&
+		if ((goes_on || index->delay > 0 || index->first_docs > 0) &&
 			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->relid)))
 			continue;
 		(void) hash_search(kept->indexes, &index->relid, HASH_REMOVE, NULL);
@@ -94,8 +94,8 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 }
 
 /*
- * Work on the index had to be canceled.  It would take that long in every pass,
- * so it waits, each time longer.
+ * Notes that work on the index had to be canceled.  It would take that long in every
+ * pass, so it waits, each time longer.
  */
 void
 ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now)
@@ -111,7 +111,7 @@ ttl_kept_size(const TtlKept *kept)
 		hash_get_num_entries(kept->indexes) * sizeof(TtlKeptIndex);
 }
 
-/* Writes it into so much memory. */
+/* Writes it into memory of the size that ttl_kept_size() has returned. */
 void
 ttl_kept_pack(const TtlKept *kept, void *packed)
 {
@@ -130,7 +130,7 @@ ttl_kept_pack(const TtlKept *kept, void *packed)
 	}
 }
 
-/* Reads it, in the current memory context. */
+/* Reads what ttl_kept_pack() has written, into the current memory context. */
 void
 ttl_kept_unpack(TtlKept *kept, const void *packed)
 {

@@ -1,24 +1,40 @@
 /*-------------------------------------------------------------------------
  *
  * launcher.c
- *	  The cluster-wide process: one pass over all databases, sleep, again.
+ *	  The launcher: passes over all databases of the server, with a sleep between them.
  *
- * The launcher reads pg_database and starts one worker (worker.c) after another,
- * a single thread over the whole cluster.  A worker takes one turn in its
- * database, a sub-pass of at most 60 seconds; databases with more left get
- * another turn in the next round, and those without one when the time of a sleep
- * has gone by.  The pass is over when none has more.
+ * The launcher is one background worker for the whole server, which core restarts if
+ * it dies.  A pass of it reads pg_database and starts one worker (worker.c) after
+ * another, so that at most one worker deletes at any time.  Each worker runs one
+ * sub-pass in its database, of 60 seconds by default.  A database in which more is due
+ * gets another sub-pass in the next round; a database that had none for the time of a
+ * sleep gets one, too, so that one that drains for hours does not keep the others
+ * waiting.  The pass is over when no database has more.
  *
- * A worker is short-lived because a connection blocks DROP DATABASE, and because
- * a database that gets the extension, or loses it, then needs no attention here.
- * Launcher and worker speak through a dynamic shared memory area, whose handle is
- * the worker's argument: hooks to ask for shared memory differ from major to major.
- * There the launcher also stores what the workers of a database keep from turn to
- * turn (kept.c), of any size.
+ * autovacuum's launcher could not be followed in everything.  Several workers at once
+ * would multiply the load that the limits are meant for.  A worker that stays
+ * connected would block DROP DATABASE, and would have to notice when the extension is
+ * created or dropped in its database; one that ends after a sub-pass sees both when
+ * the next starts.
  *
- * It starts when recovery has finished, so on a standby there is none until it
- * is promoted.  It sleeps before its first pass, as MongoDB's monitor does: who
- * starts a restored server has that long to think again.
+ * Launcher and worker share a dynamic shared memory area, whose handle is the worker's
+ * argument: the hooks to ask for shared memory at server start differ between the
+ * major versions.  It holds a TtlShared (pass.h), which has what the launcher asks and
+ * what the worker answers, and what the workers keep of each database from one
+ * sub-pass to the next (kept.c), of any size.  There is one worker at a time, and the
+ * launcher touches that memory only while there is none, so nothing is locked.
+ *
+ * The launcher begins its own transactions, to read pg_database and to see whether
+ * somebody waits for a database.  It is connected to no database, so it can open
+ * shared catalogs only.
+ *
+ * It starts when recovery has finished, so there is none on a standby until it is
+ * promoted.  It sleeps before its first pass, as MongoDB's monitor does: whoever
+ * starts a restored server has that long to turn it off.  While it waits, it looks at
+ * the clock once a minute (hold.c), and after a crash it takes note of the index at
+ * which the worker was (crash.c).
+ *
+ * ttl_index.c registers it; postmaster calls ttl_launcher_main().
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -65,13 +81,13 @@ PGDLLEXPORT void ttl_launcher_main(Datum arg);
 
 #define RESTART_SECONDS 5
 
-/* However long it waits, look this often at the clock. */
+/* While the launcher waits for anything, it looks at the clock this often. */
 #define LOOK_MS (60 * 1000)
 
-/* While waiting for a worker, look this often whether somebody waits for it. */
+/* While a worker runs, the launcher looks this often whether its database is wanted. */
 #define WAIT_MS 500
 
-/* How often to ask for a worker slot in vain, a second apart. */
+/* How often a worker slot is asked for in vain, at intervals of a second. */
 #define SLOT_TRIES 10
 
 /* What the launcher knows of a database. */
@@ -80,11 +96,11 @@ typedef struct Database
 	Oid			oid;
 	char		name[NAMEDATALEN];
 	bool		seen;			/* in pg_database at the last look */
-	bool		pending;		/* wants another turn */
-	bool		had_turn;
-	instr_time	last_turn;		/* when its last turn ended */
-	bool		begins;			/* has had no turn in this pass */
-	/* as in TtlShared */
+	bool		pending;		/* it wants a sub-pass */
+	bool		had_sub_pass;
+	instr_time	last_sub_pass;	/* when its last turn ended */
+	bool		begins;			/* it had no sub-pass yet in this pass */
+	/* what the next worker is told, see TtlShared */
 	Oid			died_at;
 	bool		died_in_crash;
 	bool		died_canceled;
@@ -94,14 +110,14 @@ typedef struct Database
 static List *databases = NIL;
 static dsa_area *area = NULL;
 static TtlShared *shared = NULL;	/* in that area */
-static dsa_pointer turn_pointer;
+static dsa_pointer shared_pointer;
 static BackgroundWorkerHandle *worker = NULL;
 static int64 pass_number = 0;
 
 static TtlThrottle throttle;
-static int	slot_tries;			/* in vain, since the last worker of this pass */
+static int	slot_tries;			/* in vain, since a worker was last started */
 static bool warned_about_slots;
-static instr_time last_look;	/* at the clock, in a nap */
+static instr_time last_look;	/* when nap() last looked at the clock */
 
 static void
 end_worker(int code, Datum arg)
@@ -110,7 +126,7 @@ end_worker(int code, Datum arg)
 		TerminateBackgroundWorker(worker);
 }
 
-/* pg_cancel_backend(): there is nothing to cancel, a worker is to be asked. */
+/* Ignores pg_cancel_backend(): there is nothing to cancel here, but in the worker. */
 static void
 cancel_handler(SIGNAL_ARGS)
 {
@@ -128,8 +144,8 @@ handle_interrupts(void)
 }
 
 /*
- * Milliseconds since then, by a clock that nobody can set: where the wall clock
- * is set back, the monitor must not sleep until it has caught up.
+ * Returns the milliseconds since a moment, by a clock that nobody can set: if the wall
+ * clock is set back, the monitor must not sleep until it has caught up.
  */
 static int64
 elapsed(instr_time since)
@@ -148,8 +164,8 @@ sleep_ms(void)
 }
 
 /*
- * Waits; any signal ends it early.  The clock is looked at once a minute, so that the
- * time of the last look tells since when the server has been down.
+ * Waits for so many milliseconds, or until a signal.  It looks at the clock once a minute,
+ * so that the time of the last look tells since when the server has been down.
  */
 static void
 nap(long milliseconds)
@@ -188,10 +204,9 @@ find_database(Oid oid)
 }
 
 /*
- * Brings the list of databases up to date.  Pending becomes each of them at the
- * beginning of a pass; later in it what is new, and what had no turn for as long
- * as the sleep: a database that drains for hours must not keep the others
- * waiting.
+ * Brings the list of databases up to date.  At the beginning of a pass each of them
+ * becomes pending; later in the pass only those that are new, or that had no sub-pass
+ * for as long as the sleep.
  */
 static void
 read_databases(bool begin)
@@ -213,15 +228,15 @@ read_databases(bool begin)
 		Form_pg_database form = (Form_pg_database) GETSTRUCT(tuple);
 		Database   *db;
 
-		/* -2 marks one whose DROP was interrupted */
+		/* a limit of -2 marks a database whose DROP was interrupted */
 		if (form->datistemplate || !form->datallowconn ||
 			form->datconnlimit == -2)
 			continue;
 		db = find_database(form->oid);
 		strlcpy(db->name, NameStr(form->datname), NAMEDATALEN);
 		db->seen = true;
-		if (db->pending || !(begin || !db->had_turn ||
-							 elapsed(db->last_turn) >= sleep_ms()))
+		if (db->pending || !(begin || !db->had_sub_pass ||
+							 elapsed(db->last_sub_pass) >= sleep_ms()))
 			continue;
 		db->pending = true;
 		db->begins = true;
@@ -245,8 +260,8 @@ read_databases(bool begin)
 }
 
 /*
- * Does somebody hold the database for a DROP, a CREATE ... TEMPLATE or the like?
- * They wait for its connections to end.
+ * Does somebody hold the lock on the database that DROP DATABASE, CREATE DATABASE ...
+ * TEMPLATE and their like take?  These commands wait for its connections to end.
  */
 static bool
 database_is_wanted(Oid oid)
@@ -262,12 +277,12 @@ database_is_wanted(Oid oid)
 	return wanted;
 }
 
-/* Starts a worker for the database; false where there is no slot for one. */
+/* Starts a worker for the database; false if there is no slot for one. */
 static bool
 start_worker(const Database *db)
 {
 	BackgroundWorker entry = {0};
-	TtlWorkerExtra extra = {.database = db->oid,.shared = turn_pointer};
+	TtlWorkerExtra extra = {.database = db->oid,.shared = shared_pointer};
 
 	entry.bgw_flags = BGWORKER_SHMEM_ACCESS |
 		BGWORKER_BACKEND_DATABASE_CONNECTION | BGWORKER_INTERRUPTIBLE;
@@ -287,9 +302,9 @@ start_worker(const Database *db)
 }
 
 /*
- * Starts a worker, trying again for a while: parallel queries use up the slots
- * and give them back.  Where they do not, one wait is for all the databases of the
- * pass, each of which tries once more.  One WARNING a pass.
+ * Starts a worker, and tries again for a while if there is no slot: parallel queries use
+ * up the slots and give them back.  The databases of a pass share the number of tries;
+ * when these are used up, each database tries once.  There is one WARNING a pass.
  */
 static bool
 start_worker_patiently(const Database *db)
@@ -325,7 +340,7 @@ wait_for_worker(const Database *db)
 		if (elapsed(looked) < WAIT_MS)
 			continue;
 		INSTR_TIME_SET_CURRENT(looked);
-		/* one that is in a batch leaves only when the batch is done */
+		/* a worker that is within a batch would end only after it */
 		if (database_is_wanted(db->oid))
 			TerminateBackgroundWorker(worker);
 	}
@@ -333,23 +348,23 @@ wait_for_worker(const Database *db)
 	worker = NULL;
 }
 
-/* Takes the answer of a worker that has ended. */
+/* Takes over what a worker that has ended left in the shared memory. */
 static void
 take_answer(Database *db)
 {
 	throttle = shared->throttle;
 	db->kept = shared->kept;
 	db->begins = false;
-	/* one that died at an index is followed by one that goes on behind it */
+	/* if it died at an index, the next worker goes on behind that index */
 	db->died_at = shared->answered ? InvalidOid : shared->current_index;
 	db->died_in_crash = false;
 	db->died_canceled = shared->canceled;
 	db->pending = shared->answered ? shared->more : OidIsValid(db->died_at);
 }
 
-/* One turn of a database. */
+/* Runs one sub-pass in a database, by a worker. */
 static void
-give_turn(Database *db)
+run_sub_pass(Database *db)
 {
 	memset(shared, 0, sizeof(TtlShared));
 	shared->launcher_pid = MyProcPid;
@@ -361,15 +376,15 @@ give_turn(Database *db)
 	shared->throttle = throttle;
 	shared->kept = db->kept;
 
-	/* One that is being dropped or copied waits. */
+	/* a database that is being dropped or copied waits for the next round */
 	db->pending = false;
-	INSTR_TIME_SET_CURRENT(db->last_turn);
-	db->had_turn = true;
+	INSTR_TIME_SET_CURRENT(db->last_sub_pass);
+	db->had_sub_pass = true;
 	if (database_is_wanted(db->oid) || !start_worker_patiently(db))
 		return;
 	wait_for_worker(db);
 	take_answer(db);
-	INSTR_TIME_SET_CURRENT(db->last_turn);
+	INSTR_TIME_SET_CURRENT(db->last_sub_pass);
 }
 
 static void
@@ -401,7 +416,7 @@ run_pass(void)
 
 			handle_interrupts();
 			if (db->pending && ttl_monitor_enabled)
-				give_turn(db);
+				run_sub_pass(db);
 			if (shared->held)
 				break;
 			more = more || db->pending;
@@ -413,7 +428,7 @@ run_pass(void)
 	pgstat_report_activity(STATE_IDLE, NULL);
 }
 
-/* Sleeps, counted from now; a reload during the sleep takes effect at once. */
+/* Sleeps; a change of monitor_sleep during the sleep takes effect at once. */
 static void
 sleep_between_passes(void)
 {
@@ -425,7 +440,7 @@ sleep_between_passes(void)
 		nap(Min(remaining, LOOK_MS));
 }
 
-/* A worker that took the server down: to be counted at its index. */
+/* Takes note of the index at which a worker has crashed the server, if one has. */
 static void
 take_crash(void)
 {
@@ -445,16 +460,17 @@ take_crash(void)
 }
 
 /*
- * The memory that is shared with the workers.  As there is one at a time, its
- * lock is never waited for; a tranche of one's own would be used up by each start.
+ * Creates the memory that is shared with the workers.  Its lock is never waited for,
+ * because there is one worker at a time.  So it takes the tranche of another user: each
+ * start of a launcher would use up a tranche of its own.
  */
 static void
 create_area(void)
 {
 	area = dsa_create(LWTRANCHE_PARALLEL_QUERY_DSA);
 	dsa_pin_mapping(area);
-	turn_pointer = dsa_allocate0(area, sizeof(TtlShared));
-	shared = dsa_get_address(area, turn_pointer);
+	shared_pointer = dsa_allocate0(area, sizeof(TtlShared));
+	shared = dsa_get_address(area, shared_pointer);
 }
 
 void
@@ -488,7 +504,7 @@ ttl_launcher_register(void)
 {
 	BackgroundWorker entry = {0};
 
-	/* pg_upgrade moves the rows: none may expire meanwhile */
+	/* no rows may expire while pg_upgrade moves them */
 	if (IsBinaryUpgrade)
 		return;
 	entry.bgw_flags = BGWORKER_SHMEM_ACCESS |

@@ -19,58 +19,62 @@
 #include "utils/dsa.h"
 
 /*
- * How long deletion has to wait.  One for all databases, as the rate and the standbys
- * are.  Its times are of the machine's clock (see ttl_hold_machine_clock()).
+ * How long deletion has to wait (see throttle.c).  There is one for all databases, because
+ * the rate and the standbys are those of the server.  Its times are readings of the
+ * machine's clock (see ttl_hold_machine_clock()).
  */
 typedef struct TtlThrottle
 {
 	int64		batch_begun;
 	int64		next_batch_at;	/* by the rate limit */
-	int64		lag_since;		/* deletion has paused for replication; or 0 */
-	XLogRecPtr	not_awaited;	/* what has not got here was awaited in vain */
+	int64		lag_since;		/* when the pause for replication began, or 0 */
+	XLogRecPtr	not_awaited;	/* standbys and slots that have not got to
+								 * this position are not awaited */
 } TtlThrottle;
 
 /*
- * One turn of a database: what the launcher tells its worker and what it hears
- * back, in shared memory; run_pass() uses one in its own.
+ * What the launcher tells a worker, and what the worker tells the launcher.  It is in
+ * shared memory (see launcher.c); run_pass() uses one in its own memory.
  */
 typedef struct TtlShared
 {
-	/* the launcher asks */
+	/* written by the launcher before it starts a worker */
 	int			launcher_pid;
-	int64		pass;			/* number, for pg_stat_activity */
-	bool		begins;			/* the pass does, for this database */
-	Oid			died_at;		/* where the worker before this one died */
-	bool		died_in_crash;	/* and took the server down */
-	bool		died_canceled;	/* it did not let itself be canceled there */
-	/* kept for the server, from turn to turn */
+	int64		pass;			/* its number, for pg_stat_activity */
+	bool		begins;			/* the first sub-pass of the database in this
+								 * pass */
+	Oid			died_at;		/* the index at which the previous worker died */
+	bool		died_in_crash;	/* it crashed the server there */
+	bool		died_canceled;	/* its batch did not let itself be canceled */
+	/* handed from each worker to the next one of any database */
 	TtlThrottle throttle;
-	/* the worker answers */
+	/* written by the worker */
 	bool		answered;
-	bool		held;			/* nothing more in any database */
-	bool		more;
-	bool		canceled;		/* current_index did not let itself be */
-	Oid			current_index;	/* being visited, should the worker die */
-	int64		lag_pauses;		/* in this turn */
-	/* kept for the database, packed; in shared memory only */
+	bool		held;			/* nothing may be deleted in any database */
+	bool		more;			/* the pass needs another sub-pass here */
+	bool		canceled;		/* the worker ended within a canceled batch */
+	Oid			current_index;	/* the index that is being visited */
+	int64		lag_pauses;		/* not yet added to TtlKept */
+	/* what is kept of the database, packed by kept.c; not for run_pass() */
 	dsa_pointer kept;
 } TtlShared;
 
-/* How a driver of sub_pass.c ends a transaction and begins the next. */
+/* What differs between the worker and run_pass() (see sub_pass.c). */
 typedef struct TtlDriver
 {
 	void		(*begin) (void);
 	void		(*commit) (void);
 	bool		is_worker;
-	Oid			role;			/* visit what this role may delete as owner */
+	Oid			role;			/* for a session: only tables whose owner's
+								 * rights this role has are visited */
 } TtlDriver;
 
-/* A TTL index and those of it that hold rows. */
+/* A TTL index to visit, and the indexes of it that hold rows. */
 typedef struct TtlTarget
 {
 	Oid			root;
 	List	   *leaves;			/* OIDs, in the order of the partitions */
-	List	   *partitions;		/* of a time series: to be made, or dropped */
+	List	   *partitions;		/* TtlPartition: to be made, or dropped */
 	bool		busy;			/* something was locked at the last visit */
 } TtlTarget;
 
@@ -79,10 +83,11 @@ typedef struct TtlRun
 	const TtlDriver *driver;
 	TtlShared  *shared;
 	TtlKept    *kept;
-	MemoryContext context;		/* of the turn */
+	MemoryContext context;		/* lives as long as the sub-pass */
 	MemoryContext batch_context;	/* reset before each batch */
 	TimestampTz at;				/* the clock reading of this sub-pass */
-	bool		stop;			/* leave: disabled, dropped, launcher gone */
+	bool		stop;			/* end now: the monitor was disabled, the
+								 * extension dropped, or the launcher has gone */
 	List	   *targets;
 } TtlRun;
 

@@ -1,11 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * prepare.c
- *	  Finding what a sub-pass has to do, index by index.
+ *	  Preparing a sub-pass: finding what it has to do, index by index.
  *
- * Each index is prepared by itself, within the limits of a batch, because users' code is
- * in the definitions and others' DDL goes on beside: an error is that of one index.
- * What a lost option or a new partition asks for is repaired on the way.
+ * sub_pass.c calls ttl_prepare_targets() at the beginning of each sub-pass.  It reads
+ * the clock once for all visits, lets hold.c compare it, and makes the list of the TTL
+ * indexes to visit, each with the indexes that hold its rows and with the partitions
+ * that are to be made or dropped.  It also repairs what it meets: options that REINDEX
+ * CONCURRENTLY has lost, and partitions that do not carry the option of the whole.
+ *
+ * One scan of pg_depend would do for the list alone.  But a description evaluates
+ * predicates, in which code of users can be, and DDL of others goes on beside it.  So
+ * each index is prepared in a subtransaction of its own, within the limits of a batch
+ * (work.c), and an error is that of one index.  The indexes share transactions as long
+ * as they take no locks.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -34,31 +42,27 @@
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-/* So often is an index prepared that others' DDL gets in the way of. */
+/* How often the preparation of an index is tried, if DDL of others makes it fail. */
 #define PREPARE_TRIES 2
 
-/* So many indexes are prepared in one transaction. */
+/* How many indexes are prepared in one transaction. */
 #define PREPARE_SHARED 50
 
-/*
- * What to do: a list of the indexes to visit, each with its leaves
- */
-
-/* One index, for its subtransaction. */
+/* The arguments and the result of the preparation of one index. */
 typedef struct PrepareWork
 {
 	TtlRun	   *run;
 	const TtlStateFile *file;
-	bool		begins;			/* the pass */
+	bool		begins;			/* this sub-pass is the first of a pass */
 	Oid			indexrelid;
-	Oid			root;
+	Oid			root;			/* result: the TTL index that it belongs to */
 	bool		locks;			/* it may have locked or changed something */
-	TtlTarget  *target;
+	TtlTarget  *target;			/* result: what a visit has to do */
 } PrepareWork;
 
 /*
- * May the driver's role delete as the owner of the index's table?  Asked of the
- * catalog alone: to describe an index may run users' code.
+ * May the driver's role delete as the owner of the index's table?  Only the catalog is
+ * asked, because describing an index may run code of users.
  */
 static bool
 is_allowed(const TtlRun *run, Oid root)
@@ -70,7 +74,7 @@ is_allowed(const TtlRun *run, Oid root)
 		 has_privs_of_role(run->driver->role, ttl_owner_of(relid)));
 }
 
-/* What is to be done about the buckets of a time series, in the turn's memory. */
+/* Lists the partitions of a time series to make or drop, in the sub-pass's memory. */
 static List *
 list_partitions(TtlRun *run, Oid root)
 {
@@ -95,7 +99,7 @@ list_partitions(TtlRun *run, Oid root)
 	return partitions;
 }
 
-/* Has the index taken the server down too often? */
+/* Has the index crashed the server too often? */
 static bool
 has_crashed(const TtlStateFile *file, Oid root, bool say_so)
 {
@@ -111,7 +115,7 @@ has_crashed(const TtlStateFile *file, Oid root, bool say_so)
 	return reason != NULL;
 }
 
-/* Repairs the options of a dependent index, and finds the TTL index it is of. */
+/* Repairs the option of an index, and finds the TTL index that it belongs to. */
 static void
 repair_work(void *arg)
 {
@@ -119,7 +123,7 @@ repair_work(void *arg)
 
 	if (has_crashed(work->file, work->indexrelid, false))
 	{
-		/* to be said so in its turn */
+		/* target_work() reports it */
 		work->root = work->indexrelid;
 		return;
 	}
@@ -131,7 +135,7 @@ repair_work(void *arg)
 	work->root = ttl_catalog_root(work->indexrelid);
 }
 
-/* Gives the option of a partitioned TTL index to its partitions. */
+/* Writes the option of a partitioned TTL index into the indexes of its partitions. */
 static void
 follow(PrepareWork *work, Oid indexrelid)
 {
@@ -142,7 +146,7 @@ follow(PrepareWork *work, Oid indexrelid)
 	ttl_children_follow(indexrelid);
 }
 
-/* Finds what a visit to a TTL index has to do, if there is to be one. */
+/* Finds what a visit to a TTL index has to do, unless it is not to be visited. */
 static void
 target_work(void *arg)
 {
@@ -170,9 +174,8 @@ target_work(void *arg)
 }
 
 /*
- * Runs the preparation of one index by itself, within the limits of a batch: users'
- * code is in the definitions, and others' DDL goes on beside it, so it gets a second
- * try.  An error is that of this index alone.
+ * Runs the preparation of one index in a subtransaction, within the limits of a batch,
+ * and notes its error.  It gets a second try, because DDL of others can make it fail.
  */
 static void
 prepare_index(PrepareWork *work, void (*function) (void *))
@@ -206,7 +209,7 @@ prepare_index(PrepareWork *work, void (*function) (void *))
 	work->locks = true;
 }
 
-/* Has the index to wait for the next pass, or for longer? */
+/* Must the index wait for the next pass, or for longer? */
 static bool
 is_waiting(const TtlRun *run, Oid indexrelid)
 {
@@ -217,9 +220,9 @@ is_waiting(const TtlRun *run, Oid indexrelid)
 }
 
 /*
- * Prepares each of these indexes.  They share transactions, as long as they need no
- * locks: those of thousands would fill the lock table.  Returns what the TTL indexes
- * are that they belong to.
+ * Prepares each of these indexes.  They share transactions as long as they take no
+ * locks, since those of thousands would fill the lock table.  Returns the TTL indexes
+ * that they belong to.
  */
 static List *
 prepare_indexes(PrepareWork *work, List *indexes, void (*function) (void *))
@@ -261,8 +264,8 @@ prepare_indexes(PrepareWork *work, List *indexes, void (*function) (void *))
 }
 
 /*
- * Counts the error of a worker that could not do so itself: it was terminated, or
- * its index did not let itself be canceled.  The pass goes on behind that one.
+ * Counts the error for a worker that could not do so itself, because it was terminated or
+ * has crashed at an index.  After a termination the pass goes on behind that index.
  */
 static void
 count_death(TtlRun *run)
@@ -283,7 +286,7 @@ count_death(TtlRun *run)
 	count.last_error_time = GetCurrentTimestamp();
 	ttl_counters_add(&count);
 	run->kept->counted = true;
-	/* its sub-pass ended there */
+	/* the sub-pass of that worker was not counted */
 	run->kept->idle_sub_passes++;
 	if (shared->died_in_crash)
 		return;
@@ -293,7 +296,7 @@ count_death(TtlRun *run)
 		ttl_kept_canceled(ttl_kept_index(run->kept, shared->died_at), run->at);
 }
 
-/* Is there to be no deletion by this reading of the clock?  Reads the state file. */
+/* Is deletion held, also by this reading of the clock?  Reads the state file. */
 static bool
 is_held(TtlRun *run, TtlStateFile *file)
 {
@@ -303,7 +306,7 @@ is_held(TtlRun *run, TtlStateFile *file)
 	return run->shared->held;
 }
 
-/* Repairs, then lists the indexes to visit. */
+/* Repairs what needs it, then lists the TTL indexes to visit. */
 void
 ttl_prepare_targets(TtlRun *run)
 {

@@ -3,9 +3,15 @@
  * visit.c
  *	  One visit to a TTL index: batches of its leaves, and whole partitions.
  *
- * Each batch is a transaction.  One that fails is tried again with a tenth of the rows,
- * down to the one that cannot be deleted: that one is skipped, and the visit goes on
- * behind it.  An index that gets nothing done that way waits for the next pass.
+ * sub_pass.c calls ttl_visit_target() for one TTL index after another.  A visit first
+ * makes and drops partitions of a time series, then deletes rows from the indexes that
+ * hold them, until schedule.c says that its limits are reached.
+ *
+ * Each batch is a transaction, in which the work itself is a subtransaction (work.c):
+ * if it fails, its error is counted in the same transaction.  A batch that fails is
+ * tried again with a tenth of the rows, down to the single row that cannot be deleted:
+ * that row is skipped, and the visit goes on behind it.  An index for which a visit
+ * gets nothing done in that way waits for the next pass.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -30,10 +36,10 @@
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-/* After so many locks that could not be had, a table is in use. */
+/* After so many partitions whose locks are not free, a visit tries no more of them. */
 #define MAX_BUSY_PARTITIONS 3
 
-/* Is it not to be visited again in this pass? */
+/* Is the index or partition not to be visited again in this pass? */
 bool
 ttl_visit_is_skipped(const TtlRun *run, Oid relid)
 {
@@ -42,7 +48,7 @@ ttl_visit_is_skipped(const TtlRun *run, Oid relid)
 	return index != NULL && index->skipped;
 }
 
-/* Notes an error; false if that was done before in this pass. */
+/* Notes that an index or partition has failed; false if that is known in this pass. */
 bool
 ttl_visit_note_failed(TtlRun *run, Oid relid, bool skipped)
 {
@@ -54,7 +60,7 @@ ttl_visit_note_failed(TtlRun *run, Oid relid, bool skipped)
 	return new;
 }
 
-/* One report an index and pass: the first error of it. */
+/* Reports an error of an index. */
 static void
 report_error(Oid indexrelid, const ErrorData *edata)
 {
@@ -70,8 +76,8 @@ report_error(Oid indexrelid, const ErrorData *edata)
 }
 
 /*
- * Notes an error of an index, and reports it if it is the first of this pass.
- * What had to be canceled is tried again after a growing delay.
+ * Notes an error of an index, and reports it if it is the first one in this pass.  An
+ * index whose batch had to be canceled is tried again after a growing delay.
  */
 void
 ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata,
@@ -83,7 +89,7 @@ ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *eda
 		ttl_kept_canceled(ttl_kept_index(run->kept, root), run->at);
 }
 
-/* A batch, for its subtransaction. */
+/* The arguments and the result of one batch. */
 typedef struct BatchWork
 {
 	TtlRun	   *run;
@@ -110,11 +116,11 @@ batch_work(void *arg)
 		work->batch.busy = true;
 		return;
 	}
-	/* behind the lock: it may have changed since the list was made */
+	/* with the lock in hand: it may have changed since it was prepared */
 	if (!ttl_catalog_describe(work->leaf, false, &index) ||
 		index.state == TTL_TABLE_LOCKED)
 	{
-		/* somebody waits for it, or it is gone */
+		/* somebody waits for the table, or it is gone */
 		work->batch.busy = index.state == TTL_TABLE_LOCKED;
 		work->batch.exhausted = !work->batch.busy;
 		return;
@@ -142,7 +148,7 @@ ttl_visit_set_error(TtlCount *count, const ErrorData *edata)
 	count->last_error_time = GetCurrentTimestamp();
 }
 
-/* Writes what a batch did, in its transaction.  Nothing for an idle one. */
+/* Counts what a batch did, in its transaction; nothing for a batch that did nothing. */
 static void
 count_batch(TtlRun *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 			bool skipped, const ErrorData *edata, double milliseconds)
@@ -170,7 +176,7 @@ count_batch(TtlRun *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 	run->kept->counted = true;
 }
 
-/* Counts that an index is locked by others, once in a pass. */
+/* Notes that others have locked an index, which is counted once in a pass. */
 static void
 note_busy(TtlRun *run, Oid leaf, TtlBatch *batch)
 {
@@ -180,7 +186,7 @@ note_busy(TtlRun *run, Oid leaf, TtlBatch *batch)
 	kept->busy = true;
 }
 
-/* One batch in a transaction of its own; moves the resume point. */
+/* Runs one batch in a transaction of its own, and moves the cursor. */
 static void
 run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 		  int size)
@@ -205,7 +211,7 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	if (edata != NULL)
 	{
 		batch->deleted = batch->skipped_locked = 0;
-		/* a single row that failed is left behind; of more, fewer are tried */
+		/* a single row that failed is skipped; of more rows, fewer are tried */
 		skipped = size == 1 && batch->candidates > 0 && !timed_out;
 		visit->skipped = timed_out;
 		ttl_visit_note_error(run, root, leaf, edata, timed_out);
@@ -231,13 +237,13 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 		ttl_schedule_batch_failed(visit, size,
 								  batch->candidates > 0 && !timed_out, begun);
 	}
-	/* of one where nothing was found there is nothing to keep */
+	/* nothing is kept of an index in which no entry was found */
 	if (cursor->forward.set || cursor->phase != TTL_FORWARD ||
 		ttl_kept_find(run->kept, leaf) != NULL)
 		ttl_kept_index(run->kept, leaf)->cursor = *cursor;
 }
 
-/* The batches of one leaf, as far as the budget of the visit goes. */
+/* Runs the batches of one leaf, as far as the limits of the visit allow. */
 static void
 visit_leaf(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit)
 {
@@ -249,7 +255,7 @@ visit_leaf(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit)
 		cursor = kept->cursor;
 	ttl_cursor_begin_visit(&cursor);
 	visit->over = false;
-	/* until a batch says otherwise: there may be no time for one */
+	/* this holds if there is no time for a batch */
 	visit->more = true;
 	while (!run->stop &&
 		   (size = ttl_schedule_batch_size(visit, GetCurrentTimestamp())) > 0 &&
@@ -258,7 +264,7 @@ visit_leaf(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit)
 				  ttl_throttle_batch_size(size));
 }
 
-/* A bucket, for its subtransaction. */
+/* The arguments and the result of making or dropping one partition. */
 typedef struct PartitionWork
 {
 	TtlRun	   *run;
@@ -280,8 +286,8 @@ partition_work(void *arg)
 }
 
 /*
- * Makes or drops a bucket in a transaction of its own.  Returns false where that
- * failed; where locks were missing, sets *busy.
+ * Makes or drops a partition in a transaction of its own.  Returns false if that failed;
+ * sets *busy if the locks were not free.
  */
 static bool
 run_partition(TtlRun *run, Oid root, const TtlPartition *partition, TtlVisit *visit,
@@ -300,8 +306,8 @@ run_partition(TtlRun *run, Oid root, const TtlPartition *partition, TtlVisit *vi
 	}
 
 	/*
-	 * its locks are in everybody's way until a standby has answered, in a
-	 * session too
+	 * All others who use the table wait for its locks, which would last until
+	 * a standby has answered, also in a session.
 	 */
 	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
@@ -324,11 +330,11 @@ run_partition(TtlRun *run, Oid root, const TtlPartition *partition, TtlVisit *vi
 }
 
 /*
- * Makes and drops the buckets of a time series, within the time of a visit.
- * Returns whether some are left for the next sub-pass.  There one that was locked
- * gets a second try in the pass, and no more: the lock may be held for hours.  One
- * that could not be dropped waits for the next pass, so that one which takes long
- * to fail leaves the time to the others.
+ * Makes and drops the partitions of a time series, within the time of a visit.  Returns
+ * whether some of them remain for the next sub-pass.  A partition that was locked gets a
+ * second try there and no third one in this pass, because the lock may be held for
+ * hours.  A partition that could not be dropped waits for the next pass, so that one that
+ * takes long to fail does not use up the time of the others.
  */
 static bool
 visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit)
@@ -388,7 +394,7 @@ log_visit(Oid root, const TtlVisit *visit)
 					visit->batches, (long long) took)));
 }
 
-/* Keeps what the next visit has to know, if there is anything. */
+/* Keeps what the next visit has to know. */
 static void
 end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit)
 {
@@ -403,7 +409,7 @@ end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit)
 		ttl_kept_index(run->kept, target->root)->first_docs = first_docs;
 }
 
-/* One visit: the leaves in the order of their bounds, with one budget. */
+/* Visits a TTL index: its leaves in the order of their bounds, with one set of limits. */
 void
 ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 {

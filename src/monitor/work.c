@@ -3,10 +3,14 @@
  * work.c
  *	  A piece of work in a transaction: its time, its errors, and whether to go on.
  *
- * The work runs in a subtransaction, so that an error of a user's code takes back
- * that alone, and is still counted.  It may spend ttl_index.batch_timeout, which is
- * armed here: SPI arms no statement_timeout in a background worker.  Code that catches
- * the cancellation and goes on costs the process its life, a session's a little later.
+ * prepare.c and visit.c run all that can call code of users, or fail, by
+ * ttl_work_run().  It is a subtransaction, so that an error takes back that work
+ * alone, and can be counted in the transaction around it.
+ *
+ * The work may take ttl_index.batch_timeout.  A timer of this file ends it, because
+ * statement_timeout is not armed in a background worker.  Code that catches the
+ * cancellation and goes on ends the process: a worker at the second signal of the
+ * timer, a session at the fourth.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -36,10 +40,10 @@
 #include "monitor/pass.h"
 #include "ttl_index.h"
 
-/* After a canceled batch went on for this long, end the process. */
+/* The timer fires again at these intervals while a canceled batch goes on. */
 #define CANCEL_GRACE_MS 5000
 
-/* So much of an error's text is kept. */
+/* So many bytes of each text of an error are kept. */
 #define MAX_ERROR_TEXT 1000
 
 static TimeoutId batch_timer = MAX_TIMEOUTS;
@@ -47,7 +51,7 @@ static volatile sig_atomic_t timer_fired = 0;
 static bool is_worker = false;
 static volatile sig_atomic_t in_batch = false;
 
-/* In a signal handler. */
+/* Cancels the batch, or ends the process if that did not help.  A signal handler. */
 static void
 batch_timer_handler(void)
 {
@@ -60,8 +64,8 @@ batch_timer_handler(void)
 }
 
 /*
- * Somebody cancels what a worker does.  In a signal handler.  It ends a batch, as in a
- * session; what is between two batches is over before anybody could mean it.
+ * Cancels the batch of a worker, as pg_cancel_backend() would cancel a command of a
+ * session.  Between two batches it does nothing.  Called in a signal handler.
  */
 void
 ttl_work_cancel(void)
@@ -89,7 +93,7 @@ arm_batch_timer(const TtlDriver *driver)
 						 CANCEL_GRACE_MS);
 }
 
-/* Returns whether the timer had fired. */
+/* Stops the timer, and returns whether it had fired. */
 static bool
 disarm_batch_timer(void)
 {
@@ -99,14 +103,14 @@ disarm_batch_timer(void)
 	if (batch_timer != MAX_TIMEOUTS)
 		disable_timeout(batch_timer, false);
 	fired = timer_fired > 0;
-	/* it may have come after the last check for interrupts */
+	/* the signal may have come after the last check for interrupts */
 	if (fired || is_worker)
 		QueryCancelPending = false;
 	timer_fired = 0;
 	return fired;
 }
 
-/* Is a batch going on that was canceled?  For a process that ends. */
+/* Did the timer cancel a batch that is still going on?  For a worker that ends. */
 bool
 ttl_work_is_canceled(void)
 {
@@ -117,7 +121,7 @@ void
 ttl_work_begin(TtlRun *run)
 {
 	run->driver->begin();
-	/* for the catalogs and the counters; a batch takes its own */
+	/* for the catalogs and the counters; a batch takes its own snapshot */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	MemoryContextReset(run->batch_context);
 	MemoryContextSwitchTo(run->batch_context);
@@ -133,8 +137,8 @@ ttl_work_commit(TtlRun *run)
 }
 
 /*
- * Can the lock on this database be had that every connection takes?  DROP
- * DATABASE and CREATE DATABASE ... TEMPLATE wait for us while they hold it.
+ * Is the lock on this database free that every connection takes?  DROP DATABASE and
+ * CREATE DATABASE ... TEMPLATE hold it while they wait for connections to end.
  */
 static bool
 database_is_free(void)
@@ -149,11 +153,12 @@ database_is_free(void)
 }
 
 /*
- * Should the pass end now?  Asked in a transaction, before each batch.  A session
- * that runs a pass stays, as its user can cancel it, but not without the extension.
+ * Should the sub-pass end now?  This is asked in a transaction, before each batch.  A
+ * session that runs a pass goes on whatever the settings say, because its user can cancel
+ * it, but not without the extension.
  *
- * The table of the counters is locked here, before anything of users: DROP
- * EXTENSION ... CASCADE comes to it before it comes to their indexes.
+ * The table of the counters is locked here, before any table of a user: DROP EXTENSION
+ * ... CASCADE locks it before it locks their indexes.
  */
 bool
 ttl_work_must_stop(TtlRun *run)
@@ -177,7 +182,7 @@ ttl_work_must_stop(TtlRun *run)
 	return run->stop;
 }
 
-/* Waits, outside of a transaction.  False where the turn is to end. */
+/* Waits, outside of a transaction.  Returns false if the sub-pass is to end. */
 bool
 ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds)
 {
@@ -188,7 +193,7 @@ ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds)
 	return !run->stop;
 }
 
-/* Waits until the next batch may begin.  False where the turn is to end. */
+/* Waits until the next batch may begin.  Returns false if the sub-pass is to end. */
 bool
 ttl_work_wait_for_batch(TtlRun *run)
 {
@@ -203,7 +208,7 @@ ttl_work_wait_for_batch(TtlRun *run)
 	return true;
 }
 
-/* A user's error can be of any length. */
+/* Shortens a text of an error: one that users raise can have any length. */
 static char *
 clip(char *text)
 {
@@ -215,8 +220,8 @@ clip(char *text)
 }
 
 /*
- * Runs something in a subtransaction, so that an error takes back that alone.
- * Returns NULL or the error.
+ * Runs a function in a subtransaction, so that an error takes back its work alone.
+ * Returns the error, or NULL.
  */
 static ErrorData *
 protect(void (*work) (void *), void *arg)
@@ -245,7 +250,7 @@ protect(void (*work) (void *), void *arg)
 	return edata;
 }
 
-/* Did this process cancel its query?  A user's code can raise the same SQLSTATE. */
+/* Is this a cancellation?  The code of a user can raise the same SQLSTATE. */
 static bool
 is_cancel(const ErrorData *edata)
 {
@@ -255,9 +260,9 @@ is_cancel(const ErrorData *edata)
 }
 
 /*
- * Runs a batch within its time.  Returns NULL or the error, with *timed_out if that
- * was canceled: by the timer, or in a worker by anybody.  What a user canceled in a
- * session ends the whole.
+ * Runs a function within the time of a batch.  Returns the error, or NULL.  *timed_out
+ * says whether it was canceled, by the timer or, in a worker, by anybody.  If the user
+ * of a session cancels it, the whole pass ends with that error.
  */
 ErrorData *
 ttl_work_run(const TtlDriver *driver, void (*function) (void *), void *arg,

@@ -1,12 +1,27 @@
 /*-------------------------------------------------------------------------
  *
  * worker.c
- *	  The process of one sub-pass in one database.
+ *	  The worker: the process of one sub-pass in one database.
  *
- * Started by the launcher (launcher.c), it connects to its database as the
- * bootstrap superuser, runs one sub-pass, writes its answer into the memory of the
- * launcher, and leaves.  What users wrote it runs as the owner of the
- * table only (owner.c).
+ * The launcher (launcher.c) starts it as a dynamic background worker and waits until
+ * it has ended.  It connects to its database as the bootstrap superuser, runs one
+ * sub-pass (sub_pass.c), writes its answer into the launcher's memory, and ends.  It
+ * does not stay for the next sub-pass; launcher.c says why.
+ *
+ * It has to be a superuser because it deletes in the tables of all owners; what users
+ * wrote runs only as the owner of the table (owner.c).  The settings that could change
+ * what a delete does, or keep it from ending, are forced here, whatever ALTER DATABASE
+ * and ALTER ROLE say; all others are those of the database, so that ttl_index's own
+ * can be set there.
+ *
+ * What is kept of the database from one sub-pass to the next (kept.c) is copied from
+ * the launcher's memory at the start and back at the end.  The end is a callback of
+ * before_shmem_exit(), so that it also happens when the worker is terminated, or ends
+ * because a batch did not let itself be canceled.  If the process crashes, core
+ * restarts all processes, the memory is gone, and crash.c has the index.
+ *
+ * A worker that finds the extension missing has nothing to do: ttl_prepare_targets()
+ * finds that out, so a database without it costs one short connection a pass.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -42,19 +57,19 @@ PGDLLEXPORT void ttl_worker_main(Datum arg);
 
 static dsa_area *area;
 static TtlShared *shared;		/* in that area */
-static TtlKept kept;			/* a copy, until the end */
+static TtlKept kept;			/* a copy of what shared->kept points to */
 
 static void
 force_setting(const char *name, const char *value)
 {
-	/* transaction_timeout came with 17 */
+	/* there is no transaction_timeout before PostgreSQL 17 */
 	if (GetConfigOption(name, true, false) != NULL)
 		SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
 }
 
 /*
- * Settings that nobody's ALTER DATABASE or ALTER ROLE may change under a worker.
- * A lost delete is repeated, so no batch waits for the disk or for a standby.
+ * Sets what no ALTER DATABASE or ALTER ROLE may change for a worker.  A delete that a
+ * crash has lost is repeated, so no batch waits for the disk or for a standby.
  */
 static void
 force_settings(void)
@@ -84,7 +99,7 @@ worker_commit(void)
 	pgstat_report_stat(true);
 }
 
-/* Idle where deletes are not wanted; says so once. */
+/* Is the database read-only by default?  Says so once. */
 static bool
 is_read_only(void)
 {
@@ -105,8 +120,8 @@ is_read_only(void)
 }
 
 /*
- * The worker ends, by itself or not: the launcher gets what is to be kept.  If
- * there is no memory for it, it goes on with what it had.
+ * Hands over to the launcher what is to be kept, when the worker ends, in whatever way.
+ * If there is no memory for it, the launcher keeps what it had.
  */
 static void
 answer(int code, Datum arg)
@@ -123,13 +138,13 @@ answer(int code, Datum arg)
 	shared->kept = packed;
 }
 
-/* Attaches to the launcher's memory, which has the turn and what is kept. */
+/* Attaches to the launcher's memory, and copies what is kept of the database. */
 static void
-attach(dsa_handle handle, dsa_pointer turn_pointer)
+attach(dsa_handle handle, dsa_pointer shared_pointer)
 {
 	area = dsa_attach(handle);
 	dsa_pin_mapping(area);
-	shared = dsa_get_address(area, turn_pointer);
+	shared = dsa_get_address(area, shared_pointer);
 	if (DsaPointerIsValid(shared->kept))
 		ttl_kept_unpack(&kept, dsa_get_address(area, shared->kept));
 	else
@@ -137,7 +152,7 @@ attach(dsa_handle handle, dsa_pointer turn_pointer)
 	before_shmem_exit(answer, (Datum) 0);
 }
 
-/* pg_cancel_backend() */
+/* Handles pg_cancel_backend(). */
 static void
 cancel_handler(SIGNAL_ARGS)
 {
