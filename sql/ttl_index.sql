@@ -2,7 +2,7 @@
 
 -- A new version of this file comes with a script ttl_index--OLD--NEW.sql that
 -- leads there, and with the old file as test/released/ttl_index--OLD.sql: the
--- test 021_update compares.  A new library meets the objects of the old file until
+-- test 033_extension_update compares.  A new library meets the objects of the old file until
 -- somebody runs ALTER EXTENSION UPDATE, so a C function never gets other arguments
 -- or another result: what needs these gets a name of its own.
 

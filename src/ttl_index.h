@@ -10,7 +10,7 @@
  *	ddl/			declaring, changing and removing TTL indexes
  *	monitor/		when what is deleted, by whom, and what was
  *
- * Each folder may use those above it, and none below (test 031_layout).  Beside them:
+ * Each folder may use those above it, and none below (test 051_layout).  Beside them:
  *
  *	ttl_index.c		start: settings, launcher, hook
  *	settings.c		the settings

@@ -1,5 +1,5 @@
--- coll_mod, coll_mod_index, remove_ttl: semantics.md, rules 18 to 20; design.md,
--- rules of the option 2, 3 and 4.
+-- coll_mod, coll_mod_index, remove_ttl: rules 18 to 20,
+-- and option rules 2, 3 and 4.
 \set SHOW_CONTEXT never
 CREATE SCHEMA cm;
 SET search_path = cm;

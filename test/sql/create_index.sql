@@ -1,4 +1,4 @@
--- create_index, create_index_command and drop_index: semantics.md, rules 13 to 16.
+-- create_index, create_index_command and drop_index: rules 13 to 16.
 \set SHOW_CONTEXT never
 CREATE SCHEMA ci;
 SET search_path = ci;

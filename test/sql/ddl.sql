@@ -1,4 +1,4 @@
--- DDL beside create_index: design.md, rule of the option 5.
+-- DDL beside create_index: option rule 5.
 \set SHOW_CONTEXT never
 CREATE SCHEMA ddl;
 SET search_path = ddl;

@@ -1,4 +1,4 @@
--- Dates in jsonb documents: semantics.md, rules 2, 3, 9 to 12.
+-- Dates in jsonb documents: rules 2, 3, 9 to 12.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 SET TimeZone = 'UTC';

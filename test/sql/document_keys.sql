@@ -1,4 +1,4 @@
--- TTL indexes on dates inside documents: semantics.md, rules 2, 3 and 14; the key
+-- TTL indexes on dates inside documents: rules 2, 3 and 14; the key
 -- is a column and MongoDB's dotted path.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;

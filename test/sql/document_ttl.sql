@@ -1,4 +1,4 @@
--- A document's own time to live: semantics.md, rules 32 and 33.
+-- A document's own time to live: rules 32 and 33.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 SET TimeZone = 'UTC';

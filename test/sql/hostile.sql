@@ -1,6 +1,6 @@
 -- Code of the owner in operators, casts, domains, policies, rules and behind
--- foreign keys runs as the owner or not at all, and event triggers do not meddle:
--- issue 5, item 10.  For index expressions, predicates and triggers see security.
+-- foreign keys runs as the owner or not at all, and event triggers do not meddle.
+-- For index expressions, predicates and triggers see security.
 \set SHOW_CONTEXT never
 SET client_min_messages = error;
 CREATE ROLE regress_ttl_owner;

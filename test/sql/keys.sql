@@ -1,4 +1,4 @@
--- Keys: what is due, and what never expires.  semantics.md, rules 1 to 8.
+-- Keys: what is due, and what never expires (rules 1 to 8).
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 SET TimeZone = 'UTC';

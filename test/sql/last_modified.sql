@@ -1,4 +1,4 @@
--- The time of the last change: semantics.md, rule 31.
+-- The time of the last change: rule 31.
 \set SHOW_CONTEXT never
 SET client_min_messages = notice;
 SET TimeZone = 'UTC';

@@ -1,5 +1,5 @@
--- The option in the index predicate: design.md, rules of the option 1 and 7;
--- semantics.md, rules 13 and 17.
+-- The option in the index predicate: doc/semantics.md, option rules 1 and 7,
+-- and rules 13 and 17.
 \set VERBOSITY terse
 SET client_min_messages = warning;
 

@@ -1,4 +1,4 @@
--- Documents with a TTL of their own: semantics.md, rules 32 and 33.
+-- Documents with a TTL of their own: rules 32 and 33.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE SCHEMA own;

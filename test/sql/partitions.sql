@@ -1,5 +1,5 @@
--- Partitioned tables: design.md, rule of the option 6 and section 3 (one logical
--- index); semantics.md, rule 34 without the option of dropping.
+-- Partitioned tables: option rule 6, and rule 34 without the option of
+-- dropping; a partitioned index is visited as one index.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE SCHEMA parts;

@@ -1,5 +1,5 @@
 -- Rule 34: partitions that are due go as a whole.  The exact instants are in
--- test/t/014_time_series.pl, whose clock stands still.
+-- test/t/040_time_series.pl, whose clock stands still.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE SCHEMA buckets;

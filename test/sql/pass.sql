@@ -1,4 +1,4 @@
--- Passes, sub-passes, visits and batches: semantics.md, rules 21 to 24 and 26, 27.
+-- Passes, sub-passes, visits and batches: rules 21 to 24 and 26, 27.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE SCHEMA pass;

@@ -1,4 +1,4 @@
--- Who may do what: issue 5, item 10.  One row for each function, procedure, view,
+-- Who may do what.  One row for each function, procedure, view,
 -- table and type of the extension; one that is new has no row and fails the test.
 \set SHOW_CONTEXT never
 SET client_min_messages = error;

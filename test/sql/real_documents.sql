@@ -1,4 +1,4 @@
--- Dates that nobody made up for a test: semantics.md, rules 2, 9 and 10.
+-- Dates that nobody made up for a test: rules 2, 9 and 10.
 -- test/data/npm_times.json is what "npm view NAME name time --json" printed for
 -- eight packages on 2026-11-21, one document per line.  A cache stood between
 -- npm and the registry: the dates are its own, not those of the publications,

@@ -1,4 +1,4 @@
--- REINDEX in all its forms keeps the option: design.md, "REINDEX CONCURRENTLY".
+-- REINDEX in all its forms keeps the option: option rule 9.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 LOAD 'ttl_index';

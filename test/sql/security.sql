@@ -1,5 +1,5 @@
 -- Code that a user wrote runs as the table's owner in a restricted operation with
--- a safe search path: design.md 5; who may do what: rules 24 and section 6.
+-- a safe search path (doc/security.md); whose tables run_pass() visits: rule 24.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE ROLE regress_ttl_owner;

@@ -1,5 +1,5 @@
 -- Rule 36: create_time_series, and partitions that are made ahead of the clock.
--- What the clock shows is in test/t/014_time_series.pl, whose clock stands still.
+-- What the clock shows is in test/t/040_time_series.pl, whose clock stands still.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE SCHEMA series;

@@ -1,4 +1,4 @@
--- DROP EXTENSION: design.md, rule of the option 8; the way out in the manual.
+-- DROP EXTENSION: option rule 8; the way out in the manual.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE SCHEMA un;

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # Code of users that raises errors, sleeps or never ends costs its own index the
-# pass, and nobody else.  When it is tried again is in 026_canceled_batches.
+# pass, and nobody else.  When it is tried again is in 004_canceled_batches.
 
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
 # Copyright (c) 2026, ttl_index contributors
 
-# Issue 5, item 8: no worker slot, no connection, settings that would get in the
+# No worker slot, no connection, settings that would get in the
 # way of a worker, full disks.  Rows go as soon as they can, and exactly those
 # that are gone are counted.
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # Prepared transactions hold locks without a session, for hours and over restarts:
-# what they hold is left, and stalls nothing else (issue 5, item 7).
+# what they hold is left, and stalls nothing else.
 
 use strict;
 use warnings;

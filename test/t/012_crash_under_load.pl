@@ -1,6 +1,6 @@
 # Copyright (c) 2026, ttl_index contributors
 
-# Issue 5, item 4: under a load of inserts and updates, crashes of the worker, the
+# Under a load of inserts and updates, crashes of the worker, the
 # launcher, the postmaster and the whole server.  After each of them exactly the
 # rows that are gone are counted, and the monitor goes on.
 

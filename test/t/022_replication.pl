@@ -1,8 +1,8 @@
 # Copyright (c) 2026, ttl_index contributors
 
-# Issue 5, item 5: synchronous replication without a standby, a primary that comes
+# Synchronous replication without a standby, a primary that comes
 # back as a standby, and logical replication.  What a standby shows is in
-# 006_standby.
+# 020_standby.
 
 use strict;
 use warnings;

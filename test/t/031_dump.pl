@@ -202,7 +202,7 @@ is( without_key(slurp_file("$dir/again.sql")),
 	without_key(slurp_file("$dir/all.sql")),
 	'a dump of the copy is the same');
 
-# The saved options came along too (design.md, "REINDEX CONCURRENTLY").
+# The saved options came along too (option rule 9).
 $node->safe_psql('as_text', 'REINDEX DATABASE CONCURRENTLY as_text');
 is( $node->safe_psql('as_text', $indexes),
 	$node->safe_psql('source', $indexes),
