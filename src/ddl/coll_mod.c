@@ -168,8 +168,10 @@ change_option(Oid indexrelid, const TtlOption *new)
 		stored = option.stored;
 		option = member == indexrelid ? *new : ttl_option_of_part(new, NIL);
 		option.filter = filter;
-		if (!ttl_filter_same(IndexGetRelation(member, false), stored,
-							 ttl_option_members(&option)))
+		/* not the filter, which stays: a function in it could keep us from it */
+		if (!ttl_filter_same(IndexGetRelation(member, false),
+							 list_difference_ptr(stored, filter),
+							 list_difference_ptr(ttl_option_members(&option), filter)))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("the change would alter what index \"%s\" holds",

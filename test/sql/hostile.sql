@@ -83,6 +83,13 @@ SELECT ttl_index.remove_ttl('victim_ts');
 SELECT ttl_index.create_index_command('victim', 'ts', 5, 'id === 1');
 SELECT place, who, escaped, count(*) > 0 AS ran FROM log GROUP BY place, who, escaped ORDER BY place;
 TRUNCATE log;
+-- To change an option no function in the filter is called, so that none can keep anybody from it.
+SELECT ttl_index.coll_mod_index('victim_ttl', 3);
+SELECT ttl_index.remove_ttl('victim_ttl');
+SELECT ttl_index.remove_all_ttl() > 0 AS removed;
+SELECT * FROM log;
+SELECT ttl_index.coll_mod_index('victim_ttl', 2), ttl_index.coll_mod('ruled', 'ts', 0);
+TRUNCATE log;
 -- What a session knows of an index's filter it does not fold again; this one knows nothing.
 \c -
 \set SHOW_CONTEXT never
