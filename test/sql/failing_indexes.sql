@@ -1,0 +1,74 @@
+-- An index whose deletes fail, hang or lie costs itself its turn and no other index
+-- anything (rule 23).
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE SCHEMA failing;
+SET search_path = failing;
+CREATE VIEW since AS SELECT passes, sub_passes, deleted_documents, skipped_failed, errors FROM ttl_index.stats;
+
+-- rule 23: an index that fails slowly ends its turn, not the pass its end; it is
+-- reported once a pass
+CREATE TABLE slow (ts timestamptz);
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RAISE EXCEPTION 'no'; END $$;
+CREATE TRIGGER slow BEFORE DELETE ON slow FOR EACH ROW EXECUTE FUNCTION slow();
+SELECT ttl_index.create_index('slow', 'ts', 1);
+INSERT INTO slow VALUES ('2001-01-01');
+CREATE TABLE busy (ts timestamptz);
+SELECT ttl_index.create_index('busy', 'ts', 1);
+INSERT INTO busy SELECT '2001-01-01' FROM generate_series(1, 300);
+SET ttl_index.index_delete_target_docs = 100;
+SET ttl_index.index_delete_target_time = 100;
+SELECT ttl_index.stats_reset();
+\set VERBOSITY terse
+CALL ttl_index.run_pass();
+\set VERBOSITY default
+SELECT passes, sub_passes >= 3 AS sub_passes, deleted_documents, skipped_failed, errors FROM since;
+RESET ttl_index.index_delete_target_time;
+RESET ttl_index.index_delete_target_docs;
+DROP TABLE slow, busy;
+
+-- a batch that is canceled costs its index the pass, not each of its partitions a timeout
+CREATE TABLE parts (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO ('2001-01-01');
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(3600); RETURN OLD; END $$;
+CREATE TRIGGER sleep BEFORE DELETE ON parts FOR EACH ROW EXECUTE FUNCTION sleep();
+SELECT ttl_index.create_index('parts', 'ts', 1);
+INSERT INTO parts VALUES ('2000-01-01'), ('2001-01-01');
+SET ttl_index.batch_timeout = '200ms';
+SELECT ttl_index.stats_reset();
+\set VERBOSITY terse
+CALL ttl_index.run_pass();
+\set VERBOSITY default
+SELECT batches, errors, last_error FROM ttl_index.index_stats WHERE relname = 'parts';
+RESET ttl_index.batch_timeout;
+DROP TABLE parts;
+
+-- an error that looks like a cancellation is an error of its index alone
+CREATE TABLE liar (ts timestamptz);
+CREATE FUNCTION lie() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'mine' USING ERRCODE = '57014'; END $$;
+CREATE TRIGGER lie BEFORE DELETE ON liar FOR EACH ROW EXECUTE FUNCTION lie();
+SELECT ttl_index.create_index('liar', 'ts', 1);
+INSERT INTO liar VALUES ('2001-01-01');
+CREATE TABLE next (ts timestamptz);
+SELECT ttl_index.create_index('next', 'ts', 1);
+INSERT INTO next VALUES ('2001-01-01');
+SELECT ttl_index.stats_reset();
+\set VERBOSITY terse
+CALL ttl_index.run_pass();
+\set VERBOSITY default
+SELECT passes, deleted_documents, skipped_failed, errors FROM since;
+DROP TABLE liar, next;
+
+-- an error text of any length is clipped
+CREATE TABLE long (ts timestamptz);
+CREATE FUNCTION long() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', repeat('x', 1000000); END $$;
+CREATE TRIGGER long BEFORE DELETE ON long FOR EACH ROW EXECUTE FUNCTION long();
+SELECT ttl_index.create_index('long', 'ts', 1);
+INSERT INTO long VALUES ('2001-01-01');
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SET client_min_messages = warning;
+SELECT length(last_error) FROM ttl_index.index_stats WHERE relname = 'long';
+DROP TABLE long;
+DROP SCHEMA failing CASCADE;
