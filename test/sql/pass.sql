@@ -150,10 +150,10 @@ SELECT deleted_documents, (SELECT count(*) FROM tree) AS "left" FROM ttl_index.i
 DROP TABLE tree;
 
 -- what takes its time whatever the number of rows does not make batches smaller and smaller
-SET ttl_index.batch_target_time = 5;
+SET ttl_index.batch_target_time = 50;
 SET ttl_index.index_delete_target_time = 0;
 CREATE TABLE heavy (ts timestamptz);
-CREATE FUNCTION heavy() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.02); RETURN NULL; END $$;
+CREATE FUNCTION heavy() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END $$;
 CREATE TRIGGER heavy AFTER DELETE ON heavy EXECUTE FUNCTION heavy();
 SELECT ttl_index.create_index('heavy', 'ts', 3600);
 INSERT INTO heavy SELECT '2001-01-01' FROM generate_series(1, 1000);
