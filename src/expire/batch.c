@@ -91,9 +91,6 @@
 #include "expire/index_scan.h"
 #include "ttl_index.h"
 
-/* A batch may read so many entries of dead rows on top of its rows. */
-#define DEAD_ENTRIES 1000
-
 /* A batch of so many entries says something about the order of the heap. */
 #define ORDER_MIN_ENTRIES 1000
 
@@ -437,19 +434,27 @@ take_run(Expirer *x, TtlIndexEntry *entries, int count)
 }
 
 /*
- * The snapshot sees no row for this entry.  May there be one later?  That is so if the
- * transaction that wrote the row is still running, or has just committed.
+ * Fetches the row of an entry into the slot; false where the snapshot sees none.
+ * There may be one soon, if the transaction that wrote the row is still running or
+ * has just committed: then the key has to be read again.  So the row is fetched as it
+ * is now, and the snapshot is asked afterwards.  Most entries without a row are those
+ * of rows that are gone for good, and one fetch is enough to know that.
  */
 static bool
-is_undecided(Expirer *x, IndexFetchTableData *fetch, const TtlIndexEntry *entry)
+fetch_row(Expirer *x, IndexFetchTableData *fetch, const TtlIndexEntry *entry)
 {
 	SnapshotData dirty;
 	ItemPointerData tid = entry->tid;
 	bool		call_again = false;
 
 	InitDirtySnapshot(dirty);
-	return table_index_fetch_tuple(fetch, &tid, &dirty, x->slot, &call_again,
-								   NULL);
+	if (!table_index_fetch_tuple(fetch, &tid, &dirty, x->slot, &call_again,
+								 NULL))
+		return false;
+	if (table_tuple_satisfies_snapshot(x->heap, x->slot, x->snapshot))
+		return true;
+	ttl_cursor_range_add(&x->batch->cursor.reread_next, entry->key);
+	return false;
 }
 
 /* Takes the rows of entries that are looked up one by one. */
@@ -461,18 +466,12 @@ take_single(Expirer *x, IndexFetchTableData *fetch, TtlIndexEntry *entries, int 
 	prefetch_init(&prefetch, x->heap, entries, count);
 	for (int i = 0; i < count; i++)
 	{
-		bool		call_again = false;
-
 		CHECK_FOR_INTERRUPTS();
 		if (ttl_cursor_has_failed(x->cursor, &entries[i].tid))
 			continue;
 		prefetch_beyond(&prefetch, i);
-		/* this finds nothing for a dead row, whose entry stays until a vacuum */
-		if (table_index_fetch_tuple(fetch, &entries[i].tid, x->snapshot,
-									x->slot, &call_again, NULL))
+		if (fetch_row(x, fetch, &entries[i]))
 			take_entry(x);
-		else if (is_undecided(x, fetch, &entries[i]))
-			ttl_cursor_range_add(&x->batch->cursor.reread_next, entries[i].key);
 	}
 }
 
@@ -584,7 +583,7 @@ begin_scan(Expirer *x, TtlIndexScan *scan)
  * of dead rows cost time as well, so their number is limited too.
  */
 static void
-take_in_index_order(Expirer *x, int max_docs)
+take_in_index_order(Expirer *x, int max_docs, int64 max_entries)
 {
 	TtlBatch   *batch = x->batch;
 	TtlCursor  *cursor = &batch->cursor;
@@ -606,7 +605,7 @@ take_in_index_order(Expirer *x, int max_docs)
 		*position = scan.after;
 		blocks = take_entries(x, entries, count);
 	} while (count == wanted && batch->live < max_docs &&
-			 batch->candidates < 2 * (int64) max_docs + DEAD_ENTRIES);
+			 batch->candidates < max_entries);
 	batch->exhausted = count < wanted && ttl_index_scan_is_over(&scan);
 	batch->pages = scan.pages;
 	ttl_index_scan_end(&scan);
@@ -643,12 +642,12 @@ first_behind(const TtlScanPosition *position, ItemPointer tid)
 }
 
 /*
- * Looks at the next max_docs rows, due or not, from the cursor on.  BLOCKS_AT_A_TIME
- * blocks are read at a time.  Where there is no row in these, as after many deletes,
+ * Looks at the next rows, due or not, from the cursor on, until max_docs of them were
+ * due or max_entries were looked at.  BLOCKS_AT_A_TIME blocks are read at a time.  Where there is no row in these, as after many deletes,
  * the blocks count like rows: they are read as well, and a batch has to end.
  */
 static void
-take_in_block_order(Expirer *x, int max_docs)
+take_in_block_order(Expirer *x, int max_docs, int64 max_entries)
 {
 	TtlBatch   *batch = x->batch;
 	BlockNumber nblocks = RelationGetNumberOfBlocks(x->heap);
@@ -656,7 +655,7 @@ take_in_block_order(Expirer *x, int max_docs)
 	ItemPointerData first;
 
 	first_behind(&x->cursor->forward, &first);
-	while (batch->candidates < max_docs &&
+	while (batch->live < max_docs && batch->candidates < max_entries &&
 		   ItemPointerGetBlockNumber(&first) < nblocks)
 	{
 		BlockNumber begin = ItemPointerGetBlockNumber(&first);
@@ -669,7 +668,7 @@ take_in_block_order(Expirer *x, int max_docs)
 			scan = ttl_beginscan_tidrange(x->heap, x->snapshot, &first, &last);
 		else
 			table_rescan_tidrange(scan, &first, &last);
-		while (batch->candidates < max_docs &&
+		while (batch->live < max_docs && batch->candidates < max_entries &&
 			   table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
 		{
 			CHECK_FOR_INTERRUPTS();
@@ -684,7 +683,7 @@ take_in_block_order(Expirer *x, int max_docs)
 				take_row(x);
 			}
 		}
-		if (batch->candidates >= max_docs)
+		if (batch->live >= max_docs || batch->candidates >= max_entries)
 			break;
 		if (empty)
 			batch->candidates += end - begin;
@@ -906,7 +905,7 @@ lock_trees(List *tables, LOCKMODE lockmode, List **locked)
 
 /* Can this trigger be fired by what a foreign key does, when the command ends? */
 static bool
-is_fired_afterwards(const Trigger * trigger, bool in_partition)
+is_fired_afterwards(const Trigger *trigger, bool in_partition)
 {
 	/* that of a deferrable constraint computes what its index is on */
 	if (!TRIGGER_FOR_AFTER(trigger->tgtype) ||
@@ -930,7 +929,7 @@ check_triggers(Oid relid, const TtlIndex *index)
 
 	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
-		const		Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
 
 		if (is_fired_afterwards(trigger, rel->rd_rel->relispartition) &&
 			!has_privs_of_role(rel->rd_rel->relowner, index->owner))
@@ -1011,7 +1010,7 @@ note_horizon(Expirer *x)
 void
 ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 			  const TtlCutoff *pass_cutoff, const TtlCursor *cursor,
-			  int max_docs, TtlBatch *batch)
+			  int max_docs, int64 max_entries, TtlBatch *batch)
 {
 	Expirer		x = {.cutoff = cutoff,.cursor = &batch->cursor,.batch = batch};
 	TtlPhase	phase;
@@ -1045,9 +1044,9 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	 */
 	CheckCmdReplicaIdentity(x.heap, CMD_DELETE);
 	if (phase == TTL_BLOCK_ORDER)
-		take_in_block_order(&x, max_docs);
+		take_in_block_order(&x, max_docs, max_entries);
 	else
-		take_in_index_order(&x, max_docs);
+		take_in_index_order(&x, max_docs, max_entries);
 	end_rows(&x);
 	PopActiveSnapshot();
 	if (x.nrows > 0)

@@ -93,7 +93,7 @@ extern bool ttl_batch_lock(Oid relid, Oid indexrelid);
 extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 						  const TtlCutoff *pass_cutoff,
 						  const TtlCursor *cursor, int max_docs,
-						  TtlBatch *batch);
+						  int64 max_entries, TtlBatch *batch);
 extern int64 ttl_batch_count_due(const TtlIndex *index, TimestampTz at,
 								 TimestampTz *oldest);
 

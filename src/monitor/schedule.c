@@ -32,6 +32,7 @@
  * learned of an index that is slower still is kept for its next visit.
  */
 #define FIRST_BATCH_DOCS 100
+#define FIRST_BATCH_ENTRIES 1200
 #define MAX_GROWTH 8
 
 /* How much smaller a batch is after one that failed: a slow failure costs. */
@@ -87,6 +88,7 @@ ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits, int first_doc
 	visit->begun = now;
 	visit->batch_size = Min(first_docs > 0 ? first_docs : FIRST_BATCH_DOCS,
 							limits->batch_docs);
+	visit->batch_entries = FIRST_BATCH_ENTRIES;
 }
 
 /* What the next visit has to begin with; 0 if that need not be remembered. */
@@ -120,6 +122,16 @@ ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
 	if (visit->limits.index_docs > 0)
 		size = Min(size, visit->limits.index_docs - visit->deleted);
 	return Max(size, 0);
+}
+
+/*
+ * How many entries of the index, or rows of the heap, the next batch may look at to
+ * find so many rows that are due.
+ */
+int64
+ttl_schedule_batch_entries(const TtlVisit *visit, int size)
+{
+	return Max(visit->batch_entries, 2 * (int64) size);
 }
 
 /*
@@ -178,6 +190,22 @@ adapt_size(TtlVisit *visit, int64 rows, int64 took_us)
 }
 
 /*
+ * How much to look at in the target time, by a batch that found nothing to delete:
+ * entries of dead rows, or rows that are not due.  No trigger is called for these,
+ * so that their number has nothing to do with the size of a batch.
+ */
+static void
+adapt_entries(TtlVisit *visit, int64 entries, int64 took_us)
+{
+	int64		most = entries * MAX_GROWTH;
+
+	if (took_us > 0)
+		most = Min(most, entries * visit->limits.batch_time * 1000 / took_us);
+	visit->batch_entries = Max(Min(most, visit->limits.batch_docs),
+							   FIRST_BATCH_ENTRIES);
+}
+
+/*
  * Takes note of what a batch of this size did: it began and ended at these times,
  * and nothing more is due where it is over.  A visit that ends at a limit, not at
  * the end of what is due, leaves more to do.
@@ -195,12 +223,13 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 	visit->over = batch->busy || over;
 	visit->more = !visit->over && !batch->past_pass;
 
-	/*
-	 * Full batches only: a short one says nothing about the speed.  Nor do
-	 * the entries of dead rows, which no trigger is called for.
-	 */
-	if (batch->candidates >= size && batch->live > 0)
+	/* full batches only: a short one says nothing about the speed */
+	if (batch->candidates < size)
+		return;
+	if (batch->live > 0)
 		adapt_size(visit, batch->live, now - begun);
+	else
+		adapt_entries(visit, batch->candidates, now - begun);
 }
 
 /*

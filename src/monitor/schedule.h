@@ -37,6 +37,7 @@ typedef struct TtlVisit
 	TimestampTz started;		/* at the first candidate; 0 before */
 	int64		deleted;
 	int			batch_size;
+	int64		batch_entries;	/* to look at, where fewer are due */
 	int64		larger_rows;	/* an earlier batch, to compare with */
 	int64		larger_us;
 	int64		fixed_us;		/* what a batch takes without its rows */
@@ -92,6 +93,7 @@ extern void ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
 									 int first_docs, TimestampTz now);
 extern int	ttl_schedule_first_docs(const TtlVisit *visit);
 extern int	ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now);
+extern int64 ttl_schedule_batch_entries(const TtlVisit *visit, int size);
 extern void ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch,
 									int size, bool over, TimestampTz begun,
 									TimestampTz now);

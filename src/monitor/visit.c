@@ -136,6 +136,7 @@ batch_work(void *arg)
 	ttl_progress_visit(&index, cutoff.instant, work->visit->begun,
 					   work->visit->deleted);
 	ttl_batch_run(&index, &cutoff, &pass_cutoff, work->cursor, work->size,
+				  ttl_schedule_batch_entries(work->visit, work->size),
 				  &work->batch);
 }
 
