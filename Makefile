@@ -56,14 +56,19 @@ FUZZ_SECONDS ?= 30
 fuzz:
 	PG_CONFIG="$(PG_CONFIG)" test/fuzz/run $(FUZZ_SECONDS)
 
-# Measures what expiring rows costs, in about 25 minutes, and writes the results to
-# bench/; LARGE=1: with up to 50 million rows.
-BENCH = bench/RESULTS-expire$(if $(LARGE),-large).md
+# Measures, and writes the results to bench/results/: what expiring rows costs, in about
+# 25 minutes, with a chart; LARGE=1: up to 50 million rows; or another benchmark, say
+# BENCH=documents.  A trial run is for the terminal: bench/expire --help.
+BENCH ?= expire
+BENCH_ARGS = $(if $(LARGE),--rounds 1 large_1 large_10 large_50)
+bench_result = bench/results/$(BENCH)$(if $(LARGE),-large)
 .PHONY: bench
 bench:
-	PG_CONFIG="$(PG_CONFIG)" LARGE="$(LARGE)" bench/expire > $(BENCH).new
-	mv $(BENCH).new $(BENCH)
-	bench/chart < $(BENCH) > bench/expire$(if $(LARGE),-large).svg
+	PG_CONFIG="$(PG_CONFIG)" bench/$(BENCH) $(BENCH_ARGS) > $(bench_result).new
+	mv $(bench_result).new $(bench_result).md
+ifeq ($(BENCH),expire)
+	bench/chart < $(bench_result).md > $(bench_result).svg
+endif
 
 # Formats the C files as PostgreSQL's own are (Debian: pg-bsd-indent).
 .PHONY: indent

@@ -1,15 +1,83 @@
-# bench/lib.sh: what the benchmarks beside it share; sourced by bash with
+# bench/lib.sh: the runner of the benchmarks beside it; sourced by bash with
 # "set -euo pipefail".
 #
-# A benchmark measures several contenders by turns: record() collects the numbers
-# of all rounds, median() and spread() sum them up.  It sets $work to its
-# directory, which goes away at the end together with the server in it.
+# A benchmark says what it takes (settings, option, cases) and calls
+# run_benchmark "$@", which starts a private server, measures the cases in rounds, and
+# calls report(), whose output are the results, as Markdown.  What is going on goes
+# to the standard error.
+#
+# A case is a file, cases/BENCHMARK/CASE.sh, which is sourced each time that its turn
+# comes.  It sets $contenders and replaces functions; what a case may say and need
+# not is in no_case(), and in the function "defaults" of its benchmark.
 # shellcheck shell=bash
 # shellcheck source-path=SCRIPTDIR
 . "${BASH_SOURCE[0]%/*}/../script/lib.sh"
 
-work=''
-declare -A measured
+benchmark=${0##*/}
+case_dir=$top/bench/cases/$benchmark
+settings=()                    # lines of postgresql.conf
+declare -A option=([rounds]=5) # --NAME NUMBER, with its default
+cases=()                       # those that are measured where none is named
+first_round=1                  # 0: with one that does not count
+command="bench/$benchmark"     # as it was given
+work=''                        # the directory of the server
+load_before='' load_after=''
+
+#
+# What a benchmark may replace
+#
+
+# Called before the server is copied.
+more_packages() { :; }
+
+# Called once the server runs.
+set_up() { :; }
+
+all_rounds() {
+	run_rounds "${cases[@]}"
+}
+
+#
+# Options
+#
+
+usage() {
+	# the comment at the head of the benchmark
+	sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+	echo
+	echo "Usage: bench/$benchmark$(printf ' [--%s N]' "${!option[@]}") [CASE...]"
+	echo "Cases: $(cd "$case_dir" && grep -l '^heading=' -- *.sh | sed 's/\.sh$//' | paste -sd' ')"
+}
+
+read_options() {
+	local named=()
+	command+=${*:+ $*}
+	while [ $# -gt 0 ]; do
+		case $1 in
+			-h | --help)
+				usage
+				exit 0 ;;
+			--*)
+				[ -n "${option[${1#--}]:-}" ] || die "there is no option $1 (see --help)"
+				[[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "$1 takes a number"
+				option[${1#--}]=$2
+				shift ;;
+			*)
+				grep -qs '^heading=' "$case_dir/$1.sh" || die "there is no case $1 (see --help)"
+				named+=("$1") ;;
+		esac
+		shift
+	done
+	[ ${#named[@]} = 0 ] || cases=("${named[@]}")
+}
+
+is_chosen() { # CASE
+	[[ " ${cases[*]} " == *" $1 "* ]]
+}
+
+#
+# The server
+#
 
 finish() {
 	local status=$?
@@ -28,23 +96,108 @@ sql() { # PSQL-ARGUMENT...
 	as_user "$bindir/psql" -X -q -v ON_ERROR_STOP=1 -d bench "$@"
 }
 
+query() { # PSQL-ARGUMENT...: a value, or rows of them
+	sql -A -t "$@"
+}
+
+need_own_server() {
+	need_server
+	more_packages
+	work=$(new_directory)
+	build "$work/src"
+	# the checkout can change meanwhile
+	case_dir=$work/src/bench/cases/$benchmark
+	install_from "$work/src"
+	cd "$work" || exit
+	start_server "$work" "${settings[@]}"
+}
+
+#
+# Cases and rounds
+#
+
+# What holds for a case that says nothing else.
+no_case() {
+	# shellcheck disable=SC2034 # what cases are asked for
+	heading=''       # of its results
+	contenders=''    # NAME/2: takes part in the first two rounds only
+	prepare() { :; } # once, before the first round
+}
+
+defaults() { :; }
+
+# use_case CASE: makes it the one that the functions and variables are of.
+use_case() {
+	# shellcheck disable=SC2034
+	case_name=$1
+	no_case
+	defaults
+	# shellcheck source=/dev/null
+	. "$case_dir/$1.sh"
+}
+
+# The contenders of the round, from last to first in each second one.
+taking_part() {
+	local name names=()
+	for name in $contenders; do
+		case $name in
+			*/*) [ "$round" -gt "${name#*/}" ] || names+=("${name%/*}") ;;
+			*) names+=("$name") ;;
+		esac
+	done
+	if [ $((round % 2)) = 1 ]; then
+		printf '%s\n' "${names[@]}"
+	else
+		printf '%s\n' "${names[@]}" | tac
+	fi
+}
+
+# run_rounds CASE...: measures those of them that are chosen, contenders by turns;
+# measure() is the benchmark's, or the case's.
+run_rounds() {
+	local name contender chosen=()
+	for name; do
+		! is_chosen "$name" || chosen+=("$name")
+	done
+	for name in "${chosen[@]}"; do
+		use_case "$name"
+		prepare
+	done
+	[ ${#chosen[@]} -gt 0 ] || return 0
+	for ((round = first_round; round <= option[rounds]; round++)); do
+		say "round $round of ${option[rounds]}: ${chosen[*]}"
+		for name in "${chosen[@]}"; do
+			use_case "$name"
+			for contender in $(taking_part); do
+				measure "$contender"
+			done
+		done
+	done
+}
+
+# run_benchmark ARGUMENT...
+run_benchmark() {
+	read_options "$@"
+	{
+		need_own_server
+		set_up
+		load_before=$(load)
+		all_rounds
+		load_after=$(load)
+	} >&2
+	report
+}
+
+#
+# Numbers
+#
+
+declare -A measured # by WHAT.KIND: those of all rounds
+
 # record WHAT KIND NUMBER
 record() {
 	[ -n "$3" ] || die "nothing was measured: $1 $2"
-	measured[$1.$2]+="$3 "
-}
-
-# in_order ROUND NAME...: the names, from last to first in each second round.
-in_order() {
-	local round=$1 i
-	shift
-	if [ $((round % 2)) = 1 ]; then
-		echo "$@"
-	else
-		for ((i = $#; i > 0; i--)); do
-			printf '%s ' "${!i}"
-		done
-	fi
+	[ "$round" = 0 ] || measured[$1.$2]+="$3 "
 }
 
 median() { # WHAT KIND [FORMAT]
@@ -62,16 +215,60 @@ spread() {
 		awk 'NF == 2 { printf "%.2f\n", $1 / $2 }' | sort -g | sed -n '1p;$p' | paste -sd'/' | sed 's,/, to ,'
 }
 
+highest() { # WHAT KIND
+	# shellcheck disable=SC2086
+	printf '%s\n' ${measured[$1.$2]} | sort -g | tail -n 1
+}
+
+last() { # WHAT KIND: the number recorded last
+	echo "${measured[$1.$2]}" | awk '{ print $NF }'
+}
+
+count_of() { # WHAT KIND: how often it was measured
+	wc -w <<<"${measured[$1.$2]}"
+}
+
+# timed COMMAND: prints the milliseconds that the command took.
+timed() {
+	sql -c '\timing on' -c "$1" | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p'
+}
+
+percentile() { # PERCENT <NUMBERS
+	sort -g | awk -v p="$1" '{ v[NR] = $1 } END { i = int(NR * p / 100); print v[i < NR * p / 100 ? i + 1 : i] }'
+}
+
+calculate() { # FORMAT EXPRESSION
+	awk "BEGIN { printf \"$1\", $2 }"
+}
+
+number() { # NUMBER: with thousands separated
+	sed -E ':a; s/^([0-9]+)([0-9]{3})/\1,\2/; ta' <<<"$1"
+}
+
+#
+# Results
+#
+
 load() {
 	cut -d' ' -f1-3 /proc/loadavg
 }
 
-# circumstances [SETTING...]: the machine and the server, as lines of Markdown.
-circumstances() {
+# begin_report LOAD [SETTING...]: what was run, where, and how busy the machine was;
+# LOAD says how busy the benchmark itself makes it.
+begin_report() {
+	local own=$1
+	shift
 	cat <<END
+# bench/$benchmark
+
+What the command printed, unchanged. Only ratios mean anything elsewhere, and only where the load shows that the machine
+had little else to do.
+
 - Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, \
 $(awk '/^MemTotal/ { printf "%.1f", $2 / 1048576 }' /proc/meminfo) GiB; $(uname -sr)
-- Server: $(sql -d postgres -A -t -c 'SHOW server_version'), debug_assertions $(sql -d postgres -A -t -c 'SHOW debug_assertions'); \
-fsync off$(printf ', %s' "${@//\'/}")
+- Server: $(query -d postgres -c 'SHOW server_version'), debug_assertions $(query -d postgres -c 'SHOW debug_assertions'); \
+fsync off$(printf ', %s' "${@//\'/}" "${settings[@]//\'/}")
+- Command: \`$command\`, rounds: ${option[rounds]}, medians; $(date -u +%F), $(((SECONDS + 30) / 60)) minutes
+- Load (1, 5, 15 minutes): $load_before before, $load_after after; $own
 END
 }

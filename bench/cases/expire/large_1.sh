@@ -1,0 +1,10 @@
+# shellcheck shell=bash
+group=main
+due=$((option[rows]))
+live=$((option[rows] / 20))
+heading="$(number "$due") rows"
+contenders="ttl plain"
+
+make_data() {
+	make_events
+}

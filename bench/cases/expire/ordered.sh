@@ -1,0 +1,16 @@
+# shellcheck shell=bash
+group=main
+heading="Heap in the order of the key"
+about="As a log has it: the oldest rows come first. The index of the key and the primary key are the only ones."
+contenders="ttl plain plain_seq drop ctid_1000 ctid_10000 skip_1000 skip_10000 in_1000/2"
+
+make_data() {
+	make_events
+}
+
+data_of() {
+	case $1 in
+		drop) echo partitioned ;;
+		*) echo ordered ;;
+	esac
+}

@@ -1,0 +1,78 @@
+# bench/probes.sh: how bench/expire looks at a session from outside; sourced after
+# bench/lib.sh.
+# shellcheck shell=bash disable=SC2034,SC2154
+
+# A file without an end, to wait a moment without another process.
+exec {never}<> <(:)
+
+# watch_memory CLIENT: waits for the process, and prints the most kilobytes of
+# memory of its own that the backend whose pid is in the file "backend" had meanwhile.
+watch_memory() {
+	local client=$1 pid='' peak=0 key value
+	while kill -0 "$client" 2>/dev/null; do
+		[ -n "$pid" ] || { read -r pid <backend; } 2>/dev/null || true
+		if [ -n "$pid" ]; then
+			while read -r key value _; do
+				if [ "$key" = RssAnon: ] && [ "$value" -gt "$peak" ]; then
+					peak=$value
+				fi
+			done 2>/dev/null <"/proc/$pid/status" || true
+		fi
+		read -r -t 0.02 -u "$never" || true
+	done
+	echo "$peak"
+}
+
+# Prints how long the transactions between two places in the WAL took, in ms.
+# One session works without a pause, so that is from one commit to the next.
+transaction_times() { # BEGUN FROM TO
+	{ TZ=UTC as_user "$bindir/pg_waldump" -p data/pg_wal -r Transaction -s "$2" -e "$3" 2>/dev/null || true; } |
+		awk -v last="$1" '
+			/desc: COMMIT / {
+				match($0, /[0-9][0-9]:[0-9][0-9]:[0-9.]+/)
+				split(substr($0, RSTART, RLENGTH), t, ":")
+				now = t[1] * 3600 + t[2] * 60 + t[3]
+				if (now < last - 43200)	# midnight
+					last -= 86400
+				printf "%.3f\n", (now - last) * 1000
+				last = now
+			}'
+}
+
+# A session beside those that are measured: one at a time.
+open_session() {
+	coproc session { query; }
+}
+
+ask() { # COMMAND: with a single row as its result, which goes to $answer
+	echo "$1;" >&"${session[1]}"
+	read -r answer <&"${session[0]}"
+}
+
+close_session() {
+	local pid=$session_PID fd=${session[1]}
+	exec {fd}>&-
+	wait "$pid"
+}
+
+# Caches
+
+warm_up() {
+	sql -o /dev/null -c "SELECT pg_prewarm(oid) FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')"
+}
+
+if [ -w /proc/sys/vm/drop_caches ]; then
+	cold_note="The cache of the operating system was emptied too."
+else
+	cold_note="The cache of the operating system could not be emptied (no permission), so only the server's own was cold."
+fi
+
+cool_down() {
+	as_user "$bindir/pg_ctl" -D "$work/data" -m fast -w -s stop
+	if [ -w /proc/sys/vm/drop_caches ]; then
+		sync
+		echo 1 >/proc/sys/vm/drop_caches
+	fi
+	as_user "$bindir/pg_ctl" -D "$work/data" -l "$work/server.log" -w -s start
+}
