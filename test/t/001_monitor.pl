@@ -5,41 +5,21 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
+use TtlNode;
 
 # Without autovacuum nobody but the monitor works in the background.
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $node = TtlNode->configured(
+	q{
 autovacuum = off
-ttl_index.monitor_sleep = 1
 ttl_index.batch_timeout = '5min'
 });
 $node->start;
 
-my $pass = q{coalesce(substring(query FROM 'ttl_index: pass (\d+)')::integer, 0)};
-
-# Waits until this many passes have both begun and ended.
-sub wait_for_passes
-{
-	my ($count) = @_;
-	my $begun = $node->safe_psql('postgres',
-		"SELECT $pass FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'"
-	);
-
-	$count += $begun;
-	$node->poll_query_until(
-		'postgres', qq{
-SELECT $pass > $count OR ($pass = $count AND state = 'idle')
-FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'})
-	  or die 'the launcher makes no passes';
-	return $begun;
-}
+my $pass = $TtlNode::pass;
 
 sub make_events
 {
@@ -62,16 +42,6 @@ sub events_left
 	return $node->safe_psql($db, 'SELECT count(*) FROM events');
 }
 
-sub events_go
-{
-	my ($db, $name) = @_;
-
-	ok( $node->poll_query_until(
-			$db, "SELECT array_agg(at) = '{2100-01-01}' FROM events"),
-		$name);
-	return;
-}
-
 #
 # The launcher
 #
@@ -89,10 +59,10 @@ $node->wait_for_log(qr/ttl_index launcher started/);
 #
 
 $node->safe_psql('postgres', 'CREATE EXTENSION ttl_index');
-wait_for_passes(1);
+$node->wait_for_passes(1);
 my $next_xid = $node->safe_psql('postgres',
 	'SELECT pg_snapshot_xmax(pg_current_snapshot())');
-wait_for_passes(2);
+$node->wait_for_passes(2);
 is( $node->safe_psql(
 		'postgres', 'SELECT pg_snapshot_xmax(pg_current_snapshot())'),
 	$next_xid,
@@ -132,14 +102,14 @@ $node->safe_psql('postgres',
 	q{CREATE DATABASE "it's ""an"" odd näme" ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0}
 );
 make_events($odd);
-events_go('postgres', 'a database is found by itself');
-events_go($odd, 'a database is found whatever its name');
+$node->drains('postgres', 'events', 'a database is found by itself');
+$node->drains($odd, 'events', 'a database is found whatever its name');
 
 $node->safe_psql('postgres', 'CREATE DATABASE later');
 make_events('later');
-events_go('later', 'a database that is created later is found by itself');
+$node->drains('later', 'events', 'a database that is created later is found by itself');
 
-wait_for_passes(1);
+$node->wait_for_passes(1);
 is(events_left('template_db'), 3, 'a template is left alone');
 $node->safe_psql(
 	'postgres', q{
@@ -149,13 +119,13 @@ ALTER DATABASE closed_db ALLOW_CONNECTIONS true;
 is(events_left('closed_db'),
 	3, 'a database that allows no connections is left alone');
 $node->safe_psql('postgres', 'ALTER DATABASE template_db IS_TEMPLATE false');
-events_go('template_db', 'a database that is no template any more is found');
+$node->drains('template_db', 'events', 'a database that is no template any more is found');
 
 # One with a table of ours and without the extension has no worker that fails.
 $node->safe_psql('later', 'DROP EXTENSION ttl_index CASCADE');
 $node->safe_psql('later', "INSERT INTO events VALUES ('2000-01-01')");
 my $log_end = -s $node->logfile;
-wait_for_passes(1);
+$node->wait_for_passes(1);
 is(events_left('later'), 2,
 	'a database without the extension is left alone');
 unlike(
@@ -168,12 +138,12 @@ unlike(
 # delete.  The launcher numbers its passes, the database counts them.
 #
 
-wait_for_passes(1);
+$node->wait_for_passes(1);
 my $counted =
   $node->safe_psql('postgres', 'SELECT passes FROM ttl_index.stats');
 $next_xid = $node->safe_psql('postgres',
 	'SELECT pg_snapshot_xmax(pg_current_snapshot())');
-wait_for_passes(3);
+$node->wait_for_passes(3);
 is( $node->safe_psql(
 		'postgres', 'SELECT pg_snapshot_xmax(pg_current_snapshot())'),
 	$next_xid,
@@ -181,7 +151,7 @@ is( $node->safe_psql(
 is( $node->safe_psql('postgres', 'SELECT passes FROM ttl_index.stats'),
 	$counted, 'rule 24: nor is their number');
 $node->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
-events_go('postgres', 'a row that is inserted later expires');
+$node->drains('postgres', 'events', 'a row that is inserted later expires');
 ok( $node->poll_query_until(
 		'postgres',
 		"SELECT passes >= $counted + 4 FROM ttl_index.stats"),
@@ -208,13 +178,10 @@ $node->safe_psql(
 	'postgres', q{
 CREATE SCHEMA "Odd";
 CREATE TABLE "Odd"."Gated" (at timestamptz);
-CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS
-	$$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN OLD; END $$;
-CREATE TRIGGER gate BEFORE DELETE ON "Odd"."Gated" FOR EACH ROW EXECUTE FUNCTION gate();
 CREATE INDEX "Gated ttl" ON "Odd"."Gated" (at) WHERE ttl_index.expire_after_seconds(0);
 });
-my $keeper = $node->background_psql('postgres');
-$keeper->query_safe('SELECT pg_advisory_lock(42)');
+$node->add_gate('"Odd"."Gated"');
+my $keeper = $node->close_gate;
 $node->safe_psql('postgres',
 	q{INSERT INTO "Odd"."Gated" VALUES ('2000-01-01'), ('2100-01-01')});
 ok( $node->poll_query_until(
@@ -267,7 +234,7 @@ CREATE INDEX CONCURRENTLY built_ttl ON built (at) WHERE ttl_index.expire_after_s
 $node->poll_query_until('postgres',
 	"SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass('built_ttl')"
 ) or die 'the build does not begin';
-wait_for_passes(1);
+$node->wait_for_passes(1);
 is( $node->safe_psql('postgres', 'SELECT count(*) FROM built'),
 	2, 'rule 16: an index that is being built deletes nothing');
 is( $node->safe_psql(
@@ -280,8 +247,7 @@ $old->query_safe('COMMIT');
 $old->quit;
 $builder->query_until(qr/done/, "\n");
 $builder->quit;
-ok( $node->poll_query_until(
-		'postgres', "SELECT array_agg(at) = '{2100-01-01}' FROM built"),
+$node->drains('postgres', 'built',
 	'rule 16: deleting starts once the index is valid');
 
 $node->stop;

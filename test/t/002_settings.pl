@@ -5,46 +5,18 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $node = TtlNode->configured(
+	q{
 ttl_index.monitor_sleep = '1h'
 ttl_index.batch_timeout = '5min'
 });
 $node->start;
-
-my $pass = q{coalesce(substring(query FROM 'ttl_index: pass (\d+)')::integer, 0)};
-
-# Waits until this many passes have both begun and ended.
-sub wait_for_passes
-{
-	my ($count) = @_;
-
-	$count += $node->safe_psql('postgres',
-		"SELECT $pass FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'"
-	);
-	$node->poll_query_until(
-		'postgres', qq{
-SELECT $pass > $count OR ($pass = $count AND state = 'idle')
-FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'})
-	  or die 'the launcher makes no passes';
-	return;
-}
-
-sub set_and_reload
-{
-	my ($setting, $value) = @_;
-
-	$node->safe_psql('postgres', "ALTER SYSTEM SET ttl_index.$setting = $value");
-	$node->reload;
-	return;
-}
 
 $node->wait_for_log(qr/ttl_index launcher started/);
 $node->safe_psql('postgres', 'CREATE DATABASE other');
@@ -65,11 +37,10 @@ INSERT INTO events VALUES ('2000-01-01'), ('2100-01-01');
 
 is($node->safe_psql('postgres', 'SELECT count(*) FROM events'),
 	2, 'nothing expires while the monitor sleeps');
-set_and_reload('monitor_sleep', 1);
-ok( $node->poll_query_until(
-		'postgres', 'SELECT count(*) = 1 FROM events'),
+$node->set('monitor_sleep', 1);
+$node->becomes('postgres', 'SELECT count(*) = 1 FROM events',
 	'rule 25: a shorter monitor_sleep ends a long sleep at once');
-ok( $node->poll_query_until('other', 'SELECT count(*) = 1 FROM events'),
+$node->becomes('other', 'SELECT count(*) = 1 FROM events',
 	'rule 25: in every database');
 
 #
@@ -78,12 +49,12 @@ ok( $node->poll_query_until('other', 'SELECT count(*) = 1 FROM events'),
 
 $node->safe_psql('postgres',
 	'ALTER DATABASE other SET ttl_index.monitor_enabled = off');
-wait_for_passes(1);
+$node->wait_for_passes(1);
 my $passes =
   $node->safe_psql('other', 'SELECT passes FROM ttl_index.stats');
 $node->safe_psql($_, "INSERT INTO events VALUES ('2000-01-01')")
   foreach 'other', 'postgres';
-wait_for_passes(1);
+$node->wait_for_passes(1);
 is($node->safe_psql('postgres', 'SELECT count(*) FROM events'),
 	1, 'rule 25: a database without the setting goes on');
 is($node->safe_psql('other', 'SELECT count(*) FROM events'),
@@ -92,7 +63,7 @@ is($node->safe_psql('other', 'SELECT passes FROM ttl_index.stats'),
 	$passes, 'rule 24: passes are not counted while the monitor is disabled');
 $node->safe_psql('postgres',
 	'ALTER DATABASE other RESET ttl_index.monitor_enabled');
-ok( $node->poll_query_until('other', 'SELECT count(*) = 1 FROM events'),
+$node->becomes('other', 'SELECT count(*) = 1 FROM events',
 	'rule 25: ALTER DATABASE RESET lets it in again');
 
 $node->safe_psql('postgres',
@@ -114,24 +85,16 @@ ok( $node->poll_query_until(
 $node->safe_psql(
 	'postgres', q{
 CREATE TABLE gated (at timestamptz);
-CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS
-	$$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN OLD; END $$;
-CREATE TRIGGER gate BEFORE DELETE ON gated FOR EACH ROW EXECUTE FUNCTION gate();
 CREATE INDEX gated_ttl ON gated (at) WHERE ttl_index.expire_after_seconds(0);
 });
-set_and_reload('batch_target_docs', 1);
-wait_for_passes(1);
-my $keeper = $node->background_psql('postgres');
-$keeper->query_safe('SELECT pg_advisory_lock(42)');
+$node->add_gate('gated');
+$node->set('batch_target_docs', 1);
+$node->wait_for_passes(1);
+my $keeper = $node->close_gate;
 $node->safe_psql('postgres',
 	"INSERT INTO gated SELECT '2000-01-01' FROM generate_series(1, 5)");
-my $at_gate =
-  "SELECT pid FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND wait_event = 'advisory'";
-$node->poll_query_until('postgres',
-	"SELECT count(*) = 1 FROM ($at_gate) AS w")
-  or die 'no worker comes to the gate';
-my $worker = $node->safe_psql('postgres', $at_gate);
-set_and_reload('monitor_enabled', 'off');
+my $worker = $node->pid_at_gate;
+$node->set('monitor_enabled', 'off');
 
 # The postmaster passes the signal on in its own time; this one is there now.
 kill 'HUP', $worker;
@@ -163,7 +126,7 @@ is( $node->safe_psql('postgres', 'SELECT passes FROM ttl_index.stats'),
 
 $node->safe_psql('postgres',
 	"INSERT INTO gated SELECT '2000-01-01' FROM generate_series(1, 5)");
-set_and_reload('monitor_enabled', 'on');
+$node->set('monitor_enabled', 'on');
 ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gated'),
 	'rule 25: monitor_enabled = on by reload starts it again');
 
@@ -174,7 +137,7 @@ ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gated'),
 my $offset = -s $node->logfile;
 unlike(slurp_file($node->logfile),
 	qr/LOG: .*deleted \d+ rows/, 'log_min_duration is off by default');
-set_and_reload('log_min_duration', 0);
+$node->set('log_min_duration', 0);
 $node->safe_psql('postgres',
 	"INSERT INTO events SELECT '2000-01-01' FROM generate_series(1, 3)");
 ok( $node->wait_for_log(
@@ -218,10 +181,7 @@ refused(
 	"$_->[0] is not for everybody")
   foreach ['monitor_enabled', 'off'], ['batch_timeout', '0'];
 
-set_and_reload('monitor_sleep', "'2min'");
-$node->poll_query_until('postgres',
-	"SELECT current_setting('ttl_index.monitor_sleep') = '2min'")
-  or die 'the new monitor_sleep does not arrive';
+$node->set('monitor_sleep', '2min');
 is( $node->safe_psql(
 		'postgres', q{
 SELECT string_agg(name || ' ' || coalesce(unit, vartype), ', ' ORDER BY name)

@@ -5,20 +5,17 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
-ttl_index.monitor_sleep = 1
+my $node = TtlNode->running(
+	q{
 ttl_index.monitor_enabled = off
 ttl_index.batch_timeout = '300ms'
 });
-$node->start;
 
 # The indexes are visited in the order in which they are made: there is a good
 # one before and a good one behind those with hostile code.
@@ -56,20 +53,10 @@ sub left_in
 	return $node->safe_psql($db, "SELECT count(*) FROM $name");
 }
 
-sub table_drains
-{
-	my ($db, $name, $title) = @_;
-
-	ok( $node->poll_query_until(
-			$db, "SELECT array_agg(at) = '{2100-01-01}' FROM $name"),
-		$title);
-	return;
-}
-
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('postgres', 'CREATE DATABASE stubborn');
 $node->safe_psql($_, 'CREATE EXTENSION ttl_index')
-  foreach 'postgres', 'other', 'stubborn';
+  foreach 'other', 'stubborn';
 
 make_table('postgres', 'before');
 make_table('postgres', 'loops');
@@ -116,10 +103,10 @@ my $offset = -s $node->logfile;
 $node->safe_psql('postgres',
 	'ALTER SYSTEM SET ttl_index.monitor_enabled = on');
 $node->reload;
-table_drains('postgres', 'behind',
+$node->drains('postgres', 'behind',
 	'rule 23: an index behind those with hostile code drains');
-table_drains('postgres', 'before', 'rule 23: so does one before them');
-table_drains('other', 'elsewhere', 'rule 23: and one in another database');
+$node->drains('postgres', 'before', 'rule 23: so does one before them');
+$node->drains('other', 'elsewhere', 'rule 23: and one in another database');
 is_in_error('loops', '57014', '%batch_timeout%');
 is_in_error('sleeps', '57014', '%batch_timeout%');
 is_in_error('expression', '57014', '%batch_timeout%');
@@ -154,7 +141,7 @@ DROP TRIGGER hostile ON sleeps;
 DROP TRIGGER hostile ON raises;
 });
 $node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
-table_drains('postgres', $_, "rule 23: table $_ need not wait for the monitor")
+$node->drains('postgres', $_, "rule 23: table $_ need not wait for the monitor")
   foreach 'loops', 'sleeps', 'expression', 'raises';
 
 # So they are counted once.
@@ -168,8 +155,7 @@ ok( $node->poll_query_until(
 # Code that catches the cancellation and goes on costs the worker its life.
 #
 
-my $launcher = $node->safe_psql('postgres',
-	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'");
+my $launcher = $node->pid_of('launcher');
 $node->safe_psql(
 	'stubborn', q{
 CREATE FUNCTION trigger_of_refuses() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -198,16 +184,11 @@ sub make_refusing_table
 make_refusing_table('refuses');
 make_table('stubborn', 'behind');
 $node->safe_psql('other', "INSERT INTO elsewhere VALUES ('2000-01-01')");
-table_drains('stubborn', 'behind',
+$node->drains('stubborn', 'behind',
 	'rule 23: an index behind one that refuses to be canceled drains');
-table_drains('other', 'elsewhere', 'rule 23: another database goes on');
+$node->drains('other', 'elsewhere', 'rule 23: another database goes on');
 is(left_in('stubborn', 'refuses'), 3, 'rule 23: no row of its own is gone');
-is( $node->safe_psql(
-		'postgres',
-		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'"
-	),
-	$launcher,
-	'the launcher goes on');
+is($node->pid_of('launcher'), $launcher, 'the launcher goes on');
 ok( $node->poll_query_until(
 		'stubborn',
 		"SELECT errors > 0 FROM ttl_index.index_stats WHERE relname = 'refuses'"),
@@ -216,14 +197,7 @@ ok( $node->poll_query_until(
 
 # The server can be stopped all the same: another one, which is not waiting yet.
 make_refusing_table('refuses_too');
-$node->poll_query_until('stubborn',
-	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND wait_event = 'PgSleep'"
-) or die 'no worker comes back to the trigger';
-{
-	local $ENV{PGCTLTIMEOUT} = 30;
-	ok($node->stop('fast', fail_ok => 1),
-		'fast shutdown while a trigger refuses to be canceled')
-	  or $node->stop('immediate');
-}
+$node->pid_of('worker', "wait_event = 'PgSleep'");
+$node->stops_fast('fast shutdown while a trigger refuses to be canceled');
 
 done_testing();

@@ -9,28 +9,21 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use Faults;
-use Heartbeat;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
 my $faults = Faults->new;
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $node = TtlNode->running(
+	q{
 autovacuum = off
 log_statement = none
-ttl_index.monitor_sleep = 1
 ttl_index.batch_timeout = '200ms'
-});
-$faults->with(sub { $node->start });
+}, faults => $faults);
 
 # Each batch is canceled while there is a row in the table of switches.
 $node->safe_psql(
 	'postgres', q{
-CREATE EXTENSION ttl_index;
 CREATE TABLE switches (on_at timestamptz);
 CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -49,7 +42,6 @@ CREATE FUNCTION sizes() RETURNS trigger LANGUAGE plpgsql AS
 CREATE TRIGGER sizes AFTER DELETE ON hangs REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION sizes();
 CREATE INDEX hangs_ttl ON hangs (at) WHERE ttl_index.expire_after_seconds(3600);
 });
-my $heartbeat = Heartbeat->new($node);
 
 sub errors_are
 {
@@ -58,7 +50,7 @@ sub errors_are
 	$node->poll_query_until('postgres',
 		"SELECT errors >= $count FROM ttl_index.index_stats WHERE relname = 'hangs'")
 	  or die 'the index is not visited';
-	$heartbeat->passes(2);
+	$node->wait_for_passes(2);
 	is( $node->safe_psql(
 			'postgres', q{
 SELECT errors, last_error_sqlstate, (SELECT count(*) FROM hangs)
@@ -113,7 +105,7 @@ CREATE INDEX refuses_ttl ON refuses (at) WHERE ttl_index.expire_after_seconds(36
 $node->poll_query_until('postgres',
 	"SELECT errors = 1 FROM ttl_index.index_stats WHERE relname = 'refuses'")
   or die 'the worker does not die';
-$heartbeat->passes(3);
+$node->wait_for_passes(3);
 is( $node->safe_psql(
 		'postgres',
 		"SELECT errors FROM ttl_index.index_stats WHERE relname = 'refuses'"),

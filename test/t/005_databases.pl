@@ -5,26 +5,21 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 use Time::HiRes qw(time);
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-
 # Tiny batches: a backlog of these rows takes longer than all the commands.
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
-ttl_index.monitor_sleep = 1
+my $node = TtlNode->configured(
+	q{
 ttl_index.batch_target_docs = 1
 max_prepared_transactions = 1
 });
 $node->start;
 
-my $worker =
-  "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'ttl_index worker'";
 my $tablespace = PostgreSQL::Test::Utils::tempdir;
 $node->safe_psql('postgres', "CREATE TABLESPACE elsewhere LOCATION '$tablespace'");
 
@@ -68,13 +63,9 @@ sub make_backlog
 		$db, q{
 CREATE EXTENSION ttl_index;
 CREATE TABLE events (at timestamptz);
-CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS
-	$$ BEGIN PERFORM pg_sleep(3); RETURN OLD; END $$;
 INSERT INTO events SELECT timestamptz '2000-01-01' + i * interval '1 s' FROM generate_series(1, 100000) i;
 });
-	$node->safe_psql($db,
-		'CREATE TRIGGER sleep BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION sleep()'
-	) if $slow;
+	$node->slow_down($db, 'events', 3) if $slow;
 	$node->safe_psql($db,
 		'CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0)'
 	);
@@ -87,10 +78,8 @@ sub check_command
 	my $how = $slow ? 'with a trigger that sleeps 3 s' : 'row by row';
 	my ($begun, $status, $stderr);
 
-	$node->poll_query_until('postgres',
-		"$worker AND datname = '$db'"
-		  . ($slow ? " AND wait_event = 'PgSleep'" : ''))
-	  or die "no worker comes to database $db";
+	$node->pid_of('worker',
+		"datname = '$db'" . ($slow ? " AND wait_event = 'PgSleep'" : ''));
 	$begun = time;
 	$status = $node->psql('postgres', $command, stderr => \$stderr);
 	my $took = sprintf('%.1f', time - $begun);
@@ -113,9 +102,7 @@ foreach my $slow (0, 1)
 		"ALTER DATABASE ${db}_renamed SET TABLESPACE elsewhere");
 
 	# The worker comes back; for how far it has come see the counters.
-	$node->poll_query_until('postgres',
-		"$worker AND datname = '${db}_renamed'")
-	  or fail('the worker comes back');
+	$node->pid_of('worker', "datname = '${db}_renamed'");
 	is( $node->safe_psql(
 			"${db}_renamed", q{
 SELECT (SELECT count(*) FROM events) + deleted_documents,
@@ -131,8 +118,7 @@ FROM ttl_index.stats}),
 	{
 		$node->safe_psql('neighbour',
 			"INSERT INTO events VALUES ('2000-01-01')");
-		ok( $node->poll_query_until(
-				'neighbour', 'SELECT count(*) = 0 FROM events'),
+		$node->empties('neighbour', 'events',
 			'rule 26: a row that falls due in another database in the middle of a long pass need not wait for its end'
 		);
 		make_backlog('newcomer', 0);

@@ -9,18 +9,15 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use Faults;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
 my $faults = Faults->new;
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(extra => ['--wal-segsize=1']);
 
 # Whoever fills the small WAL buffers writes them, and that is the worker.
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $node = TtlNode->configured(
+	q{
 autovacuum = off
 restart_after_crash = on
 max_connections = 5
@@ -32,20 +29,9 @@ min_wal_size = '2MB'
 max_wal_size = '2MB'
 wal_buffers = '64kB'
 wal_writer_delay = '10s'
-ttl_index.monitor_sleep = 1
 ttl_index.batch_timeout = '5min'
-});
-$faults->with(sub { $node->start });
-
-sub goes
-{
-	my ($table, $name) = @_;
-
-	ok( $node->poll_query_until(
-			'postgres', "SELECT array_agg(at) = '{2100-01-01}' FROM $table"),
-		$name);
-	return;
-}
+}, init => [ extra => ['--wal-segsize=1'] ], faults => $faults);
+$node->start;
 
 # Exactly the rows that are gone are counted.
 sub is_counted
@@ -66,14 +52,8 @@ sub monitor
 {
 	my ($value) = @_;
 
-	$node->safe_psql('postgres',
-		"ALTER SYSTEM SET ttl_index.monitor_enabled = $value");
-	$node->reload;
-	$node->poll_query_until('postgres',
-		"SELECT current_setting('ttl_index.monitor_enabled') = '$value'");
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'ttl_index worker'"
-	) if $value eq 'off';
+	$node->set('monitor_enabled', $value);
+	$node->wait_for_no_worker if $value eq 'off';
 	return;
 }
 
@@ -117,7 +97,7 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM events'),
 $node->safe_psql('postgres',
 	"SELECT pg_cancel_backend(leader_pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker'"
 );
-goes('events', 'in the same pass, once there is one, the row goes');
+$node->drains('postgres', 'events', 'in the same pass, once there is one, the row goes');
 my @warnings = slurp_file($node->logfile, $offset) =~ m/no background worker slot/g;
 is(scalar(@warnings), 1, 'there is one WARNING in a pass');
 
@@ -157,7 +137,7 @@ like($stderr, qr/remaining connection slots are reserved/,
 	'the connections are used up');
 $node->safe_psql('postgres', 'ALTER DATABASE postgres CONNECTION LIMIT 0');
 $node->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
-goes('events', 'without a connection left, and none allowed, rows go');
+$node->drains('postgres', 'events', 'without a connection left, and none allowed, rows go');
 $node->safe_psql('postgres', 'ALTER DATABASE postgres CONNECTION LIMIT -1');
 $_->quit foreach @clients;
 
@@ -209,7 +189,7 @@ my $keeper;
 		),
 		'lock_timeout does not end a batch');
 	$keeper->query_safe('SELECT pg_advisory_unlock(42)');
-	goes('gated', 'whatever the timeouts of server, database and role');
+	$node->drains('postgres', 'gated', 'whatever the timeouts of server, database and role');
 	is( $node->safe_psql('postgres', 'SELECT settings FROM seen'),
 		'read committed 0 0 0 read committed off off'
 		  . ($version >= 17 ? ' 0' : ''),
@@ -248,7 +228,7 @@ $node->safe_psql('postgres',
 is($node->safe_psql('postgres', 'SELECT count(*) FROM events'),
 	2, 'and nothing expires');
 $node->reload;
-goes('events', 'until it is off');
+$node->drains('postgres', 'events', 'until it is off');
 
 #
 # The disk is full, below the tablespace of a table
@@ -271,7 +251,7 @@ $node->safe_psql('postgres', "INSERT INTO audited VALUES ('2000-01-01')");
 $node->safe_psql('postgres', 'VACUUM');
 $faults->disk_full($directory);
 monitor('on');
-goes('plain', 'a full disk does not keep rows from being deleted from it');
+$node->drains('postgres', 'plain', 'a full disk does not keep rows from being deleted from it');
 ok( $node->poll_query_until(
 		'postgres',
 		"SELECT last_error_sqlstate = '53100' FROM ttl_index.index_stats WHERE indexrelname = 'audited_ttl'"
@@ -280,7 +260,7 @@ ok( $node->poll_query_until(
 is_counted('audited', 1, 'a row whose trigger cannot write is not counted');
 $faults->disk_full(undef);
 $node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
-goes('audited', 'which goes on when there is room');
+$node->drains('postgres', 'audited', 'which goes on when there is room');
 
 #
 # Below the database: rows go, as that is what helps, and are counted in the space
@@ -298,7 +278,7 @@ $node->safe_psql('postgres', 'VACUUM');
 $offset = -s $node->logfile;
 $faults->disk_full($node->data_dir . '/base');
 monitor('on');
-goes('many', 'a full disk below the database does not keep rows from being deleted');
+$node->drains('postgres', 'many', 'a full disk below the database does not keep rows from being deleted');
 is_counted('many', 1500, 'with all that is gone counted');
 unlike(slurp_file($node->logfile, $offset),
 	qr/could not extend file/, 'as nothing has to grow for it');
@@ -323,7 +303,7 @@ is_counted('many', 3000, 'what cannot be counted is not deleted');
 isnt($node->safe_psql('postgres', 'SELECT count(*) FROM many'),
 	1, 'and stays');
 $old->quit;
-goes('many', 'the monitor goes on when the snapshot is gone');
+$node->drains('postgres', 'many', 'the monitor goes on when the snapshot is gone');
 is_counted('many', 3000, 'with all that is gone counted');
 $faults->disk_full(undef);
 $node->safe_psql('postgres',
@@ -352,12 +332,11 @@ foreach my $i (1 .. 2)
 	if (slurp_file($node->logfile, $offset) =~ /startup process failure|is shut down/)
 	{
 		$node->_update_pid(0);
-		$faults->with(sub { $node->start });
+		$node->start;
 	}
-	$node->poll_query_until('postgres', 'SELECT true')
-	  or die 'the server does not come back';
+	$node->wait_until_accepting;
 	is_counted('wal', $i * 60000, 'after it exactly the rows that are gone are counted');
-	goes('wal', 'and the monitor goes on');
+	$node->drains('postgres', 'wal', 'and the monitor goes on');
 	is_counted('wal', $i * 60000, 'to the end');
 }
 my @crashed = slurp_file($node->logfile) =~ m/PANIC:  could not write/g;

@@ -5,23 +5,19 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $node = TtlNode->running(
+	q{
 max_prepared_transactions = 5
-ttl_index.monitor_sleep = 1
 ttl_index.monitor_enabled = off
 });
-$node->start;
 $node->safe_psql(
 	'postgres', q{
-CREATE EXTENSION ttl_index;
 CREATE TABLE rows (id int PRIMARY KEY, at timestamptz);
 CREATE TABLE whole (at timestamptz);
 CREATE TABLE parent (id int PRIMARY KEY, at timestamptz);
@@ -59,7 +55,7 @@ SELECT (SELECT string_agg(id::text, ',' ORDER BY id) FROM rows),
 sub wait_for_pass
 {
 	$node->safe_psql('postgres', "INSERT INTO free VALUES ('2000-01-01')");
-	ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM free'),
+	$node->empties('postgres', 'free',
 		'the monitor works beside the prepared transactions');
 	return;
 }

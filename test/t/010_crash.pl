@@ -5,53 +5,28 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = TtlNode->running(
+	q{
 restart_after_crash = on
-shared_preload_libraries = 'ttl_index'
-ttl_index.monitor_sleep = 1
 ttl_index.batch_target_docs = 20
 ttl_index.batch_timeout = '5min'
 });
-$node->start;
-
-# The process of this kind, once there is one that $condition holds for.
-sub pid_of
-{
-	my ($type, $condition) = @_;
-	my $pid = '';
-
-	$condition = 'true' unless defined $condition;
-	foreach my $attempt (1 .. 100)
-	{
-		$node->poll_query_until('postgres',
-			"SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = '$type' AND $condition"
-		) or die "no process of type \"$type\"";
-		$pid = $node->safe_psql('postgres',
-			"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' AND $condition"
-		);
-		return $pid if $pid ne '';
-	}
-	die "processes of type \"$type\" are too short-lived";
-}
 
 # A drain that takes some seconds: each row costs a millisecond.
 $node->safe_psql(
 	'postgres', q{
-CREATE EXTENSION ttl_index;
-CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
-	$$ BEGIN PERFORM pg_sleep(0.001); RETURN OLD; END $$;
 CREATE TABLE drain (at timestamptz, pad text DEFAULT repeat('x', 100));
-CREATE TRIGGER slow BEFORE DELETE ON drain FOR EACH ROW EXECUTE FUNCTION slow();
 CREATE INDEX drain_ttl ON drain (at) WHERE ttl_index.expire_after_seconds(3600);
 INSERT INTO drain SELECT '2100-01-01' FROM generate_series(1, 50);
 });
+$node->slow_down('postgres', 'drain', 0.001);
+my $due = "drain WHERE at < '2050-01-01'";
 my $added = 0;
 
 sub fill
@@ -70,7 +45,7 @@ sub fill
 sub wait_for_some_moment
 {
 	my $left = $node->safe_psql('postgres',
-		"SELECT count(*) FROM drain WHERE at < '2050-01-01'");
+		"SELECT count(*) FROM $due");
 	my $moment = int($left * (0.3 + rand(0.6)));
 	my $stderr;
 
@@ -117,15 +92,6 @@ FROM ttl_index.stats s, ttl_index.index_stats i WHERE i.indexrelname = 'drain_tt
 	return;
 }
 
-sub wait_until_drained
-{
-	ok( $node->poll_query_until(
-			'postgres',
-			"SELECT count(*) = 0 FROM drain WHERE at < '2050-01-01'"),
-		$_[0]);
-	return;
-}
-
 #
 # kill -9 in a batch: the server restarts all of its processes.
 #
@@ -136,17 +102,16 @@ foreach my $victim ('worker', 'worker', 'launcher')
 	my $offset = -s $node->logfile;
 
 	wait_for_some_moment();
-	kill 'KILL', pid_of("ttl_index $victim");
+	kill 'KILL', $node->pid_of($victim);
 	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
 		$offset);
-	$node->poll_query_until('postgres', 'SELECT true')
-	  or die 'the server does not come back';
+	$node->wait_until_accepting;
 	check_counted("kill -9 of the $victim");
 
 	# twice at the same index would put it aside: see 011_crashed_visit
 	$node->safe_psql('postgres', 'SELECT ttl_index.resume()');
 }
-wait_until_drained(
+$node->empties('postgres', $due,
 	'a launcher and workers that were killed by signal 9 come back');
 check_counted('three crashes and the end of the drain');
 
@@ -156,19 +121,16 @@ check_counted('three crashes and the end of the drain');
 
 $node->safe_psql(
 	'postgres', q{
-CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS
-	$$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN OLD; END $$;
 CREATE TABLE gated (at timestamptz);
-CREATE TRIGGER gate BEFORE DELETE ON gated FOR EACH ROW EXECUTE FUNCTION gate();
 CREATE INDEX gated_ttl ON gated (at) WHERE ttl_index.expire_after_seconds(0);
 });
-my $keeper = $node->background_psql('postgres');
-$keeper->query_safe('SELECT pg_advisory_lock(42)');
+$node->add_gate('gated');
+my $keeper = $node->close_gate;
 $node->safe_psql('postgres',
 	"INSERT INTO gated SELECT '2000-01-01' FROM generate_series(1, 3)");
 
-my $launcher = pid_of('ttl_index launcher');
-my $worker = pid_of('ttl_index worker', "wait_event = 'advisory'");
+my $launcher = $node->pid_of('launcher');
+my $worker = $node->pid_at_gate;
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)");
 ok( $node->poll_query_until(
 		'postgres',
@@ -185,7 +147,7 @@ is($node->safe_psql('postgres', $counts),
 # The next worker stands at the gate: end its launcher.
 #
 
-$worker = pid_of('ttl_index worker',
+$worker = $node->pid_of('worker',
 	"wait_event = 'advisory' AND pid <> $worker");
 pass('another worker takes the place of a terminated one');
 
@@ -209,8 +171,8 @@ CREATE TRIGGER gate BEFORE DELETE ON next FOR EACH ROW EXECUTE FUNCTION gate();
 CREATE INDEX next_ttl ON next (at) WHERE ttl_index.expire_after_seconds(0);
 INSERT INTO next VALUES ('2000-01-01');
 });
-$worker = pid_of('ttl_index worker', "wait_event = 'advisory'");
-is(pid_of('ttl_index launcher'),
+$worker = $node->pid_at_gate;
+is($node->pid_of('launcher'),
 	$launcher, 'the launcher outlives its worker');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($launcher)");
 ok( $node->poll_query_until(
@@ -220,10 +182,10 @@ ok( $node->poll_query_until(
 	'a launcher that is terminated takes its worker with it');
 is($node->safe_psql('postgres', $counts),
 	'3|0', 'rule 27: nothing of it is counted');
-isnt(pid_of('ttl_index launcher'),
+isnt($node->pid_of('launcher'),
 	$launcher, 'a terminated launcher comes back');
 
-pid_of('ttl_index worker', "wait_event = 'advisory'");
+$node->pid_at_gate;
 is( $node->safe_psql(
 		'postgres',
 		"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'ttl_index worker'"
@@ -241,22 +203,18 @@ is($node->safe_psql('postgres', $counts),
 # Fast shutdown, in a batch that waits and at some moment of a drain
 #
 
-# Stops with a time limit that is far from what is needed.
 sub stop_fast
 {
 	my ($when) = @_;
-	local $ENV{PGCTLTIMEOUT} = 30;
-	my $stopped = $node->stop('fast', fail_ok => 1);
 
-	ok($stopped, "fast shutdown $when");
-	$node->stop('immediate') unless $stopped;
+	$node->stops_fast("fast shutdown $when");
 	$node->start;
 	return;
 }
 
 $keeper->query_safe('SELECT pg_advisory_lock(42)');
 $node->safe_psql('postgres', "INSERT INTO gated VALUES ('2000-01-01')");
-pid_of('ttl_index worker', "wait_event = 'advisory'");
+$node->pid_at_gate;
 stop_fast('while a trigger waits');
 eval { $keeper->quit };
 
@@ -266,7 +224,7 @@ foreach my $i (1 .. 2)
 	wait_for_some_moment();
 	stop_fast('while a backlog drains');
 }
-wait_until_drained('the monitor goes on after a shutdown');
+$node->empties('postgres', $due, 'the monitor goes on after a shutdown');
 is( $node->safe_psql(
 		'postgres',
 		"SELECT deleted_documents FROM ttl_index.index_stats WHERE indexrelname = 'drain_ttl'"
