@@ -82,7 +82,13 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 	{
 		bool		goes_on = ttl_cursor_begin_pass(&index->cursor, now);
 
-		index->failed = index->skipped = index->busy = false;
+		/*
+		 * what once was canceled, and is not any more, begins with a minute
+		 * again
+		 */
+		if (index->visited && !index->skipped)
+			index->delay = 0;
+		index->failed = index->skipped = index->busy = index->visited = false;
 		/* this is too far ahead if the clock has gone back */
 		index->retry_at = Min(index->retry_at,
 							  now + index->delay * USECS_PER_MINUTE);

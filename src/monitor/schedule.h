@@ -62,9 +62,11 @@ typedef struct TtlKeptIndex
 	bool		failed;			/* an error of it was reported */
 	bool		skipped;		/* not to be visited again */
 	bool		busy;			/* it was locked, and that is counted */
+	bool		visited;		/* to the end of a visit */
 	/* from pass to pass */
 	int			first_docs;		/* a visit begins with such a batch; 0: any */
-	int			delay;			/* minutes to wait after it was canceled, or 0 */
+	int			delay;			/* minutes to wait after it was canceled, or
+								 * 0; until a pass gets through it */
 	TimestampTz retry_at;
 	TtlCursor	cursor;
 } TtlKeptIndex;

@@ -400,14 +400,18 @@ static void
 end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit)
 {
 	int			first_docs;
+	TtlKeptIndex *kept;
 
 	ttl_schedule_visit_end(visit);
 	first_docs = ttl_schedule_first_docs(visit);
 	target->busy = visit->busy;
 	if (visit->skipped)
 		(void) ttl_visit_note_failed(run, target->root, true);
-	if (first_docs > 0 || ttl_kept_find(run->kept, target->root) != NULL)
-		ttl_kept_index(run->kept, target->root)->first_docs = first_docs;
+	if (first_docs == 0 && ttl_kept_find(run->kept, target->root) == NULL)
+		return;
+	kept = ttl_kept_index(run->kept, target->root);
+	kept->first_docs = first_docs;
+	kept->visited = kept->visited || !(visit->busy || run->stop);
 }
 
 /* Visits a TTL index: its leaves in the order of their bounds, with one set of limits. */

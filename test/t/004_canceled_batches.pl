@@ -84,6 +84,18 @@ $node->safe_psql('postgres',
 is($node->safe_psql('postgres', 'SELECT count(*) FROM hangs'),
 	0, 'all goes once its code behaves');
 
+# The next time it begins with a minute again.
+$heartbeat->passes(2);
+$node->safe_psql(
+	'postgres', q{
+INSERT INTO switches VALUES (now());
+INSERT INTO hangs SELECT '2000-01-01' FROM generate_series(1, 1000);
+});
+errors_are(5, 'rule 23: what hangs once more');
+$faults->clock_ahead(0, $minute * 9.2);
+errors_are(6, 'rule 23: is tried again after a minute, as at first');
+$node->safe_psql('postgres', 'DROP TABLE hangs');
+
 # One that does not let itself be canceled costs the worker its life, as seldom.
 $node->safe_psql(
 	'postgres', q{
