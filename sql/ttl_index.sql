@@ -8,8 +8,8 @@
 
 \echo Use "CREATE EXTENSION ttl_index" to load this file. \quit
 
--- A schema that somebody else made in advance would stay his, with whatever he
--- put there.
+-- A schema that somebody else has created in advance would still belong to that
+-- role, with everything in it.
 DO $$
 BEGIN
 	IF EXISTS (
@@ -266,6 +266,18 @@ CREATE VIEW indexes AS SELECT * FROM list_indexes();
 COMMENT ON VIEW indexes IS
 'every TTL index of this database, and each part of one, with its options and its state: active, or why the monitor skips it';
 
+COMMENT ON COLUMN indexes.indexrelid IS 'the index';
+COMMENT ON COLUMN indexes.relid IS 'its table';
+COMMENT ON COLUMN indexes.parent_indexrelid IS 'the index that it is a partition of and whose TTL it follows, or the main index of its pair; else NULL';
+COMMENT ON COLUMN indexes.key IS 'the column, the jsonb column and dotted path, or the expression; an expression is NULL while the table is locked exclusively';
+COMMENT ON COLUMN indexes.expire_after_seconds IS 'the seconds that govern it: those of the topmost parent with a TTL, else its own';
+COMMENT ON COLUMN indexes.time_zone IS 'the time zone in which the key is read; NULL where the key is an instant by itself';
+COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the condition that makes a pair; NULL for none, and while the table is locked exclusively';
+COMMENT ON COLUMN indexes.document_ttl IS 'in the main index of a pair, where the documents have a TTL of their own, as document_ttl_field names it; else NULL';
+COMMENT ON COLUMN indexes.drop_expired_partitions IS 'whether the option governs it that whole partitions are dropped';
+COMMENT ON COLUMN indexes.state IS 'active, or why it is skipped, in a word';
+COMMENT ON COLUMN indexes.reason IS 'why it is not active, or what an active one leaves out, in a sentence; NULL where there is nothing to say';
+
 CREATE FUNCTION list_operations(
 	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT cutoff timestamptz,
 	OUT op_start timestamptz, OUT deleted_documents bigint)
@@ -283,9 +295,21 @@ JOIN pg_catalog.pg_stat_activity AS a ON a.pid OPERATOR(pg_catalog.=) o.pid;
 COMMENT ON VIEW current_op IS
 'what the monitor and every session that runs a pass are doing now, one row a process; relid and indexrelid belong to the database of that row';
 
+COMMENT ON COLUMN current_op.pid IS 'the process';
+COMMENT ON COLUMN current_op.datname IS 'the database in which it works';
+COMMENT ON COLUMN current_op.backend_type IS 'the type of the process, as in pg_stat_activity';
+COMMENT ON COLUMN current_op.operation IS 'visit; pass between two visits; wait for rate limit; wait for replication; wait for locks';
+COMMENT ON COLUMN current_op.relid IS 'the table that is visited, in the database datname; NULL unless the operation is a visit';
+COMMENT ON COLUMN current_op.indexrelid IS 'the index that is visited, in the database datname; NULL unless the operation is a visit';
+COMMENT ON COLUMN current_op.cutoff IS 'rows with dates up to here are due by this index; NULL unless the operation is a visit';
+COMMENT ON COLUMN current_op.op_start IS 'when the visit, or the pass, began';
+COMMENT ON COLUMN current_op.deleted_documents IS 'rows deleted in this visit before the batch at hand';
+COMMENT ON COLUMN current_op.wait_event_type IS 'as in pg_stat_activity';
+COMMENT ON COLUMN current_op.wait_event IS 'as in pg_stat_activity';
+
 -- Written only by the C code, in the transaction that deletes, and only by
 -- insertion: an update would get slower with every version that an old
--- snapshot keeps.  A row is what one batch adds; the end of a turn folds the
+-- snapshot keeps.  A row is what one batch adds; the end of a sub-pass folds the
 -- rows of an index into one.  indexrelid 0 holds what belongs to no index: the
 -- passes, and what was counted for indexes that are gone.
 CREATE TABLE counters (
@@ -345,6 +369,19 @@ FROM counters;
 COMMENT ON VIEW stats IS
 'one row: what all passes over this database have done since stats_reset';
 
+COMMENT ON COLUMN stats.passes IS 'passes that have ended; idle ones are written with the next delete, or every five minutes';
+COMMENT ON COLUMN stats.sub_passes IS 'sub-passes that have ended';
+COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted, also by indexes that are gone; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN stats.deleted_buckets IS 'partitions dropped';
+COMMENT ON COLUMN stats.skipped_locked IS 'rows skipped because others held them, tables and indexes that were locked (each once in a pass), and partitions that could not be dropped or made because of a lock';
+COMMENT ON COLUMN stats.skipped_failed IS 'rows skipped because deleting them raised an error';
+COMMENT ON COLUMN stats.errors IS 'visits with an error';
+COMMENT ON COLUMN stats.last_pass_start IS 'the clock at the beginning of the last pass';
+COMMENT ON COLUMN stats.last_pass_end IS 'the clock at the end of the last pass that has ended';
+COMMENT ON COLUMN stats.last_cutoff IS 'the clock reading of the last sub-pass';
+COMMENT ON COLUMN stats.stats_reset IS 'when the counters were set to zero; NULL for never';
+COMMENT ON COLUMN stats.lag_pauses IS 'how often deletion has paused for replication';
+
 -- The text of an error can hold data of the table: for the table's owner and
 -- for those who may read all statistics.
 CREATE VIEW index_stats AS
@@ -395,6 +432,25 @@ WHERE i.parent_indexrelid IS NULL;
 
 COMMENT ON VIEW index_stats IS
 'one row for each TTL index: what all passes have done by it since stats_reset; delete_time in milliseconds';
+
+COMMENT ON COLUMN index_stats.relid IS 'the table';
+COMMENT ON COLUMN index_stats.indexrelid IS 'the index';
+COMMENT ON COLUMN index_stats.schemaname IS 'the schema of the table';
+COMMENT ON COLUMN index_stats.relname IS 'the name of the table';
+COMMENT ON COLUMN index_stats.indexrelname IS 'the name of the index';
+COMMENT ON COLUMN index_stats.visits IS 'visits that found something due';
+COMMENT ON COLUMN index_stats.batches IS 'transactions of these visits';
+COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN index_stats.deleted_buckets IS 'partitions dropped';
+COMMENT ON COLUMN index_stats.skipped_locked IS 'rows skipped because others held them, how often the index was locked (once in a pass), and partitions that could not be dropped or made because of a lock';
+COMMENT ON COLUMN index_stats.skipped_failed IS 'rows skipped because deleting them raised an error';
+COMMENT ON COLUMN index_stats.errors IS 'visits with an error';
+COMMENT ON COLUMN index_stats.delete_time IS 'time spent in batches, in milliseconds';
+COMMENT ON COLUMN index_stats.last_deleted IS 'when it last deleted a row, or dropped a partition that held some';
+COMMENT ON COLUMN index_stats.last_error IS 'the text of the last error; it can hold data of the table, so it is NULL unless the reader is the owner or may read all statistics';
+COMMENT ON COLUMN index_stats.last_error_sqlstate IS 'the SQLSTATE of the last error';
+COMMENT ON COLUMN index_stats.last_error_time IS 'when the last error was raised';
+COMMENT ON COLUMN index_stats.stats_reset IS 'when the counters were set to zero; NULL for never';
 
 CREATE FUNCTION stats_reset()
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE

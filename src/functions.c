@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * functions.c
- *	  SQL interface: running a pass, looking ahead, the view of indexes.
+ *	  SQL functions that need more than one folder: running a pass, counting what
+ *	  is due, the view of indexes.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -75,8 +76,8 @@ ttl_earliest(PG_FUNCTION_ARGS)
 }
 
 /*
- * A transaction of run_pass() begins: the previous one was ended by SPI_commit,
- * which began this one.
+ * Prepares a transaction of run_pass(), which SPI_commit() began when it ended the one
+ * before.
  */
 static void
 session_begin(void)
@@ -98,7 +99,7 @@ is_atomic(FunctionCallInfo fcinfo)
 		castNode(CallContext, fcinfo->context)->atomic;
 }
 
-/* Sub-passes until the pass is over. */
+/* Runs sub-passes until the pass is over. */
 static void
 run_sub_passes(const TtlDriver *driver)
 {
@@ -139,7 +140,7 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 				 errhint("Start the server.")));
 
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	/* begins a transaction that has taken no snapshot yet */
+	/* this begins a transaction that has no snapshot yet */
 	SPI_commit();
 	run_sub_passes(&driver);
 	SPI_finish();
@@ -147,8 +148,8 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 }
 
 /*
- * Describes a TTL index whose rows the caller may count.  Its table is locked from
- * then on, if that takes no waiting, so that what is true of its owner stays true.
+ * Describes a TTL index, and raises an error unless the user may count its rows.  Its table
+ * stays locked, if that takes no waiting, so that its owner stays the same.
  */
 static void
 describe_for_count(Oid indexrelid, TtlIndex *index)
@@ -180,8 +181,8 @@ describe_for_count(Oid indexrelid, TtlIndex *index)
 }
 
 /*
- * Counts what a pass would delete by one index that holds rows.  What is gone, or
- * would be skipped, has none.
+ * Counts what a pass would delete by one index that holds rows: nothing if it is gone or
+ * would be skipped.
  */
 static int64
 count_leaf(Oid indexrelid, TimestampTz at, TimestampTz *oldest)
@@ -202,7 +203,7 @@ count_leaf(Oid indexrelid, TimestampTz at, TimestampTz *oldest)
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not obtain lock on table \"%s\"", name)));
 	}
-	/* behind the locks: it may have changed since the list was made */
+	/* with the locks in hand: it may have changed since the list was made */
 	if (!ttl_catalog_describe(indexrelid, false, &index) ||
 		index.state != TTL_ACTIVE || index.option.seconds < 0)
 		return 0;
@@ -251,10 +252,10 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 }
 
 /*
- * Core opens a table, under a lock, to put an expression over it into words, and
- * calls the output functions of the types in it: so that is done as the table's
- * owner, but in the terms of the reader's search_path.  False where the view would
- * have to wait, or where the table is gone.
+ * Prepares to write an expression of a table as text.  Core opens and locks the table for
+ * that, and calls the output functions of types.  So it is done as the table's owner, but
+ * with the search_path of the reader.  Returns false if the view would have to wait, or if
+ * the table is gone.
  */
 static bool
 begin_text(Oid relid, TtlUser *reader)
@@ -277,7 +278,7 @@ end_text(Oid relid, const TtlUser *reader)
 	UnlockRelationOid(relid, AccessShareLock);
 }
 
-/* The user's filter, as the index has it whose option it is. */
+/* The user's filter, from the index whose option governs this one. */
 static char *
 filter_text(const TtlIndex *index)
 {
@@ -330,7 +331,7 @@ key_text(const TtlIndex *index)
 	return text;
 }
 
-/* of the view ttl_index.indexes */
+/* The number of columns of the view ttl_index.indexes. */
 #define NCOLUMNS 11
 
 static void
@@ -345,7 +346,7 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 
 	values[0] = ObjectIdGetDatum(index->indexrelid);
 	values[1] = ObjectIdGetDatum(index->relid);
-	/* one with an option of its own has no parent as far as TTLs go */
+	/* an index with an option of its own has no parent as far as TTLs go */
 	values[2] = ObjectIdGetDatum(index->parent);
 	nulls[2] = index->root == index->indexrelid;
 	nulls[3] = key == NULL;
@@ -374,7 +375,7 @@ typedef struct IndexesView
 {
 	ReturnSetInfo *rsinfo;
 	TtlStateFile file;
-	TtlCounts	counts;
+	TtlLastError last_error;
 } IndexesView;
 
 static void
@@ -385,7 +386,7 @@ show_index(Oid indexrelid, void *arg)
 
 	if (!ttl_catalog_describe(indexrelid, false, &index))
 		return;
-	ttl_shown_state_complete(&index, &view->file, &view->counts);
+	ttl_shown_state_complete(&index, &view->file, &view->last_error);
 	put_index(view->rsinfo, &index);
 }
 
@@ -393,7 +394,7 @@ show_index(Oid indexrelid, void *arg)
 Datum
 ttl_list_indexes(PG_FUNCTION_ARGS)
 {
-	IndexesView view = {.counts = {.context = CurrentMemoryContext}};
+	IndexesView view = {0};
 
 	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ttl_state_file_read(&view.file);

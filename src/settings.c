@@ -3,10 +3,10 @@
  * settings.c
  *	  The settings: MongoDB's parameters, with PostgreSQL's units.
  *
- * monitor_sleep is the launcher's, so it changes by reload only.  A superuser can
- * change the others also for a session, a role or a database: that is how
- * run_pass() is tuned by hand and how one database gets a monitor of its own
- * manners.
+ * monitor_sleep is the launcher's, and max_clock_jump and hold_after_downtime are about the
+ * whole server, so these change by a reload only.  A superuser can change the others for
+ * a session, a role or a database, too: so run_pass() can be tuned by hand, and the monitor
+ * for a single database.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -25,11 +25,11 @@
 
 bool		ttl_monitor_enabled = true;
 int			ttl_monitor_sleep = 60;
-int			ttl_sub_pass_target_time = 60;
-int			ttl_index_delete_target_docs = 50000;
-int			ttl_index_delete_target_time = 1000;
-int			ttl_batch_target_docs = 50000;
-int			ttl_batch_target_time = 50;
+static int	sub_pass_target_time = 60;
+static int	index_delete_target_docs = 50000;
+static int	index_delete_target_time = 1000;
+static int	batch_target_docs = 50000;
+static int	batch_target_time = 50;
 int			ttl_batch_timeout = 10000;
 int			ttl_log_min_duration = -1;
 int			ttl_max_clock_jump = 24 * 60 * 60;
@@ -41,7 +41,7 @@ int			ttl_max_lag_pause = 600;
 int			ttl_bucket_lock_timeout = 50;
 bool		ttl_count_dropped_documents = false;
 
-/* an integer setting that a superuser can change at any time */
+/* Defines an integer setting that a superuser can change at any time. */
 static void
 define_int(const char *name, const char *description, const char *more,
 		   int *variable, int minimum, int maximum, int unit)
@@ -67,23 +67,23 @@ ttl_settings_init(void)
 	define_int("ttl_index.sub_pass_target_time",
 			   "Sets how long a sub-pass over the TTL indexes of a database may take.",
 			   "The next sub-pass goes on where this one stopped. Zero means no limit.",
-			   &ttl_sub_pass_target_time, 0, INT_MAX / 1000, GUC_UNIT_S);
+			   &sub_pass_target_time, 0, INT_MAX / 1000, GUC_UNIT_S);
 	define_int("ttl_index.index_delete_target_docs",
 			   "Sets how many rows one visit to a TTL index may delete.",
 			   "Zero means no limit.",
-			   &ttl_index_delete_target_docs, 0, INT_MAX, 0);
+			   &index_delete_target_docs, 0, INT_MAX, 0);
 	define_int("ttl_index.index_delete_target_time",
 			   "Sets how long one visit to a TTL index may take.",
 			   "Counted from its first expired row. Zero means no limit.",
-			   &ttl_index_delete_target_time, 0, INT_MAX, GUC_UNIT_MS);
+			   &index_delete_target_time, 0, INT_MAX, GUC_UNIT_MS);
 	define_int("ttl_index.batch_target_docs",
 			   "Sets how many rows one transaction may delete.",
 			   "A visit begins with a batch of 100 rows; the next ones adapt to batch_target_time.",
-			   &ttl_batch_target_docs, 1, 50000, 0);
+			   &batch_target_docs, 1, 50000, 0);
 	define_int("ttl_index.batch_target_time",
 			   "Sets how long the transaction of one batch should take.",
 			   NULL,
-			   &ttl_batch_target_time, 1, INT_MAX, GUC_UNIT_MS);
+			   &batch_target_time, 1, INT_MAX, GUC_UNIT_MS);
 	define_int("ttl_index.batch_timeout",
 			   "Sets how long one batch may run before it is canceled.",
 			   "The index is then left alone until the next pass. Zero means no limit.",
@@ -135,11 +135,11 @@ ttl_settings_limits(void)
 {
 	TtlLimits	limits;
 
-	limits.sub_pass_time = (int64) ttl_sub_pass_target_time * 1000;
-	limits.index_docs = ttl_index_delete_target_docs;
-	limits.index_time = ttl_index_delete_target_time;
+	limits.sub_pass_time = (int64) sub_pass_target_time * 1000;
+	limits.index_docs = index_delete_target_docs;
+	limits.index_time = index_delete_target_time;
 	limits.failure_time = ttl_batch_timeout;
-	limits.batch_docs = ttl_batch_target_docs;
-	limits.batch_time = ttl_batch_target_time;
+	limits.batch_docs = batch_target_docs;
+	limits.batch_time = batch_target_time;
 	return limits;
 }

@@ -1,25 +1,26 @@
 /*-------------------------------------------------------------------------
  *
  * ttl_index.h
- *	  What all share, and the map of the folders.
+ *	  What all files share, and a map of the folders.
  *
  *	document/		dates and times to live inside jsonb documents
  *	definition/		what an index says: its option, its key, its state
  *	expire/			deleting the rows of one index
  *	partition/		partitions that go, and are made, as a whole
  *	ddl/			declaring, changing and removing TTL indexes
- *	monitor/		when what is deleted, by whom, and what was
+ *	monitor/		when rows are deleted, by which process, and what was done
  *
- * Each folder may use those above it, and none below (test 051_layout).  Beside them:
+ * Each folder may use those above it and none of those below it: test 051_layout reads
+ * the includes.  Beside them:
  *
  *	ttl_index.c		start: settings, launcher, hook
  *	settings.c		the settings
  *	functions.c		run_pass, due_count and what is behind the view of indexes
  *	owner.c			becoming the owner of a table
- *	name.c			names that stay what they are while SQL text uses them
- *	query.c			commands made of trees, not of text
- *	lock.c			strong locks that others wait for only briefly
- *	args.c			arguments of SQL functions, and what else SQL declares
+ *	name.c			names that cannot change while SQL text uses them
+ *	query.c			queries made as trees, not as text
+ *	lock.c			strong locks that hardly delay others
+ *	args.c			checks of what SQL declares: arguments, columns
  *	compat.h		the differences between the major versions
  *
  * The name of a function begins with that of its file: ttl_owner_become() is in
@@ -54,7 +55,7 @@
 #define TTL_LAUNCHER_TYPE "ttl_index launcher"
 #define TTL_WORKER_TYPE "ttl_index worker"
 
-/* Saved by ttl_owner_become. */
+/* What ttl_owner_become() saves. */
 typedef struct TtlUser
 {
 	Oid			userid;
@@ -62,13 +63,13 @@ typedef struct TtlUser
 	int			guc_level;
 } TtlUser;
 
-/* The limits of schedule.c, from the settings. */
+/* The limits that schedule.c goes by, from the settings. */
 typedef struct TtlLimits
 {
 	int64		sub_pass_time;	/* milliseconds here and below; 0 = none */
 	int64		index_docs;
 	int64		index_time;
-	int64		failure_time;	/* to find the rows that fail */
+	int64		failure_time;	/* for the search for a row that fails */
 	int			batch_docs;
 	int64		batch_time;
 } TtlLimits;
@@ -108,11 +109,6 @@ extern int64 ttl_query_run(Query *query, ParamListInfo params,
 /* settings.c */
 extern PGDLLIMPORT bool ttl_monitor_enabled;
 extern PGDLLIMPORT int ttl_monitor_sleep;
-extern PGDLLIMPORT int ttl_sub_pass_target_time;
-extern PGDLLIMPORT int ttl_index_delete_target_docs;
-extern PGDLLIMPORT int ttl_index_delete_target_time;
-extern PGDLLIMPORT int ttl_batch_target_docs;
-extern PGDLLIMPORT int ttl_batch_target_time;
 extern PGDLLIMPORT int ttl_batch_timeout;
 extern PGDLLIMPORT int ttl_log_min_duration;
 extern PGDLLIMPORT int ttl_max_clock_jump;

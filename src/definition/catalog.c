@@ -271,41 +271,6 @@ ttl_catalog_root(Oid indexrelid)
 	return InvalidOid;
 }
 
-typedef struct RootList
-{
-	MemoryContext context;
-	List	   *roots;
-} RootList;
-
-static void
-add_root(Oid indexrelid, void *arg)
-{
-	RootList   *list = arg;
-	Oid			root = ttl_catalog_root(indexrelid);
-	MemoryContext own;
-
-	if (!OidIsValid(root))
-		return;
-	own = MemoryContextSwitchTo(list->context);
-	list->roots = lappend_oid(list->roots, root);
-	MemoryContextSwitchTo(own);
-}
-
-/*
- * The TTL indexes as users think of them: the indexes whose option governs,
- * each once, in the order of their OIDs.
- */
-List *
-ttl_catalog_roots(void)
-{
-	RootList	list = {CurrentMemoryContext, NIL};
-
-	ttl_catalog_each(ttl_catalog_dependents(), add_root, &list);
-	list_sort(list.roots, list_oid_cmp);
-	list_deduplicate_oid(list.roots);
-	return list.roots;
-}
-
 /* What the view lists: the dependents, and all partitions below them. */
 List *
 ttl_catalog_shown(void)

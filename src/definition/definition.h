@@ -97,7 +97,6 @@ extern void ttl_catalog_each(List *indexes,
 							 void *arg);
 extern List *ttl_catalog_dependents(void);
 extern Oid	ttl_catalog_root(Oid indexrelid);
-extern List *ttl_catalog_roots(void);
 extern List *ttl_catalog_shown(void);
 extern List *ttl_catalog_table_indexes(Oid relid);
 extern List *ttl_catalog_leaves(Oid root);

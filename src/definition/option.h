@@ -81,7 +81,6 @@ extern void ttl_saved_option_restore(Oid indexrelid);
 extern bool ttl_saved_option_lock(Oid indexrelid);
 extern bool ttl_saved_option_needs_repair(Oid indexrelid);
 extern void ttl_saved_option_repair(Oid indexrelid);
-extern void ttl_saved_option_repair_all(void);
 extern void ttl_saved_option_init(void);
 extern void ttl_saved_option_restore_all_now(void);
 

@@ -504,8 +504,8 @@ restore_if_amiss(Oid indexrelid, void *arg)
 }
 
 /* Restores whatever needs it in this database. */
-void
-ttl_saved_option_repair_all(void)
+static void
+repair_all(void)
 {
 	ttl_catalog_each(ttl_catalog_dependents(), restore_if_amiss, NULL);
 }
@@ -517,7 +517,7 @@ void
 ttl_saved_option_restore_all_now(void)
 {
 	PushActiveSnapshot(GetTransactionSnapshot());
-	ttl_saved_option_repair_all();
+	repair_all();
 	PopActiveSnapshot();
 }
 

@@ -74,8 +74,8 @@ ttl_index_scan_key(Oid keytype, Datum datum)
 		(int64) DatumGetTimestampTz(datum);
 }
 
-int64
-ttl_index_scan_least_key(Oid keytype)
+static int64
+least_key(Oid keytype)
 {
 	return keytype == DATEOID ? DATEVAL_NOBEGIN : DT_NOBEGIN;
 }
@@ -106,7 +106,7 @@ descend(TtlIndexScan *scan)
 {
 	BTScanInsert skey = _bt_mkscankey(scan->index, NULL);
 	int64		start = scan->after.set ? scan->after.key :
-	ttl_index_scan_least_key(scan->keytype);
+	least_key(scan->keytype);
 	Buffer		buffer;
 
 	/* before version 4 of the format, equal keys are in no order */

@@ -65,7 +65,6 @@ typedef struct TtlIndexScan
 /* index_scan.c */
 extern Datum ttl_index_scan_datum(Oid keytype, int64 key);
 extern int64 ttl_index_scan_key(Oid keytype, Datum datum);
-extern int64 ttl_index_scan_least_key(Oid keytype);
 extern void ttl_index_scan_begin(TtlIndexScan *scan, Relation heap, Relation index,
 								 Oid keytype, int64 bound, const TtlScanPosition *after);
 extern const TtlIndexEntry *ttl_index_scan_next(TtlIndexScan *scan);

@@ -1,21 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * counters.c
- *	  The counters.
+ *	  The counters: the table behind the views stats and index_stats.
  *
- * Table ttl_index.counters gets a row for what each batch did, in the batch's own
- * transaction: so the counters are exact whatever crashes, and the cost of a
- * batch does not depend on how many came before it.  (An update of one row would
- * have to walk all of its versions that an old snapshot keeps.)  The end of a
- * turn folds the rows of an index into one.
+ * Each batch adds a row for what it did, in its own transaction (visit.c), and each
+ * sub-pass one for itself (sub_pass.c).  So the counters are exact whatever crashes,
+ * and the cost of a batch does not depend on how many came before it.  An update of
+ * one row for each index would have to read all versions of it that an old snapshot
+ * keeps.  The cumulative statistics system of core does not survive a crash.  At the
+ * end of a sub-pass the rows of each index are folded into one.
  *
- * On a full disk rows must go and be counted all the same.  So the table begins
- * with some pages that are empty and are never given back, and whoever adds a row
- * uses the space of rows that were folded, instead of letting the table grow.
- * Only an old snapshot, which keeps these, can make it.
+ * Rows have to be deleted and counted on a full disk, too.  So the table begins with
+ * pages that are empty and are never given back, and whoever adds a row uses the space
+ * of rows that were folded, instead of letting the table grow.  Only an old snapshot,
+ * which keeps these, makes it grow.
  *
- * The table has no index and no trigger, so rows go straight into the heap.  That
- * also asks for no privilege: nobody but this file writes it.
+ * The table has no index and no trigger, so rows are inserted into the heap directly.
+ * That also asks for no privilege: nobody but this file writes the table.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -50,82 +51,67 @@
 
 PG_FUNCTION_INFO_V1(ttl_stats_reset);
 
-/* Fold when there is more than this, so that an idle table is left alone. */
+/* Fewer rows are not folded, so that an idle table is left alone. */
 #define FOLD_ROWS 100
 
-/* About half of what fits. */
+/* How many rows a page is taken to hold: about half of what fits. */
 #define ROWS_PER_BLOCK 25
 
-/* In so many pages room is looked for, each time that one is full. */
+/* When a page is full, room is looked for in so many pages. */
 #define ROOM_BLOCKS 64
 
 /*
- * A page has room while so much is free: two rows or so.  It is less than what
+ * A page has room while so much is free, which is about two rows.  It is less than what
  * makes core remove dead rows when it reads a page.
  */
 #define ROOM_SIZE 512
 
+/* How a column is stored, and how two rows of an index become one. */
+typedef enum ColumnKind
+{
+	COLUMN_OID,					/* says what the row is about */
+	COLUMN_COUNT,				/* an int64, added up */
+	COLUMN_MILLISECONDS,		/* a double, added up */
+	COLUMN_TIME,				/* the latest one that is not in the future */
+	COLUMN_RESET_TIME,			/* the latest one */
+	COLUMN_ERROR_TEXT			/* belongs to the latest last_error_time */
+} ColumnKind;
+
+typedef struct Column
+{
+	ColumnKind	kind;
+	size_t		offset;			/* in TtlCount */
+} Column;
+
 /* The columns of ttl_index.counters, in order. */
-enum
-{
-	COL_INDEXRELID,
-	COL_RELID,
-	COL_VISITS,
-	COL_BATCHES,
-	COL_DELETED_DOCUMENTS,
-	COL_DELETED_BUCKETS,
-	COL_SKIPPED_LOCKED,
-	COL_SKIPPED_FAILED,
-	COL_ERRORS,
-	COL_DELETE_TIME,
-	COL_LAST_DELETED,
-	COL_LAST_ERROR,
-	COL_LAST_ERROR_SQLSTATE,
-	COL_LAST_ERROR_TIME,
-	COL_PASSES,
-	COL_SUB_PASSES,
-	COL_LAST_PASS_START,
-	COL_LAST_PASS_END,
-	COL_LAST_CUTOFF,
-	COL_STATS_RESET,
-	COL_LAG_PAUSES,
-	NCOLS
+static const Column columns[] = {
+	{COLUMN_OID, offsetof(TtlCount, indexrelid)},
+	{COLUMN_OID, offsetof(TtlCount, relid)},
+	{COLUMN_COUNT, offsetof(TtlCount, visits)},
+	{COLUMN_COUNT, offsetof(TtlCount, batches)},
+	{COLUMN_COUNT, offsetof(TtlCount, deleted_documents)},
+	{COLUMN_COUNT, offsetof(TtlCount, deleted_buckets)},
+	{COLUMN_COUNT, offsetof(TtlCount, skipped_locked)},
+	{COLUMN_COUNT, offsetof(TtlCount, skipped_failed)},
+	{COLUMN_COUNT, offsetof(TtlCount, errors)},
+	{COLUMN_MILLISECONDS, offsetof(TtlCount, delete_time)},
+	{COLUMN_TIME, offsetof(TtlCount, last_deleted)},
+	{COLUMN_ERROR_TEXT, offsetof(TtlCount, last_error)},
+	{COLUMN_ERROR_TEXT, offsetof(TtlCount, last_error_sqlstate)},
+	{COLUMN_TIME, offsetof(TtlCount, last_error_time)},
+	{COLUMN_COUNT, offsetof(TtlCount, passes)},
+	{COLUMN_COUNT, offsetof(TtlCount, sub_passes)},
+	{COLUMN_TIME, offsetof(TtlCount, last_pass_start)},
+	{COLUMN_TIME, offsetof(TtlCount, last_pass_end)},
+	{COLUMN_TIME, offsetof(TtlCount, last_cutoff)},
+	{COLUMN_RESET_TIME, offsetof(TtlCount, stats_reset)},
+	{COLUMN_COUNT, offsetof(TtlCount, lag_pauses)},
 };
 
-/* Which field of TtlCount a column of a plain type is. */
-typedef enum FieldType
-{
-	FIELD_INT64,
-	FIELD_TIME
-} FieldType;
+#define NCOLUMNS lengthof(columns)
 
-typedef struct Field
-{
-	int			column;
-	FieldType	type;
-	size_t		offset;
-} Field;
-
-static const Field fields[] = {
-	{COL_VISITS, FIELD_INT64, offsetof(TtlCount, visits)},
-	{COL_BATCHES, FIELD_INT64, offsetof(TtlCount, batches)},
-	{COL_DELETED_DOCUMENTS, FIELD_INT64, offsetof(TtlCount, deleted_documents)},
-	{COL_DELETED_BUCKETS, FIELD_INT64, offsetof(TtlCount, deleted_buckets)},
-	{COL_SKIPPED_LOCKED, FIELD_INT64, offsetof(TtlCount, skipped_locked)},
-	{COL_SKIPPED_FAILED, FIELD_INT64, offsetof(TtlCount, skipped_failed)},
-	{COL_ERRORS, FIELD_INT64, offsetof(TtlCount, errors)},
-	{COL_PASSES, FIELD_INT64, offsetof(TtlCount, passes)},
-	{COL_SUB_PASSES, FIELD_INT64, offsetof(TtlCount, sub_passes)},
-	{COL_LAST_DELETED, FIELD_TIME, offsetof(TtlCount, last_deleted)},
-	{COL_LAST_ERROR_TIME, FIELD_TIME, offsetof(TtlCount, last_error_time)},
-	{COL_LAST_PASS_START, FIELD_TIME, offsetof(TtlCount, last_pass_start)},
-	{COL_LAST_PASS_END, FIELD_TIME, offsetof(TtlCount, last_pass_end)},
-	{COL_LAST_CUTOFF, FIELD_TIME, offsetof(TtlCount, last_cutoff)},
-	{COL_STATS_RESET, FIELD_TIME, offsetof(TtlCount, stats_reset)},
-	{COL_LAG_PAUSES, FIELD_INT64, offsetof(TtlCount, lag_pauses)},
-};
-
-#define FIELD(count, field) (*(int64 *) ((char *) (count) + (field)->offset))
+/* The field of a TtlCount for a column. */
+#define FIELD(type, count, column) (*(type *) ((char *) (count) + (column)->offset))
 
 static Oid
 counters_relid(void)
@@ -138,11 +124,11 @@ open_counters(LOCKMODE lockmode)
 {
 	Relation	rel = table_open(counters_relid(), lockmode);
 
-	ttl_args_check_columns(RelationGetDescr(rel), NCOLS, "counters");
+	ttl_args_check_columns(RelationGetDescr(rel), NCOLUMNS, "counters");
 	return rel;
 }
 
-/* Raises an error where what is done could not be counted. */
+/* Raises an error if the table does not fit this library. */
 void
 ttl_counters_check(void)
 {
@@ -150,8 +136,8 @@ ttl_counters_check(void)
 }
 
 /*
- * Locks the counters for what is to be counted in this transaction.  False where
- * they are gone, or locked by others, unless that is waited for.
+ * Locks the table for what is to be counted in this transaction.  Returns false if it is
+ * gone or, unless the caller waits, if others have locked it.
  */
 bool
 ttl_counters_lock(bool wait)
@@ -166,14 +152,6 @@ ttl_counters_lock(bool wait)
 	else if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
 		return false;
 	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid));
-}
-
-static void
-set_text(Datum *values, bool *nulls, int column, const char *text)
-{
-	nulls[column] = text == NULL;
-	if (text != NULL)
-		values[column] = CStringGetTextDatum(text);
 }
 
 /* Would a row of this size fit into a page? */
@@ -191,9 +169,9 @@ has_room(Relation rel, BlockNumber block, Size size)
 }
 
 /*
- * Leads the next row to a page that has room for it, if there is one.  Core goes by
- * the free space map, which does not know what was freed since the last vacuum, and
- * would rather let the table grow; on a full disk it cannot.
+ * Makes core insert the next row into a page that has room for it, if there is one.  Core
+ * itself asks the free space map, which does not know what was freed since the last
+ * vacuum, and would let the table grow, which it cannot on a full disk.
  */
 static void
 find_room(Relation rel, Size size)
@@ -213,80 +191,129 @@ find_room(Relation rel, Size size)
 	}
 }
 
+/* The value of a column; false for NULL, as which no time and no text are stored. */
+static bool
+column_datum(const TtlCount *count, const Column *column, Datum *datum)
+{
+	const char *text;
+
+	switch (column->kind)
+	{
+		case COLUMN_OID:
+			*datum = ObjectIdGetDatum(FIELD(Oid, count, column));
+			return true;
+		case COLUMN_COUNT:
+			*datum = Int64GetDatum(FIELD(int64, count, column));
+			return true;
+		case COLUMN_MILLISECONDS:
+			*datum = Float8GetDatum(FIELD(double, count, column));
+			return true;
+		case COLUMN_TIME:
+		case COLUMN_RESET_TIME:
+			*datum = TimestampTzGetDatum(FIELD(TimestampTz, count, column));
+			return FIELD(TimestampTz, count, column) != 0;
+		case COLUMN_ERROR_TEXT:
+			text = FIELD(const char *, count, column);
+			if (text != NULL)
+				*datum = CStringGetTextDatum(text);
+			return text != NULL;
+	}
+	return false;
+}
+
 static void
 insert_row(Relation rel, const TtlCount *count)
 {
-	Datum		values[NCOLS];
-	bool		nulls[NCOLS] = {0};
+	Datum		values[NCOLUMNS] = {0};
+	bool		nulls[NCOLUMNS];
 	HeapTuple	tuple;
 
-	values[COL_INDEXRELID] = ObjectIdGetDatum(count->indexrelid);
-	values[COL_RELID] = ObjectIdGetDatum(count->relid);
-	values[COL_DELETE_TIME] = Float8GetDatum(count->delete_time);
-	set_text(values, nulls, COL_LAST_ERROR, count->last_error);
-	set_text(values, nulls, COL_LAST_ERROR_SQLSTATE,
-			 count->last_error_sqlstate);
-	for (int i = 0; i < lengthof(fields); i++)
-	{
-		int64		value = FIELD(count, &fields[i]);
-
-		values[fields[i].column] = Int64GetDatum(value);
-		nulls[fields[i].column] = fields[i].type == FIELD_TIME && value == 0;
-	}
+	for (int i = 0; i < NCOLUMNS; i++)
+		nulls[i] = !column_datum(count, &columns[i], &values[i]);
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
 	find_room(rel, MAXALIGN(tuple->t_len));
 	simple_heap_insert(rel, tuple);
 	heap_freetuple(tuple);
 }
 
-/* The text of the later error stays. */
 static void
-add_error(TtlCount *sum, HeapTuple tuple, TupleDesc desc, TimestampTz when)
+read_row(HeapTuple tuple, TupleDesc desc, TtlCount *count)
 {
-	Datum		datum;
-	bool		isnull;
+	Datum		values[NCOLUMNS];
+	bool		nulls[NCOLUMNS];
 
-	if (when < sum->last_error_time)
-		return;
-	datum = heap_getattr(tuple, COL_LAST_ERROR + 1, desc, &isnull);
-	sum->last_error = isnull ? NULL : TextDatumGetCString(datum);
-	datum = heap_getattr(tuple, COL_LAST_ERROR_SQLSTATE + 1, desc, &isnull);
-	sum->last_error_sqlstate = isnull ? NULL : TextDatumGetCString(datum);
-}
-
-/*
- * Adds a row.  A time that is in the future was written by a clock that has been set
- * back since: to keep it would hide the later ones until then.
- */
-static void
-add_row(TtlCount *sum, HeapTuple tuple, TupleDesc desc, TimestampTz now)
-{
-	bool		isnull;
-	Datum		datum;
-
-	datum = heap_getattr(tuple, COL_LAST_ERROR_TIME + 1, desc, &isnull);
-	if (!isnull && DatumGetTimestampTz(datum) <= now)
-		add_error(sum, tuple, desc, DatumGetTimestampTz(datum));
-	sum->delete_time += DatumGetFloat8(heap_getattr(tuple, COL_DELETE_TIME + 1,
-													desc, &isnull));
-	for (int i = 0; i < lengthof(fields); i++)
+	memset(count, 0, sizeof(*count));
+	heap_deform_tuple(tuple, desc, values, nulls);
+	for (int i = 0; i < NCOLUMNS; i++)
 	{
-		int64	   *field = &FIELD(sum, &fields[i]);
+		const Column *column = &columns[i];
 
-		datum = heap_getattr(tuple, fields[i].column + 1, desc, &isnull);
-		if (isnull)
+		if (nulls[i])
 			continue;
-		if (fields[i].type == FIELD_TIME && DatumGetInt64(datum) > now &&
-			fields[i].column != COL_STATS_RESET)
-			continue;
-		if (fields[i].type == FIELD_TIME)
-			*field = Max(*field, DatumGetInt64(datum));
-		else
-			*field += DatumGetInt64(datum);
+		switch (column->kind)
+		{
+			case COLUMN_OID:
+				FIELD(Oid, count, column) = DatumGetObjectId(values[i]);
+				break;
+			case COLUMN_COUNT:
+				FIELD(int64, count, column) = DatumGetInt64(values[i]);
+				break;
+			case COLUMN_MILLISECONDS:
+				FIELD(double, count, column) = DatumGetFloat8(values[i]);
+				break;
+			case COLUMN_TIME:
+			case COLUMN_RESET_TIME:
+				FIELD(TimestampTz, count, column) = DatumGetTimestampTz(values[i]);
+				break;
+			case COLUMN_ERROR_TEXT:
+				FIELD(const char *, count, column) = TextDatumGetCString(values[i]);
+				break;
+		}
 	}
 }
 
-/* The sum for an index among those found so far; new where it is not. */
+/*
+ * Adds a row to the sum of its index.  A time that is in the future was written by a
+ * clock that has been set back since: it would hide the later ones until then.
+ */
+static void
+add_row(TtlCount *sum, const TtlCount *row, TimestampTz now)
+{
+	bool		has_last_error = row->last_error_time != 0 &&
+	row->last_error_time <= now &&
+	row->last_error_time >= sum->last_error_time;
+
+	for (int i = 0; i < NCOLUMNS; i++)
+	{
+		const Column *column = &columns[i];
+
+		switch (column->kind)
+		{
+			case COLUMN_OID:
+				break;
+			case COLUMN_COUNT:
+				FIELD(int64, sum, column) += FIELD(int64, row, column);
+				break;
+			case COLUMN_MILLISECONDS:
+				FIELD(double, sum, column) += FIELD(double, row, column);
+				break;
+			case COLUMN_TIME:
+				if (FIELD(TimestampTz, row, column) > now)
+					break;
+				/* FALLTHROUGH */
+			case COLUMN_RESET_TIME:
+				FIELD(TimestampTz, sum, column) = Max(FIELD(TimestampTz, sum, column),
+													  FIELD(TimestampTz, row, column));
+				break;
+			case COLUMN_ERROR_TEXT:
+				if (has_last_error)
+					FIELD(const char *, sum, column) = FIELD(const char *, row, column);
+				break;
+		}
+	}
+}
+
+/* Finds the sum of an index among those made so far, or makes a new one. */
 static TtlCount *
 find_sum(HTAB *found, List **sums, Oid indexrelid, Oid relid)
 {
@@ -308,8 +335,8 @@ find_sum(HTAB *found, List **sums, Oid indexrelid, Oid relid)
 }
 
 /*
- * The sums of all rows that a snapshot sees, in the caller's memory, and the number
- * of these rows; takes them out where that is asked.
+ * Sums up all rows that a snapshot sees, and deletes them if `take` is set.  Returns a
+ * list of TtlCount in the current memory context, and the number of rows.
  */
 static List *
 sum_rows(Relation rel, Snapshot snapshot, bool take, int64 *rows)
@@ -326,13 +353,10 @@ sum_rows(Relation rel, Snapshot snapshot, bool take, int64 *rows)
 	*rows = 0;
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
-		bool		isnull;
-		Oid			indexrelid = DatumGetObjectId(heap_getattr(tuple, COL_INDEXRELID + 1,
-															   desc, &isnull));
-		Oid			relid = DatumGetObjectId(heap_getattr(tuple, COL_RELID + 1,
-														  desc, &isnull));
+		TtlCount	row;
 
-		add_row(find_sum(found, &sums, indexrelid, relid), tuple, desc, now);
+		read_row(tuple, desc, &row);
+		add_row(find_sum(found, &sums, row.indexrelid, row.relid), &row, now);
 		(*rows)++;
 		if (take)
 			simple_heap_delete(rel, &tuple->t_self);
@@ -354,8 +378,8 @@ take_rows(Relation rel)
 }
 
 /*
- * One row an index instead of many, in a table that is locked for it.  It may be done
- * again in this transaction, which must see what this has taken.
+ * Replaces the rows of each index by one, in a table that is locked for it.  This may
+ * happen again in the same transaction, which must see what was deleted here.
  */
 static void
 fold_rows(Relation rel)
@@ -367,22 +391,37 @@ fold_rows(Relation rel)
 	CommandCounterIncrement();
 }
 
-/* What the counters say of each index, for a view. */
-List *
-ttl_counters_read(void)
+/*
+ * Returns when an error of an index was last counted, or 0.  For a view, which reads no
+ * other counters: the row of an index that was folded, and those that came since, are
+ * looked at, and nothing is added up.
+ */
+TimestampTz
+ttl_counters_last_error(Oid indexrelid)
 {
 	Relation	rel = open_counters(AccessShareLock);
-	int64		rows;
-	List	   *sums = sum_rows(rel, GetActiveSnapshot(), false, &rows);
+	TableScanDesc scan = ttl_table_beginscan(rel, GetActiveSnapshot());
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz last = 0;
+	HeapTuple	tuple;
 
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		TtlCount	row;
+
+		read_row(tuple, RelationGetDescr(rel), &row);
+		if (row.indexrelid == indexrelid && row.last_error_time <= now)
+			last = Max(last, row.last_error_time);
+	}
+	table_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return sums;
+	return last;
 }
 
 /*
- * Sees to it that some pages of a small table have room, before there is none: then
- * the sums of its rows would not fit either.  To read the table frees what older
- * folds have left, in pages that are full; where that is not enough, it is folded.
+ * Keeps some pages of a small table from filling up: once all are full, the sums of its
+ * rows would not fit either.  Reading the table frees what older folds have deleted in
+ * pages that are full; if that is not enough, the table is folded.
  */
 static void
 keep_room(Relation rel)

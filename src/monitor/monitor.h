@@ -18,7 +18,7 @@
 #include "monitor/state_file.h"
 #include "utils/dsa.h"
 
-/* What one transaction adds to the counters. */
+/* A row of ttl_index.counters: what one transaction adds, or a sum (see counters.c). */
 typedef struct TtlCount
 {
 	Oid			indexrelid;
@@ -31,7 +31,7 @@ typedef struct TtlCount
 	int64		skipped_failed;
 	int64		errors;
 	double		delete_time;	/* milliseconds */
-	TimestampTz last_deleted;	/* 0 where there is none, also below */
+	TimestampTz last_deleted;	/* 0 for none, like the other times */
 	const char *last_error;
 	const char *last_error_sqlstate;
 	TimestampTz last_error_time;
@@ -44,15 +44,14 @@ typedef struct TtlCount
 	int64		lag_pauses;
 } TtlCount;
 
-/* What the counters say of each index, once it is asked for. */
-typedef struct TtlCounts
+/* When an error of an index was last counted, for one index. */
+typedef struct TtlLastError
 {
-	MemoryContext context;		/* for the list */
-	bool		read;
-	List	   *list;			/* of TtlCount */
-} TtlCounts;
+	Oid			root;
+	TimestampTz at;				/* 0 for never */
+} TtlLastError;
 
-/* What deletion waits for; its names are in progress.c, in this order. */
+/* What deletion waits for; progress.c has the names in the same order. */
 typedef enum TtlWait
 {
 	TTL_WAIT_NONE,
@@ -61,7 +60,7 @@ typedef enum TtlWait
 	TTL_WAIT_LOCKS
 } TtlWait;
 
-/* The argument of a worker, beside the handle of the shared memory. */
+/* What a worker gets beside its argument, the handle of the shared memory. */
 typedef struct TtlWorkerExtra
 {
 	Oid			database;
@@ -75,7 +74,7 @@ extern void ttl_launcher_register(void);
 extern void ttl_counters_check(void);
 extern bool ttl_counters_lock(bool wait);
 extern void ttl_counters_add(const TtlCount *count);
-extern List *ttl_counters_read(void);
+extern TimestampTz ttl_counters_last_error(Oid indexrelid);
 extern bool ttl_counters_fold(int64 rows);
 
 /* progress.c */
@@ -106,6 +105,6 @@ extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size,
 
 /* shown_state.c */
 extern void ttl_shown_state_complete(TtlIndex *index, const TtlStateFile *file,
-									 TtlCounts *counts);
+									 TtlLastError *known);
 
 #endif							/* TTL_MONITOR_H */

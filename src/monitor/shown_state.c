@@ -1,10 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * shown_state.c
- *	  The state of an index as the view shows it.
+ *	  The state of an index as the view ttl_index.indexes shows it.
  *
- * The definition and the moment decide a state first (catalog.c).  Of what is
- * active by them, the view shows what else keeps rows or partitions from going.
+ * definition/catalog.c decides the state by the definition and by the moment.  If that is
+ * active, this file finds what else keeps rows or partitions from being deleted: a hold
+ * or a crash, which concern the monitor, and partitions that cannot be dropped or made.
+ * functions.c calls it for each row of the view; the engine does not.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -26,7 +28,7 @@
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-/* Why a bucket is not there, as far as can be said without looking at rows. */
+/* Says why a partition is missing, as far as can be said without reading rows. */
 static char *
 why_missing(const TtlIndex *root, const TtlPartition *partition)
 {
@@ -46,43 +48,34 @@ why_missing(const TtlIndex *root, const TtlPartition *partition)
 }
 
 /*
- * Is a bucket still there for which an error came between?  It was due when the
- * last one was counted.  The counts are read when they are needed first.
+ * Has an error kept a partition from being dropped?  It was due when an error of its
+ * index was last counted.  A time series has many partitions, so that time is known from
+ * the one before.
  */
 static bool
-is_failing(const TtlIndex *index, const TtlPartition *partition, TtlCounts *counts)
+is_failing(const TtlIndex *index, const TtlPartition *partition, TtlLastError *known)
 {
 	TtlCutoff	cutoff;
-	ListCell   *lc;
 
 	if (index->option.seconds < 0)
 		return false;
 	ttl_cutoff_init(&cutoff, index, GetCurrentTimestamp());
 	if (!ttl_leaves_partition_is_due(partition, &cutoff))
 		return false;
-	if (!counts->read)
+	if (known->root != index->root)
 	{
-		MemoryContext own = MemoryContextSwitchTo(counts->context);
-
-		counts->list = ttl_counters_read();
-		counts->read = true;
-		MemoryContextSwitchTo(own);
+		known->root = index->root;
+		known->at = ttl_counters_last_error(index->root);
 	}
-	foreach(lc, counts->list)
-	{
-		const TtlCount *count = lfirst(lc);
-
-		if (count->indexrelid != index->root || count->last_error_time == 0)
-			continue;
-		ttl_cutoff_init(&cutoff, index, count->last_error_time);
-		return ttl_leaves_partition_is_due(partition, &cutoff);
-	}
-	return false;
+	if (known->at == 0)
+		return false;
+	ttl_cutoff_init(&cutoff, index, known->at);
+	return ttl_leaves_partition_is_due(partition, &cutoff);
 }
 
-/* The state of a bucket that is to be dropped in its time. */
+/* Finds the state of a partition that is to be dropped once it is due. */
 static void
-show_partition(TtlIndex *index, TtlCounts *counts)
+show_partition(TtlIndex *index, TtlLastError *known)
 {
 	TtlPartition partition;
 
@@ -92,21 +85,21 @@ show_partition(TtlIndex *index, TtlCounts *counts)
 	index->detail = ttl_drop_obstacle(index->relid);
 	if (index->detail != NULL)
 		index->state = TTL_BUCKET_HAS_DEPENDENTS;
-	else if (is_failing(index, &partition, counts))
+	else if (is_failing(index, &partition, known))
 		index->state = TTL_BUCKET_FAILING;
 }
 
-/* The state of a partition, or of a time series that lacks one. */
+/* Finds the state of a partition, or of a time series that lacks one. */
 static void
-show_partitions(TtlIndex *index, TtlCounts *counts)
+show_partitions(TtlIndex *index, TtlLastError *known)
 {
 	List	   *missing;
 
 	if (index->option.drop_partitions && index->parent == index->governor)
-		show_partition(index, counts);
+		show_partition(index, known);
 	else if (index->governor == index->indexrelid)
 	{
-		/* the next one but one may just have come into sight */
+		/* a later one may be missing only because its time has just come */
 		missing = ttl_make_missing(index, GetCurrentTimestamp(), ttl_make_span(index));
 		if (missing != NIL)
 		{
@@ -116,7 +109,7 @@ show_partitions(TtlIndex *index, TtlCounts *counts)
 	}
 }
 
-/* Gives an index that is active otherwise the state for which there is a reason. */
+/* Gives an index that is still active a state, if there is a reason for it. */
 static void
 show_reason(TtlIndex *index, TtlState state, char *reason)
 {
@@ -127,17 +120,17 @@ show_reason(TtlIndex *index, TtlState state, char *reason)
 }
 
 /*
- * Completes the description of an index for the view: what else keeps it from what
- * it says, and what an active one leaves out.
+ * Completes the description of an index for the view: what else keeps its rows from
+ * being deleted, and what an active index leaves out.
  */
 void
 ttl_shown_state_complete(TtlIndex *index, const TtlStateFile *file,
-						 TtlCounts *counts)
+						 TtlLastError *known)
 {
 	if (index->state != TTL_ACTIVE)
 		return;
 	index->left_out = ttl_reach_left_out(index);
-	show_partitions(index, counts);
+	show_partitions(index, known);
 	show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
 	show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(file, index->root));
 }

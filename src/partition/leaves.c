@@ -47,8 +47,8 @@ ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cuto
 }
 
 /* Do the rows of a bucket expire one by one? */
-bool
-ttl_leaves_go_by_row(const TtlPartition *partition, const TtlOption *option)
+static bool
+go_by_row(const TtlPartition *partition, const TtlOption *option)
 {
 	return !option->drop_partitions || option->boundary_rows ||
 		!partition->has_upper;
@@ -81,7 +81,7 @@ find_leaves(const TtlIndex *root, const TtlCutoff *cutoff)
 		TtlPartition *partition = lfirst(lc);
 		Oid			indexrelid;
 
-		if (!ttl_leaves_go_by_row(partition, &root->option) &&
+		if (!go_by_row(partition, &root->option) &&
 			!(cutoff != NULL && ttl_leaves_partition_is_due(partition, cutoff)))
 			continue;
 		indexrelid = ttl_leaves_index_of(root->indexrelid, partition->relid);

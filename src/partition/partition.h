@@ -18,7 +18,6 @@
 
 /* leaves.c */
 extern bool ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff);
-extern bool ttl_leaves_go_by_row(const TtlPartition *partition, const TtlOption *option);
 extern Oid	ttl_leaves_index_of(Oid root, Oid relid);
 extern List *ttl_leaves_by_row(Oid root);
 extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);

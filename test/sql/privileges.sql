@@ -117,6 +117,12 @@ FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
 WHERE p.pronamespace = 'ttl_index'::regnamespace AND (p.prosecdef OR l.lanname NOT IN ('c', 'internal'))
 ORDER BY 1;
 
+-- each column of each view has a comment
+SELECT c.relname, a.attname
+FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
+WHERE c.relnamespace = 'ttl_index'::regnamespace AND c.relkind = 'v' AND col_description(c.oid, a.attnum) IS NULL
+ORDER BY 1, a.attnum;
+
 -- whatever was revoked, DDL that has nothing to do with TTL goes on; so does a
 -- change to a table with a TTL index
 BEGIN;
