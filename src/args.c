@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * args.c
- *	  Arguments of SQL functions, and what else SQL declares.
+ *	  Checks of what SQL declares: the arguments of functions, and columns.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -17,7 +17,7 @@
 
 #include "ttl_index.h"
 
-/* Raises an error if one of the first arguments is NULL. */
+/* Raises an error if one of the first `count` arguments is NULL. */
 void
 ttl_args_require(FunctionCallInfo fcinfo, int count, const char *const *names)
 {
@@ -30,7 +30,7 @@ ttl_args_require(FunctionCallInfo fcinfo, int count, const char *const *names)
 	}
 }
 
-/* An argument of type text, or NULL. */
+/* Returns an argument of type text as a string, or NULL. */
 char *
 ttl_args_text(FunctionCallInfo fcinfo, int i)
 {
@@ -38,9 +38,9 @@ ttl_args_text(FunctionCallInfo fcinfo, int i)
 }
 
 /*
- * Raises an error where a table or the result of a function of ours does not have
- * the columns that the library goes by: between the installation of a new library
- * and ALTER EXTENSION UPDATE, or after a release was taken back.
+ * Raises an error if a table of the extension, or the result of one of its functions, does
+ * not have the columns that the library expects.  That happens between the installation
+ * of a new library and ALTER EXTENSION UPDATE, or after a downgrade of the library.
  */
 void
 ttl_args_check_columns(TupleDesc desc, int expected, const char *name)

@@ -1,15 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * lock.c
- *	  Strong locks that stand in nobody's way.
+ *	  Strong locks that hardly delay anybody else.
  *
- * Whoever waits for a lock blocks all who come behind him and would conflict with
- * it.  Behind a query that takes an hour, a worker that waits to drop a partition
- * would stop all work on the table for an hour.  One that never waits, on the
- * other hand, may never get the lock of a busy table, where one short query begins
- * before the other has ended.  So it waits where it is sure to be short: those who
- * hold the lock are watched for ttl_index.bucket_lock_timeout, and once all of them
- * have gone, it queues behind their successors, for as long at most.
+ * A session that waits for a lock blocks all who come after it and whose lock would
+ * conflict with it.  Behind a query that takes an hour, a worker that waits to drop a
+ * partition would stop all work on the table for an hour.  A worker that never waits,
+ * on the other hand, may never get the lock on a busy table, where one short query
+ * begins before the other has ended.
+ *
+ * lock_timeout alone would bound the delay, but each try behind a long query would
+ * block others for all of ttl_index.bucket_lock_timeout and get nothing for it.  An
+ * administrator may set that to a minute.  So the sessions that hold the lock are
+ * watched first, for as long as the timeout and without a place in the queue.  If one
+ * of them holds it all the time, the try ends, and has blocked nobody.  Only once all
+ * of them have gone does this session queue behind their successors, for as long as
+ * the timeout at most.
+ *
+ * GetLockConflicts() of core, which CREATE INDEX CONCURRENTLY uses, names the holders.
+ * partition/drop.c and partition/make.c use this file.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -27,14 +36,14 @@
 
 #include "ttl_index.h"
 
-/* Watching others, look this often. */
+/* The holders of a lock are looked at this often. */
 #define WATCH_MS 5
 
-/* Releasing all locks at the end of a transaction takes less. */
+/* Releasing all locks at the end of a transaction takes less time than this. */
 #define RELEASE_TRIES 5
 #define RELEASE_US 1000
 
-/* Is one transaction in both lists?  Each ends with an invalid one. */
+/* Is one transaction in both lists?  Each list ends with an invalid one. */
 static bool
 have_common(const VirtualTransactionId *a, const VirtualTransactionId *b)
 {
@@ -49,7 +58,7 @@ have_common(const VirtualTransactionId *a, const VirtualTransactionId *b)
 	return false;
 }
 
-/* Does one transaction hold a lock against this one for longer than a moment? */
+/* Does one transaction hold a conflicting lock for all of the timeout? */
 static bool
 is_held_for_long(Oid relid, LOCKMODE lockmode)
 {
@@ -75,9 +84,9 @@ is_held_for_long(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * From now on, until the caller leaves this level of settings, no lock is waited
- * for longer than a moment: for commands that may take more of them than their
- * caller knows.  They raise lock_not_available after it.
+ * Limits the wait for any lock to the timeout, until the caller leaves this level of
+ * settings: for commands that may take more locks than their caller knows.  After the
+ * timeout they raise lock_not_available.
  */
 void
 ttl_lock_limit_waits(void)
@@ -89,7 +98,7 @@ ttl_lock_limit_waits(void)
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
-/* Waits for a moment; raises lock_not_available after it. */
+/* Locks a relation; raises lock_not_available after the timeout. */
 static void
 lock_briefly(Oid relid, LOCKMODE lockmode)
 {
@@ -101,8 +110,8 @@ lock_briefly(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * Locks a relation, if that is possible within a moment.  False, or an error with
- * the SQLSTATE lock_not_available, where it is not.
+ * Locks a relation, if that is possible soon.  If it is not, returns false or raises an
+ * error with the SQLSTATE lock_not_available.
  */
 bool
 ttl_lock_soon(Oid relid, LOCKMODE lockmode)
@@ -116,9 +125,9 @@ ttl_lock_soon(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * Locks a partition of a table that is locked already, so that no query through
- * the table is left.  One that has just ended may still be releasing its locks, in
- * no order; nothing else is waited for.
+ * Locks a partition of a table that is locked already, so that no query through the table
+ * is running.  A query that has just ended may still be releasing its locks, in any
+ * order; nothing else is waited for.
  */
 bool
 ttl_lock_below(Oid relid, LOCKMODE lockmode)

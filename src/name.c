@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * name.c
- *	  Names that stay what they are while SQL text uses them.
+ *	  Names that cannot change while SQL text uses them.
  *
- * A lock on a table keeps it from being renamed, but not its schema: ALTER SCHEMA
- * ... RENAME takes no lock that others could hold against it.  Whoever owns the
- * schema could swap it with another one between the moment when the name of a table
- * is read and the one when a command is parsed, and have a command that runs as the
- * table's owner meet a table of its own, with triggers of its own.
+ * A lock on a table keeps the table from being renamed, but not its schema: ALTER SCHEMA
+ * ... RENAME takes no lock that would conflict with any that others hold.  The owner of
+ * the schema could swap it with another schema after the name of a table was read and
+ * before a command with that name is parsed.  Then a command that runs as the table's
+ * owner would meet a table of the schema's owner, with triggers of that user.
  *
- * What renaming and dropping a schema do need is its row in pg_namespace, and
- * they change a key of it.  So a share lock on that row, in the weakest mode,
- * makes both wait until the end of the transaction, and nothing else: GRANT, and
- * all that is done in the schema, goes on.
+ * Renaming and dropping a schema do change its row in pg_namespace, in a column that is a
+ * key.  So a lock on that row in the weakest mode, KEY SHARE, makes both wait until the
+ * end of the transaction, and nothing else: GRANT waits for nothing, and neither does
+ * what is done in the schema.
  *
  * Where rows are deleted, text is not used at all (see batch.c).
  *
@@ -42,7 +42,7 @@
 
 #include "ttl_index.h"
 
-/* A name for SQL text; that it stays the table's is up to ttl_name_lock(). */
+/* Returns the name of a table for SQL text; ttl_name_lock() keeps it from changing. */
 char *
 ttl_name_qualified(Oid relid)
 {
@@ -50,7 +50,7 @@ ttl_name_qualified(Oid relid)
 									  get_rel_name(relid));
 }
 
-/* Where the row of a schema is now; false where there is none. */
+/* Finds the current row of a schema; false if there is none. */
 static bool
 find_schema(Oid schema, ItemPointer tid)
 {
@@ -75,7 +75,7 @@ is_being_changed(TupleTableSlot *slot)
 }
 
 /*
- * Locks the row of a schema against another name, if that can be had.
+ * Locks the row of a schema, so that it keeps its name; false if that is impossible.
  *
  * A GRANT that has not ended does not stand in the way of that, but once it is
  * committed its version of the row counts, so that has to be locked, too.  There may
@@ -103,7 +103,7 @@ lock_schema(Oid schema, bool wait)
 		if (result == TM_Ok && !wait && is_being_changed(slot))
 			result = TM_BeingModified;
 		ExecClearTuple(slot);
-		/* it has another name or another version now: that one, then */
+		/* if it was updated in the meantime, lock the new version */
 		if (result != TM_Updated || !wait)
 			break;
 	}
@@ -113,9 +113,9 @@ lock_schema(Oid schema, bool wait)
 }
 
 /*
- * From now on, until the end of the transaction, the name of a relation that is
- * locked against renaming is its identity.  False where its schema is being renamed
- * or dropped; with wait, that is waited for.
+ * Makes sure that the name of a relation, which is locked against being renamed, means
+ * this relation until the end of the transaction.  Returns false if its schema is being
+ * renamed or dropped; with `wait`, waits for that.
  */
 bool
 ttl_name_lock(Oid relid, bool wait)
@@ -129,7 +129,7 @@ ttl_name_lock(Oid relid, bool wait)
 	return true;
 }
 
-/* The same for a command of a session, which waits like any other. */
+/* Does the same for a command of a session, which waits, and raises an error. */
 void
 ttl_name_keep(Oid relid)
 {
@@ -140,9 +140,9 @@ ttl_name_keep(Oid relid)
 }
 
 /*
- * The name of a new object, which begins with the name of another.  Where there
- * is no room for the whole of that, it is cut, and a hash of it follows: so those
- * of objects whose names begin alike differ.
+ * Makes the name of a new object from the name of another one and a suffix.  If there is no
+ * room for the whole name, it is cut and a hash of it follows, so that the names for
+ * objects whose names begin alike differ.
  */
 char *
 ttl_name_with_suffix(const char *name, const char *suffix)

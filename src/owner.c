@@ -3,12 +3,12 @@
  * owner.c
  *	  Becoming the owner of a table.
  *
- * Whatever a user wrote (index expressions, predicates, triggers, the functions
- * they call) runs between ttl_owner_become() and ttl_owner_restore(): as the
- * table's owner, in a security-restricted operation, with a search_path on which
- * nobody can put anything, and with a level of settings of its own, so that a
- * SET of theirs does not outlive them.  An error needs no clean-up: the end of
- * the (sub)transaction restores the user and the settings.
+ * Whatever a user wrote (index expressions, predicates, triggers, the functions that
+ * they call) runs between ttl_owner_become() and ttl_owner_restore(): as the table's
+ * owner, in a security-restricted operation, with a search_path to which nobody can add
+ * anything, and with a level of settings of its own, so that a SET in that code ends with
+ * it.  An error needs no clean-up: the end of the (sub)transaction restores the user and
+ * the settings.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -57,9 +57,9 @@ ttl_owner_restore(const TtlUser *saved)
 }
 
 /*
- * The same for reading a text that the caller wrote, or for writing one to be read:
- * names are those of the caller's search_path.  Core calls no functions for that but
- * those of types.
+ * Does the same for parsing a text that the caller wrote, or for writing one that the
+ * caller reads: names are looked up by the caller's search_path.  Core calls no functions
+ * for that but the input and output functions of types.
  */
 void
 ttl_owner_read_as(Oid owner, TtlUser *saved)
@@ -70,7 +70,7 @@ ttl_owner_read_as(Oid owner, TtlUser *saved)
 	saved->guc_level = NewGUCNestLevel();
 }
 
-/* The owner of a table, whose name is put into the buffer; invalid where it is gone. */
+/* Reads the owner and the name of a table; invalid if the table is gone. */
 static Oid
 read_owner(Oid relid, NameData *name)
 {
@@ -85,7 +85,7 @@ read_owner(Oid relid, NameData *name)
 	return owner;
 }
 
-/* The owner of a table; partitions can have others than the whole. */
+/* Returns the owner of a table; a partition can have another one than the whole. */
 Oid
 ttl_owner_of(Oid relid)
 {
@@ -99,7 +99,7 @@ ttl_owner_of(Oid relid)
 	return owner;
 }
 
-/* Raises an error where somebody else owns the table.  False where it is gone. */
+/* Raises an error if somebody else owns the table.  Returns false if it is gone. */
 static bool
 check_owner(Oid relid)
 {
@@ -114,10 +114,10 @@ check_owner(Oid relid)
 }
 
 /*
- * Locks a table on which its owner declares something.  Nobody else may queue for
- * the lock, so the owner is looked at before.  While the lock was waited for the
- * table can have got another owner, or have been dropped, so everything that
- * matters is looked at behind it.  False where the table is gone.
+ * Locks a table on which its owner declares something.  Nobody else may queue for the
+ * lock, so the owner is checked before.  During the wait for the lock the table can get
+ * another owner, or be dropped, so the owner is checked again after it.  Returns false
+ * if the table is gone.
  */
 bool
 ttl_owner_lock(Oid relid, LOCKMODE lockmode)
@@ -131,7 +131,7 @@ ttl_owner_lock(Oid relid, LOCKMODE lockmode)
 	return false;
 }
 
-/* The same, for a table that has to be there; opens it. */
+/* Does the same for a table that has to be there, and opens it. */
 Relation
 ttl_owner_open(Oid relid, LOCKMODE lockmode)
 {
@@ -170,7 +170,7 @@ count_rows(Oid relid, const char *condition, int64 max)
 	name = ttl_name_qualified(relid);
 	ttl_owner_become(ttl_owner_of(relid), &saved);
 	SPI_connect();
-	/* not read-only: with a snapshot that is later than the lock */
+	/* not as read-only: this takes a snapshot that is later than the lock */
 	if (SPI_execute(psprintf("SELECT pg_catalog.count(*) FROM "
 							 "(SELECT FROM ONLY %s WHERE %s LIMIT " INT64_FORMAT ") AS s",
 							 name, condition, max),
@@ -184,9 +184,9 @@ count_rows(Oid relid, const char *condition, int64 max)
 }
 
 /*
- * Counts the rows of a table and of all below it that meet an SQL condition, up to
- * a number.  Each partition is read as its own owner, which one query over all
- * could not: the planner computes what stands in the definition of a table.
+ * Counts the rows of a table and of all tables below it that meet an SQL condition, up to a
+ * number.  Each partition is read as its own owner.  One query for all of them could not
+ * do that, and the planner computes expressions in the definition of each table.
  */
 int64
 ttl_owner_count_rows(Oid relid, const char *condition, int64 max)

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * query.c
- *	  Queries over one table that are trees, not text.
+ *	  Queries over one table that are made as trees, not as text.
  *
- * Text would name the table and the functions of its index, and a name is whose
- * the owner of the schema wants it to be (see name.c).  The trees of the key and of
- * the filter stand in pg_index; a query that is made of them meets what the index
- * was built with.
+ * Text would name the table and the functions of its index, and the owner of a schema can
+ * make a name mean something else (see name.c).  The trees of the key and of the filter
+ * are in pg_index, by OIDs; a query that is made of them calls the functions with which
+ * the index was built.  expire/batch.c deletes by such queries, ddl/notice.c samples.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -30,7 +30,7 @@
 #include "definition/key.h"
 #include "ttl_index.h"
 
-/* The key of an index on this table as a value of its base type. */
+/* Returns the key of an index on this table, as an expression of its base type. */
 Node *
 ttl_query_key(Oid indexrelid, Relation rel, Oid keytype)
 {
@@ -51,7 +51,7 @@ ttl_query_key(Oid indexrelid, Relation rel, Oid keytype)
 	return key;
 }
 
-/* A query over this table alone, which is locked, where all conditions hold. */
+/* Makes a query for the rows of this table alone, which is locked, that meet conditions. */
 Query *
 ttl_query_make(CmdType command, Relation rel, List *conditions)
 {
@@ -77,9 +77,9 @@ ttl_query_make(CmdType command, Relation rel, List *conditions)
 }
 
 /*
- * Runs a query, with all that rules and triggers add to it, and returns how many
- * rows it was about.  The plan is made without the parameters.  The name is for
- * those who watch.
+ * Runs a query, with what rules and triggers add to it, and returns how many rows it
+ * processed.  The plan is made without the values of the parameters.  The name is shown
+ * where the text of a query would be.
  */
 int64
 ttl_query_run(Query *query, ParamListInfo params, const char *name,

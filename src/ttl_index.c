@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * ttl_index.c
- *	  Start of the library.
+ *	  The start of the library.
  *
- * Preloaded, it registers the launcher of the monitor.  Loaded by a session it
- * gives the functions and the settings; nothing runs in the background then.
+ * If the library is preloaded, it registers the launcher of the monitor.  If a session
+ * loads it, it provides the functions and the settings, and nothing runs in the
+ * background.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

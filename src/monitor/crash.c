@@ -1,24 +1,25 @@
 /*-------------------------------------------------------------------------
  *
  * crash.c
- *	  Indexes whose visit takes the server down.
+ *	  Indexes whose visits crash the server.
  *
- * A user's function in C, or a damaged page, can end the worker in a way that
- * makes the postmaster restart all processes; and the next visit does it again.
- * So a worker marks in the state file (state_file.c) which index it is at, and the
- * start of its postmaster.  An orderly end takes the mark away, and so does the
- * SIGQUIT by which the postmaster ends all others when one has crashed: only a worker
- * that crashed itself leaves its mark for a launcher of the same postmaster.  An
- * index that did this twice within a day is skipped until ttl_index.resume(), until
- * the server is restarted, or until it is made anew.
+ * A function of a user in C, or a damaged page, can end the worker in a way that makes
+ * the postmaster restart all processes; and the next visit does it again.  So a worker
+ * marks in the state file (state_file.c) which index it is at, and when its postmaster
+ * started.  An orderly end removes the mark, and so does the SIGQUIT by which the
+ * postmaster ends all other processes when one has crashed: only a worker that crashed
+ * itself leaves its mark for a launcher of the same postmaster.  An index that did
+ * this twice within a day is skipped until ttl_index.resume() is called, until the
+ * server is restarted, or until the index is created anew.
  *
- * A machine that loses power, a container that is killed with all of its processes
- * and a base backup that is taken in a visit leave a mark too, but a launcher that
- * finds it has another postmaster, to which it says nothing.  So neither do the
- * crashes that were counted before a restart: the index is tried again.
+ * A machine that loses power, a container that is killed with all of its processes,
+ * and a base backup that is taken during a visit leave a mark, too.  A launcher that
+ * finds such a mark has another postmaster, and ignores it.  It also ignores the
+ * crashes that were counted before a restart of the server: the index is tried again.
  *
- * What this cannot tell apart is send_abort_for_crash.  Where the postmaster does
- * not restart its processes, restart_after_crash being off, nothing is counted.
+ * With send_abort_for_crash the postmaster ends all processes by SIGABRT, which cannot be
+ * told apart from a crash of the worker.  If restart_after_crash is off, nothing is
+ * counted, because the next launcher has another postmaster.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -54,7 +55,7 @@ static int	mark_fd = -1;
 static emit_log_hook_type prev_emit_log_hook = NULL;
 
 /*
- * Also in a signal handler.  If it cannot be written, a crash here goes
+ * Writes the mark; also called in a signal handler.  If it cannot be written, a crash goes
  * unnoticed or counts once too often, which is no reason to stop.
  */
 static void
@@ -68,7 +69,7 @@ write_mark(Oid indexrelid, TimestampTz begun)
 		return;
 }
 
-/* Another process has crashed, or an immediate shutdown. */
+/* Handles SIGQUIT: another process has crashed, or the shutdown is immediate. */
 static void
 quit_handler(SIGNAL_ARGS)
 {
@@ -82,7 +83,7 @@ exit_callback(int code, Datum arg)
 	write_mark(InvalidOid, 0);
 }
 
-/* A disk that is full of WAL is a PANIC, of whoever comes first. */
+/* Removes the mark before a PANIC for want of disk space, which is not the index's. */
 static void
 log_hook(ErrorData *edata)
 {
@@ -93,7 +94,7 @@ log_hook(ErrorData *edata)
 		prev_emit_log_hook(edata);
 }
 
-/* For a worker, when it starts: from here on ttl_crash_mark() leaves marks. */
+/* Called by a worker when it starts: from then on ttl_crash_mark() writes marks. */
 void
 ttl_crash_watch(void)
 {
@@ -104,21 +105,21 @@ ttl_crash_watch(void)
 	emit_log_hook = log_hook;
 }
 
-/* A visit begins, or ends with InvalidOid.  Does nothing outside of a worker. */
+/* Marks the index at which the worker is, or none.  Does nothing outside of a worker. */
 void
 ttl_crash_mark(Oid indexrelid)
 {
 	write_mark(indexrelid, OidIsValid(indexrelid) ? GetCurrentTimestamp() : 0);
 }
 
-/* Does this entry count, and not only occupy its place? */
+/* Is this an entry of the postmaster that is running? */
 static bool
 is_ours(const TtlCrash *crash)
 {
 	return crash->count > 0 && crash->server_start == PgStartTime;
 }
 
-/* The entry of this index, else one that is free, else the oldest. */
+/* Finds the entry of this index; else takes a free one, else the oldest. */
 static TtlCrash *
 find_crash(TtlStateFile *file, const TtlMark *mark)
 {
@@ -142,8 +143,8 @@ find_crash(TtlStateFile *file, const TtlMark *mark)
 }
 
 /*
- * For the launcher, when it starts: takes the mark of a worker that crashed, and
- * counts it.  Returns the index, or InvalidOid.
+ * Called by the launcher when it starts: counts the crash of a worker that left its mark,
+ * and removes the mark.  Returns the index, or InvalidOid.
  */
 Oid
 ttl_crash_take_mark(Oid *database)
@@ -155,7 +156,7 @@ ttl_crash_take_mark(Oid *database)
 	ttl_state_file_read(&file);
 	if (file.magic == 0)
 	{
-		/* so that there is one for the workers; a damaged one stays */
+		/* workers need a file to write to; a damaged one stays */
 		if (file.hold.reason == TTL_NOT_HELD)
 			ttl_state_file_create(&file);
 		return InvalidOid;
@@ -177,7 +178,7 @@ ttl_crash_take_mark(Oid *database)
 	return mark.indexrelid;
 }
 
-/* Why an index of this database is skipped, in one line, or NULL. */
+/* Says in one line why an index of this database is skipped; NULL if it is not. */
 char *
 ttl_crash_reason(const TtlStateFile *file, Oid root)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hold.c
- *	  Deleting nothing in the whole server, until somebody has looked.
+ *	  Holding deletion in the whole server, until somebody has looked at the clock.
  *
  * A clock that jumps ahead makes everything due at once.  So each sub-pass
  * compares how far the wall clock has come since the first look at it with how
@@ -14,18 +14,18 @@
  * While the server is down there is nothing to compare.  A copy of it that is
  * started to rescue what has expired looks like one that was switched off; whoever
  * wants both held sets ttl_index.hold_after_downtime.  So each look at the clock is
- * noted, by the launcher about once a minute, whatever is enabled: what lies between
- * the last look and the first one after a start is the downtime.  How long ago the
- * last pass over some database was does not matter; it may have been turned off, and
- * anybody can run a pass there.
+ * noted, by the launcher about once a minute, whatever is enabled: the downtime lies
+ * between the last look and the first one after a start.  How long ago the last pass over
+ * a database was does not tell it: passes may have been turned off, and anybody can run
+ * one.
  *
- * On a standby nobody looks, and its file is not replicated.  But what it replays
- * tells until when its primary was at work: the monitor there commits every few
- * minutes.  So the time of the last transaction that was replayed counts as a look;
- * for a copy that replays an archive, too.
+ * On a standby there is no launcher, and the state file is not replicated.  But the WAL
+ * that it replays tells until when its primary was running, because the monitor there
+ * commits every few minutes.  So the time of the last transaction that was replayed
+ * counts as a look, also for a copy that replays an archive.
  *
- * A hold is in the state file (state_file.c), so that all backends see it and a
- * restart does not lift it.  ttl_index.resume() does.
+ * A hold is written to the state file (state_file.c), so that all backends see it and a
+ * restart does not release it.  ttl_index.resume() releases it.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -51,14 +51,14 @@
 
 PG_FUNCTION_INFO_V1(ttl_resume);
 
-/* It goes on while the machine is suspended, where that is to be had. */
+/* If the system has such a clock, it goes on while the machine is suspended. */
 #ifdef CLOCK_BOOTTIME
 #define MACHINE_CLOCK CLOCK_BOOTTIME
 #else
 #define MACHINE_CLOCK CLOCK_MONOTONIC
 #endif
 
-/* A look that is newer than this need not be noted again. */
+/* A look at the clock is not noted again before this time has passed. */
 #define NOTE_LOOK_AFTER (60 * USECS_PER_SEC)
 
 /* Microseconds by a clock that nobody can set, the same one in all processes. */
@@ -141,8 +141,8 @@ look_at_clock(TtlStateFile *file, TimestampTz wall, bool starts)
 }
 
 /*
- * For the launcher, when it starts: holds deletion if the server was down for too
- * long.  A standby that was promoted started long before.
+ * Called by the launcher when it starts: holds deletion if the server was down for too
+ * long.  It is told to look, because a standby that was promoted had started before.
  */
 void
 ttl_hold_check_start(void)
@@ -153,9 +153,9 @@ ttl_hold_check_start(void)
 }
 
 /*
- * Reads the state file, and holds deletion if this reading of the wall clock is
- * too far ahead.  To be called with each reading before rows are deleted by it, and
- * once a minute otherwise.
+ * Reads the state file, and holds deletion if this reading of the wall clock is too far
+ * ahead.  It has to be called with each reading before rows are deleted by it, and once a
+ * minute otherwise.
  */
 void
 ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall)
@@ -163,7 +163,7 @@ ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall)
 	look_at_clock(file, wall, false);
 }
 
-/* Why deletion is held, in one line, or NULL. */
+/* Says in one line why deletion is held; NULL if it is not. */
 char *
 ttl_hold_reason(const TtlHold *hold)
 {
@@ -186,7 +186,7 @@ ttl_hold_reason(const TtlHold *hold)
 	return psprintf("file \"%s\" is damaged", TTL_STATE_FILE);
 }
 
-/* Is deletion held?  If so, it is reported. */
+/* Is deletion held?  If so, reports it. */
 bool
 ttl_hold_is_held(const TtlStateFile *file, int elevel)
 {

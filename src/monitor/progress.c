@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * progress.c
- *	  What a process is at, for pg_stat_activity and ttl_index.current_op.
+ *	  What a process is doing, for pg_stat_activity and ttl_index.current_op.
  *
- * The numbers go into the progress fields that every backend's status entry has,
- * without one of core's progress commands.  So there is no shared memory of our
- * own to ask for, and an entry disappears with its process.
+ * The numbers are written into the progress fields that the status entry of every backend
+ * has, without starting one of core's progress commands.  So no shared memory has to be
+ * asked for, and an entry disappears with its process.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -35,8 +35,8 @@
 PG_FUNCTION_INFO_V1(ttl_list_operations);
 
 /*
- * The fields.  The first two tell our entries from those of core's commands and
- * from what an ended process left in the slot of another.
+ * The progress fields.  The first two tell the entries of this file from those of core's
+ * commands, and from what a process that has ended left in the slot of another.
  */
 enum
 {
@@ -90,7 +90,7 @@ set_fields(int operation, const TtlIndex *index, TimestampTz cutoff,
 	pgstat_progress_update_param(FIELD_MAGIC, MAGIC);
 }
 
-/* Begins a pass, or goes back to it after a visit. */
+/* Shows that the process is in a pass, at no index. */
 void
 ttl_progress_pass(TimestampTz begun)
 {
@@ -98,8 +98,8 @@ ttl_progress_pass(TimestampTz begun)
 }
 
 /*
- * A batch of a visit begins.  A worker's activity names the index; a session's is
- * its own.
+ * Shows the visit whose next batch begins.  The activity of a worker names the index; that
+ * of a session stays the command that it runs.
  */
 void
 ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
@@ -117,8 +117,7 @@ ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
 }
 
 /*
- * Waits between two batches, no longer than so many milliseconds; any signal ends
- * it early.
+ * Waits between two batches for so many milliseconds, or until a signal, and shows that.
  */
 void
 ttl_progress_wait(TtlWait wait, long milliseconds)

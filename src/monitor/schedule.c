@@ -3,14 +3,15 @@
  * schedule.c
  *	  The scheduler: which index next, how large a batch, when to stop.
  *
- * Pure bookkeeping after MongoDB's TTL monitor.  It opens nothing, reads no clock
- * and no setting: the caller tells it the time.
+ * The rules are those of MongoDB's TTL monitor.  This file is pure bookkeeping: it opens
+ * nothing and reads neither a clock nor a setting, and the caller tells it the time.
+ * sub_pass.c asks it which index is next, visit.c how large a batch may be.
  *
- *	pass		sub-passes until nothing is left that was due when it began
- *	sub-pass	visits each index once; also ends when its time is over, and the
- *				next one goes on with the index where it stopped
- *	visit		batches of one index until so many documents, so long, or nothing
- *				more is due
+ *	pass		sub-passes until nothing remains that was due when it began
+ *	sub-pass	a visit to each index; it also ends when its time is over, and then the
+ *				next one begins with the index where it stopped
+ *	visit		batches of one index until a number of rows is deleted, a time is over, or
+ *				nothing more is due
  *	batch		one transaction; its size adapts so that it takes the target time
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -27,15 +28,15 @@
 #include "ttl_index.h"
 
 /*
- * The first batch of a visit is small: where a trigger is slow, a large one would
- * run into its timeout, and so in every pass.  From there it grows fast.  What was
- * learned of an index that is slower still is kept for its next visit.
+ * The first batch of a visit is small: where a trigger is slow, a large one would run into
+ * its timeout, and so in every pass.  The next ones grow up to MAX_GROWTH times.  If even
+ * the first size is too large for an index, the right one is kept for its next visit.
  */
 #define FIRST_BATCH_DOCS 100
 #define FIRST_BATCH_ENTRIES 1200
 #define MAX_GROWTH 8
 
-/* How much smaller a batch is after one that failed: a slow failure costs. */
+/* How much smaller a batch is after one that failed: each failure can take long. */
 #define NARROWING 10
 
 static int64
@@ -91,14 +92,14 @@ ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits, int first_doc
 	visit->batch_entries = FIRST_BATCH_ENTRIES;
 }
 
-/* What the next visit has to begin with; 0 if that need not be remembered. */
+/* The size of the first batch of the next visit; 0 if that need not be kept. */
 int
 ttl_schedule_first_docs(const TtlVisit *visit)
 {
 	return visit->batch_size < FIRST_BATCH_DOCS ? visit->batch_size : 0;
 }
 
-/* Is the time of the visit over?  To find a row that fails, it may take longer. */
+/* Is the time of the visit over?  The search for a row that fails may take longer. */
 static bool
 is_late(const TtlVisit *visit, TimestampTz now)
 {
@@ -125,8 +126,8 @@ ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
 }
 
 /*
- * How many entries of the index, or rows of the heap, the next batch may look at to
- * find so many rows that are due.
+ * How many entries of the index, or rows of the heap, the next batch may look at, if it is
+ * to delete up to `size` rows.
  */
 int64
 ttl_schedule_batch_entries(const TtlVisit *visit, int size)
@@ -135,10 +136,12 @@ ttl_schedule_batch_entries(const TtlVisit *visit, int size)
 }
 
 /*
- * What a batch takes whatever the number of its rows: a trigger for the statement,
- * a machine with too much to do.  It shows where a much smaller batch took hardly
- * less time.  A batch that took much less or more than that would explain shows
- * that it was something else.
+ * Notes how long a batch took, to find out what a batch takes whatever the number of its
+ * rows: a trigger for the statement, a machine with too much to do.  This shows when a
+ * batch of half the rows or fewer takes hardly less time.  For example, 1000 rows took
+ * 100 ms, and then 500 rows took 90 ms: that is 0.02 ms a row, and 80 ms for the batch.
+ * A later batch that takes much less or more than these numbers explain shows that
+ * something else was the cause, and they are forgotten.
  */
 static void
 note_speed(TtlVisit *visit, int64 rows, int64 took_us)
@@ -168,8 +171,10 @@ note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 }
 
 /*
- * The batch size that would have taken the target time.  At least half of it is
- * to be for the rows, or batches would become smaller and smaller for nothing.
+ * Sets the batch size to what would have taken the target time.  At least half of the
+ * time is to be for the rows, or batches would become smaller and smaller for nothing.
+ * In the example above, with a target of 50 ms, the time becomes 160 ms, of which 80 ms
+ * are for rows: the 500 rows took 10 ms of the 90 ms, so the next batch gets 4000.
  */
 static void
 adapt_size(TtlVisit *visit, int64 rows, int64 took_us)
@@ -184,15 +189,19 @@ adapt_size(TtlVisit *visit, int64 rows, int64 took_us)
 		size = Min(size, rows * (target_us - visit->fixed_us) /
 				   (took_us - visit->fixed_us));
 	size = Max(Min(size, visit->limits.batch_docs), 1);
-	/* one in which few of the entries led to a row is no reason for less */
+
+	/*
+	 * a batch in which few entries led to a row is no reason for a smaller
+	 * one
+	 */
 	if (size > visit->batch_size || took_us > target_us)
 		visit->batch_size = size;
 }
 
 /*
- * How much to look at in the target time, by a batch that found nothing to delete:
- * entries of dead rows, or rows that are not due.  No trigger is called for these,
- * so that their number has nothing to do with the size of a batch.
+ * Sets how much a batch may look at, after one that found nothing to delete: what would
+ * have taken the target time.  These were entries of dead rows, or rows that are not due;
+ * no trigger is called for them, so their number has nothing to do with the batch size.
  */
 static void
 adapt_entries(TtlVisit *visit, int64 entries, int64 took_us)
@@ -206,9 +215,8 @@ adapt_entries(TtlVisit *visit, int64 entries, int64 took_us)
 }
 
 /*
- * Takes note of what a batch of this size did: it began and ended at these times,
- * and nothing more is due where it is over.  A visit that ends at a limit, not at
- * the end of what is due, leaves more to do.
+ * Notes what a batch of this size did, and when it began and ended.  `over` says that
+ * nothing more is due.  After a visit that ends at a limit there is more to do.
  */
 void
 ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
@@ -223,7 +231,7 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 	visit->over = batch->busy || over;
 	visit->more = !visit->over && !batch->past_pass;
 
-	/* full batches only: a short one says nothing about the speed */
+	/* only full batches count: a short one says nothing about the speed */
 	if (batch->candidates < size)
 		return;
 	if (batch->live > 0)
@@ -233,9 +241,9 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 }
 
 /*
- * Takes note of a batch of this size that failed.  Where its rows can be told
- * apart, the next one is smaller, down to the single row that failed; where it was
- * canceled, that is the one of the next visit.
+ * Notes that a batch of this size has failed.  If the search for the row is possible, the
+ * next batch is smaller, down to the single row that fails.  If the batch was canceled,
+ * the next visit begins with a single row.
  */
 void
 ttl_schedule_batch_failed(TtlVisit *visit, int size, bool can_narrow,
@@ -252,8 +260,8 @@ ttl_schedule_batch_failed(TtlVisit *visit, int size, bool can_narrow,
 }
 
 /*
- * The visit has ended.  One that met errors and got nothing done is not worth
- * another in this pass, nor is one that ended in the middle of a search.
+ * Ends the visit.  If it met errors and deleted nothing, or ended in the middle of the
+ * search for a row that fails, the index is not visited again in this pass.
  */
 void
 ttl_schedule_visit_end(TtlVisit *visit)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * schedule.h
- *	  What to do next in a pass, and what is kept of a database between two.
+ *	  What to do next in a pass, and what is kept of a database between sub-passes.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -34,57 +34,62 @@ typedef struct TtlVisit
 {
 	TtlLimits	limits;
 	TimestampTz begun;
-	TimestampTz started;		/* at the first candidate; 0 before */
+	TimestampTz started;		/* when the batch with the first candidate
+								 * began */
 	int64		deleted;
 	int			batch_size;
-	int64		batch_entries;	/* to look at, where fewer are due */
-	int64		larger_rows;	/* an earlier batch, to compare with */
-	int64		larger_us;
-	int64		fixed_us;		/* what a batch takes without its rows */
-	double		row_us;			/* and for each row, if that is so */
+	int64		batch_entries;	/* how many a batch may look at, or more */
+	int64		larger_rows;	/* the rows of an earlier, larger batch */
+	int64		larger_us;		/* and the time that it took */
+	int64		fixed_us;		/* what a batch takes without its rows, or 0 */
+	double		row_us;			/* and for each row */
 	int			batches;
 	int			failures;
 	bool		narrowing;		/* a batch failed, its row is not found yet */
-	bool		skipped;		/* no use in this pass */
-	bool		counted;		/* has rows in the counters */
+	bool		skipped;		/* the index is not visited again in this pass */
+	bool		counted;		/* the visit is in the counters */
 	bool		busy;			/* something was locked by others */
-	bool		over;			/* nothing more here */
-	bool		more;			/* ended by a limit */
+	bool		over;			/* nothing more can be done here now */
+	bool		more;			/* a limit has ended it */
 } TtlVisit;
 
+/* For a database whose counters no worker has read yet: many enough to fold. */
 #define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
 
-/* What is kept of an index, or of a partition that goes whole (see kept.c). */
+/* What is kept of an index, or of a partition that is to be dropped (see kept.c). */
 typedef struct TtlKeptIndex
 {
 	Oid			relid;
 	/* in this pass */
 	bool		failed;			/* an error of it was reported */
-	bool		skipped;		/* not to be visited again */
-	bool		busy;			/* it was locked, and that is counted */
+	bool		skipped;		/* it is not to be visited again */
+	bool		busy;			/* that it was locked is counted */
 	bool		visited;		/* to the end of a visit */
 	/* from pass to pass */
-	int			first_docs;		/* a visit begins with such a batch; 0: any */
+	int			first_docs;		/* size of the first batch of a visit; 0:
+								 * usual */
 	int			delay;			/* minutes to wait after it was canceled, or
 								 * 0; until a pass gets through it */
-	TimestampTz retry_at;
+	TimestampTz retry_at;		/* when that is over */
 	TtlCursor	cursor;
 } TtlKeptIndex;
 
-/* What is kept of a database from turn to turn (see kept.c). */
+/* What is kept of a database from sub-pass to sub-pass (see kept.c). */
 typedef struct TtlKept
 {
-	TimestampTz pass_at;		/* the first clock reading; 0: read it */
-	TimestampTz last_flush;		/* of idle passes */
-	Oid			resume_at;		/* index to begin with */
-	int64		idle_passes;	/* not yet written */
+	TimestampTz pass_at;		/* clock reading when the pass began; 0: not
+								 * yet */
+	TimestampTz last_flush;		/* when the following three were last counted */
+	int64		idle_passes;
 	int64		idle_sub_passes;
 	int64		lag_pauses;
-	bool		counted;		/* this pass wrote something */
-	bool		said_read_only;
-	int64		unfolded_rows;	/* of the counters, since they were folded */
-	int64		nindexes;		/* that follow, where it is packed */
-	struct HTAB *indexes;		/* where it is not */
+	Oid			resume_at;		/* the index with which to begin */
+	bool		counted;		/* this pass added to the counters */
+	bool		said_read_only; /* the log says that the database is read-only */
+	int64		unfolded_rows;	/* rows added to the counters since the last
+								 * fold */
+	int64		nindexes;		/* packed: so many TtlKeptIndex follow */
+	struct HTAB *indexes;		/* not packed: of TtlKeptIndex */
 } TtlKept;
 
 /* schedule.c */

@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * state_file.c
- *	  What must be known in the whole server and outlive its crash.
+ *	  A file for what must be known in the whole server and outlive a crash of it.
  *
- * A small file of fixed size beside core's own statistics.  Tables would not do:
- * a hold (hold.c) is for all databases, and which index a worker was at when it
- * took the server down (crash.c) is lost with its transaction.  Shared memory
- * would not do either, it ends with the crash.
+ * It is a small file of fixed size beside core's own statistics.  A table would not do: a
+ * hold (hold.c) is for all databases, and what a worker writes about the index at which it
+ * then crashes (crash.c) would be lost with its transaction.  Shared memory would not do
+ * either, because it ends with the crash.
  *
- * It is read and written, not mapped: with a full disk a mapped page can end the
- * process that touches it, and with it the server.  Each part has one kind of
- * writer, so a part is written by itself and nothing is locked; the time of the last
- * look at the clock has many, which write much the same.
+ * The file is read and written, not mapped: if the disk is full, touching a mapped page can
+ * end the process, and with it the server.  Each part has one kind of writer, so a part is
+ * written by itself and nothing is locked; the time of the last look at the clock has many
+ * writers, which write nearly the same.
  *
- * A base backup takes the file along: a copy of a server that is held is held.
+ * A base backup contains the file: a copy of a server whose deletion is held is held, too.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -66,8 +66,8 @@ write_at(int fd, const char *path, const void *data, size_t size, off_t offset,
 }
 
 /*
- * Reads the file.  One that is not there is empty; one that is not ours, or only
- * a part of ours, is damaged, and what it said is unknown.
+ * Reads the file.  A missing file counts as empty.  A file of another format, or a part of
+ * one, is damaged: what it said is unknown, so deletion is held.
  */
 void
 ttl_state_file_read(TtlStateFile *file)
@@ -93,7 +93,7 @@ ttl_state_file_read(TtlStateFile *file)
 	}
 }
 
-/* Writes the whole file, whatever there is. */
+/* Writes the whole file, in the place of any other. */
 void
 ttl_state_file_create(TtlStateFile *file)
 {
@@ -109,8 +109,8 @@ ttl_state_file_create(TtlStateFile *file)
 }
 
 /*
- * Writes a part of it: for good, or so that the next crash of the machine may take
- * it back.  A damaged file stays: only ttl_index.resume() writes a new one.
+ * Writes a part of the file; unless that is to be durable, a crash of the machine may undo
+ * it.  A damaged file stays as it is: only ttl_index.resume() writes a new one.
  */
 void
 ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size,

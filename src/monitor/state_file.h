@@ -22,7 +22,7 @@
 /* relative to the data directory, which is where every backend is */
 #define TTL_STATE_FILE PGSTAT_STAT_PERMANENT_DIRECTORY "/ttl_index.state"
 
-/* Of more indexes, the one that crashed longest ago is tried again. */
+/* If more indexes crash, the one that crashed longest ago is tried again. */
 #define TTL_MAX_CRASHES 64
 
 typedef enum TtlHoldReason
@@ -37,47 +37,49 @@ typedef enum TtlHoldReason
 typedef struct TtlHold
 {
 	int32		reason;			/* a TtlHoldReason */
-	int32		unused;
-	TimestampTz expected;		/* by the other clock, or the last look */
-	TimestampTz found;			/* the wall clock when it was noticed */
+	int32		unused;			/* alignment */
+	TimestampTz expected;		/* what the machine's clock says, or the time
+								 * of the last look before a downtime */
+	TimestampTz found;			/* the wall clock when this was noticed */
 } TtlHold;
 
 /* Two clocks at one moment. */
 typedef struct TtlClocks
 {
-	TimestampTz server_start;	/* comparable while this server runs */
+	TimestampTz server_start;	/* of the postmaster that the readings are of */
 	TimestampTz wall;
-	int64		uptime;			/* microseconds, of the machine */
+	int64		uptime;			/* the machine's clock, in microseconds */
 } TtlClocks;
 
-/* What a worker is at. */
+/* The index at which a worker is. */
 typedef struct TtlMark
 {
 	TimestampTz server_start;	/* of its postmaster */
 	Oid			database;
-	Oid			indexrelid;		/* invalid: at none */
+	Oid			indexrelid;		/* invalid for none */
 	TimestampTz begun;
 } TtlMark;
 
 /* An index whose visits crashed the workers of one postmaster. */
 typedef struct TtlCrash
 {
-	TimestampTz server_start;	/* the entry of another one is free */
+	TimestampTz server_start;	/* an entry of another postmaster is free */
 	Oid			database;
 	Oid			indexrelid;
 	int64		count;
-	TimestampTz last;			/* when the last of them began */
+	TimestampTz last;			/* when the last of these visits began */
 } TtlCrash;
 
 typedef struct TtlStateFile
 {
 	uint32		magic;
-	uint32		unused;
-	TtlHold		hold;			/* by whoever notices, and resume() */
-	TtlClocks	clocks;			/* by the first one to look, and resume() */
-	TimestampTz last_look;		/* by whoever looks at the clock, and resume() */
-	TtlMark		mark;			/* by the worker, of which there is one */
-	TtlCrash	crashes[TTL_MAX_CRASHES];	/* by the launcher when it starts,
+	uint32		unused;			/* alignment */
+	/* who writes each part: */
+	TtlHold		hold;			/* whoever notices the cause, and resume() */
+	TtlClocks	clocks;			/* the first process to look, and resume() */
+	TimestampTz last_look;		/* whoever looks at the clock, and resume() */
+	TtlMark		mark;			/* the worker, of which there is one */
+	TtlCrash	crashes[TTL_MAX_CRASHES];	/* the launcher when it starts,
 											 * and resume() */
 } TtlStateFile;
 

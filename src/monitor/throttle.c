@@ -8,16 +8,16 @@
  *
  * ttl_index.delete_rate_limit spreads the rows over time: after a batch of n rows
  * the next one waits until n / limit seconds have gone by since that one began.
- * No batch that was made for the limit takes longer than a second; one that was
- * made for another limit makes nothing wait longer.
+ * A batch within the limit never makes the next one wait longer than a second, and one
+ * that was larger, before the limit was set, does not either.
  *
  * ttl_index.max_replication_lag and max_retained_wal pause deletion while a standby
  * or a replication slot is behind, since deletes would put it further behind.
  * A standby that is stuck, or a slot that nobody reads any more, must not stop expiry
- * for ever: after ttl_index.max_lag_pause there is a WARNING, and from then on nothing
- * is awaited that has not got to where WAL ended at that moment.  What is stuck never
- * gets there; what only was slow does, and then counts again, as do all others all the
- * while.
+ * for ever: after ttl_index.max_lag_pause there is a WARNING, and from then on no standby
+ * or slot is awaited that has not got to where WAL ended at that moment.  A standby that is
+ * stuck never gets there.  One that was only slow gets there and then counts again; all
+ * others count all the time.
  *
  * Time is measured by the machine's clock: the wall clock may be set back.
  *
@@ -46,10 +46,10 @@
 /* A batch deletes no more than is allowed in a tenth of a second. */
 #define BATCHES_PER_SECOND 10
 
-/* While waiting, look this often whether to leave, or whether it is over. */
+/* While waiting, look this often whether to end, or whether it is over. */
 #define LOOK_MS 200
 
-/* Notes that the batch that was let through last has deleted so many rows. */
+/* Notes that the batch that began last has deleted so many rows. */
 void
 ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 {
@@ -70,8 +70,8 @@ ttl_throttle_batch_size(int size)
 
 /*
  * The longest replay lag of all standbys and subscribers that have got to this
- * position, in microseconds.  What does not apply what it receives, as pg_receivewal,
- * reports no position for it, and its lag only ever grows.
+ * position, in microseconds.  A receiver that applies nothing, such as pg_receivewal,
+ * reports no such position, and its lag only ever grows.
  */
 static int64
 replay_lag(XLogRecPtr awaited)
@@ -130,7 +130,7 @@ is_behind(XLogRecPtr awaited)
 		 retained_wal(awaited) > (int64) ttl_max_retained_wal * 1024 * 1024);
 }
 
-/* Deletion has waited for replication long enough. */
+/* Gives up waiting for replication. */
 static void
 give_up(TtlThrottle *throttle)
 {
@@ -144,7 +144,7 @@ give_up(TtlThrottle *throttle)
 			 errhint("See pg_stat_replication and pg_replication_slots; a slot that nobody needs should be dropped.")));
 }
 
-/* Is replication to be awaited?  Counts the pauses. */
+/* Must deletion wait for replication?  Counts the pauses. */
 static bool
 must_pause(TtlShared *shared, int64 now)
 {
@@ -168,8 +168,8 @@ must_pause(TtlShared *shared, int64 now)
 }
 
 /*
- * What the next batch has to wait for, if anything, and for how long at most.  It
- * begins now where that is nothing.
+ * Says what the next batch has to wait for, if anything, and for how long at most.  If
+ * that is nothing, the batch is taken to begin now.
  */
 TtlWait
 ttl_throttle_wait(TtlShared *shared, long *milliseconds)
