@@ -9,9 +9,11 @@ package TtlNode;
 use strict;
 use warnings;
 use parent 'PostgreSQL::Test::Cluster';
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(sleep time);
+
+# Functions that are imported would hide the methods of the same names.
+use PostgreSQL::Test::Utils ();
+use Test::More ();
+use Time::HiRes ();
 
 # A server that is not started yet.  The monitor is preloaded and makes a pass each
 # second, unless the configuration says something else.  Options: name; init, a
@@ -72,7 +74,7 @@ sub becomes
 	my ($self, $db, $condition, $name) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
-	return ok($self->poll_query_until($db, $condition), $name);
+	return Test::More::ok($self->poll_query_until($db, $condition), $name);
 }
 
 # The rows that are due go, and the one of 2100 stays.
@@ -150,10 +152,10 @@ FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'})
 sub pid_of
 {
 	my ($self, $type, $condition) = @_;
-	my $until = time + $PostgreSQL::Test::Utils::timeout_default;
+	my $until = Time::HiRes::time() + $PostgreSQL::Test::Utils::timeout_default;
 
 	$condition = 'true' unless defined $condition;
-	while (time < $until)
+	while (Time::HiRes::time() < $until)
 	{
 		my $pid = $self->safe_psql(
 			'postgres', qq{
@@ -162,7 +164,7 @@ WHERE backend_type = 'ttl_index $type' AND $condition
 HAVING count(*) = 1});
 
 		return $pid if $pid ne '';
-		sleep 0.02;
+		Time::HiRes::sleep(0.02);
 	}
 	die "there is no $type with $condition";
 }
@@ -197,7 +199,7 @@ sub start_after_kill
 		# it takes the old one's file for a running server
 		$self->{_pid} = undef;
 		last if $self->start(fail_ok => 1);
-		sleep 0.1;
+		Time::HiRes::sleep(0.1);
 	}
 	return;
 }
@@ -209,7 +211,7 @@ sub stops_fast
 	local $ENV{PGCTLTIMEOUT} = 30;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
-	ok($self->stop('fast', fail_ok => 1), $name)
+	Test::More::ok($self->stop('fast', fail_ok => 1), $name)
 	  or $self->stop('immediate');
 	return;
 }
@@ -220,7 +222,7 @@ sub has_not_crashed
 	my ($self, $name, $offset) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
-	return unlike(slurp_file($self->logfile, $offset || 0),
+	return Test::More::unlike(PostgreSQL::Test::Utils::slurp_file($self->logfile, $offset || 0),
 		qr/PANIC|TRAP|was terminated by signal/, $name);
 }
 

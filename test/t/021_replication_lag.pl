@@ -2,7 +2,7 @@
 
 # The monitor pauses while a standby is behind, shows that, and goes on when it
 # has caught up.  What only receives, and what it waited for in vain, does not make
-# it pause.  A limit of the rate that is set meanwhile is for what comes.
+# it pause.
 
 use strict;
 use warnings;
@@ -10,30 +10,24 @@ use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use Faults;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
 my $faults = Faults->new;
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $primary = TtlNode->running(
+	q{
 autovacuum = off
-ttl_index.monitor_sleep = 1
 ttl_index.max_replication_lag = 200ms
-});
-$faults->with(sub { $primary->start });
+}, name => 'primary', init => [ allows_streaming => 1 ], faults => $faults);
 $primary->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
+my $standby = TtlNode->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->append_conf('postgresql.conf', 'wal_receiver_status_interval = 1');
 $standby->start;
 
 $primary->safe_psql(
 	'postgres', q{
-CREATE EXTENSION ttl_index;
 CREATE TABLE events (at timestamptz);
 CREATE INDEX ON events (at) WHERE ttl_index.expire_after_seconds(3600);
 INSERT INTO events VALUES ('2000-01-01');
@@ -105,19 +99,6 @@ unlike(slurp_file($primary->logfile), qr/canceling statement/,
 # What receives WAL and applies none of it
 #
 
-sub set
-{
-	my ($setting, $value) = @_;
-
-	$primary->safe_psql('postgres',
-		"ALTER SYSTEM SET ttl_index.$setting = '$value'");
-	$primary->reload;
-	$primary->poll_query_until('postgres',
-		"SELECT current_setting('ttl_index.$setting') = '$value'")
-	  or die "$setting does not change";
-	return;
-}
-
 sub row_goes
 {
 	my ($name) = @_;
@@ -166,12 +147,12 @@ my $goes_on =
   qr/WARNING:  ttl_index goes on deleting although replication is behind/;
 
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
-set('max_lag_pause', '1s');
-set('max_retained_wal', '1MB');
+$primary->set('max_lag_pause', '1s');
+$primary->set('max_retained_wal', '1MB');
 abandon_slot('abandoned');
 row_goes('deletion goes on after max_lag_pause');
 like(slurp_file($primary->logfile), $goes_on, 'with a WARNING');
-set('max_lag_pause', '10min');
+$primary->set('max_lag_pause', '10min');
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 row_goes('a slot that was awaited in vain is awaited no more');
 
@@ -189,42 +170,15 @@ abandon_slot('another');
 $primary->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
 monitor_pauses('another slot is');
 $faults->clock_ahead(0, -1);
-set('max_lag_pause', '1s');
+$primary->set('max_lag_pause', '1s');
 ok($primary->wait_for_log($goes_on, $offset),
 	'a clock that is set back makes no pause longer');
 $faults->clock_ahead(0);
 $primary->safe_psql('postgres',
 	'SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots');
-set('max_retained_wal', '0');
+$primary->set('max_retained_wal', '0');
 row_goes('and the row goes');
 
-#
-# A limit that comes in the middle
-#
-
 $standby->stop;
-$primary->safe_psql(
-	'postgres', q{
-CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.0002); RETURN OLD; END $$;
-CREATE TRIGGER slow BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION slow();
-ALTER SYSTEM SET ttl_index.batch_target_time = '5s';
-ALTER SYSTEM SET ttl_index.batch_target_docs = 1000;
-ALTER SYSTEM SET ttl_index.index_delete_target_time = 0;
-SELECT pg_reload_conf();
-INSERT INTO events SELECT '2000-01-01' FROM generate_series(1, 20000);
-});
-$primary->poll_query_until('postgres', 'SELECT count(*) < 20000 FROM events')
-  or die 'nothing is deleted';
-$primary->safe_psql('postgres',
-	'ALTER SYSTEM SET ttl_index.delete_rate_limit = 10');
-$primary->reload;
-$primary->poll_query_until('postgres',
-	q{SELECT count(*) = 1 FROM ttl_index.current_op WHERE operation LIKE 'wait for%'}
-) or die 'the limit has no effect';
-my $rows = $primary->safe_psql('postgres', 'SELECT count(*) FROM events');
-ok( $primary->poll_query_until(
-		'postgres', "SELECT count(*) < $rows FROM events"),
-	'no batch waits for what an earlier limit allowed');
-
 $primary->stop;
 done_testing();

@@ -6,42 +6,30 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
 # 200 and 5000 take a minute and more.
 my $databases = $ENV{TTL_TEST_DATABASES} || 15;
 my $indexes = $ENV{TTL_TEST_INDEXES} || 2100;
 my $failing = 300;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $node = TtlNode->running(
+	q{
 autovacuum = off
 log_statement = none
-ttl_index.monitor_sleep = 1
 ttl_index.monitor_enabled = off
 ttl_index.sub_pass_target_time = 0
 max_locks_per_transaction = 10
 });
-$node->start;
-
-sub monitor_on
-{
-	$node->safe_psql('postgres',
-		'ALTER SYSTEM SET ttl_index.monitor_enabled = on');
-	$node->reload;
-	return;
-}
 
 #
 # Indexes, of which the last ones raise errors
 #
 
-$node->safe_psql('postgres', 'CREATE EXTENSION ttl_index');
 my $tables = $indexes + $failing;
 $node->safe_psql(
 	'postgres', qq{
@@ -97,7 +85,7 @@ BEGIN
 	END LOOP;
 END \$\$});
 $offset = -s $node->logfile;
-monitor_on();
+$node->set('monitor_enabled', 'on');
 ok( $node->poll_query_until(
 		'postgres',
 		"SELECT deleted_documents = 6 * $indexes AND passes > 1 FROM ttl_index.stats"),
@@ -108,8 +96,7 @@ is( $node->safe_psql(
 	),
 	'6|6',
 	'rule 27: every row is counted at its index');
-$node->safe_psql('postgres',
-	'ALTER DATABASE postgres SET ttl_index.monitor_enabled = off');
+$node->monitor_in('postgres', 'off');
 
 #
 # Databases
@@ -135,7 +122,7 @@ CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0);
 	$node->safe_psql('postgres',
 		"CREATE DATABASE d$i TEMPLATE d1 STRATEGY wal_log");
 }
-$node->safe_psql('postgres', 'ALTER DATABASE d1 RESET ttl_index.monitor_enabled');
+$node->monitor_in('d1', 'on');
 my $left = 0;
 foreach my $i (1 .. $databases)
 {
