@@ -5,9 +5,11 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
 my $config = $ENV{PG_CONFIG} || 'pg_config';
 my $sharedir = `$config --sharedir`;
@@ -24,7 +26,7 @@ my $schedule = $1 * 100 + $2 >= 105 ? '2 seconds' : '* * * * *';
 my @nodes;
 foreach my $workers ('off', 'on')
 {
-	my $node = PostgreSQL::Test::Cluster->new("workers_$workers");
+	my $node = TtlNode->new("workers_$workers");
 
 	$node->init;
 	$node->append_conf(
@@ -69,8 +71,7 @@ foreach my $node (@nodes)
 {
 	my $name = $node->name;
 
-	ok( $node->poll_query_until(
-			'postgres', "SELECT array_agg(at) = '{2100-01-01}' FROM events"),
+	$node->drains('postgres', 'events',
 		"rows expire by pg_cron on $name");
 	ok( $node->poll_query_until(
 			'postgres',

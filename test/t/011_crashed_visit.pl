@@ -5,29 +5,23 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = TtlNode->running(
+	q{
 restart_after_crash = on
-shared_preload_libraries = 'ttl_index'
-ttl_index.monitor_sleep = 1
 ttl_index.batch_timeout = '30min'
-});
-$node->start;
+}, init => [ allows_streaming => 1 ]);
 
 # The trigger keeps the worker in its visit.
+$node->safe_psql('postgres', 'CREATE TABLE deadly (at timestamptz)');
+$node->slow_down('postgres', 'deadly', 3600);
 $node->safe_psql(
 	'postgres', q{
-CREATE EXTENSION ttl_index;
-CREATE TABLE deadly (at timestamptz);
-CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS
-	$$ BEGIN PERFORM pg_sleep(3600); RETURN OLD; END $$;
-CREATE TRIGGER sleep BEFORE DELETE ON deadly FOR EACH ROW EXECUTE FUNCTION sleep();
 CREATE INDEX deadly_ttl ON deadly (at) WHERE ttl_index.expire_after_seconds(0);
 INSERT INTO deadly VALUES ('2000-01-01');
 CREATE TABLE harmless (at timestamptz);
@@ -38,13 +32,10 @@ CREATE INDEX harmless_ttl ON harmless (at) WHERE ttl_index.expire_after_seconds(
 sub worker_at_index
 {
 	my ($why) = @_;
-	my $at_index =
-	  "SELECT pid FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND wait_event = 'PgSleep'";
+	my $pid = $node->pid_of('worker', "wait_event = 'PgSleep'");
 
-	ok( $node->poll_query_until(
-			'postgres', "SELECT count(*) = 1 FROM ($at_index) AS w"),
-		$why);
-	return $node->safe_psql('postgres', $at_index);
+	ok($pid, $why);
+	return $pid;
 }
 
 sub kill_process
@@ -55,8 +46,7 @@ sub kill_process
 	kill 'KILL', $pid;
 	$node->wait_for_log(qr/database system is ready to accept connections/,
 		$offset);
-	$node->poll_query_until('postgres', 'SELECT true')
-	  or die 'the server does not come back';
+	$node->wait_until_accepting;
 	return;
 }
 
@@ -68,13 +58,7 @@ sub cut_power
 
 	# the postmaster first, or it would see its children die
 	kill 'KILL', $postmaster, @children;
-	foreach my $attempt (1 .. 100)
-	{
-		# it takes the old one's file for a running server
-		$node->{_pid} = undef;
-		last if $node->start(fail_ok => 1);
-		select(undef, undef, undef, 0.1);
-	}
+	$node->start_after_kill;
 	return;
 }
 
@@ -163,8 +147,7 @@ like(
 	qr/^the server crashed in 2 visits to it/,
 	'and why');
 $node->safe_psql('postgres', "INSERT INTO harmless VALUES ('2000-01-01')");
-ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM harmless'),
-	'other indexes go on');
+$node->empties('postgres', 'harmless', 'other indexes go on');
 
 my ($status, $stdout, $stderr) =
   $node->psql('postgres', 'CALL ttl_index.run_pass()');
@@ -172,13 +155,9 @@ like($stderr, $put_aside, 'run_pass() leaves it alone too');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM deadly'),
 	1, 'its row stays');
 
-my $copy = PostgreSQL::Test::Cluster->new('copy');
-$copy->init_from_backup($node, 'in_a_visit');
+my $copy = TtlNode->copy_of($node, 'in_a_visit', 'copy');
 $copy->start;
-ok( $copy->poll_query_until(
-		'postgres',
-		"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND wait_event = 'PgSleep'"
-	),
+ok( $copy->pid_of('worker', "wait_event = 'PgSleep'"),
 	'a copy that was taken in a visit visits the index');
 unlike(slurp_file($copy->logfile), qr/the server crashed during a visit/,
 	'which did not crash it');
@@ -207,9 +186,8 @@ $node->safe_psql('postgres', 'SELECT ttl_index.resume()');
 is(state_of_index(), 'active', 'resume() makes it active');
 $worker = worker_at_index('and it is visited again');
 $node->safe_psql('postgres',
-	"SELECT pg_terminate_backend($worker); DROP TRIGGER sleep ON deadly");
-ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM deadly'),
-	'its row goes once it can');
+	"SELECT pg_terminate_backend($worker); DROP TRIGGER slow ON deadly");
+$node->empties('postgres', 'deadly', 'its row goes once it can');
 
 $node->stop;
 done_testing();

@@ -7,26 +7,22 @@
 use strict;
 use warnings;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = TtlNode->running(
+	q{
 restart_after_crash = on
-shared_preload_libraries = 'ttl_index'
 log_statement = none
-ttl_index.monitor_sleep = 1
 ttl_index.batch_target_docs = 20
 # slower than the load, so that a worker is always there
 ttl_index.delete_rate_limit = 5000
 });
-$node->start;
 $node->safe_psql(
 	'postgres', q{
-CREATE EXTENSION ttl_index;
 CREATE TABLE load (id bigserial, at timestamptz);
 CREATE INDEX load_ttl ON load (at) WHERE ttl_index.expire_after_seconds(3600);
 CREATE TABLE added (rows int, undue int);
@@ -62,20 +58,6 @@ sub deleted
 		'SELECT deleted_documents FROM ttl_index.stats');
 }
 
-sub pid_of
-{
-	my ($type) = @_;
-	my $pid = '';
-
-	foreach my $attempt (1 .. 200)
-	{
-		$pid = $node->safe_psql('postgres',
-			"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type'");
-		return $pid if $pid ne '';
-	}
-	die "there is no $type";
-}
-
 foreach my $victim ('worker', 'launcher', 'postmaster', 'immediate stop',
 	'worker', 'postmaster')
 {
@@ -105,7 +87,7 @@ foreach my $victim ('worker', 'launcher', 'postmaster', 'immediate stop',
 		# a worker may have ended by itself before the signal comes
 		foreach my $attempt (1 .. 600)
 		{
-			kill 'KILL', pid_of("ttl_index $victim") if $attempt % 10 == 1;
+			kill 'KILL', $node->pid_of($victim) if $attempt % 10 == 1;
 			last if $node->log_contains(qr/terminated by signal 9/, $offset);
 			select(undef, undef, undef, 0.1);
 		}
@@ -114,20 +96,8 @@ foreach my $victim ('worker', 'launcher', 'postmaster', 'immediate stop',
 	}
 	eval { $pgbench->kill_kill(grace => 2) };
 
-	# what outlives a postmaster notices soon, and keeps a new one from starting
-	if (!defined $node->{_pid})
-	{
-		foreach my $attempt (1 .. 100)
-		{
-			last if $node->start(fail_ok => 1);
-
-			# it takes the old one's file for a running server
-			$node->{_pid} = undef;
-			select(undef, undef, undef, 0.1);
-		}
-	}
-	$node->poll_query_until('postgres', 'SELECT true')
-	  or die 'the server does not come back';
+	$node->start_after_kill unless defined $node->{_pid};
+	$node->wait_until_accepting;
 	is($node->safe_psql('postgres', $invariant),
 		't|t|t', "rule 27: after a crash ($victim) exactly what is gone is counted");
 	$before = deleted();

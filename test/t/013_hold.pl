@@ -9,40 +9,18 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use Faults;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
 my $faults = Faults->new;
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $node = TtlNode->configured(
+	q{
 autovacuum = off
-ttl_index.monitor_sleep = 1
 ttl_index.batch_timeout = 0
-});
+}, init => [ allows_streaming => 1 ], faults => $faults);
 
 my $held = qr/WARNING:  ttl_index deletes nothing on this server/;
-
-sub start
-{
-	$faults->with(sub { $node->start });
-	return;
-}
-
-sub set
-{
-	my ($setting, $value) = @_;
-
-	$node->safe_psql('postgres', "ALTER SYSTEM SET ttl_index.$setting = $value");
-	$node->reload;
-	$node->poll_query_until('postgres',
-		"SELECT setting = '$value' FROM pg_settings WHERE name = 'ttl_index.$setting'"
-	) or die "$setting does not change";
-	return;
-}
 
 sub insert
 {
@@ -91,7 +69,7 @@ sub is_held
 	return;
 }
 
-start();
+$node->start;
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION ttl_index;
@@ -137,7 +115,7 @@ like(
 # Neither a crash nor a restart lifts it.
 $offset = -s $node->logfile;
 $node->stop('immediate');
-start();
+$node->start;
 is_held('after a crash and a restart', $offset);
 
 # A copy of the server is held as well: see Limits in README.md.
@@ -183,31 +161,26 @@ unlike(slurp_file($node->logfile, $offset), $held, 'nothing is held by them');
 # Off: the same jump does delete
 #
 
-set('max_clock_jump', 0);
+$node->set('max_clock_jump', 0);
 $faults->clock_ahead(100);
 years_become('2160 2210 2400', 'with max_clock_jump = 0 the rows go');
 $node->safe_psql('postgres', 'SELECT ttl_index.resume()');
-set('max_clock_jump', 86400);
+$node->set('max_clock_jump', 86400);
 
 #
 # In the middle of a pass, between two of its sub-passes
 #
 
-set('monitor_enabled', 'off');
+$node->set('monitor_enabled', 'off');
 $node->safe_psql(
 	'postgres', q{
-CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS
-	$$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN OLD; END $$;
-CREATE TRIGGER gate BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION gate();
 ALTER DATABASE postgres SET ttl_index.index_delete_target_docs = 1;
 });
 insert(2002, 2003);
-my $keeper = $node->background_psql('postgres');
-$keeper->query_safe('SELECT pg_advisory_lock(42)');
-set('monitor_enabled', 'on');
-$node->poll_query_until('postgres',
-	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND wait_event = 'advisory'"
-) or die 'no worker comes to the gate';
+$node->add_gate('events');
+my $keeper = $node->close_gate;
+$node->set('monitor_enabled', 'on');
+$node->pid_at_gate;
 $offset = -s $node->logfile;
 $faults->clock_ahead(150);
 $keeper->query_safe('SELECT pg_advisory_unlock(42)');
@@ -221,7 +194,7 @@ $keeper->quit;
 # A session finds a jump by itself
 #
 
-set('monitor_enabled', 'off');
+$node->set('monitor_enabled', 'off');
 $faults->clock_ahead(200);
 ($status, $stdout, $stderr) =
   $node->psql('postgres', 'CALL ttl_index.run_pass()');
@@ -252,8 +225,8 @@ pass('resume() writes a new one');
 # database was says nothing, and it is not for a database to say.
 #
 
-set('hold_after_downtime', 365 * 86400);
-set('max_clock_jump', 0);
+$node->set('hold_after_downtime', 365 * 86400);
+$node->set('max_clock_jump', 0);
 $node->safe_psql('postgres', 'DROP TRIGGER gate ON events');
 $node->safe_psql('postgres', 'CREATE DATABASE idle');
 $node->safe_psql(
@@ -266,22 +239,21 @@ INSERT INTO mine VALUES ('2000-01-01');
 CALL ttl_index.run_pass();
 GRANT CREATE ON SCHEMA public TO operator;
 });
-set('monitor_enabled', 'on');
+$node->set('monitor_enabled', 'on');
 insert(2260, 2310);
 monitor_works('the monitor works before the downtime');
 $node->backup('before');
 $faults->clock_ahead(210);
 monitor_works('and 10 years later');
 $node->stop;
-start();
+$node->start;
 $node->psql('idle', 'SET ROLE operator; CALL ttl_index.run_pass()');
 is($node->safe_psql('postgres', 'SELECT state FROM ttl_index.indexes'),
 	'active',
 	'a pass over a database whose last one was 10 years ago holds nothing');
 
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'before', has_streaming => 1);
-$faults->with(sub { $standby->start });
+my $standby = TtlNode->copy_of($node, 'before', 'standby', has_streaming => 1);
+$standby->start;
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 $standby->promote;
 ok( $standby->poll_query_until(
@@ -296,7 +268,7 @@ $standby->stop;
 $node->stop;
 $faults->clock_ahead(250);
 $offset = -s $node->logfile;
-start();
+$node->start;
 is_held('the server was down for 40 years', $offset);
 is( $node->safe_psql(
 		'postgres',
@@ -312,11 +284,11 @@ years_become('2310 2400', 'until resume()');
 foreach my $streaming (0, 1)
 {
 	my $name = $streaming ? 'orphan' : 'rescue';
-	my $copy = PostgreSQL::Test::Cluster->new($name);
+	my $copy = TtlNode->copy_of($node, 'before', $name,
+		has_streaming => $streaming);
 
-	$copy->init_from_backup($node, 'before', has_streaming => $streaming);
 	$copy->append_conf('postgresql.conf', "primary_conninfo = ''");
-	$faults->with(sub { $copy->start });
+	$copy->start;
 	$copy->promote if $streaming;
 	ok($copy->wait_for_log($held), "the server \"$name\" is held");
 	is( $copy->safe_psql('postgres', 'SELECT count(*) FROM events'),
@@ -328,7 +300,7 @@ $node->stop;
 $faults->clock_ahead(300);
 $node->adjust_conf('postgresql.auto.conf', 'ttl_index.hold_after_downtime',
 	'0');
-start();
+$node->start;
 years_become('2400',
 	'with hold_after_downtime = 0, the default, the rows go at once');
 
@@ -336,10 +308,9 @@ years_become('2400',
 # The recipe for a copy that is started to rescue what has expired
 #
 
-my $copy = PostgreSQL::Test::Cluster->new('copy');
-$copy->init_from_backup($node, 'held');
+my $copy = TtlNode->copy_of($node, 'held', 'copy');
 $copy->append_conf('postgresql.conf', 'ttl_index.monitor_enabled = off');
-$faults->with(sub { $copy->start });
+$copy->start;
 is( $copy->safe_psql('postgres', 'SELECT state FROM ttl_index.indexes'),
 	'held', 'a copy of a server that is held is held');
 $copy->safe_psql('postgres', 'SELECT ttl_index.resume()');
@@ -347,10 +318,8 @@ $copy->poll_query_until('postgres',
 	q{SELECT clock_timestamp() > pg_postmaster_start_time() + '3 s'});
 is( $copy->safe_psql('postgres', 'SELECT count(*) FROM events'),
 	5, 'with monitor_enabled = off nothing expires in a restored copy');
-$copy->safe_psql('postgres',
-	"ALTER SYSTEM SET ttl_index.monitor_enabled = on");
-$copy->reload;
-ok( $copy->poll_query_until('postgres', 'SELECT count(*) = 1 FROM events'),
+$copy->set('monitor_enabled', 'on');
+$copy->becomes('postgres', 'SELECT count(*) = 1 FROM events',
 	'as it does otherwise');
 
 $copy->stop;

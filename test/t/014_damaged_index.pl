@@ -5,23 +5,19 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $node = TtlNode->running(
+	q{
 autovacuum = off
-ttl_index.monitor_sleep = 1
 ttl_index.monitor_enabled = off
 });
-$node->start;
 $node->safe_psql(
 	'postgres', q{
-CREATE EXTENSION ttl_index;
 CREATE TABLE damaged (at timestamptz);
 CREATE TABLE sound (at timestamptz);
 CREATE INDEX damaged_ttl ON damaged (at) WHERE ttl_index.expire_after_seconds(3600);
@@ -42,8 +38,7 @@ close $fh;
 
 $node->append_conf('postgresql.conf', 'ttl_index.monitor_enabled = on');
 $node->start;
-ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM sound'),
-	'the other index goes on');
+$node->empties('postgres', 'sound', 'the other index goes on');
 ok( $node->poll_query_until(
 		'postgres',
 		q{SELECT errors > 0 FROM ttl_index.index_stats WHERE relname = 'damaged'}
@@ -60,8 +55,7 @@ is($node->safe_psql('postgres', 'SET enable_indexscan = off; SET enable_bitmapsc
 	10, 'and costs no row');
 
 $node->safe_psql('postgres', 'REINDEX INDEX damaged_ttl');
-ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM damaged'),
-	'REINDEX heals it');
+$node->empties('postgres', 'damaged', 'REINDEX heals it');
 
 $node->stop;
 done_testing();

@@ -5,38 +5,25 @@
 
 use strict;
 use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
-autovacuum = off
-ttl_index.monitor_sleep = 1
-});
+my $primary = TtlNode->configured('autovacuum = off',
+	name => 'primary',
+	init => [ allows_streaming => 1 ]);
 $primary->start;
 $primary->backup('backup');
 
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+my $standby =
+  TtlNode->copy_of($primary, 'backup', 'standby', has_streaming => 1);
 $standby->start;
 
 my $launchers =
   "SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'ttl_index%'";
-
-sub events_go
-{
-	my ($node, $db, $name) = @_;
-
-	ok( $node->poll_query_until(
-			$db, "SELECT array_agg(at) = '{2100-01-01}' FROM events"),
-		$name);
-	return;
-}
 
 #
 # A standby
@@ -52,7 +39,7 @@ INSERT INTO events VALUES ('2000-01-01'), ('2001-01-01'), ('2100-01-01');
 CREATE UNLOGGED TABLE unlogged (at timestamptz);
 CREATE INDEX unlogged_ttl ON unlogged (at) WHERE ttl_index.expire_after_seconds(3600);
 });
-events_go($primary, 'postgres', 'rows expire on the primary');
+$primary->drains('postgres', 'events', 'rows expire on the primary');
 $primary->poll_query_until('postgres',
 	'SELECT deleted_documents = 2 FROM ttl_index.stats')
   or fail('the primary counts');
@@ -70,11 +57,8 @@ foreach my $view ('indexes', 'stats', 'index_stats', 'current_op')
 }
 
 # The primary stops, so that what is due stays.
-$primary->safe_psql('postgres',
-	'ALTER DATABASE postgres SET ttl_index.monitor_enabled = off');
-$primary->poll_query_until('postgres',
-	"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'ttl_index worker'"
-);
+$primary->monitor_in('postgres', 'off');
+$primary->wait_for_no_worker;
 $primary->safe_psql('postgres',
 	"INSERT INTO events VALUES ('2000-01-01'), ('2001-01-01')");
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
@@ -151,9 +135,8 @@ foreach my $call ("coll_mod_index('events_ttl', 60)",
 
 $primary->stop;
 $standby->promote;
-$standby->safe_psql('postgres',
-	'ALTER DATABASE postgres RESET ttl_index.monitor_enabled');
-events_go($standby, 'postgres',
+$standby->monitor_in('postgres', 'on');
+$standby->drains('postgres', 'events',
 	'rule 28: after promotion the monitor starts by itself');
 is( $standby->safe_psql(
 		'postgres',
@@ -187,9 +170,9 @@ ok( $standby->wait_for_log(
 
 # A row elsewhere that is due now tells when the next pass has been there.
 $standby->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
-events_go($standby, 'postgres', 'rule 29: the other databases go on');
+$standby->drains('postgres', 'events', 'rule 29: the other databases go on');
 $standby->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
-events_go($standby, 'postgres', 'rule 29: in each pass');
+$standby->drains('postgres', 'events', 'rule 29: in each pass');
 is($standby->safe_psql('frozen', 'SELECT count(*) FROM events'),
 	2, 'rule 29: nothing expires in a database that is read-only by default');
 is( $standby->safe_psql('frozen', 'SELECT passes FROM ttl_index.stats'),
@@ -205,7 +188,7 @@ like(
 	'rule 29: run_pass() refuses there');
 $standby->safe_psql('postgres',
 	'ALTER DATABASE frozen RESET default_transaction_read_only');
-events_go($standby, 'frozen', 'rule 29: rows expire once it is not');
+$standby->drains('frozen', 'events', 'rule 29: rows expire once it is not');
 
 #
 # Single-user mode and binary upgrade.  The monitor would be too quick after the
@@ -218,7 +201,7 @@ $standby->restart;
 $standby->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
 $standby->stop;
 
-my ($out, $err) = ('', '');
+($out, $err) = ('', '');
 IPC::Run::run(
 	[
 		$standby->installed_command('postgres'), '--single', '-D',

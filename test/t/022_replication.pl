@@ -6,29 +6,25 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 'logical');
-$primary->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $primary = TtlNode->running(
+	q{
 autovacuum = off
 wal_log_hints = on
-ttl_index.monitor_sleep = 1
-});
-$primary->start;
+}, name => 'primary', init => [ allows_streaming => 'logical' ]);
 $primary->safe_psql(
 	'postgres', q{
-CREATE EXTENSION ttl_index;
 CREATE TABLE events (id int PRIMARY KEY, at timestamptz);
 CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0);
 });
 $primary->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+my $standby =
+  TtlNode->copy_of($primary, 'backup', 'standby', has_streaming => 1);
 $standby->start;
 
 my $processes =
@@ -68,11 +64,8 @@ $primary->poll_query_until('postgres',
 {
 	local $ENV{PGOPTIONS} = '-c synchronous_commit=local';
 
-	$primary->safe_psql('postgres', q{
-ALTER SYSTEM SET ttl_index.monitor_enabled = off;
-SELECT pg_reload_conf()});
-	$primary->poll_query_until('postgres',
-		"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'ttl_index worker'");
+	$primary->set('monitor_enabled', 'off');
+	$primary->wait_for_no_worker;
 	$primary->safe_psql(
 		'postgres', q{
 CREATE TABLE series (at timestamptz) PARTITION BY RANGE (at);
@@ -101,12 +94,7 @@ $session->finish;
 	$primary->safe_psql('postgres', 'ALTER SYSTEM RESET ttl_index.monitor_enabled');
 	$primary->reload;
 }
-{
-	local $ENV{PGCTLTIMEOUT} = 30;
-
-	ok($primary->stop('fast', fail_ok => 1), 'a fast shutdown does not hang')
-	  or $primary->stop('immediate');
-}
+$primary->stops_fast('a fast shutdown does not hang');
 $primary->adjust_conf('postgresql.auto.conf', 'synchronous_standby_names',
 	"''");
 
@@ -184,8 +172,7 @@ foreach my $table ('keyed', 'keyless', 'whole')
 		"SELECT count(*) = 3 FROM $table")
 	  or die "the rows of table $table do not arrive";
 }
-$standby->safe_psql('postgres',
-	'ALTER DATABASE postgres RESET ttl_index.monitor_enabled');
+$standby->monitor_in('postgres', 'on');
 goes($standby, 'a published table with a key expires', 'postgres', 'keyed');
 goes($standby, 'so does one with REPLICA IDENTITY FULL', 'postgres', 'whole');
 foreach my $table ('keyed', 'whole')

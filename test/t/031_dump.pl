@@ -5,23 +5,20 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
-ttl_index.monitor_sleep = 1
+my $node = TtlNode->configured(
+	q{
 ttl_index.monitor_enabled = off
 });
 $node->start;
 
 $node->safe_psql('postgres', 'CREATE DATABASE source');
-$node->safe_psql('postgres',
-	'ALTER DATABASE source SET ttl_index.monitor_enabled = off');
+$node->monitor_in('source', 'off');
 $node->safe_psql('source', slurp_file('test/data/ttl_indexes.sql'));
 
 # What the extension says of the indexes, what PostgreSQL says, and psql's \d.
@@ -214,16 +211,14 @@ is( $node->safe_psql('as_text', $indexes),
 #
 
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
-$node->safe_psql('postgres',
-	'ALTER DATABASE restored SET ttl_index.monitor_enabled = off');
+$node->monitor_in('restored', 'off');
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION ttl_index;
 CREATE TABLE clock (at timestamptz);
 CREATE INDEX clock_ttl ON clock (at) WHERE ttl_index.expire_after_seconds(0);
-ALTER SYSTEM SET ttl_index.monitor_enabled = on;
 });
-$node->reload;
+$node->set('monitor_enabled', 'on');
 $node->command_ok(
 	[
 		'pg_restore', '-j', '2', '-e', '-d', $node->connstr('restored'),
@@ -301,8 +296,7 @@ $node->command_ok(
 		$node->connstr('postgres')
 	],
 	'pg_dumpall');
-$node->safe_psql('postgres',
-	'ALTER DATABASE restored RESET ttl_index.monitor_enabled');
+$node->monitor_in('restored', 'on');
 ok( $node->poll_query_until(
 		'restored', 'SELECT deleted_documents = 5 FROM ttl_index.stats'),
 	'once it is set free, the monitor comes');
@@ -310,13 +304,7 @@ is($node->safe_psql('restored', $rows), $not_due, 'and deletes what is due');
 my $expected = $node->safe_psql('restored', $indexes);
 $node->stop;
 
-my $other = PostgreSQL::Test::Cluster->new('other');
-$other->init;
-$other->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
-ttl_index.monitor_sleep = 1
-});
+my $other = TtlNode->configured('', name => 'other');
 $other->start;
 $other->command_ok(
 	[
@@ -332,8 +320,7 @@ foreach my $db ('restored', 'original', 'source')
 	is($other->safe_psql($db, $indexes),
 		$expected, "pg_dumpall: the TTL indexes of $db are the same");
 }
-$other->safe_psql('postgres',
-	'ALTER DATABASE restored RESET ttl_index.monitor_enabled');
+$other->monitor_in('restored', 'on');
 ok( $other->poll_query_until(
 		'restored', 'SELECT deleted_documents = 5 FROM ttl_index.stats'),
 	'pg_dumpall: until it is set free');

@@ -7,21 +7,19 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
 my @cluster = (extra => [ '-k', '--locale=C', '--encoding=UTF8' ]);
-my $settings = q{
-shared_preload_libraries = 'ttl_index'
-ttl_index.monitor_sleep = 1
-};
 
-my $old = PostgreSQL::Test::Cluster->new('old',
-	$ENV{oldinstall} ? (install_path => $ENV{oldinstall}) : ());
-$old->init(@cluster);
-$old->append_conf('postgresql.conf', $settings);
-$old->append_conf('postgresql.conf', 'ttl_index.monitor_enabled = off');
+my $old = TtlNode->configured(
+	'ttl_index.monitor_enabled = off',
+	name => 'old',
+	install_path => $ENV{oldinstall},
+	init => \@cluster);
 $old->start;
 note 'from ' . $old->safe_psql('postgres', 'SELECT version()');
 
@@ -74,11 +72,10 @@ unlike(slurp_file($old->logfile, $offset),
 sub upgrade
 {
 	my ($mode) = @_;
-	my $new = PostgreSQL::Test::Cluster->new("new_$mode");
+	my $new =
+	  TtlNode->configured('', name => "new_$mode", init => \@cluster);
 	my $dir = PostgreSQL::Test::Utils::tempdir;
 
-	$new->init(@cluster);
-	$new->append_conf('postgresql.conf', $settings);
 	# it leaves files in the current directory
 	chdir $dir or die "chdir: $!";
 	$new->command_ok(
@@ -118,9 +115,7 @@ foreach my $mode ('copy', 'link')
 		$before{$indexes} =~ s/\|\d+\|/|/gr,
 		"$mode: REINDEX CONCURRENTLY before the first pass loses no option");
 
-	$new->safe_psql('postgres',
-		'ALTER SYSTEM SET ttl_index.monitor_enabled = on');
-	$new->reload;
+	$new->set('monitor_enabled', 'on');
 	ok( $new->poll_query_until(
 			'postgres', q{SELECT min(at) = '2100-01-01' FROM events}),
 		"$mode: then the monitor sets to work");

@@ -10,9 +10,11 @@ use warnings;
 use File::Basename;
 use File::Copy;
 use File::Path;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
 my $work = PostgreSQL::Test::Utils::tempdir;
 
@@ -49,13 +51,7 @@ sub make_installation
 }
 
 my ($prefix, $extensions) = make_installation();
-my $node = PostgreSQL::Test::Cluster->new('main', install_path => $prefix);
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
-ttl_index.monitor_sleep = 1
-});
+my $node = TtlNode->configured('', install_path => $prefix);
 $node->start;
 
 my $current = $node->safe_psql('postgres',
@@ -238,8 +234,7 @@ is( $node->safe_psql('behind', 'SELECT count(*) FROM t'), 2,
 my $indexes = 'SELECT * FROM ttl_index.indexes';
 my $before = $node->safe_psql('behind', $indexes);
 like($before, qr/\|active\|$/, 'what is there works as it did');
-unlike(slurp_file($node->logfile), qr/PANIC|TRAP|was terminated by signal/,
-	'nothing crashes');
+$node->has_not_crashed('nothing crashes');
 
 $node->safe_psql('behind', 'ALTER EXTENSION ttl_index UPDATE');
 is($node->safe_psql('behind', $indexes),

@@ -8,23 +8,20 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use Faults;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
 my $faults = Faults->new;
 my $dir = PostgreSQL::Test::Utils::tempdir;
-my $node = PostgreSQL::Test::Cluster->new('series');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $node = TtlNode->configured(
+	q{
 ttl_index.monitor_enabled = off
 ttl_index.max_clock_jump = 0
 autovacuum = off
 max_locks_per_transaction = 256
 timezone = 'UTC'
-});
+}, name => 'series', faults => $faults);
 
 # The microseconds of a timestamp, as PostgreSQL reads it.
 sub micros
@@ -43,7 +40,7 @@ sub sql
 	return $node->safe_psql('postgres', shift);
 }
 
-$faults->with(sub { $node->start });
+$node->start;
 sql('CREATE EXTENSION ttl_index');
 at('2001-01-01 00:00:00.5+00');
 is(sql('SELECT now()'), '2001-01-01 00:00:00.5+00', 'the clock is set');
@@ -283,6 +280,5 @@ is( sql("SELECT id FROM day_default WHERE kept IS NULL"),
 is(sql("SELECT errors FROM ttl_index.stats"), 0, 'no errors');
 
 $node->stop;
-unlike(slurp_file($node->logfile), qr/PANIC|TRAP|was terminated by signal/,
-	'no crash');
+$node->has_not_crashed('no crash');
 done_testing();

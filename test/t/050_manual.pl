@@ -7,18 +7,17 @@
 use strict;
 use warnings;
 use File::Basename;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
 # installcheck runs in the directory of the sources
 my @pages = ('README.md', sort glob('doc/*.md'));
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $node = TtlNode->configured(
+	q{
 ttl_index.monitor_sleep = '1h'
 TimeZone = 'UTC'
 });

@@ -7,15 +7,14 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-shared_preload_libraries = 'ttl_index'
+my $node = TtlNode->configured(
+	q{
 autovacuum = off
 log_statement = none
 ttl_index.monitor_enabled = off

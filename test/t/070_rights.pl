@@ -8,31 +8,28 @@
 use strict;
 use warnings;
 use File::Spec;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
 my $library =
   File::Spec->rel2abs(($ENV{TESTDIR} || '.') . '/test/perl/rights.so');
 plan skip_all => 'make test/perl/rights.so was not run' unless -e $library;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', qq{
+my $node = TtlNode->running(
+	qq{
 shared_preload_libraries = 'ttl_index,$library'
 rights.log_all = on
-ttl_index.monitor_sleep = 1
 ttl_index.monitor_enabled = off
 ttl_index.count_dropped_documents = on
 });
-$node->start;
 
 # The functions belong to the author, who owns nothing else.  make(name, arguments,
 # result, body) makes one that is declared immutable, whatever it is.
 $node->safe_psql(
 	'postgres', q{
-CREATE EXTENSION ttl_index;
 CREATE ROLE author;
 CREATE ROLE alice;
 CREATE ROLE bob;
@@ -287,12 +284,10 @@ is($node->safe_psql('postgres', $left),
 
 arm();
 my $offset = -s $node->logfile;
-$node->safe_psql('postgres', 'ALTER SYSTEM SET ttl_index.monitor_enabled = on');
-$node->reload;
+$node->set('monitor_enabled', 'on');
 $node->poll_query_until('postgres', $left, $done)
   or fail('the monitor does the same');
-$node->safe_psql('postgres', 'ALTER SYSTEM SET ttl_index.monitor_enabled = off');
-$node->reload;
+$node->set('monitor_enabled', 'off');
 check_rights($offset, "with the owner's rights: the monitor");
 
 superuser_runs($_)

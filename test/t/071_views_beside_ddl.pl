@@ -5,16 +5,14 @@
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TtlNode;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'ttl_index'\nttl_index.monitor_enabled = off\n");
-$node->start;
+my $node = TtlNode->running('ttl_index.monitor_enabled = off');
 $node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION ttl_index;
 CREATE FUNCTION f(timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS 'SELECT $1';
 SQL
 
