@@ -85,7 +85,7 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM hangs'),
 	0, 'all goes once its code behaves');
 
 # The next time it begins with a minute again.
-$heartbeat->passes(2);
+$node->wait_for_passes(2);
 $node->safe_psql(
 	'postgres', q{
 INSERT INTO switches VALUES (now());
