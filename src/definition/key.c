@@ -193,7 +193,8 @@ ttl_key_path_text(Node *expression, Oid relid)
 		Const	   *step = lfirst(lc);
 		char	   *name;
 
-		if (!IsA(step, Const) || step->constisnull)
+		/* an array of arrays has others than texts in it */
+		if (!IsA(step, Const) || step->constisnull || step->consttype != TEXTOID)
 			return NULL;
 		name = TextDatumGetCString(step->constvalue);
 		/* such a step cannot be written in a key */

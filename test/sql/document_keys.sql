@@ -57,6 +57,7 @@ CREATE DOMAIN document AS jsonb;
 CREATE TABLE domains (doc document);
 SELECT ttl_index.create_index('domains', 'doc.at', 5, document_ttl_field => 'doc.ttl');
 CREATE INDEX dotted ON domains (ttl_index.document_date(doc, 'a.b')) WHERE ttl_index.expire_after_seconds(5);
+CREATE INDEX folded ON domains (ttl_index.document_date(doc, VARIADIC ARRAY['{a}', '{b}'::text[]])) WHERE ttl_index.expire_after_seconds(5);
 SELECT indexrelid, key, document_ttl FROM ttl_index.indexes WHERE relid = 'domains'::regclass ORDER BY 1;
 
 -- what is there instead of dates: a wrong type is what users trip over
