@@ -73,7 +73,7 @@ ttl_create_check_boundary_rows(bool drop_partitions, bool boundary_rows)
 				 errhint("Without it all rows that are due go one by one.")));
 }
 
-/* An index on the same key and filter: no-op, or an error. */
+/* Raises an error unless an index on the same key and filter has the same options. */
 static void
 check_existing(Oid indexrelid, const TtlCreate *args, const TtlIndex *index)
 {
@@ -104,9 +104,9 @@ check_existing(Oid indexrelid, const TtlCreate *args, const TtlIndex *index)
 /*
  * The index on the same key with the same filter that makes the call a no-op;
  * invalid where there is none.  One that could only stand beside a TTL index
- * (of a constraint, a unique one, another operator class) is in nobody's way.  What was
- * left behind counts only where there is nothing else, and an option that REINDEX
- * CONCURRENTLY has lost as long as it is saved.
+ * (of a constraint, a unique one, another operator class) is ignored.  A leftover of a
+ * failed build counts only if there is nothing else.  An option that REINDEX CONCURRENTLY
+ * has lost counts as long as it is saved.
  */
 static Oid
 find_existing(Relation rel, const TtlCreate *args, List *filter)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * event.c
- *	  DDL by others: what the event triggers call.
+ *	  The functions of the event triggers: DDL that others run.
  *
  * The event triggers refuse what create_index() refuses, so that the engine
  * meets as few broken TTL indexes as possible.  It does not rely on them: they
@@ -55,8 +55,8 @@ PG_FUNCTION_INFO_V1(ttl_on_ddl);
 PG_FUNCTION_INFO_V1(ttl_on_reindex);
 
 /*
- * The same for one index that the command at hand made or attached: here the
- * option has to be right at once.  The command's own locks on the tables keep away
+ * Writes the option that governs the index of a partition into it, which the command at
+ * hand has made or attached: the option has to be right at once.  The command's own locks on the tables keep away
  * whoever changes options, so the index's lock is enough, and waiting for that on
  * the table, which VACUUM or CREATE INDEX CONCURRENTLY may have, is not needed.
  */
@@ -229,7 +229,11 @@ check_index(Oid indexrelid, void *takes_index)
 	follow_now(indexrelid, &index);
 	if (!ttl_saved_option_needs_repair(indexrelid))
 		return;
-	/* one that was there may be at work in coll_mod(): the next pass, then */
+
+	/*
+	 * coll_mod() may be changing an older one, which then waits for the next
+	 * pass
+	 */
 	if ((is_new(indexrelid) || ttl_saved_option_lock(indexrelid)) &&
 		ttl_option_read(indexrelid, &own) && own.present && own.problem == NULL)
 		ttl_saved_option_write(indexrelid, &own);
@@ -567,8 +571,8 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 }
 
 /*
- * on_reindex(): remembers the options that REINDEX CONCURRENTLY could lose, and
- * restores those that it lost.
+ * on_reindex(): saves the options that REINDEX CONCURRENTLY could lose, and restores
+ * those that it lost.
  */
 Datum
 ttl_on_reindex(PG_FUNCTION_ARGS)

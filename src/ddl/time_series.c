@@ -3,6 +3,10 @@
  * time_series.c
  *	  create_time_series: from an empty partitioned table to a time series.
  *
+ * It makes a DEFAULT partition, the TTL index with the options about partitions
+ * (create.c), an index for queries of one source, and the first partitions
+ * (partition/make.c).  From then on the monitor makes them.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION

@@ -90,7 +90,7 @@ key_state(TtlIndex *index, Oid type)
 	return TTL_ACTIVE;
 }
 
-/* The same for a column that has no TTL index yet: raises what is wrong. */
+/* Raises what is wrong with a column that is to get a TTL index. */
 void
 ttl_catalog_check_key(Oid type, const char *time_zone)
 {
@@ -244,7 +244,7 @@ ttl_catalog_governor(Oid indexrelid, Oid *parent, Oid *governor,
 	return ttl_option_read(indexrelid, option);
 }
 
-/* The same, with the other one of a pair belonging to the main one. */
+/* Finds the governor and the root; the second index of a pair belongs to the main one. */
 static bool
 find_root(Oid indexrelid, TtlIndex *index)
 {
@@ -271,7 +271,7 @@ ttl_catalog_root(Oid indexrelid)
 	return InvalidOid;
 }
 
-/* What the view lists: the dependents, and all partitions below them. */
+/* Lists what the view shows: the dependents, and all partitions below them. */
 List *
 ttl_catalog_shown(void)
 {
@@ -475,13 +475,13 @@ table_state(Oid relid)
 	if (is_temporary(relid))
 		return TTL_TEMPORARY_TABLE;
 	state = ttl_reach_state(relid);
-	/* it would keep rows, or change them over and over */
+	/* such a rule would keep rows, or change them in every pass */
 	if (state == TTL_ACTIVE && has_instead_rule(relid))
 		state = TTL_INSTEAD_RULE;
 	return state;
 }
 
-/* The same for a table that has no TTL index yet: raises what is wrong. */
+/* Raises what is wrong with a table that is to get a TTL index. */
 void
 ttl_catalog_check_table(Oid relid)
 {

@@ -3,8 +3,9 @@
  * children.c
  *	  The option of a partitioned TTL index, in the indexes of its partitions.
  *
- * What counts is the option of the topmost ancestor that has one.  It is written into
- * the children as well, so that DETACH neither silences an index nor revives one.
+ * The option of the topmost ancestor that has one governs an index.  It is written into the
+ * children as well, so that a partition keeps its TTL after DETACH, and does not get back
+ * an older one.  ddl/event.c does that with each command, and prepare.c in each pass.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -137,7 +137,7 @@ ttl_cutoff_is_due(const TtlCutoff *cutoff, int64 key)
 	return ttl_cutoff_instant(cutoff, key) <= cutoff->instant;
 }
 
-/* What a key holds that is made at this instant; of a date, its midnight. */
+/* Returns the key of a row that is made at this instant; of a date, its midnight. */
 int64
 ttl_cutoff_clock(const TtlIndex *index, TimestampTz at)
 {

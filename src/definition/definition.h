@@ -16,7 +16,7 @@
 #include "definition/option.h"
 #include "utils/relcache.h"
 
-/* A closed list; catalog.c has the names and the texts. */
+/* The states of an index: catalog.c decides them, state.c has names and texts. */
 typedef enum TtlState
 {
 	TTL_ACTIVE,
@@ -40,7 +40,7 @@ typedef enum TtlState
 	TTL_INSTEAD_RULE,
 	TTL_NOT_PARTITIONED_BY_KEY,
 	TTL_FILTERED_BUCKETS,
-	/* not now, or not with this table */
+	/* the index cannot be used now, or not with this table */
 	TTL_NOT_VALID,
 	TTL_OPTION_REMEMBERED,
 	TTL_OPTION_LOST,
@@ -49,10 +49,10 @@ typedef enum TtlState
 	TTL_OWNER_LACKS_PRIVILEGE,
 	TTL_OPTION_NOT_EXECUTABLE,
 	TTL_OLD_SNAPSHOTS,
-	/* shown, for those that are active otherwise */
+	/* what the monitor adds for the view (see monitor/shown_state.c) */
 	TTL_CRASHED_SERVER,
 	TTL_HELD,
-	/* shown only: the rows expire all the same (see drop.c and make.c) */
+	/* shown only: its rows expire all the same */
 	TTL_BUCKET_HAS_DEPENDENTS,
 	TTL_BUCKET_FAILING,
 	TTL_BUCKET_MISSING
@@ -67,8 +67,9 @@ typedef struct TtlIndex
 	Oid			relid;
 	Oid			owner;
 	Oid			parent;			/* immediate parent index, or invalid */
-	Oid			governor;		/* whose option it is; itself where alone */
-	Oid			root;			/* the governor, or the main one of its pair */
+	Oid			governor;		/* the index whose option this is, maybe
+								 * itself */
+	Oid			root;			/* the governor, or the main index of its pair */
 	char		relkind;		/* of the index: 'i' or 'I' */
 	Oid			keytype;		/* timestamptz, timestamp or date */
 	TtlOption	option;			/* the governing one */

@@ -32,16 +32,17 @@ typedef struct TtlPartition
 	int64		upper;
 } TtlPartition;
 
-/* The bound of a scan, and what is left to check key by key. */
+/* Up to which key a scan goes, and which keys have to be checked one by one. */
 typedef struct TtlCutoff
 {
-	TimestampTz instant;		/* due is what is not later */
+	TimestampTz instant;		/* what is not later is due */
 	Oid			keytype;
 	struct pg_tz *zone;			/* NULL for timestamptz */
 	int64		bound;			/* greatest key that can be due */
 	int64		sure;			/* keys up to here are due without a check */
 } TtlCutoff;
 
+/* What a key that a user named stands for (see key.c). */
 typedef struct TtlKey
 {
 	AttrNumber	attnum;
@@ -100,6 +101,6 @@ extern int64 ttl_cutoff_clock(const TtlIndex *index, TimestampTz at);
 
 /* bounds.c */
 extern List *ttl_bounds_read(Oid relid);
-extern void ttl_bounds_read_one(Oid relid, TtlPartition *bucket);
+extern void ttl_bounds_read_one(Oid relid, TtlPartition *partition);
 
 #endif							/* TTL_KEY_H */

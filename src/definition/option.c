@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * option.c
- *	  The option in an index predicate: read and write.
+ *	  Reading and writing the option in an index predicate.
  *
  * A TTL index is an ordinary index with a call of expire_after_seconds() among
  * the AND members of its predicate.  The stored predicate is read here alone, so that
@@ -323,8 +323,8 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 }
 
 /*
- * What a partition's index, with its own filter, is to carry of the option of the
- * whole.  Options about partitions are of no use to it, and would be wrong once it
+ * Returns what the index of a partition, which has its own filter, is to carry of the
+ * option of the whole.  Options about partitions are of no use to it, and would be wrong once it
  * is detached.  So they stand in partitioned indexes only, of which REINDEX
  * CONCURRENTLY loses nothing: they are not saved.
  */

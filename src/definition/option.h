@@ -38,7 +38,8 @@ typedef struct TtlFunctions
 	Oid			earliest;
 } TtlFunctions;
 
-#define TTL_OPTION_FUNCTIONS 4	/* the first of these, see option.c */
+/* How many of these, from the first one on, are options (see function.c). */
+#define TTL_OPTION_FUNCTIONS 4
 
 /* What the predicate of one index says. */
 typedef struct TtlOption
@@ -48,7 +49,7 @@ typedef struct TtlOption
 	int32		seconds;
 	char	   *time_zone;		/* NULL where the option is not given */
 	bool		drop_partitions;	/* partitions that are due go as a whole */
-	bool		boundary_rows;	/* and rows of the others one by one */
+	bool		boundary_rows;	/* and due rows of the others go one by one */
 	int32		bucket_seconds; /* span of the partitions to be made, or 0 */
 	List	   *filter;			/* the other AND members, not folded */
 	List	   *stored;			/* all of them, as they were read */

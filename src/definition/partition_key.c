@@ -3,6 +3,9 @@
  * partition_key.c
  *	  May a TTL index drop and make the partitions of its table?
  *
+ * It may if the table is partitioned by RANGE of the key alone: then the bounds of a
+ * partition say when all of its rows are due.  A filter would keep some of them.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION

@@ -158,7 +158,7 @@ read_dependencies(Oid indexrelid, const TtlFunctions *functions,
 	table_close(depend, AccessShareLock);
 }
 
-/* A number, if each of its digits is there once. */
+/* Reads a number; false unless each of its digits is there once. */
 static bool
 read_number(const Dependencies *found, SavedNumber number, int32 *value)
 {
@@ -171,7 +171,7 @@ read_number(const Dependencies *found, SavedNumber number, int32 *value)
 	return found->sum[number] <= PG_INT32_MAX;
 }
 
-/* The saved option; none unless all of it is there. */
+/* Returns the saved option, or none unless all of it is there. */
 static SavedOption
 saved_option(const Dependencies *found)
 {
@@ -218,7 +218,7 @@ read_saved_option(Oid indexrelid)
 	return saved_option(&found);
 }
 
-/* Makes an option that was lost what was saved of it.  False where nothing was. */
+/* Gives a lost option the values that were saved; false if nothing was saved. */
 bool
 ttl_saved_option_apply(Oid indexrelid, TtlOption *option)
 {
@@ -406,8 +406,8 @@ keep_leftovers(Oid indexrelid)
 }
 
 /*
- * The same for all indexes of the database, also where what had the dependencies
- * is gone.
+ * Makes all indexes of the database depend on the option functions that occur in them,
+ * also leftovers whose new index is gone.
  */
 void
 ttl_saved_option_complete_dependencies(void)
@@ -450,7 +450,7 @@ ttl_saved_option_restore(Oid indexrelid)
 			 errdetail("REINDEX CONCURRENTLY had lost it.")));
 }
 
-/* A TTL that stopped is said so in every pass: it must not be silent. */
+/* Warns of a TTL that has stopped, in every pass: it must not stop silently. */
 static void
 warn_if_lost(Oid indexrelid)
 {
@@ -482,7 +482,7 @@ ttl_saved_option_repair(Oid indexrelid)
 	warn_if_lost(indexrelid);
 }
 
-/* Does an index need that?  Cheap, and takes no lock. */
+/* Does an index need a repair?  This is cheap and takes no lock. */
 bool
 ttl_saved_option_needs_repair(Oid indexrelid)
 {
@@ -497,22 +497,25 @@ ttl_saved_option_needs_repair(Oid indexrelid)
 }
 
 static void
-restore_if_amiss(Oid indexrelid, void *arg)
+repair_if_needed(Oid indexrelid, void *arg)
 {
 	if (ttl_saved_option_needs_repair(indexrelid))
 		ttl_saved_option_repair(indexrelid);
 }
 
-/* Restores whatever needs it in this database. */
+/* Repairs all indexes of this database that need it. */
 static void
 repair_all(void)
 {
-	ttl_catalog_each(ttl_catalog_dependents(), restore_if_amiss, NULL);
+	ttl_catalog_each(ttl_catalog_dependents(), repair_if_needed, NULL);
 }
 
 static ProcessUtility_hook_type next_process_utility = NULL;
 
-/* After REINDEX CONCURRENTLY no snapshot is active, and writing a catalog wants one. */
+/*
+ * Does so with a snapshot: after REINDEX CONCURRENTLY none is active, and writing a
+ * catalog needs one.
+ */
 void
 ttl_saved_option_restore_all_now(void)
 {
@@ -539,7 +542,7 @@ is_reindex_concurrently(Node *statement)
 }
 
 /*
- * REINDEX CONCURRENTLY loses a lone option (see option.c).  It ends in a
+ * REINDEX CONCURRENTLY loses an option that stands alone.  It ends in a
  * transaction of its own, so the option can be restored before the user has the
  * prompt back.  Before it begins, what is saved is made complete:
  * pg_upgrade does not carry that along, and the first pass may be far away.

@@ -3,9 +3,9 @@
  * state.c
  *	  The states of TTL indexes: names, reasons, errors and hints.
  *
- * There is one list for all: DDL raises a state as an error, the engine goes by it,
- * the view shows it.  So a refusal, a skipped index and the reason that is shown
- * cannot differ.
+ * There is one list for all purposes: DDL raises a state as an error, a pass skips an index
+ * because of it, and the view shows it.  So a refusal, a skipped index and the reason that
+ * is shown cannot differ.  catalog.c decides which state an index has.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -31,7 +31,7 @@ typedef struct StateText
 {
 	const char *name;
 	int			sqlerrcode;
-	const char *reason;			/* %s: the table; NULL: see state_reason */
+	const char *reason;			/* NULL: ttl_state_reason() makes it */
 	const char *hint;
 } StateText;
 
@@ -221,8 +221,8 @@ ttl_state_is_usable(Oid indexrelid)
 }
 
 /*
- * Is this what a failed build or REINDEX CONCURRENTLY has left behind?  The index of
- * a partitioned table that is not valid waits for those of its partitions.
+ * Is this an index that a failed build or REINDEX CONCURRENTLY has left behind?  An invalid
+ * index of a partitioned table is none: it waits for the indexes of its partitions.
  */
 bool
 ttl_state_is_leftover(Oid indexrelid)
@@ -231,7 +231,7 @@ ttl_state_is_leftover(Oid indexrelid)
 		!ttl_state_is_usable(indexrelid);
 }
 
-/* Raises an error unless it is usable. */
+/* Raises an error unless the index is usable. */
 void
 ttl_state_check_usable(Oid indexrelid)
 {
@@ -242,7 +242,7 @@ ttl_state_check_usable(Oid indexrelid)
 				 errhint("Drop and create it again, or REINDEX it, or attach an index of each partition.")));
 }
 
-/* The range of the option, for those that take it as an argument. */
+/* Raises an error unless the seconds are in the range of the option. */
 void
 ttl_state_check_seconds(int32 seconds, bool may_be_never)
 {

@@ -83,7 +83,7 @@ ttl_time_zone_ok(const char *name)
 	return found;
 }
 
-/* A number that stands for a zone in 31 bits (see option.c). */
+/* A number of 31 bits that stands for a zone in what is saved (see saved_option.c). */
 int32
 ttl_time_zone_hash(const char *name)
 {
@@ -95,7 +95,7 @@ ttl_time_zone_hash(const char *name)
 	return (int32) (hash_bytes((unsigned char *) folded, i) & 0x7fffffff);
 }
 
-/* The only zone with this number; NULL where there is none or more than one. */
+/* The only zone with this number; NULL if there is none or more than one. */
 char *
 ttl_time_zone_by_hash(int32 hash)
 {

@@ -1,16 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * drop.c
- *	  Dropping a bucket that is due.
+ *	  Dropping a partition that is due.
  *
- * A partition goes by DROP TABLE as its owner could run it, so that event triggers
+ * A partition is dropped by DROP TABLE as its owner could run it, so that event triggers
  * see it and whatever depends on it keeps it.  That needs ACCESS EXCLUSIVE on the
- * partitioned table and on its DEFAULT partition, whose constraint changes; DETACH
- * CONCURRENTLY would do with less, but is impossible beside a DEFAULT partition and
- * inside a function.  All locks are had before the command begins, so they last as
- * long as the catalogs take, a few milliseconds; the files go after the locks.
+ * partitioned table and on its DEFAULT partition, whose constraint changes.  DETACH
+ * CONCURRENTLY would need less, but it is impossible beside a DEFAULT partition and inside
+ * a function.  All locks are taken before the command begins, so they are held for as long
+ * as the catalogs take, a few milliseconds; the files are removed after the commit.
  *
- * One bucket is one transaction.  What was read before the locks is read again.
+ * monitor/visit.c calls ttl_drop_partition() in a transaction for each partition.  What
+ * was read before the locks were taken is read again after that.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -51,7 +52,7 @@
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-/* The buckets that are due at this clock reading, oldest first. */
+/* Lists the partitions that are due at this clock reading, oldest first. */
 List *
 ttl_drop_due(const TtlIndex *root, TimestampTz at)
 {
@@ -271,7 +272,7 @@ toast_table(Oid relid)
 	return result;
 }
 
-/* Locks a partition and all below it, with hardly any waiting. */
+/* Locks a partition and all below it, unless others hold a lock there. */
 static bool
 lock_tree(Oid relid, LOCKMODE lockmode)
 {
@@ -289,8 +290,8 @@ lock_tree(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * Locks all that DROP TABLE will.  Only for the partitioned table is there a
- * moment's waiting: with that lock, no query through it is left.
+ * Locks all that DROP TABLE will lock.  Only the lock on the partitioned table is waited
+ * for, and briefly: with that lock, no query through the table is running.
  */
 static bool
 lock_for_drop(Oid parent, Oid relid)
@@ -322,7 +323,7 @@ is_droppable(Oid root, Oid relid, TtlIndex *part)
 		 part->state == TTL_OLD_SNAPSHOTS);
 }
 
-/* Is this still a bucket that is due?  Behind the locks. */
+/* Is this still a partition that is due?  Called with the locks in hand. */
 static bool
 is_still_due(Oid root, Oid relid, TimestampTz at, TtlIndex *part)
 {
@@ -374,7 +375,7 @@ estimate_documents(Oid relid)
 	return rows;
 }
 
-/* Drops a table whose name is locked, as well as itself. */
+/* Drops a table; the table and its name are locked. */
 static void
 drop_table(Oid relid)
 {
@@ -391,7 +392,7 @@ drop_table(Oid relid)
 						name, get_rel_name(relid))));
 }
 
-/* Raises an error where something depends on a bucket; takes no lock for that. */
+/* Raises an error if something depends on a partition; takes no lock for that. */
 static void
 check_dependents(Oid relid)
 {
@@ -406,8 +407,8 @@ check_dependents(Oid relid)
 }
 
 /*
- * Drops a bucket of a time series, in the caller's transaction, if it is due at
- * this clock reading and the locks can be had.
+ * Drops a partition, in the caller's transaction, if it is due at this clock reading and
+ * the locks are free soon.
  */
 void
 ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
@@ -418,7 +419,7 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	int64		rows = -1;
 
 	memset(batch, 0, sizeof(*batch));
-	/* what cannot be is found out without a lock on the whole table */
+	/* what keeps it is found out without a lock on the whole table */
 	if (!OidIsValid(parent = IndexGetRelation(root, true)) ||
 		!is_droppable(root, relid, &part))
 	{

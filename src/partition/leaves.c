@@ -1,15 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * leaves.c
- *	  Whose rows go one by one, where partitions go as a whole.
+ *	  Which partitions are due as a whole, and whose rows go one by one.
  *
- * A table that is partitioned by RANGE of the key of a TTL index, and of nothing
- * else, is a time series; its immediate partitions are the buckets, whatever is
- * below them.  A bucket holds keys below its upper bound only.  So all of it is
- * due once a row at that bound would be.
+ * This is about tables that are partitioned by RANGE of the key of a TTL index alone, and
+ * about their immediate partitions, whatever is below these.  A partition holds only keys
+ * below its upper bound.  So all of it is due once a row at that bound would be due.
  *
- * A partition without an upper bound, DEFAULT or TO (MAXVALUE), is never wholly
- * due.  Its rows expire one by one.
+ * A partition without an upper bound, DEFAULT or TO (MAXVALUE), is never due as a whole.
+ * Its rows expire one by one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -32,9 +31,9 @@
 #include "ttl_index.h"
 
 /*
- * Has the upper bound come to the cutoff?  Near a change of the zone's offset
- * the instants of keys are not in their order: there a bucket waits until all of
- * them are due.
+ * Has the upper bound of a partition come to the cutoff?  Near a change of the zone's
+ * offset, keys are not in the order of their instants: there a partition waits until all
+ * of them are due.
  */
 bool
 ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff)
@@ -46,7 +45,7 @@ ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cuto
 	return partition->has_upper && partition->upper <= sure;
 }
 
-/* Do the rows of a bucket expire one by one? */
+/* Do the rows of a partition expire one by one? */
 static bool
 go_by_row(const TtlPartition *partition, const TtlOption *option)
 {
@@ -69,7 +68,7 @@ ttl_leaves_index_of(Oid root, Oid relid)
 	return InvalidOid;
 }
 
-/* The leaves of those buckets whose rows expire one by one, or that are due. */
+/* Finds the leaves of the partitions whose rows expire one by one, or that are due. */
 static List *
 find_leaves(const TtlIndex *root, const TtlCutoff *cutoff)
 {

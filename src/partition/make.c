@@ -3,17 +3,17 @@
  * make.c
  *	  Making partitions of a time series ahead of the clock.
  *
- * The span of the buckets is an option of the TTL index, so nothing else has to be
- * remembered.  Buckets begin at multiples of the span, counted from a Monday, in
- * the key's own time: UTC for timestamptz.  They are made for the clock and a while
- * ahead of it (see horizon()), so that rows which are on time find theirs, also
- * after the monitor was away for a while.
+ * The span of the partitions is an option of the TTL index, so nothing else has to be
+ * stored.  Partitions begin at multiples of the span, counted from a Monday, in the key's
+ * own time: UTC for timestamptz.  They are made for the present and a while ahead of it
+ * (see horizon()), so that rows which are on time find their partition, also after the
+ * monitor was off for a while.
  *
- * A bucket is made as a table of its own and then attached.  That takes SHARE
+ * A partition is made as a table of its own and then attached.  That takes SHARE
  * UPDATE EXCLUSIVE on the partitioned table, behind which reads and writes go on,
  * where CREATE TABLE ... PARTITION OF would take ACCESS EXCLUSIVE.  Both need ACCESS
- * EXCLUSIVE on the DEFAULT partition, to make sure that it holds no row of the
- * bucket.  If it does, the bucket is not made until those rows have expired.
+ * EXCLUSIVE on the DEFAULT partition, to make sure that it holds no row of the new
+ * one.  If it does, the new one is not made until those rows have expired.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -69,7 +69,7 @@ bucket_start(int64 key, int64 span)
 	return key - (past < 0 ? past + span : past);
 }
 
-/* How far ahead of the clock: 24 buckets, but at most a day, and at least two. */
+/* How far ahead partitions are made: 24 spans, but at most a day, and at least 2 spans. */
 static int64
 horizon(int64 span)
 {
@@ -396,8 +396,8 @@ referenced_tables(Oid relid)
 }
 
 /*
- * Locks what ATTACH PARTITION will: also the tables that foreign keys reference,
- * whose writers must not wait behind us for one who takes his time.
+ * Locks what ATTACH PARTITION will lock, also the tables that foreign keys reference: their
+ * writers must not wait behind this session for a transaction that takes long.
  */
 static bool
 lock_for_attach(const TtlIndex *root, Oid rest)
@@ -415,8 +415,8 @@ lock_for_attach(const TtlIndex *root, Oid rest)
 }
 
 /*
- * Makes a bucket, as the owner of the time series.  The caller has described that.
- * False where the locks cannot be had; most errors are somebody's settings.
+ * Makes a partition, as the owner of the time series, which the caller has described.
+ * Returns false if the locks are not free soon.
  */
 static bool
 make_bucket(const TtlIndex *root, const TtlPartition *partition)
@@ -434,7 +434,7 @@ make_bucket(const TtlIndex *root, const TtlPartition *partition)
 	}
 	if (!lock_for_attach(root, rest) || !ttl_name_lock(root->relid, false))
 		return false;
-	/* behind the locks, which may have taken a while */
+	/* read again, because the locks may have taken a while */
 	if (!ttl_catalog_describe(root->indexrelid, true, &now) ||
 		now.state != TTL_ACTIVE || now.owner != root->owner ||
 		now.option.bucket_seconds != root->option.bucket_seconds)
@@ -446,8 +446,8 @@ make_bucket(const TtlIndex *root, const TtlPartition *partition)
 }
 
 /*
- * Makes a bucket of a time series that is missing, in the caller's transaction, if
- * the locks can be had.
+ * Makes a partition of a time series that is missing, in the caller's transaction, if the
+ * locks are free soon.
  */
 void
 ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
@@ -460,7 +460,7 @@ ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
 		index.state != TTL_ACTIVE || index.option.bucket_seconds == 0)
 		return;
 	ttl_owner_become(index.owner, &saved);
-	/* should there be more to lock, below a partitioned DEFAULT for one */
+	/* there may be more to lock, such as tables below a partitioned DEFAULT */
 	ttl_lock_limit_waits();
 	batch->busy = !make_bucket(&index, partition);
 	ttl_owner_restore(&saved);
