@@ -193,7 +193,7 @@ typedef struct Change
 
 /* Changes the options about partitions, and checks that they make sense. */
 static void
-change_buckets(TtlIndex *index, const Change *change)
+change_partition_options(TtlIndex *index, const Change *change)
 {
 	TtlOption  *option = &index->option;
 
@@ -243,7 +243,7 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 	index.option.present = true;
 	index.option.seconds = seconds;
 	index.option.time_zone = time_zone;
-	change_buckets(&index, change);
+	change_partition_options(&index, change);
 	if (!was_ttl)
 		ttl_beside_check(indexrelid);
 	change_option(indexrelid, &index.option);
@@ -355,7 +355,7 @@ remove_option(const TtlIndex *index, int elevel)
 }
 
 /*
- * Stops the expiry of a time series.  It stays one: without buckets ahead of the
+ * Stops the expiry of a time series.  It stays one: without partitions ahead of the
  * clock all new rows would end in its DEFAULT partition.
  */
 static void

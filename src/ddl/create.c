@@ -147,7 +147,7 @@ find_existing(Relation rel, const TtlCreate *args, List *filter)
 
 /* Raises an error where partitions are to be dropped or made and cannot be. */
 static void
-check_buckets(const TtlCreate *args, const TtlKey *key)
+check_partition_options(const TtlCreate *args, const TtlKey *key)
 {
 	TtlIndex	index = {0};
 
@@ -240,7 +240,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 	ttl_catalog_check_table(args->relid);
 	ttl_key_resolve(rel, args->key, &key);
 	ttl_catalog_check_key(key.type, args->time_zone);
-	check_buckets(args, &key);
+	check_partition_options(args, &key);
 	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -264,7 +264,7 @@ sample_index(Oid indexrelid, Sample *sample)
 
 /* Tells the client how many partitions are due now, where they go as a whole. */
 static void
-report_buckets_due(const TtlIndex *index)
+report_partitions_due(const TtlIndex *index)
 {
 	int			due = list_length(ttl_drop_due(index, GetCurrentTimestamp()));
 
@@ -297,7 +297,7 @@ ttl_notice_report_due(Oid indexrelid)
 		return;
 	if (index.option.drop_partitions && !index.option.boundary_rows)
 	{
-		report_buckets_due(&index);
+		report_partitions_due(&index);
 		return;
 	}
 	blocks = count_blocks(index.relid);

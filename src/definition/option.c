@@ -179,12 +179,12 @@ option_argument(FuncExpr *call)
 }
 
 /*
- * Reads one of the options of a table whose partitions are buckets.  Its value is
+ * Reads one of the options about partitions.  Its value is
  * NULL where drop_expired_partitions() has no argument.
  */
 static void
-read_bucket_option(const FuncExpr *call, const Const *value,
-				   const TtlFunctions *functions, TtlOption *option)
+read_partition_option(const FuncExpr *call, const Const *value,
+					  const TtlFunctions *functions, TtlOption *option)
 {
 	if (call->funcid == functions->drop_expired_partitions)
 	{
@@ -234,7 +234,7 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 		option->time_zone = TextDatumGetCString(value->constvalue);
 	}
 	else if (call->funcid != functions->expire_after_seconds)
-		read_bucket_option(call, value, functions, option);
+		read_partition_option(call, value, functions, option);
 	else
 	{
 		if (*has_seconds)

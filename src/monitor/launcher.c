@@ -98,7 +98,7 @@ typedef struct Database
 	bool		seen;			/* in pg_database at the last look */
 	bool		pending;		/* it wants a sub-pass */
 	bool		had_sub_pass;
-	instr_time	last_sub_pass;	/* when its last turn ended */
+	instr_time	last_sub_pass;	/* when its last sub-pass ended */
 	bool		begins;			/* it had no sub-pass yet in this pass */
 	/* what the next worker is told, see TtlShared */
 	Oid			died_at;

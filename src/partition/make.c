@@ -60,9 +60,9 @@ ttl_make_span(const TtlIndex *root)
 	return root->option.bucket_seconds * USECS_PER_SEC;
 }
 
-/* Where the bucket begins that a key belongs to. */
+/* Finds where the partition begins to which a key belongs. */
 static int64
-bucket_start(int64 key, int64 span)
+partition_start(int64 key, int64 span)
 {
 	int64		past = (key - ORIGIN) % span;
 
@@ -76,7 +76,7 @@ horizon(int64 span)
 	return Max(2 * span, Min(24 * span, USECS_PER_DAY));
 }
 
-/* Adds what no bucket covers from one key to another, as buckets to be made. */
+/* Lists, as partitions to be made, what none covers between two keys. */
 static List *
 add_missing(List *missing, List *partitions, int64 from, int64 to)
 {
@@ -106,7 +106,7 @@ add_missing(List *missing, List *partitions, int64 from, int64 to)
 	return missing;
 }
 
-/* The buckets that are missing from the clock up to so far ahead. */
+/* Lists the partitions that are missing from now up to so far ahead. */
 List *
 ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 {
@@ -120,7 +120,7 @@ ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 		return NIL;
 	partitions = ttl_bounds_read(root->relid);
 	now = ttl_cutoff_clock(root, at);
-	for (int64 start = bucket_start(now, span); start <= now + ahead; start += span)
+	for (int64 start = partition_start(now, span); start <= now + ahead; start += span)
 		missing = add_missing(missing, partitions, start, start + span);
 	/* what is left of the past is for the DEFAULT partition */
 	foreach(lc, missing)
@@ -131,7 +131,7 @@ ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 	return missing;
 }
 
-/* The buckets of a time series that should be there at this clock reading. */
+/* Lists the partitions of a time series that are to be made at this clock reading. */
 List *
 ttl_make_wanted(const TtlIndex *root, TimestampTz at)
 {
@@ -153,7 +153,7 @@ key_literal(const TtlIndex *root, int64 key)
 					root->keytype == TIMESTAMPTZOID ? "+00" : "");
 }
 
-/* The name that a bucket gets: the table's, and where it begins. */
+/* Makes the name of a partition: the name of the table, and where it begins. */
 char *
 ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 {
@@ -319,7 +319,7 @@ ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 }
 
 /*
- * Raises an error where the DEFAULT partition holds rows of a bucket.  ATTACH
+ * Raises an error where the DEFAULT partition holds rows of a partition.  ATTACH
  * would too, but only after reading all of it, with the partition locked.
  */
 static void
@@ -419,7 +419,7 @@ lock_for_attach(const TtlIndex *root, Oid rest)
  * Returns false if the locks are not free soon.
  */
 static bool
-make_bucket(const TtlIndex *root, const TtlPartition *partition)
+make_missing_partition(const TtlIndex *root, const TtlPartition *partition)
 {
 	Oid			rest = get_default_partition_oid(root->relid);
 	TtlIndex	now;
@@ -462,6 +462,6 @@ ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
 	ttl_owner_become(index.owner, &saved);
 	/* there may be more to lock, such as tables below a partitioned DEFAULT */
 	ttl_lock_limit_waits();
-	batch->busy = !make_bucket(&index, partition);
+	batch->busy = !make_missing_partition(&index, partition);
 	ttl_owner_restore(&saved);
 }
