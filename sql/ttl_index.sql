@@ -55,7 +55,7 @@ CREATE FUNCTION expire_after_seconds(seconds integer, minimum integer DEFAULT -2
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'int4ge';
 
 COMMENT ON FUNCTION expire_after_seconds(integer, integer) IS
-'option of a TTL index, for the WHERE clause of CREATE INDEX: rows expire this many seconds (0 to 2147483647) after the date in the index key; -1, never, only beside document_ttl(...) IS NULL or column_ttl(...) IS NULL';
+'option of a TTL index, for the WHERE clause of CREATE INDEX: rows expire this many seconds (0 to 2147483647) after the date in the index key; -1, never, only beside document_ttl(...) IS NULL, column_ttl(...) IS NULL or bucket_max_span_seconds(...)';
 
 -- STRICT, unlike the one above: the built-in would dereference a NULL.
 CREATE FUNCTION time_zone(zone text, minimum text DEFAULT '')
@@ -148,7 +148,7 @@ RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
 COMMENT ON FUNCTION coll_mod(regclass, text, integer, text, boolean, boolean) IS
-'changes the seconds of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or turns the plain index on it into a TTL index, without a rebuild; returns the old and the new seconds; -1, never, only where documents can have a TTL of their own';
+'changes the seconds of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or turns the plain index on it into a TTL index, without a rebuild; returns the old and the new seconds; -1, never, only where documents can have a TTL of their own, and for a time series';
 
 CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds integer,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
@@ -158,7 +158,7 @@ RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
 COMMENT ON FUNCTION coll_mod_index(regclass, integer, text, boolean, boolean) IS
-'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds; -1, never, only where documents can have a TTL of their own';
+'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds; -1, never, only where documents can have a TTL of their own, and for a time series';
 
 CREATE FUNCTION remove_ttl(index regclass)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE

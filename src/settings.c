@@ -86,7 +86,7 @@ ttl_settings_init(void)
 			   &batch_target_time, 1, INT_MAX, GUC_UNIT_MS);
 	define_int("ttl_index.batch_timeout",
 			   "Sets how long one batch may run before it is canceled.",
-			   "The index is then left alone until the next pass. Zero means no limit.",
+			   "The index is then tried again after 1, 2, 4 ... 60 minutes. Zero means no limit.",
 			   &ttl_batch_timeout, 0, INT_MAX, GUC_UNIT_MS);
 	define_int("ttl_index.log_min_duration",
 			   "Sets the minimum time above which a visit to a TTL index is logged.",

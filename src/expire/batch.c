@@ -119,6 +119,7 @@ typedef struct Expirer
 	Relation	heap;
 	Relation	index;
 	const TtlCutoff *cutoff;
+	TransactionId pass_xid;		/* those before it are older than the pass */
 	const TtlCursor *cursor;
 	Snapshot	snapshot;
 	TupleTableSlot *slot;		/* the row at hand */
@@ -213,6 +214,17 @@ row_is_due(Expirer *x)
 	return ttl_cutoff_is_due(x->cutoff, x->key);
 }
 
+/* Was the row in the slot written by a transaction older than this one? */
+static bool
+is_older(Expirer *x, TransactionId xid)
+{
+	bool		isnull;
+	Datum		xmin = slot_getsysattr(x->slot, MinTransactionIdAttributeNumber,
+									   &isnull);
+
+	return TransactionIdPrecedes(DatumGetTransactionId(xmin), xid);
+}
+
 /* Deletes or locks the row in the slot, unless that needs waiting. */
 static void
 take_row(Expirer *x)
@@ -222,6 +234,8 @@ take_row(Expirer *x)
 	ItemPointerData tid = x->slot->tts_tid;
 	CommandId	cid = GetCurrentCommandId(true);
 
+	if (!x->batch->from_before)
+		x->batch->from_before = is_older(x, x->pass_xid);
 	if (x->direct)
 		result = ttl_tuple_delete(x->heap, &tid, cid, x->snapshot, &failure);
 	else
@@ -338,23 +352,12 @@ prefetch_beyond(Prefetch *p, int current)
 	}
 }
 
-/* Did the previous round see the row in the slot, and could not delete it? */
-static bool
-was_seen(Expirer *x)
-{
-	bool		isnull;
-	Datum		xmin = slot_getsysattr(x->slot, MinTransactionIdAttributeNumber,
-									   &isnull);
-
-	return TransactionIdPrecedes(DatumGetTransactionId(xmin),
-								 x->cursor->seen.xmin);
-}
-
 /* Takes the row in the slot, which the index holds as due. */
 static void
 take_entry(Expirer *x)
 {
-	if (ttl_cursor_goes_by_age(x->cursor) && was_seen(x))
+	/* the previous round saw it, and could not delete it */
+	if (ttl_cursor_goes_by_age(x->cursor) && is_older(x, x->cursor->seen.xmin))
 		return;
 	x->batch->live++;
 	if (!row_is_due(x))
@@ -1009,10 +1012,12 @@ note_horizon(Expirer *x)
  */
 void
 ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
-			  const TtlCutoff *pass_cutoff, const TtlCursor *cursor,
-			  int max_docs, int64 max_entries, TtlBatch *batch)
+			  const TtlCutoff *pass_cutoff, TransactionId pass_xid,
+			  const TtlCursor *cursor, int max_docs, int64 max_entries,
+			  TtlBatch *batch)
 {
-	Expirer		x = {.cutoff = cutoff,.cursor = &batch->cursor,.batch = batch};
+	Expirer		x = {.cutoff = cutoff,.pass_xid = pass_xid,
+	.cursor = &batch->cursor,.batch = batch};
 	TtlPhase	phase;
 	TtlUser		saved;
 
@@ -1055,6 +1060,9 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	close_relations(&x);
 	batch->past_pass = phase == TTL_FORWARD &&
 		batch->cursor.forward.set && batch->cursor.forward.key > pass_cutoff->bound;
+	/* the rows of dead entries are of any age */
+	batch->from_before = phase != TTL_CATCH_UP &&
+		(batch->from_before || batch->live == 0);
 }
 
 /*

@@ -78,6 +78,8 @@ typedef struct TtlBatch
 	bool		exhausted;		/* nothing more up to the cutoff */
 	bool		past_pass;		/* what remains was not yet due when the pass
 								 * began */
+	bool		from_before;	/* some of what FORWARD met may have been
+								 * there then */
 	int64		candidates;		/* entries, or rows in block order, looked at */
 	int64		live;			/* rows that were found due */
 	int64		deleted;
@@ -92,8 +94,8 @@ typedef struct TtlBatch
 extern bool ttl_batch_lock(Oid relid, Oid indexrelid);
 extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 						  const TtlCutoff *pass_cutoff,
-						  const TtlCursor *cursor, int max_docs,
-						  int64 max_entries, TtlBatch *batch);
+						  TransactionId pass_xid, const TtlCursor *cursor,
+						  int max_docs, int64 max_entries, TtlBatch *batch);
 extern int64 ttl_batch_count_due(const TtlIndex *index, TimestampTz at,
 								 TimestampTz *oldest);
 

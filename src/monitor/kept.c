@@ -19,6 +19,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -77,6 +78,7 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 	TtlKeptIndex *index;
 
 	kept->pass_at = now;
+	kept->pass_xid = ReadNextTransactionId();
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{

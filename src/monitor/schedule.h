@@ -79,6 +79,7 @@ typedef struct TtlKept
 {
 	TimestampTz pass_at;		/* clock reading when the pass began; 0: not
 								 * yet */
+	TransactionId pass_xid;		/* the next one then */
 	TimestampTz last_flush;		/* when the following three were last counted */
 	int64		idle_passes;
 	int64		idle_sub_passes;

@@ -135,7 +135,8 @@ batch_work(void *arg)
 	ttl_cutoff_init(&pass_cutoff, &index, run->kept->pass_at);
 	ttl_progress_visit(&index, cutoff.instant, work->visit->begun,
 					   work->visit->deleted);
-	ttl_batch_run(&index, &cutoff, &pass_cutoff, work->cursor, work->size,
+	ttl_batch_run(&index, &cutoff, &pass_cutoff, run->kept->pass_xid,
+				  work->cursor, work->size,
 				  ttl_schedule_batch_entries(work->visit, work->size),
 				  &work->batch);
 }
@@ -187,6 +188,18 @@ note_busy(TtlRun *run, Oid leaf, TtlBatch *batch)
 	kept->busy = true;
 }
 
+/*
+ * What was written since the pass began goes in the pass too, but does not keep it
+ * going for longer than the monitor sleeps: a trigger may write the rows again without
+ * end.
+ */
+static bool
+is_for_next_pass(const TtlRun *run, const TtlBatch *batch)
+{
+	return !batch->from_before &&
+		run->at - run->kept->pass_at >= ttl_monitor_sleep * USECS_PER_SEC;
+}
+
 /* Runs one batch in a transaction of its own, and moves the cursor. */
 static void
 run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
@@ -227,6 +240,7 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	{
 		bool		over = ttl_cursor_batch_done(cursor, batch, run->at);
 
+		batch->past_pass = batch->past_pass || is_for_next_pass(run, batch);
 		ttl_throttle_deleted(&run->shared->throttle, batch->deleted);
 		ttl_schedule_batch_done(visit, batch, size, over, begun,
 								GetCurrentTimestamp());

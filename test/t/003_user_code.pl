@@ -195,6 +195,25 @@ ok( $node->poll_query_until(
 	'rule 23: the error of an index that costs the worker its life is counted'
 );
 
+# A trigger that writes the rows again, due as they were: they go again and again, but
+# each pass ends.
+$node->safe_psql('postgres', 'CREATE DATABASE again');
+$node->safe_psql(
+	'again', q{
+ALTER DATABASE again SET ttl_index.index_delete_target_docs = 10;
+CREATE EXTENSION ttl_index;
+CREATE TABLE again (at timestamptz);
+INSERT INTO again SELECT '2000-01-01' FROM generate_series(1, 20);
+CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN INSERT INTO public.again VALUES (OLD.at + interval '1 s'); RETURN NULL; END $$;
+CREATE TRIGGER again AFTER DELETE ON again FOR EACH ROW EXECUTE FUNCTION again();
+CREATE INDEX again_ttl ON again (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+make_table('again', 'beside');
+$node->drains('again', 'beside', 'a table beside a trigger that writes rows again drains');
+ok( $node->poll_query_until('again', 'SELECT passes > 1 FROM ttl_index.stats'),
+	'rule 26: passes end where a trigger writes the rows again');
+
 # The server can be stopped all the same: another one, which is not waiting yet.
 make_refusing_table('refuses_too');
 $node->pid_of('worker', "wait_event = 'PgSleep'");
