@@ -298,12 +298,11 @@ add_row(TtlCount *sum, const TtlCount *row, TimestampTz now)
 				FIELD(double, sum, column) += FIELD(double, row, column);
 				break;
 			case COLUMN_TIME:
-				if (FIELD(TimestampTz, row, column) > now)
-					break;
-				/* FALLTHROUGH */
 			case COLUMN_RESET_TIME:
-				FIELD(TimestampTz, sum, column) = Max(FIELD(TimestampTz, sum, column),
-													  FIELD(TimestampTz, row, column));
+				if (column->kind == COLUMN_RESET_TIME ||
+					FIELD(TimestampTz, row, column) <= now)
+					FIELD(TimestampTz, sum, column) = Max(FIELD(TimestampTz, sum, column),
+														  FIELD(TimestampTz, row, column));
 				break;
 			case COLUMN_ERROR_TEXT:
 				if (has_last_error)
