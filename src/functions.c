@@ -282,7 +282,7 @@ end_text(Oid relid, const TtlUser *reader)
 static char *
 filter_text(const TtlIndex *index)
 {
-	List	   *filter = ttl_pair_plain_filter(index->option.filter);
+	List	   *filter = ttl_own_ttl_plain_filter(index->option.filter);
 	Oid			relid = IndexGetRelation(index->governor, true);
 	TtlUser		reader;
 	char	   *text;
@@ -300,7 +300,7 @@ filter_text(const TtlIndex *index)
 static char *
 document_ttl_text(const TtlIndex *index)
 {
-	Node	   *call = ttl_pair_document_ttl(index->option.filter);
+	Node	   *call = ttl_own_ttl_asked_for(index->option.filter);
 
 	return call ? ttl_pair_field_name(call, IndexGetRelation(index->governor, true)) :
 		NULL;

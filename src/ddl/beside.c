@@ -62,7 +62,7 @@ read_side(Oid indexrelid, Side *side)
 	side->indexrelid = indexrelid;
 	side->filter = option.filter;
 	side->heeds_own_ttl = side->date.own_ttl_added ||
-		ttl_pair_document_ttl(option.filter) != NULL;
+		ttl_own_ttl_asked_for(option.filter) != NULL;
 	return true;
 }
 
@@ -149,11 +149,11 @@ ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter)
 	Side		side = {
 		.date = {key->expression ? InvalidAttrNumber : key->attnum,
 		key->expression},
-		.heeds_own_ttl = ttl_pair_document_ttl(filter) != NULL
+		.heeds_own_ttl = ttl_own_ttl_asked_for(filter) != NULL
 	};
 
 	/* the two of a pair divide the rows between them */
-	side.filter = side.heeds_own_ttl ? ttl_pair_plain_filter(filter) : filter;
+	side.filter = side.heeds_own_ttl ? ttl_own_ttl_plain_filter(filter) : filter;
 	refuse_clash(relid, &side);
 }
 

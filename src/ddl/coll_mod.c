@@ -141,7 +141,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
 		option.problem = NULL;
 		option.seconds = changed->seconds;
 		option.time_zone = changed->time_zone;
-		ttl_option_write(other, &option);
+		ttl_saved_option_put(other, &option);
 	}
 }
 
@@ -177,7 +177,7 @@ change_option(Oid indexrelid, const TtlOption *new)
 					 errmsg("the change would alter what index \"%s\" holds",
 							get_rel_name(member)),
 					 errhint("Drop and create the index.")));
-		ttl_option_write(member, &option);
+		ttl_saved_option_put(member, &option);
 		change_leftovers(member, &option);
 	}
 }
@@ -222,7 +222,7 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 
 	lock_for_change(indexrelid, &index);
 	ttl_state_check_seconds(seconds,
-							ttl_pair_document_ttl(index.option.filter) != NULL ||
+							ttl_own_ttl_asked_for(index.option.filter) != NULL ||
 							index.option.bucket_seconds != 0);
 	check_not_part(&index);
 	ttl_state_check_usable(indexrelid);

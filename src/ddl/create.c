@@ -124,11 +124,11 @@ find_existing(Relation rel, const TtlCreate *args, List *filter)
 		if (index.state == TTL_CONSTRAINT_INDEX ||
 			index.state == TTL_UNIQUE_INDEX || index.state == TTL_NOT_BTREE ||
 			index.state == TTL_OPERATOR_CLASS ||
-			!equal(ttl_pair_document_ttl(index.option.filter),
-				   ttl_pair_document_ttl(filter)) ||
+			!equal(ttl_own_ttl_asked_for(index.option.filter),
+				   ttl_own_ttl_asked_for(filter)) ||
 			!ttl_filter_same(index.relid,
-							 ttl_pair_plain_filter(index.option.filter),
-							 ttl_pair_plain_filter(filter)))
+							 ttl_own_ttl_plain_filter(index.option.filter),
+							 ttl_own_ttl_plain_filter(filter)))
 			continue;
 		if (ttl_state_is_leftover(indexrelid))
 		{
@@ -260,7 +260,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 		is_null = ttl_parse_expression(rel, psprintf("%s IS NULL", ttl), true,
 									   "document_ttl_field");
 		other = ttl_pair_find(args->relid, key.attnum, key.expression,
-							  ttl_pair_document_ttl(list_make1(is_null)),
+							  ttl_own_ttl_asked_for(list_make1(is_null)),
 							  filter);
 		filter = lappend(list_copy(filter), is_null);
 	}

@@ -134,7 +134,7 @@ keep_governing(Oid relid)
 			if (ttl_children_is_right(lfirst_oid(lc2), &governing, &part))
 				continue;
 			LockRelationOid(lfirst_oid(lc2), ShareUpdateExclusiveLock);
-			ttl_option_write(lfirst_oid(lc2), &part);
+			ttl_saved_option_put(lfirst_oid(lc2), &part);
 		}
 	}
 }
@@ -312,7 +312,7 @@ strip_copy(Oid indexrelid, void *arg)
 		index.state != TTL_NOT_PARTITIONED_BY_KEY)
 		return;
 	index.option = ttl_option_of_part(&index.option, index.option.filter);
-	ttl_option_write(indexrelid, &index.option);
+	ttl_saved_option_put(indexrelid, &index.option);
 }
 
 /*

@@ -68,7 +68,7 @@ ttl_children_write(Oid child)
 
 	if (ttl_catalog_governor(child, &parent, &governor, &governing) &&
 		governor != child && !ttl_children_is_right(child, &governing, &part))
-		ttl_option_write(child, &part);
+		ttl_saved_option_put(child, &part);
 }
 
 /*

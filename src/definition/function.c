@@ -16,7 +16,6 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "utils/builtins.h"
@@ -133,4 +132,36 @@ ttl_function_option(const TtlFunctions *functions, int i)
 	};
 
 	return oids[i];
+}
+
+/* The argument of a call at a position; NULL where it is omitted. */
+static Node *
+argument_at(const FuncExpr *call, int position)
+{
+	for (int i = 0; i < list_length(call->args); i++)
+	{
+		Node	   *argument = list_nth(call->args, i);
+		NamedArgExpr *named = (NamedArgExpr *) argument;
+
+		if (!IsA(argument, NamedArgExpr) && i == position)
+			return argument;
+		if (IsA(argument, NamedArgExpr) && named->argnumber == position)
+			return (Node *) named->arg;
+	}
+	return NULL;
+}
+
+/*
+ * The arguments of a call in the order of their positions, also those that are given
+ * by name, up to the first one that is omitted.
+ */
+List *
+ttl_function_arguments(const FuncExpr *call)
+{
+	List	   *arguments = NIL;
+	Node	   *argument;
+
+	while ((argument = argument_at(call, list_length(arguments))) != NULL)
+		arguments = lappend(arguments, argument);
+	return arguments;
 }

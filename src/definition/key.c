@@ -176,7 +176,7 @@ ttl_key_path_text(Node *expression, Oid relid)
 		!ttl_function_lookup(&functions) ||
 		((FuncExpr *) expression)->funcid != functions.document_date)
 		return NULL;
-	arguments = ttl_option_arguments((FuncExpr *) expression);
+	arguments = ttl_function_arguments((FuncExpr *) expression);
 	if (list_length(arguments) != 2)
 		return NULL;
 	column = (Var *) strip_implicit_coercions(linitial(arguments));
@@ -278,11 +278,11 @@ ttl_key_is_id(Oid indexrelid, Oid relid)
 			(call->funcid != functions.expire_at &&
 			 call->funcid != functions.earliest))
 			break;
-		expression = linitial(ttl_option_arguments(call));
+		expression = linitial(ttl_function_arguments(call));
 	}
 	if (call != NULL && IsA(call, FuncExpr))
 	{
-		List	   *arguments = ttl_option_arguments(call);
+		List	   *arguments = ttl_function_arguments(call);
 
 		if (call->funcid != functions.document_date ||
 			list_length(arguments) != 2)

@@ -71,8 +71,6 @@ extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
 
 /* pair.c */
 extern bool ttl_pair_date(Oid indexrelid, TtlDate *date);
-extern Node *ttl_pair_document_ttl(List *members);
-extern List *ttl_pair_plain_filter(List *members);
 extern Oid	ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression,
 						  Node *ttl, List *plain_filter);
 extern bool ttl_pair_has(Oid indexrelid);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * option.c
- *	  Reading and writing the option in an index predicate.
+ *	  The option in an index predicate: read it, and what it is made of.
  *
  * A TTL index is an ordinary index with a call of expire_after_seconds() among
  * the AND members of its predicate.  The stored predicate is read here alone, so that
@@ -22,10 +22,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/table.h"
-#include "access/transam.h"
-#include "access/xact.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_index.h"
@@ -33,11 +29,8 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "storage/procarray.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "definition/key.h"
@@ -127,38 +120,6 @@ is_not_plain(Node *node, void *context)
 	return expression_tree_walker(node, is_not_plain, context);
 }
 
-/* The argument of a call at a position; NULL where it is omitted. */
-static Node *
-argument_at(const FuncExpr *call, int position)
-{
-	for (int i = 0; i < list_length(call->args); i++)
-	{
-		Node	   *argument = list_nth(call->args, i);
-		NamedArgExpr *named = (NamedArgExpr *) argument;
-
-		if (!IsA(argument, NamedArgExpr) && i == position)
-			return argument;
-		if (IsA(argument, NamedArgExpr) && named->argnumber == position)
-			return (Node *) named->arg;
-	}
-	return NULL;
-}
-
-/*
- * The arguments of a call in the order of their positions, also those that are given
- * by name, up to the first one that is omitted.
- */
-List *
-ttl_option_arguments(const FuncExpr *call)
-{
-	List	   *arguments = NIL;
-	Node	   *argument;
-
-	while ((argument = argument_at(call, list_length(arguments))) != NULL)
-		arguments = lappend(arguments, argument);
-	return arguments;
-}
-
 /*
  * The value of an option's argument; NULL where it is not a constant.  Functions
  * of users are not folded: they would run as whoever looks.
@@ -166,7 +127,7 @@ ttl_option_arguments(const FuncExpr *call)
 static Const *
 option_argument(FuncExpr *call)
 {
-	List	   *arguments = ttl_option_arguments(call);
+	List	   *arguments = ttl_function_arguments(call);
 	Node	   *folded;
 
 	if (list_length(call->args) != 1 || list_length(arguments) != 1 ||
@@ -311,7 +272,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 	 */
 	if (has_seconds && option->seconds < 0 && option->problem == NULL &&
 		(option->seconds != -1 ||
-		 (ttl_pair_document_ttl(option->filter) == NULL &&
+		 (ttl_own_ttl_asked_for(option->filter) == NULL &&
 		  option->bucket_seconds == 0)))
 		option->problem = TTL_SECONDS_RANGE;
 	if (option->present && !has_seconds && option->problem == NULL)
@@ -394,70 +355,4 @@ ttl_option_members(const TtlOption *option)
 						  make_option(functions.bucket_max_span_seconds,
 									  make_integer(option->bucket_seconds)));
 	return members;
-}
-
-/*
- * Puts the option, with the filter that the index has, into pg_index.indpred,
- * and saves it.  The caller holds SHARE UPDATE EXCLUSIVE on the index, and some lock
- * on the table that keeps it from changing, and has made sure that the folded
- * predicate stays the same, so the index needs no rebuild.
- */
-void
-ttl_option_write(Oid indexrelid, const TtlOption *option)
-{
-	Relation	pg_index = table_open(IndexRelationId, RowExclusiveLock);
-	HeapTuple	old;
-	HeapTuple	tuple;
-	Form_pg_index form;
-	List	   *members = ttl_option_members(option);
-	Datum		values[Natts_pg_index] = {0};
-	bool		nulls[Natts_pg_index] = {0};
-	bool		replace[Natts_pg_index] = {0};
-
-	old = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	if (!HeapTupleIsValid(old))
-		elog(ERROR, "cache lookup failed for index %u", indexrelid);
-	form = (Form_pg_index) GETSTRUCT(old);
-
-	replace[Anum_pg_index_indpred - 1] = true;
-	if (members == NIL)
-		nulls[Anum_pg_index_indpred - 1] = true;
-	else
-		values[Anum_pg_index_indpred - 1] =
-			CStringGetTextDatum(nodeToString(make_ands_explicit(members)));
-
-	/* CLUSTER without a name would stop at an index with a predicate. */
-	if (form->indisclustered && members != NIL)
-	{
-		replace[Anum_pg_index_indisclustered - 1] = true;
-		values[Anum_pg_index_indisclustered - 1] = BoolGetDatum(false);
-		ereport(NOTICE,
-				(errmsg("index \"%s\" is no longer marked for CLUSTER",
-						get_rel_name(indexrelid)),
-				 errdetail("A TTL index cannot be clustered on.")));
-	}
-
-	/*
-	 * The planner compares the xmin of this row with its snapshot where
-	 * indcheckxmin is set.  The new row gets a new xmin, so an index that was
-	 * good for everybody would be lost for a while to those with an older
-	 * snapshot.
-	 */
-	if (form->indcheckxmin &&
-		TransactionIdPrecedes(HeapTupleHeaderGetXmin(old->t_data),
-							  GetOldestNonRemovableTransactionId(NULL)))
-	{
-		replace[Anum_pg_index_indcheckxmin - 1] = true;
-		values[Anum_pg_index_indcheckxmin - 1] = BoolGetDatum(false);
-	}
-
-	tuple = heap_modify_tuple(old, RelationGetDescr(pg_index), values, nulls,
-							  replace);
-	CatalogTupleUpdate(pg_index, &old->t_self, tuple);
-	CacheInvalidateRelcacheByRelid(form->indrelid);
-	CacheInvalidateRelcacheByRelid(indexrelid);
-	table_close(pg_index, RowExclusiveLock);
-	CommandCounterIncrement();
-
-	ttl_saved_option_write(indexrelid, option);
 }

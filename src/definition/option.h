@@ -56,24 +56,30 @@ typedef struct TtlOption
 } TtlOption;
 
 /* option.c */
-extern List *ttl_option_arguments(const FuncExpr *call);
 extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
-extern void ttl_option_write(Oid indexrelid, const TtlOption *option);
 extern Node *ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum);
 extern bool ttl_option_is_within(Node *node, void *context);
 
 /* function.c */
+extern List *ttl_function_arguments(const FuncExpr *call);
 extern uint64 ttl_function_version(void);
 extern bool ttl_function_lookup(TtlFunctions *functions);
 extern Oid	ttl_function_option(const TtlFunctions *functions, int i);
+
+/* own_ttl.c */
+extern Node *ttl_own_ttl_complete_call(FuncExpr *call,
+									   const TtlFunctions *functions);
+extern Node *ttl_own_ttl_asked_for(List *members);
+extern List *ttl_own_ttl_plain_filter(List *members);
 
 /* filter.c */
 extern bool ttl_filter_excludes(Oid relid, List *a, List *b);
 extern bool ttl_filter_same(Oid relid, List *a, List *b);
 
 /* saved_option.c */
+extern void ttl_saved_option_put(Oid indexrelid, const TtlOption *option);
 extern bool ttl_saved_option_is_dependent(Oid indexrelid);
 extern bool ttl_saved_option_apply(Oid indexrelid, TtlOption *option);
 extern void ttl_saved_option_write(Oid indexrelid, const TtlOption *option);

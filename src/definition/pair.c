@@ -26,10 +26,8 @@
 
 #include "access/htup_details.h"
 #include "catalog/index.h"
-#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
@@ -41,82 +39,6 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "ttl_index.h"
-
-/*
- * document_ttl(d) is document_ttl(d, 'ttl'): with the argument that it omits, and all
- * in their order.
- */
-static Node *
-complete_call(FuncExpr *call, const TtlFunctions *functions)
-{
-	call = copyObject(call);
-	call->args = ttl_option_arguments(call);
-	if (call->funcid != functions->document_ttl || list_length(call->args) != 1)
-		return (Node *) call;
-	call->inputcollid = DEFAULT_COLLATION_OID;
-	call->args = lappend(call->args,
-						 makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-								   CStringGetTextDatum("ttl"), false, false));
-	return (Node *) call;
-}
-
-/* The TTL of a document, if the node asks whether it has none. */
-static Node *
-ttl_of_null_test(Node *node, const TtlFunctions *functions, NullTestType type)
-{
-	NullTest   *test = (NullTest *) node;
-	FuncExpr   *call;
-
-	if (!IsA(node, NullTest) || test->nulltesttype != type ||
-		!IsA(test->arg, FuncExpr))
-		return NULL;
-	call = (FuncExpr *) test->arg;
-	if (call->funcid != functions->document_ttl &&
-		call->funcid != functions->column_ttl)
-		return NULL;
-	return complete_call(call, functions);
-}
-
-/*
- * The call of document_ttl() that the AND members of a predicate ask to be NULL;
- * NULL where there is none.
- */
-Node *
-ttl_pair_document_ttl(List *members)
-{
-	TtlFunctions functions;
-	ListCell   *lc;
-
-	if (!ttl_function_lookup(&functions))
-		return NULL;
-	foreach(lc, members)
-	{
-		Node	   *call = ttl_of_null_test(lfirst(lc), &functions, IS_NULL);
-
-		if (call != NULL)
-			return call;
-	}
-	return NULL;
-}
-
-/* The members but those that ask for a document's TTL, for the view. */
-List *
-ttl_pair_plain_filter(List *members)
-{
-	TtlFunctions functions;
-	List	   *plain = NIL;
-	ListCell   *lc;
-
-	if (!ttl_function_lookup(&functions))
-		return members;
-	foreach(lc, members)
-	{
-		if (ttl_of_null_test(lfirst(lc), &functions, IS_NULL) == NULL &&
-			ttl_of_null_test(lfirst(lc), &functions, IS_NOT_NULL) == NULL)
-			plain = lappend(plain, lfirst(lc));
-	}
-	return plain;
-}
 
 /* One of the two indexes, as far as it takes to find the other. */
 typedef struct Half
@@ -137,7 +59,7 @@ read_option(Half *half, List **members)
 	if (!ttl_option_read(half->indexrelid, &option))
 		return false;
 	half->present = option.present;
-	half->filter = ttl_pair_plain_filter(option.filter);
+	half->filter = ttl_own_ttl_plain_filter(option.filter);
 	*members = option.filter;
 	return true;
 }
@@ -151,7 +73,7 @@ read_main(Oid indexrelid, Half *half)
 	half->indexrelid = indexrelid;
 	if (!read_option(half, &members))
 		return false;
-	half->ttl = ttl_pair_document_ttl(members);
+	half->ttl = ttl_own_ttl_asked_for(members);
 	return half->ttl != NULL &&
 		ttl_key_read(indexrelid, &half->attnum, &half->key);
 }
@@ -170,13 +92,13 @@ read_expire_at(Oid indexrelid, Node **since, Node **ttl)
 		!ttl_function_lookup(&functions) ||
 		((FuncExpr *) expression)->funcid != functions.expire_at)
 		return false;
-	arguments = ttl_option_arguments((FuncExpr *) expression);
+	arguments = ttl_function_arguments((FuncExpr *) expression);
 	if (list_length(arguments) != 2)
 		return false;
 	*since = linitial(arguments);
 	*ttl = lsecond(arguments);
 	if (IsA(*ttl, FuncExpr))
-		*ttl = complete_call((FuncExpr *) *ttl, &functions);
+		*ttl = ttl_own_ttl_complete_call((FuncExpr *) *ttl, &functions);
 	return true;
 }
 

@@ -34,20 +34,27 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
 #include "commands/defrem.h"
+#include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
+#include "storage/procarray.h"
 #include "tcop/utility.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -363,6 +370,72 @@ ttl_saved_option_write(Oid indexrelid, const TtlOption *option)
 	CommandCounterIncrement();
 }
 
+/*
+ * Puts the option, with the filter that the index has, into pg_index.indpred,
+ * and saves it.  The caller holds SHARE UPDATE EXCLUSIVE on the index, and some lock
+ * on the table that keeps it from changing, and has made sure that the folded
+ * predicate stays the same, so the index needs no rebuild.
+ */
+void
+ttl_saved_option_put(Oid indexrelid, const TtlOption *option)
+{
+	Relation	pg_index = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple	old;
+	HeapTuple	tuple;
+	Form_pg_index form;
+	List	   *members = ttl_option_members(option);
+	Datum		values[Natts_pg_index] = {0};
+	bool		nulls[Natts_pg_index] = {0};
+	bool		replace[Natts_pg_index] = {0};
+
+	old = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	if (!HeapTupleIsValid(old))
+		elog(ERROR, "cache lookup failed for index %u", indexrelid);
+	form = (Form_pg_index) GETSTRUCT(old);
+
+	replace[Anum_pg_index_indpred - 1] = true;
+	if (members == NIL)
+		nulls[Anum_pg_index_indpred - 1] = true;
+	else
+		values[Anum_pg_index_indpred - 1] =
+			CStringGetTextDatum(nodeToString(make_ands_explicit(members)));
+
+	/* CLUSTER without a name would stop at an index with a predicate. */
+	if (form->indisclustered && members != NIL)
+	{
+		replace[Anum_pg_index_indisclustered - 1] = true;
+		values[Anum_pg_index_indisclustered - 1] = BoolGetDatum(false);
+		ereport(NOTICE,
+				(errmsg("index \"%s\" is no longer marked for CLUSTER",
+						get_rel_name(indexrelid)),
+				 errdetail("A TTL index cannot be clustered on.")));
+	}
+
+	/*
+	 * The planner compares the xmin of this row with its snapshot where
+	 * indcheckxmin is set.  The new row gets a new xmin, so an index that was
+	 * good for everybody would be lost for a while to those with an older
+	 * snapshot.
+	 */
+	if (form->indcheckxmin &&
+		TransactionIdPrecedes(HeapTupleHeaderGetXmin(old->t_data),
+							  GetOldestNonRemovableTransactionId(NULL)))
+	{
+		replace[Anum_pg_index_indcheckxmin - 1] = true;
+		values[Anum_pg_index_indcheckxmin - 1] = BoolGetDatum(false);
+	}
+
+	tuple = heap_modify_tuple(old, RelationGetDescr(pg_index), values, nulls,
+							  replace);
+	CatalogTupleUpdate(pg_index, &old->t_self, tuple);
+	CacheInvalidateRelcacheByRelid(form->indrelid);
+	CacheInvalidateRelcacheByRelid(indexrelid);
+	table_close(pg_index, RowExclusiveLock);
+	CommandCounterIncrement();
+
+	ttl_saved_option_write(indexrelid, option);
+}
+
 /* Locks an index and its table for a repair, if that takes no waiting. */
 bool
 ttl_saved_option_lock(Oid indexrelid)
@@ -442,7 +515,7 @@ ttl_saved_option_restore(Oid indexrelid)
 	if (!ttl_option_read(indexrelid, &option) || option.present ||
 		!ttl_saved_option_apply(indexrelid, &option))
 		return;
-	ttl_option_write(indexrelid, &option);
+	ttl_saved_option_put(indexrelid, &option);
 	keep_leftovers(indexrelid);
 	ereport(LOG,
 			(errmsg("restored expire_after_seconds(%d) of TTL index \"%s\"",
