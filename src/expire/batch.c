@@ -699,10 +699,10 @@ take_in_block_order(Expirer *x, int max_docs, int64 max_entries)
 		table_endscan(scan);
 
 	/*
-	 * The snapshot does not see what transactions write that are running now,
-	 * and they may run for long.
+	 * What others write at the time it does not see, nor a row whose newer
+	 * version is put before the place where it ends, in the same block.
 	 */
-	if (x->snapshot->xcnt > 0)
+	if (x->snapshot->xcnt > 0 || ItemPointerGetBlockNumber(&first) < nblocks)
 		batch->cursor.rows_remain = true;
 	if (ItemPointerGetBlockNumber(&first) >= nblocks)
 	{
@@ -906,45 +906,26 @@ lock_trees(List *tables, LOCKMODE lockmode, List **locked)
 	return true;
 }
 
-/* Can this trigger be fired by what a foreign key does, when the command ends? */
-static bool
-is_fired_afterwards(const Trigger *trigger, bool in_partition)
-{
-	/* that of a deferrable constraint computes what its index is on */
-	if (!TRIGGER_FOR_AFTER(trigger->tgtype) ||
-		trigger->tgenabled == TRIGGER_DISABLED ||
-		(trigger->tgisinternal && trigger->tgfoid != F_UNIQUE_KEY_RECHECK))
-		return false;
-	return TRIGGER_FOR_DELETE(trigger->tgtype) ||
-		TRIGGER_FOR_UPDATE(trigger->tgtype) ||
-		(in_partition && TRIGGER_FOR_INSERT(trigger->tgtype));
-}
-
 /*
- * Raises an error where a trigger of a table to which a foreign key leads would run
- * with rights that its owner does not have.  A foreign key acts as the owner of that
- * table, but what it leaves to the end of the command is run as our table's owner.
+ * Raises an error where a cascade leads to a table of somebody who has not the
+ * privileges of our table's owner.  A foreign key acts as the owner of that table, but
+ * what is left to the end of the command, AFTER triggers first of all, is run as our
+ * table's owner.  To look at which triggers there are is not enough: rules lead on to
+ * other tables, and any code that runs there meanwhile can create a trigger.
  */
 static void
-check_triggers(Oid relid, const TtlIndex *index)
+check_cascade(Oid relid, const TtlIndex *index)
 {
-	Relation	rel = relation_open(relid, NoLock);
-
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
-
-		if (is_fired_afterwards(trigger, rel->rd_rel->relispartition) &&
-			!has_privs_of_role(rel->rd_rel->relowner, index->owner))
-			ereport(ERROR,
-					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-					 errmsg("trigger \"%s\" of table \"%s\" would run as the owner of table \"%s\"",
-							trigger->tgname, RelationGetRelationName(rel),
-							get_rel_name(index->relid)),
-					 errdetail("A foreign key leads to a table of another owner, and AFTER triggers run as whoever deletes."),
-					 errhint("Make it a BEFORE trigger, or give both tables the same owner.")));
-	}
-	relation_close(rel, NoLock);
+	if (has_privs_of_role(ttl_owner_of(relid), index->owner))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("a foreign key cascades from table \"%s\" to table \"%s\" of another owner",
+					get_rel_name(index->relid), get_rel_name(relid)),
+			 errdetail("AFTER triggers there would run with the privileges of role \"%s\".",
+					   GetUserNameFromId(index->owner, false)),
+			 errhint("Give both tables the same owner, or grant this role to the owner of table \"%s\".",
+					 get_rel_name(relid))));
 }
 
 /*
@@ -965,7 +946,7 @@ lock_referencing(const TtlIndex *index)
 		Oid			table = list_nth_oid(deleting, i);
 
 		if (TTL_AFTER_TRIGGERS_RUN_AS_OTHERS && i > 0)
-			check_triggers(table, index);
+			check_cascade(table, index);
 		if (!lock_trees(referencing_tables(table, RowExclusiveLock),
 						RowExclusiveLock, &deleting) ||
 			!lock_trees(referencing_tables(table, RowShareLock),

@@ -230,6 +230,15 @@ take_over(TtlCursor *cursor, const TtlBatch *batch, TimestampTz now)
 bool
 ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch, TimestampTz now)
 {
+	/*
+	 * nothing was looked at, as it is not active now: what is known may be
+	 * wrong
+	 */
+	if (!batch->horizon.set && !batch->busy)
+	{
+		ttl_cursor_init(cursor, cursor->indexrelid, InvalidOid);
+		return true;
+	}
 	take_over(cursor, batch, now);
 	if (cursor->phase == TTL_CATCH_UP)
 	{

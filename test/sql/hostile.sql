@@ -50,6 +50,8 @@ ALTER TABLE victim FORCE ROW LEVEL SECURITY;
 -- a foreign key, with a trigger of somebody else on the other side
 RESET ROLE;
 GRANT REFERENCES ON victim TO regress_ttl_child;
+-- else no cascade leads there
+GRANT regress_ttl_owner TO regress_ttl_child;
 SET ROLE regress_ttl_child;
 CREATE FUNCTION child_gone() RETURNS trigger LANGUAGE plpgsql AS
 	$$ BEGIN PERFORM hostile.spy('trigger of a referencing table'); RETURN OLD; END $$;
