@@ -564,6 +564,9 @@ begin_scan(Expirer *x, TtlIndexScan *scan)
 	TtlCursor  *cursor = &x->batch->cursor;
 	const TtlCutoff *cutoff = x->cutoff;
 
+	/* also in CATCH UP, whose round would else count as one up to that key */
+	if (cursor->forward.key > cutoff->bound)
+		ttl_cursor_pull_back(cursor, cutoff->sure);
 	if (cursor->phase == TTL_CATCH_UP)
 	{
 		ttl_index_scan_begin(scan, x->heap, x->index, cutoff->keytype,
@@ -575,8 +578,6 @@ begin_scan(Expirer *x, TtlIndexScan *scan)
 		scan->reread = cursor->reread;
 		return;
 	}
-	if (cursor->forward.key > cutoff->bound)
-		ttl_cursor_pull_back(cursor, cutoff->sure);
 	ttl_index_scan_begin(scan, x->heap, x->index, cutoff->keytype, cutoff->bound,
 						 &cursor->forward);
 }
