@@ -22,7 +22,6 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_inherits.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -194,7 +193,7 @@ ttl_owner_count_rows(Oid relid, const char *condition, int64 max)
 	int64		rows = 0;
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	foreach(lc, ttl_inherit_tree(relid))
 	{
 		if (rows < max &&
 			get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE)

@@ -19,6 +19,7 @@
  *	owner.c			becoming the owner of a table
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
+ *	inherit.c		what is below a relation, without a lock
  *	lock.c			strong locks that hardly delay others
  *	args.c			checks of what SQL declares: arguments, columns
  *	compat.h		the differences between the major versions
@@ -79,6 +80,10 @@ extern void ttl_args_require(FunctionCallInfo fcinfo, int count,
 							 const char *const *names);
 extern char *ttl_args_text(FunctionCallInfo fcinfo, int i);
 extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *name);
+
+/* inherit.c */
+extern List *ttl_inherit_children(Oid relid, bool detaching);
+extern List *ttl_inherit_tree(Oid relid);
 
 /* lock.c */
 extern void ttl_lock_limit_waits(void);

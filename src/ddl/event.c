@@ -129,7 +129,7 @@ keep_governing(Oid relid)
 		if (!OidIsValid(former) ||
 			!ttl_catalog_governor(former, &parent, &governor, &governing))
 			continue;
-		foreach(lc2, find_all_inheritors(lfirst_oid(lc), NoLock, NULL))
+		foreach(lc2, ttl_inherit_tree(lfirst_oid(lc)))
 		{
 			if (ttl_children_is_right(lfirst_oid(lc2), &governing, &part))
 				continue;
@@ -250,7 +250,7 @@ check_indexes(Oid indexrelid, void *arg)
 	if (get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
 		check_index(indexrelid, &takes_index);
 	else
-		ttl_catalog_each(find_all_inheritors(indexrelid, NoLock, NULL),
+		ttl_catalog_each(ttl_inherit_tree(indexrelid),
 						 check_index, &takes_index);
 }
 

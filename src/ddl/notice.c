@@ -246,7 +246,7 @@ sample_index(Oid indexrelid, Sample *sample)
 {
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(indexrelid, NoLock, NULL))
+	foreach(lc, ttl_inherit_tree(indexrelid))
 	{
 		TtlIndex	leaf;
 		TtlOption	own;

@@ -19,7 +19,6 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "fmgr.h"
@@ -139,7 +138,7 @@ is_series(Relation rel, const SeriesArgs *args)
 {
 	ListCell   *lc;
 
-	if (find_inheritance_children(RelationGetRelid(rel), NoLock) == NIL)
+	if (ttl_inherit_children(RelationGetRelid(rel), false) == NIL)
 		return false;
 	foreach(lc, ttl_key_indexes(rel, args->create.key))
 	{

@@ -16,7 +16,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "nodes/parsenodes.h"
 #include "utils/builtins.h"
@@ -123,7 +122,7 @@ ttl_bounds_read(Oid relid)
 	List	   *partitions = NIL;
 	ListCell   *lc;
 
-	foreach(lc, find_inheritance_children(relid, NoLock))
+	foreach(lc, ttl_inherit_children(relid, false))
 	{
 		TtlPartition *partition = palloc(sizeof(TtlPartition));
 

@@ -34,7 +34,6 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_publication.h"
@@ -282,7 +281,7 @@ ttl_catalog_shown(void)
 	{
 		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_PARTITIONED_INDEX)
 			shown = list_concat(shown,
-								find_all_inheritors(lfirst_oid(lc), NoLock, NULL));
+								ttl_inherit_tree(lfirst_oid(lc)));
 		else
 			shown = lappend_oid(shown, lfirst_oid(lc));
 	}
@@ -305,7 +304,7 @@ typedef struct Child
 static List *
 ordered_children(Oid indexrelid)
 {
-	List	   *oids = find_inheritance_children(indexrelid, NoLock);
+	List	   *oids = ttl_inherit_children(indexrelid, false);
 	int			count = list_length(oids);
 	Child	   *children = palloc(sizeof(Child) * Max(count, 1));
 	Oid			relid = IndexGetRelation(indexrelid, true);

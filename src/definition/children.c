@@ -17,7 +17,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
-#include "catalog/pg_inherits.h"
 #include "utils/lsyscache.h"
 
 #include "definition/definition.h"
@@ -86,7 +85,7 @@ ttl_children_follow(Oid root)
 	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX ||
 		!ttl_option_read(root, &option))
 		return;
-	foreach(lc, find_all_inheritors(root, NoLock, NULL))
+	foreach(lc, ttl_inherit_tree(root))
 	{
 		Oid			child = lfirst_oid(lc);
 

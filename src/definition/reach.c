@@ -266,7 +266,7 @@ foreign_partitions(Oid relid)
 	List	   *foreign = NIL;
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	foreach(lc, ttl_inherit_tree(relid))
 	{
 		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
 			foreign = lappend_oid(foreign, lfirst_oid(lc));
@@ -285,10 +285,10 @@ ttl_reach_left_out(const TtlIndex *index)
 	List	   *tables;
 	char	   *name;
 
-	if (index->governor != index->indexrelid || !has_subclass(index->relid))
+	if (index->governor != index->indexrelid)
 		return NULL;
 	tables = partitioned ? foreign_partitions(index->relid) :
-		find_inheritance_children(index->relid, NoLock);
+		ttl_inherit_children(index->relid, false);
 	if (tables == NIL || (name = get_rel_name(linitial_oid(tables))) == NULL)
 		return NULL;
 	if (list_length(tables) > 1)
@@ -307,7 +307,7 @@ ttl_reach_report_left_out(Oid indexrelid)
 	char	   *left_out;
 
 	/* most tables have nothing below them */
-	if (!has_subclass(IndexGetRelation(indexrelid, false)) ||
+	if (ttl_inherit_children(IndexGetRelation(indexrelid, true), false) == NIL ||
 		!ttl_catalog_describe(indexrelid, true, &index) ||
 		!index.option.present || index.state != TTL_ACTIVE ||
 		(left_out = ttl_reach_left_out(&index)) == NULL)

@@ -59,7 +59,6 @@
 #include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
@@ -897,7 +896,7 @@ lock_trees(List *tables, LOCKMODE lockmode, List **locked)
 	{
 		ListCell   *lc2;
 
-		foreach(lc2, find_all_inheritors(lfirst_oid(lc), NoLock, NULL))
+		foreach(lc2, ttl_inherit_tree(lfirst_oid(lc)))
 		{
 			if (!ConditionalLockRelationOid(lfirst_oid(lc2), lockmode))
 				return false;

@@ -32,7 +32,6 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_publication_rel.h"
 #include "catalog/pg_subscription.h"
 #include "catalog/pg_subscription_rel.h"
@@ -186,8 +185,8 @@ find_pending_detach(Oid relid)
 
 	if (OidIsValid(ttl_reach_inherits_from(relid, &pending)) && pending)
 		return relid;
-	/* find_all_inheritors() would leave it out, and what is below it */
-	foreach(lc, find_inheritance_children_extended(relid, false, NoLock, NULL, NULL))
+	/* ttl_inherit_tree() would leave it out, and what is below it */
+	foreach(lc, ttl_inherit_children(relid, true))
 	{
 		Oid			found = find_pending_detach(lfirst_oid(lc));
 
@@ -204,7 +203,7 @@ find_pending_detach(Oid relid)
 static List *
 whole_tree(Oid relid)
 {
-	List	   *tree = find_all_inheritors(relid, NoLock, NULL);
+	List	   *tree = ttl_inherit_tree(relid);
 	List	   *sequences = NIL;
 	ListCell   *lc;
 
@@ -278,7 +277,7 @@ lock_tree(Oid relid, LOCKMODE lockmode)
 {
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	foreach(lc, ttl_inherit_tree(relid))
 	{
 		Oid			toast = toast_table(lfirst_oid(lc));
 
@@ -367,7 +366,7 @@ estimate_documents(Oid relid)
 	int64		rows = 0;
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	foreach(lc, ttl_inherit_tree(relid))
 	{
 		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE)
 			rows += estimate_rows(lfirst_oid(lc));

@@ -29,7 +29,6 @@
 #include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
 #include "executor/spi.h"
@@ -352,7 +351,7 @@ check_default_owner(const TtlIndex *root, Oid rest)
 {
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(rest, NoLock, NULL))
+	foreach(lc, ttl_inherit_tree(rest))
 	{
 		Oid			relid = lfirst_oid(lc);
 		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
@@ -391,7 +390,7 @@ referenced_tables(Oid relid)
 	relation_close(rel, NoLock);
 	foreach(lc, referenced)
 		tables = list_concat(tables,
-							 find_all_inheritors(lfirst_oid(lc), NoLock, NULL));
+							 ttl_inherit_tree(lfirst_oid(lc)));
 	return tables;
 }
 

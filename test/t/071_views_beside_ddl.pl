@@ -38,11 +38,11 @@ append_to_file($remove, "SELECT ttl_index.remove_all_ttl();\n");
 
 # A client that gets an error ends, and pgbench says so.
 $node->command_checks_all(
-	[   'pgbench', '-n', '--client=6', '--transactions=80', '--random-seed=4711', '-f', "$churn\@3",
+	[   'pgbench', '-n', '--client=6', '--transactions=300', '--random-seed=4711', '-f', "$churn\@3",
 		'-f', "$look\@4", '-f', "$remove\@1", 'postgres'
 	],
 	0,
-	[qr{actually processed: 480/480}],
+	[qr{actually processed: 1800/1800}],
 	[qr{^(?!.*error)}s],
 	'no look at the TTL indexes fails beside DDL');
 
