@@ -4,13 +4,22 @@
 -- leads there, and with the old file as test/released/ttl_index--OLD.sql: the
 -- test 033_extension_update compares.  A new library meets the objects of the old file until
 -- somebody runs ALTER EXTENSION UPDATE, so a C function never gets other arguments
--- or another result: what needs these gets a name of its own.
+-- or another result: what needs these gets a name of its own.  Such a script begins with
+-- SET LOCAL search_path = ttl_index, pg_temp.
 
 \echo Use "CREATE EXTENSION ttl_index" to load this file. \quit
 
--- A schema that somebody else has created in advance would still belong to that
--- role, with everything in it.
+-- The schema ttl_index is a member of the extension: a dump leaves it to CREATE
+-- EXTENSION, and DROP EXTENSION takes it along.  That is not possible for the schema
+-- in which the control file puts an extension, so that one is pg_catalog, and each
+-- script sets search_path itself.
+--
+-- A schema of another role would still belong to it, with everything in it.  An empty
+-- one of a superuser, as frameworks make it that restore schemas before extensions,
+-- makes way for a new one, without what was granted on it.
 DO $$
+DECLARE
+	contents text;
 BEGIN
 	IF EXISTS (
 		SELECT FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_roles AS r
@@ -20,8 +29,24 @@ BEGIN
 		RAISE EXCEPTION 'schema "ttl_index" exists and belongs to a role that is no superuser'
 			USING ERRCODE = 'duplicate_schema', HINT = 'Drop or rename it.';
 	END IF;
+	DROP SCHEMA IF EXISTS ttl_index;
+EXCEPTION
+	WHEN dependent_objects_still_exist THEN
+		GET STACKED DIAGNOSTICS contents = PG_EXCEPTION_DETAIL;
+		RAISE EXCEPTION 'schema "ttl_index" exists and is not empty'
+			USING ERRCODE = 'duplicate_schema', DETAIL = contents, HINT = 'Drop or rename it.';
 END
 $$;
+
+CREATE SCHEMA ttl_index;
+SET LOCAL search_path = ttl_index, pg_temp;
+
+COMMENT ON SCHEMA ttl_index IS
+'what extension ttl_index consists of';
+
+-- The control file has made this comment.  A dump would repeat it, and the restore fail
+-- for everybody but a superuser.
+COMMENT ON EXTENSION ttl_index IS NULL;
 
 -- What a saved option is made of: an index depends on one column for each digit, to
 -- the base of 36, of its seconds, and of the hash of its time zone's name.  REINDEX

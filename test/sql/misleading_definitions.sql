@@ -116,14 +116,5 @@ SELECT ttl_index.remove_all_ttl();
 ROLLBACK;
 DROP TABLE frozen;
 
--- a schema that somebody made in advance is not taken over
 SET client_min_messages = error;
 DROP SCHEMA misleading CASCADE;
-DROP EXTENSION ttl_index;
-DROP SCHEMA ttl_index;
-CREATE ROLE regress_ttl_squatter;
-CREATE SCHEMA ttl_index AUTHORIZATION regress_ttl_squatter;
-CREATE EXTENSION ttl_index;
-DROP SCHEMA ttl_index;
-DROP ROLE regress_ttl_squatter;
-CREATE EXTENSION ttl_index;

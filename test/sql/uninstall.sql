@@ -94,7 +94,6 @@ DROP EXTENSION ttl_index;
 SELECT ttl_index.untrack_last_modified('coll');
 DROP INDEX t_logins, coll__ts_ttl, coll__ts_own_ttl;
 DROP EXTENSION ttl_index;
-DROP SCHEMA ttl_index;
 SELECT * FROM left_over;
 SELECT (SELECT count(*) FROM t) AS t, (SELECT count(*) FROM coll WHERE _ts IS NOT NULL) AS coll;
 INSERT INTO t VALUES (7, '2002-01-01');

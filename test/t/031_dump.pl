@@ -206,6 +206,68 @@ is( $node->safe_psql('as_text', $indexes),
 	'REINDEX DATABASE CONCURRENTLY right after a restore loses no option');
 
 #
+# The schema is a member of the extension, so a dump leaves it to CREATE EXTENSION.
+# An ordinary user restores into a database in which a superuser has installed that.
+#
+
+unlike(
+	slurp_file("$dir/all.sql"),
+	qr/SCHEMA ttl_index|COMMENT ON EXTENSION/,
+	'a dump has nothing that makes or describes the schema');
+$node->safe_psql('postgres', 'CREATE ROLE app LOGIN CREATEDB');
+foreach my $db ('app', 'app_from_text', 'app_from_archive')
+{
+	$node->safe_psql('postgres', "CREATE DATABASE $db OWNER app");
+	$node->safe_psql($db, 'CREATE EXTENSION ttl_index');
+}
+$node->safe_psql(
+	'app', q{
+SET ROLE app;
+CREATE TABLE session (at timestamptz);
+CREATE INDEX session_ttl ON session (at) WHERE ttl_index.expire_after_seconds(3600);
+CREATE TABLE coll (doc jsonb);
+SELECT ttl_index.track_last_modified('coll');
+SELECT ttl_index.create_index('coll', '_ts', 1000, document_ttl_field => 'doc.ttl');
+});
+foreach my $format ('p', 'c')
+{
+	$node->command_ok(
+		[
+			'pg_dump', "-F$format", '-f', "$dir/app.$format", '-U', 'app',
+			'-d', $node->connstr('app')
+		],
+		"pg_dump -F$format as an ordinary user");
+}
+$node->command_ok(
+	[
+		'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-U', 'app', '-d',
+		$node->connstr('app_from_text'), '-f', "$dir/app.p"
+	],
+	'restore from text as an ordinary user');
+$node->command_ok(
+	[
+		'pg_restore', '-e', '-U', 'app', '-d',
+		$node->connstr('app_from_archive'), "$dir/app.c"
+	],
+	'pg_restore -e as an ordinary user');
+foreach my $db ('app_from_text', 'app_from_archive')
+{
+	is($node->safe_psql($db, $indexes),
+		$node->safe_psql('app', $indexes),
+		"$db has the same TTL indexes");
+}
+
+# A list of schemas that is restored before the extension, as Rails has it
+$node->safe_psql('postgres', 'CREATE DATABASE rails');
+$node->safe_psql(
+	'rails', q{
+CREATE SCHEMA "ttl_index";
+CREATE EXTENSION IF NOT EXISTS "ttl_index" SCHEMA "pg_catalog" CASCADE});
+is( $node->safe_psql('rails', 'DROP EXTENSION ttl_index; SELECT to_regnamespace($$ttl_index$$)'),
+	'',
+	'a schema that was restored before the extension goes with it');
+
+#
 # A backup that one wants to look at is restored into a database of which the
 # monitor keeps out, while it works in the others.
 #

@@ -144,7 +144,8 @@ my ($column) = $script =~ /^CREATE TABLE counters \(.*?,\n\t([^\n]*)\n\);/ms
   or die 'there is no table of counters';
 my ($views) = $script =~ /^(CREATE VIEW stats.*?)^CREATE FUNCTION stats_reset/ms
   or die 'there are no views of statistics';
-my $update = "ALTER TABLE counters ADD COLUMN $column;\n" . $views . $function
+my $update = "SET LOCAL search_path = ttl_index, pg_temp;\n"
+  . "ALTER TABLE counters ADD COLUMN $column;\n" . $views . $function
   . "GRANT EXECUTE ON FUNCTION oldest_due(regclass) TO PUBLIC;\n"
   . "GRANT SELECT ON stats, index_stats TO PUBLIC;\n";
 my $early = $script;
