@@ -72,11 +72,8 @@
 #include "rewrite/prs2lock.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
-#include "tcop/dest.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -817,7 +814,7 @@ delete_by_query(const TtlIndex *target, const TtlCutoff *cutoff, Relation rel,
 	set_parameter(params, 1, TIDARRAYOID, PointerGetDatum(tids));
 	set_parameter(params, 2, cutoff->keytype,
 				  ttl_index_scan_datum(cutoff->keytype, cutoff->bound));
-	return ttl_query_run(delete_query(target, rel), params, name, None_Receiver);
+	return ttl_cascade_run(delete_query(target, rel), params, name);
 }
 
 /* Deletes the rows that take_row() has locked. */
@@ -854,103 +851,6 @@ is_plain(Relation rel)
 	for (int i = 0; rel->rd_rules != NULL && i < rel->rd_rules->numLocks; i++)
 	{
 		if (rel->rd_rules->rules[i]->event == CMD_DELETE)
-			return false;
-	}
-	return true;
-}
-
-/*
- * Lists the tables that the foreign keys of others make a DELETE of this one lock in a
- * mode: ROW EXCLUSIVE where it goes on there, ROW SHARE where it only looks.
- */
-static List *
-referencing_tables(Oid relid, LOCKMODE lockmode)
-{
-	Relation	rel = try_relation_open(relid, NoLock);
-	List	   *tables = NIL;
-
-	if (rel == NULL)
-		return NIL;
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
-		bool		reads = trigger->tgfoid == F_RI_FKEY_NOACTION_DEL ||
-		trigger->tgfoid == F_RI_FKEY_RESTRICT_DEL;
-
-		if (TRIGGER_FOR_DELETE(trigger->tgtype) &&
-			RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK &&
-			reads == (lockmode == RowShareLock))
-			tables = list_append_unique_oid(tables, trigger->tgconstrrelid);
-	}
-	relation_close(rel, NoLock);
-	return tables;
-}
-
-/* Locks tables and their partitions without waiting, and adds them to the list. */
-static bool
-lock_trees(List *tables, LOCKMODE lockmode, List **locked)
-{
-	ListCell   *lc;
-
-	foreach(lc, tables)
-	{
-		ListCell   *lc2;
-
-		foreach(lc2, ttl_inherit_tree(lfirst_oid(lc)))
-		{
-			if (!ConditionalLockRelationOid(lfirst_oid(lc2), lockmode))
-				return false;
-			*locked = list_append_unique_oid(*locked, lfirst_oid(lc2));
-		}
-	}
-	return true;
-}
-
-/*
- * Raises an error where a cascade leads to a table of somebody who has not the
- * privileges of our table's owner.  A foreign key acts as the owner of that table, but
- * what is left to the end of the command, AFTER triggers first of all, is run as our
- * table's owner.  To look at which triggers there are is not enough: rules lead on to
- * other tables, and any code that runs there meanwhile can create a trigger.
- */
-static void
-check_cascade(Oid relid, const TtlIndex *index)
-{
-	if (has_privs_of_role(ttl_owner_of(relid), index->owner))
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("a foreign key cascades from table \"%s\" to table \"%s\" of another owner",
-					get_rel_name(index->relid), get_rel_name(relid)),
-			 errdetail("AFTER triggers there would run with the privileges of role \"%s\".",
-					   GetUserNameFromId(index->owner, false)),
-			 errhint("Give both tables the same owner, or grant this role to the owner of table \"%s\".",
-					 get_rel_name(relid))));
-}
-
-/*
- * Locks, without waiting, all tables that the triggers of foreign keys will lock.  These
- * would wait, while the batch holds its own locks, for DDL that holds such a table and
- * waits for the batch; and the batch is the one that has to give way.  Returns false if
- * somebody else has locked one of the tables.
- */
-static bool
-lock_referencing(const TtlIndex *index)
-{
-	List	   *deleting = list_make1_oid(index->relid);
-	List	   *reading = NIL;
-
-	/* the list grows by the tables that a cascade goes on to */
-	for (int i = 0; i < list_length(deleting); i++)
-	{
-		Oid			table = list_nth_oid(deleting, i);
-
-		if (TTL_AFTER_TRIGGERS_RUN_AS_OTHERS && i > 0)
-			check_cascade(table, index);
-		if (!lock_trees(referencing_tables(table, RowExclusiveLock),
-						RowExclusiveLock, &deleting) ||
-			!lock_trees(referencing_tables(table, RowShareLock),
-						RowShareLock, &reading))
 			return false;
 	}
 	return true;
@@ -1010,7 +910,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		return;
 	}
 	x.direct = is_plain(x.heap);
-	if (!x.direct && !lock_referencing(index))
+	if (!x.direct && !ttl_cascade_lock(index->relid, index->owner))
 	{
 		batch->busy = true;
 		close_relations(&x);

@@ -16,6 +16,8 @@
 #include "access/xlogdefs.h"
 #include "definition/key.h"
 #include "expire/index_scan.h"
+#include "nodes/params.h"
+#include "nodes/parsenodes.h"
 #include "storage/itemptr.h"
 #include "utils/relcache.h"
 
@@ -98,6 +100,11 @@ extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 						  int max_docs, int64 max_entries, TtlBatch *batch);
 extern int64 ttl_batch_count_due(const TtlIndex *index, TimestampTz at,
 								 TimestampTz *oldest);
+
+/* cascade.c */
+extern bool ttl_cascade_lock(Oid relid, Oid role);
+extern int64 ttl_cascade_run(Query *query, ParamListInfo params,
+							 const char *name);
 
 /* cursor.c */
 extern void ttl_cursor_init(TtlCursor *cursor, Oid indexrelid, Oid filenode);

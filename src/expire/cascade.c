@@ -1,0 +1,271 @@
+/*-------------------------------------------------------------------------
+ *
+ * cascade.c
+ *	  Where a DELETE goes on to: foreign keys of other tables.
+ *
+ * The triggers of foreign keys lock other tables, delete and update rows there, and go on
+ * from these.  Two things are seen to for a batch (batch.c) to which that happens.
+ *
+ * All these tables are locked before the batch takes its first row, without waiting.  The
+ * triggers would wait, while the batch holds its own locks, for DDL that holds such a
+ * table and waits for the batch; and the batch is the one that has to give way.
+ *
+ * Up to 17, nobody gets rights that way.  A foreign key acts as the owner of the table
+ * that it changes, but what it leaves to the end of the command, AFTER triggers first of
+ * all, is run as whoever gave the command.  So no foreign key may change a table of
+ * somebody who has not the privileges of that role.  The tables that are locked are
+ * looked at before the batch deletes anything.  But a rule or a trigger can change further
+ * tables, with foreign keys on them, so each command that a foreign key gives during the
+ * batch is looked at as well, where the executor starts it.  To look at which triggers
+ * there are would not be enough: any code that runs meanwhile can create one.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/expire/cascade.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/plannodes.h"
+#include "parser/parsetree.h"
+#include "storage/lmgr.h"
+#include "tcop/dest.h"
+#include "utils/acl.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "compat.h"
+#include "expire/expire.h"
+#include "ttl_index.h"
+
+/* What is done to the tables that foreign keys lead to. */
+typedef enum CascadeAction
+{
+	CASCADE_READS,
+	CASCADE_UPDATES,
+	CASCADE_DELETES
+}			CascadeAction;
+
+#define CASCADE_ACTIONS (CASCADE_DELETES + 1)
+
+/* All of them, partitions included, by what is done there. */
+typedef struct Cascade
+{
+	List	   *tables[CASCADE_ACTIONS];
+	Oid			role;			/* who gives the command */
+}			Cascade;
+
+/*
+ * Who gave the command whose AFTER triggers are fired, or will be; invalid outside of a
+ * batch.
+ */
+static Oid	commanded_by = InvalidOid;
+
+static bool has_hooks = false;
+static ExecutorStart_hook_type next_start = NULL;
+static ExecutorFinish_hook_type next_finish = NULL;
+
+/* Raises an error if what a foreign key does to a table would be ended as another role. */
+static void
+check_rights(Oid relid, Oid role)
+{
+	if (has_privs_of_role(ttl_owner_of(relid), role))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("a foreign key cascades to table \"%s\" of another owner",
+					get_rel_name(relid)),
+			 errdetail("AFTER triggers there would run with the privileges of role \"%s\".",
+					   GetUserNameFromId(role, false)),
+			 errhint("Let this role own table \"%s\" as well, or grant the role to its owner.",
+					 get_rel_name(relid))));
+}
+
+static CascadeAction
+action_of(const Trigger *trigger)
+{
+	switch (trigger->tgfoid)
+	{
+		case F_RI_FKEY_CASCADE_DEL:
+			return CASCADE_DELETES;
+		case F_RI_FKEY_CASCADE_UPD:
+		case F_RI_FKEY_SETNULL_DEL:
+		case F_RI_FKEY_SETNULL_UPD:
+		case F_RI_FKEY_SETDEFAULT_DEL:
+		case F_RI_FKEY_SETDEFAULT_UPD:
+			return CASCADE_UPDATES;
+		default:
+			return CASCADE_READS;
+	}
+}
+
+/* Locks a table and its partitions without waiting, and adds them to the list. */
+static bool
+lock_tree(Oid relid, LOCKMODE lockmode, List **locked)
+{
+	ListCell   *lc;
+
+	if (!ConditionalLockRelationOid(relid, lockmode))
+		return false;
+	*locked = list_append_unique_oid(*locked, relid);
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
+		return true;
+	foreach(lc, ttl_inherit_children(relid, false))
+	{
+		if (!lock_tree(lfirst_oid(lc), lockmode, locked))
+			return false;
+	}
+	return true;
+}
+
+/* Locks the tables whose foreign keys act when rows of this one are deleted or updated. */
+static bool
+lock_referencing(Oid relid, bool deletes, Cascade * cascade)
+{
+	Relation	rel = try_relation_open(relid, NoLock);
+	bool		locked = true;
+
+	for (int i = 0; rel != NULL && rel->trigdesc != NULL && locked &&
+		 i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		CascadeAction action = action_of(trigger);
+
+		if ((deletes ? TRIGGER_FOR_DELETE(trigger->tgtype) :
+			 TRIGGER_FOR_UPDATE(trigger->tgtype)) &&
+			trigger->tgenabled != TRIGGER_DISABLED &&
+			RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
+			locked = lock_tree(trigger->tgconstrrelid,
+							   action == CASCADE_READS ? RowShareLock : RowExclusiveLock,
+							   &cascade->tables[action]);
+	}
+	if (rel != NULL)
+		relation_close(rel, NoLock);
+	return locked;
+}
+
+/*
+ * Locks all tables to which the foreign keys on a table lead when rows of it are deleted
+ * by a role.  Returns false if somebody else has locked one of them.
+ */
+bool
+ttl_cascade_lock(Oid relid, Oid role)
+{
+	Cascade		cascade = {.role = role};
+	List	  **tables = cascade.tables;
+	int			deleted = 0;
+	int			updated = 0;
+
+	tables[CASCADE_DELETES] = list_make1_oid(relid);
+	/* the lists grow by the tables that a cascade goes on to */
+	while (deleted < list_length(tables[CASCADE_DELETES]) ||
+		   updated < list_length(tables[CASCADE_UPDATES]))
+	{
+		bool		deletes = deleted < list_length(tables[CASCADE_DELETES]);
+		Oid			table = deletes ?
+		list_nth_oid(tables[CASCADE_DELETES], deleted++) :
+		list_nth_oid(tables[CASCADE_UPDATES], updated++);
+
+		if (TTL_AFTER_TRIGGERS_RUN_AS_OTHERS && table != relid)
+			check_rights(table, role);
+		if (!lock_referencing(table, deletes, &cascade))
+			return false;
+	}
+	return true;
+}
+
+/* Checks the tables that a command of a foreign key changes. */
+static void
+check_command(const PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->resultRelations)
+	{
+		Oid			relid = rt_fetch(lfirst_int(lc), stmt->rtable)->relid;
+		ListCell   *lc2;
+
+		check_rights(relid, commanded_by);
+		/* an update can move rows to any partition */
+		if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
+			continue;
+		foreach(lc2, ttl_inherit_tree(relid))
+			check_rights(lfirst_oid(lc2), commanded_by);
+	}
+}
+
+/* Only foreign keys leave the AFTER triggers of their commands to an outer one. */
+static void
+start_command(QueryDesc * query, int eflags)
+{
+	if (OidIsValid(commanded_by) && (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0)
+		check_command(query->plannedstmt);
+	if (next_start)
+		next_start(query, eflags);
+	else
+		standard_ExecutorStart(query, eflags);
+}
+
+/* The end of a command is where AFTER triggers are fired. */
+static void
+finish_command(QueryDesc * query)
+{
+	Oid			saved = commanded_by;
+
+	if (OidIsValid(saved) &&
+		(query->estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0)
+		commanded_by = GetUserId();
+	PG_TRY();
+	{
+		if (next_finish)
+			next_finish(query);
+		else
+			standard_ExecutorFinish(query);
+	}
+	PG_FINALLY();
+	{
+		commanded_by = saved;
+	}
+	PG_END_TRY();
+}
+
+static void
+set_hooks(void)
+{
+	if (!TTL_AFTER_TRIGGERS_RUN_AS_OTHERS || has_hooks)
+		return;
+	next_start = ExecutorStart_hook;
+	ExecutorStart_hook = start_command;
+	next_finish = ExecutorFinish_hook;
+	ExecutorFinish_hook = finish_command;
+	has_hooks = true;
+}
+
+/* Runs a DELETE, and returns how many rows it has deleted. */
+int64
+ttl_cascade_run(Query *query, ParamListInfo params, const char *name)
+{
+	volatile int64 deleted = 0;
+
+	set_hooks();
+	commanded_by = GetUserId();
+	PG_TRY();
+	{
+		deleted = ttl_query_run(query, params, name, None_Receiver);
+	}
+	PG_FINALLY();
+	{
+		commanded_by = InvalidOid;
+	}
+	PG_END_TRY();
+	return deleted;
+}
