@@ -101,6 +101,37 @@ RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'int4ge';
 COMMENT ON FUNCTION bucket_max_span_seconds(integer, integer) IS
 'option of a TTL index on a table that is range-partitioned by its key: the monitor makes partitions of this span (60 to 31536000 seconds) ahead of the clock';
 
+-- Any time to live as a number.  Not in C, as a table whose option is written by it is read
+-- without our library, too; in PL/pgSQL, which is several times as fast as SQL where
+-- planning folds it.
+CREATE FUNCTION seconds(span interval)
+RETURNS integer LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+AS $$
+DECLARE
+	epoch numeric;
+BEGIN
+	IF pg_catalog.isfinite(span) THEN
+		IF extract(year FROM span) OPERATOR(pg_catalog.<>) 0 OR extract(month FROM span) OPERATOR(pg_catalog.<>) 0 THEN
+			RAISE EXCEPTION 'an interval with months or years has no fixed number of seconds: %', span
+				USING ERRCODE = 'invalid_parameter_value', HINT = 'Write days: ttl_index.seconds(''30 days'').';
+		END IF;
+		epoch := extract(epoch FROM span);
+		IF epoch OPERATOR(pg_catalog.<>) pg_catalog.trunc(epoch) THEN
+			RAISE EXCEPTION 'an interval of fractions of a second cannot be a time to live: %', span
+				USING ERRCODE = 'invalid_parameter_value', HINT = 'Write whole seconds.';
+		END IF;
+		IF epoch OPERATOR(pg_catalog.>=) 0 AND epoch OPERATOR(pg_catalog.<=) 2147483647 THEN
+			RETURN epoch;
+		END IF;
+	END IF;
+	RAISE EXCEPTION 'a time to live must be between 0 and 2147483647 seconds: %', span
+		USING ERRCODE = 'numeric_value_out_of_range', HINT = '2147483647 seconds are 24855 days, which is 68 years.';
+END
+$$;
+
+COMMENT ON FUNCTION seconds(interval) IS
+'the whole seconds of an interval of weeks, days, hours, minutes and seconds, for every argument that is a number of seconds, also in the option: expire_after_seconds(ttl_index.seconds(''30 days'')); months and years are an error, as they have no fixed length';
+
 --
 -- Keys
 --
@@ -540,6 +571,7 @@ GRANT EXECUTE ON FUNCTION
 	time_zone(text, text),
 	drop_expired_partitions(boolean, boolean),
 	bucket_max_span_seconds(integer, integer),
+	seconds(interval),
 	earliest(timestamptz[]),
 	document_date(jsonb, text[]),
 	document_ttl(jsonb, text),

@@ -606,9 +606,13 @@ owner_may_fold(const TtlIndex *index)
 {
 	const TtlOption *option = &index->option;
 	TtlFunctions functions;
+	TtlFunctions only = {0};
 
 	ttl_function_lookup(&functions);
+	only.expire_after_seconds = functions.seconds;
 	return may_execute(index->owner, functions.expire_after_seconds) &&
+		(!ttl_option_is_within((Node *) option->stored, &only) ||
+		 may_execute(index->owner, functions.seconds)) &&
 		(option->time_zone == NULL ||
 		 may_execute(index->owner, functions.time_zone)) &&
 		(!option->drop_partitions ||

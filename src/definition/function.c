@@ -83,6 +83,8 @@ look_up_functions(TtlFunctions *functions)
 		lookup_function(schema, "drop_expired_partitions", 2, BOOLOID, BOOLOID);
 	functions->bucket_max_span_seconds =
 		lookup_function(schema, "bucket_max_span_seconds", 2, INT4OID, INT4OID);
+	functions->seconds =
+		lookup_function(schema, "seconds", 1, INTERVALOID, InvalidOid);
 	functions->document_ttl =
 		lookup_function(schema, "document_ttl", 2, JSONBOID, TEXTOID);
 	functions->column_ttl =
@@ -120,15 +122,16 @@ ttl_function_lookup(TtlFunctions *functions)
 	return true;
 }
 
-/* The option functions, one by one. */
+/* The option functions, and behind them seconds(), one by one. */
 Oid
 ttl_function_option(const TtlFunctions *functions, int i)
 {
-	const Oid	oids[TTL_OPTION_FUNCTIONS] = {
+	const Oid	oids[TTL_REMOVED_FUNCTIONS] = {
 		functions->expire_after_seconds,
 		functions->time_zone,
 		functions->drop_expired_partitions,
-		functions->bucket_max_span_seconds
+		functions->bucket_max_span_seconds,
+		functions->seconds
 	};
 
 	return oids[i];

@@ -32,6 +32,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 
 #include "definition/key.h"
 #include "definition/option.h"
@@ -71,28 +72,30 @@ ttl_option_is_within(Node *node, void *context)
 	return expression_tree_walker(node, ttl_option_is_within, context);
 }
 
+/* Is a value of this type small, whatever its text? */
 static bool
-is_integer(Oid type)
+is_quick(Oid type)
 {
-	return type == INT2OID || type == INT4OID || type == INT8OID;
+	return type == INT2OID || type == INT4OID || type == INT8OID ||
+		type == FLOAT8OID || type == INTERVALOID;
 }
 
 static bool
-are_integers(Oid result, List *args)
+are_quick(Oid result, List *args)
 {
 	ListCell   *lc;
 
 	foreach(lc, args)
 	{
-		if (!is_integer(exprType(lfirst(lc))))
+		if (!is_quick(exprType(lfirst(lc))))
 			return false;
 	}
-	return is_integer(result);
+	return is_quick(result);
 }
 
 /*
- * Anything but constants, and built-in functions and operators of integers?  Those
- * are quick; there are others that compute for hours.
+ * Anything but constants, and built-in functions and operators of integers,
+ * double precision and intervals?  Those are quick; there are others that compute for hours.
  */
 static bool
 is_not_plain(Node *node, void *context)
@@ -104,7 +107,7 @@ is_not_plain(Node *node, void *context)
 		FuncExpr   *call = (FuncExpr *) node;
 
 		if (call->funcid >= FirstUnpinnedObjectId ||
-			!are_integers(call->funcresulttype, call->args))
+			!are_quick(call->funcresulttype, call->args))
 			return true;
 	}
 	else if (IsA(node, OpExpr))
@@ -112,7 +115,7 @@ is_not_plain(Node *node, void *context)
 		OpExpr	   *call = (OpExpr *) node;
 
 		if (call->opno >= FirstUnpinnedObjectId ||
-			!are_integers(call->opresulttype, call->args))
+			!are_quick(call->opresulttype, call->args))
 			return true;
 	}
 	else if (!IsA(node, List) && !IsA(node, Const) && !IsA(node, RelabelType))
@@ -121,22 +124,80 @@ is_not_plain(Node *node, void *context)
 }
 
 /*
- * The value of an option's argument; NULL where it is not a constant.  Functions
+ * The value of an expression; NULL where it is not a constant.  Functions
  * of users are not folded: they would run as whoever looks.
  */
 static Const *
-option_argument(FuncExpr *call)
+constant_value(Node *expression)
 {
-	List	   *arguments = ttl_function_arguments(call);
 	Node	   *folded;
 
-	if (list_length(call->args) != 1 || list_length(arguments) != 1 ||
-		is_not_plain((Node *) arguments, NULL))
+	if (is_not_plain(expression, NULL))
 		return NULL;
-	folded = eval_const_expressions(NULL, linitial(arguments));
+	folded = eval_const_expressions(NULL, expression);
 	if (!IsA(folded, Const) || ((Const *) folded)->constisnull)
 		return NULL;
 	return (Const *) folded;
+}
+
+static Const *
+make_integer(int32 value)
+{
+	return makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+					 Int32GetDatum(value), false, true);
+}
+
+/*
+ * What ttl_index.seconds() returns for an interval; NULL where it raises an error, also
+ * for the infinite ones of PostgreSQL 17, which have months.
+ */
+static Node *
+interval_seconds(const Interval * span)
+{
+	int64		seconds = (int64) span->day * SECS_PER_DAY + span->time / USECS_PER_SEC;
+
+	if (span->month != 0 || span->time % USECS_PER_SEC != 0 ||
+		seconds < 0 || seconds > PG_INT32_MAX)
+		return NULL;
+	return (Node *) make_integer((int32) seconds);
+}
+
+/*
+ * Replaces the calls of ttl_index.seconds() by their results.  It is a PL/pgSQL function:
+ * nobody who only looks at an index has to run that.
+ */
+static Node *
+replace_seconds(Node *node, void *functions)
+{
+	FuncExpr   *call = (FuncExpr *) node;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, FuncExpr) && OidIsValid(call->funcid) &&
+		call->funcid == ((const TtlFunctions *) functions)->seconds)
+	{
+		List	   *arguments = ttl_function_arguments(call);
+		Const	   *span = list_length(arguments) == 1 ?
+		constant_value(linitial(arguments)) : NULL;
+		Node	   *seconds = span ?
+		interval_seconds(DatumGetIntervalP(span->constvalue)) : NULL;
+
+		/* what cannot be replaced is not plain */
+		return seconds ? seconds : node;
+	}
+	return expression_tree_mutator(node, replace_seconds, functions);
+}
+
+/* The value of an option's argument; NULL where it is not a constant. */
+static Const *
+option_argument(FuncExpr *call, const TtlFunctions *functions)
+{
+	List	   *arguments = ttl_function_arguments(call);
+
+	if (list_length(call->args) != 1 || list_length(arguments) != 1)
+		return NULL;
+	return constant_value(replace_seconds(linitial(arguments),
+										  (void *) functions));
 }
 
 /*
@@ -184,7 +245,7 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 		option->problem = "an option of a TTL index must be a member of the top-level AND of the predicate";
 		return;
 	}
-	value = option_argument(call);
+	value = option_argument(call, functions);
 	if (value == NULL && !(call->args == NIL &&
 						   call->funcid == functions->drop_expired_partitions))
 		option->problem = "an option of a TTL index takes one argument, a constant that is not NULL";
@@ -315,13 +376,6 @@ make_option(Oid function, Const *argument)
 								 InvalidOid,
 								 argument ? argument->constcollid : InvalidOid,
 								 COERCE_EXPLICIT_CALL);
-}
-
-static Const *
-make_integer(int32 value)
-{
-	return makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
-					 Int32GetDatum(value), false, true);
 }
 
 /* The AND members of a predicate with this option, which may be absent. */

@@ -31,6 +31,7 @@ typedef struct TtlFunctions
 	Oid			time_zone;
 	Oid			drop_expired_partitions;
 	Oid			bucket_max_span_seconds;
+	Oid			seconds;
 	Oid			document_ttl;	/* of jsonb */
 	Oid			column_ttl;		/* of an integer */
 	Oid			expire_at;
@@ -40,6 +41,9 @@ typedef struct TtlFunctions
 
 /* How many of these, from the first one on, are options (see function.c). */
 #define TTL_OPTION_FUNCTIONS 4
+
+/* How many can stand in what remove_ttl() takes out of an index: these and seconds(). */
+#define TTL_REMOVED_FUNCTIONS 5
 
 /* What the predicate of one index says. */
 typedef struct TtlOption

@@ -88,7 +88,7 @@ typedef struct SavedOption
 /* What pg_depend says of an index. */
 typedef struct Dependencies
 {
-	bool		on_function[TTL_OPTION_FUNCTIONS];
+	bool		on_function[TTL_REMOVED_FUNCTIONS];
 	/* how many columns of saved_option, and the sum of what they stand for */
 	int			count[SAVED_NUMBERS];
 	int			digits[SAVED_NUMBERS][DIGITS];	/* how many of each digit */
@@ -154,7 +154,7 @@ read_dependencies(Oid indexrelid, const TtlFunctions *functions,
 			read_digit(row->refobjsubid, found);
 		else if (row->refclassid == ProcedureRelationId)
 		{
-			for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
+			for (int i = 0; i < TTL_REMOVED_FUNCTIONS; i++)
 			{
 				if (row->refobjid == ttl_function_option(functions, i))
 					found->on_function[i] = true;
@@ -243,7 +243,7 @@ ttl_saved_option_apply(Oid indexrelid, TtlOption *option)
 }
 
 /*
- * Makes an index depend on the option functions that occur in it, and on no others.
+ * Makes an index depend on the option functions, and seconds(), where they occur in it.
  * One that occurs elsewhere than as an option has its dependency, too: without it,
  * DROP EXTENSION would leave an index behind that nobody can open.
  */
@@ -259,7 +259,7 @@ follow_functions(Oid indexrelid, const TtlFunctions *functions,
 	trees = list_make2(ttl_option_stored_tree(tuple, Anum_pg_index_indexprs),
 					   ttl_option_stored_tree(tuple, Anum_pg_index_indpred));
 	ReleaseSysCache(tuple);
-	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
+	for (int i = 0; i < TTL_REMOVED_FUNCTIONS; i++)
 	{
 		TtlFunctions only = {0};
 		Oid			function = ttl_function_option(functions, i);

@@ -115,7 +115,8 @@ static const StateText state_texts[] = {
 	{"option_not_executable", ERRCODE_INSUFFICIENT_PRIVILEGE,
 		"the table's owner may not execute the option functions of schema ttl_index",
 		"GRANT EXECUTE ON FUNCTION ttl_index.expire_after_seconds, ttl_index.time_zone, "
-	"ttl_index.drop_expired_partitions, ttl_index.bucket_max_span_seconds TO PUBLIC."},
+		"ttl_index.drop_expired_partitions, ttl_index.bucket_max_span_seconds, "
+	"ttl_index.seconds TO PUBLIC."},
 	{"old_snapshots", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index cannot be used until transactions older than it have ended",
 	NULL},

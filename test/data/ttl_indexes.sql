@@ -17,7 +17,7 @@ CREATE INDEX day_ttl ON "Odd"."Local times" (day)
 INSERT INTO "Odd"."Local times" VALUES ('2100-01-01', '2020-01-01'), (NULL, '2100-01-01');
 
 CREATE TABLE dates (dates timestamptz[]);
-CREATE INDEX dates_ttl ON dates (ttl_index.earliest(dates)) WHERE ttl_index.expire_after_seconds(5);
+CREATE INDEX dates_ttl ON dates (ttl_index.earliest(dates)) WHERE ttl_index.expire_after_seconds(ttl_index.seconds('5 seconds'));
 INSERT INTO dates VALUES ('{2100-01-01,2000-01-01}'), ('{2100-01-01,NULL}'), ('{}');
 
 CREATE TABLE parts (at timestamptz, n int) PARTITION BY RANGE (at);

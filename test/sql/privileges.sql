@@ -31,6 +31,7 @@ INSERT INTO expected VALUES
 ('time_zone(text,text)', 'SELECT ttl_index.time_zone(''UTC'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('drop_expired_partitions(boolean,boolean)', 'SELECT ttl_index.drop_expired_partitions()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('bucket_max_span_seconds(integer,integer)', 'SELECT ttl_index.bucket_max_span_seconds(60)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('seconds(interval)', 'SELECT ttl_index.seconds(''1 day'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('earliest(timestamp with time zone[])', 'SELECT ttl_index.earliest(''{}'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('document_date(jsonb,text[])', 'SELECT ttl_index.document_date(''{}'', ''a'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('document_ttl(jsonb,text)', 'SELECT ttl_index.document_ttl(''{}'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
@@ -111,7 +112,7 @@ FROM unnest(ARRAY['regress_ttl_owner', 'regress_ttl_member', 'regress_ttl_other'
 TABLE seen;
 
 -- none is SECURITY DEFINER, and none is written in SQL, whose names somebody's
--- search_path could lead elsewhere
+-- search_path could lead elsewhere, but one in PL/pgSQL that names all with their schema
 SELECT p.oid::regprocedure, l.lanname, p.prosecdef, p.proconfig
 FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
 WHERE p.pronamespace = 'ttl_index'::regnamespace AND (p.prosecdef OR l.lanname NOT IN ('c', 'internal'))
