@@ -19,6 +19,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
+#include "ddl/ddl.h"
 #include "definition/option.h"
 #include "monitor/monitor.h"
 #include "ttl_index.h"
@@ -32,6 +33,7 @@ _PG_init(void)
 {
 	ttl_settings_init();
 	ttl_saved_option_init();
+	ttl_hypertable_init();
 	if (process_shared_preload_libraries_in_progress)
 		ttl_launcher_register();
 }

@@ -38,6 +38,9 @@ extern void ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter);
 extern void ttl_beside_check(Oid indexrelid);
 extern void ttl_beside_report(Oid indexrelid);
 
+/* hypertable.c */
+extern void ttl_hypertable_init(void);
+
 /* notice.c */
 extern void ttl_notice_report_due(Oid indexrelid);
 

@@ -111,6 +111,7 @@ extern bool ttl_catalog_key_type_ok(Oid type);
 
 /* reach.c */
 extern Oid	ttl_reach_inherits_from(Oid relid, bool *detaching);
+extern bool ttl_reach_has_hypertables(void);
 extern TtlState ttl_reach_state(Oid relid);
 extern char *ttl_reach_left_out(const TtlIndex *index);
 extern void ttl_reach_report_left_out(Oid indexrelid);

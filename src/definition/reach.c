@@ -242,6 +242,13 @@ ttl_reach_inherits_from(Oid relid, bool *detaching)
 	return parent;
 }
 
+/* Is TimescaleDB in this database? */
+bool
+ttl_reach_has_hypertables(void)
+{
+	return OidIsValid(find_catalog("_timescaledb_catalog", "hypertable"));
+}
+
 /* Is the table another extension's to delete from?  A chunk inherits. */
 TtlState
 ttl_reach_state(Oid relid)
@@ -251,7 +258,7 @@ ttl_reach_state(Oid relid)
 
 	if (is_distributed(relid))
 		return TTL_DISTRIBUTED_TABLE;
-	if (!OidIsValid(find_catalog("_timescaledb_catalog", "hypertable")))
+	if (!ttl_reach_has_hypertables())
 		return TTL_ACTIVE;
 	parent = ttl_reach_inherits_from(relid, &detaching);
 	if (is_hypertable(relid) || (OidIsValid(parent) && is_hypertable(parent)))

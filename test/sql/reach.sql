@@ -63,6 +63,10 @@ CREATE INDEX ON dist_102008 (ts) WHERE ttl_index.expire_after_seconds(1);
 CREATE INDEX ON parted (ts) WHERE id = 1 AND ttl_index.expire_after_seconds(1);
 CREATE INDEX ON hyper (ts) WHERE ttl_index.expire_after_seconds(1);
 CREATE INDEX ON chunk_1 (ts) WHERE ttl_index.expire_after_seconds(1);
+-- TimescaleDB makes the indexes of a hypertable without event triggers
+SET session_replication_role = replica;
+CREATE INDEX ON hyper (ts) WHERE ttl_index.expire_after_seconds(1);
+RESET session_replication_role;
 SELECT ttl_index.create_index('dist', 'ts', 1);
 SELECT ttl_index.create_index_command('hyper', 'ts', 1);
 SELECT ttl_index.coll_mod('dist', 'ts', 2);
