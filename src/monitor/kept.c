@@ -79,6 +79,7 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 
 	kept->pass_at = now;
 	kept->pass_xid = ReadNextTransactionId();
+	memset(&kept->sum, 0, sizeof(kept->sum));
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{

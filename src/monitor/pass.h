@@ -75,6 +75,7 @@ typedef struct TtlTarget
 	Oid			root;
 	List	   *leaves;			/* OIDs, in the order of the partitions */
 	List	   *partitions;		/* TtlPartition: to be made, or dropped */
+	bool		active;			/* or was locked when it was prepared */
 	bool		busy;			/* something was locked at the last visit */
 } TtlTarget;
 
@@ -89,6 +90,8 @@ typedef struct TtlRun
 	bool		stop;			/* end now: the monitor was disabled, the
 								 * extension dropped, or the launcher has gone */
 	List	   *targets;
+	int			others;			/* TTL indexes that the driver's role may not
+								 * visit */
 } TtlRun;
 
 /* work.c */
@@ -112,6 +115,9 @@ extern void ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const Er
 extern void ttl_visit_set_error(TtlCount *count, const ErrorData *edata);
 extern bool ttl_visit_is_skipped(const TtlRun *run, Oid relid);
 extern void ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target);
+
+/* report.c */
+extern void ttl_report_pass(TtlRun *run);
 
 /* sub_pass.c */
 extern void ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared,

@@ -76,17 +76,13 @@ is_allowed(const TtlRun *run, Oid root)
 
 /* Lists the partitions of a time series to make or drop, in the sub-pass's memory. */
 static List *
-list_partitions(TtlRun *run, Oid root)
+list_partitions(TtlRun *run, const TtlIndex *index)
 {
-	TtlIndex	index;
-	List	   *found;
+	List	   *found = list_concat(ttl_make_wanted(index, run->at),
+									ttl_drop_due(index, run->at));
 	List	   *partitions = NIL;
 	ListCell   *lc;
 
-	if (!ttl_catalog_describe(root, false, &index) || index.state != TTL_ACTIVE)
-		return NIL;
-	found = list_concat(ttl_make_wanted(&index, run->at),
-						ttl_drop_due(&index, run->at));
 	MemoryContextSwitchTo(run->context);
 	foreach(lc, found)
 	{
@@ -155,20 +151,31 @@ target_work(void *arg)
 	Oid			root = work->indexrelid;
 	List	   *leaves;
 	List	   *partitions;
+	TtlIndex	index;
+	bool		active;
 	TtlTarget  *target;
 
-	if (!is_allowed(run, root) || has_crashed(work->file, root, work->begins))
+	if (!is_allowed(run, root))
+	{
+		run->others++;
+		return;
+	}
+	if (has_crashed(work->file, root, work->begins))
 		return;
 	follow(work, root);
 	follow(work, ttl_pair_other(root));
 	leaves = ttl_leaves_by_row(root);
-	partitions = list_partitions(run, root);
+	active = ttl_catalog_describe(root, false, &index) &&
+		(index.state == TTL_ACTIVE || index.state == TTL_TABLE_LOCKED);
+	partitions = active && index.state == TTL_ACTIVE ?
+		list_partitions(run, &index) : NIL;
 
 	MemoryContextSwitchTo(run->context);
 	target = palloc0(sizeof(TtlTarget));
 	target->root = root;
 	target->leaves = list_copy(leaves);
 	target->partitions = partitions;
+	target->active = active;
 	work->target = target;
 	MemoryContextSwitchTo(run->batch_context);
 }

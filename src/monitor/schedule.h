@@ -74,12 +74,25 @@ typedef struct TtlKeptIndex
 	TtlCursor	cursor;
 } TtlKeptIndex;
 
+/* What a pass has done so far, and what it left (see report.c). */
+typedef struct TtlPassSum
+{
+	int64		deleted;
+	int64		partitions;		/* dropped */
+	int64		locked;			/* locks of others that were met */
+	int			indexes;		/* visited */
+	int			failed;			/* with an error */
+	int			inactive;
+	int			others;			/* of owners whose rights the session lacks */
+} TtlPassSum;
+
 /* What is kept of a database from sub-pass to sub-pass (see kept.c). */
 typedef struct TtlKept
 {
 	TimestampTz pass_at;		/* clock reading when the pass began; 0: not
 								 * yet */
 	TransactionId pass_xid;		/* the next one then */
+	TtlPassSum	sum;			/* of this pass */
 	TimestampTz last_flush;		/* when the following three were last counted */
 	int64		idle_passes;
 	int64		idle_sub_passes;

@@ -87,6 +87,21 @@ visit_busy(TtlRun *run, TtlSubPass *sub)
 	}
 }
 
+/* Notes how many indexes the pass visits: an index may come or go before it is over. */
+static void
+count_indexes(TtlRun *run)
+{
+	TtlPassSum *sum = &run->kept->sum;
+	int			active = 0;
+	ListCell   *lc;
+
+	foreach(lc, run->targets)
+		active += ((TtlTarget *) lfirst(lc))->active ? 1 : 0;
+	sum->indexes = Max(sum->indexes, active);
+	sum->inactive = Max(sum->inactive, list_length(run->targets) - active);
+	sum->others = Max(sum->others, run->others);
+}
+
 /* Counts the sub-pass: at once if this pass wrote anything, else now and then. */
 static void
 count_sub_pass(TtlRun *run)
@@ -166,8 +181,11 @@ ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 	visit_busy(&run, &sub);
 	kept->resume_at = sub.cut ? target_root(run.targets, sub.current) : InvalidOid;
 	shared->more = sub.more && !run.stop;
+	count_indexes(&run);
 	if ((run.targets != NIL || hash_get_num_entries(kept->indexes) > 0) && !run.stop)
 		count_sub_pass(&run);
+	if (!shared->more && !run.stop)
+		ttl_report_pass(&run);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(run.context);
 }

@@ -84,7 +84,10 @@ ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *eda
 					 bool timed_out)
 {
 	if (ttl_visit_note_failed(run, root, timed_out))
+	{
+		run->kept->sum.failed++;
 		report_error(indexrelid, edata);
+	}
 	if (timed_out)
 		ttl_kept_canceled(ttl_kept_index(run->kept, root), run->at);
 }
@@ -174,6 +177,9 @@ count_batch(TtlRun *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 		ttl_visit_set_error(&count, edata);
 	ttl_counters_add(&count);
 	run->kept->unfolded_rows++;
+	run->kept->sum.deleted += batch->deleted;
+	run->kept->sum.partitions += batch->partitions;
+	run->kept->sum.locked += batch->skipped_locked;
 	visit->counted = true;
 	run->kept->counted = true;
 }
