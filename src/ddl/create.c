@@ -15,6 +15,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
@@ -23,6 +25,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "nodes/makefuncs.h"
+#include "parser/scansup.h"
 #include "tcop/dest.h"
 #include "tcop/utility.h"
 #include "storage/lmgr.h"
@@ -161,6 +164,20 @@ check_partition_options(const TtlCreate *args, const TtlKey *key)
 		ttl_state_raise(&index);
 }
 
+/* A name as part of another one that can be typed without quotes. */
+static char *
+unquoted(const char *name)
+{
+	char	   *part = downcase_identifier(name, strlen(name), false, false);
+
+	for (char *c = part; *c != '\0'; c++)
+	{
+		if (!IS_HIGHBIT_SET(*c) && !isalnum((unsigned char) *c))
+			*c = '_';
+	}
+	return isdigit((unsigned char) *part) ? psprintf("_%s", part) : part;
+}
+
 /* One of the commands that make up a TTL index. */
 typedef struct Command
 {
@@ -181,7 +198,7 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 	StringInfoData sql;
 
 	command->name = name ? pstrdup(name) :
-		ChooseRelationName(RelationGetRelationName(rel), label, "ttl",
+		ChooseRelationName(unquoted(RelationGetRelationName(rel)), label, "ttl",
 						   RelationGetNamespace(rel), false);
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "CREATE INDEX %s%s ON %s (%s) WHERE ",
@@ -208,20 +225,6 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 	return command;
 }
 
-/* The key as part of an index name: the column and the path. */
-static char *
-key_label(const char *key)
-{
-	char	   *label = pstrdup(key);
-
-	for (char *c = label; *c != '\0'; c++)
-	{
-		if (*c == '.')
-			*c = '_';
-	}
-	return label;
-}
-
 /*
  * Checks everything and writes the commands.  *existing is the index that is
  * there already, so that no command or that of its pair alone is left.
@@ -235,7 +238,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 	List	   *commands = NIL;
 	char	   *ttl = NULL;
 	Oid			other = InvalidOid;
-	char	   *label = key_label(args->key);
+	char	   *label = unquoted(args->key);
 
 	ttl_catalog_check_table(args->relid);
 	ttl_key_resolve(rel, args->key, &key);

@@ -16,6 +16,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/index.h"
@@ -323,6 +325,34 @@ is_on_key(Oid indexrelid, const char *name, const TtlKey *key)
 	return strcmp(pg_get_indexdef_columns(indexrelid, true), name) == 0;
 }
 
+/* Can this text be the name of a column, or a path, alone? */
+static bool
+is_name(const char *text)
+{
+	for (; *text != '\0'; text++)
+	{
+		if (!IS_HIGHBIT_SET(*text) && !isalnum((unsigned char) *text) &&
+			strchr("_$.", *text) == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* Is this the only key of the index, or does it mean the same once folded? */
+static bool
+is_on_expression(Oid indexrelid, Oid relid, Node *sought)
+{
+	AttrNumber	attnum;
+	Node	   *expression;
+
+	if (!ttl_key_read(indexrelid, &attnum, &expression))
+		return false;
+	if (attnum != 0)
+		return IsA(sought, Var) && ((Var *) sought)->varattno == attnum;
+	return equal(expression, sought) ||
+		ttl_filter_same(relid, list_make1(expression), list_make1(sought));
+}
+
 /*
  * Could the index have a TTL, as far as its kind goes?  A unique one cannot; so an
  * index of its own can stand beside a constraint on the same key.
@@ -345,9 +375,40 @@ is_plain_btree(Oid indexrelid)
 	return result;
 }
 
+/* Those of the indexes that could have a TTL; all of them if none could. */
+static List *
+prefer_plain_btrees(List *indexes)
+{
+	List	   *plain = NIL;
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		if (is_plain_btree(lfirst_oid(lc)))
+			plain = lappend_oid(plain, lfirst_oid(lc));
+	}
+	return plain != NIL ? plain : indexes;
+}
+
+/* The indexes whose only key means the same as the text of an expression. */
+static List *
+indexes_on_expression(Relation rel, const char *text)
+{
+	Node	   *sought = ttl_parse_expression(rel, text, false, "key");
+	List	   *found = NIL;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		if (is_on_expression(lfirst_oid(lc), RelationGetRelid(rel), sought))
+			found = lappend_oid(found, lfirst_oid(lc));
+	}
+	return found;
+}
+
 /*
- * The indexes whose only key is the named one, or an expression that reads so; only
- * those that could have a TTL, unless there are none.
+ * The indexes whose only key is the named one, or an expression that reads so, or that
+ * means the same; only those that could have a TTL, unless there are none.
  */
 List *
 ttl_key_indexes(Relation rel, const char *name)
@@ -355,7 +416,6 @@ ttl_key_indexes(Relation rel, const char *name)
 	TtlKey		key = {0};
 	const char *path;
 	List	   *found = NIL;
-	List	   *others = NIL;
 	ListCell   *lc;
 
 	/* the key of an index that coll_mod will refuse may be of any type */
@@ -371,16 +431,12 @@ ttl_key_indexes(Relation rel, const char *name)
 	}
 	foreach(lc, RelationGetIndexList(rel))
 	{
-		Oid			indexrelid = lfirst_oid(lc);
-
-		if (!is_on_key(indexrelid, name, &key))
-			continue;
-		if (is_plain_btree(indexrelid))
-			found = lappend_oid(found, indexrelid);
-		else
-			others = lappend_oid(others, indexrelid);
+		if (is_on_key(lfirst_oid(lc), name, &key))
+			found = lappend_oid(found, lfirst_oid(lc));
 	}
-	return found != NIL ? found : others;
+	if (found == NIL && key.column == NULL && !is_name(name))
+		found = indexes_on_expression(rel, name);
+	return prefer_plain_btrees(found);
 }
 
 /*

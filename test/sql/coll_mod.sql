@@ -175,6 +175,28 @@ SELECT ttl_index.remove_all_ttl();
 DROP EXTENSION ttl_index;
 SELECT count(*) FROM pg_class WHERE relname IN ('t_ts', 't_created', 'parted_ts', 'parted_1a_ts_idx');
 CREATE EXTENSION ttl_index;
+-- an expression is found by what it means, however it is written
+CREATE TABLE expr (id int, "At" timestamptz, epoch_ms bigint, doc jsonb);
+CREATE INDEX expr_ms ON expr (to_timestamp(epoch_ms / 1000.0));
+CREATE INDEX expr_greatest ON expr (greatest("At", '2001-01-01 00:00+00'::timestamptz));
+CREATE INDEX expr_at ON expr ("At");
+SELECT * FROM ttl_index.coll_mod('expr', 'to_timestamp(epoch_ms / 1000.0)', 60);
+SELECT * FROM ttl_index.coll_mod('expr', '(pg_catalog.to_timestamp((epoch_ms::numeric/1000.0)::float8))', 61);
+SELECT * FROM ttl_index.coll_mod('expr', 'to_timestamp(epoch_ms /* milliseconds */ / (500.0 + 500.0))', 62);
+SELECT key FROM ttl_index.indexes WHERE indexrelid = 'expr_ms'::regclass;
+SELECT * FROM ttl_index.coll_mod('expr', (SELECT key FROM ttl_index.indexes WHERE indexrelid = 'expr_ms'::regclass), 63);
+SELECT * FROM ttl_index.coll_mod('expr', $$greatest("At", timestamptz '2001-01-01 00:00+00')$$, 64);
+SELECT * FROM ttl_index.coll_mod('expr', '"At"', 65);
+SELECT ttl_index.drop_index('expr', 'to_timestamp( epoch_ms/1000.0 )');
+-- another expression, and what is none
+SELECT * FROM ttl_index.coll_mod('expr', 'to_timestamp(epoch_ms / 1000)', 66);
+SELECT * FROM ttl_index.coll_mod('expr', 'to_timestamp(epoch / 1000)', 66);
+SELECT * FROM ttl_index.coll_mod('expr', 'At', 66);
+SELECT * FROM ttl_index.coll_mod('expr', 'at', 66);
+SELECT * FROM ttl_index.coll_mod('expr', 'nothing.at', 66);
+SELECT * FROM ttl_index.coll_mod('expr', '"At") WHERE (true', 66);
+DROP TABLE expr;
+
 SET client_min_messages = error;
 DROP SCHEMA cm CASCADE;
 DROP ROLE regress_ttl_other;

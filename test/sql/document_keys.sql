@@ -24,14 +24,14 @@ SELECT indexrelid, key, expire_after_seconds, document_ttl, state FROM ttl_index
 SELECT ttl_index.create_index('eventlog', 'doc.meta.createdAt', 3600);
 SELECT ttl_index.create_index('eventlog', 'doc.meta.createdAt', 60);
 SELECT * FROM ttl_index.coll_mod('eventlog', 'doc.meta.createdAt', 60);
-SELECT ttl_index.due_count('"eventlog_doc_meta_createdAt_ttl"');
+SELECT ttl_index.due_count('eventlog_doc_meta_createdat_ttl');
 CALL ttl_index.run_pass();
 SELECT name FROM eventlog ORDER BY name COLLATE "C";
 SELECT ttl_index.drop_index('eventlog', 'doc.meta.createdAt');
 
 -- a numeric component is a field or a position; names that need quotes
 SELECT ttl_index.create_index('eventlog', 'doc.0.it''s "x"', 5);
-SELECT pg_get_indexdef('"eventlog_doc_0_it''s ""x""_ttl"'::regclass);
+SELECT pg_get_indexdef('eventlog_doc_0_it_s__x__ttl'::regclass);
 SELECT ttl_index.drop_index('eventlog', 'doc.0.it''s "x"');
 -- a column whose name has a dot wins over a path
 SELECT ttl_index.create_index('eventlog', 'doc.dotted', 5);
