@@ -107,7 +107,7 @@ has_crashed(const TtlStateFile *file, Oid root, bool say_so)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("TTL index \"%s\" is put aside: %s",
 						name ? name : "?", reason),
-				 errhint("Find the cause, then SELECT ttl_index.cursor().")));
+				 errhint("Find the cause, then SELECT ttl_index.resume().")));
 	return reason != NULL;
 }
 
