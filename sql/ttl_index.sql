@@ -425,7 +425,7 @@ FROM counters;
 COMMENT ON VIEW stats IS
 'one row: what all passes over this database have done since stats_reset';
 
-COMMENT ON COLUMN stats.passes IS 'passes that have ended; idle ones are written with the next delete, or every five minutes';
+COMMENT ON COLUMN stats.passes IS 'passes that have ended; idle ones are written with the next delete, or once a minute';
 COMMENT ON COLUMN stats.sub_passes IS 'sub-passes that have ended';
 COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted, also by indexes that are gone; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
 COMMENT ON COLUMN stats.deleted_buckets IS 'partitions dropped';

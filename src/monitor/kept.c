@@ -42,7 +42,6 @@ ttl_kept_init(TtlKept *kept)
 
 	memset(kept, 0, sizeof(*kept));
 	kept->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
-	kept->last_flush = GetCurrentTimestamp();
 	kept->indexes = hash_create("ttl_index kept indexes", INITIAL_INDEXES, &info,
 								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }

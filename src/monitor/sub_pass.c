@@ -30,8 +30,8 @@
 #include "monitor/schedule.h"
 #include "ttl_index.h"
 
-/* Passes in which nothing happened are written to the counters only so often. */
-#define IDLE_FLUSH_MS (5 * 60 * 1000)
+/* Passes in which nothing happened are written to the counters this often, or less. */
+#define IDLE_FLUSH_MS (60 * 1000)
 
 /* At the end of a pass, locked tables are tried so often, at such intervals. */
 #define BUSY_TRIES 10
@@ -102,7 +102,22 @@ count_indexes(TtlRun *run)
 	sum->others = Max(sum->others, run->others);
 }
 
-/* Counts the sub-pass: at once if this pass wrote anything, else now and then. */
+/*
+ * Would the counters be older than a minute if this sub-pass was written with the next one
+ * only?  What is known of a database for the first time is written at once.
+ */
+static bool
+must_flush(const TtlKept *kept, TimestampTz now)
+{
+	int64		sleep_ms = Min(ttl_monitor_sleep * INT64CONST(1000), IDLE_FLUSH_MS);
+
+	/* the clock may have gone back */
+	return now < kept->last_flush ||
+		TimestampDifferenceExceeds(kept->last_flush, now,
+								   IDLE_FLUSH_MS - (int) sleep_ms);
+}
+
+/* Counts the sub-pass: at once if this pass wrote anything, else once a minute. */
 static void
 count_sub_pass(TtlRun *run)
 {
@@ -116,9 +131,7 @@ count_sub_pass(TtlRun *run)
 	shared->lag_pauses = 0;
 	if (!shared->more)
 		kept->idle_passes++;
-	if (run->driver->is_worker && !kept->counted &&
-		now >= kept->last_flush &&
-		!TimestampDifferenceExceeds(kept->last_flush, now, IDLE_FLUSH_MS))
+	if (run->driver->is_worker && !kept->counted && !must_flush(kept, now))
 		return;
 	count.passes = kept->idle_passes;
 	count.sub_passes = kept->idle_sub_passes;

@@ -56,6 +56,7 @@ my $blocks_read =
   'SELECT sum(idx_blks_hit + idx_blks_read) FROM pg_statio_user_tables';
 my $session = $node->background_psql('idle');
 my $before = $session->query_safe($blocks_read);
+$session->query_safe('SET client_min_messages = warning');
 $session->query_safe('CALL ttl_index.run_pass()');
 $session->query_safe('SELECT pg_stat_force_next_flush()');
 my $blocks = $session->query_safe($blocks_read) - $before;
@@ -318,6 +319,26 @@ like($stderr, qr/"hollow_ttl": deleted 60000 rows/, 'all that is due goes');
 my ($batches) = $stderr =~ /"hollow_ttl": .* in (\d+) batches/;
 # 3 by the index, 59 of rows: 62 if blocks were free
 cmp_ok($batches, '>', 63, 'batches that find no rows end as well');
+
+#
+# What an hour of idle passes writes, with a row a minute and a checkpoint every five
+#
+
+$node->safe_psql('postgres', 'CREATE DATABASE hour');
+$node->safe_psql(
+	'hour', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE events (at timestamptz);
+CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(3600);
+INSERT INTO events VALUES ('2100-01-01');
+CHECKPOINT});
+my $lsn = $node->lsn('insert');
+$node->safe_psql('hour',
+	("CALL ttl_index.run_pass();\n" x 5 . "CHECKPOINT;\n") x 12);
+my $written =
+  $node->safe_psql('hour', "SELECT pg_current_wal_insert_lsn() - '$lsn'");
+note "an idle hour wrote $written bytes of WAL";
+cmp_ok($written, '<', 100000, 'an idle hour writes little WAL');
 
 $node->stop;
 done_testing();
