@@ -22,13 +22,15 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -80,8 +82,9 @@ is_quick(Oid type)
 		type == FLOAT8OID || type == INTERVALOID;
 }
 
+/* Is this a built-in function of such values that does nothing but compute? */
 static bool
-are_quick(Oid result, List *args)
+is_plain_function(Oid function, Oid result, List *args)
 {
 	ListCell   *lc;
 
@@ -90,54 +93,101 @@ are_quick(Oid result, List *args)
 		if (!is_quick(exprType(lfirst(lc))))
 			return false;
 	}
-	return is_quick(result);
+	return function < FirstUnpinnedObjectId && is_quick(result) &&
+		func_volatile(function) == PROVOLATILE_IMMUTABLE &&
+		func_strict(function) && !get_func_retset(function) &&
+		get_func_nargs(function) == list_length(args);
 }
 
 /*
- * Anything but constants, and built-in functions and operators of integers,
- * double precision and intervals?  Those are quick; there are others that compute for hours.
+ * Calls such a function; returns NULL where it returns that, or raises an error.  Such an
+ * error leaves nothing behind, as the function took nothing but memory.
  */
-static bool
-is_not_plain(Node *node, void *context)
+static Const *
+call_plain_function(Oid function, Oid type, List *args)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, FuncExpr))
-	{
-		FuncExpr   *call = (FuncExpr *) node;
+	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS);
+	MemoryContext context = CurrentMemoryContext;
+	FmgrInfo	flinfo;
+	volatile Datum result = (Datum) 0;
+	volatile bool isnull = true;
+	int16		length;
+	bool		by_value;
+	ListCell   *lc;
 
-		if (call->funcid >= FirstUnpinnedObjectId ||
-			!are_quick(call->funcresulttype, call->args))
-			return true;
-	}
-	else if (IsA(node, OpExpr))
+	fmgr_info(function, &flinfo);
+	InitFunctionCallInfoData(*fcinfo, &flinfo, list_length(args), InvalidOid,
+							 NULL, NULL);
+	foreach(lc, args)
 	{
-		OpExpr	   *call = (OpExpr *) node;
-
-		if (call->opno >= FirstUnpinnedObjectId ||
-			!are_quick(call->opresulttype, call->args))
-			return true;
+		fcinfo->args[foreach_current_index(lc)].value = lfirst_node(Const, lc)->constvalue;
+		fcinfo->args[foreach_current_index(lc)].isnull = false;
 	}
-	else if (!IsA(node, List) && !IsA(node, Const) && !IsA(node, RelabelType))
-		return true;
-	return expression_tree_walker(node, is_not_plain, context);
+	PG_TRY();
+	{
+		result = FunctionCallInvoke(fcinfo);
+		isnull = fcinfo->isnull;
+	}
+	PG_CATCH();
+	{
+		if (ERRCODE_TO_CATEGORY(geterrcode()) != ERRCODE_DATA_EXCEPTION)
+			PG_RE_THROW();
+		FlushErrorState();
+		MemoryContextSwitchTo(context);
+	}
+	PG_END_TRY();
+	if (isnull)
+		return NULL;
+	get_typlenbyval(type, &length, &by_value);
+	return makeConst(type, -1, InvalidOid, length, result, false, by_value);
 }
 
 /*
- * The value of an expression; NULL where it is not a constant.  Functions
- * of users are not folded: they would run as whoever looks.
+ * The value of an expression of constants, and of built-in functions and operators of
+ * integers, double precision and intervals; NULL where it is something else, or raises an
+ * error.  Those are quick; there are others that compute for hours.  Functions of users
+ * would run as whoever looks.
+ *
+ * The planner computes all this when the index is built, and raises the error then; but
+ * not where the predicate is false by another member.  Whoever looks at all indexes must
+ * not get it.
  */
 static Const *
 constant_value(Node *expression)
 {
-	Node	   *folded;
+	List	   *values = NIL;
+	List	   *args;
+	Oid			function;
+	ListCell   *lc;
 
-	if (is_not_plain(expression, NULL))
+	check_stack_depth();
+	while (IsA(expression, RelabelType))
+		expression = (Node *) ((RelabelType *) expression)->arg;
+	if (IsA(expression, Const))
+		return ((Const *) expression)->constisnull ? NULL : (Const *) expression;
+	if (IsA(expression, FuncExpr))
+	{
+		function = ((FuncExpr *) expression)->funcid;
+		args = ((FuncExpr *) expression)->args;
+	}
+	else if (IsA(expression, OpExpr))
+	{
+		function = get_opcode(((OpExpr *) expression)->opno);
+		args = ((OpExpr *) expression)->args;
+	}
+	else
 		return NULL;
-	folded = eval_const_expressions(NULL, expression);
-	if (!IsA(folded, Const) || ((Const *) folded)->constisnull)
+	if (!is_plain_function(function, exprType(expression), args))
 		return NULL;
-	return (Const *) folded;
+	foreach(lc, args)
+	{
+		Const	   *value = constant_value(lfirst(lc));
+
+		if (value == NULL)
+			return NULL;
+		values = lappend(values, value);
+	}
+	return call_plain_function(function, exprType(expression), values);
 }
 
 static Const *
@@ -182,7 +232,7 @@ replace_seconds(Node *node, void *functions)
 		Node	   *seconds = span ?
 		interval_seconds(DatumGetIntervalP(span->constvalue)) : NULL;
 
-		/* what cannot be replaced is not plain */
+		/* what cannot be replaced has no value */
 		return seconds ? seconds : node;
 	}
 	return expression_tree_mutator(node, replace_seconds, functions);
@@ -314,10 +364,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 	}
 	foreach(lc, members)
 	{
-		/*
-		 * Where the build failed, folding the argument may fail as well; the
-		 * index is of no use anyway.
-		 */
+		/* where the build failed, the index is of no use */
 		if (!usable && ttl_option_is_within(lfirst(lc), &functions))
 		{
 			option->present = true;

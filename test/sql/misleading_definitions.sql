@@ -116,5 +116,12 @@ SELECT ttl_index.remove_all_ttl();
 ROLLBACK;
 DROP TABLE frozen;
 
+-- an option that cannot be computed, beside a member for which nobody has to: an error for nobody who looks
+CREATE TABLE hidden (ts timestamptz);
+CREATE INDEX CONCURRENTLY hidden_ttl ON hidden (ts) WHERE false AND ttl_index.expire_after_seconds(1 / 0);
+REINDEX INDEX hidden_ttl;
+SELECT indexrelid, state, reason FROM ttl_index.indexes;
+SELECT ttl_index.remove_all_ttl();
+DROP TABLE hidden;
 SET client_min_messages = error;
 DROP SCHEMA misleading CASCADE;
