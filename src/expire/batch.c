@@ -37,8 +37,8 @@
  *
  * All of this runs as the table's owner (owner.c).  Core is used through its
  * interfaces for table access methods, for index expressions and for queries; of the
- * heap, the code relies on tuple IDs that are ordered by block, and on xmin.  Nothing
- * here reads a setting, a counter or a clock.
+ * heap, the code relies on tuple IDs that are ordered by block, on how many rows are in
+ * one, and on xmin.  Nothing here reads a setting, a counter or a clock.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -50,6 +50,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -102,6 +103,9 @@
 
 /* In block order, a batch looks after so many blocks how far it has come. */
 #define BLOCKS_AT_A_TIME 32
+
+/* Of so many rows or more, it ends at the end of a block. */
+#define WHOLE_BLOCKS 100
 
 /* A block with so many entries is read as a whole. */
 #define DENSE_BLOCK 16
@@ -641,10 +645,54 @@ first_behind(const TtlScanPosition *position, ItemPointer tid)
 	}
 }
 
+/* Has a batch in block order done enough? */
+static bool
+is_full(const TtlBatch *batch, int max_docs, int64 max_entries)
+{
+	return batch->live >= max_docs || batch->candidates >= max_entries;
+}
+
+/*
+ * Looks at the rows of a scan until the batch is full, and returns whether it has come to
+ * the end.  It goes on to the end of the block: else an update could put the newer version
+ * of one of the next rows before the place where the batch ends, and no index entry would
+ * tell.  Only a batch of a few rows ends at any row, because one of them fails or takes
+ * long; then the whole index is read once more.
+ */
+static bool
+take_rows_of_scan(Expirer *x, TableScanDesc scan, int max_docs, int64 max_entries)
+{
+	TtlBatch   *batch = x->batch;
+	TtlScanPosition *position = &batch->cursor.forward;
+
+	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (is_full(batch, max_docs, max_entries) &&
+			ItemPointerGetBlockNumber(&x->slot->tts_tid) != ItemPointerGetBlockNumber(&position->tid))
+			return false;
+		batch->candidates++;
+		position->set = true;
+		position->tid = x->slot->tts_tid;
+		if (!ttl_cursor_has_failed(x->cursor, &x->slot->tts_tid) && row_is_due(x))
+		{
+			batch->live++;
+			take_row(x);
+		}
+		if (max_docs < WHOLE_BLOCKS && is_full(batch, max_docs, max_entries))
+		{
+			batch->cursor.rows_remain = true;
+			return false;
+		}
+	}
+	return true;
+}
+
 /*
  * Looks at the next rows, due or not, from the cursor on, until max_docs of them were
- * due or max_entries were looked at.  BLOCKS_AT_A_TIME blocks are read at a time.  Where there is no row in these, as after many deletes,
- * the blocks count like rows: they are read as well, and a batch has to end.
+ * due or max_entries were looked at.  BLOCKS_AT_A_TIME blocks are read at a time.  Where
+ * there is no row in these, as after many deletes, the blocks count like rows: they are
+ * read as well, and a batch has to end.
  */
 static void
 take_in_block_order(Expirer *x, int max_docs, int64 max_entries)
@@ -655,12 +703,12 @@ take_in_block_order(Expirer *x, int max_docs, int64 max_entries)
 	ItemPointerData first;
 
 	first_behind(&x->cursor->forward, &first);
-	while (batch->live < max_docs && batch->candidates < max_entries &&
+	while (!is_full(batch, max_docs, max_entries) &&
 		   ItemPointerGetBlockNumber(&first) < nblocks)
 	{
 		BlockNumber begin = ItemPointerGetBlockNumber(&first);
 		BlockNumber end = begin + Min(nblocks - begin, BLOCKS_AT_A_TIME);
-		bool		empty = true;
+		int64		before = batch->candidates;
 		ItemPointerData last;
 
 		ItemPointerSet(&last, end - 1, MaxOffsetNumber);
@@ -668,24 +716,9 @@ take_in_block_order(Expirer *x, int max_docs, int64 max_entries)
 			scan = ttl_beginscan_tidrange(x->heap, x->snapshot, &first, &last);
 		else
 			table_rescan_tidrange(scan, &first, &last);
-		while (batch->live < max_docs && batch->candidates < max_entries &&
-			   table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
-		{
-			CHECK_FOR_INTERRUPTS();
-			empty = false;
-			batch->candidates++;
-			batch->cursor.forward.set = true;
-			batch->cursor.forward.tid = x->slot->tts_tid;
-			if (!ttl_cursor_has_failed(x->cursor, &x->slot->tts_tid) &&
-				row_is_due(x))
-			{
-				batch->live++;
-				take_row(x);
-			}
-		}
-		if (batch->live >= max_docs || batch->candidates >= max_entries)
+		if (!take_rows_of_scan(x, scan, max_docs, max_entries))
 			break;
-		if (empty)
+		if (batch->candidates == before)
 			batch->candidates += end - begin;
 		batch->cursor.forward.set = true;
 		batch->cursor.forward.tid = last;
@@ -696,10 +729,10 @@ take_in_block_order(Expirer *x, int max_docs, int64 max_entries)
 		table_endscan(scan);
 
 	/*
-	 * What others write at the time it does not see, nor a row whose newer
-	 * version is put before the place where it ends, in the same block.
+	 * The snapshot does not see what transactions write that are running now,
+	 * and they may run for long.
 	 */
-	if (x->snapshot->xcnt > 0 || ItemPointerGetBlockNumber(&first) < nblocks)
+	if (x->snapshot->xcnt > 0)
 		batch->cursor.rows_remain = true;
 	if (ItemPointerGetBlockNumber(&first) >= nblocks)
 	{
@@ -906,7 +939,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	batch->cursor = *cursor;
 	if (!open_relations(index->relid, index->indexrelid, &x))
 	{
-		batch->exhausted = true;
+		batch->inactive = true;
 		return;
 	}
 	x.direct = is_plain(x.heap);
@@ -917,7 +950,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		return;
 	}
 	if (!x.direct)
-		x.rows = palloc(sizeof(Datum) * max_docs);
+		x.rows = palloc(sizeof(Datum) * (max_docs + MaxHeapTuplesPerPage));
 	ttl_owner_become(index->owner, &saved);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	begin_rows(&x);

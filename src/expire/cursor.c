@@ -48,6 +48,8 @@
  * if there are rows that could not be deleted.  Otherwise the next pass begins at the
  * oldest entry again.  Vacuum and page splits do not hurt it, because it holds a key and
  * a tuple ID and no page number; a rewrite of the index does, which its relfilenode tells.
+ * A batch that finds its index not active has looked at nothing, whatever the phase, so
+ * the cursor begins again, too.
  *
  * Remembering only the last key would be simpler, but one key can have a million rows;
  * reading from the oldest entry in each batch would take quadratic time.
@@ -230,11 +232,8 @@ take_over(TtlCursor *cursor, const TtlBatch *batch, TimestampTz now)
 bool
 ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch, TimestampTz now)
 {
-	/*
-	 * nothing was looked at, as it is not active now: what is known may be
-	 * wrong
-	 */
-	if (!batch->horizon.set && !batch->busy)
+	/* rows that have come meanwhile lie anywhere */
+	if (batch->inactive)
 	{
 		ttl_cursor_init(cursor, cursor->indexrelid, InvalidOid);
 		return true;

@@ -77,6 +77,8 @@ typedef struct TtlCursor
 typedef struct TtlBatch
 {
 	bool		busy;			/* table or index locked by others */
+	bool		inactive;		/* the index is gone, or nothing is to be
+								 * deleted by it now: nothing was looked at */
 	bool		exhausted;		/* nothing more up to the cutoff */
 	bool		past_pass;		/* what remains was not yet due when the pass
 								 * began */

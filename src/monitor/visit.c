@@ -125,13 +125,13 @@ batch_work(void *arg)
 	{
 		/* somebody waits for the table, or it is gone */
 		work->batch.busy = index.state == TTL_TABLE_LOCKED;
-		work->batch.exhausted = !work->batch.busy;
+		work->batch.inactive = !work->batch.busy;
 		return;
 	}
 	if (index.state != TTL_ACTIVE || index.root != work->root ||
 		index.option.seconds < 0)
 	{
-		work->batch.exhausted = true;
+		work->batch.inactive = true;
 		return;
 	}
 	ttl_cutoff_init(&cutoff, &index, run->at);
