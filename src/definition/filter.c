@@ -22,6 +22,13 @@
 #include "definition/option.h"
 #include "ttl_index.h"
 
+/* Folds an expression, of which the caller keeps the original. */
+static Node *
+fold(Node *expression)
+{
+	return eval_const_expressions(NULL, copyObject(expression));
+}
+
 /*
  * Folds a predicate as the relation cache does.  This can run immutable
  * functions of users: call it as the table's owner.
@@ -33,8 +40,7 @@ fold_predicate(List *members)
 
 	if (members == NIL)
 		return NULL;
-	folded = eval_const_expressions(NULL,
-									(Node *) make_ands_explicit(copyObject(members)));
+	folded = fold((Node *) make_ands_explicit(members));
 	folded = (Node *) canonicalize_qual((Expr *) folded, false);
 	return (Node *) make_ands_implicit((Expr *) folded);
 }
@@ -67,6 +73,19 @@ ttl_filter_same(Oid relid, List *a, List *b)
 
 	ttl_owner_become(ttl_owner_of(relid), &saved);
 	same = equal(fold_predicate(a), fold_predicate(b));
+	ttl_owner_restore(&saved);
+	return same;
+}
+
+/* Are two expressions over a table, which need not be conditions, the same once folded? */
+bool
+ttl_filter_same_expression(Oid relid, Node *a, Node *b)
+{
+	TtlUser		saved;
+	bool		same;
+
+	ttl_owner_become(ttl_owner_of(relid), &saved);
+	same = equal(fold(a), fold(b));
 	ttl_owner_restore(&saved);
 	return same;
 }

@@ -350,7 +350,7 @@ is_on_expression(Oid indexrelid, Oid relid, Node *sought)
 	if (attnum != 0)
 		return IsA(sought, Var) && ((Var *) sought)->varattno == attnum;
 	return equal(expression, sought) ||
-		ttl_filter_same(relid, list_make1(expression), list_make1(sought));
+		ttl_filter_same_expression(relid, expression, sought);
 }
 
 /*

@@ -188,6 +188,10 @@ SELECT * FROM ttl_index.coll_mod('expr', (SELECT key FROM ttl_index.indexes WHER
 SELECT * FROM ttl_index.coll_mod('expr', $$greatest("At", timestamptz '2001-01-01 00:00+00')$$, 64);
 SELECT * FROM ttl_index.coll_mod('expr', '"At"', 65);
 SELECT ttl_index.drop_index('expr', 'to_timestamp( epoch_ms/1000.0 )');
+-- a constant is not any other one
+CREATE INDEX expr_constant ON expr (('2001-01-01 00:00+00'::timestamptz));
+SELECT * FROM ttl_index.coll_mod('expr', '2 + 3', 66);
+DROP INDEX expr_constant;
 -- another expression, and what is none
 SELECT * FROM ttl_index.coll_mod('expr', 'to_timestamp(epoch_ms / 1000)', 66);
 SELECT * FROM ttl_index.coll_mod('expr', 'to_timestamp(epoch / 1000)', 66);
