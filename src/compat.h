@@ -20,6 +20,7 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "parser/parse_node.h"
+#include "replication/message.h"
 #include "replication/slot.h"
 #include "tcop/pquery.h"
 #include "utils/acl.h"
@@ -139,6 +140,17 @@ ttl_query_take_table(Query *query, ParseState *pstate, ParseNamespaceItem *item,
 	query->rteperminfos = pstate->p_rteperminfos;
 #else
 	item->p_rte->requiredPerms = needed;
+#endif
+}
+
+/* Writes a transactional message of logical decoding; since 17 one can be flushed. */
+static inline void
+ttl_log_logical_message(const char *prefix, const char *message, size_t size)
+{
+#if PG_VERSION_NUM >= 170000
+	(void) LogLogicalMessage(prefix, message, size, true, false);
+#else
+	(void) LogLogicalMessage(prefix, message, size, true);
 #endif
 }
 

@@ -40,6 +40,8 @@ int			ttl_max_retained_wal = 0;
 int			ttl_max_lag_pause = 600;
 int			ttl_bucket_lock_timeout = 50;
 bool		ttl_count_dropped_documents = false;
+bool		ttl_logical_messages = false;
+static char *expiring = NULL;	/* read by its name only */
 
 /* Defines an integer setting that a superuser can change at any time. */
 static void
@@ -127,6 +129,17 @@ ttl_settings_init(void)
 							 "Else the counters take an estimate.",
 							 &ttl_count_dropped_documents, false, PGC_SUSET, 0,
 							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("ttl_index.logical_messages",
+							 "Writes a logical decoding message before the rows that a transaction of the monitor deletes.",
+							 "Its prefix is ttl_index, its content the name of the TTL index.",
+							 &ttl_logical_messages, false, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomStringVariable("ttl_index.expiring",
+							   "Shows the TTL index whose expired rows are being deleted.",
+							   "For triggers. Empty unless the delete is that of a TTL index.",
+							   &expiring, "", PGC_INTERNAL,
+							   GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+							   NULL, NULL, NULL);
 	MarkGUCPrefixReserved("ttl_index");
 }
 

@@ -58,6 +58,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_operator.h"
@@ -126,6 +127,8 @@ typedef struct Expirer
 	int64		key;			/* and its key */
 	TableScanDesc run;			/* scan of blocks with many rows that are due */
 	bool		direct;
+	Oid			root;			/* the TTL index to announce, invalid once
+								 * done */
 	/* to compute the key and the filter of a row */
 	IndexInfo  *info;
 	EState	   *estate;
@@ -225,6 +228,15 @@ is_older(Expirer *x, TransactionId xid)
 	return TransactionIdPrecedes(DatumGetTransactionId(xmin), xid);
 }
 
+/* Says in the WAL, before the first row of the batch, which TTL index deletes it. */
+static void
+announce_once(Expirer *x)
+{
+	if (OidIsValid(x->root) && RelationIsLogicallyLogged(x->heap))
+		ttl_announce_to_wal(x->root, InvalidOid);
+	x->root = InvalidOid;
+}
+
 /* Deletes or locks the row in the slot, unless that needs waiting. */
 static void
 take_row(Expirer *x)
@@ -237,7 +249,10 @@ take_row(Expirer *x)
 	if (!x->batch->from_before)
 		x->batch->from_before = is_older(x, x->pass_xid);
 	if (x->direct)
+	{
+		announce_once(x);
 		result = ttl_tuple_delete(x->heap, &tid, cid, x->snapshot, &failure);
+	}
 	else
 		result = table_tuple_lock(x->heap, &tid, x->snapshot, x->slot, cid,
 								  LockTupleExclusive, LockWaitSkip, 0,
@@ -858,6 +873,7 @@ delete_locked_rows(Expirer *x, const TtlIndex *index)
 									   sizeof(ItemPointerData), false,
 									   TYPALIGN_SHORT);
 
+	announce_once(x);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	set_constraints_immediate();
 	x->batch->deleted = delete_by_query(index, x->cutoff, x->heap, tids);
@@ -931,7 +947,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 			  TtlBatch *batch)
 {
 	Expirer		x = {.cutoff = cutoff,.pass_xid = pass_xid,
-	.cursor = &batch->cursor,.batch = batch};
+	.cursor = &batch->cursor,.batch = batch,.root = index->root};
 	TtlPhase	phase;
 	TtlUser		saved;
 
@@ -952,6 +968,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	if (!x.direct)
 		x.rows = palloc(sizeof(Datum) * (max_docs + MaxHeapTuplesPerPage));
 	ttl_owner_become(index->owner, &saved);
+	ttl_announce_to_session(index->root);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	begin_rows(&x);
 	note_horizon(&x);

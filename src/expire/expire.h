@@ -94,6 +94,10 @@ typedef struct TtlBatch
 	TtlCursor	cursor;			/* where to go on */
 } TtlBatch;
 
+/* announce.c */
+extern void ttl_announce_to_session(Oid root);
+extern void ttl_announce_to_wal(Oid root, Oid partition);
+
 /* batch.c */
 extern bool ttl_batch_lock(Oid relid, Oid indexrelid);
 extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,

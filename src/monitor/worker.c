@@ -74,6 +74,7 @@ force_setting(const char *name, const char *value)
 static void
 force_settings(void)
 {
+	force_setting("application_name", TTL_EXTENSION);
 	force_setting("search_path", "");
 	force_setting("session_replication_role", "origin");
 	force_setting("statement_timeout", "0");

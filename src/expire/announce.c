@@ -1,0 +1,64 @@
+/*-------------------------------------------------------------------------
+ *
+ * announce.c
+ *	  Telling others that it is a TTL index that deletes.
+ *
+ * Code of users that runs because of a delete, such as a trigger, can ask the setting
+ * ttl_index.expiring, which is the name of the index while a batch runs and empty at all
+ * other times.  Nobody can set it, because its context is PGC_INTERNAL.  Its value ends
+ * with the level of settings that ttl_owner_become() has begun, so also with an error.
+ *
+ * Who reads the changes from the WAL sees a message of logical decoding before the rows
+ * of a batch.  It belongs to the same subtransaction, so it is decoded if and only if
+ * the deletes are.  A replication origin would tell less, and would make subscribers
+ * with origin = none leave the deletes out.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/expire/announce.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "lib/stringinfo.h"
+#include "utils/guc.h"
+
+#include "compat.h"
+#include "expire/expire.h"
+#include "ttl_index.h"
+
+#define MESSAGE_PREFIX "ttl_index"
+
+/*
+ * Sets what code of users sees, until ttl_owner_restore().  The index is the one that has
+ * a row in the view index_stats: that of the whole table, and the main one of a pair.
+ */
+void
+ttl_announce_to_session(Oid root)
+{
+	(void) set_config_option("ttl_index.expiring", ttl_name_qualified(root),
+							 PGC_INTERNAL, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+}
+
+/*
+ * Writes the message, if the setting is on and anybody could decode it: the name of the
+ * index, and on a second line that of the partition that is dropped, unless invalid.
+ */
+void
+ttl_announce_to_wal(Oid root, Oid partition)
+{
+	StringInfoData message;
+
+	if (!ttl_logical_messages || !XLogLogicalInfoActive())
+		return;
+	initStringInfo(&message);
+	appendStringInfoString(&message, ttl_name_qualified(root));
+	if (OidIsValid(partition))
+		appendStringInfo(&message, "\n%s", ttl_name_qualified(partition));
+	ttl_log_logical_message(MESSAGE_PREFIX, message.data, message.len);
+	pfree(message.data);
+}
