@@ -130,6 +130,25 @@ ttl_owner_lock(Oid relid, LOCKMODE lockmode)
 	return false;
 }
 
+/* What to name in place of a relation whose rows cannot expire. */
+static const char *
+table_hint(char relkind)
+{
+	switch (relkind)
+	{
+		case RELKIND_VIEW:
+		case RELKIND_MATVIEW:
+			return "It is a view: name the table that it reads.";
+		case RELKIND_FOREIGN_TABLE:
+			return "It is a foreign table: let the rows expire on the server that has them.";
+		case RELKIND_INDEX:
+		case RELKIND_PARTITIONED_INDEX:
+			return "It is an index: name its table.";
+		default:
+			return "Rows of ordinary and partitioned tables can expire.";
+	}
+}
+
 /* Does the same for a table that has to be there, and opens it. */
 Relation
 ttl_owner_open(Oid relid, LOCKMODE lockmode)
@@ -147,7 +166,7 @@ ttl_owner_open(Oid relid, LOCKMODE lockmode)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a table", RelationGetRelationName(rel)),
-				 errhint("Rows of ordinary and partitioned tables can expire.")));
+				 errhint("%s", table_hint(relkind))));
 	return rel;
 }
 

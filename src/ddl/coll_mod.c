@@ -239,7 +239,7 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 		ttl_state_raise(&index);
 	if (time_zone == NULL && index.keytype != TIMESTAMPTZOID)
 		time_zone = index.option.time_zone;
-	ttl_catalog_check_key(index.keytype, time_zone);
+	ttl_catalog_check_key(index.relid, index.keyattnum, index.keytype, time_zone);
 	index.option.present = true;
 	index.option.seconds = seconds;
 	index.option.time_zone = time_zone;

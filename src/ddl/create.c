@@ -226,6 +226,25 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 }
 
 /*
+ * The fourth argument is the time zone of coll_mod(), and the filter here.  That of one is
+ * hardly ever the other.
+ */
+static void
+refuse_zone_as_filter(const TtlCreate *args)
+{
+	if (args->filter == NULL || args->time_zone != NULL ||
+		!ttl_time_zone_ok(args->filter) ||
+		get_attnum(args->relid, args->filter) != InvalidAttrNumber)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("partial_filter_expression is the name of a time zone: %s",
+					args->filter),
+			 errhint("Write time_zone => %s. The fourth argument is partial_filter_expression here, and time_zone in ttl_index.coll_mod().",
+					 quote_literal_cstr(args->filter))));
+}
+
+/*
  * Checks everything and writes the commands.  *existing is the index that is
  * there already, so that no command or that of its pair alone is left.
  */
@@ -242,7 +261,8 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 
 	ttl_catalog_check_table(args->relid);
 	ttl_key_resolve(rel, args->key, &key);
-	ttl_catalog_check_key(key.type, args->time_zone);
+	refuse_zone_as_filter(args);
+	ttl_catalog_check_key(args->relid, key.attnum, key.type, args->time_zone);
 	check_partition_options(args, &key);
 	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
 		ereport(ERROR,

@@ -113,7 +113,8 @@ check_series(Relation rel, const SeriesArgs *args)
 	TtlKey		key;
 
 	ttl_key_resolve(rel, args->create.key, &key);
-	ttl_catalog_check_key(key.type, args->create.time_zone);
+	ttl_catalog_check_key(args->create.relid, key.attnum, key.type,
+						  args->create.time_zone);
 	index.state = ttl_partition_key_possible(args->create.relid, key.attnum,
 											 getBaseType(key.type), false);
 	if (index.state != TTL_ACTIVE)

@@ -89,17 +89,21 @@ key_state(TtlIndex *index, Oid type)
 	return TTL_ACTIVE;
 }
 
-/* Raises what is wrong with a column that is to get a TTL index. */
+/*
+ * Raises what is wrong with a column (invalid: an expression) that is to get a TTL index, and
+ * with the argument of a function that is its time zone.
+ */
 void
-ttl_catalog_check_key(Oid type, const char *time_zone)
+ttl_catalog_check_key(Oid relid, AttrNumber attnum, Oid type,
+					  const char *time_zone)
 {
-	TtlIndex	index = {0};
+	TtlIndex	index = {.relid = relid,.keyattnum = attnum};
 
 	index.option.present = true;
 	index.option.time_zone = unconstify(char *, time_zone);
 	index.state = key_state(&index, type);
 	if (index.state != TTL_ACTIVE)
-		ttl_state_raise(&index);
+		ttl_state_raise_argument(&index);
 }
 
 /* Is the OID in a list that list_sort() has sorted? */
@@ -543,6 +547,7 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 
 	if (!OidIsValid(type))		/* dropped just now */
 		return TTL_NOT_VALID;
+	index->keyattnum = form->indkey.values[0];
 	state = key_state(index, type);
 	if (state == TTL_KEY_TYPE)
 		return state;

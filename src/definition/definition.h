@@ -72,6 +72,7 @@ typedef struct TtlIndex
 	Oid			root;			/* the governor, or the main index of its pair */
 	char		relkind;		/* of the index: 'i' or 'I' */
 	Oid			keytype;		/* timestamptz, timestamp or date */
+	AttrNumber	keyattnum;		/* the column of the key, or invalid */
 	TtlOption	option;			/* the governing one */
 	TtlState	state;
 	char	   *detail;			/* for the text of the state, or NULL */
@@ -82,6 +83,7 @@ typedef struct TtlIndex
 extern const char *ttl_state_name(TtlState state);
 extern char *ttl_state_reason(const TtlIndex *index);
 extern void ttl_state_raise(const TtlIndex *index);
+extern void ttl_state_raise_argument(const TtlIndex *index);
 extern void ttl_state_check_is_index(Oid relid);
 extern bool ttl_state_is_usable(Oid indexrelid);
 extern bool ttl_state_is_leftover(Oid indexrelid);
@@ -106,7 +108,8 @@ extern bool ttl_catalog_governor(Oid indexrelid, Oid *parent, Oid *governor,
 extern bool ttl_catalog_describe(Oid indexrelid, bool definition_only,
 								 TtlIndex *index);
 extern void ttl_catalog_check_table(Oid relid);
-extern void ttl_catalog_check_key(Oid type, const char *time_zone);
+extern void ttl_catalog_check_key(Oid relid, AttrNumber attnum, Oid type,
+								  const char *time_zone);
 extern bool ttl_catalog_key_type_ok(Oid type);
 
 /* reach.c */

@@ -130,7 +130,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						name, RelationGetRelationName(rel)),
-				 errhint("The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX.")));
+				 errhint("%s", ttl_hint_key_name(relid, name))));
 	key->attnum = get_attnum(relid, key->column);
 	type = getBaseType(get_atttype(relid, key->attnum));
 
@@ -141,6 +141,8 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of type %s has no path \"%s\"",
 						key->column, format_type_be(type), path),
+				 type == JSONOID ?
+				 errhint("%s", ttl_hint_key_type(relid, key->attnum, type, path_sql(name, path))) :
 				 errhint("Dates in documents can be indexed in columns of type jsonb.")));
 	else if (type == TIMESTAMPTZARRAYOID)
 	{
@@ -153,7 +155,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 		key->type = type;
 		key->sql = pstrdup(quote_identifier(key->column));
 		if (!ttl_catalog_key_type_ok(type))
-			ttl_catalog_check_key(type, NULL);
+			ttl_catalog_check_key(relid, key->attnum, type, NULL);
 	}
 	if (key->sql[0] == '(')
 		key->expression = ttl_parse_expression(rel, key->sql, false, "key");
@@ -439,6 +441,17 @@ ttl_key_indexes(Relation rel, const char *name)
 	return prefer_plain_btrees(found);
 }
 
+/* What to do where no index has a key. */
+static const char *
+no_index_hint(Oid relid, const char *key)
+{
+	const char *path;
+
+	if (split_key(relid, key, &path) != NULL)
+		return "Create one with ttl_index.create_index().";
+	return ttl_hint_key_name(relid, key);
+}
+
 /*
  * The one index on a key.  With only_ttl, plain ones do not count; else what was
  * left behind counts only where there is nothing else.
@@ -473,7 +486,7 @@ ttl_key_index(Oid relid, const char *key, bool only_ttl)
 						get_rel_name(relid), only_ttl ? "TTL " : "", key),
 				 only_ttl ?
 				 errhint("The view ttl_index.indexes lists the TTL indexes.") :
-				 errhint("Create one with ttl_index.create_index().")));
+				 errhint("%s", no_index_hint(relid, key))));
 	if (list_length(found) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_AMBIGUOUS_PARAMETER),

@@ -79,6 +79,11 @@ extern Oid	ttl_pair_other(Oid main);
 extern char *ttl_pair_field_name(Node *call, Oid relid);
 extern char *ttl_pair_field_sql(Relation rel, const char *name);
 
+/* hint.c */
+extern char *ttl_hint_key_name(Oid relid, const char *name);
+extern char *ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type,
+							   const char *path);
+
 /* parse.c */
 extern IndexStmt *ttl_parse_create_index(Oid relid, const char *command);
 extern Node *ttl_parse_expression(Relation rel, const char *text,

@@ -55,15 +55,12 @@ static const StateText state_texts[] = {
 	{"id_key", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"_id, the identity of a document, cannot be the key of a TTL index",
 	"Create one on the column or path that holds the date."},
-	{"key_type", ERRCODE_DATATYPE_MISMATCH, NULL,
-		"The key must be of type timestamp with time zone, or timestamp or date with a time zone; "
-	"an array of dates goes through ttl_index.earliest(), and json is to be jsonb."},
+	{"key_type", ERRCODE_DATATYPE_MISMATCH, NULL, NULL},
 	{"operator_class", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"a TTL index must use the default operator class of its key",
 	"Create it without naming an operator class."},
 	{"time_zone_missing", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
-		"Give the time zone in which the key is read: AND ttl_index.time_zone('...'), "
-	"or the argument time_zone."},
+	"Give the time zone in which the key is read: AND ttl_index.time_zone('...')."},
 	{"time_zone_invalid", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
 	"The view pg_timezone_names lists the names; Europe/Berlin, say."},
 	{"time_zone_unused", ERRCODE_INVALID_PARAMETER_VALUE,
@@ -175,17 +172,32 @@ ttl_state_reason(const TtlIndex *index)
 	}
 }
 
+static void
+raise_with_hint(const TtlIndex *index, const char *hint)
+{
+	Assert(index->state != TTL_ACTIVE);
+	if (index->state == TTL_KEY_TYPE)
+		hint = ttl_hint_key_type(index->relid, index->keyattnum, index->keytype, NULL);
+	ereport(ERROR,
+			(errcode(state_texts[index->state].sqlerrcode),
+			 errmsg_internal("%s", ttl_state_reason(index)),
+			 hint ? errhint("%s", hint) : 0));
+}
+
 /* Raises the state as an error, for DDL. */
 void
 ttl_state_raise(const TtlIndex *index)
 {
-	const StateText *text = &state_texts[index->state];
+	raise_with_hint(index, state_texts[index->state].hint);
+}
 
-	Assert(index->state != TTL_ACTIVE);
-	ereport(ERROR,
-			(errcode(text->sqlerrcode),
-			 errmsg_internal("%s", ttl_state_reason(index)),
-			 text->hint ? errhint("%s", text->hint) : 0));
+/* Raises it for the argument of a function, where a hint on CREATE INDEX is of no use. */
+void
+ttl_state_raise_argument(const TtlIndex *index)
+{
+	raise_with_hint(index, index->state == TTL_TIME_ZONE_MISSING ?
+					"Give the time zone in which the key is read: time_zone => 'Europe/Berlin', say." :
+					state_texts[index->state].hint);
 }
 
 /* Raises an error unless there is an index with this OID. */
@@ -247,10 +259,12 @@ ttl_state_check_usable(Oid indexrelid)
 void
 ttl_state_check_seconds(int32 seconds, bool may_be_never)
 {
-	TtlIndex	wrong = {.state = TTL_MALFORMED_OPTION,
-		.option = {.problem = may_be_never ? TTL_SECONDS_OR_NEVER : TTL_SECONDS_RANGE}
-	};
-
-	if (seconds < 0 && !(seconds == -1 && may_be_never))
-		ttl_state_raise(&wrong);
+	if (seconds >= 0 || (seconds == -1 && may_be_never))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg_internal("%s", may_be_never ? TTL_SECONDS_OR_NEVER : TTL_SECONDS_RANGE),
+			 seconds == -1 ?
+			 errhint("-1, never, is for documents with a TTL of their own (document_ttl_field) and for time series. Rows of a table without a TTL index never expire.") :
+			 errhint("ttl_index.seconds('30 days') is the number of seconds of 30 days.")));
 }

@@ -1,0 +1,145 @@
+/*-------------------------------------------------------------------------
+ *
+ * hint.c
+ *	  Ways out where a key holds no dates: the statement that works.
+ *
+ * Dates are often kept as numbers, text or UUIDs.  An index on an expression makes a TTL
+ * of them, but which one is right, and immutable, is not obvious.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/hint.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "parser/scansup.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "compat.h"
+#include "definition/key.h"
+#include "ttl_index.h"
+
+#define OPTION "ttl_index.expire_after_seconds(...)"
+
+/* CREATE INDEX on an expression over the column of a table. */
+static char *
+command(const char *table, const char *expression, const char *filter)
+{
+	return psprintf("CREATE INDEX ON %s (%s) WHERE %s%s", table, expression,
+					filter, OPTION);
+}
+
+static char *
+number_hint(const char *table, const char *column, Oid type)
+{
+	char	   *seconds = command(table, psprintf("to_timestamp(%s)", column), "");
+
+	/* an integer is too short for milliseconds */
+	if (type == INT4OID)
+		return psprintf("Index the date that the seconds since 1970 stand for: %s.", seconds);
+	return psprintf("Index the date that the number stands for. Milliseconds since 1970: %s. Seconds: %s.",
+					command(table, psprintf("to_timestamp(%s / 1000.0)", column), ""),
+					seconds);
+}
+
+static char *
+text_hint(const char *table, const char *column)
+{
+	return psprintf("Index an immutable function of it. A cast is none, as it depends on settings. "
+					"For RFC 3339 text with an offset: "
+					"CREATE FUNCTION text_date(text) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE "
+					"RETURN ttl_index.document_date(jsonb_build_object('date', $1), 'date'); %s.",
+					command(table, psprintf("text_date(%s)", column), ""));
+}
+
+static char *
+uuid_hint(const char *table, const char *column)
+{
+	return psprintf("Index the date that a UUID of version 7 begins with: %s.",
+					command(table, UUID_V7_DATE(column), UUID_V7_FILTER(column)));
+}
+
+/* The first path of a document that comes to mind, where none is given. */
+static char *
+document_hint(const char *table, const char *column, Oid type, const char *path)
+{
+	char	   *index = command(table,
+								psprintf("ttl_index.document_date(%s%s%s)", column,
+										 type == JSONOID ? "::jsonb" : "",
+										 path ? path : ", 'createdAt'"),
+								"");
+
+	if (type == JSONBOID)
+		return psprintf("Index a date in the documents: %s.", index);
+	return psprintf("Index a date in the documents: %s. Or make the column jsonb: ALTER TABLE %s ALTER COLUMN %s TYPE jsonb.",
+					index, table, column);
+}
+
+/* A table in SQL text. */
+static const char *
+table_name(Oid relid)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  get_rel_name(relid));
+}
+
+/* The way from a key that names no column to one that does, or to an index. */
+char *
+ttl_hint_key_name(Oid relid, const char *name)
+{
+	char	   *lower = downcase_identifier(name, strlen(name), false, false);
+
+	if (strpbrk(name, "(:") != NULL)
+		return psprintf("Index the expression: %s. Then ttl_index.coll_mod() changes its seconds.",
+						command(table_name(relid), psprintf("(%s)", name), ""));
+	if (get_attnum(relid, lower) > 0)
+		return psprintf("There is a column \"%s\": a key is written as the name is stored.",
+						lower);
+	return pstrdup("The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX.");
+}
+
+/*
+ * The way from a column (invalid: an expression) of this type to dates.  The path in
+ * documents is written as arguments of document_date(), or NULL.
+ */
+char *
+ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type, const char *path)
+{
+	const char *column = attnum == InvalidAttrNumber ? "..." :
+	quote_identifier(get_attname(relid, attnum, false));
+	const char *table = table_name(relid);
+
+	switch (type)
+	{
+		case INT4OID:
+		case INT8OID:
+		case NUMERICOID:
+		case FLOAT8OID:
+			return number_hint(table, column, type);
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+			return text_hint(table, column);
+		case UUIDOID:
+			return uuid_hint(table, column);
+		case JSONOID:
+		case JSONBOID:
+			return document_hint(table, column, type, path);
+		case DATEARRAYOID:
+		case TIMESTAMPARRAYOID:
+			return psprintf("Make it an array of instants: ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz[]. "
+							"Then index ttl_index.earliest(%s).",
+							table, column, column);
+		case TSTZRANGEOID:
+			return psprintf("Index the end of the range: %s.",
+							command(table, psprintf("upper(%s)", column), ""));
+		default:
+			return pstrdup("The key must be of type timestamp with time zone, or an expression that is; "
+						   "or of type timestamp or date, with a time zone.");
+	}
+}

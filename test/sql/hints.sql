@@ -1,0 +1,94 @@
+-- Mistakes of the first hour: what is said, and that the statements in the hints work.
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE SCHEMA hints;
+SET search_path = hints;
+
+-- the error of a command; then whether each statement that its hint names runs
+CREATE FUNCTION try(command text, show_hint boolean DEFAULT true) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	said text;
+	way text;
+BEGIN
+	EXECUTE command;
+	RETURN NEXT 'no error';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS said = PG_EXCEPTION_HINT;
+	RETURN NEXT format('%s: %s', SQLSTATE, SQLERRM);
+	RETURN NEXT CASE WHEN show_hint THEN said END;
+	FOR way IN SELECT m[1] FROM unnest(ARRAY['(CREATE FUNCTION .*?;)', '(CREATE INDEX ON .*?expire_after_seconds\(\.\.\.\))',
+		'(ALTER TABLE .*? TYPE (?:jsonb|timestamptz\[\]))']) WITH ORDINALITY AS r (pattern, n),
+		LATERAL regexp_matches(said, pattern, 'g') AS m ORDER BY n
+	LOOP
+		EXECUTE replace(way, '...', '86400');
+		RETURN NEXT 'runs: ' || CASE WHEN show_hint THEN left(way, 40) ELSE '' END;
+	END LOOP;
+END $$;
+
+CREATE TABLE "T" (id uuid, ms bigint, s int, n numeric, txt text, vc varchar(40), "Js" json, doc jsonb,
+	ts timestamp, d date, ok timestamptz, days date[], during tstzrange, span interval);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'ms', 60)$$);
+SELECT try($$CREATE INDEX ON "T" (ms) WHERE ttl_index.expire_after_seconds(60)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 's', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'n', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'txt', 60)$$);
+DROP FUNCTION text_date CASCADE;
+SELECT try($$CREATE INDEX ON "T" (vc) WHERE ttl_index.expire_after_seconds(60)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'id', 60)$$, false);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'Js', 60)$$);
+ALTER TABLE "T" DROP COLUMN "Js", ADD COLUMN "Js" json;
+SELECT try($$SELECT ttl_index.create_index('"T"', 'Js.meta.at', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'doc', 60)$$);
+SELECT try($$CREATE INDEX ON "T" (doc) WHERE ttl_index.expire_after_seconds(60)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'days', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'during', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'span', 60)$$);
+SELECT count(*), bool_and(state = 'active') AS active FROM ttl_index.indexes;
+
+-- the date of a UUID of version 7 is the time that it was made
+INSERT INTO "T" (id) VALUES ('018de8ee-8000-7000-8000-000000000000'), ('018de8ee-8000-4000-8000-000000000000'), ('ffffffff-ffff-7fff-bfff-ffffffffffff');
+SELECT ttl_index.due_count(indexrelid), ttl_index.oldest_due(indexrelid) FROM ttl_index.indexes
+WHERE pg_get_indexdef(indexrelid) LIKE '%(id%' OR pg_get_indexdef(indexrelid) LIKE '%uuid_extract%';
+
+-- an expression has no name to put there
+CREATE INDEX ON "T" ((doc->>'at')) WHERE ttl_index.expire_after_seconds(60);
+
+-- what is no table
+CREATE VIEW v AS SELECT * FROM "T";
+CREATE MATERIALIZED VIEW mv AS SELECT * FROM "T";
+CREATE FOREIGN DATA WRAPPER hints_fdw;
+CREATE SERVER hints_server FOREIGN DATA WRAPPER hints_fdw;
+CREATE FOREIGN TABLE ft (ok timestamptz) SERVER hints_server;
+CREATE INDEX t_ok ON "T" (ok);
+SELECT try($$SELECT ttl_index.create_index('v', 'ok', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('mv', 'ok', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('ft', 'ok', 60)$$);
+SELECT try($$SELECT ttl_index.coll_mod('v', 'ok', 60)$$);
+SELECT try($$SELECT ttl_index.coll_mod('t_ok', 'ok', 60)$$);
+DROP FOREIGN DATA WRAPPER hints_fdw CASCADE;
+
+-- arguments in the order of coll_mod: a zone where the filter is
+SELECT try($$SELECT ttl_index.create_index('"T"', 'ts', 60, 'Europe/Berlin')$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'ok', 60, 'UTC')$$);
+SELECT try($$SELECT ttl_index.create_index_command('"T"', 'ts', 60, 'utc')$$);
+-- a column may have such a name
+ALTER TABLE "T" ADD COLUMN utc boolean;
+SELECT try($$SELECT ttl_index.create_index('"T"', 'ts', 60, 'utc', 'UTC')$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'ts', 60, 'utc')$$);
+
+-- hints on an argument speak of arguments
+SELECT try($$SELECT ttl_index.create_index('"T"', 'd', 60)$$);
+SELECT try($$CREATE INDEX ON "T" (d) WHERE ttl_index.expire_after_seconds(60)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'ok', -5)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'ok', -1)$$);
+SELECT try($$SELECT ttl_index.coll_mod('"T"', 'ok', -5)$$);
+SELECT try($$SELECT ttl_index.coll_mod_index('t_ok', -1)$$);
+
+-- a key that is none
+SELECT try($$SELECT ttl_index.create_index('"T"', 'nope', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'OK', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'to_timestamp(ms / 1000)', 60)$$);
+SELECT try($$SELECT ttl_index.coll_mod('"T"', 'OK', 60)$$);
+SELECT try($$SELECT ttl_index.coll_mod('"T"', 'to_timestamp(ms / 1000.00)', 60)$$);
+SET client_min_messages = error;
+DROP SCHEMA hints CASCADE;
