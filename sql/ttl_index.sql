@@ -290,6 +290,20 @@ AS 'MODULE_PATHNAME', 'ttl_oldest_due';
 COMMENT ON FUNCTION oldest_due(regclass) IS
 'lowest key among the rows that a pass would delete now by this TTL index, NULL where none is due; for documents with a TTL of their own the key is the time when they expire';
 
+CREATE FUNCTION lag(index regclass)
+RETURNS interval LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_lag';
+
+COMMENT ON FUNCTION lag(regclass) IS
+'how long the oldest row that is due by this TTL index has been due, 0 where none is; NULL where that cannot be told without waiting or reading much, or by this role';
+
+CREATE FUNCTION cutoff(index regclass)
+RETURNS timestamptz LANGUAGE C STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_cutoff';
+
+COMMENT ON FUNCTION cutoff(regclass) IS
+'rows with dates up to this time are due by this TTL index when the statement begins, -infinity where nothing expires; for queries that leave them out';
+
 CREATE PROCEDURE run_pass()
 LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_run_pass';
@@ -590,6 +604,8 @@ GRANT EXECUTE ON FUNCTION
 	untrack_last_modified(regclass, name),
 	due_count(regclass),
 	oldest_due(regclass),
+	lag(regclass),
+	cutoff(regclass),
 	list_indexes()
 TO PUBLIC;
 

@@ -47,8 +47,6 @@
 
 PG_FUNCTION_INFO_V1(ttl_earliest);
 PG_FUNCTION_INFO_V1(ttl_run_pass);
-PG_FUNCTION_INFO_V1(ttl_due_count);
-PG_FUNCTION_INFO_V1(ttl_oldest_due);
 PG_FUNCTION_INFO_V1(ttl_list_indexes);
 
 /* earliest(dates timestamptz[]) returns timestamptz */
@@ -145,110 +143,6 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 	run_sub_passes(&driver);
 	SPI_finish();
 	PG_RETURN_VOID();
-}
-
-/*
- * Describes a TTL index, and raises an error unless the user may count its rows.  Its table
- * stays locked, if that takes no waiting, so that its owner stays the same.
- */
-static void
-describe_for_count(Oid indexrelid, TtlIndex *index)
-{
-	Oid			relid;
-	bool		locked;
-
-	ttl_state_check_is_index(indexrelid);
-	relid = IndexGetRelation(indexrelid, true);
-	locked = OidIsValid(relid) &&
-		ConditionalLockRelationOid(relid, AccessShareLock);
-	if (!ttl_catalog_describe(indexrelid, false, index))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("index with OID %u does not exist", indexrelid)));
-	if (!has_privs_of_role(GetUserId(), index->owner) &&
-		!has_privs_of_role(GetUserId(), ROLE_PG_MONITOR))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
-					   get_rel_name(indexrelid));
-	if (!index->option.present && !ttl_saved_option_is_dependent(indexrelid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("index \"%s\" is not a TTL index",
-						get_rel_name(indexrelid))));
-	if (!locked && index->state == TTL_ACTIVE)
-		index->state = TTL_TABLE_LOCKED;
-	if (index->state != TTL_ACTIVE)
-		ttl_state_raise(index);
-}
-
-/*
- * Counts what a pass would delete by one index that holds rows: nothing if it is gone or
- * would be skipped.
- */
-static int64
-count_leaf(Oid indexrelid, TimestampTz at, TimestampTz *oldest)
-{
-	Oid			relid = IndexGetRelation(indexrelid, true);
-	TtlIndex	index;
-
-	if (!OidIsValid(relid))
-		return 0;
-	if (!ConditionalLockRelationOid(relid, AccessShareLock) ||
-		!ConditionalLockRelationOid(indexrelid, AccessShareLock))
-	{
-		char	   *name = get_rel_name(relid);
-
-		if (name == NULL)
-			return 0;
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on table \"%s\"", name)));
-	}
-	/* with the locks in hand: it may have changed since the list was made */
-	if (!ttl_catalog_describe(indexrelid, false, &index) ||
-		index.state != TTL_ACTIVE || index.option.seconds < 0)
-		return 0;
-	return ttl_batch_count_due(&index, at, oldest);
-}
-
-/* due_count(index regclass) returns bigint */
-Datum
-ttl_due_count(PG_FUNCTION_ARGS)
-{
-	TtlIndex	index;
-	TimestampTz at = GetCurrentTimestamp();
-	int64		count = 0;
-	ListCell   *lc;
-
-	describe_for_count(PG_GETARG_OID(0), &index);
-	foreach(lc, ttl_leaves_due(&index, at))
-		count += count_leaf(lfirst_oid(lc), at, NULL);
-	PG_RETURN_INT64(count);
-}
-
-/* oldest_due(index regclass) returns timestamptz */
-Datum
-ttl_oldest_due(PG_FUNCTION_ARGS)
-{
-	TtlIndex	index;
-	TimestampTz at = GetCurrentTimestamp();
-	TimestampTz oldest = DT_NOEND;
-	bool		found = false;
-	ListCell   *lc;
-
-	describe_for_count(PG_GETARG_OID(0), &index);
-	foreach(lc, ttl_leaves_due(&index, at))
-	{
-		TimestampTz date;
-
-		if (count_leaf(lfirst_oid(lc), at, &date) > 0)
-		{
-			oldest = Min(oldest, date);
-			found = true;
-		}
-	}
-	if (!found)
-		PG_RETURN_NULL();
-	PG_RETURN_TIMESTAMPTZ(oldest);
 }
 
 /*

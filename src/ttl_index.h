@@ -15,7 +15,8 @@
  *
  *	ttl_index.c		start: settings, launcher, hook
  *	settings.c		the settings
- *	functions.c		run_pass, due_count and what is behind the view of indexes
+ *	functions.c		run_pass and what is behind the view of indexes
+ *	due.c			what is due: due_count, oldest_due, lag, cutoff
  *	owner.c			becoming the owner of a table
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text

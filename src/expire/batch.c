@@ -5,8 +5,7 @@
  *
  * A batch is one transaction's worth of deletes by one index.  monitor/visit.c calls
  * ttl_batch_lock() and ttl_batch_run() for it, in a transaction and a subtransaction
- * that it began; functions.c calls ttl_batch_count_due(), which looks and deletes
- * nothing.
+ * that it began; due.c calls ttl_batch_look(), which looks and deletes nothing.
  *
  * The index entries that are due are read (index_scan.c), oldest first, from where the
  * last batch ended (cursor.c), and sorted by block.  Then each row is fetched under
@@ -997,25 +996,25 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 }
 
 /*
- * Counts the rows that would be deleted at this clock reading; or, if oldest is not
- * NULL, stops at the first of them and stores its date there.  The caller has checked
- * that its user may look at the table, and has locked the table and the index.
+ * Counts the rows that would be deleted at this clock reading, the oldest first, and keeps
+ * the date of the first.  The caller has checked that its user may look at the table, and
+ * has locked the table and the index.
  */
-int64
-ttl_batch_count_due(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
+void
+ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look)
 {
 	TtlCutoff	cutoff;
-	TtlScanPosition begin = {0};
 	TtlIndexScan scan;
 	TtlUser		saved;
 	Expirer		x = {.cutoff = &cutoff};
 	const TtlIndexEntry *entry;
 	IndexFetchTableData *fetch;
-	int64		count = 0;
 
+	look->count = 0;
+	look->stopped = false;
 	ttl_cutoff_init(&cutoff, index, at);
 	if (!open_relations(index->relid, index->indexrelid, &x))
-		return 0;
+		return;
 	/* in the words of the planner */
 	if (RecoveryInProgress() && !RelationIsPermanent(x.heap))
 		ereport(ERROR,
@@ -1025,8 +1024,11 @@ ttl_batch_count_due(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	begin_rows(&x);
 	fetch = ttl_index_fetch_begin(x.heap);
-	ttl_index_scan_begin(&scan, x.heap, x.index, cutoff.keytype, cutoff.bound, &begin);
-	while ((entry = ttl_index_scan_next(&scan)) != NULL)
+	ttl_index_scan_begin(&scan, x.heap, x.index, cutoff.keytype, cutoff.bound,
+						 &look->after);
+	scan.max_pages = look->max_pages;
+	while (look->count < look->max_rows &&
+		   (entry = ttl_index_scan_next(&scan)) != NULL)
 	{
 		ItemPointerData tid = entry->tid;
 		bool		call_again = false;
@@ -1035,13 +1037,10 @@ ttl_batch_count_due(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 			!table_index_fetch_tuple(fetch, &tid, x.snapshot, x.slot,
 									 &call_again, NULL))
 			continue;
-		count++;
-		if (oldest != NULL)
-		{
-			*oldest = ttl_cutoff_instant(&cutoff, entry->key);
-			break;
-		}
+		if (look->count++ == 0)
+			look->oldest = ttl_cutoff_instant(&cutoff, entry->key);
 	}
+	look->stopped = look->count < look->max_rows && !ttl_index_scan_is_over(&scan);
 	ExecClearTuple(x.slot);
 	table_index_fetch_end(fetch);
 	ttl_index_scan_end(&scan);
@@ -1049,5 +1048,4 @@ ttl_batch_count_due(const TtlIndex *index, TimestampTz at, TimestampTz *oldest)
 	PopActiveSnapshot();
 	ttl_owner_restore(&saved);
 	close_relations(&x);
-	return count;
 }

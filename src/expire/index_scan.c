@@ -80,6 +80,23 @@ least_key(Oid keytype)
 	return keytype == DATEOID ? DATEVAL_NOBEGIN : DT_NOBEGIN;
 }
 
+/* The position before all entries of a key. */
+TtlScanPosition
+ttl_index_scan_from(int64 key)
+{
+	TtlScanPosition position = {.key = key - 1,.set = true};
+
+	ItemPointerSet(&position.tid, 0, FirstOffsetNumber);
+	return position;
+}
+
+/* The position behind the entries of -infinity.  No date can have the next key. */
+TtlScanPosition
+ttl_index_scan_finite(Oid keytype)
+{
+	return ttl_index_scan_from(least_key(keytype) + 2);
+}
+
 /* Does the entry come after the position, in the direction of the scan? */
 static bool
 is_after(const TtlIndexScan *scan, int64 key, ItemPointer tid)

@@ -65,6 +65,8 @@ typedef struct TtlIndexScan
 /* index_scan.c */
 extern Datum ttl_index_scan_datum(Oid keytype, int64 key);
 extern int64 ttl_index_scan_key(Oid keytype, Datum datum);
+extern TtlScanPosition ttl_index_scan_finite(Oid keytype);
+extern TtlScanPosition ttl_index_scan_from(int64 key);
 extern void ttl_index_scan_begin(TtlIndexScan *scan, Relation heap, Relation index,
 								 Oid keytype, int64 bound, const TtlScanPosition *after);
 extern const TtlIndexEntry *ttl_index_scan_next(TtlIndexScan *scan);

@@ -15,6 +15,7 @@
 
 #include "access/xlogdefs.h"
 #include "definition/definition.h"
+#include "expire/index_scan.h"
 #include "monitor/state_file.h"
 #include "utils/dsa.h"
 
@@ -80,9 +81,11 @@ extern bool ttl_counters_fold(int64 rows);
 /* progress.c */
 extern void ttl_progress_pass(TimestampTz begun);
 extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
+							   const TtlScanPosition *position,
 							   TimestampTz begun, int64 deleted);
 extern void ttl_progress_wait(TtlWait wait, long milliseconds);
 extern void ttl_progress_end(void);
+extern bool ttl_progress_position(Oid indexrelid, TtlScanPosition *position);
 
 /* hold.c */
 extern int64 ttl_hold_machine_clock(void);

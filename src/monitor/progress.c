@@ -47,7 +47,9 @@ enum
 	FIELD_TABLE,
 	FIELD_CUTOFF,
 	FIELD_START,
-	FIELD_DELETED
+	FIELD_DELETED,
+	FIELD_HAS_KEY,
+	FIELD_KEY
 };
 
 #define MAGIC INT64CONST(0x74746c5f696e6478)	/* "ttl_indx" */
@@ -103,10 +105,12 @@ ttl_progress_pass(TimestampTz begun)
  */
 void
 ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
-				   TimestampTz begun, int64 deleted)
+				   const TtlScanPosition *position, TimestampTz begun, int64 deleted)
 {
 	char	   *activity;
 
+	pgstat_progress_update_param(FIELD_HAS_KEY, position->set);
+	pgstat_progress_update_param(FIELD_KEY, position->key);
 	set_fields(OPERATION_VISIT, index, cutoff, begun, deleted);
 	if (MyBackendType != B_BG_WORKER)
 		return;
@@ -139,6 +143,34 @@ ttl_progress_end(void)
 	pgstat_progress_update_param(FIELD_MAGIC, 0);
 }
 
+/* The progress fields of a process at work on a pass, or NULL. */
+static const int64 *
+fields_of(const PgBackendStatus *entry)
+{
+	const int64 *param = entry->st_progress_param;
+
+	return param[FIELD_MAGIC] == MAGIC && param[FIELD_PID] == entry->st_procpid &&
+		entry->st_progress_command == PROGRESS_COMMAND_INVALID ? param : NULL;
+}
+
+/* How far a pass has got in an index at which it is at work; false for none. */
+bool
+ttl_progress_position(Oid indexrelid, TtlScanPosition *position)
+{
+	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
+	{
+		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
+		const int64 *param = local ? fields_of(&local->backendStatus) : NULL;
+
+		if (param == NULL || local->backendStatus.st_databaseid != MyDatabaseId ||
+			param[FIELD_INDEX] != indexrelid || !param[FIELD_HAS_KEY])
+			continue;
+		*position = ttl_index_scan_from(param[FIELD_KEY]);
+		return true;
+	}
+	return false;
+}
+
 /* of list_operations() */
 #define NCOLUMNS 7
 
@@ -153,16 +185,13 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
 	{
 		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		PgBackendStatus *entry = local ? &local->backendStatus : NULL;
-		int64	   *param = entry ? entry->st_progress_param : NULL;
+		const int64 *param = local ? fields_of(&local->backendStatus) : NULL;
 		Datum		values[NCOLUMNS];
 		bool		nulls[NCOLUMNS] = {0};
 
-		if (entry == NULL || param[FIELD_MAGIC] != MAGIC ||
-			param[FIELD_PID] != entry->st_procpid ||
-			entry->st_progress_command != PROGRESS_COMMAND_INVALID)
+		if (param == NULL)
 			continue;
-		values[0] = Int32GetDatum(entry->st_procpid);
+		values[0] = Int32GetDatum((int32) param[FIELD_PID]);
 		values[1] = CStringGetTextDatum(operations[param[FIELD_OPERATION]].name);
 		values[2] = ObjectIdGetDatum((Oid) param[FIELD_TABLE]);
 		values[3] = ObjectIdGetDatum((Oid) param[FIELD_INDEX]);

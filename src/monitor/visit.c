@@ -136,8 +136,8 @@ batch_work(void *arg)
 	}
 	ttl_cutoff_init(&cutoff, &index, run->at);
 	ttl_cutoff_init(&pass_cutoff, &index, run->kept->pass_at);
-	ttl_progress_visit(&index, cutoff.instant, work->visit->begun,
-					   work->visit->deleted);
+	ttl_progress_visit(&index, cutoff.instant, &work->cursor->forward,
+					   work->visit->begun, work->visit->deleted);
 	ttl_batch_run(&index, &cutoff, &pass_cutoff, run->kept->pass_xid,
 				  work->cursor, work->size,
 				  ttl_schedule_batch_entries(work->visit, work->size),

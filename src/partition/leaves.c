@@ -68,7 +68,37 @@ ttl_leaves_index_of(Oid root, Oid relid)
 	return InvalidOid;
 }
 
-/* Finds the leaves of the partitions whose rows expire one by one, or that are due. */
+/* Adds leaves to those that are due. */
+static List *
+add_leaves(List *due, List *leaves, TimestampTz since)
+{
+	ListCell   *lc;
+
+	foreach(lc, leaves)
+	{
+		TtlDueLeaf *leaf = palloc(sizeof(TtlDueLeaf));
+
+		leaf->indexrelid = lfirst_oid(lc);
+		leaf->since = since;
+		due = lappend(due, leaf);
+	}
+	return due;
+}
+
+/* Since when has a partition that goes as a whole been due? */
+static TimestampTz
+due_since(const TtlPartition *partition, const TtlIndex *root, const TtlCutoff *cutoff)
+{
+	int64		key = cutoff->keytype == DATEOID ? partition->upper / USECS_PER_DAY :
+	partition->upper;
+
+	return ttl_cutoff_instant(cutoff, key) + root->option.seconds * USECS_PER_SEC;
+}
+
+/*
+ * Finds the leaves of the partitions whose rows expire one by one, and with a cutoff those
+ * that are due as a whole.
+ */
 static List *
 find_leaves(const TtlIndex *root, const TtlCutoff *cutoff)
 {
@@ -78,14 +108,18 @@ find_leaves(const TtlIndex *root, const TtlCutoff *cutoff)
 	foreach(lc, ttl_bounds_read(root->relid))
 	{
 		TtlPartition *partition = lfirst(lc);
+		TimestampTz since = DT_NOBEGIN;
 		Oid			indexrelid;
 
-		if (!go_by_row(partition, &root->option) &&
-			!(cutoff != NULL && ttl_leaves_partition_is_due(partition, cutoff)))
-			continue;
+		if (!go_by_row(partition, &root->option))
+		{
+			if (cutoff == NULL || !ttl_leaves_partition_is_due(partition, cutoff))
+				continue;
+			since = due_since(partition, root, cutoff);
+		}
 		indexrelid = ttl_leaves_index_of(root->indexrelid, partition->relid);
 		if (OidIsValid(indexrelid))
-			leaves = list_concat(leaves, ttl_catalog_leaves(indexrelid));
+			leaves = add_leaves(leaves, ttl_catalog_leaves(indexrelid), since);
 	}
 	return leaves;
 }
@@ -95,21 +129,27 @@ List *
 ttl_leaves_by_row(Oid root)
 {
 	TtlIndex	index;
+	List	   *leaves = NIL;
+	ListCell   *lc;
 
 	if (!ttl_catalog_describe(root, true, &index) ||
 		!index.option.drop_partitions || index.option.boundary_rows ||
 		index.state != TTL_ACTIVE || index.relkind != RELKIND_PARTITIONED_INDEX)
 		return ttl_catalog_leaves(root);
-	return find_leaves(&index, NULL);
+	foreach(lc, find_leaves(&index, NULL))
+		leaves = lappend_oid(leaves, ((TtlDueLeaf *) lfirst(lc))->indexrelid);
+	return leaves;
 }
 
-/* Those of an index, or of a part of one, of which a pass would delete rows. */
+/*
+ * Those of an index, or of a part of one, of which a pass would delete rows: a list of
+ * TtlDueLeaf.
+ */
 List *
 ttl_leaves_due(const TtlIndex *index, TimestampTz at)
 {
 	List	   *leaves = ttl_catalog_leaves(index->indexrelid);
 	List	   *due = NIL;
-	List	   *expiring;
 	TtlIndex	root;
 	TtlCutoff	cutoff;
 	ListCell   *lc;
@@ -117,14 +157,13 @@ ttl_leaves_due(const TtlIndex *index, TimestampTz at)
 	if (!index->option.drop_partitions || index->option.boundary_rows ||
 		!ttl_catalog_describe(index->governor, true, &root) ||
 		root.state != TTL_ACTIVE)
-		return leaves;
+		return add_leaves(NIL, leaves, DT_NOBEGIN);
 	ttl_cutoff_init(&cutoff, &root, at);
-	expiring = find_leaves(&root, &cutoff);
-	list_sort(expiring, list_oid_cmp);
-	foreach(lc, leaves)
+	list_sort(leaves, list_oid_cmp);
+	foreach(lc, find_leaves(&root, &cutoff))
 	{
-		if (ttl_catalog_sorted_oids_have(expiring, lfirst_oid(lc)))
-			due = lappend_oid(due, lfirst_oid(lc));
+		if (ttl_catalog_sorted_oids_have(leaves, ((TtlDueLeaf *) lfirst(lc))->indexrelid))
+			due = lappend(due, lfirst(lc));
 	}
 	return due;
 }

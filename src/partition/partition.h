@@ -16,6 +16,15 @@
 #include "definition/key.h"
 #include "expire/expire.h"
 
+/* An index that holds rows, of which a pass would delete some. */
+typedef struct TtlDueLeaf
+{
+	Oid			indexrelid;
+	TimestampTz since;			/* no row was due before: its partition goes
+								 * as a whole; -infinity where rows go one by
+								 * one */
+} TtlDueLeaf;
+
 /* leaves.c */
 extern bool ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff);
 extern Oid	ttl_leaves_index_of(Oid root, Oid relid);

@@ -53,6 +53,8 @@ INSERT INTO expected VALUES
 -- looking ahead is also for those who watch
 ('due_count(regclass)', 'SELECT ttl_index.due_count(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', 'ok', 'ok'),
 ('oldest_due(regclass)', 'SELECT ttl_index.oldest_due(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', 'ok', 'ok'),
+('lag(regclass)', 'SELECT ttl_index.lag(''%1$s_ttl'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('cutoff(regclass)', 'SELECT ttl_index.cutoff(''%1$s_ttl'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 -- refused in a transaction only: see below
 ('run_pass()', 'CALL ttl_index.run_pass()', '25001', '25001', '25001', '25001', '25001', '25001'),
 ('stats_reset()', 'SELECT ttl_index.stats_reset()', '42501', '42501', '42501', 'ok', '42501', '42501'),

@@ -1,0 +1,324 @@
+/*-------------------------------------------------------------------------
+ *
+ * due.c
+ *	  SQL functions that tell what is due by a TTL index, and delete nothing.
+ *
+ * due_count() and oldest_due() read what a pass would delete, and raise an error where
+ * they cannot.  lag() is for those who watch many indexes again and again: it waits for
+ * nobody, reads little, and is NULL where it cannot tell.  cutoff() is for queries that
+ * are to leave out what is due, and looks at the definition alone.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/due.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_authid.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "expire/expire.h"
+#include "monitor/monitor.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_due_count);
+PG_FUNCTION_INFO_V1(ttl_oldest_due);
+PG_FUNCTION_INFO_V1(ttl_lag);
+PG_FUNCTION_INFO_V1(ttl_cutoff);
+
+/* lag() reads so many leaf pages of an index in one place before it gives up. */
+#define LAG_PAGES 32
+
+static bool
+may_look(const TtlIndex *index)
+{
+	return has_privs_of_role(GetUserId(), index->owner) ||
+		has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
+}
+
+/*
+ * Describes a TTL index, and raises an error unless the user may count its rows.  Its table
+ * stays locked, if that takes no waiting, so that its owner stays the same.
+ */
+static void
+describe_for_count(Oid indexrelid, TtlIndex *index)
+{
+	Oid			relid;
+	bool		locked;
+
+	ttl_state_check_is_index(indexrelid);
+	relid = IndexGetRelation(indexrelid, true);
+	locked = OidIsValid(relid) &&
+		ConditionalLockRelationOid(relid, AccessShareLock);
+	if (!ttl_catalog_describe(indexrelid, false, index))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("index with OID %u does not exist", indexrelid)));
+	if (!may_look(index))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
+					   get_rel_name(indexrelid));
+	if (!index->option.present && !ttl_saved_option_is_dependent(indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("index \"%s\" is not a TTL index",
+						get_rel_name(indexrelid))));
+	if (!locked && index->state == TTL_ACTIVE)
+		index->state = TTL_TABLE_LOCKED;
+	if (index->state != TTL_ACTIVE)
+		ttl_state_raise(index);
+}
+
+/* Locks an index and its table for a look.  False where others have locked one of them. */
+static bool
+lock_for_look(Oid relid, Oid indexrelid)
+{
+	return ConditionalLockRelationOid(relid, AccessShareLock) &&
+		ConditionalLockRelationOid(indexrelid, AccessShareLock);
+}
+
+/* Looks at an index that holds rows; nothing if it is gone or would be skipped. */
+static void
+look_at_leaf(Oid indexrelid, TimestampTz at, TtlLook *look)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	TtlIndex	index;
+
+	look->count = 0;
+	if (!OidIsValid(relid))
+		return;
+	if (!lock_for_look(relid, indexrelid))
+	{
+		char	   *name = get_rel_name(relid);
+
+		if (name == NULL)
+			return;
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on table \"%s\"", name)));
+	}
+	/* with the locks in hand: it may have changed since the list was made */
+	if (ttl_catalog_describe(indexrelid, false, &index) &&
+		index.state == TTL_ACTIVE && index.option.seconds >= 0)
+		ttl_batch_look(&index, at, look);
+}
+
+/* due_count(index regclass) returns bigint */
+Datum
+ttl_due_count(PG_FUNCTION_ARGS)
+{
+	TtlIndex	index;
+	TimestampTz at = GetCurrentTimestamp();
+	int64		count = 0;
+	ListCell   *lc;
+
+	describe_for_count(PG_GETARG_OID(0), &index);
+	foreach(lc, ttl_leaves_due(&index, at))
+	{
+		TtlLook		look = {.max_rows = PG_INT64_MAX,.max_pages = PG_INT64_MAX};
+
+		look_at_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, at, &look);
+		count += look.count;
+	}
+	PG_RETURN_INT64(count);
+}
+
+/* oldest_due(index regclass) returns timestamptz */
+Datum
+ttl_oldest_due(PG_FUNCTION_ARGS)
+{
+	TtlIndex	index;
+	TimestampTz at = GetCurrentTimestamp();
+	TimestampTz oldest = DT_NOEND;
+	bool		found = false;
+	ListCell   *lc;
+
+	describe_for_count(PG_GETARG_OID(0), &index);
+	foreach(lc, ttl_leaves_due(&index, at))
+	{
+		TtlLook		look = {.max_rows = 1,.max_pages = PG_INT64_MAX};
+
+		look_at_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, at, &look);
+		if (look.count > 0)
+		{
+			oldest = Min(oldest, look.oldest);
+			found = true;
+		}
+	}
+	if (!found)
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(oldest);
+}
+
+/* An index that is skipped for what its owner lacks can still be looked at. */
+static bool
+can_look(const TtlIndex *index)
+{
+	return index->option.present && may_look(index) &&
+		(index->state == TTL_ACTIVE ||
+		 index->state == TTL_OWNER_LACKS_PRIVILEGE ||
+		 index->state == TTL_NO_REPLICA_IDENTITY);
+}
+
+/*
+ * Finds since when the oldest row of an index that holds rows has been due, and stores the
+ * current time where none is.  False where that cannot be told.
+ *
+ * Behind a drain lie the entries of the rows that it has deleted.  What a pass has got to is
+ * looked at where there are too many of them: rows that it left behind are not.
+ */
+static bool
+leaf_due_since(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
+{
+	Oid			relid = IndexGetRelation(leaf->indexrelid, true);
+	TtlLook		look = {.max_rows = 1,.max_pages = LAG_PAGES};
+	TtlIndex	index;
+
+	*since = at;
+	if (!OidIsValid(relid))
+		return true;
+	if (!lock_for_look(relid, leaf->indexrelid) ||
+		!ttl_catalog_describe(leaf->indexrelid, false, &index) || !can_look(&index))
+		return false;
+	if (index.option.seconds < 0)
+		return true;
+	look.after = ttl_index_scan_finite(index.keytype);
+	ttl_batch_look(&index, at, &look);
+	if (look.stopped && ttl_progress_position(leaf->indexrelid, &look.after))
+		ttl_batch_look(&index, at, &look);
+	if (look.count > 0)
+	{
+		*since = Max(look.oldest + index.option.seconds * USECS_PER_SEC, leaf->since);
+		*since = Min(*since, at);
+		return true;
+	}
+	if (look.stopped)
+	{
+		ereport(NOTICE,
+				(errmsg("the lag of TTL index \"%s\" cannot be told: too many entries of deleted rows",
+						get_rel_name(leaf->indexrelid)),
+				 errhint("VACUUM the table; a pass reads behind them.")));
+		return false;
+	}
+	/* nobody knows how long a row at -infinity has been due */
+	look.after.set = false;
+	ttl_batch_look(&index, at, &look);
+	return look.count == 0 && !look.stopped;
+}
+
+/*
+ * Does so in a subtransaction that is rolled back, so that no more locks are held at a time
+ * than those of one leaf.  Code that a user wrote, an expression of the index, can raise an
+ * error: then the lag cannot be told, and who watches all indexes still gets those of the
+ * others.  That error is in the log of a pass, and in index_stats.
+ */
+static bool
+try_leaf(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
+{
+	volatile bool known = false;
+	MemoryContext caller = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(caller);
+	PG_TRY();
+	{
+		known = leaf_due_since(leaf, at, since);
+	}
+	PG_CATCH();
+	{
+		int			sqlerrcode = geterrcode();
+
+		/* who cancels the query means all of it */
+		if (sqlerrcode == ERRCODE_QUERY_CANCELED || sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(caller);
+		FlushErrorState();
+		known = false;
+	}
+	PG_END_TRY();
+	RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(caller);
+	CurrentResourceOwner = owner;
+	return known;
+}
+
+/* lag(index regclass) returns interval */
+Datum
+ttl_lag(PG_FUNCTION_ARGS)
+{
+	TimestampTz at = GetCurrentTimestamp();
+	TimestampTz since = at;
+	TtlIndex	index;
+	ListCell   *lc;
+
+	if (!ttl_catalog_describe(PG_GETARG_OID(0), false, &index) || !can_look(&index))
+		PG_RETURN_NULL();
+	foreach(lc, ttl_leaves_due(&index, at))
+	{
+		TimestampTz leaf;
+
+		if (!try_leaf(lfirst(lc), at, &leaf))
+			PG_RETURN_NULL();
+		since = Min(since, leaf);
+	}
+	return DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(at),
+							   TimestampTzGetDatum(since));
+}
+
+/* What cutoff() keeps from row to row of a query. */
+typedef struct Cutoff
+{
+	Oid			indexrelid;
+	TimestampTz statement;
+	TimestampTz at;
+} Cutoff;
+
+/*
+ * cutoff(index regclass) returns timestamptz
+ *
+ * Where nothing expires, nothing is to be left out either: that is -infinity, also after
+ * remove_ttl() and for an index that is dropped while a query uses it.
+ */
+Datum
+ttl_cutoff(PG_FUNCTION_ARGS)
+{
+	Oid			indexrelid = PG_GETARG_OID(0);
+	TimestampTz statement = GetCurrentStatementStartTimestamp();
+	Cutoff	   *kept = fcinfo->flinfo->fn_extra;
+	Oid			parent;
+	Oid			governor;
+	TtlOption	option;
+
+	if (kept == NULL)
+		kept = fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(Cutoff));
+	if (kept->indexrelid != indexrelid || kept->statement != statement)
+	{
+		ttl_state_check_is_index(indexrelid);
+		kept->at = DT_NOBEGIN;
+		if (ttl_catalog_governor(indexrelid, &parent, &governor, &option) &&
+			option.present && option.problem == NULL && option.seconds >= 0)
+			kept->at = statement - option.seconds * USECS_PER_SEC;
+		kept->indexrelid = indexrelid;
+		kept->statement = statement;
+	}
+	PG_RETURN_TIMESTAMPTZ(kept->at);
+}
