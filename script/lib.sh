@@ -144,12 +144,16 @@ need_packages() {
 	installed_packages+=("${missing[@]}")
 }
 
-# want_package PACKAGE: the same for what not every suite has.
-want_package() {
-	# not by "grep -q", whose early end can make the pipe fail
-	if [[ $(apt-cache policy "$1" 2>/dev/null) =~ Candidate:\ [0-9] ]]; then
-		need_packages "$1"
-	fi
+# want_packages PACKAGE...: the same for what not every suite has.
+want_packages() {
+	local package available=()
+	for package; do
+		# not by "grep -q", whose early end can make the pipe fail
+		if [[ $(apt-cache policy "$package" 2>/dev/null) =~ Candidate:\ [0-9] ]]; then
+			available+=("$package")
+		fi
+	done
+	[ ${#available[@]} = 0 ] || need_packages "${available[@]}"
 }
 
 # The major version that the metapackage "postgresql" stands for.

@@ -2,7 +2,8 @@
 
 # Every block of SQL in the manual runs, from the top of its page to the bottom, in
 # a database of the page's own; and where a line promises a result ("--> result"),
-# that is what comes out.  A block that is not to be run has another language tag.
+# that is what comes out.  A block that is not to be run has another language tag.  The
+# programs of the page on frameworks are those that other tests run.
 
 use strict;
 use warnings;
@@ -118,7 +119,45 @@ sub check_links
 	return;
 }
 
+# Text without what differs where it is quoted: the indentation.
+sub unindented
+{
+	my ($text) = @_;
+
+	return $text =~ s/^[ \t]+//mgr;
+}
+
+# What the page on frameworks shows is part of the files that the text before it names
+# last, and those are run by tests (test/frameworks).
+sub check_programs
+{
+	my ($page) = @_;
+	my ($file, @shown);
+
+	foreach my $part (split /^(```\w+\n.*?^```\n)/ms, slurp_file($page))
+	{
+		my ($language, $code) = $part =~ /^```(\w+)\n(.*)^```\n/ms;
+
+		if (!defined $language)
+		{
+			($file) = reverse $part =~ m{\]\(\.\./(test/frameworks/[^)]+)\)}g;
+			next;
+		}
+		next if $language eq 'sql' && !defined $file;
+		push @shown, $file;
+		ok( defined $file && -f $file
+			  && index(unindented(slurp_file($file)), unindented($code)) >= 0,
+			'what is shown is in ' . ($file // 'no file')) or diag($code);
+	}
+	my @names = sort map { basename($_, '.pl') } glob('test/frameworks/*.pl');
+	my %named = map { m{^test/frameworks/([^/]+)/} ? ($1 => 1) : () } @shown;
+
+	is_deeply([ sort keys %named ], \@names, 'all that is shown has a test');
+	return;
+}
+
 run_page($_) foreach @pages;
+check_programs('doc/frameworks.md');
 check_links($_) foreach @pages, 'CONTRIBUTING.md', 'bench/results/README.md';
 cmp_ok(-s 'README.md', '<=', 12 * 1024, 'README.md is for ten minutes');
 

@@ -1,0 +1,1 @@
+SELECT ttl_index.coll_mod_index('session_ttl', 7200);

@@ -1,0 +1,4 @@
+import { sequelize } from "./models.js";
+
+await sequelize.sync();
+await sequelize.close();
