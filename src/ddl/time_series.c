@@ -112,6 +112,18 @@ check_series(Relation rel, const SeriesArgs *args)
 	TtlIndex	index = {0};
 	TtlKey		key;
 
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+	{
+		index.state = TTL_TEMPORARY_TABLE;
+		ttl_state_raise(&index);
+	}
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" is not partitioned",
+						RelationGetRelationName(rel)),
+				 errhint("Create a table PARTITION BY RANGE (%s), make that one the time series, and insert the rows of this one.",
+						 quote_identifier(args->create.key))));
 	ttl_key_resolve(rel, args->create.key, &key);
 	ttl_catalog_check_key(args->create.relid, key.attnum, key.type,
 						  args->create.time_zone);

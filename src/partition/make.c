@@ -300,12 +300,31 @@ ttl_make_follow_table(Oid parent, const char *name)
 		ttl_make_run_command(command);
 }
 
+/*
+ * Raises an error where the name of a partition is taken: by one that was detached, say,
+ * or by another table of the user.
+ */
+static void
+check_name_is_free(Oid parent, const char *name)
+{
+	if (!OidIsValid(get_relname_relid(name, get_rel_namespace(parent))))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_TABLE),
+			 errmsg("partition \"%s\" cannot be made because another relation has its name",
+					name),
+			 errhint("Rename that relation. One that was detached from table \"%s\" can be attached again.",
+					 get_rel_name(parent))));
+}
+
 void
 ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 {
+	char	   *relname = ttl_make_name(root, partition);
 	char	   *table = ttl_name_qualified(root->relid);
-	char	   *name = ttl_make_name_beside(root->relid, ttl_make_name(root, partition));
+	char	   *name = ttl_make_name_beside(root->relid, relname);
 
+	check_name_is_free(root->relid, relname);
 	ttl_make_run_command(psprintf("CREATE %sTABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS "
 								  "INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION) USING heap%s",
 								  get_rel_persistence(root->relid) == RELPERSISTENCE_UNLOGGED ?
@@ -314,7 +333,7 @@ ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 	ttl_make_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)",
 								  table, name, key_literal(root, partition->lower),
 								  key_literal(root, partition->upper)));
-	ttl_make_follow_table(root->relid, ttl_make_name(root, partition));
+	ttl_make_follow_table(root->relid, relname);
 }
 
 /*

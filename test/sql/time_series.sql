@@ -68,7 +68,29 @@ CREATE TABLE d (day date) PARTITION BY RANGE (day);
 SELECT ttl_index.create_time_series('d', 'day', time_zone => 'UTC');
 CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
 SELECT ttl_index.create_time_series('t', 'ts');
-DROP TABLE plain, t, d;
+CREATE TEMP TABLE temporary (ts timestamptz) PARTITION BY RANGE (ts);
+SELECT ttl_index.create_time_series('temporary', 'ts');
+-- the name of a partition is taken; the table is left as it was
+CREATE TABLE taken (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE taken_default ();
+DO $$
+DECLARE
+	hint text;
+	name text;
+BEGIN
+	PERFORM ttl_index.create_time_series('taken', 'ts', bucket_max_span_seconds => 31536000);
+	SELECT max(inhrelid)::regclass INTO name FROM pg_inherits WHERE inhparent = 'taken'::regclass;
+	DROP TABLE taken;
+	CREATE TABLE taken (ts timestamptz) PARTITION BY RANGE (ts);
+	EXECUTE format('CREATE VIEW %s AS SELECT 1', name);
+	PERFORM ttl_index.create_time_series('taken', 'ts', bucket_max_span_seconds => 31536000);
+EXCEPTION WHEN duplicate_table THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+	RAISE WARNING '%', regexp_replace(SQLERRM, '\d', '9', 'g') USING HINT = regexp_replace(hint, '\d', '9', 'g');
+END $$;
+SELECT ttl_index.create_time_series('taken', 'ts', bucket_max_span_seconds => 31536000);
+SELECT series, "default" FROM made WHERE series = 'taken';
+DROP TABLE plain, t, d, temporary, taken, taken_default;
 
 -- a granularity with its own span; the same call again makes nothing, another one is refused
 CREATE TABLE again (ts timestamptz, sensor int) PARTITION BY RANGE (ts);
