@@ -83,6 +83,8 @@ force_settings(void)
 	force_setting("transaction_timeout", "0");
 	force_setting("default_transaction_isolation", "read committed");
 	force_setting("default_transaction_deferrable", "off");
+	/* an error of an index must not end the process */
+	force_setting("exit_on_error", "off");
 	force_setting("synchronous_commit", "off");
 }
 

@@ -81,6 +81,12 @@ $node->safe_psql('postgres', "INSERT INTO switches VALUES ('on')");
 make_table('postgres', 'behind');
 make_table('other', 'elsewhere');
 
+# Where each error ends a session, it does not end the worker.
+make_table('other', 'one_raises');
+make_trigger('other', 'one_raises',
+	q{IF OLD.at < '2000-01-02' THEN RAISE 'not %', OLD.at; END IF;});
+$node->safe_psql('other', 'ALTER DATABASE other SET exit_on_error = on');
+
 # An index in error has been visited and its rows are still there.
 sub is_in_error
 {
@@ -107,6 +113,9 @@ $node->drains('postgres', 'behind',
 	'rule 23: an index behind those with hostile code drains');
 $node->drains('postgres', 'before', 'rule 23: so does one before them');
 $node->drains('other', 'elsewhere', 'rule 23: and one in another database');
+$node->becomes('other', q{
+SELECT array_agg(at ORDER BY at) = '{2000-01-01, 2100-01-01}' FROM one_raises},
+	'rule 23: so does what is in an index beside a row that raises an error');
 is_in_error('loops', '57014', '%batch_timeout%');
 is_in_error('sleeps', '57014', '%batch_timeout%');
 is_in_error('expression', '57014', '%batch_timeout%');
