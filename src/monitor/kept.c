@@ -94,7 +94,8 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 		/* this is too far ahead if the clock has gone back */
 		index->retry_at = Min(index->retry_at,
 							  now + index->delay * USECS_PER_MINUTE);
-		if ((goes_on || index->delay > 0 || index->first_docs > 0) &&
+		if ((goes_on || index->delay > 0 || index->first_docs > 0 ||
+			 index->single_docs > 0) &&
 			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->relid)))
 			continue;
 		(void) hash_search(kept->indexes, &index->relid, HASH_REMOVE, NULL);

@@ -81,14 +81,17 @@ ttl_schedule_next(TtlSubPass *sub, TimestampTz now)
 }
 
 void
-ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits, int first_docs,
-						 TimestampTz now)
+ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
+						 const TtlKeptIndex *kept, TimestampTz now)
 {
+	bool		has_size = kept != NULL && kept->first_docs > 0;
+
 	memset(visit, 0, sizeof(*visit));
 	visit->limits = *limits;
 	visit->begun = now;
-	visit->batch_size = Min(first_docs > 0 ? first_docs : FIRST_BATCH_DOCS,
+	visit->batch_size = Min(has_size ? kept->first_docs : FIRST_BATCH_DOCS,
 							limits->batch_docs);
+	visit->single_docs = kept != NULL ? kept->single_docs : 0;
 	visit->batch_entries = FIRST_BATCH_ENTRIES;
 }
 
@@ -116,7 +119,7 @@ is_late(const TtlVisit *visit, TimestampTz now)
 int
 ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
 {
-	int64		size = visit->batch_size;
+	int64		size = visit->single_docs > 0 ? 1 : visit->batch_size;
 
 	if (visit->over || is_late(visit, now))
 		return 0;
@@ -225,6 +228,7 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 	visit->batches++;
 	visit->deleted += batch->deleted;
 	visit->narrowing = false;
+	visit->single_docs = Max(visit->single_docs - batch->live, 0);
 	if (visit->started == 0 && batch->candidates > 0)
 		visit->started = begun;
 	visit->busy = visit->busy || batch->busy;
@@ -243,12 +247,19 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 /*
  * Notes that a batch of this size has failed.  If the search for the row is possible, the
  * next batch is smaller, down to the single row that fails.  If the batch was canceled,
- * the next visit begins with a single row.
+ * the visit is given up, and the next one takes these rows one by one: a single one of
+ * them may be what takes so long, and each attempt at more than one costs as much.
  */
 void
-ttl_schedule_batch_failed(TtlVisit *visit, int size, bool can_narrow,
-						  TimestampTz begun)
+ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
+						  bool gives_up, TimestampTz begun)
 {
+	bool		can_narrow = batch->candidates > 0 && !gives_up;
+
+	if (size == 1)
+		visit->single_docs = Max(visit->single_docs - batch->live, 0);
+	else if (gives_up)
+		visit->single_docs = batch->live + 1;
 	visit->batches++;
 	visit->failures++;
 	if (visit->started == 0)

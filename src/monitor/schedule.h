@@ -38,6 +38,7 @@ typedef struct TtlVisit
 								 * began */
 	int64		deleted;
 	int			batch_size;
+	int64		single_docs;	/* so many rows are taken one by one */
 	int64		batch_entries;	/* how many a batch may look at, or more */
 	int64		larger_rows;	/* the rows of an earlier, larger batch */
 	int64		larger_us;		/* and the time that it took */
@@ -68,6 +69,7 @@ typedef struct TtlKeptIndex
 	/* from pass to pass */
 	int			first_docs;		/* size of the first batch of a visit; 0:
 								 * usual */
+	int64		single_docs;	/* so many rows are to be taken one by one */
 	int			delay;			/* minutes to wait after it was canceled, or
 								 * 0; until a pass gets through it */
 	TimestampTz retry_at;		/* when that is over */
@@ -111,15 +113,15 @@ extern void ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int cou
 							   int first, TimestampTz now);
 extern bool ttl_schedule_next(TtlSubPass *sub, TimestampTz now);
 extern void ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
-									 int first_docs, TimestampTz now);
+									 const TtlKeptIndex *kept, TimestampTz now);
 extern int	ttl_schedule_first_docs(const TtlVisit *visit);
 extern int	ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now);
 extern int64 ttl_schedule_batch_entries(const TtlVisit *visit, int size);
 extern void ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch,
 									int size, bool over, TimestampTz begun,
 									TimestampTz now);
-extern void ttl_schedule_batch_failed(TtlVisit *visit, int size, bool can_narrow,
-									  TimestampTz begun);
+extern void ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch,
+									  int size, bool gives_up, TimestampTz begun);
 extern void ttl_schedule_visit_end(TtlVisit *visit);
 extern void ttl_schedule_visited(TtlSubPass *sub, const TtlVisit *visit);
 

@@ -11,7 +11,8 @@
  * if it fails, its error is counted in the same transaction.  A batch that fails is
  * tried again with a tenth of the rows, down to the single row that cannot be deleted:
  * that row is skipped, and the visit goes on behind it.  An index for which a visit
- * gets nothing done in that way waits for the next pass.
+ * gets nothing done in that way waits for the next pass.  A batch that is canceled
+ * because it takes too long ends the visit, and the next one takes its rows one by one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -218,6 +219,7 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	ErrorData  *edata;
 	bool		timed_out;
 	bool		skipped = false;
+	bool		gives_up = false;
 
 	batch->cursor = *cursor;
 	ttl_work_begin(run);
@@ -232,9 +234,11 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	{
 		batch->deleted = batch->skipped_locked = 0;
 		/* a single row that failed is skipped; of more rows, fewer are tried */
-		skipped = size == 1 && batch->candidates > 0 && !timed_out;
-		visit->skipped = timed_out;
-		ttl_visit_note_error(run, root, leaf, edata, timed_out);
+		skipped = size == 1 && batch->candidates > 0;
+		/* a session keeps nothing for its next pass: this one has to get by */
+		gives_up = timed_out && (run->driver->is_worker || !skipped);
+		visit->skipped = gives_up;
+		ttl_visit_note_error(run, root, leaf, edata, gives_up);
 	}
 	if (batch->busy)
 		note_busy(run, leaf, batch);
@@ -255,8 +259,7 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	{
 		if (skipped)
 			ttl_cursor_row_failed(cursor, batch, run->at);
-		ttl_schedule_batch_failed(visit, size,
-								  batch->candidates > 0 && !timed_out, begun);
+		ttl_schedule_batch_failed(visit, batch, size, gives_up, begun);
 	}
 	/* nothing is kept of an index in which no entry was found */
 	if (cursor->forward.set || cursor->phase != TTL_FORWARD ||
@@ -427,10 +430,12 @@ end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit)
 	target->busy = visit->busy;
 	if (visit->skipped)
 		(void) ttl_visit_note_failed(run, target->root, true);
-	if (first_docs == 0 && ttl_kept_find(run->kept, target->root) == NULL)
+	if (first_docs == 0 && visit->single_docs == 0 &&
+		ttl_kept_find(run->kept, target->root) == NULL)
 		return;
 	kept = ttl_kept_index(run->kept, target->root);
 	kept->first_docs = first_docs;
+	kept->single_docs = visit->single_docs;
 	kept->visited = kept->visited || !(visit->busy || run->stop);
 }
 
@@ -445,8 +450,7 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 
 	run->shared->current_index = target->root;
 	ttl_crash_mark(target->root);
-	ttl_schedule_visit_begin(&visit, &sub->limits, kept ? kept->first_docs : 0,
-							 GetCurrentTimestamp());
+	ttl_schedule_visit_begin(&visit, &sub->limits, kept, GetCurrentTimestamp());
 	more_partitions = visit_partitions(run, target, &visit);
 	foreach(lc, target->leaves)
 	{

@@ -123,6 +123,38 @@ is( $node->safe_psql(
 		"SELECT errors FROM ttl_index.index_stats WHERE relname = 'refuses'"),
 	1,
 	'rule 23: the same for an index that costs the worker its life');
+$node->safe_psql('postgres', 'DROP TABLE refuses');
+
+# A single row that takes too long does not keep those behind it for ever: what was
+# canceled is taken one by one, and then the others go.
+my $one_hangs = q{
+CREATE TABLE one_hangs (id int, at timestamptz);
+INSERT INTO one_hangs SELECT i, timestamptz '2000-01-01' + i * interval '1 s' FROM generate_series(1, 500) AS i;
+CREATE TRIGGER hang BEFORE DELETE ON one_hangs FOR EACH ROW WHEN (OLD.id = 50) EXECUTE FUNCTION hang();
+CREATE INDEX one_hangs_ttl ON one_hangs (at) WHERE ttl_index.expire_after_seconds(3600);
+};
+my $visits =
+  "SELECT errors >= %d FROM ttl_index.index_stats WHERE relname = 'one_hangs'";
+$node->safe_psql('postgres', $one_hangs);
+$node->poll_query_until('postgres', sprintf($visits, 1))
+  or die 'the row does not hang';
+$faults->clock_ahead(0, $minute * 10.5);
+$node->poll_query_until('postgres', sprintf($visits, 2))
+  or die 'the row is not tried again';
+$faults->clock_ahead(0, $minute * 13);
+$node->becomes('postgres',
+	'SELECT array_agg(id) = ARRAY[50] FROM one_hangs',
+	'a row that takes too long keeps no others');
+
+# A session knows nothing of its earlier passes, but can take all rows one by one.
+$node->set('monitor_enabled', 'off');
+$node->safe_psql('postgres', "DROP TABLE one_hangs; $one_hangs");
+$node->psql('postgres', q{
+SET ttl_index.batch_target_docs = 1;
+SET ttl_index.index_delete_target_time = 0;
+CALL ttl_index.run_pass()});
+is($node->safe_psql('postgres', 'SELECT array_agg(id) FROM one_hangs'),
+	'{50}', 'nor does it in run_pass(), row by row');
 
 $node->stop;
 done_testing();
