@@ -101,6 +101,12 @@ RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'int4ge';
 COMMENT ON FUNCTION bucket_max_span_seconds(integer, integer) IS
 'option of a TTL index on a table that is range-partitioned by its key: the monitor makes partitions of this span (60 to 31536000 seconds) ahead of the clock';
 
+CREATE FUNCTION paused(paused boolean DEFAULT true, minimum boolean DEFAULT false)
+RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'boolge';
+
+COMMENT ON FUNCTION paused(boolean, boolean) IS
+'option of a TTL index: nothing is deleted by it, while all else goes on; pause_index and unpause_index set it without a rebuild';
+
 -- Any time to live as a number.  Not in C, as a table whose option is written by it is read
 -- without our library, too; in PL/pgSQL, which is several times as fast as SQL where
 -- planning folds it.
@@ -215,6 +221,20 @@ AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
 COMMENT ON FUNCTION coll_mod_index(regclass, integer, text, boolean, boolean) IS
 'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds; -1, never, only where documents can have a TTL of their own, and for a time series';
+
+CREATE FUNCTION pause_index(index regclass)
+RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_pause_index';
+
+COMMENT ON FUNCTION pause_index(regclass) IS
+'keeps the rows of a TTL index from being deleted, until unpause_index; the index and its seconds stay, and nothing is rebuilt';
+
+CREATE FUNCTION unpause_index(index regclass)
+RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_unpause_index';
+
+COMMENT ON FUNCTION unpause_index(regclass) IS
+'lets the rows of a paused TTL index expire again; gives a NOTICE about those that are due';
 
 CREATE FUNCTION remove_ttl(index regclass)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -585,6 +605,7 @@ GRANT EXECUTE ON FUNCTION
 	time_zone(text, text),
 	drop_expired_partitions(boolean, boolean),
 	bucket_max_span_seconds(integer, integer),
+	paused(boolean, boolean),
 	seconds(interval),
 	earliest(timestamptz[]),
 	document_date(jsonb, text[]),
@@ -595,6 +616,8 @@ GRANT EXECUTE ON FUNCTION
 	create_index(regclass, text, integer, text, text, text, name, boolean, boolean),
 	coll_mod(regclass, text, integer, text, boolean, boolean),
 	coll_mod_index(regclass, integer, text, boolean, boolean),
+	pause_index(regclass),
+	unpause_index(regclass),
 	remove_ttl(regclass),
 	remove_all_ttl(),
 	drop_index(regclass, text),

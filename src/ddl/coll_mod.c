@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * coll_mod.c
- *	  coll_mod and remove_ttl.
+ *	  coll_mod, pause_index, unpause_index and remove_ttl.
  *
  * They change the predicate of an index in place.  That is allowed because the
  * option is always true: the folded predicate, by which the index was built, stays
@@ -36,6 +36,8 @@
 
 PG_FUNCTION_INFO_V1(ttl_coll_mod);
 PG_FUNCTION_INFO_V1(ttl_coll_mod_index);
+PG_FUNCTION_INFO_V1(ttl_pause_index);
+PG_FUNCTION_INFO_V1(ttl_unpause_index);
 PG_FUNCTION_INFO_V1(ttl_remove_ttl);
 PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
 
@@ -141,6 +143,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
 		option.problem = NULL;
 		option.seconds = changed->seconds;
 		option.time_zone = changed->time_zone;
+		option.paused = changed->paused;
 		ttl_saved_option_put(other, &option);
 	}
 }
@@ -329,6 +332,61 @@ ttl_coll_mod_index(PG_FUNCTION_ARGS)
 	return coll_mod_result(fcinfo, was_ttl, old, change.seconds);
 }
 
+/* Locks the whole of a TTL index, to change its option. */
+static void
+lock_ttl_index(Oid indexrelid, TtlIndex *index)
+{
+	lock_for_change(indexrelid, index);
+	/* one below a plain parent has an option of its own */
+	if (index->root != indexrelid)
+		check_not_part(index);
+	if (!index->option.present && !ttl_saved_option_is_dependent(indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("index \"%s\" is not a TTL index",
+						get_rel_name(indexrelid))));
+}
+
+/* Pauses an index or lets it go on; of a pair, the main index says it for both. */
+static void
+set_paused(Oid indexrelid, bool paused)
+{
+	TtlIndex	index;
+
+	lock_ttl_index(indexrelid, &index);
+	if (index.option.problem != NULL || !index.option.present)
+		ttl_state_raise(&index);
+	if (index.option.paused == paused)
+	{
+		ereport(NOTICE,
+				(errmsg(paused ? "TTL index \"%s\" is paused already" :
+						"TTL index \"%s\" is not paused", get_rel_name(indexrelid))));
+		return;
+	}
+	index.option.paused = paused;
+	change_option(indexrelid, &index.option);
+	if (!paused)
+		ttl_notice_report_due(indexrelid);
+}
+
+/* pause_index(index) returns void */
+Datum
+ttl_pause_index(PG_FUNCTION_ARGS)
+{
+	PreventCommandIfReadOnly("ttl_index.pause_index()");
+	set_paused(PG_GETARG_OID(0), true);
+	PG_RETURN_VOID();
+}
+
+/* unpause_index(index) returns void */
+Datum
+ttl_unpause_index(PG_FUNCTION_ARGS)
+{
+	PreventCommandIfReadOnly("ttl_index.unpause_index()");
+	set_paused(PG_GETARG_OID(0), false);
+	PG_RETURN_VOID();
+}
+
 /*
  * Makes a TTL index, and the other one of its pair, plain ones, if the option can
  * be read.
@@ -378,15 +436,7 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	TtlIndex	index;
 
 	PreventCommandIfReadOnly("ttl_index.remove_ttl()");
-	lock_for_change(indexrelid, &index);
-	/* one below a plain parent has an option of its own */
-	if (index.root != indexrelid)
-		check_not_part(&index);
-	if (!index.option.present && !ttl_saved_option_is_dependent(indexrelid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("index \"%s\" is not a TTL index",
-						get_rel_name(indexrelid))));
+	lock_ttl_index(indexrelid, &index);
 	if (index.option.bucket_seconds != 0 && index.option.problem == NULL)
 		stop_series(&index);
 	else

@@ -252,12 +252,16 @@ static bool
 find_root(Oid indexrelid, TtlIndex *index)
 {
 	Oid			main;
+	TtlOption	option;
 
 	if (!ttl_catalog_governor(indexrelid, &index->parent, &index->governor,
 							  &index->option))
 		return false;
 	main = index->option.present ? ttl_pair_main(index->governor) : InvalidOid;
 	index->root = OidIsValid(main) ? main : index->governor;
+	/* the main index alone carries this */
+	if (OidIsValid(main) && ttl_option_read(main, &option))
+		index->option.paused = option.paused;
 	if (!OidIsValid(index->parent) && OidIsValid(main))
 		index->parent = main;
 	return true;

@@ -29,7 +29,8 @@ same_option(const TtlOption *a, const TtlOption *b)
 	if (a->present != b->present || a->seconds != b->seconds ||
 		a->problem != NULL || b->problem != NULL ||
 		a->drop_partitions != b->drop_partitions ||
-		a->bucket_seconds != b->bucket_seconds)
+		a->bucket_seconds != b->bucket_seconds ||
+		a->paused != b->paused)
 		return false;
 	if (a->time_zone == NULL || b->time_zone == NULL)
 		return a->time_zone == b->time_zone;

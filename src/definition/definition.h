@@ -52,6 +52,7 @@ typedef enum TtlState
 	/* what the monitor adds for the view (see monitor/shown_state.c) */
 	TTL_CRASHED_SERVER,
 	TTL_HELD,
+	TTL_PAUSED,
 	/* shown only: its rows expire all the same */
 	TTL_BUCKET_HAS_DEPENDENTS,
 	TTL_BUCKET_FAILING,

@@ -83,6 +83,8 @@ look_up_functions(TtlFunctions *functions)
 		lookup_function(schema, "drop_expired_partitions", 2, BOOLOID, BOOLOID);
 	functions->bucket_max_span_seconds =
 		lookup_function(schema, "bucket_max_span_seconds", 2, INT4OID, INT4OID);
+	functions->paused =
+		lookup_function(schema, "paused", 2, BOOLOID, BOOLOID);
 	functions->seconds =
 		lookup_function(schema, "seconds", 1, INTERVALOID, InvalidOid);
 	functions->document_ttl =
@@ -131,6 +133,7 @@ ttl_function_option(const TtlFunctions *functions, int i)
 		functions->time_zone,
 		functions->drop_expired_partitions,
 		functions->bucket_max_span_seconds,
+		functions->paused,
 		functions->seconds
 	};
 

@@ -278,7 +278,7 @@ read_partition_option(const FuncExpr *call, const Const *value,
 
 static void
 read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
-			bool *has_seconds)
+			bool *has_seconds, bool *has_paused)
 {
 	FuncExpr   *call = (FuncExpr *) member;
 	Const	   *value;
@@ -297,13 +297,21 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 	}
 	value = option_argument(call, functions);
 	if (value == NULL && !(call->args == NIL &&
-						   call->funcid == functions->drop_expired_partitions))
+						   (call->funcid == functions->drop_expired_partitions ||
+							call->funcid == functions->paused)))
 		option->problem = "an option of a TTL index takes one argument, a constant that is not NULL";
 	else if (call->funcid == functions->time_zone)
 	{
 		if (option->time_zone != NULL)
 			option->problem = "the option time_zone occurs twice";
 		option->time_zone = TextDatumGetCString(value->constvalue);
+	}
+	else if (call->funcid == functions->paused)
+	{
+		if (*has_paused)
+			option->problem = "the option paused occurs twice";
+		*has_paused = true;
+		option->paused = value == NULL || DatumGetBool(value->constvalue);
 	}
 	else if (call->funcid != functions->expire_after_seconds)
 		read_partition_option(call, value, functions, option);
@@ -326,6 +334,13 @@ ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum)
 	return isnull ? NULL : stringToNode(TextDatumGetCString(datum));
 }
 
+/* Do rows go by this option? */
+bool
+ttl_option_expires(const TtlOption *option)
+{
+	return option->seconds >= 0 && !option->paused;
+}
+
 /*
  * Reads the predicate of an index as it is stored.  False where there is no
  * such index.
@@ -337,6 +352,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 	HeapTuple	tuple;
 	bool		usable;
 	bool		has_seconds = false;
+	bool		has_paused = false;
 	Node	   *keys;
 	List	   *members = NIL;
 	ListCell   *lc;
@@ -371,7 +387,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 			option->problem = "the index is not valid";
 		}
 		else
-			read_member(lfirst(lc), &functions, option, &has_seconds);
+			read_member(lfirst(lc), &functions, option, &has_seconds, &has_paused);
 	}
 
 	/*
@@ -387,6 +403,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 		option->problem = psprintf("the option %s needs the option expire_after_seconds beside it",
 								   option->time_zone ? "time_zone" :
 								   option->drop_partitions ? "drop_expired_partitions" :
+								   has_paused ? "paused" :
 								   "bucket_max_span_seconds");
 	return true;
 }
@@ -411,6 +428,7 @@ ttl_option_of_part(const TtlOption *whole, List *filter)
 		part.present = false;
 		part.seconds = 0;
 		part.time_zone = NULL;
+		part.paused = false;
 	}
 	return part;
 }
@@ -455,5 +473,7 @@ ttl_option_members(const TtlOption *option)
 		members = lappend(members,
 						  make_option(functions.bucket_max_span_seconds,
 									  make_integer(option->bucket_seconds)));
+	if (option->paused)
+		members = lappend(members, make_option(functions.paused, NULL));
 	return members;
 }

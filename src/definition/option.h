@@ -31,6 +31,7 @@ typedef struct TtlFunctions
 	Oid			time_zone;
 	Oid			drop_expired_partitions;
 	Oid			bucket_max_span_seconds;
+	Oid			paused;
 	Oid			seconds;
 	Oid			document_ttl;	/* of jsonb */
 	Oid			column_ttl;		/* of an integer */
@@ -40,10 +41,13 @@ typedef struct TtlFunctions
 } TtlFunctions;
 
 /* How many of these, from the first one on, are options (see function.c). */
-#define TTL_OPTION_FUNCTIONS 4
+#define TTL_OPTION_FUNCTIONS 5
 
 /* How many can stand in what remove_ttl() takes out of an index: these and seconds(). */
-#define TTL_REMOVED_FUNCTIONS 5
+#define TTL_REMOVED_FUNCTIONS 6
+
+/* Where paused() is among them. */
+#define TTL_PAUSED_FUNCTION 4
 
 /* What the predicate of one index says. */
 typedef struct TtlOption
@@ -55,11 +59,13 @@ typedef struct TtlOption
 	bool		drop_partitions;	/* partitions that are due go as a whole */
 	bool		boundary_rows;	/* and due rows of the others go one by one */
 	int32		bucket_seconds; /* span of the partitions to be made, or 0 */
+	bool		paused;			/* nothing is deleted */
 	List	   *filter;			/* the other AND members, not folded */
 	List	   *stored;			/* all of them, as they were read */
 } TtlOption;
 
 /* option.c */
+extern bool ttl_option_expires(const TtlOption *option);
 extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);

@@ -83,6 +83,7 @@ typedef struct SavedOption
 	int32		seconds;
 	bool		has_time_zone;
 	int32		time_zone_hash;
+	bool		paused;			/* the index depends on paused() */
 } SavedOption;
 
 /* What pg_depend says of an index. */
@@ -186,6 +187,7 @@ saved_option(const Dependencies *found)
 	SavedOption saved = {0};
 
 	saved.present = read_number(found, SAVED_SECONDS, &saved.seconds);
+	saved.paused = found->on_function[TTL_PAUSED_FUNCTION];
 	saved.has_time_zone = found->count[SAVED_TIME_ZONE] > 0;
 	if (saved.has_time_zone &&
 		!read_number(found, SAVED_TIME_ZONE, &saved.time_zone_hash))
@@ -239,6 +241,7 @@ ttl_saved_option_apply(Oid indexrelid, TtlOption *option)
 	option->present = true;
 	option->seconds = saved.seconds;
 	option->time_zone = time_zone;
+	option->paused = saved.paused;
 	return true;
 }
 
@@ -331,6 +334,7 @@ to_be_saved(const TtlOption *option)
 	if (!saved.present)
 		return saved;
 	saved.seconds = option->seconds;
+	saved.paused = option->paused;
 	saved.has_time_zone = option->time_zone != NULL;
 	if (saved.has_time_zone)
 		saved.time_zone_hash = ttl_time_zone_hash(option->time_zone);
@@ -342,7 +346,8 @@ same_saved_option(const SavedOption *a, const SavedOption *b)
 {
 	return a->present == b->present && a->seconds == b->seconds &&
 		a->has_time_zone == b->has_time_zone &&
-		a->time_zone_hash == b->time_zone_hash;
+		a->time_zone_hash == b->time_zone_hash &&
+		a->paused == b->paused;
 }
 
 /*

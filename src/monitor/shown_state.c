@@ -57,7 +57,7 @@ is_failing(const TtlIndex *index, const TtlPartition *partition, TtlLastError *k
 {
 	TtlCutoff	cutoff;
 
-	if (index->option.seconds < 0)
+	if (!ttl_option_expires(&index->option))
 		return false;
 	ttl_cutoff_init(&cutoff, index, GetCurrentTimestamp());
 	if (!ttl_leaves_partition_is_due(partition, &cutoff))
@@ -131,6 +131,8 @@ ttl_shown_state_complete(TtlIndex *index, const TtlStateFile *file,
 		return;
 	index->left_out = ttl_reach_left_out(index);
 	show_partitions(index, known);
+	if (index->option.paused && index->state == TTL_ACTIVE)
+		index->state = TTL_PAUSED;
 	show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
 	show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(file, index->root));
 }

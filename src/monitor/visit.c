@@ -130,7 +130,7 @@ batch_work(void *arg)
 		return;
 	}
 	if (index.state != TTL_ACTIVE || index.root != work->root ||
-		index.option.seconds < 0)
+		!ttl_option_expires(&index.option))
 	{
 		work->batch.inactive = true;
 		return;

@@ -59,7 +59,7 @@ ttl_drop_due(const TtlIndex *root, TimestampTz at)
 	TtlCutoff	cutoff;
 	ListCell   *lc;
 
-	if (!root->option.drop_partitions || root->option.seconds < 0)
+	if (!root->option.drop_partitions || !ttl_option_expires(&root->option))
 		return NIL;
 	ttl_cutoff_init(&cutoff, root, at);
 	foreach(lc, ttl_bounds_read(root->relid))
@@ -334,7 +334,7 @@ is_still_due(Oid root, Oid relid, TimestampTz at, TtlIndex *part)
 		OidIsValid(find_pending_detach(relid)) ||
 		!ttl_catalog_describe(root, false, &index) ||
 		index.state != TTL_ACTIVE || index.governor != root ||
-		!index.option.drop_partitions || index.option.seconds < 0)
+		!index.option.drop_partitions || !ttl_option_expires(&index.option))
 		return false;
 	ttl_cutoff_init(&cutoff, &index, at);
 	ttl_bounds_read_one(relid, &partition);

@@ -146,7 +146,7 @@ CREATE INDEX bad ON mat (last_modified) WHERE ttl_index.expire_after_seconds(5);
 CREATE INDEX CONCURRENTLY bad ON eventlog (last_modified) WHERE ttl_index.expire_after_seconds(-1);
 CREATE INDEX CONCURRENTLY bad2 ON eventlog (last_modified, id) WHERE ttl_index.expire_after_seconds(1);
 SELECT indexrelid, expire_after_seconds, state, reason FROM ttl_index.indexes WHERE indexrelid::text LIKE 'bad%' ORDER BY 1;
-SELECT indexrelid::regclass, indisvalid FROM pg_index WHERE indexrelid IN ('bad'::regclass, 'bad2'::regclass);
+SELECT indexrelid::regclass, indisvalid FROM pg_index WHERE indexrelid IN ('bad'::regclass, 'bad2'::regclass) ORDER BY 1;
 DROP INDEX bad, bad2;
 
 -- rule 7: what every user may do, whatever the default privileges say

@@ -31,6 +31,7 @@ INSERT INTO expected VALUES
 ('time_zone(text,text)', 'SELECT ttl_index.time_zone(''UTC'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('drop_expired_partitions(boolean,boolean)', 'SELECT ttl_index.drop_expired_partitions()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('bucket_max_span_seconds(integer,integer)', 'SELECT ttl_index.bucket_max_span_seconds(60)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('paused(boolean,boolean)', 'SELECT ttl_index.paused()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('seconds(interval)', 'SELECT ttl_index.seconds(''1 day'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('earliest(timestamp with time zone[])', 'SELECT ttl_index.earliest(''{}'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('document_date(jsonb,text[])', 'SELECT ttl_index.document_date(''{}'', ''a'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
@@ -44,6 +45,8 @@ INSERT INTO expected VALUES
 ('coll_mod_index(regclass,integer,text,boolean,boolean)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 -- the tables here are not partitioned
 ('create_time_series(regclass,text,text,text,integer,integer,text,boolean)', 'SELECT ttl_index.create_time_series(''%1$s'', ''ts'')', '0A000', '0A000', '42501', '0A000', '42501', '0A000'),
+('pause_index(regclass)', 'SELECT ttl_index.pause_index(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('unpause_index(regclass)', 'SELECT ttl_index.unpause_index(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('remove_ttl(regclass)', 'SELECT ttl_index.remove_ttl(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('drop_index(regclass,text)', 'SELECT ttl_index.drop_index(''%1$s'', ''ts'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('track_last_modified(regclass,name)', 'SELECT ttl_index.track_last_modified(''%1$s'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),

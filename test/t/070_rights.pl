@@ -227,6 +227,7 @@ superuser_runs($_)
 	q{SET ROLE carol; SELECT * FROM ttl_index.indexes},
 	q{SET ROLE watcher; SELECT ttl_index.due_count(indexrelid), ttl_index.oldest_due(indexrelid), ttl_index.lag(indexrelid) FROM ttl_index.indexes},
 	q{SET ROLE bob; CALL ttl_index.run_pass()},
+	q{SELECT ttl_index.pause_index('m.whole_ttl'), ttl_index.unpause_index('m.whole_ttl')},
 	q{SELECT ttl_index.coll_mod('m.parent', 'at', 1000000000)},
 	q{SELECT ttl_index.coll_mod('m.whole', 'doc.at', 1000000000)},
 	q{SELECT ttl_index.coll_mod_index('m.whole_ttl', 1000000000)},

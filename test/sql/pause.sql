@@ -1,0 +1,105 @@
+-- A paused index deletes nothing, and all else goes on.
+SET client_min_messages = warning;
+CREATE SCHEMA pause;
+SET search_path = pause;
+CREATE VIEW marks AS SELECT indexrelid, expire_after_seconds AS n, state, reason FROM ttl_index.indexes ORDER BY indexrelid::text COLLATE "C";
+CREATE TABLE t (id int, ts timestamptz);
+INSERT INTO t VALUES (1, '2001-01-01'), (2, '2999-01-01');
+CREATE INDEX t_i ON t (ts) WHERE ttl_index.expire_after_seconds(60);
+SELECT ttl_index.pause_index('t_i');
+\d t
+SELECT * FROM marks;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM t;
+SELECT ttl_index.due_count('t_i'), ttl_index.lag('t_i') > '20 years' AS lag;
+-- nothing is rebuilt, coll_mod leaves it paused, and so does REINDEX, which would lose it
+SELECT relfilenode AS file FROM pg_class WHERE relname = 't_i' \gset
+SELECT * FROM ttl_index.coll_mod('t', 'ts', 120);
+SELECT * FROM marks;
+SELECT relfilenode = :file AS same_file FROM pg_class WHERE relname = 't_i';
+REINDEX INDEX CONCURRENTLY t_i;
+SELECT pg_get_indexdef('t_i'::regclass);
+CALL ttl_index.run_pass();
+SELECT count(*) FROM t;
+-- said twice
+SET client_min_messages = notice;
+SELECT ttl_index.pause_index('t_i');
+SELECT ttl_index.unpause_index('t_i');
+SELECT ttl_index.unpause_index('t_i');
+SET client_min_messages = warning;
+\d t
+-- and REINDEX does not bring it back
+REINDEX INDEX CONCURRENTLY t_i;
+SELECT * FROM marks;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM t;
+SELECT ttl_index.pause_index('t_i');
+SELECT ttl_index.remove_ttl('t_i');
+SELECT pg_get_indexdef('t_i'::regclass);
+SELECT ttl_index.pause_index('t_i');
+DROP TABLE t;
+
+-- by DDL; LIKE takes it along
+CREATE TABLE d (ts timestamptz, doc jsonb);
+CREATE INDEX ON d (ts) WHERE ttl_index.paused();
+CREATE INDEX ON d (ts) WHERE ttl_index.paused() AND ttl_index.expire_after_seconds(60) AND ttl_index.paused(false);
+CREATE INDEX ON d (ts) WHERE ttl_index.paused(NULL) AND ttl_index.expire_after_seconds(60);
+CREATE INDEX d_i ON d (ts) WHERE ttl_index.paused() AND ttl_index.expire_after_seconds(60);
+CREATE INDEX d_on ON d (ts) WHERE ttl_index.expire_after_seconds(2000000000) AND ttl_index.paused(false);
+CREATE TABLE e (LIKE d INCLUDING INDEXES);
+SELECT * FROM marks;
+DROP TABLE d, e;
+
+-- a pair: both
+CREATE TABLE p (ts timestamptz, doc jsonb);
+INSERT INTO p VALUES ('2001-01-01', '{}'), ('2001-01-01', '{"ttl": 1}'), ('2001-01-01', '{"ttl": -1}');
+SELECT ttl_index.create_index('p', 'ts', 60, document_ttl_field => 'doc.ttl');
+SELECT ttl_index.pause_index('p_ts_own_ttl');
+SELECT ttl_index.pause_index('p_ts_ttl');
+SELECT indexrelid, state FROM marks;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM p;
+REINDEX TABLE CONCURRENTLY p;
+SELECT indexrelid, state FROM marks;
+SELECT ttl_index.unpause_index('p_ts_ttl');
+CALL ttl_index.run_pass();
+SELECT * FROM p;
+DROP TABLE p;
+
+-- partitions: they follow, and stay paused once they are detached
+CREATE TABLE m (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE m_1 PARTITION OF m FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE INDEX m_i ON m (ts) WHERE ttl_index.expire_after_seconds(60);
+SELECT ttl_index.pause_index('m_i');
+CREATE TABLE m_2 PARTITION OF m FOR VALUES FROM ('2002-01-01') TO ('2003-01-01');
+INSERT INTO m VALUES ('2001-01-02'), ('2002-01-02');
+SELECT ttl_index.pause_index('m_1_ts_idx');
+SELECT indexrelid, state FROM marks;
+ALTER TABLE m DETACH PARTITION m_1;
+CALL ttl_index.run_pass();
+SELECT indexrelid, state FROM marks;
+SELECT (SELECT count(*) FROM m_1) AS detached, (SELECT count(*) FROM m) AS rest;
+SELECT ttl_index.unpause_index('m_i');
+SELECT ttl_index.unpause_index('m_1_ts_idx');
+CALL ttl_index.run_pass();
+SELECT (SELECT count(*) FROM m_1) AS detached, (SELECT count(*) FROM m) AS rest;
+DROP TABLE m, m_1;
+
+-- a time series: nothing is dropped, and partitions are still made
+CREATE TABLE s (ts timestamptz NOT NULL) PARTITION BY RANGE (ts);
+SELECT ttl_index.create_time_series('s', 'ts', granularity => 'hours', expire_after_seconds => 60) IS NOT NULL AS made;
+SELECT indexrelid AS index FROM marks WHERE indexrelid::text LIKE 's\_ts%' \gset
+CREATE TABLE s_old PARTITION OF s FOR VALUES FROM ('2001-01-01') TO ('2001-02-01');
+INSERT INTO s VALUES ('2001-01-02');
+SELECT ttl_index.pause_index(:'index');
+SELECT state FROM marks WHERE indexrelid = :'index'::regclass;
+SELECT min(oid) AS ahead FROM pg_class WHERE oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 's'::regclass)
+	AND pg_get_expr(relpartbound, oid) <> 'DEFAULT' AND relname <> 's_old' \gset
+SELECT :ahead::regclass AS ahead \gset
+DROP TABLE :ahead;
+CALL ttl_index.run_pass();
+SELECT to_regclass(:'ahead') IS NOT NULL AS made_again, (SELECT count(*) FROM s) AS kept;
+SELECT ttl_index.unpause_index(:'index');
+CALL ttl_index.run_pass();
+SELECT to_regclass('s_old') IS NULL AS dropped;
+DROP SCHEMA pause CASCADE;
