@@ -34,6 +34,7 @@ _PG_init(void)
 	ttl_settings_init();
 	ttl_saved_option_init();
 	ttl_hypertable_init();
+	ttl_mistake_init();
 	if (process_shared_preload_libraries_in_progress)
 		ttl_launcher_register();
 }

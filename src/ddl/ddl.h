@@ -41,6 +41,9 @@ extern void ttl_beside_report(Oid indexrelid);
 /* hypertable.c */
 extern void ttl_hypertable_init(void);
 
+/* mistake.c */
+extern void ttl_mistake_init(void);
+
 /* notice.c */
 extern void ttl_notice_report_due(Oid indexrelid);
 

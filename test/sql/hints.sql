@@ -84,6 +84,24 @@ SELECT try($$SELECT ttl_index.create_index('"T"', 'ok', -1)$$);
 SELECT try($$SELECT ttl_index.coll_mod('"T"', 'ok', -5)$$);
 SELECT try($$SELECT ttl_index.coll_mod_index('t_ok', -1)$$);
 
+-- what core refuses in CREATE INDEX: the hint is about the option, and on nothing else
+CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(100 * 365 * 86400);
+CREATE INDEX ON "T" (ok) WHERE utc AND ttl_index.expire_after_seconds(seconds => 2592000000);
+CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(-86400 * 100000 - 1);
+CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds('30 days');
+CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(interval '30 days');
+CREATE INDEX ON "T" (ok) WHERE expire_after_seconds(60);
+CREATE INDEX ON "T" (ok) WHERE utc AND ttl_index.expire_after_seconds(seconds('30 days'));
+CREATE INDEX ON "T" (ok) WHERE nothing(id) AND ttl_index.expire_after_seconds(60);
+CREATE INDEX ON "T" ((txt::timestamptz)) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX ON "T" ((txt::timestamptz));
+ALTER TABLE "T" ADD COLUMN js json;
+CREATE INDEX ON "T" (js) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX ON v (ok) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX ON nothing (ok) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX ON "T" (ok) WHERE nothing(60);
+CREATE INDEX ON mv (ok) WHERE ttl_index.expire_after_seconds(60);
+
 -- a key that is none
 SELECT try($$SELECT ttl_index.create_index('"T"', 'nope', 60)$$);
 SELECT try($$SELECT ttl_index.create_index('"T"', 'OK', 60)$$);
