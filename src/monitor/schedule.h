@@ -73,6 +73,7 @@ typedef struct TtlKeptIndex
 	int			delay;			/* minutes to wait after it was canceled, or
 								 * 0; until a pass gets through it */
 	TimestampTz retry_at;		/* when that is over */
+	Oid			canceled_leaf;	/* where it was canceled last */
 	TtlCursor	cursor;
 } TtlKeptIndex;
 

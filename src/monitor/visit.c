@@ -439,28 +439,50 @@ end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit)
 	kept->visited = kept->visited || !(visit->busy || run->stop);
 }
 
+/*
+ * With which of the leaves does a visit begin?  With the one behind that at which a
+ * batch was canceled, which ended the visit: it may be canceled each time.
+ */
+static int
+first_leaf(const TtlTarget *target, const TtlKeptIndex *kept)
+{
+	int			position = 0;
+	ListCell   *lc;
+
+	foreach(lc, target->leaves)
+	{
+		position++;
+		if (kept != NULL && lfirst_oid(lc) == kept->canceled_leaf)
+			return position;
+	}
+	return 0;
+}
+
 /* Visits a TTL index: its leaves in the order of their bounds, with one set of limits. */
 void
 ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 {
 	const TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
+	int			count = list_length(target->leaves);
+	int			first = first_leaf(target, kept);
 	TtlVisit	visit;
 	bool		more_partitions;
-	ListCell   *lc;
 
 	run->shared->current_index = target->root;
 	ttl_crash_mark(target->root);
 	ttl_schedule_visit_begin(&visit, &sub->limits, kept, GetCurrentTimestamp());
 	more_partitions = visit_partitions(run, target, &visit);
-	foreach(lc, target->leaves)
+	for (int i = 0; i < count && !run->stop && !visit.skipped; i++)
 	{
-		if (run->stop || visit.skipped)
-			break;
-		visit_leaf(run, target->root, lfirst_oid(lc), &visit);
+		Oid			leaf = list_nth_oid(target->leaves, (first + i) % count);
+
+		visit_leaf(run, target->root, leaf, &visit);
+		if (visit.skipped)
+			ttl_kept_index(run->kept, target->root)->canceled_leaf = leaf;
 		/* the limits of the visit are reached: this leaf or others have more */
 		if (!visit.over)
 		{
-			visit.more = visit.more || lnext(target->leaves, lc) != NULL;
+			visit.more = visit.more || i + 1 < count;
 			break;
 		}
 	}

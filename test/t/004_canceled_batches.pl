@@ -146,6 +146,23 @@ $node->becomes('postgres',
 	'SELECT array_agg(id) = ARRAY[50] FROM one_hangs',
 	'a row that takes too long keeps no others');
 
+# Nor does a partition whose rows all take too long keep the other partitions.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE parts (at timestamptz, part int) PARTITION BY LIST (part);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
+INSERT INTO parts SELECT '2000-01-01', i % 2 + 1 FROM generate_series(1, 100) AS i;
+CREATE TRIGGER hang BEFORE DELETE ON parts_1 FOR EACH ROW EXECUTE FUNCTION hang();
+CREATE INDEX parts_ttl ON parts (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+$node->poll_query_until('postgres',
+	"SELECT errors >= 1 FROM ttl_index.index_stats WHERE relname = 'parts'")
+  or die 'the partition does not hang';
+$faults->clock_ahead(0, $minute * 14.5);
+$node->empties('postgres', 'parts_2',
+	'a partition that takes too long keeps no others');
+
 # A session knows nothing of its earlier passes, but can take all rows one by one.
 $node->set('monitor_enabled', 'off');
 $node->safe_psql('postgres', "DROP TABLE one_hangs; $one_hangs");
