@@ -57,8 +57,17 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 }
 #endif
 
-/* Until 17 an AFTER trigger runs as whoever ends the command that caused it. */
-#define TTL_AFTER_TRIGGERS_RUN_AS_OTHERS (PG_VERSION_NUM < 180000)
+/*
+ * Until 17 an AFTER trigger runs as whoever ends the command that caused it; so only
+ * until then the tables that a command changes are looked at.
+ */
+#if PG_VERSION_NUM < 180000
+#define TTL_AFTER_TRIGGERS_RUN_AS_OTHERS true
+#define TTL_CHANGED_RELATIONS(stmt) ((stmt)->resultRelations)
+#else
+#define TTL_AFTER_TRIGGERS_RUN_AS_OTHERS false
+#define TTL_CHANGED_RELATIONS(stmt) NIL
+#endif
 
 /* A number until 19. */
 #if PG_VERSION_NUM < 190000

@@ -189,7 +189,7 @@ check_command(const PlannedStmt *stmt)
 {
 	ListCell   *lc;
 
-	foreach(lc, stmt->resultRelations)
+	foreach(lc, TTL_CHANGED_RELATIONS(stmt))
 	{
 		Oid			relid = rt_fetch(lfirst_int(lc), stmt->rtable)->relid;
 		ListCell   *lc2;
@@ -205,7 +205,7 @@ check_command(const PlannedStmt *stmt)
 
 /* Only foreign keys leave the AFTER triggers of their commands to an outer one. */
 static void
-start_command(QueryDesc * query, int eflags)
+start_command(QueryDesc *query, int eflags)
 {
 	if (OidIsValid(commanded_by) && (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0)
 		check_command(query->plannedstmt);
@@ -217,7 +217,7 @@ start_command(QueryDesc * query, int eflags)
 
 /* The end of a command is where AFTER triggers are fired. */
 static void
-finish_command(QueryDesc * query)
+finish_command(QueryDesc *query)
 {
 	Oid			saved = commanded_by;
 
