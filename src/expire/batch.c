@@ -260,7 +260,7 @@ take_row(Expirer *x)
 		x->batch->skipped_locked++;
 	/* a row that was changed in the meantime may still be due */
 	if (result != TM_Ok && result != TM_Deleted)
-		ttl_cursor_range_add(&x->batch->cursor.reread_next, x->key);
+		ttl_cursor_reread(&x->batch->cursor, x->key, &x->slot->tts_tid);
 	if (result != TM_Ok)
 		return;
 	if (x->direct)
@@ -297,12 +297,11 @@ compare_tids(const void *a, const void *b)
 
 /*
  * Reads up to max entries that are due and returns how many.  Near a change of summer
- * time there are entries between them that are not due yet; their keys are added to the
- * range that is read again later.
+ * time there are entries between them that are not due yet; these are read again later.
  */
 static int
 read_entries(TtlIndexScan *scan, const TtlCutoff *cutoff, TtlIndexEntry *entries, int max,
-			 TtlRange *later)
+			 TtlCursor *cursor)
 {
 	const TtlIndexEntry *entry;
 	int			count = 0;
@@ -312,7 +311,7 @@ read_entries(TtlIndexScan *scan, const TtlCutoff *cutoff, TtlIndexEntry *entries
 		if (ttl_cutoff_is_due(cutoff, entry->key))
 			entries[count++] = *entry;
 		else
-			ttl_cursor_range_add(later, entry->key);
+			ttl_cursor_reread(cursor, entry->key, &entry->tid);
 	}
 	return count;
 }
@@ -366,12 +365,17 @@ prefetch_beyond(Prefetch *p, int current)
 	}
 }
 
-/* Takes the row in the slot, which the index holds as due. */
+/*
+ * Takes the row in the slot, which the index holds as due.  The entry may point to an
+ * older version of it.
+ */
 static void
-take_entry(Expirer *x)
+take_entry(Expirer *x, const TtlIndexEntry *entry)
 {
 	/* the previous round saw it, and could not delete it */
-	if (ttl_cursor_goes_by_age(x->cursor) && is_older(x, x->cursor->seen.xmin))
+	if (ttl_cursor_goes_by_age(x->cursor, &entry->tid) &&
+		ttl_cursor_goes_by_age(x->cursor, &x->slot->tts_tid) &&
+		is_older(x, x->cursor->seen.xmin))
 		return;
 	x->batch->live++;
 	if (!row_is_due(x))
@@ -441,9 +445,9 @@ take_run(Expirer *x, TtlIndexEntry *entries, int count)
 			entries[unmet++] = entries[next++];
 		if (next == count || tid_number(&entries[next].tid) != tid)
 			continue;
-		next++;
 		if (!ttl_cursor_has_failed(x->cursor, &x->slot->tts_tid))
-			take_entry(x);
+			take_entry(x, &entries[next]);
+		next++;
 	}
 	while (next < count)
 		entries[unmet++] = entries[next++];
@@ -470,7 +474,7 @@ fetch_row(Expirer *x, IndexFetchTableData *fetch, const TtlIndexEntry *entry)
 		return false;
 	if (table_tuple_satisfies_snapshot(x->heap, x->slot, x->snapshot))
 		return true;
-	ttl_cursor_range_add(&x->batch->cursor.reread_next, entry->key);
+	ttl_cursor_reread(&x->batch->cursor, entry->key, &entry->tid);
 	return false;
 }
 
@@ -488,7 +492,7 @@ take_single(Expirer *x, IndexFetchTableData *fetch, TtlIndexEntry *entries, int 
 			continue;
 		prefetch_beyond(&prefetch, i);
 		if (fetch_row(x, fetch, &entries[i]))
-			take_entry(x);
+			take_entry(x, &entries[i]);
 	}
 }
 
@@ -589,7 +593,7 @@ begin_scan(Expirer *x, TtlIndexScan *scan)
 		if (cursor->thorough)
 			return;
 		scan->unchanged_since = cursor->seen.lsn;
-		scan->reread = cursor->reread;
+		scan->reread = cursor->reread.keys;
 		return;
 	}
 	ttl_index_scan_begin(scan, x->heap, x->index, cutoff->keytype, cutoff->bound,
@@ -618,7 +622,7 @@ take_in_index_order(Expirer *x, int max_docs, int64 max_entries)
 	{
 		wanted = max_docs - batch->live;
 		count = read_entries(&scan, x->cutoff, entries, wanted,
-							 &cursor->reread_next);
+							 cursor);
 		batch->candidates += count;
 		*position = scan.after;
 		blocks = take_entries(x, entries, count);

@@ -42,7 +42,8 @@
  * then after 2, 4, ... 60, by a round that is thorough: it reads all leaf pages.  Until
  * then they are passed over.  The first TTL_KNOWN_FAILURES of them are known by their
  * tuple ID.  If there are more, the age of a row tells: a row that the previous round
- * could see was tried then.
+ * could see was tried then, unless it could not be taken.  Those that could not are known
+ * by a bit each, which others may share: these are tried too often, and none too late.
  *
  * A cursor is kept from pass to pass (monitor/kept.c) if that saves reading many pages or
  * if there are rows that could not be deleted.  Otherwise the next pass begins at the
@@ -66,6 +67,7 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "utils/timestamp.h"
 
 #include "expire/expire.h"
@@ -103,12 +105,29 @@ ttl_cursor_init(TtlCursor *cursor, Oid indexrelid, Oid filenode)
 }
 
 /* Extends a range, so that it holds this key too. */
-void
-ttl_cursor_range_add(TtlRange *range, int64 key)
+static void
+add_key(TtlRange *range, int64 key)
 {
 	range->first = range->set ? Min(range->first, key) : key;
 	range->last = range->set ? Max(range->last, key) : key;
 	range->set = true;
+}
+
+static uint32
+row_bit(const ItemPointerData *tid)
+{
+	return hash_combine(murmurhash32(ItemPointerGetBlockNumberNoCheck(tid)),
+						ItemPointerGetOffsetNumberNoCheck(tid)) % TTL_REREAD_BITS;
+}
+
+/* Notes that a row was met and could not be taken yet, for the next round. */
+void
+ttl_cursor_reread(TtlCursor *cursor, int64 key, const ItemPointerData *tid)
+{
+	uint32		bit = row_bit(tid);
+
+	add_key(&cursor->reread_next.keys, key);
+	cursor->reread_next.rows[bit / 32] |= (uint32) 1 << (bit % 32);
 }
 
 /*
@@ -148,11 +167,13 @@ void
 ttl_cursor_begin_visit(TtlCursor *cursor)
 {
 	cursor->exhausted = cursor->caught_up = false;
-	if (cursor->phase == TTL_CATCH_UP || !cursor->reread_next.set)
+	if (cursor->phase == TTL_CATCH_UP || !cursor->reread_next.keys.set)
 		return;
-	ttl_cursor_range_add(&cursor->reread, cursor->reread_next.first);
-	ttl_cursor_range_add(&cursor->reread, cursor->reread_next.last);
-	cursor->reread_next.set = false;
+	add_key(&cursor->reread.keys, cursor->reread_next.keys.first);
+	add_key(&cursor->reread.keys, cursor->reread_next.keys.last);
+	for (int i = 0; i < lengthof(cursor->reread.rows); i++)
+		cursor->reread.rows[i] |= cursor->reread_next.rows[i];
+	memset(&cursor->reread_next, 0, sizeof(TtlReread));
 }
 
 /* Is this a row that could not be deleted and is not to be tried again yet? */
@@ -171,13 +192,18 @@ ttl_cursor_has_failed(const TtlCursor *cursor, ItemPointer tid)
 
 /*
  * Have more rows failed than are known by their tuple ID?  Then a row that was visible to
- * the previous round is passed over.
+ * the previous round is passed over, unless it is one of those that could not be taken.
  */
 bool
-ttl_cursor_goes_by_age(const TtlCursor *cursor)
+ttl_cursor_goes_by_age(const TtlCursor *cursor, const ItemPointerData *tid)
 {
-	return cursor->phase == TTL_CATCH_UP && !cursor->thorough &&
-		cursor->nfailures > TTL_KNOWN_FAILURES && cursor->seen.set;
+	uint32		bit;
+
+	if (cursor->phase != TTL_CATCH_UP || cursor->thorough ||
+		cursor->nfailures <= TTL_KNOWN_FAILURES || !cursor->seen.set)
+		return false;
+	bit = row_bit(tid);
+	return (cursor->reread.rows[bit / 32] & (uint32) 1 << (bit % 32)) == 0;
 }
 
 /* Begins a round of CATCH UP, unless there is nothing to catch up on or it must wait. */
@@ -205,7 +231,7 @@ end_catch_up(TtlCursor *cursor, TimestampTz now)
 	cursor->phase = TTL_FORWARD;
 	cursor->caught_up = true;
 	cursor->seen = cursor->round;
-	cursor->reread.set = false;
+	memset(&cursor->reread, 0, sizeof(TtlReread));
 	if (cursor->thorough && cursor->rows_remain)
 		wait_longer(cursor, now);
 	else if (!cursor->rows_remain)

@@ -33,6 +33,16 @@ typedef struct TtlHorizon
 	TransactionId xmin;			/* all transactions before this one had ended */
 } TtlHorizon;
 
+#define TTL_REREAD_BITS 1024
+
+/* What was met and could not be taken yet. */
+typedef struct TtlReread
+{
+	TtlRange	keys;			/* its keys are in this range */
+	uint32		rows[TTL_REREAD_BITS / 32]; /* a bit for each of its rows, by
+											 * a hash of the tuple ID */
+} TtlReread;
+
 /* What the next batch of an index does (see cursor.c). */
 typedef enum TtlPhase
 {
@@ -58,8 +68,8 @@ typedef struct TtlCursor
 	TtlHorizon	seen;			/* what the previous round could see */
 	TtlHorizon	round;			/* what this round can see */
 	TtlScanPosition catch_up;	/* how far this round is */
-	TtlRange	reread;			/* its leaf pages are read, changed or not */
-	TtlRange	reread_next;	/* the same for the next round */
+	TtlReread	reread;			/* its leaf pages are read, changed or not */
+	TtlReread	reread_next;	/* the same for the next round */
 	bool		thorough;		/* this round reads all leaf pages */
 	bool		found;			/* this round has deleted something */
 	int64		pages;			/* leaf pages that this round has read */
@@ -125,12 +135,13 @@ extern int64 ttl_cascade_run(Query *query, ParamListInfo params,
 
 /* cursor.c */
 extern void ttl_cursor_init(TtlCursor *cursor, Oid indexrelid, Oid filenode);
-extern void ttl_cursor_range_add(TtlRange *range, int64 key);
+extern void ttl_cursor_reread(TtlCursor *cursor, int64 key, const ItemPointerData *tid);
 extern void ttl_cursor_pull_back(TtlCursor *cursor, int64 key);
 extern bool ttl_cursor_begin_pass(TtlCursor *cursor, TimestampTz now);
 extern void ttl_cursor_begin_visit(TtlCursor *cursor);
 extern bool ttl_cursor_has_failed(const TtlCursor *cursor, ItemPointer tid);
-extern bool ttl_cursor_goes_by_age(const TtlCursor *cursor);
+extern bool ttl_cursor_goes_by_age(const TtlCursor *cursor,
+								   const ItemPointerData *tid);
 extern bool ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch,
 								  TimestampTz now);
 extern void ttl_cursor_row_failed(TtlCursor *cursor, const TtlBatch *batch,

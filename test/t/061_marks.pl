@@ -219,6 +219,22 @@ gone('many', 3);
 $node->wait_for_passes(1);
 is(errors('many'), 31, 'a late row does not wait beside many that stay');
 
+# nor does one that was locked in the passes in between, and is as old as those
+for (1 .. 100)
+{
+	$holder = $node->background_psql('postgres');
+	last
+	  if $holder->query_safe(
+		q{BEGIN; INSERT INTO many VALUES (4, '2001-01-02'); COMMIT;
+BEGIN; SELECT id FROM many WHERE id = 4 FOR UPDATE});
+	$holder->quit;
+}
+$node->wait_for_passes(2);
+$holder->query_safe('COMMIT');
+$holder->quit;
+gone('many', 4);
+is(errors('many'), 31, 'nor does a locked one');
+
 #
 # A locked row before many that cannot be deleted
 #
