@@ -332,6 +332,8 @@ ttl_prepare_targets(TtlRun *run)
 	}
 	if (work.begins)
 		ttl_kept_begin_pass(run->kept, run->at);
+	/* else a pass would last until a clock that was set back is there again */
+	run->kept->pass_at = Min(run->kept->pass_at, run->at);
 	/* who drops the extension has locked the counters, maybe for hours */
 	if (ttl_function_lookup(&functions) && !ttl_work_must_stop(run))
 	{

@@ -39,10 +39,11 @@
 /* How much smaller a batch is after one that failed: each failure can take long. */
 #define NARROWING 10
 
-static int64
-elapsed_ms(TimestampTz since, TimestampTz now)
+/* Is a time over that began then?  A clock that was set back ends it. */
+static bool
+is_over(TimestampTz since, int64 milliseconds, TimestampTz now)
 {
-	return (now - since) / 1000;
+	return now < since || now - since >= milliseconds * 1000;
 }
 
 /*
@@ -71,7 +72,7 @@ ttl_schedule_next(TtlSubPass *sub, TimestampTz now)
 		return false;
 	sub->current = (sub->current + 1) % sub->count;
 	if (sub->limits.sub_pass_time > 0 && sub->remaining < sub->count &&
-		elapsed_ms(sub->started, now) >= sub->limits.sub_pass_time)
+		is_over(sub->started, sub->limits.sub_pass_time, now))
 	{
 		sub->more = sub->cut = true;
 		return false;
@@ -112,7 +113,7 @@ is_late(const TtlVisit *visit, TimestampTz now)
 		return false;
 	if (visit->narrowing)
 		limit = Max(limit, visit->limits.failure_time);
-	return elapsed_ms(visit->started, now) >= limit;
+	return is_over(visit->started, limit, now);
 }
 
 /* How many rows the next batch may delete; 0 ends the visit. */

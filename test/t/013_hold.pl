@@ -153,6 +153,32 @@ WHERE indexrelname = 'events_ttl'})
 ok( $node->poll_query_until(
 		'quiet', 'SELECT last_pass_end <= clock_timestamp() FROM ttl_index.stats'),
 	'nor are passes that delete nothing unwritten for as long');
+
+# nor does a pass last for as long, in which a trigger writes the rows again
+$node->safe_psql(
+	'quiet', q{
+ALTER DATABASE quiet SET ttl_index.index_delete_target_docs = 10;
+CREATE TABLE again (at timestamptz);
+CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM pg_advisory_xact_lock_shared(42); INSERT INTO public.again VALUES (OLD.at + interval '1 s'); RETURN NULL; END $$;
+CREATE TRIGGER again AFTER DELETE ON again FOR EACH ROW EXECUTE FUNCTION again();
+CREATE INDEX again_ttl ON again (at) WHERE ttl_index.expire_after_seconds(0);
+});
+my $gate = $node->background_psql('quiet');
+$gate->query_safe('SELECT pg_advisory_lock(42)');
+$node->safe_psql('quiet',
+	q{INSERT INTO again SELECT '2000-01-01' FROM generate_series(1, 20)});
+$node->pid_at_gate;
+my $passes =
+  $node->safe_psql('quiet', 'SELECT passes FROM ttl_index.stats');
+$faults->clock_ahead(50, -20);
+$gate->query_safe('SELECT pg_advisory_unlock(42)');
+ok( $node->poll_query_until(
+		'quiet', "SELECT passes > $passes + 1 FROM ttl_index.stats"),
+	'a pass ends in which the clock was set back');
+$gate->quit;
+$node->safe_psql('quiet', 'DROP TABLE again');
+
 $faults->clock_ahead(50);
 monitor_works('a jump that takes back another is none');
 unlike(slurp_file($node->logfile, $offset), $held, 'nothing is held by them');
