@@ -20,6 +20,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "tcop/utility.h"
 #include "utils/lsyscache.h"
@@ -61,6 +62,7 @@ read_number(Node *node, double *value)
 	double		right;
 	A_Expr	   *expr = (A_Expr *) node;
 
+	check_stack_depth();
 	if (IsA(node, A_Const) && !((A_Const *) node)->isnull)
 	{
 		union ValUnion *constant = &((A_Const *) node)->val;
@@ -142,7 +144,8 @@ note_options(Node *node, void *context)
 				command->positions = lappend_int(command->positions,
 												 position_of(command, ((A_Const *) lfirst(lc))->location));
 		}
-		if (i == 0 && call->args != NIL)
+		/* a name alone may mean a function of the user's own */
+		if (i == 0 && call->args != NIL && list_length(call->funcname) > 1)
 			check_seconds(command, call);
 	}
 	return raw_expression_tree_walker(node, note_options, context);

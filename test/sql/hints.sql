@@ -102,6 +102,12 @@ CREATE INDEX ON nothing (ok) WHERE ttl_index.expire_after_seconds(60);
 CREATE INDEX ON "T" (ok) WHERE nothing(60);
 CREATE INDEX ON mv (ok) WHERE ttl_index.expire_after_seconds(60);
 
+-- a function of the user's own, and an expression as deep as a command is long
+CREATE FUNCTION expire_after_seconds(bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true';
+CREATE INDEX own_function ON "T" (ok) WHERE expire_after_seconds(3000000000);
+DROP FUNCTION expire_after_seconds(bigint) CASCADE;
+SELECT try(format('CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(%s1)', repeat('1+', 300000)), false);
+
 -- a key that is none
 SELECT try($$SELECT ttl_index.create_index('"T"', 'nope', 60)$$);
 SELECT try($$SELECT ttl_index.create_index('"T"', 'OK', 60)$$);
