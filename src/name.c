@@ -29,7 +29,9 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/pg_namespace.h"
+#include "commands/dbcommands.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
 #include "mb/pg_wchar.h"
@@ -48,6 +50,23 @@ ttl_name_qualified(Oid relid)
 {
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 									  get_rel_name(relid));
+}
+
+/*
+ * Names an index for the log: "events_ttl" of table "database.schema.events", with the
+ * quotes.  The log of a background worker says of no line which database it is about.
+ */
+char *
+ttl_name_index(Oid indexrelid)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	char	   *index = get_rel_name(indexrelid);
+	char	   *table = get_rel_name(relid);
+	char	   *schema = get_namespace_name(get_rel_namespace(relid));
+
+	return psprintf("\"%s\" of table \"%s.%s.%s\"", index ? index : "?",
+					get_database_name(MyDatabaseId), schema ? schema : "?",
+					table ? table : "?");
 }
 
 /* Finds the current row of a schema; false if there is none. */

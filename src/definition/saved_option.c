@@ -523,23 +523,9 @@ ttl_saved_option_restore(Oid indexrelid)
 	ttl_saved_option_put(indexrelid, &option);
 	keep_leftovers(indexrelid);
 	ereport(LOG,
-			(errmsg("restored expire_after_seconds(%d) of TTL index \"%s\"",
-					option.seconds, get_rel_name(indexrelid)),
+			(errmsg("restored expire_after_seconds(%d) of TTL index %s",
+					option.seconds, ttl_name_index(indexrelid)),
 			 errdetail("REINDEX CONCURRENTLY had lost it.")));
-}
-
-/* Warns of a TTL that has stopped, in every pass: it must not stop silently. */
-static void
-warn_if_lost(Oid indexrelid)
-{
-	TtlIndex	index;
-
-	if (ttl_catalog_describe(indexrelid, false, &index) &&
-		index.state == TTL_OPTION_LOST)
-		ereport(WARNING,
-				(errmsg("the option of TTL index \"%s\" was lost, and no saved option was found",
-						get_rel_name(indexrelid)),
-				 errhint("Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl().")));
 }
 
 /*
@@ -557,7 +543,26 @@ ttl_saved_option_repair(Oid indexrelid)
 	if (ttl_option_read(indexrelid, &option) && option.present &&
 		option.problem == NULL)
 		ttl_saved_option_write(indexrelid, &option);
-	warn_if_lost(indexrelid);
+}
+
+/* Was the option of an index lost for good? */
+bool
+ttl_saved_option_is_lost(Oid indexrelid)
+{
+	TtlIndex	index;
+
+	return ttl_catalog_describe(indexrelid, false, &index) &&
+		index.state == TTL_OPTION_LOST;
+}
+
+/* Warns of a TTL that has stopped: it must not stop silently. */
+void
+ttl_saved_option_warn(Oid indexrelid)
+{
+	ereport(WARNING,
+			(errmsg("the option of TTL index %s was lost, and no saved option was found",
+					ttl_name_index(indexrelid)),
+			 errhint("Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl().")));
 }
 
 /* Does an index need a repair?  This is cheap and takes no lock. */
@@ -577,8 +582,11 @@ ttl_saved_option_needs_repair(Oid indexrelid)
 static void
 repair_if_needed(Oid indexrelid, void *arg)
 {
-	if (ttl_saved_option_needs_repair(indexrelid))
-		ttl_saved_option_repair(indexrelid);
+	if (!ttl_saved_option_needs_repair(indexrelid))
+		return;
+	ttl_saved_option_repair(indexrelid);
+	if (ttl_saved_option_is_lost(indexrelid))
+		ttl_saved_option_warn(indexrelid);
 }
 
 /* Repairs all indexes of this database that need it. */

@@ -190,6 +190,14 @@ ttl_cursor_has_failed(const TtlCursor *cursor, ItemPointer tid)
 	return false;
 }
 
+/* Are there rows that could not be deleted, as far as is known? */
+bool
+ttl_cursor_rows_failed(const TtlCursor *cursor)
+{
+	return cursor->nfailures > 0 ||
+		(cursor->phase == TTL_CATCH_UP && cursor->thorough);
+}
+
 /*
  * Have more rows failed than are known by their tuple ID?  Then a row that was visible to
  * the previous round is passed over, unless it is one of those that could not be taken.

@@ -186,19 +186,21 @@ ttl_hold_reason(const TtlHold *hold)
 	return psprintf("file \"%s\" is damaged", TTL_STATE_FILE);
 }
 
-/* Is deletion held?  If so, reports it. */
+/* Is deletion held?  If so, reports it, as an error or now and then. */
 bool
-ttl_hold_is_held(const TtlStateFile *file, int elevel)
+ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlSaid *said)
 {
 	char	   *reason = ttl_hold_reason(&file->hold);
 
 	if (reason == NULL)
 		return false;
-	ereport(elevel,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("ttl_index deletes nothing on this server"),
-			 errdetail("It is held: %s.", reason),
-			 errhint("Check the clock and what is due, then SELECT ttl_index.resume().")));
+	if (elevel >= ERROR ||
+		ttl_report_is_news(said, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
+		ereport(elevel,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("ttl_index deletes nothing on this server"),
+				 errdetail("It is held: %s.", reason),
+				 errhint("Check the clock and what is due, then SELECT ttl_index.resume().")));
 	pfree(reason);
 	return true;
 }

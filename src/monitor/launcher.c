@@ -116,7 +116,9 @@ static int64 pass_number = 0;
 
 static TtlThrottle throttle;
 static int	slot_tries;			/* in vain, since a worker was last started */
-static bool warned_about_slots;
+static bool lacked_slots;		/* in this pass */
+static TtlSaid slots_said;
+static TtlSaid hold_said;
 static instr_time last_look;	/* when nap() last looked at the clock */
 
 static void
@@ -304,20 +306,21 @@ start_worker(const Database *db)
 /*
  * Starts a worker, and tries again for a while if there is no slot: parallel queries use
  * up the slots and give them back.  The databases of a pass share the number of tries;
- * when these are used up, each database tries once.  There is one WARNING a pass.
+ * when these are used up, each database tries once.
  */
 static bool
 start_worker_patiently(const Database *db)
 {
 	while (!start_worker(db))
 	{
-		if (!warned_about_slots)
+		if (!lacked_slots &&
+			ttl_report_is_news(&slots_said, ERRCODE_INSUFFICIENT_RESOURCES, ""))
 			ereport(WARNING,
 					(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 					 errmsg("no background worker slot is free for ttl_index"),
 					 errhint("Consider increasing the configuration parameter \"%s\".",
 							 "max_worker_processes")));
-		warned_about_slots = true;
+		lacked_slots = true;
 		if (slot_tries >= SLOT_TRIES || !ttl_monitor_enabled)
 			return false;
 		slot_tries++;
@@ -395,11 +398,12 @@ run_pass(void)
 	TtlStateFile file;
 
 	ttl_hold_check_clock(&file, GetCurrentTimestamp());
-	if (ttl_hold_is_held(&file, WARNING))
+	if (ttl_hold_is_held(&file, WARNING, &hold_said))
 		return;
+	hold_said.at = 0;
 	shared->held = false;
 	pass_number++;
-	warned_about_slots = false;
+	lacked_slots = false;
 	slot_tries = 0;
 	snprintf(activity, sizeof(activity), "ttl_index: pass %lld",
 			 (long long) pass_number);
@@ -425,6 +429,8 @@ run_pass(void)
 		if (more)
 			read_databases(false);
 	}
+	if (!lacked_slots)
+		slots_said.at = 0;
 	pgstat_report_activity(STATE_IDLE, NULL);
 }
 

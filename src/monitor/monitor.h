@@ -52,6 +52,13 @@ typedef struct TtlLastError
 	TimestampTz at;				/* 0 for never */
 } TtlLastError;
 
+/* What the log was told last of an index, a database or the server (see report.c). */
+typedef struct TtlSaid
+{
+	uint32		reason;
+	TimestampTz at;				/* 0: nothing, or it is over */
+} TtlSaid;
+
 /* What deletion waits for; progress.c has the names in the same order. */
 typedef enum TtlWait
 {
@@ -91,7 +98,7 @@ extern bool ttl_progress_position(Oid indexrelid, TtlScanPosition *position);
 extern int64 ttl_hold_machine_clock(void);
 extern void ttl_hold_check_start(void);
 extern void ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall);
-extern bool ttl_hold_is_held(const TtlStateFile *file, int elevel);
+extern bool ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlSaid *said);
 extern char *ttl_hold_reason(const TtlHold *hold);
 
 /* crash.c */
@@ -105,6 +112,9 @@ extern void ttl_state_file_read(TtlStateFile *file);
 extern void ttl_state_file_create(TtlStateFile *file);
 extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size,
 								 bool durable);
+
+/* report.c */
+extern bool ttl_report_is_news(TtlSaid *said, int sqlerrcode, const char *text);
 
 /* shown_state.c */
 extern void ttl_shown_state_complete(TtlIndex *index, const TtlStateFile *file,

@@ -30,6 +30,7 @@ typedef struct TtlThrottle
 	int64		lag_since;		/* when the pause for replication began, or 0 */
 	XLogRecPtr	not_awaited;	/* standbys and slots that have not got to
 								 * this position are not awaited */
+	TtlSaid		said;			/* that it is no longer waited for */
 } TtlThrottle;
 
 /*
@@ -117,6 +118,10 @@ extern bool ttl_visit_is_skipped(const TtlRun *run, Oid relid);
 extern void ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target);
 
 /* report.c */
+extern void ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata);
+extern void ttl_report_no_pass(TtlRun *run, const ErrorData *edata);
+extern void ttl_report_put_aside(TtlRun *run, Oid root, const char *reason);
+extern void ttl_report_lost(TtlRun *run, Oid indexrelid);
 extern void ttl_report_pass(TtlRun *run);
 
 /* sub_pass.c */

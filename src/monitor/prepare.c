@@ -95,29 +95,13 @@ list_partitions(TtlRun *run, const TtlIndex *index)
 	return partitions;
 }
 
-/* Has the index crashed the server too often? */
-static bool
-has_crashed(const TtlStateFile *file, Oid root, bool say_so)
-{
-	char	   *reason = ttl_crash_reason(file, root);
-	char	   *name = get_rel_name(root);
-
-	if (reason != NULL && say_so)
-		ereport(WARNING,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("TTL index \"%s\" is put aside: %s",
-						name ? name : "?", reason),
-				 errhint("Find the cause, then SELECT ttl_index.resume().")));
-	return reason != NULL;
-}
-
 /* Repairs the option of an index, and finds the TTL index that it belongs to. */
 static void
 repair_work(void *arg)
 {
 	PrepareWork *work = arg;
 
-	if (has_crashed(work->file, work->indexrelid, false))
+	if (ttl_crash_reason(work->file, work->indexrelid) != NULL)
 	{
 		/* target_work() reports it */
 		work->root = work->indexrelid;
@@ -127,6 +111,7 @@ repair_work(void *arg)
 	{
 		work->locks = true;
 		ttl_saved_option_repair(work->indexrelid);
+		ttl_report_lost(work->run, work->indexrelid);
 	}
 	work->root = ttl_catalog_root(work->indexrelid);
 }
@@ -149,6 +134,7 @@ target_work(void *arg)
 	PrepareWork *work = arg;
 	TtlRun	   *run = work->run;
 	Oid			root = work->indexrelid;
+	char	   *crash = ttl_crash_reason(work->file, root);
 	List	   *leaves;
 	List	   *partitions;
 	TtlIndex	index;
@@ -160,8 +146,12 @@ target_work(void *arg)
 		run->others++;
 		return;
 	}
-	if (has_crashed(work->file, root, work->begins))
+	if (crash != NULL)
+	{
+		if (work->begins)
+			ttl_report_put_aside(run, root, crash);
 		return;
+	}
 	follow(work, root);
 	follow(work, ttl_pair_other(root));
 	leaves = ttl_leaves_by_row(root);
@@ -296,7 +286,13 @@ count_death(TtlRun *run)
 	/* the sub-pass of that worker was not counted */
 	run->kept->idle_sub_passes++;
 	if (shared->died_in_crash)
+	{
+		ErrorData	edata = {.sqlerrcode = ERRCODE_CRASH_SHUTDOWN,
+		.message = unconstify(char *, count.last_error)};
+
+		ttl_report_error(run, shared->died_at, shared->died_at, &edata);
 		return;
+	}
 	run->kept->resume_at = shared->died_at + 1;
 	(void) ttl_visit_note_failed(run, shared->died_at, true);
 	if (shared->died_canceled)
@@ -309,8 +305,34 @@ is_held(TtlRun *run, TtlStateFile *file)
 {
 	ttl_hold_check_clock(file, run->at);
 	run->shared->held = ttl_hold_is_held(file,
-										 run->driver->is_worker ? WARNING : ERROR);
+										 run->driver->is_worker ? WARNING : ERROR,
+										 &run->kept->said);
 	return run->shared->held;
+}
+
+static void
+check_work(void *arg)
+{
+	ttl_counters_check();
+}
+
+/* Do the objects of the extension fit the library?  If not, a session gets the error. */
+static bool
+objects_fit(TtlRun *run)
+{
+	bool		timed_out;
+	ErrorData  *edata = ttl_work_run(run->driver, check_work, NULL, &timed_out);
+
+	if (edata == NULL)
+	{
+		run->kept->said.at = 0;
+		return true;
+	}
+	if (!run->driver->is_worker)
+		ReThrowError(edata);
+	ttl_report_no_pass(run, edata);
+	run->stop = true;
+	return false;
 }
 
 /* Repairs what needs it, then lists the TTL indexes to visit. */
@@ -335,9 +357,9 @@ ttl_prepare_targets(TtlRun *run)
 	/* else a pass would last until a clock that was set back is there again */
 	run->kept->pass_at = Min(run->kept->pass_at, run->at);
 	/* who drops the extension has locked the counters, maybe for hours */
-	if (ttl_function_lookup(&functions) && !ttl_work_must_stop(run))
+	if (ttl_function_lookup(&functions) && !ttl_work_must_stop(run) &&
+		objects_fit(run))
 	{
-		ttl_counters_check();
 		count_death(run);
 		MemoryContextSwitchTo(run->context);
 		dependents = list_copy(ttl_catalog_dependents());

@@ -3,6 +3,11 @@
  * report.c
  *	  What a pass says of itself: by NOTICE in a session, in the log by the monitor.
  *
+ * The monitor makes a pass a minute, and what is wrong in one is wrong in the next.  So
+ * it says something when it begins and when its reason changes, and once an hour while it
+ * lasts.  TtlSaid is what it needs for that: one for each index and for each database
+ * (kept.c), and those of the launcher.  A session begins with empty ones, and says all.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
@@ -13,16 +18,134 @@
 #include "postgres.h"
 
 #include "commands/dbcommands.h"
+#include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
+#include "definition/option.h"
+#include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
 #include "ttl_index.h"
 
 /* The monitor writes a line for each pass that has deleted more rows than this. */
 #define MANY_ROWS 1000000
+
+/* What goes on is said again after this time. */
+#define REPEAT (1 * USECS_PER_HOUR)
+
+/*
+ * Makes a number of a reason.  Words with digits are left out: they are numbers, times and
+ * keys of rows, which differ each time.
+ */
+static uint32
+reason_number(int sqlerrcode, const char *text)
+{
+	uint32		number = (uint32) sqlerrcode;
+
+	while (*text != '\0')
+	{
+		int			length = strcspn(text, " ");
+
+		if ((int) strcspn(text, "0123456789") >= length)
+			number = hash_combine(number, hash_bytes((const unsigned char *) text, length));
+		text += length;
+		text += strspn(text, " ");
+	}
+	return number;
+}
+
+/* Is this to be said now?  If so, it is taken to be said. */
+bool
+ttl_report_is_news(TtlSaid *said, int sqlerrcode, const char *text)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	uint32		reason = reason_number(sqlerrcode, text);
+
+	/* the clock may have gone back */
+	if (said->at != 0 && said->reason == reason &&
+		now >= said->at && now - said->at < REPEAT)
+		return false;
+	said->reason = reason;
+	said->at = now;
+	return true;
+}
+
+/*
+ * What the user can do about an error, where the error does not say it.  A name that is not
+ * found in a function of users is most often one that is not qualified.
+ */
+static const char *
+hint_for(const ErrorData *edata)
+{
+	switch (edata->sqlerrcode)
+	{
+		case ERRCODE_UNDEFINED_TABLE:
+		case ERRCODE_UNDEFINED_FUNCTION:
+		case ERRCODE_UNDEFINED_OBJECT:
+			if (edata->context != NULL)
+				return "Functions run with search_path = pg_catalog, pg_temp here: qualify the name, "
+					"or set it with ALTER FUNCTION ... SET search_path.";
+			break;
+		default:
+			break;
+	}
+	return edata->hint;
+}
+
+/* Reports an error of an index. */
+void
+ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
+{
+	const char *hint = hint_for(edata);
+
+	if (!ttl_report_is_news(&ttl_kept_index(run->kept, root)->said,
+							edata->sqlerrcode, edata->message))
+		return;
+	ereport(WARNING,
+			(errcode(edata->sqlerrcode),
+			 errmsg("could not expire rows by TTL index %s: %s",
+					ttl_name_index(indexrelid), edata->message),
+			 edata->detail ? errdetail_internal("%s", edata->detail) : 0,
+			 hint ? errhint("%s", hint) : 0,
+			 edata->context ? errcontext("%s", edata->context) : 0));
+}
+
+/* Reports that a database can have no pass. */
+void
+ttl_report_no_pass(TtlRun *run, const ErrorData *edata)
+{
+	if (ttl_report_is_news(&run->kept->said, edata->sqlerrcode, edata->message))
+		ereport(WARNING,
+				(errcode(edata->sqlerrcode),
+				 errmsg("could not make a TTL pass over database \"%s\": %s",
+						get_database_name(MyDatabaseId), edata->message),
+				 edata->detail ? errdetail_internal("%s", edata->detail) : 0,
+				 edata->hint ? errhint("%s", edata->hint) : 0));
+}
+
+/* Reports an index that has crashed the server too often. */
+void
+ttl_report_put_aside(TtlRun *run, Oid root, const char *reason)
+{
+	if (ttl_report_is_news(&ttl_kept_index(run->kept, root)->said,
+						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("TTL index %s is put aside: %s", ttl_name_index(root), reason),
+				 errhint("Find the cause, then SELECT ttl_index.resume().")));
+}
+
+/* Reports an index whose option is lost. */
+void
+ttl_report_lost(TtlRun *run, Oid indexrelid)
+{
+	if (ttl_saved_option_is_lost(indexrelid) &&
+		ttl_report_is_news(&ttl_kept_index(run->kept, indexrelid)->said,
+						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "lost"))
+		ttl_saved_option_warn(indexrelid);
+}
 
 /* Appends "5 rows deleted", say, with a comma before it where it is not the first. */
 static void

@@ -15,6 +15,7 @@
 
 #include "datatype/timestamp.h"
 #include "expire/expire.h"
+#include "monitor/monitor.h"
 #include "ttl_index.h"
 
 typedef struct TtlSubPass
@@ -74,6 +75,7 @@ typedef struct TtlKeptIndex
 								 * 0; until a pass gets through it */
 	TimestampTz retry_at;		/* when that is over */
 	Oid			canceled_leaf;	/* where it was canceled last */
+	TtlSaid		said;			/* its last error in the log */
 	TtlCursor	cursor;
 } TtlKeptIndex;
 
@@ -102,7 +104,7 @@ typedef struct TtlKept
 	int64		lag_pauses;
 	Oid			resume_at;		/* the index with which to begin */
 	bool		counted;		/* this pass added to the counters */
-	bool		said_read_only; /* the log says that the database is read-only */
+	TtlSaid		said;			/* why nothing can be deleted here */
 	int64		unfolded_rows;	/* rows added to the counters since the last
 								 * fold */
 	int64		nindexes;		/* packed: so many TtlKeptIndex follow */

@@ -136,12 +136,14 @@ give_up(TtlThrottle *throttle)
 {
 	throttle->lag_since = 0;
 	throttle->not_awaited = GetXLogInsertRecPtr();
-	ereport(WARNING,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("ttl_index goes on deleting although replication is behind"),
-			 errdetail("It has paused for %d s, and does not wait again for what is stuck.",
-					   ttl_max_lag_pause),
-			 errhint("See pg_stat_replication and pg_replication_slots; a slot that nobody needs should be dropped.")));
+	if (ttl_report_is_news(&throttle->said,
+						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ""))
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("ttl_index goes on deleting although replication is behind"),
+				 errdetail("It has paused for %d s, and does not wait again for what is stuck.",
+						   ttl_max_lag_pause),
+				 errhint("See pg_stat_replication and pg_replication_slots; a slot that nobody needs should be dropped.")));
 }
 
 /* Must deletion wait for replication?  Counts the pauses. */

@@ -61,21 +61,6 @@ ttl_visit_note_failed(TtlRun *run, Oid relid, bool skipped)
 	return new;
 }
 
-/* Reports an error of an index. */
-static void
-report_error(Oid indexrelid, const ErrorData *edata)
-{
-	char	   *name = get_rel_name(indexrelid);
-
-	ereport(WARNING,
-			(errcode(edata->sqlerrcode),
-			 errmsg("could not expire rows by TTL index \"%s\": %s",
-					name ? name : "?", edata->message),
-			 edata->detail ? errdetail_internal("%s", edata->detail) : 0,
-			 edata->hint ? errhint("%s", edata->hint) : 0,
-			 edata->context ? errcontext("%s", edata->context) : 0));
-}
-
 /*
  * Notes an error of an index, and reports it if it is the first one in this pass.  An
  * index whose batch had to be canceled is tried again after a growing delay.
@@ -87,7 +72,7 @@ ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *eda
 	if (ttl_visit_note_failed(run, root, timed_out))
 	{
 		run->kept->sum.failed++;
-		report_error(indexrelid, edata);
+		ttl_report_error(run, root, indexrelid, edata);
 	}
 	if (timed_out)
 		ttl_kept_canceled(ttl_kept_index(run->kept, root), run->at);
@@ -406,16 +391,32 @@ static void
 log_visit(Oid root, const TtlVisit *visit)
 {
 	int64		took = (GetCurrentTimestamp() - visit->begun) / 1000;
-	char	   *name;
 
 	if (ttl_log_min_duration < 0 || took < ttl_log_min_duration ||
 		visit->deleted == 0)
 		return;
-	name = get_rel_name(root);
 	ereport(LOG,
-			(errmsg("TTL index \"%s\": deleted %lld rows in %d batches, %lld ms",
-					name ? name : "?", (long long) visit->deleted,
+			(errmsg("TTL index %s: deleted %lld rows in %d batches, %lld ms",
+					ttl_name_index(root), (long long) visit->deleted,
 					visit->batches, (long long) took)));
+}
+
+/* Is all well with an index that was visited: no error in this pass, no row that failed? */
+static bool
+is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
+{
+	const TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
+	ListCell   *lc;
+
+	if (!target->active || visit->busy || run->stop || (kept != NULL && kept->failed))
+		return false;
+	foreach(lc, target->leaves)
+	{
+		kept = ttl_kept_find(run->kept, lfirst_oid(lc));
+		if (kept != NULL && ttl_cursor_rows_failed(&kept->cursor))
+			return false;
+	}
+	return true;
 }
 
 /* Keeps what the next visit has to know. */
@@ -434,6 +435,8 @@ end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit)
 		ttl_kept_find(run->kept, target->root) == NULL)
 		return;
 	kept = ttl_kept_index(run->kept, target->root);
+	if (kept->said.at != 0 && is_well(run, target, visit))
+		kept->said.at = 0;
 	kept->first_docs = first_docs;
 	kept->single_docs = visit->single_docs;
 	kept->visited = kept->visited || !(visit->busy || run->stop);

@@ -102,13 +102,14 @@ worker_commit(void)
 	pgstat_report_stat(true);
 }
 
-/* Is the database read-only by default?  Says so once. */
+/* Is the database read-only by default?  Says so now and then. */
 static bool
 is_read_only(void)
 {
 	bool		read_only = DefaultXactReadOnly;
 
-	if (read_only && !kept.said_read_only)
+	if (read_only &&
+		ttl_report_is_news(&kept.said, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
 	{
 		worker_begin();
 		ereport(LOG,
@@ -118,7 +119,6 @@ is_read_only(void)
 				 errhint("Turn default_transaction_read_only off to let rows expire.")));
 		worker_commit();
 	}
-	kept.said_read_only = read_only;
 	return read_only;
 }
 

@@ -130,6 +130,46 @@ FROM ttl_index.index_stats WHERE relname = 'events'}),
 ok( !$node->log_contains('row 7 stays', $log),
 	'nor logged in every pass');
 
+# What fails in every pass is said when it begins and when its reason changes.
+$log = -s $node->logfile;
+$node->safe_psql(
+	'postgres', q{
+CREATE SCHEMA app;
+CREATE TABLE app.series (id int, at timestamptz, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+CREATE TABLE app.series_2000 PARTITION OF app.series FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE VIEW app.reads AS SELECT FROM app.series_2000;
+CREATE INDEX series_ttl ON app.series (at)
+	WHERE ttl_index.expire_after_seconds(0) AND ttl_index.drop_expired_partitions();
+});
+my $series =
+  qr/WARNING:  could not expire rows by TTL index "series_ttl" of table "postgres\.app\.series": partition "series_2000" cannot be dropped because of /;
+ok($node->wait_for_log(qr/$series.*view app\.reads/, $log),
+	'the log names database, schema, table and index');
+$node->wait_for_passes(3);
+my @said = slurp_file($node->logfile, $log) =~ m/$series/g;
+is(scalar(@said), 1, 'a partition that is kept is not logged in every pass');
+$node->safe_psql(
+	'postgres', q{
+DROP VIEW app.reads;
+CREATE TABLE app.refers (id int, at timestamptz, FOREIGN KEY (id, at) REFERENCES app.series);
+});
+ok($node->wait_for_log(qr/$series.*refers/, $log), 'another reason is');
+$node->safe_psql('postgres', 'DROP TABLE app.refers');
+$node->becomes(
+	'postgres',
+	"SELECT to_regclass('app.series_2000') IS NULL",
+	'without one the partition goes');
+$node->safe_psql(
+	'postgres', q{
+BEGIN;
+CREATE TABLE app.series_2000 PARTITION OF app.series FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE TABLE app.refers (id int, at timestamptz, FOREIGN KEY (id, at) REFERENCES app.series);
+COMMIT;
+});
+ok( $node->wait_for_log(qr/$series.*refers.*$series.*refers/s, $log),
+	'what begins again is said again');
+$node->safe_psql('postgres', 'DROP SCHEMA app CASCADE');
+
 # older than the row that stays, and younger: both before the mark
 $node->safe_psql('postgres',
 	"INSERT INTO events VALUES (9, '2000-06-01'), (10, '2001-01-15')");
@@ -331,8 +371,8 @@ SET ttl_index.batch_target_docs = 1000;
 SET ttl_index.batch_target_time = '1h';
 CALL ttl_index.run_pass()},
 	stdout => \$stdout, stderr => \$stderr);
-like($stderr, qr/"hollow_ttl": deleted 60000 rows/, 'all that is due goes');
-my ($batches) = $stderr =~ /"hollow_ttl": .* in (\d+) batches/;
+like($stderr, qr/"hollow_ttl" of table "postgres\.public\.hollow": deleted 60000 rows/, 'all that is due goes');
+my ($batches) = $stderr =~ /"hollow_ttl" .* in (\d+) batches/;
 # 3 by the index, 57 of rows, which end at the end of a block: 61 if blocks were free
 cmp_ok($batches, '>', 61, 'batches that find no rows end as well');
 
