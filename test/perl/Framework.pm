@@ -69,7 +69,9 @@ sub start_server
 {
 	my ($self) = @_;
 
-	$self->{node} = TtlNode->configured("ttl_index.monitor_sleep = '1h'\n");
+	# frameworks ask for databases in UTF-8
+	$self->{node} = TtlNode->configured("ttl_index.monitor_sleep = '1h'\n",
+		init => [ extra => [ '--encoding', 'UTF8' ] ]);
 	$self->{node}->start;
 	# as doc/frameworks.md has it
 	$self->{node}->safe_psql(
