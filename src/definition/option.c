@@ -278,7 +278,7 @@ read_partition_option(const FuncExpr *call, const Const *value,
 
 static void
 read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
-			bool *has_seconds, bool *has_paused)
+			bool *has_seconds)
 {
 	FuncExpr   *call = (FuncExpr *) member;
 	Const	   *value;
@@ -308,10 +308,12 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 	}
 	else if (call->funcid == functions->paused)
 	{
-		if (*has_paused)
+		if (option->paused)
 			option->problem = "the option paused occurs twice";
-		*has_paused = true;
-		option->paused = value == NULL || DatumGetBool(value->constvalue);
+		/* that it is there is all that is saved of it */
+		if (value != NULL && !DatumGetBool(value->constvalue))
+			option->problem = "the option paused cannot be false: leave it out";
+		option->paused = true;
 	}
 	else if (call->funcid != functions->expire_after_seconds)
 		read_partition_option(call, value, functions, option);
@@ -352,7 +354,6 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 	HeapTuple	tuple;
 	bool		usable;
 	bool		has_seconds = false;
-	bool		has_paused = false;
 	Node	   *keys;
 	List	   *members = NIL;
 	ListCell   *lc;
@@ -387,7 +388,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 			option->problem = "the index is not valid";
 		}
 		else
-			read_member(lfirst(lc), &functions, option, &has_seconds, &has_paused);
+			read_member(lfirst(lc), &functions, option, &has_seconds);
 	}
 
 	/*
@@ -403,7 +404,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 		option->problem = psprintf("the option %s needs the option expire_after_seconds beside it",
 								   option->time_zone ? "time_zone" :
 								   option->drop_partitions ? "drop_expired_partitions" :
-								   has_paused ? "paused" :
+								   option->paused ? "paused" :
 								   "bucket_max_span_seconds");
 	return true;
 }

@@ -42,10 +42,11 @@ DROP TABLE t;
 -- by DDL; LIKE takes it along
 CREATE TABLE d (ts timestamptz, doc jsonb);
 CREATE INDEX ON d (ts) WHERE ttl_index.paused();
-CREATE INDEX ON d (ts) WHERE ttl_index.paused() AND ttl_index.expire_after_seconds(60) AND ttl_index.paused(false);
+CREATE INDEX ON d (ts) WHERE ttl_index.paused() AND ttl_index.expire_after_seconds(60) AND ttl_index.paused(true);
 CREATE INDEX ON d (ts) WHERE ttl_index.paused(NULL) AND ttl_index.expire_after_seconds(60);
 CREATE INDEX d_i ON d (ts) WHERE ttl_index.paused() AND ttl_index.expire_after_seconds(60);
 CREATE INDEX d_on ON d (ts) WHERE ttl_index.expire_after_seconds(2000000000) AND ttl_index.paused(false);
+CREATE INDEX d_on ON d (ts) WHERE ttl_index.expire_after_seconds(2000000000) AND ttl_index.paused(true);
 CREATE TABLE e (LIKE d INCLUDING INDEXES);
 SELECT * FROM marks;
 DROP TABLE d, e;
