@@ -368,6 +368,13 @@ COMMENT ON COLUMN indexes.drop_expired_partitions IS 'whether the option governs
 COMMENT ON COLUMN indexes.state IS 'active, or why it is skipped, in a word';
 COMMENT ON COLUMN indexes.reason IS 'why it is not active, or what an active one leaves out, in a sentence; NULL where there is nothing to say';
 
+CREATE FUNCTION monitor_status(OUT status text, OUT reason text, OUT hint text)
+RETURNS record LANGUAGE C VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'ttl_monitor_status';
+
+COMMENT ON FUNCTION monitor_status() IS
+'who deletes in this database: monitor; run_pass where a session with the rights of the caller has called it within ten minutes; else why nobody does, in a word, and a sentence, and what to do';
+
 CREATE FUNCTION list_operations(
 	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT cutoff timestamptz,
 	OUT op_start timestamptz, OUT deleted_documents bigint)
@@ -401,7 +408,8 @@ COMMENT ON COLUMN current_op.wait_event IS 'as in pg_stat_activity';
 -- insertion: an update would get slower with every version that an old
 -- snapshot keeps.  A row is what one batch adds; the end of a sub-pass folds the
 -- rows of an index into one.  indexrelid 0 holds what belongs to no index: the
--- passes, and what was counted for indexes that are gone.
+-- passes, and what was counted for indexes that are gone; those of run_pass() have
+-- in relid the role that has called it, and in last_call when.
 CREATE TABLE counters (
 	indexrelid oid NOT NULL,
 	relid oid NOT NULL,
@@ -423,7 +431,8 @@ CREATE TABLE counters (
 	last_pass_end timestamptz,
 	last_cutoff timestamptz,
 	stats_reset timestamptz,
-	lag_pauses bigint NOT NULL
+	lag_pauses bigint NOT NULL,
+	last_call timestamptz
 );
 
 -- Room for later: deleting rows is what a full disk needs, and it must be counted.
@@ -629,7 +638,8 @@ GRANT EXECUTE ON FUNCTION
 	oldest_due(regclass),
 	lag(regclass),
 	cutoff(regclass),
-	list_indexes()
+	list_indexes(),
+	monitor_status()
 TO PUBLIC;
 
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
@@ -641,3 +651,16 @@ REVOKE ALL ON TYPE saved_option FROM PUBLIC;
 GRANT SELECT ON indexes, stats, index_stats TO PUBLIC;
 GRANT EXECUTE ON FUNCTION list_operations() TO pg_monitor;
 GRANT SELECT ON counters, current_op TO pg_monitor;
+
+-- Everything works without the monitor, but who expects it would wait for ever.
+DO $$
+DECLARE
+	monitor record;
+BEGIN
+	SELECT * INTO monitor FROM ttl_index.monitor_status();
+	IF monitor.status IN ('not_preloaded', 'no_launcher') THEN
+		RAISE WARNING 'rows that expire will not be deleted by themselves'
+			USING DETAIL = pg_catalog.format('No monitor: %s.', monitor.reason), HINT = monitor.hint;
+	END IF;
+END
+$$;

@@ -268,6 +268,7 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 typedef struct IndexesView
 {
 	ReturnSetInfo *rsinfo;
+	TtlVisitor	visitor;
 	TtlStateFile file;
 	TtlLastError last_error;
 } IndexesView;
@@ -280,7 +281,7 @@ show_index(Oid indexrelid, void *arg)
 
 	if (!ttl_catalog_describe(indexrelid, false, &index))
 		return;
-	ttl_shown_state_complete(&index, &view->file, &view->last_error);
+	ttl_shown_state_complete(&index, &view->visitor, &view->file, &view->last_error);
 	put_index(view->rsinfo, &index);
 }
 
@@ -292,6 +293,7 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 
 	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ttl_state_file_read(&view.file);
+	ttl_visitor_find(&view.visitor);
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
 	ttl_catalog_each(ttl_catalog_shown(), show_index, &view);

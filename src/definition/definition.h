@@ -50,6 +50,7 @@ typedef enum TtlState
 	TTL_OPTION_NOT_EXECUTABLE,
 	TTL_OLD_SNAPSHOTS,
 	/* what the monitor adds for the view (see monitor/shown_state.c) */
+	TTL_NO_MONITOR,
 	TTL_CRASHED_SERVER,
 	TTL_HELD,
 	TTL_PAUSED,

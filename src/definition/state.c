@@ -117,6 +117,7 @@ static const StateText state_texts[] = {
 	{"old_snapshots", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index cannot be used until transactions older than it have ended",
 	NULL},
+	{"no_monitor", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
 	{"crashed_server", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
 	{"held", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
 	{"paused", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -166,6 +167,7 @@ ttl_state_reason(const TtlIndex *index)
 		case TTL_BUCKET_HAS_DEPENDENTS:
 			return psprintf("the partition cannot be dropped because of %s",
 							index->detail);
+		case TTL_NO_MONITOR:
 		case TTL_CRASHED_SERVER:
 		case TTL_HELD:
 		case TTL_BUCKET_MISSING:

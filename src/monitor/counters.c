@@ -106,6 +106,7 @@ static const Column columns[] = {
 	{COLUMN_TIME, offsetof(TtlCount, last_cutoff)},
 	{COLUMN_RESET_TIME, offsetof(TtlCount, stats_reset)},
 	{COLUMN_COUNT, offsetof(TtlCount, lag_pauses)},
+	{COLUMN_TIME, offsetof(TtlCount, last_call)},
 };
 
 #define NCOLUMNS lengthof(columns)
@@ -312,22 +313,31 @@ add_row(TtlCount *sum, const TtlCount *row, TimestampTz now)
 	}
 }
 
-/* Finds the sum of an index among those made so far, or makes a new one. */
+/*
+ * Finds the sum of an index, or of a role that has called run_pass(), among those made so
+ * far, or makes a new one.
+ */
 static TtlCount *
 find_sum(HTAB *found, List **sums, Oid indexrelid, Oid relid)
 {
+	Oid			key[2] = {indexrelid, relid};
 	TtlCount   *sum;
 	bool		known;
 
-	/* what was counted for an index that is gone belongs to none */
-	if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
-		indexrelid = relid = InvalidOid;
-	sum = hash_search(found, &indexrelid, HASH_ENTER, &known);
+	/*
+	 * what was counted for an index, or of a role, that is gone belongs to
+	 * none
+	 */
+	if (OidIsValid(indexrelid) ?
+		!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)) :
+		!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(relid)))
+		key[0] = key[1] = InvalidOid;
+	sum = hash_search(found, key, HASH_ENTER, &known);
 	if (!known)
 	{
 		memset(sum, 0, sizeof(*sum));
-		sum->indexrelid = indexrelid;
-		sum->relid = relid;
+		sum->indexrelid = key[0];
+		sum->relid = key[1];
 		*sums = lappend(*sums, sum);
 	}
 	return sum;
@@ -340,7 +350,7 @@ find_sum(HTAB *found, List **sums, Oid indexrelid, Oid relid)
 static List *
 sum_rows(Relation rel, Snapshot snapshot, bool take, int64 *rows)
 {
-	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(TtlCount),.hcxt = CurrentMemoryContext};
+	HASHCTL		ctl = {.keysize = 2 * sizeof(Oid),.entrysize = sizeof(TtlCount),.hcxt = CurrentMemoryContext};
 	HTAB	   *found = hash_create("ttl_index sums", 64, &ctl,
 									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	List	   *sums = NIL;
@@ -415,6 +425,39 @@ ttl_counters_last_error(Oid indexrelid)
 	table_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return last;
+}
+
+/*
+ * Returns the roles that have called run_pass() since this time; none if the table is
+ * locked exclusively, or does not fit this library: only views and messages depend on it.
+ */
+List *
+ttl_counters_roles_since(TimestampTz since)
+{
+	Oid			relid = counters_relid();
+	TimestampTz now = GetCurrentTimestamp();
+	List	   *roles = NIL;
+	Relation	rel;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(relid) ||
+		!ConditionalLockRelationOid(relid, AccessShareLock))
+		return NIL;
+	rel = table_open(relid, NoLock);
+	scan = ttl_table_beginscan(rel, GetActiveSnapshot());
+	while (RelationGetDescr(rel)->natts == NCOLUMNS &&
+		   (tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		TtlCount	row;
+
+		read_row(tuple, RelationGetDescr(rel), &row);
+		if (row.last_call >= since && row.last_call <= now)
+			roles = list_append_unique_oid(roles, row.relid);
+	}
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return roles;
 }
 
 /*
@@ -508,11 +551,20 @@ ttl_stats_reset(PG_FUNCTION_ARGS)
 {
 	Relation	rel;
 	TtlCount	zero = {0};
+	ListCell   *lc;
 
 	PreventCommandIfReadOnly("ttl_index.stats_reset()");
 	LockRelationOid(counters_relid(), ShareUpdateExclusiveLock);
 	rel = open_counters(RowExclusiveLock);
-	(void) take_rows(rel);
+	/* that a role calls run_pass() is no count */
+	foreach(lc, take_rows(rel))
+	{
+		TtlCount   *sum = lfirst(lc);
+		TtlCount	call = {.relid = sum->relid,.last_call = sum->last_call};
+
+		if (call.last_call != 0)
+			insert_row(rel, &call);
+	}
 	zero.stats_reset = GetCurrentTimestamp();
 	insert_row(rel, &zero);
 	table_close(rel, NoLock);

@@ -119,6 +119,8 @@ static int	slot_tries;			/* in vain, since a worker was last started */
 static bool lacked_slots;		/* in this pass */
 static TtlSaid slots_said;
 static TtlSaid hold_said;
+static bool no_slot;			/* for the last worker */
+static bool registered = false;
 static instr_time last_look;	/* when nap() last looked at the clock */
 
 static void
@@ -134,6 +136,19 @@ cancel_handler(SIGNAL_ARGS)
 {
 }
 
+/* Shows other processes what they need to know whether the monitor visits a database. */
+static void
+show_launcher(void)
+{
+	TtlLauncher launcher = {
+		.enabled = ttl_monitor_enabled,
+		.read_only = DefaultXactReadOnly,
+		.no_slot = no_slot
+	};
+
+	ttl_progress_launcher(&launcher);
+}
+
 static void
 handle_interrupts(void)
 {
@@ -142,6 +157,7 @@ handle_interrupts(void)
 	{
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
+		show_launcher();
 	}
 }
 
@@ -383,7 +399,11 @@ run_sub_pass(Database *db)
 	db->pending = false;
 	INSTR_TIME_SET_CURRENT(db->last_sub_pass);
 	db->had_sub_pass = true;
-	if (database_is_wanted(db->oid) || !start_worker_patiently(db))
+	if (database_is_wanted(db->oid))
+		return;
+	no_slot = !start_worker_patiently(db);
+	show_launcher();
+	if (no_slot)
 		return;
 	wait_for_worker(db);
 	take_answer(db);
@@ -491,6 +511,9 @@ ttl_launcher_main(Datum arg)
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	create_area();
 	before_shmem_exit(end_worker, (Datum) 0);
+	/* else the status entry of this process, which others read, stays empty */
+	SetConfigOption("track_activities", "on", PGC_SUSET, PGC_S_OVERRIDE);
+	show_launcher();
 	ereport(LOG, (errmsg("ttl_index launcher started")));
 	take_crash();
 	ttl_hold_check_start();
@@ -513,6 +536,7 @@ ttl_launcher_register(void)
 	/* no rows may expire while pg_upgrade moves them */
 	if (IsBinaryUpgrade)
 		return;
+	registered = true;
 	entry.bgw_flags = BGWORKER_SHMEM_ACCESS |
 		BGWORKER_BACKEND_DATABASE_CONNECTION;
 	entry.bgw_start_time = BgWorkerStart_RecoveryFinished;
@@ -524,4 +548,11 @@ ttl_launcher_register(void)
 	snprintf(entry.bgw_name, sizeof(entry.bgw_name), TTL_LAUNCHER_TYPE);
 	snprintf(entry.bgw_type, sizeof(entry.bgw_type), TTL_LAUNCHER_TYPE);
 	RegisterBackgroundWorker(&entry);
+}
+
+/* Was the library preloaded when the server started?  Every process inherits that. */
+bool
+ttl_launcher_is_registered(void)
+{
+	return registered;
 }

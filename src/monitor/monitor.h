@@ -43,6 +43,7 @@ typedef struct TtlCount
 	TimestampTz last_cutoff;
 	TimestampTz stats_reset;
 	int64		lag_pauses;
+	TimestampTz last_call;		/* of run_pass(), by the role in relid */
 } TtlCount;
 
 /* When an error of an index was last counted, for one index. */
@@ -68,6 +69,14 @@ typedef enum TtlWait
 	TTL_WAIT_LOCKS
 } TtlWait;
 
+/* What the launcher shows of itself (see progress.c). */
+typedef struct TtlLauncher
+{
+	bool		enabled;		/* ttl_index.monitor_enabled, in the launcher */
+	bool		read_only;		/* default_transaction_read_only, likewise */
+	bool		no_slot;		/* the last worker found no slot */
+} TtlLauncher;
+
 /* What a worker gets beside its argument, the handle of the shared memory. */
 typedef struct TtlWorkerExtra
 {
@@ -77,12 +86,14 @@ typedef struct TtlWorkerExtra
 
 /* launcher.c */
 extern void ttl_launcher_register(void);
+extern bool ttl_launcher_is_registered(void);
 
 /* counters.c */
 extern void ttl_counters_check(void);
 extern bool ttl_counters_lock(bool wait);
 extern void ttl_counters_add(const TtlCount *count);
 extern TimestampTz ttl_counters_last_error(Oid indexrelid);
+extern List *ttl_counters_roles_since(TimestampTz since);
 extern bool ttl_counters_fold(int64 rows);
 
 /* progress.c */
@@ -93,6 +104,8 @@ extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
 extern void ttl_progress_wait(TtlWait wait, long milliseconds);
 extern void ttl_progress_end(void);
 extern bool ttl_progress_position(Oid indexrelid, TtlScanPosition *position);
+extern void ttl_progress_launcher(const TtlLauncher *launcher);
+extern bool ttl_progress_find_launcher(TtlLauncher *launcher);
 
 /* hold.c */
 extern int64 ttl_hold_machine_clock(void);
@@ -117,7 +130,8 @@ extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size,
 extern bool ttl_report_is_news(TtlSaid *said, int sqlerrcode, const char *text);
 
 /* shown_state.c */
-extern void ttl_shown_state_complete(TtlIndex *index, const TtlStateFile *file,
+extern void ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
+									 const TtlStateFile *file,
 									 TtlLastError *known);
 
 #endif							/* TTL_MONITOR_H */

@@ -52,7 +52,16 @@ enum
 	FIELD_KEY
 };
 
+/* The launcher shows instead, behind the same two: */
+enum
+{
+	FIELD_ENABLED = FIELD_OPERATION,
+	FIELD_READ_ONLY,
+	FIELD_NO_SLOT
+};
+
 #define MAGIC INT64CONST(0x74746c5f696e6478)	/* "ttl_indx" */
+#define LAUNCHER_MAGIC INT64CONST(0x74746c5f6c61756e)	/* "ttl_laun" */
 
 enum
 {
@@ -143,14 +152,44 @@ ttl_progress_end(void)
 	pgstat_progress_update_param(FIELD_MAGIC, 0);
 }
 
-/* The progress fields of a process at work on a pass, or NULL. */
+/* The progress fields of a process that shows those of this magic, or NULL. */
 static const int64 *
-fields_of(const PgBackendStatus *entry)
+fields_of(const PgBackendStatus *entry, int64 magic)
 {
 	const int64 *param = entry->st_progress_param;
 
-	return param[FIELD_MAGIC] == MAGIC && param[FIELD_PID] == entry->st_procpid &&
+	return param[FIELD_MAGIC] == magic && param[FIELD_PID] == entry->st_procpid &&
 		entry->st_progress_command == PROGRESS_COMMAND_INVALID ? param : NULL;
+}
+
+/* Shows what the launcher knows of itself. */
+void
+ttl_progress_launcher(const TtlLauncher *launcher)
+{
+	pgstat_progress_update_param(FIELD_ENABLED, launcher->enabled);
+	pgstat_progress_update_param(FIELD_READ_ONLY, launcher->read_only);
+	pgstat_progress_update_param(FIELD_NO_SLOT, launcher->no_slot);
+	pgstat_progress_update_param(FIELD_PID, MyProcPid);
+	pgstat_progress_update_param(FIELD_MAGIC, LAUNCHER_MAGIC);
+}
+
+/* Reads what the launcher shows; false if there is none. */
+bool
+ttl_progress_find_launcher(TtlLauncher *launcher)
+{
+	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
+	{
+		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
+		const int64 *param = local ? fields_of(&local->backendStatus, LAUNCHER_MAGIC) : NULL;
+
+		if (param == NULL)
+			continue;
+		launcher->enabled = param[FIELD_ENABLED];
+		launcher->read_only = param[FIELD_READ_ONLY];
+		launcher->no_slot = param[FIELD_NO_SLOT];
+		return true;
+	}
+	return false;
 }
 
 /* How far a pass has got in an index at which it is at work; false for none. */
@@ -160,7 +199,7 @@ ttl_progress_position(Oid indexrelid, TtlScanPosition *position)
 	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
 	{
 		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		const int64 *param = local ? fields_of(&local->backendStatus) : NULL;
+		const int64 *param = local ? fields_of(&local->backendStatus, MAGIC) : NULL;
 
 		if (param == NULL || local->backendStatus.st_databaseid != MyDatabaseId ||
 			param[FIELD_INDEX] != indexrelid || !param[FIELD_HAS_KEY])
@@ -185,7 +224,7 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
 	{
 		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		const int64 *param = local ? fields_of(&local->backendStatus) : NULL;
+		const int64 *param = local ? fields_of(&local->backendStatus, MAGIC) : NULL;
 		Datum		values[NCOLUMNS];
 		bool		nulls[NCOLUMNS] = {0};
 

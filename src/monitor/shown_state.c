@@ -4,8 +4,9 @@
  *	  The state of an index as the view ttl_index.indexes shows it.
  *
  * definition/catalog.c decides the state by the definition and by the moment.  If that is
- * active, this file finds what else keeps rows or partitions from being deleted: a hold
- * or a crash, which concern the monitor, and partitions that cannot be dropped or made.
+ * active, this file finds what else keeps rows or partitions from being deleted: that
+ * nobody visits the database, a hold or a crash, which concern the monitor, and partitions
+ * that cannot be dropped or made.
  * functions.c calls it for each row of the view; the engine does not.
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -111,12 +112,12 @@ show_partitions(TtlIndex *index, TtlLastError *known)
 
 /* Gives an index that is still active a state, if there is a reason for it. */
 static void
-show_reason(TtlIndex *index, TtlState state, char *reason)
+show_reason(TtlIndex *index, TtlState state, const char *reason)
 {
 	if (index->state != TTL_ACTIVE || reason == NULL)
 		return;
 	index->state = state;
-	index->detail = reason;
+	index->detail = pstrdup(reason);
 }
 
 /*
@@ -124,15 +125,20 @@ show_reason(TtlIndex *index, TtlState state, char *reason)
  * being deleted, and what an active index leaves out.
  */
 void
-ttl_shown_state_complete(TtlIndex *index, const TtlStateFile *file,
-						 TtlLastError *known)
+ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
+						 const TtlStateFile *file, TtlLastError *known)
 {
+	/* what stops all comes before what concerns one partition */
+	if (!index->option.paused)
+	{
+		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
+		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(file, index->root));
+		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
+	}
 	if (index->state != TTL_ACTIVE)
 		return;
 	index->left_out = ttl_reach_left_out(index);
 	show_partitions(index, known);
 	if (index->option.paused && index->state == TTL_ACTIVE)
 		index->state = TTL_PAUSED;
-	show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
-	show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(file, index->root));
 }

@@ -117,7 +117,21 @@ must_flush(const TtlKept *kept, TimestampTz now)
 								   IDLE_FLUSH_MS - (int) sleep_ms);
 }
 
-/* Counts the sub-pass: at once if this pass wrote anything, else once a minute. */
+/* Adds a sub-pass to those that are not counted yet. */
+static void
+add_sub_pass(TtlRun *run)
+{
+	run->kept->idle_sub_passes++;
+	run->kept->lag_pauses += run->shared->lag_pauses;
+	run->shared->lag_pauses = 0;
+	if (!run->shared->more)
+		run->kept->idle_passes++;
+}
+
+/*
+ * Counts the sub-pass: at once if this pass wrote anything, else once a minute.  One over
+ * no index does not count, but that a session serves the database is remembered.
+ */
 static void
 count_sub_pass(TtlRun *run)
 {
@@ -126,19 +140,25 @@ count_sub_pass(TtlRun *run)
 	TimestampTz now = GetCurrentTimestamp();
 	TtlCount	count = {0};
 
-	kept->idle_sub_passes++;
-	kept->lag_pauses += shared->lag_pauses;
-	shared->lag_pauses = 0;
-	if (!shared->more)
-		kept->idle_passes++;
+	if (run->targets != NIL || hash_get_num_entries(kept->indexes) > 0)
+	{
+		add_sub_pass(run);
+		count.passes = kept->idle_passes;
+		count.sub_passes = kept->idle_sub_passes;
+		count.last_pass_start = kept->pass_at;
+		count.last_pass_end = shared->more ? 0 : now;
+		count.last_cutoff = run->at;
+		count.lag_pauses = kept->lag_pauses;
+	}
+	else if (run->driver->is_worker)
+		return;
 	if (run->driver->is_worker && !kept->counted && !must_flush(kept, now))
 		return;
-	count.passes = kept->idle_passes;
-	count.sub_passes = kept->idle_sub_passes;
-	count.last_pass_start = kept->pass_at;
-	count.last_pass_end = shared->more ? 0 : now;
-	count.last_cutoff = run->at;
-	count.lag_pauses = kept->lag_pauses;
+	if (!run->driver->is_worker)
+	{
+		count.relid = run->driver->role;
+		count.last_call = now;
+	}
 	ttl_work_begin(run);
 	if (!ttl_counters_lock(!run->driver->is_worker))
 	{
@@ -195,7 +215,7 @@ ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 	kept->resume_at = sub.cut ? target_root(run.targets, sub.current) : InvalidOid;
 	shared->more = sub.more && !run.stop;
 	count_indexes(&run);
-	if ((run.targets != NIL || hash_get_num_entries(kept->indexes) > 0) && !run.stop)
+	if (!run.stop)
 		count_sub_pass(&run);
 	if (!shared->more && !run.stop)
 		ttl_report_pass(&run);

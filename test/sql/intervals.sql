@@ -24,6 +24,7 @@ CREATE OPERATOR <> (LEFTARG = numeric, RIGHTARG = integer, FUNCTION = gt);
 SET search_path = iv, pg_catalog;
 SELECT ttl_index.seconds('1 day');
 SET search_path = iv;
+CALL ttl_index.run_pass();
 DROP OPERATOR <> (numeric, integer);
 DROP FUNCTION trunc(numeric), isfinite(interval), gt(numeric, integer);
 

@@ -16,6 +16,7 @@ ORDER BY proname;
 
 CREATE SCHEMA opt;
 SET search_path = opt;
+CALL ttl_index.run_pass();
 CREATE TABLE eventlog (id int, last_modified timestamptz, sensor text, other timestamptz);
 INSERT INTO eventlog SELECT g, '2001-01-01'::timestamptz + g * interval '1 minute', 's' || g % 10,
 	'2001-01-01'::timestamptz + g * interval '1 minute' FROM generate_series(1, 20000) AS g;

@@ -71,6 +71,7 @@ INSERT INTO expected VALUES
 ('counters', 'LOCK ttl_index.counters IN ACCESS SHARE MODE', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 ('counters', 'LOCK ttl_index.counters IN ROW EXCLUSIVE MODE', '42501', '42501', '42501', 'ok', '42501', '42501'),
 ('list_indexes()', 'SELECT * FROM ttl_index.list_indexes()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('monitor_status()', 'SELECT * FROM ttl_index.monitor_status()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('list_operations()', 'SELECT * FROM ttl_index.list_operations()', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 -- for nobody's data
 ('saved_option', 'CREATE TABLE priv.x (y ttl_index.saved_option)', '42501', '42501', '42501', 'ok', '42501', '42501'),

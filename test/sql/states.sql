@@ -6,6 +6,7 @@ SET client_min_messages = warning;
 CREATE ROLE regress_ttl_poor;
 CREATE SCHEMA states;
 SET search_path = states;
+CALL ttl_index.run_pass();
 ALTER EVENT TRIGGER ttl_index_ddl DISABLE;
 CREATE TABLE t (id int, ts timestamptz, kind text, local timestamp);
 INSERT INTO t VALUES (1, '2001-01-01', 'x', '2001-01-01');

@@ -105,6 +105,7 @@ SELECT * FROM pg_depend WHERE pg_describe_object(classid, objid, objsubid) IS NU
 
 -- and back
 CREATE EXTENSION ttl_index;
+CALL ttl_index.run_pass();
 SELECT ttl_index.coll_mod('t', 'ts', 3600);
 CALL ttl_index.run_pass();
 SELECT count(*) FROM t;

@@ -67,6 +67,10 @@ sub state_of_index
 	my ($server) = @_;
 
 	$server = $node unless defined $server;
+	# after a start the launcher may come a moment later
+	$server->poll_query_until('postgres',
+		"SELECT status = 'monitor' FROM ttl_index.monitor_status()")
+	  or die 'there is no monitor';
 	return $server->safe_psql('postgres',
 		"SELECT state FROM ttl_index.indexes WHERE indexrelid = 'deadly_ttl'::regclass"
 	);

@@ -1,0 +1,253 @@
+/*-------------------------------------------------------------------------
+ *
+ * visitor.c
+ *	  Who visits the TTL indexes of this database, and if nobody does, why.
+ *
+ * An installation that deletes nothing looks like one that has nothing to delete.  So
+ * whoever declares a TTL is told who will delete, the view of indexes has a state for it,
+ * and so has CREATE EXTENSION a warning: all three ask here.
+ *
+ * The launcher shows in its own status entry whether it is enabled (monitor/progress.c).
+ * What ALTER DATABASE and ALTER ROLE say beside that is read from the catalog, as the
+ * worker will: this session began earlier, or as another role.  A session serves a
+ * database as well, if its run_pass() was not long ago; the counters know that, for each
+ * role, since a role's pass leaves out what belongs to others.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/visitor.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xlog.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_db_role_setting.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "monitor/monitor.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_monitor_status);
+
+/* How long a run_pass() counts as service: pg_cron may call it every few minutes. */
+#define SERVED_FOR (10 * USECS_PER_MINUTE)
+
+/* Why the monitor does not come; MONITOR if it does. */
+typedef enum Cause
+{
+	MONITOR,
+	STANDBY,
+	NOT_PRELOADED,
+	NO_LAUNCHER,
+	DISABLED,
+	DISABLED_HERE,
+	NOT_VISITED,
+	READ_ONLY,
+	NO_WORKER_SLOT
+} Cause;
+
+/* in the order of Cause */
+static const struct
+{
+	const char *status;
+	const char *reason;
+	const char *hint;
+}			causes[] = {
+	{"monitor", NULL, NULL},
+	{"standby", "the server is a standby",
+	"The primary deletes the rows. After a promotion this server does, if ttl_index is preloaded."},
+	{"not_preloaded", "ttl_index is not in shared_preload_libraries",
+	"Add it to shared_preload_libraries and restart the server, or CALL ttl_index.run_pass() every few minutes, by pg_cron for instance."},
+	{"no_launcher", "the monitor's launcher does not run",
+	"Unless the server has just started, no background worker slot was free for it: increase max_worker_processes and restart the server."},
+	{"disabled", "ttl_index.monitor_enabled is off",
+	"Turn it on in postgresql.conf and reload, or CALL ttl_index.run_pass() every few minutes."},
+	{"disabled_here", "ttl_index.monitor_enabled is off in this database",
+	"ALTER DATABASE ... RESET ttl_index.monitor_enabled lets the monitor in, or CALL ttl_index.run_pass()."},
+	{"not_visited", "the database is a template, or does not allow connections",
+	"ALTER DATABASE ... WITH IS_TEMPLATE false ALLOW_CONNECTIONS true lets the monitor in."},
+	{"read_only", "default_transaction_read_only is on in this database",
+	"Turn default_transaction_read_only off to let rows expire."},
+	{"no_worker_slot", "no background worker slot was free for the monitor's last pass",
+	"Consider increasing the configuration parameter \"max_worker_processes\"."},
+};
+
+StaticAssertDecl(lengthof(causes) == NO_WORKER_SLOT + 1, "one text for each cause");
+
+/* Changes a boolean if one of the settings of a database or role is about it. */
+static void
+apply_settings(ArrayType *settings, const char *name, bool *value)
+{
+	ArrayIterator iterator = array_create_iterator(settings, 0, NULL);
+	size_t		length = strlen(name);
+	Datum		datum;
+	bool		isnull;
+
+	while (array_iterate(iterator, &datum, &isnull))
+	{
+		char	   *setting = isnull ? "" : TextDatumGetCString(datum);
+
+		if (pg_strncasecmp(setting, name, length) == 0 && setting[length] == '=')
+			(void) parse_bool(setting + length + 1, value);
+	}
+	array_free_iterator(iterator);
+}
+
+/* The same for what ALTER DATABASE or ALTER ROLE has set for this database and role. */
+static void
+read_settings(Oid database, Oid role, const char *name, bool *value)
+{
+	Relation	rel = table_open(DbRoleSettingRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&keys[0], Anum_pg_db_role_setting_setdatabase,
+				BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(database));
+	ScanKeyInit(&keys[1], Anum_pg_db_role_setting_setrole,
+				BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(role));
+	scan = systable_beginscan(rel, DbRoleSettingDatidRolidIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		isnull;
+		Datum		settings = heap_getattr(tuple, Anum_pg_db_role_setting_setconfig,
+											RelationGetDescr(rel), &isnull);
+
+		if (!isnull)
+			apply_settings(DatumGetArrayTypeP(settings), name, value);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+/*
+ * The value of a boolean setting in a worker of this database, which connects as the
+ * bootstrap superuser, given the one that the launcher has.
+ */
+static bool
+value_in_worker(const char *name, bool value)
+{
+	read_settings(InvalidOid, InvalidOid, name, &value);
+	read_settings(MyDatabaseId, InvalidOid, name, &value);
+	read_settings(InvalidOid, BOOTSTRAP_SUPERUSERID, name, &value);
+	read_settings(MyDatabaseId, BOOTSTRAP_SUPERUSERID, name, &value);
+	return value;
+}
+
+/* Does the launcher start workers for databases such as this one? */
+static bool
+is_visited(void)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	Form_pg_database form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_database) GETSTRUCT(tuple);
+	result = !form->datistemplate && form->datallowconn;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static Cause
+find_cause(void)
+{
+	TtlLauncher launcher;
+
+	if (RecoveryInProgress())
+		return STANDBY;
+	if (!ttl_progress_find_launcher(&launcher))
+		return ttl_launcher_is_registered() ? NO_LAUNCHER : NOT_PRELOADED;
+	if (!launcher.enabled)
+		return DISABLED;
+	if (!is_visited())
+		return NOT_VISITED;
+	if (!value_in_worker("ttl_index.monitor_enabled", true))
+		return DISABLED_HERE;
+	if (value_in_worker("default_transaction_read_only", launcher.read_only))
+		return READ_ONLY;
+	return launcher.no_slot ? NO_WORKER_SLOT : MONITOR;
+}
+
+/* Finds who visits the TTL indexes of this database. */
+void
+ttl_visitor_find(TtlVisitor *visitor)
+{
+	Cause		cause = find_cause();
+
+	visitor->status = causes[cause].status;
+	visitor->hint = causes[cause].hint;
+	visitor->reason = causes[cause].reason;
+	visitor->roles = NIL;
+	if (cause == MONITOR || cause == STANDBY)
+		return;
+	visitor->reason = psprintf("%s, and nobody with the owner's rights has called ttl_index.run_pass() within ten minutes",
+							   causes[cause].reason);
+	visitor->roles = ttl_counters_roles_since(GetCurrentTimestamp() - SERVED_FOR);
+}
+
+/* Does a session of a role with the owner's rights call run_pass()? */
+bool
+ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner)
+{
+	ListCell   *lc;
+
+	foreach(lc, visitor->roles)
+	{
+		if (has_privs_of_role(lfirst_oid(lc), owner))
+			return true;
+	}
+	return false;
+}
+
+/* Says why nobody deletes in the tables of this owner; NULL if somebody does. */
+const char *
+ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner)
+{
+	return ttl_visitor_is_session(visitor, owner) ? NULL : visitor->reason;
+}
+
+/* monitor_status() returns record */
+Datum
+ttl_monitor_status(PG_FUNCTION_ARGS)
+{
+	TtlVisitor	visitor;
+	TupleDesc	desc;
+	Datum		values[3] = {0};
+	bool		nulls[3] = {0};
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	ttl_visitor_find(&visitor);
+	if (ttl_visitor_is_session(&visitor, GetUserId()))
+		visitor = (TtlVisitor)
+	{
+		.status = "run_pass"
+	};
+	values[0] = CStringGetTextDatum(visitor.status);
+	nulls[1] = visitor.reason == NULL;
+	if (!nulls[1])
+		values[1] = CStringGetTextDatum(visitor.reason);
+	nulls[2] = visitor.hint == NULL;
+	if (!nulls[2])
+		values[2] = CStringGetTextDatum(visitor.hint);
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+}

@@ -1,0 +1,158 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# Where nobody deletes, everybody is told: CREATE EXTENSION, who declares a TTL, the
+# view of indexes and monitor_status() say the same, whatever keeps the monitor away.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TtlNode;
+
+my $node = TtlNode->configured("ttl_index.monitor_sleep = '1h'\n",
+	name => 'primary',
+	init => [ allows_streaming => 1 ]);
+my $status = 'SELECT status FROM ttl_index.monitor_status()';
+my $state = "SELECT state FROM ttl_index.indexes WHERE indexrelid = 't_ttl'::regclass";
+
+sub set_line
+{
+	my ($line) = @_;
+
+	$node->append_conf('postgresql.conf', "$line\n");
+	return;
+}
+
+sub messages
+{
+	my ($sql) = @_;
+	my $stderr;
+
+	$node->psql('postgres', $sql, stderr => \$stderr);
+	return $stderr;
+}
+
+# The status, its reason in the view of indexes, and in a NOTICE.
+sub is_nobody
+{
+	my ($wanted, $reason, $name) = @_;
+
+	$node->becomes('postgres', "SELECT ($status) = '$wanted'", "$name: the status");
+	is($node->safe_psql('postgres', $state), 'no_monitor', "$name: the state");
+	like(
+		$node->safe_psql('postgres',
+			"SELECT reason FROM ttl_index.indexes WHERE indexrelid = 't_ttl'::regclass"),
+		qr/^\Q$reason\E/, "$name: the reason");
+	like(
+		messages("BEGIN; CREATE INDEX ON t (ts) WHERE ttl_index.expire_after_seconds(7); ROLLBACK"),
+		qr/NOTICE: .*is due at once\nDETAIL:  Nobody deletes them: \Q$reason\E.*\nHINT:  \w/,
+		"$name: who declares is told");
+	return;
+}
+
+sub is_visited
+{
+	my ($name) = @_;
+
+	$node->becomes('postgres', "SELECT ($status) = 'monitor'", "$name: the status");
+	is($node->safe_psql('postgres', $state), 'active', "$name: the state");
+	return;
+}
+
+#
+# Without preload
+#
+
+my $not_preloaded = 'ttl_index is not in shared_preload_libraries';
+set_line("shared_preload_libraries = ''");
+$node->start;
+like(messages('CREATE EXTENSION ttl_index'),
+	qr/WARNING:  rows that expire will not be deleted by themselves\nDETAIL:  .*\Q$not_preloaded\E.*\nHINT:  /,
+	'CREATE EXTENSION warns without preload');
+$node->safe_psql(
+	'postgres', q{
+SET client_min_messages = warning;
+CREATE TABLE t (ts timestamptz);
+INSERT INTO t VALUES ('2001-01-01');
+CREATE INDEX t_ttl ON t (ts) WHERE ttl_index.expire_after_seconds(60);
+});
+is_nobody('not_preloaded', $not_preloaded, 'without preload');
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass(); INSERT INTO t VALUES (\'2001-01-01\')');
+is($node->safe_psql('postgres', $state), 'active', 'run_pass() serves the database');
+like(
+	messages('BEGIN; CREATE INDEX ON t (ts) WHERE ttl_index.expire_after_seconds(7); ROLLBACK'),
+	qr/DETAIL:  The next ttl_index\.run_pass\(\) begins to delete them\./,
+	'and who declares is told that');
+$node->safe_psql('postgres', 'DELETE FROM ttl_index.counters');
+
+#
+# Preloaded, but no slot
+#
+
+set_line("shared_preload_libraries = 'ttl_index'\nmax_worker_processes = 0\nmax_logical_replication_workers = 0");
+$node->restart;
+is_nobody('no_launcher', "the monitor's launcher does not run", 'without a slot for the launcher');
+like(messages('BEGIN; DROP EXTENSION ttl_index CASCADE; CREATE EXTENSION ttl_index; ROLLBACK'),
+	qr/WARNING:  rows that expire/, 'CREATE EXTENSION warns then, too');
+set_line("max_worker_processes = 1\nttl_index.monitor_sleep = 1");
+$node->restart;
+is_nobody('no_worker_slot', 'no background worker slot was free', 'without a slot for a worker');
+set_line("max_worker_processes = 8\nttl_index.monitor_sleep = '1h'");
+$node->restart;
+is_visited('with slots');
+
+#
+# Disabled, in all the ways there are
+#
+
+unlike(
+	messages('BEGIN; DROP EXTENSION ttl_index CASCADE; CREATE EXTENSION ttl_index; ROLLBACK'),
+	qr/WARNING/, 'CREATE EXTENSION is quiet where the monitor runs');
+$node->set('monitor_enabled', 'off');
+is_nobody('disabled', 'ttl_index.monitor_enabled is off', 'disabled in the server');
+$node->set('monitor_enabled', 'on');
+is_visited('enabled again');
+foreach my $whose ('DATABASE postgres', 'ROLE ' . $node->safe_psql('postgres', 'SELECT current_user'))
+{
+	$node->safe_psql('postgres', "ALTER $whose SET ttl_index.monitor_enabled = off");
+	is_nobody('disabled_here', 'ttl_index.monitor_enabled is off in this database', "disabled by $whose");
+	$node->safe_psql('postgres', "ALTER $whose RESET ttl_index.monitor_enabled");
+	is_visited("$whose reset");
+}
+$node->safe_psql('postgres', "SET ttl_index.monitor_enabled = off; $state");
+is($node->safe_psql('postgres', "SET ttl_index.monitor_enabled = off; $state"),
+	'active', 'what a session has set is its own');
+$node->safe_psql('postgres', 'ALTER DATABASE postgres SET default_transaction_read_only = on');
+is($node->safe_psql('postgres', "SET default_transaction_read_only = off; $status"),
+	'read_only', 'a database that is read-only by default is not visited');
+$node->safe_psql('postgres',
+	'SET default_transaction_read_only = off; ALTER DATABASE postgres RESET ALL; ALTER DATABASE postgres IS_TEMPLATE true');
+is($node->safe_psql('postgres', $status), 'not_visited', 'nor is a template');
+$node->safe_psql('postgres', 'ALTER DATABASE postgres IS_TEMPLATE false');
+is_visited('no template any more');
+
+#
+# On a standby, and after a restart without preload
+#
+
+$node->backup('backup');
+my $standby = TtlNode->copy_of($node, 'backup', 'standby', has_streaming => 1);
+$standby->start;
+is($standby->safe_psql('postgres', "$status; $state"), "standby\nno_monitor", 'a standby says what it is');
+$standby->promote;
+$standby->becomes('postgres', "SELECT ($status) = 'monitor'", 'until it is promoted');
+$standby->stop;
+
+$node->safe_psql('postgres', 'DELETE FROM t');
+set_line("shared_preload_libraries = ''");
+$node->restart;
+is($node->safe_psql('postgres', "$status; $state"), "not_preloaded\nno_monitor",
+	'a restart without preload shows at once');
+like(
+	messages('BEGIN; CREATE INDEX ON t (ts) WHERE ttl_index.expire_after_seconds(7); ROLLBACK'),
+	qr/NOTICE:  rows of table "t" will not be deleted when they are due\nDETAIL:  Nobody deletes them: /,
+	'also where nothing is due yet');
+
+done_testing();
