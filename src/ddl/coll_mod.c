@@ -259,7 +259,7 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 		ttl_reach_report_left_out(indexrelid);
 	}
 	if (!was_ttl || seconds < *old || *old < 0)
-		ttl_notice_report_due(indexrelid);
+		ttl_notice_report_due(indexrelid, true);
 	return was_ttl;
 }
 
@@ -366,7 +366,7 @@ set_paused(Oid indexrelid, bool paused)
 	index.option.paused = paused;
 	change_option(indexrelid, &index.option);
 	if (!paused)
-		ttl_notice_report_due(indexrelid);
+		ttl_notice_report_due(indexrelid, true);
 }
 
 /* pause_index(index) returns void */

@@ -363,6 +363,15 @@ command_error(void *sql)
 		errcontext("SQL statement \"%s\"", (char *) sql);
 }
 
+static bool running = false;
+
+/* Is the command at hand one of ours, so that the report on it is ours, too? */
+bool
+ttl_create_is_running(void)
+{
+	return running;
+}
+
 /* Runs a CREATE INDEX as the caller, but parses it as the table's owner. */
 static void
 run_command(Oid relid, char *sql)
@@ -375,8 +384,17 @@ run_command(Oid relid, char *sql)
 	statement->canSetTag = true;
 	statement->utilityStmt = (Node *) ttl_parse_create_index(relid, sql);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	ProcessUtility(statement, sql, false, PROCESS_UTILITY_QUERY, NULL, NULL,
-				   None_Receiver, NULL);
+	PG_TRY();
+	{
+		running = true;
+		ProcessUtility(statement, sql, false, PROCESS_UTILITY_QUERY, NULL, NULL,
+					   None_Receiver, NULL);
+	}
+	PG_FINALLY();
+	{
+		running = false;
+	}
+	PG_END_TRY();
 	PopActiveSnapshot();
 	CommandCounterIncrement();
 	error_context_stack = callback.previous;
@@ -425,7 +443,7 @@ ttl_create_index_for(const TtlCreate *args)
 
 		if (!OidIsValid(main))
 			main = indexrelid;
-		ttl_notice_report_due(indexrelid);
+		ttl_notice_report_due(indexrelid, true);
 	}
 	return main;
 }

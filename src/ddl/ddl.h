@@ -31,6 +31,7 @@ typedef struct TtlCreate
 
 /* create.c */
 extern Oid	ttl_create_index_for(const TtlCreate *args);
+extern bool ttl_create_is_running(void);
 extern void ttl_create_check_boundary_rows(bool drop_partitions, bool boundary_rows);
 
 /* beside.c */
@@ -45,6 +46,6 @@ extern void ttl_hypertable_init(void);
 extern void ttl_mistake_init(void);
 
 /* notice.c */
-extern void ttl_notice_report_due(Oid indexrelid);
+extern void ttl_notice_report_due(Oid indexrelid, bool is_new);
 
 #endif							/* TTL_DDL_H */

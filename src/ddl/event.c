@@ -40,6 +40,7 @@
 #include "tcop/deparse_utility.h"
 #include "tcop/utility.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -353,6 +354,14 @@ notice_table(Oid relid, const char *how)
 				 errhint("ttl_index.remove_ttl() makes it a plain index.")));
 }
 
+/* Tells what is due at once by an index that a command has made or attached. */
+static void
+report_due(Oid indexrelid, bool is_new)
+{
+	if (client_min_messages <= NOTICE && !ttl_create_is_running())
+		ttl_notice_report_due(indexrelid, is_new);
+}
+
 /* What a CREATE TABLE or CREATE INDEX has made, also one inside CREATE SCHEMA. */
 static void
 check_created(const CollectedCommand *command, CommandTag tag)
@@ -369,6 +378,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 		ttl_beside_report(made.objectId);
 		if (tag == CMDTAG_CREATE_INDEX)
 			ttl_reach_report_left_out(made.objectId);
+		report_due(made.objectId, true);
 	}
 	else if (IsA(command->parsetree, CreateStmt))
 	{
@@ -416,16 +426,22 @@ find_partition(Oid parent, const AlterTableCmd *cmd)
 	return found;
 }
 
-/* Tells of TTL indexes of a partition's own, beside those of the whole. */
+/*
+ * Tells what is due at once in a partition by the indexes of the whole, and of TTL indexes
+ * of its own beside those.
+ */
 static void
-report_own(Oid partition)
+report_attached(Oid partition)
 {
 	ListCell   *lc;
 
 	foreach(lc, indexes_of(partition))
 	{
-		if (!get_rel_relispartition(lfirst_oid(lc)) &&
-			has_option(lfirst_oid(lc)))
+		if (!has_option(lfirst_oid(lc)))
+			continue;
+		if (get_rel_relispartition(lfirst_oid(lc)))
+			report_due(lfirst_oid(lc), false);
+		else
 			ttl_beside_report(lfirst_oid(lc));
 	}
 }
@@ -441,7 +457,7 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 	if (cmd->subtype == AT_AttachPartition)
 	{
 		check_relation(partition);
-		report_own(partition);
+		report_attached(partition);
 	}
 	else
 	{

@@ -6,7 +6,10 @@
  * A TTL index on an old table deletes its whole past within a minute, and one
  * on the wrong column deletes nothing for ever.  Both are worth a line before it
  * is too late.  The numbers come from a sample of the table's blocks (all of
- * them where the table is small), read as the table's owner.
+ * them where the table is small), read as the table's owner, within a second.
+ *
+ * DDL says the same as our functions, but in a session that wants no notices nothing: a
+ * restore would read samples of all its tables, and be told what was known before.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -19,18 +22,23 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "nodes/makefuncs.h"
+#include "portability/instr_time.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -43,7 +51,10 @@
 #include "partition/partition.h"
 #include "ttl_index.h"
 
+/* How many blocks are sampled, from the first number to the last, and how long. */
+#define FIRST_BLOCKS 20
 #define SAMPLE_BLOCKS 2000
+#define SAMPLE_MS 1000
 
 /*
  * The number of blocks of a table and its partitions; 0 where one of them is a
@@ -87,16 +98,51 @@ static const struct
 	{NULL, "nothing"},
 };
 
+/* The first ones look as if a date was meant; null and nothing say that there is none. */
+#define WRONG_KINDS 5
+
+/* Dates that hardly anybody means, see count_odd(). */
+typedef enum Odd
+{
+	ODD_FUTURE,
+	ODD_EPOCH,
+	ODD_PAST
+} Odd;
+
+static const struct
+{
+	const char *where;
+	const char *detail;
+	const char *hint;
+}			odds[] = {
+
+	{"lie after the year 9999", "Such rows are never due.",
+	"Milliseconds that are read as seconds look like that: to_timestamp() takes seconds, so divide by 1000.0."},
+	{"lie in January 1970", "Such rows are due at once.",
+	"Seconds that are read as milliseconds look like that: {\"$date\": ...} takes milliseconds."},
+	{"lie before the year 1900", "Such rows are due at once.",
+	"A date that was never set looks like that in some languages; NULL never expires."},
+};
+
+/* In days since 2000-01-01. */
+#define YEAR_10000 2921940
+#define FEBRUARY_1970 (-10926)
+#define JANUARY_1970 (-10957)
+#define YEAR_1900 (-36524)
+
 /* What a sample holds. */
 typedef struct Sample
 {
 	double		percent;
 	TimestampTz at;
+	instr_time	begun;
+	bool		cut;			/* it took too long */
 	int64		rows;
 	int64		dates;
 	int64		due;
-	const char *instead;		/* of dates, where there are none, or NULL */
-	int64		instead_rows;	/* of the table that this is about */
+	int64		odd[lengthof(odds)];
+	bool		has_kinds;
+	int64		kinds[lengthof(kinds)]; /* of rows without a date */
 } Sample;
 
 /* Counts the rows of a sample of one table. */
@@ -105,10 +151,7 @@ typedef struct SampleReceiver
 	DestReceiver pub;
 	TtlCutoff	cutoff;
 	bool		has_kind;		/* beside the key */
-	int64		rows;
-	int64		dates;
-	int64		due;
-	int64		kinds[lengthof(kinds)];
+	Sample	   *sample;
 } SampleReceiver;
 
 static void
@@ -121,8 +164,18 @@ end_sample(DestReceiver *self)
 {
 }
 
+static int64
+elapsed_ms(instr_time since)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, since);
+	return (int64) INSTR_TIME_GET_MILLISEC(now);
+}
+
 static void
-count_kind(SampleReceiver *receiver, TupleTableSlot *slot)
+count_kind(Sample *sample, TupleTableSlot *slot)
 {
 	bool		isnull;
 	Datum		type = slot_getattr(slot, 2, &isnull);
@@ -131,26 +184,47 @@ count_kind(SampleReceiver *receiver, TupleTableSlot *slot)
 	while (kinds[i].type != NULL &&
 		   (isnull || strcmp(TextDatumGetCString(type), kinds[i].type) != 0))
 		i++;
-	receiver->kinds[i]++;
+	sample->kinds[i]++;
 }
 
+/* Counts a date that is far from today: somebody took one unit for another. */
+static void
+count_odd(Sample *sample, int64 key, bool due)
+{
+	if (TIMESTAMP_NOT_FINITE(key))
+		return;
+	if (key >= YEAR_10000 * USECS_PER_DAY)
+		sample->odd[ODD_FUTURE]++;
+	else if (due && key >= JANUARY_1970 * USECS_PER_DAY &&
+			 key < FEBRUARY_1970 * USECS_PER_DAY)
+		sample->odd[ODD_EPOCH]++;
+	else if (due && key < YEAR_1900 * USECS_PER_DAY)
+		sample->odd[ODD_PAST]++;
+}
+
+/* Counts a row; false when that has gone on for long enough. */
 static bool
 count_row(TupleTableSlot *slot, DestReceiver *self)
 {
 	SampleReceiver *receiver = (SampleReceiver *) self;
+	Sample	   *sample = receiver->sample;
 	bool		isnull;
 	Datum		key = slot_getattr(slot, 1, &isnull);
 
-	receiver->rows++;
-	if (receiver->has_kind)
-		count_kind(receiver, slot);
-	if (isnull)
-		return true;
-	receiver->dates++;
-	if (ttl_cutoff_is_due(&receiver->cutoff,
-						  ttl_index_scan_key(receiver->cutoff.keytype, key)))
-		receiver->due++;
-	return true;
+	sample->rows++;
+	if (!isnull)
+	{
+		int64		date = ttl_index_scan_key(receiver->cutoff.keytype, key);
+		bool		due = ttl_cutoff_is_due(&receiver->cutoff, date);
+
+		sample->dates++;
+		sample->due += due;
+		count_odd(sample, date, due);
+	}
+	else if (receiver->has_kind)
+		count_kind(sample, slot);
+	sample->cut = elapsed_ms(sample->begun) >= SAMPLE_MS;
+	return !sample->cut;
 }
 
 /*
@@ -202,11 +276,13 @@ sample_query(const TtlIndex *leaf, Relation rel, double percent, Node *kind)
 static void
 sample_leaf(const TtlIndex *leaf, Sample *sample)
 {
-	SampleReceiver receiver = {.pub = {count_row, start_sample, end_sample, end_sample, DestNone}};
+	SampleReceiver receiver = {
+		.pub = {count_row, start_sample, end_sample, end_sample, DestNone},
+		.sample = sample
+	};
 	TtlUser		saved;
 	Relation	rel;
 	Node	   *kind;
-	int			most = 0;
 
 	if (!ConditionalLockRelationOid(leaf->relid, AccessShareLock) ||
 		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(leaf->relid)))
@@ -217,24 +293,12 @@ sample_leaf(const TtlIndex *leaf, Sample *sample)
 	rel = table_open(leaf->relid, NoLock);
 	kind = kind_expression(leaf);
 	receiver.has_kind = kind != NULL;
+	sample->has_kinds = sample->has_kinds || receiver.has_kind;
 	(void) ttl_query_run(sample_query(leaf, rel, sample->percent, kind), NULL,
 						 "sample of a TTL index", &receiver.pub);
 	table_close(rel, NoLock);
 	PopActiveSnapshot();
 	ttl_owner_restore(&saved);
-
-	sample->rows += receiver.rows;
-	sample->dates += receiver.dates;
-	sample->due += receiver.due;
-	if (receiver.dates > 0 || receiver.rows <= sample->instead_rows)
-		return;
-	for (int i = 1; i < lengthof(kinds); i++)
-	{
-		if (receiver.kinds[i] > receiver.kinds[most])
-			most = i;
-	}
-	sample->instead = kind != NULL ? kinds[most].text : NULL;
-	sample->instead_rows = receiver.rows;
 }
 
 /*
@@ -251,6 +315,9 @@ sample_index(Oid indexrelid, Sample *sample)
 		TtlIndex	leaf;
 		TtlOption	own;
 
+		sample->cut = sample->cut || elapsed_ms(sample->begun) >= SAMPLE_MS;
+		if (sample->cut)
+			return;
 		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_INDEX ||
 			!ttl_catalog_describe(lfirst_oid(lc), true, &leaf) ||
 			leaf.state != TTL_ACTIVE ||
@@ -262,32 +329,220 @@ sample_index(Oid indexrelid, Sample *sample)
 	}
 }
 
-/* Tells the client how many partitions are due now, where they go as a whole. */
+/*
+ * Samples so many blocks as the time allows.  A sample that is cut knows the beginning of
+ * the table only, so a small one comes first, and a larger one as long as ten times the
+ * time is left.
+ */
 static void
+take_sample(Oid indexrelid, int64 blocks, Sample *sample)
+{
+	instr_time	begun;
+
+	INSTR_TIME_SET_CURRENT(begun);
+	for (int64 wanted = FIRST_BLOCKS; wanted <= SAMPLE_BLOCKS; wanted *= 10)
+	{
+		Sample		next = {.at = sample->at,.begun = begun};
+		int64		before = elapsed_ms(begun);
+
+		next.percent = Min(100.0, 100.0 * wanted / blocks);
+		sample_index(indexrelid, &next);
+		if (next.cut && wanted > FIRST_BLOCKS)
+			return;
+		*sample = next;
+		if (next.cut || wanted >= blocks ||
+			11 * elapsed_ms(begun) - 10 * before > SAMPLE_MS)
+			return;
+	}
+}
+
+/* Who will delete what is due, as the end of a message. */
+typedef struct Future
+{
+	bool		nobody;
+	const char *detail;
+	const char *hint;
+} Future;
+
+static Future
+find_future(const TtlIndex *index, const char *to_do, const char *hint)
+{
+	TtlVisitor	visitor;
+	const char *why;
+
+	ttl_visitor_find(&visitor);
+	why = ttl_visitor_why_none(&visitor, index->owner);
+	if (why != NULL)
+		return (Future)
+	{
+		true, psprintf("Nobody %ss them: %s.", to_do, why), visitor.hint
+	};
+	return (Future)
+	{
+		false,
+			psprintf("The next %s begins to %s them.",
+					 ttl_visitor_is_session(&visitor, index->owner) ?
+					 "ttl_index.run_pass()" : "pass", to_do),
+			hint
+	};
+}
+
+/* Tells the client if nobody will delete rows when they are due. */
+static void
+report_nobody(const TtlIndex *index)
+{
+	Future		future = find_future(index, "delete", NULL);
+
+	/* it was said of the main one of a pair */
+	if (future.nobody && !OidIsValid(ttl_pair_main(index->indexrelid)))
+		ereport(NOTICE,
+				(errmsg("rows of table \"%s\" will not be deleted when they are due",
+						get_rel_name(index->relid)),
+				 errdetail_internal("%s", future.detail),
+				 errhint("%s", future.hint)));
+}
+
+/* How many partitions are due: of the whole, or this one where the index is of one. */
+static int
+count_partitions_due(const TtlIndex *index, TimestampTz at)
+{
+	TtlPartition partition;
+	TtlCutoff	cutoff;
+
+	if (index->governor == index->indexrelid)
+		return list_length(ttl_drop_due(index, at));
+	if (index->parent != index->governor)
+		return 0;
+	ttl_bounds_read_one(index->relid, &partition);
+	ttl_cutoff_init(&cutoff, index, at);
+	return ttl_leaves_partition_is_due(&partition, &cutoff) ? 1 : 0;
+}
+
+/* Tells the client how many partitions are due now, where they go as a whole. */
+static int64
 report_partitions_due(const TtlIndex *index)
 {
-	int			due = list_length(ttl_drop_due(index, GetCurrentTimestamp()));
+	int			due = count_partitions_due(index, GetCurrentTimestamp());
+	Future		future;
 
-	if (due > 0)
-		ereport(NOTICE,
-				(errmsg_plural("%d partition of table \"%s\" is due at once",
-							   "%d partitions of table \"%s\" are due at once",
-							   due, due, get_rel_name(index->relid)),
-				 ttl_monitor_enabled ?
-				 errdetail("The next pass begins to drop them.") :
-				 errdetail("ttl_index.monitor_enabled is off here: ttl_index.run_pass() drops them."),
-				 errhint("ttl_index.due_count() counts their rows.")));
+	if (due == 0)
+		return 0;
+	future = find_future(index, "drop", "ttl_index.due_count() counts their rows.");
+	ereport(NOTICE,
+			(errmsg_plural("%d partition of table \"%s\" is due at once",
+						   "%d partitions of table \"%s\" are due at once",
+						   due, due, get_rel_name(IndexGetRelation(index->governor, false))),
+			 errdetail_internal("%s", future.detail),
+			 errhint("%s", future.hint)));
+	return due;
+}
+
+/* Tells the client how many rows are due now. */
+static int64
+report_rows_due(const TtlIndex *index, const Sample *sample)
+{
+	int64		due = sample->cut ? sample->due :
+	(int64) (sample->due * 100.0 / sample->percent);
+	Future		future;
+
+	if (due == 0)
+		return 0;
+	future = find_future(index, "delete", "ttl_index.due_count() counts them exactly.");
+	ereport(NOTICE,
+			(sample->cut ?
+			 errmsg_plural("at least %lld row of table \"%s\" is due at once",
+						   "at least %lld rows of table \"%s\" are due at once",
+						   (unsigned long) due,
+						   (long long) due, get_rel_name(index->relid)) :
+			 errmsg_plural("about %lld row of table \"%s\" is due at once",
+						   "about %lld rows of table \"%s\" are due at once",
+						   (unsigned long) due,
+						   (long long) due, get_rel_name(index->relid)),
+			 errdetail_internal("%s", future.detail),
+			 errhint("%s", future.hint)));
+	return due;
+}
+
+/* Is a part of something worth a warning? */
+static bool
+is_much(int64 part, int64 whole)
+{
+	return part > 0 && part >= whole / 4;
+}
+
+/* The one of the first kinds, so many, that most rows without a date hold. */
+static const char *
+most_frequent_kind(const Sample *sample, int count)
+{
+	int			most = 0;
+
+	for (int i = 1; i < count; i++)
+	{
+		if (sample->kinds[i] > sample->kinds[most])
+			most = i;
+	}
+	return kinds[most].text;
+}
+
+/* Warns where no row has a date. */
+static void
+report_no_date(const TtlIndex *index, const Sample *sample)
+{
+	ereport(WARNING,
+			(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
+					get_rel_name(index->relid), get_rel_name(index->indexrelid)),
+			 sample->has_kinds ?
+			 errdetail("%lld rows were looked at. Most of them hold %s there. Rows without a date never expire.",
+					   (long long) sample->rows,
+					   most_frequent_kind(sample, lengthof(kinds))) :
+			 errdetail("%lld rows were looked at. Rows without a date never expire.",
+					   (long long) sample->rows)));
+}
+
+/* Warns where many documents hold something else than a date. */
+static void
+report_other_kinds(const TtlIndex *index, const Sample *sample)
+{
+	int64		others = 0;
+
+	for (int i = 0; i < WRONG_KINDS; i++)
+		others += sample->kinds[i];
+	if (is_much(others, sample->rows))
+		ereport(WARNING,
+				(errmsg("many rows of table \"%s\" never expire by TTL index \"%s\"",
+						get_rel_name(index->relid), get_rel_name(index->indexrelid)),
+				 errdetail("Of %lld rows that were looked at, %lld hold something else than a date under the key, most of them %s.",
+						   (long long) sample->rows, (long long) others,
+						   most_frequent_kind(sample, WRONG_KINDS)),
+				 errhint("Write dates as {\"$date\": ...}, or with an offset as in \"2024-02-29T12:34:56Z\".")));
+}
+
+/* Warns of dates that are far from today. */
+static void
+report_odd(const TtlIndex *index, const Sample *sample)
+{
+	for (int i = 0; i < lengthof(odds); i++)
+	{
+		if (is_much(sample->odd[i], sample->dates))
+			ereport(WARNING,
+					(errmsg("dates under the key of TTL index \"%s\" %s",
+							get_rel_name(index->indexrelid), odds[i].where),
+					 errdetail("So do %lld of %lld dates that were looked at. %s",
+							   (long long) sample->odd[i], (long long) sample->dates,
+							   odds[i].detail),
+					 errhint("%s", odds[i].hint)));
+	}
 }
 
 /*
- * Tells the client how many rows are due now by this TTL index, and warns where
- * no row has a date.
+ * Tells the client how many rows are due now by this TTL index, if it is new (is_new) who
+ * will delete what, and warns where dates are missing or odd.
  */
-void
-ttl_notice_report_due(Oid indexrelid)
+static void
+report(Oid indexrelid, bool is_new)
 {
 	TtlIndex	index;
-	Sample		sample = {0};
+	Sample		sample = {.percent = 100.0,.at = GetCurrentTimestamp()};
 	int64		blocks;
 	int64		due;
 
@@ -296,35 +551,63 @@ ttl_notice_report_due(Oid indexrelid)
 		index.option.seconds < 0)
 		return;
 	if (index.option.drop_partitions && !index.option.boundary_rows)
+		due = report_partitions_due(&index);
+	else
 	{
-		report_partitions_due(&index);
-		return;
+		blocks = count_blocks(index.relid);
+		if (blocks > 0)
+			take_sample(indexrelid, blocks, &sample);
+		due = report_rows_due(&index, &sample);
 	}
-	blocks = count_blocks(index.relid);
-	if (blocks == 0)
-		return;
-	sample.percent = Min(100.0, 100.0 * SAMPLE_BLOCKS / blocks);
-	sample.at = GetCurrentTimestamp();
-	sample_index(indexrelid, &sample);
-	due = sample.due * 100.0 / sample.percent;
-	if (due > 0)
-		ereport(NOTICE,
-				(errmsg_plural("about %lld row of table \"%s\" is due at once",
-							   "about %lld rows of table \"%s\" are due at once",
-							   (unsigned long) due,
-							   (long long) due, get_rel_name(index.relid)),
-				 ttl_monitor_enabled ?
-				 errdetail("The next pass begins to delete them.") :
-				 errdetail("ttl_index.monitor_enabled is off here: ttl_index.run_pass() deletes them."),
-				 errhint("ttl_index.due_count() counts them exactly.")));
+	if (is_new && due == 0)
+		report_nobody(&index);
 	/* there is none under the second key of a pair where all TTLs are -1 */
-	if (sample.rows > 0 && sample.dates == 0 && !OidIsValid(ttl_pair_main(indexrelid)))
-		ereport(WARNING,
-				(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
-						get_rel_name(index.relid), get_rel_name(indexrelid)),
-				 sample.instead ?
-				 errdetail("%lld rows were looked at. Most of them hold %s there. Rows without a date never expire.",
-						   (long long) sample.rows, sample.instead) :
-				 errdetail("%lld rows were looked at. Rows without a date never expire.",
-						   (long long) sample.rows)));
+	if (sample.rows == 0 || OidIsValid(ttl_pair_main(indexrelid)))
+		return;
+	if (sample.dates == 0)
+		report_no_date(&index, &sample);
+	else
+		report_other_kinds(&index, &sample);
+	report_odd(&index, &sample);
+}
+
+/*
+ * The same, but whatever fails in it, in code of users or beside DDL of others, is no
+ * reason to refuse what was declared.
+ */
+void
+ttl_notice_report_due(Oid indexrelid, bool is_new)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *edata;
+
+	if (!message_level_is_interesting(WARNING))
+		return;
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(caller);
+	PG_TRY();
+	{
+		report(indexrelid, is_new);
+		ReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(caller);
+		CurrentResourceOwner = owner;
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(caller);
+		edata = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(caller);
+		CurrentResourceOwner = owner;
+		if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED)
+			ReThrowError(edata);
+		ereport(NOTICE,
+				(errmsg("could not count what is due at once by TTL index \"%s\"",
+						get_rel_name(indexrelid)),
+				 errdetail_internal("%s", edata->message)));
+		FreeErrorData(edata);
+	}
+	PG_END_TRY();
 }

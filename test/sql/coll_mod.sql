@@ -3,6 +3,7 @@
 \set SHOW_CONTEXT never
 CREATE SCHEMA cm;
 SET search_path = cm;
+CALL ttl_index.run_pass();
 CREATE TABLE t (id int PRIMARY KEY, ts timestamptz, created date, kind text, u timestamptz, fk timestamptz UNIQUE);
 INSERT INTO t (id, ts, created) SELECT g, '2001-01-01'::timestamptz + g * interval '1 s', '2001-01-01' FROM generate_series(1, 1000) AS g;
 CREATE INDEX t_ts ON t (ts);
@@ -175,6 +176,7 @@ SELECT ttl_index.remove_all_ttl();
 DROP EXTENSION ttl_index;
 SELECT count(*) FROM pg_class WHERE relname IN ('t_ts', 't_created', 'parted_ts', 'parted_1a_ts_idx');
 CREATE EXTENSION ttl_index;
+CALL ttl_index.run_pass();
 -- an expression is found by what it means, however it is written
 CREATE TABLE expr (id int, "At" timestamptz, epoch_ms bigint, doc jsonb);
 CREATE INDEX expr_ms ON expr (to_timestamp(epoch_ms / 1000.0));

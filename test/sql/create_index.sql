@@ -2,6 +2,7 @@
 \set SHOW_CONTEXT never
 CREATE SCHEMA ci;
 SET search_path = ci;
+CALL ttl_index.run_pass();
 CREATE TABLE eventlog (_id int PRIMARY KEY, last_modified timestamptz, created date, at timestamp,
 	dates timestamptz[], kind text, doc json, deadline timestamptz UNIQUE);
 INSERT INTO eventlog (_id, last_modified)

@@ -2,6 +2,7 @@
 \set SHOW_CONTEXT never
 CREATE SCHEMA ddl;
 SET search_path = ddl;
+CALL ttl_index.run_pass();
 CREATE VIEW marks AS SELECT indexrelid, relid, key, expire_after_seconds AS n, time_zone, state
 	FROM ttl_index.indexes ORDER BY indexrelid::text COLLATE "C";
 CREATE TABLE t (id int, ts timestamptz, local timestamp);

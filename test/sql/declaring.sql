@@ -1,0 +1,132 @@
+-- What a command that declares a TTL says: the same as the functions do.
+\set SHOW_CONTEXT never
+SET TimeZone = 'UTC';
+CREATE SCHEMA decl;
+SET search_path = decl;
+SET client_min_messages = warning;
+CALL ttl_index.run_pass();
+RESET client_min_messages;
+CREATE TABLE t (id int, ts timestamptz, doc jsonb);
+INSERT INTO t SELECT g, CASE WHEN g <= 900 THEN '2001-01-01'::timestamptz ELSE '2999-01-01' END FROM generate_series(1, 1000) AS g;
+
+-- how many rows are due at once
+CREATE INDEX a ON t (ts) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX CONCURRENTLY b ON t (ts) WHERE id <= 100 AND ttl_index.expire_after_seconds(60);
+-- no date at all
+CREATE INDEX c ON t ((ttl_index.document_date(doc, 'at'))) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX a, b, c;
+
+-- a restore asks for no notices, and gets nothing; our functions warn all the same
+SET client_min_messages = warning;
+CREATE INDEX a ON t (ts) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX c ON t ((ttl_index.document_date(doc, 'at'))) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX c;
+SELECT ttl_index.create_index('t', 'doc.at', 60, name => 'c');
+RESET client_min_messages;
+DROP INDEX a, c;
+
+-- units that were taken for others
+CREATE TABLE epoch (s bigint, ms bigint, doc jsonb, never timestamptz);
+INSERT INTO epoch SELECT 1709210096 + g, (1709210096 + g) * 1000::bigint,
+	jsonb_build_object('at', jsonb_build_object('$date', 1709210096 + g)), '0001-01-01' FROM generate_series(1, 10) AS g;
+CREATE INDEX e1 ON epoch (to_timestamp(ms)) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX e2 ON epoch (to_timestamp(ms / 1000.0)) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX e1, e2;
+CREATE INDEX e3 ON epoch ((ttl_index.document_date(doc, 'at'))) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX e3;
+CREATE INDEX e4 ON epoch (never) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX e4;
+-- what is not due, and infinity, is left alone
+UPDATE epoch SET never = CASE WHEN s % 2 = 0 THEN 'infinity'::timestamptz ELSE '9999-12-31' END;
+CREATE INDEX e5 ON epoch (never) WHERE ttl_index.expire_after_seconds(60);
+
+-- half of the documents never expire
+CREATE TABLE docs (doc jsonb);
+INSERT INTO docs SELECT jsonb_build_object('at', CASE WHEN g % 2 = 0 THEN '2001-01-01T00:00:00Z' ELSE '2001-01-01T00:00:00' END)
+FROM generate_series(1, 100) AS g;
+CREATE INDEX d1 ON docs ((ttl_index.document_date(doc, 'at'))) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX d1;
+-- a document without the path is none of them
+INSERT INTO docs SELECT '{}' FROM generate_series(1, 1000);
+CREATE INDEX d1 ON docs ((ttl_index.document_date(doc, 'at'))) WHERE ttl_index.expire_after_seconds(60);
+
+-- partitions
+CREATE TABLE parted (id int, ts timestamptz NOT NULL) PARTITION BY RANGE (ts);
+CREATE TABLE p1 PARTITION OF parted FOR VALUES FROM ('2001-01-01') TO ('2001-02-01');
+INSERT INTO parted SELECT g, '2001-01-15' FROM generate_series(1, 10) AS g;
+CREATE INDEX parted_ttl ON parted (ts) WHERE ttl_index.expire_after_seconds(60);
+CREATE TABLE p2 PARTITION OF parted FOR VALUES FROM ('2001-02-01') TO ('2001-03-01');
+CREATE TABLE p3 (id int, ts timestamptz NOT NULL);
+INSERT INTO p3 SELECT g, '2001-03-15' FROM generate_series(1, 20) AS g;
+ALTER TABLE parted ATTACH PARTITION p3 FOR VALUES FROM ('2001-03-01') TO ('2001-04-01');
+DROP INDEX parted_ttl;
+CREATE INDEX p1_plain ON p1 (ts);
+CREATE INDEX parted_ttl ON ONLY parted (ts) WHERE ttl_index.expire_after_seconds(60);
+ALTER INDEX parted_ttl ATTACH PARTITION p1_plain;
+DROP INDEX parted_ttl;
+CREATE INDEX parted_ttl ON parted (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.drop_expired_partitions();
+CREATE TABLE p4 (id int, ts timestamptz NOT NULL);
+ALTER TABLE parted ATTACH PARTITION p4 FOR VALUES FROM ('2001-04-01') TO ('2001-05-01');
+CREATE TABLE p5 (id int, ts timestamptz NOT NULL);
+ALTER TABLE parted ATTACH PARTITION p5 FOR VALUES FROM ('2999-04-01') TO ('2999-05-01');
+
+-- a failure while counting is no reason to refuse what was declared
+CREATE FUNCTION touchy(timestamptz) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	IF pg_catalog.current_setting('decl.fail', true) = 'on' THEN RAISE EXCEPTION 'counting fails'; END IF;
+	IF pg_catalog.current_setting('decl.slow', true) = 'on' THEN PERFORM pg_catalog.pg_sleep(1.1); END IF;
+	RETURN $1;
+END $$;
+CREATE TABLE outer_part (id int, ts timestamptz) PARTITION BY LIST (id);
+CREATE INDEX outer_ttl ON outer_part (touchy(ts)) WHERE ttl_index.expire_after_seconds(60);
+CREATE TABLE inner_part (id int, ts timestamptz);
+INSERT INTO inner_part SELECT 1, '2001-01-01' FROM generate_series(1, 3);
+CREATE INDEX inner_plain ON inner_part (touchy(ts));
+SET decl.fail = on;
+ALTER TABLE outer_part ATTACH PARTITION inner_part FOR VALUES IN (1);
+SELECT indexrelid, expire_after_seconds, state FROM ttl_index.indexes WHERE relid IN ('outer_part'::regclass, 'inner_part') ORDER BY 1;
+ALTER TABLE outer_part DETACH PARTITION inner_part;
+-- nor is it done for ever
+SET decl.fail = off;
+SET decl.slow = on;
+ALTER TABLE outer_part ATTACH PARTITION inner_part FOR VALUES IN (1);
+
+-- who will delete: nobody, once no session has called run_pass() for ten minutes
+CREATE ROLE regress_ttl_caller;
+UPDATE ttl_index.counters SET last_call = last_call - interval '9 minutes' WHERE last_call IS NOT NULL;
+SELECT status FROM ttl_index.monitor_status();
+UPDATE ttl_index.counters SET last_call = last_call - interval '2 minutes' WHERE last_call IS NOT NULL;
+SELECT status = 'run_pass' AS served, reason LIKE '%within ten minutes' AS why, hint LIKE '%run_pass()%' AS way_out FROM ttl_index.monitor_status();
+SELECT state, reason LIKE '%within ten minutes' AS why FROM ttl_index.indexes WHERE indexrelid = 'parted_ttl'::regclass;
+-- not without preload here or there, so the sentence is left out
+\set VERBOSITY terse
+CREATE TABLE nobody (ts timestamptz);
+CREATE INDEX nobody_ttl ON nobody (ts) WHERE ttl_index.expire_after_seconds(60);
+CREATE TABLE nobody2 (LIKE nobody INCLUDING INDEXES);
+SELECT ttl_index.create_index('nobody', 'ts', 60, 'ts > ''2001-01-01''');
+INSERT INTO nobody VALUES ('2001-01-01');
+SELECT ttl_index.create_index('nobody', 'ts', 60, 'ts > ''2000-01-01''');
+-- a role serves its own tables, and those of the roles whose rights it has
+CREATE TABLE own (ts timestamptz);
+CREATE INDEX own_ttl ON own (ts) WHERE ttl_index.expire_after_seconds(60);
+ALTER TABLE own OWNER TO regress_ttl_caller;
+GRANT USAGE ON SCHEMA decl TO regress_ttl_caller;
+SET ROLE regress_ttl_caller;
+SET client_min_messages = warning;
+CALL ttl_index.run_pass();
+RESET client_min_messages;
+RESET ROLE;
+SELECT indexrelid, state FROM ttl_index.indexes WHERE indexrelid IN ('own_ttl'::regclass, 'nobody_ttl') ORDER BY 1;
+-- that is no count
+SELECT ttl_index.stats_reset();
+SELECT passes, last_pass_end FROM ttl_index.stats;
+SELECT indexrelid, state FROM ttl_index.indexes WHERE indexrelid IN ('own_ttl'::regclass, 'nobody_ttl') ORDER BY 1;
+SET client_min_messages = warning;
+CALL ttl_index.run_pass();
+RESET client_min_messages;
+SELECT status, reason, hint FROM ttl_index.monitor_status();
+SELECT indexrelid, state FROM ttl_index.indexes WHERE indexrelid IN ('own_ttl'::regclass, 'nobody_ttl') ORDER BY 1;
+
+SET client_min_messages = error;
+DROP SCHEMA decl CASCADE;
+DROP ROLE regress_ttl_caller;
