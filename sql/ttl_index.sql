@@ -195,12 +195,13 @@ COMMENT ON FUNCTION create_index_command(regclass, text, integer, text, text, te
 CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds integer,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
-	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false)
+	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false,
+	or_change boolean DEFAULT false)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
-COMMENT ON FUNCTION create_index(regclass, text, integer, text, text, text, name, boolean, boolean) IS
-'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; returns the index, the main one of two';
+COMMENT ON FUNCTION create_index(regclass, text, integer, text, text, text, name, boolean, boolean, boolean) IS
+'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; with or_change, an index on the same key and filter gets the seconds and the time zone, without a rebuild; returns the index, the main one of two';
 
 CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds integer,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
@@ -622,7 +623,7 @@ GRANT EXECUTE ON FUNCTION
 	column_ttl(bigint),
 	expire_at(timestamptz, integer),
 	create_index_command(regclass, text, integer, text, text, text, name, boolean, boolean, boolean),
-	create_index(regclass, text, integer, text, text, text, name, boolean, boolean),
+	create_index(regclass, text, integer, text, text, text, name, boolean, boolean, boolean),
 	coll_mod(regclass, text, integer, text, boolean, boolean),
 	coll_mod_index(regclass, integer, text, boolean, boolean),
 	pause_index(regclass),

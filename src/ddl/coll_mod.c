@@ -263,6 +263,17 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 	return was_ttl;
 }
 
+/* Gives an index, which may have none, the options that create_index() was asked for. */
+void
+ttl_coll_mod_apply(Oid indexrelid, const TtlCreate *args)
+{
+	Change		change = {args->seconds, args->time_zone,
+	&args->drop_partitions, &args->boundary_rows};
+	int32		old;
+
+	(void) coll_mod(indexrelid, &change, &old);
+}
+
 static Datum
 coll_mod_result(FunctionCallInfo fcinfo, bool was_ttl, int32 old, int32 new)
 {

@@ -19,11 +19,13 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/scansup.h"
 #include "tcop/dest.h"
@@ -76,32 +78,131 @@ ttl_create_check_boundary_rows(bool drop_partitions, bool boundary_rows)
 				 errhint("Without it all rows that are due go one by one.")));
 }
 
-/* Raises an error unless an index on the same key and filter has the same options. */
-static void
-check_existing(Oid indexrelid, const TtlCreate *args, const TtlIndex *index)
+/* The options that create_index() was asked for. */
+static TtlOption
+asked_option(const TtlCreate *args)
 {
-	const TtlOption *option = &index->option;
+	TtlOption	option = {
+		.present = true,
+		.seconds = args->seconds,
+		.time_zone = args->time_zone,
+		.drop_partitions = args->drop_partitions,
+		.boundary_rows = args->boundary_rows,
+		.bucket_seconds = args->bucket_seconds
+	};
+
+	return option;
+}
+
+static void
+add_difference(StringInfo text, const char *name, const char *has, const char *instead)
+{
+	if (pg_strcasecmp(has, instead) != 0)
+		appendStringInfo(text, "%s%s is %s instead of %s",
+						 text->len > 0 ? ", " : "", name, has, instead);
+}
+
+/* What the one has instead of what the other has, about partitions. */
+static void
+add_partition_differences(StringInfo text, const TtlOption *has, const TtlOption *instead)
+{
+	add_difference(text, "drop_expired_partitions",
+				   has->drop_partitions ? "true" : "false",
+				   instead->drop_partitions ? "true" : "false");
+	add_difference(text, "delete_boundary_rows",
+				   has->boundary_rows ? "true" : "false",
+				   instead->boundary_rows ? "true" : "false");
+	add_difference(text, "bucket_max_span_seconds",
+				   psprintf("%d", has->bucket_seconds),
+				   psprintf("%d", instead->bucket_seconds));
+}
+
+/* The same for all options, but for the filter: an empty text where they are equal. */
+static char *
+differences(const TtlOption *has, const TtlOption *instead)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	add_difference(&text, "expire_after_seconds", psprintf("%d", has->seconds),
+				   psprintf("%d", instead->seconds));
+	add_difference(&text, "time_zone", has->time_zone ? has->time_zone : "none",
+				   instead->time_zone ? instead->time_zone : "none");
+	add_partition_differences(&text, has, instead);
+	return text.data;
+}
+
+/* Can or_change make the one of the other? */
+static bool
+is_changeable(const TtlOption *has, const TtlOption *asked)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	add_partition_differences(&text, has, asked);
+	return text.len == 0;
+}
+
+/*
+ * Does an index on the same key and filter need to be changed, to be what was asked for?
+ * Raises an error if that was not asked for, or would be more than a change of the TTL.
+ */
+static bool
+needs_change(Oid indexrelid, const TtlCreate *args, const TtlOption *option)
+{
+	TtlOption	asked = asked_option(args);
+	char	   *text;
 
 	ttl_state_check_usable(indexrelid);
-	if (option->present && option->problem == NULL &&
-		option->seconds == args->seconds &&
-		option->drop_partitions == args->drop_partitions &&
-		option->boundary_rows == args->boundary_rows &&
-		option->bucket_seconds == args->bucket_seconds &&
-		(option->time_zone == args->time_zone ||
-		 (option->time_zone && args->time_zone &&
-		  pg_strcasecmp(option->time_zone, args->time_zone) == 0)))
+	if (!option->present || option->problem != NULL)
+	{
+		if (!args->or_change)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("index \"%s\" on the same key already exists",
+							get_rel_name(indexrelid)),
+					 errhint("Turn it into a TTL index with ttl_index.coll_mod() or ttl_index.coll_mod_index().")));
+		return true;
+	}
+	text = differences(option, &asked);
+	if (text[0] == '\0')
+		return false;
+	if (!args->or_change || !is_changeable(option, &asked))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("TTL index \"%s\" on the same key has other options",
+						get_rel_name(indexrelid)),
+				 errdetail_internal("%s.", text),
+				 is_changeable(option, &asked) && args->bucket_seconds == 0 ?
+				 errhint("Change it with ttl_index.coll_mod() or ttl_index.coll_mod_index(), or by or_change => true.") :
+				 option->bucket_seconds != args->bucket_seconds ?
+				 errhint("It is that of a time series: change its seconds with ttl_index.coll_mod().") :
+				 errhint("Change it with ttl_index.coll_mod() or ttl_index.coll_mod_index().")));
+	return true;
+}
+
+/*
+ * With or_change, refuses a second TTL index on the key beside one that differs in nothing
+ * but where documents have a TTL of their own: rows would go by both.
+ */
+static void
+check_other_field(Oid indexrelid, const TtlIndex *index, List *filter)
+{
+	Node	   *has = ttl_own_ttl_asked_for(index->option.filter);
+	Node	   *asked = ttl_own_ttl_asked_for(filter);
+	const char *has_name = has ? ttl_pair_field_name(has, index->relid) : "none";
+	const char *asked_name = asked ? ttl_pair_field_name(asked, index->relid) : "none";
+
+	if (!index->option.present)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
-			 option->present ?
-			 errmsg("TTL index \"%s\" on the same key has other options",
-					get_rel_name(indexrelid)) :
-			 errmsg("index \"%s\" on the same key already exists",
+			 errmsg("TTL index \"%s\" on the same key has another document_ttl_field",
 					get_rel_name(indexrelid)),
-			 option->present ?
-			 errhint("Change it with ttl_index.coll_mod() or ttl_index.coll_mod_index().") :
-			 errhint("Turn it into a TTL index with ttl_index.coll_mod() or ttl_index.coll_mod_index().")));
+			 errdetail("document_ttl_field is %s instead of %s.",
+					   has_name ? has_name : "an expression",
+					   asked_name ? asked_name : "an expression"),
+			 errhint("Drop it with ttl_index.drop_index() first: this needs new indexes.")));
 }
 
 /*
@@ -112,7 +213,7 @@ check_existing(Oid indexrelid, const TtlCreate *args, const TtlIndex *index)
  * has lost counts as long as it is saved.
  */
 static Oid
-find_existing(Relation rel, const TtlCreate *args, List *filter)
+find_existing(Relation rel, const TtlCreate *args, List *filter, bool *change)
 {
 	Oid			leftover = InvalidOid;
 	ListCell   *lc;
@@ -127,12 +228,17 @@ find_existing(Relation rel, const TtlCreate *args, List *filter)
 		if (index.state == TTL_CONSTRAINT_INDEX ||
 			index.state == TTL_UNIQUE_INDEX || index.state == TTL_NOT_BTREE ||
 			index.state == TTL_OPERATOR_CLASS ||
-			!equal(ttl_own_ttl_asked_for(index.option.filter),
-				   ttl_own_ttl_asked_for(filter)) ||
 			!ttl_filter_same(index.relid,
 							 ttl_own_ttl_plain_filter(index.option.filter),
 							 ttl_own_ttl_plain_filter(filter)))
 			continue;
+		if (!equal(ttl_own_ttl_asked_for(index.option.filter),
+				   ttl_own_ttl_asked_for(filter)))
+		{
+			if (args->or_change)
+				check_other_field(indexrelid, &index, filter);
+			continue;
+		}
 		if (ttl_state_is_leftover(indexrelid))
 		{
 			leftover = indexrelid;
@@ -140,7 +246,7 @@ find_existing(Relation rel, const TtlCreate *args, List *filter)
 		}
 		if (!index.option.present)
 			(void) ttl_saved_option_apply(indexrelid, &index.option);
-		check_existing(indexrelid, args, &index);
+		*change = needs_change(indexrelid, args, &index.option);
 		return indexrelid;
 	}
 	if (OidIsValid(leftover))
@@ -246,11 +352,12 @@ refuse_zone_as_filter(const TtlCreate *args)
 
 /*
  * Checks everything and writes the commands.  *existing is the index that is
- * there already, so that no command or that of its pair alone is left.
+ * there already, so that no command or that of its pair alone is left; *change says
+ * whether it has to be changed.
  */
 static List *
 prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
-			   Oid *existing)
+			   Oid *existing, bool *change)
 {
 	TtlKey		key;
 	List	   *filter = NIL;
@@ -288,7 +395,8 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 		filter = lappend(list_copy(filter), is_null);
 	}
 
-	*existing = find_existing(rel, args, filter);
+	*change = false;
+	*existing = find_existing(rel, args, filter, change);
 	if (!OidIsValid(*existing) || (ttl != NULL && !OidIsValid(other)))
 		ttl_beside_check_new(args->relid, &key, filter);
 	if (!OidIsValid(*existing))
@@ -316,6 +424,7 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 	Relation	rel;
 	Oid			existing;
 	bool		concurrently;
+	bool		change;
 	List	   *commands;
 	ListCell   *lc;
 
@@ -328,7 +437,7 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 				 errmsg("cannot create an index on partitioned table \"%s\" concurrently",
 						RelationGetRelationName(rel)),
 				 errhint("Create one concurrently on each partition, then one on the table, which takes them over.")));
-	commands = prepare_create(rel, &args, concurrently, &existing);
+	commands = prepare_create(rel, &args, concurrently, &existing, &change);
 	relation_close(rel, NoLock);
 	if (commands == NIL)
 		ereport(ERROR,
@@ -419,28 +528,106 @@ run_create(const TtlCreate *args, const Command *command)
 	return indexrelid;
 }
 
+/* The end of a message about an index that is there under another name than asked for. */
+static int
+detail_of_name(Oid indexrelid, const char *name)
+{
+	if (name == NULL || strcmp(name, get_rel_name(indexrelid)) == 0)
+		return 0;
+	errdetail("It is not renamed to \"%s\".", name);
+	return errhint("ALTER INDEX ... RENAME TO does that.");
+}
+
+/* Changes an index to what was asked for, and says so. */
+static void
+change_existing(Oid indexrelid, const TtlCreate *args)
+{
+	TtlOption	asked = asked_option(args);
+	TtlIndex	old;
+	bool		was_ttl = ttl_catalog_describe(indexrelid, true, &old) &&
+	old.option.present && old.option.problem == NULL;
+
+	PreventCommandIfReadOnly("ttl_index.create_index()");
+	ttl_coll_mod_apply(indexrelid, args);
+	ereport(NOTICE,
+			(was_ttl ?
+			 errmsg("changed TTL index \"%s\": %s", get_rel_name(indexrelid),
+					differences(&asked, &old.option)) :
+			 errmsg("made index \"%s\" a TTL index", get_rel_name(indexrelid)),
+			 detail_of_name(indexrelid, args->name)));
+}
+
+/* With or_change, says what the name belongs to, if that is not the index asked for. */
+static void
+check_name(const TtlCreate *args)
+{
+	Oid			taken;
+
+	if (!args->or_change || args->name == NULL)
+		return;
+	taken = get_relname_relid(args->name, get_rel_namespace(args->relid));
+	if (!OidIsValid(taken))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_TABLE),
+			 errmsg("relation \"%s\" already exists", args->name),
+			 IndexGetRelation(taken, true) == args->relid ?
+			 errdetail("It is an index of the table with another key, filter or kind than asked for.") :
+			 errdetail("It is no index of table \"%s\".", get_rel_name(args->relid)),
+			 errhint("Drop or rename it, or give another name.")));
+}
+
+/*
+ * How strong a lock create_index() needs.  One that conflicts with itself, as two calls at
+ * once must not make two indexes; but a deployment that finds what it wants, or changes it,
+ * holds up no writes.  So it looks first.
+ */
+static LOCKMODE
+lock_needed(const TtlCreate *args)
+{
+	Relation	rel;
+	List	   *commands;
+	Oid			existing;
+	bool		change;
+
+	if (!args->or_change)
+		return ShareRowExclusiveLock;
+	rel = ttl_owner_open(args->relid, AccessShareLock);
+	commands = prepare_create(rel, args, false, &existing, &change);
+	relation_close(rel, AccessShareLock);
+	return commands == NIL ? ShareUpdateExclusiveLock : ShareRowExclusiveLock;
+}
+
 /* Creates what create_index() was asked for, as the caller; returns the index. */
 Oid
 ttl_create_index_for(const TtlCreate *args)
 {
 	Relation	rel;
 	Oid			main;
+	bool		change;
 	List	   *commands;
 	ListCell   *lc;
 
-	/* conflicts with itself: two calls at once must not make two indexes */
-	rel = ttl_owner_open(args->relid, ShareRowExclusiveLock);
+	rel = ttl_owner_open(args->relid, lock_needed(args));
 	ttl_name_keep(args->relid);
-	commands = prepare_create(rel, args, false, &main);
+	commands = prepare_create(rel, args, false, &main, &change);
 	relation_close(rel, NoLock);
-	if (commands == NIL)
+	if (change)
+		change_existing(main, args);
+	else if (commands == NIL)
 		ereport(NOTICE,
 				(errmsg("TTL index \"%s\" with the same options already exists, skipping",
-						get_rel_name(main))));
+						get_rel_name(main)),
+				 detail_of_name(main, args->name)));
+	if (!OidIsValid(main))
+		check_name(args);
 	foreach(lc, commands)
 	{
 		Oid			indexrelid = run_create(args, lfirst(lc));
 
+		if (args->or_change)
+			ereport(NOTICE,
+					(errmsg("created TTL index \"%s\"", get_rel_name(indexrelid))));
 		if (!OidIsValid(main))
 			main = indexrelid;
 		ttl_notice_report_due(indexrelid, true);
@@ -448,13 +635,14 @@ ttl_create_index_for(const TtlCreate *args)
 	return main;
 }
 
-/* create_index(relation, key, expire_after_seconds, ...) returns regclass */
+/* create_index(relation, key, expire_after_seconds, ..., or_change) returns regclass */
 Datum
 ttl_create_index(PG_FUNCTION_ARGS)
 {
 	TtlCreate	args;
 
 	read_create_args(fcinfo, &args);
+	args.or_change = !PG_ARGISNULL(9) && PG_GETARG_BOOL(9);
 	PG_RETURN_OID(ttl_create_index_for(&args));
 }
 

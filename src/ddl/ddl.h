@@ -27,12 +27,16 @@ typedef struct TtlCreate
 	bool		drop_partitions;
 	bool		boundary_rows;
 	int32		bucket_seconds;
+	bool		or_change;
 } TtlCreate;
 
 /* create.c */
 extern Oid	ttl_create_index_for(const TtlCreate *args);
 extern bool ttl_create_is_running(void);
 extern void ttl_create_check_boundary_rows(bool drop_partitions, bool boundary_rows);
+
+/* coll_mod.c */
+extern void ttl_coll_mod_apply(Oid indexrelid, const TtlCreate *args);
 
 /* beside.c */
 extern void ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter);

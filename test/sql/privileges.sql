@@ -40,7 +40,7 @@ INSERT INTO expected VALUES
 ('expire_at(timestamp with time zone,integer)', 'SELECT ttl_index.expire_at(now(), 1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 -- declaring is for owners
 ('create_index_command(regclass,text,integer,text,text,text,name,boolean,boolean,boolean)', 'SELECT ttl_index.create_index_command(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('create_index(regclass,text,integer,text,text,text,name,boolean,boolean)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('create_index(regclass,text,integer,text,text,text,name,boolean,boolean,boolean)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('coll_mod(regclass,text,integer,text,boolean,boolean)', 'SELECT ttl_index.coll_mod(''%1$s'', ''ts'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('coll_mod_index(regclass,integer,text,boolean,boolean)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 -- the tables here are not partitioned
