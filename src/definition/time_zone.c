@@ -69,6 +69,13 @@ ttl_time_zone_ok(const char *name)
 		if (same_name(name, lfirst(lc)))
 			return true;
 	}
+
+	/*
+	 * reading all zones takes long, and most names that are none are not in a
+	 * file
+	 */
+	if (pg_tzset(name) == NULL)
+		return false;
 	names = pg_tzenumerate_start();
 	while (!found && (zone = pg_tzenumerate_next(names)) != NULL)
 		found = same_name(name, pg_get_timezone_name(zone));
