@@ -181,7 +181,7 @@ COMMENT ON FUNCTION expire_at(timestamptz, integer) IS
 -- Declaring, changing, dropping
 --
 
-CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds integer,
+CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds bigint,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false,
@@ -189,10 +189,10 @@ CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_s
 RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
-COMMENT ON FUNCTION create_index_command(regclass, text, integer, text, text, text, name, boolean, boolean, boolean) IS
+COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean) IS
 'the CREATE INDEX command, or the two with document_ttl_field, that create_index would run with the same arguments, for psql''s \gexec';
 
-CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds integer,
+CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds bigint,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false,
@@ -200,27 +200,27 @@ CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds i
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
-COMMENT ON FUNCTION create_index(regclass, text, integer, text, text, text, name, boolean, boolean, boolean) IS
+COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean) IS
 'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; with or_change, an index on the same key and filter gets the seconds and the time zone, without a rebuild; returns the index, the main one of two';
 
-CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds integer,
+CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
-COMMENT ON FUNCTION coll_mod(regclass, text, integer, text, boolean, boolean) IS
+COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean) IS
 'changes the seconds of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or turns the plain index on it into a TTL index, without a rebuild; returns the old and the new seconds; -1, never, only where documents can have a TTL of their own, and for a time series';
 
-CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds integer,
+CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
-COMMENT ON FUNCTION coll_mod_index(regclass, integer, text, boolean, boolean) IS
+COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean) IS
 'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds; -1, never, only where documents can have a TTL of their own, and for a time series';
 
 CREATE FUNCTION pause_index(index regclass)
@@ -259,13 +259,13 @@ COMMENT ON FUNCTION drop_index(regclass, text) IS
 'drops the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), both indexes where documents can have a TTL of their own';
 
 CREATE FUNCTION create_time_series(relation regclass, time_field text, meta_field text DEFAULT NULL,
-	granularity text DEFAULT NULL, expire_after_seconds integer DEFAULT -1,
+	granularity text DEFAULT NULL, expire_after_seconds bigint DEFAULT -1,
 	bucket_max_span_seconds integer DEFAULT NULL, time_zone text DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT false)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_time_series';
 
-COMMENT ON FUNCTION create_time_series(regclass, text, text, text, integer, integer, text, boolean) IS
+COMMENT ON FUNCTION create_time_series(regclass, text, text, text, bigint, integer, text, boolean) IS
 'makes an empty table that is range-partitioned by time_field a time series: a DEFAULT partition, a TTL index that drops whole partitions (-1 seconds: never), an index on (meta_field, time_field), and partitions ahead of the clock, which the monitor goes on making; granularity is seconds (1 hour a partition), minutes (1 day) or hours (30 days); returns the TTL index';
 
 --
@@ -622,16 +622,16 @@ GRANT EXECUTE ON FUNCTION
 	document_ttl(jsonb, text),
 	column_ttl(bigint),
 	expire_at(timestamptz, integer),
-	create_index_command(regclass, text, integer, text, text, text, name, boolean, boolean, boolean),
-	create_index(regclass, text, integer, text, text, text, name, boolean, boolean, boolean),
-	coll_mod(regclass, text, integer, text, boolean, boolean),
-	coll_mod_index(regclass, integer, text, boolean, boolean),
+	create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean),
+	create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean),
+	coll_mod(regclass, text, bigint, text, boolean, boolean),
+	coll_mod_index(regclass, bigint, text, boolean, boolean),
 	pause_index(regclass),
 	unpause_index(regclass),
 	remove_ttl(regclass),
 	remove_all_ttl(),
 	drop_index(regclass, text),
-	create_time_series(regclass, text, text, text, integer, integer, text, boolean),
+	create_time_series(regclass, text, text, text, bigint, integer, text, boolean),
 	set_last_modified(),
 	track_last_modified(regclass, name),
 	untrack_last_modified(regclass, name),

@@ -295,7 +295,7 @@ coll_mod_result(FunctionCallInfo fcinfo, bool was_ttl, int32 old, int32 new)
 static void
 read_change(FunctionCallInfo fcinfo, int first, bool values[2], Change *change)
 {
-	change->seconds = PG_GETARG_INT32(first);
+	change->seconds = ttl_state_read_seconds(PG_GETARG_INT64(first));
 	change->time_zone = ttl_args_text(fcinfo, first + 1);
 	values[0] = PG_GETARG_BOOL(first + 2);
 	values[1] = PG_GETARG_BOOL(first + 3);

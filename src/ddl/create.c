@@ -56,7 +56,7 @@ read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
 	memset(args, 0, sizeof(*args));
 	args->relid = PG_GETARG_OID(0);
 	args->key = ttl_args_text(fcinfo, 1);
-	args->seconds = PG_GETARG_INT32(2);
+	args->seconds = ttl_state_read_seconds(PG_GETARG_INT64(2));
 	args->filter = ttl_args_text(fcinfo, 3);
 	args->time_zone = ttl_args_text(fcinfo, 4);
 	args->ttl_field = ttl_args_text(fcinfo, 5);

@@ -114,7 +114,7 @@ check_seconds(const Declaration *command, const FuncCall * call)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg_internal("%s", TTL_SECONDS_RANGE),
-				 errhint("These are seconds, not milliseconds; 2147483647 of them are 68 years."),
+				 errhint(TTL_SECONDS_HINT),
 				 errposition(position_of(command, call->location))));
 }
 

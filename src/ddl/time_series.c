@@ -74,7 +74,8 @@ read_series_args(FunctionCallInfo fcinfo, SeriesArgs *args)
 	args->create.relid = PG_GETARG_OID(0);
 	args->create.key = ttl_args_text(fcinfo, 1);
 	args->meta_field = ttl_args_text(fcinfo, 2);
-	args->create.seconds = PG_ARGISNULL(4) ? -1 : PG_GETARG_INT32(4);
+	args->create.seconds = PG_ARGISNULL(4) ? -1 :
+		ttl_state_read_seconds(PG_GETARG_INT64(4));
 	args->create.time_zone = ttl_args_text(fcinfo, 6);
 	args->create.drop_partitions = true;
 	args->create.boundary_rows = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);

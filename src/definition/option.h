@@ -19,6 +19,7 @@
 #include "nodes/primnodes.h"
 
 #define TTL_SECONDS_RANGE "expire_after_seconds must be between 0 and 2147483647"
+#define TTL_SECONDS_HINT "These are seconds, not milliseconds; 2147483647 of them are 68 years."
 #define TTL_MIN_BUCKET_SECONDS 60
 #define TTL_MAX_BUCKET_SECONDS 31536000
 #define TTL_BUCKET_SECONDS_RANGE "bucket_max_span_seconds must be between 60 and 31536000"

@@ -260,6 +260,21 @@ ttl_state_check_usable(Oid indexrelid)
 				 errhint("Drop and create it again, or REINDEX it, or attach an index of each partition.")));
 }
 
+/*
+ * The argument of a function that is a number of seconds.  It is a bigint in SQL: milliseconds
+ * must not end in an error that there is no such function.
+ */
+int32
+ttl_state_read_seconds(int64 seconds)
+{
+	if (seconds > PG_INT32_MAX || seconds < PG_INT32_MIN)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg_internal("%s", TTL_SECONDS_RANGE),
+				 errhint(TTL_SECONDS_HINT)));
+	return (int32) seconds;
+}
+
 /* Raises an error unless the seconds are in the range of the option. */
 void
 ttl_state_check_seconds(int32 seconds, bool may_be_never)

@@ -108,6 +108,17 @@ CREATE INDEX own_function ON "T" (ok) WHERE expire_after_seconds(3000000000);
 DROP FUNCTION expire_after_seconds(bigint) CASCADE;
 SELECT try(format('CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(%s1)', repeat('1+', 300000)), false);
 
+-- milliseconds, in all functions; untyped parameters are numbers all the same
+SELECT try($$SELECT ttl_index.create_index('"T"', 'ok', 2592000000)$$);
+SELECT try($$SELECT ttl_index.create_index_command('"T"', 'ok', 2592000000)$$);
+SELECT try($$SELECT ttl_index.coll_mod('"T"', 'ok', 2147483648)$$);
+SELECT try($$SELECT ttl_index.coll_mod_index('t_ok', -2147483649)$$);
+SELECT try($$SELECT ttl_index.create_time_series('"T"', 'ok', expire_after_seconds => 2592000000)$$);
+PREPARE untyped AS SELECT * FROM ttl_index.create_index_command('"T"', 'ok', $1, 's > 5');
+EXECUTE untyped(60);
+SELECT * FROM ttl_index.create_index_command('"T"', 'ok', '60', 's > 5');
+SELECT * FROM ttl_index.create_index_command('"T"', 'ok', 60::smallint, 's > 5');
+
 -- a key that is none
 SELECT try($$SELECT ttl_index.create_index('"T"', 'nope', 60)$$);
 SELECT try($$SELECT ttl_index.create_index('"T"', 'OK', 60)$$);
