@@ -325,6 +325,21 @@ AS 'MODULE_PATHNAME', 'ttl_cutoff';
 COMMENT ON FUNCTION cutoff(regclass) IS
 'rows with dates up to this time are due by this TTL index when the statement begins, -infinity where nothing expires; for queries that leave them out';
 
+CREATE FUNCTION preview(index regclass, max_rows integer DEFAULT 10)
+RETURNS SETOF jsonb LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_preview';
+
+COMMENT ON FUNCTION preview(regclass, integer) IS
+'the rows that a pass would delete first by this TTL index, of each partition the oldest first; for owners';
+
+CREATE FUNCTION forecast(index regclass, step interval DEFAULT '1 hour', steps integer DEFAULT 24,
+	OUT due_from timestamptz, OUT due_until timestamptz, OUT documents bigint, OUT bytes bigint)
+RETURNS SETOF record LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_forecast';
+
+COMMENT ON FUNCTION forecast(regclass, interval, integer) IS
+'about how many rows are due now (from -infinity) and fall due in each of the next steps, and what space they and their index entries take, by the statistics of ANALYZE; NULL without these';
+
 CREATE PROCEDURE run_pass()
 LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_run_pass';
@@ -638,6 +653,8 @@ GRANT EXECUTE ON FUNCTION
 	due_count(regclass),
 	oldest_due(regclass),
 	lag(regclass),
+	preview(regclass, integer),
+	forecast(regclass, interval, integer),
 	cutoff(regclass),
 	list_indexes(),
 	monitor_status()

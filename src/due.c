@@ -21,6 +21,7 @@
 #include "catalog/index.h"
 #include "catalog/pg_authid.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -29,12 +30,13 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
 #include "compat.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
-#include "expire/expire.h"
+#include "expire/look.h"
 #include "monitor/monitor.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
@@ -43,6 +45,7 @@ PG_FUNCTION_INFO_V1(ttl_due_count);
 PG_FUNCTION_INFO_V1(ttl_oldest_due);
 PG_FUNCTION_INFO_V1(ttl_lag);
 PG_FUNCTION_INFO_V1(ttl_cutoff);
+PG_FUNCTION_INFO_V1(ttl_preview);
 
 /* lag() reads so many leaf pages of an index in one place before it gives up. */
 #define LAG_PAGES 32
@@ -58,8 +61,8 @@ may_look(const TtlIndex *index)
  * Describes a TTL index, and raises an error unless the user may count its rows.  Its table
  * stays locked, if that takes no waiting, so that its owner stays the same.
  */
-static void
-describe_for_count(Oid indexrelid, TtlIndex *index)
+void
+ttl_due_describe(Oid indexrelid, TtlIndex *index)
 {
 	Oid			relid;
 	bool		locked;
@@ -94,29 +97,40 @@ lock_for_look(Oid relid, Oid indexrelid)
 		ConditionalLockRelationOid(indexrelid, AccessShareLock);
 }
 
-/* Looks at an index that holds rows; nothing if it is gone or would be skipped. */
-static void
-look_at_leaf(Oid indexrelid, TimestampTz at, TtlLook *look)
+/*
+ * Locks and describes an index that holds rows.  False if it is gone or would be skipped;
+ * an error where others have locked it.
+ */
+bool
+ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index)
 {
 	Oid			relid = IndexGetRelation(indexrelid, true);
-	TtlIndex	index;
 
-	look->count = 0;
 	if (!OidIsValid(relid))
-		return;
+		return false;
 	if (!lock_for_look(relid, indexrelid))
 	{
 		char	   *name = get_rel_name(relid);
 
 		if (name == NULL)
-			return;
+			return false;
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not obtain lock on table \"%s\"", name)));
 	}
 	/* with the locks in hand: it may have changed since the list was made */
-	if (ttl_catalog_describe(indexrelid, false, &index) &&
-		index.state == TTL_ACTIVE && index.option.seconds >= 0)
+	return ttl_catalog_describe(indexrelid, false, index) &&
+		index->state == TTL_ACTIVE && index->option.seconds >= 0;
+}
+
+/* Looks at what is due in an index that holds rows. */
+static void
+look_at_leaf(Oid indexrelid, TimestampTz at, TtlLook *look)
+{
+	TtlIndex	index;
+
+	look->count = 0;
+	if (ttl_due_lock_leaf(indexrelid, &index))
 		ttl_batch_look(&index, at, look);
 }
 
@@ -129,7 +143,7 @@ ttl_due_count(PG_FUNCTION_ARGS)
 	int64		count = 0;
 	ListCell   *lc;
 
-	describe_for_count(PG_GETARG_OID(0), &index);
+	ttl_due_describe(PG_GETARG_OID(0), &index);
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
 		TtlLook		look = {.max_rows = PG_INT64_MAX,.max_pages = PG_INT64_MAX};
@@ -150,7 +164,7 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 	bool		found = false;
 	ListCell   *lc;
 
-	describe_for_count(PG_GETARG_OID(0), &index);
+	ttl_due_describe(PG_GETARG_OID(0), &index);
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
 		TtlLook		look = {.max_rows = 1,.max_pages = PG_INT64_MAX};
@@ -165,6 +179,55 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 	if (!found)
 		PG_RETURN_NULL();
 	PG_RETURN_TIMESTAMPTZ(oldest);
+}
+
+/* Puts a row into the result of preview(). */
+static void
+preview_row(TupleTableSlot *slot, void *arg)
+{
+	ReturnSetInfo *rsinfo = arg;
+	Datum		json = DirectFunctionCall1(row_to_json, ExecFetchSlotHeapTupleDatum(slot));
+	Datum		value = DirectFunctionCall1(jsonb_in,
+											CStringGetDatum(text_to_cstring(DatumGetTextPP(json))));
+	bool		isnull = false;
+
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
+}
+
+/*
+ * preview(index regclass, max_rows integer) returns setof jsonb
+ *
+ * Rows are for those who may read them; pg_monitor is not enough.
+ */
+Datum
+ttl_preview(PG_FUNCTION_ARGS)
+{
+	Oid			indexrelid = PG_GETARG_OID(0);
+	int64		max_rows = PG_GETARG_INT32(1);
+	TimestampTz at = GetCurrentTimestamp();
+	TtlIndex	index;
+	ListCell   *lc;
+
+	ttl_due_describe(indexrelid, &index);
+	if (!has_privs_of_role(GetUserId(), index.owner))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(indexrelid));
+	if (max_rows < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max_rows must not be negative")));
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	foreach(lc, ttl_leaves_due(&index, at))
+	{
+		TtlLook		look = {.max_rows = max_rows,.max_pages = PG_INT64_MAX,
+			.row = preview_row,.arg = fcinfo->resultinfo
+		};
+
+		if (max_rows == 0)
+			break;
+		look_at_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, at, &look);
+		max_rows -= look.count;
+	}
+	return (Datum) 0;
 }
 
 /* An index that is skipped for what its owner lacks can still be looked at. */

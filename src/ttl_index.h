@@ -16,7 +16,8 @@
  *	ttl_index.c		start: settings, launcher, hook
  *	settings.c		the settings
  *	functions.c		run_pass and what is behind the view of indexes
- *	due.c			what is due: due_count, oldest_due, lag, cutoff
+ *	due.c			what is due: due_count, oldest_due, lag, cutoff, preview
+ *	forecast.c		what will be
  *	owner.c			becoming the owner of a table
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
@@ -92,6 +93,11 @@ extern void ttl_args_require(FunctionCallInfo fcinfo, int count,
 extern char *ttl_args_text(FunctionCallInfo fcinfo, int i);
 extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *name);
 
+/* due.c */
+struct TtlIndex;
+extern void ttl_due_describe(Oid indexrelid, struct TtlIndex *index);
+extern bool ttl_due_lock_leaf(Oid indexrelid, struct TtlIndex *index);
+
 /* inherit.c */
 extern List *ttl_inherit_children(Oid relid, bool detaching);
 extern List *ttl_inherit_tree(Oid relid);
@@ -119,6 +125,8 @@ extern int64 ttl_owner_count_rows(Oid relid, const char *condition, int64 max);
 
 /* query.c */
 extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);
+extern Node *ttl_query_key_until(Oid indexrelid, Relation rel, Oid keytype,
+								 Expr * bound);
 extern Query *ttl_query_make(CmdType command, Relation rel, List *conditions);
 extern int64 ttl_query_run(Query *query, ParamListInfo params,
 						   const char *name, DestReceiver *dest);

@@ -86,6 +86,7 @@
 #include "definition/option.h"
 #include "expire/expire.h"
 #include "expire/index_scan.h"
+#include "expire/look.h"
 #include "ttl_index.h"
 
 /* A batch of so many entries says something about the order of the heap. */
@@ -1041,6 +1042,12 @@ ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look)
 			!table_index_fetch_tuple(fetch, &tid, x.snapshot, x.slot,
 									 &call_again, NULL))
 			continue;
+		if (look->row != NULL)
+		{
+			if (!row_is_due(&x))
+				continue;
+			look->row(x.slot, look->arg);
+		}
 		if (look->count++ == 0)
 			look->oldest = ttl_cutoff_instant(&cutoff, entry->key);
 	}

@@ -104,18 +104,6 @@ typedef struct TtlBatch
 	TtlCursor	cursor;			/* where to go on */
 } TtlBatch;
 
-/* A look at the rows that are due, which deletes none. */
-typedef struct TtlLook
-{
-	int64		max_rows;		/* it ends behind so many */
-	int64		max_pages;		/* or so many leaf pages of the index */
-	TtlScanPosition after;		/* it begins here */
-	/* what was found */
-	int64		count;			/* rows */
-	TimestampTz oldest;			/* date of the first one */
-	bool		stopped;		/* by max_pages */
-} TtlLook;
-
 /* announce.c */
 extern void ttl_announce_to_session(Oid root);
 extern void ttl_announce_to_wal(Oid root, Oid partition);
@@ -126,7 +114,6 @@ extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 						  const TtlCutoff *pass_cutoff,
 						  TransactionId pass_xid, const TtlCursor *cursor,
 						  int max_docs, int64 max_entries, TtlBatch *batch);
-extern void ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look);
 
 /* cascade.c */
 extern bool ttl_cascade_lock(Oid relid, Oid role);

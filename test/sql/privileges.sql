@@ -56,6 +56,8 @@ INSERT INTO expected VALUES
 -- looking ahead is also for those who watch
 ('due_count(regclass)', 'SELECT ttl_index.due_count(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', 'ok', 'ok'),
 ('oldest_due(regclass)', 'SELECT ttl_index.oldest_due(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', 'ok', 'ok'),
+('preview(regclass,integer)', 'SELECT ttl_index.preview(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('forecast(regclass,interval,integer)', 'SELECT ttl_index.forecast(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', 'ok', 'ok'),
 ('lag(regclass)', 'SELECT ttl_index.lag(''%1$s_ttl'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('cutoff(regclass)', 'SELECT ttl_index.cutoff(''%1$s_ttl'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 -- refused in a transaction only: see below

@@ -221,6 +221,7 @@ superuser_runs($_)
 	q{SELECT ttl_index.create_time_series('m.series', 'at', 'id', 'hours', 2000000000)},
 	q{SELECT ttl_index.due_count(indexrelid) FROM ttl_index.indexes},
 	q{SELECT ttl_index.oldest_due(indexrelid) FROM ttl_index.indexes},
+	q{SELECT ttl_index.preview(indexrelid), ttl_index.forecast(indexrelid) FROM ttl_index.indexes},
 	q{SELECT ttl_index.lag(indexrelid), ttl_index.cutoff(indexrelid) FROM ttl_index.indexes},
 	q{SELECT * FROM ttl_index.indexes},
 	q{SELECT * FROM ttl_index.index_stats},
