@@ -95,7 +95,7 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 		index->retry_at = Min(index->retry_at,
 							  now + index->delay * USECS_PER_MINUTE);
 		if ((goes_on || index->delay > 0 || index->first_docs > 0 ||
-			 index->single_docs > 0 || index->said.at != 0) &&
+			 index->single_docs > 0 || index->said.at != 0 || OidIsValid(index->last_leaf)) &&
 			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->relid)))
 			continue;
 		(void) hash_search(kept->indexes, &index->relid, HASH_REMOVE, NULL);

@@ -74,7 +74,7 @@ typedef struct TtlKeptIndex
 	int			delay;			/* minutes to wait after it was canceled, or
 								 * 0; until a pass gets through it */
 	TimestampTz retry_at;		/* when that is over */
-	Oid			canceled_leaf;	/* where it was canceled last */
+	Oid			last_leaf;		/* at which the last visit ended early */
 	TtlSaid		said;			/* its last error in the log */
 	TtlCursor	cursor;
 } TtlKeptIndex;

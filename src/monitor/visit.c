@@ -419,9 +419,9 @@ is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 	return true;
 }
 
-/* Keeps what the next visit has to know. */
+/* Keeps what the next visit has to know: also the leaf that it is to begin behind. */
 static void
-end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit)
+end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
 {
 	int			first_docs;
 	TtlKeptIndex *kept;
@@ -431,7 +431,7 @@ end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit)
 	target->busy = visit->busy;
 	if (visit->skipped)
 		(void) ttl_visit_note_failed(run, target->root, true);
-	if (first_docs == 0 && visit->single_docs == 0 &&
+	if (first_docs == 0 && visit->single_docs == 0 && !OidIsValid(last_leaf) &&
 		ttl_kept_find(run->kept, target->root) == NULL)
 		return;
 	kept = ttl_kept_index(run->kept, target->root);
@@ -439,12 +439,14 @@ end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit)
 		kept->said.at = 0;
 	kept->first_docs = first_docs;
 	kept->single_docs = visit->single_docs;
+	kept->last_leaf = last_leaf;
 	kept->visited = kept->visited || !(visit->busy || run->stop);
 }
 
 /*
- * With which of the leaves does a visit begin?  With the one behind that at which a
- * batch was canceled, which ended the visit: it may be canceled each time.
+ * With which of the leaves does a visit begin?  With the one behind that at which the
+ * visit before ended early: its batches may be canceled each time, or its rows come due
+ * faster than they can be deleted.
  */
 static int
 first_leaf(const TtlTarget *target, const TtlKeptIndex *kept)
@@ -455,13 +457,13 @@ first_leaf(const TtlTarget *target, const TtlKeptIndex *kept)
 	foreach(lc, target->leaves)
 	{
 		position++;
-		if (kept != NULL && lfirst_oid(lc) == kept->canceled_leaf)
+		if (kept != NULL && lfirst_oid(lc) == kept->last_leaf)
 			return position;
 	}
 	return 0;
 }
 
-/* Visits a TTL index: its leaves in the order of their bounds, with one set of limits. */
+/* Visits a TTL index: its leaves one after another, with one set of limits. */
 void
 ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 {
@@ -469,6 +471,7 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 	int			count = list_length(target->leaves);
 	int			first = first_leaf(target, kept);
 	TtlVisit	visit;
+	Oid			last_leaf = InvalidOid;
 	bool		more_partitions;
 
 	run->shared->current_index = target->root;
@@ -478,10 +481,11 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 	for (int i = 0; i < count && !run->stop && !visit.skipped; i++)
 	{
 		Oid			leaf = list_nth_oid(target->leaves, (first + i) % count);
+		int			batches = visit.batches;
 
 		visit_leaf(run, target->root, leaf, &visit);
-		if (visit.skipped)
-			ttl_kept_index(run->kept, target->root)->canceled_leaf = leaf;
+		if (visit.batches > batches)
+			last_leaf = leaf;
 		/* the limits of the visit are reached: this leaf or others have more */
 		if (!visit.over)
 		{
@@ -490,7 +494,9 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 		}
 	}
 	visit.more = visit.more || more_partitions;
-	end_visit(run, target, &visit);
+	if (count == 1 || (visit.over && !visit.skipped))
+		last_leaf = InvalidOid;
+	end_visit(run, target, &visit, last_leaf);
 	ttl_schedule_visited(sub, &visit);
 	ttl_crash_mark(InvalidOid);
 	run->shared->current_index = InvalidOid;

@@ -55,6 +55,22 @@ INSERT INTO y VALUES ('2001-01-01');
 CALL ttl_index.run_pass();
 SELECT max(left_in_x) FILTER (WHERE what = 'y') >= 20000 AS y_in_the_first_round, min(left_in_x) AS left FROM trace;
 
+-- nor do the rows of one partition those of another one, of the same index
+SET ttl_index.index_delete_target_docs = 20;
+TRUNCATE trace;
+CREATE TABLE parts (ts timestamptz, part int) PARTITION BY LIST (part);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
+CREATE TABLE parts_3 PARTITION OF parts FOR VALUES IN (3);
+CREATE TRIGGER trace AFTER DELETE ON parts_1 EXECUTE FUNCTION trace();
+CREATE TRIGGER trace AFTER DELETE ON parts_2 EXECUTE FUNCTION trace();
+CREATE TRIGGER trace AFTER DELETE ON parts_3 EXECUTE FUNCTION trace();
+SELECT ttl_index.create_index('parts', 'ts', 3600);
+INSERT INTO parts SELECT '2001-01-01', part FROM generate_series(1, 50) AS g, generate_series(1, 3) AS part;
+CALL ttl_index.run_pass();
+SELECT string_agg(what, ' ' ORDER BY n) FROM trace;
+DROP TABLE parts;
+
 -- the same for rows that are due when they are written, while another index drains:
 -- those of "arrives" come when its first visit is over
 SET ttl_index.index_delete_target_docs = 20;
