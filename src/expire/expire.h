@@ -35,12 +35,11 @@ typedef struct TtlHorizon
 
 #define TTL_REREAD_BITS 1024
 
-/* What was met and could not be taken yet. */
+/* What was met and could not be taken yet: a bit for each row, by its tuple ID. */
 typedef struct TtlReread
 {
 	TtlRange	keys;			/* its keys are in this range */
-	uint32		rows[TTL_REREAD_BITS / 32]; /* a bit for each of its rows, by
-											 * a hash of the tuple ID */
+	uint32		rows[TTL_REREAD_BITS / 32];
 } TtlReread;
 
 /* What the next batch of an index does (see cursor.c). */
@@ -87,8 +86,7 @@ typedef struct TtlCursor
 typedef struct TtlBatch
 {
 	bool		busy;			/* table or index locked by others */
-	bool		inactive;		/* the index is gone, or nothing is to be
-								 * deleted by it now: nothing was looked at */
+	bool		inactive;		/* it is not active: nothing was looked at */
 	bool		exhausted;		/* nothing more up to the cutoff */
 	bool		past_pass;		/* what remains was not yet due when the pass
 								 * began */
