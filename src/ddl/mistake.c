@@ -38,8 +38,8 @@ typedef struct Declaration
 	bool		has_option;
 	bool		has_json_key;
 	char		relkind;		/* of what is to be indexed */
-	List	   *positions;		/* of the calls of options, and of their
-								 * constants */
+	List	   *locations;		/* of the calls of options, and of their
+								 * constants, in bytes */
 } Declaration;
 
 /* Does this call name the function, with our schema or none? */
@@ -93,11 +93,23 @@ read_number(Node *node, double *value)
 	}
 }
 
-/* A place in the text, as errors count them. */
+/* A place in the text, as errors count them: in characters. */
 static int
 position_of(const Declaration *command, int location)
 {
 	return location < 0 ? 0 : pg_mbstrlen_with_len(command->source, location) + 1;
+}
+
+/* Is the error at hand at an option? */
+static bool
+is_at_option(const Declaration *command)
+{
+	int			position = geterrposition();
+
+	return position > 0 &&
+		list_member_int(command->locations,
+						pg_mbcharcliplen(command->source, strlen(command->source),
+										 position - 1));
 }
 
 /* Says the range of seconds where core would say that an integer is out of its own. */
@@ -136,13 +148,12 @@ note_options(Node *node, void *context)
 		if (!is_call_of(call, names[i]))
 			continue;
 		command->has_option = command->has_option || i == 0;
-		command->positions = lappend_int(command->positions,
-										 position_of(command, call->location));
+		command->locations = lappend_int(command->locations, call->location);
 		foreach(lc, call->args)
 		{
 			if (IsA(lfirst(lc), A_Const))
-				command->positions = lappend_int(command->positions,
-												 position_of(command, ((A_Const *) lfirst(lc))->location));
+				command->locations = lappend_int(command->locations,
+												 ((A_Const *) lfirst(lc))->location);
 		}
 		/* a name alone may mean a function of the user's own */
 		if (i == 0 && call->args != NIL && list_length(call->funcname) > 1)
@@ -181,7 +192,7 @@ add_hint(void *arg)
 	{
 		case ERRCODE_UNDEFINED_FUNCTION:
 		case ERRCODE_INVALID_TEXT_REPRESENTATION:
-			if (list_member_int(command->positions, geterrposition()))
+			if (is_at_option(command))
 				errhint(OPTION_HINT);
 			break;
 		case ERRCODE_INVALID_OBJECT_DEFINITION:
