@@ -338,7 +338,13 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 static void
 refuse_zone_as_filter(const TtlCreate *args)
 {
+	/*
+	 * a look through all zones takes long, and no name of one has a blank or
+	 * a sign
+	 */
 	if (args->filter == NULL || args->time_zone != NULL ||
+		!isalpha((unsigned char) args->filter[0]) ||
+		strpbrk(args->filter, " ().,;:'\"$=<>") != NULL ||
 		!ttl_time_zone_ok(args->filter) ||
 		get_attnum(args->relid, args->filter) != InvalidAttrNumber)
 		return;
