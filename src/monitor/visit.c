@@ -483,6 +483,9 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 		Oid			leaf = list_nth_oid(target->leaves, (first + i) % count);
 		int			batches = visit.batches;
 
+		/* it is noted beforehand, as the worker may not survive it */
+		if (count > 1)
+			ttl_kept_index(run->kept, target->root)->last_leaf = leaf;
 		visit_leaf(run, target->root, leaf, &visit);
 		if (visit.batches > batches)
 			last_leaf = leaf;

@@ -162,6 +162,23 @@ $node->poll_query_until('postgres',
 $faults->clock_ahead(0, $minute * 14.5);
 $node->empties('postgres', 'parts_2',
 	'a partition that takes too long keeps no others');
+$node->safe_psql(
+	'postgres', q{
+DROP TABLE parts;
+CREATE TABLE parts (at timestamptz, part int) PARTITION BY LIST (part);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
+INSERT INTO parts SELECT '2000-01-01', i FROM generate_series(1, 2) AS i;
+CREATE TRIGGER refuse BEFORE DELETE ON parts_1 FOR EACH ROW EXECUTE FUNCTION refuse();
+CREATE INDEX parts_ttl ON parts (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+$node->poll_query_until('postgres',
+	"SELECT errors >= 1 FROM ttl_index.index_stats WHERE relname = 'parts'")
+  or die 'the worker does not die';
+$faults->clock_ahead(0, $minute * 16);
+$node->empties('postgres', 'parts_2',
+	'nor does one that costs the worker its life');
+$node->safe_psql('postgres', 'DROP TABLE parts');
 
 # A session knows nothing of its earlier passes, but can take all rows one by one.
 $node->set('monitor_enabled', 'off');
