@@ -185,23 +185,23 @@ CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_s
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false,
-	concurrently boolean DEFAULT false)
+	concurrently boolean DEFAULT false, paused boolean DEFAULT false)
 RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
-COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean) IS
+COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean) IS
 'the CREATE INDEX command, or the two with document_ttl_field, that create_index would run with the same arguments, for psql''s \gexec';
 
 CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds bigint,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false,
-	or_change boolean DEFAULT false)
+	or_change boolean DEFAULT false, paused boolean DEFAULT false)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
-COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean) IS
-'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; with or_change, an index on the same key and filter gets the seconds and the time zone, without a rebuild; returns the index, the main one of two';
+COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean) IS
+'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; with or_change, an index on the same key and filter gets the seconds and the time zone, without a rebuild; with paused, a new one deletes nothing until unpause_index; returns the index, the main one of two';
 
 CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
@@ -637,8 +637,8 @@ GRANT EXECUTE ON FUNCTION
 	document_ttl(jsonb, text),
 	column_ttl(bigint),
 	expire_at(timestamptz, integer),
-	create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean),
-	create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean),
+	create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean),
+	create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean),
 	coll_mod(regclass, text, bigint, text, boolean, boolean),
 	coll_mod_index(regclass, bigint, text, boolean, boolean),
 	pause_index(regclass),

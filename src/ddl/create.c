@@ -63,6 +63,7 @@ read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
 	args->name = PG_ARGISNULL(6) ? NULL : pstrdup(NameStr(*PG_GETARG_NAME(6)));
 	args->drop_partitions = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
 	args->boundary_rows = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
+	args->paused = !PG_ARGISNULL(10) && PG_GETARG_BOOL(10);
 	ttl_state_check_seconds(args->seconds, args->ttl_field != NULL);
 	ttl_create_check_boundary_rows(args->drop_partitions, args->boundary_rows);
 }
@@ -298,7 +299,7 @@ typedef struct Command
 static Command *
 create_command(Relation rel, const TtlCreate *args, const char *name,
 			   const char *label, const char *key_sql, const char *condition,
-			   int32 seconds, bool concurrently)
+			   int32 seconds, bool paused, bool concurrently)
 {
 	Command    *command = palloc(sizeof(Command));
 	StringInfoData sql;
@@ -327,6 +328,8 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 	if (args->bucket_seconds != 0)
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".bucket_max_span_seconds(%d)",
 						 args->bucket_seconds);
+	if (paused)
+		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".paused()");
 	command->sql = sql.data;
 	return command;
 }
@@ -409,7 +412,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 		commands = lappend(commands,
 						   create_command(rel, args, args->name, label, key.sql,
 										  ttl ? psprintf("%s IS NULL", ttl) : NULL,
-										  args->seconds, concurrently));
+										  args->seconds, args->paused, concurrently));
 	if (ttl != NULL && !OidIsValid(other))
 		commands = lappend(commands,
 						   create_command(rel, args, NULL,
@@ -417,7 +420,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 										  psprintf("(" TTL_SCHEMA ".expire_at(%s, %s))",
 												   key.sql, ttl),
 										  psprintf("%s IS NOT NULL", ttl),
-										  0, concurrently));
+										  0, false, concurrently));
 	return commands;
 }
 

@@ -25,6 +25,7 @@ typedef struct TtlCreate
 	char	   *ttl_field;		/* document_ttl_field */
 	char	   *name;
 	bool		drop_partitions;
+	bool		paused;			/* of a new index */
 	bool		boundary_rows;
 	int32		bucket_seconds;
 	bool		or_change;

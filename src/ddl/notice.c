@@ -370,6 +370,12 @@ find_future(const TtlIndex *index, const char *to_do, const char *hint)
 	TtlVisitor	visitor;
 	const char *why;
 
+	if (index->option.paused)
+		return (Future)
+	{
+		true, psprintf("Nothing %ss them while the index is paused.", to_do),
+			"ttl_index.unpause_index() lets it go on."
+	};
 	ttl_visitor_find(&visitor);
 	why = ttl_visitor_why_none(&visitor, index->owner);
 	if (why != NULL)

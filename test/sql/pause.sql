@@ -67,6 +67,23 @@ CALL ttl_index.run_pass();
 SELECT * FROM p;
 DROP TABLE p;
 
+-- declared first, looked at, and let go; what is there already stays as it is
+CREATE TABLE c (ts timestamptz, doc jsonb);
+INSERT INTO c VALUES ('2001-01-01', '{}'), ('2001-01-01', '{"ttl": 1}');
+SELECT ttl_index.create_index_command('c', 'ts', 60, document_ttl_field => 'doc.ttl', paused => true);
+SET client_min_messages = notice;
+SELECT ttl_index.create_index('c', 'ts', 60, document_ttl_field => 'doc.ttl', paused => true);
+SET client_min_messages = warning;
+CALL ttl_index.run_pass();
+SELECT count(*), ttl_index.due_count('c_ts_ttl') FROM c;
+SELECT ttl_index.create_index('c', 'ts', 120, document_ttl_field => 'doc.ttl', or_change => true);
+SELECT indexrelid, n, state FROM marks;
+SELECT ttl_index.unpause_index('c_ts_ttl');
+SELECT ttl_index.create_index('c', 'ts', 120, document_ttl_field => 'doc.ttl', paused => true);
+CALL ttl_index.run_pass();
+SELECT count(*) FROM c;
+DROP TABLE c;
+
 -- partitions: they follow, and stay paused once they are detached
 CREATE TABLE m (ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE m_1 PARTITION OF m FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');

@@ -39,8 +39,8 @@ INSERT INTO expected VALUES
 ('column_ttl(bigint)', 'SELECT ttl_index.column_ttl(1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('expire_at(timestamp with time zone,integer)', 'SELECT ttl_index.expire_at(now(), 1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 -- declaring is for owners
-('create_index_command(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean)', 'SELECT ttl_index.create_index_command(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('create_index(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('create_index_command(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean)', 'SELECT ttl_index.create_index_command(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('create_index(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('coll_mod(regclass,text,bigint,text,boolean,boolean)', 'SELECT ttl_index.coll_mod(''%1$s'', ''ts'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('coll_mod_index(regclass,bigint,text,boolean,boolean)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 -- the tables here are not partitioned
