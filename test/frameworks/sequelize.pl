@@ -21,6 +21,16 @@ $app->edit('models.js', '3600', '7200');
 unlike($app->runs('node sync.js', 'it runs with other seconds'),
 	qr/CREATE INDEX|DROP INDEX/, 'changed seconds are not seen');
 $app->has_seconds(3600, 'the seconds are the old ones');
-$app->changes_seconds('node two_hours.js');
+
+# A statement for each deployment
+$app->changes_seconds('node ttl.js');
+$app->changes_seconds('node ttl.js');
+$app->sql('DROP INDEX session_ttl');
+$app->runs('node ttl.js', 'it makes an index that is not there');
+is( $app->sql(
+		q{SELECT expire_after_seconds FROM ttl_index.indexes WHERE key = 'last_seen'}
+	),
+	7200,
+	'which has the seconds');
 
 done_testing();
