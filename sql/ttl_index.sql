@@ -448,7 +448,8 @@ CREATE TABLE counters (
 	last_cutoff timestamptz,
 	stats_reset timestamptz,
 	lag_pauses bigint NOT NULL,
-	last_call timestamptz
+	last_call timestamptz,
+	recovered timestamptz
 );
 
 -- Room for later: deleting rows is what a full disk needs, and it must be counted.
@@ -477,7 +478,7 @@ SELECT coalesce(sum(passes), 0)::bigint AS passes,
 		AS last_pass_end,
 	max(last_cutoff) FILTER (WHERE last_cutoff OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
 		AS last_cutoff,
-	max(stats_reset) AS stats_reset,
+	max(stats_reset) FILTER (WHERE indexrelid OPERATOR(pg_catalog.=) 0) AS stats_reset,
 	coalesce(sum(lag_pauses), 0)::bigint AS lag_pauses
 FROM counters;
 
@@ -515,7 +516,7 @@ SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, n.nspname AS sche
 		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN c.last_error END AS last_error,
 	c.last_error_sqlstate,
 	c.last_error_time,
-	s.stats_reset
+	greatest(s.stats_reset, c.stats_reset) AS stats_reset
 FROM indexes AS i
 JOIN pg_catalog.pg_class AS x ON x.oid OPERATOR(pg_catalog.=) i.indexrelid
 JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) i.relid
@@ -540,7 +541,8 @@ LEFT JOIN (
 			FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()))[1]
 			AS last_error_sqlstate,
 		max(last_error_time) FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
-			AS last_error_time
+			AS last_error_time,
+		max(stats_reset) AS stats_reset
 	FROM counters GROUP BY indexrelid
 ) AS c ON c.indexrelid OPERATOR(pg_catalog.=) i.indexrelid
 WHERE i.parent_indexrelid IS NULL;
@@ -564,8 +566,8 @@ COMMENT ON COLUMN index_stats.delete_time IS 'time spent in batches, in millisec
 COMMENT ON COLUMN index_stats.last_deleted IS 'when it last deleted a row, or dropped a partition that held some';
 COMMENT ON COLUMN index_stats.last_error IS 'the text of the last error; it can hold data of the table, so it is NULL unless the reader is the owner or may read all statistics';
 COMMENT ON COLUMN index_stats.last_error_sqlstate IS 'the SQLSTATE of the last error';
-COMMENT ON COLUMN index_stats.last_error_time IS 'when the last error was raised';
-COMMENT ON COLUMN index_stats.stats_reset IS 'when the counters were set to zero; NULL for never';
+COMMENT ON COLUMN index_stats.last_error_time IS 'when the last error was raised; it stays after the state failing has ended';
+COMMENT ON COLUMN index_stats.stats_reset IS 'when these counters, or all, were set to zero; NULL for never';
 
 CREATE FUNCTION stats_reset()
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
@@ -573,6 +575,13 @@ AS 'MODULE_PATHNAME', 'ttl_stats_reset';
 
 COMMENT ON FUNCTION stats_reset() IS
 'sets all counters of ttl_index in this database to zero; for superusers unless granted';
+
+CREATE FUNCTION stats_reset(index regclass)
+RETURNS void LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_stats_reset_index';
+
+COMMENT ON FUNCTION stats_reset(regclass) IS
+'sets the counters of one TTL index to zero, with its last error; they stay in the sums of stats; for superusers unless granted';
 
 --
 -- DDL: the same refusals for CREATE INDEX and friends as for create_index, and
@@ -662,7 +671,7 @@ TO PUBLIC;
 
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
 
-REVOKE ALL ON FUNCTION resume(), stats_reset(), list_operations(), on_ddl(), on_reindex() FROM PUBLIC;
+REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), on_ddl(), on_reindex() FROM PUBLIC;
 REVOKE ALL ON TABLE counters FROM PUBLIC;
 REVOKE ALL ON TYPE saved_option FROM PUBLIC;
 

@@ -270,7 +270,7 @@ typedef struct IndexesView
 	ReturnSetInfo *rsinfo;
 	TtlVisitor	visitor;
 	TtlStateFile file;
-	TtlLastError last_error;
+	List	   *failing;
 } IndexesView;
 
 static void
@@ -281,7 +281,7 @@ show_index(Oid indexrelid, void *arg)
 
 	if (!ttl_catalog_describe(indexrelid, false, &index))
 		return;
-	ttl_shown_state_complete(&index, &view->visitor, &view->file, &view->last_error);
+	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->failing);
 	put_index(view->rsinfo, &index);
 }
 
@@ -296,6 +296,7 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 	ttl_visitor_find(&view.visitor);
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
+	view.failing = ttl_counters_failing();
 	ttl_catalog_each(ttl_catalog_shown(), show_index, &view);
 	return (Datum) 0;
 }

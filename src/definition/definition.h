@@ -55,6 +55,7 @@ typedef enum TtlState
 	TTL_HELD,
 	TTL_PAUSED,
 	/* shown only: its rows expire all the same */
+	TTL_FAILING,
 	TTL_BUCKET_HAS_DEPENDENTS,
 	TTL_BUCKET_FAILING,
 	TTL_BUCKET_MISSING

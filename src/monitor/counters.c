@@ -32,6 +32,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -46,10 +47,12 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
+#include "definition/definition.h"
 #include "monitor/monitor.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_stats_reset);
+PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
 
 /* Fewer rows are not folded, so that an idle table is left alone. */
 #define FOLD_ROWS 100
@@ -107,6 +110,7 @@ static const Column columns[] = {
 	{COLUMN_RESET_TIME, offsetof(TtlCount, stats_reset)},
 	{COLUMN_COUNT, offsetof(TtlCount, lag_pauses)},
 	{COLUMN_TIME, offsetof(TtlCount, last_call)},
+	{COLUMN_TIME, offsetof(TtlCount, recovered)},
 };
 
 #define NCOLUMNS lengthof(columns)
@@ -363,9 +367,14 @@ sum_rows(Relation rel, Snapshot snapshot, bool take, int64 *rows)
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
 		TtlCount	row;
+		TtlCount   *sum;
 
 		read_row(tuple, desc, &row);
-		add_row(find_sum(found, &sums, row.indexrelid, row.relid), &row, now);
+		sum = find_sum(found, &sums, row.indexrelid, row.relid);
+		/* an index that is gone was reset, not the database */
+		if (sum->indexrelid != row.indexrelid)
+			row.stats_reset = 0;
+		add_row(sum, &row, now);
 		(*rows)++;
 		if (take)
 			simple_heap_delete(rel, &tuple->t_self);
@@ -400,31 +409,42 @@ fold_rows(Relation rel)
 	CommandCounterIncrement();
 }
 
+static int
+failing_cmp(const ListCell *a, const ListCell *b)
+{
+	Oid			root_a = ((TtlFailing *) lfirst(a))->root;
+	Oid			root_b = ((TtlFailing *) lfirst(b))->root;
+
+	return root_a < root_b ? -1 : root_a > root_b;
+}
+
 /*
- * Returns when an error of an index was last counted, or 0.  For a view, which reads no
- * other counters: the row of an index that was folded, and those that came since, are
- * looked at, and nothing is added up.
+ * Lists the TTL indexes that fail: those with an error that no good visit has followed.  A
+ * list of TtlFailing in the order of OIDs.
  */
-TimestampTz
-ttl_counters_last_error(Oid indexrelid)
+List *
+ttl_counters_failing(void)
 {
 	Relation	rel = open_counters(AccessShareLock);
-	TableScanDesc scan = ttl_table_beginscan(rel, GetActiveSnapshot());
-	TimestampTz now = GetCurrentTimestamp();
-	TimestampTz last = 0;
-	HeapTuple	tuple;
+	List	   *failing = NIL;
+	int64		rows;
+	ListCell   *lc;
 
-	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	foreach(lc, sum_rows(rel, GetActiveSnapshot(), false, &rows))
 	{
-		TtlCount	row;
+		const TtlCount *sum = lfirst(lc);
+		TtlFailing *entry;
 
-		read_row(tuple, RelationGetDescr(rel), &row);
-		if (row.indexrelid == indexrelid && row.last_error_time <= now)
-			last = Max(last, row.last_error_time);
+		if (!OidIsValid(sum->indexrelid) || sum->last_error_time <= sum->recovered)
+			continue;
+		entry = palloc(sizeof(TtlFailing));
+		entry->root = sum->indexrelid;
+		entry->at = sum->last_error_time;
+		failing = lappend(failing, entry);
 	}
-	table_endscan(scan);
+	list_sort(failing, failing_cmp);
 	table_close(rel, AccessShareLock);
-	return last;
+	return failing;
 }
 
 /*
@@ -545,17 +565,23 @@ ttl_counters_fold(int64 rows)
 	return due;
 }
 
+/* Opens the table for a reset, with nobody else who folds its rows. */
+static Relation
+open_for_reset(void)
+{
+	PreventCommandIfReadOnly("ttl_index.stats_reset()");
+	LockRelationOid(counters_relid(), ShareUpdateExclusiveLock);
+	return open_counters(RowExclusiveLock);
+}
+
 /* stats_reset() returns void */
 Datum
 ttl_stats_reset(PG_FUNCTION_ARGS)
 {
-	Relation	rel;
+	Relation	rel = open_for_reset();
 	TtlCount	zero = {0};
 	ListCell   *lc;
 
-	PreventCommandIfReadOnly("ttl_index.stats_reset()");
-	LockRelationOid(counters_relid(), ShareUpdateExclusiveLock);
-	rel = open_counters(RowExclusiveLock);
 	/* that a role calls run_pass() is no count */
 	foreach(lc, take_rows(rel))
 	{
@@ -565,6 +591,44 @@ ttl_stats_reset(PG_FUNCTION_ARGS)
 		if (call.last_call != 0)
 			insert_row(rel, &call);
 	}
+	zero.stats_reset = GetCurrentTimestamp();
+	insert_row(rel, &zero);
+	table_close(rel, NoLock);
+	PG_RETURN_VOID();
+}
+
+/*
+ * stats_reset(index regclass) returns void: of a part, the TTL index that it belongs to.
+ * What was counted for it stays in the sums of the database.
+ */
+Datum
+ttl_stats_reset_index(PG_FUNCTION_ARGS)
+{
+	Oid			indexrelid = PG_GETARG_OID(0);
+	TtlCount	zero = {0};
+	Relation	rel;
+	Oid			root;
+	ListCell   *lc;
+
+	ttl_state_check_is_index(indexrelid);
+	root = ttl_catalog_root(indexrelid);
+	if (!OidIsValid(root))
+		root = indexrelid;
+	rel = open_for_reset();
+	foreach(lc, take_rows(rel))
+	{
+		TtlCount   *sum = lfirst(lc);
+
+		if (sum->indexrelid == root)
+		{
+			sum->indexrelid = sum->relid = InvalidOid;
+			sum->stats_reset = sum->last_error_time = sum->recovered = 0;
+			sum->last_error = sum->last_error_sqlstate = NULL;
+		}
+		insert_row(rel, sum);
+	}
+	zero.indexrelid = root;
+	zero.relid = IndexGetRelation(root, true);
 	zero.stats_reset = GetCurrentTimestamp();
 	insert_row(rel, &zero);
 	table_close(rel, NoLock);

@@ -103,6 +103,29 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 }
 
 /*
+ * Notes which indexes fail, as the counters say.  What the log was told of one that another
+ * session has found to be well is over.
+ */
+void
+ttl_kept_set_failing(TtlKept *kept, const List *failing)
+{
+	HASH_SEQ_STATUS scan;
+	TtlKeptIndex *index;
+	ListCell   *lc;
+
+	foreach(lc, failing)
+		ttl_kept_index(kept, ((TtlFailing *) lfirst(lc))->root)->still_failing = true;
+	hash_seq_init(&scan, kept->indexes);
+	while ((index = hash_seq_search(&scan)) != NULL)
+	{
+		if (index->failing && !index->still_failing)
+			index->said.at = 0;
+		index->failing = index->still_failing;
+		index->still_failing = false;
+	}
+}
+
+/*
  * Notes that work on the index had to be canceled.  It would take that long in every
  * pass, so it waits, each time longer.
  */

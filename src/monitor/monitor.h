@@ -44,14 +44,15 @@ typedef struct TtlCount
 	TimestampTz stats_reset;
 	int64		lag_pauses;
 	TimestampTz last_call;		/* of run_pass(), by the role in relid */
+	TimestampTz recovered;		/* when a visit was good again after an error */
 } TtlCount;
 
-/* When an error of an index was last counted, for one index. */
-typedef struct TtlLastError
+/* A TTL index whose last error was not followed by a good visit. */
+typedef struct TtlFailing
 {
 	Oid			root;
-	TimestampTz at;				/* 0 for never */
-} TtlLastError;
+	TimestampTz at;				/* when that error was counted */
+} TtlFailing;
 
 /* What the log was told last of an index, a database or the server (see report.c). */
 typedef struct TtlSaid
@@ -92,8 +93,8 @@ extern bool ttl_launcher_is_registered(void);
 extern void ttl_counters_check(void);
 extern bool ttl_counters_lock(bool wait);
 extern void ttl_counters_add(const TtlCount *count);
-extern TimestampTz ttl_counters_last_error(Oid indexrelid);
 extern List *ttl_counters_roles_since(TimestampTz since);
+extern List *ttl_counters_failing(void);
 extern bool ttl_counters_fold(int64 rows);
 
 /* progress.c */
@@ -132,6 +133,6 @@ extern bool ttl_report_is_news(TtlSaid *said, int sqlerrcode, const char *text);
 /* shown_state.c */
 extern void ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
 									 const TtlStateFile *file,
-									 TtlLastError *known);
+									 const List *failing);
 
 #endif							/* TTL_MONITOR_H */

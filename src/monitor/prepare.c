@@ -361,6 +361,8 @@ ttl_prepare_targets(TtlRun *run)
 		objects_fit(run))
 	{
 		count_death(run);
+		if (work.begins)
+			ttl_kept_set_failing(run->kept, ttl_counters_failing());
 		MemoryContextSwitchTo(run->context);
 		dependents = list_copy(ttl_catalog_dependents());
 	}

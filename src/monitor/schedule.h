@@ -76,6 +76,8 @@ typedef struct TtlKeptIndex
 	TimestampTz retry_at;		/* when that is over */
 	Oid			last_leaf;		/* at which the last visit ended early */
 	TtlSaid		said;			/* its last error in the log */
+	bool		failing;		/* a good visit is to be counted */
+	bool		still_failing;	/* for ttl_kept_set_failing() */
 	TtlCursor	cursor;
 } TtlKeptIndex;
 
@@ -133,6 +135,7 @@ extern void ttl_kept_init(TtlKept *kept);
 extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);
 extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
 extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
+extern void ttl_kept_set_failing(TtlKept *kept, const List *failing);
 extern void ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now);
 extern Size ttl_kept_size(const TtlKept *kept);
 extern void ttl_kept_pack(const TtlKept *kept, void *packed);

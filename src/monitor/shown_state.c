@@ -5,8 +5,8 @@
  *
  * definition/catalog.c decides the state by the definition and by the moment.  If that is
  * active, this file finds what else keeps rows or partitions from being deleted: that
- * nobody visits the database, a hold or a crash, which concern the monitor, and partitions
- * that cannot be dropped or made.
+ * nobody visits the database, a hold or a crash, which concern the monitor, errors that no
+ * good visit has followed, and partitions that cannot be dropped or made.
  * functions.c calls it for each row of the view; the engine does not.
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -48,35 +48,47 @@ why_missing(const TtlIndex *root, const TtlPartition *partition)
 					name);
 }
 
+/* Finds the failure of a TTL index in a list that is in the order of OIDs; NULL if none. */
+static const TtlFailing *
+find_failing(const List *failing, Oid root)
+{
+	int			low = 0;
+	int			high = list_length(failing);
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+		const TtlFailing *entry = list_nth(failing, middle);
+
+		if (entry->root == root)
+			return entry;
+		if (entry->root < root)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
 /*
- * Has an error kept a partition from being dropped?  It was due when an error of its
- * index was last counted.  A time series has many partitions, so that time is known from
- * the one before.
+ * Has an error kept a partition from being dropped?  Its index fails, and it was due when
+ * that error was counted.
  */
 static bool
-is_failing(const TtlIndex *index, const TtlPartition *partition, TtlLastError *known)
+is_failing(const TtlIndex *index, const TtlPartition *partition, const List *failing)
 {
+	const TtlFailing *entry = find_failing(failing, index->root);
 	TtlCutoff	cutoff;
 
-	if (!ttl_option_expires(&index->option))
+	if (index->option.seconds < 0 || entry == NULL)
 		return false;
-	ttl_cutoff_init(&cutoff, index, GetCurrentTimestamp());
-	if (!ttl_leaves_partition_is_due(partition, &cutoff))
-		return false;
-	if (known->root != index->root)
-	{
-		known->root = index->root;
-		known->at = ttl_counters_last_error(index->root);
-	}
-	if (known->at == 0)
-		return false;
-	ttl_cutoff_init(&cutoff, index, known->at);
+	ttl_cutoff_init(&cutoff, index, entry->at);
 	return ttl_leaves_partition_is_due(partition, &cutoff);
 }
 
 /* Finds the state of a partition that is to be dropped once it is due. */
 static void
-show_partition(TtlIndex *index, TtlLastError *known)
+show_partition(TtlIndex *index, const List *failing)
 {
 	TtlPartition partition;
 
@@ -86,18 +98,18 @@ show_partition(TtlIndex *index, TtlLastError *known)
 	index->detail = ttl_drop_obstacle(index->relid);
 	if (index->detail != NULL)
 		index->state = TTL_BUCKET_HAS_DEPENDENTS;
-	else if (is_failing(index, &partition, known))
+	else if (is_failing(index, &partition, failing))
 		index->state = TTL_BUCKET_FAILING;
 }
 
 /* Finds the state of a partition, or of a time series that lacks one. */
 static void
-show_partitions(TtlIndex *index, TtlLastError *known)
+show_partitions(TtlIndex *index, const List *failing)
 {
 	List	   *missing;
 
 	if (index->option.drop_partitions && index->parent == index->governor)
-		show_partition(index, known);
+		show_partition(index, failing);
 	else if (index->governor == index->indexrelid)
 	{
 		/* a later one may be missing only because its time has just come */
@@ -126,7 +138,7 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
  */
 void
 ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
-						 const TtlStateFile *file, TtlLastError *known)
+						 const TtlStateFile *file, const List *failing)
 {
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
@@ -138,7 +150,11 @@ ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
 	if (index->state != TTL_ACTIVE)
 		return;
 	index->left_out = ttl_reach_left_out(index);
-	show_partitions(index, known);
+	show_partitions(index, failing);
 	if (index->option.paused && index->state == TTL_ACTIVE)
 		index->state = TTL_PAUSED;
+	/* errors are counted for the whole */
+	if (index->state == TTL_ACTIVE && index->root == index->indexrelid &&
+		find_failing(failing, index->root) != NULL)
+		index->state = TTL_FAILING;
 }

@@ -419,6 +419,28 @@ is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 	return true;
 }
 
+/* Notes a good visit to an index that failed before. */
+static void
+note_recovery(TtlRun *run, TtlKeptIndex *kept)
+{
+	TtlCount	count = {.indexrelid = kept->relid};
+
+	kept->said.at = 0;
+	if (!kept->failing)
+		return;
+	ttl_work_begin(run);
+	if (!ttl_work_must_stop(run))
+	{
+		count.relid = IndexGetRelation(kept->relid, true);
+		count.recovered = GetCurrentTimestamp();
+		ttl_counters_add(&count);
+		run->kept->unfolded_rows++;
+		run->kept->counted = true;
+		kept->failing = false;
+	}
+	ttl_work_commit(run);
+}
+
 /* Keeps what the next visit has to know: also the leaf that it is to begin behind. */
 static void
 end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
@@ -435,8 +457,8 @@ end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
 		ttl_kept_find(run->kept, target->root) == NULL)
 		return;
 	kept = ttl_kept_index(run->kept, target->root);
-	if (kept->said.at != 0 && is_well(run, target, visit))
-		kept->said.at = 0;
+	if ((kept->failing || kept->said.at != 0) && is_well(run, target, visit))
+		note_recovery(run, kept);
 	kept->first_docs = first_docs;
 	kept->single_docs = visit->single_docs;
 	kept->last_leaf = last_leaf;

@@ -249,11 +249,35 @@ SELECT passes, deleted_documents, skipped_failed, errors FROM since;
 SELECT ts::date FROM broken;
 SELECT indexrelname, deleted_documents, skipped_failed, errors, last_error, last_error_sqlstate, last_error_time IS NOT NULL AS time
 FROM ttl_index.index_stats WHERE errors > 0 OR deleted_documents > 0 ORDER BY 1;
+SELECT state, reason FROM ttl_index.indexes WHERE indexrelid = 'broken_ts_ttl'::regclass;
 -- and tried again in the next pass
 DROP TRIGGER broken ON broken;
 SET client_min_messages = warning;
 CALL ttl_index.run_pass();
 SELECT passes, deleted_documents, skipped_failed, errors FROM since;
+-- the state ends with the first good visit; what happened stays, until it is reset
+CREATE VIEW broken_now AS SELECT state, s.deleted_documents, s.errors, last_error, last_error_sqlstate, last_error_time IS NOT NULL AS time,
+	s.stats_reset > d.stats_reset AS reset, d.deleted_documents AS all_documents, d.errors AS all_errors
+FROM ttl_index.indexes i JOIN ttl_index.index_stats s ON s.indexrelid = i.indexrelid::oid, ttl_index.stats d WHERE i.indexrelid = 'broken_ts_ttl'::regclass;
+SELECT * FROM broken_now;
+SELECT ttl_index.stats_reset('broken_ts_ttl');
+SELECT * FROM broken_now;
+-- an index that fails and is reset does so until the next error
+CREATE TRIGGER broken BEFORE DELETE ON broken FOR EACH ROW EXECUTE FUNCTION broken();
+INSERT INTO broken VALUES ('2001-01-03');
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SELECT * FROM broken_now;
+SELECT ttl_index.stats_reset('broken_ts_ttl');
+SELECT * FROM broken_now;
+CALL ttl_index.run_pass();
+SELECT * FROM broken_now;
+DROP TRIGGER broken ON broken;
+SET client_min_messages = warning;
+CALL ttl_index.run_pass();
+SELECT * FROM broken_now;
+SELECT ttl_index.stats_reset('pg_class');
+DROP VIEW broken_now;
 
 -- a slow trigger shrinks the batches, so that none runs into batch_timeout
 CREATE TABLE slow (ts timestamptz);

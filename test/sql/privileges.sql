@@ -63,6 +63,7 @@ INSERT INTO expected VALUES
 -- refused in a transaction only: see below
 ('run_pass()', 'CALL ttl_index.run_pass()', '25001', '25001', '25001', '25001', '25001', '25001'),
 ('stats_reset()', 'SELECT ttl_index.stats_reset()', '42501', '42501', '42501', 'ok', '42501', '42501'),
+('stats_reset(regclass)', 'SELECT ttl_index.stats_reset(''%1$s_ttl''::regclass)', '42501', '42501', '42501', 'ok', '42501', '42501'),
 ('resume()', 'SELECT ttl_index.resume()', '42501', '42501', '42501', 'ok', '42501', '42501'),
 ('indexes', 'SELECT * FROM ttl_index.indexes', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('stats', 'SELECT * FROM ttl_index.stats', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
