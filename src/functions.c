@@ -44,6 +44,7 @@
 #include "monitor/state_file.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
+#include "visitor.h"
 
 PG_FUNCTION_INFO_V1(ttl_earliest);
 PG_FUNCTION_INFO_V1(ttl_run_pass);

@@ -78,15 +78,6 @@ typedef struct TtlLimits
 	int64		batch_time;
 } TtlLimits;
 
-/* Who visits the TTL indexes of this database (see visitor.c). */
-typedef struct TtlVisitor
-{
-	const char *status;			/* a word */
-	const char *reason;			/* why the monitor does not, or NULL */
-	const char *hint;
-	List	   *roles;			/* whose run_pass() was not long ago */
-} TtlVisitor;
-
 /* args.c */
 extern void ttl_args_require(FunctionCallInfo fcinfo, int count,
 							 const char *const *names);
@@ -147,10 +138,5 @@ extern PGDLLIMPORT bool ttl_count_dropped_documents;
 extern PGDLLIMPORT bool ttl_logical_messages;
 extern void ttl_settings_init(void);
 extern TtlLimits ttl_settings_limits(void);
-
-/* visitor.c */
-extern void ttl_visitor_find(TtlVisitor *visitor);
-extern bool ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner);
-extern const char *ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner);
 
 #endif							/* TTL_INDEX_H */

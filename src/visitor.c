@@ -43,6 +43,7 @@
 
 #include "monitor/monitor.h"
 #include "ttl_index.h"
+#include "visitor.h"
 
 PG_FUNCTION_INFO_V1(ttl_monitor_status);
 

@@ -50,6 +50,7 @@
 #include "expire/index_scan.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
+#include "visitor.h"
 
 /* How many blocks are sampled, from the first number to the last, and how long. */
 #define FIRST_BLOCKS 20

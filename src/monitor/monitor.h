@@ -18,6 +18,7 @@
 #include "expire/index_scan.h"
 #include "monitor/state_file.h"
 #include "utils/dsa.h"
+#include "visitor.h"
 
 /* A row of ttl_index.counters: what one transaction adds, or a sum (see counters.c). */
 typedef struct TtlCount

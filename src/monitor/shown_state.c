@@ -28,6 +28,7 @@
 #include "monitor/monitor.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
+#include "visitor.h"
 
 /* Says why a partition is missing, as far as can be said without reading rows. */
 static char *
