@@ -205,4 +205,21 @@ sub changes_seconds
 	return;
 }
 
+# Two migrations, by the commands that run the first one, all, and the last one
+# backwards, and what the second of them prints where there is nothing to do.
+sub migrates
+{
+	my ($self, %commands) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	$self->runs($commands{first});
+	$self->has_seconds(3600, 'both TTLs are declared');
+	$self->changes_seconds($commands{all}, $commands{back});
+	$self->runs($commands{all});
+	Test::More::like($self->runs($commands{all}, 'it runs again'),
+		$commands{nothing}, 'a second run does nothing');
+	$self->has_seconds(7200);
+	return;
+}
+
 1;
