@@ -9,6 +9,7 @@
  *	partition/		partitions that go, and are made, as a whole
  *	ddl/			declaring, changing and removing TTL indexes
  *	monitor/		when rows are deleted, by which process, and what was done
+ *	due/			what is due, and will be, for those who look
  *
  * Each folder may use those above it and none of those below it: test 051_layout reads
  * the includes.  Beside them:
@@ -16,8 +17,6 @@
  *	ttl_index.c		start: settings, launcher, hook
  *	settings.c		the settings
  *	functions.c		run_pass and what is behind the view of indexes
- *	due.c			what is due: due_count, oldest_due, lag, cutoff, preview
- *	forecast.c		what will be
  *	owner.c			becoming the owner of a table
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
@@ -83,11 +82,6 @@ extern void ttl_args_require(FunctionCallInfo fcinfo, int count,
 							 const char *const *names);
 extern char *ttl_args_text(FunctionCallInfo fcinfo, int i);
 extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *name);
-
-/* due.c */
-struct TtlIndex;
-extern void ttl_due_describe(Oid indexrelid, struct TtlIndex *index);
-extern bool ttl_due_lock_leaf(Oid indexrelid, struct TtlIndex *index);
 
 /* inherit.c */
 extern List *ttl_inherit_children(Oid relid, bool detaching);

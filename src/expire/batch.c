@@ -5,7 +5,7 @@
  *
  * A batch is one transaction's worth of deletes by one index.  monitor/visit.c calls
  * ttl_batch_lock() and ttl_batch_run() for it, in a transaction and a subtransaction
- * that it began; due.c calls ttl_batch_look(), which looks and deletes nothing.
+ * that it began; due/due.c calls ttl_batch_look(), which looks and deletes nothing.
  *
  * The index entries that are due are read (index_scan.c), oldest first, from where the
  * last batch ended (cursor.c), and sorted by block.  Then each row is fetched under

@@ -11,7 +11,7 @@
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/forecast.c
+ *	  src/due/forecast.c
  *
  *-------------------------------------------------------------------------
  */
@@ -35,6 +35,7 @@
 
 #include "definition/definition.h"
 #include "definition/key.h"
+#include "due/due.h"
 #include "expire/index_scan.h"
 #include "partition/partition.h"
 #include "ttl_index.h"

@@ -11,7 +11,7 @@
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/due.c
+ *	  src/due/due.c
  *
  *-------------------------------------------------------------------------
  */
@@ -36,6 +36,7 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "due/due.h"
 #include "expire/look.h"
 #include "monitor/monitor.h"
 #include "partition/partition.h"
