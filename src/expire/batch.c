@@ -126,6 +126,8 @@ typedef struct Expirer
 	TupleTableSlot *slot;		/* the row at hand */
 	int64		key;			/* and its key */
 	TableScanDesc run;			/* scan of blocks with many rows that are due */
+	TtlIndexEntry *found;		/* if not NULL, rows are only looked for */
+	int			nfound;
 	bool		direct;
 	Oid			root;			/* the TTL index to announce, invalid once
 								 * done */
@@ -378,6 +380,11 @@ take_entry(Expirer *x, const TtlIndexEntry *entry)
 		ttl_cursor_goes_by_age(x->cursor, &x->slot->tts_tid) &&
 		is_older(x, x->cursor->seen.xmin))
 		return;
+	if (x->found != NULL)
+	{
+		x->found[x->nfound++] = *entry;
+		return;
+	}
 	x->batch->live++;
 	if (!row_is_due(x))
 		ereport(ERROR,
@@ -601,39 +608,94 @@ begin_scan(Expirer *x, TtlIndexScan *scan)
 						 &cursor->forward);
 }
 
+/* Orders entries as the scan returns them. */
+static int
+compare_entries(const void *a, const void *b, void *backward)
+{
+	const TtlIndexEntry *x = a;
+	const TtlIndexEntry *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return *(bool *) backward ? compare_tids(b, a) : compare_tids(a, b);
+}
+
+/*
+ * Takes the first rows that the entries lead to, up to max of them.  Most entries lead to
+ * none, so the rows are looked for first.  Where there are more rows, the position goes
+ * back to the last one that is taken.  Returns in how many blocks the entries lie.
+ */
+static int
+take_first(Expirer *x, bool backward, TtlIndexEntry *entries, int count, int max,
+		   TtlScanPosition *position, bool *more)
+{
+	TtlIndexEntry *found = palloc(sizeof(TtlIndexEntry) * count);
+	int			blocks;
+
+	x->found = found;
+	x->nfound = 0;
+	blocks = take_entries(x, entries, count);
+	x->found = NULL;
+	*more = x->nfound > max;
+	if (*more)
+	{
+		qsort_arg(found, x->nfound, sizeof(TtlIndexEntry), compare_entries, &backward);
+		position->key = found[max - 1].key;
+		position->tid = found[max - 1].tid;
+		x->nfound = max;
+	}
+	(void) take_entries(x, found, x->nfound);
+	pfree(found);
+	return blocks;
+}
+
 /*
  * Takes the next entries, from the cursor on, until max_docs rows were found.  Entries
  * of dead rows cost time as well, so their number is limited too.
+ *
+ * The entries are read by so many as rows are still wanted.  If most of these lead to no
+ * row, the next ones are read all at once, because the more there are, the more of them lie
+ * in the same block; and then it is found out first which of them lead to a row.
  */
 static void
 take_in_index_order(Expirer *x, int max_docs, int64 max_entries)
 {
 	TtlBatch   *batch = x->batch;
 	TtlCursor  *cursor = &batch->cursor;
-	TtlIndexEntry *entries = palloc(sizeof(TtlIndexEntry) * max_docs);
+	TtlIndexEntry *entries = palloc(sizeof(TtlIndexEntry) * Max(max_docs, max_entries));
 	TtlScanPosition *position = cursor->phase == TTL_CATCH_UP ?
 	&cursor->catch_up : &cursor->forward;
 	TtlIndexScan scan;
-	int			wanted;
+	int			next = max_docs;
+	int			size;
 	int			count;
 	int			blocks;
+	bool		more = false;
 
 	begin_scan(x, &scan);
 	do
 	{
-		wanted = max_docs - batch->live;
-		count = read_entries(&scan, x->cutoff, entries, wanted,
-							 cursor);
+		int			wanted = max_docs - batch->live;
+
+		size = next;
+		count = read_entries(&scan, x->cutoff, entries, size, cursor);
 		batch->candidates += count;
 		*position = scan.after;
-		blocks = take_entries(x, entries, count);
-	} while (count == wanted && batch->live < max_docs &&
+		if (size <= wanted)
+			blocks = take_entries(x, entries, count);
+		else
+			blocks = take_first(x, scan.backward, entries, count, wanted, position, &more);
+		next = max_docs - batch->live;
+		/* a single row may be one that fails, which is where the batch ends */
+		if (max_docs > 1 && 2 * (wanted - next) < count)
+			next = max_entries - batch->candidates;
+	} while (count == size && !more && batch->live < max_docs &&
 			 batch->candidates < max_entries);
-	batch->exhausted = count < wanted && ttl_index_scan_is_over(&scan);
+	batch->exhausted = count < size && !more && ttl_index_scan_is_over(&scan);
 	batch->pages = scan.pages;
 	ttl_index_scan_end(&scan);
 
-	if (count >= ORDER_MIN_ENTRIES && !cursor->order_decided &&
+	if (Min(count, max_docs) >= ORDER_MIN_ENTRIES && !cursor->order_decided &&
 		cursor->phase == TTL_FORWARD)
 	{
 		cursor->order_decided = true;

@@ -308,6 +308,21 @@ CALL ttl_index.run_pass();
 SELECT max(rows) <= 200 AS small, sum(rows) FROM sizes;
 DROP TABLE behind_dead, sizes;
 
+-- nor do rows between them go in another order than that of the index, or not at all
+CREATE TABLE sparse (ts timestamptz) WITH (autovacuum_enabled = off);
+CREATE TABLE ranges (n serial, first timestamptz, last timestamptz);
+CREATE FUNCTION ranges() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO pass.ranges (first, last) SELECT min(ts), max(ts) FROM gone; RETURN NULL; END $$;
+CREATE INDEX sparse_ttl ON sparse (ts DESC) WHERE ttl_index.expire_after_seconds(1);
+INSERT INTO sparse SELECT timestamptz '2001-01-01' + abs(hashint4(g) % 50) * interval '1 s' FROM generate_series(1, 6000) AS g;
+DELETE FROM sparse WHERE hashtid(ctid) % 20 <> 0;
+CREATE TRIGGER ranges AFTER DELETE ON sparse REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION ranges();
+SET ttl_index.batch_target_docs = 10;
+CALL ttl_index.run_pass();
+RESET ttl_index.batch_target_docs;
+SELECT count(*) FROM sparse;
+SELECT count(*) > 20 AS many, bool_and(in_order) AS in_order FROM (SELECT first >= lag(last, 1, '-infinity') OVER (ORDER BY n) AS in_order FROM ranges) AS r;
+DROP TABLE sparse, ranges;
+
 -- a batch that runs into it is an error of its index, for this pass
 CREATE TABLE stuck (ts timestamptz);
 CREATE FUNCTION forever() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN LOOP END LOOP; END $$;
