@@ -423,12 +423,17 @@ COMMENT ON COLUMN current_op.wait_event IS 'as in pg_stat_activity';
 -- Written only by the C code, in the transaction that deletes, and only by
 -- insertion: an update would get slower with every version that an old
 -- snapshot keeps.  A row is what one batch adds; the end of a sub-pass folds the
--- rows of an index into one.  indexrelid 0 holds what belongs to no index: the
--- passes, and what was counted for indexes that are gone; those of run_pass() have
--- in relid the role that has called it, and in last_call when.
+-- rows of an index into one for its sum, without an hour, and one for the hour at
+-- hand.  indexrelid 0 holds what belongs to no index: the passes, and what was counted
+-- for indexes that are gone; those of run_pass() have in relid the role that has called
+-- it, and in last_call when.
 CREATE TABLE counters (
 	indexrelid oid NOT NULL,
 	relid oid NOT NULL,
+	hour timestamptz,
+	schemaname text,
+	relname text,
+	indexrelname text,
 	visits bigint NOT NULL,
 	batches bigint NOT NULL,
 	deleted_documents bigint NOT NULL,
@@ -461,7 +466,7 @@ SELECT 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM pg_catalog.generate_series(1, 
 DELETE FROM counters;
 
 COMMENT ON TABLE counters IS
-'what is behind the views ttl_index.stats and ttl_index.index_stats; written by the monitor and by run_pass() only';
+'what is behind the views ttl_index.stats and ttl_index.index_stats, and the hour at hand of ttl_index.history; written by the monitor and by run_pass() only';
 
 -- A time in the future was written by a clock that has been set back since.
 CREATE VIEW stats AS
@@ -583,6 +588,70 @@ AS 'MODULE_PATHNAME', 'ttl_stats_reset_index';
 COMMENT ON FUNCTION stats_reset(regclass) IS
 'sets the counters of one TTL index to zero, with its last error; they stay in the sums of stats; for superusers unless granted';
 
+-- What the counters had in hours that are over; they have it in their sums, too.
+CREATE TABLE past_hours (
+	hour timestamptz NOT NULL,
+	indexrelid oid NOT NULL,
+	relid oid NOT NULL,
+	schemaname text,
+	relname text,
+	indexrelname text,
+	deleted_documents bigint NOT NULL,
+	deleted_buckets bigint NOT NULL,
+	batches bigint NOT NULL,
+	delete_time double precision NOT NULL,
+	errors bigint NOT NULL,
+	skipped_locked bigint NOT NULL,
+	skipped_failed bigint NOT NULL
+);
+
+COMMENT ON TABLE past_hours IS
+'what is behind the view ttl_index.history, but for the hour at hand; written by the monitor and by run_pass() only';
+
+-- An index that is there has the names that it has now, one that is gone those that it
+-- had.  By names, so that an index goes on after a REINDEX CONCURRENTLY.
+CREATE VIEW history AS
+SELECT h.hour,
+	coalesce(n.nspname, h.schemaname::name) AS schemaname,
+	coalesce(t.relname, h.relname::name) AS relname,
+	coalesce(x.relname, h.indexrelname::name) AS indexrelname,
+	sum(h.deleted_documents)::bigint AS deleted_documents,
+	sum(h.deleted_buckets)::bigint AS deleted_buckets,
+	sum(h.batches)::bigint AS batches,
+	round(sum(h.delete_time)::numeric, 3)::double precision AS delete_time,
+	sum(h.errors)::bigint AS errors,
+	sum(h.skipped_locked)::bigint AS skipped_locked,
+	sum(h.skipped_failed)::bigint AS skipped_failed
+FROM (
+	SELECT * FROM past_hours
+	UNION ALL
+	SELECT hour, indexrelid, relid, schemaname, relname, indexrelname, deleted_documents, deleted_buckets,
+		batches, delete_time, errors, skipped_locked, skipped_failed
+	FROM counters WHERE hour IS NOT NULL
+) AS h
+LEFT JOIN (
+	pg_catalog.pg_index AS i
+	JOIN pg_catalog.pg_class AS x ON x.oid OPERATOR(pg_catalog.=) i.indexrelid
+	JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) i.indrelid
+	JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace
+) ON i.indexrelid OPERATOR(pg_catalog.=) h.indexrelid AND i.indrelid OPERATOR(pg_catalog.=) h.relid
+GROUP BY 1, 2, 3, 4;
+
+COMMENT ON VIEW history IS
+'one row for each TTL index and hour in which it had something to do: what the passes of that hour have done by it; kept for ttl_index.history_retention, also of indexes that are gone';
+
+COMMENT ON COLUMN history.hour IS 'when the hour began, by UTC';
+COMMENT ON COLUMN history.schemaname IS 'the schema of the table';
+COMMENT ON COLUMN history.relname IS 'the name of the table; the last one that was counted, if the index is gone';
+COMMENT ON COLUMN history.indexrelname IS 'the name of the index; likewise';
+COMMENT ON COLUMN history.deleted_documents IS 'rows deleted; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN history.deleted_buckets IS 'partitions dropped';
+COMMENT ON COLUMN history.batches IS 'transactions of these deletes';
+COMMENT ON COLUMN history.delete_time IS 'time spent in batches, in milliseconds';
+COMMENT ON COLUMN history.errors IS 'visits with an error';
+COMMENT ON COLUMN history.skipped_locked IS 'rows skipped because others held them, and locks that were not free, as in index_stats';
+COMMENT ON COLUMN history.skipped_failed IS 'rows skipped because deleting them raised an error';
+
 --
 -- DDL: the same refusals for CREATE INDEX and friends as for create_index, and
 -- the saved options that REINDEX CONCURRENTLY needs.  In C: an event trigger runs
@@ -672,12 +741,13 @@ TO PUBLIC;
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
 
 REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), on_ddl(), on_reindex() FROM PUBLIC;
-REVOKE ALL ON TABLE counters FROM PUBLIC;
+REVOKE ALL ON TABLE counters, past_hours FROM PUBLIC;
 REVOKE ALL ON TYPE saved_option FROM PUBLIC;
 
 GRANT SELECT ON indexes, stats, index_stats TO PUBLIC;
+GRANT SELECT ON history TO PUBLIC;
 GRANT EXECUTE ON FUNCTION list_operations() TO pg_monitor;
-GRANT SELECT ON counters, current_op TO pg_monitor;
+GRANT SELECT ON counters, past_hours, current_op TO pg_monitor;
 
 -- Everything works without the monitor, but who expects it would wait for ever.
 DO $$

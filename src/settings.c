@@ -41,6 +41,7 @@ int			ttl_max_lag_pause = 600;
 int			ttl_bucket_lock_timeout = 50;
 bool		ttl_count_dropped_documents = false;
 bool		ttl_logical_messages = false;
+int			ttl_history_retention = 7 * 24 * 60 * 60;
 static char *expiring = NULL;	/* read by its name only */
 
 /* Defines an integer setting that a superuser can change at any time. */
@@ -134,6 +135,10 @@ ttl_settings_init(void)
 							 "Its prefix is ttl_index, its content the name of the TTL index.",
 							 &ttl_logical_messages, false, PGC_SUSET, 0,
 							 NULL, NULL, NULL);
+	define_int("ttl_index.history_retention",
+			   "Sets how long the hours of ttl_index.history are kept.",
+			   "Zero keeps the hour at hand.",
+			   &ttl_history_retention, 0, INT_MAX, GUC_UNIT_S);
 	DefineCustomStringVariable("ttl_index.expiring",
 							   "Shows the TTL index whose expired rows are being deleted.",
 							   "For triggers. Empty unless the delete is that of a TTL index.",

@@ -130,6 +130,7 @@ extern PGDLLIMPORT int ttl_max_lag_pause;
 extern PGDLLIMPORT int ttl_bucket_lock_timeout;
 extern PGDLLIMPORT bool ttl_count_dropped_documents;
 extern PGDLLIMPORT bool ttl_logical_messages;
+extern PGDLLIMPORT int ttl_history_retention;
 extern void ttl_settings_init(void);
 extern TtlLimits ttl_settings_limits(void);
 

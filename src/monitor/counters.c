@@ -10,6 +10,11 @@
  * keeps.  The cumulative statistics system of core does not survive a crash.  At the
  * end of a sub-pass the rows of each index are folded into one.
  *
+ * A row of an index says in which hour its batch was, and has the names that the table
+ * and the index had, because they may be gone when somebody asks.  So an index has one
+ * row for its sum, and one for the hour at hand.  What was done in an hour that is over
+ * is added to the sum, and goes on to ttl_index.past_hours (history.c).
+ *
  * Rows have to be deleted and counted on a full disk, too.  So the table begins with
  * pages that are empty and are never given back, and whoever adds a row uses the space
  * of rows that were folded, instead of letting the table grow.  Only an old snapshot,
@@ -73,6 +78,8 @@ PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
 typedef enum ColumnKind
 {
 	COLUMN_OID,					/* says what the row is about */
+	COLUMN_HOUR,				/* likewise; 0 for a sum */
+	COLUMN_NAME,				/* any one that there is */
 	COLUMN_COUNT,				/* an int64, added up */
 	COLUMN_MILLISECONDS,		/* a double, added up */
 	COLUMN_TIME,				/* the latest one that is not in the future */
@@ -90,6 +97,10 @@ typedef struct Column
 static const Column columns[] = {
 	{COLUMN_OID, offsetof(TtlCount, indexrelid)},
 	{COLUMN_OID, offsetof(TtlCount, relid)},
+	{COLUMN_HOUR, offsetof(TtlCount, hour)},
+	{COLUMN_NAME, offsetof(TtlCount, schemaname)},
+	{COLUMN_NAME, offsetof(TtlCount, relname)},
+	{COLUMN_NAME, offsetof(TtlCount, indexrelname)},
 	{COLUMN_COUNT, offsetof(TtlCount, visits)},
 	{COLUMN_COUNT, offsetof(TtlCount, batches)},
 	{COLUMN_COUNT, offsetof(TtlCount, deleted_documents)},
@@ -115,6 +126,27 @@ static const Column columns[] = {
 
 #define NCOLUMNS lengthof(columns)
 
+/* What makes a row, of what adds up to it: the index, its table and the hour. */
+#define KEY_SIZE (offsetof(TtlCount, hour) + sizeof(TimestampTz))
+
+/* The rows of which hours are moved to ttl_index.past_hours? */
+typedef enum Moved
+{
+	MOVE_NONE,
+	MOVE_PAST,
+	MOVE_ALL
+} Moved;
+
+/* Rows that are being added up. */
+typedef struct Sums
+{
+	HTAB	   *found;			/* of TtlCount */
+	List	   *list;			/* the same ones, in order */
+	int64		rows;			/* that were read */
+	TimestampTz now;
+	Moved		moved;
+} Sums;
+
 /* The field of a TtlCount for a column. */
 #define FIELD(type, count, column) (*(type *) ((char *) (count) + (column)->offset))
 
@@ -133,11 +165,12 @@ open_counters(LOCKMODE lockmode)
 	return rel;
 }
 
-/* Raises an error if the table does not fit this library. */
+/* Raises an error if the tables do not fit this library. */
 void
 ttl_counters_check(void)
 {
 	table_close(open_counters(AccessShareLock), AccessShareLock);
+	ttl_history_check();
 }
 
 /*
@@ -213,10 +246,12 @@ column_datum(const TtlCount *count, const Column *column, Datum *datum)
 		case COLUMN_MILLISECONDS:
 			*datum = Float8GetDatum(FIELD(double, count, column));
 			return true;
+		case COLUMN_HOUR:
 		case COLUMN_TIME:
 		case COLUMN_RESET_TIME:
 			*datum = TimestampTzGetDatum(FIELD(TimestampTz, count, column));
 			return FIELD(TimestampTz, count, column) != 0;
+		case COLUMN_NAME:
 		case COLUMN_ERROR_TEXT:
 			text = FIELD(const char *, count, column);
 			if (text != NULL)
@@ -266,10 +301,12 @@ read_row(HeapTuple tuple, TupleDesc desc, TtlCount *count)
 			case COLUMN_MILLISECONDS:
 				FIELD(double, count, column) = DatumGetFloat8(values[i]);
 				break;
+			case COLUMN_HOUR:
 			case COLUMN_TIME:
 			case COLUMN_RESET_TIME:
 				FIELD(TimestampTz, count, column) = DatumGetTimestampTz(values[i]);
 				break;
+			case COLUMN_NAME:
 			case COLUMN_ERROR_TEXT:
 				FIELD(const char *, count, column) = TextDatumGetCString(values[i]);
 				break;
@@ -295,6 +332,11 @@ add_row(TtlCount *sum, const TtlCount *row, TimestampTz now)
 		switch (column->kind)
 		{
 			case COLUMN_OID:
+			case COLUMN_HOUR:
+				break;
+			case COLUMN_NAME:
+				if (sum->hour != 0 && FIELD(const char *, row, column) != NULL)
+					FIELD(const char *, sum, column) = FIELD(const char *, row, column);
 				break;
 			case COLUMN_COUNT:
 				FIELD(int64, sum, column) += FIELD(int64, row, column);
@@ -317,14 +359,31 @@ add_row(TtlCount *sum, const TtlCount *row, TimestampTz now)
 	}
 }
 
-/*
- * Finds the sum of an index, or of a role that has called run_pass(), among those made so
- * far, or makes a new one.
- */
-static TtlCount *
-find_sum(HTAB *found, List **sums, Oid indexrelid, Oid relid)
+/* Are the rows of this hour moved? */
+static bool
+is_moved(const Sums *sums, TimestampTz hour)
 {
-	Oid			key[2] = {indexrelid, relid};
+	return hour != 0 &&
+		(sums->moved == MOVE_ALL ||
+		 (sums->moved == MOVE_PAST && hour != ttl_history_hour(sums->now)));
+}
+
+/* Is the index of a row gone, or the role that has called run_pass()? */
+static bool
+is_gone(const TtlCount *row)
+{
+	return OidIsValid(row->indexrelid) ?
+		!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(row->indexrelid)) :
+		OidIsValid(row->relid) &&
+		!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(row->relid));
+}
+
+/* Adds a row to the one for this index and hour among those made so far, or to a new one. */
+static void
+add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
+{
+	TtlCount	key = {.indexrelid = row->indexrelid,.relid = row->relid,.hour = hour};
+	TtlCount	added = *row;
 	TtlCount   *sum;
 	bool		known;
 
@@ -332,81 +391,110 @@ find_sum(HTAB *found, List **sums, Oid indexrelid, Oid relid)
 	 * what was counted for an index, or of a role, that is gone belongs to
 	 * none
 	 */
-	if (OidIsValid(indexrelid) ?
-		!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)) :
-		!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(relid)))
-		key[0] = key[1] = InvalidOid;
-	sum = hash_search(found, key, HASH_ENTER, &known);
+	if (hour == 0 && is_gone(row))
+	{
+		key.indexrelid = key.relid = InvalidOid;
+		/* an index that is gone was reset, not the database */
+		added.stats_reset = 0;
+	}
+	sum = hash_search(sums->found, &key, HASH_ENTER, &known);
 	if (!known)
 	{
-		memset(sum, 0, sizeof(*sum));
-		sum->indexrelid = key[0];
-		sum->relid = key[1];
-		*sums = lappend(*sums, sum);
+		*sum = key;
+		sums->list = lappend(sums->list, sum);
 	}
-	return sum;
+	add_row(sum, &added, sums->now);
 }
 
 /*
- * Sums up all rows that a snapshot sees, and deletes them if `take` is set.  Returns a
- * list of TtlCount in the current memory context, and the number of rows.
+ * Sums up all rows that a snapshot sees, and deletes them if `take` is set.  The list is
+ * in the current memory context.  What is moved is added to the sum of its index, too.
  */
-static List *
-sum_rows(Relation rel, Snapshot snapshot, bool take, int64 *rows)
+static void
+sum_rows(Relation rel, Snapshot snapshot, bool take, Moved moved, Sums *sums)
 {
-	HASHCTL		ctl = {.keysize = 2 * sizeof(Oid),.entrysize = sizeof(TtlCount),.hcxt = CurrentMemoryContext};
-	HTAB	   *found = hash_create("ttl_index sums", 64, &ctl,
-									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	List	   *sums = NIL;
+	HASHCTL		ctl = {.keysize = KEY_SIZE,.entrysize = sizeof(TtlCount),.hcxt = CurrentMemoryContext};
 	TupleDesc	desc = RelationGetDescr(rel);
 	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
-	TimestampTz now = GetCurrentTimestamp();
 	HeapTuple	tuple;
 
-	*rows = 0;
+	memset(sums, 0, sizeof(*sums));
+	sums->found = hash_create("ttl_index sums", 64, &ctl,
+							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	sums->now = GetCurrentTimestamp();
+	sums->moved = moved;
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
 		TtlCount	row;
-		TtlCount   *sum;
 
 		read_row(tuple, desc, &row);
-		sum = find_sum(found, &sums, row.indexrelid, row.relid);
-		/* an index that is gone was reset, not the database */
-		if (sum->indexrelid != row.indexrelid)
-			row.stats_reset = 0;
-		add_row(sum, &row, now);
-		(*rows)++;
+		add_to_sum(sums, &row, row.hour);
+		if (is_moved(sums, row.hour))
+			add_to_sum(sums, &row, 0);
+		sums->rows++;
 		if (take)
 			simple_heap_delete(rel, &tuple->t_self);
 	}
 	table_endscan(scan);
-	return sums;
 }
 
-/* Takes all rows out of the table and returns their sums. */
-static List *
-take_rows(Relation rel)
+/* Takes all rows out of the table, and moves what is to be moved. */
+static void
+take_rows(Relation rel, Moved moved, Sums *sums)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	int64		rows;
-	List	   *sums = sum_rows(rel, snapshot, true, &rows);
+	ListCell   *lc;
 
+	sum_rows(rel, snapshot, true, moved, sums);
 	UnregisterSnapshot(snapshot);
-	return sums;
+	foreach(lc, sums->list)
+	{
+		const TtlCount *sum = lfirst(lc);
+
+		if (is_moved(sums, sum->hour))
+			ttl_history_add(sum, sums->now);
+	}
 }
 
 /*
- * Replaces the rows of each index by one, in a table that is locked for it.  This may
- * happen again in the same transaction, which must see what was deleted here.
+ * Replaces the rows of each index and hour by one, in a table that is locked for it.
+ * This may happen again in the same transaction, which must see what was deleted here.
  */
 static void
-fold_rows(Relation rel)
+fold_rows(Relation rel, Moved moved)
 {
+	Sums		sums;
 	ListCell   *lc;
 
-	foreach(lc, take_rows(rel))
-		insert_row(rel, lfirst(lc));
+	take_rows(rel, moved, &sums);
+	foreach(lc, sums.list)
+	{
+		const TtlCount *sum = lfirst(lc);
+
+		if (!is_moved(&sums, sum->hour))
+			insert_row(rel, sum);
+	}
 	CommandCounterIncrement();
+}
+
+/*
+ * Opens the table for a view or a message; NULL if it is locked exclusively, or does not
+ * fit this library: there is more to be told than what is counted.
+ */
+static Relation
+open_to_look(void)
+{
+	Oid			relid = counters_relid();
+	Relation	rel;
+
+	if (!OidIsValid(relid) ||
+		!ConditionalLockRelationOid(relid, AccessShareLock))
+		return NULL;
+	rel = table_open(relid, NoLock);
+	if (RelationGetDescr(rel)->natts == NCOLUMNS)
+		return rel;
+	table_close(rel, AccessShareLock);
+	return NULL;
 }
 
 static int
@@ -425,17 +513,21 @@ failing_cmp(const ListCell *a, const ListCell *b)
 List *
 ttl_counters_failing(void)
 {
-	Relation	rel = open_counters(AccessShareLock);
+	Relation	rel = open_to_look();
 	List	   *failing = NIL;
-	int64		rows;
+	Sums		sums;
 	ListCell   *lc;
 
-	foreach(lc, sum_rows(rel, GetActiveSnapshot(), false, &rows))
+	if (rel == NULL)
+		return NIL;
+	sum_rows(rel, GetActiveSnapshot(), false, MOVE_ALL, &sums);
+	foreach(lc, sums.list)
 	{
 		const TtlCount *sum = lfirst(lc);
 		TtlFailing *entry;
 
-		if (!OidIsValid(sum->indexrelid) || sum->last_error_time <= sum->recovered)
+		if (sum->hour != 0 || !OidIsValid(sum->indexrelid) ||
+			sum->last_error_time <= sum->recovered)
 			continue;
 		entry = palloc(sizeof(TtlFailing));
 		entry->root = sum->indexrelid;
@@ -447,27 +539,20 @@ ttl_counters_failing(void)
 	return failing;
 }
 
-/*
- * Returns the roles that have called run_pass() since this time; none if the table is
- * locked exclusively, or does not fit this library: only views and messages depend on it.
- */
+/* Returns the roles that have called run_pass() since this time. */
 List *
 ttl_counters_roles_since(TimestampTz since)
 {
-	Oid			relid = counters_relid();
+	Relation	rel = open_to_look();
 	TimestampTz now = GetCurrentTimestamp();
 	List	   *roles = NIL;
-	Relation	rel;
 	TableScanDesc scan;
 	HeapTuple	tuple;
 
-	if (!OidIsValid(relid) ||
-		!ConditionalLockRelationOid(relid, AccessShareLock))
+	if (rel == NULL)
 		return NIL;
-	rel = table_open(relid, NoLock);
 	scan = ttl_table_beginscan(rel, GetActiveSnapshot());
-	while (RelationGetDescr(rel)->natts == NCOLUMNS &&
-		   (tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
 		TtlCount	row;
 
@@ -492,49 +577,66 @@ keep_room(Relation rel)
 	BlockNumber target = RelationGetTargetBlock(rel);
 	BlockNumber with_room = 0;
 	Snapshot	snapshot;
-	int64		rows;
-	List	   *sums;
+	Sums		sums;
 
 	if (nblocks > ROOM_BLOCKS ||
 		(target < nblocks && has_room(rel, target, ROOM_SIZE)))
 		return;
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	sums = sum_rows(rel, snapshot, false, &rows);
+	sum_rows(rel, snapshot, false, MOVE_NONE, &sums);
 	UnregisterSnapshot(snapshot);
 	for (BlockNumber block = 0; block < nblocks; block++)
 	{
 		if (has_room(rel, block, ROOM_SIZE))
 			with_room++;
 	}
-	if (with_room <= nblocks / 3 && rows >= 2 * list_length(sums) &&
+	/* past_hours may have no room at all */
+	if (with_room <= nblocks / 3 && sums.rows >= 2 * list_length(sums.list) &&
 		ConditionalLockRelationOid(RelationGetRelid(rel), ShareUpdateExclusiveLock))
-		fold_rows(rel);
+		fold_rows(rel, MOVE_NONE);
 }
 
-/* Adds to the counters, in the current transaction. */
+/* Adds to the counters, in the current transaction, what was done by an index or by none. */
 void
 ttl_counters_add(const TtlCount *count)
 {
 	Relation	rel = open_counters(RowExclusiveLock);
+	TtlCount	row = *count;
 
+	if (OidIsValid(row.indexrelid) && (row.batches > 0 || row.errors > 0))
+	{
+		row.hour = ttl_history_hour(GetCurrentTimestamp());
+		row.indexrelname = get_rel_name(row.indexrelid);
+		row.relname = get_rel_name(row.relid);
+		row.schemaname = get_namespace_name(get_rel_namespace(row.relid));
+	}
 	keep_room(rel);
-	insert_row(rel, count);
+	insert_row(rel, &row);
 	table_close(rel, NoLock);
 }
 
-/* Are there more rows than a reader should have to add up? */
+/* Are there more rows than a reader should have to add up, or some of a past hour? */
 static bool
 worth_folding(Relation rel)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
-	int			rows = 0;
+	Sums		sums = {.now = GetCurrentTimestamp(),.moved = MOVE_PAST};
+	HeapTuple	tuple;
+	bool		past = false;
 
-	while (rows <= FOLD_ROWS && heap_getnext(scan, ForwardScanDirection) != NULL)
-		rows++;
+	while (!past && sums.rows <= FOLD_ROWS &&
+		   (tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		TtlCount	row;
+
+		read_row(tuple, RelationGetDescr(rel), &row);
+		past = is_moved(&sums, row.hour);
+		sums.rows++;
+	}
 	table_endscan(scan);
 	UnregisterSnapshot(snapshot);
-	return rows > FOLD_ROWS;
+	return past || sums.rows > FOLD_ROWS;
 }
 
 /*
@@ -545,22 +647,28 @@ worth_folding(Relation rel)
  * To fold, the whole table is read, also what it held before earlier folds and an
  * old snapshot keeps.  So it waits until as many rows have come as it would have
  * to read, or nearly: that keeps the cost of a row the same however many came
- * before.
+ * before.  But it is done in each hour.
+ *
+ * Past hours are moved only if the caller says so: there may be no room for them.
  */
 bool
-ttl_counters_fold(int64 rows)
+ttl_counters_fold(int64 rows, bool new_hour, bool move)
 {
 	Oid			relid = counters_relid();
 	Relation	rel;
 	bool		due;
 
-	if (rows < FOLD_ROWS ||
+	if ((rows < FOLD_ROWS && !new_hour) ||
 		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
 		return false;
 	rel = open_counters(RowExclusiveLock);
-	due = rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
+	due = new_hour ||
+		rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
+	move = move && due && ttl_history_lock(RowExclusiveLock);
 	if (due && worth_folding(rel))
-		fold_rows(rel);
+		fold_rows(rel, move ? MOVE_PAST : MOVE_NONE);
+	if (move)
+		ttl_history_trim(GetCurrentTimestamp());
 	table_close(rel, NoLock);
 	return due;
 }
@@ -580,18 +688,20 @@ ttl_stats_reset(PG_FUNCTION_ARGS)
 {
 	Relation	rel = open_for_reset();
 	TtlCount	zero = {0};
+	Sums		sums;
 	ListCell   *lc;
 
+	take_rows(rel, MOVE_ALL, &sums);
 	/* that a role calls run_pass() is no count */
-	foreach(lc, take_rows(rel))
+	foreach(lc, sums.list)
 	{
 		TtlCount   *sum = lfirst(lc);
 		TtlCount	call = {.relid = sum->relid,.last_call = sum->last_call};
 
-		if (call.last_call != 0)
+		if (sum->hour == 0 && call.last_call != 0)
 			insert_row(rel, &call);
 	}
-	zero.stats_reset = GetCurrentTimestamp();
+	zero.stats_reset = sums.now;
 	insert_row(rel, &zero);
 	table_close(rel, NoLock);
 	PG_RETURN_VOID();
@@ -608,6 +718,7 @@ ttl_stats_reset_index(PG_FUNCTION_ARGS)
 	TtlCount	zero = {0};
 	Relation	rel;
 	Oid			root;
+	Sums		sums;
 	ListCell   *lc;
 
 	ttl_state_check_is_index(indexrelid);
@@ -615,10 +726,13 @@ ttl_stats_reset_index(PG_FUNCTION_ARGS)
 	if (!OidIsValid(root))
 		root = indexrelid;
 	rel = open_for_reset();
-	foreach(lc, take_rows(rel))
+	take_rows(rel, MOVE_ALL, &sums);
+	foreach(lc, sums.list)
 	{
 		TtlCount   *sum = lfirst(lc);
 
+		if (sum->hour != 0)
+			continue;
 		if (sum->indexrelid == root)
 		{
 			sum->indexrelid = sum->relid = InvalidOid;
@@ -629,7 +743,7 @@ ttl_stats_reset_index(PG_FUNCTION_ARGS)
 	}
 	zero.indexrelid = root;
 	zero.relid = IndexGetRelation(root, true);
-	zero.stats_reset = GetCurrentTimestamp();
+	zero.stats_reset = sums.now;
 	insert_row(rel, &zero);
 	table_close(rel, NoLock);
 	PG_RETURN_VOID();

@@ -25,6 +25,10 @@ typedef struct TtlCount
 {
 	Oid			indexrelid;
 	Oid			relid;
+	TimestampTz hour;			/* in which it was done, or 0 */
+	const char *schemaname;
+	const char *relname;
+	const char *indexrelname;
 	int64		visits;
 	int64		batches;
 	int64		deleted_documents;
@@ -96,7 +100,14 @@ extern bool ttl_counters_lock(bool wait);
 extern void ttl_counters_add(const TtlCount *count);
 extern List *ttl_counters_roles_since(TimestampTz since);
 extern List *ttl_counters_failing(void);
-extern bool ttl_counters_fold(int64 rows);
+extern bool ttl_counters_fold(int64 rows, bool new_hour, bool move);
+
+/* history.c */
+extern TimestampTz ttl_history_hour(TimestampTz at);
+extern void ttl_history_check(void);
+extern bool ttl_history_lock(LOCKMODE lockmode);
+extern void ttl_history_add(const TtlCount *sum, TimestampTz now);
+extern void ttl_history_trim(TimestampTz now);
 
 /* progress.c */
 extern void ttl_progress_pass(TimestampTz begun);

@@ -109,6 +109,7 @@ typedef struct TtlKept
 	TtlSaid		said;			/* why nothing can be deleted here */
 	int64		unfolded_rows;	/* rows added to the counters since the last
 								 * fold */
+	TimestampTz folded_hour;	/* the hour in which that was, or 0 */
 	int64		nindexes;		/* packed: so many TtlKeptIndex follow */
 	struct HTAB *indexes;		/* not packed: of TtlKeptIndex */
 } TtlKept;

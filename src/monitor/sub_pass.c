@@ -117,6 +117,50 @@ must_flush(const TtlKept *kept, TimestampTz now)
 								   IDLE_FLUSH_MS - (int) sleep_ms);
 }
 
+/* The arguments and the result of a fold. */
+typedef struct FoldWork
+{
+	int64		rows;
+	bool		new_hour;
+	bool		folded;
+} FoldWork;
+
+static void
+fold_work(void *arg)
+{
+	FoldWork   *work = arg;
+
+	work->folded = ttl_counters_fold(work->rows, work->new_hour, true);
+}
+
+/*
+ * Folds the counters where it is time to.  On a full disk there may be no room for the
+ * hours that are over: these stay in the counters until the next time, and no row is
+ * missing in any view.
+ */
+static void
+fold_counters(TtlRun *run)
+{
+	TtlKept    *kept = run->kept;
+	TimestampTz hour = ttl_history_hour(GetCurrentTimestamp());
+	FoldWork	work = {.rows = kept->unfolded_rows,.new_hour = hour != kept->folded_hour};
+	bool		timed_out;
+	ErrorData  *edata = ttl_work_run(run->driver, fold_work, &work, &timed_out);
+
+	if (edata != NULL)
+	{
+		if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
+			ereport(WARNING,
+					(errcode(edata->sqlerrcode),
+					 errmsg("could not add to ttl_index.history: %s", edata->message)));
+		work.folded = ttl_counters_fold(work.rows, work.new_hour, false);
+	}
+	if (!work.folded)
+		return;
+	kept->unfolded_rows = 0;
+	kept->folded_hour = hour;
+}
+
 /* Adds a sub-pass to those that are not counted yet. */
 static void
 add_sub_pass(TtlRun *run)
@@ -168,8 +212,7 @@ count_sub_pass(TtlRun *run)
 	}
 	ttl_counters_add(&count);
 	kept->unfolded_rows++;
-	if (ttl_counters_fold(kept->unfolded_rows))
-		kept->unfolded_rows = 0;
+	fold_counters(run);
 	ttl_work_commit(run);
 	kept->idle_passes = kept->idle_sub_passes = kept->lag_pauses = 0;
 	kept->last_flush = now;

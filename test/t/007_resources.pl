@@ -274,6 +274,9 @@ $node->safe_psql(
 ALTER DATABASE postgres SET ttl_index.batch_target_docs = 1;
 });
 monitor('off');
+# an hour is over, and there will be no room for it where it is to go
+$node->safe_psql('postgres',
+	"UPDATE ttl_index.counters SET hour = hour - interval '5 hours'");
 $node->safe_psql('postgres',
 	"INSERT INTO many SELECT '2000-01-01' FROM generate_series(1, 1500)");
 $node->safe_psql('postgres', 'VACUUM');
@@ -284,7 +287,17 @@ $node->drains('postgres', 'many', 'a full disk below the database does not keep 
 is_counted('many', 1500, 'with all that is gone counted');
 unlike(slurp_file($node->logfile, $offset),
 	qr/could not extend file/, 'as nothing has to grow for it');
+my $history = q{
+SELECT (SELECT sum(deleted_documents) FROM ttl_index.history) = deleted_documents FROM ttl_index.stats};
+is($node->safe_psql('postgres', $history),
+	't', 'the hours add up to it, the one that is over, too');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM ttl_index.past_hours'),
+	0, 'which stays where it is meanwhile');
 $faults->disk_full(undef);
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+isnt($node->safe_psql('postgres', 'SELECT count(*) FROM ttl_index.past_hours'),
+	0, 'and goes when there is room');
+is($node->safe_psql('postgres', $history), 't', 'with the same sums');
 
 #
 # Unless an old snapshot keeps that space: then nothing is deleted, loudly

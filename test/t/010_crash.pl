@@ -82,6 +82,7 @@ sub check_counted
 			'postgres', q{
 SELECT s.deleted_documents + (SELECT count(*) FROM drain WHERE at < '2050-01-01'),
 	i.deleted_documents = s.deleted_documents
+		AND s.deleted_documents = (SELECT coalesce(sum(deleted_documents), 0) FROM ttl_index.history)
 FROM ttl_index.stats s, ttl_index.index_stats i WHERE i.indexrelname = 'drain_ttl'}),
 		"$added|t",
 		"rule 27: after $when exactly the rows that are gone are counted");

@@ -52,7 +52,7 @@ sub decoded_pass
 		'postgres', q{
 CALL ttl_index.run_pass();
 SELECT data FROM pg_logical_slot_get_changes('text', NULL, NULL)
-WHERE data NOT LIKE 'table ttl_index.counters:%'});
+WHERE data NOT LIKE 'table ttl_index.%'});
 
 	return grep { $_ ne '' }
 	  map { s/\n?^COMMIT \d+\n?//mr } split /^BEGIN \d+\n?/m, $text;

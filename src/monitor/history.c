@@ -1,0 +1,166 @@
+/*-------------------------------------------------------------------------
+ *
+ * history.c
+ *	  What was done in each hour that is over, behind the view history.
+ *
+ * The counters (counters.c) have the hour at hand.  Once it is over, a fold moves its
+ * row of each index here, in the transaction that adds it to the sum of the index, so
+ * each row that was deleted is in one of the two tables at any time.  They are two so
+ * that the counters stay small, whatever the number of hours: each fold reads them, and
+ * each look at stats and index_stats, and a full disk needs the room in them.
+ *
+ * The rows here are never changed.  Those that are older than
+ * ttl_index.history_retention are deleted, once an hour.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/history.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "monitor/monitor.h"
+#include "ttl_index.h"
+
+/* The columns of ttl_index.past_hours, in order. */
+enum
+{
+	COLUMN_HOUR,
+	COLUMN_INDEXRELID,
+	COLUMN_RELID,
+	COLUMN_SCHEMANAME,
+	COLUMN_RELNAME,
+	COLUMN_INDEXRELNAME,
+	COLUMN_DELETED_DOCUMENTS,
+	COLUMN_DELETED_BUCKETS,
+	COLUMN_BATCHES,
+	COLUMN_DELETE_TIME,
+	COLUMN_ERRORS,
+	COLUMN_SKIPPED_LOCKED,
+	COLUMN_SKIPPED_FAILED,
+	NCOLUMNS
+};
+
+/* The hour of a moment, of UTC: an hour of each zone that differs from it by whole hours. */
+TimestampTz
+ttl_history_hour(TimestampTz at)
+{
+	return at - at % USECS_PER_HOUR;
+}
+
+static Oid
+past_hours_relid(void)
+{
+	return get_relname_relid("past_hours", get_namespace_oid(TTL_SCHEMA, false));
+}
+
+static Relation
+open_past_hours(LOCKMODE lockmode)
+{
+	Relation	rel = table_open(past_hours_relid(), lockmode);
+
+	ttl_args_check_columns(RelationGetDescr(rel), NCOLUMNS, "past_hours");
+	return rel;
+}
+
+/*
+ * Locks the table, unless that takes waiting: DROP EXTENSION locks it before the
+ * counters, which the caller has locked.
+ */
+bool
+ttl_history_lock(LOCKMODE lockmode)
+{
+	return ConditionalLockRelationOid(past_hours_relid(), lockmode);
+}
+
+/* Raises an error if the table does not fit this library. */
+void
+ttl_history_check(void)
+{
+	if (ttl_history_lock(AccessShareLock))
+		table_close(open_past_hours(NoLock), NoLock);
+}
+
+/* Is it too long ago to be kept? */
+static bool
+is_old(TimestampTz hour, TimestampTz now)
+{
+	return hour + USECS_PER_HOUR <= now - ttl_history_retention * USECS_PER_SEC;
+}
+
+static void
+set_name(Datum *value, bool *null, const char *name)
+{
+	*null = name == NULL;
+	if (name != NULL)
+		*value = CStringGetTextDatum(name);
+}
+
+/* Adds what an index did in an hour, in the current transaction. */
+void
+ttl_history_add(const TtlCount *sum, TimestampTz now)
+{
+	Relation	rel;
+	Datum		values[NCOLUMNS];
+	bool		nulls[NCOLUMNS] = {0};
+	HeapTuple	tuple;
+
+	if (is_old(sum->hour, now))
+		return;
+	values[COLUMN_HOUR] = TimestampTzGetDatum(sum->hour);
+	values[COLUMN_INDEXRELID] = ObjectIdGetDatum(sum->indexrelid);
+	values[COLUMN_RELID] = ObjectIdGetDatum(sum->relid);
+	set_name(&values[COLUMN_SCHEMANAME], &nulls[COLUMN_SCHEMANAME], sum->schemaname);
+	set_name(&values[COLUMN_RELNAME], &nulls[COLUMN_RELNAME], sum->relname);
+	set_name(&values[COLUMN_INDEXRELNAME], &nulls[COLUMN_INDEXRELNAME], sum->indexrelname);
+	values[COLUMN_DELETED_DOCUMENTS] = Int64GetDatum(sum->deleted_documents);
+	values[COLUMN_DELETED_BUCKETS] = Int64GetDatum(sum->deleted_buckets);
+	values[COLUMN_BATCHES] = Int64GetDatum(sum->batches);
+	values[COLUMN_DELETE_TIME] = Float8GetDatum(sum->delete_time);
+	values[COLUMN_ERRORS] = Int64GetDatum(sum->errors);
+	values[COLUMN_SKIPPED_LOCKED] = Int64GetDatum(sum->skipped_locked);
+	values[COLUMN_SKIPPED_FAILED] = Int64GetDatum(sum->skipped_failed);
+	rel = open_past_hours(RowExclusiveLock);
+	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+	simple_heap_insert(rel, tuple);
+	heap_freetuple(tuple);
+	table_close(rel, NoLock);
+}
+
+/* Deletes the hours that are too long ago. */
+void
+ttl_history_trim(TimestampTz now)
+{
+	Relation	rel = open_past_hours(RowExclusiveLock);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
+	HeapTuple	tuple;
+
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		bool		null;
+		Datum		hour = heap_getattr(tuple, COLUMN_HOUR + 1, RelationGetDescr(rel), &null);
+
+		if (null || is_old(DatumGetTimestampTz(hour), now))
+			simple_heap_delete(rel, &tuple->t_self);
+	}
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+}
