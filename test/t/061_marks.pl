@@ -395,6 +395,13 @@ my $written =
   $node->safe_psql('hour', "SELECT pg_current_wal_insert_lsn() - '$lsn'");
 note "an idle hour wrote $written bytes of WAL";
 cmp_ok($written, '<', 100000, 'an idle hour writes little WAL');
+# autovacuum, which is off here, would add more than all of that
+is( $node->safe_psql(
+		'hour',
+		"SELECT option_value FROM pg_class, pg_options_to_table(reloptions) WHERE oid = 'ttl_index.counters'::regclass AND option_name = 'autovacuum_analyze_threshold'"
+	),
+	2147483647,
+	'nor are the counters analyzed');
 
 $node->stop;
 done_testing();
