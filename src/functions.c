@@ -15,7 +15,6 @@
 
 #include "access/xlog.h"
 #include "catalog/index.h"
-#include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -24,7 +23,6 @@
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -37,12 +35,10 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
-#include "expire/expire.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
 #include "monitor/state_file.h"
-#include "partition/partition.h"
 #include "ttl_index.h"
 #include "visitor.h"
 
