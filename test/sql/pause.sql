@@ -1,4 +1,4 @@
--- A paused index deletes nothing, and all else goes on.
+-- A paused index deletes nothing, and all else goes on: rule of the option 11.
 SET client_min_messages = warning;
 CREATE SCHEMA pause;
 SET search_path = pause;
