@@ -14,6 +14,8 @@ BEGIN
 	RETURN NEXT 'no error';
 EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS said = PG_EXCEPTION_HINT;
+	-- core's own; since 19 it is a detail, of which there are several
+	said := nullif(said, 'No function matches the given name and argument types. You might need to add explicit type casts.');
 	RETURN NEXT format('%s: %s', SQLSTATE, SQLERRM);
 	RETURN NEXT CASE WHEN show_hint THEN said END;
 	FOR way IN SELECT m[1] FROM unnest(ARRAY['(CREATE FUNCTION .*?;)', '(CREATE INDEX ON .*?expire_after_seconds\(\.\.\.\))',
@@ -89,17 +91,17 @@ CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(100 * 365 * 86400)
 CREATE INDEX ON "T" (ok) WHERE utc AND ttl_index.expire_after_seconds(seconds => 2592000000);
 CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(-86400 * 100000 - 1);
 CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds('30 days');
-CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(interval '30 days');
-CREATE INDEX ON "T" (ok) WHERE expire_after_seconds(60);
-CREATE INDEX ON "T" (ok) WHERE utc AND ttl_index.expire_after_seconds(seconds('30 days'));
-CREATE INDEX ON "T" (ok) WHERE nothing(id) AND ttl_index.expire_after_seconds(60);
-CREATE INDEX ON "T" ((txt::timestamptz)) WHERE ttl_index.expire_after_seconds(60);
-CREATE INDEX ON "T" ((txt::timestamptz));
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(interval '30 days')$$);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE expire_after_seconds(60)$$);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE utc AND ttl_index.expire_after_seconds(seconds('30 days'))$$);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE nothing(id) AND ttl_index.expire_after_seconds(60)$$);
+SELECT try($$CREATE INDEX ON "T" ((txt::timestamptz)) WHERE ttl_index.expire_after_seconds(60)$$);
+SELECT try($$CREATE INDEX ON "T" ((txt::timestamptz))$$);
 ALTER TABLE "T" ADD COLUMN js json;
 CREATE INDEX ON "T" (js) WHERE ttl_index.expire_after_seconds(60);
 CREATE INDEX ON v (ok) WHERE ttl_index.expire_after_seconds(60);
 CREATE INDEX ON nothing (ok) WHERE ttl_index.expire_after_seconds(60);
-CREATE INDEX ON "T" (ok) WHERE nothing(60);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE nothing(60)$$);
 CREATE INDEX ON mv (ok) WHERE ttl_index.expire_after_seconds(60);
 
 -- a function of the user's own, and an expression as deep as a command is long
