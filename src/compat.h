@@ -33,10 +33,10 @@
 #endif
 
 /*
- * SQL for the date that a UUID of version 7 begins with; since 17 core has it, and knows
- * itself where there is none.
+ * SQL for the date that a UUID of version 7 begins with; since 18 core has it, and knows
+ * itself where there is none.  The function of 17 knows version 1 only.
  */
-#if PG_VERSION_NUM >= 170000
+#if PG_VERSION_NUM >= 180000
 #define UUID_V7_DATE(uuid) psprintf("uuid_extract_timestamp(%s)", uuid)
 #define UUID_V7_FILTER(uuid) ""
 #else
