@@ -82,7 +82,10 @@ is_quick(Oid type)
 		type == FLOAT8OID || type == INTERVALOID;
 }
 
-/* Is this a built-in function of such values that does nothing but compute? */
+/*
+ * Is this a built-in function of such values that does nothing but compute?  It is none
+ * where the operator that calls it was dropped meanwhile.
+ */
 static bool
 is_plain_function(Oid function, Oid result, List *args)
 {
@@ -93,7 +96,9 @@ is_plain_function(Oid function, Oid result, List *args)
 		if (!is_quick(exprType(lfirst(lc))))
 			return false;
 	}
-	return function < FirstUnpinnedObjectId && is_quick(result) &&
+	return OidIsValid(function) && function < FirstUnpinnedObjectId &&
+		is_quick(result) &&
+		get_func_prokind(function) == PROKIND_FUNCTION &&
 		func_volatile(function) == PROVOLATILE_IMMUTABLE &&
 		func_strict(function) && !get_func_retset(function) &&
 		get_func_nargs(function) == list_length(args);
@@ -130,7 +135,13 @@ call_plain_function(Oid function, Oid type, List *args)
 	}
 	PG_CATCH();
 	{
-		if (ERRCODE_TO_CATEGORY(geterrcode()) != ERRCODE_DATA_EXCEPTION)
+		int			category = ERRCODE_TO_CATEGORY(geterrcode());
+
+		/*
+		 * interval() raises an internal error for a type modifier that is
+		 * none
+		 */
+		if (category != ERRCODE_DATA_EXCEPTION && category != ERRCODE_INTERNAL_ERROR)
 			PG_RE_THROW();
 		FlushErrorState();
 		MemoryContextSwitchTo(context);

@@ -119,7 +119,10 @@ DROP TABLE frozen;
 -- an option that cannot be computed, beside a member for which nobody has to: an error for nobody who looks
 CREATE TABLE hidden (ts timestamptz);
 CREATE INDEX CONCURRENTLY hidden_ttl ON hidden (ts) WHERE false AND ttl_index.expire_after_seconds(1 / 0);
+CREATE INDEX CONCURRENTLY hidden_typmod_ttl ON hidden (ts) WHERE false
+	AND ttl_index.expire_after_seconds(ttl_index.seconds("interval"(interval '1 day', 99)));
 REINDEX INDEX hidden_ttl;
+REINDEX INDEX hidden_typmod_ttl;
 SELECT indexrelid, state, reason FROM ttl_index.indexes;
 SELECT ttl_index.remove_all_ttl();
 DROP TABLE hidden;
