@@ -286,14 +286,14 @@ leaf_due_since(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
 
 /*
  * Does so in a subtransaction that is rolled back, so that no more locks are held at a time
- * than those of one leaf.  Code that a user wrote, an expression of the index, can raise an
- * error: then the lag cannot be told, and who watches all indexes still gets those of the
- * others.  That error is in the log of a pass, and in index_stats.
+ * than those of one leaf.  A damaged index, or DDL of others, can raise an error: then the
+ * lag cannot be told, and who watches all indexes still gets those of the others.
  */
 static bool
 try_leaf(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
 {
 	volatile bool known = false;
+	ErrorData  *volatile edata = NULL;
 	MemoryContext caller = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 
@@ -305,12 +305,8 @@ try_leaf(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
 	}
 	PG_CATCH();
 	{
-		int			sqlerrcode = geterrcode();
-
-		/* who cancels the query means all of it */
-		if (sqlerrcode == ERRCODE_QUERY_CANCELED || sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
-			PG_RE_THROW();
 		MemoryContextSwitchTo(caller);
+		edata = CopyErrorData();
 		FlushErrorState();
 		known = false;
 	}
@@ -318,6 +314,10 @@ try_leaf(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
 	RollbackAndReleaseCurrentSubTransaction();
 	MemoryContextSwitchTo(caller);
 	CurrentResourceOwner = owner;
+	/* who cancels the query means all of it */
+	if (edata != NULL && (edata->sqlerrcode == ERRCODE_QUERY_CANCELED ||
+						  edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN))
+		ReThrowError(edata);
 	return known;
 }
 

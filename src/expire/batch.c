@@ -160,12 +160,18 @@ close_relations(Expirer *x)
 	relation_close(x->heap, NoLock);
 }
 
-/* Prepares to check rows under the active snapshot. */
+/* Prepares to fetch rows under the active snapshot. */
 static void
 begin_rows(Expirer *x)
 {
 	x->snapshot = GetActiveSnapshot();
 	x->slot = table_slot_create(x->heap, NULL);
+}
+
+/* Prepares to check them: this alone runs code that a user wrote. */
+static void
+begin_checks(Expirer *x)
+{
 	x->info = BuildIndexInfo(x->index);
 	x->estate = CreateExecutorState();
 	x->filter = ExecPrepareQual(x->info->ii_Predicate, x->estate);
@@ -177,7 +183,8 @@ end_rows(Expirer *x)
 	if (x->run != NULL)
 		table_endscan(x->run);
 	ExecDropSingleTupleTableSlot(x->slot);
-	FreeExecutorState(x->estate);
+	if (x->estate != NULL)
+		FreeExecutorState(x->estate);
 }
 
 /* Computes the key of the row in the slot, which is a column or an expression. */
@@ -1037,6 +1044,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	ttl_announce_to_session(index->root);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	begin_rows(&x);
+	begin_checks(&x);
 	note_horizon(&x);
 	phase = batch->cursor.phase;
 
@@ -1090,6 +1098,9 @@ ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look)
 	ttl_owner_become(index->owner, &saved);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	begin_rows(&x);
+	/* who only counts waits for no code of users, and gets no error of it */
+	if (look->row != NULL)
+		begin_checks(&x);
 	fetch = ttl_index_fetch_begin(x.heap);
 	ttl_index_scan_begin(&scan, x.heap, x.index, cutoff.keytype, cutoff.bound,
 						 &look->after);
