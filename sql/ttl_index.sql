@@ -420,6 +420,41 @@ COMMENT ON COLUMN current_op.deleted_documents IS 'rows deleted in this visit be
 COMMENT ON COLUMN current_op.wait_event_type IS 'as in pg_stat_activity';
 COMMENT ON COLUMN current_op.wait_event IS 'as in pg_stat_activity';
 
+CREATE FUNCTION list_databases(
+	OUT datid oid, OUT last_pass_start timestamptz, OUT last_pass_end timestamptz, OUT indexes integer,
+	OUT not_active integer, OUT failing integer, OUT paused integer, OUT worst_lag interval,
+	OUT lag_unknown integer, OUT deleted_documents bigint, OUT deleted_buckets bigint, OUT enabled boolean,
+	OUT held boolean, OUT reason text)
+RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'ttl_list_databases';
+
+COMMENT ON FUNCTION list_databases() IS 'what the monitor knows of each database with TTL indexes; the view ttl_index.databases adds the name';
+
+CREATE VIEW databases AS
+SELECT l.datid, d.datname, l.last_pass_start, l.last_pass_end, l.indexes, l.not_active, l.failing, l.paused,
+	l.worst_lag, l.lag_unknown, l.deleted_documents, l.deleted_buckets, l.enabled, l.held, l.reason
+FROM list_databases() AS l
+JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) l.datid;
+
+COMMENT ON VIEW databases IS
+'one row for each database of the server in which the monitor has found TTL indexes, from whatever database: whether the monitor is well';
+
+COMMENT ON COLUMN databases.datid IS 'the database';
+COMMENT ON COLUMN databases.datname IS 'its name';
+COMMENT ON COLUMN databases.last_pass_start IS 'when the monitor''s last pass there began; NULL for none since the monitor has started';
+COMMENT ON COLUMN databases.last_pass_end IS 'when its last pass there that has ended did so; before last_pass_start while a pass goes on';
+COMMENT ON COLUMN databases.indexes IS 'TTL indexes; a partitioned one with all its partitions is one, a pair is one';
+COMMENT ON COLUMN databases.not_active IS 'of these, those from which no row is deleted, for a reason that the view indexes of that database shows';
+COMMENT ON COLUMN databases.failing IS 'those with an error that no good visit has followed';
+COMMENT ON COLUMN databases.paused IS 'those that are paused and else active';
+COMMENT ON COLUMN databases.worst_lag IS 'how long the oldest due row of all that are not paused had been due at the end of the last pass, or, in a pass that goes on, about a minute ago; NULL where it is known of none';
+COMMENT ON COLUMN databases.lag_unknown IS 'of how many that could not be told';
+COMMENT ON COLUMN databases.deleted_documents IS 'rows that the monitor has deleted there since it started; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN databases.deleted_buckets IS 'partitions that it has dropped there since then';
+COMMENT ON COLUMN databases.enabled IS 'is ttl_index.monitor_enabled on, for the server and this database?';
+COMMENT ON COLUMN databases.held IS 'is deletion held, on the whole server?';
+COMMENT ON COLUMN databases.reason IS 'why the monitor deletes nothing there; NULL if it does';
+
 -- Written only by the C code, in the transaction that deletes, and only by
 -- insertion: an update would get slower with every version that an old
 -- snapshot keeps.  A row is what one batch adds; the end of a sub-pass folds the
@@ -741,14 +776,14 @@ TO PUBLIC;
 
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
 
-REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), on_ddl(), on_reindex() FROM PUBLIC;
+REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), list_databases(), on_ddl(), on_reindex() FROM PUBLIC;
 REVOKE ALL ON TABLE counters, past_hours FROM PUBLIC;
 REVOKE ALL ON TYPE saved_option FROM PUBLIC;
 
 GRANT SELECT ON indexes, stats, index_stats TO PUBLIC;
 GRANT SELECT ON history TO PUBLIC;
-GRANT EXECUTE ON FUNCTION list_operations() TO pg_monitor;
-GRANT SELECT ON counters, past_hours, current_op TO pg_monitor;
+GRANT EXECUTE ON FUNCTION list_operations(), list_databases() TO pg_monitor;
+GRANT SELECT ON counters, past_hours, current_op, databases TO pg_monitor;
 
 -- Everything works without the monitor, but who expects it would wait for ever.
 DO $$

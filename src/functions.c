@@ -35,6 +35,7 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "due/due.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
@@ -45,6 +46,7 @@
 PG_FUNCTION_INFO_V1(ttl_earliest);
 PG_FUNCTION_INFO_V1(ttl_run_pass);
 PG_FUNCTION_INFO_V1(ttl_list_indexes);
+PG_FUNCTION_INFO_V1(ttl_lag);
 
 /* earliest(dates timestamptz[]) returns timestamptz */
 Datum
@@ -296,4 +298,23 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 	view.failing = ttl_counters_failing();
 	ttl_catalog_each(ttl_catalog_shown(), show_index, &view);
 	return (Datum) 0;
+}
+
+static bool
+find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
+{
+	return ttl_progress_position(indexrelid, position);
+}
+
+/* lag(index regclass) returns interval */
+Datum
+ttl_lag(PG_FUNCTION_ARGS)
+{
+	TtlLag		lag = {GetCurrentTimestamp(), NOTICE, find_position, NULL};
+	TimestampTz since;
+
+	if (!ttl_due_since(PG_GETARG_OID(0), &lag, &since))
+		PG_RETURN_NULL();
+	return DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(lag.at),
+							   TimestampTzGetDatum(since));
 }

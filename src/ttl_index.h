@@ -8,15 +8,15 @@
  *	expire/			deleting the rows of one index
  *	partition/		partitions that go, and are made, as a whole
  *	ddl/			declaring, changing and removing TTL indexes
- *	monitor/		when rows are deleted, by which process, and what was done
  *	due/			what is due, and will be, for those who look
+ *	monitor/		when rows are deleted, by which process, and what was done
  *
  * Each folder may use those above it and none of those below it: test 051_layout reads
  * the includes.  Beside them:
  *
  *	ttl_index.c		start: settings, launcher, hook
  *	settings.c		the settings
- *	functions.c		run_pass and what is behind the view of indexes
+ *	functions.c		run_pass, lag, and what is behind the view of indexes
  *	owner.c			becoming the owner of a table
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * visitor.c
- *	  Who visits the TTL indexes of this database, and if nobody does, why.
+ *	  Who visits the TTL indexes of a database, and if nobody does, why.
  *
  * An installation that deletes nothing looks like one that has nothing to delete.  So
  * whoever declares a TTL is told who will delete, the view of indexes has a state for it,
@@ -139,24 +139,24 @@ read_settings(Oid database, Oid role, const char *name, bool *value)
 }
 
 /*
- * The value of a boolean setting in a worker of this database, which connects as the
+ * The value of a boolean setting in a worker of a database, which connects as the
  * bootstrap superuser, given the one that the launcher has.
  */
 static bool
-value_in_worker(const char *name, bool value)
+value_in_worker(Oid database, const char *name, bool value)
 {
 	read_settings(InvalidOid, InvalidOid, name, &value);
-	read_settings(MyDatabaseId, InvalidOid, name, &value);
+	read_settings(database, InvalidOid, name, &value);
 	read_settings(InvalidOid, BOOTSTRAP_SUPERUSERID, name, &value);
-	read_settings(MyDatabaseId, BOOTSTRAP_SUPERUSERID, name, &value);
+	read_settings(database, BOOTSTRAP_SUPERUSERID, name, &value);
 	return value;
 }
 
 /* Does the launcher start workers for databases such as this one? */
 static bool
-is_visited(void)
+is_visited(Oid database)
 {
-	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
 	Form_pg_database form;
 	bool		result;
 
@@ -168,31 +168,56 @@ is_visited(void)
 	return result;
 }
 
+/* Why the monitor comes to no database; MONITOR if it does, and then what it shows. */
 static Cause
-find_cause(void)
+find_server_cause(TtlLauncher *launcher)
 {
-	TtlLauncher launcher;
-
 	if (RecoveryInProgress())
 		return STANDBY;
-	if (!ttl_progress_find_launcher(&launcher))
+	if (!ttl_progress_find_launcher(launcher))
 		return ttl_launcher_is_registered() ? NO_LAUNCHER : NOT_PRELOADED;
-	if (!launcher.enabled)
-		return DISABLED;
-	if (!is_visited())
+	return launcher->enabled ? MONITOR : DISABLED;
+}
+
+static Cause
+find_cause(Oid database)
+{
+	TtlLauncher launcher;
+	Cause		cause = find_server_cause(&launcher);
+
+	if (cause != MONITOR)
+		return cause;
+	if (!is_visited(database))
 		return NOT_VISITED;
-	if (!value_in_worker("ttl_index.monitor_enabled", true))
+	if (!value_in_worker(database, "ttl_index.monitor_enabled", true))
 		return DISABLED_HERE;
-	if (value_in_worker("default_transaction_read_only", launcher.read_only))
+	if (value_in_worker(database, "default_transaction_read_only", launcher.read_only))
 		return READ_ONLY;
 	return launcher.no_slot ? NO_WORKER_SLOT : MONITOR;
+}
+
+/*
+ * Says why the monitor does not come to a database, or if that is invalid, to any; NULL if
+ * it does.  *enabled is whether monitor_enabled is on there.
+ */
+const char *
+ttl_visitor_why_no_monitor(Oid database, bool *enabled, const char **hint)
+{
+	TtlLauncher launcher;
+	Cause		cause = OidIsValid(database) ? find_cause(database) :
+	find_server_cause(&launcher);
+
+	*enabled = cause != DISABLED && cause != DISABLED_HERE;
+	if (hint != NULL)
+		*hint = causes[cause].hint;
+	return causes[cause].reason;
 }
 
 /* Finds who visits the TTL indexes of this database. */
 void
 ttl_visitor_find(TtlVisitor *visitor)
 {
-	Cause		cause = find_cause();
+	Cause		cause = find_cause(MyDatabaseId);
 
 	visitor->status = causes[cause].status;
 	visitor->hint = causes[cause].hint;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * visitor.h
- *	  Who visits the TTL indexes of this database (visitor.c).
+ *	  Who visits the TTL indexes of a database (visitor.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -26,6 +26,8 @@ typedef struct TtlVisitor
 /* visitor.c */
 extern void ttl_visitor_find(TtlVisitor *visitor);
 extern bool ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner);
+extern const char *ttl_visitor_why_no_monitor(Oid database, bool *enabled,
+											  const char **hint);
 extern const char *ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner);
 
 #endif							/* TTL_VISITOR_H */

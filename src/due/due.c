@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * due.c
- *	  SQL functions that tell what is due by a TTL index, and delete nothing.
+ *	  What is due by a TTL index, for those who look and delete nothing.
  *
  * due_count() and oldest_due() read what a pass would delete, and raise an error where
- * they cannot.  lag() is for those who watch many indexes again and again: it waits for
- * nobody, reads little, and is NULL where it cannot tell.  cutoff() is for queries that
+ * they cannot.  ttl_due_since() is for those who watch many indexes again and again, lag()
+ * and the monitor: it waits for nobody, reads little, and says where it cannot tell.  cutoff() is for queries that
  * are to leave out what is due, and looks at the definition alone.
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -35,13 +35,11 @@
 #include "definition/option.h"
 #include "due/due.h"
 #include "expire/look.h"
-#include "monitor/monitor.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_due_count);
 PG_FUNCTION_INFO_V1(ttl_oldest_due);
-PG_FUNCTION_INFO_V1(ttl_lag);
 PG_FUNCTION_INFO_V1(ttl_cutoff);
 PG_FUNCTION_INFO_V1(ttl_preview);
 
@@ -246,8 +244,9 @@ can_look(const TtlIndex *index)
  * looked at where there are too many of them: rows that it left behind are not.
  */
 static bool
-leaf_due_since(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
+leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 {
+	TimestampTz at = lag->at;
 	Oid			relid = IndexGetRelation(leaf->indexrelid, true);
 	TtlLook		look = {.max_rows = 1,.max_pages = LAG_PAGES};
 	TtlIndex	index;
@@ -262,7 +261,7 @@ leaf_due_since(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
 		return true;
 	look.after = ttl_index_scan_finite(index.keytype);
 	ttl_batch_look(&index, at, &look);
-	if (look.stopped && ttl_progress_position(leaf->indexrelid, &look.after))
+	if (look.stopped && lag->find_position(leaf->indexrelid, lag->arg, &look.after))
 		ttl_batch_look(&index, at, &look);
 	if (look.count > 0)
 	{
@@ -272,7 +271,7 @@ leaf_due_since(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
 	}
 	if (look.stopped)
 	{
-		ereport(NOTICE,
+		ereport(lag->elevel,
 				(errmsg("the lag of TTL index \"%s\" cannot be told: too many entries of deleted rows",
 						get_rel_name(leaf->indexrelid)),
 				 errhint("VACUUM the table; a pass reads behind them.")));
@@ -290,7 +289,7 @@ leaf_due_since(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
  * lag cannot be told, and who watches all indexes still gets those of the others.
  */
 static bool
-try_leaf(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
+try_leaf(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 {
 	volatile bool known = false;
 	ErrorData  *volatile edata = NULL;
@@ -301,7 +300,7 @@ try_leaf(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
 	MemoryContextSwitchTo(caller);
 	PG_TRY();
 	{
-		known = leaf_due_since(leaf, at, since);
+		known = leaf_due_since(leaf, lag, since);
 	}
 	PG_CATCH();
 	{
@@ -321,27 +320,28 @@ try_leaf(const TtlDueLeaf *leaf, TimestampTz at, TimestampTz *since)
 	return known;
 }
 
-/* lag(index regclass) returns interval */
-Datum
-ttl_lag(PG_FUNCTION_ARGS)
+/*
+ * Finds since when the oldest row of a TTL index has been due, and stores the current time
+ * where none is.  False where that cannot be told.
+ */
+bool
+ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since)
 {
-	TimestampTz at = GetCurrentTimestamp();
-	TimestampTz since = at;
 	TtlIndex	index;
 	ListCell   *lc;
 
-	if (!ttl_catalog_describe(PG_GETARG_OID(0), false, &index) || !can_look(&index))
-		PG_RETURN_NULL();
-	foreach(lc, ttl_leaves_due(&index, at))
+	*since = lag->at;
+	if (!ttl_catalog_describe(indexrelid, false, &index) || !can_look(&index))
+		return false;
+	foreach(lc, ttl_leaves_due(&index, lag->at))
 	{
 		TimestampTz leaf;
 
-		if (!try_leaf(lfirst(lc), at, &leaf))
-			PG_RETURN_NULL();
-		since = Min(since, leaf);
+		if (!try_leaf(lfirst(lc), lag, &leaf))
+			return false;
+		*since = Min(*since, leaf);
 	}
-	return DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(at),
-							   TimestampTzGetDatum(since));
+	return true;
 }
 
 /* What cutoff() keeps from row to row of a query. */

@@ -14,9 +14,21 @@
 #define TTL_DUE_H
 
 #include "definition/definition.h"
+#include "expire/index_scan.h"
+
+/* What a lag is told by, the same for all indexes. */
+typedef struct TtlLag
+{
+	TimestampTz at;				/* the clock */
+	int			elevel;			/* for what is said where it cannot be told */
+	/* how far a pass has got in an index; false for none */
+	bool		(*find_position) (Oid indexrelid, void *arg, TtlScanPosition *position);
+	void	   *arg;
+} TtlLag;
 
 /* due.c */
 extern void ttl_due_describe(Oid indexrelid, TtlIndex *index);
 extern bool ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index);
+extern bool ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since);
 
 #endif							/* TTL_DUE_H */

@@ -143,10 +143,39 @@ show_launcher(void)
 	TtlLauncher launcher = {
 		.enabled = ttl_monitor_enabled,
 		.read_only = DefaultXactReadOnly,
-		.no_slot = no_slot
+		.no_slot = no_slot,
+		.overview = ttl_overview_handle()
 	};
 
 	ttl_progress_launcher(&launcher);
+}
+
+/* Shows them what is known of the databases that have TTL indexes. */
+static void
+show_databases(void)
+{
+	int			max = list_length(databases);
+	TtlKnownDatabase *known = palloc0(Max(max, 1) * sizeof(TtlKnownDatabase));
+	int			count = 0;
+	ListCell   *lc;
+
+	foreach(lc, databases)
+	{
+		Database   *db = lfirst(lc);
+		TtlKept    *kept;
+
+		if (!DsaPointerIsValid(db->kept))
+			continue;
+		/* packed, it begins with what it is unpacked to */
+		kept = dsa_get_address(area, db->kept);
+		if (kept->survey.indexes == 0)
+			continue;
+		known[count].oid = db->oid;
+		known[count++].survey = kept->survey;
+	}
+	ttl_overview_write(known, count);
+	pfree(known);
+	show_launcher();
 }
 
 static void
@@ -275,6 +304,7 @@ read_databases(bool begin)
 			pfree(db);
 		}
 	}
+	show_databases();
 }
 
 /*
@@ -379,6 +409,7 @@ take_answer(Database *db)
 	db->died_in_crash = false;
 	db->died_canceled = shared->canceled;
 	db->pending = shared->answered ? shared->more : OidIsValid(db->died_at);
+	show_databases();
 }
 
 /* Runs one sub-pass in a database, by a worker. */

@@ -17,7 +17,7 @@
 #include "definition/definition.h"
 #include "expire/index_scan.h"
 #include "monitor/state_file.h"
-#include "utils/dsa.h"
+#include "storage/dsm.h"
 #include "visitor.h"
 
 /* A row of ttl_index.counters: what one transaction adds, or a sum (see counters.c). */
@@ -81,14 +81,8 @@ typedef struct TtlLauncher
 	bool		enabled;		/* ttl_index.monitor_enabled, in the launcher */
 	bool		read_only;		/* default_transaction_read_only, likewise */
 	bool		no_slot;		/* the last worker found no slot */
+	dsm_handle	overview;		/* see overview.c; 0 for none */
 } TtlLauncher;
-
-/* What a worker gets beside its argument, the handle of the shared memory. */
-typedef struct TtlWorkerExtra
-{
-	Oid			database;
-	dsa_pointer shared;
-} TtlWorkerExtra;
 
 /* launcher.c */
 extern void ttl_launcher_register(void);

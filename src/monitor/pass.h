@@ -60,6 +60,13 @@ typedef struct TtlShared
 	dsa_pointer kept;
 } TtlShared;
 
+/* What a worker gets beside its argument, the handle of the shared memory. */
+typedef struct TtlWorkerExtra
+{
+	Oid			database;
+	dsa_pointer shared;
+} TtlWorkerExtra;
+
 /* What differs between the worker and run_pass() (see sub_pass.c). */
 typedef struct TtlDriver
 {
@@ -98,8 +105,11 @@ typedef struct TtlRun
 /* work.c */
 extern bool ttl_work_is_canceled(void);
 extern void ttl_work_cancel(void);
+extern void ttl_work_init(TtlRun *run, const TtlDriver *driver, TtlShared *shared,
+						  TtlKept *kept);
 extern void ttl_work_begin(TtlRun *run);
 extern void ttl_work_commit(TtlRun *run);
+extern bool ttl_work_is_unwanted(const TtlRun *run);
 extern bool ttl_work_must_stop(TtlRun *run);
 extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern bool ttl_work_wait_for_batch(TtlRun *run);

@@ -57,7 +57,8 @@ enum
 {
 	FIELD_ENABLED = FIELD_OPERATION,
 	FIELD_READ_ONLY,
-	FIELD_NO_SLOT
+	FIELD_NO_SLOT,
+	FIELD_OVERVIEW
 };
 
 #define MAGIC INT64CONST(0x74746c5f696e6478)	/* "ttl_indx" */
@@ -169,6 +170,7 @@ ttl_progress_launcher(const TtlLauncher *launcher)
 	pgstat_progress_update_param(FIELD_ENABLED, launcher->enabled);
 	pgstat_progress_update_param(FIELD_READ_ONLY, launcher->read_only);
 	pgstat_progress_update_param(FIELD_NO_SLOT, launcher->no_slot);
+	pgstat_progress_update_param(FIELD_OVERVIEW, launcher->overview);
 	pgstat_progress_update_param(FIELD_PID, MyProcPid);
 	pgstat_progress_update_param(FIELD_MAGIC, LAUNCHER_MAGIC);
 }
@@ -187,6 +189,7 @@ ttl_progress_find_launcher(TtlLauncher *launcher)
 		launcher->enabled = param[FIELD_ENABLED];
 		launcher->read_only = param[FIELD_READ_ONLY];
 		launcher->no_slot = param[FIELD_NO_SLOT];
+		launcher->overview = param[FIELD_OVERVIEW];
 		return true;
 	}
 	return false;

@@ -16,6 +16,7 @@
 #include "datatype/timestamp.h"
 #include "expire/expire.h"
 #include "monitor/monitor.h"
+#include "monitor/survey.h"
 #include "ttl_index.h"
 
 typedef struct TtlSubPass
@@ -107,6 +108,7 @@ typedef struct TtlKept
 	Oid			resume_at;		/* the index with which to begin */
 	bool		counted;		/* this pass added to the counters */
 	TtlSaid		said;			/* why nothing can be deleted here */
+	TtlSurvey	survey;			/* for ttl_index.databases */
 	int64		unfolded_rows;	/* rows added to the counters since the last
 								 * fold */
 	TimestampTz folded_hour;	/* the hour in which that was, or 0 */

@@ -228,23 +228,19 @@ void
 ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	TtlRun		run = {0};
+	TtlRun		run;
 	TtlSubPass	sub;
 	TtlLimits	limits = ttl_settings_limits();
 
-	run.driver = driver;
-	run.shared = shared;
-	run.kept = kept;
-	run.context = AllocSetContextCreate(caller, "ttl_index sub-pass",
-										ALLOCSET_DEFAULT_SIZES);
-	run.batch_context = AllocSetContextCreate(run.context, "ttl_index batch",
-											  ALLOCSET_DEFAULT_SIZES);
-	MemoryContextSwitchTo(run.context);
+	ttl_work_init(&run, driver, shared, kept);
 	shared->more = false;
 	if (shared->begins)
 		kept->pass_at = 0;
 	ttl_progress_pass(GetCurrentTimestamp());
 	ttl_prepare_targets(&run);
+	/* 0 where it could not begin */
+	if (kept->pass_at != 0)
+		kept->survey.pass_start = kept->pass_at;
 
 	ttl_schedule_begin(&sub, &limits, list_length(run.targets),
 					   first_target(run.targets, kept->resume_at),
@@ -261,7 +257,10 @@ ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 	if (!run.stop)
 		count_sub_pass(&run);
 	if (!shared->more && !run.stop)
+	{
+		kept->survey.pass_end = GetCurrentTimestamp();
 		ttl_report_pass(&run);
+	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(run.context);
 }

@@ -166,6 +166,8 @@ count_batch(TtlRun *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 	run->kept->sum.deleted += batch->deleted;
 	run->kept->sum.partitions += batch->partitions;
 	run->kept->sum.locked += batch->skipped_locked;
+	run->kept->survey.deleted += batch->deleted;
+	run->kept->survey.partitions += batch->partitions;
 	visit->counted = true;
 	run->kept->counted = true;
 }

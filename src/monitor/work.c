@@ -117,6 +117,21 @@ ttl_work_is_canceled(void)
 	return timer_fired > 0;
 }
 
+/* Initializes a run, and switches to its memory, which the caller deletes. */
+void
+ttl_work_init(TtlRun *run, const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
+{
+	memset(run, 0, sizeof(*run));
+	run->driver = driver;
+	run->shared = shared;
+	run->kept = kept;
+	run->context = AllocSetContextCreate(CurrentMemoryContext, "ttl_index sub-pass",
+										 ALLOCSET_DEFAULT_SIZES);
+	run->batch_context = AllocSetContextCreate(run->context, "ttl_index batch",
+											   ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(run->context);
+}
+
 void
 ttl_work_begin(TtlRun *run)
 {
@@ -152,6 +167,14 @@ database_is_free(void)
 	return true;
 }
 
+/* Has the launcher of this worker gone, or is its database wanted by somebody? */
+bool
+ttl_work_is_unwanted(const TtlRun *run)
+{
+	CHECK_FOR_INTERRUPTS();
+	return BackendPidGetProc(run->shared->launcher_pid) == NULL || !database_is_free();
+}
+
 /*
  * Should the sub-pass end now?  This is asked in a transaction, before each batch.  A
  * session that runs a pass goes on whatever the settings say, because its user can cancel
@@ -174,9 +197,7 @@ ttl_work_must_stop(TtlRun *run)
 		ProcessConfigFile(PGC_SIGHUP);
 	}
 	if (is_worker)
-		run->stop = !ttl_monitor_enabled ||
-			BackendPidGetProc(run->shared->launcher_pid) == NULL ||
-			!database_is_free();
+		run->stop = !ttl_monitor_enabled || ttl_work_is_unwanted(run);
 	if (!run->stop)
 		run->stop = !ttl_counters_lock(!is_worker);
 	return run->stop;

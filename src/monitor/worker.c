@@ -189,5 +189,6 @@ ttl_worker_main(Datum arg)
 		ttl_sub_pass_run(&driver, shared, &kept);
 	}
 	shared->answered = true;
+	ttl_survey_run(&driver, shared, &kept);
 	proc_exit(0);
 }

@@ -72,6 +72,7 @@ INSERT INTO expected VALUES
 ('past_hours', 'SELECT * FROM ttl_index.past_hours', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 ('past_hours', 'DELETE FROM ttl_index.past_hours', '42501', '42501', '42501', 'ok', '42501', '42501'),
 ('current_op', 'SELECT * FROM ttl_index.current_op', '42501', '42501', '42501', 'ok', 'ok', '42501'),
+('databases', 'SELECT * FROM ttl_index.databases', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 ('counters', 'SELECT * FROM ttl_index.counters', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 ('counters', 'DELETE FROM ttl_index.counters', '42501', '42501', '42501', 'ok', '42501', '42501'),
 ('counters', 'LOCK ttl_index.counters IN ACCESS SHARE MODE', '42501', '42501', '42501', 'ok', 'ok', '42501'),
@@ -79,6 +80,7 @@ INSERT INTO expected VALUES
 ('list_indexes()', 'SELECT * FROM ttl_index.list_indexes()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('monitor_status()', 'SELECT * FROM ttl_index.monitor_status()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('list_operations()', 'SELECT * FROM ttl_index.list_operations()', '42501', '42501', '42501', 'ok', 'ok', '42501'),
+('list_databases()', 'SELECT * FROM ttl_index.list_databases()', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 -- for nobody's data
 ('saved_option', 'CREATE TABLE priv.x (y ttl_index.saved_option)', '42501', '42501', '42501', 'ok', '42501', '42501'),
 -- for the triggers alone

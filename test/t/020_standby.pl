@@ -46,7 +46,7 @@ $primary->poll_query_until('postgres',
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 is($standby->safe_psql('postgres', 'SELECT array_agg(at) FROM events'),
 	'{"2100-01-01 00:00:00+00"}', 'rule 30: deletes are replicated');
-foreach my $view ('indexes', 'stats', 'index_stats', 'current_op')
+foreach my $view ('indexes', 'stats', 'index_stats', 'current_op', 'databases')
 {
 	# but for the state: nobody deletes on a standby
 	my $columns = $view eq 'indexes' ? 'indexrelid, relid, key, expire_after_seconds' : '*';
@@ -54,7 +54,7 @@ foreach my $view ('indexes', 'stats', 'index_stats', 'current_op')
 
 	# the primary is idle for a moment, or what it counts next is 5 minutes off
 	is( $standby->safe_psql('postgres', $sql),
-		$view eq 'current_op' ? '' : $primary->safe_psql('postgres', $sql),
+		$view =~ /^(current_op|databases)$/ ? '' : $primary->safe_psql('postgres', $sql),
 		"rule 28: view $view is readable on a standby");
 }
 

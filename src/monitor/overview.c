@@ -1,0 +1,246 @@
+/*-------------------------------------------------------------------------
+ *
+ * overview.c
+ *	  What the launcher knows of each database, for the view ttl_index.databases.
+ *
+ * The launcher writes it into a dynamic shared memory segment, whose handle it shows in
+ * its progress fields (progress.c), and any backend reads it there.  So nothing has to be
+ * asked for when the server starts, there is no limit to the number of databases, and what
+ * is shown ends with the launcher that knows it.  The area that the launcher shares with
+ * its worker would not do: to attach to one that has just gone is an error.
+ *
+ * There is one writer, and readers must not be able to delay it.  So nothing is locked: as
+ * in the status entries of backends, a counter is odd while the contents change, and who
+ * finds that it has changed meanwhile reads again.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/overview.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/dsm.h"
+#include "storage/lwlock.h"
+#include "utils/backend_status.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "monitor/monitor.h"
+#include "monitor/survey.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_list_databases);
+
+#define INITIAL_DATABASES 64
+
+typedef struct Overview
+{
+	pg_atomic_uint32 changes;	/* odd while the rest is written */
+	int32		max;			/* so many have room */
+	int32		count;
+	TtlKnownDatabase databases[FLEXIBLE_ARRAY_MEMBER];
+} Overview;
+
+#define SIZE_FOR(max) \
+	(offsetof(Overview, databases) + (max) * sizeof(TtlKnownDatabase))
+
+static dsm_segment * segment = NULL;
+static bool no_memory = false;
+
+/*
+ * Makes a segment with room for so many, in the place of the one before.  That there is no
+ * memory must not end the launcher: then some databases are not shown.
+ */
+static void
+make_segment(int max)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	dsm_segment *volatile made = NULL;
+	Overview   *overview;
+
+	PG_TRY();
+	{
+		made = dsm_create(SIZE_FOR(max), DSM_CREATE_NULL_IF_MAXSEGMENTS);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(caller);
+		LWLockReleaseAll();
+		EmitErrorReport();
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	no_memory = made == NULL;
+	if (no_memory)
+		return;
+	dsm_pin_mapping(made);
+	overview = dsm_segment_address(made);
+	pg_atomic_init_u32(&overview->changes, 0);
+	overview->max = max;
+	overview->count = 0;
+	/* who reads the old one keeps it until then */
+	if (segment != NULL)
+		dsm_detach(segment);
+	segment = made;
+}
+
+/* Shows what the launcher knows.  Called by the launcher. */
+void
+ttl_overview_write(const TtlKnownDatabase *databases, int count)
+{
+	Overview   *overview = segment ? dsm_segment_address(segment) : NULL;
+
+	if ((overview == NULL || overview->max < count) && !no_memory)
+		make_segment(Max(INITIAL_DATABASES, count * 2));
+	if (segment == NULL)
+		return;
+	overview = dsm_segment_address(segment);
+	count = Min(count, overview->max);
+	pg_atomic_fetch_add_u32(&overview->changes, 1);
+	overview->count = count;
+	memcpy(overview->databases, databases, count * sizeof(TtlKnownDatabase));
+	pg_write_barrier();
+	pg_atomic_fetch_add_u32(&overview->changes, 1);
+}
+
+/* The handle of the segment, for the progress fields of the launcher; 0 for none. */
+dsm_handle
+ttl_overview_handle(void)
+{
+	return segment ? dsm_segment_handle(segment) : 0;
+}
+
+/* Copies the contents of a segment at one moment. */
+static TtlKnownDatabase *
+copy_databases(Overview *overview, int *count)
+{
+	TtlKnownDatabase *databases = palloc(SIZE_FOR(overview->max));
+	uint32		before;
+
+	for (;;)
+	{
+		before = pg_atomic_read_u32(&overview->changes);
+		pg_read_barrier();
+		*count = Min(overview->count, overview->max);
+		memcpy(databases, overview->databases, *count * sizeof(TtlKnownDatabase));
+		pg_read_barrier();
+		if (before % 2 == 0 && pg_atomic_read_u32(&overview->changes) == before)
+			return databases;
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(100);
+	}
+}
+
+/* Reads what the launcher of this server shows; none if there is no launcher. */
+static TtlKnownDatabase *
+read_databases(int *count)
+{
+	TtlLauncher launcher;
+	TtlKnownDatabase *databases;
+	dsm_segment *attached;
+
+	*count = 0;
+	if (!ttl_progress_find_launcher(&launcher) || launcher.overview == 0)
+		return NULL;
+	attached = dsm_attach(launcher.overview);
+	if (attached == NULL)
+	{
+		/* this transaction has looked at the backends long ago */
+		pgstat_clear_backend_activity_snapshot();
+		if (!ttl_progress_find_launcher(&launcher) || launcher.overview == 0)
+			return NULL;
+		attached = dsm_attach(launcher.overview);
+	}
+	if (attached == NULL)
+		return NULL;
+	databases = copy_databases(dsm_segment_address(attached), count);
+	dsm_detach(attached);
+	return databases;
+}
+
+/* Of list_databases(): this many columns. */
+#define NCOLUMNS 14
+
+static void
+put_database(ReturnSetInfo *rsinfo, const TtlKnownDatabase *database, const char *hold)
+{
+	const TtlSurvey *survey = &database->survey;
+	Datum		values[NCOLUMNS] = {0};
+	bool		nulls[NCOLUMNS] = {0};
+	bool		enabled;
+	const char *reason = ttl_visitor_why_no_monitor(database->oid, &enabled, NULL);
+
+	if (reason == NULL)
+		reason = hold;
+	values[0] = ObjectIdGetDatum(database->oid);
+	values[1] = TimestampTzGetDatum(survey->pass_start);
+	nulls[1] = survey->pass_start == 0;
+	values[2] = TimestampTzGetDatum(survey->pass_end);
+	nulls[2] = survey->pass_end == 0;
+	values[3] = Int32GetDatum(survey->indexes);
+	values[4] = Int32GetDatum(survey->not_active);
+	values[5] = Int32GetDatum(survey->failing);
+	values[6] = Int32GetDatum(survey->paused);
+	nulls[7] = survey->worst_lag < 0;
+	if (!nulls[7])
+		values[7] = DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(survey->at),
+										TimestampTzGetDatum(survey->at - survey->worst_lag));
+	values[8] = Int32GetDatum(survey->lag_unknown);
+	values[9] = Int64GetDatum(survey->deleted);
+	values[10] = Int64GetDatum(survey->partitions);
+	values[11] = BoolGetDatum(enabled);
+	values[12] = BoolGetDatum(hold != NULL);
+	nulls[13] = reason == NULL;
+	if (!nulls[13])
+		values[13] = CStringGetTextDatum(reason);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* Says why there is nothing to show, where that is the monitor's absence. */
+static void
+report_empty(const char *hold)
+{
+	bool		enabled;
+	const char *hint;
+	const char *reason = ttl_visitor_why_no_monitor(InvalidOid, &enabled, &hint);
+
+	if (reason != NULL)
+		ereport(NOTICE,
+				(errmsg("the monitor has visited no database with TTL indexes: %s", reason),
+				 errhint("%s", hint)));
+	else if (hold != NULL)
+		ereport(NOTICE,
+				(errmsg("the monitor has visited no database with TTL indexes: it is held, %s", hold),
+				 errhint("Check the clock and what is due, then SELECT ttl_index.resume().")));
+}
+
+/* list_databases(): one row for each database in which the monitor has found TTL indexes */
+Datum
+ttl_list_databases(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	TtlStateFile file;
+	char	   *hold;
+	TtlKnownDatabase *databases;
+	int			count;
+
+	InitMaterializedSRF(fcinfo, 0);
+	ttl_args_check_columns(rsinfo->setDesc, NCOLUMNS, "list_databases()");
+	ttl_state_file_read(&file);
+	hold = ttl_hold_reason(&file.hold);
+	databases = read_databases(&count);
+	for (int i = 0; i < count; i++)
+		put_database(rsinfo, &databases[i], hold);
+	if (count == 0)
+		report_empty(hold);
+	return (Datum) 0;
+}

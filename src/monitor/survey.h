@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * survey.h
+ *	  How the TTL indexes of a database are, for those who look from elsewhere.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/survey.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_SURVEY_H
+#define TTL_SURVEY_H
+
+#include "datatype/timestamp.h"
+#include "storage/dsm.h"
+
+/* What the monitor has done in a database, and how it has found its TTL indexes. */
+typedef struct TtlSurvey
+{
+	TimestampTz pass_start;		/* of the last pass; 0 for none */
+	TimestampTz pass_end;		/* of the last pass that has ended, likewise */
+	int64		deleted;		/* rows, since the launcher started */
+	int64		partitions;		/* dropped, likewise */
+	TimestampTz at;				/* when the following were found; 0: never */
+	int32		indexes;
+	int32		not_active;		/* of these, by the view ttl_index.indexes */
+	int32		failing;
+	int32		paused;
+	int32		lag_unknown;
+	int64		worst_lag;		/* microseconds; -1: unknown of all */
+} TtlSurvey;
+
+/* What the launcher knows of a database. */
+typedef struct TtlKnownDatabase
+{
+	Oid			oid;
+	TtlSurvey	survey;
+} TtlKnownDatabase;
+
+/* overview.c */
+extern void ttl_overview_write(const TtlKnownDatabase *databases, int count);
+extern dsm_handle ttl_overview_handle(void);
+
+/* survey.c */
+struct TtlDriver;
+struct TtlShared;
+struct TtlKept;
+extern void ttl_survey_run(const struct TtlDriver *driver, struct TtlShared *shared,
+						   struct TtlKept *kept);
+
+#endif							/* TTL_SURVEY_H */

@@ -1,0 +1,163 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# One look at the view databases, from any of them, says how the monitor does in all.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Test::More;
+use TtlNode;
+
+my $node = TtlNode->running('restart_after_crash = on');
+my $view = 'ttl_index.databases';
+
+# A database with rows that are due, and some that are not.
+sub make_database
+{
+	my ($db, $more) = @_;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db");
+	$node->safe_psql(
+		$db, q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE events (id int PRIMARY KEY, at timestamptz);
+INSERT INTO events SELECT i, '2000-01-01' FROM generate_series(1, 10) i;
+INSERT INTO events VALUES (11, '2100-01-01');
+} . ($more || '')
+		  . 'CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0)');
+	return;
+}
+
+# The columns of the row of a database, once they are these.
+sub shows
+{
+	my ($db, $columns, $expected, $name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	$node->poll_query_until('postgres',
+		"SELECT $columns FROM $view WHERE datname = '$db'", $expected);
+	return is(
+		$node->safe_psql(
+			'postgres', "SELECT $columns FROM $view WHERE datname = '$db'"),
+		$expected,
+		$name);
+}
+
+my $states = 'indexes, not_active, failing, paused, lag_unknown';
+
+$node->safe_psql('postgres', 'CREATE DATABASE without_extension');
+$node->safe_psql('postgres', 'CREATE DATABASE without_index');
+$node->safe_psql('without_index', 'CREATE EXTENSION ttl_index');
+make_database('well');
+make_database('stuck',
+	'CREATE TABLE details (event int REFERENCES events); INSERT INTO details VALUES (7);');
+make_database('paused',
+	'CREATE TABLE others (at timestamptz);
+	SELECT ttl_index.create_index(\'others\', \'at\', 0, paused => true);
+	INSERT INTO others VALUES (\'2000-01-01\');');
+make_database('inactive',
+	'CREATE UNLOGGED TABLE others (at timestamptz);
+	CREATE INDEX others_ttl ON others (at) WHERE ttl_index.expire_after_seconds(0);
+	UPDATE pg_index SET indisvalid = false WHERE indexrelid = \'others_ttl\'::regclass;');
+$node->safe_psql('postgres',
+	'CREATE DATABASE kept_out; ALTER DATABASE kept_out SET ttl_index.monitor_enabled = off');
+make_database('read_only');
+$node->safe_psql('postgres',
+	'ALTER DATABASE read_only SET default_transaction_read_only = on');
+
+shows('well', "$states, worst_lag = '0', deleted_documents, enabled, held, reason",
+	'1|0|0|0|0|t|10|t|f|', 'a database in which all is well');
+shows('well', 'last_pass_end >= last_pass_start AND last_pass_end <= clock_timestamp()',
+	't', 'it has had a pass');
+shows('stuck', "$states, worst_lag > '20 years', deleted_documents, enabled, held, reason",
+	'1|0|1|0|0|t|9|t|f|', 'a row that a foreign key keeps: the index fails, and lags');
+shows('paused', "$states, worst_lag = '0', deleted_documents, reason",
+	'2|0|0|1|0|t|10|', 'what is paused is wanted, and is no lag');
+shows('inactive', "$states, worst_lag = '0', deleted_documents, reason",
+	'2|1|0|0|1|t|10|', 'an index that is not active');
+shows('read_only', 'enabled, held, reason',
+	't|f|default_transaction_read_only is on in this database',
+	'a database that is read-only by default');
+is( $node->safe_psql('postgres', "SELECT count(*) FROM $view WHERE datname LIKE 'without%'"),
+	0, 'a database without TTL indexes has no row');
+is( $node->safe_psql('well', "SELECT array_agg(datname ORDER BY datname) FROM $view"),
+	'{inactive,paused,read_only,stuck,well}', 'each database shows all others');
+
+# One that the monitor is kept out of is looked at all the same.
+$node->safe_psql(
+	'kept_out', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE events (at timestamptz);
+INSERT INTO events VALUES ('2000-01-01');
+CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0);
+});
+shows('kept_out',
+	"$states, worst_lag > '20 years', last_pass_start, deleted_documents, enabled, held, reason",
+	'1|1|0|0|0|t||0|f|f|ttl_index.monitor_enabled is off in this database',
+	'a database that the monitor is kept out of');
+
+# Who is allowed to look.
+$node->safe_psql('postgres', 'CREATE ROLE watcher LOGIN IN ROLE pg_monitor; CREATE ROLE other LOGIN');
+is( $node->safe_psql('postgres', "SELECT count(*) FROM $view", extra_params => [ '-U', 'watcher' ]),
+	6, 'a member of pg_monitor sees all of them');
+my ($ret, $out, $err) =
+  $node->psql('postgres', "SELECT * FROM $view", extra_params => [ '-U', 'other' ]);
+like($err, qr/ERROR:  permission denied for view databases/, 'others do not');
+
+# The row of a drain: it has begun, and goes on.
+make_database('drain', 'INSERT INTO events SELECT i, \'2000-01-01\' FROM generate_series(100, 200) i;');
+$node->safe_psql('drain', 'DROP INDEX events_ttl');
+$node->slow_down('drain', 'events', 1);
+$node->safe_psql('postgres',
+	'ALTER DATABASE drain SET ttl_index.index_delete_target_docs = 1; ALTER DATABASE drain SET ttl_index.batch_target_docs = 1');
+$node->safe_psql('drain', 'CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0)');
+shows('drain', "last_pass_start > coalesce(last_pass_end, '-infinity') AND worst_lag > '20 years' AND deleted_documents > 0",
+	't', 'a pass that goes on has begun and not ended, and what it has deleted is shown');
+$node->safe_psql('postgres', 'DROP DATABASE drain');
+
+# Names are those of now.
+$node->safe_psql('postgres', 'ALTER DATABASE paused RENAME TO renamed; DROP DATABASE inactive');
+is( $node->safe_psql('well', "SELECT array_agg(datname ORDER BY datname) FROM $view"),
+	'{kept_out,read_only,renamed,stuck,well}', 'a rename and a DROP DATABASE show at once');
+$node->safe_psql('renamed', 'DROP EXTENSION ttl_index CASCADE');
+$node->becomes('postgres', "SELECT count(*) = 0 FROM $view WHERE datname = 'renamed'",
+	'without the extension there is no row any more');
+
+# An end of the launcher, and a crash.
+kill 'TERM', $node->pid_of('launcher');
+shows('well', "$states, worst_lag = '0', deleted_documents", '1|0|0|0|0|t|0',
+	'a new launcher finds all of it again, and counts from zero');
+kill 'KILL', $node->pid_of('launcher');
+$node->wait_until_accepting;
+shows('stuck', "$states, worst_lag > '20 years'", '1|0|1|0|0|t',
+	'likewise after a crash of the server');
+
+# A hold is of the whole server.
+shows('well', $states, '1|0|0|0|0', 'all is well again');
+truncate $node->data_dir . '/pg_stat/ttl_index.state', 10;
+shows('well', 'enabled, held, reason', 't|t|file "pg_stat/ttl_index.state" is damaged',
+	'a hold shows at once');
+$node->safe_psql('postgres', 'SELECT ttl_index.resume()');
+shows('well', 'enabled, held, reason', 't|f|', 'and its end');
+
+# Where there is nothing to show, the reason is told.
+$node->set('monitor_enabled', 'off');
+is( $node->safe_psql('postgres', "SELECT bool_or(enabled), min(reason) FROM $view"),
+	'f|ttl_index.monitor_enabled is off', 'the monitor is off');
+$node->restart;
+($ret, $out, $err) = $node->psql('postgres', "SELECT * FROM $view");
+is($out, '', 'behind a restart it knows nothing');
+like($err,
+	qr/NOTICE:  the monitor has visited no database with TTL indexes: ttl_index.monitor_enabled is off\nHINT:  Turn it on/,
+	'which it says');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$node->restart;
+($ret, $out, $err) = $node->psql('postgres', "SELECT * FROM $view");
+is($ret . $out, '0', 'without preload there is nothing to show either');
+like($err,
+	qr/NOTICE:  .*: ttl_index is not in shared_preload_libraries\nHINT:  Add it/,
+	'which it says as well');
+
+$node->stop;
+done_testing();
