@@ -1,0 +1,33 @@
+/* Is all well with the TTL indexes of this database?  One row: how many problems there
+   are, and which.  For psql (psql -XAtq -f health.sql app), for cron, and for
+   check_postgres: see doc/monitoring.md.  For a member of pg_monitor.  The limits are
+   an hour behind, and ten minutes without a pass, as in alerts.yml. */
+WITH every AS MATERIALIZED (
+  SELECT indexrelid, parent_indexrelid, state, reason FROM ttl_index.indexes
+), problem(rank, what) AS (
+  SELECT 1, concat_ws(': ', 'nobody deletes', status, reason)
+  FROM ttl_index.monitor_status() WHERE status NOT IN ('monitor', 'run_pass')
+  UNION ALL
+  SELECT 2, concat_ws(': ', 'held', min(reason)) FROM every WHERE state = 'held' HAVING count(*) > 0
+  UNION ALL
+  SELECT 3, coalesce('no pass has ended since ' || last_pass_end, 'no pass has ended yet')
+  FROM ttl_index.stats, ttl_index.monitor_status()
+  WHERE status IN ('monitor', 'run_pass')
+    AND coalesce(last_pass_end, '-infinity') < clock_timestamp() - interval '10 minutes'
+      - 2 * coalesce(current_setting('ttl_index.monitor_sleep', true), '60s')::interval
+    AND EXISTS (SELECT FROM every WHERE state = 'active')
+    AND NOT EXISTS (SELECT FROM ttl_index.current_op WHERE datname = current_database())
+  UNION ALL
+  SELECT 4, concat_ws(': ', format('%s is %s', indexrelid, state), reason)
+  FROM every WHERE state NOT IN ('active', 'paused', 'held', 'no_monitor')
+  UNION ALL
+  SELECT 5, format('%s is behind by %s', indexrelid, behind)
+  FROM (
+    SELECT indexrelid, date_trunc('second', ttl_index.lag(indexrelid)) AS behind
+    FROM every WHERE state IN ('active', 'failing') AND parent_indexrelid IS NULL
+  ) AS lag
+  WHERE behind > interval '1 hour'
+)
+SELECT count(*) AS result,
+  coalesce(string_agg(what, '; ' ORDER BY rank, what), 'all TTL indexes are well') AS data
+FROM problem;

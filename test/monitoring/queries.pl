@@ -1,0 +1,138 @@
+# Copyright (c) 2026, ttl_index contributors
+
+# The queries of the directory monitoring, without what is made to run them: they say the
+# same, no error where the extension is not, and keep no table locked.  health.sql says in
+# one row whether all is well, to psql and to check_postgres.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TtlNode;
+
+my $health = slurp_file('monitoring/health.sql');
+my $node = TtlNode->running("ttl_index.monitor_sleep = '1h'\n");
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE exporter LOGIN IN ROLE pg_monitor;
+CREATE TABLE event (at timestamptz);
+CREATE INDEX event_ttl ON event (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE TABLE visit (at timestamptz);
+SELECT ttl_index.create_index('visit', 'at', 0, paused => true);
+INSERT INTO visit VALUES ('2001-01-01');
+});
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+
+sub ask
+{
+	my ($database, $query) = @_;
+
+	return $node->safe_psql($database, $query, extra_params => [ '-U', 'exporter' ]);
+}
+
+sub says
+{
+	my ($wanted, $name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	return like(ask('postgres', $health), $wanted, $name);
+}
+
+# Skipped where there is no check_postgres: its exit status is that of a check of Nagios.
+sub check_postgres_is
+{
+	my ($status, $text, $database) = @_;
+	my ($stdout, $stderr);
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+  SKIP:
+	{
+		skip 'check_postgres is not installed', 2
+		  unless grep { -x "$_/check_postgres" } split /:/, $ENV{PATH};
+		IPC::Run::run(
+			[ 'check_postgres', '--action=custom_query', '--host=' . $node->host, '--port=' . $node->port,
+				'--dbuser=exporter', "--dbname=$database", "--query=$health", '--valtype=integer', '--critical=1' ],
+			'>', \$stdout, '2>', \$stderr);
+		is($? >> 8, $status, "check_postgres ends with $status");
+		like($stdout . $stderr, $text, 'and says why');
+	}
+	return;
+}
+
+#
+# Exporters
+#
+
+# The queries of a file of YAML, by their order.
+sub queries_of
+{
+	my ($file) = @_;
+
+	my $text = slurp_file("monitoring/$file");
+	my @found;
+
+	push @found, $2 while $text =~ /^( *)query: \|\n((?:\1 .*\n)+)/mg;
+	return @found;
+}
+
+my @guarded = queries_of('postgres_exporter.yml');
+my @plain = queries_of('sql_exporter.yml');
+cmp_ok(scalar @plain, '>=', 5, 'there are queries');
+is(scalar @guarded, scalar @plain, 'as many for one exporter as for the other');
+
+# What a query says, in order, and without the fractions of seconds that pass meanwhile
+sub rows
+{
+	my ($query) = @_;
+
+	return join "\n", sort map { s/\.\d{3,}/./r } split /\n/, ask('postgres', $query);
+}
+
+while (my ($i, $query) = each @plain)
+{
+	my ($start) = $query =~ /^\s*(.*)/;
+
+	isnt(rows($query), '', "it has rows: $start");
+	is(rows($guarded[$i]), rows($query), 'the same for both');
+	is(ask('template1', $guarded[$i]), '', 'and nothing, without an error, where the extension is not');
+}
+is( ask('postgres', join ";\n", 'BEGIN', map({ "SELECT count(*) > 0 FROM ($_) AS q" } @guarded, $health =~ s/;\s*$//r), q{
+SELECT string_agg(DISTINCT relation::regclass::text, ' ') FROM pg_locks
+WHERE pid = pg_backend_pid() AND relation IN ('event'::regclass, 'event_ttl'::regclass, 'visit'::regclass)}),
+	join("\n", ('t') x (1 + @guarded), ''), 'no lock of a table outlives the look at it');
+
+#
+# One row
+#
+
+says(qr/^0\|all TTL indexes are well$/, 'all is well, and a paused index is not late');
+check_postgres_is(0, qr/OK:.*all TTL indexes are well/, 'postgres');
+check_postgres_is(3, qr/ttl_index/, 'template1');
+
+my $session = $node->background_psql('postgres');
+$session->query_safe("INSERT INTO event VALUES ('2001-01-01'); BEGIN; LOCK TABLE event");
+says(qr/^1\|event_ttl is table_locked: /, 'a table that is locked');
+$session->query_safe('ROLLBACK');
+says(qr/^1\|event_ttl is behind by \d+ days/, 'an index that is behind');
+
+$node->add_trigger('postgres', 'event', 'refuse', q{RAISE '"no" isn''t yes';});
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+says(qr/^2\|event_ttl is failing: .*; event_ttl is behind by \d+ days/, 'one that fails');
+check_postgres_is(2, qr/CRITICAL:.* 2 .*event_ttl is failing/, 'postgres');
+$node->safe_psql('postgres', 'DROP TRIGGER refuse ON event');
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+says(qr/^0\|/, 'well again');
+
+# as a monitor leaves them that has hung for an hour with one of a minute
+$node->set('monitor_sleep', '60');
+$node->safe_psql('postgres', "UPDATE ttl_index.counters SET last_pass_end = '2001-01-01', last_pass_start = NULL");
+says(qr/^1\|no pass has ended since 2001/, 'no pass for long');
+$node->set('monitor_sleep', '3600');
+$node->set('monitor_enabled', 'off');
+$node->safe_psql('postgres', 'UPDATE ttl_index.counters SET last_call = NULL');
+says(qr/^1\|nobody deletes: disabled: /, 'nobody deletes');
+
+$node->stop;
+done_testing();
