@@ -1,7 +1,8 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # pg_cron as the driver of passes, where ttl_index is not preloaded: over a
-# connection of its own and in a background worker.
+# connection of its own and in a background worker.  And as what opens and closes a
+# time window for the monitor, of a database and of an index.
 
 use strict;
 use warnings;
@@ -67,6 +68,52 @@ CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(3600
 		'there is no monitor on ' . $node->name);
 }
 
+# All windows at once, as each job may take a minute to begin.
+my $window = TtlNode->configured(
+	q{
+shared_preload_libraries = 'ttl_index, pg_cron'
+cron.database_name = 'postgres'
+}, name => 'window');
+$window->append_conf('postgresql.conf', "cron.host = '" . $window->host . "'");
+$window->start;
+$window->safe_psql('postgres', 'CREATE EXTENSION pg_cron');
+my %jobs = (
+	opens   => 'ALTER DATABASE opens RESET ttl_index.monitor_enabled',
+	closes  => 'ALTER DATABASE closes SET ttl_index.monitor_enabled = off',
+	goes_on => q{SELECT ttl_index.unpause_index('events_ttl')},
+	pauses  => q{SELECT ttl_index.pause_index('events_ttl')});
+foreach my $db (sort keys %jobs)
+{
+	$window->safe_psql('postgres', "CREATE DATABASE $db");
+	$window->monitor_in($db, 'off') if $db eq 'opens';
+	$window->safe_psql(
+		$db, q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE events (at timestamptz);
+INSERT INTO events VALUES ('2100-01-01');
+SELECT ttl_index.create_index('events', 'at', 3600, name => 'events_ttl', paused => }
+		  . ($db eq 'goes_on' ? 'true' : 'false') . ')');
+}
+foreach my $db ('opens', 'goes_on')
+{
+	$window->safe_psql($db, "INSERT INTO events VALUES ('2000-01-01')");
+}
+$window->wait_for_passes(2);
+foreach my $db ('opens', 'goes_on')
+{
+	is($window->safe_psql($db, 'SELECT count(*) FROM events'),
+		2, "outside of the window nothing expires: $db");
+}
+foreach my $db (sort keys %jobs)
+{
+	# what doc/operations.md says, with other times
+	my $where = $jobs{$db} =~ /^ALTER/ ? 'postgres' : $db;
+
+	$window->safe_psql('postgres',
+		"SELECT cron.schedule_in_database('$db', '$schedule', \$\$$jobs{$db}\$\$, '$where')"
+	);
+}
+
 foreach my $node (@nodes)
 {
 	my $name = $node->name;
@@ -96,4 +143,28 @@ FROM ttl_index.stats}),
 	$node->stop;
 }
 
+$window->drains('opens', 'events', 'a job lets the monitor into a database');
+$window->drains('goes_on', 'events', 'a job lets the rows of an index expire');
+$window->becomes('closes',
+	q{SELECT reason LIKE 'ttl_index.monitor_enabled is off in this database%' FROM ttl_index.indexes},
+	'a job keeps the monitor out of a database');
+$window->becomes('pauses', q{SELECT state = 'paused' FROM ttl_index.indexes},
+	'a job pauses an index');
+$window->wait_for_passes(1);
+foreach my $db ('closes', 'pauses')
+{
+	$window->safe_psql($db, "INSERT INTO events VALUES ('2000-01-01')");
+}
+$window->wait_for_passes(2);
+foreach my $db ('closes', 'pauses')
+{
+	is($window->safe_psql($db, 'SELECT count(*) FROM events'),
+		2, "behind the window nothing expires: $db");
+}
+is( $window->safe_psql(
+		'postgres',
+		"SELECT count(*) FROM cron.job_run_details WHERE status = 'failed'"),
+	0,
+	'no job has failed');
+$window->stop;
 done_testing();
