@@ -787,10 +787,16 @@ take_in_block_order(Expirer *x, int max_docs, int64 max_entries)
 {
 	TtlBatch   *batch = x->batch;
 	BlockNumber nblocks = RelationGetNumberOfBlocks(x->heap);
+	TtlScanPosition *position = &batch->cursor.forward;
 	TableScanDesc scan = NULL;
 	ItemPointerData first;
 
-	first_behind(&x->cursor->forward, &first);
+	/*
+	 * what is passed here need not be due: coll_mod() may have made the time
+	 * longer
+	 */
+	position->key = Min(position->key, x->cutoff->sure);
+	first_behind(position, &first);
 	while (!is_full(batch, max_docs, max_entries) &&
 		   ItemPointerGetBlockNumber(&first) < nblocks)
 	{
@@ -808,8 +814,8 @@ take_in_block_order(Expirer *x, int max_docs, int64 max_entries)
 			break;
 		if (batch->candidates == before)
 			batch->candidates += end - begin;
-		batch->cursor.forward.set = true;
-		batch->cursor.forward.tid = last;
+		position->set = true;
+		position->tid = last;
 		ItemPointerSet(&first, end, FirstOffsetNumber);
 	}
 	ExecClearTuple(x->slot);
@@ -825,7 +831,7 @@ take_in_block_order(Expirer *x, int max_docs, int64 max_entries)
 	if (ItemPointerGetBlockNumber(&first) >= nblocks)
 	{
 		batch->cursor.phase = TTL_FORWARD;
-		ItemPointerSet(&batch->cursor.forward.tid, MaxBlockNumber, MaxOffsetNumber);
+		ItemPointerSet(&position->tid, MaxBlockNumber, MaxOffsetNumber);
 	}
 }
 

@@ -57,7 +57,7 @@ typedef struct TtlCursor
 	Oid			filenode;		/* positions mean nothing in another file */
 	TtlPhase	phase;
 	bool		keep;			/* the next pass is to go on from here */
-	/* FORWARD; BLOCK ORDER moves forward.tid and keeps forward.key */
+	/* FORWARD; BLOCK ORDER moves forward.tid, and forward.key never ahead */
 	TtlScanPosition forward;	/* the last entry that was read */
 	int64		entries_read;	/* in this pass */
 	bool		order_decided;	/* BLOCK ORDER was considered in this pass */
