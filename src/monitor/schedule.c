@@ -92,7 +92,6 @@ ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
 	visit->begun = now;
 	visit->batch_size = Min(has_size ? kept->first_docs : FIRST_BATCH_DOCS,
 							limits->batch_docs);
-	visit->single_docs = kept != NULL ? kept->single_docs : 0;
 	visit->batch_entries = FIRST_BATCH_ENTRIES;
 }
 

@@ -265,6 +265,7 @@ visit_leaf(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit)
 	if (kept != NULL)
 		cursor = kept->cursor;
 	ttl_cursor_begin_visit(&cursor);
+	visit->single_docs = kept != NULL ? kept->single_docs : 0;
 	visit->over = false;
 	/* this holds if there is no time for a batch */
 	visit->more = true;
@@ -273,6 +274,8 @@ visit_leaf(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit)
 		   ttl_work_wait_for_batch(run))
 		run_batch(run, root, leaf, visit, &cursor,
 				  ttl_throttle_batch_size(size));
+	if (visit->single_docs > 0 || ttl_kept_find(run->kept, leaf) != NULL)
+		ttl_kept_index(run->kept, leaf)->single_docs = visit->single_docs;
 }
 
 /* The arguments and the result of making or dropping one partition. */
@@ -455,14 +458,13 @@ end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
 	target->busy = visit->busy;
 	if (visit->skipped)
 		(void) ttl_visit_note_failed(run, target->root, true);
-	if (first_docs == 0 && visit->single_docs == 0 && !OidIsValid(last_leaf) &&
+	if (first_docs == 0 && !OidIsValid(last_leaf) &&
 		ttl_kept_find(run->kept, target->root) == NULL)
 		return;
 	kept = ttl_kept_index(run->kept, target->root);
 	if ((kept->failing || kept->said.at != 0) && is_well(run, target, visit))
 		note_recovery(run, kept);
 	kept->first_docs = first_docs;
-	kept->single_docs = visit->single_docs;
 	kept->last_leaf = last_leaf;
 	kept->visited = kept->visited || !(visit->busy || run->stop);
 }

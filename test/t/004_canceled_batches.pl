@@ -178,6 +178,31 @@ $node->poll_query_until('postgres',
 $faults->clock_ahead(0, $minute * 16);
 $node->empties('postgres', 'parts_2',
 	'nor does one that costs the worker its life');
+
+# Nor do the rows of another partition take the place of those that are taken one by one.
+$node->safe_psql(
+	'postgres', q{
+DROP TABLE parts;
+CREATE TABLE parts (id int, at timestamptz, part int) PARTITION BY LIST (part);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
+INSERT INTO parts SELECT i, timestamptz '2000-01-01' + i * interval '1 s', 2 FROM generate_series(1, 100) AS i;
+CREATE TRIGGER hang BEFORE DELETE ON parts_2 FOR EACH ROW WHEN (OLD.id = 50) EXECUTE FUNCTION hang();
+CREATE INDEX parts_ttl ON parts (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+my $minutes = 16;
+foreach my $visit (1, 2)
+{
+	$node->poll_query_until('postgres',
+		"SELECT errors >= $visit FROM ttl_index.index_stats WHERE relname = 'parts'")
+	  or die 'the partition does not hang';
+	$node->safe_psql('postgres',
+		"INSERT INTO parts_1 SELECT 0, '2000-01-01', 1 FROM generate_series(1, 300)");
+	$minutes += $visit + 0.2;
+	$faults->clock_ahead(0, $minute * $minutes);
+}
+$node->becomes('postgres', 'SELECT array_agg(id) = ARRAY[50] FROM parts',
+	'a row that takes too long keeps no others of its partition, however many the others get');
 $node->safe_psql('postgres', 'DROP TABLE parts');
 
 # A session knows nothing of its earlier passes, but can take all rows one by one.
