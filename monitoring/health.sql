@@ -11,7 +11,10 @@ WITH every AS MATERIALIZED (
   SELECT 2, concat_ws(': ', 'held', min(reason)) FROM every WHERE state = 'held' HAVING count(*) > 0
   UNION ALL
   SELECT 3, coalesce('no pass has ended since ' || last_pass_end, 'no pass has ended yet')
-  FROM ttl_index.stats, ttl_index.monitor_status()
+  FROM ttl_index.monitor_status(), (
+    SELECT greatest(max(s.last_pass_end), max(d.last_pass_end)) AS last_pass_end
+    FROM ttl_index.stats AS s LEFT JOIN ttl_index.databases AS d ON d.datname = current_database()
+  ) AS pass
   WHERE status IN ('monitor', 'run_pass')
     AND coalesce(last_pass_end, '-infinity') < clock_timestamp() - interval '10 minutes'
       - 2 * coalesce(current_setting('ttl_index.monitor_sleep', true), '60s')::interval

@@ -125,14 +125,40 @@ $node->safe_psql('postgres', 'DROP TRIGGER refuse ON event');
 $node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
 says(qr/^0\|/, 'well again');
 
-# as a monitor leaves them that has hung for an hour with one of a minute
-$node->set('monitor_sleep', '60');
+# as a monitor leaves them that has hung for long
 $node->safe_psql('postgres', "UPDATE ttl_index.counters SET last_pass_end = '2001-01-01', last_pass_start = NULL");
 says(qr/^1\|no pass has ended since 2001/, 'no pass for long');
-$node->set('monitor_sleep', '3600');
 $node->set('monitor_enabled', 'off');
 $node->safe_psql('postgres', 'UPDATE ttl_index.counters SET last_call = NULL');
 says(qr/^1\|nobody deletes: disabled: /, 'nobody deletes');
+
+#
+# All databases in one row
+#
+
+my $server = slurp_file('monitoring/health_server.sql');
+
+sub server_becomes
+{
+	my ($pattern, $name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	return $node->becomes('postgres', "SELECT (result || '|' || data) ~ '$pattern' FROM (" . $server =~ s/;\s*$//r . ') AS q', $name);
+}
+
+$node->set('monitor_enabled', 'on');
+$node->set('monitor_sleep', '1');
+server_becomes('^0\|all ', 'the monitor has seen that all is well');
+like(ask('postgres', $server), qr/^0\|all/, 'it says so to a monitoring role');
+$node->add_trigger('postgres', 'event', 'refuse', q{RAISE 'no';});
+$node->safe_psql('postgres', "INSERT INTO event VALUES ('2001-01-01')");
+server_becomes('^1\|postgres: 1 failing, behind by \d+ days', 'in one database an index fails');
+$node->safe_psql('postgres', 'DROP TRIGGER refuse ON event');
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+server_becomes('^0\|all ', 'well again');
+$node->monitor_in('postgres', 'off');
+server_becomes('^1\|postgres: ', 'the monitor is off in a database');
+like(ask('postgres', $server), qr/monitor_enabled/, 'and that is said');
 
 $node->stop;
 done_testing();
