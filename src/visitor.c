@@ -42,6 +42,7 @@
 #include "utils/timestamp.h"
 
 #include "monitor/monitor.h"
+#include "monitor/state_file.h"
 #include "ttl_index.h"
 #include "visitor.h"
 
@@ -55,6 +56,7 @@ typedef enum Cause
 {
 	MONITOR,
 	STANDBY,
+	HELD,
 	NOT_PRELOADED,
 	NO_LAUNCHER,
 	DISABLED,
@@ -74,14 +76,17 @@ static const struct
 	{"monitor", NULL, NULL},
 	{"standby", "the server is a standby",
 	"The primary deletes the rows. After a promotion this server does, if ttl_index is preloaded."},
+	/* ttl_hold_reason() says why */
+	{"held", NULL,
+	"Check the clock and what is due, then SELECT ttl_index.resume()."},
 	{"not_preloaded", "ttl_index is not in shared_preload_libraries",
 	"Add it to shared_preload_libraries and restart the server, or CALL ttl_index.run_pass() every few minutes, by pg_cron for instance."},
 	{"no_launcher", "the monitor's launcher does not run",
 	"Unless the server has just started, no background worker slot was free for it: increase max_worker_processes and restart the server."},
 	{"disabled", "ttl_index.monitor_enabled is off",
-	"Turn it on in postgresql.conf and reload, or CALL ttl_index.run_pass() every few minutes."},
+	"ALTER SYSTEM SET ttl_index.monitor_enabled = on, then SELECT pg_reload_conf(). Or CALL ttl_index.run_pass() every few minutes."},
 	{"disabled_here", "ttl_index.monitor_enabled is off in this database",
-	"ALTER DATABASE ... RESET ttl_index.monitor_enabled lets the monitor in, or CALL ttl_index.run_pass()."},
+	"ALTER DATABASE ... RESET ttl_index.monitor_enabled lets the monitor in, or ALTER ROLE ... RESET where a role has it: psql lists both by \\drds. Or CALL ttl_index.run_pass() every few minutes."},
 	{"not_visited", "the database is a template, or does not allow connections",
 	"ALTER DATABASE ... WITH IS_TEMPLATE false ALLOW_CONNECTIONS true lets the monitor in."},
 	{"read_only", "default_transaction_read_only is on in this database",
@@ -218,12 +223,19 @@ void
 ttl_visitor_find(TtlVisitor *visitor)
 {
 	Cause		cause = find_cause(MyDatabaseId);
+	TtlStateFile file;
+	const char *hold;
 
+	ttl_state_file_read(&file);
+	hold = ttl_hold_reason(&file.hold);
+	/* run_pass() deletes nothing then, either */
+	if (hold != NULL && cause != STANDBY)
+		cause = HELD;
 	visitor->status = causes[cause].status;
 	visitor->hint = causes[cause].hint;
-	visitor->reason = causes[cause].reason;
+	visitor->reason = cause == HELD ? hold : causes[cause].reason;
 	visitor->roles = NIL;
-	if (cause == MONITOR || cause == STANDBY)
+	if (cause == MONITOR || cause == STANDBY || cause == HELD)
 		return;
 	visitor->reason = psprintf("%s, and nobody with the owner's rights has called ttl_index.run_pass() within ten minutes",
 							   causes[cause].reason);

@@ -64,10 +64,20 @@ PG_FUNCTION_INFO_V1(ttl_on_reindex);
 static void
 follow_now(Oid child, const TtlIndex *index)
 {
+	TtlOption	own;
 	TtlOption	part;
 
 	if (index->governor == child || ttl_children_is_right(child, &index->option, &part))
 		return;
+	/* rows may go that were to stay for longer */
+	if (ttl_option_read(child, &own) && own.present && own.problem == NULL &&
+		own.seconds != part.seconds)
+		ereport(NOTICE,
+				(errmsg("TTL index \"%s\" of partition \"%s\" follows TTL index \"%s\" now",
+						get_rel_name(child), get_rel_name(index->relid),
+						get_rel_name(index->governor)),
+				 errdetail("expire_after_seconds is %d instead of %d.",
+						   index->option.seconds, own.seconds)));
 	LockRelationOid(child, ShareUpdateExclusiveLock);
 	ttl_children_write(child);
 }
@@ -209,13 +219,26 @@ has_option(Oid indexrelid)
 		option.present;
 }
 
+/* What else a command did with an index than making or attaching it. */
+typedef enum Change
+{
+	TAKEN = 1,					/* by a constraint or replica identity:
+								 * pg_dump would lose the option */
+	REBUILT						/* by ALTER TABLE, for another type */
+} Change;
+
+static bool
+is_change(const Change *change, Change wanted)
+{
+	return change != NULL && *change == wanted;
+}
+
 /*
- * Raises what is wrong with an index that a command made, attached, or gave to a
- * constraint or replica identity (takes_index: pg_dump would lose its option); and
- * sees to it that its option is that of the index above it, and is saved.
+ * Raises what is wrong with an index that a command made, attached, or changed (change,
+ * or NULL); and sees to it that its option is that of the index above it, and is saved.
  */
 static void
-check_index(Oid indexrelid, void *takes_index)
+check_index(Oid indexrelid, void *change)
 {
 	TtlIndex	index;
 	TtlOption	own;
@@ -225,8 +248,12 @@ check_index(Oid indexrelid, void *takes_index)
 		return;
 	if (TTL_STATE_IS_WRONG(index.state) &&
 		(is_new(indexrelid) ||
-		 (*(bool *) takes_index && index.state == TTL_CONSTRAINT_INDEX)))
+		 (is_change(change, TAKEN) && index.state == TTL_CONSTRAINT_INDEX)))
+	{
+		if (is_change(change, REBUILT))
+			ttl_state_raise_altered(&index);
 		ttl_state_raise(&index);
+	}
 	follow_now(indexrelid, &index);
 	if (!ttl_saved_option_needs_repair(indexrelid))
 		return;
@@ -242,17 +269,14 @@ check_index(Oid indexrelid, void *takes_index)
 
 /* Checks an index and those of partitions below it. */
 static void
-check_indexes(Oid indexrelid, void *arg)
+check_indexes(Oid indexrelid, void *change)
 {
-	bool		takes_index = false;
-
 	if (!has_option(indexrelid))
 		return;
 	if (get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
-		check_index(indexrelid, &takes_index);
+		check_index(indexrelid, change);
 	else
-		ttl_catalog_each(ttl_inherit_tree(indexrelid),
-						 check_index, &takes_index);
+		ttl_catalog_each(ttl_inherit_tree(indexrelid), check_index, change);
 }
 
 /* The indexes of a table, or the index that it is. */
@@ -289,10 +313,10 @@ governs_partitions(Oid relid)
 static void
 check_taken_index(Oid indexrelid, void *arg)
 {
-	bool		takes_index = true;
+	Change		change = TAKEN;
 
 	if (has_option(indexrelid))
-		check_index(indexrelid, &takes_index);
+		check_index(indexrelid, &change);
 }
 
 /* A constraint or replica identity of this table takes one of its indexes. */
@@ -475,6 +499,7 @@ static void
 check_altered(const CollectedCommand *command)
 {
 	Oid			object = command->d.alterTable.objectId;
+	Change		rebuilt = REBUILT;
 	ListCell   *lc;
 
 	foreach(lc, command->d.alterTable.subcmds)
@@ -487,8 +512,10 @@ check_altered(const CollectedCommand *command)
 		switch (cmd->subtype)
 		{
 			case AT_AddIndex:
-			case AT_ReAddIndex:
 				check_indexes(subcommand->address.objectId, NULL);
+				break;
+			case AT_ReAddIndex:
+				check_indexes(subcommand->address.objectId, &rebuilt);
 				break;
 			case AT_AddIndexConstraint:
 			case AT_ReplicaIdentity:

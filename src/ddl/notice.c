@@ -41,6 +41,7 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/timeout.h"
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
@@ -52,7 +53,7 @@
 #include "ttl_index.h"
 #include "visitor.h"
 
-/* How many blocks are sampled, from the first number to the last, and how long. */
+/* How many blocks are sampled, from the first number to the last, and how long at most. */
 #define FIRST_BLOCKS 20
 #define SAMPLE_BLOCKS 2000
 #define SAMPLE_MS 1000
@@ -137,6 +138,7 @@ typedef struct Sample
 	double		percent;
 	TimestampTz at;
 	instr_time	begun;
+	int64		ms;				/* how long it may take */
 	bool		cut;			/* it took too long */
 	int64		rows;
 	int64		dates;
@@ -224,7 +226,7 @@ count_row(TupleTableSlot *slot, DestReceiver *self)
 	}
 	else if (receiver->has_kind)
 		count_kind(sample, slot);
-	sample->cut = elapsed_ms(sample->begun) >= SAMPLE_MS;
+	sample->cut = elapsed_ms(sample->begun) >= sample->ms;
 	return !sample->cut;
 }
 
@@ -316,7 +318,7 @@ sample_index(Oid indexrelid, Sample *sample)
 		TtlIndex	leaf;
 		TtlOption	own;
 
-		sample->cut = sample->cut || elapsed_ms(sample->begun) >= SAMPLE_MS;
+		sample->cut = sample->cut || elapsed_ms(sample->begun) >= sample->ms;
 		if (sample->cut)
 			return;
 		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_INDEX ||
@@ -331,6 +333,19 @@ sample_index(Oid indexrelid, Sample *sample)
 }
 
 /*
+ * How long sampling may take: what is declared must not fail because of it, so half of
+ * what statement_timeout leaves is the end.
+ */
+static int64
+time_to_sample(void)
+{
+	if (!get_timeout_active(STATEMENT_TIMEOUT))
+		return SAMPLE_MS;
+	return Min(SAMPLE_MS, TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+														  get_timeout_finish_time(STATEMENT_TIMEOUT)) / 2);
+}
+
+/*
  * Samples so many blocks as the time allows.  A sample that is cut knows the beginning of
  * the table only, so a small one comes first, and a larger one as long as ten times the
  * time is left.
@@ -338,12 +353,13 @@ sample_index(Oid indexrelid, Sample *sample)
 static void
 take_sample(Oid indexrelid, int64 blocks, Sample *sample)
 {
+	int64		ms = time_to_sample();
 	instr_time	begun;
 
 	INSTR_TIME_SET_CURRENT(begun);
 	for (int64 wanted = FIRST_BLOCKS; wanted <= SAMPLE_BLOCKS; wanted *= 10)
 	{
-		Sample		next = {.at = sample->at,.begun = begun};
+		Sample		next = {.at = sample->at,.begun = begun,.ms = ms};
 		int64		before = elapsed_ms(begun);
 
 		next.percent = Min(100.0, 100.0 * wanted / blocks);
@@ -352,7 +368,7 @@ take_sample(Oid indexrelid, int64 blocks, Sample *sample)
 			return;
 		*sample = next;
 		if (next.cut || wanted >= blocks ||
-			11 * elapsed_ms(begun) - 10 * before > SAMPLE_MS)
+			11 * elapsed_ms(begun) - 10 * before > ms)
 			return;
 	}
 }
@@ -365,9 +381,27 @@ typedef struct Future
 	const char *hint;
 } Future;
 
+/*
+ * What of the table itself keeps its rows from being deleted, until somebody changes that;
+ * TTL_ACTIVE for nothing.  A lock, or a snapshot that is older than the index, passes.
+ */
+static TtlState
+find_obstacle(const TtlIndex *index)
+{
+	TtlIndex	now;
+
+	if (ttl_catalog_describe(index->indexrelid, false, &now) &&
+		(now.state == TTL_NO_REPLICA_IDENTITY ||
+		 now.state == TTL_OWNER_LACKS_PRIVILEGE ||
+		 now.state == TTL_OPTION_NOT_EXECUTABLE))
+		return now.state;
+	return TTL_ACTIVE;
+}
+
 static Future
 find_future(const TtlIndex *index, const char *to_do, const char *hint)
 {
+	TtlIndex	obstacle = {.state = find_obstacle(index)};
 	TtlVisitor	visitor;
 	const char *why;
 
@@ -376,6 +410,12 @@ find_future(const TtlIndex *index, const char *to_do, const char *hint)
 	{
 		true, psprintf("Nothing %ss them while the index is paused.", to_do),
 			"ttl_index.unpause_index() lets it go on."
+	};
+	if (obstacle.state != TTL_ACTIVE)
+		return (Future)
+	{
+		true, psprintf("Nobody %ss them: %s.", to_do, ttl_state_reason(&obstacle)),
+			ttl_state_hint(obstacle.state)
 	};
 	ttl_visitor_find(&visitor);
 	why = ttl_visitor_why_none(&visitor, index->owner);
@@ -550,6 +590,8 @@ report(Oid indexrelid, bool is_new)
 {
 	TtlIndex	index;
 	Sample		sample = {.percent = 100.0,.at = GetCurrentTimestamp()};
+	TtlState	obstacle;
+	bool		is_readable;
 	int64		blocks;
 	int64		due;
 
@@ -557,16 +599,19 @@ report(Oid indexrelid, bool is_new)
 		index.state != TTL_ACTIVE || !index.option.present ||
 		index.option.seconds < 0)
 		return;
+	obstacle = find_obstacle(&index);
+	is_readable = obstacle != TTL_OWNER_LACKS_PRIVILEGE &&
+		obstacle != TTL_OPTION_NOT_EXECUTABLE;
 	if (index.option.drop_partitions && !index.option.boundary_rows)
 		due = report_partitions_due(&index);
 	else
 	{
-		blocks = count_blocks(index.relid);
+		blocks = is_readable ? count_blocks(index.relid) : 0;
 		if (blocks > 0)
 			take_sample(indexrelid, blocks, &sample);
 		due = report_rows_due(&index, &sample);
 	}
-	if (is_new && due == 0)
+	if ((is_new || !is_readable) && due == 0)
 		report_nobody(&index);
 	/* there is none under the second key of a pair where all TTLs are -1 */
 	if (sample.rows == 0 || OidIsValid(ttl_pair_main(indexrelid)))

@@ -85,7 +85,9 @@ typedef struct TtlIndex
 /* state.c */
 extern const char *ttl_state_name(TtlState state);
 extern char *ttl_state_reason(const TtlIndex *index);
+extern const char *ttl_state_hint(TtlState state);
 extern void ttl_state_raise(const TtlIndex *index);
+extern void ttl_state_raise_altered(const TtlIndex *index);
 extern void ttl_state_raise_argument(const TtlIndex *index);
 extern void ttl_state_check_is_index(Oid relid);
 extern bool ttl_state_is_usable(Oid indexrelid);

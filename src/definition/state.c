@@ -19,6 +19,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -180,6 +181,13 @@ ttl_state_reason(const TtlIndex *index)
 	}
 }
 
+/* What to do about a state; NULL where nothing is, or the state alone does not tell. */
+const char *
+ttl_state_hint(TtlState state)
+{
+	return state_texts[state].hint;
+}
+
 static void
 raise_with_hint(const TtlIndex *index, const char *hint)
 {
@@ -206,6 +214,19 @@ ttl_state_raise_argument(const TtlIndex *index)
 	raise_with_hint(index, index->state == TTL_TIME_ZONE_MISSING ?
 					"Give the time zone in which the key is read: time_zone => 'Europe/Berlin', say." :
 					state_texts[index->state].hint);
+}
+
+/* Raises it for ALTER TABLE ... TYPE, which cannot give or take the time zone. */
+void
+ttl_state_raise_altered(const TtlIndex *index)
+{
+	if (index->state == TTL_TIME_ZONE_MISSING || index->state == TTL_TIME_ZONE_UNUSED)
+		raise_with_hint(index,
+						psprintf("Make it a plain index first: ttl_index.remove_ttl(%s). ttl_index.coll_mod_index() makes it a TTL index again%s.",
+								 quote_literal_cstr(ttl_name_qualified(index->indexrelid)),
+								 index->state == TTL_TIME_ZONE_MISSING ?
+								 ", with a time zone" : ""));
+	ttl_state_raise(index);
 }
 
 /* Raises an error unless there is an index with this OID. */

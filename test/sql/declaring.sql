@@ -70,11 +70,42 @@ ALTER TABLE parted ATTACH PARTITION p4 FOR VALUES FROM ('2001-04-01') TO ('2001-
 CREATE TABLE p5 (id int, ts timestamptz NOT NULL);
 ALTER TABLE parted ATTACH PARTITION p5 FOR VALUES FROM ('2999-04-01') TO ('2999-05-01');
 
+-- a partition whose rows were to stay for longer
+CREATE TABLE longer (id int, ts timestamptz NOT NULL);
+CREATE INDEX longer_ttl ON longer (ts) WHERE ttl_index.expire_after_seconds(5000);
+CREATE TABLE over (id int, ts timestamptz NOT NULL) PARTITION BY RANGE (ts);
+CREATE INDEX over_ttl ON over (ts) WHERE ttl_index.expire_after_seconds(60);
+ALTER TABLE over ATTACH PARTITION longer FOR VALUES FROM ('2001-01-01') TO ('2001-02-01');
+DROP INDEX over_ttl;
+CREATE INDEX longer_ttl ON longer (ts) WHERE ttl_index.expire_after_seconds(5000);
+CREATE INDEX over_ttl ON over (ts) WHERE ttl_index.expire_after_seconds(60);
+ALTER TABLE over DETACH PARTITION longer;
+ALTER TABLE over ATTACH PARTITION longer FOR VALUES FROM ('2001-01-01') TO ('2001-02-01');
+
+-- what is wrong with the table keeps its rows
+CREATE TABLE published (ts timestamptz);
+INSERT INTO published VALUES ('2001-01-01');
+SET client_min_messages = error;
+CREATE PUBLICATION decl_publication FOR TABLE published;
+RESET client_min_messages;
+CREATE INDEX published_ttl ON published (ts) WHERE ttl_index.expire_after_seconds(60);
+ALTER TABLE published REPLICA IDENTITY FULL;
+SELECT * FROM ttl_index.coll_mod_index('published_ttl', 50);
+DROP PUBLICATION decl_publication;
+CREATE ROLE regress_ttl_without;
+CREATE TABLE without (ts timestamptz);
+INSERT INTO without VALUES ('2001-01-01');
+ALTER TABLE without OWNER TO regress_ttl_without;
+CREATE INDEX without_ttl ON without (ts) WHERE ttl_index.expire_after_seconds(60);
+DROP OWNED BY regress_ttl_without;
+DROP ROLE regress_ttl_without;
+
 -- a failure while counting is no reason to refuse what was declared
 CREATE FUNCTION touchy(timestamptz) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
 	IF pg_catalog.current_setting('decl.fail', true) = 'on' THEN RAISE EXCEPTION 'counting fails'; END IF;
 	IF pg_catalog.current_setting('decl.slow', true) = 'on' THEN PERFORM pg_catalog.pg_sleep(1.1); END IF;
+	IF pg_catalog.current_setting('decl.slow', true) = 'bit' THEN PERFORM pg_catalog.pg_sleep(0.05); END IF;
 	RETURN $1;
 END $$;
 CREATE TABLE outer_part (id int, ts timestamptz) PARTITION BY LIST (id);
@@ -90,6 +121,16 @@ ALTER TABLE outer_part DETACH PARTITION inner_part;
 SET decl.fail = off;
 SET decl.slow = on;
 ALTER TABLE outer_part ATTACH PARTITION inner_part FOR VALUES IN (1);
+-- nor until statement_timeout fails the command
+SET decl.slow = off;
+INSERT INTO inner_part SELECT 1, '2001-01-01' FROM generate_series(1, 100);
+SET decl.slow = bit;
+SET statement_timeout = '900ms';
+SET client_min_messages = warning;
+SELECT * FROM ttl_index.coll_mod_index('outer_ttl', 50);
+RESET client_min_messages;
+RESET statement_timeout;
+SET decl.slow = off;
 
 -- who will delete: nobody, once no session has called run_pass() for ten minutes
 CREATE ROLE regress_ttl_caller;

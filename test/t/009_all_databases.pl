@@ -149,7 +149,7 @@ $node->restart;
 ($ret, $out, $err) = $node->psql('postgres', "SELECT * FROM $view");
 is($out, '', 'behind a restart it knows nothing');
 like($err,
-	qr/NOTICE:  the monitor has visited no database with TTL indexes: ttl_index.monitor_enabled is off\nHINT:  Turn it on/,
+	qr/NOTICE:  the monitor has visited no database with TTL indexes: ttl_index.monitor_enabled is off\nHINT:  ALTER SYSTEM SET ttl_index.monitor_enabled = on/,
 	'which it says');
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;

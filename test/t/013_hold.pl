@@ -59,6 +59,15 @@ sub monitor_works
 	return;
 }
 
+sub messages
+{
+	my ($sql) = @_;
+	my $stderr;
+
+	$node->psql('postgres', $sql, stderr => \$stderr);
+	return $stderr;
+}
+
 sub is_held
 {
 	my ($why, $offset) = @_;
@@ -99,6 +108,16 @@ is( $node->safe_psql(
 	),
 	'held|t',
 	'the view indexes says so');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT status, reason ~ '^the clock jumped ahead', hint ~ 'resume' FROM ttl_index.monitor_status()"
+	),
+	'held|t|t',
+	'so does monitor_status()');
+like(
+	messages('BEGIN; CREATE INDEX ON events (at) WHERE ttl_index.expire_after_seconds(1); ROLLBACK'),
+	qr/due at once\nDETAIL:  Nobody deletes them: the clock jumped ahead .*\nHINT:  .*ttl_index\.resume\(\)/,
+	'and who declares is told');
 is( $node->safe_psql(
 		'postgres', "SELECT ttl_index.due_count('events_ttl')"),
 	1,
