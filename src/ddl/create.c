@@ -471,6 +471,9 @@ command_error(void *sql)
 {
 	int			position = geterrposition();
 
+	/* nothing but a filter can be so */
+	if (geterrcode() == ERRCODE_INVALID_OBJECT_DEFINITION)
+		errhint(TTL_FILTER_HINT);
 	if (position > 0)
 	{
 		errposition(0);

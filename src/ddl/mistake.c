@@ -5,7 +5,8 @@
  *
  * Some mistakes never reach the event trigger: core raises an error that is about functions
  * and types, while the user wrote a time to live.  Where the library is loaded, such
- * an error gets a hint that is about TTL indexes.
+ * an error gets a hint that is about TTL indexes.  And a command with IF NOT EXISTS that
+ * finds an index of the name does nothing, whatever seconds that has: this is said, too.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -16,16 +17,21 @@
  */
 #include "postgres.h"
 
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parse_expr.h"
 #include "tcop/utility.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "ddl/ddl.h"
+#include "definition/definition.h"
+#include "definition/key.h"
 #include "definition/option.h"
 #include "ttl_index.h"
 
@@ -36,8 +42,12 @@ typedef struct Declaration
 {
 	const char *source;
 	bool		has_option;
-	bool		has_json_key;
-	char		relkind;		/* of what is to be indexed */
+	bool		has_clock;		/* the filter names the current time */
+	char	   *json_hint;		/* where a key is of type json */
+	Oid			relid;			/* what is to be indexed, or invalid */
+	char		relkind;		/* of that */
+	Oid			existing;		/* with IF NOT EXISTS, what has the name */
+	Node	   *seconds;		/* the argument of the option, or NULL */
 	List	   *locations;		/* of the calls of options, and of their
 								 * constants, in bytes */
 } Declaration;
@@ -130,9 +140,26 @@ check_seconds(const Declaration *command, const FuncCall * call)
 				 errposition(position_of(command, call->location))));
 }
 
-/* Notes the calls of options in the WHERE of the command, before it is analyzed. */
+/* Is this the current time? */
 static bool
-note_options(Node *node, void *context)
+is_clock(const Node *node)
+{
+	static const char *const names[] = {"now", "clock_timestamp",
+	"statement_timestamp", "transaction_timestamp"};
+
+	if (IsA(node, SQLValueFunction))
+		return ((const SQLValueFunction *) node)->op <= SVFOP_LOCALTIMESTAMP_N;
+	for (int i = 0; i < lengthof(names) && IsA(node, FuncCall); i++)
+	{
+		if (strcmp(strVal(llast(((const FuncCall *) node)->funcname)), names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Notes what is of interest in the WHERE of the command, before it is analyzed. */
+static bool
+note_where(Node *node, void *context)
 {
 	static const char *const names[] = {"expire_after_seconds", "time_zone",
 	"drop_expired_partitions", "bucket_max_span_seconds", "seconds"};
@@ -141,6 +168,7 @@ note_options(Node *node, void *context)
 
 	if (node == NULL)
 		return false;
+	command->has_clock = command->has_clock || is_clock(node);
 	for (int i = 0; i < lengthof(names) && IsA(node, FuncCall); i++)
 	{
 		ListCell   *lc;
@@ -157,9 +185,12 @@ note_options(Node *node, void *context)
 		}
 		/* a name alone may mean a function of the user's own */
 		if (i == 0 && call->args != NIL && list_length(call->funcname) > 1)
+		{
 			check_seconds(command, call);
+			command->seconds = linitial(call->args);
+		}
 	}
-	return raw_expression_tree_walker(node, note_options, context);
+	return raw_expression_tree_walker(node, note_where, context);
 }
 
 /* Notes what is to be indexed, while there is no error yet. */
@@ -171,15 +202,81 @@ note_table(const IndexStmt *statement, Declaration *command)
 
 	if (!OidIsValid(relid))
 		return;
+	command->relid = relid;
 	command->relkind = get_rel_relkind(relid);
+	if (statement->if_not_exists && statement->idxname != NULL)
+		command->existing = get_relname_relid(statement->idxname,
+											  get_rel_namespace(relid));
+	/* the command is analyzed in place */
+	command->seconds = OidIsValid(command->existing) ?
+		copyObject(command->seconds) : NULL;
 	foreach(lc, statement->indexParams)
 	{
 		IndexElem  *key = lfirst(lc);
+		AttrNumber	attnum = key->name ? get_attnum(relid, key->name) : InvalidAttrNumber;
 
-		if (key->name != NULL &&
-			get_atttype(relid, get_attnum(relid, key->name)) == JSONOID)
-			command->has_json_key = true;
+		if (attnum > 0 && get_atttype(relid, attnum) == JSONOID)
+			command->json_hint = ttl_hint_key_type(relid, attnum, JSONOID, NULL);
 	}
+}
+
+/* Does an expression name a column? */
+static bool
+names_column(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, ColumnRef) ||
+		raw_expression_tree_walker(node, names_column, context);
+}
+
+/* The seconds of a command that core has accepted; false where they are none. */
+static bool
+read_seconds(const Declaration *command, int32 *seconds)
+{
+	ParseState *pstate;
+	Node	   *node = command->seconds;
+
+	if (node != NULL && IsA(node, NamedArgExpr))
+		node = (Node *) ((NamedArgExpr *) node)->arg;
+	if (node == NULL || names_column(node, NULL))
+		return false;
+	pstate = make_parsestate(NULL);
+	node = transformExpr(pstate, node, EXPR_KIND_INDEX_PREDICATE);
+	free_parsestate(pstate);
+	return ttl_option_read_seconds(node, seconds);
+}
+
+/*
+ * Says what an index that IF NOT EXISTS has found is, if that is not what the command
+ * would have made: a TTL that was changed in code alone is none.
+ */
+static void
+report_existing(const Declaration *command)
+{
+	const char *name = get_rel_name(command->existing);
+	char		relkind = get_rel_relkind(command->existing);
+	TtlIndex	index;
+	int32		seconds;
+
+	if (!message_level_is_interesting(NOTICE) || name == NULL)
+		return;
+	if ((relkind != RELKIND_INDEX && relkind != RELKIND_PARTITIONED_INDEX) ||
+		IndexGetRelation(command->existing, true) != command->relid ||
+		!ttl_catalog_describe(command->existing, true, &index) ||
+		!index.option.present)
+		ereport(NOTICE,
+				(errmsg("relation \"%s\" is no TTL index of table \"%s\"",
+						name, get_rel_name(command->relid)),
+				 errhint("Drop or rename it, or give another name.")));
+	else if (index.option.problem == NULL && read_seconds(command, &seconds) &&
+			 seconds != index.option.seconds)
+		ereport(NOTICE,
+				(errmsg("TTL index \"%s\" is left as it is: expire_after_seconds is %d instead of %d",
+						name, index.option.seconds, seconds),
+				 errhint("ttl_index.coll_mod_index(%s, %d) changes it. ttl_index.create_index(..., or_change => true) creates or changes it.",
+						 quote_literal_cstr(ttl_name_qualified(command->existing)),
+						 seconds)));
 }
 
 /* Adds a hint to an error, if it is about what is special in the command. */
@@ -196,13 +293,16 @@ add_hint(void *arg)
 				errhint(OPTION_HINT);
 			break;
 		case ERRCODE_INVALID_OBJECT_DEFINITION:
-			errhint("What is indexed must not depend on settings, as a cast to timestamp with time zone does. "
-					"A column of type timestamp or date is a key itself, with AND ttl_index.time_zone('...'). "
-					"For text, the recipe \"Dates in text\" of the manual has an immutable function.");
+			if (command->has_clock)
+				errhint(TTL_FILTER_HINT);
+			else
+				errhint("What is indexed must not depend on settings, as a cast to timestamp with time zone does. "
+						"A column of type timestamp or date is a key itself, with AND ttl_index.time_zone('...'). "
+						"For text, the recipe \"Dates in text\" of the manual has an immutable function.");
 			break;
 		case ERRCODE_UNDEFINED_OBJECT:
-			if (command->has_json_key)
-				errhint("Index a date in the documents: ttl_index.document_date(column::jsonb, 'createdAt').");
+			if (command->json_hint != NULL)
+				errhint("%s", command->json_hint);
 			break;
 		case ERRCODE_WRONG_OBJECT_TYPE:
 			if (command->relkind == RELKIND_VIEW)
@@ -229,7 +329,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 
 	/* what LIKE and create_index() make is analyzed already */
 	if (IsA(statement, IndexStmt) && !statement->transformed)
-		note_options(statement->whereClause, &command);
+		note_where(statement->whereClause, &command);
 	if (command.has_option)
 	{
 		note_table(statement, &command);
@@ -243,6 +343,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 								params, queryEnv, dest, qc);
 	if (command.has_option)
 		error_context_stack = callback.previous;
+	if (OidIsValid(command.existing) && command.seconds != NULL)
+		report_existing(&command);
 }
 
 void

@@ -261,6 +261,22 @@ option_argument(FuncExpr *call, const TtlFunctions *functions)
 										  (void *) functions));
 }
 
+/* Reads what stands as the seconds of an option; false where it is no constant integer. */
+bool
+ttl_option_read_seconds(Node *argument, int32 *seconds)
+{
+	TtlFunctions functions;
+	Const	   *value;
+
+	if (!ttl_function_lookup(&functions))
+		return false;
+	value = constant_value(replace_seconds(argument, &functions));
+	if (value == NULL || value->consttype != INT4OID)
+		return false;
+	*seconds = DatumGetInt32(value->constvalue);
+	return true;
+}
+
 /*
  * Reads one of the options about partitions.  Its value is
  * NULL where drop_expired_partitions() has no argument.

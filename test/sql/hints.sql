@@ -100,6 +100,10 @@ SELECT try($$CREATE INDEX ON "T" ((txt::timestamptz))$$);
 ALTER TABLE "T" ADD COLUMN js json;
 CREATE INDEX ON "T" (js) WHERE ttl_index.expire_after_seconds(60);
 CREATE INDEX ON v (ok) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX ON "T" (ok) WHERE ok < now() - interval '1 day' AND ttl_index.expire_after_seconds(60);
+CREATE INDEX ON "T" (ok) WHERE ok < CURRENT_TIMESTAMP AND ttl_index.expire_after_seconds(60);
+CREATE INDEX ON "T" (ok) WHERE ok < now();
+SELECT try($$SELECT ttl_index.create_index('"T"', 'ok', 60, 'ok < now()')$$);
 CREATE INDEX ON nothing (ok) WHERE ttl_index.expire_after_seconds(60);
 SELECT try($$CREATE INDEX ON "T" (ok) WHERE nothing(60)$$);
 CREATE INDEX ON mv (ok) WHERE ttl_index.expire_after_seconds(60);
@@ -109,6 +113,29 @@ CREATE FUNCTION expire_after_seconds(bigint) RETURNS boolean LANGUAGE sql IMMUTA
 CREATE INDEX own_function ON "T" (ok) WHERE expire_after_seconds(3000000000);
 DROP FUNCTION expire_after_seconds(bigint) CASCADE;
 SELECT try(format('CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(%s1)', repeat('1+', 300000)), false);
+
+-- IF NOT EXISTS changes nothing, which is said where other seconds are written
+RESET client_min_messages;
+CREATE TABLE again (at timestamptz, n int);
+CREATE INDEX again_ttl ON again (at) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX IF NOT EXISTS again_ttl ON again (at) WHERE ttl_index.expire_after_seconds(30 + 30);
+CREATE INDEX IF NOT EXISTS again_ttl ON again (at) WHERE ttl_index.expire_after_seconds(30);
+CREATE INDEX CONCURRENTLY IF NOT EXISTS again_ttl ON again (at) WHERE n > 5 AND ttl_index.expire_after_seconds(seconds => ttl_index.seconds('1 day'));
+SELECT * FROM ttl_index.coll_mod_index('hints.again_ttl', 86400);
+CREATE INDEX IF NOT EXISTS again_ttl ON again (at) WHERE ttl_index.expire_after_seconds(ttl_index.seconds('1 day'));
+CREATE INDEX IF NOT EXISTS again_ttl ON again (at) WHERE ttl_index.expire_after_seconds(n);
+CREATE INDEX IF NOT EXISTS again_ttl ON again (at);
+CREATE INDEX IF NOT EXISTS t_ok ON again (at) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX IF NOT EXISTS again ON again (at) WHERE ttl_index.expire_after_seconds(60);
+SET client_min_messages = warning;
+
+-- ALTER TABLE cannot give a time zone, or take it
+SELECT try($$ALTER TABLE again ALTER at TYPE timestamp$$);
+SELECT ttl_index.remove_ttl('hints.again_ttl');
+ALTER TABLE again ALTER at TYPE timestamp;
+SELECT * FROM ttl_index.coll_mod_index('hints.again_ttl', 60, 'UTC');
+SELECT try($$ALTER TABLE again ALTER at TYPE timestamptz$$);
+DROP TABLE again;
 
 -- milliseconds, in all functions; untyped parameters are numbers all the same
 SELECT try($$SELECT ttl_index.create_index('"T"', 'ok', 2592000000)$$);
