@@ -25,6 +25,7 @@
 #include "catalog/pg_statistic.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -172,6 +173,8 @@ add_by_row(Forecast *forecast, const TtlIndex *leaf, const KeyStatistics *statis
 		TtlCutoff	cutoff;
 		double		share;
 
+		/* each looks at all that ANALYZE has found */
+		CHECK_FOR_INTERRUPTS();
 		ttl_cutoff_init(&cutoff, leaf, forecast->boundaries[i].at);
 		share = share_until(statistics, cutoff.bound);
 		add_rows(&forecast->boundaries[i], entries * (share - before), bytes_per_row);
@@ -222,6 +225,8 @@ add_leaf(Forecast *forecast, const TtlDueLeaf *due, const TtlIndex *leaf)
 		add_by_row(forecast, leaf, &statistics, entries, bytes_per_row);
 	else
 		forecast->known = false;
+	free_attstatsslot(&statistics.common);
+	free_attstatsslot(&statistics.histogram);
 }
 
 static void

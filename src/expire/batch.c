@@ -1076,6 +1076,20 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		(batch->from_before || batch->live == 0);
 }
 
+/* Shows the row in the slot to the caller of a look, in memory for one row, if it is due. */
+static bool
+show_row(Expirer *x, const TtlLook *look)
+{
+	MemoryContext caller = CurrentMemoryContext;
+
+	if (!row_is_due(x))
+		return false;
+	MemoryContextSwitchTo(GetPerTupleMemoryContext(x->estate));
+	look->row(x->slot, look->arg);
+	MemoryContextSwitchTo(caller);
+	return true;
+}
+
 /*
  * Counts the rows that would be deleted at this clock reading, the oldest first, and keeps
  * the date of the first.  The caller has checked that its user may look at the table, and
@@ -1121,12 +1135,8 @@ ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look)
 			!table_index_fetch_tuple(fetch, &tid, x.snapshot, x.slot,
 									 &call_again, NULL))
 			continue;
-		if (look->row != NULL)
-		{
-			if (!row_is_due(&x))
-				continue;
-			look->row(x.slot, look->arg);
-		}
+		if (look->row != NULL && !show_row(&x, look))
+			continue;
 		if (look->count++ == 0)
 			look->oldest = ttl_cutoff_instant(&cutoff, entry->key);
 	}

@@ -55,6 +55,18 @@ SELECT * FROM ttl_index.preview('r_i');
 SELECT r ->> 'id' AS id FROM ttl_index.preview('r_i', 2) AS r;
 SELECT ttl_index.preview('r_i', 0);
 SELECT ttl_index.preview('r_i', -1);
+-- many rows take no more memory than few: a cast that preview() calls for each of them says how much that is
+CREATE TYPE gauge AS ENUM ('full');
+CREATE FUNCTION read_gauge(gauge) RETURNS json LANGUAGE sql AS
+	$$SELECT to_json(sum(total_bytes)) FROM pg_catalog.pg_backend_memory_contexts$$;
+CREATE CAST (gauge AS json) WITH FUNCTION read_gauge(gauge);
+CREATE TABLE wide (ts timestamptz, gauge gauge, payload text);
+ALTER TABLE wide ALTER payload SET STORAGE EXTERNAL;
+CREATE INDEX wide_i ON wide (ts) WHERE ttl_index.expire_after_seconds(60);
+INSERT INTO wide SELECT '2001-01-01', CASE WHEN g % 100 = 0 THEN gauge 'full' END, repeat('x', 10000) FROM generate_series(1, 2000) AS g;
+SELECT count(*), max((r ->> 'gauge')::bigint) - min((r ->> 'gauge')::bigint) < 20 * 1000 * 1000 AS lean
+	FROM ttl_index.preview('wide_i', 2000) AS r;
+DROP TABLE wide;
 -- those who watch see how many, the owner sees what
 CREATE ROLE regress_ttl_seer IN ROLE pg_monitor;
 GRANT USAGE ON SCHEMA forecast TO regress_ttl_seer;
