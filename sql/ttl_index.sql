@@ -393,20 +393,30 @@ COMMENT ON FUNCTION monitor_status() IS
 
 CREATE FUNCTION list_operations(
 	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT cutoff timestamptz,
-	OUT op_start timestamptz, OUT deleted_documents bigint)
+	OUT op_start timestamptz, OUT deleted_documents bigint, OUT pass_start timestamptz, OUT pass_deleted bigint,
+	OUT pass_left bigint, OUT pass_time_left interval, OUT index_deleted bigint, OUT index_due bigint,
+	OUT index_left bigint, OUT index_time_left interval)
 RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_operations';
 
 COMMENT ON FUNCTION list_operations() IS 'what each process at work on a pass is at; the view ttl_index.current_op adds pg_stat_activity';
 
 CREATE VIEW current_op AS
-SELECT a.pid, a.datname, a.backend_type, o.operation, o.relid, o.indexrelid, o.cutoff, o.op_start,
-	o.deleted_documents, a.wait_event_type, a.wait_event
+SELECT a.pid, a.datname, a.backend_type, o.operation, o.relid, o.indexrelid,
+	n.nspname AS schemaname, t.relname, x.relname AS indexrelname, o.cutoff, o.op_start,
+	o.deleted_documents, a.wait_event_type, a.wait_event,
+	o.pass_start, o.pass_deleted, o.pass_left, o.pass_time_left,
+	o.index_deleted, o.index_due, o.index_left, o.index_time_left
 FROM list_operations() AS o
-JOIN pg_catalog.pg_stat_activity AS a ON a.pid OPERATOR(pg_catalog.=) o.pid;
+JOIN pg_catalog.pg_stat_activity AS a ON a.pid OPERATOR(pg_catalog.=) o.pid
+LEFT JOIN pg_catalog.pg_class AS x ON x.oid OPERATOR(pg_catalog.=) o.indexrelid
+	AND a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+LEFT JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) o.relid
+	AND a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace;
 
 COMMENT ON VIEW current_op IS
-'what the monitor and every session that runs a pass are doing now, one row a process; relid and indexrelid belong to the database of that row';
+'what the monitor and every session that runs a pass are doing now, one row a process, and how far its pass is; relid and indexrelid belong to the database of that row';
 
 COMMENT ON COLUMN current_op.pid IS 'the process';
 COMMENT ON COLUMN current_op.datname IS 'the database in which it works';
@@ -414,11 +424,22 @@ COMMENT ON COLUMN current_op.backend_type IS 'the type of the process, as in pg_
 COMMENT ON COLUMN current_op.operation IS 'visit; pass between two visits; wait for rate limit; wait for replication; wait for locks';
 COMMENT ON COLUMN current_op.relid IS 'the table that is visited, in the database datname; NULL unless the operation is a visit';
 COMMENT ON COLUMN current_op.indexrelid IS 'the index that is visited, in the database datname; NULL unless the operation is a visit';
+COMMENT ON COLUMN current_op.schemaname IS 'the schema of the table; NULL where datname is another database than this one, here and below';
+COMMENT ON COLUMN current_op.relname IS 'the name of the table';
+COMMENT ON COLUMN current_op.indexrelname IS 'the name of the index';
 COMMENT ON COLUMN current_op.cutoff IS 'rows with dates up to here are due by this index; NULL unless the operation is a visit';
 COMMENT ON COLUMN current_op.op_start IS 'when the visit, or the pass, began';
 COMMENT ON COLUMN current_op.deleted_documents IS 'rows deleted in this visit before the batch at hand';
 COMMENT ON COLUMN current_op.wait_event_type IS 'as in pg_stat_activity';
 COMMENT ON COLUMN current_op.wait_event IS 'as in pg_stat_activity';
+COMMENT ON COLUMN current_op.pass_start IS 'when the pass began, of which this may be one of many sub-passes; NULL while the process finds out what there is to do';
+COMMENT ON COLUMN current_op.pass_deleted IS 'rows deleted in the pass before the batch at hand, without those of partitions that were dropped';
+COMMENT ON COLUMN current_op.pass_left IS 'about how many rows are left of those that were due when the pass began, by the indexes by which it has deleted thousands so far; NULL where statistics lack';
+COMMENT ON COLUMN current_op.pass_time_left IS 'the time for these, by the rate of the pass so far';
+COMMENT ON COLUMN current_op.index_deleted IS 'rows deleted in the pass by this TTL index, with all its partitions, before the batch at hand; NULL unless the operation is a visit, here and below';
+COMMENT ON COLUMN current_op.index_due IS 'about how many rows were due by it when the pass began, by statistics; NULL where these lack, and until it has deleted 1,000 rows, times its partitions';
+COMMENT ON COLUMN current_op.index_left IS 'index_due less index_deleted; NULL where more were deleted';
+COMMENT ON COLUMN current_op.index_time_left IS 'the time for these, by the rate of this index in the pass so far';
 
 CREATE FUNCTION list_databases(
 	OUT datid oid, OUT last_pass_start timestamptz, OUT last_pass_end timestamptz, OUT indexes integer,

@@ -38,6 +38,7 @@
 #include "due/due.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
+#include "monitor/progress.h"
 #include "monitor/schedule.h"
 #include "monitor/state_file.h"
 #include "ttl_index.h"

@@ -42,6 +42,7 @@
 #include "utils/timestamp.h"
 
 #include "monitor/monitor.h"
+#include "monitor/progress.h"
 #include "monitor/state_file.h"
 #include "ttl_index.h"
 #include "visitor.h"

@@ -213,7 +213,7 @@ make_integer(int32 value)
  * for the infinite ones of PostgreSQL 17, which have months.
  */
 static Node *
-interval_seconds(const Interval * span)
+interval_seconds(const Interval *span)
 {
 	int64		seconds = (int64) span->day * SECS_PER_DAY + span->time / USECS_PER_SEC;
 

@@ -26,11 +26,17 @@
 #include "utils/timestamp.h"
 
 #include "expire/expire.h"
-#include "monitor/schedule.h"
+#include "monitor/kept.h"
 #include "ttl_index.h"
 
 #define INITIAL_INDEXES 256
 #define MAX_DELAY 60			/* minutes */
+
+/*
+ * What was due is estimated where a pass has deleted so many rows for each index that
+ * holds them: what goes in a moment needs no estimate.
+ */
+#define ESTIMATE_ROWS 1000
 
 /* Initializes it for a database of which nothing is known, in the current context. */
 void
@@ -91,6 +97,8 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 		if (index->visited && !index->skipped)
 			index->delay = 0;
 		index->failed = index->skipped = index->busy = index->visited = false;
+		index->deleted = 0;
+		index->estimated = false;
 		/* this is too far ahead if the clock has gone back */
 		index->retry_at = Min(index->retry_at,
 							  now + index->delay * USECS_PER_MINUTE);
@@ -134,6 +142,61 @@ ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now)
 {
 	index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
 	index->retry_at = now + index->delay * USECS_PER_MINUTE;
+}
+
+/* Notes rows that a pass has deleted one by one. */
+void
+ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows)
+{
+	TtlKeptIndex *index;
+
+	if (rows == 0)
+		return;
+	index = ttl_kept_index(kept, root);
+	if (index->estimated && index->due > index->deleted)
+		kept->sum.left -= Min(rows, index->due - index->deleted);
+	index->deleted += rows;
+	kept->sum.deleted_by_row += rows;
+}
+
+/* Is it time to estimate what was due by an index when the pass began? */
+bool
+ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves)
+{
+	const TtlKeptIndex *index = ttl_kept_find(kept, root);
+
+	return index != NULL && !index->estimated &&
+		index->deleted >= ESTIMATE_ROWS * (int64) leaves;
+}
+
+/* Notes that estimate; -1 for one that could not be made. */
+void
+ttl_kept_estimated(TtlKept *kept, Oid root, int64 due)
+{
+	TtlKeptIndex *index = ttl_kept_index(kept, root);
+
+	index->estimated = true;
+	index->due = due;
+	if (due < 0)
+	{
+		kept->sum.not_estimated = true;
+		return;
+	}
+	kept->sum.estimated = true;
+	kept->sum.left += Max(due - index->deleted, 0);
+}
+
+/* Sums up how far the pass is, in all and by an index, which may be invalid. */
+void
+ttl_kept_progress(const TtlKept *kept, Oid root, TtlProgress *progress)
+{
+	const TtlKeptIndex *index = OidIsValid(root) ? ttl_kept_find(kept, root) : NULL;
+
+	progress->begun = kept->pass_at;
+	progress->deleted = kept->sum.deleted_by_row;
+	progress->left = kept->sum.estimated && !kept->sum.not_estimated ? kept->sum.left : -1;
+	progress->index_deleted = index ? index->deleted : 0;
+	progress->index_due = index && index->estimated ? index->due : -1;
 }
 
 Size

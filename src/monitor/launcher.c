@@ -74,6 +74,7 @@
 #include "compat.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
+#include "monitor/progress.h"
 #include "monitor/state_file.h"
 #include "ttl_index.h"
 

@@ -17,7 +17,6 @@
 #include "definition/definition.h"
 #include "expire/index_scan.h"
 #include "monitor/state_file.h"
-#include "storage/dsm.h"
 #include "visitor.h"
 
 /* A row of ttl_index.counters: what one transaction adds, or a sum (see counters.c). */
@@ -66,23 +65,6 @@ typedef struct TtlSaid
 	TimestampTz at;				/* 0: nothing, or it is over */
 } TtlSaid;
 
-/* What deletion waits for; progress.c has the names in the same order. */
-typedef enum TtlWait
-{
-	TTL_WAIT_NONE,
-	TTL_WAIT_RATE,
-	TTL_WAIT_REPLICATION,
-	TTL_WAIT_LOCKS
-} TtlWait;
-
-/* What the launcher shows of itself (see progress.c). */
-typedef struct TtlLauncher
-{
-	bool		enabled;		/* ttl_index.monitor_enabled, in the launcher */
-	bool		read_only;		/* default_transaction_read_only, likewise */
-	bool		no_slot;		/* the last worker found no slot */
-	dsm_handle	overview;		/* see overview.c; 0 for none */
-} TtlLauncher;
 
 /* launcher.c */
 extern void ttl_launcher_register(void);
@@ -102,17 +84,6 @@ extern void ttl_history_check(void);
 extern bool ttl_history_lock(LOCKMODE lockmode);
 extern void ttl_history_add(const TtlCount *sum, TimestampTz now);
 extern void ttl_history_trim(TimestampTz now);
-
-/* progress.c */
-extern void ttl_progress_pass(TimestampTz begun);
-extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
-							   const TtlScanPosition *position,
-							   TimestampTz begun, int64 deleted);
-extern void ttl_progress_wait(TtlWait wait, long milliseconds);
-extern void ttl_progress_end(void);
-extern bool ttl_progress_position(Oid indexrelid, TtlScanPosition *position);
-extern void ttl_progress_launcher(const TtlLauncher *launcher);
-extern bool ttl_progress_find_launcher(TtlLauncher *launcher);
 
 /* hold.c */
 extern int64 ttl_hold_machine_clock(void);

@@ -35,6 +35,7 @@
 #include "utils/tuplestore.h"
 
 #include "monitor/monitor.h"
+#include "monitor/progress.h"
 #include "monitor/survey.h"
 #include "ttl_index.h"
 

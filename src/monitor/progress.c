@@ -16,6 +16,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "commands/progress.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -30,6 +32,7 @@
 #include "compat.h"
 #include "definition/definition.h"
 #include "monitor/monitor.h"
+#include "monitor/progress.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_list_operations);
@@ -49,7 +52,12 @@ enum
 	FIELD_START,
 	FIELD_DELETED,
 	FIELD_HAS_KEY,
-	FIELD_KEY
+	FIELD_KEY,
+	FIELD_PASS_START,
+	FIELD_PASS_DELETED,
+	FIELD_PASS_LEFT,
+	FIELD_INDEX_DELETED,
+	FIELD_INDEX_DUE
 };
 
 /* The launcher shows instead, behind the same two: */
@@ -90,7 +98,7 @@ static const Operation operations[] = {
 
 static void
 set_fields(int operation, const TtlIndex *index, TimestampTz cutoff,
-		   TimestampTz begun, int64 deleted)
+		   TimestampTz begun, int64 deleted, const TtlProgress *progress)
 {
 	pgstat_progress_update_param(FIELD_OPERATION, operation);
 	pgstat_progress_update_param(FIELD_INDEX, index ? index->indexrelid : 0);
@@ -98,15 +106,20 @@ set_fields(int operation, const TtlIndex *index, TimestampTz cutoff,
 	pgstat_progress_update_param(FIELD_CUTOFF, cutoff);
 	pgstat_progress_update_param(FIELD_START, begun);
 	pgstat_progress_update_param(FIELD_DELETED, deleted);
+	pgstat_progress_update_param(FIELD_PASS_START, progress->begun);
+	pgstat_progress_update_param(FIELD_PASS_DELETED, progress->deleted);
+	pgstat_progress_update_param(FIELD_PASS_LEFT, progress->left);
+	pgstat_progress_update_param(FIELD_INDEX_DELETED, progress->index_deleted);
+	pgstat_progress_update_param(FIELD_INDEX_DUE, progress->index_due);
 	pgstat_progress_update_param(FIELD_PID, MyProcPid);
 	pgstat_progress_update_param(FIELD_MAGIC, MAGIC);
 }
 
 /* Shows that the process is in a pass, at no index. */
 void
-ttl_progress_pass(TimestampTz begun)
+ttl_progress_pass(const TtlProgress *progress, TimestampTz begun)
 {
-	set_fields(OPERATION_PASS, NULL, 0, begun, 0);
+	set_fields(OPERATION_PASS, NULL, 0, begun, 0, progress);
 }
 
 /*
@@ -115,13 +128,14 @@ ttl_progress_pass(TimestampTz begun)
  */
 void
 ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
-				   const TtlScanPosition *position, TimestampTz begun, int64 deleted)
+				   const TtlScanPosition *position, TimestampTz begun, int64 deleted,
+				   const TtlProgress *progress)
 {
 	char	   *activity;
 
 	pgstat_progress_update_param(FIELD_HAS_KEY, position->set);
 	pgstat_progress_update_param(FIELD_KEY, position->key);
-	set_fields(OPERATION_VISIT, index, cutoff, begun, deleted);
+	set_fields(OPERATION_VISIT, index, cutoff, begun, deleted, progress);
 	if (MyBackendType != B_BG_WORKER)
 		return;
 	activity = psprintf("ttl_index: expiring rows of %s by index %s",
@@ -214,7 +228,77 @@ ttl_progress_position(Oid indexrelid, TtlScanPosition *position)
 }
 
 /* of list_operations() */
-#define NCOLUMNS 7
+enum
+{
+	COLUMN_PID,
+	COLUMN_OPERATION,
+	COLUMN_RELID,
+	COLUMN_INDEXRELID,
+	COLUMN_CUTOFF,
+	COLUMN_OP_START,
+	COLUMN_DELETED_DOCUMENTS,
+	COLUMN_PASS_START,
+	COLUMN_PASS_DELETED,
+	COLUMN_PASS_LEFT,
+	COLUMN_PASS_TIME_LEFT,
+	COLUMN_INDEX_DELETED,
+	COLUMN_INDEX_DUE,
+	COLUMN_INDEX_LEFT,
+	COLUMN_INDEX_TIME_LEFT,
+	NCOLUMNS
+};
+
+/*
+ * The time that rows will take if they go as fast as others have gone since the pass began,
+ * which took so long; false if none have gone.
+ */
+static bool
+time_for(int64 rows, int64 deleted, int64 took, Datum *result)
+{
+	Interval   *interval;
+
+	if (deleted == 0)
+		return false;
+	interval = palloc0(sizeof(Interval));
+	interval->time = rint((double) rows / deleted * took / USECS_PER_SEC) * USECS_PER_SEC;
+	*result = IntervalPGetDatum(interval);
+	return true;
+}
+
+/* Fills the columns about rows that are left, and the time for them; NULL if not known. */
+static void
+put_left(Datum *values, bool *nulls, int column, int64 rows, int64 deleted, int64 took)
+{
+	nulls[column] = rows < 0;
+	values[column] = Int64GetDatum(rows);
+	nulls[column + 1] = rows < 0 || !time_for(rows, deleted, took, &values[column + 1]);
+}
+
+/* Fills the columns about the pass, which has begun. */
+static void
+put_pass(const int64 *param, Datum *values, bool *nulls)
+{
+	TimestampTz begun = param[FIELD_PASS_START];
+
+	/* the clock may have gone back */
+	int64		took = Max(GetCurrentTimestamp() - begun, 0);
+	int64		deleted = param[FIELD_INDEX_DELETED];
+	int64		due = param[FIELD_INDEX_DUE];
+
+	values[COLUMN_PASS_START] = TimestampTzGetDatum(begun);
+	values[COLUMN_PASS_DELETED] = Int64GetDatum(param[FIELD_PASS_DELETED]);
+	put_left(values, nulls, COLUMN_PASS_LEFT, param[FIELD_PASS_LEFT],
+			 param[FIELD_PASS_DELETED], took);
+	if (param[FIELD_INDEX] == 0)
+		return;
+	nulls[COLUMN_INDEX_DELETED] = false;
+	values[COLUMN_INDEX_DELETED] = Int64GetDatum(deleted);
+	nulls[COLUMN_INDEX_DUE] = due < 0;
+	values[COLUMN_INDEX_DUE] = Int64GetDatum(due);
+	/* more than was expected: there is no telling how many more */
+	put_left(values, nulls, COLUMN_INDEX_LEFT, due < deleted ? -1 : due - deleted,
+			 deleted, took);
+}
 
 /* list_operations(): one row for each process at work on a pass */
 Datum
@@ -228,19 +312,26 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 	{
 		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
 		const int64 *param = local ? fields_of(&local->backendStatus, MAGIC) : NULL;
-		Datum		values[NCOLUMNS];
+		Datum		values[NCOLUMNS] = {0};
 		bool		nulls[NCOLUMNS] = {0};
 
 		if (param == NULL)
 			continue;
-		values[0] = Int32GetDatum((int32) param[FIELD_PID]);
-		values[1] = CStringGetTextDatum(operations[param[FIELD_OPERATION]].name);
-		values[2] = ObjectIdGetDatum((Oid) param[FIELD_TABLE]);
-		values[3] = ObjectIdGetDatum((Oid) param[FIELD_INDEX]);
-		values[4] = TimestampTzGetDatum(param[FIELD_CUTOFF]);
-		values[5] = TimestampTzGetDatum(param[FIELD_START]);
-		values[6] = Int64GetDatum(param[FIELD_DELETED]);
-		nulls[2] = nulls[3] = nulls[4] = param[FIELD_INDEX] == 0;
+		values[COLUMN_PID] = Int32GetDatum((int32) param[FIELD_PID]);
+		values[COLUMN_OPERATION] = CStringGetTextDatum(operations[param[FIELD_OPERATION]].name);
+		values[COLUMN_RELID] = ObjectIdGetDatum((Oid) param[FIELD_TABLE]);
+		values[COLUMN_INDEXRELID] = ObjectIdGetDatum((Oid) param[FIELD_INDEX]);
+		values[COLUMN_CUTOFF] = TimestampTzGetDatum(param[FIELD_CUTOFF]);
+		values[COLUMN_OP_START] = TimestampTzGetDatum(param[FIELD_START]);
+		values[COLUMN_DELETED_DOCUMENTS] = Int64GetDatum(param[FIELD_DELETED]);
+		nulls[COLUMN_RELID] = nulls[COLUMN_INDEXRELID] = nulls[COLUMN_CUTOFF] =
+			param[FIELD_INDEX] == 0;
+		memset(&nulls[COLUMN_PASS_START], true, NCOLUMNS - COLUMN_PASS_START);
+		if (param[FIELD_PASS_START] != 0)
+		{
+			nulls[COLUMN_PASS_START] = nulls[COLUMN_PASS_DELETED] = false;
+			put_pass(param, values, nulls);
+		}
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * schedule.h
- *	  What to do next in a pass, and what is kept of a database between sub-passes.
+ *	  What to do next in a pass.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -15,8 +15,7 @@
 
 #include "datatype/timestamp.h"
 #include "expire/expire.h"
-#include "monitor/monitor.h"
-#include "monitor/survey.h"
+#include "monitor/kept.h"
 #include "ttl_index.h"
 
 typedef struct TtlSubPass
@@ -56,66 +55,6 @@ typedef struct TtlVisit
 	bool		more;			/* a limit has ended it */
 } TtlVisit;
 
-/* For a database whose counters no worker has read yet: many enough to fold. */
-#define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
-
-/* What is kept of an index, or of a partition that is to be dropped (see kept.c). */
-typedef struct TtlKeptIndex
-{
-	Oid			relid;
-	/* in this pass */
-	bool		failed;			/* an error of it was reported */
-	bool		skipped;		/* it is not to be visited again */
-	bool		busy;			/* that it was locked is counted */
-	bool		visited;		/* to the end of a visit */
-	/* from pass to pass */
-	int			first_docs;		/* size of the first batch of a visit; 0:
-								 * usual */
-	int64		single_docs;	/* so many rows are to be taken one by one */
-	int			delay;			/* minutes to wait after it was canceled, or
-								 * 0; until a pass gets through it */
-	TimestampTz retry_at;		/* when that is over */
-	Oid			last_leaf;		/* at which the last visit ended early */
-	TtlSaid		said;			/* its last error in the log */
-	bool		failing;		/* a good visit is to be counted */
-	bool		still_failing;	/* for ttl_kept_set_failing() */
-	TtlCursor	cursor;
-} TtlKeptIndex;
-
-/* What a pass has done so far, and what it left (see report.c). */
-typedef struct TtlPassSum
-{
-	int64		deleted;
-	int64		partitions;		/* dropped */
-	int64		locked;			/* locks of others that were met */
-	int			indexes;		/* visited */
-	int			failed;			/* with an error */
-	int			inactive;
-	int			others;			/* of owners whose rights the session lacks */
-} TtlPassSum;
-
-/* What is kept of a database from sub-pass to sub-pass (see kept.c). */
-typedef struct TtlKept
-{
-	TimestampTz pass_at;		/* clock reading when the pass began; 0: not
-								 * yet */
-	TransactionId pass_xid;		/* the next one then */
-	TtlPassSum	sum;			/* of this pass */
-	TimestampTz last_flush;		/* when the following three were last counted */
-	int64		idle_passes;
-	int64		idle_sub_passes;
-	int64		lag_pauses;
-	Oid			resume_at;		/* the index with which to begin */
-	bool		counted;		/* this pass added to the counters */
-	TtlSaid		said;			/* why nothing can be deleted here */
-	TtlSurvey	survey;			/* for ttl_index.databases */
-	int64		unfolded_rows;	/* rows added to the counters since the last
-								 * fold */
-	TimestampTz folded_hour;	/* the hour in which that was, or 0 */
-	int64		nindexes;		/* packed: so many TtlKeptIndex follow */
-	struct HTAB *indexes;		/* not packed: of TtlKeptIndex */
-} TtlKept;
-
 /* schedule.c */
 extern void ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int count,
 							   int first, TimestampTz now);
@@ -132,16 +71,5 @@ extern void ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch,
 									  int size, bool gives_up, TimestampTz begun);
 extern void ttl_schedule_visit_end(TtlVisit *visit);
 extern void ttl_schedule_visited(TtlSubPass *sub, const TtlVisit *visit);
-
-/* kept.c */
-extern void ttl_kept_init(TtlKept *kept);
-extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);
-extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
-extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
-extern void ttl_kept_set_failing(TtlKept *kept, const List *failing);
-extern void ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now);
-extern Size ttl_kept_size(const TtlKept *kept);
-extern void ttl_kept_pack(const TtlKept *kept, void *packed);
-extern void ttl_kept_unpack(TtlKept *kept, const void *packed);
 
 #endif							/* TTL_SCHEDULE_H */

@@ -220,6 +220,16 @@ count_sub_pass(TtlRun *run)
 		kept->counted = false;
 }
 
+/* Shows that the process is at no index of the pass. */
+static void
+show_pass(const TtlRun *run, TimestampTz begun)
+{
+	TtlProgress progress;
+
+	ttl_kept_progress(run->kept, InvalidOid, &progress);
+	ttl_progress_pass(&progress, begun);
+}
+
 /*
  * Runs one sub-pass, and sets shared->more if another one is needed before the pass is
  * over.  A worker calls it outside of a transaction.
@@ -236,11 +246,12 @@ ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 	shared->more = false;
 	if (shared->begins)
 		kept->pass_at = 0;
-	ttl_progress_pass(GetCurrentTimestamp());
+	show_pass(&run, GetCurrentTimestamp());
 	ttl_prepare_targets(&run);
 	/* 0 where it could not begin */
 	if (kept->pass_at != 0)
 		kept->survey.pass_start = kept->pass_at;
+	show_pass(&run, run.at);
 
 	ttl_schedule_begin(&sub, &limits, list_length(run.targets),
 					   first_target(run.targets, kept->resume_at),
@@ -248,7 +259,7 @@ ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 	while (!run.stop && ttl_schedule_next(&sub, GetCurrentTimestamp()))
 	{
 		ttl_visit_target(&run, &sub, list_nth(run.targets, sub.current));
-		ttl_progress_pass(run.at);
+		show_pass(&run, run.at);
 	}
 	visit_busy(&run, &sub);
 	kept->resume_at = sub.cut ? target_root(run.targets, sub.current) : InvalidOid;

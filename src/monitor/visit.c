@@ -23,13 +23,17 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "catalog/index.h"
+#include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "definition/definition.h"
 #include "definition/key.h"
+#include "expire/estimate.h"
 #include "expire/expire.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
@@ -99,6 +103,7 @@ batch_work(void *arg)
 	TtlIndex	index;
 	TtlCutoff	cutoff;
 	TtlCutoff	pass_cutoff;
+	TtlProgress progress;
 
 	if (OidIsValid(relid) && !ttl_batch_lock(relid, work->leaf))
 	{
@@ -122,8 +127,9 @@ batch_work(void *arg)
 	}
 	ttl_cutoff_init(&cutoff, &index, run->at);
 	ttl_cutoff_init(&pass_cutoff, &index, run->kept->pass_at);
+	ttl_kept_progress(run->kept, work->root, &progress);
 	ttl_progress_visit(&index, cutoff.instant, &work->cursor->forward,
-					   work->visit->begun, work->visit->deleted);
+					   work->visit->begun, work->visit->deleted, &progress);
 	ttl_batch_run(&index, &cutoff, &pass_cutoff, run->kept->pass_xid,
 				  work->cursor, work->size,
 				  ttl_schedule_batch_entries(work->visit, work->size),
@@ -239,6 +245,7 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 
 		batch->past_pass = batch->past_pass || is_for_next_pass(run, batch);
 		ttl_throttle_deleted(&run->shared->throttle, batch->deleted);
+		ttl_kept_deleted(run->kept, root, batch->deleted);
 		ttl_schedule_batch_done(visit, batch, size, over, begun,
 								GetCurrentTimestamp());
 	}
@@ -254,9 +261,76 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 		ttl_kept_index(run->kept, leaf)->cursor = *cursor;
 }
 
+/* The arguments and the result of an estimate. */
+typedef struct EstimateWork
+{
+	const TtlRun *run;
+	const TtlTarget *target;
+	double		due;			/* -1: not known */
+} EstimateWork;
+
+/* Estimates what was due by one of the indexes that hold rows; false if that is not known. */
+static bool
+estimate_leaf(EstimateWork *work, Oid leaf)
+{
+	Oid			relid = IndexGetRelation(leaf, true);
+	TtlIndex	index;
+	TtlEstimate estimate;
+
+	if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock) ||
+		!ttl_catalog_describe(leaf, false, &index))
+		return false;
+	if (!ttl_option_expires(&index.option) || ttl_estimate_is_empty(relid))
+		return true;
+	if (!ttl_estimate_read(&index, &estimate))
+		return false;
+	work->due += ttl_estimate_due(&estimate, &index, work->run->kept->pass_at);
+	ttl_estimate_free(&estimate);
+	return true;
+}
+
+static void
+estimate_work(void *arg)
+{
+	EstimateWork *work = arg;
+	ListCell   *lc;
+
+	foreach(lc, work->target->leaves)
+	{
+		if (!estimate_leaf(work, lfirst_oid(lc)))
+		{
+			work->due = -1;
+			return;
+		}
+	}
+}
+
+/*
+ * Estimates how many rows were due when the pass began, once in it.  The statistics still
+ * tell of those that it has deleted since.
+ */
+static void
+estimate_due(TtlRun *run, const TtlTarget *target)
+{
+	EstimateWork work = {.run = run,.target = target};
+	bool		timed_out;
+
+	if (!ttl_kept_lacks_estimate(run->kept, target->root, list_length(target->leaves)))
+		return;
+	ttl_work_begin(run);
+	if (!ttl_work_must_stop(run))
+	{
+		/* an error is not worth a word: a batch will meet it */
+		if (ttl_work_run(run->driver, estimate_work, &work, &timed_out) != NULL)
+			work.due = -1;
+		ttl_kept_estimated(run->kept, target->root, (int64) rint(work.due));
+	}
+	ttl_work_commit(run);
+}
+
 /* Runs the batches of one leaf, as far as the limits of the visit allow. */
 static void
-visit_leaf(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit)
+visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 {
 	const TtlKeptIndex *kept = ttl_kept_find(run->kept, leaf);
 	TtlCursor	cursor = {.indexrelid = leaf};
@@ -272,8 +346,11 @@ visit_leaf(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit)
 	while (!run->stop &&
 		   (size = ttl_schedule_batch_size(visit, GetCurrentTimestamp())) > 0 &&
 		   ttl_work_wait_for_batch(run))
-		run_batch(run, root, leaf, visit, &cursor,
+	{
+		run_batch(run, target->root, leaf, visit, &cursor,
 				  ttl_throttle_batch_size(size));
+		estimate_due(run, target);
+	}
 	if (visit->single_docs > 0 || ttl_kept_find(run->kept, leaf) != NULL)
 		ttl_kept_index(run->kept, leaf)->single_docs = visit->single_docs;
 }
@@ -512,7 +589,7 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 		/* it is noted beforehand, as the worker may not survive it */
 		if (count > 1)
 			ttl_kept_index(run->kept, target->root)->last_leaf = leaf;
-		visit_leaf(run, target->root, leaf, &visit);
+		visit_leaf(run, target, leaf, &visit);
 		if (visit.batches > batches)
 			last_leaf = leaf;
 		/* the limits of the visit are reached: this leaf or others have more */

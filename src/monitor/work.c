@@ -38,6 +38,7 @@
 
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
+#include "monitor/progress.h"
 #include "ttl_index.h"
 
 /* The timer fires again at these intervals while a canceled batch goes on. */

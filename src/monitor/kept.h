@@ -1,0 +1,106 @@
+/*-------------------------------------------------------------------------
+ *
+ * kept.h
+ *	  What is kept of a database from one sub-pass to the next.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/kept.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_KEPT_H
+#define TTL_KEPT_H
+
+#include "datatype/timestamp.h"
+#include "expire/expire.h"
+#include "monitor/monitor.h"
+#include "monitor/progress.h"
+#include "monitor/survey.h"
+
+/* For a database whose counters no worker has read yet: many enough to fold. */
+#define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
+
+/* What is kept of an index, or of a partition that is to be dropped (see kept.c). */
+typedef struct TtlKeptIndex
+{
+	Oid			relid;
+	/* in this pass */
+	bool		failed;			/* an error of it was reported */
+	bool		skipped;		/* it is not to be visited again */
+	bool		busy;			/* that it was locked is counted */
+	bool		visited;		/* to the end of a visit */
+	int64		deleted;		/* rows, one by one */
+	bool		estimated;
+	int64		due;			/* about so many were due when the pass began;
+								 * -1: not known */
+	/* from pass to pass */
+	int			first_docs;		/* size of the first batch of a visit; 0:
+								 * usual */
+	int64		single_docs;	/* so many rows are to be taken one by one */
+	int			delay;			/* minutes to wait after it was canceled, or
+								 * 0; until a pass gets through it */
+	TimestampTz retry_at;		/* when that is over */
+	Oid			last_leaf;		/* at which the last visit ended early */
+	TtlSaid		said;			/* its last error in the log */
+	bool		failing;		/* a good visit is to be counted */
+	bool		still_failing;	/* for ttl_kept_set_failing() */
+	TtlCursor	cursor;
+} TtlKeptIndex;
+
+/* What a pass has done so far, and what it left (see report.c). */
+typedef struct TtlPassSum
+{
+	int64		deleted;
+	int64		deleted_by_row; /* without those of dropped partitions */
+	int64		left;			/* about so many remain of those that were due
+								 * when it began, where that was estimated */
+	bool		estimated;		/* somewhere it was */
+	bool		not_estimated;	/* somewhere it could not be */
+	int64		partitions;		/* dropped */
+	int64		locked;			/* locks of others that were met */
+	int			indexes;		/* visited */
+	int			failed;			/* with an error */
+	int			inactive;
+	int			others;			/* of owners whose rights the session lacks */
+} TtlPassSum;
+
+/* What is kept of a database from sub-pass to sub-pass (see kept.c). */
+typedef struct TtlKept
+{
+	TimestampTz pass_at;		/* clock reading when the pass began; 0: not
+								 * yet */
+	TransactionId pass_xid;		/* the next one then */
+	TtlPassSum	sum;			/* of this pass */
+	TimestampTz last_flush;		/* when the following three were last counted */
+	int64		idle_passes;
+	int64		idle_sub_passes;
+	int64		lag_pauses;
+	Oid			resume_at;		/* the index with which to begin */
+	bool		counted;		/* this pass added to the counters */
+	TtlSaid		said;			/* why nothing can be deleted here */
+	TtlSurvey	survey;			/* for ttl_index.databases */
+	int64		unfolded_rows;	/* rows added to the counters since the last
+								 * fold */
+	TimestampTz folded_hour;	/* the hour in which that was, or 0 */
+	int64		nindexes;		/* packed: so many TtlKeptIndex follow */
+	struct HTAB *indexes;		/* not packed: of TtlKeptIndex */
+} TtlKept;
+
+/* kept.c */
+extern void ttl_kept_init(TtlKept *kept);
+extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);
+extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
+extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
+extern void ttl_kept_set_failing(TtlKept *kept, const List *failing);
+extern void ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now);
+extern void ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows);
+extern bool ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves);
+extern void ttl_kept_estimated(TtlKept *kept, Oid root, int64 due);
+extern void ttl_kept_progress(const TtlKept *kept, Oid root, TtlProgress *progress);
+extern Size ttl_kept_size(const TtlKept *kept);
+extern void ttl_kept_pack(const TtlKept *kept, void *packed);
+extern void ttl_kept_unpack(TtlKept *kept, const void *packed);
+
+#endif							/* TTL_KEPT_H */

@@ -1,0 +1,60 @@
+/*-------------------------------------------------------------------------
+ *
+ * progress.h
+ *	  What a process shows of its work.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/progress.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_PROGRESS_H
+#define TTL_PROGRESS_H
+
+#include "definition/definition.h"
+#include "expire/index_scan.h"
+#include "storage/dsm.h"
+
+/* What deletion waits for; progress.c has the names in the same order. */
+typedef enum TtlWait
+{
+	TTL_WAIT_NONE,
+	TTL_WAIT_RATE,
+	TTL_WAIT_REPLICATION,
+	TTL_WAIT_LOCKS
+} TtlWait;
+
+/* How far a pass is, in all and by the index that is visited; -1: not known. */
+typedef struct TtlProgress
+{
+	TimestampTz begun;			/* 0: it is not known yet what there is to do */
+	int64		deleted;		/* rows, one by one */
+	int64		left;
+	int64		index_deleted;
+	int64		index_due;		/* when the pass began */
+} TtlProgress;
+
+/* What the launcher shows of itself (see progress.c). */
+typedef struct TtlLauncher
+{
+	bool		enabled;		/* ttl_index.monitor_enabled, in the launcher */
+	bool		read_only;		/* default_transaction_read_only, likewise */
+	bool		no_slot;		/* the last worker found no slot */
+	dsm_handle	overview;		/* see overview.c; 0 for none */
+} TtlLauncher;
+
+/* progress.c */
+extern void ttl_progress_pass(const TtlProgress *progress, TimestampTz begun);
+extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
+							   const TtlScanPosition *position,
+							   TimestampTz begun, int64 deleted,
+							   const TtlProgress *progress);
+extern void ttl_progress_wait(TtlWait wait, long milliseconds);
+extern void ttl_progress_end(void);
+extern bool ttl_progress_position(Oid indexrelid, TtlScanPosition *position);
+extern void ttl_progress_launcher(const TtlLauncher *launcher);
+extern bool ttl_progress_find_launcher(TtlLauncher *launcher);
+
+#endif							/* TTL_PROGRESS_H */
