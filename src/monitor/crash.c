@@ -119,7 +119,22 @@ is_ours(const TtlCrash *crash)
 	return crash->count > 0 && crash->server_start == PgStartTime;
 }
 
-/* Finds the entry of this index; else takes a free one, else the oldest. */
+/* Is it less of a loss to forget the first of these entries than the second? */
+static bool
+is_lesser(const TtlCrash *a, const TtlCrash *b)
+{
+	bool		a_skipped = a->count >= SKIPPED_AFTER;
+	bool		b_skipped = b->count >= SKIPPED_AFTER;
+
+	if (!is_ours(a) || !is_ours(b))
+		return is_ours(b);
+	return a_skipped == b_skipped ? a->last < b->last : b_skipped;
+}
+
+/*
+ * Finds the entry of this index; else takes a free one, else that of an index which is
+ * not skipped yet, else the oldest.
+ */
 static TtlCrash *
 find_crash(TtlStateFile *file, const TtlMark *mark)
 {
@@ -132,9 +147,13 @@ find_crash(TtlStateFile *file, const TtlMark *mark)
 		if (is_ours(crash) && crash->database == mark->database &&
 			crash->indexrelid == mark->indexrelid)
 			return crash;
-		if (is_ours(found) && (!is_ours(crash) || crash->last < found->last))
+		if (is_lesser(crash, found))
 			found = crash;
 	}
+	if (is_ours(found) && found->count >= SKIPPED_AFTER)
+		ereport(LOG,
+				(errmsg("the TTL index with OID %u of the database with OID %u is visited again: the server has crashed at more than %d TTL indexes",
+						found->indexrelid, found->database, TTL_MAX_CRASHES)));
 	memset(found, 0, sizeof(TtlCrash));
 	found->server_start = PgStartTime;
 	found->database = mark->database;

@@ -22,7 +22,7 @@
 /* relative to the data directory, which is where every backend is */
 #define TTL_STATE_FILE PGSTAT_STAT_PERMANENT_DIRECTORY "/ttl_index.state"
 
-/* If more indexes crash, the one that crashed longest ago is tried again. */
+/* If more indexes crash, one of them is tried again (see crash.c). */
 #define TTL_MAX_CRASHES 64
 
 typedef enum TtlHoldReason
