@@ -63,7 +63,7 @@ my $log = slurp_file($node->logfile, $offset);
 unlike($log, qr/Delete on (public\.)?quiet/, 'auto_explain shows no plan of a delete without SQL');
 like(
 	$log,
-	qr/Query Text: DELETE by TTL index "loud_ttl"\s+Delete on (public\.)?loud/,
+	qr/Query Text: DELETE by TTL index "loud_ttl"\s+(Query Parameters: .*\s+)?Delete on (public\.)?loud/,
 	'where a trigger is attached it shows one, with the name of the index for the text');
 like($log, qr/Trigger keep_copy: time=[\d.]+ calls=100/, 'and the time of the trigger');
 unlike($log, qr/statement: delete/i, 'log_statement and log_min_duration_statement show neither');
