@@ -358,11 +358,16 @@ lock_ttl_index(Oid indexrelid, TtlIndex *index)
 						get_rel_name(indexrelid))));
 }
 
-/* Pauses an index or lets it go on; of a pair, the main index says it for both. */
+/*
+ * Pauses an index or lets it go on.  Of a pair, the main index says it for both; the other
+ * one has the option for the time when it is alone, as while a dump is restored.
+ */
 static void
 set_paused(Oid indexrelid, bool paused)
 {
 	TtlIndex	index;
+	TtlOption	option;
+	Oid			other;
 
 	lock_ttl_index(indexrelid, &index);
 	if (index.option.problem != NULL || !index.option.present)
@@ -376,6 +381,12 @@ set_paused(Oid indexrelid, bool paused)
 	}
 	index.option.paused = paused;
 	change_option(indexrelid, &index.option);
+	other = ttl_pair_other(indexrelid);
+	if (OidIsValid(other) && ttl_option_read(other, &option) && option.present)
+	{
+		option.paused = paused;
+		change_option(other, &option);
+	}
 	if (!paused)
 		ttl_notice_report_due(indexrelid, true);
 }

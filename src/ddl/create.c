@@ -420,7 +420,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 										  psprintf("(" TTL_SCHEMA ".expire_at(%s, %s))",
 												   key.sql, ttl),
 										  psprintf("%s IS NOT NULL", ttl),
-										  0, false, concurrently));
+										  0, args->paused, concurrently));
 	return commands;
 }
 

@@ -259,7 +259,7 @@ find_root(Oid indexrelid, TtlIndex *index)
 		return false;
 	main = index->option.present ? ttl_pair_main(index->governor) : InvalidOid;
 	index->root = OidIsValid(main) ? main : index->governor;
-	/* the main index alone carries this */
+	/* what the main one says counts */
 	if (OidIsValid(main) && ttl_option_read(main, &option))
 		index->option.paused = option.paused;
 	if (!OidIsValid(index->parent) && OidIsValid(main))

@@ -84,6 +84,20 @@ CALL ttl_index.run_pass();
 SELECT count(*) FROM c;
 DROP TABLE c;
 
+-- each of the two by itself, as while a dump is restored, or when the other is dropped
+CREATE TABLE half (ts timestamptz, doc jsonb);
+INSERT INTO half VALUES ('2000-01-01', '{"ttl": 5}');
+SELECT ttl_index.create_index('half', 'ts', 60, document_ttl_field => 'doc.ttl');
+SELECT ttl_index.pause_index('half_ts_ttl');
+SELECT pg_get_indexdef('half_ts_own_ttl'::regclass);
+DROP INDEX half_ts_ttl;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM half;
+SELECT ttl_index.unpause_index('half_ts_own_ttl');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM half;
+DROP TABLE half;
+
 -- partitions: they follow, and stay paused once they are detached
 CREATE TABLE m (ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE m_1 PARTITION OF m FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
