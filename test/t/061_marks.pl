@@ -88,8 +88,9 @@ $read = entries_read();
 $node->safe_psql('postgres',
 	"INSERT INTO events VALUES (3, timestamptz '2001-01-01' + 50000 * interval '1 s')");
 $node->empties('postgres', 'events', 'so does one in the middle, while the old snapshot is open');
+# of what is read, up to 32 pages belong to each look at the lag, for ttl_index.databases
 cmp_ok(entries_read() - $read,
-	'<', 10000, 'to find it, little more is read than where it is');
+	'<', 50000, 'to find it, little more is read than where it is');
 
 # A row that is not committed when a pass comes by; nothing is written after that.
 my $late = $node->background_psql('postgres');
