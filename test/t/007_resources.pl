@@ -336,8 +336,10 @@ foreach my $i (1 .. 2)
 		"INSERT INTO wal SELECT '2000-01-01' FROM generate_series(1, 60000)");
 	$node->safe_psql('postgres', 'CHECKPOINT');
 	$offset = -s $node->logfile;
+	# the server may be gone before a session could tell that the setting is there
+	$node->safe_psql('postgres', 'ALTER SYSTEM SET ttl_index.monitor_enabled = on');
 	$faults->disk_full($node->data_dir . '/pg_wal');
-	monitor('on');
+	$node->reload;
 	ok($node->wait_for_log(qr/PANIC:  could not write/, $offset),
 		"a disk full of WAL crashes the server ($i)");
 	$faults->disk_full(undef);
