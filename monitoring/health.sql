@@ -6,7 +6,7 @@ WITH every AS MATERIALIZED (
   SELECT indexrelid, parent_indexrelid, state, reason FROM ttl_index.indexes
 ), problem(rank, what) AS (
   SELECT 1, concat_ws(': ', 'nobody deletes', status, reason)
-  FROM ttl_index.monitor_status() WHERE status NOT IN ('monitor', 'run_pass')
+  FROM ttl_index.monitor_status() WHERE status NOT IN ('monitor', 'run_pass', 'held')
   UNION ALL
   SELECT 2, concat_ws(': ', 'held', min(reason)) FROM every WHERE state = 'held' HAVING count(*) > 0
   UNION ALL
