@@ -15,6 +15,7 @@ PGFILEDESC = "ttl_index - rows that expire by the date they carry"
 
 # The current definition is one file; a release adds a script from the one before.
 DATA = $(patsubst $(top)/%,%,$(wildcard $(top)/sql/$(EXTENSION)--*--*.sql))
+SCRIPTS = ttl_index_report
 DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql
 EXTRA_CLEAN = sql/$(EXTENSION)--$(EXTVERSION).sql test/perl/rights.so
 
