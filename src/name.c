@@ -140,10 +140,15 @@ bool
 ttl_name_lock(Oid relid, bool wait)
 {
 	Oid			schema = get_rel_namespace(relid);
+	char	   *name;
 
 	if (!OidIsValid(schema) || !lock_schema(schema, wait))
 		return false;
-	if (get_relname_relid(get_rel_name(relid), schema) != relid)
+	/* it may have been dropped while its schema was locked */
+	name = get_rel_name(relid);
+	if (name == NULL)
+		return false;
+	if (get_relname_relid(name, schema) != relid)
 		elog(ERROR, "relation %u is not found by its name", relid);
 	return true;
 }
