@@ -80,14 +80,6 @@ document_hint(const char *table, const char *column, Oid type, const char *path)
 					index, table, column);
 }
 
-/* A table in SQL text. */
-static const char *
-table_name(Oid relid)
-{
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-									  get_rel_name(relid));
-}
-
 /* The way from a key that names no column to one that does, or to an index. */
 char *
 ttl_hint_key_name(Oid relid, const char *name)
@@ -96,7 +88,7 @@ ttl_hint_key_name(Oid relid, const char *name)
 
 	if (strpbrk(name, "(:") != NULL)
 		return psprintf("Index the expression: %s. Then ttl_index.coll_mod() changes its seconds.",
-						command(table_name(relid), psprintf("(%s)", name), ""));
+						command(ttl_name_qualified(relid), psprintf("(%s)", name), ""));
 	if (get_attnum(relid, lower) > 0)
 		return psprintf("There is a column \"%s\": a key is written as the name is stored.",
 						lower);
@@ -112,7 +104,7 @@ ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type, const char *path)
 {
 	const char *column = attnum == InvalidAttrNumber ? "..." :
 	quote_identifier(get_attname(relid, attnum, false));
-	const char *table = table_name(relid);
+	const char *table = ttl_name_qualified(relid);
 
 	switch (type)
 	{
