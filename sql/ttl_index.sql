@@ -494,6 +494,8 @@ CREATE TABLE counters (
 	batches bigint NOT NULL,
 	deleted_documents bigint NOT NULL,
 	deleted_buckets bigint NOT NULL,
+	archived_documents bigint NOT NULL,
+	archived_buckets bigint NOT NULL,
 	skipped_locked bigint NOT NULL,
 	skipped_failed bigint NOT NULL,
 	errors bigint NOT NULL,
@@ -517,9 +519,9 @@ CREATE TABLE counters (
 -- The space of these rows is used again, and never given back.
 -- Statistics of it serve nobody, and autovacuum would write 90 kB of them every 50 rows.
 ALTER TABLE counters SET (vacuum_truncate = off, autovacuum_analyze_threshold = 2147483647);
-INSERT INTO counters (indexrelid, relid, visits, batches, deleted_documents, deleted_buckets, skipped_locked,
-	skipped_failed, errors, delete_time, passes, sub_passes, lag_pauses)
-SELECT 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM pg_catalog.generate_series(1, 960);
+INSERT INTO counters (indexrelid, relid, visits, batches, deleted_documents, deleted_buckets, archived_documents,
+	archived_buckets, skipped_locked, skipped_failed, errors, delete_time, passes, sub_passes, lag_pauses)
+SELECT 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM pg_catalog.generate_series(1, 960);
 DELETE FROM counters;
 
 COMMENT ON TABLE counters IS
@@ -531,6 +533,8 @@ SELECT coalesce(sum(passes), 0)::bigint AS passes,
 	coalesce(sum(sub_passes), 0)::bigint AS sub_passes,
 	coalesce(sum(deleted_documents), 0)::bigint AS deleted_documents,
 	coalesce(sum(deleted_buckets), 0)::bigint AS deleted_buckets,
+	coalesce(sum(archived_documents), 0)::bigint AS archived_documents,
+	coalesce(sum(archived_buckets), 0)::bigint AS archived_buckets,
 	coalesce(sum(skipped_locked), 0)::bigint AS skipped_locked,
 	coalesce(sum(skipped_failed), 0)::bigint AS skipped_failed,
 	coalesce(sum(errors), 0)::bigint AS errors,
@@ -550,7 +554,9 @@ COMMENT ON VIEW stats IS
 COMMENT ON COLUMN stats.passes IS 'passes that have ended; idle ones are written with the next delete, or once a minute';
 COMMENT ON COLUMN stats.sub_passes IS 'sub-passes that have ended';
 COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted, also by indexes that are gone; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
-COMMENT ON COLUMN stats.deleted_buckets IS 'partitions dropped';
+COMMENT ON COLUMN stats.deleted_buckets IS 'partitions that went as a whole';
+COMMENT ON COLUMN stats.archived_documents IS 'of the deleted rows, those that were moved to an archive, or stay in a table that was a partition';
+COMMENT ON COLUMN stats.archived_buckets IS 'of these partitions, those that were moved to an archive, or stay as tables of their own';
 COMMENT ON COLUMN stats.skipped_locked IS 'rows skipped because others held them, tables and indexes that were locked (each once in a pass), and partitions that could not be dropped or made because of a lock';
 COMMENT ON COLUMN stats.skipped_failed IS 'rows skipped because deleting them raised an error';
 COMMENT ON COLUMN stats.errors IS 'visits with an error';
@@ -569,6 +575,8 @@ SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, n.nspname AS sche
 	coalesce(c.batches, 0) AS batches,
 	coalesce(c.deleted_documents, 0) AS deleted_documents,
 	coalesce(c.deleted_buckets, 0) AS deleted_buckets,
+	coalesce(c.archived_documents, 0) AS archived_documents,
+	coalesce(c.archived_buckets, 0) AS archived_buckets,
 	coalesce(c.skipped_locked, 0) AS skipped_locked,
 	coalesce(c.skipped_failed, 0) AS skipped_failed,
 	coalesce(c.errors, 0) AS errors,
@@ -590,6 +598,8 @@ LEFT JOIN (
 		sum(batches)::bigint AS batches,
 		sum(deleted_documents)::bigint AS deleted_documents,
 		sum(deleted_buckets)::bigint AS deleted_buckets,
+		sum(archived_documents)::bigint AS archived_documents,
+		sum(archived_buckets)::bigint AS archived_buckets,
 		sum(skipped_locked)::bigint AS skipped_locked,
 		sum(skipped_failed)::bigint AS skipped_failed,
 		sum(errors)::bigint AS errors,
@@ -620,7 +630,9 @@ COMMENT ON COLUMN index_stats.indexrelname IS 'the name of the index';
 COMMENT ON COLUMN index_stats.visits IS 'visits that found something due';
 COMMENT ON COLUMN index_stats.batches IS 'transactions of these visits';
 COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
-COMMENT ON COLUMN index_stats.deleted_buckets IS 'partitions dropped';
+COMMENT ON COLUMN index_stats.deleted_buckets IS 'partitions that went as a whole';
+COMMENT ON COLUMN index_stats.archived_documents IS 'of the deleted rows, those that were moved to an archive, or stay in a table that was a partition';
+COMMENT ON COLUMN index_stats.archived_buckets IS 'of these partitions, those that were moved to an archive, or stay as tables of their own';
 COMMENT ON COLUMN index_stats.skipped_locked IS 'rows skipped because others held them, how often the index was locked (once in a pass), and partitions that could not be dropped or made because of a lock';
 COMMENT ON COLUMN index_stats.skipped_failed IS 'rows skipped because deleting them raised an error';
 COMMENT ON COLUMN index_stats.errors IS 'visits with an error';
@@ -655,6 +667,8 @@ CREATE TABLE past_hours (
 	indexrelname text,
 	deleted_documents bigint NOT NULL,
 	deleted_buckets bigint NOT NULL,
+	archived_documents bigint NOT NULL,
+	archived_buckets bigint NOT NULL,
 	batches bigint NOT NULL,
 	delete_time double precision NOT NULL,
 	errors bigint NOT NULL,
@@ -674,6 +688,8 @@ SELECT h.hour,
 	coalesce(x.relname, h.indexrelname::name) AS indexrelname,
 	sum(h.deleted_documents)::bigint AS deleted_documents,
 	sum(h.deleted_buckets)::bigint AS deleted_buckets,
+	sum(h.archived_documents)::bigint AS archived_documents,
+	sum(h.archived_buckets)::bigint AS archived_buckets,
 	sum(h.batches)::bigint AS batches,
 	round(sum(h.delete_time)::numeric, 3)::double precision AS delete_time,
 	sum(h.errors)::bigint AS errors,
@@ -683,7 +699,7 @@ FROM (
 	SELECT * FROM past_hours
 	UNION ALL
 	SELECT hour, indexrelid, relid, schemaname, relname, indexrelname, deleted_documents, deleted_buckets,
-		batches, delete_time, errors, skipped_locked, skipped_failed
+		archived_documents, archived_buckets, batches, delete_time, errors, skipped_locked, skipped_failed
 	FROM counters WHERE hour IS NOT NULL
 ) AS h
 LEFT JOIN (
@@ -702,7 +718,9 @@ COMMENT ON COLUMN history.schemaname IS 'the schema of the table';
 COMMENT ON COLUMN history.relname IS 'the name of the table; the last one that was counted, if the index is gone';
 COMMENT ON COLUMN history.indexrelname IS 'the name of the index; likewise';
 COMMENT ON COLUMN history.deleted_documents IS 'rows deleted; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
-COMMENT ON COLUMN history.deleted_buckets IS 'partitions dropped';
+COMMENT ON COLUMN history.deleted_buckets IS 'partitions that went as a whole';
+COMMENT ON COLUMN history.archived_documents IS 'of the deleted rows, those that were moved to an archive, or stay in a table that was a partition';
+COMMENT ON COLUMN history.archived_buckets IS 'of these partitions, those that were moved to an archive, or stay as tables of their own';
 COMMENT ON COLUMN history.batches IS 'transactions of these deletes';
 COMMENT ON COLUMN history.delete_time IS 'time spent in batches, in milliseconds';
 COMMENT ON COLUMN history.errors IS 'visits with an error';

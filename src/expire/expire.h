@@ -96,6 +96,9 @@ typedef struct TtlBatch
 	int64		live;			/* rows that were found due */
 	int64		deleted;
 	int64		partitions;		/* dropped */
+	int64		archived;		/* of the deleted rows, and */
+	int64		archived_partitions;	/* of these, those that are kept
+										 * elsewhere */
 	int64		skipped_locked;
 	int64		pages;			/* leaf pages of the index that were read */
 	TtlHorizon	horizon;		/* what it could see */

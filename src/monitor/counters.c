@@ -74,54 +74,37 @@ PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
  */
 #define ROOM_SIZE 512
 
-/* How a column is stored, and how two rows of an index become one. */
-typedef enum ColumnKind
-{
-	COLUMN_OID,					/* says what the row is about */
-	COLUMN_HOUR,				/* likewise; 0 for a sum */
-	COLUMN_NAME,				/* any one that there is */
-	COLUMN_COUNT,				/* an int64, added up */
-	COLUMN_MILLISECONDS,		/* a double, added up */
-	COLUMN_TIME,				/* the latest one that is not in the future */
-	COLUMN_RESET_TIME,			/* the latest one */
-	COLUMN_ERROR_TEXT			/* belongs to the latest last_error_time */
-} ColumnKind;
-
-typedef struct Column
-{
-	ColumnKind	kind;
-	size_t		offset;			/* in TtlCount */
-} Column;
-
 /* The columns of ttl_index.counters, in order. */
-static const Column columns[] = {
-	{COLUMN_OID, offsetof(TtlCount, indexrelid)},
-	{COLUMN_OID, offsetof(TtlCount, relid)},
-	{COLUMN_HOUR, offsetof(TtlCount, hour)},
-	{COLUMN_NAME, offsetof(TtlCount, schemaname)},
-	{COLUMN_NAME, offsetof(TtlCount, relname)},
-	{COLUMN_NAME, offsetof(TtlCount, indexrelname)},
-	{COLUMN_COUNT, offsetof(TtlCount, visits)},
-	{COLUMN_COUNT, offsetof(TtlCount, batches)},
-	{COLUMN_COUNT, offsetof(TtlCount, deleted_documents)},
-	{COLUMN_COUNT, offsetof(TtlCount, deleted_buckets)},
-	{COLUMN_COUNT, offsetof(TtlCount, skipped_locked)},
-	{COLUMN_COUNT, offsetof(TtlCount, skipped_failed)},
-	{COLUMN_COUNT, offsetof(TtlCount, errors)},
-	{COLUMN_MILLISECONDS, offsetof(TtlCount, delete_time)},
-	{COLUMN_TIME, offsetof(TtlCount, last_deleted)},
-	{COLUMN_ERROR_TEXT, offsetof(TtlCount, last_error)},
-	{COLUMN_ERROR_TEXT, offsetof(TtlCount, last_error_sqlstate)},
-	{COLUMN_TIME, offsetof(TtlCount, last_error_time)},
-	{COLUMN_COUNT, offsetof(TtlCount, passes)},
-	{COLUMN_COUNT, offsetof(TtlCount, sub_passes)},
-	{COLUMN_TIME, offsetof(TtlCount, last_pass_start)},
-	{COLUMN_TIME, offsetof(TtlCount, last_pass_end)},
-	{COLUMN_TIME, offsetof(TtlCount, last_cutoff)},
-	{COLUMN_RESET_TIME, offsetof(TtlCount, stats_reset)},
-	{COLUMN_COUNT, offsetof(TtlCount, lag_pauses)},
-	{COLUMN_TIME, offsetof(TtlCount, last_call)},
-	{COLUMN_TIME, offsetof(TtlCount, recovered)},
+static const TtlCountColumn columns[] = {
+	{TTL_COUNT_OID, offsetof(TtlCount, indexrelid)},
+	{TTL_COUNT_OID, offsetof(TtlCount, relid)},
+	{TTL_COUNT_HOUR, offsetof(TtlCount, hour)},
+	{TTL_COUNT_NAME, offsetof(TtlCount, schemaname)},
+	{TTL_COUNT_NAME, offsetof(TtlCount, relname)},
+	{TTL_COUNT_NAME, offsetof(TtlCount, indexrelname)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, visits)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, batches)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, deleted_documents)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, deleted_buckets)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, archived_documents)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, archived_buckets)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, skipped_locked)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, skipped_failed)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, errors)},
+	{TTL_COUNT_MILLISECONDS, offsetof(TtlCount, delete_time)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_deleted)},
+	{TTL_COUNT_ERROR_TEXT, offsetof(TtlCount, last_error)},
+	{TTL_COUNT_ERROR_TEXT, offsetof(TtlCount, last_error_sqlstate)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_error_time)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, passes)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, sub_passes)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_pass_start)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_pass_end)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_cutoff)},
+	{TTL_COUNT_RESET_TIME, offsetof(TtlCount, stats_reset)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, lag_pauses)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_call)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, recovered)},
 };
 
 #define NCOLUMNS lengthof(columns)
@@ -146,9 +129,6 @@ typedef struct Sums
 	TimestampTz now;
 	Moved		moved;
 } Sums;
-
-/* The field of a TtlCount for a column. */
-#define FIELD(type, count, column) (*(type *) ((char *) (count) + (column)->offset))
 
 static Oid
 counters_relid(void)
@@ -229,134 +209,14 @@ find_room(Relation rel, Size size)
 	}
 }
 
-/* The value of a column; false for NULL, as which no time and no text are stored. */
-static bool
-column_datum(const TtlCount *count, const Column *column, Datum *datum)
-{
-	const char *text;
-
-	switch (column->kind)
-	{
-		case COLUMN_OID:
-			*datum = ObjectIdGetDatum(FIELD(Oid, count, column));
-			return true;
-		case COLUMN_COUNT:
-			*datum = Int64GetDatum(FIELD(int64, count, column));
-			return true;
-		case COLUMN_MILLISECONDS:
-			*datum = Float8GetDatum(FIELD(double, count, column));
-			return true;
-		case COLUMN_HOUR:
-		case COLUMN_TIME:
-		case COLUMN_RESET_TIME:
-			*datum = TimestampTzGetDatum(FIELD(TimestampTz, count, column));
-			return FIELD(TimestampTz, count, column) != 0;
-		case COLUMN_NAME:
-		case COLUMN_ERROR_TEXT:
-			text = FIELD(const char *, count, column);
-			if (text != NULL)
-				*datum = CStringGetTextDatum(text);
-			return text != NULL;
-	}
-	return false;
-}
-
 static void
 insert_row(Relation rel, const TtlCount *count)
 {
-	Datum		values[NCOLUMNS] = {0};
-	bool		nulls[NCOLUMNS];
-	HeapTuple	tuple;
+	HeapTuple	tuple = ttl_count_form(count, columns, RelationGetDescr(rel));
 
-	for (int i = 0; i < NCOLUMNS; i++)
-		nulls[i] = !column_datum(count, &columns[i], &values[i]);
-	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
 	find_room(rel, MAXALIGN(tuple->t_len));
 	simple_heap_insert(rel, tuple);
 	heap_freetuple(tuple);
-}
-
-static void
-read_row(HeapTuple tuple, TupleDesc desc, TtlCount *count)
-{
-	Datum		values[NCOLUMNS];
-	bool		nulls[NCOLUMNS];
-
-	memset(count, 0, sizeof(*count));
-	heap_deform_tuple(tuple, desc, values, nulls);
-	for (int i = 0; i < NCOLUMNS; i++)
-	{
-		const Column *column = &columns[i];
-
-		if (nulls[i])
-			continue;
-		switch (column->kind)
-		{
-			case COLUMN_OID:
-				FIELD(Oid, count, column) = DatumGetObjectId(values[i]);
-				break;
-			case COLUMN_COUNT:
-				FIELD(int64, count, column) = DatumGetInt64(values[i]);
-				break;
-			case COLUMN_MILLISECONDS:
-				FIELD(double, count, column) = DatumGetFloat8(values[i]);
-				break;
-			case COLUMN_HOUR:
-			case COLUMN_TIME:
-			case COLUMN_RESET_TIME:
-				FIELD(TimestampTz, count, column) = DatumGetTimestampTz(values[i]);
-				break;
-			case COLUMN_NAME:
-			case COLUMN_ERROR_TEXT:
-				FIELD(const char *, count, column) = TextDatumGetCString(values[i]);
-				break;
-		}
-	}
-}
-
-/*
- * Adds a row to the sum of its index.  A time that is in the future was written by a
- * clock that has been set back since: it would hide the later ones until then.
- */
-static void
-add_row(TtlCount *sum, const TtlCount *row, TimestampTz now)
-{
-	bool		has_last_error = row->last_error_time != 0 &&
-	row->last_error_time <= now &&
-	row->last_error_time >= sum->last_error_time;
-
-	for (int i = 0; i < NCOLUMNS; i++)
-	{
-		const Column *column = &columns[i];
-
-		switch (column->kind)
-		{
-			case COLUMN_OID:
-			case COLUMN_HOUR:
-				break;
-			case COLUMN_NAME:
-				if (sum->hour != 0 && FIELD(const char *, row, column) != NULL)
-					FIELD(const char *, sum, column) = FIELD(const char *, row, column);
-				break;
-			case COLUMN_COUNT:
-				FIELD(int64, sum, column) += FIELD(int64, row, column);
-				break;
-			case COLUMN_MILLISECONDS:
-				FIELD(double, sum, column) += FIELD(double, row, column);
-				break;
-			case COLUMN_TIME:
-			case COLUMN_RESET_TIME:
-				if (column->kind == COLUMN_RESET_TIME ||
-					FIELD(TimestampTz, row, column) <= now)
-					FIELD(TimestampTz, sum, column) = Max(FIELD(TimestampTz, sum, column),
-														  FIELD(TimestampTz, row, column));
-				break;
-			case COLUMN_ERROR_TEXT:
-				if (has_last_error)
-					FIELD(const char *, sum, column) = FIELD(const char *, row, column);
-				break;
-		}
-	}
 }
 
 /* Are the rows of this hour moved? */
@@ -403,7 +263,7 @@ add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
 		*sum = key;
 		sums->list = lappend(sums->list, sum);
 	}
-	add_row(sum, &added, sums->now);
+	ttl_count_add(sum, &added, columns, NCOLUMNS, sums->now);
 }
 
 /*
@@ -427,7 +287,7 @@ sum_rows(Relation rel, Snapshot snapshot, bool take, Moved moved, Sums *sums)
 	{
 		TtlCount	row;
 
-		read_row(tuple, desc, &row);
+		ttl_count_read(tuple, columns, desc, &row);
 		add_to_sum(sums, &row, row.hour);
 		if (is_moved(sums, row.hour))
 			add_to_sum(sums, &row, 0);
@@ -556,7 +416,7 @@ ttl_counters_roles_since(TimestampTz since)
 	{
 		TtlCount	row;
 
-		read_row(tuple, RelationGetDescr(rel), &row);
+		ttl_count_read(tuple, columns, RelationGetDescr(rel), &row);
 		if (row.last_call >= since && row.last_call <= now)
 			roles = list_append_unique_oid(roles, row.relid);
 	}
@@ -630,7 +490,7 @@ worth_folding(Relation rel)
 	{
 		TtlCount	row;
 
-		read_row(tuple, RelationGetDescr(rel), &row);
+		ttl_count_read(tuple, columns, RelationGetDescr(rel), &row);
 		past = is_moved(&sums, row.hour);
 		sums.rows++;
 	}

@@ -39,23 +39,26 @@
 #include "ttl_index.h"
 
 /* The columns of ttl_index.past_hours, in order. */
-enum
-{
-	COLUMN_HOUR,
-	COLUMN_INDEXRELID,
-	COLUMN_RELID,
-	COLUMN_SCHEMANAME,
-	COLUMN_RELNAME,
-	COLUMN_INDEXRELNAME,
-	COLUMN_DELETED_DOCUMENTS,
-	COLUMN_DELETED_BUCKETS,
-	COLUMN_BATCHES,
-	COLUMN_DELETE_TIME,
-	COLUMN_ERRORS,
-	COLUMN_SKIPPED_LOCKED,
-	COLUMN_SKIPPED_FAILED,
-	NCOLUMNS
+static const TtlCountColumn columns[] = {
+	{TTL_COUNT_HOUR, offsetof(TtlCount, hour)},
+	{TTL_COUNT_OID, offsetof(TtlCount, indexrelid)},
+	{TTL_COUNT_OID, offsetof(TtlCount, relid)},
+	{TTL_COUNT_NAME, offsetof(TtlCount, schemaname)},
+	{TTL_COUNT_NAME, offsetof(TtlCount, relname)},
+	{TTL_COUNT_NAME, offsetof(TtlCount, indexrelname)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, deleted_documents)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, deleted_buckets)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, archived_documents)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, archived_buckets)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, batches)},
+	{TTL_COUNT_MILLISECONDS, offsetof(TtlCount, delete_time)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, errors)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, skipped_locked)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, skipped_failed)},
 };
+
+#define NCOLUMNS lengthof(columns)
+#define ATTNUM_HOUR 1
 
 /* The hour of a moment, of UTC: an hour of each zone that differs from it by whole hours. */
 TimestampTz
@@ -104,40 +107,17 @@ is_old(TimestampTz hour, TimestampTz now)
 	return hour + USECS_PER_HOUR <= now - ttl_history_retention * USECS_PER_SEC;
 }
 
-static void
-set_name(Datum *value, bool *null, const char *name)
-{
-	*null = name == NULL;
-	if (name != NULL)
-		*value = CStringGetTextDatum(name);
-}
-
 /* Adds what an index did in an hour, in the current transaction. */
 void
 ttl_history_add(const TtlCount *sum, TimestampTz now)
 {
 	Relation	rel;
-	Datum		values[NCOLUMNS];
-	bool		nulls[NCOLUMNS] = {0};
 	HeapTuple	tuple;
 
 	if (is_old(sum->hour, now))
 		return;
-	values[COLUMN_HOUR] = TimestampTzGetDatum(sum->hour);
-	values[COLUMN_INDEXRELID] = ObjectIdGetDatum(sum->indexrelid);
-	values[COLUMN_RELID] = ObjectIdGetDatum(sum->relid);
-	set_name(&values[COLUMN_SCHEMANAME], &nulls[COLUMN_SCHEMANAME], sum->schemaname);
-	set_name(&values[COLUMN_RELNAME], &nulls[COLUMN_RELNAME], sum->relname);
-	set_name(&values[COLUMN_INDEXRELNAME], &nulls[COLUMN_INDEXRELNAME], sum->indexrelname);
-	values[COLUMN_DELETED_DOCUMENTS] = Int64GetDatum(sum->deleted_documents);
-	values[COLUMN_DELETED_BUCKETS] = Int64GetDatum(sum->deleted_buckets);
-	values[COLUMN_BATCHES] = Int64GetDatum(sum->batches);
-	values[COLUMN_DELETE_TIME] = Float8GetDatum(sum->delete_time);
-	values[COLUMN_ERRORS] = Int64GetDatum(sum->errors);
-	values[COLUMN_SKIPPED_LOCKED] = Int64GetDatum(sum->skipped_locked);
-	values[COLUMN_SKIPPED_FAILED] = Int64GetDatum(sum->skipped_failed);
 	rel = open_past_hours(RowExclusiveLock);
-	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+	tuple = ttl_count_form(sum, columns, RelationGetDescr(rel));
 	simple_heap_insert(rel, tuple);
 	heap_freetuple(tuple);
 	table_close(rel, NoLock);
@@ -155,7 +135,7 @@ ttl_history_trim(TimestampTz now)
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
 		bool		null;
-		Datum		hour = heap_getattr(tuple, COLUMN_HOUR + 1, RelationGetDescr(rel), &null);
+		Datum		hour = heap_getattr(tuple, ATTNUM_HOUR, RelationGetDescr(rel), &null);
 
 		if (null || is_old(DatumGetTimestampTz(hour), now))
 			simple_heap_delete(rel, &tuple->t_self);

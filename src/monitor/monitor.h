@@ -16,40 +16,9 @@
 #include "access/xlogdefs.h"
 #include "definition/definition.h"
 #include "expire/index_scan.h"
+#include "monitor/count.h"
 #include "monitor/state_file.h"
 #include "visitor.h"
-
-/* A row of ttl_index.counters: what one transaction adds, or a sum (see counters.c). */
-typedef struct TtlCount
-{
-	Oid			indexrelid;
-	Oid			relid;
-	TimestampTz hour;			/* in which it was done, or 0 */
-	const char *schemaname;
-	const char *relname;
-	const char *indexrelname;
-	int64		visits;
-	int64		batches;
-	int64		deleted_documents;
-	int64		deleted_buckets;
-	int64		skipped_locked;
-	int64		skipped_failed;
-	int64		errors;
-	double		delete_time;	/* milliseconds */
-	TimestampTz last_deleted;	/* 0 for none, like the other times */
-	const char *last_error;
-	const char *last_error_sqlstate;
-	TimestampTz last_error_time;
-	int64		passes;
-	int64		sub_passes;
-	TimestampTz last_pass_start;
-	TimestampTz last_pass_end;
-	TimestampTz last_cutoff;
-	TimestampTz stats_reset;
-	int64		lag_pauses;
-	TimestampTz last_call;		/* of run_pass(), by the role in relid */
-	TimestampTz recovered;		/* when a visit was good again after an error */
-} TtlCount;
 
 /* A TTL index whose last error was not followed by a good visit. */
 typedef struct TtlFailing
@@ -64,7 +33,6 @@ typedef struct TtlSaid
 	uint32		reason;
 	TimestampTz at;				/* 0: nothing, or it is over */
 } TtlSaid;
-
 
 /* launcher.c */
 extern void ttl_launcher_register(void);

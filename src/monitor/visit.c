@@ -160,6 +160,8 @@ count_batch(TtlRun *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 	count.batches = 1;
 	count.deleted_documents = batch->deleted;
 	count.deleted_buckets = batch->partitions;
+	count.archived_documents = batch->archived;
+	count.archived_buckets = batch->archived_partitions;
 	count.skipped_locked = batch->skipped_locked;
 	count.skipped_failed = skipped ? 1 : 0;
 	count.delete_time = milliseconds;
@@ -225,7 +227,7 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	edata = ttl_work_run(run->driver, batch_work, &work, &timed_out);
 	if (edata != NULL)
 	{
-		batch->deleted = batch->skipped_locked = 0;
+		batch->deleted = batch->archived = batch->skipped_locked = 0;
 		/* a single row that failed is skipped; of more rows, fewer are tried */
 		skipped = size == 1 && batch->candidates > 0;
 		/* a session keeps nothing for its next pass: this one has to get by */
