@@ -7,8 +7,7 @@
  * Citus and TimescaleDB keep the rows of one table in others, which they move,
  * copy and compress.  A row that is deleted there behind their back can be lost in
  * its newer version, come back, or differ between copies.  Such tables are found
- * by what those extensions write into their catalogs, without linking to them, and
- * without a lock that has to be waited for.
+ * by what those extensions write into their catalogs (other_catalog.c, citus.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,182 +22,25 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/index.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
-#include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
+#include "definition/citus.h"
 #include "definition/definition.h"
-#include "definition/key.h"
+#include "definition/other_catalog.h"
 #include "ttl_index.h"
-
-/* What is looked for in a column of another extension's catalog. */
-typedef struct Wanted
-{
-	const char *column;
-	Oid			type;
-	RegProcedure equals;
-	Datum		value;
-} Wanted;
-
-/*
- * The catalog of another extension, or invalid where that is not installed.  One
- * that anybody else has made says nothing about others' tables.
- */
-static Oid
-find_catalog(const char *schema, const char *name)
-{
-	Oid			namespace = get_namespace_oid(schema, true);
-	Oid			relid = OidIsValid(namespace) ? get_relname_relid(name, namespace) : InvalidOid;
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	bool		found = false;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
-
-		found = form->relkind == RELKIND_RELATION &&
-			superuser_arg(form->relowner);
-		ReleaseSysCache(tuple);
-	}
-	return found ? relid : InvalidOid;
-}
-
-/* The index of a catalog that begins with a column, or invalid. */
-static Oid
-find_index(Relation rel, AttrNumber attnum)
-{
-	ListCell   *lc;
-
-	foreach(lc, RelationGetIndexList(rel))
-	{
-		AttrNumber	key;
-		Node	   *expression;
-
-		if (ttl_state_is_usable(lfirst_oid(lc)) &&
-			ttl_key_read(lfirst_oid(lc), &key, &expression) && key == attnum)
-			return lfirst_oid(lc);
-	}
-	return InvalidOid;
-}
-
-/*
- * Is there a row with these values in an open catalog?  *value is that of one more
- * column of it, an OID, where there is a name for that.  A catalog of another
- * layout than the one that is known has every row: rather too few rows go.
- */
-static bool
-find_in(Relation rel, const Wanted *wanted, int count, const char *other, Oid *value)
-{
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		found;
-	bool		isnull;
-	AttrNumber	attnum = other ? get_attnum(RelationGetRelid(rel), other) : 0;
-	Oid			index = InvalidOid;
-
-	Assert(count <= lengthof(keys));
-	if (other != NULL && attnum <= 0)
-		return true;
-	for (int i = 0; i < count; i++)
-	{
-		AttrNumber	column = get_attnum(RelationGetRelid(rel), wanted[i].column);
-
-		if (column <= 0 ||
-			get_atttype(RelationGetRelid(rel), column) != wanted[i].type)
-			return true;
-		ScanKeyInit(&keys[i], column, BTEqualStrategyNumber, wanted[i].equals,
-					wanted[i].value);
-	}
-	if (count == 1)
-		index = find_index(rel, keys[0].sk_attno);
-	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, count, keys);
-	tuple = systable_getnext(scan);
-	found = HeapTupleIsValid(tuple);
-	if (found && other != NULL)
-		*value = DatumGetObjectId(heap_getattr(tuple, attnum,
-											   RelationGetDescr(rel), &isnull));
-	systable_endscan(scan);
-	return found;
-}
-
-/*
- * The same for a catalog that may not be there.  One that is locked, because its
- * extension is being updated, has every row as well.
- */
-static bool
-find_row(const char *schema, const char *name, const Wanted *wanted, int count,
-		 const char *other, Oid *value)
-{
-	Oid			relid = find_catalog(schema, name);
-	Relation	rel;
-	bool		found = false;
-
-	if (!OidIsValid(relid))
-		return false;
-	if (!ConditionalLockRelationOid(relid, AccessShareLock))
-		return true;
-	rel = try_table_open(relid, NoLock);
-	if (rel != NULL)
-	{
-		found = find_in(rel, wanted, count, other, value);
-		table_close(rel, NoLock);
-	}
-	UnlockRelationOid(relid, AccessShareLock);
-	return found;
-}
-
-/*
- * Is this a shard of a table of Citus?  It is called like that table, with the
- * number of the shard behind it; a long name is cut.
- */
-static bool
-is_shard(Oid relid)
-{
-	const char *name = get_rel_name(relid);
-	const char *suffix = name ? strrchr(name, '_') : NULL;
-	Wanted		wanted = {"shardid", INT8OID, F_INT8EQ};
-	Oid			table = InvalidOid;
-	char	   *whole;
-
-	if (suffix == NULL || strspn(suffix + 1, "0123456789") != strlen(suffix + 1) ||
-		suffix[1] == '\0' || strlen(suffix) > 19)
-		return false;
-	wanted.value = Int64GetDatum(strtoi64(suffix + 1, NULL, 10));
-	if (!find_row("pg_catalog", "pg_dist_shard", &wanted, 1, "logicalrelid", &table))
-		return false;
-	whole = get_rel_name(table);
-	if (whole == NULL)
-		return true;
-	whole = psprintf("%s%s", whole, suffix);
-	return get_rel_namespace(table) == get_rel_namespace(relid) &&
-		(strlen(whole) >= NAMEDATALEN || strcmp(name, whole) == 0);
-}
-
-/* Is this a table of Citus, of any kind, or a shard of one? */
-static bool
-is_distributed(Oid relid)
-{
-	Wanted		wanted = {"logicalrelid", REGCLASSOID, F_OIDEQ, ObjectIdGetDatum(relid)};
-
-	return find_row("pg_catalog", "pg_dist_partition", &wanted, 1, NULL, NULL) ||
-		is_shard(relid);
-}
 
 static bool
 is_hypertable(Oid relid)
 {
 	NameData	schema;
 	NameData	name;
-	Wanted		wanted[2] = {
+	TtlOtherColumn columns[] = {
 		{"schema_name", NAMEOID, F_NAMEEQ, NameGetDatum(&schema)},
 		{"table_name", NAMEOID, F_NAMEEQ, NameGetDatum(&name)}
 	};
@@ -209,7 +51,8 @@ is_hypertable(Oid relid)
 		return false;
 	namestrcpy(&schema, nspname);
 	namestrcpy(&name, relname);
-	return find_row("_timescaledb_catalog", "hypertable", wanted, 2, NULL, NULL);
+	return ttl_other_catalog_read("_timescaledb_catalog", "hypertable", columns,
+								  lengthof(columns), NULL, NULL) != TTL_OTHER_NONE;
 }
 
 /*
@@ -246,18 +89,40 @@ ttl_reach_inherits_from(Oid relid, bool *detaching)
 bool
 ttl_reach_has_hypertables(void)
 {
-	return OidIsValid(find_catalog("_timescaledb_catalog", "hypertable"));
+	return OidIsValid(ttl_other_catalog_find("_timescaledb_catalog", "hypertable"));
+}
+
+/* The state of a table of Citus, or of a shard of one. */
+static TtlState
+distributed_state(Oid relid)
+{
+	TtlCitusTable table;
+
+	ttl_citus_look(relid, &table);
+	switch (table.kind)
+	{
+		case TTL_CITUS_NONE:
+			return TTL_ACTIVE;
+		case TTL_CITUS_ELSEWHERE:
+			return TTL_SHARD_ELSEWHERE;
+		case TTL_CITUS_REPLICATED:
+			return TTL_REPLICATED_PLACEMENT;
+		default:
+			return TTL_DISTRIBUTED_TABLE;
+	}
 }
 
 /* Is the table another extension's to delete from?  A chunk inherits. */
 TtlState
 ttl_reach_state(Oid relid)
 {
+	TtlState	state;
 	Oid			parent;
 	bool		detaching;
 
-	if (is_distributed(relid))
-		return TTL_DISTRIBUTED_TABLE;
+	state = distributed_state(relid);
+	if (state != TTL_ACTIVE)
+		return state;
 	if (!ttl_reach_has_hypertables())
 		return TTL_ACTIVE;
 	parent = ttl_reach_inherits_from(relid, &detaching);

@@ -1,0 +1,343 @@
+/*-------------------------------------------------------------------------
+ *
+ * citus.c
+ *	  What a table is to Citus: nothing, a shell, or a shard, and on which node.
+ *
+ * A table of Citus is a shell without rows on each node.  The rows are in its shards,
+ * tables that are called like it, with a number behind the name.  Each has placements,
+ * the nodes that it is on: one, unless the table is replicated.  Citus moves, splits and
+ * copies shards while they are written to, so that a table which looks like a shard may
+ * be a half-made copy, or what has been left behind.  Rows may be deleted only where the
+ * one placement of a shard is this node.
+ *
+ * All of that stands in catalogs that Citus keeps in step on all nodes.  This file alone
+ * knows them.  Citus is not linked to, and where it is not in the database, nothing here
+ * does more than look for the name of one table in the cache.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/citus.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "mb/pg_wchar.h"
+#include "parser/parse_func.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/varlena.h"
+
+#include "definition/citus.h"
+#include "definition/definition.h"
+#include "definition/other_catalog.h"
+
+#define CITUS_SCHEMA "pg_catalog"
+
+/* The group of nodes that the coordinator is in. */
+#define COORDINATOR_GROUP 0
+
+/* The state of a placement that holds the shard; others are about to be deleted. */
+#define PLACEMENT_ACTIVE 1
+
+/* Shards are numbered from here on. */
+#define FIRST_SHARD 102008
+
+/* A name that is cut ends with a hash of the whole, in so many digits, and the number. */
+#define HASH_DIGITS 8
+
+/* Is Citus in this database? */
+bool
+ttl_citus_is_here(void)
+{
+	return OidIsValid(ttl_other_catalog_find(CITUS_SCHEMA, "pg_dist_partition"));
+}
+
+/* Finds the group of this node; false if that is not clear. */
+static bool
+find_local_group(int32 *group)
+{
+	TtlOtherColumn column = {"groupid", INT4OID};
+
+	if (ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_local_group", &column, 1, NULL,
+							   NULL) != TTL_OTHER_FOUND)
+		return false;
+	*group = DatumGetInt32(column.value);
+	return true;
+}
+
+/* Does this node know any nodes, of the cluster that it belongs to? */
+static bool
+has_nodes(void)
+{
+	TtlOtherColumn column = {"groupid", INT4OID};
+
+	return ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_node", &column, 1, NULL,
+								  NULL) == TTL_OTHER_FOUND;
+}
+
+/* Is this node the coordinator of a cluster? */
+bool
+ttl_citus_is_coordinator(void)
+{
+	int32		group;
+
+	return ttl_citus_is_here() && find_local_group(&group) &&
+		group == COORDINATOR_GROUP && has_nodes();
+}
+
+/* Where the placements of a shard are. */
+typedef struct Placements
+{
+	int32		group;			/* of this node */
+	int			here;
+	int			others;
+} Placements;
+
+static bool
+add_placement(const TtlOtherColumn *columns, void *arg)
+{
+	Placements *placements = arg;
+
+	if (DatumGetInt32(columns[1].value) != PLACEMENT_ACTIVE)
+		return false;
+	if (DatumGetInt32(columns[2].value) == placements->group)
+		placements->here++;
+	else
+		placements->others++;
+	return false;
+}
+
+/* Finds the placements of a shard; false if they are not clear. */
+static bool
+find_placements(int64 shard, Placements *placements)
+{
+	TtlOtherColumn columns[] = {
+		{"shardid", INT8OID, F_INT8EQ, Int64GetDatum(shard)},
+		{"shardstate", INT4OID},
+		{"groupid", INT4OID}
+	};
+
+	memset(placements, 0, sizeof(*placements));
+	return find_local_group(&placements->group) &&
+		ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_placement", columns,
+							   lengthof(columns), add_placement,
+							   placements) != TTL_OTHER_UNCLEAR;
+}
+
+/* Is a shard of a table on more than one node?  Ends with the first such. */
+static bool
+find_replicated(const TtlOtherColumn *columns, void *arg)
+{
+	Placements	placements;
+
+	*(bool *) arg = !find_placements(DatumGetInt64(columns[1].value), &placements) ||
+		placements.here + placements.others > 1;
+	return *(bool *) arg;
+}
+
+/*
+ * Reads how a table of Citus is replicated: reference tables always ('t'), and others
+ * whose replicas were made by statements ('c') if there is more than one.
+ */
+static TtlOtherFound
+find_table(Oid relid, bool *replicated)
+{
+	TtlOtherColumn table[] = {
+		{"logicalrelid", REGCLASSOID, F_OIDEQ, ObjectIdGetDatum(relid)},
+		{"repmodel", CHAROID}
+	};
+	TtlOtherColumn shards[] = {
+		{"logicalrelid", REGCLASSOID, F_OIDEQ, ObjectIdGetDatum(relid)},
+		{"shardid", INT8OID}
+	};
+	TtlOtherFound found = ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_partition",
+												 table, lengthof(table), NULL, NULL);
+
+	*replicated = false;
+	if (found != TTL_OTHER_FOUND)
+		return found;
+	*replicated = DatumGetChar(table[1].value) == 't';
+	if (DatumGetChar(table[1].value) == 'c')
+		(void) ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_shard", shards,
+									  lengthof(shards), find_replicated, replicated);
+	return found;
+}
+
+/* The number behind the last "_" of a name, and where that is; 0 for none. */
+static int64
+number_of(const char *name, const char **suffix)
+{
+	*suffix = name ? strrchr(name, '_') : NULL;
+	if (*suffix == NULL || (*suffix)[1] == '\0' || (*suffix)[1] == '0' ||
+		strspn(*suffix + 1, "0123456789") != strlen(*suffix + 1) ||
+		strlen(*suffix + 1) > 18)
+		return 0;
+	return strtoi64(*suffix + 1, NULL, 10);
+}
+
+/* The relation that Citus calls like this one with the number of a shard; invalid for none. */
+static Oid
+named_by_citus(Oid relid, int64 shard)
+{
+	Oid			types[] = {REGCLASSOID, INT8OID, BOOLOID};
+	Oid			function = LookupFuncName(list_make2(makeString(CITUS_SCHEMA),
+													 makeString("shard_name")),
+										  lengthof(types), types, true);
+	FmgrInfo	call;
+	Datum		qualified;
+	char	   *schema;
+	char	   *name;
+
+	if (!OidIsValid(function))
+		return InvalidOid;
+	fmgr_info(function, &call);
+	/* it raises an error if the relation has just been dropped */
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		return InvalidOid;
+	/* with the schema, also where that is public */
+	qualified = FunctionCall3(&call, ObjectIdGetDatum(relid), Int64GetDatum(shard),
+							  BoolGetDatum(false));
+	DeconstructQualifiedName(textToQualifiedNameList(DatumGetTextPP(qualified)),
+							 &schema, &name);
+	return schema ? get_relname_relid(name, get_namespace_oid(schema, true)) : InvalidOid;
+}
+
+/* Is a relation called like another one, with the number of a shard behind its name? */
+static bool
+is_named_after(Oid relid, Oid shell, int64 shard)
+{
+	const char *name = get_rel_name(relid);
+	const char *whole = get_rel_name(shell);
+
+	if (name == NULL || whole == NULL ||
+		get_rel_namespace(relid) != get_rel_namespace(shell))
+		return false;
+	whole = psprintf("%s_" INT64_FORMAT, whole, shard);
+	/* a long name is cut */
+	return strlen(whole) < NAMEDATALEN ? strcmp(name, whole) == 0 :
+		named_by_citus(shell, shard) == relid;
+}
+
+/* Does a name end with a hash before the number, as one does that was cut? */
+static bool
+is_cut(const char *name, const char *suffix)
+{
+	const char *hash = suffix - HASH_DIGITS - 1;
+
+	return strlen(name) > NAMEDATALEN - 1 - MAX_MULTIBYTE_CHAR_LEN && hash > name &&
+		*hash == '_' && strspn(hash + 1, "0123456789abcdef") >= HASH_DIGITS;
+}
+
+/* Has a table an index with this number behind its name? */
+static bool
+has_index_with(Oid relid, int64 number)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		const char *suffix;
+
+		if (number_of(get_rel_name(lfirst_oid(lc)), &suffix) == number)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is a table a shard of which Citus does not know on this node?  While a shard is split,
+ * the new ones are filled before they stand in the catalogs, and the old one is left
+ * behind.  A node that is no longer told about its cluster has shards and nothing else.
+ */
+static bool
+may_be_unknown_shard(Oid relid, const char *name, const char *suffix, int64 number)
+{
+	bool		replicated;
+	Oid			shell = get_relname_relid(pnstrdup(name, suffix - name),
+										  get_rel_namespace(relid));
+
+	if (number < FIRST_SHARD)
+		return false;
+	return (OidIsValid(shell) && find_table(shell, &replicated) != TTL_OTHER_NONE) ||
+		is_cut(name, suffix) ||
+		(!has_nodes() && has_index_with(relid, number));
+}
+
+/* What a shard is to this node, by its placements. */
+static TtlCitusKind
+kind_of_shard(int64 shard, bool replicated)
+{
+	Placements	placements;
+
+	if (!find_placements(shard, &placements) || placements.here == 0)
+		return TTL_CITUS_ELSEWHERE;
+	return replicated || placements.here + placements.others > 1 ?
+		TTL_CITUS_REPLICATED : TTL_CITUS_SHARD;
+}
+
+/* Looks at a table that is no shell. */
+static void
+look_at_shard(Oid relid, TtlCitusTable *table)
+{
+	const char *name = get_rel_name(relid);
+	const char *suffix;
+	int64		number = number_of(name, &suffix);
+	TtlOtherColumn columns[] = {
+		{"shardid", INT8OID, F_INT8EQ, Int64GetDatum(number)},
+		{"logicalrelid", REGCLASSOID}
+	};
+	bool		replicated;
+
+	if (number == 0)
+		return;
+	switch (ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_shard", columns,
+								   lengthof(columns), NULL, NULL))
+	{
+		case TTL_OTHER_NONE:
+			if (may_be_unknown_shard(relid, name, suffix, number))
+				table->kind = TTL_CITUS_ELSEWHERE;
+			break;
+		case TTL_OTHER_UNCLEAR:
+			table->kind = TTL_CITUS_ELSEWHERE;
+			break;
+		case TTL_OTHER_FOUND:
+			if (!is_named_after(relid, DatumGetObjectId(columns[1].value), number))
+				break;
+			table->shell = DatumGetObjectId(columns[1].value);
+			table->shard = number;
+			table->kind = find_table(table->shell, &replicated) == TTL_OTHER_FOUND ?
+				kind_of_shard(number, replicated) : TTL_CITUS_ELSEWHERE;
+			break;
+	}
+}
+
+/*
+ * Finds out what a table is to Citus, by catalogs as they are now.  Where they are not
+ * clear it is taken for a shard of another node.
+ */
+void
+ttl_citus_look(Oid relid, TtlCitusTable *table)
+{
+	memset(table, 0, sizeof(*table));
+	if (!ttl_citus_is_here())
+		return;
+	switch (find_table(relid, &table->replicated))
+	{
+		case TTL_OTHER_FOUND:
+			table->kind = TTL_CITUS_SHELL;
+			break;
+		case TTL_OTHER_UNCLEAR:
+			table->kind = TTL_CITUS_ELSEWHERE;
+			break;
+		case TTL_OTHER_NONE:
+			look_at_shard(relid, table);
+			break;
+	}
+}

@@ -1,0 +1,158 @@
+/*-------------------------------------------------------------------------
+ *
+ * other_catalog.c
+ *	  Rows in the catalogs of other extensions.
+ *
+ * What Citus and TimescaleDB do with a table stands in tables of their own.  These are
+ * read here without linking to them, and without a lock that has to be waited for.  Each
+ * look takes a snapshot of its own: what another session has just committed is seen.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/definition/other_catalog.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/other_catalog.h"
+
+/*
+ * The catalog of another extension, or invalid where that is not installed.  One
+ * that anybody else has made says nothing about others' tables.
+ */
+Oid
+ttl_other_catalog_find(const char *schema, const char *name)
+{
+	Oid			namespace = get_namespace_oid(schema, true);
+	Oid			relid = OidIsValid(namespace) ? get_relname_relid(name, namespace) : InvalidOid;
+	HeapTuple	tuple;
+	bool		found;
+
+	if (!OidIsValid(relid))
+		return InvalidOid;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	found = ((Form_pg_class) GETSTRUCT(tuple))->relkind == RELKIND_RELATION &&
+		superuser_arg(((Form_pg_class) GETSTRUCT(tuple))->relowner);
+	ReleaseSysCache(tuple);
+	return found ? relid : InvalidOid;
+}
+
+/* The index of a catalog that begins with a column, or invalid. */
+static Oid
+find_index(Relation rel, AttrNumber attnum)
+{
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		AttrNumber	key;
+		Node	   *expression;
+
+		if (ttl_state_is_usable(lfirst_oid(lc)) &&
+			ttl_key_read(lfirst_oid(lc), &key, &expression) && key == attnum)
+			return lfirst_oid(lc);
+	}
+	return InvalidOid;
+}
+
+/* Finds the numbers of the columns; false if one is missing, or of another type. */
+static bool
+find_columns(Relation rel, const TtlOtherColumn *columns, int count, AttrNumber *attnums)
+{
+	for (int i = 0; i < count; i++)
+	{
+		attnums[i] = get_attnum(RelationGetRelid(rel), columns[i].name);
+		if (attnums[i] <= 0 ||
+			get_atttype(RelationGetRelid(rel), attnums[i]) != columns[i].type)
+			return false;
+	}
+	return true;
+}
+
+/* Reads the rows of an open catalog. */
+static TtlOtherFound
+read_rows(Relation rel, TtlOtherColumn *columns, int count, TtlOtherRow row, void *arg)
+{
+	ScanKeyData keys[TTL_OTHER_MAX_COLUMNS];
+	AttrNumber	attnums[TTL_OTHER_MAX_COLUMNS];
+	Oid			index = InvalidOid;
+	int			nkeys = 0;
+	TtlOtherFound found = TTL_OTHER_NONE;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		over = false;
+
+	Assert(count <= TTL_OTHER_MAX_COLUMNS);
+	if (!find_columns(rel, columns, count, attnums))
+		return TTL_OTHER_UNCLEAR;
+	while (nkeys < count && OidIsValid(columns[nkeys].equals))
+	{
+		ScanKeyInit(&keys[nkeys], attnums[nkeys], BTEqualStrategyNumber,
+					columns[nkeys].equals, columns[nkeys].value);
+		nkeys++;
+	}
+	if (nkeys == 1)
+		index = find_index(rel, attnums[0]);
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, nkeys, keys);
+	while (!over && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		found = TTL_OTHER_FOUND;
+		for (int i = nkeys; i < count; i++)
+		{
+			bool		isnull;
+
+			columns[i].value = heap_getattr(tuple, attnums[i], RelationGetDescr(rel),
+											&isnull);
+			if (isnull)
+				found = TTL_OTHER_UNCLEAR;
+		}
+		over = found == TTL_OTHER_UNCLEAR || row == NULL || row(columns, arg);
+	}
+	systable_endscan(scan);
+	return found;
+}
+
+/*
+ * Reads the rows of a catalog that have certain values: those of the first columns, with
+ * an operator.  The others are read into their place, for each row; without a function,
+ * of the first row only.  They are of types that are passed by value.
+ */
+TtlOtherFound
+ttl_other_catalog_read(const char *schema, const char *name,
+					   TtlOtherColumn *columns, int count, TtlOtherRow row, void *arg)
+{
+	Oid			relid = ttl_other_catalog_find(schema, name);
+	Relation	rel;
+	TtlOtherFound found = TTL_OTHER_NONE;
+
+	if (!OidIsValid(relid))
+		return TTL_OTHER_NONE;
+	/* it is locked while its extension is being updated */
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return TTL_OTHER_UNCLEAR;
+	rel = try_table_open(relid, NoLock);
+	if (rel != NULL)
+	{
+		found = read_rows(rel, columns, count, row, arg);
+		table_close(rel, NoLock);
+	}
+	UnlockRelationOid(relid, AccessShareLock);
+	return found;
+}
