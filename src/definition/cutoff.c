@@ -108,7 +108,7 @@ ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index, TimestampTz at)
 	}
 }
 
-/* The instant that a key stands for. */
+/* The instant that a key stands for; the first one that there is, if it is before that. */
 TimestampTz
 ttl_cutoff_instant(const TtlCutoff *cutoff, int64 key)
 {
@@ -120,7 +120,8 @@ ttl_cutoff_instant(const TtlCutoff *cutoff, int64 key)
 		return local;
 	if (timestamp2tm(local, NULL, &tm, &fsec, NULL, NULL) != 0)
 		elog(ERROR, "timestamp out of range");
-	return local + DetermineTimeZoneOffset(&tm, cutoff->zone) * USECS_PER_SEC;
+	return Max(local + DetermineTimeZoneOffset(&tm, cutoff->zone) * USECS_PER_SEC,
+			   MIN_TIMESTAMP);
 }
 
 /*

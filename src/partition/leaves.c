@@ -22,6 +22,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "utils/date.h"
 #include "utils/lsyscache.h"
 
 #include "definition/definition.h"
@@ -89,9 +90,10 @@ add_leaves(List *due, List *leaves, TimestampTz since)
 static TimestampTz
 due_since(const TtlPartition *partition, const TtlIndex *root, const TtlCutoff *cutoff)
 {
-	int64		key = cutoff->keytype == DATEOID ? partition->upper / USECS_PER_DAY :
-	partition->upper;
+	int64		key = partition->upper;
 
+	if (cutoff->keytype == DATEOID)
+		key = key == DT_NOBEGIN ? DATEVAL_NOBEGIN : key / USECS_PER_DAY;
 	return ttl_cutoff_instant(cutoff, key) + root->option.seconds * USECS_PER_SEC;
 }
 

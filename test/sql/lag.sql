@@ -36,6 +36,13 @@ INSERT INTO days VALUES ('2001-07-01', '2001-07-01 12:00');
 CREATE INDEX days_d ON days (d) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.time_zone('America/New_York');
 CREATE INDEX days_ts ON days (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.time_zone('America/New_York');
 SELECT since('days_d', '2001-07-01 04:01+00'), since('days_ts', '2001-07-01 16:01+00');
+-- the first days are, in a zone, before the first instant
+TRUNCATE days;
+INSERT INTO days VALUES ('4714-11-24 BC', '4714-11-24 BC');
+CREATE INDEX days_east ON days (d) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.time_zone('Asia/Tokyo');
+CREATE INDEX days_ts_east ON days (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.time_zone('Asia/Tokyo');
+SELECT ttl_index.oldest_due('days_east') = ttl_index.oldest_due('days_ts_east') AS same,
+	ttl_index.oldest_due('days_east') = '4714-11-24 00:00+00 BC' AS first, ttl_index.lag('days_east') > '6700 years' AS lag;
 DROP TABLE days;
 
 -- the one of a pair that is further behind
@@ -60,6 +67,15 @@ DROP INDEX parts_i;
 CREATE INDEX parts_i ON parts (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.drop_expired_partitions();
 SELECT since('parts_i', '2002-01-01 00:01'), ttl_index.lag('parts_b_ts_idx');
 DROP TABLE parts;
+-- one that holds no dates but those before all others
+CREATE TABLE early (d date) PARTITION BY RANGE (d);
+CREATE TABLE early_none PARTITION OF early FOR VALUES FROM (MINVALUE) TO ('-infinity');
+CREATE TABLE early_all PARTITION OF early FOR VALUES FROM ('-infinity') TO ('2001-01-01');
+CREATE INDEX early_i ON early (d) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.time_zone('UTC') AND ttl_index.drop_expired_partitions();
+INSERT INTO early VALUES ('-infinity'), ('2000-01-01');
+SELECT ttl_index.due_count('early_i'), ttl_index.lag('early_none_d_idx') AS none;
+SELECT count(*) FROM ttl_index.preview('early_i');
+DROP TABLE early;
 
 -- never an error but for what is no index: NULL where it cannot be told
 CREATE ROLE regress_ttl_looker;
