@@ -236,14 +236,22 @@ can_look(const TtlIndex *index)
 		 index->state == TTL_NO_REPLICA_IDENTITY);
 }
 
+/* What is known of how long the oldest row that is due has been so. */
+typedef enum Since
+{
+	SINCE_UNKNOWN,
+	SINCE_EVER,					/* only rows at -infinity are due */
+	SINCE_KNOWN
+}			Since;
+
 /*
  * Finds since when the oldest row of an index that holds rows has been due, and stores the
- * current time where none is.  False where that cannot be told.
+ * current time where none is.
  *
  * Behind a drain lie the entries of the rows that it has deleted.  What a pass has got to is
  * looked at where there are too many of them: rows that it left behind are not.
  */
-static bool
+static Since
 leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 {
 	TimestampTz at = lag->at;
@@ -253,12 +261,12 @@ leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 
 	*since = at;
 	if (!OidIsValid(relid))
-		return true;
+		return SINCE_KNOWN;
 	if (!lock_for_look(relid, leaf->indexrelid) ||
 		!ttl_catalog_describe(leaf->indexrelid, false, &index) || !can_look(&index))
-		return false;
+		return SINCE_UNKNOWN;
 	if (index.option.seconds < 0)
-		return true;
+		return SINCE_KNOWN;
 	look.after = ttl_index_scan_finite(index.keytype);
 	ttl_batch_look(&index, at, &look);
 	if (look.stopped && lag->find_position(leaf->indexrelid, lag->arg, &look.after))
@@ -267,7 +275,7 @@ leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 	{
 		*since = Max(look.oldest + index.option.seconds * USECS_PER_SEC, leaf->since);
 		*since = Min(*since, at);
-		return true;
+		return SINCE_KNOWN;
 	}
 	if (look.stopped)
 	{
@@ -275,12 +283,14 @@ leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 				(errmsg("the lag of TTL index \"%s\" cannot be told: too many entries of deleted rows",
 						get_rel_name(leaf->indexrelid)),
 				 errhint("VACUUM the table; a pass reads behind them.")));
-		return false;
+		return SINCE_UNKNOWN;
 	}
 	/* nobody knows how long a row at -infinity has been due */
 	look.after.set = false;
 	ttl_batch_look(&index, at, &look);
-	return look.count == 0 && !look.stopped;
+	if (look.count > 0)
+		return SINCE_EVER;
+	return look.stopped ? SINCE_UNKNOWN : SINCE_KNOWN;
 }
 
 /*
@@ -288,10 +298,10 @@ leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
  * than those of one leaf.  A damaged index, or DDL of others, can raise an error: then the
  * lag cannot be told, and who watches all indexes still gets those of the others.
  */
-static bool
+static Since
 try_leaf(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 {
-	volatile bool known = false;
+	volatile	Since known = SINCE_UNKNOWN;
 	ErrorData  *volatile edata = NULL;
 	MemoryContext caller = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -307,7 +317,7 @@ try_leaf(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 		MemoryContextSwitchTo(caller);
 		edata = CopyErrorData();
 		FlushErrorState();
-		known = false;
+		known = SINCE_UNKNOWN;
 	}
 	PG_END_TRY();
 	RollbackAndReleaseCurrentSubTransaction();
@@ -328,6 +338,7 @@ bool
 ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since)
 {
 	TtlIndex	index;
+	bool		ever = false;
 	ListCell   *lc;
 
 	*since = lag->at;
@@ -336,12 +347,15 @@ ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since)
 	foreach(lc, ttl_leaves_due(&index, lag->at))
 	{
 		TimestampTz leaf;
+		Since		known = try_leaf(lfirst(lc), lag, &leaf);
 
-		if (!try_leaf(lfirst(lc), lag, &leaf))
+		if (known == SINCE_UNKNOWN)
 			return false;
+		ever = ever || known == SINCE_EVER;
 		*since = Min(*since, leaf);
 	}
-	return true;
+	/* it is known where some of the rows that are due have a date */
+	return !ever || *since < lag->at;
 }
 
 /* What cutoff() keeps from row to row of a query. */
