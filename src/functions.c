@@ -226,7 +226,7 @@ key_text(const TtlIndex *index)
 }
 
 /* The number of columns of the view ttl_index.indexes. */
-#define NCOLUMNS 11
+#define NCOLUMNS 12
 
 static void
 put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
@@ -262,6 +262,8 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 	nulls[10] = reason == NULL;
 	if (!nulls[10])
 		values[10] = CStringGetTextDatum(reason);
+	values[11] = ObjectIdGetDatum(index->option.archive_to);
+	nulls[11] = !OidIsValid(index->option.archive_to);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

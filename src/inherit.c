@@ -16,9 +16,14 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "ttl_index.h"
@@ -57,4 +62,36 @@ ttl_inherit_tree(Oid relid)
 			list_concat_unique_oid(tree, children) : list_concat(tree, children);
 	}
 	return tree;
+}
+
+/* Adds what a relation is a partition of, or inherits from, to a list. */
+static List *
+add_parents(List *list, Relation inherits, Oid relid)
+{
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		list = list_append_unique_oid(list, ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent);
+	systable_endscan(scan);
+	return list;
+}
+
+/* Is a relation a partition of another one, or does it inherit from it, over any way? */
+bool
+ttl_inherit_is_below(Oid relid, Oid ancestor)
+{
+	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
+	List	   *above = add_parents(NIL, inherits, relid);
+	ListCell   *lc;
+
+	/* the list grows while it is read */
+	foreach(lc, above)
+		above = add_parents(above, inherits, lfirst_oid(lc));
+	table_close(inherits, AccessShareLock);
+	return list_member_oid(above, ancestor);
 }

@@ -144,6 +144,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
 		option.seconds = changed->seconds;
 		option.time_zone = changed->time_zone;
 		option.paused = changed->paused;
+		option.archive_to = changed->archive_to;
 		ttl_saved_option_put(other, &option);
 	}
 }
@@ -192,6 +193,7 @@ typedef struct Change
 	char	   *time_zone;
 	const bool *drop_partitions;
 	const bool *boundary_rows;
+	const Oid  *archive_to;
 } Change;
 
 /* Changes the options about partitions, and checks that they make sense. */
@@ -212,11 +214,49 @@ change_partition_options(TtlIndex *index, const Change *change)
 		ttl_state_raise(index);
 }
 
+/* Changes where rows are moved to, and checks that they can be. */
+static void
+change_archive(TtlIndex *index, const Change *change)
+{
+	if (change->archive_to != NULL)
+		index->option.archive_to = *change->archive_to;
+	index->state = ttl_archive_state(index);
+	if (index->state != TTL_ACTIVE)
+		ttl_state_raise_argument(index);
+	/* so that it is not dropped before the index depends on it */
+	if (OidIsValid(index->option.archive_to))
+		LockRelationOid(index->option.archive_to, AccessShareLock);
+}
+
+/* A partition can have another owner than the whole. */
+static void
+check_archive_of_part(Oid indexrelid, void *arg)
+{
+	TtlIndex	index;
+
+	if (ttl_catalog_describe(indexrelid, true, &index) &&
+		index.state == TTL_ARCHIVE_MISMATCH)
+		ttl_state_raise_argument(&index);
+}
+
+/* Gives the other index of a pair what both of them have. */
+static void
+change_other(Oid other, bool was_ttl, const TtlOption *main)
+{
+	TtlOption	option = {0};
+
+	if (was_ttl && (!ttl_option_read(other, &option) || !option.present ||
+					option.archive_to == main->archive_to))
+		return;
+	option.present = true;
+	option.archive_to = main->archive_to;
+	change_option(other, &option);
+}
+
 /* The seconds before, for the result; false where it was a plain index. */
 static bool
 coll_mod(Oid indexrelid, const Change *change, int32 *old)
 {
-	static const TtlOption own = {.present = true};
 	TtlIndex	index;
 	Oid			other;
 	bool		was_ttl;
@@ -238,7 +278,8 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 		index.state != TTL_TIME_ZONE_INVALID &&
 		index.state != TTL_TIME_ZONE_UNUSED &&
 		index.state != TTL_NOT_PARTITIONED_BY_KEY &&
-		index.state != TTL_FILTERED_BUCKETS)
+		index.state != TTL_FILTERED_BUCKETS &&
+		index.state != TTL_ARCHIVE_MISMATCH)
 		ttl_state_raise(&index);
 	if (time_zone == NULL && index.keytype != TIMESTAMPTZOID)
 		time_zone = index.option.time_zone;
@@ -247,18 +288,22 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 	index.option.seconds = seconds;
 	index.option.time_zone = time_zone;
 	change_partition_options(&index, change);
+	change_archive(&index, change);
 	if (!was_ttl)
 		ttl_beside_check(indexrelid);
 	change_option(indexrelid, &index.option);
 	other = ttl_pair_other(indexrelid);
-	if (OidIsValid(other) && !was_ttl)
-		change_option(other, &own);
+	if (OidIsValid(other))
+		change_other(other, was_ttl, &index.option);
+	if (OidIsValid(index.option.archive_to))
+		ttl_catalog_each(find_all_inheritors(indexrelid, NoLock, NULL),
+						 check_archive_of_part, NULL);
 	if (!was_ttl)
 	{
 		ttl_beside_report(indexrelid);
 		ttl_reach_report_left_out(indexrelid);
 	}
-	if (!was_ttl || seconds < *old || *old < 0)
+	if (!was_ttl || seconds < *old || *old < 0 || change->archive_to != NULL)
 		ttl_notice_report_due(indexrelid, true);
 	return was_ttl;
 }
@@ -268,7 +313,8 @@ void
 ttl_coll_mod_apply(Oid indexrelid, const TtlCreate *args)
 {
 	Change		change = {args->seconds, args->time_zone,
-	&args->drop_partitions, &args->boundary_rows};
+		&args->drop_partitions, &args->boundary_rows,
+	args->has_archive_to ? &args->archive_to : NULL};
 	int32		old;
 
 	(void) coll_mod(indexrelid, &change, &old);
@@ -291,34 +337,44 @@ coll_mod_result(FunctionCallInfo fcinfo, bool was_ttl, int32 old, int32 new)
 											 nulls));
 }
 
+/* Values that arguments may be given. */
+typedef struct ChangeValues
+{
+	bool		drop_partitions;
+	bool		boundary_rows;
+	Oid			archive_to;
+}			ChangeValues;
+
 /* The arguments from the seconds on. */
 static void
-read_change(FunctionCallInfo fcinfo, int first, bool values[2], Change *change)
+read_change(FunctionCallInfo fcinfo, int first, ChangeValues * values, Change *change)
 {
 	change->seconds = ttl_state_read_seconds(PG_GETARG_INT64(first));
 	change->time_zone = ttl_args_text(fcinfo, first + 1);
-	values[0] = PG_GETARG_BOOL(first + 2);
-	values[1] = PG_GETARG_BOOL(first + 3);
-	change->drop_partitions = PG_ARGISNULL(first + 2) ? NULL : &values[0];
-	change->boundary_rows = PG_ARGISNULL(first + 3) ? NULL : &values[1];
+	values->drop_partitions = PG_GETARG_BOOL(first + 2);
+	values->boundary_rows = PG_GETARG_BOOL(first + 3);
+	values->archive_to = PG_GETARG_OID(first + 4);
+	change->drop_partitions = PG_ARGISNULL(first + 2) ? NULL : &values->drop_partitions;
+	change->boundary_rows = PG_ARGISNULL(first + 3) ? NULL : &values->boundary_rows;
+	change->archive_to = PG_ARGISNULL(first + 4) ? NULL : &values->archive_to;
 }
 
 /*
  * coll_mod(relation, key, expire_after_seconds, time_zone,
- * drop_expired_partitions, delete_boundary_rows)
+ * drop_expired_partitions, delete_boundary_rows, archive_to)
  */
 Datum
 ttl_coll_mod(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"relation", "key", "expire_after_seconds"};
-	bool		values[2];
+	ChangeValues values;
 	Change		change;
 	int32		old;
 	bool		was_ttl;
 
 	PreventCommandIfReadOnly("ttl_index.coll_mod()");
 	ttl_args_require(fcinfo, 3, names);
-	read_change(fcinfo, 2, values, &change);
+	read_change(fcinfo, 2, &values, &change);
 	ttl_state_check_seconds(change.seconds, true);
 	was_ttl = coll_mod(ttl_key_index(PG_GETARG_OID(0), ttl_args_text(fcinfo, 1),
 									 false),
@@ -331,14 +387,14 @@ Datum
 ttl_coll_mod_index(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"index", "expire_after_seconds"};
-	bool		values[2];
+	ChangeValues values;
 	Change		change;
 	int32		old;
 	bool		was_ttl;
 
 	PreventCommandIfReadOnly("ttl_index.coll_mod_index()");
 	ttl_args_require(fcinfo, 2, names);
-	read_change(fcinfo, 1, values, &change);
+	read_change(fcinfo, 1, &values, &change);
 	was_ttl = coll_mod(PG_GETARG_OID(0), &change, &old);
 	return coll_mod_result(fcinfo, was_ttl, old, change.seconds);
 }

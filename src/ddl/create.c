@@ -64,6 +64,8 @@ read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
 	args->drop_partitions = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
 	args->boundary_rows = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
 	args->paused = !PG_ARGISNULL(10) && PG_GETARG_BOOL(10);
+	args->has_archive_to = !PG_ARGISNULL(11);
+	args->archive_to = args->has_archive_to ? PG_GETARG_OID(11) : InvalidOid;
 	ttl_state_check_seconds(args->seconds, args->ttl_field != NULL);
 	ttl_create_check_boundary_rows(args->drop_partitions, args->boundary_rows);
 }
@@ -79,9 +81,12 @@ ttl_create_check_boundary_rows(bool drop_partitions, bool boundary_rows)
 				 errhint("Without it all rows that are due go one by one.")));
 }
 
-/* The options that create_index() was asked for. */
+/*
+ * The options that create_index() was asked for.  Where rows are moved to stays as it is
+ * unless it was asked for.
+ */
 static TtlOption
-asked_option(const TtlCreate *args)
+asked_option(const TtlCreate *args, const TtlOption *existing)
 {
 	TtlOption	option = {
 		.present = true,
@@ -89,7 +94,8 @@ asked_option(const TtlCreate *args)
 		.time_zone = args->time_zone,
 		.drop_partitions = args->drop_partitions,
 		.boundary_rows = args->boundary_rows,
-		.bucket_seconds = args->bucket_seconds
+		.bucket_seconds = args->bucket_seconds,
+		.archive_to = args->has_archive_to ? args->archive_to : existing->archive_to
 	};
 
 	return option;
@@ -118,6 +124,12 @@ add_partition_differences(StringInfo text, const TtlOption *has, const TtlOption
 				   psprintf("%d", instead->bucket_seconds));
 }
 
+static const char *
+archive_text(const TtlOption *option)
+{
+	return OidIsValid(option->archive_to) ? ttl_archive_name(option->archive_to) : "none";
+}
+
 /* The same for all options, but for the filter: an empty text where they are equal. */
 static char *
 differences(const TtlOption *has, const TtlOption *instead)
@@ -129,6 +141,7 @@ differences(const TtlOption *has, const TtlOption *instead)
 				   psprintf("%d", instead->seconds));
 	add_difference(&text, "time_zone", has->time_zone ? has->time_zone : "none",
 				   instead->time_zone ? instead->time_zone : "none");
+	add_difference(&text, "archive_to", archive_text(has), archive_text(instead));
 	add_partition_differences(&text, has, instead);
 	return text.data;
 }
@@ -151,7 +164,7 @@ is_changeable(const TtlOption *has, const TtlOption *asked)
 static bool
 needs_change(Oid indexrelid, const TtlCreate *args, const TtlOption *option)
 {
-	TtlOption	asked = asked_option(args);
+	TtlOption	asked = asked_option(args, option);
 	char	   *text;
 
 	ttl_state_check_usable(indexrelid);
@@ -271,6 +284,26 @@ check_partition_options(const TtlCreate *args, const TtlKey *key)
 		ttl_state_raise(&index);
 }
 
+/*
+ * Raises an error where rows cannot be moved to the table that was asked for.  Its name
+ * stays until the end of the transaction: a command names it.
+ */
+static void
+check_archive(Relation rel, const TtlCreate *args)
+{
+	TtlIndex	index = {.relid = args->relid,.owner = rel->rd_rel->relowner};
+
+	if (!OidIsValid(args->archive_to))
+		return;
+	index.option.present = true;
+	index.option.archive_to = args->archive_to;
+	index.state = ttl_archive_state(&index);
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise_argument(&index);
+	LockRelationOid(args->archive_to, AccessShareLock);
+	ttl_name_keep(args->archive_to);
+}
+
 /* A name as part of another one that can be typed without quotes. */
 static char *
 unquoted(const char *name)
@@ -330,6 +363,9 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 						 args->bucket_seconds);
 	if (paused)
 		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".paused()");
+	if (OidIsValid(args->archive_to))
+		appendStringInfo(&sql, " AND " TTL_SCHEMA ".archive_to(%s)",
+						 quote_literal_cstr(ttl_name_qualified(args->archive_to)));
 	command->sql = sql.data;
 	return command;
 }
@@ -380,6 +416,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 	refuse_zone_as_filter(args);
 	ttl_catalog_check_key(args->relid, key.attnum, key.type, args->time_zone);
 	check_partition_options(args, &key);
+	check_archive(rel, args);
 	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -554,10 +591,10 @@ detail_of_name(Oid indexrelid, const char *name)
 static void
 change_existing(Oid indexrelid, const TtlCreate *args)
 {
-	TtlOption	asked = asked_option(args);
 	TtlIndex	old;
 	bool		was_ttl = ttl_catalog_describe(indexrelid, true, &old) &&
 	old.option.present && old.option.problem == NULL;
+	TtlOption	asked = asked_option(args, &old.option);
 
 	PreventCommandIfReadOnly("ttl_index.create_index()");
 	ttl_coll_mod_apply(indexrelid, args);

@@ -29,6 +29,8 @@ typedef struct TtlCreate
 	bool		boundary_rows;
 	int32		bucket_seconds;
 	bool		or_change;
+	bool		has_archive_to; /* it was given */
+	Oid			archive_to;
 } TtlCreate;
 
 /* create.c */

@@ -261,7 +261,12 @@ find_root(Oid indexrelid, TtlIndex *index)
 	index->root = OidIsValid(main) ? main : index->governor;
 	/* what the main one says counts */
 	if (OidIsValid(main) && ttl_option_read(main, &option))
+	{
 		index->option.paused = option.paused;
+		/* what one of the two says is moved is never deleted */
+		if (OidIsValid(option.archive_to))
+			index->option.archive_to = option.archive_to;
+	}
 	if (!OidIsValid(index->parent) && OidIsValid(main))
 		index->parent = main;
 	return true;
@@ -423,9 +428,12 @@ has_constraint(Oid indexrelid, Form_pg_index form)
 		get_index_ref_constraints(indexrelid) != NIL;
 }
 
-/* Does a rule that is not disabled run another command in the place of a DELETE? */
-static bool
-has_instead_rule(Oid relid)
+/*
+ * Does a rule that is not disabled run another command beside one on the table, or, on
+ * demand, in its place?
+ */
+bool
+ttl_catalog_has_rule(Oid relid, CmdType event, bool instead)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	bool		found = false;
@@ -449,7 +457,8 @@ has_instead_rule(Oid relid)
 	{
 		Form_pg_rewrite rule = (Form_pg_rewrite) GETSTRUCT(tuple);
 
-		found = rule->ev_type == '0' + CMD_DELETE && rule->is_instead &&
+		found = rule->ev_type == '0' + (int) event &&
+			(rule->is_instead || !instead) &&
 			rule->ev_enabled != RULE_DISABLED;
 	}
 	systable_endscan(scan);
@@ -483,7 +492,7 @@ table_state(Oid relid)
 		return TTL_TEMPORARY_TABLE;
 	state = ttl_reach_state(relid);
 	/* such a rule would keep rows, or change them in every pass */
-	if (state == TTL_ACTIVE && has_instead_rule(relid))
+	if (state == TTL_ACTIVE && ttl_catalog_has_rule(relid, CMD_DELETE, true))
 		state = TTL_INSTEAD_RULE;
 	return state;
 }
@@ -565,7 +574,8 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	if (get_rel_relkind(index->relid) == RELKIND_RELATION &&
 		table_am != HEAP_TABLE_AM_OID)
 		return TTL_TABLE_ACCESS_METHOD;
-	return ttl_partition_key_state(index);
+	state = ttl_partition_key_state(index);
+	return state == TTL_ACTIVE ? ttl_archive_state(index) : state;
 }
 
 /*
@@ -627,7 +637,9 @@ owner_may_fold(const TtlIndex *index)
 		(!option->drop_partitions ||
 		 may_execute(index->owner, functions.drop_expired_partitions)) &&
 		(option->bucket_seconds == 0 ||
-		 may_execute(index->owner, functions.bucket_max_span_seconds));
+		 may_execute(index->owner, functions.bucket_max_span_seconds)) &&
+		(!OidIsValid(option->archive_to) ||
+		 may_execute(index->owner, functions.archive_to));
 }
 
 /* The state of the moment, for an index that is well defined. */

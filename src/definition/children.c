@@ -30,7 +30,8 @@ same_option(const TtlOption *a, const TtlOption *b)
 		a->problem != NULL || b->problem != NULL ||
 		a->drop_partitions != b->drop_partitions ||
 		a->bucket_seconds != b->bucket_seconds ||
-		a->paused != b->paused)
+		a->paused != b->paused ||
+		a->archive_to != b->archive_to)
 		return false;
 	if (a->time_zone == NULL || b->time_zone == NULL)
 		return a->time_zone == b->time_zone;

@@ -42,6 +42,7 @@ typedef enum TtlState
 	TTL_INSTEAD_RULE,
 	TTL_NOT_PARTITIONED_BY_KEY,
 	TTL_FILTERED_BUCKETS,
+	TTL_ARCHIVE_MISMATCH,
 	/* the index cannot be used now, or not with this table */
 	TTL_NOT_VALID,
 	TTL_OPTION_REMEMBERED,
@@ -64,7 +65,7 @@ typedef enum TtlState
 } TtlState;
 
 #define TTL_STATE_IS_WRONG(state) \
-	((state) >= TTL_MALFORMED_OPTION && (state) <= TTL_FILTERED_BUCKETS)
+	((state) >= TTL_MALFORMED_OPTION && (state) <= TTL_ARCHIVE_MISMATCH)
 
 typedef struct TtlIndex
 {
@@ -119,6 +120,11 @@ extern void ttl_catalog_check_table(Oid relid);
 extern void ttl_catalog_check_key(Oid relid, AttrNumber attnum, Oid type,
 								  const char *time_zone);
 extern bool ttl_catalog_key_type_ok(Oid type);
+extern bool ttl_catalog_has_rule(Oid relid, CmdType event, bool instead);
+
+/* archive.c */
+extern TtlState ttl_archive_state(TtlIndex *index);
+extern char *ttl_archive_name(Oid target);
 
 /* reach.c */
 extern Oid	ttl_reach_inherits_from(Oid relid, bool *detaching);

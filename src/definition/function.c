@@ -85,6 +85,8 @@ look_up_functions(TtlFunctions *functions)
 		lookup_function(schema, "bucket_max_span_seconds", 2, INT4OID, INT4OID);
 	functions->paused =
 		lookup_function(schema, "paused", 2, BOOLOID, BOOLOID);
+	functions->archive_to =
+		lookup_function(schema, "archive_to", 2, REGCLASSOID, REGCLASSOID);
 	functions->seconds =
 		lookup_function(schema, "seconds", 1, INTERVALOID, InvalidOid);
 	functions->document_ttl =
@@ -134,6 +136,7 @@ ttl_function_option(const TtlFunctions *functions, int i)
 		functions->drop_expired_partitions,
 		functions->bucket_max_span_seconds,
 		functions->paused,
+		functions->archive_to,
 		functions->seconds
 	};
 

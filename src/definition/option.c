@@ -303,6 +303,46 @@ read_partition_option(const FuncExpr *call, const Const *value,
 	}
 }
 
+/* Notes each relation that the node names, as '...'::regclass. */
+static bool
+note_relations(Node *node, void *relations)
+{
+	const Const *value = (const Const *) node;
+	List	  **list = relations;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Const) && value->consttype == REGCLASSOID && !value->constisnull)
+		*list = list_append_unique_oid(*list, DatumGetObjectId(value->constvalue));
+	return expression_tree_walker(node, note_relations, relations);
+}
+
+/* The relations that the node names: PostgreSQL makes the index depend on each. */
+List *
+ttl_option_named_relations(Node *node)
+{
+	List	   *relations = NIL;
+
+	(void) note_relations(node, &relations);
+	return relations;
+}
+
+/*
+ * Reads where rows are moved to.  A number in the place of a name would be no dependency,
+ * so that the table could be dropped, and the number be that of another one.
+ */
+static void
+read_archive(const Const *value, TtlOption *option)
+{
+	if (OidIsValid(option->archive_to))
+		option->problem = "the option archive_to occurs twice";
+	else if (value->consttype != REGCLASSOID)
+		option->problem = "the option archive_to takes the name of a table";
+	else if (!OidIsValid(DatumGetObjectId(value->constvalue)))
+		option->problem = "the option archive_to names no table: leave it out";
+	option->archive_to = DatumGetObjectId(value->constvalue);
+}
+
 static void
 read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 			bool *has_seconds)
@@ -342,6 +382,8 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 			option->problem = "the option paused cannot be false: leave it out";
 		option->paused = true;
 	}
+	else if (call->funcid == functions->archive_to)
+		read_archive(value, option);
 	else if (call->funcid != functions->expire_after_seconds)
 		read_partition_option(call, value, functions, option);
 	else
@@ -367,7 +409,36 @@ ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum)
 bool
 ttl_option_expires(const TtlOption *option)
 {
-	return option->seconds >= 0 && !option->paused;
+	/* nothing can be archived yet */
+	return option->seconds >= 0 && !option->paused && !OidIsValid(option->archive_to);
+}
+
+/*
+ * Checks what options ask of each other.  -1, never, makes sense where documents can have
+ * a TTL of their own, and for a time series.  A table that the key or the filter names
+ * cannot be told from that of a saved archive_to().
+ */
+static void
+check_together(Node *keys, bool has_seconds, TtlOption *option)
+{
+	if (!option->present || option->problem != NULL)
+		return;
+	if (has_seconds && option->seconds < 0 &&
+		(option->seconds != -1 ||
+		 (ttl_own_ttl_asked_for(option->filter) == NULL &&
+		  option->bucket_seconds == 0)))
+		option->problem = TTL_SECONDS_RANGE;
+	else if (!has_seconds)
+		option->problem = psprintf("the option %s needs the option expire_after_seconds beside it",
+								   option->time_zone ? "time_zone" :
+								   option->drop_partitions ? "drop_expired_partitions" :
+								   option->paused ? "paused" :
+								   OidIsValid(option->archive_to) ? "archive_to" :
+								   "bucket_max_span_seconds");
+	else if (OidIsValid(option->archive_to) &&
+			 list_member_oid(ttl_option_named_relations((Node *) lcons(keys, list_copy(option->filter))),
+							 option->archive_to))
+		option->problem = "the key or the filter names the table of the option archive_to";
 }
 
 /*
@@ -418,21 +489,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 			read_member(lfirst(lc), &functions, option, &has_seconds);
 	}
 
-	/*
-	 * -1, never, makes sense where documents can have a TTL of their own, and
-	 * for a time series
-	 */
-	if (has_seconds && option->seconds < 0 && option->problem == NULL &&
-		(option->seconds != -1 ||
-		 (ttl_own_ttl_asked_for(option->filter) == NULL &&
-		  option->bucket_seconds == 0)))
-		option->problem = TTL_SECONDS_RANGE;
-	if (option->present && !has_seconds && option->problem == NULL)
-		option->problem = psprintf("the option %s needs the option expire_after_seconds beside it",
-								   option->time_zone ? "time_zone" :
-								   option->drop_partitions ? "drop_expired_partitions" :
-								   option->paused ? "paused" :
-								   "bucket_max_span_seconds");
+	check_together(keys, has_seconds, option);
 	return true;
 }
 
@@ -457,6 +514,7 @@ ttl_option_of_part(const TtlOption *whole, List *filter)
 		part.seconds = 0;
 		part.time_zone = NULL;
 		part.paused = false;
+		part.archive_to = InvalidOid;
 	}
 	return part;
 }
@@ -503,5 +561,11 @@ ttl_option_members(const TtlOption *option)
 									  make_integer(option->bucket_seconds)));
 	if (option->paused)
 		members = lappend(members, make_option(functions.paused, NULL));
+	if (OidIsValid(option->archive_to))
+		members = lappend(members,
+						  make_option(functions.archive_to,
+									  makeConst(REGCLASSOID, -1, InvalidOid, sizeof(Oid),
+												ObjectIdGetDatum(option->archive_to),
+												false, true)));
 	return members;
 }

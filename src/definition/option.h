@@ -34,6 +34,7 @@ typedef struct TtlFunctions
 	Oid			drop_expired_partitions;
 	Oid			bucket_max_span_seconds;
 	Oid			paused;
+	Oid			archive_to;
 	Oid			seconds;
 	Oid			document_ttl;	/* of jsonb */
 	Oid			column_ttl;		/* of an integer */
@@ -43,13 +44,14 @@ typedef struct TtlFunctions
 } TtlFunctions;
 
 /* How many of these, from the first one on, are options (see function.c). */
-#define TTL_OPTION_FUNCTIONS 5
+#define TTL_OPTION_FUNCTIONS 6
 
 /* How many can stand in what remove_ttl() takes out of an index: these and seconds(). */
-#define TTL_REMOVED_FUNCTIONS 6
+#define TTL_REMOVED_FUNCTIONS 7
 
-/* Where paused() is among them. */
+/* Where paused() and archive_to() are among them. */
 #define TTL_PAUSED_FUNCTION 4
+#define TTL_ARCHIVE_FUNCTION 5
 
 /* What the predicate of one index says. */
 typedef struct TtlOption
@@ -62,6 +64,7 @@ typedef struct TtlOption
 	bool		boundary_rows;	/* and due rows of the others go one by one */
 	int32		bucket_seconds; /* span of the partitions to be made, or 0 */
 	bool		paused;			/* nothing is deleted */
+	Oid			archive_to;		/* rows move to this table, or invalid */
 	List	   *filter;			/* the other AND members, not folded */
 	List	   *stored;			/* all of them, as they were read */
 } TtlOption;
@@ -74,6 +77,7 @@ extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
 extern Node *ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum);
 extern bool ttl_option_is_within(Node *node, void *context);
+extern List *ttl_option_named_relations(Node *node);
 
 /* function.c */
 extern List *ttl_function_arguments(const FuncExpr *call);

@@ -16,6 +16,7 @@
  * PostgreSQL can describe.  Six digits to the base of 36 hold every number of 31
  * bits, so that is the least base for six rows an index; with five, the type would
  * need 740 columns.  A number counts only where each of its digits is there once.
+ * The table of archive_to() is a dependency by itself, which PostgreSQL has recorded.
  *
  * An option is put back as soon as possible: at the end of the command, by the hook
  * here where the library is loaded, and from 17 on by an event trigger; else in the
@@ -84,6 +85,7 @@ typedef struct SavedOption
 	bool		has_time_zone;
 	int32		time_zone_hash;
 	bool		paused;			/* the index depends on paused() */
+	Oid			archive_to;		/* the table, or invalid */
 } SavedOption;
 
 /* What pg_depend says of an index. */
@@ -94,6 +96,7 @@ typedef struct Dependencies
 	int			count[SAVED_NUMBERS];
 	int			digits[SAVED_NUMBERS][DIGITS];	/* how many of each digit */
 	int64		sum[SAVED_NUMBERS];
+	List	   *relations;		/* what it names as '...'::regclass */
 } Dependencies;
 
 /* The type, as a relation; invalid where the library is newer than the objects. */
@@ -153,6 +156,9 @@ read_dependencies(Oid indexrelid, const TtlFunctions *functions,
 
 		if (row->refclassid == RelationRelationId && row->refobjid == type)
 			read_digit(row->refobjsubid, found);
+		else if (row->refclassid == RelationRelationId && row->refobjsubid == 0 &&
+				 row->deptype == DEPENDENCY_NORMAL)
+			found->relations = lappend_oid(found->relations, row->refobjid);
 		else if (row->refclassid == ProcedureRelationId)
 		{
 			for (int i = 0; i < TTL_REMOVED_FUNCTIONS; i++)
@@ -179,9 +185,46 @@ read_number(const Dependencies *found, SavedNumber number, int32 *value)
 	return found->sum[number] <= PG_INT32_MAX;
 }
 
-/* Returns the saved option, or none unless all of it is there. */
+/* Reads trees of an index, a list; NIL where it is gone. */
+static List *
+stored_trees(Oid indexrelid)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	List	   *trees;
+
+	if (!HeapTupleIsValid(tuple))
+		return NIL;
+	trees = list_make2(ttl_option_stored_tree(tuple, Anum_pg_index_indexprs),
+					   ttl_option_stored_tree(tuple, Anum_pg_index_indpred));
+	ReleaseSysCache(tuple);
+	return trees;
+}
+
+/*
+ * Finds the table of archive_to(), which the index depends on: what it names but for what
+ * is in its key and its filter.  Invalid unless there is one such table.
+ */
+static Oid
+saved_archive(Oid indexrelid, const Dependencies *found)
+{
+	TtlOption	option;
+	List	   *trees = stored_trees(indexrelid);
+	List	   *left;
+
+	if (trees == NIL || !ttl_option_read(indexrelid, &option))
+		return InvalidOid;
+	trees = lappend(option.filter, linitial(trees));
+	left = list_difference_oid(found->relations,
+							   ttl_option_named_relations((Node *) trees));
+	return list_length(left) == 1 ? linitial_oid(left) : InvalidOid;
+}
+
+/*
+ * Returns the saved option, or none unless all of it is there: an index that has lost
+ * where its rows are to be moved must not delete them.
+ */
 static SavedOption
-saved_option(const Dependencies *found)
+saved_option(Oid indexrelid, const Dependencies *found)
 {
 	SavedOption none = {0};
 	SavedOption saved = {0};
@@ -192,6 +235,12 @@ saved_option(const Dependencies *found)
 	if (saved.has_time_zone &&
 		!read_number(found, SAVED_TIME_ZONE, &saved.time_zone_hash))
 		return none;
+	if (saved.present && found->on_function[TTL_ARCHIVE_FUNCTION])
+	{
+		saved.archive_to = saved_archive(indexrelid, found);
+		if (!OidIsValid(saved.archive_to))
+			return none;
+	}
 	return saved.present ? saved : none;
 }
 
@@ -224,7 +273,7 @@ read_saved_option(Oid indexrelid)
 	if (!ttl_function_lookup(&functions))
 		return none;
 	read_dependencies(indexrelid, &functions, &found);
-	return saved_option(&found);
+	return saved_option(indexrelid, &found);
 }
 
 /* Gives a lost option the values that were saved; false if nothing was saved. */
@@ -242,7 +291,34 @@ ttl_saved_option_apply(Oid indexrelid, TtlOption *option)
 	option->seconds = saved.seconds;
 	option->time_zone = time_zone;
 	option->paused = saved.paused;
+	option->archive_to = saved.archive_to;
 	return true;
+}
+
+/*
+ * Makes an index depend on the tables that it names, and on no others: archive_to() may
+ * name another one than before.
+ */
+static void
+follow_relations(Oid indexrelid, List *trees, const Dependencies *found)
+{
+	List	   *named = ttl_option_named_relations((Node *) trees);
+	ObjectAddress index;
+	ListCell   *lc;
+
+	ObjectAddressSet(index, RelationRelationId, indexrelid);
+	foreach(lc, list_difference_oid(found->relations, named))
+		deleteDependencyRecordsForSpecific(RelationRelationId, indexrelid,
+										   DEPENDENCY_NORMAL,
+										   RelationRelationId, lfirst_oid(lc));
+	foreach(lc, list_difference_oid(named, found->relations))
+	{
+		ObjectAddress target;
+
+		ObjectAddressSet(target, RelationRelationId, lfirst_oid(lc));
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(lfirst_oid(lc))))
+			recordDependencyOn(&index, &target, DEPENDENCY_NORMAL);
+	}
 }
 
 /*
@@ -251,17 +327,9 @@ ttl_saved_option_apply(Oid indexrelid, TtlOption *option)
  * DROP EXTENSION would leave an index behind that nobody can open.
  */
 static void
-follow_functions(Oid indexrelid, const TtlFunctions *functions,
+follow_functions(Oid indexrelid, List *trees, const TtlFunctions *functions,
 				 const Dependencies *found)
 {
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	List	   *trees;
-
-	if (!HeapTupleIsValid(tuple))
-		return;
-	trees = list_make2(ttl_option_stored_tree(tuple, Anum_pg_index_indexprs),
-					   ttl_option_stored_tree(tuple, Anum_pg_index_indpred));
-	ReleaseSysCache(tuple);
 	for (int i = 0; i < TTL_REMOVED_FUNCTIONS; i++)
 	{
 		TtlFunctions only = {0};
@@ -282,6 +350,18 @@ follow_functions(Oid indexrelid, const TtlFunctions *functions,
 											   DEPENDENCY_NORMAL,
 											   ProcedureRelationId, function);
 	}
+}
+
+/* Makes an index depend on what occurs in it, as CREATE INDEX would. */
+static void
+follow_trees(Oid indexrelid, const TtlFunctions *functions, const Dependencies *found)
+{
+	List	   *trees = stored_trees(indexrelid);
+
+	if (trees == NIL)
+		return;
+	follow_functions(indexrelid, trees, functions, found);
+	follow_relations(indexrelid, trees, found);
 }
 
 /* Appends the columns that stand for a number. */
@@ -335,6 +415,7 @@ to_be_saved(const TtlOption *option)
 		return saved;
 	saved.seconds = option->seconds;
 	saved.paused = option->paused;
+	saved.archive_to = option->archive_to;
 	saved.has_time_zone = option->time_zone != NULL;
 	if (saved.has_time_zone)
 		saved.time_zone_hash = ttl_time_zone_hash(option->time_zone);
@@ -347,7 +428,7 @@ same_saved_option(const SavedOption *a, const SavedOption *b)
 	return a->present == b->present && a->seconds == b->seconds &&
 		a->has_time_zone == b->has_time_zone &&
 		a->time_zone_hash == b->time_zone_hash &&
-		a->paused == b->paused;
+		a->paused == b->paused && a->archive_to == b->archive_to;
 }
 
 /*
@@ -366,8 +447,8 @@ ttl_saved_option_write(Oid indexrelid, const TtlOption *option)
 	if (!ttl_function_lookup(&functions))
 		return;
 	read_dependencies(indexrelid, &functions, &found);
-	follow_functions(indexrelid, &functions, &found);
-	old = saved_option(&found);
+	follow_trees(indexrelid, &functions, &found);
+	old = saved_option(indexrelid, &found);
 	if (!same_saved_option(&old, &new) ||
 		found.count[SAVED_SECONDS] != (new.present ? DIGITS : 0) ||
 		found.count[SAVED_TIME_ZONE] != (new.has_time_zone ? DIGITS : 0))
@@ -468,7 +549,7 @@ complete_dependencies(Oid indexrelid, void *arg)
 		!ttl_option_read(indexrelid, &option) || !option.present)
 		return;
 	read_dependencies(indexrelid, &functions, &found);
-	follow_functions(indexrelid, &functions, &found);
+	follow_trees(indexrelid, &functions, &found);
 }
 
 /*

@@ -98,6 +98,10 @@ static const StateText state_texts[] = {
 	{"filtered_buckets", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"a TTL index with a filter cannot drop or make partitions",
 	"Let an index without a filter do that; this one can expire its rows earlier."},
+	{"archive_mismatch", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL,
+		"Let the tables match, and the owner of the one insert into the other, or name another table: "
+		"ttl_index.coll_mod_index(..., archive_to => ...). "
+	"With archive_to => '-' rows are deleted and no longer moved."},
 	{"not_valid", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index is being built, or its build failed, or a partition has no index of it",
 	"Drop and create the index again, or REINDEX it, or attach an index of each partition."},
@@ -120,7 +124,7 @@ static const StateText state_texts[] = {
 		"the table's owner may not execute the option functions of schema ttl_index",
 		"GRANT EXECUTE ON FUNCTION ttl_index.expire_after_seconds, ttl_index.time_zone, "
 		"ttl_index.drop_expired_partitions, ttl_index.bucket_max_span_seconds, "
-	"ttl_index.paused, ttl_index.seconds TO PUBLIC."},
+	"ttl_index.paused, ttl_index.archive_to, ttl_index.seconds TO PUBLIC."},
 	{"old_snapshots", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index cannot be used until transactions older than it have ended",
 	NULL},
@@ -177,6 +181,7 @@ ttl_state_reason(const TtlIndex *index)
 		case TTL_BUCKET_HAS_DEPENDENTS:
 			return psprintf("the partition cannot be dropped because of %s",
 							index->detail);
+		case TTL_ARCHIVE_MISMATCH:
 		case TTL_NO_MONITOR:
 		case TTL_CRASHED_SERVER:
 		case TTL_HELD:
