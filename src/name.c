@@ -14,7 +14,7 @@
  * end of the transaction, and nothing else: GRANT waits for nothing, and neither does
  * what is done in the schema.
  *
- * Where rows are deleted, text is not used at all (see batch.c).
+ * Where rows are deleted, text is not used at all (see expire/delete.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *

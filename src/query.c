@@ -6,7 +6,7 @@
  * Text would name the table and the functions of its index, and the owner of a schema can
  * make a name mean something else (see name.c).  The trees of the key and of the filter
  * are in pg_index, by OIDs; a query that is made of them calls the functions with which
- * the index was built.  expire/batch.c deletes by such queries, ddl/notice.c samples.
+ * the index was built.  expire/delete.c deletes by such queries, ddl/notice.c samples.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

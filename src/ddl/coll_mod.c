@@ -343,11 +343,11 @@ typedef struct ChangeValues
 	bool		drop_partitions;
 	bool		boundary_rows;
 	Oid			archive_to;
-}			ChangeValues;
+} ChangeValues;
 
 /* The arguments from the seconds on. */
 static void
-read_change(FunctionCallInfo fcinfo, int first, ChangeValues * values, Change *change)
+read_change(FunctionCallInfo fcinfo, int first, ChangeValues *values, Change *change)
 {
 	change->seconds = ttl_state_read_seconds(PG_GETARG_INT64(first));
 	change->time_zone = ttl_args_text(fcinfo, first + 1);

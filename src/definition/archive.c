@@ -56,7 +56,7 @@ ttl_archive_name(Oid target)
 
 /* Copies the catalog row of a relation; false where it is gone. */
 static bool
-read_class(Oid relid, FormData_pg_class * form)
+read_class(Oid relid, FormData_pg_class *form)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 
@@ -69,7 +69,7 @@ read_class(Oid relid, FormData_pg_class * form)
 
 /* Copies the catalog row of a column that is not dropped. */
 static bool
-read_column(Oid relid, AttrNumber attnum, FormData_pg_attribute * form)
+read_column(Oid relid, AttrNumber attnum, FormData_pg_attribute *form)
 {
 	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid),
 										Int16GetDatum(attnum));
@@ -83,7 +83,7 @@ read_column(Oid relid, AttrNumber attnum, FormData_pg_attribute * form)
 
 /* Why this column of the table has no place in the other one, or NULL. */
 static char *
-column_mismatch(const FormData_pg_attribute * column, Oid target)
+column_mismatch(const FormData_pg_attribute *column, Oid target)
 {
 	FormData_pg_attribute other;
 	const char *name = NameStr(column->attname);
@@ -195,7 +195,7 @@ is_unlogged(Oid target)
 
 /* Why nothing can be archived to a relation of this kind, or NULL. */
 static char *
-kind_mismatch(Oid target, const FormData_pg_class * form, bool source_is_logged)
+kind_mismatch(Oid target, const FormData_pg_class *form, bool source_is_logged)
 {
 	if (form->relkind != RELKIND_RELATION &&
 		form->relkind != RELKIND_PARTITIONED_TABLE &&

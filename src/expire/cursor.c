@@ -56,7 +56,7 @@
  * reading from the oldest entry in each batch would take quadratic time.
  *
  * This file is pure bookkeeping like monitor/schedule.c, and the caller tells it the time.
- * monitor/visit.c calls it between batches, and batch.c during one.
+ * monitor/visit.c calls it between batches, and the files of a batch during one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

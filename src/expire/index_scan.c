@@ -24,16 +24,16 @@
  *	IDs in ascending order.
  *
  * The heap is not looked at here: an entry may well be that of a dead row.  Unlike
- * core, this file marks no entries as dead, because by the time that batch.c finds a
+ * core, this file marks no entries as dead, because by the time that index_order.c finds a
  * row gone, the page is no longer pinned.  As in core, a page is locked only while its
  * entries are copied.  The pin is given up with the lock: a vacuum may remove a row
  * meanwhile and its tuple ID may be used again, so whoever fetches the row has to
- * check it, as batch.c does.
+ * check it, as index_order.c does.
  *
  * A descending index is scanned backward, so that the oldest entries come first there
  * too.
  *
- * batch.c is the only user of the scan; the conversion of keys is also used by
+ * index_order.c and batch.c use the scan; the conversion of keys is also used by
  * ddl/notice.c.
  *
  * Copyright (c) 2026, ttl_index contributors

@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * block_order.c
+ *	  The rows of a batch in the order of the heap.
+ *
+ * Where most of a table is due and the heap does not follow the key, every batch in the
+ * order of the index would touch nearly every block.  Then the rest of the pass goes over
+ * the heap instead, block by block, with the same check of each row.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/expire/block_order.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/tableam.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "expire/expirer.h"
+#include "ttl_index.h"
+
+/* Entries are scattered if they lie in so many times the blocks that they would fill. */
+#define ORDER_SCATTERED 4
+
+/* How many blocks are sampled, and what part of their rows must be due. */
+#define ORDER_SAMPLE_BLOCKS 32
+#define ORDER_MOST 0.4
+
+/* A batch looks after so many blocks how far it has come. */
+#define BLOCKS_AT_A_TIME 32
+
+/* Of so many rows or more, it ends at the end of a block. */
+#define WHOLE_BLOCKS 100
+
+/* What part of the rows is due, by a sample of the table's blocks? */
+static double
+sample_due(TtlExpirer *x, BlockNumber nblocks)
+{
+	TableScanDesc scan = NULL;
+	int64		rows = 0;
+	int64		due = 0;
+
+	for (int i = 0; i < ORDER_SAMPLE_BLOCKS; i++)
+	{
+		BlockNumber block = (uint64) nblocks * i / ORDER_SAMPLE_BLOCKS;
+		ItemPointerData first;
+		ItemPointerData last;
+
+		ItemPointerSet(&first, block, FirstOffsetNumber);
+		ItemPointerSet(&last, block, MaxOffsetNumber);
+		if (scan == NULL)
+			scan = ttl_beginscan_tidrange(x->heap, x->snapshot, &first, &last);
+		else
+			table_rescan_tidrange(scan, &first, &last);
+		while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
+		{
+			rows++;
+			if (ttl_row_is_due(x))
+				due++;
+		}
+	}
+	table_endscan(scan);
+	return rows == 0 ? 0 : (double) due / rows;
+}
+
+/*
+ * Would it be cheaper to go over the whole heap once?  It would if the entries of a
+ * batch lie in many more blocks than their rows would fill, and much of the table is
+ * due.
+ */
+bool
+ttl_block_order_is_better(TtlExpirer *x, int blocks, int count)
+{
+	BlockNumber nblocks;
+	double		rows;
+	double		all_visible;
+
+	table_relation_estimate_size(x->heap, NULL, &nblocks, &rows, &all_visible);
+	return blocks >= ORDER_SCATTERED * count * (nblocks / Max(rows, 1)) &&
+		sample_due(x, nblocks) >= ORDER_MOST;
+}
+
+/* Finds the first tuple ID behind a position. */
+static void
+first_behind(const TtlScanPosition *position, ItemPointer tid)
+{
+	ItemPointerSet(tid, 0, FirstOffsetNumber);
+	if (position->set)
+	{
+		*tid = position->tid;
+		ItemPointerInc(tid);
+	}
+}
+
+/* Has a batch in block order done enough? */
+static bool
+is_full(const TtlBatch *batch, int max_docs, int64 max_entries)
+{
+	return batch->live >= max_docs || batch->candidates >= max_entries;
+}
+
+/*
+ * Looks at the rows of a scan until the batch is full, and returns whether it has come to
+ * the end.  It goes on to the end of the block: else an update could put the newer version
+ * of one of the next rows before the place where the batch ends, and no index entry would
+ * tell.  Only a batch of a few rows ends at any row, because one of them fails or takes
+ * long; then the whole index is read once more.
+ */
+static bool
+take_rows_of_scan(TtlExpirer *x, TableScanDesc scan, int max_docs, int64 max_entries)
+{
+	TtlBatch   *batch = x->batch;
+	TtlScanPosition *position = &batch->cursor.forward;
+
+	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (is_full(batch, max_docs, max_entries) &&
+			ItemPointerGetBlockNumber(&x->slot->tts_tid) != ItemPointerGetBlockNumber(&position->tid))
+			return false;
+		batch->candidates++;
+		position->set = true;
+		position->tid = x->slot->tts_tid;
+		if (!ttl_cursor_has_failed(x->cursor, &x->slot->tts_tid) && ttl_row_is_due(x))
+		{
+			batch->live++;
+			ttl_delete_row(x);
+		}
+		if (max_docs < WHOLE_BLOCKS && is_full(batch, max_docs, max_entries))
+		{
+			batch->cursor.rows_remain = true;
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * Looks at the next rows, due or not, from the cursor on, until max_docs of them were
+ * due or max_entries were looked at.  BLOCKS_AT_A_TIME blocks are read at a time.  Where
+ * there is no row in these, as after many deletes, the blocks count like rows: they are
+ * read as well, and a batch has to end.
+ */
+void
+ttl_block_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
+{
+	TtlBatch   *batch = x->batch;
+	BlockNumber nblocks = RelationGetNumberOfBlocks(x->heap);
+	TtlScanPosition *position = &batch->cursor.forward;
+	TableScanDesc scan = NULL;
+	ItemPointerData first;
+
+	/*
+	 * what is passed here need not be due: coll_mod() may have made the time
+	 * longer
+	 */
+	position->key = Min(position->key, x->cutoff->sure);
+	first_behind(position, &first);
+	while (!is_full(batch, max_docs, max_entries) &&
+		   ItemPointerGetBlockNumber(&first) < nblocks)
+	{
+		BlockNumber begin = ItemPointerGetBlockNumber(&first);
+		BlockNumber end = begin + Min(nblocks - begin, BLOCKS_AT_A_TIME);
+		int64		before = batch->candidates;
+		ItemPointerData last;
+
+		ItemPointerSet(&last, end - 1, MaxOffsetNumber);
+		if (scan == NULL)
+			scan = ttl_beginscan_tidrange(x->heap, x->snapshot, &first, &last);
+		else
+			table_rescan_tidrange(scan, &first, &last);
+		if (!take_rows_of_scan(x, scan, max_docs, max_entries))
+			break;
+		if (batch->candidates == before)
+			batch->candidates += end - begin;
+		position->set = true;
+		position->tid = last;
+		ItemPointerSet(&first, end, FirstOffsetNumber);
+	}
+	ExecClearTuple(x->slot);
+	if (scan != NULL)
+		table_endscan(scan);
+
+	/*
+	 * The snapshot does not see what transactions write that are running now,
+	 * and they may run for long.
+	 */
+	if (x->snapshot->xcnt > 0)
+		batch->cursor.rows_remain = true;
+	if (ItemPointerGetBlockNumber(&first) >= nblocks)
+	{
+		batch->cursor.phase = TTL_FORWARD;
+		ItemPointerSet(&position->tid, MaxBlockNumber, MaxOffsetNumber);
+	}
+}

@@ -1,0 +1,69 @@
+/*-------------------------------------------------------------------------
+ *
+ * expirer.h
+ *	  The state of one batch, for the files that it is made of.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/expire/expirer.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_EXPIRER_H
+#define TTL_EXPIRER_H
+
+#include "access/tableam.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "executor/tuptable.h"
+#include "expire/expire.h"
+#include "nodes/execnodes.h"
+
+/* The state of one batch while it runs. */
+typedef struct TtlExpirer
+{
+	Relation	heap;
+	Relation	index;
+	const TtlCutoff *cutoff;
+	TransactionId pass_xid;		/* those before it are older than the pass */
+	const TtlCursor *cursor;
+	Snapshot	snapshot;
+	TupleTableSlot *slot;		/* the row at hand */
+	int64		key;			/* and its key */
+	TableScanDesc run;			/* scan of blocks with many rows that are due */
+	TtlIndexEntry *found;		/* if not NULL, rows are only looked for */
+	int			nfound;
+	bool		direct;
+	Oid			root;			/* the TTL index to announce, invalid once
+								 * done */
+	/* to compute the key and the filter of a row */
+	IndexInfo  *info;
+	EState	   *estate;
+	ExprState  *filter;
+	/* the SQL way: locked rows */
+	int			nrows;
+	Datum	   *rows;
+	TtlBatch   *batch;
+} TtlExpirer;
+
+/* row.c */
+extern void ttl_row_begin(TtlExpirer *x);
+extern void ttl_row_begin_checks(TtlExpirer *x);
+extern void ttl_row_end(TtlExpirer *x);
+extern bool ttl_row_is_due(TtlExpirer *x);
+extern bool ttl_row_is_older(TtlExpirer *x, TransactionId xid);
+
+/* delete.c */
+extern bool ttl_delete_is_plain(Relation rel);
+extern void ttl_delete_row(TtlExpirer *x);
+extern void ttl_delete_locked(TtlExpirer *x, const TtlIndex *index);
+
+/* index_order.c */
+extern void ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries);
+
+/* block_order.c */
+extern bool ttl_block_order_is_better(TtlExpirer *x, int blocks, int count);
+extern void ttl_block_order_take(TtlExpirer *x, int max_docs, int64 max_entries);
+
+#endif							/* TTL_EXPIRER_H */

@@ -1,0 +1,422 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_order.c
+ *	  The rows of a batch in the order of the index.
+ *
+ * The index entries that are due are read (index_scan.c), oldest first, from where the last
+ * batch ended (cursor.c), and sorted by block.  Then each row is fetched, a block at a time
+ * where many of the rows are in it.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/expire/index_order.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/spccache.h"
+
+#include "compat.h"
+#include "expire/index_scan.h"
+#include "expire/expirer.h"
+#include "ttl_index.h"
+
+/* A batch of so many entries says something about the order of the heap. */
+#define ORDER_MIN_ENTRIES 1000
+
+/* A batch that catches up may skip or read so many leaf pages. */
+#define CATCH_UP_PAGES 2000
+
+/* A block with so many entries is read as a whole. */
+#define DENSE_BLOCK 16
+
+/* Prefetching stops if the first so many blocks were all in the cache. */
+#define PREFETCH_TRIAL 32
+
+/* Makes a tuple ID a number: it is compared for each row, and more than once. */
+static inline uint64
+tid_number(const ItemPointerData *tid)
+{
+	return (uint64) ItemPointerGetBlockNumberNoCheck(tid) << 16 |
+		ItemPointerGetOffsetNumberNoCheck(tid);
+}
+
+static int
+compare_tids(const void *a, const void *b)
+{
+	uint64		x = tid_number(&((const TtlIndexEntry *) a)->tid);
+	uint64		y = tid_number(&((const TtlIndexEntry *) b)->tid);
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * Reads up to max entries that are due and returns how many.  Near a change of summer
+ * time there are entries between them that are not due yet; these are read again later.
+ */
+static int
+read_entries(TtlIndexScan *scan, const TtlCutoff *cutoff, TtlIndexEntry *entries, int max,
+			 TtlCursor *cursor)
+{
+	const TtlIndexEntry *entry;
+	int			count = 0;
+
+	while (count < max && (entry = ttl_index_scan_next(scan)) != NULL)
+	{
+		if (ttl_cutoff_is_due(cutoff, entry->key))
+			entries[count++] = *entry;
+		else
+			ttl_cursor_reread(cursor, entry->key, &entry->tid);
+	}
+	return count;
+}
+
+/*
+ * Prefetching asks for blocks ahead of their use, as far ahead as the table's tablespace
+ * is set to, until it turns out that all of them are in the cache.
+ */
+typedef struct Prefetch
+{
+	Relation	heap;
+	const TtlIndexEntry *entries;
+	int			count;
+	int			next;
+	int			distance;		/* in entries */
+	int			tried;
+	int			cached;
+	BlockNumber block;
+} Prefetch;
+
+static void
+prefetch_init(Prefetch *p, Relation heap, const TtlIndexEntry *entries, int count)
+{
+	memset(p, 0, sizeof(*p));
+	p->heap = heap;
+	p->entries = entries;
+	p->count = count;
+	p->distance = get_tablespace_maintenance_io_concurrency(heap->rd_rel->reltablespace);
+	p->block = InvalidBlockNumber;	/* block 0 follows this one */
+}
+
+static void
+prefetch_beyond(Prefetch *p, int current)
+{
+	if (p->tried >= PREFETCH_TRIAL && p->cached == p->tried)
+		return;
+	for (p->next = Max(p->next, current);
+		 p->next < p->count && p->next < current + p->distance; p->next++)
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&p->entries[p->next].tid);
+
+		bool		follows = block == p->block || block == p->block + 1;
+
+		/* the kernel reads adjacent blocks ahead by itself */
+		p->block = block;
+		if (follows)
+			continue;
+		p->tried++;
+		if (BufferIsValid(PrefetchBuffer(p->heap, MAIN_FORKNUM, block).recent_buffer))
+			p->cached++;
+	}
+}
+
+/*
+ * Takes the row in the slot, which the index holds as due.  The entry may point to an
+ * older version of it.
+ */
+static void
+take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
+{
+	/* the previous round saw it, and could not delete it */
+	if (ttl_cursor_goes_by_age(x->cursor, &entry->tid) &&
+		ttl_cursor_goes_by_age(x->cursor, &x->slot->tts_tid) &&
+		ttl_row_is_older(x, x->cursor->seen.xmin))
+		return;
+	if (x->found != NULL)
+	{
+		x->found[x->nfound++] = *entry;
+		return;
+	}
+	x->batch->live++;
+	if (!ttl_row_is_due(x))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("TTL index \"%s\" holds a row as due that is not",
+						RelationGetRelationName(x->index)),
+				 errhint("The index is damaged, or a function that it calls is not immutable: REINDEX it.")));
+	ttl_delete_row(x);
+}
+
+/* How many of the entries, which are sorted, point to the same block as the first? */
+static int
+block_group(const TtlIndexEntry *entries, int count)
+{
+	BlockNumber block = ItemPointerGetBlockNumber(&entries[0].tid);
+	int			group = 1;
+
+	while (group < count &&
+		   ItemPointerGetBlockNumber(&entries[group].tid) == block)
+		group++;
+	return group;
+}
+
+/* How many point to the same block, or to adjacent ones with many entries each? */
+static int
+dense_run(const TtlIndexEntry *entries, int count)
+{
+	int			run = 0;
+	int			group = block_group(entries, count);
+
+	while (group >= DENSE_BLOCK)
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&entries[run].tid);
+
+		run += group;
+		if (run == count ||
+			ItemPointerGetBlockNumber(&entries[run].tid) != block + 1)
+			return run;
+		group = block_group(entries + run, count - run);
+	}
+	return run > 0 ? run : group;
+}
+
+/*
+ * Takes the rows of a dense run: a scan reads each block once, instead of once for each
+ * row.  Returns how many entries the scan did not meet, and moves these to the front:
+ * entries of dead rows, and of rows that are further on in their HOT chain.
+ */
+static int
+take_run(TtlExpirer *x, TtlIndexEntry *entries, int count)
+{
+	int			unmet = 0;
+	int			next = 0;
+
+	if (x->run == NULL)
+		x->run = ttl_beginscan_tidrange(x->heap, x->snapshot, &entries[0].tid,
+										&entries[count - 1].tid);
+	else
+		table_rescan_tidrange(x->run, &entries[0].tid, &entries[count - 1].tid);
+	while (table_scan_getnextslot_tidrange(x->run, ForwardScanDirection, x->slot))
+	{
+		uint64		tid = tid_number(&x->slot->tts_tid);
+
+		CHECK_FOR_INTERRUPTS();
+		while (next < count && tid_number(&entries[next].tid) < tid)
+			entries[unmet++] = entries[next++];
+		if (next == count || tid_number(&entries[next].tid) != tid)
+			continue;
+		if (!ttl_cursor_has_failed(x->cursor, &x->slot->tts_tid))
+			take_entry(x, &entries[next]);
+		next++;
+	}
+	while (next < count)
+		entries[unmet++] = entries[next++];
+	return unmet;
+}
+
+/*
+ * Fetches the row of an entry into the slot; false where the snapshot sees none.
+ * There may be one soon, if the transaction that wrote the row is still running or
+ * has just committed: then the key has to be read again.  So the row is fetched as it
+ * is now, and the snapshot is asked afterwards.  Most entries without a row are those
+ * of rows that are gone for good, and one fetch is enough to know that.
+ */
+static bool
+fetch_row(TtlExpirer *x, IndexFetchTableData *fetch, const TtlIndexEntry *entry)
+{
+	SnapshotData dirty;
+	ItemPointerData tid = entry->tid;
+	bool		call_again = false;
+
+	InitDirtySnapshot(dirty);
+	if (!table_index_fetch_tuple(fetch, &tid, &dirty, x->slot, &call_again,
+								 NULL))
+		return false;
+	if (table_tuple_satisfies_snapshot(x->heap, x->slot, x->snapshot))
+		return true;
+	ttl_cursor_reread(&x->batch->cursor, entry->key, &entry->tid);
+	return false;
+}
+
+/* Takes the rows of entries that are looked up one by one. */
+static void
+take_single(TtlExpirer *x, IndexFetchTableData *fetch, TtlIndexEntry *entries, int count)
+{
+	Prefetch	prefetch;
+
+	prefetch_init(&prefetch, x->heap, entries, count);
+	for (int i = 0; i < count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (ttl_cursor_has_failed(x->cursor, &entries[i].tid))
+			continue;
+		prefetch_beyond(&prefetch, i);
+		if (fetch_row(x, fetch, &entries[i]))
+			take_entry(x, &entries[i]);
+	}
+}
+
+/*
+ * Fetches the rows of the entries and takes those that are due.  Returns in how
+ * many blocks they lie.
+ */
+static int
+take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
+{
+	IndexFetchTableData *fetch = ttl_index_fetch_begin(x->heap);
+	int			single = 0;		/* the first so many are looked up one by one */
+	int			blocks = 0;
+	int			run;
+
+	qsort(entries, count, sizeof(TtlIndexEntry), compare_tids);
+	for (int i = 0; i < count; i += run)
+	{
+		int			unmet = run = dense_run(entries + i, count - i);
+
+		/* a group that is not dense lies in one block */
+		blocks += 1 + ItemPointerGetBlockNumber(&entries[i + run - 1].tid) -
+			ItemPointerGetBlockNumber(&entries[i].tid);
+		if (run >= DENSE_BLOCK)
+			unmet = take_run(x, entries + i, run);
+		memmove(entries + single, entries + i, unmet * sizeof(TtlIndexEntry));
+		single += unmet;
+	}
+	take_single(x, fetch, entries, single);
+	ExecClearTuple(x->slot);
+	table_index_fetch_end(fetch);
+	return blocks;
+}
+
+/* Begins the index scan of a batch where the previous batch ended. */
+static void
+begin_scan(TtlExpirer *x, TtlIndexScan *scan)
+{
+	TtlCursor  *cursor = &x->batch->cursor;
+	const TtlCutoff *cutoff = x->cutoff;
+
+	/* also in CATCH UP, whose round would else count as one up to that key */
+	if (cursor->forward.key > cutoff->bound)
+		ttl_cursor_pull_back(cursor, cutoff->sure);
+	if (cursor->phase == TTL_CATCH_UP)
+	{
+		ttl_index_scan_begin(scan, x->heap, x->index, cutoff->keytype,
+							 Min(cutoff->bound, cursor->forward.key), &cursor->catch_up);
+		scan->max_pages = CATCH_UP_PAGES;
+		if (cursor->thorough)
+			return;
+		scan->unchanged_since = cursor->seen.lsn;
+		scan->reread = cursor->reread.keys;
+		return;
+	}
+	ttl_index_scan_begin(scan, x->heap, x->index, cutoff->keytype, cutoff->bound,
+						 &cursor->forward);
+}
+
+/* Orders entries as the scan returns them. */
+static int
+compare_entries(const void *a, const void *b, void *backward)
+{
+	const TtlIndexEntry *x = a;
+	const TtlIndexEntry *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return *(bool *) backward ? compare_tids(b, a) : compare_tids(a, b);
+}
+
+/*
+ * Takes the first rows that the entries lead to, up to max of them.  Most entries lead to
+ * none, so the rows are looked for first.  Where there are more rows, the position goes
+ * back to the last one that is taken.  Returns in how many blocks the entries lie.
+ */
+static int
+take_first(TtlExpirer *x, bool backward, TtlIndexEntry *entries, int count, int max,
+		   TtlScanPosition *position, bool *more)
+{
+	TtlIndexEntry *found = palloc(sizeof(TtlIndexEntry) * count);
+	int			blocks;
+
+	x->found = found;
+	x->nfound = 0;
+	blocks = take_entries(x, entries, count);
+	x->found = NULL;
+	*more = x->nfound > max;
+	if (*more)
+	{
+		qsort_arg(found, x->nfound, sizeof(TtlIndexEntry), compare_entries, &backward);
+		position->key = found[max - 1].key;
+		position->tid = found[max - 1].tid;
+		x->nfound = max;
+	}
+	(void) take_entries(x, found, x->nfound);
+	pfree(found);
+	return blocks;
+}
+
+/*
+ * Takes the next entries, from the cursor on, until max_docs rows were found.  Entries
+ * of dead rows cost time as well, so their number is limited too.
+ *
+ * The entries are read by so many as rows are still wanted.  If most of these lead to no
+ * row, the next ones are read all at once, because the more there are, the more of them lie
+ * in the same block; and then it is found out first which of them lead to a row.
+ */
+void
+ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
+{
+	TtlBatch   *batch = x->batch;
+	TtlCursor  *cursor = &batch->cursor;
+	TtlIndexEntry *entries = palloc(sizeof(TtlIndexEntry) * Max(max_docs, max_entries));
+	TtlScanPosition *position = cursor->phase == TTL_CATCH_UP ?
+	&cursor->catch_up : &cursor->forward;
+	TtlIndexScan scan;
+	int			next = max_docs;
+	int			size;
+	int			count;
+	int			blocks;
+	bool		more = false;
+
+	begin_scan(x, &scan);
+	do
+	{
+		int			wanted = max_docs - batch->live;
+
+		size = next;
+		count = read_entries(&scan, x->cutoff, entries, size, cursor);
+		batch->candidates += count;
+		*position = scan.after;
+		if (size <= wanted)
+			blocks = take_entries(x, entries, count);
+		else
+			blocks = take_first(x, scan.backward, entries, count, wanted, position, &more);
+		next = max_docs - batch->live;
+		/* a single row may be one that fails, which is where the batch ends */
+		if (max_docs > 1 && 2 * (wanted - next) < count)
+			next = max_entries - batch->candidates;
+	} while (count == size && !more && batch->live < max_docs &&
+			 batch->candidates < max_entries);
+	batch->exhausted = count < size && !more && ttl_index_scan_is_over(&scan);
+	batch->pages = scan.pages;
+	ttl_index_scan_end(&scan);
+
+	if (Min(count, max_docs) >= ORDER_MIN_ENTRIES && !cursor->order_decided &&
+		cursor->phase == TTL_FORWARD)
+	{
+		cursor->order_decided = true;
+		if (ttl_block_order_is_better(x, blocks, count))
+		{
+			cursor->phase = TTL_BLOCK_ORDER;
+			batch->exhausted = false;
+			position->set = false;
+			/* what falls due in the meantime is found by the index afterwards */
+			position->key = x->cutoff->sure;
+		}
+	}
+}

@@ -1,0 +1,105 @@
+/*-------------------------------------------------------------------------
+ *
+ * row.c
+ *	  The rows of a batch: fetched, and checked once more.
+ *
+ * Whatever the index said, the key of a row must be due and the filter must hold, by the
+ * row itself, in the version that the batch's snapshot sees.  So a damaged index, or a tuple
+ * ID that has been used again, costs no row.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/expire/row.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "catalog/index.h"
+#include "executor/executor.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "expire/expirer.h"
+#include "ttl_index.h"
+
+/* Prepares to fetch rows under the active snapshot. */
+void
+ttl_row_begin(TtlExpirer *x)
+{
+	x->snapshot = GetActiveSnapshot();
+	x->slot = table_slot_create(x->heap, NULL);
+}
+
+/* Prepares to check them: this alone runs code that a user wrote. */
+void
+ttl_row_begin_checks(TtlExpirer *x)
+{
+	x->info = BuildIndexInfo(x->index);
+	x->estate = CreateExecutorState();
+	x->filter = ExecPrepareQual(x->info->ii_Predicate, x->estate);
+}
+
+void
+ttl_row_end(TtlExpirer *x)
+{
+	if (x->run != NULL)
+		table_endscan(x->run);
+	ExecDropSingleTupleTableSlot(x->slot);
+	if (x->estate != NULL)
+		FreeExecutorState(x->estate);
+}
+
+/* Computes the key of the row in the slot, which is a column or an expression. */
+static Datum
+row_key(TtlExpirer *x, bool *isnull)
+{
+	AttrNumber	attnum = x->info->ii_IndexAttrNumbers[0];
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnulls[INDEX_MAX_KEYS];
+
+	/* the common case is worth a short cut */
+	if (attnum != 0)
+		return slot_getattr(x->slot, attnum, isnull);
+	FormIndexDatum(x->info, x->slot, x->estate, values, isnulls);
+	*isnull = isnulls[0];
+	return values[0];
+}
+
+/*
+ * Is the row in the slot due, by its own key and the filter?  The filter comes first,
+ * as when the index is built: in block order there are rows outside of it, and
+ * computing the key of such a row may well raise an error.
+ */
+bool
+ttl_row_is_due(TtlExpirer *x)
+{
+	ExprContext *econtext = GetPerTupleExprContext(x->estate);
+	Datum		key;
+	bool		isnull;
+
+	ResetExprContext(econtext);
+	econtext->ecxt_scantuple = x->slot;
+	if (!ExecQual(x->filter, econtext))
+		return false;
+	key = row_key(x, &isnull);
+	if (isnull)
+		return false;
+	x->key = ttl_index_scan_key(x->cutoff->keytype, key);
+	return ttl_cutoff_is_due(x->cutoff, x->key);
+}
+
+/* Was the row in the slot written by a transaction older than this one? */
+bool
+ttl_row_is_older(TtlExpirer *x, TransactionId xid)
+{
+	bool		isnull;
+	Datum		xmin = slot_getsysattr(x->slot, MinTransactionIdAttributeNumber,
+									   &isnull);
+
+	return TransactionIdPrecedes(DatumGetTransactionId(xmin), xid);
+}
