@@ -426,6 +426,8 @@ set_paused(Oid indexrelid, bool paused)
 	Oid			other;
 
 	lock_ttl_index(indexrelid, &index);
+	if (!index.option.present)
+		index.state = TTL_OPTION_LOST;
 	if (index.option.problem != NULL || !index.option.present)
 		ttl_state_raise(&index);
 	if (index.option.paused == paused)

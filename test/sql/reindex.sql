@@ -94,6 +94,9 @@ END $$;
 CALL lose_and_forget('true');
 CALL ttl_index.run_pass();
 SELECT * FROM marks WHERE indexrelid = 't_local_ttl'::regclass;
+-- what is not known cannot be paused
+SELECT ttl_index.pause_index('t_local_ttl');
+
 -- a digit of the seconds is missing
 CALL lose_and_forget('refobjsubid <= 36');
 CALL ttl_index.run_pass();
