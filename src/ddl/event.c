@@ -71,7 +71,7 @@ follow_now(Oid child, const TtlIndex *index)
 		return;
 	/* rows may go that were to stay for longer */
 	if (ttl_option_read(child, &own) && own.present && own.problem == NULL &&
-		own.seconds != part.seconds)
+		own.seconds != index->option.seconds)
 		ereport(NOTICE,
 				(errmsg("TTL index \"%s\" of partition \"%s\" follows TTL index \"%s\" now",
 						get_rel_name(child), get_rel_name(index->relid),

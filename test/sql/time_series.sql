@@ -141,6 +141,8 @@ FROM ttl_index.indexes JOIN pg_index USING (indexrelid) WHERE relid::regclass::t
 -- remove_ttl is MongoDB's 'off': nothing expires, partitions are still made
 SET client_min_messages = notice;
 SELECT ttl_index.remove_ttl('seconds_ts_ttl');
+CREATE TABLE by_hand PARTITION OF seconds FOR VALUES FROM ('1990-01-01') TO ('1990-01-02');
+DROP TABLE by_hand;
 SET client_min_messages = warning;
 INSERT INTO seconds (ts) VALUES ('2000-01-01');
 CALL drop_partitions('_\d');
