@@ -217,11 +217,21 @@ key_text(const TtlIndex *index)
 		if (text != NULL)
 			return text;
 	}
-	if (!begin_text(index->relid, &reader))
+
+	/*
+	 * the index, too: REINDEX CONCURRENTLY drops the old one beside readers
+	 * of the table
+	 */
+	if (!ConditionalLockRelationOid(index->indexrelid, AccessShareLock))
 		return NULL;
-	text = SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index->indexrelid)) ?
-		pg_get_indexdef_columns(index->indexrelid, true) : NULL;
-	end_text(index->relid, &reader);
+	text = NULL;
+	if (begin_text(index->relid, &reader))
+	{
+		if (SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index->indexrelid)))
+			text = pg_get_indexdef_columns(index->indexrelid, true);
+		end_text(index->relid, &reader);
+	}
+	UnlockRelationOid(index->indexrelid, AccessShareLock);
 	return text;
 }
 

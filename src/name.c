@@ -44,12 +44,33 @@
 
 #include "ttl_index.h"
 
+/* Returns the name of a relation with its schema, as in SQL; NULL if it is gone. */
+char *
+ttl_name_find(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+	char	   *schema = get_namespace_name(get_rel_namespace(relid));
+
+	return name && schema ? quote_qualified_identifier(schema, name) : NULL;
+}
+
+static void
+raise_gone(Oid relid)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("could not open relation with OID %u", relid)));
+}
+
 /* Returns the name of a table for SQL text; ttl_name_lock() keeps it from changing. */
 char *
 ttl_name_qualified(Oid relid)
 {
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-									  get_rel_name(relid));
+	char	   *name = ttl_name_find(relid);
+
+	if (name == NULL)
+		raise_gone(relid);
+	return name;
 }
 
 /*
@@ -158,9 +179,7 @@ void
 ttl_name_keep(Oid relid)
 {
 	if (!ttl_name_lock(relid, true))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open relation with OID %u", relid)));
+		raise_gone(relid);
 }
 
 /*

@@ -95,6 +95,7 @@ extern bool ttl_lock_below(Oid relid, LOCKMODE lockmode);
 
 /* name.c */
 extern char *ttl_name_with_suffix(const char *name, const char *suffix);
+extern char *ttl_name_find(Oid relid);
 extern char *ttl_name_qualified(Oid relid);
 extern char *ttl_name_index(Oid indexrelid);
 extern bool ttl_name_lock(Oid relid, bool wait);

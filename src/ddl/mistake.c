@@ -255,11 +255,12 @@ static void
 report_existing(const Declaration *command)
 {
 	const char *name = get_rel_name(command->existing);
+	const char *qualified = ttl_name_find(command->existing);
 	char		relkind = get_rel_relkind(command->existing);
 	TtlIndex	index;
 	int32		seconds;
 
-	if (!message_level_is_interesting(NOTICE) || name == NULL)
+	if (!message_level_is_interesting(NOTICE) || name == NULL || qualified == NULL)
 		return;
 	if ((relkind != RELKIND_INDEX && relkind != RELKIND_PARTITIONED_INDEX) ||
 		IndexGetRelation(command->existing, true) != command->relid ||
@@ -275,8 +276,7 @@ report_existing(const Declaration *command)
 				(errmsg("TTL index \"%s\" is left as it is: expire_after_seconds is %d instead of %d",
 						name, index.option.seconds, seconds),
 				 errhint("ttl_index.coll_mod_index(%s, %d) changes it. ttl_index.create_index(..., or_change => true) creates or changes it.",
-						 quote_literal_cstr(ttl_name_qualified(command->existing)),
-						 seconds)));
+						 quote_literal_cstr(qualified), seconds)));
 }
 
 /* Adds a hint to an error, if it is about what is special in the command. */

@@ -37,28 +37,27 @@
  * a row in the view index_stats: that of the whole table, and the main one of a pair.
  */
 void
-ttl_announce_to_session(Oid root)
+ttl_announce_to_session(const char *root)
 {
-	(void) set_config_option("ttl_index.expiring", ttl_name_qualified(root),
-							 PGC_INTERNAL, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
+	(void) set_config_option("ttl_index.expiring", root, PGC_INTERNAL,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
 
 /*
  * Writes the message, if the setting is on and anybody could decode it: the name of the
- * index, and on a second line that of the partition that is dropped, unless invalid.
+ * index, and on a second line that of the partition that is dropped, unless NULL.
  */
 void
-ttl_announce_to_wal(Oid root, Oid partition)
+ttl_announce_to_wal(const char *root, const char *partition)
 {
 	StringInfoData message;
 
 	if (!ttl_logical_messages || !XLogLogicalInfoActive())
 		return;
 	initStringInfo(&message);
-	appendStringInfoString(&message, ttl_name_qualified(root));
-	if (OidIsValid(partition))
-		appendStringInfo(&message, "\n%s", ttl_name_qualified(partition));
+	appendStringInfoString(&message, root);
+	if (partition != NULL)
+		appendStringInfo(&message, "\n%s", partition);
 	ttl_log_logical_message(MESSAGE_PREFIX, message.data, message.len);
 	pfree(message.data);
 }

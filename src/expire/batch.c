@@ -106,13 +106,18 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 			  TtlBatch *batch)
 {
 	TtlExpirer	x = {.cutoff = cutoff,.pass_xid = pass_xid,
-	.cursor = &batch->cursor,.batch = batch,.root = index->root};
+	.cursor = &batch->cursor,.batch = batch,.root = ttl_name_find(index->root)};
 	TtlPhase	phase;
 	TtlUser		saved;
 
 	memset(batch, 0, sizeof(*batch));
 	batch->cursor = *cursor;
-	if (!open_relations(index->relid, index->indexrelid, &x))
+
+	/*
+	 * the main index of a pair is not locked: REINDEX CONCURRENTLY may just
+	 * drop it
+	 */
+	if (x.root == NULL || !open_relations(index->relid, index->indexrelid, &x))
 	{
 		batch->inactive = true;
 		return;
@@ -127,7 +132,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	if (!x.direct)
 		x.rows = palloc(sizeof(Datum) * (max_docs + MaxHeapTuplesPerPage));
 	ttl_owner_become(index->owner, &saved);
-	ttl_announce_to_session(index->root);
+	ttl_announce_to_session(x.root);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	ttl_row_begin(&x);
 	ttl_row_begin_checks(&x);

@@ -51,9 +51,9 @@
 static void
 announce_once(TtlExpirer *x)
 {
-	if (OidIsValid(x->root) && RelationIsLogicallyLogged(x->heap))
-		ttl_announce_to_wal(x->root, InvalidOid);
-	x->root = InvalidOid;
+	if (x->root != NULL && RelationIsLogicallyLogged(x->heap))
+		ttl_announce_to_wal(x->root, NULL);
+	x->root = NULL;
 }
 
 /* Deletes or locks the row in the slot, unless that needs waiting. */

@@ -106,8 +106,8 @@ typedef struct TtlBatch
 } TtlBatch;
 
 /* announce.c */
-extern void ttl_announce_to_session(Oid root);
-extern void ttl_announce_to_wal(Oid root, Oid partition);
+extern void ttl_announce_to_session(const char *root);
+extern void ttl_announce_to_wal(const char *root, const char *partition);
 
 /* batch.c */
 extern bool ttl_batch_lock(Oid relid, Oid indexrelid);

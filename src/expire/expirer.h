@@ -35,8 +35,7 @@ typedef struct TtlExpirer
 	TtlIndexEntry *found;		/* if not NULL, rows are only looked for */
 	int			nfound;
 	bool		direct;
-	Oid			root;			/* the TTL index to announce, invalid once
-								 * done */
+	const char *root;			/* the TTL index to announce, NULL once done */
 	/* to compute the key and the filter of a row */
 	IndexInfo  *info;
 	EState	   *estate;

@@ -35,12 +35,11 @@ static char *
 why_missing(const TtlIndex *root, const TtlPartition *partition)
 {
 	Oid			schema = get_rel_namespace(root->relid);
-	char	   *name;
+	char	   *name = ttl_make_name(root, partition);
 
 	/* the view holds no lock */
-	if (!OidIsValid(schema))
+	if (!OidIsValid(schema) || name == NULL)
 		return pstrdup("the table has been dropped");
-	name = ttl_make_name(root, partition);
 	if (OidIsValid(get_relname_relid(name, schema)))
 		return psprintf("partition \"%s\" is missing: another relation has the name",
 						name);

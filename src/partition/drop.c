@@ -448,8 +448,8 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	if (rows < 0)
 		rows = estimate_documents(relid);
 	ttl_owner_become(part.owner, &saved);
-	ttl_announce_to_session(root);
-	ttl_announce_to_wal(root, relid);
+	ttl_announce_to_session(ttl_name_qualified(root));
+	ttl_announce_to_wal(ttl_name_qualified(root), ttl_name_qualified(relid));
 	/* a foreign key of its own has triggers on another table */
 	ttl_lock_limit_waits();
 	drop_table(relid);

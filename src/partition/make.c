@@ -152,16 +152,22 @@ key_literal(const TtlIndex *root, int64 key)
 					root->keytype == TIMESTAMPTZOID ? "+00" : "");
 }
 
-/* Makes the name of a partition: the name of the table, and where it begins. */
+/*
+ * Makes the name of a partition: the name of the table, and where it begins.  NULL if the
+ * table is gone.
+ */
 char *
 ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 {
 	struct pg_tm tm;
 	fsec_t		fsec;
 	int64		unit = Min(ttl_make_span(root), partition->upper - partition->lower);
+	char	   *table = get_rel_name(root->relid);
 	char		label[64];
 	int			length;
 
+	if (table == NULL)
+		return NULL;
 	if (timestamp2tm(partition->lower, NULL, &tm, &fsec, NULL, NULL) != 0)
 		elog(ERROR, "timestamp out of range");
 	length = snprintf(label, sizeof(label), "_%04d_%02d_%02d",
@@ -174,7 +180,7 @@ ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 						   tm.tm_min);
 	if (unit % USECS_PER_MINUTE != 0 || partition->lower % USECS_PER_MINUTE != 0)
 		snprintf(label + length, sizeof(label) - length, "_%02d", tm.tm_sec);
-	return ttl_name_with_suffix(get_rel_name(root->relid), label);
+	return ttl_name_with_suffix(table, label);
 }
 
 /* A name of the table's schema, for SQL text. */
@@ -320,8 +326,8 @@ check_name_is_free(Oid parent, const char *name)
 void
 ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 {
-	char	   *relname = ttl_make_name(root, partition);
 	char	   *table = ttl_name_qualified(root->relid);
+	char	   *relname = ttl_make_name(root, partition);
 	char	   *name = ttl_make_name_beside(root->relid, relname);
 
 	check_name_is_free(root->relid, relname);
