@@ -51,6 +51,7 @@
 #include "tcop/dest.h"
 #include "utils/dsa.h"
 #include "utils/jsonb.h"
+#include "utils/queryenvironment.h"
 #include "utils/relcache.h"
 
 #define TTL_EXTENSION "ttl_index"
@@ -115,7 +116,10 @@ extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);
 extern Node *ttl_query_key_until(Oid indexrelid, Relation rel, Oid keytype,
 								 Expr * bound);
 extern Query *ttl_query_make(CmdType command, Relation rel, List *conditions);
-extern int64 ttl_query_run(Query *query, ParamListInfo params,
+extern Query *ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env,
+									char *rows);
+extern void ttl_query_return_rows(Query *query, Relation rel);
+extern int64 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 						   const char *name, DestReceiver *dest);
 
 /* settings.c */

@@ -297,7 +297,7 @@ sample_leaf(const TtlIndex *leaf, Sample *sample)
 	kind = kind_expression(leaf);
 	receiver.has_kind = kind != NULL;
 	sample->has_kinds = sample->has_kinds || receiver.has_kind;
-	(void) ttl_query_run(sample_query(leaf, rel, sample->percent, kind), NULL,
+	(void) ttl_query_run(sample_query(leaf, rel, sample->percent, kind), NULL, NULL,
 						 "sample of a TTL index", &receiver.pub);
 	table_close(rel, NoLock);
 	PopActiveSnapshot();

@@ -409,8 +409,7 @@ ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum)
 bool
 ttl_option_expires(const TtlOption *option)
 {
-	/* nothing can be archived yet */
-	return option->seconds >= 0 && !option->paused && !OidIsValid(option->archive_to);
+	return option->seconds >= 0 && !option->paused;
 }
 
 /*

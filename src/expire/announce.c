@@ -45,10 +45,11 @@ ttl_announce_to_session(const char *root)
 
 /*
  * Writes the message, if the setting is on and anybody could decode it: the name of the
- * index, and on a second line that of the partition that is dropped, unless NULL.
+ * index; on a second line that of the partition that goes, or nothing; and on a third one
+ * that of the table to which it, or the rows, are moved, unless NULL.
  */
 void
-ttl_announce_to_wal(const char *root, const char *partition)
+ttl_announce_to_wal(const char *root, const char *partition, const char *archive)
 {
 	StringInfoData message;
 
@@ -56,8 +57,10 @@ ttl_announce_to_wal(const char *root, const char *partition)
 		return;
 	initStringInfo(&message);
 	appendStringInfoString(&message, root);
-	if (partition != NULL)
-		appendStringInfo(&message, "\n%s", partition);
+	if (partition != NULL || archive != NULL)
+		appendStringInfo(&message, "\n%s", partition ? partition : "");
+	if (archive != NULL)
+		appendStringInfo(&message, "\n%s", archive);
 	ttl_log_logical_message(MESSAGE_PREFIX, message.data, message.len);
 	pfree(message.data);
 }

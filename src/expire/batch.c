@@ -8,7 +8,7 @@
  * that it began; due/due.c calls ttl_batch_look(), which looks and deletes nothing.
  *
  * The rows are looked for in the order of the index (index_order.c), or of the heap
- * (block_order.c), fetched and checked (row.c), and deleted (delete.c).
+ * (block_order.c), fetched and checked (row.c), and deleted (delete.c), or moved (move.c).
  *
  * A plain DELETE command for each batch would be simpler.  It would trust the index,
  * read again the entries of all rows that were deleted before, and wait for locked
@@ -31,6 +31,7 @@
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
+#include "commands/trigger.h"
 #include "executor/executor.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
@@ -96,6 +97,75 @@ note_horizon(TtlExpirer *x)
 }
 
 /*
+ * Makes deferrable constraints be checked within the batch: a deferred trigger could run
+ * only after the security-restricted operation has ended, and as another user.
+ */
+static void
+set_constraints_immediate(void)
+{
+	ConstraintsSetStmt *stmt = makeNode(ConstraintsSetStmt);
+
+	stmt->constraints = NIL;
+	stmt->deferred = false;
+	AfterTriggerSetState(stmt);
+}
+
+/*
+ * Locks what a batch goes on to, unless that needs waiting: the tables to which foreign keys
+ * lead, and the one to which rows are moved.
+ */
+static bool
+lock_others(TtlExpirer *x, const TtlIndex *index)
+{
+	return (x->direct || ttl_cascade_lock(index->relid, index->owner)) &&
+		(!OidIsValid(x->archive_to) || ttl_move_lock(x->archive_to));
+}
+
+/* Can the rows still be moved, with the lock in hand? */
+static bool
+may_move(const TtlIndex *index)
+{
+	TtlIndex	now = *index;
+
+	return ttl_archive_state(&now) == TTL_ACTIVE;
+}
+
+/*
+ * Takes the rows of a batch, and deletes or moves them, as the owner.  Returns in which
+ * phase that was: the cursor may be in the next one.
+ */
+static TtlPhase
+take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
+{
+	TtlPhase	phase;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!x->direct || OidIsValid(x->archive_to))
+		set_constraints_immediate();
+	ttl_row_begin(x);
+	ttl_row_begin_checks(x);
+	note_horizon(x);
+	ttl_move_begin(x);
+	phase = x->batch->cursor.phase;
+
+	/*
+	 * as core does for any DELETE of a table that is published with a row
+	 * filter
+	 */
+	CheckCmdReplicaIdentity(x->heap, CMD_DELETE);
+	if (phase == TTL_BLOCK_ORDER)
+		ttl_block_order_take(x, max_docs, max_entries);
+	else
+		ttl_index_order_take(x, max_docs, max_entries);
+	ttl_row_end(x);
+	PopActiveSnapshot();
+	if (x->nrows > 0)
+		ttl_delete_locked(x, index);
+	ttl_move_end(x);
+	return phase;
+}
+
+/*
  * Runs one batch of up to max_docs rows of a locked index, in the caller's transaction,
  * from the cursor on.  Code of users runs here and may raise any error.
  */
@@ -123,9 +193,11 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		return;
 	}
 	x.direct = ttl_delete_is_plain(x.heap);
-	if (!x.direct && !ttl_cascade_lock(index->relid, index->owner))
+	x.archive_to = index->option.archive_to;
+	batch->busy = !lock_others(&x, index);
+	batch->inactive = !batch->busy && OidIsValid(x.archive_to) && !may_move(index);
+	if (batch->busy || batch->inactive)
 	{
-		batch->busy = true;
 		close_relations(&x);
 		return;
 	}
@@ -133,25 +205,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		x.rows = palloc(sizeof(Datum) * (max_docs + MaxHeapTuplesPerPage));
 	ttl_owner_become(index->owner, &saved);
 	ttl_announce_to_session(x.root);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	ttl_row_begin(&x);
-	ttl_row_begin_checks(&x);
-	note_horizon(&x);
-	phase = batch->cursor.phase;
-
-	/*
-	 * as core does for any DELETE of a table that is published with a row
-	 * filter
-	 */
-	CheckCmdReplicaIdentity(x.heap, CMD_DELETE);
-	if (phase == TTL_BLOCK_ORDER)
-		ttl_block_order_take(&x, max_docs, max_entries);
-	else
-		ttl_index_order_take(&x, max_docs, max_entries);
-	ttl_row_end(&x);
-	PopActiveSnapshot();
-	if (x.nrows > 0)
-		ttl_delete_locked(&x, index);
+	phase = take_rows(&x, index, max_docs, max_entries);
 	ttl_owner_restore(&saved);
 	close_relations(&x);
 	batch->past_pass = phase == TTL_FORWARD &&

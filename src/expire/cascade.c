@@ -250,9 +250,9 @@ set_hooks(void)
 	has_hooks = true;
 }
 
-/* Runs a DELETE, and returns how many rows it has deleted. */
+/* Runs a DELETE, and returns how many rows it has deleted; those that it returns go to dest. */
 int64
-ttl_cascade_run(Query *query, ParamListInfo params, const char *name)
+ttl_cascade_run(Query *query, ParamListInfo params, const char *name, DestReceiver *dest)
 {
 	volatile int64 deleted = 0;
 
@@ -260,7 +260,7 @@ ttl_cascade_run(Query *query, ParamListInfo params, const char *name)
 	commanded_by = GetUserId();
 	PG_TRY();
 	{
-		deleted = ttl_query_run(query, params, name, None_Receiver);
+		deleted = ttl_query_run(query, params, NULL, name, dest);
 	}
 	PG_FINALLY();
 	{

@@ -34,7 +34,6 @@
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
-#include "commands/trigger.h"
 #include "nodes/makefuncs.h"
 #include "rewrite/prs2lock.h"
 #include "utils/array.h"
@@ -52,7 +51,8 @@ static void
 announce_once(TtlExpirer *x)
 {
 	if (x->root != NULL && RelationIsLogicallyLogged(x->heap))
-		ttl_announce_to_wal(x->root, NULL);
+		ttl_announce_to_wal(x->root, NULL, OidIsValid(x->archive_to) ?
+							ttl_name_qualified(x->archive_to) : NULL);
 	x->root = NULL;
 }
 
@@ -84,7 +84,10 @@ ttl_delete_row(TtlExpirer *x)
 	if (result != TM_Ok)
 		return;
 	if (x->direct)
+	{
 		x->batch->deleted++;
+		ttl_move_take(x);
+	}
 	else
 	{
 		ItemPointer row = palloc(sizeof(ItemPointerData));
@@ -139,8 +142,9 @@ tid_condition(int param)
  * on the very version that is locked, so the bound is enough here.
  */
 static Query *
-delete_query(const TtlIndex *target, Relation rel)
+delete_query(const TtlIndex *target, Relation rel, bool returns_rows)
 {
+	Query	   *query;
 	List	   *conditions;
 	TtlOption	own;
 
@@ -153,22 +157,10 @@ delete_query(const TtlIndex *target, Relation rel)
 	conditions = list_make2(tid_condition(1),
 							key_condition(target->indexrelid, rel,
 										  target->keytype, 2));
-	return ttl_query_make(CMD_DELETE, rel,
-						  list_concat(conditions, own.filter));
-}
-
-/*
- * Makes deferrable constraints be checked within the batch: a deferred trigger could run
- * only after the security-restricted operation has ended, and as another user.
- */
-static void
-set_constraints_immediate(void)
-{
-	ConstraintsSetStmt *stmt = makeNode(ConstraintsSetStmt);
-
-	stmt->constraints = NIL;
-	stmt->deferred = false;
-	AfterTriggerSetState(stmt);
+	query = ttl_query_make(CMD_DELETE, rel, list_concat(conditions, own.filter));
+	if (returns_rows)
+		ttl_query_return_rows(query, rel);
+	return query;
 }
 
 static void
@@ -186,9 +178,9 @@ set_parameter(ParamListInfo params, int number, Oid type, Datum value)
  * a plan made for these thousands of tuple IDs could be a sequential scan.
  */
 static int64
-delete_by_query(const TtlIndex *target, const TtlCutoff *cutoff, Relation rel,
-				ArrayType *tids)
+delete_by_query(TtlExpirer *x, const TtlIndex *target, ArrayType *tids)
 {
+	const TtlCutoff *cutoff = x->cutoff;
 	char	   *name = psprintf("DELETE by TTL index \"%s\"",
 								get_rel_name(target->indexrelid));
 	ParamListInfo params = makeParamList(2);
@@ -196,7 +188,8 @@ delete_by_query(const TtlIndex *target, const TtlCutoff *cutoff, Relation rel,
 	set_parameter(params, 1, TIDARRAYOID, PointerGetDatum(tids));
 	set_parameter(params, 2, cutoff->keytype,
 				  ttl_index_scan_datum(cutoff->keytype, cutoff->bound));
-	return ttl_cascade_run(delete_query(target, rel), params, name);
+	return ttl_cascade_run(delete_query(target, x->heap, x->moved != NULL), params, name,
+						   ttl_move_receiver(x));
 }
 
 /* Deletes the rows that ttl_delete_row() has locked. */
@@ -209,8 +202,7 @@ ttl_delete_locked(TtlExpirer *x, const TtlIndex *index)
 
 	announce_once(x);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	set_constraints_immediate();
-	x->batch->deleted = delete_by_query(index, x->cutoff, x->heap, tids);
+	x->batch->deleted = delete_by_query(x, index, tids);
 	/* a trigger has kept the other rows */
 	if (x->batch->deleted < x->nrows)
 		x->batch->cursor.rows_remain = true;

@@ -19,6 +19,7 @@
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "storage/itemptr.h"
+#include "tcop/dest.h"
 #include "utils/relcache.h"
 
 /* So many rows that could not be deleted are known by their tuple ID. */
@@ -107,7 +108,8 @@ typedef struct TtlBatch
 
 /* announce.c */
 extern void ttl_announce_to_session(const char *root);
-extern void ttl_announce_to_wal(const char *root, const char *partition);
+extern void ttl_announce_to_wal(const char *root, const char *partition,
+								const char *archive);
 
 /* batch.c */
 extern bool ttl_batch_lock(Oid relid, Oid indexrelid);
@@ -119,7 +121,7 @@ extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 /* cascade.c */
 extern bool ttl_cascade_lock(Oid relid, Oid role);
 extern int64 ttl_cascade_run(Query *query, ParamListInfo params,
-							 const char *name);
+							 const char *name, DestReceiver *dest);
 
 /* cursor.c */
 extern void ttl_cursor_init(TtlCursor *cursor, Oid indexrelid, Oid filenode);

@@ -19,6 +19,8 @@
 #include "executor/tuptable.h"
 #include "expire/expire.h"
 #include "nodes/execnodes.h"
+#include "tcop/dest.h"
+#include "utils/tuplestore.h"
 
 /* The state of one batch while it runs. */
 typedef struct TtlExpirer
@@ -43,6 +45,9 @@ typedef struct TtlExpirer
 	/* the SQL way: locked rows */
 	int			nrows;
 	Datum	   *rows;
+	/* the rows that were deleted, if they are to be moved */
+	Oid			archive_to;
+	Tuplestorestate *moved;
 	TtlBatch   *batch;
 } TtlExpirer;
 
@@ -57,6 +62,13 @@ extern bool ttl_row_is_older(TtlExpirer *x, TransactionId xid);
 extern bool ttl_delete_is_plain(Relation rel);
 extern void ttl_delete_row(TtlExpirer *x);
 extern void ttl_delete_locked(TtlExpirer *x, const TtlIndex *index);
+
+/* move.c */
+extern bool ttl_move_lock(Oid target);
+extern void ttl_move_begin(TtlExpirer *x);
+extern void ttl_move_take(TtlExpirer *x);
+extern DestReceiver *ttl_move_receiver(TtlExpirer *x);
+extern void ttl_move_end(TtlExpirer *x);
 
 /* index_order.c */
 extern void ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries);

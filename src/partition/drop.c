@@ -59,7 +59,9 @@ ttl_drop_due(const TtlIndex *root, TimestampTz at)
 	TtlCutoff	cutoff;
 	ListCell   *lc;
 
-	if (!root->option.drop_partitions || !ttl_option_expires(&root->option))
+	/* what is to be archived is not dropped */
+	if (!root->option.drop_partitions || !ttl_option_expires(&root->option) ||
+		OidIsValid(root->option.archive_to))
 		return NIL;
 	ttl_cutoff_init(&cutoff, root, at);
 	foreach(lc, ttl_bounds_read(root->relid))
@@ -334,7 +336,8 @@ is_still_due(Oid root, Oid relid, TimestampTz at, TtlIndex *part)
 		OidIsValid(find_pending_detach(relid)) ||
 		!ttl_catalog_describe(root, false, &index) ||
 		index.state != TTL_ACTIVE || index.governor != root ||
-		!index.option.drop_partitions || !ttl_option_expires(&index.option))
+		!index.option.drop_partitions || !ttl_option_expires(&index.option) ||
+		OidIsValid(index.option.archive_to))
 		return false;
 	ttl_cutoff_init(&cutoff, &index, at);
 	ttl_bounds_read_one(relid, &partition);
@@ -449,7 +452,7 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 		rows = estimate_documents(relid);
 	ttl_owner_become(part.owner, &saved);
 	ttl_announce_to_session(ttl_name_qualified(root));
-	ttl_announce_to_wal(ttl_name_qualified(root), ttl_name_qualified(relid));
+	ttl_announce_to_wal(ttl_name_qualified(root), ttl_name_qualified(relid), NULL);
 	/* a foreign key of its own has triggers on another table */
 	ttl_lock_limit_waits();
 	drop_table(relid);

@@ -1,0 +1,154 @@
+/*-------------------------------------------------------------------------
+ *
+ * move.c
+ *	  Moving the rows of a batch to another table instead of only deleting them.
+ *
+ * Rows are kept as they are deleted, and are inserted at the end of the batch, in the same
+ * transaction.  So a row is in one of the two tables, whatever is killed when; and what a
+ * trigger keeps in its table, or others hold, is not inserted.
+ *
+ * They are inserted by the command INSERT, with all that belongs to it there: defaults,
+ * constraints, triggers, partitions, row security, foreign tables.  It acts as the owner
+ * of the table that the rows leave.  Where it takes fewer rows than it got, because of a
+ * trigger that returns NULL, say, the batch fails, so that no row is lost; and which row
+ * it was is found like one that cannot be deleted.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/expire/move.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "executor/tstoreReceiver.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "expire/expirer.h"
+#include "ttl_index.h"
+
+/* What the rows are called in the query. */
+#define MOVED_ROWS "moved"
+
+/* Does the table, or a partition of it, lie on another server? */
+static bool
+is_foreign(Oid target)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(target))
+	{
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Locks the table to which rows are moved, unless that needs waiting.
+ *
+ * Another server commits before this one does.  If this server then lost its commit in a
+ * crash, the rows would be there twice, so it is not left to be written later.
+ */
+bool
+ttl_move_lock(Oid target)
+{
+	if (!ConditionalLockRelationOid(target, RowExclusiveLock))
+		return false;
+	if (is_foreign(target))
+		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+	return true;
+}
+
+/* Prepares to keep rows, if they are to be moved. */
+void
+ttl_move_begin(TtlExpirer *x)
+{
+	if (OidIsValid(x->archive_to))
+		x->moved = tuplestore_begin_heap(false, false, maintenance_work_mem);
+}
+
+/* Keeps the row in the slot, which was deleted, if it is to be moved. */
+void
+ttl_move_take(TtlExpirer *x)
+{
+	if (x->moved != NULL)
+		tuplestore_puttupleslot(x->moved, x->slot);
+}
+
+/* Where a DELETE that returns rows puts them. */
+DestReceiver *
+ttl_move_receiver(TtlExpirer *x)
+{
+	DestReceiver *receiver;
+
+	if (x->moved == NULL)
+		return None_Receiver;
+	receiver = CreateTuplestoreDestReceiver();
+	SetTuplestoreDestReceiverParams(receiver, x->moved, CurrentMemoryContext, false,
+									NULL, NULL);
+	return receiver;
+}
+
+/* Inserts the rows, and returns how many the table has taken. */
+static int64
+insert_rows(TtlExpirer *x, Relation target)
+{
+	EphemeralNamedRelationData rows = {
+		.md = {
+			.name = MOVED_ROWS,
+			.reliddesc = RelationGetRelid(x->heap),
+			.enrtype = ENR_NAMED_TUPLESTORE,
+			.enrtuples = tuplestore_tuple_count(x->moved)
+		},
+		.reldata = x->moved
+	};
+	QueryEnvironment *env = create_queryEnv();
+	char	   *name = psprintf("INSERT by TTL index \"%s\"",
+								RelationGetRelationName(x->index));
+
+	register_ENR(env, &rows);
+	return ttl_query_run(ttl_query_make_insert(target, x->heap, env, MOVED_ROWS),
+						 NULL, env, name, None_Receiver);
+}
+
+/* Moves the rows that were kept. */
+void
+ttl_move_end(TtlExpirer *x)
+{
+	Relation	target;
+	int64		count;
+
+	if (x->moved == NULL)
+		return;
+	count = tuplestore_tuple_count(x->moved);
+	if (count > 0)
+	{
+		/* triggers there are to see that the rows are gone here */
+		CommandCounterIncrement();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		target = relation_open(x->archive_to, NoLock);
+		x->batch->archived = insert_rows(x, target);
+		if (x->batch->archived != count)
+			ereport(ERROR,
+					(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+					 errmsg("table \"%s\" did not take %lld of %lld rows that were to be moved to it",
+							RelationGetRelationName(target),
+							(long long) (count - x->batch->archived), (long long) count),
+					 errhint("A trigger BEFORE INSERT there that returns NULL would lose these rows.")));
+		relation_close(target, NoLock);
+		PopActiveSnapshot();
+	}
+	tuplestore_end(x->moved);
+	x->moved = NULL;
+}
