@@ -442,17 +442,17 @@ COMMENT ON COLUMN current_op.wait_event IS 'as in pg_stat_activity';
 COMMENT ON COLUMN current_op.pass_start IS 'when the pass began, of which this may be one of many sub-passes; NULL while the process finds out what there is to do';
 COMMENT ON COLUMN current_op.pass_deleted IS 'rows deleted in the pass before the batch at hand, without those of partitions that were dropped';
 COMMENT ON COLUMN current_op.pass_left IS 'about how many rows are left of those that were due when the pass began, by the indexes by which it has deleted thousands so far; NULL where statistics lack';
-COMMENT ON COLUMN current_op.pass_time_left IS 'the time for these, by the rate of the pass so far';
+COMMENT ON COLUMN current_op.pass_time_left IS 'the time for these, by the rate of the pass so far, of late above all; NULL in its first seconds';
 COMMENT ON COLUMN current_op.index_deleted IS 'rows deleted in the pass by this TTL index, with all its partitions, before the batch at hand; NULL unless the operation is a visit, here and below';
 COMMENT ON COLUMN current_op.index_due IS 'about how many rows were due by it when the pass began, by statistics; NULL where these lack, and until it has deleted 1,000 rows, times its partitions';
 COMMENT ON COLUMN current_op.index_left IS 'index_due less index_deleted; NULL where more were deleted';
-COMMENT ON COLUMN current_op.index_time_left IS 'the time for these, by the rate of this index in the pass so far';
+COMMENT ON COLUMN current_op.index_time_left IS 'the time for these, likewise by the rate of this index';
 
 CREATE FUNCTION list_databases(
 	OUT datid oid, OUT last_pass_start timestamptz, OUT last_pass_end timestamptz, OUT indexes integer,
 	OUT not_active integer, OUT failing integer, OUT paused integer, OUT worst_lag interval,
-	OUT lag_unknown integer, OUT deleted_documents bigint, OUT deleted_buckets bigint, OUT enabled boolean,
-	OUT held boolean, OUT reason text)
+	OUT lag_unknown integer, OUT deleted_documents bigint, OUT deleted_buckets bigint, OUT pass_left bigint,
+	OUT pass_time_left interval, OUT enabled boolean, OUT held boolean, OUT reason text)
 RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_databases';
 
@@ -460,7 +460,8 @@ COMMENT ON FUNCTION list_databases() IS 'what the monitor knows of each database
 
 CREATE VIEW databases AS
 SELECT l.datid, d.datname, l.last_pass_start, l.last_pass_end, l.indexes, l.not_active, l.failing, l.paused,
-	l.worst_lag, l.lag_unknown, l.deleted_documents, l.deleted_buckets, l.enabled, l.held, l.reason
+	l.worst_lag, l.lag_unknown, l.deleted_documents, l.deleted_buckets, l.pass_left, l.pass_time_left,
+	l.enabled, l.held, l.reason
 FROM list_databases() AS l
 JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) l.datid;
 
@@ -479,6 +480,8 @@ COMMENT ON COLUMN databases.worst_lag IS 'how long the oldest due row of all tha
 COMMENT ON COLUMN databases.lag_unknown IS 'of how many that could not be told';
 COMMENT ON COLUMN databases.deleted_documents IS 'rows that the monitor has deleted there since it started; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
 COMMENT ON COLUMN databases.deleted_buckets IS 'partitions that it has dropped there since then';
+COMMENT ON COLUMN databases.pass_left IS 'in a pass that goes on, about how many rows are left of those that were due when it began, as in current_op; NULL where no pass goes on or that is not known';
+COMMENT ON COLUMN databases.pass_time_left IS 'the time for these, as the last rows of it went';
 COMMENT ON COLUMN databases.enabled IS 'is ttl_index.monitor_enabled on, for the server and this database?';
 COMMENT ON COLUMN databases.held IS 'is deletion held, on the whole server?';
 COMMENT ON COLUMN databases.reason IS 'why the monitor deletes nothing there; NULL if it does';

@@ -41,6 +41,7 @@
 #include "monitor/progress.h"
 #include "monitor/schedule.h"
 #include "monitor/state_file.h"
+#include "monitor/survey.h"
 #include "ttl_index.h"
 #include "visitor.h"
 
@@ -313,10 +314,18 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* How far a pass has got: of one at work, or the last of the monitor. */
 static bool
 find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
 {
-	return ttl_progress_position(indexrelid, position);
+	int64		key;
+
+	if (ttl_progress_position(indexrelid, position))
+		return true;
+	if (!ttl_overview_read_to(indexrelid, &key))
+		return false;
+	*position = ttl_index_scan_from(key);
+	return true;
 }
 
 /* lag(index regclass) returns interval */

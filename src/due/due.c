@@ -287,6 +287,7 @@ leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 	}
 	/* nobody knows how long a row at -infinity has been due */
 	look.after.set = false;
+	look.only_infinite = true;
 	ttl_batch_look(&index, at, &look);
 	if (look.count > 0)
 		return SINCE_EVER;

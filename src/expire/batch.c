@@ -261,8 +261,9 @@ ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look)
 	if (look->row != NULL)
 		ttl_row_begin_checks(&x);
 	fetch = ttl_index_fetch_begin(x.heap);
-	ttl_index_scan_begin(&scan, x.heap, x.index, cutoff.keytype, cutoff.bound,
-						 &look->after);
+	ttl_index_scan_begin(&scan, x.heap, x.index, cutoff.keytype,
+						 look->only_infinite ? ttl_index_scan_finite(cutoff.keytype).key :
+						 cutoff.bound, &look->after);
 	scan.max_pages = look->max_pages;
 	while (look->count < look->max_rows &&
 		   (entry = ttl_index_scan_next(&scan)) != NULL)

@@ -198,6 +198,14 @@ ttl_cursor_rows_failed(const TtlCursor *cursor)
 		(cursor->phase == TTL_CATCH_UP && cursor->thorough);
 }
 
+/* Up to which key has the index been read?  False for none: BLOCK ORDER goes by none. */
+bool
+ttl_cursor_read_to(const TtlCursor *cursor, int64 *key)
+{
+	*key = cursor->forward.key;
+	return cursor->forward.set && cursor->phase != TTL_BLOCK_ORDER;
+}
+
 /*
  * Have more rows failed than are known by their tuple ID?  Then a row that was visible to
  * the previous round is passed over, unless it is one of those that could not be taken.

@@ -131,6 +131,7 @@ extern bool ttl_cursor_begin_pass(TtlCursor *cursor, TimestampTz now);
 extern void ttl_cursor_begin_visit(TtlCursor *cursor);
 extern bool ttl_cursor_has_failed(const TtlCursor *cursor, ItemPointer tid);
 extern bool ttl_cursor_rows_failed(const TtlCursor *cursor);
+extern bool ttl_cursor_read_to(const TtlCursor *cursor, int64 *key);
 extern bool ttl_cursor_goes_by_age(const TtlCursor *cursor, const ItemPointerData *tid);
 extern bool ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch,
 								  TimestampTz now);

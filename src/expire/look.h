@@ -23,6 +23,7 @@ typedef struct TtlLook
 	int64		max_rows;		/* it ends behind so many */
 	int64		max_pages;		/* or so many leaf pages of the index */
 	TtlScanPosition after;		/* it begins here */
+	bool		only_infinite;	/* and ends behind the rows at -infinity */
 	void		(*row) (TupleTableSlot *slot, void *arg);	/* or NULL */
 	void	   *arg;
 	/* what was found */

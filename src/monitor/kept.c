@@ -97,7 +97,10 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 		if (index->visited && !index->skipped)
 			index->delay = 0;
 		index->failed = index->skipped = index->busy = index->visited = false;
-		index->deleted = 0;
+		index->pace = (TtlPace)
+		{
+			0
+		};
 		index->estimated = false;
 		/* this is too far ahead if the clock has gone back */
 		index->retry_at = Min(index->retry_at,
@@ -146,17 +149,19 @@ ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now)
 
 /* Notes rows that a pass has deleted one by one. */
 void
-ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows)
+ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now)
 {
+	/* the clock may have gone back */
+	int64		took = Max(now - kept->pass_at, 0);
 	TtlKeptIndex *index;
 
 	if (rows == 0)
 		return;
 	index = ttl_kept_index(kept, root);
-	if (index->estimated && index->due > index->deleted)
-		kept->sum.left -= Min(rows, index->due - index->deleted);
-	index->deleted += rows;
-	kept->sum.deleted_by_row += rows;
+	if (index->estimated && index->due > index->pace.rows)
+		kept->sum.left -= Min(rows, index->due - index->pace.rows);
+	ttl_pace_add(&index->pace, rows, took);
+	ttl_pace_add(&kept->sum.pace, rows, took);
 }
 
 /* Is it time to estimate what was due by an index when the pass began? */
@@ -166,7 +171,7 @@ ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves)
 	const TtlKeptIndex *index = ttl_kept_find(kept, root);
 
 	return index != NULL && !index->estimated &&
-		index->deleted >= ESTIMATE_ROWS * (int64) leaves;
+		index->pace.rows >= ESTIMATE_ROWS * (int64) leaves;
 }
 
 /* Notes that estimate; -1 for one that could not be made. */
@@ -183,19 +188,22 @@ ttl_kept_estimated(TtlKept *kept, Oid root, int64 due)
 		return;
 	}
 	kept->sum.estimated = true;
-	kept->sum.left += Max(due - index->deleted, 0);
+	kept->sum.left += Max(due - index->pace.rows, 0);
 }
 
 /* Sums up how far the pass is, in all and by an index, which may be invalid. */
 void
-ttl_kept_progress(const TtlKept *kept, Oid root, TtlProgress *progress)
+ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *progress)
 {
+	int64		took = now - kept->pass_at;
 	const TtlKeptIndex *index = OidIsValid(root) ? ttl_kept_find(kept, root) : NULL;
 
 	progress->begun = kept->pass_at;
-	progress->deleted = kept->sum.deleted_by_row;
+	progress->deleted = kept->sum.pace.rows;
+	progress->paced = ttl_pace_rows(&kept->sum.pace, took);
 	progress->left = kept->sum.estimated && !kept->sum.not_estimated ? kept->sum.left : -1;
-	progress->index_deleted = index ? index->deleted : 0;
+	progress->index_deleted = index ? index->pace.rows : 0;
+	progress->index_paced = index ? ttl_pace_rows(&index->pace, took) : 0;
 	progress->index_due = index && index->estimated ? index->due : -1;
 }
 
@@ -223,6 +231,36 @@ ttl_kept_pack(const TtlKept *kept, void *packed)
 		*next++ = *index;
 		header->nindexes++;
 	}
+}
+
+/*
+ * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been
+ * read, and returns how many there are; known is NULL to count them.  Where rows have failed,
+ * the oldest ones may be among these, and it is not said.
+ */
+int
+ttl_kept_read(const void *packed, Oid database, TtlKnownIndex *known)
+{
+	const TtlKept *header = packed;
+	const TtlKeptIndex *indexes = (const TtlKeptIndex *) (header + 1);
+	int			count = 0;
+
+	for (int64 i = 0; i < header->nindexes; i++)
+	{
+		const TtlCursor *cursor = &indexes[i].cursor;
+		int64		key;
+
+		if (!cursor->keep || ttl_cursor_rows_failed(cursor) ||
+			!ttl_cursor_read_to(cursor, &key))
+			continue;
+		if (known != NULL)
+			known[count] = (TtlKnownIndex)
+		{
+			database, indexes[i].relid, key
+		};
+		count++;
+	}
+	return count;
 }
 
 /* Reads what ttl_kept_pack() has written, into the current memory context. */

@@ -16,6 +16,7 @@
 #include "datatype/timestamp.h"
 #include "expire/expire.h"
 #include "monitor/monitor.h"
+#include "monitor/pace.h"
 #include "monitor/progress.h"
 #include "monitor/survey.h"
 
@@ -31,7 +32,7 @@ typedef struct TtlKeptIndex
 	bool		skipped;		/* it is not to be visited again */
 	bool		busy;			/* that it was locked is counted */
 	bool		visited;		/* to the end of a visit */
-	int64		deleted;		/* rows, one by one */
+	TtlPace		pace;			/* of rows that it has deleted one by one */
 	bool		estimated;
 	int64		due;			/* about so many were due when the pass began;
 								 * -1: not known */
@@ -53,7 +54,7 @@ typedef struct TtlKeptIndex
 typedef struct TtlPassSum
 {
 	int64		deleted;
-	int64		deleted_by_row; /* without those of dropped partitions */
+	TtlPace		pace;			/* without those of dropped partitions */
 	int64		left;			/* about so many remain of those that were due
 								 * when it began, where that was estimated */
 	bool		estimated;		/* somewhere it was */
@@ -95,10 +96,12 @@ extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
 extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
 extern void ttl_kept_set_failing(TtlKept *kept, const List *failing);
 extern void ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now);
-extern void ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows);
+extern void ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now);
 extern bool ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves);
 extern void ttl_kept_estimated(TtlKept *kept, Oid root, int64 due);
-extern void ttl_kept_progress(const TtlKept *kept, Oid root, TtlProgress *progress);
+extern void ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now,
+							  TtlProgress *progress);
+extern int	ttl_kept_read(const void *packed, Oid database, TtlKnownIndex *known);
 extern Size ttl_kept_size(const TtlKept *kept);
 extern void ttl_kept_pack(const TtlKept *kept, void *packed);
 extern void ttl_kept_unpack(TtlKept *kept, const void *packed);

@@ -155,11 +155,20 @@ show_launcher(void)
 static void
 show_databases(void)
 {
-	int			max = list_length(databases);
-	TtlKnownDatabase *known = palloc0(Max(max, 1) * sizeof(TtlKnownDatabase));
+	TtlKnownIndex *indexes;
+	TtlKnownDatabase *known = palloc0(Max(list_length(databases), 1) * sizeof(TtlKnownDatabase));
 	int			count = 0;
+	int			index_count = 0;
 	ListCell   *lc;
 
+	foreach(lc, databases)
+	{
+		if (DsaPointerIsValid(((Database *) lfirst(lc))->kept))
+			index_count += ttl_kept_read(dsa_get_address(area, ((Database *) lfirst(lc))->kept),
+										 InvalidOid, NULL);
+	}
+	indexes = palloc(Max(index_count, 1) * sizeof(TtlKnownIndex));
+	index_count = 0;
 	foreach(lc, databases)
 	{
 		Database   *db = lfirst(lc);
@@ -173,9 +182,11 @@ show_databases(void)
 			continue;
 		known[count].oid = db->oid;
 		known[count++].survey = kept->survey;
+		index_count += ttl_kept_read(kept, db->oid, indexes + index_count);
 	}
-	ttl_overview_write(known, count);
+	ttl_overview_write(known, count, indexes, index_count);
 	pfree(known);
+	pfree(indexes);
 	show_launcher();
 }
 

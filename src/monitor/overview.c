@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * overview.c
- *	  What the launcher knows of each database, for the view ttl_index.databases.
+ *	  What the launcher knows of each database, for the view ttl_index.databases and lag().
  *
  * The launcher writes it into a dynamic shared memory segment, whose handle it shows in
  * its progress fields (progress.c), and any backend reads it there.  So nothing has to be
@@ -42,17 +42,31 @@
 PG_FUNCTION_INFO_V1(ttl_list_databases);
 
 #define INITIAL_DATABASES 64
+#define INITIAL_INDEXES 256
 
+/* The indexes follow behind the room for the databases. */
 typedef struct Overview
 {
 	pg_atomic_uint32 changes;	/* odd while the rest is written */
 	int32		max;			/* so many have room */
 	int32		count;
+	int32		max_indexes;
+	int32		index_count;
 	TtlKnownDatabase databases[FLEXIBLE_ARRAY_MEMBER];
 } Overview;
 
-#define SIZE_FOR(max) \
-	(offsetof(Overview, databases) + (max) * sizeof(TtlKnownDatabase))
+static Size
+overview_size(int max, int max_indexes)
+{
+	return offsetof(Overview, databases) + max * sizeof(TtlKnownDatabase) +
+		max_indexes * sizeof(TtlKnownIndex);
+}
+
+static TtlKnownIndex *
+known_indexes(Overview *overview)
+{
+	return (TtlKnownIndex *) &overview->databases[overview->max];
+}
 
 static dsm_segment * segment = NULL;
 static bool no_memory = false;
@@ -62,7 +76,7 @@ static bool no_memory = false;
  * memory must not end the launcher: then some databases are not shown.
  */
 static void
-make_segment(int max)
+make_segment(int max, int max_indexes)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	dsm_segment *volatile made = NULL;
@@ -70,7 +84,7 @@ make_segment(int max)
 
 	PG_TRY();
 	{
-		made = dsm_create(SIZE_FOR(max), DSM_CREATE_NULL_IF_MAXSEGMENTS);
+		made = dsm_create(overview_size(max, max_indexes), DSM_CREATE_NULL_IF_MAXSEGMENTS);
 	}
 	PG_CATCH();
 	{
@@ -87,7 +101,8 @@ make_segment(int max)
 	overview = dsm_segment_address(made);
 	pg_atomic_init_u32(&overview->changes, 0);
 	overview->max = max;
-	overview->count = 0;
+	overview->max_indexes = max_indexes;
+	overview->count = overview->index_count = 0;
 	/* who reads the old one keeps it until then */
 	if (segment != NULL)
 		dsm_detach(segment);
@@ -96,19 +111,25 @@ make_segment(int max)
 
 /* Shows what the launcher knows.  Called by the launcher. */
 void
-ttl_overview_write(const TtlKnownDatabase *databases, int count)
+ttl_overview_write(const TtlKnownDatabase *databases, int count,
+				   const TtlKnownIndex *indexes, int index_count)
 {
 	Overview   *overview = segment ? dsm_segment_address(segment) : NULL;
 
-	if ((overview == NULL || overview->max < count) && !no_memory)
-		make_segment(Max(INITIAL_DATABASES, count * 2));
+	if ((overview == NULL || overview->max < count ||
+		 overview->max_indexes < index_count) && !no_memory)
+		make_segment(Max(INITIAL_DATABASES, count * 2),
+					 Max(INITIAL_INDEXES, index_count * 2));
 	if (segment == NULL)
 		return;
 	overview = dsm_segment_address(segment);
 	count = Min(count, overview->max);
+	index_count = Min(index_count, overview->max_indexes);
 	pg_atomic_fetch_add_u32(&overview->changes, 1);
 	overview->count = count;
+	overview->index_count = index_count;
 	memcpy(overview->databases, databases, count * sizeof(TtlKnownDatabase));
+	memcpy(known_indexes(overview), indexes, index_count * sizeof(TtlKnownIndex));
 	pg_write_barrier();
 	pg_atomic_fetch_add_u32(&overview->changes, 1);
 }
@@ -121,35 +142,34 @@ ttl_overview_handle(void)
 }
 
 /* Copies the contents of a segment at one moment. */
-static TtlKnownDatabase *
-copy_databases(Overview *overview, int *count)
+static Overview *
+copy_overview(Overview *overview)
 {
-	TtlKnownDatabase *databases = palloc(SIZE_FOR(overview->max));
+	Size		size = overview_size(overview->max, overview->max_indexes);
+	Overview   *copy = palloc(size);
 	uint32		before;
 
 	for (;;)
 	{
 		before = pg_atomic_read_u32(&overview->changes);
 		pg_read_barrier();
-		*count = Min(overview->count, overview->max);
-		memcpy(databases, overview->databases, *count * sizeof(TtlKnownDatabase));
+		memcpy(copy, overview, size);
 		pg_read_barrier();
 		if (before % 2 == 0 && pg_atomic_read_u32(&overview->changes) == before)
-			return databases;
+			return copy;
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(100);
 	}
 }
 
-/* Reads what the launcher of this server shows; none if there is no launcher. */
-static TtlKnownDatabase *
-read_databases(int *count)
+/* Reads what the launcher of this server shows; NULL if there is no launcher. */
+static Overview *
+read_overview(void)
 {
 	TtlLauncher launcher;
-	TtlKnownDatabase *databases;
+	Overview   *overview;
 	dsm_segment *attached;
 
-	*count = 0;
 	if (!ttl_progress_find_launcher(&launcher) || launcher.overview == 0)
 		return NULL;
 	attached = dsm_attach(launcher.overview);
@@ -163,13 +183,31 @@ read_databases(int *count)
 	}
 	if (attached == NULL)
 		return NULL;
-	databases = copy_databases(dsm_segment_address(attached), count);
+	overview = copy_overview(dsm_segment_address(attached));
 	dsm_detach(attached);
-	return databases;
+	return overview;
+}
+
+/* Up to which key has the monitor read an index of this database?  False if unknown. */
+bool
+ttl_overview_read_to(Oid indexrelid, int64 *key)
+{
+	Overview   *overview = read_overview();
+
+	for (int i = 0; overview != NULL && i < overview->index_count; i++)
+	{
+		TtlKnownIndex *index = &known_indexes(overview)[i];
+
+		if (index->database != MyDatabaseId || index->indexrelid != indexrelid)
+			continue;
+		*key = index->key;
+		return true;
+	}
+	return false;
 }
 
 /* Of list_databases(): this many columns. */
-#define NCOLUMNS 14
+#define NCOLUMNS 16
 
 static void
 put_database(ReturnSetInfo *rsinfo, const TtlKnownDatabase *database, const char *hold)
@@ -198,15 +236,20 @@ put_database(ReturnSetInfo *rsinfo, const TtlKnownDatabase *database, const char
 	values[8] = Int32GetDatum(survey->lag_unknown);
 	values[9] = Int64GetDatum(survey->deleted);
 	values[10] = Int64GetDatum(survey->partitions);
-	values[11] = BoolGetDatum(enabled);
-	values[12] = BoolGetDatum(hold != NULL);
-	nulls[13] = reason == NULL;
-	if (!nulls[13])
-		values[13] = CStringGetTextDatum(reason);
+	/* where nothing is deleted, a pass was cut short */
+	nulls[11] = survey->left < 0 || reason != NULL;
+	values[11] = Int64GetDatum(survey->left);
+	values[12] = ttl_progress_interval(survey->time_left, &nulls[12]);
+	nulls[12] = nulls[12] || nulls[11];
+	values[13] = BoolGetDatum(enabled);
+	values[14] = BoolGetDatum(hold != NULL);
+	nulls[15] = reason == NULL;
+	if (!nulls[15])
+		values[15] = CStringGetTextDatum(reason);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* Says why there is nothing to show, where that is the monitor's absence. */
+/* Says why there is nothing to show. */
 static void
 report_empty(const char *hold)
 {
@@ -222,6 +265,10 @@ report_empty(const char *hold)
 		ereport(NOTICE,
 				(errmsg("the monitor has visited no database with TTL indexes: it is held, %s", hold),
 				 errhint("Check the clock and what is due, then SELECT ttl_index.resume().")));
+	else
+		ereport(NOTICE,
+				(errmsg("the monitor has found no database with TTL indexes since it has started"),
+				 errdetail("Its first pass begins ttl_index.monitor_sleep after the start.")));
 }
 
 /* list_databases(): one row for each database in which the monitor has found TTL indexes */
@@ -231,17 +278,16 @@ ttl_list_databases(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	TtlStateFile file;
 	char	   *hold;
-	TtlKnownDatabase *databases;
-	int			count;
+	Overview   *overview;
 
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(rsinfo->setDesc, NCOLUMNS, "list_databases()");
 	ttl_state_file_read(&file);
 	hold = ttl_hold_reason(&file.hold);
-	databases = read_databases(&count);
-	for (int i = 0; i < count; i++)
-		put_database(rsinfo, &databases[i], hold);
-	if (count == 0)
+	overview = read_overview();
+	for (int i = 0; overview != NULL && i < overview->count; i++)
+		put_database(rsinfo, &overview->databases[i], hold);
+	if (overview == NULL || overview->count == 0)
 		report_empty(hold);
 	return (Datum) 0;
 }

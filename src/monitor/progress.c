@@ -32,6 +32,7 @@
 #include "compat.h"
 #include "definition/definition.h"
 #include "monitor/monitor.h"
+#include "monitor/pace.h"
 #include "monitor/progress.h"
 #include "ttl_index.h"
 
@@ -57,7 +58,9 @@ enum
 	FIELD_PASS_DELETED,
 	FIELD_PASS_LEFT,
 	FIELD_INDEX_DELETED,
-	FIELD_INDEX_DUE
+	FIELD_INDEX_DUE,
+	FIELD_PASS_PACED,
+	FIELD_INDEX_PACED
 };
 
 /* The launcher shows instead, behind the same two: */
@@ -111,6 +114,8 @@ set_fields(int operation, const TtlIndex *index, TimestampTz cutoff,
 	pgstat_progress_update_param(FIELD_PASS_LEFT, progress->left);
 	pgstat_progress_update_param(FIELD_INDEX_DELETED, progress->index_deleted);
 	pgstat_progress_update_param(FIELD_INDEX_DUE, progress->index_due);
+	pgstat_progress_update_param(FIELD_PASS_PACED, progress->paced);
+	pgstat_progress_update_param(FIELD_INDEX_PACED, progress->index_paced);
 	pgstat_progress_update_param(FIELD_PID, MyProcPid);
 	pgstat_progress_update_param(FIELD_MAGIC, MAGIC);
 }
@@ -127,14 +132,14 @@ ttl_progress_pass(const TtlProgress *progress, TimestampTz begun)
  * of a session stays the command that it runs.
  */
 void
-ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
-				   const TtlScanPosition *position, TimestampTz begun, int64 deleted,
-				   const TtlProgress *progress)
+ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff, const TtlCursor *cursor,
+				   TimestampTz begun, int64 deleted, const TtlProgress *progress)
 {
+	int64		key;
 	char	   *activity;
 
-	pgstat_progress_update_param(FIELD_HAS_KEY, position->set);
-	pgstat_progress_update_param(FIELD_KEY, position->key);
+	pgstat_progress_update_param(FIELD_HAS_KEY, ttl_cursor_read_to(cursor, &key));
+	pgstat_progress_update_param(FIELD_KEY, key);
 	set_fields(OPERATION_VISIT, index, cutoff, begun, deleted, progress);
 	if (MyBackendType != B_BG_WORKER)
 		return;
@@ -248,30 +253,26 @@ enum
 	NCOLUMNS
 };
 
-/*
- * The time that rows will take if they go as fast as others have gone since the pass began,
- * which took so long; false if none have gone.
- */
-static bool
-time_for(int64 rows, int64 deleted, int64 took, Datum *result)
+/* A time that is left, in microseconds, as an interval of whole seconds; NULL for -1. */
+Datum
+ttl_progress_interval(int64 time_left, bool *isnull)
 {
-	Interval   *interval;
+	Interval   *interval = palloc0(sizeof(Interval));
 
-	if (deleted == 0)
-		return false;
-	interval = palloc0(sizeof(Interval));
-	interval->time = rint((double) rows / deleted * took / USECS_PER_SEC) * USECS_PER_SEC;
-	*result = IntervalPGetDatum(interval);
-	return true;
+	*isnull = time_left < 0;
+	interval->time = rint((double) time_left / USECS_PER_SEC) * USECS_PER_SEC;
+	return IntervalPGetDatum(interval);
 }
 
 /* Fills the columns about rows that are left, and the time for them; NULL if not known. */
 static void
-put_left(Datum *values, bool *nulls, int column, int64 rows, int64 deleted, int64 took)
+put_left(Datum *values, bool *nulls, int column, int64 left, int64 deleted, int64 paced,
+		 int64 took)
 {
-	nulls[column] = rows < 0;
-	values[column] = Int64GetDatum(rows);
-	nulls[column + 1] = rows < 0 || !time_for(rows, deleted, took, &values[column + 1]);
+	nulls[column] = left < 0;
+	values[column] = Int64GetDatum(left);
+	values[column + 1] = ttl_progress_interval(ttl_pace_time_left(left, deleted, paced, took),
+											   &nulls[column + 1]);
 }
 
 /* Fills the columns about the pass, which has begun. */
@@ -280,15 +281,14 @@ put_pass(const int64 *param, Datum *values, bool *nulls)
 {
 	TimestampTz begun = param[FIELD_PASS_START];
 
-	/* the clock may have gone back */
-	int64		took = Max(GetCurrentTimestamp() - begun, 0);
+	int64		took = GetCurrentTimestamp() - begun;
 	int64		deleted = param[FIELD_INDEX_DELETED];
 	int64		due = param[FIELD_INDEX_DUE];
 
 	values[COLUMN_PASS_START] = TimestampTzGetDatum(begun);
 	values[COLUMN_PASS_DELETED] = Int64GetDatum(param[FIELD_PASS_DELETED]);
 	put_left(values, nulls, COLUMN_PASS_LEFT, param[FIELD_PASS_LEFT],
-			 param[FIELD_PASS_DELETED], took);
+			 param[FIELD_PASS_DELETED], param[FIELD_PASS_PACED], took);
 	if (param[FIELD_INDEX] == 0)
 		return;
 	nulls[COLUMN_INDEX_DELETED] = false;
@@ -297,7 +297,7 @@ put_pass(const int64 *param, Datum *values, bool *nulls)
 	values[COLUMN_INDEX_DUE] = Int64GetDatum(due);
 	/* more than was expected: there is no telling how many more */
 	put_left(values, nulls, COLUMN_INDEX_LEFT, due < deleted ? -1 : due - deleted,
-			 deleted, took);
+			 deleted, param[FIELD_INDEX_PACED], took);
 }
 
 /* list_operations(): one row for each process at work on a pass */

@@ -14,6 +14,7 @@
 #define TTL_PROGRESS_H
 
 #include "definition/definition.h"
+#include "expire/expire.h"
 #include "expire/index_scan.h"
 #include "storage/dsm.h"
 
@@ -31,8 +32,10 @@ typedef struct TtlProgress
 {
 	TimestampTz begun;			/* 0: it is not known yet what there is to do */
 	int64		deleted;		/* rows, one by one */
+	int64		paced;			/* would be deleted by now, see pace.c */
 	int64		left;
 	int64		index_deleted;
+	int64		index_paced;
 	int64		index_due;		/* when the pass began */
 } TtlProgress;
 
@@ -48,11 +51,11 @@ typedef struct TtlLauncher
 /* progress.c */
 extern void ttl_progress_pass(const TtlProgress *progress, TimestampTz begun);
 extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
-							   const TtlScanPosition *position,
-							   TimestampTz begun, int64 deleted,
-							   const TtlProgress *progress);
+							   const TtlCursor *cursor, TimestampTz begun,
+							   int64 deleted, const TtlProgress *progress);
 extern void ttl_progress_wait(TtlWait wait, long milliseconds);
 extern void ttl_progress_end(void);
+extern Datum ttl_progress_interval(int64 time_left, bool *isnull);
 extern bool ttl_progress_position(Oid indexrelid, TtlScanPosition *position);
 extern void ttl_progress_launcher(const TtlLauncher *launcher);
 extern bool ttl_progress_find_launcher(TtlLauncher *launcher);

@@ -32,6 +32,7 @@
 #include "definition/option.h"
 #include "due/due.h"
 #include "monitor/monitor.h"
+#include "monitor/pace.h"
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
 #include "monitor/survey.h"
@@ -99,10 +100,11 @@ static bool
 find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
 {
 	const TtlKeptIndex *kept = ttl_kept_find(arg, indexrelid);
+	int64		key;
 
-	if (kept == NULL || !kept->cursor.forward.set)
+	if (kept == NULL || !ttl_cursor_read_to(&kept->cursor, &key))
 		return false;
-	*position = ttl_index_scan_from(kept->cursor.forward.key);
+	*position = ttl_index_scan_from(key);
 	return true;
 }
 
@@ -244,10 +246,27 @@ has_extension(TtlRun *run)
 
 /* Was the last look not long ago, in the same pass? */
 static bool
-is_recent(const TtlShared *shared, const TtlSurvey *last, TimestampTz now)
+is_recent(const TtlShared *shared, const TtlKept *kept, TimestampTz now)
 {
-	return shared->more && last->at != 0 && now >= last->at &&
-		!TimestampDifferenceExceeds(last->at, now, LOOK_EVERY_MS);
+	TimestampTz last = kept->survey.at;
+
+	return shared->more && last >= kept->pass_at && now >= last &&
+		!TimestampDifferenceExceeds(last, now, LOOK_EVERY_MS);
+}
+
+/* Notes how much is left of a pass that goes on, for as long as it does. */
+static void
+note_progress(const TtlShared *shared, TtlKept *kept, TimestampTz now)
+{
+	TtlProgress progress;
+
+	kept->survey.left = kept->survey.time_left = -1;
+	if (!shared->more)
+		return;
+	ttl_kept_progress(kept, InvalidOid, now, &progress);
+	kept->survey.left = progress.left;
+	kept->survey.time_left = ttl_pace_time_left(progress.left, progress.deleted,
+												progress.paced, now - progress.begun);
 }
 
 /* Looks at the TTL indexes of the database, if it is time.  Called outside of a transaction. */
@@ -259,7 +278,8 @@ ttl_survey_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 	TtlRun		run;
 	Look	   *look;
 
-	if (is_recent(shared, &kept->survey, now))
+	note_progress(shared, kept, now);
+	if (is_recent(shared, kept, now))
 		return;
 	ttl_work_init(&run, driver, shared, kept);
 	look = palloc0(sizeof(Look));
@@ -274,6 +294,8 @@ ttl_survey_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 		look->found.pass_end = kept->survey.pass_end;
 		look->found.deleted = kept->survey.deleted;
 		look->found.partitions = kept->survey.partitions;
+		look->found.left = kept->survey.left;
+		look->found.time_left = kept->survey.time_left;
 		kept->survey = look->found;
 	}
 	MemoryContextSwitchTo(caller);

@@ -23,6 +23,9 @@ typedef struct TtlSurvey
 	TimestampTz pass_end;		/* of the last pass that has ended, likewise */
 	int64		deleted;		/* rows, since the launcher started */
 	int64		partitions;		/* dropped, likewise */
+	int64		left;			/* about so many rows, of a pass that goes on;
+								 * -1: not known, or there is none */
+	int64		time_left;		/* for these, in microseconds; -1: likewise */
 	TimestampTz at;				/* when the following were found; 0: never */
 	int32		indexes;
 	int32		not_active;		/* of these, by the view ttl_index.indexes */
@@ -39,8 +42,18 @@ typedef struct TtlKnownDatabase
 	TtlSurvey	survey;
 } TtlKnownDatabase;
 
+/* Up to which key the monitor has read an index in which it has deleted much. */
+typedef struct TtlKnownIndex
+{
+	Oid			database;
+	Oid			indexrelid;
+	int64		key;
+} TtlKnownIndex;
+
 /* overview.c */
-extern void ttl_overview_write(const TtlKnownDatabase *databases, int count);
+extern void ttl_overview_write(const TtlKnownDatabase *databases, int count,
+							   const TtlKnownIndex *indexes, int index_count);
+extern bool ttl_overview_read_to(Oid indexrelid, int64 *key);
 extern dsm_handle ttl_overview_handle(void);
 
 /* survey.c */

@@ -127,9 +127,9 @@ batch_work(void *arg)
 	}
 	ttl_cutoff_init(&cutoff, &index, run->at);
 	ttl_cutoff_init(&pass_cutoff, &index, run->kept->pass_at);
-	ttl_kept_progress(run->kept, work->root, &progress);
-	ttl_progress_visit(&index, cutoff.instant, &work->cursor->forward,
-					   work->visit->begun, work->visit->deleted, &progress);
+	ttl_kept_progress(run->kept, work->root, GetCurrentTimestamp(), &progress);
+	ttl_progress_visit(&index, cutoff.instant, work->cursor, work->visit->begun,
+					   work->visit->deleted, &progress);
 	ttl_batch_run(&index, &cutoff, &pass_cutoff, run->kept->pass_xid,
 				  work->cursor, work->size,
 				  ttl_schedule_batch_entries(work->visit, work->size),
@@ -247,7 +247,7 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 
 		batch->past_pass = batch->past_pass || is_for_next_pass(run, batch);
 		ttl_throttle_deleted(&run->shared->throttle, batch->deleted);
-		ttl_kept_deleted(run->kept, root, batch->deleted);
+		ttl_kept_deleted(run->kept, root, batch->deleted, GetCurrentTimestamp());
 		ttl_schedule_batch_done(visit, batch, size, over, begun,
 								GetCurrentTimestamp());
 	}

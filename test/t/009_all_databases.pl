@@ -6,6 +6,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Utils;
 use Test::More;
 use TtlNode;
 
@@ -84,6 +85,14 @@ is( $node->safe_psql('postgres', "SELECT count(*) FROM $view WHERE datname LIKE 
 is( $node->safe_psql('well', "SELECT array_agg(datname ORDER BY datname) FROM $view"),
 	'{inactive,paused,read_only,stuck,well}', 'each database shows all others');
 
+# Entries of rows that were deleted are as many as a drain has left, until a vacuum.
+make_database('drained', q{ALTER TABLE events SET (autovacuum_enabled = off);
+	INSERT INTO events SELECT i, timestamptz '2000-01-01' + i * interval '1 s' FROM generate_series(100, 20000) i;});
+shows('drained', "$states, worst_lag, deleted_documents", '1|0|0|0|0|00:00:00|19911',
+	'behind a drain it is known that nothing is due');
+is($node->safe_psql('drained', "SELECT ttl_index.lag('events_ttl')"), '00:00:00', 'also by lag()');
+$node->safe_psql('postgres', 'DROP DATABASE drained');
+
 # One that the monitor is kept out of is looked at all the same.
 $node->safe_psql(
 	'kept_out', q{
@@ -115,6 +124,33 @@ $node->safe_psql('drain', 'CREATE INDEX events_ttl ON events (at) WHERE ttl_inde
 shows('drain', "last_pass_start > coalesce(last_pass_end, '-infinity') AND worst_lag > '20 years' AND deleted_documents > 0",
 	't', 'a pass that goes on has begun and not ended, and what it has deleted is shown');
 $node->safe_psql('postgres', 'DROP DATABASE drain');
+
+# How far a drain is, and its end.  It is held at a row of its third sub-pass.
+make_database('large',
+	q{INSERT INTO events SELECT i, timestamptz '2001-01-01' + i * interval '1 s' FROM generate_series(100, 10000) i;
+	ANALYZE events;
+	CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS
+		'BEGIN PERFORM pg_advisory_xact_lock(42); RETURN OLD; END';
+	CREATE TRIGGER gate BEFORE DELETE ON events FOR EACH ROW WHEN (OLD.id = 5500) EXECUTE FUNCTION gate();
+	ALTER DATABASE large SET ttl_index.index_delete_target_docs = 2500;
+	ALTER DATABASE large SET ttl_index.batch_timeout = 0;
+	ALTER DATABASE large SET ttl_index.monitor_enabled = off;});
+my $keeper = $node->background_psql('large');
+$keeper->query_safe('SELECT pg_advisory_lock(42)');
+$node->monitor_in('large', 'on');
+shows('large', "pass_left BETWEEN 4000 AND 9000, pass_time_left >= '0', worst_lag > '20 years'", 't|t|t',
+	'what is left of a pass that goes on, and the time for it');
+$node->becomes('large', q{SELECT count(*) = 1 FROM pg_stat_activity
+	WHERE backend_type = 'ttl_index worker' AND wait_event = 'advisory'}, 'the pass is held');
+my ($overview) = run_command([ $node->config_data('--bindir') . '/ttl_index_report', '--watch',
+	'-h', $node->host, '-p', $node->port, 'large' ]);
+like($overview, qr/1 index catches up: public.events_ttl behind by/, 'the report takes a drain for no fault');
+like($overview, qr/deleted in this pass, about [\d,]+ rows left, until about [-\d: ]+ \(/, 'and tells its end');
+unlike($overview, qr/^ !/m, 'nothing asks for attention there');
+$keeper->query_safe('SELECT pg_advisory_unlock(42)');
+$keeper->quit;
+shows('large', "pass_left, pass_time_left, worst_lag", '||00:00:00', 'behind its end nothing is left');
+$node->safe_psql('postgres', 'DROP DATABASE large');
 
 # Names are those of now.
 $node->safe_psql('postgres', 'ALTER DATABASE paused RENAME TO renamed; DROP DATABASE inactive');
