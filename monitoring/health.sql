@@ -1,7 +1,8 @@
 /* Is all well with the TTL indexes of this database?  One row: how many problems there
    are, and which.  For psql (psql -XAtq -f health.sql app), for cron, and for
    check_postgres: see doc/monitoring.md.  For a member of pg_monitor.  The limits are
-   an hour behind, and ten minutes without a pass, as in alerts.yml. */
+   an hour behind, unless a pass is deleting that and through within 6 hours, and ten
+   minutes without a pass, as in alerts.yml. */
 WITH every AS MATERIALIZED (
   SELECT indexrelid, parent_indexrelid, state, reason FROM ttl_index.indexes
 ), problem(rank, what) AS (
@@ -30,6 +31,9 @@ WITH every AS MATERIALIZED (
     FROM every WHERE state IN ('active', 'failing') AND parent_indexrelid IS NULL
   ) AS lag
   WHERE behind > interval '1 hour'
+    AND NOT EXISTS (SELECT FROM ttl_index.databases AS d, ttl_index.index_stats AS s
+      WHERE d.datname = current_database() AND d.pass_time_left < interval '6 hours'
+        AND s.indexrelid = lag.indexrelid AND s.last_deleted > clock_timestamp() - interval '5 minutes')
 )
 SELECT count(*) AS result,
   coalesce(string_agg(what, '; ' ORDER BY rank, what), 'all TTL indexes are well') AS data

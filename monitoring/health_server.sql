@@ -5,16 +5,17 @@ WITH problem(what) AS (
   SELECT datname || ': ' || concat_ws(', ', reason,
     CASE WHEN failing > 0 THEN failing || ' failing' END,
     CASE WHEN not_active > 0 THEN not_active || ' not active' END,
-    CASE WHEN worst_lag > interval '1 hour' THEN 'behind by ' || date_trunc('second', worst_lag) END,
+    CASE WHEN behind THEN 'behind by ' || date_trunc('second', worst_lag) END,
     CASE WHEN late THEN coalesce('no pass has ended since ' || last_pass_end, 'no pass has ended yet') END)
   FROM (
     SELECT *, enabled AND NOT held
       AND greatest(last_pass_start, last_pass_end) < clock_timestamp() - interval '10 minutes'
         - 2 * coalesce(current_setting('ttl_index.monitor_sleep', true), '60s')::interval
-      AND NOT EXISTS (SELECT FROM ttl_index.current_op AS o WHERE o.datname = d.datname) AS late
+      AND NOT EXISTS (SELECT FROM ttl_index.current_op AS o WHERE o.datname = d.datname) AS late,
+      worst_lag > interval '1 hour' AND coalesce(pass_time_left >= interval '6 hours', true) AS behind
     FROM ttl_index.databases AS d
   ) AS d
-  WHERE failing > 0 OR not_active > 0 OR worst_lag > interval '1 hour' OR late OR reason IS NOT NULL
+  WHERE failing > 0 OR not_active > 0 OR behind OR late OR reason IS NOT NULL
 )
 SELECT count(*) AS result,
   coalesce(string_agg(what, '; ' ORDER BY what), 'all TTL indexes of the server are well') AS data

@@ -17,7 +17,8 @@ use TtlNode;
 
 Prometheus::skip_if_missing();
 
-command_ok([ 'promtool', 'test', 'rules', 'monitoring/alerts_test.yml' ],
+command_ok(
+	[ 'promtool', 'test', 'rules', 'monitoring/alerts_test.yml', 'monitoring/alerts_week_test.yml' ],
 	'the alerts, with their own limits and times, do what their tests say');
 
 my $node = TtlNode->configured('', faults => Faults->new);
