@@ -783,8 +783,38 @@ $$;
 
 --
 -- Privileges, by name and whatever ALTER DEFAULT PRIVILEGES says: folding an
--- option checks the right of whoever reads the table.
+-- option checks the right of whoever reads the table, and whoever could write the
+-- counters, or make something in the schema, could mislead those who look.
 --
+
+DO $$
+DECLARE
+	command text;
+BEGIN
+	FOR command IN
+		SELECT pg_catalog.format('REVOKE ALL ON %s FROM %s', o.name,
+			CASE WHEN a.grantee OPERATOR(pg_catalog.=) 0 THEN 'PUBLIC'
+				ELSE pg_catalog.format('%I', pg_catalog.pg_get_userbyid(a.grantee)) END)
+		FROM (
+			SELECT 'SCHEMA ttl_index' AS name, nspacl AS acl FROM pg_catalog.pg_namespace
+			WHERE oid OPERATOR(pg_catalog.=) 'ttl_index'::regnamespace
+			UNION ALL
+			SELECT 'TYPE ttl_index.saved_option', typacl FROM pg_catalog.pg_type
+			WHERE oid OPERATOR(pg_catalog.=) 'ttl_index.saved_option'::regtype
+			UNION ALL
+			SELECT pg_catalog.format('TABLE ttl_index.%I', relname), relacl FROM pg_catalog.pg_class
+			WHERE relnamespace OPERATOR(pg_catalog.=) 'ttl_index'::regnamespace AND relacl IS NOT NULL
+			UNION ALL
+			SELECT pg_catalog.format('ROUTINE ttl_index.%I(%s)', proname, pg_catalog.pg_get_function_identity_arguments(oid)), proacl
+			FROM pg_catalog.pg_proc WHERE pronamespace OPERATOR(pg_catalog.=) 'ttl_index'::regnamespace
+		) AS o, LATERAL pg_catalog.aclexplode(o.acl) AS a
+		WHERE a.grantee OPERATOR(pg_catalog.<>) a.grantor
+		GROUP BY o.name, a.grantee
+	LOOP
+		EXECUTE command;
+	END LOOP;
+END
+$$;
 
 GRANT USAGE ON SCHEMA ttl_index TO PUBLIC;
 

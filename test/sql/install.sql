@@ -44,6 +44,27 @@ SELECT extname, has_schema_privilege('regress_ttl_squatter', 'ttl_index', 'CREAT
 DROP EXTENSION ttl_index;
 SELECT extname FROM ttl_schema;
 
+-- what all new objects of a superuser grant is not granted on those of the extension
+ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO regress_ttl_squatter, PUBLIC;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON FUNCTIONS TO regress_ttl_squatter;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON TYPES TO regress_ttl_squatter;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO regress_ttl_squatter, PUBLIC;
+CREATE EXTENSION ttl_index;
+SELECT has_schema_privilege('regress_ttl_squatter', 'ttl_index', 'CREATE') AS may_create,
+	has_schema_privilege('regress_ttl_squatter', 'ttl_index', 'USAGE') AS may_use,
+	has_type_privilege('regress_ttl_squatter', 'ttl_index.saved_option', 'USAGE') AS may_use_type,
+	has_function_privilege('regress_ttl_squatter', 'ttl_index.resume()', 'EXECUTE') AS may_resume,
+	has_function_privilege('regress_ttl_squatter', 'ttl_index.lag(regclass)', 'EXECUTE') AS may_look;
+SELECT relname FROM pg_class WHERE relnamespace = 'ttl_index'::regnamespace AND relkind IN ('r', 'v')
+	AND has_table_privilege('regress_ttl_squatter', oid, 'INSERT, UPDATE, DELETE, TRUNCATE');
+SELECT relname FROM pg_class WHERE relnamespace = 'ttl_index'::regnamespace AND relkind IN ('r', 'v')
+	AND has_table_privilege('regress_ttl_squatter', oid, 'SELECT') ORDER BY 1;
+DROP EXTENSION ttl_index;
+ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM regress_ttl_squatter, PUBLIC;
+ALTER DEFAULT PRIVILEGES REVOKE ALL ON FUNCTIONS FROM regress_ttl_squatter;
+ALTER DEFAULT PRIVILEGES REVOKE ALL ON TYPES FROM regress_ttl_squatter;
+ALTER DEFAULT PRIVILEGES REVOKE ALL ON SCHEMAS FROM regress_ttl_squatter, PUBLIC;
+
 -- one that holds something is not, and nobody else's
 CREATE SCHEMA ttl_index;
 CREATE FUNCTION ttl_index.coalesce(bigint, integer) RETURNS bigint LANGUAGE sql RETURN 1;
