@@ -118,7 +118,7 @@ static bool
 lock_others(TtlExpirer *x, const TtlIndex *index)
 {
 	return (x->direct || ttl_cascade_lock(index->relid, index->owner)) &&
-		(!OidIsValid(x->archive_to) || ttl_move_lock(x->archive_to));
+		(!OidIsValid(x->archive_to) || ttl_move_lock(x));
 }
 
 /* Can the rows still be moved, with the lock in hand? */

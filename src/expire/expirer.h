@@ -64,7 +64,7 @@ extern void ttl_delete_row(TtlExpirer *x);
 extern void ttl_delete_locked(TtlExpirer *x, const TtlIndex *index);
 
 /* move.c */
-extern bool ttl_move_lock(Oid target);
+extern bool ttl_move_lock(TtlExpirer *x);
 extern void ttl_move_begin(TtlExpirer *x);
 extern void ttl_move_take(TtlExpirer *x);
 extern DestReceiver *ttl_move_receiver(TtlExpirer *x);

@@ -60,11 +60,12 @@ is_foreign(Oid target)
  * crash, the rows would be there twice, so it is not left to be written later.
  */
 bool
-ttl_move_lock(Oid target)
+ttl_move_lock(TtlExpirer *x)
 {
-	if (!ConditionalLockRelationOid(target, RowExclusiveLock))
+	if (!ConditionalLockRelationOid(x->archive_to, RowExclusiveLock))
 		return false;
-	if (is_foreign(target))
+	x->batch->elsewhere = is_foreign(x->archive_to);
+	if (x->batch->elsewhere)
 		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
 								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 	return true;

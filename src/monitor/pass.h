@@ -109,6 +109,7 @@ extern void ttl_work_init(TtlRun *run, const TtlDriver *driver, TtlShared *share
 						  TtlKept *kept);
 extern void ttl_work_begin(TtlRun *run);
 extern void ttl_work_commit(TtlRun *run);
+extern ErrorData *ttl_work_try_commit(TtlRun *run, bool *timed_out);
 extern bool ttl_work_is_unwanted(const TtlRun *run);
 extern bool ttl_work_must_stop(TtlRun *run);
 extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);

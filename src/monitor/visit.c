@@ -88,10 +88,13 @@ typedef struct BatchWork
 	TtlRun	   *run;
 	Oid			root;
 	Oid			leaf;
-	const TtlVisit *visit;
+	TtlVisit   *visit;
 	const TtlCursor *cursor;
 	int			size;
 	TtlBatch	batch;
+	const ErrorData *edata;		/* NULL where it did not fail; and then: */
+	bool		skipped;		/* one row was to blame */
+	bool		gives_up;		/* the index waits */
 } BatchWork;
 
 static void
@@ -145,15 +148,18 @@ ttl_visit_set_error(TtlCount *count, const ErrorData *edata)
 	count->last_error_time = GetCurrentTimestamp();
 }
 
-/* Counts what a batch did, in its transaction; nothing for a batch that did nothing. */
-static void
-count_batch(TtlRun *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
-			bool skipped, const ErrorData *edata, double milliseconds)
+/*
+ * Counts what a batch did, in its transaction.  Returns false for a batch that did
+ * nothing, which is not counted.
+ */
+static bool
+count_batch(Oid root, const TtlVisit *visit, const TtlBatch *batch, bool skipped,
+			const ErrorData *edata, double milliseconds)
 {
 	TtlCount	count = {0};
 
 	if (batch->live == 0 && edata == NULL && batch->skipped_locked == 0)
-		return;
+		return false;
 	count.indexrelid = root;
 	count.relid = IndexGetRelation(root, true);
 	count.visits = visit->counted ? 0 : 1;
@@ -170,6 +176,13 @@ count_batch(TtlRun *run, Oid root, TtlVisit *visit, const TtlBatch *batch,
 	if (edata != NULL && visit->failures == 0)
 		ttl_visit_set_error(&count, edata);
 	ttl_counters_add(&count);
+	return true;
+}
+
+/* Notes that a batch was counted, once that is committed. */
+static void
+note_counted(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
+{
 	run->kept->unfolded_rows++;
 	run->kept->sum.deleted += batch->deleted;
 	run->kept->sum.partitions += batch->partitions;
@@ -202,6 +215,83 @@ is_for_next_pass(const TtlRun *run, const TtlBatch *batch)
 		run->at - run->kept->pass_at >= ttl_monitor_sleep * USECS_PER_SEC;
 }
 
+/* Does another server not answer?  No row is to blame for that. */
+static bool
+is_unreachable(const ErrorData *edata)
+{
+	return ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_CONNECTION_EXCEPTION ||
+		edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN ||
+		edata->sqlerrcode == ERRCODE_CRASH_SHUTDOWN ||
+		edata->sqlerrcode == ERRCODE_CANNOT_CONNECT_NOW;
+}
+
+/* Notes that a batch has failed and is rolled back. */
+static void
+fail_batch(BatchWork *work, const ErrorData *edata, bool timed_out)
+{
+	TtlBatch   *batch = &work->batch;
+
+	batch->deleted = batch->archived = batch->skipped_locked = 0;
+	if (batch->elsewhere && is_unreachable(edata))
+		batch->candidates = 0;
+	work->edata = edata;
+	/* a single row that failed is skipped; of more rows, fewer are tried */
+	work->skipped = work->size == 1 && batch->candidates > 0;
+	/* a session keeps nothing for its next pass: this one has to get by */
+	work->gives_up = timed_out && (work->run->driver->is_worker || !work->skipped);
+	work->visit->skipped = work->gives_up;
+	ttl_visit_note_error(work->run, work->root, work->leaf, edata, work->gives_up);
+}
+
+/* Counts a batch and commits it, which can fail. */
+static void
+end_batch(BatchWork *work, TimestampTz begun)
+{
+	TtlRun	   *run = work->run;
+	bool		counted = count_batch(work->root, work->visit, &work->batch, work->skipped,
+									  work->edata, (GetCurrentTimestamp() - begun) / 1000.0);
+	bool		timed_out;
+	const ErrorData *edata = ttl_work_try_commit(run, &timed_out);
+
+	if (edata != NULL)
+	{
+		ttl_work_begin(run);
+		fail_batch(work, edata, timed_out);
+		counted = !ttl_work_must_stop(run) &&
+			count_batch(work->root, work->visit, &work->batch, work->skipped, edata,
+						(GetCurrentTimestamp() - begun) / 1000.0);
+		ttl_work_commit(run);
+	}
+	if (counted)
+		note_counted(run, work->visit, &work->batch);
+}
+
+/* Moves the cursor, and what is known of the visit, by what a batch did. */
+static void
+follow_batch(BatchWork *work, TtlCursor *cursor, TimestampTz begun)
+{
+	TtlRun	   *run = work->run;
+	TtlVisit   *visit = work->visit;
+	TtlBatch   *batch = &work->batch;
+
+	if (work->edata == NULL)
+	{
+		bool		over = ttl_cursor_batch_done(cursor, batch, run->at);
+
+		batch->past_pass = batch->past_pass || is_for_next_pass(run, batch);
+		ttl_throttle_deleted(&run->shared->throttle, batch->deleted);
+		ttl_kept_deleted(run->kept, work->root, batch->deleted, GetCurrentTimestamp());
+		ttl_schedule_batch_done(visit, batch, work->size, over, begun,
+								GetCurrentTimestamp());
+	}
+	else
+	{
+		if (work->skipped)
+			ttl_cursor_row_failed(cursor, batch, run->at);
+		ttl_schedule_batch_failed(visit, batch, work->size, work->gives_up, begun);
+	}
+}
+
 /* Runs one batch in a transaction of its own, and moves the cursor. */
 static void
 run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
@@ -210,13 +300,10 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	TimestampTz begun = GetCurrentTimestamp();
 	BatchWork	work = {.run = run,.root = root,.leaf = leaf,.visit = visit,
 	.size = size,.cursor = cursor};
-	TtlBatch   *batch = &work.batch;
-	ErrorData  *edata;
+	const ErrorData *edata;
 	bool		timed_out;
-	bool		skipped = false;
-	bool		gives_up = false;
 
-	batch->cursor = *cursor;
+	work.batch.cursor = *cursor;
 	ttl_work_begin(run);
 	if (ttl_work_must_stop(run))
 	{
@@ -226,37 +313,11 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	}
 	edata = ttl_work_run(run->driver, batch_work, &work, &timed_out);
 	if (edata != NULL)
-	{
-		batch->deleted = batch->archived = batch->skipped_locked = 0;
-		/* a single row that failed is skipped; of more rows, fewer are tried */
-		skipped = size == 1 && batch->candidates > 0;
-		/* a session keeps nothing for its next pass: this one has to get by */
-		gives_up = timed_out && (run->driver->is_worker || !skipped);
-		visit->skipped = gives_up;
-		ttl_visit_note_error(run, root, leaf, edata, gives_up);
-	}
-	if (batch->busy)
-		note_busy(run, leaf, batch);
-	count_batch(run, root, visit, batch, skipped, edata,
-				(GetCurrentTimestamp() - begun) / 1000.0);
-	ttl_work_commit(run);
-
-	if (edata == NULL)
-	{
-		bool		over = ttl_cursor_batch_done(cursor, batch, run->at);
-
-		batch->past_pass = batch->past_pass || is_for_next_pass(run, batch);
-		ttl_throttle_deleted(&run->shared->throttle, batch->deleted);
-		ttl_kept_deleted(run->kept, root, batch->deleted, GetCurrentTimestamp());
-		ttl_schedule_batch_done(visit, batch, size, over, begun,
-								GetCurrentTimestamp());
-	}
-	else
-	{
-		if (skipped)
-			ttl_cursor_row_failed(cursor, batch, run->at);
-		ttl_schedule_batch_failed(visit, batch, size, gives_up, begun);
-	}
+		fail_batch(&work, edata, timed_out);
+	if (work.batch.busy)
+		note_busy(run, leaf, &work.batch);
+	end_batch(&work, begun);
+	follow_batch(&work, cursor, begun);
 	/* nothing is kept of an index in which no entry was found */
 	if (cursor->forward.set || cursor->phase != TTL_FORWARD ||
 		ttl_kept_find(run->kept, leaf) != NULL)
@@ -415,9 +476,10 @@ run_partition(TtlRun *run, Oid root, const TtlPartition *partition, TtlVisit *vi
 		work.batch.skipped_locked = 1;
 	if (edata != NULL && !*busy)
 		ttl_visit_note_error(run, root, root, edata, false);
-	count_batch(run, root, visit, &work.batch, false,
-				*busy || !first_error ? NULL : edata,
-				(GetCurrentTimestamp() - begun) / 1000.0);
+	if (count_batch(root, visit, &work.batch, false,
+					*busy || !first_error ? NULL : edata,
+					(GetCurrentTimestamp() - begun) / 1000.0))
+		note_counted(run, visit, &work.batch);
 	ttl_work_commit(run);
 	return edata == NULL || *busy;
 }

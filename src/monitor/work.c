@@ -152,6 +152,15 @@ ttl_work_commit(TtlRun *run)
 	MemoryContextSwitchTo(run->context);
 }
 
+/* Is this a cancellation?  The code of a user can raise the same SQLSTATE. */
+static bool
+is_cancel(const ErrorData *edata)
+{
+	return edata->sqlerrcode == ERRCODE_QUERY_CANCELED &&
+		edata->funcname != NULL &&
+		strcmp(edata->funcname, "ProcessInterrupts") == 0;
+}
+
 /*
  * Is the lock on this database free that every connection takes?  DROP DATABASE and
  * CREATE DATABASE ... TEMPLATE hold it while they wait for connections to end.
@@ -272,13 +281,19 @@ protect(void (*work) (void *), void *arg)
 	return edata;
 }
 
-/* Is this a cancellation?  The code of a user can raise the same SQLSTATE. */
-static bool
-is_cancel(const ErrorData *edata)
+/* Shortens an error, says whether it was a cancellation, and raises that of a session. */
+static ErrorData *
+judge(const TtlDriver *driver, ErrorData *edata, bool *timed_out)
 {
-	return edata->sqlerrcode == ERRCODE_QUERY_CANCELED &&
-		edata->funcname != NULL &&
-		strcmp(edata->funcname, "ProcessInterrupts") == 0;
+	if (is_cancel(edata) && !*timed_out && !driver->is_worker)
+		ReThrowError(edata);
+	edata->message = *timed_out ?
+		pstrdup("canceled after ttl_index.batch_timeout") : clip(edata->message);
+	edata->detail = clip(edata->detail);
+	edata->hint = clip(edata->hint);
+	edata->context = clip(edata->context);
+	*timed_out = *timed_out || is_cancel(edata);
+	return edata;
 }
 
 /*
@@ -295,15 +310,36 @@ ttl_work_run(const TtlDriver *driver, void (*function) (void *), void *arg,
 	arm_batch_timer(driver);
 	edata = protect(function, arg);
 	*timed_out = disarm_batch_timer();
-	if (edata == NULL)
-		return NULL;
-	if (is_cancel(edata) && !*timed_out && !driver->is_worker)
-		ReThrowError(edata);
-	edata->message = *timed_out ?
-		pstrdup("canceled after ttl_index.batch_timeout") : clip(edata->message);
-	edata->detail = clip(edata->detail);
-	edata->hint = clip(edata->hint);
-	edata->context = clip(edata->context);
-	*timed_out = *timed_out || is_cancel(edata);
-	return edata;
+	return edata == NULL ? NULL : judge(driver, edata, timed_out);
+}
+
+/*
+ * Commits like ttl_work_commit().  Returns the error that kept it from that, or NULL:
+ * another server, to which rows were moved, commits its part first, and may refuse, or
+ * never answer.
+ */
+ErrorData *
+ttl_work_try_commit(TtlRun *run, bool *timed_out)
+{
+	ErrorData  *volatile edata = NULL;
+
+	arm_batch_timer(run->driver);
+	PG_TRY();
+	{
+		ttl_work_commit(run);
+	}
+	PG_CATCH();
+	{
+		/* the memory of the batch is reset before this is counted */
+		MemoryContextSwitchTo(run->context);
+		edata = CopyErrorData();
+		FlushErrorState();
+		/* SPI has begun another transaction already, for a session */
+		if (run->driver->is_worker)
+			AbortCurrentTransaction();
+		MemoryContextSwitchTo(run->context);
+	}
+	PG_END_TRY();
+	*timed_out = disarm_batch_timer();
+	return edata == NULL ? NULL : judge(run->driver, edata, timed_out);
 }
