@@ -113,6 +113,12 @@ RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'oidge';
 COMMENT ON FUNCTION archive_to(regclass, regclass) IS
 'option of a TTL index: rows that are due are not deleted but moved to this table, by the names of their columns, in the same transaction';
 
+CREATE FUNCTION detach_expired_partitions(detach boolean DEFAULT true, minimum boolean DEFAULT false)
+RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'boolge';
+
+COMMENT ON FUNCTION detach_expired_partitions(boolean, boolean) IS
+'option of a TTL index on a table that is range-partitioned by its key: a partition is detached when its upper bound is due, and stays as a table of its own, without the TTL; nothing is deleted';
+
 -- Any time to live as a number.  Not in C, as a table whose option is written by it is read
 -- without our library, too; in PL/pgSQL, which is several times as fast as SQL where
 -- planning folds it.
@@ -191,42 +197,46 @@ CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_s
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false,
-	concurrently boolean DEFAULT false, paused boolean DEFAULT false, archive_to regclass DEFAULT NULL)
+	concurrently boolean DEFAULT false, paused boolean DEFAULT false, archive_to regclass DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT false)
 RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
-COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass) IS
+COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean) IS
 'the CREATE INDEX command, or the two with document_ttl_field, that create_index would run with the same arguments, for psql''s \gexec';
 
 CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds bigint,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false,
-	or_change boolean DEFAULT false, paused boolean DEFAULT false, archive_to regclass DEFAULT NULL)
+	or_change boolean DEFAULT false, paused boolean DEFAULT false, archive_to regclass DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT false)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
-COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass) IS
-'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; with or_change, an index on the same key and filter gets the seconds and the time zone, without a rebuild; with paused, a new one deletes nothing until unpause_index; with archive_to, rows are moved to that table; returns the index, the main one of two';
+COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean) IS
+'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; with or_change, an index on the same key and filter gets the seconds and the time zone, without a rebuild; with paused, a new one deletes nothing until unpause_index; with archive_to, rows are moved to that table; with detach_expired_partitions, partitions that are due become tables of their own; returns the index, the main one of two';
 
 CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
-COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean, regclass) IS
+COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean) IS
 'changes the seconds of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or turns the plain index on it into a TTL index, without a rebuild; returns the old and the new seconds; archive_to names the table that rows are moved to, ''-'' ends that; -1, never, only where documents can have a TTL of their own, and for a time series';
 
 CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
-COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean, regclass) IS
+COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean) IS
 'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds; archive_to names the table that rows are moved to, ''-'' ends that; -1, never, only where documents can have a TTL of their own, and for a time series';
 
 CREATE FUNCTION pause_index(index regclass)
@@ -367,7 +377,8 @@ COMMENT ON FUNCTION resume() IS
 CREATE FUNCTION list_indexes(
 	OUT indexrelid regclass, OUT relid regclass, OUT parent_indexrelid regclass, OUT key text,
 	OUT expire_after_seconds integer, OUT time_zone text, OUT partial_filter_expression text,
-	OUT document_ttl text, OUT drop_expired_partitions boolean, OUT state text, OUT reason text, OUT archive_to regclass)
+	OUT document_ttl text, OUT drop_expired_partitions boolean, OUT state text, OUT reason text, OUT archive_to regclass,
+	OUT detach_expired_partitions boolean)
 RETURNS SETOF record LANGUAGE C STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_indexes';
 
@@ -386,10 +397,11 @@ COMMENT ON COLUMN indexes.expire_after_seconds IS 'the seconds that govern it: t
 COMMENT ON COLUMN indexes.time_zone IS 'the time zone in which the key is read; NULL where the key is an instant by itself';
 COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the condition that makes a pair; NULL for none, and while the table is locked exclusively';
 COMMENT ON COLUMN indexes.document_ttl IS 'in the main index of a pair, where the documents have a TTL of their own, as document_ttl_field names it; else NULL';
-COMMENT ON COLUMN indexes.drop_expired_partitions IS 'whether the option governs it that whole partitions are dropped';
+COMMENT ON COLUMN indexes.drop_expired_partitions IS 'whether the option governs it that whole partitions are dropped, or moved where there is an archive';
 COMMENT ON COLUMN indexes.state IS 'active, or why it is skipped, in a word';
 COMMENT ON COLUMN indexes.reason IS 'why it is not active, or what an active one leaves out, in a sentence; NULL where there is nothing to say';
 COMMENT ON COLUMN indexes.archive_to IS 'the table that rows are moved to instead of being deleted; NULL for none';
+COMMENT ON COLUMN indexes.detach_expired_partitions IS 'whether the option governs it that whole partitions are detached';
 
 CREATE FUNCTION monitor_status(OUT status text, OUT reason text, OUT hint text)
 RETURNS record LANGUAGE C VOLATILE PARALLEL RESTRICTED
@@ -825,16 +837,17 @@ GRANT EXECUTE ON FUNCTION
 	bucket_max_span_seconds(integer, integer),
 	paused(boolean, boolean),
 	archive_to(regclass, regclass),
+	detach_expired_partitions(boolean, boolean),
 	seconds(interval),
 	earliest(timestamptz[]),
 	document_date(jsonb, text[]),
 	document_ttl(jsonb, text),
 	column_ttl(bigint),
 	expire_at(timestamptz, integer),
-	create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass),
-	create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass),
-	coll_mod(regclass, text, bigint, text, boolean, boolean, regclass),
-	coll_mod_index(regclass, bigint, text, boolean, boolean, regclass),
+	create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean),
+	create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean),
+	coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean),
+	coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean),
 	pause_index(regclass),
 	unpause_index(regclass),
 	remove_ttl(regclass),

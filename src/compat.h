@@ -69,6 +69,13 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 #define TTL_CHANGED_RELATIONS(stmt) NIL
 #endif
 
+/* Since 18 a constraint can be one that is not enforced. */
+#if PG_VERSION_NUM >= 180000
+#define TTL_ENFORCE(constraint) ((constraint)->is_enforced = true)
+#else
+#define TTL_ENFORCE(constraint) ((void) 0)
+#endif
+
 /* A number until 19. */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;

@@ -237,7 +237,7 @@ key_text(const TtlIndex *index)
 }
 
 /* The number of columns of the view ttl_index.indexes. */
-#define NCOLUMNS 12
+#define NCOLUMNS 13
 
 static void
 put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
@@ -268,13 +268,14 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 	nulls[7] = document_ttl == NULL;
 	if (!nulls[7])
 		values[7] = CStringGetTextDatum(document_ttl);
-	values[8] = BoolGetDatum(index->option.drop_partitions);
+	values[8] = BoolGetDatum(index->option.drop_partitions && !index->option.detach_partitions);
 	values[9] = CStringGetTextDatum(ttl_state_name(index->state));
 	nulls[10] = reason == NULL;
 	if (!nulls[10])
 		values[10] = CStringGetTextDatum(reason);
 	values[11] = ObjectIdGetDatum(index->option.archive_to);
 	nulls[11] = !OidIsValid(index->option.archive_to);
+	values[12] = BoolGetDatum(index->option.detach_partitions);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

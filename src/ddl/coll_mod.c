@@ -192,6 +192,7 @@ typedef struct Change
 	int32		seconds;
 	char	   *time_zone;
 	const bool *drop_partitions;
+	const bool *detach_partitions;
 	const bool *boundary_rows;
 	const Oid  *archive_to;
 } Change;
@@ -202,13 +203,28 @@ change_partition_options(TtlIndex *index, const Change *change)
 {
 	TtlOption  *option = &index->option;
 
+	bool		drop = option->drop_partitions && !option->detach_partitions;
+	bool		detach = option->detach_partitions;
+
+	/* who says one of the two ends the other */
 	if (change->drop_partitions != NULL)
-		option->drop_partitions = *change->drop_partitions;
+	{
+		drop = *change->drop_partitions;
+		detach = detach && !drop;
+	}
+	if (change->detach_partitions != NULL)
+	{
+		detach = *change->detach_partitions;
+		drop = drop && (!detach || change->drop_partitions != NULL);
+	}
 	if (change->boundary_rows != NULL)
 		option->boundary_rows = *change->boundary_rows;
-	else if (!option->drop_partitions)
+	else if (!drop)
 		option->boundary_rows = false;
-	ttl_create_check_boundary_rows(option->drop_partitions, option->boundary_rows);
+	ttl_create_check_together(drop, detach, option->boundary_rows,
+							  change->archive_to ? *change->archive_to : option->archive_to);
+	option->drop_partitions = drop || detach;
+	option->detach_partitions = detach;
 	index->state = ttl_partition_key_state(index);
 	if (index->state != TTL_ACTIVE)
 		ttl_state_raise(index);
@@ -313,7 +329,7 @@ void
 ttl_coll_mod_apply(Oid indexrelid, const TtlCreate *args)
 {
 	Change		change = {args->seconds, args->time_zone,
-		&args->drop_partitions, &args->boundary_rows,
+		&args->drop_partitions, &args->detach_partitions, &args->boundary_rows,
 	args->has_archive_to ? &args->archive_to : NULL};
 	int32		old;
 
@@ -341,6 +357,7 @@ coll_mod_result(FunctionCallInfo fcinfo, bool was_ttl, int32 old, int32 new)
 typedef struct ChangeValues
 {
 	bool		drop_partitions;
+	bool		detach_partitions;
 	bool		boundary_rows;
 	Oid			archive_to;
 } ChangeValues;
@@ -356,12 +373,14 @@ read_change(FunctionCallInfo fcinfo, int first, ChangeValues *values, Change *ch
 	values->archive_to = PG_GETARG_OID(first + 4);
 	change->drop_partitions = PG_ARGISNULL(first + 2) ? NULL : &values->drop_partitions;
 	change->boundary_rows = PG_ARGISNULL(first + 3) ? NULL : &values->boundary_rows;
+	values->detach_partitions = PG_GETARG_BOOL(first + 5);
 	change->archive_to = PG_ARGISNULL(first + 4) ? NULL : &values->archive_to;
+	change->detach_partitions = PG_ARGISNULL(first + 5) ? NULL : &values->detach_partitions;
 }
 
 /*
  * coll_mod(relation, key, expire_after_seconds, time_zone,
- * drop_expired_partitions, delete_boundary_rows, archive_to)
+ * drop_expired_partitions, delete_boundary_rows, archive_to, detach_expired_partitions)
  */
 Datum
 ttl_coll_mod(PG_FUNCTION_ARGS)

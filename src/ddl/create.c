@@ -67,13 +67,26 @@ read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
 	args->has_archive_to = !PG_ARGISNULL(11);
 	args->archive_to = args->has_archive_to ? PG_GETARG_OID(11) : InvalidOid;
 	ttl_state_check_seconds(args->seconds, args->ttl_field != NULL);
-	ttl_create_check_boundary_rows(args->drop_partitions, args->boundary_rows);
+	args->detach_partitions = !PG_ARGISNULL(12) && PG_GETARG_BOOL(12);
+	ttl_create_check_together(args->drop_partitions, args->detach_partitions,
+							  args->boundary_rows, args->archive_to);
 }
 
-/* Raises an error unless these two arguments go together. */
+/* Raises an error unless these arguments go together. */
 void
-ttl_create_check_boundary_rows(bool drop_partitions, bool boundary_rows)
+ttl_create_check_together(bool drop_partitions, bool detach_partitions,
+						  bool boundary_rows, Oid archive_to)
 {
+	if (drop_partitions && detach_partitions)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg_internal("%s", TTL_DROP_OR_DETACH),
+				 errhint("A partition that is detached stays as a table of its own.")));
+	if (detach_partitions && OidIsValid(archive_to))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg_internal("%s", TTL_ARCHIVE_OR_DETACH),
+				 errhint("With drop_expired_partitions and archive_to, partitions move to the archive.")));
 	if (boundary_rows && !drop_partitions)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -92,7 +105,8 @@ asked_option(const TtlCreate *args, const TtlOption *existing)
 		.present = true,
 		.seconds = args->seconds,
 		.time_zone = args->time_zone,
-		.drop_partitions = args->drop_partitions,
+		.drop_partitions = args->drop_partitions || args->detach_partitions,
+		.detach_partitions = args->detach_partitions,
 		.boundary_rows = args->boundary_rows,
 		.bucket_seconds = args->bucket_seconds,
 		.archive_to = args->has_archive_to ? args->archive_to : existing->archive_to
@@ -114,8 +128,11 @@ static void
 add_partition_differences(StringInfo text, const TtlOption *has, const TtlOption *instead)
 {
 	add_difference(text, "drop_expired_partitions",
-				   has->drop_partitions ? "true" : "false",
-				   instead->drop_partitions ? "true" : "false");
+				   has->drop_partitions && !has->detach_partitions ? "true" : "false",
+				   instead->drop_partitions && !instead->detach_partitions ? "true" : "false");
+	add_difference(text, "detach_expired_partitions",
+				   has->detach_partitions ? "true" : "false",
+				   instead->detach_partitions ? "true" : "false");
 	add_difference(text, "delete_boundary_rows",
 				   has->boundary_rows ? "true" : "false",
 				   instead->boundary_rows ? "true" : "false");
@@ -274,7 +291,7 @@ check_partition_options(const TtlCreate *args, const TtlKey *key)
 {
 	TtlIndex	index = {0};
 
-	if (!args->drop_partitions && args->bucket_seconds == 0)
+	if (!args->drop_partitions && !args->detach_partitions && args->bucket_seconds == 0)
 		return;
 	index.state = ttl_partition_key_possible(args->relid, key->attnum,
 											 getBaseType(key->type),
@@ -358,6 +375,8 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 	if (args->drop_partitions)
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".drop_expired_partitions(%s)",
 						 args->boundary_rows ? "true" : "");
+	if (args->detach_partitions)
+		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".detach_expired_partitions()");
 	if (args->bucket_seconds != 0)
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".bucket_max_span_seconds(%d)",
 						 args->bucket_seconds);

@@ -25,6 +25,7 @@ typedef struct TtlCreate
 	char	   *ttl_field;		/* document_ttl_field */
 	char	   *name;
 	bool		drop_partitions;
+	bool		detach_partitions;
 	bool		paused;			/* of a new index */
 	bool		boundary_rows;
 	int32		bucket_seconds;
@@ -36,7 +37,8 @@ typedef struct TtlCreate
 /* create.c */
 extern Oid	ttl_create_index_for(const TtlCreate *args);
 extern bool ttl_create_is_running(void);
-extern void ttl_create_check_boundary_rows(bool drop_partitions, bool boundary_rows);
+extern void ttl_create_check_together(bool drop_partitions, bool detach_partitions,
+									  bool boundary_rows, Oid archive_to);
 
 /* coll_mod.c */
 extern void ttl_coll_mod_apply(Oid indexrelid, const TtlCreate *args);

@@ -50,6 +50,7 @@
 #include "ddl/ddl.h"
 #include "definition/definition.h"
 #include "definition/option.h"
+#include "partition/partition.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_on_ddl);
@@ -481,9 +482,10 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 	if (cmd->subtype == AT_AttachPartition)
 	{
 		check_relation(partition);
-		report_attached(partition);
+		if (!ttl_detach_is_running(partition))
+			report_attached(partition);
 	}
-	else
+	else if (!ttl_detach_is_running(partition))
 	{
 		keep_governing(partition);
 		notice_table(partition,

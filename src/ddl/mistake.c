@@ -162,7 +162,8 @@ static bool
 note_where(Node *node, void *context)
 {
 	static const char *const names[] = {"expire_after_seconds", "time_zone",
-	"drop_expired_partitions", "bucket_max_span_seconds", "seconds"};
+		"drop_expired_partitions", "bucket_max_span_seconds", "archive_to",
+	"detach_expired_partitions", "seconds"};
 	Declaration *command = context;
 	FuncCall   *call = (FuncCall *) node;
 

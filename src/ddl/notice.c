@@ -398,9 +398,15 @@ find_obstacle(const TtlIndex *index)
 	return TTL_ACTIVE;
 }
 
+/* What becomes of rows that are due, or of partitions, and by whom. */
 static Future
-find_future(const TtlIndex *index, const char *to_do, const char *hint)
+find_future(const TtlIndex *index, bool partitions, const char *hint)
 {
+	bool		archive = OidIsValid(index->option.archive_to);
+	const char *to_do = archive ? "move" : !partitions ? "delete" :
+	index->option.detach_partitions ? "detach" : "drop";
+	const char *does = index->option.detach_partitions && partitions ? "detaches" :
+	psprintf("%ss", to_do);
 	TtlIndex	obstacle = {.state = find_obstacle(index)};
 	TtlVisitor	visitor;
 	const char *why;
@@ -408,13 +414,13 @@ find_future(const TtlIndex *index, const char *to_do, const char *hint)
 	if (index->option.paused)
 		return (Future)
 	{
-		true, psprintf("Nothing %ss them while the index is paused.", to_do),
+		true, psprintf("Nothing %s them while the index is paused.", does),
 			"ttl_index.unpause_index() lets it go on."
 	};
 	if (obstacle.state != TTL_ACTIVE)
 		return (Future)
 	{
-		true, psprintf("Nobody %ss them: %s.", to_do, ttl_state_reason(&obstacle)),
+		true, psprintf("Nobody %s them: %s.", does, ttl_state_reason(&obstacle)),
 			ttl_state_hint(obstacle.state)
 	};
 	ttl_visitor_find(&visitor);
@@ -422,14 +428,15 @@ find_future(const TtlIndex *index, const char *to_do, const char *hint)
 	if (why != NULL)
 		return (Future)
 	{
-		true, psprintf("Nobody %ss them: %s.", to_do, why), visitor.hint
+		true, psprintf("Nobody %s them: %s.", does, why), visitor.hint
 	};
 	return (Future)
 	{
 		false,
-			psprintf("The next %s begins to %s them.",
+			psprintf("The next %s begins to %s them%s.",
 					 ttl_visitor_is_session(&visitor, index->owner) ?
-					 "ttl_index.run_pass()" : "pass", to_do),
+					 "ttl_index.run_pass()" : "pass", to_do,
+					 archive ? psprintf(" to table %s", ttl_archive_name(index->option.archive_to)) : ""),
 			hint
 	};
 }
@@ -438,13 +445,14 @@ find_future(const TtlIndex *index, const char *to_do, const char *hint)
 static void
 report_nobody(const TtlIndex *index)
 {
-	Future		future = find_future(index, "delete", NULL);
+	Future		future = find_future(index, false, NULL);
 
 	/* it was said of the main one of a pair */
 	if (future.nobody && !OidIsValid(ttl_pair_main(index->indexrelid)))
 		ereport(NOTICE,
-				(errmsg("rows of table \"%s\" will not be deleted when they are due",
-						get_rel_name(index->relid)),
+				(errmsg("rows of table \"%s\" will not be %s when they are due",
+						get_rel_name(index->relid),
+						OidIsValid(index->option.archive_to) ? "moved" : "deleted"),
 				 errdetail_internal("%s", future.detail),
 				 errhint("%s", future.hint)));
 }
@@ -474,7 +482,7 @@ report_partitions_due(const TtlIndex *index)
 
 	if (due == 0)
 		return 0;
-	future = find_future(index, "drop", "ttl_index.due_count() counts their rows.");
+	future = find_future(index, true, "ttl_index.due_count() counts their rows.");
 	ereport(NOTICE,
 			(errmsg_plural("%d partition of table \"%s\" is due at once",
 						   "%d partitions of table \"%s\" are due at once",
@@ -494,7 +502,7 @@ report_rows_due(const TtlIndex *index, const Sample *sample)
 
 	if (due == 0)
 		return 0;
-	future = find_future(index, "delete", "ttl_index.due_count() counts them exactly.");
+	future = find_future(index, false, "ttl_index.due_count() counts them exactly.");
 	ereport(NOTICE,
 			(sample->cut ?
 			 errmsg_plural("at least %lld row of table \"%s\" is due at once",

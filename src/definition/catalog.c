@@ -635,7 +635,8 @@ owner_may_fold(const TtlIndex *index)
 		(option->time_zone == NULL ||
 		 may_execute(index->owner, functions.time_zone)) &&
 		(!option->drop_partitions ||
-		 may_execute(index->owner, functions.drop_expired_partitions)) &&
+		 may_execute(index->owner, option->detach_partitions ?
+					 functions.detach_expired_partitions : functions.drop_expired_partitions)) &&
 		(option->bucket_seconds == 0 ||
 		 may_execute(index->owner, functions.bucket_max_span_seconds)) &&
 		(!OidIsValid(option->archive_to) ||

@@ -29,6 +29,7 @@ same_option(const TtlOption *a, const TtlOption *b)
 	if (a->present != b->present || a->seconds != b->seconds ||
 		a->problem != NULL || b->problem != NULL ||
 		a->drop_partitions != b->drop_partitions ||
+		a->detach_partitions != b->detach_partitions ||
 		a->bucket_seconds != b->bucket_seconds ||
 		a->paused != b->paused ||
 		a->archive_to != b->archive_to)

@@ -87,6 +87,8 @@ look_up_functions(TtlFunctions *functions)
 		lookup_function(schema, "paused", 2, BOOLOID, BOOLOID);
 	functions->archive_to =
 		lookup_function(schema, "archive_to", 2, REGCLASSOID, REGCLASSOID);
+	functions->detach_expired_partitions =
+		lookup_function(schema, "detach_expired_partitions", 2, BOOLOID, BOOLOID);
 	functions->seconds =
 		lookup_function(schema, "seconds", 1, INTERVALOID, InvalidOid);
 	functions->document_ttl =
@@ -137,6 +139,7 @@ ttl_function_option(const TtlFunctions *functions, int i)
 		functions->bucket_max_span_seconds,
 		functions->paused,
 		functions->archive_to,
+		functions->detach_expired_partitions,
 		functions->seconds
 	};
 

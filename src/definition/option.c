@@ -277,18 +277,36 @@ ttl_option_read_seconds(Node *argument, int32 *seconds)
 	return true;
 }
 
+/* Reads an option that stands for itself: that it is there is all that is known of it. */
+static void
+read_flag(const Const *value, const char *name, bool *flag, TtlOption *option)
+{
+	if (*flag)
+		option->problem = psprintf("the option %s occurs twice", name);
+	if (value != NULL && !DatumGetBool(value->constvalue))
+		option->problem = psprintf("the option %s cannot be false: leave it out", name);
+	*flag = true;
+}
+
 /*
- * Reads one of the options about partitions.  Its value is
- * NULL where drop_expired_partitions() has no argument.
+ * Reads one of the options about partitions.  Its value is NULL where it has no argument.
  */
 static void
 read_partition_option(const FuncExpr *call, const Const *value,
 					  const TtlFunctions *functions, TtlOption *option)
 {
-	if (call->funcid == functions->drop_expired_partitions)
+	if (call->funcid == functions->detach_expired_partitions)
+	{
+		if (option->drop_partitions && !option->detach_partitions)
+			option->problem = TTL_DROP_OR_DETACH;
+		read_flag(value, "detach_expired_partitions", &option->detach_partitions, option);
+		option->drop_partitions = true;
+	}
+	else if (call->funcid == functions->drop_expired_partitions)
 	{
 		if (option->drop_partitions)
-			option->problem = "the option drop_expired_partitions occurs twice";
+			option->problem = option->detach_partitions ? TTL_DROP_OR_DETACH :
+				"the option drop_expired_partitions occurs twice";
 		option->drop_partitions = true;
 		option->boundary_rows = value && DatumGetBool(value->constvalue);
 	}
@@ -365,6 +383,7 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 	value = option_argument(call, functions);
 	if (value == NULL && !(call->args == NIL &&
 						   (call->funcid == functions->drop_expired_partitions ||
+							call->funcid == functions->detach_expired_partitions ||
 							call->funcid == functions->paused)))
 		option->problem = "an option of a TTL index takes one argument, a constant that is not NULL";
 	else if (call->funcid == functions->time_zone)
@@ -374,14 +393,7 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 		option->time_zone = TextDatumGetCString(value->constvalue);
 	}
 	else if (call->funcid == functions->paused)
-	{
-		if (option->paused)
-			option->problem = "the option paused occurs twice";
-		/* that it is there is all that is saved of it */
-		if (value != NULL && !DatumGetBool(value->constvalue))
-			option->problem = "the option paused cannot be false: leave it out";
-		option->paused = true;
-	}
+		read_flag(value, "paused", &option->paused, option);
 	else if (call->funcid == functions->archive_to)
 		read_archive(value, option);
 	else if (call->funcid != functions->expire_after_seconds)
@@ -430,10 +442,13 @@ check_together(Node *keys, bool has_seconds, TtlOption *option)
 	else if (!has_seconds)
 		option->problem = psprintf("the option %s needs the option expire_after_seconds beside it",
 								   option->time_zone ? "time_zone" :
+								   option->detach_partitions ? "detach_expired_partitions" :
 								   option->drop_partitions ? "drop_expired_partitions" :
 								   option->paused ? "paused" :
 								   OidIsValid(option->archive_to) ? "archive_to" :
 								   "bucket_max_span_seconds");
+	else if (OidIsValid(option->archive_to) && option->detach_partitions)
+		option->problem = TTL_ARCHIVE_OR_DETACH;
 	else if (OidIsValid(option->archive_to) &&
 			 list_member_oid(ttl_option_named_relations((Node *) lcons(keys, list_copy(option->filter))),
 							 option->archive_to))
@@ -504,7 +519,7 @@ ttl_option_of_part(const TtlOption *whole, List *filter)
 	TtlOption	part = *whole;
 
 	part.filter = filter;
-	part.drop_partitions = part.boundary_rows = false;
+	part.drop_partitions = part.detach_partitions = part.boundary_rows = false;
 	part.bucket_seconds = 0;
 	/* a time series that never expires: -1 is not for the part alone */
 	if (whole->bucket_seconds != 0 && whole->seconds < 0)
@@ -549,7 +564,9 @@ ttl_option_members(const TtlOption *option)
 												DEFAULT_COLLATION_OID, -1,
 												CStringGetTextDatum(option->time_zone),
 												false, false)));
-	if (option->drop_partitions)
+	if (option->detach_partitions)
+		members = lappend(members, make_option(functions.detach_expired_partitions, NULL));
+	else if (option->drop_partitions)
 		members = lappend(members,
 						  make_option(functions.drop_expired_partitions,
 									  option->boundary_rows ?

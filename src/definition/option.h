@@ -24,6 +24,8 @@
 #define TTL_MIN_BUCKET_SECONDS 60
 #define TTL_MAX_BUCKET_SECONDS 31536000
 #define TTL_BUCKET_SECONDS_RANGE "bucket_max_span_seconds must be between 60 and 31536000"
+#define TTL_DROP_OR_DETACH "drop_expired_partitions and detach_expired_partitions exclude each other"
+#define TTL_ARCHIVE_OR_DETACH "archive_to and detach_expired_partitions exclude each other"
 #define TTL_SECONDS_OR_NEVER TTL_SECONDS_RANGE ", or -1 for never"
 
 /* The functions that predicates and keys are read by. */
@@ -35,6 +37,7 @@ typedef struct TtlFunctions
 	Oid			bucket_max_span_seconds;
 	Oid			paused;
 	Oid			archive_to;
+	Oid			detach_expired_partitions;
 	Oid			seconds;
 	Oid			document_ttl;	/* of jsonb */
 	Oid			column_ttl;		/* of an integer */
@@ -44,10 +47,10 @@ typedef struct TtlFunctions
 } TtlFunctions;
 
 /* How many of these, from the first one on, are options (see function.c). */
-#define TTL_OPTION_FUNCTIONS 6
+#define TTL_OPTION_FUNCTIONS 7
 
 /* How many can stand in what remove_ttl() takes out of an index: these and seconds(). */
-#define TTL_REMOVED_FUNCTIONS 7
+#define TTL_REMOVED_FUNCTIONS 8
 
 /* Where paused() and archive_to() are among them. */
 #define TTL_PAUSED_FUNCTION 4
@@ -61,7 +64,8 @@ typedef struct TtlOption
 	int32		seconds;
 	char	   *time_zone;		/* NULL where the option is not given */
 	bool		drop_partitions;	/* partitions that are due go as a whole */
-	bool		boundary_rows;	/* and due rows of the others go one by one */
+	bool		detach_partitions;	/* and stay as tables of their own */
+	bool		boundary_rows;	/* due rows of the others go one by one */
 	int32		bucket_seconds; /* span of the partitions to be made, or 0 */
 	bool		paused;			/* nothing is deleted */
 	Oid			archive_to;		/* rows move to this table, or invalid */

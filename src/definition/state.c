@@ -124,7 +124,8 @@ static const StateText state_texts[] = {
 		"the table's owner may not execute the option functions of schema ttl_index",
 		"GRANT EXECUTE ON FUNCTION ttl_index.expire_after_seconds, ttl_index.time_zone, "
 		"ttl_index.drop_expired_partitions, ttl_index.bucket_max_span_seconds, "
-	"ttl_index.paused, ttl_index.archive_to, ttl_index.seconds TO PUBLIC."},
+		"ttl_index.paused, ttl_index.archive_to, ttl_index.detach_expired_partitions, "
+	"ttl_index.seconds TO PUBLIC."},
 	{"old_snapshots", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index cannot be used until transactions older than it have ended",
 	NULL},
@@ -139,7 +140,7 @@ static const StateText state_texts[] = {
 	NULL},
 	{"bucket_has_dependents", ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST, NULL, NULL},
 	{"bucket_failing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"the partition was due and could not be dropped: see last_error in ttl_index.index_stats",
+		"the partition was due and could not be dropped, detached or moved: see last_error in ttl_index.index_stats",
 	NULL},
 	{"bucket_missing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
 };

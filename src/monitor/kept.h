@@ -60,6 +60,9 @@ typedef struct TtlPassSum
 	bool		estimated;		/* somewhere it was */
 	bool		not_estimated;	/* somewhere it could not be */
 	int64		partitions;		/* dropped */
+	int64		archived;		/* of the deleted rows, and */
+	int64		archived_partitions;	/* of these, those that are kept
+										 * elsewhere */
 	int64		locked;			/* locks of others that were met */
 	int			indexes;		/* visited */
 	int			failed;			/* with an error */

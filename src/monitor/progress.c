@@ -143,7 +143,8 @@ ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff, const TtlCursor *c
 	set_fields(OPERATION_VISIT, index, cutoff, begun, deleted, progress);
 	if (MyBackendType != B_BG_WORKER)
 		return;
-	activity = psprintf("ttl_index: expiring rows of %s by index %s",
+	activity = psprintf("ttl_index: %s rows of %s by index %s",
+						OidIsValid(index->option.archive_to) ? "archiving" : "expiring",
 						ttl_name_qualified(index->relid),
 						quote_identifier(get_rel_name(index->indexrelid)));
 	pgstat_report_activity(STATE_RUNNING, activity);

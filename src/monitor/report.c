@@ -165,9 +165,15 @@ pass_text(const TtlPassSum *sum)
 
 	initStringInfo(&text);
 	append_count(&text, sum->indexes, "TTL index", "TTL indexes", "visited");
-	append_count(&text, sum->deleted, "row", "rows", "deleted");
-	if (sum->partitions > 0)
-		append_count(&text, sum->partitions, "partition", "partitions", "dropped");
+	append_count(&text, sum->deleted - sum->archived, "row", "rows", "deleted");
+	if (sum->archived > 0)
+		append_count(&text, sum->archived, "row", "rows", "archived");
+	if (sum->partitions > sum->archived_partitions)
+		append_count(&text, sum->partitions - sum->archived_partitions,
+					 "partition", "partitions", "dropped");
+	if (sum->archived_partitions > 0)
+		append_count(&text, sum->archived_partitions,
+					 "partition", "partitions", "archived");
 	if (sum->locked > 0)
 		append_count(&text, sum->locked, "lock", "locks", "of others met");
 	if (sum->failed > 0)

@@ -99,7 +99,9 @@ show_partition(TtlIndex *index, const List *failing)
 	ttl_bounds_read_one(index->relid, &partition);
 	if (!partition.has_upper)
 		return;
-	index->detail = ttl_drop_obstacle(index->relid);
+	/* what is kept has other obstacles, which a pass finds out */
+	index->detail = ttl_detach_is_wanted(&index->option) ? NULL :
+		ttl_drop_obstacle(index->relid);
 	if (index->detail != NULL)
 		index->state = TTL_BUCKET_HAS_DEPENDENTS;
 	else if (is_failing(index, &partition, failing))

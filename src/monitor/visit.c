@@ -186,6 +186,8 @@ note_counted(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
 	run->kept->unfolded_rows++;
 	run->kept->sum.deleted += batch->deleted;
 	run->kept->sum.partitions += batch->partitions;
+	run->kept->sum.archived += batch->archived;
+	run->kept->sum.archived_partitions += batch->archived_partitions;
 	run->kept->sum.locked += batch->skipped_locked;
 	run->kept->survey.deleted += batch->deleted;
 	run->kept->survey.partitions += batch->partitions;

@@ -10,6 +10,9 @@
  * a function.  All locks are taken before the command begins, so they are held for as long
  * as the catalogs take, a few milliseconds; the files are removed after the commit.
  *
+ * A partition that is to be kept is detached or moved in place of that (detach.c), with the
+ * same locks.
+ *
  * monitor/visit.c calls ttl_drop_partition() in a transaction for each partition.  What
  * was read before the locks were taken is read again after that.
  *
@@ -31,6 +34,7 @@
 #include "catalog/objectaddress.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_publication_rel.h"
 #include "catalog/pg_subscription.h"
@@ -59,9 +63,7 @@ ttl_drop_due(const TtlIndex *root, TimestampTz at)
 	TtlCutoff	cutoff;
 	ListCell   *lc;
 
-	/* what is to be archived is not dropped */
-	if (!root->option.drop_partitions || !ttl_option_expires(&root->option) ||
-		OidIsValid(root->option.archive_to))
+	if (!root->option.drop_partitions || !ttl_option_expires(&root->option))
 		return NIL;
 	ttl_cutoff_init(&cutoff, root, at);
 	foreach(lc, ttl_bounds_read(root->relid))
@@ -145,6 +147,34 @@ is_obstacle(const ObjectAddress *object, char deptype, List *tree)
 		list_member_oid(tree, object->objectId))
 		return false;
 	return deptype == DEPENDENCY_NORMAL && !goes_along(object, tree);
+}
+
+/* Is this a foreign key that references a table as a part of its whole? */
+static bool
+is_reference(const ObjectAddress *object, char deptype, List *tree)
+{
+	HeapTuple	tuple;
+	Form_pg_constraint form;
+	bool		result;
+
+	if (object->classId != ConstraintRelationId)
+		return false;
+	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(object->objectId));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	result = form->contype == CONSTRAINT_FOREIGN && OidIsValid(form->conparentid) &&
+		form->confrelid == linitial_oid(tree);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* Finds a foreign key that references a partition through its table; false if none does. */
+bool
+ttl_drop_find_reference(Oid relid, ObjectAddress *found)
+{
+	return find_dependent(RelationRelationId, relid, is_reference,
+						  list_make1_oid(relid), found);
 }
 
 /*
@@ -326,20 +356,18 @@ is_droppable(Oid root, Oid relid, TtlIndex *part)
 
 /* Is this still a partition that is due?  Called with the locks in hand. */
 static bool
-is_still_due(Oid root, Oid relid, TimestampTz at, TtlIndex *part)
+is_still_due(Oid root, Oid relid, TimestampTz at, TtlIndex *index, TtlIndex *part)
 {
-	TtlIndex	index;
 	TtlPartition partition;
 	TtlCutoff	cutoff;
 
 	if (!is_droppable(root, relid, part) ||
 		OidIsValid(find_pending_detach(relid)) ||
-		!ttl_catalog_describe(root, false, &index) ||
-		index.state != TTL_ACTIVE || index.governor != root ||
-		!index.option.drop_partitions || !ttl_option_expires(&index.option) ||
-		OidIsValid(index.option.archive_to))
+		!ttl_catalog_describe(root, false, index) ||
+		index->state != TTL_ACTIVE || index->governor != root ||
+		!index->option.drop_partitions || !ttl_option_expires(&index->option))
 		return false;
-	ttl_cutoff_init(&cutoff, &index, at);
+	ttl_cutoff_init(&cutoff, index, at);
 	ttl_bounds_read_one(relid, &partition);
 	return ttl_leaves_partition_is_due(&partition, &cutoff);
 }
@@ -394,12 +422,31 @@ drop_table(Oid relid)
 						name, get_rel_name(relid))));
 }
 
-/* Raises an error if something depends on a partition; takes no lock for that. */
-static void
-check_dependents(Oid relid)
+/*
+ * Is a partition kept as a table?  Not where its rows are archived one by one before, and
+ * none is left.
+ */
+static bool
+is_kept(const TtlOption *option, bool empty)
 {
-	char	   *dependent = ttl_drop_obstacle(relid);
+	return ttl_detach_is_wanted(option) && !(option->boundary_rows && empty);
+}
 
+/*
+ * Raises an error if something depends on a partition that is to be dropped, or if it
+ * cannot be kept as it is wanted; takes no strong lock for that.
+ */
+static void
+check_obstacles(const TtlIndex *root, Oid relid, bool empty)
+{
+	char	   *dependent;
+
+	if (is_kept(&root->option, empty))
+	{
+		ttl_detach_check(root, relid);
+		return;
+	}
+	dependent = ttl_drop_obstacle(relid);
 	if (dependent != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
@@ -408,27 +455,61 @@ check_dependents(Oid relid)
 				 errhint("Drop that, or finish it, or drop the partition by hand.")));
 }
 
+/* Drops a partition, or does what is wanted instead, as its owner; the locks are in hand. */
+static void
+let_go(const TtlIndex *root, const TtlIndex *part, Oid relid, bool keep)
+{
+	char	   *name = ttl_name_qualified(root->indexrelid);
+	TtlUser		saved;
+
+	ttl_owner_become(part->owner, &saved);
+	ttl_announce_to_session(name);
+	ttl_announce_to_wal(name, ttl_name_qualified(relid), !keep ? NULL :
+						ttl_name_qualified(OidIsValid(root->option.archive_to) ?
+										   root->option.archive_to : relid));
+	/* a foreign key of its own has triggers on another table */
+	ttl_lock_limit_waits();
+	if (keep)
+		ttl_detach_partition(root, relid);
+	else
+		drop_table(relid);
+	ttl_owner_restore(&saved);
+}
+
 /*
  * Drops a partition, in the caller's transaction, if it is due at this clock reading and
- * the locks are free soon.
+ * the locks are free soon; or detaches it, or moves it to the archive.
  */
 void
 ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 {
+	TtlIndex	index;
 	TtlIndex	part = {0};
-	TtlUser		saved;
 	Oid			parent;
 	int64		rows = -1;
+	bool		empty = false;
+	bool		keep;
 
 	memset(batch, 0, sizeof(*batch));
 	/* what keeps it is found out without a lock on the whole table */
 	if (!OidIsValid(parent = IndexGetRelation(root, true)) ||
-		!is_droppable(root, relid, &part))
+		!is_droppable(root, relid, &part) || !ttl_catalog_describe(root, false, &index))
 	{
 		batch->busy = part.state == TTL_TABLE_LOCKED;
 		return;
 	}
-	check_dependents(relid);
+	if (index.option.boundary_rows && ttl_detach_is_wanted(&index.option))
+	{
+		if (!lock_tree(relid, ShareLock))
+		{
+			batch->busy = true;
+			return;
+		}
+		empty = ttl_owner_count_rows(relid, "true", 1) == 0;
+		if (!empty && ttl_detach_by_row_only(&index.option))
+			return;
+	}
+	check_obstacles(&index, relid, empty);
 	/* rows can be counted while nobody writes there; readers go on */
 	if (ttl_count_dropped_documents)
 	{
@@ -437,27 +518,29 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 			batch->busy = true;
 			return;
 		}
-		if (!is_still_due(root, relid, at, &part))
+		if (!is_still_due(root, relid, at, &index, &part))
 			return;
 		rows = ttl_owner_count_rows(relid, "true", PG_INT64_MAX);
 	}
-	if (!lock_for_drop(parent, relid) || !ttl_name_lock(relid, false))
+	if ((is_kept(&index.option, empty) && !ttl_detach_lock(&index, relid)) ||
+		!lock_for_drop(parent, relid) ||
+		!ttl_name_lock(parent, false) || !ttl_name_lock(relid, false))
 	{
 		batch->busy = true;
 		return;
 	}
-	if (!is_still_due(root, relid, at, &part))
+	if (!is_still_due(root, relid, at, &index, &part))
 		return;
 	if (rows < 0)
 		rows = estimate_documents(relid);
-	ttl_owner_become(part.owner, &saved);
-	ttl_announce_to_session(ttl_name_qualified(root));
-	ttl_announce_to_wal(ttl_name_qualified(root), ttl_name_qualified(relid), NULL);
-	/* a foreign key of its own has triggers on another table */
-	ttl_lock_limit_waits();
-	drop_table(relid);
-	ttl_owner_restore(&saved);
+	keep = is_kept(&index.option, empty);
+	let_go(&index, &part, relid, keep);
 	batch->partitions = 1;
 	batch->deleted = rows;
+	if (keep)
+	{
+		batch->archived_partitions = 1;
+		batch->archived = rows;
+	}
 	batch->live = Max(rows, 1); /* an empty one counts too */
 }

@@ -50,6 +50,9 @@ ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cuto
 static bool
 go_by_row(const TtlPartition *partition, const TtlOption *option)
 {
+	/* who keeps partitions keeps their rows */
+	if (option->detach_partitions)
+		return false;
 	return !option->drop_partitions || option->boundary_rows ||
 		!partition->has_upper;
 }

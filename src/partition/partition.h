@@ -13,6 +13,8 @@
 #ifndef TTL_PARTITION_H
 #define TTL_PARTITION_H
 
+#include "catalog/objectaddress.h"
+#include "definition/definition.h"
 #include "definition/key.h"
 #include "expire/expire.h"
 
@@ -34,8 +36,17 @@ extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);
 /* drop.c */
 extern List *ttl_drop_due(const TtlIndex *root, TimestampTz at);
 extern char *ttl_drop_obstacle(Oid relid);
+extern bool ttl_drop_find_reference(Oid relid, ObjectAddress *found);
 extern void ttl_drop_partition(Oid root, Oid relid, TimestampTz at,
 							   TtlBatch *batch);
+
+/* detach.c */
+extern bool ttl_detach_is_running(Oid relid);
+extern bool ttl_detach_is_wanted(const TtlOption *option);
+extern bool ttl_detach_by_row_only(const TtlOption *option);
+extern void ttl_detach_check(const TtlIndex *root, Oid relid);
+extern bool ttl_detach_lock(const TtlIndex *root, Oid relid);
+extern void ttl_detach_partition(const TtlIndex *root, Oid relid);
 
 /* make.c */
 extern List *ttl_make_wanted(const TtlIndex *root, TimestampTz at);

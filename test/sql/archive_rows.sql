@@ -2,6 +2,7 @@
 SET client_min_messages = warning;
 CREATE SCHEMA ar;
 SET search_path = ar;
+SELECT ttl_index.stats_reset();
 CREATE VIEW failed AS SELECT i.indexrelid, s.deleted_documents AS deleted, s.archived_documents AS archived, s.skipped_failed,
 	s.last_error, s.last_error_sqlstate AS sqlstate, i.state
 	FROM ttl_index.indexes AS i JOIN ttl_index.index_stats AS s USING (indexrelid) ORDER BY indexrelid::text COLLATE "C";

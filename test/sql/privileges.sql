@@ -31,6 +31,7 @@ INSERT INTO expected VALUES
 ('time_zone(text,text)', 'SELECT ttl_index.time_zone(''UTC'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('drop_expired_partitions(boolean,boolean)', 'SELECT ttl_index.drop_expired_partitions()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('bucket_max_span_seconds(integer,integer)', 'SELECT ttl_index.bucket_max_span_seconds(60)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('detach_expired_partitions(boolean,boolean)', 'SELECT ttl_index.detach_expired_partitions()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('archive_to(regclass,regclass)', 'SELECT ttl_index.archive_to(''pg_class'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('paused(boolean,boolean)', 'SELECT ttl_index.paused()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('seconds(interval)', 'SELECT ttl_index.seconds(''1 day'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
@@ -40,10 +41,10 @@ INSERT INTO expected VALUES
 ('column_ttl(bigint)', 'SELECT ttl_index.column_ttl(1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('expire_at(timestamp with time zone,integer)', 'SELECT ttl_index.expire_at(now(), 1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 -- declaring is for owners
-('create_index_command(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass)', 'SELECT ttl_index.create_index_command(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('create_index(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('coll_mod(regclass,text,bigint,text,boolean,boolean,regclass)', 'SELECT ttl_index.coll_mod(''%1$s'', ''ts'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('coll_mod_index(regclass,bigint,text,boolean,boolean,regclass)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('create_index_command(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.create_index_command(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('create_index(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('coll_mod(regclass,text,bigint,text,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.coll_mod(''%1$s'', ''ts'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('coll_mod_index(regclass,bigint,text,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 -- the tables here are not partitioned
 ('create_time_series(regclass,text,text,text,bigint,integer,text,boolean)', 'SELECT ttl_index.create_time_series(''%1$s'', ''ts'')', '0A000', '0A000', '42501', '0A000', '42501', '0A000'),
 ('pause_index(regclass)', 'SELECT ttl_index.pause_index(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),

@@ -1,0 +1,605 @@
+/*-------------------------------------------------------------------------
+ *
+ * detach.c
+ *	  A partition that is due and stays: as a table of its own, or in the archive.
+ *
+ * It is detached, in one transaction with all that follows, so that a crash leaves either
+ * nothing or all of it done.  The TTL does not act on it any more: what its indexes have
+ * of the option is removed.  Where rows are to be archived and the archive is partitioned
+ * by the same key, the partition is attached there; else it moves to the archive's schema.
+ *
+ * To attach a table, core reads all of it, to find out whether its rows are within the
+ * bounds, unless a constraint of the table says so.  They are, as the partition had the
+ * same bounds until now.  So such a constraint is made as one that is valid, which is what
+ * DETACH CONCURRENTLY of core does, and dropped again behind the command.  The locks last
+ * for as long as the catalogs take, whatever the size of the partition.
+ *
+ * What else would take long is found out before: an index that core would have to build,
+ * foreign keys to be checked, a DEFAULT partition to be read.  Then the partition stays
+ * where it is, with an error that says why.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/partition/detach.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attmap.h"
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/heap.h"
+#include "catalog/index.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+/*
+ * A DEFAULT partition of the archive that is larger is not read while others wait: core
+ * does that when it attaches another partition.
+ */
+#define MAX_DEFAULT_BLOCKS 1024
+
+/* The partition that a command at hand detaches or attaches, or invalid. */
+static Oid	moving = InvalidOid;
+
+/* Is this what becomes of a partition right now? */
+bool
+ttl_detach_is_running(Oid relid)
+{
+	return OidIsValid(moving) && moving == relid;
+}
+
+/* Is a partition that is due kept as a table? */
+bool
+ttl_detach_is_wanted(const TtlOption *option)
+{
+	return option->detach_partitions || OidIsValid(option->archive_to);
+}
+
+/* Is the archive on another server, so that no table can move there? */
+bool
+ttl_detach_by_row_only(const TtlOption *option)
+{
+	return OidIsValid(option->archive_to) &&
+		get_rel_relkind(option->archive_to) == RELKIND_FOREIGN_TABLE;
+}
+
+/* Raises an error that says why a partition stays where it is. */
+static void
+refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
+{
+	if (OidIsValid(root->option.archive_to))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("partition \"%s\" cannot be moved to table %s: %s",
+						get_rel_name(relid), ttl_archive_name(root->option.archive_to),
+						reason),
+				 hint ? errhint("%s", hint) : 0));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("partition \"%s\" cannot be detached: %s", get_rel_name(relid), reason),
+			 hint ? errhint("%s", hint) : 0));
+}
+
+/* Is the archive partitioned by the same key, so that partitions can be attached there? */
+static bool
+is_attachable(const TtlIndex *root)
+{
+	Oid			target = root->option.archive_to;
+	AttrNumber	attnum;
+	AttrNumber	other;
+	Node	   *expression;
+	char	   *column;
+
+	if (!OidIsValid(target) || get_rel_relispartition(target) ||
+		!ttl_key_read(root->indexrelid, &attnum, &expression))
+		return false;
+	column = get_attname(root->relid, attnum, true);
+	other = column ? get_attnum(target, column) : InvalidAttrNumber;
+	return other > 0 &&
+		ttl_partition_key_possible(target, other, root->keytype, false) == TTL_ACTIVE;
+}
+
+/* Raises an error if a partition of the archive holds a part of this one's range. */
+static void
+check_bounds(const TtlIndex *root, Oid relid)
+{
+	TtlPartition own;
+	ListCell   *lc;
+
+	ttl_bounds_read_one(relid, &own);
+	foreach(lc, ttl_bounds_read(root->option.archive_to))
+	{
+		const TtlPartition *other = lfirst(lc);
+
+		if (!other->is_default &&
+			(!other->has_upper || !own.has_lower || other->upper > own.lower) &&
+			(!other->has_lower || !own.has_upper || other->lower < own.upper))
+			refuse(root, relid,
+				   psprintf("partition \"%s\" there is for a part of the same range",
+							get_rel_name(other->relid)),
+				   "Detach or drop that, or move its rows.");
+	}
+}
+
+/* How many pages have a table and all below it? */
+static BlockNumber
+count_blocks(Oid relid)
+{
+	BlockNumber blocks = 0;
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(relid))
+	{
+		Relation	rel;
+
+		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_RELATION)
+			continue;
+		rel = try_relation_open(lfirst_oid(lc), AccessShareLock);
+		if (rel == NULL)
+			continue;
+		blocks += RelationGetNumberOfBlocks(rel);
+		relation_close(rel, AccessShareLock);
+	}
+	return blocks;
+}
+
+/* Writes dates so that they are read again as the same ones, until the settings are restored. */
+static void
+write_iso_dates(void)
+{
+	(void) set_config_option("datestyle", "ISO, YMD", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/*
+ * Raises an error if the DEFAULT partition of the archive holds rows of this partition, or
+ * is too large to be read with the locks in hand.  Runs as the owner.
+ */
+static void
+check_default(const TtlIndex *root, Oid relid)
+{
+	Oid			rest = get_default_partition_oid(root->option.archive_to);
+	char	   *condition;
+
+	if (!OidIsValid(rest))
+		return;
+	if (!ConditionalLockRelationOid(rest, AccessShareLock))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on relation \"%s\"", get_rel_name(rest))));
+	condition = TextDatumGetCString(DirectFunctionCall1(pg_get_partition_constraintdef,
+														ObjectIdGetDatum(relid)));
+	if (ttl_owner_count_rows(rest, condition, 1) > 0)
+		refuse(root, relid,
+			   psprintf("partition \"%s\" there holds rows of the same range",
+						get_rel_name(rest)),
+			   "Move them out of the DEFAULT partition.");
+	if (count_blocks(rest) > MAX_DEFAULT_BLOCKS)
+		refuse(root, relid,
+			   psprintf("partition \"%s\" there is too large to be read meanwhile",
+						get_rel_name(rest)),
+			   "Keep the DEFAULT partition of an archive small, or have none.");
+}
+
+/* Maps the columns of the archive to those of the partition, by name; 0 for none. */
+static AttrMap *
+map_columns(Relation target, Relation partition)
+{
+	TupleDesc	desc = RelationGetDescr(target);
+	AttrMap    *map = make_attrmap(desc->natts);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(desc, i);
+
+		if (!column->attisdropped)
+			map->attnums[i] = get_attnum(RelationGetRelid(partition),
+										 NameStr(column->attname));
+	}
+	return map;
+}
+
+/* Is there an index of the partition that can be a part of this one of the archive? */
+static bool
+has_match(Relation index, Relation partition, AttrMap *map)
+{
+	IndexInfo  *wanted = BuildIndexInfo(index);
+	bool		constraint = OidIsValid(get_index_constraint(RelationGetRelid(index)));
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(partition))
+	{
+		Relation	own = index_open(lfirst_oid(lc), AccessShareLock);
+
+		found = own->rd_index->indisvalid &&
+			(!constraint || OidIsValid(get_index_constraint(lfirst_oid(lc)))) &&
+			CompareIndexInfo(BuildIndexInfo(own), wanted, own->rd_indcollation,
+							 index->rd_indcollation, own->rd_opfamily,
+							 index->rd_opfamily, map);
+		index_close(own, NoLock);
+		if (found)
+			break;
+	}
+	return found;
+}
+
+/*
+ * How a column that the archive alone has is added to a partition, with the value that its
+ * default has at the moment; NULL if core would write the table anew for that.
+ */
+static char *
+added_column(Relation target, Form_pg_attribute column)
+{
+	Node	   *value = column->atthasdef ?
+	build_column_default(target, column->attnum) : NULL;
+	StringInfoData sql;
+
+	if (column->attgenerated != '\0' || column->attidentity != '\0' ||
+		get_typtype(column->atttypid) == TYPTYPE_DOMAIN ||
+		contain_volatile_functions(value))
+		return NULL;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "ADD COLUMN %s %s", quote_identifier(NameStr(column->attname)),
+					 format_type_with_typemod(column->atttypid, column->atttypmod));
+	if (OidIsValid(column->attcollation))
+		appendStringInfo(&sql, " COLLATE %s", generate_collation_name(column->attcollation));
+	if (value != NULL)
+		appendStringInfo(&sql, " DEFAULT %s",
+						 deparse_expression(value, NIL, false, false));
+	if (column->attnotnull)
+		appendStringInfoString(&sql, " NOT NULL");
+	return sql.data;
+}
+
+/* The command that adds all such columns, or NULL.  Raises an error if that would take long. */
+static char *
+adding_command(const TtlIndex *root, Oid relid)
+{
+	Relation	target = table_open(root->option.archive_to, NoLock);
+	TupleDesc	desc = RelationGetDescr(target);
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(desc, i);
+		char	   *added;
+
+		if (column->attisdropped || get_attnum(relid, NameStr(column->attname)) > 0)
+			continue;
+		added = added_column(target, column);
+		if (added == NULL)
+			refuse(root, relid,
+				   psprintf("to add column \"%s\", all of it would be written anew",
+							NameStr(column->attname)),
+				   "Give that column a default that is the same for all rows.");
+		appendStringInfo(&sql, "%s%s", sql.len > 0 ? ", " : "", added);
+	}
+	table_close(target, NoLock);
+	return sql.len == 0 ? NULL :
+		psprintf("ALTER TABLE %s %s", ttl_name_qualified(relid), sql.data);
+}
+
+/*
+ * Raises an error if core would have to build an index or check foreign keys to attach the
+ * partition.  Both tables are locked.
+ */
+static void
+check_attaching(const TtlIndex *root, Oid relid)
+{
+	Relation	target = table_open(root->option.archive_to, NoLock);
+	Relation	partition = table_open(relid, NoLock);
+	AttrMap    *map = map_columns(target, partition);
+	ListCell   *lc;
+
+	(void) adding_command(root, relid);
+	if (RelationGetFKeyList(target) != NIL)
+		refuse(root, relid, "that table has foreign keys, which would be checked meanwhile",
+			   "Drop them: the rows were checked when they were written.");
+	foreach(lc, RelationGetIndexList(target))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (!has_match(index, partition, map))
+			refuse(root, relid,
+				   psprintf("it has no index like \"%s\" there",
+							RelationGetRelationName(index)),
+				   "Create one on the table that the rows are in, or drop that one.");
+		index_close(index, NoLock);
+	}
+	table_close(partition, NoLock);
+	table_close(target, NoLock);
+}
+
+/* Raises an error if a partition, or one below it, is not the owner's own table. */
+static void
+check_tables(const TtlIndex *root, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(relid))
+	{
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
+			refuse(root, relid, psprintf("\"%s\" is a foreign table",
+										 get_rel_name(lfirst_oid(lc))),
+				   "Detach it by hand.");
+		if (ttl_owner_of(lfirst_oid(lc)) != root->owner)
+			refuse(root, relid, psprintf("\"%s\" belongs to another role than the whole table",
+										 get_rel_name(lfirst_oid(lc))),
+				   "Give both the same owner with ALTER TABLE ... OWNER TO.");
+	}
+}
+
+/*
+ * Raises an error if the partition cannot be kept as it is wanted, as far as that can be
+ * found out without a strong lock.
+ */
+void
+ttl_detach_check(const TtlIndex *root, Oid relid)
+{
+	ObjectAddress reference;
+	TtlUser		saved;
+
+	check_tables(root, relid);
+	if (ttl_drop_find_reference(relid, &reference))
+		refuse(root, relid, psprintf("%s would have to be checked meanwhile",
+									 getObjectDescription(&reference, true)),
+			   "Drop the foreign key, or detach the partition by hand.");
+	if (ttl_detach_by_row_only(&root->option))
+		refuse(root, relid, "that is a foreign table",
+			   "Let the rows move one by one: set delete_boundary_rows => true.");
+	if (!is_attachable(root))
+		return;
+	check_bounds(root, relid);
+	ttl_owner_become(root->owner, &saved);
+	write_iso_dates();
+	check_default(root, relid);
+	ttl_owner_restore(&saved);
+}
+
+/*
+ * Locks the archive for a partition that moves there, before the table of the partition is
+ * locked.  Returns false if the locks are not free soon.
+ */
+bool
+ttl_detach_lock(const TtlIndex *root, Oid relid)
+{
+	Oid			target = root->option.archive_to;
+	Oid			rest;
+	TtlUser		saved;
+
+	if (!OidIsValid(target))
+		return true;
+	if (!ttl_lock_soon(target, ShareUpdateExclusiveLock) || !ttl_name_lock(target, false))
+		return false;
+	if (!is_attachable(root))
+		return true;
+	rest = get_default_partition_oid(target);
+	if ((OidIsValid(rest) && !ttl_lock_soon(rest, AccessExclusiveLock)) ||
+		!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	ttl_owner_become(root->owner, &saved);
+	check_attaching(root, relid);
+	ttl_owner_restore(&saved);
+	return true;
+}
+
+/* Lists the indexes that a partition, with all below it, has as a part of its table. */
+static List *
+inherited_indexes(Oid relid)
+{
+	List	   *indexes = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		if (get_rel_relispartition(lfirst_oid(lc)))
+			indexes = list_concat(indexes, ttl_inherit_tree(lfirst_oid(lc)));
+	}
+	return indexes;
+}
+
+/* Makes the indexes plain ones.  A malformed option expires nothing, and is left. */
+static void
+remove_options(List *indexes)
+{
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		TtlOption	option;
+
+		if (!ttl_option_read(lfirst_oid(lc), &option) || option.problem != NULL ||
+			(!option.present && !ttl_saved_option_is_dependent(lfirst_oid(lc))))
+			continue;
+		LockRelationOid(lfirst_oid(lc), ShareUpdateExclusiveLock);
+		option.present = false;
+		ttl_saved_option_put(lfirst_oid(lc), &option);
+	}
+}
+
+/* Adds a constraint that says what the bounds of the partition say, as valid; returns it. */
+static ObjectAddress
+keep_bounds(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	Constraint *constraint = makeNode(Constraint);
+	List	   *made;
+	ObjectAddress address;
+
+	constraint->contype = CONSTR_CHECK;
+	constraint->location = -1;
+	constraint->cooked_expr = nodeToString(make_ands_explicit(RelationGetPartitionQual(rel)));
+	constraint->initially_valid = true;
+	constraint->skip_validation = true;
+	TTL_ENFORCE(constraint);
+	made = AddRelationNewConstraints(rel, NIL, list_make1(constraint), false, true,
+									 true, NULL);
+	table_close(rel, NoLock);
+	ObjectAddressSet(address, ConstraintRelationId,
+					 ((CookedConstraint *) linitial(made))->conoid);
+	CommandCounterIncrement();
+	return address;
+}
+
+/* Is this table a partition of that one? */
+static bool
+is_partition_of(Oid relid, Oid parent)
+{
+	return get_rel_relispartition(relid) && get_partition_parent(relid, true) == parent;
+}
+
+/* Raises an error unless a command had its effect: names may have changed meanwhile. */
+static void
+check_effect(bool had_effect, Oid relid)
+{
+	if (!had_effect)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("partition \"%s\" was not moved", get_rel_name(relid))));
+}
+
+static void
+detach(const TtlIndex *root, Oid relid)
+{
+	List	   *indexes = inherited_indexes(relid);
+
+	ttl_make_run_command(psprintf("ALTER TABLE %s DETACH PARTITION %s",
+								  ttl_name_qualified(root->relid),
+								  ttl_name_qualified(relid)));
+	check_effect(!is_partition_of(relid, root->relid), relid);
+	remove_options(indexes);
+}
+
+static void
+detach_and_attach(const TtlIndex *root, Oid relid)
+{
+	Oid			target = root->option.archive_to;
+	Datum		bound;
+	char	   *bounds;
+	char	   *adding;
+	bool		isnull;
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	ObjectAddress constraint;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relid);
+	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
+	bounds = TextDatumGetCString(DirectFunctionCall2(pg_get_expr, bound,
+													 ObjectIdGetDatum(relid)));
+	ReleaseSysCache(tuple);
+	constraint = keep_bounds(relid);
+	detach(root, relid);
+	adding = adding_command(root, relid);
+	if (adding != NULL)
+		ttl_make_run_command(adding);
+	ttl_make_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s",
+								  ttl_name_qualified(target), ttl_name_qualified(relid),
+								  bounds));
+	check_effect(is_partition_of(relid, target), relid);
+	performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+}
+
+/* Gives a table, an index or a sequence a name that is free in a schema, if it needs one. */
+static void
+take_free_name(Oid relid, Oid schema)
+{
+	char		relkind = get_rel_relkind(relid);
+	char	   *name = get_rel_name(relid);
+	char	   *free_name = name;
+
+	for (int i = 2; OidIsValid(get_relname_relid(free_name, schema)) ||
+		 (i > 2 && OidIsValid(get_relname_relid(free_name, get_rel_namespace(relid)))); i++)
+		free_name = ttl_name_with_suffix(name, psprintf("_%d", i));
+	if (free_name != name)
+		ttl_make_run_command(psprintf("ALTER %s %s RENAME TO %s",
+									  relkind == RELKIND_SEQUENCE ? "SEQUENCE" :
+									  relkind == RELKIND_INDEX ||
+									  relkind == RELKIND_PARTITIONED_INDEX ? "INDEX" : "TABLE",
+									  ttl_name_qualified(relid),
+									  quote_identifier(free_name)));
+}
+
+/* Moves a table that is no partition any more, with all below it, to a schema. */
+static void
+move_to_schema(Oid relid, Oid schema)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(relid))
+	{
+		Oid			table = lfirst_oid(lc);
+		List	   *along;
+		ListCell   *lc2;
+
+		if (get_rel_namespace(table) == schema)
+			continue;
+		along = list_concat(ttl_catalog_table_indexes(table), getOwnedSequences(table));
+		take_free_name(table, schema);
+		foreach(lc2, along)
+			take_free_name(lfirst_oid(lc2), schema);
+		ttl_make_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s",
+									  ttl_name_qualified(table),
+									  quote_identifier(get_namespace_name(schema))));
+		check_effect(get_rel_namespace(table) == schema, table);
+	}
+}
+
+/*
+ * Detaches a partition, or moves it to the archive, with all locks in hand, as the owner of
+ * both tables.
+ */
+void
+ttl_detach_partition(const TtlIndex *root, Oid relid)
+{
+	/* again, with the locks */
+	check_tables(root, relid);
+	moving = relid;
+	PG_TRY();
+	{
+		write_iso_dates();
+		if (is_attachable(root))
+			detach_and_attach(root, relid);
+		else
+		{
+			detach(root, relid);
+			if (OidIsValid(root->option.archive_to))
+				move_to_schema(relid, get_rel_namespace(root->option.archive_to));
+		}
+	}
+	PG_FINALLY();
+	{
+		moving = InvalidOid;
+	}
+	PG_END_TRY();
+}
