@@ -105,7 +105,7 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 		/* this is too far ahead if the clock has gone back */
 		index->retry_at = Min(index->retry_at,
 							  now + index->delay * USECS_PER_MINUTE);
-		if ((goes_on || index->delay > 0 || index->first_docs > 0 ||
+		if ((goes_on || index->hangs || index->delay > 0 || index->first_docs > 0 ||
 			 index->single_docs > 0 || index->said.at != 0 || OidIsValid(index->last_leaf)) &&
 			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->relid)))
 			continue;
@@ -137,14 +137,25 @@ ttl_kept_set_failing(TtlKept *kept, const List *failing)
 }
 
 /*
- * Notes that work on the index had to be canceled.  It would take that long in every
- * pass, so it waits, each time longer.
+ * Notes that work on an index had to be canceled: at one of those that hold its rows, or at
+ * the whole of it.  It would take that long in every pass, so what hangs waits, each time
+ * longer.  The others go on.
  */
 void
-ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now)
+ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now)
 {
+	TtlKeptIndex *index = ttl_kept_index(kept, root);
+
+	ttl_kept_index(kept, leaf)->hangs = true;
 	index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
 	index->retry_at = now + index->delay * USECS_PER_MINUTE;
+}
+
+/* Is what hangs of an index not to be tried again yet? */
+bool
+ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now)
+{
+	return index->delay > 0 && now < index->retry_at;
 }
 
 /* Notes rows that a pass has deleted one by one. */

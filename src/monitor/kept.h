@@ -40,8 +40,9 @@ typedef struct TtlKeptIndex
 	int			first_docs;		/* size of the first batch of a visit; 0:
 								 * usual */
 	int64		single_docs;	/* so many rows are to be taken one by one */
-	int			delay;			/* minutes to wait after it was canceled, or
-								 * 0; until a pass gets through it */
+	bool		hangs;			/* all of it was canceled, at the last try */
+	int			delay;			/* minutes that what hangs of it waits, or 0;
+								 * until a pass gets through it */
 	TimestampTz retry_at;		/* when that is over */
 	Oid			last_leaf;		/* at which the last visit ended early */
 	TtlSaid		said;			/* its last error in the log */
@@ -98,7 +99,8 @@ extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);
 extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
 extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
 extern void ttl_kept_set_failing(TtlKept *kept, const List *failing);
-extern void ttl_kept_canceled(TtlKeptIndex *index, TimestampTz now);
+extern void ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now);
+extern bool ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now);
 extern void ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now);
 extern bool ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves);
 extern void ttl_kept_estimated(TtlKept *kept, Oid root, int64 due);

@@ -213,7 +213,7 @@ is_waiting(const TtlRun *run, Oid indexrelid)
 	const TtlKeptIndex *kept = ttl_kept_find(run->kept, indexrelid);
 
 	return kept != NULL &&
-		(kept->skipped || (kept->delay > 0 && run->at < kept->retry_at));
+		(kept->skipped || (kept->hangs && ttl_kept_waits(kept, run->at)));
 }
 
 /*
@@ -296,7 +296,7 @@ count_death(TtlRun *run)
 	run->kept->resume_at = shared->died_at + 1;
 	(void) ttl_visit_note_failed(run, shared->died_at, true);
 	if (shared->died_canceled)
-		ttl_kept_canceled(ttl_kept_index(run->kept, shared->died_at), run->at);
+		ttl_kept_canceled(run->kept, shared->died_at, shared->died_at, run->at);
 }
 
 /* Is deletion held, also by this reading of the clock?  Reads the state file. */

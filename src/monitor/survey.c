@@ -81,7 +81,7 @@ is_put_aside(const Look *look)
 	const TtlKeptIndex *kept = ttl_kept_find(look->run->kept, look->indexrelid);
 
 	return ttl_crash_reason(&look->file, look->indexrelid) != NULL ||
-		(kept != NULL && kept->delay > 0 && look->found.at < kept->retry_at);
+		(kept != NULL && kept->hangs && ttl_kept_waits(kept, look->found.at));
 }
 
 /* Is there time to read one more lag? */

@@ -66,8 +66,8 @@ ttl_visit_note_failed(TtlRun *run, Oid relid, bool skipped)
 }
 
 /*
- * Notes an error of an index, and reports it if it is the first one in this pass.  An
- * index whose batch had to be canceled is tried again after a growing delay.
+ * Notes an error of an index, or of one that holds rows of it, and reports it if it is the
+ * first one in this pass.  What had to be canceled is tried again after a growing delay.
  */
 void
 ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata,
@@ -79,7 +79,7 @@ ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *eda
 		ttl_report_error(run, root, indexrelid, edata);
 	}
 	if (timed_out)
-		ttl_kept_canceled(ttl_kept_index(run->kept, root), run->at);
+		ttl_kept_canceled(run->kept, root, indexrelid, run->at);
 }
 
 /* The arguments and the result of one batch. */
@@ -96,6 +96,9 @@ typedef struct BatchWork
 	bool		skipped;		/* one row was to blame */
 	bool		gives_up;		/* the index waits */
 } BatchWork;
+
+/* The batch that is running. */
+static BatchWork *at_work = NULL;
 
 static void
 batch_work(void *arg)
@@ -227,6 +230,13 @@ is_unreachable(const ErrorData *edata)
 		edata->sqlerrcode == ERRCODE_CANNOT_CONNECT_NOW;
 }
 
+/* A single row that failed is skipped; of more rows, fewer are tried. */
+static bool
+has_row_failed(const BatchWork *work)
+{
+	return work->size == 1 && work->batch.candidates > 0;
+}
+
 /* Notes that a batch has failed and is rolled back. */
 static void
 fail_batch(BatchWork *work, const ErrorData *edata, bool timed_out)
@@ -237,8 +247,7 @@ fail_batch(BatchWork *work, const ErrorData *edata, bool timed_out)
 	if (batch->elsewhere && is_unreachable(edata))
 		batch->candidates = 0;
 	work->edata = edata;
-	/* a single row that failed is skipped; of more rows, fewer are tried */
-	work->skipped = work->size == 1 && batch->candidates > 0;
+	work->skipped = has_row_failed(work);
 	/* a session keeps nothing for its next pass: this one has to get by */
 	work->gives_up = timed_out && (work->run->driver->is_worker || !work->skipped);
 	work->visit->skipped = work->gives_up;
@@ -268,6 +277,44 @@ end_batch(BatchWork *work, TimestampTz begun)
 		note_counted(run, work->visit, &work->batch);
 }
 
+/* Moves the cursor, and what is known of the visit, behind a batch that failed. */
+static void
+follow_failure(const BatchWork *work, TtlCursor *cursor, TimestampTz begun)
+{
+	TtlVisit   *visit = work->visit;
+
+	if (work->skipped)
+		ttl_cursor_row_failed(cursor, &work->batch, work->run->at);
+	/* where no row goes beside what hangs already, all of it does */
+	if (work->gives_up && visit->waits && visit->deleted == 0)
+		ttl_kept_index(work->run->kept, work->root)->hangs = true;
+	ttl_schedule_batch_failed(visit, &work->batch, work->size, work->gives_up, begun);
+}
+
+/*
+ * Notes that the worker ends within a batch that did not let itself be canceled, as if it
+ * had.  Returns whether there is one.
+ */
+bool
+ttl_visit_died(void)
+{
+	BatchWork  *work = at_work;
+	TtlCursor	cursor;
+	TtlKeptIndex *kept;
+
+	if (work == NULL)
+		return false;
+	cursor = *work->cursor;
+	work->skipped = has_row_failed(work);
+	work->gives_up = true;
+	follow_failure(work, &cursor, work->run->at);
+	ttl_kept_canceled(work->run->kept, work->root, work->leaf, work->run->at);
+	kept = ttl_kept_index(work->run->kept, work->leaf);
+	kept->cursor = cursor;
+	kept->single_docs = work->visit->single_docs;
+	return true;
+}
+
 /* Moves the cursor, and what is known of the visit, by what a batch did. */
 static void
 follow_batch(BatchWork *work, TtlCursor *cursor, TimestampTz begun)
@@ -287,11 +334,7 @@ follow_batch(BatchWork *work, TtlCursor *cursor, TimestampTz begun)
 								GetCurrentTimestamp());
 	}
 	else
-	{
-		if (work->skipped)
-			ttl_cursor_row_failed(cursor, batch, run->at);
-		ttl_schedule_batch_failed(visit, batch, work->size, work->gives_up, begun);
-	}
+		follow_failure(work, cursor, begun);
 }
 
 /* Runs one batch in a transaction of its own, and moves the cursor. */
@@ -313,17 +356,24 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 		ttl_work_commit(run);
 		return;
 	}
+	at_work = &work;
 	edata = ttl_work_run(run->driver, batch_work, &work, &timed_out);
 	if (edata != NULL)
 		fail_batch(&work, edata, timed_out);
 	if (work.batch.busy)
 		note_busy(run, leaf, &work.batch);
 	end_batch(&work, begun);
+	at_work = NULL;
 	follow_batch(&work, cursor, begun);
 	/* nothing is kept of an index in which no entry was found */
 	if (cursor->forward.set || cursor->phase != TTL_FORWARD ||
 		ttl_kept_find(run->kept, leaf) != NULL)
-		ttl_kept_index(run->kept, leaf)->cursor = *cursor;
+	{
+		TtlKeptIndex *kept = ttl_kept_index(run->kept, leaf);
+
+		kept->cursor = *cursor;
+		kept->hangs = work.gives_up;
+	}
 }
 
 /* The arguments and the result of an estimate. */
@@ -556,7 +606,8 @@ is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 	const TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
 	ListCell   *lc;
 
-	if (!target->active || visit->busy || run->stop || (kept != NULL && kept->failed))
+	if (!target->active || visit->busy || run->stop || visit->waits ||
+		(kept != NULL && kept->failed))
 		return false;
 	foreach(lc, target->leaves)
 	{
@@ -609,7 +660,7 @@ end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
 		note_recovery(run, kept);
 	kept->first_docs = first_docs;
 	kept->last_leaf = last_leaf;
-	kept->visited = kept->visited || !(visit->busy || run->stop);
+	kept->visited = kept->visited || !(visit->busy || run->stop || visit->waits);
 }
 
 /*
@@ -632,11 +683,20 @@ first_leaf(const TtlTarget *target, const TtlKeptIndex *kept)
 	return 0;
 }
 
+/* Had the last batch of a leaf to be canceled? */
+static bool
+hangs(const TtlRun *run, Oid leaf)
+{
+	const TtlKeptIndex *kept = ttl_kept_find(run->kept, leaf);
+
+	return kept != NULL && kept->hangs;
+}
+
 /* Visits a TTL index: its leaves one after another, with one set of limits. */
 void
 ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
+	TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
 	int			count = list_length(target->leaves);
 	int			first = first_leaf(target, kept);
 	TtlVisit	visit;
@@ -646,12 +706,19 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 	run->shared->current_index = target->root;
 	ttl_crash_mark(target->root);
 	ttl_schedule_visit_begin(&visit, &sub->limits, kept, GetCurrentTimestamp());
+	if (kept != NULL)
+	{
+		kept->hangs = false;
+		visit.waits = ttl_kept_waits(kept, run->at);
+	}
 	more_partitions = visit_partitions(run, target, &visit);
 	for (int i = 0; i < count && !run->stop && !visit.skipped; i++)
 	{
 		Oid			leaf = list_nth_oid(target->leaves, (first + i) % count);
 		int			batches = visit.batches;
 
+		if (visit.waits && hangs(run, leaf))
+			continue;
 		/* it is noted beforehand, as the worker may not survive it */
 		if (count > 1)
 			ttl_kept_index(run->kept, target->root)->last_leaf = leaf;

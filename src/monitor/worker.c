@@ -132,7 +132,7 @@ answer(int code, Datum arg)
 	dsa_pointer packed = dsa_allocate_extended(area, ttl_kept_size(&kept),
 											   DSA_ALLOC_HUGE | DSA_ALLOC_NO_OOM);
 
-	shared->canceled = ttl_work_is_canceled();
+	shared->canceled = ttl_work_is_canceled() && !ttl_visit_died();
 	if (!DsaPointerIsValid(packed))
 		return;
 	ttl_kept_pack(&kept, dsa_get_address(area, packed));

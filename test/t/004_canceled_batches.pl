@@ -146,6 +146,27 @@ $node->becomes('postgres',
 	'SELECT array_agg(id) = ARRAY[50] FROM one_hangs',
 	'a row that takes too long keeps no others');
 
+# Nor does one that costs the worker its life, each time that it is tried.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE one_refuses (id int, at timestamptz);
+INSERT INTO one_refuses SELECT i, timestamptz '2000-01-01' + i * interval '1 s' FROM generate_series(1, 500) AS i;
+CREATE TRIGGER refuse BEFORE DELETE ON one_refuses FOR EACH ROW WHEN (OLD.id = 50) EXECUTE FUNCTION refuse();
+CREATE INDEX one_refuses_ttl ON one_refuses (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+$visits =
+  "SELECT errors >= %d FROM ttl_index.index_stats WHERE relname = 'one_refuses'";
+$node->poll_query_until('postgres', sprintf($visits, 1))
+  or die 'the worker does not die';
+$faults->clock_ahead(0, $minute * 14.2);
+$node->poll_query_until('postgres', sprintf($visits, 2))
+  or die 'the row is not tried again';
+$faults->clock_ahead(0, $minute * 16.4);
+$node->becomes('postgres',
+	'SELECT array_agg(id) = ARRAY[50] FROM one_refuses',
+	'a row that costs the worker its life keeps no others');
+$node->safe_psql('postgres', 'DROP TABLE one_refuses');
+
 # Nor does a partition whose rows all take too long keep the other partitions.
 $node->safe_psql(
 	'postgres', q{
@@ -159,9 +180,21 @@ CREATE INDEX parts_ttl ON parts (at) WHERE ttl_index.expire_after_seconds(3600);
 $node->poll_query_until('postgres',
 	"SELECT errors >= 1 FROM ttl_index.index_stats WHERE relname = 'parts'")
   or die 'the partition does not hang';
-$faults->clock_ahead(0, $minute * 14.5);
+$faults->clock_ahead(0, $minute * 18);
 $node->empties('postgres', 'parts_2',
 	'a partition that takes too long keeps no others');
+$node->poll_query_until('postgres',
+	"SELECT errors >= 2 FROM ttl_index.index_stats WHERE relname = 'parts'")
+  or die 'the partition is not tried again';
+$faults->clock_at(
+	$node->safe_psql(
+		'postgres', 'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
+	));
+$node->safe_psql('postgres',
+	"INSERT INTO parts SELECT '2000-01-01', 2 FROM generate_series(1, 100)");
+$node->empties('postgres', 'parts_2',
+	'rule 23: they do not wait until it is tried again');
+$faults->clock_at(0);
 $node->safe_psql(
 	'postgres', q{
 DROP TABLE parts;
@@ -175,7 +208,7 @@ CREATE INDEX parts_ttl ON parts (at) WHERE ttl_index.expire_after_seconds(3600);
 $node->poll_query_until('postgres',
 	"SELECT errors >= 1 FROM ttl_index.index_stats WHERE relname = 'parts'")
   or die 'the worker does not die';
-$faults->clock_ahead(0, $minute * 16);
+$faults->clock_ahead(0, $minute * 20);
 $node->empties('postgres', 'parts_2',
 	'nor does one that costs the worker its life');
 
@@ -190,7 +223,7 @@ INSERT INTO parts SELECT i, timestamptz '2000-01-01' + i * interval '1 s', 2 FRO
 CREATE TRIGGER hang BEFORE DELETE ON parts_2 FOR EACH ROW WHEN (OLD.id = 50) EXECUTE FUNCTION hang();
 CREATE INDEX parts_ttl ON parts (at) WHERE ttl_index.expire_after_seconds(3600);
 });
-my $minutes = 16;
+my $minutes = 20;
 foreach my $visit (1, 2)
 {
 	$node->poll_query_until('postgres',
