@@ -177,25 +177,48 @@ relationship(const TtlIndex *index, Oid target)
 	return NULL;
 }
 
-/* Is a table, or a partition of it, emptied by a crash? */
-static bool
-is_unlogged(Oid target)
+/*
+ * Why rows cannot be moved to one table of the archive, itself or a partition, or NULL.
+ *
+ * Triggers and all other code that its owner attaches to it runs as the owner of the rows,
+ * as for any INSERT.  A monitor that inserts all
+ * the time would make that a way to rights, so they must be there before.
+ */
+static char *
+part_mismatch(Oid part, bool source_is_logged, Oid owner)
 {
-	ListCell   *lc;
 	FormData_pg_class form;
+
+	if (!read_class(part, &form))
+		return NULL;
+	if (source_is_logged && form.relpersistence == RELPERSISTENCE_UNLOGGED)
+		return pstrdup("it is unlogged, so that a crash would lose the rows");
+	if (!has_privs_of_role(form.relowner, owner))
+		return psprintf("its owner, \"%s\", has not the privileges of the owner of the rows, \"%s\", with which its triggers would run",
+						GetUserNameFromId(form.relowner, true),
+						GetUserNameFromId(owner, true));
+	return NULL;
+}
+
+/* The same for all of it. */
+static char *
+parts_mismatch(Oid target, bool source_is_logged, Oid owner)
+{
+	char	   *reason = NULL;
+	ListCell   *lc;
 
 	foreach(lc, ttl_inherit_tree(target))
 	{
-		if (read_class(lfirst_oid(lc), &form) &&
-			form.relpersistence == RELPERSISTENCE_UNLOGGED)
-			return true;
+		reason = part_mismatch(lfirst_oid(lc), source_is_logged, owner);
+		if (reason != NULL)
+			break;
 	}
-	return false;
+	return reason;
 }
 
 /* Why nothing can be archived to a relation of this kind, or NULL. */
 static char *
-kind_mismatch(Oid target, const FormData_pg_class *form, bool source_is_logged)
+kind_mismatch(Oid target, const FormData_pg_class *form)
 {
 	if (form->relkind != RELKIND_RELATION &&
 		form->relkind != RELKIND_PARTITIONED_TABLE &&
@@ -206,8 +229,6 @@ kind_mismatch(Oid target, const FormData_pg_class *form, bool source_is_logged)
 		return pstrdup("it is a system table");
 	if (form->relpersistence == RELPERSISTENCE_TEMP)
 		return pstrdup("it is a temporary table");
-	if (source_is_logged && is_unlogged(target))
-		return pstrdup("it is unlogged, so that a crash would lose the rows");
 	if (ttl_catalog_has_rule(target, CMD_INSERT, false))
 		return pstrdup("it has a rule ON INSERT");
 	return NULL;
@@ -247,14 +268,16 @@ find_reason(const TtlIndex *index, Oid target)
 		return NULL;
 	if (!read_class(target, &other))
 		return pstrdup("it does not exist");
-	reason = kind_mismatch(target, &other,
-						   table.relpersistence == RELPERSISTENCE_PERMANENT);
+	reason = kind_mismatch(target, &other);
 	if (reason == NULL)
 		reason = relationship(index, target);
 	if (reason == NULL)
 		reason = columns_mismatch(index->relid, table.relnatts, target, other.relnatts);
 	if (reason == NULL)
 		reason = lacking_privilege(target, index->owner);
+	if (reason == NULL)
+		reason = parts_mismatch(target, table.relpersistence == RELPERSISTENCE_PERMANENT,
+								index->owner);
 	return reason;
 }
 

@@ -182,6 +182,15 @@ GRANT USAGE ON SCHEMA cold TO archive_owner;
 GRANT INSERT ON cold.past TO archive_owner;
 SELECT state, reason FROM marks;
 
+-- who owns the archive has the rights of the owner of the rows, as its triggers do
+CREATE ROLE archive_other;
+ALTER TABLE cold.past OWNER TO archive_other;
+SELECT state, reason FROM marks;
+GRANT archive_owner TO archive_other;
+SELECT state FROM marks;
+CALL ttl_index.run_pass();
+SELECT id FROM cold.past;
+
 DROP TABLE temporary;
 DROP SCHEMA archive, cold CASCADE;
-DROP ROLE archive_owner;
+DROP ROLE archive_owner, archive_other;

@@ -1,0 +1,2 @@
+# shellcheck shell=bash
+heading="without an index"
