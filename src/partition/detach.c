@@ -180,6 +180,46 @@ write_iso_dates(void)
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
+/* Raises an error if a table is another role's than the whole. */
+static void
+check_owner(const TtlIndex *root, Oid relid, Oid table)
+{
+	if (ttl_owner_of(table) != root->owner)
+		refuse(root, relid, psprintf("\"%s\" belongs to another role than the whole table",
+									 get_rel_name(table)),
+			   "Give both the same owner with ALTER TABLE ... OWNER TO.");
+}
+
+/*
+ * Raises an error if not all of these belong to one role: the table and what it is a
+ * partition of, the archive, and all of that one's DEFAULT partition.  What decides where
+ * a row belongs, and whether there is one of this partition in DEFAULT, is computed in one
+ * piece, with the partition keys and CHECK constraints of all of them.  What is below the
+ * table is looked at by check_tables().
+ */
+static void
+check_owners(const TtlIndex *root, Oid relid)
+{
+	Oid			rest = get_default_partition_oid(root->option.archive_to);
+	List	   *tables = list_make1_oid(root->option.archive_to);
+	ListCell   *lc;
+
+	if (get_rel_relispartition(root->relid))
+		tables = list_concat(tables, get_partition_ancestors(root->relid));
+	if (OidIsValid(rest))
+		tables = list_concat(tables, ttl_inherit_tree(rest));
+	foreach(lc, tables)
+	{
+		/* so that the owner stays the same */
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not obtain lock on relation \"%s\"",
+							get_rel_name(lfirst_oid(lc)))));
+		check_owner(root, relid, lfirst_oid(lc));
+	}
+}
+
 /*
  * Raises an error if the DEFAULT partition of the archive holds rows of this partition, or
  * is too large to be read with the locks in hand.  Runs as the owner.
@@ -192,10 +232,6 @@ check_default(const TtlIndex *root, Oid relid)
 
 	if (!OidIsValid(rest))
 		return;
-	if (!ConditionalLockRelationOid(rest, AccessShareLock))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on relation \"%s\"", get_rel_name(rest))));
 	condition = TextDatumGetCString(DirectFunctionCall1(pg_get_partition_constraintdef,
 														ObjectIdGetDatum(relid)));
 	if (ttl_owner_count_rows(rest, condition, 1) > 0)
@@ -353,10 +389,7 @@ check_tables(const TtlIndex *root, Oid relid)
 			refuse(root, relid, psprintf("\"%s\" is a foreign table",
 										 get_rel_name(lfirst_oid(lc))),
 				   "Detach it by hand.");
-		if (ttl_owner_of(lfirst_oid(lc)) != root->owner)
-			refuse(root, relid, psprintf("\"%s\" belongs to another role than the whole table",
-										 get_rel_name(lfirst_oid(lc))),
-				   "Give both the same owner with ALTER TABLE ... OWNER TO.");
+		check_owner(root, relid, lfirst_oid(lc));
 	}
 }
 
@@ -380,6 +413,7 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 			   "Let the rows move one by one: set delete_boundary_rows => true.");
 	if (!is_attachable(root))
 		return;
+	check_owners(root, relid);
 	check_bounds(root, relid);
 	ttl_owner_become(root->owner, &saved);
 	write_iso_dates();
@@ -408,6 +442,8 @@ ttl_detach_lock(const TtlIndex *root, Oid relid)
 	if ((OidIsValid(rest) && !ttl_lock_soon(rest, AccessExclusiveLock)) ||
 		!ConditionalLockRelationOid(relid, AccessShareLock))
 		return false;
+	/* again: there may be another DEFAULT partition by now */
+	check_owners(root, relid);
 	ttl_owner_become(root->owner, &saved);
 	check_attaching(root, relid);
 	ttl_owner_restore(&saved);
@@ -538,6 +574,9 @@ take_free_name(Oid relid, Oid schema)
 	char	   *name = get_rel_name(relid);
 	char	   *free_name = name;
 
+	/* a sequence that no default uses is not locked with its table */
+	if (name == NULL)
+		return;
 	for (int i = 2; OidIsValid(get_relname_relid(free_name, schema)) ||
 		 (i > 2 && OidIsValid(get_relname_relid(free_name, get_rel_namespace(relid)))); i++)
 		free_name = ttl_name_with_suffix(name, psprintf("_%d", i));
