@@ -378,11 +378,18 @@ CREATE FUNCTION list_indexes(
 	OUT indexrelid regclass, OUT relid regclass, OUT parent_indexrelid regclass, OUT key text,
 	OUT expire_after_seconds integer, OUT time_zone text, OUT partial_filter_expression text,
 	OUT document_ttl text, OUT drop_expired_partitions boolean, OUT state text, OUT reason text, OUT archive_to regclass,
-	OUT detach_expired_partitions boolean)
+	OUT detach_expired_partitions boolean, OUT logical_relid regclass, OUT logical_indexrelid regclass)
 RETURNS SETOF record LANGUAGE C STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_indexes';
 
 COMMENT ON FUNCTION list_indexes() IS 'the rows of the view ttl_index.indexes';
+
+CREATE FUNCTION relation_name(relation oid, OUT schemaname name, OUT relname name, OUT relowner oid)
+RETURNS record LANGUAGE C STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_relation_name';
+
+COMMENT ON FUNCTION relation_name(oid) IS
+'the schema, the name and the owner of a relation, also of a shard, which Citus hides in pg_class; NULLs for one that is gone';
 
 CREATE VIEW indexes AS SELECT * FROM list_indexes();
 
@@ -400,6 +407,8 @@ COMMENT ON COLUMN indexes.document_ttl IS 'in the main index of a pair, where th
 COMMENT ON COLUMN indexes.drop_expired_partitions IS 'whether the option governs it that whole partitions are dropped, or moved where there is an archive';
 COMMENT ON COLUMN indexes.state IS 'active, or why it is skipped, in a word';
 COMMENT ON COLUMN indexes.reason IS 'why it is not active, or what an active one leaves out, in a sentence; NULL where there is nothing to say';
+COMMENT ON COLUMN indexes.logical_relid IS 'of a shard of Citus: the table that it is a part of; else NULL';
+COMMENT ON COLUMN indexes.logical_indexrelid IS 'of a shard of Citus: the index of that table; else NULL';
 COMMENT ON COLUMN indexes.archive_to IS 'the table that rows are moved to instead of being deleted; NULL for none';
 COMMENT ON COLUMN indexes.detach_expired_partitions IS 'whether the option governs it that whole partitions are detached';
 
@@ -422,17 +431,16 @@ COMMENT ON FUNCTION list_operations() IS 'what each process at work on a pass is
 
 CREATE VIEW current_op AS
 SELECT a.pid, a.datname, a.backend_type, o.operation, o.relid, o.indexrelid,
-	n.nspname AS schemaname, t.relname, x.relname AS indexrelname, o.cutoff, o.op_start,
+	t.schemaname, t.relname, x.relname AS indexrelname, o.cutoff, o.op_start,
 	o.deleted_documents, a.wait_event_type, a.wait_event,
 	o.pass_start, o.pass_deleted, o.pass_left, o.pass_time_left,
 	o.index_deleted, o.index_due, o.index_left, o.index_time_left
 FROM list_operations() AS o
 JOIN pg_catalog.pg_stat_activity AS a ON a.pid OPERATOR(pg_catalog.=) o.pid
-LEFT JOIN pg_catalog.pg_class AS x ON x.oid OPERATOR(pg_catalog.=) o.indexrelid
-	AND a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
-LEFT JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) o.relid
-	AND a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
-LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace;
+LEFT JOIN LATERAL relation_name(o.indexrelid) AS x
+	ON a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+LEFT JOIN LATERAL relation_name(o.relid) AS t
+	ON a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database();
 
 COMMENT ON VIEW current_op IS
 'what the monitor and every session that runs a pass are doing now, one row a process, and how far its pass is; relid and indexrelid belong to the database of that row';
@@ -591,7 +599,7 @@ COMMENT ON COLUMN stats.lag_pauses IS 'how often deletion has paused for replica
 -- The text of an error can hold data of the table: for the table's owner and
 -- for those who may read all statistics.
 CREATE VIEW index_stats AS
-SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, n.nspname AS schemaname, t.relname,
+SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.relname,
 	x.relname AS indexrelname,
 	coalesce(c.visits, 0) AS visits,
 	coalesce(c.batches, 0) AS batches,
@@ -608,11 +616,12 @@ SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, n.nspname AS sche
 		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN c.last_error END AS last_error,
 	c.last_error_sqlstate,
 	c.last_error_time,
-	greatest(s.stats_reset, c.stats_reset) AS stats_reset
+	greatest(s.stats_reset, c.stats_reset) AS stats_reset,
+	i.logical_relid::oid AS logical_relid,
+	i.logical_indexrelid::oid AS logical_indexrelid
 FROM indexes AS i
-JOIN pg_catalog.pg_class AS x ON x.oid OPERATOR(pg_catalog.=) i.indexrelid
-JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) i.relid
-JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace
+CROSS JOIN LATERAL relation_name(i.relid) AS t
+CROSS JOIN LATERAL relation_name(i.indexrelid) AS x
 CROSS JOIN stats AS s
 LEFT JOIN (
 	SELECT indexrelid,
@@ -639,7 +648,7 @@ LEFT JOIN (
 		max(stats_reset) AS stats_reset
 	FROM counters GROUP BY indexrelid
 ) AS c ON c.indexrelid OPERATOR(pg_catalog.=) i.indexrelid
-WHERE i.parent_indexrelid IS NULL;
+WHERE i.parent_indexrelid IS NULL AND t.relname IS NOT NULL AND x.relname IS NOT NULL;
 
 COMMENT ON VIEW index_stats IS
 'one row for each TTL index: what all passes have done by it since stats_reset; delete_time in milliseconds';
@@ -664,6 +673,8 @@ COMMENT ON COLUMN index_stats.last_error IS 'the text of the last error; it can 
 COMMENT ON COLUMN index_stats.last_error_sqlstate IS 'the SQLSTATE of the last error';
 COMMENT ON COLUMN index_stats.last_error_time IS 'when the last error was raised; it stays after the state failing has ended';
 COMMENT ON COLUMN index_stats.stats_reset IS 'when these counters, or all, were set to zero; NULL for never';
+COMMENT ON COLUMN index_stats.logical_relid IS 'of a shard of Citus: the table that it is a part of; else NULL';
+COMMENT ON COLUMN index_stats.logical_indexrelid IS 'of a shard of Citus: the index of that table; else NULL';
 
 CREATE FUNCTION stats_reset()
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
@@ -750,6 +761,112 @@ COMMENT ON COLUMN history.skipped_locked IS 'rows skipped because others held th
 COMMENT ON COLUMN history.skipped_failed IS 'rows skipped because deleting them raised an error';
 
 --
+-- The nodes of a cluster of Citus; without one, this server alone.
+--
+
+CREATE FUNCTION ask_nodes(query text, OUT nodeid integer, OUT nodename text, OUT nodeport integer,
+	OUT error text, OUT answer jsonb)
+RETURNS SETOF record LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	has_nodes boolean := false;
+BEGIN
+	IF pg_catalog.to_regclass('pg_catalog.pg_dist_node') IS NOT NULL THEN
+		EXECUTE 'SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_node)' INTO has_nodes;
+	END IF;
+	IF NOT has_nodes THEN
+		nodeid := 0;
+		EXECUTE query INTO answer;
+		RETURN NEXT;
+		RETURN;
+	END IF;
+	RETURN QUERY EXECUTE 'SELECT r.nodeid, n.nodename, n.nodeport,
+			CASE WHEN NOT r.success THEN r.result END, CASE WHEN r.success THEN r.result::pg_catalog.jsonb END
+		FROM pg_catalog.run_command_on_all_nodes($1) AS r LEFT JOIN pg_catalog.pg_dist_node AS n ON n.nodeid = r.nodeid
+		ORDER BY 1' USING query;
+END
+$$;
+
+COMMENT ON FUNCTION ask_nodes(text) IS
+'runs a query that returns one jsonb on each node of a cluster of Citus, as the caller, in a transaction of each; error says why a node gave no answer';
+
+CREATE VIEW cluster_stats AS
+SELECT a.nodeid, a.nodename, a.nodeport, a.error, s.*
+FROM ask_nodes('SELECT pg_catalog.to_jsonb(s) FROM ttl_index.stats AS s') AS a
+CROSS JOIN LATERAL pg_catalog.jsonb_populate_record(NULL::stats, a.answer) AS s;
+
+COMMENT ON VIEW cluster_stats IS
+'one row for each node of a cluster of Citus, with what its view ttl_index.stats shows; of a node that gives no answer, the error alone';
+
+COMMENT ON COLUMN cluster_stats.nodeid IS 'the node, as in pg_dist_node; 0 where there is no cluster';
+COMMENT ON COLUMN cluster_stats.nodename IS 'the name of its host';
+COMMENT ON COLUMN cluster_stats.nodeport IS 'its port';
+COMMENT ON COLUMN cluster_stats.error IS 'why it gave no answer, as when it is down; NULL if it did';
+
+CREATE VIEW cluster_index_stats AS
+WITH nodes AS MATERIALIZED (
+	SELECT * FROM ask_nodes($$
+SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(s) OPERATOR(pg_catalog.||) pg_catalog.jsonb_build_object(
+	'state', i.state, 'schemaname', t.schemaname, 'relname', t.relname, 'indexrelname', x.relname)), '[]')
+FROM ttl_index.index_stats AS s
+JOIN ttl_index.indexes AS i ON i.indexrelid::oid OPERATOR(pg_catalog.=) s.indexrelid
+CROSS JOIN LATERAL ttl_index.relation_name(coalesce(s.logical_relid, s.relid)) AS t
+CROSS JOIN LATERAL ttl_index.relation_name(coalesce(s.logical_indexrelid, s.indexrelid)) AS x
+$$)
+)
+SELECT p.schemaname, p.relname, p.indexrelname,
+	count(p.logical_relid)::integer AS shards,
+	(count(*) FILTER (WHERE p.state OPERATOR(pg_catalog.<>) 'active'))::integer AS not_active,
+	(SELECT count(*) FROM nodes WHERE error IS NOT NULL)::integer AS nodes_without_answer,
+	sum(p.visits)::bigint AS visits,
+	sum(p.batches)::bigint AS batches,
+	sum(p.deleted_documents)::bigint AS deleted_documents,
+	sum(p.deleted_buckets)::bigint AS deleted_buckets,
+	sum(p.skipped_locked)::bigint AS skipped_locked,
+	sum(p.skipped_failed)::bigint AS skipped_failed,
+	sum(p.errors)::bigint AS errors,
+	round(sum(p.delete_time)::numeric, 3)::double precision AS delete_time,
+	max(p.last_deleted) AS last_deleted,
+	(pg_catalog.array_agg(p.last_error ORDER BY p.last_error_time DESC NULLS LAST))[1] AS last_error,
+	(pg_catalog.array_agg(p.last_error_sqlstate ORDER BY p.last_error_time DESC NULLS LAST))[1] AS last_error_sqlstate,
+	max(p.last_error_time) AS last_error_time
+FROM nodes AS n
+CROSS JOIN LATERAL pg_catalog.jsonb_to_recordset(n.answer) AS p (schemaname name, relname name, indexrelname name,
+	logical_relid oid, state text, visits bigint, batches bigint, deleted_documents bigint, deleted_buckets bigint,
+	skipped_locked bigint, skipped_failed bigint, errors bigint, delete_time double precision,
+	last_deleted timestamptz, last_error text, last_error_sqlstate text, last_error_time timestamptz)
+GROUP BY 1, 2, 3;
+
+COMMENT ON VIEW cluster_index_stats IS
+'one row for each TTL index of a cluster of Citus: the sum of what the view ttl_index.index_stats of each node shows of the table and of its shards';
+
+COMMENT ON COLUMN cluster_index_stats.schemaname IS 'the schema of the table';
+COMMENT ON COLUMN cluster_index_stats.relname IS 'the name of the table, not of a shard';
+COMMENT ON COLUMN cluster_index_stats.indexrelname IS 'the name of its index';
+COMMENT ON COLUMN cluster_index_stats.shards IS 'so many shards are in the sums; 0 for a table that is not distributed';
+COMMENT ON COLUMN cluster_index_stats.not_active IS 'so many of its indexes, of shards and of the table on each node, have another state than active';
+COMMENT ON COLUMN cluster_index_stats.nodes_without_answer IS 'so many nodes are not in the sums: see cluster_stats';
+
+-- The other columns are those of the views that they sum up.
+DO $$
+DECLARE
+	command text;
+BEGIN
+	FOR command IN
+		SELECT format('COMMENT ON COLUMN ttl_index.%I.%I IS %L', c.relname, a.attname, col_description(b.attrelid, b.attnum))
+		FROM (VALUES ('cluster_stats', 'stats'), ('cluster_index_stats', 'index_stats')) AS v (relname, source)
+		JOIN pg_class AS c ON c.relname = v.relname AND c.relnamespace = 'ttl_index'::regnamespace
+		JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
+		JOIN pg_class AS s ON s.relname = v.source AND s.relnamespace = c.relnamespace
+		JOIN pg_attribute AS b ON b.attrelid = s.oid AND b.attname = a.attname
+		WHERE col_description(a.attrelid, a.attnum) IS NULL
+	LOOP
+		EXECUTE command;
+	END LOOP;
+END
+$$;
+
+--
 -- DDL: the same refusals for CREATE INDEX and friends as for create_index, and
 -- the saved options that REINDEX CONCURRENTLY needs.  In C: an event trigger runs
 -- with the rights of whoever runs the command, and what is written in SQL would
@@ -768,6 +885,19 @@ CREATE EVENT TRIGGER ttl_index_ddl ON ddl_command_end
 	EXECUTE FUNCTION on_ddl();
 
 COMMENT ON EVENT TRIGGER ttl_index_ddl IS 'refuses what cannot be a TTL index, as create_index does';
+
+CREATE FUNCTION on_alter_index()
+RETURNS event_trigger LANGUAGE C
+AS 'MODULE_PATHNAME', 'ttl_on_alter_index';
+
+COMMENT ON FUNCTION on_alter_index() IS
+'event trigger function: changes the option of an index of Citus, on each node to which Citus carries the command of coll_mod';
+
+CREATE EVENT TRIGGER ttl_index_before_alter_index ON ddl_command_start
+	WHEN TAG IN ('ALTER INDEX')
+	EXECUTE FUNCTION on_alter_index();
+
+COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS 'changes the options of tables of Citus on each node';
 
 CREATE FUNCTION on_reindex()
 RETURNS event_trigger LANGUAGE C
@@ -864,16 +994,18 @@ GRANT EXECUTE ON FUNCTION
 	forecast(regclass, interval, integer),
 	cutoff(regclass),
 	list_indexes(),
+	relation_name(oid),
+	ask_nodes(text),
 	monitor_status()
 TO PUBLIC;
 
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
 
-REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), list_databases(), on_ddl(), on_reindex() FROM PUBLIC;
+REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), list_databases(), on_ddl(), on_alter_index(), on_reindex() FROM PUBLIC;
 REVOKE ALL ON TABLE counters, past_hours FROM PUBLIC;
 REVOKE ALL ON TYPE saved_option FROM PUBLIC;
 
-GRANT SELECT ON indexes, stats, index_stats TO PUBLIC;
+GRANT SELECT ON indexes, stats, index_stats, cluster_stats, cluster_index_stats TO PUBLIC;
 GRANT SELECT ON history TO PUBLIC;
 GRANT EXECUTE ON FUNCTION list_operations(), list_databases() TO pg_monitor;
 GRANT SELECT ON counters, past_hours, current_op, databases TO pg_monitor;

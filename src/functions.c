@@ -13,8 +13,10 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/xlog.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -32,6 +34,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
@@ -48,6 +51,7 @@
 PG_FUNCTION_INFO_V1(ttl_earliest);
 PG_FUNCTION_INFO_V1(ttl_run_pass);
 PG_FUNCTION_INFO_V1(ttl_list_indexes);
+PG_FUNCTION_INFO_V1(ttl_relation_name);
 PG_FUNCTION_INFO_V1(ttl_lag);
 
 /* earliest(dates timestamptz[]) returns timestamptz */
@@ -237,7 +241,7 @@ key_text(const TtlIndex *index)
 }
 
 /* The number of columns of the view ttl_index.indexes. */
-#define NCOLUMNS 13
+#define NCOLUMNS 15
 
 static void
 put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
@@ -248,6 +252,7 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 	char	   *filter = filter_text(index);
 	char	   *document_ttl = document_ttl_text(index);
 	char	   *reason = ttl_state_reason(index);
+	TtlCitusTable citus;
 
 	values[0] = ObjectIdGetDatum(index->indexrelid);
 	values[1] = ObjectIdGetDatum(index->relid);
@@ -276,6 +281,11 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 	values[11] = ObjectIdGetDatum(index->option.archive_to);
 	nulls[11] = !OidIsValid(index->option.archive_to);
 	values[12] = BoolGetDatum(index->option.detach_partitions);
+	ttl_citus_look(index->relid, &citus);
+	values[13] = ObjectIdGetDatum(citus.shell);
+	nulls[13] = !OidIsValid(citus.shell);
+	values[14] = ObjectIdGetDatum(ttl_citus_shell_index(index->indexrelid, &citus));
+	nulls[14] = !OidIsValid(DatumGetObjectId(values[14]));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -315,6 +325,42 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/*
+ * relation_name(relation oid) returns record (schemaname, relname, relowner)
+ *
+ * Citus hides shards from queries of pg_class.  All columns are NULL for a relation that is
+ * gone.
+ */
+Datum
+ttl_relation_name(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	TupleDesc	desc;
+	Datum		values[3] = {0};
+	bool		nulls[3] = {true, true, true};
+	NameData	schema;
+	NameData	name;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+		char	   *nspname = get_namespace_name(form->relnamespace);
+
+		name = form->relname;
+		namestrcpy(&schema, nspname ? nspname : "");
+		values[0] = NameGetDatum(&schema);
+		values[1] = NameGetDatum(&name);
+		values[2] = ObjectIdGetDatum(form->relowner);
+		memset(nulls, false, sizeof(nulls));
+		nulls[0] = nspname == NULL;
+		ReleaseSysCache(tuple);
+	}
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+}
+
 /* How far a pass has got: of one at work, or the last of the monitor. */
 static bool
 find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
@@ -338,6 +384,12 @@ ttl_lag(PG_FUNCTION_ARGS)
 
 	if (!ttl_due_since(PG_GETARG_OID(0), &lag, &since))
 		PG_RETURN_NULL();
+	/* it cannot be told where that of one shard cannot */
+	if (ttl_nodes_have(PG_GETARG_OID(0)))
+		return ttl_nodes_ask(PG_GETARG_OID(0), "pg_catalog.extract('epoch', ttl_index.lag(i.indexrelid))",
+							 "CASE WHEN pg_catalog.bool_or(e.n IS NOT NULL AND e.v IS NULL) THEN NULL ELSE "
+							 "pg_catalog.make_interval(secs => coalesce(pg_catalog.max(e.v::pg_catalog.float8), 0)) END",
+							 NOTICE, &fcinfo->isnull);
 	return DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(lag.at),
 							   TimestampTzGetDatum(since));
 }

@@ -29,6 +29,7 @@
 #include "utils/syscache.h"
 
 #include "ddl/ddl.h"
+#include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
@@ -154,7 +155,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
  * would change what the index holds.
  */
 static void
-change_option(Oid indexrelid, const TtlOption *new)
+change_here(Oid indexrelid, const TtlOption *new)
 {
 	ListCell   *lc;
 
@@ -184,6 +185,54 @@ change_option(Oid indexrelid, const TtlOption *new)
 		ttl_saved_option_put(member, &option);
 		change_leftovers(member, &option);
 	}
+}
+
+/*
+ * The same on all nodes, if it is the index of a table of Citus.  A table that only may be
+ * a shard, of a table that is not known here, is changed as it is.
+ */
+static void
+change_option(Oid indexrelid, const TtlOption *new)
+{
+	TtlCitusTable table;
+
+	ttl_citus_look(IndexGetRelation(indexrelid, false), &table);
+	if (table.kind == TTL_CITUS_SHELL)
+		ttl_cluster_change(indexrelid, new);
+	else if (!OidIsValid(table.shell))
+		change_here(indexrelid, new);
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("index \"%s\" is of a shard of a table of Citus",
+						get_rel_name(indexrelid)),
+				 errhint("Change the index of the whole table, on the coordinator.")));
+}
+
+/*
+ * Makes a change that was decided on for the table of Citus that this is, or whose shard.
+ * The option is whole, but for the filter.
+ */
+void
+ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
+{
+	TtlIndex	index;
+
+	lock_for_change(indexrelid, &index);
+	if (index.root != indexrelid && get_rel_relispartition(indexrelid))
+		check_not_part(&index);
+	if (option->present)
+	{
+		ttl_state_check_seconds(option->seconds,
+								ttl_own_ttl_asked_for(index.option.filter) != NULL ||
+								option->bucket_seconds != 0);
+		ttl_state_check_usable(indexrelid);
+		/* it is not known of a table that should have no TTL index */
+		if (OidIsValid(index.keytype))
+			ttl_catalog_check_key(index.relid, index.keyattnum, index.keytype,
+								  option->time_zone);
+	}
+	change_here(indexrelid, option);
 }
 
 /* What an index is to have; NULL leaves alone what there is. */
@@ -559,6 +608,16 @@ is_below(Oid indexrelid, const List *indexes)
 	return false;
 }
 
+/* Is it an index of a shard, which is changed with its table? */
+static bool
+is_of_shard(Oid indexrelid)
+{
+	TtlCitusTable table;
+
+	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
+	return OidIsValid(table.shell);
+}
+
 typedef struct Removal
 {
 	List	   *dependents;
@@ -571,8 +630,9 @@ remove_one(Oid indexrelid, void *arg)
 	Removal    *removal = arg;
 	TtlIndex	index;
 
-	/* children go with their parent */
+	/* children go with their parent, and shards with their table */
 	if (is_below(indexrelid, removal->dependents) ||
+		is_of_shard(indexrelid) ||
 		!lock_if_there(indexrelid, &index))
 		return;
 	/* so does the other one of a pair */

@@ -13,7 +13,9 @@
 #ifndef TTL_DDL_H
 #define TTL_DDL_H
 
+#include "commands/event_trigger.h"
 #include "definition/key.h"
+#include "definition/option.h"
 
 typedef struct TtlCreate
 {
@@ -42,6 +44,13 @@ extern void ttl_create_check_together(bool drop_partitions, bool detach_partitio
 
 /* coll_mod.c */
 extern void ttl_coll_mod_apply(Oid indexrelid, const TtlCreate *args);
+extern void ttl_coll_mod_here(Oid indexrelid, const TtlOption *option);
+
+/* cluster.c */
+extern void ttl_cluster_change(Oid indexrelid, const TtlOption *option);
+
+/* event.c */
+extern EventTriggerData *ttl_event_data(FunctionCallInfo fcinfo);
 
 /* beside.c */
 extern void ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter);

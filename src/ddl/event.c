@@ -570,8 +570,9 @@ collected_commands(void)
 	return commands;
 }
 
-static EventTriggerData *
-trigger_data(FunctionCallInfo fcinfo)
+/* What an event trigger function is called for. */
+EventTriggerData *
+ttl_event_data(FunctionCallInfo fcinfo)
 {
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -584,7 +585,7 @@ trigger_data(FunctionCallInfo fcinfo)
 Datum
 ttl_on_ddl(PG_FUNCTION_ARGS)
 {
-	CommandTag	tag = trigger_data(fcinfo)->tag;
+	CommandTag	tag = ttl_event_data(fcinfo)->tag;
 	List	   *commands = collected_commands();
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext own = AllocSetContextCreate(caller, "ttl_index command",
@@ -622,7 +623,7 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 Datum
 ttl_on_reindex(PG_FUNCTION_ARGS)
 {
-	(void) trigger_data(fcinfo);
+	(void) ttl_event_data(fcinfo);
 	ttl_saved_option_restore_all_now();
 	PG_RETURN_NULL();
 }

@@ -52,11 +52,13 @@
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "definition/citus.h"
 #include "ttl_index.h"
 
 #define TRIGGER_FUNCTION "set_last_modified"
@@ -271,6 +273,23 @@ check_can_add(Relation rel, const char *column)
 			 errhint("Track the column in table \"%s\".", get_rel_name(root))));
 }
 
+/* Refuses what Citus would refuse, in its own words and after the column was added. */
+static void
+check_allows_triggers(Relation rel)
+{
+	const char *unsafe = GetConfigOption("citus.enable_unsafe_triggers", true, false);
+	TtlCitusTable table;
+
+	ttl_citus_look(RelationGetRelid(rel), &table);
+	if (table.kind != TTL_CITUS_NONE && (unsafe == NULL || strcmp(unsafe, "on") != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot track the last change of rows of table \"%s\"",
+						RelationGetRelationName(rel)),
+				 errdetail("Citus allows no triggers on its tables."),
+				 errhint("Let the column have DEFAULT now(), and set it in each UPDATE.")));
+}
+
 /*
  * Makes sure of column and trigger, in the table that is locked; the relcache
  * entry must not be open when ALTER TABLE runs.
@@ -284,6 +303,7 @@ track(Relation rel, const char *column)
 	char	   *disabled = NULL;
 	Oid			owner = rel->rd_rel->relowner;
 
+	check_allows_triggers(rel);
 	if (attnum < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),

@@ -45,6 +45,7 @@
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
+#include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
@@ -58,9 +59,23 @@
 #define SAMPLE_BLOCKS 2000
 #define SAMPLE_MS 1000
 
+/* Of shards: what part is sampled first, and when the sample is large enough. */
+#define FIRST_PERCENT 0.01
+#define ENOUGH_ROWS 5000
+
+/* Are the rows of a table in shards of Citus?  These are on other nodes. */
+static bool
+is_shell(Oid relid)
+{
+	TtlCitusTable table;
+
+	ttl_citus_look(relid, &table);
+	return table.kind == TTL_CITUS_SHELL;
+}
+
 /*
  * The number of blocks of a table and its partitions; 0 where one of them is a
- * foreign table, which cannot be sampled.
+ * foreign table, which cannot be sampled, and -1 where it is not known here.
  */
 static int64
 count_blocks(Oid relid)
@@ -69,6 +84,8 @@ count_blocks(Oid relid)
 	List	   *rels = list_make1_oid(relid);
 	ListCell   *lc;
 
+	if (is_shell(relid))
+		return -1;
 	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
 		rels = find_all_inheritors(relid, AccessShareLock, NULL);
 	foreach(lc, rels)
@@ -348,26 +365,31 @@ time_to_sample(void)
 /*
  * Samples so many blocks as the time allows.  A sample that is cut knows the beginning of
  * the table only, so a small one comes first, and a larger one as long as ten times the
- * time is left.
+ * time is left.  Where the number of blocks is not known (-1), the rows tell when there
+ * are enough.
  */
 static void
 take_sample(Oid indexrelid, int64 blocks, Sample *sample)
 {
+	bool		is_known = blocks > 0;
+	double		first = is_known ? 100.0 * FIRST_BLOCKS / blocks : FIRST_PERCENT;
+	double		last = is_known ? 100.0 * SAMPLE_BLOCKS / blocks : 100.0;
 	int64		ms = time_to_sample();
 	instr_time	begun;
 
 	INSTR_TIME_SET_CURRENT(begun);
-	for (int64 wanted = FIRST_BLOCKS; wanted <= SAMPLE_BLOCKS; wanted *= 10)
+	for (double percent = first;; percent *= 10)
 	{
 		Sample		next = {.at = sample->at,.begun = begun,.ms = ms};
 		int64		before = elapsed_ms(begun);
 
-		next.percent = Min(100.0, 100.0 * wanted / blocks);
+		next.percent = Min(100.0, percent);
 		sample_index(indexrelid, &next);
-		if (next.cut && wanted > FIRST_BLOCKS)
+		if (next.cut && percent > first)
 			return;
 		*sample = next;
-		if (next.cut || wanted >= blocks ||
+		if (next.cut || percent > Min(100.0, last) / 2 ||
+			(!is_known && next.rows >= ENOUGH_ROWS) ||
 			11 * elapsed_ms(begun) - 10 * before > ms)
 			return;
 	}
@@ -615,7 +637,7 @@ report(Oid indexrelid, bool is_new)
 	else
 	{
 		blocks = is_readable ? count_blocks(index.relid) : 0;
-		if (blocks > 0)
+		if (blocks != 0)
 			take_sample(indexrelid, blocks, &sample);
 		due = report_rows_due(&index, &sample);
 	}

@@ -225,6 +225,22 @@ is_named_after(Oid relid, Oid shell, int64 shard)
 		named_by_citus(shell, shard) == relid;
 }
 
+/* The index of its table after which Citus has named one of a shard; invalid for none. */
+Oid
+ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table)
+{
+	ListCell   *lc;
+
+	if (!OidIsValid(table->shell))
+		return InvalidOid;
+	foreach(lc, ttl_catalog_table_indexes(table->shell))
+	{
+		if (is_named_after(indexrelid, lfirst_oid(lc), table->shard))
+			return lfirst_oid(lc);
+	}
+	return InvalidOid;
+}
+
 /* Does a name end with a hash before the number, as one does that was cut? */
 static bool
 is_cut(const char *name, const char *suffix)

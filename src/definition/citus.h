@@ -36,5 +36,6 @@ typedef struct TtlCitusTable
 extern bool ttl_citus_is_here(void);
 extern bool ttl_citus_is_coordinator(void);
 extern void ttl_citus_look(Oid relid, TtlCitusTable *table);
+extern Oid	ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table);
 
 #endif							/* TTL_CITUS_H */

@@ -137,9 +137,14 @@ ttl_due_count(PG_FUNCTION_ARGS)
 	TtlIndex	index;
 	TimestampTz at = GetCurrentTimestamp();
 	int64		count = 0;
+	bool		isnull;
 	ListCell   *lc;
 
 	ttl_due_describe(PG_GETARG_OID(0), &index);
+	if (ttl_nodes_have(index.indexrelid))
+		return ttl_nodes_ask(index.indexrelid, "ttl_index.due_count(i.indexrelid)",
+							 "coalesce(pg_catalog.sum(e.v::pg_catalog.int8), 0)::pg_catalog.int8",
+							 ERROR, &isnull);
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
 		TtlLook		look = {.max_rows = PG_INT64_MAX,.max_pages = PG_INT64_MAX};
@@ -161,6 +166,14 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	ttl_due_describe(PG_GETARG_OID(0), &index);
+	if (ttl_nodes_have(index.indexrelid))
+	{
+		Datum		result = ttl_nodes_ask(index.indexrelid, "ttl_index.oldest_due(i.indexrelid)",
+										   "pg_catalog.min(e.v::pg_catalog.timestamptz)",
+										   ERROR, &fcinfo->isnull);
+
+		return result;
+	}
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
 		TtlLook		look = {.max_rows = 1,.max_pages = PG_INT64_MAX};
@@ -207,6 +220,12 @@ ttl_preview(PG_FUNCTION_ARGS)
 	ttl_due_describe(indexrelid, &index);
 	if (!has_privs_of_role(GetUserId(), index.owner))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(indexrelid));
+	if (ttl_nodes_have(indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the rows of index \"%s\" are in shards of Citus",
+						get_rel_name(indexrelid)),
+				 errhint("Preview the indexes of the shards on their nodes, see ttl_index.indexes there.")));
 	if (max_rows < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -31,4 +31,9 @@ extern void ttl_due_describe(Oid indexrelid, TtlIndex *index);
 extern bool ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index);
 extern bool ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since);
 
+/* nodes.c */
+extern bool ttl_nodes_have(Oid indexrelid);
+extern Datum ttl_nodes_ask(Oid indexrelid, const char *call, const char *aggregate,
+						   int elevel, bool *isnull);
+
 #endif							/* TTL_DUE_H */

@@ -180,6 +180,9 @@ ttl_forecast(PG_FUNCTION_ARGS)
 		if (ttl_due_lock_leaf(due->indexrelid, &leaf))
 			add_leaf(&forecast, due, &leaf);
 	}
+	/* the statistics of shards are on other nodes */
+	if (ttl_nodes_have(index.indexrelid))
+		forecast.known = false;
 	InitMaterializedSRF(fcinfo, 0);
 	put_boundaries(&forecast, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;

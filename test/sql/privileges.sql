@@ -70,6 +70,8 @@ INSERT INTO expected VALUES
 ('indexes', 'SELECT * FROM ttl_index.indexes', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('stats', 'SELECT * FROM ttl_index.stats', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('index_stats', 'SELECT * FROM ttl_index.index_stats', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('cluster_stats', 'SELECT * FROM ttl_index.cluster_stats', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('cluster_index_stats', 'SELECT * FROM ttl_index.cluster_index_stats', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('history', 'SELECT * FROM ttl_index.history', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('past_hours', 'SELECT * FROM ttl_index.past_hours', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 ('past_hours', 'DELETE FROM ttl_index.past_hours', '42501', '42501', '42501', 'ok', '42501', '42501'),
@@ -80,6 +82,10 @@ INSERT INTO expected VALUES
 ('counters', 'LOCK ttl_index.counters IN ACCESS SHARE MODE', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 ('counters', 'LOCK ttl_index.counters IN ROW EXCLUSIVE MODE', '42501', '42501', '42501', 'ok', '42501', '42501'),
 ('list_indexes()', 'SELECT * FROM ttl_index.list_indexes()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('relation_name(oid)', 'SELECT * FROM ttl_index.relation_name(1259)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('ask_nodes(text)', 'SELECT * FROM ttl_index.ask_nodes(''SELECT pg_catalog.to_jsonb(1)'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+-- as the caller, like all that has no row in the list of SECURITY DEFINER below
+('ask_nodes(text)', 'SELECT * FROM ttl_index.ask_nodes(''SELECT pg_catalog.to_jsonb(c) FROM ttl_index.counters AS c LIMIT 1'')', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 ('monitor_status()', 'SELECT * FROM ttl_index.monitor_status()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('list_operations()', 'SELECT * FROM ttl_index.list_operations()', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 ('list_databases()', 'SELECT * FROM ttl_index.list_databases()', '42501', '42501', '42501', 'ok', 'ok', '42501'),
@@ -88,6 +94,7 @@ INSERT INTO expected VALUES
 -- for the triggers alone
 ('set_last_modified()', 'SELECT ttl_index.set_last_modified()', '39P01', '39P01', '39P01', '39P01', '39P01', '39P01'),
 ('on_ddl()', 'SELECT ttl_index.on_ddl()', '42501', '42501', '42501', '39P03', '42501', '42501'),
+('on_alter_index()', 'SELECT ttl_index.on_alter_index()', '42501', '42501', '42501', '39P03', '42501', '42501'),
 ('on_reindex()', 'SELECT ttl_index.on_reindex()', '42501', '42501', '42501', '39P03', '42501', '42501');
 
 -- What has no row, and rows for nothing.  Array types are members since 17.

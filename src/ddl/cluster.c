@@ -1,0 +1,208 @@
+/*-------------------------------------------------------------------------
+ *
+ * cluster.c
+ *	  Changes of the option of a table of Citus, on all nodes at once.
+ *
+ * The index of such a table is a shell on each node, and there is one of each shard.  All
+ * of them are to change or none.  Citus carries ALTER INDEX ... SET to all nodes in one
+ * two-phase commit, so the change is handed to it as storage parameters, which name
+ * the whole option:
+ *
+ *		ALTER INDEX events_ttl SET (ttl_index.expire_after_seconds = 3600)
+ *
+ * Core knows no such parameters and refuses the command, unless our event trigger takes
+ * them out of it before it runs, and changes the index itself.  So a node where the event
+ * trigger is disabled, or the extension missing, makes the whole command fail: it cannot be
+ * left behind.  ROLLBACK undoes the change everywhere.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/ddl/cluster.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
+#include "commands/event_trigger.h"
+#include "fmgr.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "ddl/ddl.h"
+#include "definition/citus.h"
+#include "definition/definition.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_on_alter_index);
+
+/* The parameters, one for each field of an option but its filter. */
+#define SECONDS "expire_after_seconds"
+#define ZONE "time_zone"
+#define DROP "drop_expired_partitions"
+#define BOUNDARY "delete_boundary_rows"
+#define DETACH "detach_expired_partitions"
+#define SPAN "bucket_max_span_seconds"
+#define PAUSED "paused"
+#define REMOVED "removed"
+
+static void
+add_parameter(StringInfo parameters, const char *name, const char *value)
+{
+	appendStringInfo(parameters, "%s" TTL_SCHEMA ".%s = %s",
+					 parameters->len > 0 ? ", " : "", name, value);
+}
+
+/* The option, without its filter, as parameters. */
+static char *
+parameters_of(const TtlOption *option)
+{
+	StringInfoData parameters;
+
+	initStringInfo(&parameters);
+	if (!option->present)
+	{
+		add_parameter(&parameters, REMOVED, "true");
+		return parameters.data;
+	}
+	add_parameter(&parameters, SECONDS, psprintf("%d", option->seconds));
+	if (option->time_zone != NULL)
+		add_parameter(&parameters, ZONE, quote_literal_cstr(option->time_zone));
+	if (option->drop_partitions)
+		add_parameter(&parameters, DROP, "true");
+	if (option->boundary_rows)
+		add_parameter(&parameters, BOUNDARY, "true");
+	if (option->detach_partitions)
+		add_parameter(&parameters, DETACH, "true");
+	if (option->bucket_seconds != 0)
+		add_parameter(&parameters, SPAN, psprintf("%d", option->bucket_seconds));
+	if (option->paused)
+		add_parameter(&parameters, PAUSED, "true");
+	return parameters.data;
+}
+
+/* Reads one of the parameters into the option. */
+static void
+read_parameter(DefElem *parameter, TtlOption *option)
+{
+	if (strcmp(parameter->defname, SECONDS) == 0)
+	{
+		option->present = true;
+		option->seconds = defGetInt32(parameter);
+	}
+	else if (strcmp(parameter->defname, ZONE) == 0)
+		option->time_zone = defGetString(parameter);
+	else if (strcmp(parameter->defname, DROP) == 0)
+		option->drop_partitions = defGetBoolean(parameter);
+	else if (strcmp(parameter->defname, BOUNDARY) == 0)
+		option->boundary_rows = defGetBoolean(parameter);
+	else if (strcmp(parameter->defname, DETACH) == 0)
+		option->detach_partitions = defGetBoolean(parameter);
+	else if (strcmp(parameter->defname, SPAN) == 0)
+		option->bucket_seconds = defGetInt32(parameter);
+	else if (strcmp(parameter->defname, PAUSED) == 0)
+		option->paused = defGetBoolean(parameter);
+	else if (strcmp(parameter->defname, REMOVED) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unrecognized parameter \"%s.%s\"", TTL_SCHEMA,
+						parameter->defname),
+				 errhint("All nodes need the same version of the extension \"%s\".",
+						 TTL_EXTENSION)));
+}
+
+/* Is this a command that carries a change, and nothing else?  Reads the option that it names. */
+static bool
+read_command(const Node *node, TtlOption *option)
+{
+	const		AlterTableStmt *statement = (const AlterTableStmt *) node;
+	const AlterTableCmd *command;
+	ListCell   *lc;
+
+	memset(option, 0, sizeof(*option));
+	if (!IsA(node, AlterTableStmt) || list_length(statement->cmds) != 1)
+		return false;
+	command = linitial_node(AlterTableCmd, statement->cmds);
+	if (command->subtype != AT_SetRelOptions)
+		return false;
+	foreach(lc, (List *) command->def)
+	{
+		DefElem    *parameter = lfirst_node(DefElem, lc);
+
+		if (parameter->defnamespace == NULL ||
+			strcmp(parameter->defnamespace, TTL_SCHEMA) != 0)
+			return false;
+		read_parameter(parameter, option);
+	}
+	return true;
+}
+
+/* Does the option of an index say what was asked for? */
+static bool
+has_option(Oid indexrelid, const TtlOption *wanted)
+{
+	TtlOption	option;
+	TtlOption	bare = *wanted;
+
+	if (!ttl_option_read(indexrelid, &option))
+		return false;
+	option.filter = bare.filter = NIL;
+	return equal(ttl_option_members(&option), ttl_option_members(&bare));
+}
+
+/* Gives the index of a table of Citus the option, or none, on all nodes. */
+void
+ttl_cluster_change(Oid indexrelid, const TtlOption *option)
+{
+	const char *propagates = GetConfigOption("citus.enable_ddl_propagation", true, false);
+
+	if (OidIsValid(option->archive_to))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("rows of a table of Citus cannot be moved to another table"),
+				 errhint("Leave archive_to out.")));
+	if (propagates != NULL && strcmp(propagates, "on") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot change index \"%s\" on this node alone",
+						get_rel_name(indexrelid)),
+				 errhint("Set citus.enable_ddl_propagation to on.")));
+	ttl_name_keep(indexrelid);
+	ttl_make_run_command(psprintf("ALTER INDEX %s SET (%s)",
+								  ttl_name_qualified(indexrelid),
+								  parameters_of(option)));
+	if (!has_option(indexrelid, option))
+		elog(ERROR, "the option of index \"%s\" did not change", get_rel_name(indexrelid));
+}
+
+/*
+ * on_alter_index(): makes the change that a command carries.  The command then has nothing
+ * left to do.  Whoever runs it has the rights for that, or gets the same error as by
+ * coll_mod().
+ */
+Datum
+ttl_on_alter_index(PG_FUNCTION_ARGS)
+{
+	Node	   *node = ttl_event_data(fcinfo)->parsetree;
+	AlterTableStmt *statement = (AlterTableStmt *) node;
+	TtlOption	option;
+	TtlCitusTable table;
+	Oid			indexrelid;
+
+	if (!read_command(node, &option))
+		PG_RETURN_NULL();
+	indexrelid = RangeVarGetRelid(statement->relation, NoLock, true);
+	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
+	/* of any other table, core says that it does not know the parameters */
+	if (table.kind == TTL_CITUS_NONE)
+		PG_RETURN_NULL();
+	ttl_coll_mod_here(indexrelid, &option);
+	statement->cmds = NIL;
+	PG_RETURN_NULL();
+}
