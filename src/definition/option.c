@@ -521,8 +521,13 @@ ttl_option_of_part(const TtlOption *whole, List *filter)
 	part.filter = filter;
 	part.drop_partitions = part.detach_partitions = part.boundary_rows = false;
 	part.bucket_seconds = 0;
-	/* a time series that never expires: -1 is not for the part alone */
-	if (whole->bucket_seconds != 0 && whole->seconds < 0)
+
+	/*
+	 * A time series that never expires: -1 is not for the part alone.  Where
+	 * partitions are kept, no row of one is ever to be deleted, whoever
+	 * detaches it.
+	 */
+	if ((whole->bucket_seconds != 0 && whole->seconds < 0) || whole->detach_partitions)
 	{
 		part.present = false;
 		part.seconds = 0;

@@ -57,6 +57,26 @@ SELECT indexrelid FROM marks;
 CALL ttl_index.run_pass();
 SELECT id FROM m_2000;
 SELECT buckets, archived_buckets FROM counts;
+-- so does one that somebody detaches by hand, also one that had a TTL of its own, and a copy
+CREATE TABLE hand (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE hand_2000 PARTITION OF hand FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE TABLE hand_rest PARTITION OF hand DEFAULT;
+CREATE TABLE hand_own (ts timestamptz);
+CREATE INDEX hand_own_ttl ON hand_own (ts) WHERE ttl_index.expire_after_seconds(10);
+CREATE INDEX hand_ttl ON hand (ts) WHERE ttl_index.expire_after_seconds(300) AND ttl_index.detach_expired_partitions();
+SET client_min_messages = notice;
+ALTER TABLE hand ATTACH PARTITION hand_own FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+INSERT INTO hand VALUES ('1990-01-01'), ('2000-06-01'), ('2001-06-01');
+ALTER TABLE hand DETACH PARTITION hand_2000;
+ALTER TABLE hand DETACH PARTITION hand_rest;
+ALTER TABLE hand DETACH PARTITION hand_own;
+CREATE TABLE hand_copy (LIKE hand INCLUDING INDEXES);
+SET client_min_messages = warning;
+INSERT INTO hand_copy VALUES ('2000-06-01');
+CALL ttl_index.run_pass();
+SELECT (SELECT count(*) FROM hand_2000) AS hand_2000, (SELECT count(*) FROM hand_rest) AS hand_rest,
+	(SELECT count(*) FROM hand_own) AS hand_own, (SELECT count(*) FROM hand_copy) AS hand_copy;
+DROP TABLE hand, hand_2000, hand_rest, hand_own, hand_copy;
 -- and can be attached again, where it goes by the TTL again
 DROP VIEW reads;
 ALTER TABLE m ATTACH PARTITION m_2000 FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
