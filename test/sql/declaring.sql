@@ -81,6 +81,17 @@ CREATE INDEX longer_ttl ON longer (ts) WHERE ttl_index.expire_after_seconds(5000
 CREATE INDEX over_ttl ON over (ts) WHERE ttl_index.expire_after_seconds(60);
 ALTER TABLE over DETACH PARTITION longer;
 ALTER TABLE over ATTACH PARTITION longer FOR VALUES FROM ('2001-01-01') TO ('2001-02-01');
+-- or were to stay, or to be moved
+CREATE TABLE cold (id int, ts timestamptz);
+CREATE TABLE stays (id int, ts timestamptz NOT NULL);
+CREATE INDEX stays_ttl ON stays (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold') AND ttl_index.paused();
+ALTER TABLE over ATTACH PARTITION stays FOR VALUES FROM ('2001-03-01') TO ('2001-04-01');
+ALTER TABLE over DETACH PARTITION stays;
+SELECT ttl_index.coll_mod_index('over_ttl', 60, archive_to => 'cold');
+SELECT ttl_index.pause_index('stays_ttl');
+SELECT ttl_index.pause_index('over_ttl');
+ALTER TABLE over ATTACH PARTITION stays FOR VALUES FROM ('2001-03-01') TO ('2001-04-01');
+DROP TABLE over, cold;
 
 -- what is wrong with the table keeps its rows
 CREATE TABLE published (ts timestamptz);
