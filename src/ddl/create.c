@@ -555,6 +555,7 @@ run_command(Oid relid, char *sql)
 {
 	ErrorContextCallback callback = {error_context_stack, command_error, sql};
 	PlannedStmt *statement = makeNode(PlannedStmt);
+	bool		outer = running;
 
 	error_context_stack = &callback;
 	statement->commandType = CMD_UTILITY;
@@ -569,7 +570,8 @@ run_command(Oid relid, char *sql)
 	}
 	PG_FINALLY();
 	{
-		running = false;
+		/* an event trigger of others may have called us within another one */
+		running = outer;
 	}
 	PG_END_TRY();
 	PopActiveSnapshot();

@@ -28,6 +28,7 @@
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
@@ -47,6 +48,7 @@
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
+#include "compat.h"
 #include "ddl/ddl.h"
 #include "definition/definition.h"
 #include "definition/option.h"
@@ -405,6 +407,45 @@ report_due(Oid indexrelid, bool is_new)
 		ttl_notice_report_due(indexrelid, is_new);
 }
 
+/*
+ * An option in a CHECK constraint is always true, and no row expires by it: whoever writes
+ * it there wants an index.  Looks at the one of this name, or, of a new table, at all.
+ */
+static void
+check_constraints(Oid relid, const char *name)
+{
+	Relation	rel = table_open(relid, NoLock);
+	TupleConstr *constr = rel->rd_att->constr;
+	TtlFunctions functions;
+
+	if (!ttl_function_lookup(&functions))
+		constr = NULL;
+	for (int i = 0; constr != NULL && i < constr->num_check; i++)
+	{
+		ConstrCheck *check = &constr->check[i];
+
+		if ((name == NULL || strcmp(name, check->ccname) == 0) &&
+			ttl_option_is_within(stringToNode(check->ccbin), &functions))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+					 errmsg("check constraint \"%s\" of table \"%s\" has an option of TTL indexes",
+							check->ccname, RelationGetRelationName(rel)),
+					 errdetail("It is always true, and no row expires by it."),
+					 errhint("Create an index on the date with it: CREATE INDEX ON ... (...) WHERE " TTL_SCHEMA ".expire_after_seconds(...).")));
+	}
+	table_close(rel, NoLock);
+}
+
+/* Tells the same of an index whose key has changed its type, and with it its dates. */
+static void
+report_rebuilt(Oid indexrelid)
+{
+	if (get_rel_relispartition(indexrelid) || !has_option(indexrelid))
+		return;
+	ttl_beside_report(indexrelid);
+	report_due(indexrelid, false);
+}
+
 /* What a CREATE TABLE or CREATE INDEX has made, also one inside CREATE SCHEMA. */
 static void
 check_created(const CollectedCommand *command, CommandTag tag)
@@ -428,7 +469,10 @@ check_created(const CollectedCommand *command, CommandTag tag)
 		bool		is_partition = get_rel_relispartition(made.objectId);
 
 		if (!is_partition)
+		{
 			strip_copies(made.objectId);
+			check_constraints(made.objectId, NULL);
+		}
 		check_relation(made.objectId);
 		if (!is_partition && tag == CMDTAG_CREATE_TABLE)
 			notice_table(made.objectId, "The index was copied by LIKE.");
@@ -529,6 +573,9 @@ check_altered(const CollectedCommand *command)
 
 		if (!IsA(cmd, AlterTableCmd))
 			continue;
+		if (ttl_adds_constraint(cmd->subtype) &&
+			subcommand->address.classId == ConstraintRelationId)
+			check_constraints(object, get_constraint_name(subcommand->address.objectId));
 		switch (cmd->subtype)
 		{
 			case AT_AddIndex:
@@ -536,6 +583,7 @@ check_altered(const CollectedCommand *command)
 				break;
 			case AT_ReAddIndex:
 				check_indexes(subcommand->address.objectId, &rebuilt);
+				report_rebuilt(subcommand->address.objectId);
 				break;
 			case AT_AddIndexConstraint:
 			case AT_ReplicaIdentity:

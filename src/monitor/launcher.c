@@ -120,6 +120,7 @@ static int	slot_tries;			/* in vain, since a worker was last started */
 static bool lacked_slots;		/* in this pass */
 static TtlSaid slots_said;
 static TtlSaid hold_said;
+static TtlSaid file_said;
 static bool no_slot;			/* for the last worker */
 static bool registered = false;
 static instr_time last_look;	/* when nap() last looked at the clock */
@@ -223,6 +224,45 @@ sleep_ms(void)
 }
 
 /*
+ * Looks at the clock.  If the file in which a hold is kept cannot be read or written, it is
+ * not known whether rows may be deleted: the launcher stays, says so now and then, and
+ * returns false.
+ */
+static bool
+check_clock(TtlStateFile *file, bool starts)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	ErrorData  *volatile edata = NULL;
+
+	PG_TRY();
+	{
+		if (starts)
+			ttl_hold_check_start();
+		else
+			ttl_hold_check_clock(file, GetCurrentTimestamp());
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(caller);
+		edata = CopyErrorData();
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	if (edata == NULL)
+	{
+		file_said.at = 0;
+		return true;
+	}
+	if (ttl_report_is_news(&file_said, edata->sqlerrcode, edata->message))
+		ereport(WARNING,
+				(errcode(edata->sqlerrcode),
+				 errmsg("ttl_index deletes nothing on this server: %s", edata->message),
+				 errhint("Mend what keeps the server from reading and writing that file.")));
+	FreeErrorData(edata);
+	return false;
+}
+
+/*
  * Waits for so many milliseconds, or until a signal.  It looks at the clock once a minute,
  * so that the time of the last look tells since when the server has been down.
  */
@@ -238,7 +278,7 @@ nap(long milliseconds)
 	if (elapsed(last_look) < LOOK_MS)
 		return;
 	INSTR_TIME_SET_CURRENT(last_look);
-	ttl_hold_check_clock(&file, GetCurrentTimestamp());
+	(void) check_clock(&file, false);
 }
 
 static Database *
@@ -460,8 +500,7 @@ run_pass(void)
 	char		activity[64];
 	TtlStateFile file;
 
-	ttl_hold_check_clock(&file, GetCurrentTimestamp());
-	if (ttl_hold_is_held(&file, WARNING, &hold_said))
+	if (!check_clock(&file, false) || ttl_hold_is_held(&file, WARNING, &hold_said))
 		return;
 	hold_said.at = 0;
 	shared->held = false;
@@ -559,7 +598,7 @@ ttl_launcher_main(Datum arg)
 	show_launcher();
 	ereport(LOG, (errmsg("ttl_index launcher started")));
 	take_crash();
-	ttl_hold_check_start();
+	(void) check_clock(NULL, true);
 	INSTR_TIME_SET_CURRENT(last_look);
 
 	for (;;)

@@ -47,6 +47,17 @@ report_failure(int elevel, const char *what, const char *path)
 			 errmsg("could not %s file \"%s\": %m", what, path)));
 }
 
+/* The same behind an open file: who catches the error may have no transaction to close it. */
+static void
+report_and_close(int elevel, int fd, const char *what, const char *path)
+{
+	int			save_errno = errno;
+
+	CloseTransientFile(fd);
+	errno = save_errno;
+	report_failure(elevel, what, path);
+}
+
 static void
 write_at(int fd, const char *path, const void *data, size_t size, off_t offset,
 		 bool durable)
@@ -57,10 +68,10 @@ write_at(int fd, const char *path, const void *data, size_t size, off_t offset,
 		/* if write didn't set errno, assume that the disk is full */
 		if (errno == 0)
 			errno = ENOSPC;
-		report_failure(ERROR, "write", path);
+		report_and_close(ERROR, fd, "write", path);
 	}
 	if (durable && pg_fsync(fd) != 0)
-		report_failure(data_sync_elevel(ERROR), "fsync", path);
+		report_and_close(data_sync_elevel(ERROR), fd, "fsync", path);
 	if (CloseTransientFile(fd) != 0)
 		report_failure(ERROR, "close", path);
 }
@@ -84,7 +95,7 @@ ttl_state_file_read(TtlStateFile *file)
 	}
 	count = read(fd, file, sizeof(TtlStateFile));
 	if (count < 0)
-		report_failure(ERROR, "read", TTL_STATE_FILE);
+		report_and_close(ERROR, fd, "read", TTL_STATE_FILE);
 	CloseTransientFile(fd);
 	if (count != sizeof(TtlStateFile) || file->magic != MAGIC)
 	{

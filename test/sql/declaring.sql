@@ -158,6 +158,40 @@ CREATE TABLE nobody2 (LIKE nobody INCLUDING INDEXES);
 SELECT ttl_index.create_index('nobody', 'ts', 60, 'ts > ''2001-01-01''');
 INSERT INTO nobody VALUES ('2001-01-01');
 SELECT ttl_index.create_index('nobody', 'ts', 60, 'ts > ''2000-01-01''');
+-- within another one, by an event trigger of others, it is said once all the same
+CREATE TABLE outer_t AS SELECT timestamptz '2001-01-01' AS ts FROM generate_series(1, 7);
+CREATE TABLE inner_t AS SELECT timestamptz '2001-01-01' AS ts FROM generate_series(1, 3);
+CREATE FUNCTION a_nested() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN
+	IF to_regclass('decl.inner_t_ts_ttl') IS NULL THEN
+		PERFORM ttl_index.create_index('decl.inner_t', 'ts', 60);
+	END IF;
+END$$;
+CREATE EVENT TRIGGER a_nested ON ddl_command_end WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION a_nested();
+SELECT ttl_index.create_index('outer_t', 'ts', 60);
+DROP EVENT TRIGGER a_nested;
+-- an error within ends it, too
+SELECT ttl_index.create_index('outer_t', 'ts', 60, 'no_such_column > 0');
+CREATE INDEX outer_t_i ON outer_t (ts) WHERE ts > '2000-01-01' AND ttl_index.expire_after_seconds(60);
+DROP TABLE outer_t, inner_t;
+-- another type of the key has other dates
+CREATE TABLE typed (ts timestamp, id int);
+INSERT INTO typed SELECT '2001-01-01', g FROM generate_series(1, 5) AS g;
+CREATE INDEX typed_ttl ON typed (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.time_zone('UTC');
+ALTER TABLE typed ALTER ts TYPE date USING '2002-01-01';
+ALTER TABLE typed ALTER id TYPE bigint;
+DROP TABLE typed;
+-- an option in a CHECK constraint is no TTL
+CREATE TABLE checked (ts timestamptz CHECK (ttl_index.expire_after_seconds(10)));
+CREATE TABLE checked (ts timestamptz, CONSTRAINT c CHECK (ts > '2001-01-01' AND ttl_index.expire_after_seconds(10)));
+CREATE TABLE checked (ts timestamptz CHECK (ts > '2001-01-01'));
+ALTER TABLE checked ADD COLUMN id int CHECK (ttl_index.expire_after_seconds(10));
+ALTER TABLE checked ADD CONSTRAINT old CHECK (ttl_index.paused()) NOT VALID;
+-- one that slipped through is in the way of no other
+ALTER EVENT TRIGGER ttl_index_ddl DISABLE;
+ALTER TABLE checked ADD CONSTRAINT old CHECK (ttl_index.expire_after_seconds(10));
+ALTER EVENT TRIGGER ttl_index_ddl ENABLE;
+ALTER TABLE checked ADD CONSTRAINT fine CHECK (ts < '2999-01-01'), ADD UNIQUE (ts);
+DROP TABLE checked;
 -- a role serves its own tables, and those of the roles whose rights it has
 CREATE TABLE own (ts timestamptz);
 CREATE INDEX own_ttl ON own (ts) WHERE ttl_index.expire_after_seconds(60);
