@@ -25,7 +25,7 @@ REGRESS_OPTS = --inputdir=test --outputdir=.
 ISOLATION = $(sort $(basename $(notdir $(wildcard $(top)/test/specs/*.spec))))
 ISOLATION_OPTS = --inputdir=test --outputdir=.
 TAP_TESTS = 1
-PROVE_TESTS ?= test/t/*.pl test/frameworks/*.pl test/monitoring/*.pl
+PROVE_TESTS ?= test/t/*.pl test/frameworks/*.pl test/monitoring/*.pl test/citus/*.pl
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)

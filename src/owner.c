@@ -190,7 +190,7 @@ count_rows(Oid relid, const char *condition, int64 max)
 	SPI_connect();
 	/* not as read-only: this takes a snapshot that is later than the lock */
 	if (SPI_execute(psprintf("SELECT pg_catalog.count(*) FROM "
-							 "(SELECT FROM ONLY %s WHERE %s LIMIT " INT64_FORMAT ") AS s",
+							 "(SELECT 1 FROM ONLY %s WHERE %s LIMIT " INT64_FORMAT ") AS s",
 							 name, condition, max),
 					false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not count the rows of %s", name);

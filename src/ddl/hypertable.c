@@ -46,7 +46,7 @@ check_index(HeapTuple tuple)
 	TtlFunctions functions;
 	bool		detaching;
 
-	index.state = ttl_reach_state(form->indrelid);
+	index.state = ttl_reach_state(form->indrelid, &index.citus);
 	if (index.state == TTL_HYPERTABLE &&
 		!OidIsValid(ttl_reach_inherits_from(form->indrelid, &detaching)) &&
 		ttl_function_lookup(&functions) &&

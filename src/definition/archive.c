@@ -256,6 +256,16 @@ lacking_privilege(Oid target, Oid owner)
 	return reason;
 }
 
+/* Are the rows of a table in shards, or is it one?  What is written to a shell itself is lost. */
+static bool
+is_of_citus(Oid relid)
+{
+	TtlCitusTable citus;
+
+	ttl_citus_look(relid, &citus);
+	return citus.kind != TTL_CITUS_NONE;
+}
+
 static char *
 find_reason(const TtlIndex *index, Oid target)
 {
@@ -268,6 +278,8 @@ find_reason(const TtlIndex *index, Oid target)
 		return NULL;
 	if (!read_class(target, &other))
 		return pstrdup("it does not exist");
+	if (is_of_citus(index->relid) || is_of_citus(target))
+		return pstrdup("one of the two is a table of Citus");
 	reason = kind_mismatch(target, &other);
 	if (reason == NULL)
 		reason = relationship(index, target);

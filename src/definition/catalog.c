@@ -482,7 +482,7 @@ is_temporary(Oid relid)
 
 /* The state by the table alone. */
 static TtlState
-table_state(Oid relid)
+table_state(Oid relid, TtlCitusTable *citus)
 {
 	TtlState	state;
 
@@ -490,7 +490,7 @@ table_state(Oid relid)
 		return TTL_MATERIALIZED_VIEW;
 	if (is_temporary(relid))
 		return TTL_TEMPORARY_TABLE;
-	state = ttl_reach_state(relid);
+	state = ttl_reach_state(relid, citus);
 	/* such a rule would keep rows, or change them in every pass */
 	if (state == TTL_ACTIVE && ttl_catalog_has_rule(relid, CMD_DELETE, true))
 		state = TTL_INSTEAD_RULE;
@@ -501,8 +501,9 @@ table_state(Oid relid)
 void
 ttl_catalog_check_table(Oid relid)
 {
-	TtlIndex	index = {.state = table_state(relid)};
+	TtlIndex	index = {0};
 
+	index.state = table_state(relid, &index.citus);
 	if (index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
 }
@@ -542,9 +543,10 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	read_class(index->relid, &owner, &table_am);
 	if (index->option.problem != NULL)
 		return TTL_MALFORMED_OPTION;
-	state = table_state(index->relid);
+	state = table_state(index->relid, &index->citus);
+	index->citus_governor = index->citus;
 	if (state == TTL_ACTIVE && index->governor != indexrelid)
-		state = table_state(IndexGetRelation(index->governor, true));
+		state = table_state(IndexGetRelation(index->governor, true), &index->citus_governor);
 	if (state != TTL_ACTIVE)
 		return state;
 	if (index_am != BTREE_AM_OID)
@@ -663,7 +665,7 @@ runtime_state(const TtlIndex *index, HeapTuple tuple, bool locked)
 		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple->t_data),
 							   TransactionXmin))
 		return TTL_OLD_SNAPSHOTS;
-	return TTL_ACTIVE;
+	return ttl_citus_state(index);
 }
 
 /* Can what REINDEX CONCURRENTLY lost be restored? */

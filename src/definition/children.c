@@ -23,8 +23,9 @@
 #include "definition/option.h"
 #include "ttl_index.h"
 
-static bool
-same_option(const TtlOption *a, const TtlOption *b)
+/* Do two options say the same, whatever the filters are? */
+bool
+ttl_children_same(const TtlOption *a, const TtlOption *b)
 {
 	if (a->present != b->present || a->seconds != b->seconds ||
 		a->problem != NULL || b->problem != NULL ||
@@ -52,7 +53,7 @@ ttl_children_is_right(Oid child, const TtlOption *governing, TtlOption *part)
 		!ttl_option_read(child, &own) || own.problem != NULL)
 		return true;
 	*part = ttl_option_of_part(governing, own.filter);
-	return same_option(&own, part);
+	return ttl_children_same(&own, part);
 }
 
 /*

@@ -28,14 +28,17 @@
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "parser/parse_func.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
 #include "definition/citus.h"
 #include "definition/definition.h"
+#include "definition/option.h"
 #include "definition/other_catalog.h"
 
 #define CITUS_SCHEMA "pg_catalog"
@@ -51,6 +54,12 @@
 
 /* A name that is cut ends with a hash of the whole, in so many digits, and the number. */
 #define HASH_DIGITS 8
+
+/*
+ * How long the lock on a shard is waited for.  Whoever moves it holds that for as long as
+ * nobody may write to it, maybe for hours.
+ */
+#define SHARD_LOCK_TIMEOUT "10ms"
 
 /* Is Citus in this database? */
 bool
@@ -356,4 +365,104 @@ ttl_citus_look(Oid relid, TtlCitusTable *table)
 			look_at_shard(relid, table);
 			break;
 	}
+}
+
+/* Are the partitions of this table dropped and made here?  Those of Citus at the coordinator. */
+bool
+ttl_citus_keeps_partitions(const TtlCitusTable *table)
+{
+	return table->kind == TTL_CITUS_NONE ||
+		(table->kind == TTL_CITUS_SHELL && !table->replicated &&
+		 ttl_citus_is_coordinator());
+}
+
+/* Does an index of a shard say what the one of its table does, on this node? */
+static bool
+has_option_of_shell(Oid indexrelid, const TtlCitusTable *table)
+{
+	Oid			shell = ttl_citus_shell_index(indexrelid, table);
+	Oid			parent;
+	Oid			governor;
+	TtlOption	own;
+	TtlOption	whole;
+
+	return OidIsValid(shell) && ttl_option_read(indexrelid, &own) &&
+		ttl_catalog_governor(shell, &parent, &governor, &whole) &&
+		ttl_children_same(&own, &whole);
+}
+
+/*
+ * May rows be deleted by an index now, as far as Citus is concerned?  Not unless its table
+ * and that of its governor are both plain, or both shards of this node; a shell has none.
+ */
+TtlState
+ttl_citus_state(const TtlIndex *index)
+{
+	TtlCitusKind kind = index->citus.kind;
+
+	if (kind == TTL_CITUS_REPLICATED)
+		return TTL_REPLICATED_PLACEMENT;
+	if (kind == TTL_CITUS_ELSEWHERE || kind != index->citus_governor.kind)
+		return TTL_SHARD_ELSEWHERE;
+	if (kind == TTL_CITUS_SHARD &&
+		!has_option_of_shell(index->governor, &index->citus_governor))
+		return TTL_OPTION_DIFFERS;
+	return TTL_ACTIVE;
+}
+
+/* Locks the placement of a shard as whoever writes to it does, or raises lock_not_available. */
+static void
+lock_placement(int64 shard)
+{
+	Oid			types[] = {INT4OID, INT8ARRAYOID};
+	Oid			function = LookupFuncName(list_make2(makeString(CITUS_SCHEMA),
+													 makeString("lock_shard_metadata")),
+										  lengthof(types), types, false);
+	Datum		shards[] = {Int64GetDatum(shard)};
+	int			level = NewGUCNestLevel();
+
+	(void) set_config_option("lock_timeout", SHARD_LOCK_TIMEOUT, PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) OidFunctionCall2(function, Int32GetDatum(ShareLock),
+							PointerGetDatum(construct_array(shards, lengthof(shards), INT8OID,
+															sizeof(int64), FLOAT8PASSBYVAL,
+															TYPALIGN_DOUBLE)));
+	AtEOXact_GUC(false, level);
+}
+
+/*
+ * Keeps the placement of a shard as it is until the end of the transaction, and returns
+ * its number; 0 for a table that is no shard of this node.  What was read before means
+ * nothing: the caller has to look again, and take no other shard than this one.  Raises
+ * lock_not_available while Citus moves or splits it.
+ */
+int64
+ttl_citus_lock(Oid relid)
+{
+	TtlCitusTable table;
+
+	ttl_citus_look(relid, &table);
+	if (table.kind != TTL_CITUS_SHARD)
+		return 0;
+	lock_placement(table.shard);
+	return table.shard;
+}
+
+/*
+ * A command that Citus carries to other nodes, as it is to be run so that the lock_timeout
+ * which is set here holds there too: Citus sends that only from a block of several
+ * commands.  Else the locks that are held here would be held for as long as somebody
+ * reads a shard there.
+ */
+const char *
+ttl_citus_limited(const char *command)
+{
+	const char *timeout = GetConfigOption("lock_timeout", false, false);
+
+	if (strcmp(timeout, "0") == 0 || !ttl_citus_is_coordinator())
+		return command;
+	return psprintf("DO %s",
+					quote_literal_cstr(psprintf("BEGIN SET LOCAL citus.propagate_set_commands = 'local'; "
+												"SET LOCAL lock_timeout = %s; %s; END",
+												quote_literal_cstr(timeout), command)));
 }

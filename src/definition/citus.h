@@ -37,5 +37,8 @@ extern bool ttl_citus_is_here(void);
 extern bool ttl_citus_is_coordinator(void);
 extern void ttl_citus_look(Oid relid, TtlCitusTable *table);
 extern Oid	ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table);
+extern bool ttl_citus_keeps_partitions(const TtlCitusTable *table);
+extern int64 ttl_citus_lock(Oid relid);
+extern const char *ttl_citus_limited(const char *command);
 
 #endif							/* TTL_CITUS_H */

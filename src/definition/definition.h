@@ -13,6 +13,7 @@
 #ifndef TTL_DEFINITION_H
 #define TTL_DEFINITION_H
 
+#include "definition/citus.h"
 #include "definition/option.h"
 #include "utils/relcache.h"
 
@@ -34,9 +35,7 @@ typedef enum TtlState
 	TTL_TIME_ZONE_UNUSED,
 	TTL_TEMPORARY_TABLE,
 	TTL_MATERIALIZED_VIEW,
-	TTL_DISTRIBUTED_TABLE,
 	TTL_REPLICATED_PLACEMENT,
-	TTL_SHARD_ELSEWHERE,
 	TTL_HYPERTABLE,
 	TTL_TABLE_ACCESS_METHOD,
 	TTL_INSTEAD_RULE,
@@ -52,6 +51,8 @@ typedef enum TtlState
 	TTL_OWNER_LACKS_PRIVILEGE,
 	TTL_OPTION_NOT_EXECUTABLE,
 	TTL_OLD_SNAPSHOTS,
+	TTL_SHARD_ELSEWHERE,
+	TTL_OPTION_DIFFERS,
 	/* what the monitor adds for the view (see monitor/shown_state.c) */
 	TTL_NO_MONITOR,
 	TTL_CRASHED_SERVER,
@@ -80,6 +81,8 @@ typedef struct TtlIndex
 	Oid			keytype;		/* timestamptz, timestamp or date */
 	AttrNumber	keyattnum;		/* the column of the key, or invalid */
 	TtlOption	option;			/* the governing one */
+	TtlCitusTable citus;		/* what the table is to Citus */
+	TtlCitusTable citus_governor;	/* and the governor's */
 	TtlState	state;
 	char	   *detail;			/* for the text of the state, or NULL */
 	char	   *left_out;		/* shown of an active one, see reach.c */
@@ -126,10 +129,13 @@ extern bool ttl_catalog_has_rule(Oid relid, CmdType event, bool instead);
 extern TtlState ttl_archive_state(TtlIndex *index);
 extern char *ttl_archive_name(Oid target);
 
+/* citus.c, beside what is in citus.h */
+extern TtlState ttl_citus_state(const TtlIndex *index);
+
 /* reach.c */
 extern Oid	ttl_reach_inherits_from(Oid relid, bool *detaching);
 extern bool ttl_reach_has_hypertables(void);
-extern TtlState ttl_reach_state(Oid relid);
+extern TtlState ttl_reach_state(Oid relid, TtlCitusTable *citus);
 extern char *ttl_reach_left_out(const TtlIndex *index);
 extern void ttl_reach_report_left_out(Oid indexrelid);
 

@@ -116,6 +116,7 @@ extern void ttl_saved_option_init(void);
 extern void ttl_saved_option_restore_all_now(void);
 
 /* children.c */
+extern bool ttl_children_same(const TtlOption *a, const TtlOption *b);
 extern void ttl_children_follow(Oid root);
 extern bool ttl_children_is_right(Oid child, const TtlOption *governing, TtlOption *part);
 extern void ttl_children_write(Oid child);

@@ -6,8 +6,9 @@
  *
  * Citus and TimescaleDB keep the rows of one table in others, which they move,
  * copy and compress.  A row that is deleted there behind their back can be lost in
- * its newer version, come back, or differ between copies.  Such tables are found
- * by what those extensions write into their catalogs (other_catalog.c, citus.c).
+ * its newer version, come back, or differ between copies.  Hypertables, and tables
+ * of Citus that have copies, are found by what those extensions write into their
+ * catalogs (other_catalog.c, citus.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -30,7 +31,6 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/other_catalog.h"
 #include "ttl_index.h"
@@ -92,37 +92,19 @@ ttl_reach_has_hypertables(void)
 	return OidIsValid(ttl_other_catalog_find("_timescaledb_catalog", "hypertable"));
 }
 
-/* The state of a table of Citus, or of a shard of one. */
-static TtlState
-distributed_state(Oid relid)
-{
-	TtlCitusTable table;
-
-	ttl_citus_look(relid, &table);
-	switch (table.kind)
-	{
-		case TTL_CITUS_NONE:
-			return TTL_ACTIVE;
-		case TTL_CITUS_ELSEWHERE:
-			return TTL_SHARD_ELSEWHERE;
-		case TTL_CITUS_REPLICATED:
-			return TTL_REPLICATED_PLACEMENT;
-		default:
-			return TTL_DISTRIBUTED_TABLE;
-	}
-}
-
-/* Is the table another extension's to delete from?  A chunk inherits. */
+/*
+ * Is the table another extension's to delete from?  A chunk inherits.  Shards are not
+ * refused: Citus makes them, and where they are may change.
+ */
 TtlState
-ttl_reach_state(Oid relid)
+ttl_reach_state(Oid relid, TtlCitusTable *citus)
 {
-	TtlState	state;
 	Oid			parent;
 	bool		detaching;
 
-	state = distributed_state(relid);
-	if (state != TTL_ACTIVE)
-		return state;
+	ttl_citus_look(relid, citus);
+	if (citus->replicated)
+		return TTL_REPLICATED_PLACEMENT;
 	if (!ttl_reach_has_hypertables())
 		return TTL_ACTIVE;
 	parent = ttl_reach_inherits_from(relid, &detaching);

@@ -78,11 +78,13 @@ is_allowed(const TtlRun *run, Oid root)
 static List *
 list_partitions(TtlRun *run, const TtlIndex *index)
 {
-	List	   *found = list_concat(ttl_make_wanted(index, run->at),
-									ttl_drop_due(index, run->at));
+	List	   *found;
 	List	   *partitions = NIL;
 	ListCell   *lc;
 
+	if (!ttl_citus_keeps_partitions(&index->citus))
+		return NIL;
+	found = list_concat(ttl_make_wanted(index, run->at), ttl_drop_due(index, run->at));
 	MemoryContextSwitchTo(run->context);
 	foreach(lc, found)
 	{
@@ -163,7 +165,8 @@ target_work(void *arg)
 	MemoryContextSwitchTo(run->context);
 	target = palloc0(sizeof(TtlTarget));
 	target->root = root;
-	target->leaves = list_copy(leaves);
+	/* the rows of a shell are in its shards */
+	target->leaves = index.citus.kind == TTL_CITUS_SHELL ? NIL : list_copy(leaves);
 	target->partitions = partitions;
 	target->active = active;
 	work->target = target;

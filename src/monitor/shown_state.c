@@ -156,7 +156,8 @@ ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
 	if (index->state != TTL_ACTIVE)
 		return;
 	index->left_out = ttl_reach_left_out(index);
-	show_partitions(index, failing);
+	if (ttl_citus_keeps_partitions(&index->citus))
+		show_partitions(index, failing);
 	if (index->option.paused && index->state == TTL_ACTIVE)
 		index->state = TTL_PAUSED;
 	/* errors are counted for the whole */

@@ -91,6 +91,7 @@ typedef struct BatchWork
 	TtlVisit   *visit;
 	const TtlCursor *cursor;
 	int			size;
+	bool		locks_shard;	/* the placement of a shard is being locked */
 	TtlBatch	batch;
 	const ErrorData *edata;		/* NULL where it did not fail; and then: */
 	bool		skipped;		/* one row was to blame */
@@ -106,11 +107,15 @@ batch_work(void *arg)
 	BatchWork  *work = arg;
 	TtlRun	   *run = work->run;
 	Oid			relid = IndexGetRelation(work->leaf, true);
+	int64		shard;
 	TtlIndex	index;
 	TtlCutoff	cutoff;
 	TtlCutoff	pass_cutoff;
 	TtlProgress progress;
 
+	work->locks_shard = true;
+	shard = ttl_citus_lock(relid);
+	work->locks_shard = false;
 	if (OidIsValid(relid) && !ttl_batch_lock(relid, work->leaf))
 	{
 		work->batch.busy = true;
@@ -126,6 +131,7 @@ batch_work(void *arg)
 		return;
 	}
 	if (index.state != TTL_ACTIVE || index.root != work->root ||
+		index.citus.kind == TTL_CITUS_SHELL || index.citus.shard != shard ||
 		!ttl_option_expires(&index.option))
 	{
 		work->batch.inactive = true;
@@ -358,6 +364,13 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	}
 	at_work = &work;
 	edata = ttl_work_run(run->driver, batch_work, &work, &timed_out);
+	if (edata != NULL && work.locks_shard &&
+		edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
+	{
+		/* it is being moved */
+		edata = NULL;
+		work.batch.busy = true;
+	}
 	if (edata != NULL)
 		fail_batch(&work, edata, timed_out);
 	if (work.batch.busy)

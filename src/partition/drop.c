@@ -365,7 +365,8 @@ is_still_due(Oid root, Oid relid, TimestampTz at, TtlIndex *index, TtlIndex *par
 		OidIsValid(find_pending_detach(relid)) ||
 		!ttl_catalog_describe(root, false, index) ||
 		index->state != TTL_ACTIVE || index->governor != root ||
-		!index->option.drop_partitions || !ttl_option_expires(&index->option))
+		!index->option.drop_partitions || !ttl_option_expires(&index->option) ||
+		!ttl_citus_keeps_partitions(&index->citus))
 		return false;
 	ttl_cutoff_init(&cutoff, index, at);
 	ttl_bounds_read_one(relid, &partition);
@@ -411,10 +412,7 @@ drop_table(Oid relid)
 {
 	char	   *name = ttl_name_qualified(relid);
 
-	SPI_connect();
-	if (SPI_execute(psprintf("DROP TABLE %s", name), false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not drop table %s", name);
-	SPI_finish();
+	ttl_make_run_command(psprintf("DROP TABLE %s", name));
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

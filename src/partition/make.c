@@ -191,9 +191,11 @@ ttl_make_name_beside(Oid relid, const char *name)
 									  name);
 }
 
+/* Runs a command; where Citus carries it to other nodes, lock_timeout holds there too. */
 void
 ttl_make_run_command(const char *command)
 {
+	command = ttl_citus_limited(command);
 	SPI_connect();
 	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
 		elog(ERROR, "could not run: %s", command);
@@ -481,7 +483,8 @@ ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
 
 	memset(batch, 0, sizeof(*batch));
 	if (!ttl_catalog_describe(root, false, &index) ||
-		index.state != TTL_ACTIVE || index.option.bucket_seconds == 0)
+		index.state != TTL_ACTIVE || index.option.bucket_seconds == 0 ||
+		!ttl_citus_keeps_partitions(&index.citus))
 		return;
 	ttl_owner_become(index.owner, &saved);
 	/* there may be more to lock, such as tables below a partitioned DEFAULT */

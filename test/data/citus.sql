@@ -18,4 +18,6 @@ RETURNS text LANGUAGE sql STABLE STRICT AS $$
 		FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = object_name) AS s $$;
 -- shared: for this transaction
 CREATE FUNCTION pg_catalog.lock_shard_metadata(lock_mode int, shard_id bigint[])
-RETURNS void LANGUAGE sql STRICT AS $$ SELECT pg_advisory_xact_lock_shared(id) FROM unnest(shard_id) AS id WHERE lock_mode = 5 $$;
+RETURNS void LANGUAGE plpgsql STRICT AS $$ BEGIN
+	PERFORM pg_advisory_xact_lock_shared(id) FROM unnest(shard_id) AS id WHERE lock_mode = 5;
+END $$;
