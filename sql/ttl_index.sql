@@ -318,14 +318,14 @@ RETURNS bigint LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_due_count';
 
 COMMENT ON FUNCTION due_count(regclass) IS
-'number of rows that a pass would delete now by this TTL index, by both indexes where documents can have a TTL of their own';
+'number of rows that a pass would delete now, or move to the archive, by this TTL index, by both indexes where documents can have a TTL of their own';
 
 CREATE FUNCTION oldest_due(index regclass)
 RETURNS timestamptz LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_oldest_due';
 
 COMMENT ON FUNCTION oldest_due(regclass) IS
-'lowest key among the rows that a pass would delete now by this TTL index, NULL where none is due; for documents with a TTL of their own the key is the time when they expire';
+'lowest key among the rows that a pass would delete now, or move to the archive, by this TTL index, NULL where none is due; for documents with a TTL of their own the key is the time when they expire';
 
 CREATE FUNCTION lag(index regclass)
 RETURNS interval LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -346,7 +346,7 @@ RETURNS SETOF jsonb LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_preview';
 
 COMMENT ON FUNCTION preview(regclass, integer) IS
-'the rows that a pass would delete first by this TTL index, of each partition the oldest first; for owners';
+'the rows that a pass would delete first, or move to the archive, by this TTL index, of each partition the oldest first; for owners';
 
 CREATE FUNCTION forecast(index regclass, step interval DEFAULT '1 hour', steps integer DEFAULT 24,
 	OUT due_from timestamptz, OUT due_until timestamptz, OUT documents bigint, OUT bytes bigint)

@@ -1,13 +1,15 @@
 # Daily partitions, of which the oldest are due.
 # shellcheck shell=bash
 heading="${option[days]} partitions of ${option[rows]} rows, with two indexes and a DEFAULT partition; ${option[expired]} of them are due"
-contenders="drop rows delete"
+contenders="drop detach archive rows delete"
 
 first_day="current_date - ${option[days]} + 1"
 cutoff="$first_day + ${option[expired]}"
 
 declare -gA title=(
 	[drop]="ttl_index, \`drop_expired_partitions()\`"
+	[detach]="ttl_index, \`detach_expired_partitions()\`"
+	[archive]="ttl_index, \`drop_expired_partitions()\` and \`archive_to()\`"
 	[rows]="ttl_index, row by row"
 	[delete]="one \`DELETE\`"
 	[partman]="pg_partman's retention")
@@ -41,19 +43,22 @@ prepare() {
 }
 
 make_due() { # CONTENDER
-	local seconds="extract(epoch FROM now() - ($cutoff))::int" drop=false
+	local seconds="extract(epoch FROM now() - ($cutoff))::int" drop=false detach=false archive=-
 	make_days 0 $((option[expired] - 1))
 	case $1 in
 		drop) drop=true ;;
+		detach) detach=true ;;
+		archive) drop=true archive=archive ;;
 		rows) ;;
 		*) seconds=2147483647 ;;
 	esac
-	sql -c "SELECT ttl_index.coll_mod('measurement', 'taken', $seconds, drop_expired_partitions => $drop)" >/dev/null 2>&1
+	sql -c "SELECT ttl_index.coll_mod('measurement', 'taken', $seconds, drop_expired_partitions => $drop,
+		detach_expired_partitions => $detach, archive_to => '$archive')" >/dev/null 2>&1
 }
 
 statement() { # CONTENDER
 	case $1 in
-		drop | rows) echo 'CALL ttl_index.run_pass()' ;;
+		drop | detach | archive | rows) echo 'CALL ttl_index.run_pass()' ;;
 		delete) echo "DELETE FROM measurement WHERE taken < $cutoff" ;;
 		partman) echo "SELECT partman.run_maintenance('public.measurement')" ;;
 	esac

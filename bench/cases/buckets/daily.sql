@@ -4,6 +4,10 @@ CREATE TABLE measurement (taken timestamptz NOT NULL, sensor int, value float) P
 CREATE INDEX ON measurement (sensor, taken);
 CREATE TABLE measurement_default PARTITION OF measurement DEFAULT;
 
+-- Where partitions move to.
+CREATE TABLE archive (LIKE measurement, archived_at timestamptz DEFAULT now()) PARTITION BY RANGE (taken);
+CREATE INDEX ON archive (sensor, taken);
+
 CREATE PROCEDURE make_day(day date, rows int) LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('DROP TABLE IF EXISTS %I', 'measurement_p' || to_char(day, 'YYYY_MM_DD'));
