@@ -52,6 +52,7 @@ typedef struct TtlVisit
 	bool		counted;		/* the visit is in the counters */
 	bool		busy;			/* something was locked by others */
 	bool		waits;			/* some of it is left out, because it hangs */
+	bool		put_off;		/* a partition is, likewise */
 	bool		over;			/* nothing more can be done here now */
 	bool		more;			/* a limit has ended it */
 } TtlVisit;

@@ -541,12 +541,23 @@ run_partition(TtlRun *run, Oid root, const TtlPartition *partition, TtlVisit *vi
 		work.batch.skipped_locked = 1;
 	if (edata != NULL && !*busy)
 		ttl_visit_note_error(run, root, root, edata, false);
+	if (edata != NULL && timed_out && OidIsValid(partition->relid))
+		ttl_kept_canceled(run->kept, partition->relid, partition->relid, run->at);
 	if (count_batch(root, visit, &work.batch, false,
 					*busy || !first_error ? NULL : edata,
 					(GetCurrentTimestamp() - begun) / 1000.0))
 		note_counted(run, visit, &work.batch);
 	ttl_work_commit(run);
 	return edata == NULL || *busy;
+}
+
+/* Had dropping a partition to be canceled, and is it not time to try it again? */
+static bool
+is_put_off(const TtlRun *run, Oid relid)
+{
+	const TtlKeptIndex *kept = ttl_kept_find(run->kept, relid);
+
+	return kept != NULL && kept->hangs && ttl_kept_waits(kept, run->at);
 }
 
 /*
@@ -575,6 +586,11 @@ visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit)
 			break;
 		if (ttl_visit_is_skipped(run, partition->relid))
 			continue;
+		if (is_put_off(run, partition->relid))
+		{
+			visit->put_off = true;
+			continue;
+		}
 		if (visit->limits.index_time > 0 && took >= visit->limits.index_time)
 			return progress;
 		if (!run_partition(run, target->root, partition, visit, failed == 0, &busy))
@@ -619,7 +635,7 @@ is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 	const TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
 	ListCell   *lc;
 
-	if (!target->active || visit->busy || run->stop || visit->waits ||
+	if (!target->active || visit->busy || run->stop || visit->waits || visit->put_off ||
 		(kept != NULL && kept->failed))
 		return false;
 	foreach(lc, target->leaves)

@@ -238,6 +238,32 @@ $node->becomes('postgres', 'SELECT array_agg(id) = ARRAY[50] FROM parts',
 	'a row that takes too long keeps no others of its partition, however many the others get');
 $node->safe_psql('postgres', 'DROP TABLE parts');
 
+# Dropping a partition can take too long as well.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE buckets (at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE buckets_1 PARTITION OF buckets FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE FUNCTION hang_drop() RETURNS event_trigger LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM pg_sleep(3600); END $$;
+CREATE EVENT TRIGGER hang_drop ON ddl_command_start WHEN TAG IN ('DROP TABLE') EXECUTE FUNCTION hang_drop();
+CREATE INDEX buckets_ttl ON buckets (at) WHERE ttl_index.expire_after_seconds(3600) AND ttl_index.drop_expired_partitions();
+});
+$node->poll_query_until('postgres',
+	"SELECT errors >= 1 FROM ttl_index.index_stats WHERE relname = 'buckets'")
+  or die 'the partition is dropped';
+$node->wait_for_passes(2);
+is( $node->safe_psql(
+		'postgres', q{
+SELECT errors, state FROM ttl_index.index_stats JOIN ttl_index.indexes USING (indexrelid) WHERE relname = 'buckets'}),
+	'1|failing',
+	'rule 23: the same for a partition that takes too long to drop');
+$node->safe_psql('postgres', 'DROP EVENT TRIGGER hang_drop');
+$minutes += 1.2;
+$faults->clock_ahead(0, $minute * $minutes);
+$node->becomes('postgres', "SELECT to_regclass('buckets_1') IS NULL",
+	'and it goes once it can');
+$node->safe_psql('postgres', 'DROP TABLE buckets');
+
 # A session knows nothing of its earlier passes, but can take all rows one by one.
 $node->set('monitor_enabled', 'off');
 $node->safe_psql('postgres', "DROP TABLE one_hangs; $one_hangs");
