@@ -150,6 +150,41 @@ is_deeply(
 $node->safe_psql('postgres', 'TRUNCATE fired');
 
 #
+# What is kept elsewhere is announced with its place
+#
+
+$node->safe_psql(
+	'postgres', q{
+CREATE SCHEMA cold;
+CREATE TABLE cold.kept (id int, at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE cold.kept_rest PARTITION OF cold.kept DEFAULT;
+CREATE TABLE hot (id int PRIMARY KEY, at timestamptz);
+SELECT ttl_index.create_index('hot', 'at', 0, archive_to => 'cold.kept');
+INSERT INTO hot VALUES (31, '2000-01-01');
+CREATE TABLE series_2001 PARTITION OF series FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+SELECT ttl_index.coll_mod('series', 'at', 0, drop_expired_partitions => true, archive_to => 'cold.kept');
+SELECT count(*) FROM pg_logical_slot_get_changes('text', NULL, NULL)});
+is_deeply(
+	[ sort(decoded_pass()) ],
+	[
+		join("\n",
+			message("public.hot_at_ttl\n\ncold.kept"),
+			deleted('hot', 31),
+			"table cold.kept_rest: INSERT: id[integer]:31 at[timestamp with time zone]:'2000-01-01 00:00:00+00'"),
+		message("public.series_at_ttl\npublic.series_2001\ncold.kept")
+	],
+	'what is archived comes with the name of the archive');
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE series_2002 PARTITION OF series FOR VALUES FROM ('2002-01-01') TO ('2003-01-01');
+SELECT ttl_index.coll_mod('series', 'at', 0, archive_to => '-', detach_expired_partitions => true);
+SELECT count(*) FROM pg_logical_slot_get_changes('text', NULL, NULL)});
+is_deeply(
+	[ decoded_pass() ],
+	[ message("public.series_at_ttl\npublic.series_2002\npublic.series_2002") ],
+	'a partition that is detached has its own name there');
+
+#
 # application_name of the monitor's worker
 #
 
