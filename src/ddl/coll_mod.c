@@ -283,11 +283,10 @@ change_partition_options(TtlIndex *index, const Change *change)
 static void
 change_archive(TtlIndex *index, const Change *change)
 {
-	if (change->archive_to != NULL)
-		index->option.archive_to = *change->archive_to;
-	index->state = ttl_archive_state(index);
-	if (index->state != TTL_ACTIVE)
-		ttl_state_raise_argument(index);
+	if (change->archive_to == NULL)
+		return;
+	index->option.archive_to = *change->archive_to;
+	ttl_archive_check(index);
 	/* so that it is not dropped before the index depends on it */
 	if (OidIsValid(index->option.archive_to))
 		LockRelationOid(index->option.archive_to, AccessShareLock);
@@ -299,9 +298,8 @@ check_archive_of_part(Oid indexrelid, void *arg)
 {
 	TtlIndex	index;
 
-	if (ttl_catalog_describe(indexrelid, true, &index) &&
-		index.state == TTL_ARCHIVE_MISMATCH)
-		ttl_state_raise_argument(&index);
+	if (ttl_catalog_describe(indexrelid, true, &index))
+		ttl_archive_check(&index);
 }
 
 /* Gives the other index of a pair what both of them have. */
@@ -360,7 +358,7 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 	other = ttl_pair_other(indexrelid);
 	if (OidIsValid(other))
 		change_other(other, was_ttl, &index.option);
-	if (OidIsValid(index.option.archive_to))
+	if (change->archive_to != NULL && OidIsValid(*change->archive_to))
 		ttl_catalog_each(find_all_inheritors(indexrelid, NoLock, NULL),
 						 check_archive_of_part, NULL);
 	if (!was_ttl)

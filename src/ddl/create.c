@@ -314,9 +314,7 @@ check_archive(Relation rel, const TtlCreate *args)
 		return;
 	index.option.present = true;
 	index.option.archive_to = args->archive_to;
-	index.state = ttl_archive_state(&index);
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise_argument(&index);
+	ttl_archive_check(&index);
 	LockRelationOid(args->archive_to, AccessShareLock);
 	ttl_name_keep(args->archive_to);
 }

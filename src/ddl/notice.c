@@ -405,17 +405,22 @@ typedef struct Future
 
 /*
  * What of the table itself keeps its rows from being deleted, until somebody changes that;
- * TTL_ACTIVE for nothing.  A lock, or a snapshot that is older than the index, passes.
+ * TTL_ACTIVE for nothing.  Fills in the detail of the state.  A lock, or a snapshot that is
+ * older than the index, passes.
  */
 static TtlState
-find_obstacle(const TtlIndex *index)
+find_obstacle(const TtlIndex *index, char **detail)
 {
 	TtlIndex	now;
 
-	if (ttl_catalog_describe(index->indexrelid, false, &now) &&
-		(now.state == TTL_NO_REPLICA_IDENTITY ||
-		 now.state == TTL_OWNER_LACKS_PRIVILEGE ||
-		 now.state == TTL_OPTION_NOT_EXECUTABLE))
+	*detail = NULL;
+	if (!ttl_catalog_describe(index->indexrelid, false, &now))
+		return TTL_ACTIVE;
+	*detail = now.detail;
+	if (now.state == TTL_NO_REPLICA_IDENTITY ||
+		now.state == TTL_OWNER_LACKS_PRIVILEGE ||
+		now.state == TTL_OPTION_NOT_EXECUTABLE ||
+		now.state == TTL_ARCHIVE_MISMATCH)
 		return now.state;
 	return TTL_ACTIVE;
 }
@@ -429,10 +434,11 @@ find_future(const TtlIndex *index, bool partitions, const char *hint)
 	index->option.detach_partitions ? "detach" : "drop";
 	const char *does = index->option.detach_partitions && partitions ? "detaches" :
 	psprintf("%ss", to_do);
-	TtlIndex	obstacle = {.state = find_obstacle(index)};
+	TtlIndex	obstacle = {0};
 	TtlVisitor	visitor;
 	const char *why;
 
+	obstacle.state = find_obstacle(index, &obstacle.detail);
 	if (index->option.paused)
 		return (Future)
 	{
@@ -621,6 +627,7 @@ report(Oid indexrelid, bool is_new)
 	TtlIndex	index;
 	Sample		sample = {.percent = 100.0,.at = GetCurrentTimestamp()};
 	TtlState	obstacle;
+	char	   *detail;
 	bool		is_readable;
 	int64		blocks;
 	int64		due;
@@ -629,7 +636,7 @@ report(Oid indexrelid, bool is_new)
 		index.state != TTL_ACTIVE || !index.option.present ||
 		index.option.seconds < 0)
 		return;
-	obstacle = find_obstacle(&index);
+	obstacle = find_obstacle(&index, &detail);
 	is_readable = obstacle != TTL_OWNER_LACKS_PRIVILEGE &&
 		obstacle != TTL_OPTION_NOT_EXECUTABLE;
 	if (index.option.drop_partitions && !index.option.boundary_rows)

@@ -177,48 +177,25 @@ relationship(const TtlIndex *index, Oid target)
 	return NULL;
 }
 
-/*
- * Why rows cannot be moved to one table of the archive, itself or a partition, or NULL.
- *
- * Triggers and all other code that its owner attaches to it runs as the owner of the rows,
- * as for any INSERT.  A monitor that inserts all
- * the time would make that a way to rights, so they must be there before.
- */
-static char *
-part_mismatch(Oid part, bool source_is_logged, Oid owner)
+/* Is a table, or a partition of it, emptied by a crash? */
+static bool
+is_unlogged(Oid target)
 {
 	FormData_pg_class form;
-
-	if (!read_class(part, &form))
-		return NULL;
-	if (source_is_logged && form.relpersistence == RELPERSISTENCE_UNLOGGED)
-		return pstrdup("it is unlogged, so that a crash would lose the rows");
-	if (!has_privs_of_role(form.relowner, owner))
-		return psprintf("its owner, \"%s\", has not the privileges of the owner of the rows, \"%s\", with which its triggers would run",
-						GetUserNameFromId(form.relowner, true),
-						GetUserNameFromId(owner, true));
-	return NULL;
-}
-
-/* The same for all of it. */
-static char *
-parts_mismatch(Oid target, bool source_is_logged, Oid owner)
-{
-	char	   *reason = NULL;
 	ListCell   *lc;
 
 	foreach(lc, ttl_inherit_tree(target))
 	{
-		reason = part_mismatch(lfirst_oid(lc), source_is_logged, owner);
-		if (reason != NULL)
-			break;
+		if (read_class(lfirst_oid(lc), &form) &&
+			form.relpersistence == RELPERSISTENCE_UNLOGGED)
+			return true;
 	}
-	return reason;
+	return false;
 }
 
 /* Why nothing can be archived to a relation of this kind, or NULL. */
 static char *
-kind_mismatch(Oid target, const FormData_pg_class *form)
+kind_mismatch(Oid target, const FormData_pg_class *form, bool source_is_logged)
 {
 	if (form->relkind != RELKIND_RELATION &&
 		form->relkind != RELKIND_PARTITIONED_TABLE &&
@@ -229,31 +206,11 @@ kind_mismatch(Oid target, const FormData_pg_class *form)
 		return pstrdup("it is a system table");
 	if (form->relpersistence == RELPERSISTENCE_TEMP)
 		return pstrdup("it is a temporary table");
+	if (source_is_logged && is_unlogged(target))
+		return pstrdup("it is unlogged, so that a crash would lose the rows");
 	if (ttl_catalog_has_rule(target, CMD_INSERT, false))
 		return pstrdup("it has a rule ON INSERT");
 	return NULL;
-}
-
-/*
- * What the owner of the rows lacks, or NULL.  It is asked for rights on a table only while
- * that is locked, as it may be dropped meanwhile; where the lock is not free, the batch
- * will not get it either.
- */
-static char *
-lacking_privilege(Oid target, Oid owner)
-{
-	char	   *reason = NULL;
-
-	if (!ConditionalLockRelationOid(target, AccessShareLock))
-		return NULL;
-	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(target)) &&
-		(pg_class_aclcheck(target, owner, ACL_INSERT) != ACLCHECK_OK ||
-		 object_aclcheck(NamespaceRelationId, get_rel_namespace(target), owner,
-						 ACL_USAGE) != ACLCHECK_OK))
-		reason = psprintf("the owner of the rows, \"%s\", lacks INSERT on it or USAGE on its schema",
-						  GetUserNameFromId(owner, true));
-	UnlockRelationOid(target, AccessShareLock);
-	return reason;
 }
 
 /* Are the rows of a table in shards, or is it one?  What is written to a shell itself is lost. */
@@ -280,35 +237,113 @@ find_reason(const TtlIndex *index, Oid target)
 		return pstrdup("it does not exist");
 	if (is_of_citus(index->relid) || is_of_citus(target))
 		return pstrdup("one of the two is a table of Citus");
-	reason = kind_mismatch(target, &other);
+	reason = kind_mismatch(target, &other,
+						   table.relpersistence == RELPERSISTENCE_PERMANENT);
 	if (reason == NULL)
 		reason = relationship(index, target);
 	if (reason == NULL)
 		reason = columns_mismatch(index->relid, table.relnatts, target, other.relnatts);
-	if (reason == NULL)
-		reason = lacking_privilege(target, index->owner);
-	if (reason == NULL)
-		reason = parts_mismatch(target, table.relpersistence == RELPERSISTENCE_PERMANENT,
-								index->owner);
 	return reason;
 }
 
+static TtlState
+state_by_reason(TtlIndex *index, const char *reason)
+{
+	if (reason == NULL)
+		return TTL_ACTIVE;
+	index->detail = psprintf("rows cannot be moved to table %s: %s",
+							 ttl_archive_name(index->option.archive_to), reason);
+	return TTL_ARCHIVE_MISMATCH;
+}
+
 /*
- * The state of an index by where its option moves rows to.  Its table, its owner, its
- * governor if there is one, and its option are filled in; fills in the detail.
+ * The state of an index by where its option moves rows to.  Its table, its governor if
+ * there is one, and its option are filled in; fills in the detail.
  */
 TtlState
 ttl_archive_state(TtlIndex *index)
 {
 	Oid			target = index->option.archive_to;
+
+	if (!index->option.present || !OidIsValid(target))
+		return TTL_ACTIVE;
+	return state_by_reason(index, find_reason(index, target));
+}
+
+/*
+ * What the owner of the rows lacks, or NULL.  It is asked for rights on a table only while
+ * that is locked, as it may be dropped meanwhile; where the lock is not free, the batch
+ * will not get it either.
+ */
+static char *
+lacking_privilege(Oid target, Oid owner)
+{
+	char	   *reason = NULL;
+
+	if (!ConditionalLockRelationOid(target, AccessShareLock))
+		return NULL;
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(target)) &&
+		(pg_class_aclcheck(target, owner, ACL_INSERT) != ACLCHECK_OK ||
+		 object_aclcheck(NamespaceRelationId, get_rel_namespace(target), owner,
+						 ACL_USAGE) != ACLCHECK_OK))
+		reason = psprintf("the owner of the rows, \"%s\", lacks INSERT on it or USAGE on its schema",
+						  GetUserNameFromId(owner, true));
+	UnlockRelationOid(target, AccessShareLock);
+	return reason;
+}
+
+/*
+ * Who of the owners of the archive and its partitions lacks the privileges of the owner of
+ * the rows, or invalid.
+ *
+ * Triggers and all other code that they attach runs as the owner of the rows, as for any
+ * INSERT.  A monitor that inserts all the time would make that a way to rights, so they must
+ * be there before.
+ */
+static Oid
+find_stranger(Oid target, Oid owner)
+{
+	FormData_pg_class form;
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(target))
+	{
+		if (read_class(lfirst_oid(lc), &form) &&
+			!has_privs_of_role(form.relowner, owner))
+			return form.relowner;
+	}
+	return InvalidOid;
+}
+
+/*
+ * The state of an index by who has which rights.  It is one of the moment, and no reason to
+ * refuse DDL: a dump grants last.  The owner is filled in, too.
+ */
+TtlState
+ttl_archive_rights(TtlIndex *index)
+{
+	Oid			target = index->option.archive_to;
+	Oid			stranger;
 	char	   *reason;
 
 	if (!index->option.present || !OidIsValid(target))
 		return TTL_ACTIVE;
-	reason = find_reason(index, target);
-	if (reason == NULL)
-		return TTL_ACTIVE;
-	index->detail = psprintf("rows cannot be moved to table %s: %s",
-							 ttl_archive_name(target), reason);
-	return TTL_ARCHIVE_MISMATCH;
+	reason = lacking_privilege(target, index->owner);
+	stranger = find_stranger(target, index->owner);
+	if (reason == NULL && OidIsValid(stranger))
+		reason = psprintf("its owner, \"%s\", has not the privileges of the owner of the rows, \"%s\", with which its triggers would run",
+						  GetUserNameFromId(stranger, true),
+						  GetUserNameFromId(index->owner, true));
+	return state_by_reason(index, reason);
+}
+
+/* Raises what keeps rows from being moved, for the argument of a function. */
+void
+ttl_archive_check(TtlIndex *index)
+{
+	index->state = ttl_archive_state(index);
+	if (index->state == TTL_ACTIVE)
+		index->state = ttl_archive_rights(index);
+	if (index->state != TTL_ACTIVE)
+		ttl_state_raise_argument(index);
 }

@@ -647,9 +647,10 @@ owner_may_fold(const TtlIndex *index)
 
 /* The state of the moment, for an index that is well defined. */
 static TtlState
-runtime_state(const TtlIndex *index, HeapTuple tuple, bool locked)
+runtime_state(TtlIndex *index, HeapTuple tuple, bool locked)
 {
 	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
+	TtlState	state;
 
 	if (!owner_may_fold(index))
 		return TTL_OPTION_NOT_EXECUTABLE;
@@ -665,7 +666,8 @@ runtime_state(const TtlIndex *index, HeapTuple tuple, bool locked)
 		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple->t_data),
 							   TransactionXmin))
 		return TTL_OLD_SNAPSHOTS;
-	return ttl_citus_state(index);
+	state = ttl_archive_rights(index);
+	return state == TTL_ACTIVE ? ttl_citus_state(index) : state;
 }
 
 /* Can what REINDEX CONCURRENTLY lost be restored? */

@@ -365,6 +365,38 @@ ok( $node->poll_query_until(
 	'once it is set free, the monitor comes');
 is($node->safe_psql('restored', $rows), $not_due, 'and deletes what is due');
 my $expected = $node->safe_psql('restored', $indexes);
+
+# A dump grants last, when the index is there already; and the archive comes before it.
+$node->safe_psql('postgres', 'CREATE DATABASE archiving');
+$node->monitor_in('archiving', 'off');
+$node->safe_psql(
+	'archiving', q{
+CREATE EXTENSION ttl_index;
+CREATE ROLE writer;
+CREATE SCHEMA zz_cold;
+CREATE TABLE zz_cold.rows (at timestamptz, arrived timestamptz DEFAULT now());
+GRANT USAGE ON SCHEMA zz_cold TO writer;
+GRANT INSERT ON zz_cold.rows TO writer;
+CREATE TABLE aa_rows (at timestamptz);
+ALTER TABLE aa_rows OWNER TO writer;
+CREATE INDEX aa_ttl ON aa_rows (at) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('zz_cold.rows');
+INSERT INTO aa_rows VALUES ('2001-01-01'), ('2999-01-01');
+});
+$node->command_ok([ 'pg_dump', '-f', "$dir/archiving.sql", '-d', $node->connstr('archiving') ], 'pg_dump of an archive');
+$node->safe_psql('postgres', 'CREATE DATABASE archiving_too');
+$node->monitor_in('archiving_too', 'off');
+$node->command_ok(
+	[
+		'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d',
+		$node->connstr('archiving_too'), '-f', "$dir/archiving.sql"
+	],
+	'restore of an archive');
+is($node->safe_psql('archiving_too', 'SELECT indexrelid, archive_to, state FROM ttl_index.indexes'),
+	'aa_ttl|zz_cold.rows|no_monitor', 'the index names its archive');
+$node->safe_psql('archiving_too', 'CALL ttl_index.run_pass()');
+is($node->safe_psql('archiving_too', 'SELECT (SELECT count(*) FROM aa_rows), (SELECT count(*) FROM zz_cold.rows)'),
+	'1|1', 'and what is due moves there');
+
 $node->stop;
 
 my $other = TtlNode->configured('', name => 'other');
