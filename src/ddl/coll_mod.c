@@ -302,6 +302,18 @@ check_archive_of_part(Oid indexrelid, void *arg)
 		ttl_archive_check(&index);
 }
 
+/* Raises an error where the option of the other index of a pair cannot be changed. */
+static void
+check_other(Oid other, const TtlOption *option)
+{
+	if (option->problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("TTL index \"%s\", for documents with a TTL of their own, cannot be changed: %s",
+						get_rel_name(other), option->problem),
+				 errhint("REINDEX it, or drop and create it again.")));
+}
+
 /* Gives the other index of a pair what both of them have. */
 static void
 change_other(Oid other, bool was_ttl, const TtlOption *main)
@@ -311,6 +323,7 @@ change_other(Oid other, bool was_ttl, const TtlOption *main)
 	if (was_ttl && (!ttl_option_read(other, &option) || !option.present ||
 					option.archive_to == main->archive_to))
 		return;
+	check_other(other, &option);
 	option.present = true;
 	option.archive_to = main->archive_to;
 	change_option(other, &option);
@@ -508,6 +521,7 @@ set_paused(Oid indexrelid, bool paused)
 	other = ttl_pair_other(indexrelid);
 	if (OidIsValid(other) && ttl_option_read(other, &option) && option.present)
 	{
+		check_other(other, &option);
 		option.paused = paused;
 		change_option(other, &option);
 	}

@@ -259,8 +259,8 @@ find_root(Oid indexrelid, TtlIndex *index)
 		return false;
 	main = index->option.present ? ttl_pair_main(index->governor) : InvalidOid;
 	index->root = OidIsValid(main) ? main : index->governor;
-	/* what the main one says counts */
-	if (OidIsValid(main) && ttl_option_read(main, &option))
+	/* what the main one says counts, if it can be read */
+	if (OidIsValid(main) && ttl_option_read(main, &option) && option.problem == NULL)
 	{
 		index->option.paused = option.paused;
 		/* what one of the two says is moved is never deleted */

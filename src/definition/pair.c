@@ -157,6 +157,27 @@ is_pair(const Half *main, const Half *other)
 }
 
 /*
+ * The indexes of a table, in the order of their OIDs, but what a failed build or REINDEX
+ * CONCURRENTLY has left behind comes last: it is no part of a pair that is whole without it.
+ */
+static List *
+table_indexes(Oid relid)
+{
+	List	   *indexes = NIL;
+	List	   *leftovers = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		if (ttl_state_is_leftover(lfirst_oid(lc)))
+			leftovers = lappend_oid(leftovers, lfirst_oid(lc));
+		else
+			indexes = lappend_oid(indexes, lfirst_oid(lc));
+	}
+	return list_concat(indexes, leftovers);
+}
+
+/*
  * The second index of a pair on this table, by what the main one has: its key, the
  * TTL of a document, and the filter of both.  It may be without the option, after
  * remove_ttl().
@@ -168,7 +189,7 @@ ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression, Node *ttl,
 	Half		main = {InvalidOid, true, attnum, expression, ttl, plain_filter};
 	ListCell   *lc;
 
-	foreach(lc, ttl_catalog_table_indexes(relid))
+	foreach(lc, table_indexes(relid))
 	{
 		Half		other;
 
@@ -186,7 +207,7 @@ typedef struct Pair
 	Oid			other;
 } Pair;
 
-/* The pairs of a table, in the order of their main indexes. */
+/* The pairs of a table, in the order of table_indexes() of their main indexes. */
 typedef struct TablePairs
 {
 	Oid			relid;			/* key of the hash table */
@@ -201,7 +222,7 @@ read_halves(Oid relid, List **mains, List **others)
 	ListCell   *lc;
 
 	*mains = *others = NIL;
-	foreach(lc, ttl_catalog_table_indexes(relid))
+	foreach(lc, table_indexes(relid))
 	{
 		Half	   *main = palloc(sizeof(Half));
 		Half	   *other = palloc(sizeof(Half));

@@ -134,4 +134,27 @@ SELECT to_regclass(:'ahead') IS NOT NULL AS made_again, (SELECT count(*) FROM s)
 SELECT ttl_index.unpause_index(:'index');
 CALL ttl_index.run_pass();
 SELECT to_regclass('s_old') IS NULL AS dropped;
+-- what an interrupted REINDEX CONCURRENTLY has left of a pair is no part of it: the valid
+-- index says what counts
+CREATE TABLE left_behind (ts timestamptz, ttl int);
+CREATE INDEX left_ccold ON left_behind (ts) WHERE ttl_index.column_ttl(ttl) IS NULL AND ttl_index.expire_after_seconds(3600);
+CREATE INDEX left_main ON left_behind (ts) WHERE ttl_index.column_ttl(ttl) IS NULL AND ttl_index.expire_after_seconds(3600);
+CREATE INDEX left_own ON left_behind (ttl_index.expire_at(ts, ttl_index.column_ttl(ttl)))
+	WHERE ttl_index.column_ttl(ttl) IS NOT NULL AND ttl_index.expire_after_seconds(0);
+UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'left_ccold'::regclass;
+INSERT INTO left_behind VALUES ('2001-01-01', 5), ('2001-01-01', NULL);
+SELECT ttl_index.pause_index('left_main');
+SELECT indexrelid, parent_indexrelid, state FROM ttl_index.indexes WHERE relid = 'left_behind'::regclass ORDER BY indexrelid::text COLLATE "C";
+CALL ttl_index.run_pass();
+SELECT count(*) FROM left_behind;
+-- of a pair that is not whole nothing is changed by halves
+UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'left_own'::regclass;
+SELECT ttl_index.unpause_index('left_main');
+UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'left_own'::regclass;
+SET client_min_messages = warning;
+SELECT ttl_index.unpause_index('left_main');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM left_behind;
+DROP TABLE left_behind;
+
 DROP SCHEMA pause CASCADE;
