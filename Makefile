@@ -40,6 +40,19 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: sql/$(EXTENSION).sql $(EXTENSION).control
 	mkdir -p $(@D)
 	cp $< $@
 
+# Files for Prometheus, Grafana and cron, in a folder of their own: names such as
+# alerts.yml are nobody's.
+monitoring_dir = $(DESTDIR)$(datadir)/$(EXTENSION)/monitoring
+.PHONY: install-monitoring uninstall-monitoring
+install: install-monitoring
+install-monitoring:
+	$(MKDIR_P) '$(monitoring_dir)'
+	$(INSTALL_DATA) $(wildcard $(top)/monitoring/*) '$(monitoring_dir)'
+uninstall: uninstall-monitoring
+uninstall-monitoring:
+	rm -f $(patsubst $(top)/monitoring/%,'$(monitoring_dir)/%',$(wildcard $(top)/monitoring/*))
+	-rmdir '$(monitoring_dir)' '$(dir $(monitoring_dir))'
+
 # A build takes seconds, so a changed header rebuilds everything.
 $(OBJS): $(OUR_HEADERS)
 $(shell mkdir -p $(sort $(dir $(OBJS))))

@@ -25,6 +25,9 @@ INSERT INTO visit VALUES ('2001-01-01');
 });
 $node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
 
+my $installed = $node->config_data('--sharedir') . '/ttl_index';
+is(join(' ', grep { !-e "$installed/$_" } glob 'monitoring/*'), '', 'all of it is installed');
+
 sub ask
 {
 	my ($database, $query) = @_;

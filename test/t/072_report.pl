@@ -10,6 +10,7 @@ use Encode qw(decode_utf8 encode_utf8);
 use FindBin;
 use IPC::Run ();
 use lib "$FindBin::RealBin/../perl";
+use Browser;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TtlNode;
@@ -237,6 +238,49 @@ SKIP:
 		dom($page, "--screenshot=$dir/$width.png", "--window-size=$width,1200");
 		cmp_ok(-s "$dir/$width.png" || 0, '>', 10000, "a picture $width pixels wide");
 	}
+}
+
+#
+# With a screen reader
+#
+
+# What is wrong with the accessibility tree of a page.
+sub obstacles
+{
+	my ($html) = @_;
+	my ($level, %count, @obstacles) = (0);
+
+	write_file("$dir/page.html", $html);
+	local $SIG{ALRM} = sub { die "the browser takes too long\n" };
+	alarm 180;
+	my $reader = Browser->start($browser, "--user-data-dir=$dir/reader");
+	my @nodes = $reader->accessibility_tree("file://$dir/page.html");
+	$reader->stop;
+	alarm 0;
+	foreach my $node (@nodes)
+	{
+		my $role = $node->{role};
+
+		$count{$role}++;
+		push @obstacles, "$role without a name"
+		  if $node->{name} !~ /\w/ && ($role =~ /^(?:heading|image|table|link|button|region|searchbox)$/
+			|| ($node->{focusable} && $role ne 'generic'));
+		next unless $role eq 'heading';
+		push @obstacles, "heading of level $node->{level} behind $level: $node->{name}" if $node->{level} > $level + 1;
+		$level = $node->{level};
+	}
+	push @obstacles, map { "no $_" } grep { !$count{$_} } qw(banner main contentinfo status heading);
+	push @obstacles, 'no level 1' unless grep { $_->{role} eq 'heading' && $_->{level} == 1 } @nodes;
+	return join(', ', @obstacles);
+}
+
+SKIP:
+{
+	skip 'there is no chromium', 4 unless $browser;
+	is(obstacles((report('postgres'))[0]), '', 'a screen reader meets names and an order of headings');
+	is(obstacles((report('d0'))[0]), '', 'also where there is no index');
+	is(obstacles((report('d50'))[0]), '', 'or a filter');
+	is(obstacles((report('--all', '-d', 'postgres', '-U', 'watcher'))[0]), '', 'or all databases are on the page');
 }
 
 $node->stop;
