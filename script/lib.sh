@@ -237,6 +237,27 @@ install_from() {
 	as_user "${make[@]}" -C "$1" install
 }
 
+# unpack_monitoring DIR: what the tests of test/monitoring use, 26 MB that become 120 MB: unpacked, because an
+# installation would start a Prometheus and exporters as services of this machine.  Those
+# that are installed are taken as they are; where one is not to be had, tests are skipped.
+unpack_monitoring() {
+	local dir=$1 package
+	command -v dpkg >/dev/null || return 0
+	as_user mkdir "$dir"
+	export PATH=$PATH:$dir/usr/bin
+	# promtool is part of prometheus up to Debian 12
+	for package in prometheus promtool prometheus-postgres-exporter prometheus-sql-exporter check-postgres; do
+		! command -v "${package/check-postgres/check_postgres}" >/dev/null || continue
+		say "fetching $package"
+		if (cd "$dir" && as_user timeout 180 apt-get -q=2 download "$package") &&
+			as_user dpkg -x "$dir/$package"_*.deb "$dir"; then
+			rm -f "$dir/$package"_*.deb
+		else
+			say "$package is not to be had: tests of it are skipped"
+		fi
+	done
+}
+
 # new_directory: prints a new directory of the ordinary user that all may read.
 # In /tmp, because the path of a socket must not be longer than 107 bytes.
 new_directory() {

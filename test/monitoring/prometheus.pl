@@ -55,6 +55,7 @@ my $prometheus = Prometheus->watching(
 		qr/for: \d+m/ => 'for: 0s',
 		qr/> 600 \+/ => '> 8 +',
 		qr/\[30m\]/ => '[5s]',
+		qr/\[10m\]/ => '[5s]',
 		qr/> 300\b/ => '> 4'
 	]);
 
