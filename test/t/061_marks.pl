@@ -47,11 +47,14 @@ $node->safe_psql(
 CREATE EXTENSION ttl_index;
 DO $$ BEGIN
 	FOR i IN 1 .. 100 LOOP
-		EXECUTE format('CREATE TABLE t%s (at timestamptz)', i);
+		EXECUTE format('CREATE TABLE t%s (at timestamptz) WITH (autovacuum_enabled = off)', i);
 		EXECUTE format('INSERT INTO t%s SELECT timestamptz ''2100-01-01'' + g * interval ''1 s'' FROM generate_series(1, 1000) AS g', i);
 		EXECUTE format('CREATE INDEX ON t%s (at) WHERE ttl_index.expire_after_seconds(3600)', i);
 	END LOOP;
 END $$});
+# A backend tells what it read when it ends, which psql does not wait for.
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'idle'");
 my $blocks_read =
   'SELECT sum(idx_blks_hit + idx_blks_read) FROM pg_statio_user_tables';
 my $session = $node->background_psql('idle');
