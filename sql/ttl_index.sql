@@ -716,7 +716,7 @@ COMMENT ON TABLE past_hours IS
 -- had.  By names, so that an index goes on after a REINDEX CONCURRENTLY.
 CREATE VIEW history AS
 SELECT h.hour,
-	coalesce(n.nspname, h.schemaname::name) AS schemaname,
+	coalesce(t.schemaname, h.schemaname::name) AS schemaname,
 	coalesce(t.relname, h.relname::name) AS relname,
 	coalesce(x.relname, h.indexrelname::name) AS indexrelname,
 	sum(h.deleted_documents)::bigint AS deleted_documents,
@@ -737,9 +737,8 @@ FROM (
 ) AS h
 LEFT JOIN (
 	pg_catalog.pg_index AS i
-	JOIN pg_catalog.pg_class AS x ON x.oid OPERATOR(pg_catalog.=) i.indexrelid
-	JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) i.indrelid
-	JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace
+	CROSS JOIN LATERAL relation_name(i.indexrelid) AS x
+	CROSS JOIN LATERAL relation_name(i.indrelid) AS t
 ) ON i.indexrelid OPERATOR(pg_catalog.=) h.indexrelid AND i.indrelid OPERATOR(pg_catalog.=) h.relid
 GROUP BY 1, 2, 3, 4;
 

@@ -86,6 +86,9 @@ is($cluster->sql($sums), "events|events_at_ttl|4|0|0|1000|0\nhere|here_ttl|0|0|0
 is($worker1->safe_psql('postgres', $sums), $cluster->sql($sums), 'on each node');
 is($cluster->sql(q{SELECT count(*), sum(deleted_documents), sum(passes), count(error) FROM ttl_index.cluster_stats}),
 	'3|1000|3|0', 'cluster_stats has a row for each node');
+is($worker1->safe_psql('postgres', q{SELECT sum(deleted_documents) = (SELECT deleted_documents FROM ttl_index.stats),
+	bool_and(relname ~ '^events_\d+$' AND indexrelname ~ '^events_at_ttl_\d+$') FROM ttl_index.history}),
+	't|t', 'history of a worker has its shards');
 is($cluster->sql(q{SELECT ttl_index.due_count('events_at_ttl'), ttl_index.oldest_due('events_at_ttl') IS NULL, ttl_index.lag('events_at_ttl')}),
 	'0|t|00:00:00', 'nothing is due');
 
