@@ -484,6 +484,7 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	TtlIndex	index;
 	TtlIndex	part = {0};
 	Oid			parent;
+	Oid			archive;
 	int64		rows = -1;
 	bool		empty = false;
 	bool		keep;
@@ -508,6 +509,8 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 			return;
 	}
 	check_obstacles(&index, relid, empty);
+	keep = is_kept(&index.option, empty);
+	archive = index.option.archive_to;
 	/* rows can be counted while nobody writes there; readers go on */
 	if (ttl_count_dropped_documents)
 	{
@@ -520,18 +523,18 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 			return;
 		rows = ttl_owner_count_rows(relid, "true", PG_INT64_MAX);
 	}
-	if ((is_kept(&index.option, empty) && !ttl_detach_lock(&index, relid)) ||
-		!lock_for_drop(parent, relid) ||
+	if ((keep && !ttl_detach_lock(&index, relid)) || !lock_for_drop(parent, relid) ||
 		!ttl_name_lock(parent, false) || !ttl_name_lock(relid, false))
 	{
 		batch->busy = true;
 		return;
 	}
-	if (!is_still_due(root, relid, at, &index, &part))
+	/* what was checked and locked was for what is to become of it */
+	if (!is_still_due(root, relid, at, &index, &part) ||
+		keep != is_kept(&index.option, empty) || archive != index.option.archive_to)
 		return;
 	if (rows < 0)
 		rows = estimate_documents(relid);
-	keep = is_kept(&index.option, empty);
 	let_go(&index, &part, relid, keep);
 	batch->partitions = 1;
 	batch->deleted = rows;

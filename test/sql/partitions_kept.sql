@@ -49,7 +49,7 @@ CALL ttl_index.run_pass();
 SET client_min_messages = warning;
 SELECT tableoid::regclass, id FROM m ORDER BY id;
 SELECT * FROM m_2000;
-\d+ m_2000
+\d m_2000
 SELECT relacl::text ~ 'ttl_kept_reader=r' AS granted FROM pg_class WHERE oid = 'm_2000'::regclass;
 SELECT * FROM counts;
 SELECT indexrelid FROM marks;
@@ -152,9 +152,11 @@ CREATE TABLE m (id int, ts timestamptz, PRIMARY KEY (id, ts)) PARTITION BY RANGE
 CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
 CREATE TABLE referencing (id int, at timestamptz, FOREIGN KEY (id, at) REFERENCES m);
 SELECT ttl_index.create_index('m', 'ts', 1, detach_expired_partitions => true, name => 'm_ttl');
+SET client_min_messages = error;
 CALL ttl_index.run_pass();
+SET client_min_messages = warning;
 SELECT relname, part FROM tables WHERE relname ~ '^m';
-SELECT last_error FROM counts;
+SELECT regexp_replace(last_error, 'fkey\S*', 'fkey') AS last_error FROM counts;
 SELECT indexrelid, state, reason FROM marks WHERE state <> 'active';
 DROP TABLE referencing;
 CALL ttl_index.run_pass();
@@ -186,7 +188,8 @@ CALL ttl_index.run_pass();
 SET client_min_messages = warning;
 SELECT tableoid::regclass, id, kind FROM m ORDER BY id;
 SELECT tableoid::regclass, id, kind FROM cold.m ORDER BY id;
-\d+ cold.m
+SELECT oid::regclass, pg_get_expr(relpartbound, oid) FROM pg_class WHERE oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'cold.m'::regclass)
+	ORDER BY relname COLLATE "C";
 \d m_2000
 \d m_2001_a
 SELECT * FROM counts;
