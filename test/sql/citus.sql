@@ -9,6 +9,7 @@ SET client_min_messages = warning;
 CREATE SCHEMA citus_a;
 CREATE SCHEMA citus_b;
 SET search_path = citus_a;
+SELECT ttl_index.stats_reset();
 
 -- A table with one due row, and a TTL index as on a shell or shard: n is the number behind both names.
 CREATE FUNCTION make(relation text, n text DEFAULT '', seconds int DEFAULT 1) RETURNS void LANGUAGE plpgsql AS $$

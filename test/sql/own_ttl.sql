@@ -187,6 +187,7 @@ SELECT ttl_index.create_index('beside', 'touched', 10, 'kind > ''z''', name => '
 SELECT ttl_index.create_index('beside', 'touched', 10, 'kind >= ''z''', name => 'from_z');
 -- nor where nothing is new
 SELECT ttl_index.coll_mod_index('z', 20), ttl_index.coll_mod_index('from_z', 20);
+-- but where an index is built anew, of other dates
 ALTER TABLE beside ALTER touched TYPE timestamptz(3);
 -- a partition's own, at ATTACH
 CREATE TABLE whole (at timestamptz, touched timestamptz) PARTITION BY RANGE (at);

@@ -45,11 +45,11 @@ CREATE INDEX odd_filter ON odd (ts) WHERE ttl_index.expire_after_seconds(5) = (i
 CREATE INDEX odd_or ON odd (ts) WHERE ttl_index.expire_after_seconds(5) AND (ttl_index.bucket_max_span_seconds(id) OR id > 1);
 CREATE INDEX odd_alone ON odd (ts) WHERE ttl_index.drop_expired_partitions();
 CREATE INDEX odd_name ON odd (ts) WHERE id::oid <> 'ttl_index.time_zone'::regproc;
-ALTER EVENT TRIGGER ttl_index_ddl ENABLE;
 CREATE VIEW odd_view AS SELECT ttl_index.expire_after_seconds(id) FROM odd;
 ALTER TABLE odd ADD CONSTRAINT odd_check CHECK (ttl_index.expire_after_seconds(id)),
 	ADD yes boolean DEFAULT ttl_index.time_zone('UTC'),
 	ADD always boolean GENERATED ALWAYS AS (ttl_index.expire_after_seconds(id)) STORED;
+ALTER EVENT TRIGGER ttl_index_ddl ENABLE;
 CREATE STATISTICS odd_statistics ON (ttl_index.bucket_max_span_seconds(id)), id FROM odd;
 CREATE POLICY odd_policy ON odd USING (ttl_index.expire_after_seconds(id));
 CREATE RULE odd_rule AS ON UPDATE TO odd WHERE NOT ttl_index.expire_after_seconds(old.id) DO INSTEAD NOTHING;
