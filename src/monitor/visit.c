@@ -343,6 +343,26 @@ follow_batch(BatchWork *work, TtlCursor *cursor, TimestampTz begun)
 		follow_failure(work, cursor, begun);
 }
 
+/*
+ * Is an error only that the shard is being moved or split, or was just now?  Citus raises
+ * one if somebody locks a shard that is no longer there.
+ */
+static bool
+is_of_move(BatchWork *work, const ErrorData *edata)
+{
+	TtlCitusTable table;
+
+	if (!work->locks_shard)
+		return false;
+	work->batch.busy = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+	if (!work->batch.busy)
+	{
+		ttl_citus_look(IndexGetRelation(work->leaf, true), &table);
+		work->batch.inactive = table.kind != TTL_CITUS_SHARD;
+	}
+	return work->batch.busy || work->batch.inactive;
+}
+
 /* Runs one batch in a transaction of its own, and moves the cursor. */
 static void
 run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
@@ -364,13 +384,8 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	}
 	at_work = &work;
 	edata = ttl_work_run(run->driver, batch_work, &work, &timed_out);
-	if (edata != NULL && work.locks_shard &&
-		edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
-	{
-		/* it is being moved */
+	if (edata != NULL && is_of_move(&work, edata))
 		edata = NULL;
-		work.batch.busy = true;
-	}
 	if (edata != NULL)
 		fail_batch(&work, edata, timed_out);
 	if (work.batch.busy)

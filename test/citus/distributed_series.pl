@@ -117,6 +117,25 @@ add_old(2003);
 $coordinator->becomes('postgres', q{SELECT to_regclass('reading_2003') IS NULL}, 'partitions go on to be dropped');
 
 #
+# Detaching
+#
+
+$cluster->sql(
+	q{
+CREATE TABLE kept (at timestamptz NOT NULL, device int) PARTITION BY RANGE (at);
+SELECT create_distributed_table('kept', 'device', shard_count => 4);
+CREATE TABLE kept_2001 PARTITION OF kept FOR VALUES FROM ('2001-01-01') TO ('2001-01-02');
+CREATE TABLE kept_2100 PARTITION OF kept FOR VALUES FROM ('2100-01-01') TO ('2100-01-02');
+INSERT INTO kept SELECT '2001-01-01 12:00', g FROM generate_series(1, 100) AS g;
+CREATE INDEX kept_ttl ON kept (at) WHERE ttl_index.expire_after_seconds(86400) AND ttl_index.detach_expired_partitions();
+});
+$coordinator->becomes('postgres',
+	q{SELECT count(*) = 1 FROM pg_inherits WHERE inhparent = 'kept'::regclass},
+	'a partition that is due is detached');
+all_make_passes();
+is($cluster->sql('SELECT count(*) FROM kept_2001'), '100', 'with all its rows, which do not expire');
+
+#
 # Locks
 #
 
