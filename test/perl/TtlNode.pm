@@ -204,6 +204,36 @@ sub start_after_kill
 	return;
 }
 
+# Kills a process of the monitor, by its type, or "postmaster", or makes an "immediate
+# stop".  Where a process was killed, the server has started again when this returns;
+# recover() starts it else.
+sub crash
+{
+	my ($self, $victim) = @_;
+	my $offset = -s $self->logfile;
+
+	return $self->kill9 if $victim eq 'postmaster';
+	return $self->stop('immediate') if $victim eq 'immediate stop';
+	# a worker may have ended by itself before the signal comes
+	foreach my $attempt (1 .. 600)
+	{
+		kill 'KILL', $self->pid_of($victim) if $attempt % 10 == 1;
+		last if $self->log_contains(qr/terminated by signal 9/, $offset);
+		Time::HiRes::sleep(0.1);
+	}
+	return $self->wait_for_log(
+		qr/database system is ready to accept connections/, $offset);
+}
+
+# Starts the server if it does not run, and waits until it takes connections.
+sub recover
+{
+	my ($self) = @_;
+
+	$self->start_after_kill unless defined $self->{_pid};
+	return $self->wait_until_accepting;
+}
+
 # A fast shutdown, with a time limit that is far from what is needed.
 sub stops_fast
 {

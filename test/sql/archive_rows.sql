@@ -173,3 +173,4 @@ DROP TABLE t, cold;
 
 DROP SCHEMA ar CASCADE;
 DROP ROLE ar_owner;
+SELECT ttl_index.stats_reset();

@@ -62,7 +62,6 @@ foreach my $victim ('worker', 'launcher', 'postmaster', 'immediate stop',
 	'worker', 'postmaster')
 {
 	my $before = deleted();
-	my $offset = -s $node->logfile;
 	my $output = '';
 	my $pgbench = IPC::Run::start(
 		[
@@ -74,30 +73,10 @@ foreach my $victim ('worker', 'launcher', 'postmaster', 'immediate stop',
 	$node->poll_query_until('postgres',
 		"SELECT deleted_documents > $before FROM ttl_index.stats WHERE (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') > 3"
 	) or die 'nothing is deleted under load';
-	if ($victim eq 'postmaster')
-	{
-		$node->kill9;
-	}
-	elsif ($victim eq 'immediate stop')
-	{
-		$node->stop('immediate');
-	}
-	else
-	{
-		# a worker may have ended by itself before the signal comes
-		foreach my $attempt (1 .. 600)
-		{
-			kill 'KILL', $node->pid_of($victim) if $attempt % 10 == 1;
-			last if $node->log_contains(qr/terminated by signal 9/, $offset);
-			select(undef, undef, undef, 0.1);
-		}
-		$node->wait_for_log(
-			qr/database system is ready to accept connections/, $offset);
-	}
+	$node->crash($victim);
 	eval { $pgbench->kill_kill(grace => 2) };
 
-	$node->start_after_kill unless defined $node->{_pid};
-	$node->wait_until_accepting;
+	$node->recover;
 	is($node->safe_psql('postgres', $invariant),
 		't|t|t', "rule 27: after a crash ($victim) exactly what is gone is counted");
 	$before = deleted();

@@ -67,7 +67,6 @@ sub archived
 foreach my $victim ('worker', 'postmaster', 'worker', 'immediate stop')
 {
 	my $before = archived();
-	my $offset = -s $node->logfile;
 	my $output = '';
 	my $pgbench = IPC::Run::start(
 		[
@@ -79,29 +78,10 @@ foreach my $victim ('worker', 'postmaster', 'worker', 'immediate stop')
 	$node->poll_query_until('postgres',
 		"SELECT archived_documents > $before FROM ttl_index.stats")
 	  or die 'nothing is moved under load';
-	if ($victim eq 'postmaster')
-	{
-		$node->kill9;
-	}
-	elsif ($victim eq 'immediate stop')
-	{
-		$node->stop('immediate');
-	}
-	else
-	{
-		# a worker may have ended by itself before the signal comes
-		foreach my $attempt (1 .. 600)
-		{
-			kill 'KILL', $node->pid_of($victim) if $attempt % 10 == 1;
-			last if $node->log_contains(qr/terminated by signal 9/, $offset);
-			select(undef, undef, undef, 0.1);
-		}
-		$node->wait_for_log(qr/database system is ready to accept connections/, $offset);
-	}
+	$node->crash($victim);
 	eval { $pgbench->kill_kill(grace => 2) };
 
-	$node->start_after_kill unless defined $node->{_pid};
-	$node->wait_until_accepting;
+	$node->recover;
 	is($node->safe_psql('postgres', $invariant), 't|0|t|t|t',
 		"after a crash ($victim) each row is in one table, and those that moved are counted");
 	# twice at the same index would put it aside: see 011_crashed_visit
