@@ -70,6 +70,10 @@ is( $standby->safe_psql(
 	),
 	'2|2000-01-01 00:00:00+00',
 	'rule 28: due_count() and oldest_due() work on a standby');
+my ($overview) = run_command([ $standby->config_data('--bindir') . '/ttl_index_report', '--watch',
+	'-h', $standby->host, '-p', $standby->port, 'postgres' ]);
+like($overview, qr/The primary deletes the rows.*This is a standby/s, 'the report says that it is of a standby');
+unlike($overview, qr/^ ! (?:Nobody|.*no_monitor)/m, 'which is not wrong');
 my ($ret, $out, $err) = $standby->psql('postgres',
 	"SELECT ttl_index.due_count('unlogged_ttl')");
 like(
