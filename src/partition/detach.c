@@ -377,10 +377,15 @@ check_attaching(const TtlIndex *root, Oid relid)
 	table_close(target, NoLock);
 }
 
-/* Raises an error if a partition, or one below it, is not the owner's own table. */
+/*
+ * Raises an error if a partition, or one below it, is not the owner's own table, or would
+ * be one of the archive that a crash empties: nothing more would be moved there then.
+ */
 static void
 check_tables(const TtlIndex *root, Oid relid)
 {
+	bool		logged = is_attachable(root) &&
+	get_rel_persistence(root->relid) == RELPERSISTENCE_PERMANENT;
 	ListCell   *lc;
 
 	foreach(lc, ttl_inherit_tree(relid))
@@ -390,6 +395,10 @@ check_tables(const TtlIndex *root, Oid relid)
 										 get_rel_name(lfirst_oid(lc))),
 				   "Detach it by hand.");
 		check_owner(root, relid, lfirst_oid(lc));
+		if (logged && get_rel_persistence(lfirst_oid(lc)) == RELPERSISTENCE_UNLOGGED)
+			refuse(root, relid, psprintf("\"%s\" is unlogged",
+										 get_rel_name(lfirst_oid(lc))),
+				   "Make it a logged one with ALTER TABLE ... SET LOGGED.");
 	}
 }
 
@@ -566,6 +575,15 @@ detach_and_attach(const TtlIndex *root, Oid relid)
 	performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 }
 
+/* Is there a relation of this name in a schema, or, for a table, a type like that of its rows? */
+static bool
+is_taken(const char *name, Oid schema, bool for_table)
+{
+	return OidIsValid(get_relname_relid(name, schema)) ||
+		(for_table && SearchSysCacheExists2(TYPENAMENSP, PointerGetDatum(name),
+											ObjectIdGetDatum(schema)));
+}
+
 /* Gives a table, an index or a sequence a name that is free in a schema, if it needs one. */
 static void
 take_free_name(Oid relid, Oid schema)
@@ -573,12 +591,13 @@ take_free_name(Oid relid, Oid schema)
 	char		relkind = get_rel_relkind(relid);
 	char	   *name = get_rel_name(relid);
 	char	   *free_name = name;
+	bool		is_table = relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE;
 
 	/* a sequence that no default uses is not locked with its table */
 	if (name == NULL)
 		return;
-	for (int i = 2; OidIsValid(get_relname_relid(free_name, schema)) ||
-		 (i > 2 && OidIsValid(get_relname_relid(free_name, get_rel_namespace(relid)))); i++)
+	for (int i = 2; is_taken(free_name, schema, is_table) ||
+		 (i > 2 && is_taken(free_name, get_rel_namespace(relid), is_table)); i++)
 		free_name = ttl_name_with_suffix(name, psprintf("_%d", i));
 	if (free_name != name)
 		ttl_make_run_command(psprintf("ALTER %s %s RENAME TO %s",

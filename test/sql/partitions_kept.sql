@@ -310,6 +310,32 @@ SELECT ttl_index.coll_mod_index('m_ttl', 1, archive_to => 'archive');
 CALL ttl_index.run_pass();
 SELECT schema, part FROM tables WHERE relname = 'm_2003';
 
+-- a name is taken by a type as well
+CREATE TYPE cold.typed_2001 AS ENUM ('x');
+CREATE TABLE typed (id int, ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE typed_2001 PARTITION OF typed FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE TABLE cold.typed (LIKE typed);
+SELECT ttl_index.create_index('typed', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.typed');
+CALL ttl_index.run_pass();
+SELECT schema, relname, part FROM tables WHERE relname ~ '^typed_';
+DROP TABLE typed, cold.typed;
+
+-- an unlogged partition stays: with it the archive would be one that a crash empties, to which nothing more moves
+CREATE TABLE u (id int, ts timestamptz) PARTITION BY RANGE (ts);
+CREATE UNLOGGED TABLE u_2000 PARTITION OF u FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE TABLE u_2001 PARTITION OF u FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE TABLE cold.u (LIKE u) PARTITION BY RANGE (ts);
+INSERT INTO u VALUES (1, '2000-06-01'), (2, '2001-06-01');
+SELECT ttl_index.create_index('u', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.u');
+CALL ttl_index.run_pass();
+SELECT tableoid::regclass, id FROM u;
+SELECT tableoid::regclass, id FROM cold.u;
+SELECT indexrelid, state FROM marks WHERE indexrelid::text ~ '^u_';
+ALTER TABLE u_2000 SET LOGGED;
+CALL ttl_index.run_pass();
+SELECT tableoid::regclass, id FROM cold.u ORDER BY id;
+DROP TABLE u, cold.u;
+
 -- where rows move one by one before, what is empty then has nothing to move
 CREATE TABLE n (id int, ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE n_2000 PARTITION OF n FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
