@@ -19,8 +19,11 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/catalog.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
@@ -33,7 +36,8 @@
 
 /*
  * The catalog of another extension, or invalid where that is not installed.  One
- * that anybody else has made says nothing about others' tables.
+ * that anybody else has made says nothing about others' tables; in pg_catalog nobody
+ * else can, whoever owns it since.
  */
 Oid
 ttl_other_catalog_find(const char *schema, const char *name)
@@ -49,12 +53,31 @@ ttl_other_catalog_find(const char *schema, const char *name)
 	if (!HeapTupleIsValid(tuple))
 		return InvalidOid;
 	found = ((Form_pg_class) GETSTRUCT(tuple))->relkind == RELKIND_RELATION &&
-		superuser_arg(((Form_pg_class) GETSTRUCT(tuple))->relowner);
+		(IsCatalogNamespace(namespace) ||
+		 superuser_arg(((Form_pg_class) GETSTRUCT(tuple))->relowner));
 	ReleaseSysCache(tuple);
 	return found ? relid : InvalidOid;
 }
 
-/* The index of a catalog that begins with a column, or invalid. */
+/* Can each row be found by an index?  Another kind than a btree has other strategies. */
+static bool
+is_whole_btree(Oid indexrelid)
+{
+	HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(indexrelid));
+	HeapTuple	index = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	bool		result = false;
+
+	if (HeapTupleIsValid(class) && HeapTupleIsValid(index))
+		result = ((Form_pg_class) GETSTRUCT(class))->relam == BTREE_AM_OID &&
+			heap_attisnull(index, Anum_pg_index_indpred, NULL);
+	if (HeapTupleIsValid(class))
+		ReleaseSysCache(class);
+	if (HeapTupleIsValid(index))
+		ReleaseSysCache(index);
+	return result;
+}
+
+/* The btree index of a catalog on one column, or invalid. */
 static Oid
 find_index(Relation rel, AttrNumber attnum)
 {
@@ -65,7 +88,7 @@ find_index(Relation rel, AttrNumber attnum)
 		AttrNumber	key;
 		Node	   *expression;
 
-		if (ttl_state_is_usable(lfirst_oid(lc)) &&
+		if (is_whole_btree(lfirst_oid(lc)) && ttl_state_is_usable(lfirst_oid(lc)) &&
 			ttl_key_read(lfirst_oid(lc), &key, &expression) && key == attnum)
 			return lfirst_oid(lc);
 	}

@@ -110,6 +110,21 @@ SET LOCAL allow_system_table_mods = on;
 ALTER TABLE pg_dist_placement RENAME shardstate TO state;
 SELECT DISTINCT state FROM marks WHERE relid::text = 'dist_102008';
 ROLLBACK;
+-- indexes that do not lead to all rows are left alone
+BEGIN;
+SET LOCAL allow_system_table_mods = on;
+ALTER TABLE pg_dist_shard DROP CONSTRAINT pg_dist_shard_pkey;
+CREATE INDEX ON pg_dist_shard USING hash (shardid);
+CREATE INDEX ON pg_dist_shard (shardid) WHERE shardid < 0;
+SELECT * FROM marks WHERE relid::text IN ('dist_102008', 'dist_102009');
+ROLLBACK;
+-- the catalogs count, whoever owns them
+BEGIN;
+SET LOCAL allow_system_table_mods = on;
+ALTER TABLE pg_dist_partition OWNER TO regress_ttl_looker;
+ALTER TABLE pg_dist_shard OWNER TO regress_ttl_looker;
+SELECT * FROM marks WHERE relid::text IN ('dist_102008', 'dist_102009');
+ROLLBACK;
 
 -- DDL and functions refuse a table that has copies, but not what Citus makes of it
 CREATE INDEX ON ref (ts) WHERE ttl_index.expire_after_seconds(1);
