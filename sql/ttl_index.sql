@@ -808,7 +808,7 @@ WITH nodes AS MATERIALIZED (
 SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(s) OPERATOR(pg_catalog.||) pg_catalog.jsonb_build_object(
 	'state', i.state, 'schemaname', t.schemaname, 'relname', t.relname, 'indexrelname', x.relname)), '[]')
 FROM ttl_index.index_stats AS s
-JOIN ttl_index.indexes AS i ON i.indexrelid::oid OPERATOR(pg_catalog.=) s.indexrelid
+JOIN ttl_index.indexes AS i ON i.indexrelid::pg_catalog.oid OPERATOR(pg_catalog.=) s.indexrelid
 CROSS JOIN LATERAL ttl_index.relation_name(coalesce(s.logical_relid, s.relid)) AS t
 CROSS JOIN LATERAL ttl_index.relation_name(coalesce(s.logical_indexrelid, s.indexrelid)) AS x
 $$)

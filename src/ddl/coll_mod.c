@@ -210,8 +210,24 @@ change_option(Oid indexrelid, const TtlOption *new)
 }
 
 /*
+ * Refuses a change that has made an index a TTL index that is none, or another one wrong.
+ * What was wrong before may stay so: whoever pauses it does not have to repair it.
+ */
+static void
+check_changed(const TtlIndex *before)
+{
+	TtlIndex	index;
+
+	if (ttl_catalog_describe(before->indexrelid, true, &index) &&
+		TTL_STATE_IS_WRONG(index.state) &&
+		(!before->option.present || index.state != before->state))
+		ttl_state_raise(&index);
+}
+
+/*
  * Makes a change that was decided on for the table of Citus that this is, or whose shard.
- * The option is whole, but for the filter.
+ * The option is whole, but for the filter.  Anybody can write such a command by hand, for
+ * an index of his own.
  */
 void
 ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
@@ -233,6 +249,8 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 								  option->time_zone);
 	}
 	change_here(indexrelid, option);
+	if (option->present)
+		check_changed(&index);
 }
 
 /* What an index is to have; NULL leaves alone what there is. */

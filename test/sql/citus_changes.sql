@@ -49,6 +49,12 @@ ALTER INDEX dist_ttl_102008 SET (ttl_index.expire_after_seconds = many);
 ALTER INDEX dist_ttl_102008 SET (ttl_index.expire_after_seconds = 7, fillfactor = 80);
 ALTER INDEX dist_ttl_102008 SET (fillfactor = 80);
 ALTER INDEX IF EXISTS no_such SET (ttl_index.expire_after_seconds = 7);
+-- nor does it make of an index what no other way does
+CREATE INDEX dist_hash ON dist USING hash (id);
+ALTER INDEX dist_hash SET (ttl_index.expire_after_seconds = 7);
+ALTER INDEX dist_ttl SET (ttl_index.expire_after_seconds = 7, ttl_index.bucket_max_span_seconds = -5);
+ALTER INDEX dist_ttl SET (ttl_index.expire_after_seconds = 7, ttl_index.drop_expired_partitions = true);
+DROP INDEX dist_hash;
 -- nobody else's
 ALTER INDEX plain_ttl SET (ttl_index.expire_after_seconds = 7);
 CREATE ROLE regress_ttl_citizen;
@@ -81,6 +87,12 @@ ALTER TABLE pg_dist_node ADD nodename text DEFAULT 'host', ADD nodeport int DEFA
 SELECT nodeid, nodename, nodeport, error, passes IS NULL AS nothing FROM ttl_index.cluster_stats;
 SELECT relname, indexrelname, shards, nodes_without_answer, deleted_documents
 FROM ttl_index.cluster_index_stats WHERE schemaname = 'citus_c' ORDER BY 1;
+-- a database's owner can set the search_path that a node finds
+CREATE DOMAIN citus_c.oid AS pg_catalog.oid CHECK (VALUE = 0);
+ALTER FUNCTION pg_catalog.run_command_on_all_nodes SET search_path = citus_c, pg_catalog;
+SELECT nodeid, error FROM ttl_index.cluster_stats;
+SELECT relname, indexrelname, shards FROM ttl_index.cluster_index_stats WHERE schemaname = 'citus_c' ORDER BY 1;
+DROP DOMAIN citus_c.oid;
 
 -- Citus allows no triggers
 SELECT ttl_index.track_last_modified('dist');
