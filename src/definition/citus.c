@@ -152,31 +152,37 @@ find_replicated(const TtlOtherColumn *columns, void *arg)
 }
 
 /*
- * Reads how a table of Citus is replicated: reference tables always ('t'), and others
- * whose replicas were made by statements ('c') if there is more than one.
+ * Finds a table of Citus, and how it is replicated: 't' for a reference table, 'c' for one
+ * whose copies, if it has any, were made by statements.
  */
 static TtlOtherFound
-find_table(Oid relid, bool *replicated)
+find_table(Oid relid, char *replication)
 {
-	TtlOtherColumn table[] = {
+	TtlOtherColumn columns[] = {
 		{"logicalrelid", REGCLASSOID, F_OIDEQ, ObjectIdGetDatum(relid)},
 		{"repmodel", CHAROID}
 	};
-	TtlOtherColumn shards[] = {
+	TtlOtherFound found = ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_partition",
+												 columns, lengthof(columns), NULL, NULL);
+
+	*replication = found == TTL_OTHER_FOUND ? DatumGetChar(columns[1].value) : '\0';
+	return found;
+}
+
+/* Is a table of Citus on more than one node? */
+static bool
+is_replicated(Oid relid, char replication)
+{
+	TtlOtherColumn columns[] = {
 		{"logicalrelid", REGCLASSOID, F_OIDEQ, ObjectIdGetDatum(relid)},
 		{"shardid", INT8OID}
 	};
-	TtlOtherFound found = ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_partition",
-												 table, lengthof(table), NULL, NULL);
+	bool		replicated = replication == 't';
 
-	*replicated = false;
-	if (found != TTL_OTHER_FOUND)
-		return found;
-	*replicated = DatumGetChar(table[1].value) == 't';
-	if (DatumGetChar(table[1].value) == 'c')
-		(void) ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_shard", shards,
-									  lengthof(shards), find_replicated, replicated);
-	return found;
+	if (replication == 'c')
+		(void) ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_shard", columns,
+									  lengthof(columns), find_replicated, &replicated);
+	return replicated;
 }
 
 /* The number behind the last "_" of a name, and where that is; 0 for none. */
@@ -284,26 +290,26 @@ has_index_with(Oid relid, int64 number)
 static bool
 may_be_unknown_shard(Oid relid, const char *name, const char *suffix, int64 number)
 {
-	bool		replicated;
+	char		replication;
 	Oid			shell = get_relname_relid(pnstrdup(name, suffix - name),
 										  get_rel_namespace(relid));
 
 	if (number < FIRST_SHARD)
 		return false;
-	return (OidIsValid(shell) && find_table(shell, &replicated) != TTL_OTHER_NONE) ||
+	return (OidIsValid(shell) && find_table(shell, &replication) != TTL_OTHER_NONE) ||
 		is_cut(name, suffix) ||
 		(!has_nodes() && has_index_with(relid, number));
 }
 
 /* What a shard is to this node, by its placements. */
 static TtlCitusKind
-kind_of_shard(int64 shard, bool replicated)
+kind_of_shard(int64 shard, char replication)
 {
 	Placements	placements;
 
 	if (!find_placements(shard, &placements) || placements.here == 0)
 		return TTL_CITUS_ELSEWHERE;
-	return replicated || placements.here + placements.others > 1 ?
+	return replication == 't' || placements.here + placements.others > 1 ?
 		TTL_CITUS_REPLICATED : TTL_CITUS_SHARD;
 }
 
@@ -318,7 +324,7 @@ look_at_shard(Oid relid, TtlCitusTable *table)
 		{"shardid", INT8OID, F_INT8EQ, Int64GetDatum(number)},
 		{"logicalrelid", REGCLASSOID}
 	};
-	bool		replicated;
+	char		replication;
 
 	if (number == 0)
 		return;
@@ -337,8 +343,8 @@ look_at_shard(Oid relid, TtlCitusTable *table)
 				break;
 			table->shell = DatumGetObjectId(columns[1].value);
 			table->shard = number;
-			table->kind = find_table(table->shell, &replicated) == TTL_OTHER_FOUND ?
-				kind_of_shard(number, replicated) : TTL_CITUS_ELSEWHERE;
+			table->kind = find_table(table->shell, &replication) == TTL_OTHER_FOUND ?
+				kind_of_shard(number, replication) : TTL_CITUS_ELSEWHERE;
 			break;
 	}
 }
@@ -350,13 +356,16 @@ look_at_shard(Oid relid, TtlCitusTable *table)
 void
 ttl_citus_look(Oid relid, TtlCitusTable *table)
 {
+	char		replication;
+
 	memset(table, 0, sizeof(*table));
 	if (!ttl_citus_is_here())
 		return;
-	switch (find_table(relid, &table->replicated))
+	switch (find_table(relid, &replication))
 	{
 		case TTL_OTHER_FOUND:
 			table->kind = TTL_CITUS_SHELL;
+			table->replicated = is_replicated(relid, replication);
 			break;
 		case TTL_OTHER_UNCLEAR:
 			table->kind = TTL_CITUS_ELSEWHERE;
