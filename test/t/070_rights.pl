@@ -300,11 +300,57 @@ superuser_runs($_)
 	q{SELECT ttl_index.drop_index('m.whole', 'doc.at')},
 	q{SELECT ttl_index.remove_all_ttl()});
 
+# An archive of somebody who has the rights of the rows' owner: its functions run as the
+# latter, who writes there.  Whole partitions go to another one.
+$node->safe_psql(
+	'postgres', q{
+SELECT make('alice_moved_trigger', '', 'trigger', 'RETURN NEW;');
+SELECT make('alice_moved_' || place, 'int', 'int', 'RETURN $1;')
+FROM unnest(ARRAY['default', 'default_fold', 'check', 'check_fold', 'generated', 'index', 'index_fold', 'key', 'key_fold']) AS place;
+SET SESSION AUTHORIZATION carol;
+SET search_path = m;
+CREATE TABLE gone (id int, at moment, kind m.kind,
+	extra int DEFAULT alice_moved_default(1) + alice_moved_default_fold(1),
+	gen int GENERATED ALWAYS AS (alice_moved_generated(id)) STORED,
+	CHECK (alice_moved_check(id) > 0 AND alice_moved_check_fold(1) > 0))
+	PARTITION BY RANGE ((id + alice_moved_key(0) + alice_moved_key_fold(0)));
+CREATE TABLE gone_low PARTITION OF gone FOR VALUES FROM (0) TO (3);
+CREATE TABLE gone_rest PARTITION OF gone DEFAULT;
+CREATE INDEX ON gone ((alice_moved_index(id) + alice_moved_index_fold(1)));
+CREATE TRIGGER t BEFORE INSERT ON gone FOR EACH ROW EXECUTE FUNCTION alice_moved_trigger();
+GRANT INSERT, SELECT ON gone TO alice;
+SET SESSION AUTHORIZATION alice;
+CREATE TABLE going (id int, at moment, kind m.kind);
+INSERT INTO going SELECT g, '2001-01-01', '1' FROM generate_series(1, 5) AS g;
+CREATE TABLE cold (id int DEFAULT alice_moved_default_fold(1), at timestamptz,
+	CHECK (alice_moved_check(id) > 0 AND alice_moved_check_fold(1) > 0)) PARTITION BY RANGE (at);
+CREATE TABLE cold_rest PARTITION OF cold DEFAULT;
+CREATE INDEX ON cold (at) WHERE alice_filter(id) AND alice_filter_fold(1);
+CREATE TABLE hot (LIKE cold INCLUDING ALL) PARTITION BY RANGE (at);
+CREATE TABLE hot_2001 PARTITION OF hot FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+INSERT INTO hot VALUES (1, '2001-06-01');
+});
+superuser_runs($_)
+  foreach (
+	q{SELECT ttl_index.create_index('m.going', 'at', 0, archive_to => 'm.gone')},
+	q{SELECT ttl_index.create_index('m.hot', 'at', 0, name => 'hot_ttl', drop_expired_partitions => true)},
+	q{SELECT ttl_index.coll_mod_index('m.hot_ttl', 0, archive_to => 'm.cold')},
+	q{SELECT ttl_index.due_count(indexrelid) FROM ttl_index.indexes},
+	q{SELECT state, reason FROM ttl_index.indexes},
+	q{CALL ttl_index.run_pass()});
+is( $node->safe_psql(
+		'postgres', q{
+SELECT (SELECT count(*) FROM m.going), (SELECT count(*) FROM m.gone), (SELECT count(*) FROM m.hot),
+	(SELECT inhparent::regclass FROM pg_inherits WHERE inhrelid = 'm.hot_2001'::regclass)}),
+	'0|5|0|m.cold', 'rows and partitions are in the archives');
+
 # The test sees nothing where core computes nothing.
 my @places = grep { !$ran{$_} } qw(
   alice_filter alice_filter_fold alice_key alice_key_fold alice_check_fold
   alice_exclude_fold alice_kind_3d alice_kind_out
   alice_partition_key_fold alice_rule alice_rule_when alice_statistics_fold
-  alice_trigger alice_trigger_when alice_word bob_filter_fold carol_trigger);
+  alice_trigger alice_trigger_when alice_word bob_filter_fold carol_trigger
+  alice_moved_check_fold alice_moved_default alice_moved_default_fold alice_moved_generated
+  alice_moved_index alice_moved_index_fold alice_moved_key alice_moved_key_fold alice_moved_trigger);
 is("@places", '', 'all of these have run');
 done_testing();
