@@ -71,6 +71,8 @@ report_follows(Oid child, const TtlOption *own, const TtlIndex *index)
 						 option->seconds, own->seconds);
 	if (own->paused && !option->paused)
 		appendStringInfoString(&changes, " It is no longer paused.");
+	if (own->detach_partitions && !option->detach_partitions)
+		appendStringInfoString(&changes, " Its partitions are no longer detached when they are due.");
 	if (OidIsValid(own->archive_to) && own->archive_to != option->archive_to)
 		appendStringInfo(&changes, " Its rows are no longer moved to table %s.",
 						 ttl_name_qualified(own->archive_to));

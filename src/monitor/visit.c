@@ -132,7 +132,7 @@ batch_work(void *arg)
 	}
 	if (index.state != TTL_ACTIVE || index.root != work->root ||
 		index.citus.kind == TTL_CITUS_SHELL || index.citus.shard != shard ||
-		!ttl_option_expires(&index.option))
+		!ttl_option_expires(&index.option) || !ttl_leaves_goes_by_row(&index))
 	{
 		work->batch.inactive = true;
 		return;

@@ -533,6 +533,8 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	if (!is_still_due(root, relid, at, &index, &part) ||
 		keep != is_kept(&index.option, empty) || archive != index.option.archive_to)
 		return;
+	/* what keeps it may have come while the locks were waited for */
+	check_obstacles(&index, relid, empty);
 	if (rows < 0)
 		rows = estimate_documents(relid);
 	let_go(&index, &part, relid, keep);

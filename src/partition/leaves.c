@@ -19,6 +19,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
@@ -144,6 +145,45 @@ ttl_leaves_by_row(Oid root)
 	foreach(lc, find_leaves(&index, NULL))
 		leaves = lappend_oid(leaves, ((TtlDueLeaf *) lfirst(lc))->indexrelid);
 	return leaves;
+}
+
+/* The partition of a table in which a leaf lies, or invalid. */
+static Oid
+partition_above(Oid relid, Oid table)
+{
+	ListCell   *lc;
+
+	if (!get_rel_relispartition(relid))
+		return InvalidOid;
+	foreach(lc, get_partition_ancestors(relid))
+	{
+		if (lfirst_oid(lc) == table)
+			return relid;
+		relid = lfirst_oid(lc);
+	}
+	return InvalidOid;
+}
+
+/*
+ * Do the rows of this index, which holds them, expire one by one?  Asked of one that is
+ * locked: since it was listed, the option can have become that partitions go as a whole,
+ * or are kept.
+ */
+bool
+ttl_leaves_goes_by_row(const TtlIndex *leaf)
+{
+	Oid			table;
+	Oid			relid;
+	TtlPartition partition;
+
+	if (!leaf->option.drop_partitions)
+		return true;
+	table = IndexGetRelation(leaf->governor, true);
+	relid = OidIsValid(table) ? partition_above(leaf->relid, table) : InvalidOid;
+	if (!OidIsValid(relid))
+		return false;
+	ttl_bounds_read_one(relid, &partition);
+	return go_by_row(&partition, &leaf->option);
 }
 
 /*

@@ -31,6 +31,7 @@ typedef struct TtlDueLeaf
 extern bool ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff);
 extern Oid	ttl_leaves_index_of(Oid root, Oid relid);
 extern List *ttl_leaves_by_row(Oid root);
+extern bool ttl_leaves_goes_by_row(const TtlIndex *leaf);
 extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);
 
 /* drop.c */

@@ -91,6 +91,10 @@ SELECT ttl_index.coll_mod_index('over_ttl', 60, archive_to => 'cold');
 SELECT ttl_index.pause_index('stays_ttl');
 SELECT ttl_index.pause_index('over_ttl');
 ALTER TABLE over ATTACH PARTITION stays FOR VALUES FROM ('2001-03-01') TO ('2001-04-01');
+-- or whose partitions were to stay
+CREATE TABLE keeps (id int, ts timestamptz NOT NULL) PARTITION BY RANGE (ts);
+CREATE INDEX keeps_ttl ON keeps (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.detach_expired_partitions();
+ALTER TABLE over ATTACH PARTITION keeps FOR VALUES FROM ('2001-04-01') TO ('2001-05-01');
 DROP TABLE over, cold;
 
 -- what is wrong with the table keeps its rows
