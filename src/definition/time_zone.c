@@ -49,45 +49,52 @@ ttl_time_zone_is_ambiguous(const char *name)
 }
 
 /*
+ * The names of pg_timezone_names.  To list them means to read hundreds of files, and an index
+ * can have a zone that is none of them, so the list is kept.
+ */
+static List *
+zone_names(void)
+{
+	static List *known = NIL;
+	MemoryContext caller;
+	MemoryContext own;
+	pg_tzenum  *zones;
+	pg_tz	   *zone;
+	List	   *names = NIL;
+
+	if (known != NIL)
+		return known;
+	/* whatever an error leaves here is freed with the caller's memory */
+	own = AllocSetContextCreate(CurrentMemoryContext, "ttl_index time zones",
+								ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(own);
+	zones = pg_tzenumerate_start();
+	while ((zone = pg_tzenumerate_next(zones)) != NULL)
+		names = lappend(names, pstrdup(pg_get_timezone_name(zone)));
+	pg_tzenumerate_end(zones);
+	MemoryContextSwitchTo(caller);
+	MemoryContextSetParent(own, TopMemoryContext);
+	return known = names;
+}
+
+/*
  * Is this a name of pg_timezone_names?  The functions that look a zone up take
  * any POSIX specification too, such as a mistyped 'Berlin+3', so the list itself
- * has to be asked, which reads hundreds of files: an answer is kept.
+ * has to be asked.
  */
 bool
 ttl_time_zone_ok(const char *name)
 {
-	static List *known = NIL;	/* of names found before */
-	pg_tzenum  *names;
-	pg_tz	   *zone;
-	bool		found = false;
 	ListCell   *lc;
 
 	if (ttl_time_zone_is_ambiguous(name))
 		return false;
-	foreach(lc, known)
+	foreach(lc, zone_names())
 	{
 		if (same_name(name, lfirst(lc)))
 			return true;
 	}
-
-	/*
-	 * reading all zones takes long, and most names that are none are not in a
-	 * file
-	 */
-	if (pg_tzset(name) == NULL)
-		return false;
-	names = pg_tzenumerate_start();
-	while (!found && (zone = pg_tzenumerate_next(names)) != NULL)
-		found = same_name(name, pg_get_timezone_name(zone));
-	pg_tzenumerate_end(names);
-	if (found)
-	{
-		MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
-
-		known = lappend(known, pstrdup(name));
-		MemoryContextSwitchTo(caller);
-	}
-	return found;
+	return false;
 }
 
 /* A number of 31 bits that stands for a zone in what is saved (see saved_option.c). */
@@ -106,14 +113,13 @@ ttl_time_zone_hash(const char *name)
 char *
 ttl_time_zone_by_hash(int32 hash)
 {
-	pg_tzenum  *names = pg_tzenumerate_start();
-	pg_tz	   *zone;
 	char	   *found = NULL;
 	int			count = 0;
+	ListCell   *lc;
 
-	while ((zone = pg_tzenumerate_next(names)) != NULL)
+	foreach(lc, zone_names())
 	{
-		const char *name = pg_get_timezone_name(zone);
+		const char *name = lfirst(lc);
 
 		if (ttl_time_zone_hash(name) != hash ||
 			(found != NULL && same_name(found, name)))
@@ -121,6 +127,5 @@ ttl_time_zone_by_hash(int32 hash)
 		found = pstrdup(name);
 		count++;
 	}
-	pg_tzenumerate_end(names);
 	return count == 1 ? found : NULL;
 }
