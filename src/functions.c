@@ -17,14 +17,12 @@
 #include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
 #include "utils/array.h"
@@ -152,43 +150,6 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Is this a composite type, or one that is made of such? */
-static bool
-has_rows(Oid type)
-{
-	Oid			part = getBaseType(type);
-
-	for (;;)
-	{
-		Oid			whole = part;
-
-		if (type_is_rowtype(whole))
-			return true;
-		part = get_base_element_type(whole);
-		if (!OidIsValid(part))
-			part = get_multirange_range(whole);
-		if (!OidIsValid(part))
-			part = get_range_subtype(whole);
-		if (!OidIsValid(part))
-			return false;
-		part = getBaseType(part);
-	}
-}
-
-/*
- * Is there a constant of such a type?  ALTER TYPE does not look for it, so it may no longer
- * fit its type.  Its text is nonsense then, an error, or a crash, for whoever looks.
- */
-static bool
-has_constant_row(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Const))
-		return !((Const *) node)->constisnull && has_rows(((Const *) node)->consttype);
-	return expression_tree_walker(node, has_constant_row, context);
-}
-
 /*
  * Prepares to write an expression of a table as text.  Core opens and locks the table for
  * that, and calls the output functions of types.  So it is done as the table's owner, but
@@ -225,8 +186,7 @@ filter_text(const TtlIndex *index)
 	TtlUser		reader;
 	char	   *text;
 
-	if (filter == NIL || !OidIsValid(relid) ||
-		has_constant_row((Node *) filter, NULL) || !begin_text(relid, &reader))
+	if (filter == NIL || !OidIsValid(relid) || !begin_text(relid, &reader))
 		return NULL;
 	text = deparse_expression((Node *) make_ands_explicit(filter),
 							  deparse_context_for(get_rel_name(relid), relid),
@@ -272,14 +232,8 @@ key_text(const TtlIndex *index)
 	text = NULL;
 	if (begin_text(index->relid, &reader))
 	{
-		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index->indexrelid));
-
-		if (HeapTupleIsValid(tuple))
-		{
-			if (!has_constant_row(ttl_option_stored_tree(tuple, Anum_pg_index_indexprs), NULL))
-				text = pg_get_indexdef_columns(index->indexrelid, true);
-			ReleaseSysCache(tuple);
-		}
+		if (SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index->indexrelid)))
+			text = pg_get_indexdef_columns(index->indexrelid, true);
 		end_text(index->relid, &reader);
 	}
 	UnlockRelationOid(index->indexrelid, AccessShareLock);
