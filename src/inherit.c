@@ -64,6 +64,21 @@ ttl_inherit_tree(Oid relid)
 	return tree;
 }
 
+/* The foreign tables among a table and all below it. */
+List *
+ttl_inherit_foreign_tables(Oid relid)
+{
+	List	   *foreign = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(relid))
+	{
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
+			foreign = lappend_oid(foreign, lfirst_oid(lc));
+	}
+	return foreign;
+}
+
 /* Adds what a relation is a partition of, or inherits from, to a list. */
 static List *
 add_parents(List *list, Relation inherits, Oid relid)

@@ -87,6 +87,7 @@ extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *nam
 /* inherit.c */
 extern List *ttl_inherit_children(Oid relid, bool detaching);
 extern List *ttl_inherit_tree(Oid relid);
+extern List *ttl_inherit_foreign_tables(Oid relid);
 extern bool ttl_inherit_is_below(Oid relid, Oid ancestor);
 
 /* lock.c */

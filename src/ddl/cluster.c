@@ -192,15 +192,13 @@ ttl_on_alter_index(PG_FUNCTION_ARGS)
 	Node	   *node = ttl_event_data(fcinfo)->parsetree;
 	AlterTableStmt *statement = (AlterTableStmt *) node;
 	TtlOption	option;
-	TtlCitusTable table;
 	Oid			indexrelid;
 
 	if (!read_command(node, &option))
 		PG_RETURN_NULL();
 	indexrelid = RangeVarGetRelid(statement->relation, NoLock, true);
-	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
 	/* of any other table, core says that it does not know the parameters */
-	if (table.kind == TTL_CITUS_NONE)
+	if (ttl_citus_kind(IndexGetRelation(indexrelid, true)) == TTL_CITUS_NONE)
 		PG_RETURN_NULL();
 	ttl_coll_mod_here(indexrelid, &option);
 	statement->cmds = NIL;

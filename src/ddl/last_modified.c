@@ -278,10 +278,9 @@ static void
 check_allows_triggers(Relation rel)
 {
 	const char *unsafe = GetConfigOption("citus.enable_unsafe_triggers", true, false);
-	TtlCitusTable table;
 
-	ttl_citus_look(RelationGetRelid(rel), &table);
-	if (table.kind != TTL_CITUS_NONE && (unsafe == NULL || strcmp(unsafe, "on") != 0))
+	if (ttl_citus_kind(RelationGetRelid(rel)) != TTL_CITUS_NONE &&
+		(unsafe == NULL || strcmp(unsafe, "on") != 0))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot track the last change of rows of table \"%s\"",

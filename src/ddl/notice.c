@@ -63,16 +63,6 @@
 #define FIRST_PERCENT 0.01
 #define ENOUGH_ROWS 5000
 
-/* Are the rows of a table in shards of Citus?  These are on other nodes. */
-static bool
-is_shell(Oid relid)
-{
-	TtlCitusTable table;
-
-	ttl_citus_look(relid, &table);
-	return table.kind == TTL_CITUS_SHELL;
-}
-
 /*
  * The number of blocks of a table and its partitions; 0 where one of them is a
  * foreign table, which cannot be sampled, and -1 where it is not known here.
@@ -84,7 +74,8 @@ count_blocks(Oid relid)
 	List	   *rels = list_make1_oid(relid);
 	ListCell   *lc;
 
-	if (is_shell(relid))
+	/* the rows are in shards, on other nodes */
+	if (ttl_citus_kind(relid) == TTL_CITUS_SHELL)
 		return -1;
 	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
 		rels = find_all_inheritors(relid, AccessShareLock, NULL);

@@ -213,16 +213,6 @@ kind_mismatch(Oid target, const FormData_pg_class *form, bool source_is_logged)
 	return NULL;
 }
 
-/* Are the rows of a table in shards, or is it one?  What is written to a shell itself is lost. */
-static bool
-is_of_citus(Oid relid)
-{
-	TtlCitusTable citus;
-
-	ttl_citus_look(relid, &citus);
-	return citus.kind != TTL_CITUS_NONE;
-}
-
 static char *
 find_reason(const TtlIndex *index, Oid target)
 {
@@ -235,7 +225,9 @@ find_reason(const TtlIndex *index, Oid target)
 		return NULL;
 	if (!read_class(target, &other))
 		return pstrdup("it does not exist");
-	if (is_of_citus(index->relid) || is_of_citus(target))
+	/* what is written to a shell itself is lost */
+	if (ttl_citus_kind(index->relid) != TTL_CITUS_NONE ||
+		ttl_citus_kind(target) != TTL_CITUS_NONE)
 		return pstrdup("one of the two is a table of Citus");
 	reason = kind_mismatch(target, &other,
 						   table.relpersistence == RELPERSISTENCE_PERMANENT);
@@ -337,13 +329,20 @@ ttl_archive_rights(TtlIndex *index)
 	return state_by_reason(index, reason);
 }
 
+/* The state by all that keeps rows from being moved; fills in the detail. */
+TtlState
+ttl_archive_state_now(TtlIndex *index)
+{
+	TtlState	state = ttl_archive_state(index);
+
+	return state == TTL_ACTIVE ? ttl_archive_rights(index) : state;
+}
+
 /* Raises what keeps rows from being moved, for the argument of a function. */
 void
 ttl_archive_check(TtlIndex *index)
 {
-	index->state = ttl_archive_state(index);
-	if (index->state == TTL_ACTIVE)
-		index->state = ttl_archive_rights(index);
+	index->state = ttl_archive_state_now(index);
 	if (index->state != TTL_ACTIVE)
 		ttl_state_raise_argument(index);
 }

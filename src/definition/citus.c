@@ -376,6 +376,16 @@ ttl_citus_look(Oid relid, TtlCitusTable *table)
 	}
 }
 
+/* The same, where its kind is all that matters. */
+TtlCitusKind
+ttl_citus_kind(Oid relid)
+{
+	TtlCitusTable table;
+
+	ttl_citus_look(relid, &table);
+	return table.kind;
+}
+
 /* Are the partitions of this table dropped and made here?  Those of Citus at the coordinator. */
 bool
 ttl_citus_keeps_partitions(const TtlCitusTable *table)

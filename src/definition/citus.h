@@ -36,6 +36,7 @@ typedef struct TtlCitusTable
 extern bool ttl_citus_is_here(void);
 extern bool ttl_citus_is_coordinator(void);
 extern void ttl_citus_look(Oid relid, TtlCitusTable *table);
+extern TtlCitusKind ttl_citus_kind(Oid relid);
 extern Oid	ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table);
 extern bool ttl_citus_keeps_partitions(const TtlCitusTable *table);
 extern int64 ttl_citus_lock(Oid relid);

@@ -128,6 +128,7 @@ extern bool ttl_catalog_has_rule(Oid relid, CmdType event, bool instead);
 /* archive.c */
 extern TtlState ttl_archive_state(TtlIndex *index);
 extern TtlState ttl_archive_rights(TtlIndex *index);
+extern TtlState ttl_archive_state_now(TtlIndex *index);
 extern void ttl_archive_check(TtlIndex *index);
 extern char *ttl_archive_name(Oid target);
 

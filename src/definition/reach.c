@@ -113,21 +113,6 @@ ttl_reach_state(Oid relid, TtlCitusTable *citus)
 	return TTL_ACTIVE;
 }
 
-/* The foreign tables below a partitioned table. */
-static List *
-foreign_partitions(Oid relid)
-{
-	List	   *foreign = NIL;
-	ListCell   *lc;
-
-	foreach(lc, ttl_inherit_tree(relid))
-	{
-		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
-			foreign = lappend_oid(foreign, lfirst_oid(lc));
-	}
-	return foreign;
-}
-
 /*
  * What a TTL index leaves out of its table, for a message; NULL where it reaches
  * all that a query of the table does.
@@ -141,7 +126,7 @@ ttl_reach_left_out(const TtlIndex *index)
 
 	if (index->governor != index->indexrelid)
 		return NULL;
-	tables = partitioned ? foreign_partitions(index->relid) :
+	tables = partitioned ? ttl_inherit_foreign_tables(index->relid) :
 		ttl_inherit_children(index->relid, false);
 	if (tables == NIL || (name = get_rel_name(linitial_oid(tables))) == NULL)
 		return NULL;

@@ -137,14 +137,13 @@ ttl_due_count(PG_FUNCTION_ARGS)
 	TtlIndex	index;
 	TimestampTz at = GetCurrentTimestamp();
 	int64		count = 0;
-	bool		isnull;
 	ListCell   *lc;
 
 	ttl_due_describe(PG_GETARG_OID(0), &index);
 	if (ttl_nodes_have(index.indexrelid))
 		return ttl_nodes_ask(index.indexrelid, "ttl_index.due_count(i.indexrelid)",
 							 "coalesce(pg_catalog.sum(e.v::pg_catalog.int8), 0)::pg_catalog.int8",
-							 ERROR, &isnull);
+							 ERROR, &fcinfo->isnull);
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
 		TtlLook		look = {.max_rows = PG_INT64_MAX,.max_pages = PG_INT64_MAX};
@@ -167,13 +166,9 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 
 	ttl_due_describe(PG_GETARG_OID(0), &index);
 	if (ttl_nodes_have(index.indexrelid))
-	{
-		Datum		result = ttl_nodes_ask(index.indexrelid, "ttl_index.oldest_due(i.indexrelid)",
-										   "pg_catalog.min(e.v::pg_catalog.timestamptz)",
-										   ERROR, &fcinfo->isnull);
-
-		return result;
-	}
+		return ttl_nodes_ask(index.indexrelid, "ttl_index.oldest_due(i.indexrelid)",
+							 "pg_catalog.min(e.v::pg_catalog.timestamptz)",
+							 ERROR, &fcinfo->isnull);
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
 		TtlLook		look = {.max_rows = 1,.max_pages = PG_INT64_MAX};

@@ -30,10 +30,7 @@
 bool
 ttl_nodes_have(Oid indexrelid)
 {
-	TtlCitusTable table;
-
-	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
-	return table.kind == TTL_CITUS_SHELL;
+	return ttl_citus_kind(IndexGetRelation(indexrelid, true)) == TTL_CITUS_SHELL;
 }
 
 /*

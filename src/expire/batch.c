@@ -127,8 +127,7 @@ may_move(const TtlIndex *index)
 {
 	TtlIndex	now = *index;
 
-	return ttl_archive_state(&now) == TTL_ACTIVE &&
-		ttl_archive_rights(&now) == TTL_ACTIVE;
+	return ttl_archive_state_now(&now) == TTL_ACTIVE;
 }
 
 /*

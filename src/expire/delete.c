@@ -97,23 +97,31 @@ ttl_delete_row(TtlExpirer *x)
 	}
 }
 
+static Param *
+make_parameter(int number, Oid type)
+{
+	Param	   *parameter = makeNode(Param);
+
+	parameter->paramkind = PARAM_EXTERN;
+	parameter->paramid = number;
+	parameter->paramtype = type;
+	parameter->paramtypmod = -1;
+	parameter->location = -1;
+	return parameter;
+}
+
 /* Makes the condition that the key of an index is not later than a parameter. */
 static Node *
 key_condition(Oid indexrelid, Relation rel, Oid keytype, int param)
 {
 	Oid			family = get_opclass_family(GetDefaultOpClass(keytype, BTREE_AM_OID));
-	Param	   *bound = makeNode(Param);
 
-	bound->paramkind = PARAM_EXTERN;
-	bound->paramid = param;
-	bound->paramtype = keytype;
-	bound->paramtypmod = -1;
-	bound->location = -1;
 	return (Node *) make_opclause(get_opfamily_member(family, keytype, keytype,
 													  BTLessEqualStrategyNumber),
 								  BOOLOID, false,
 								  (Expr *) ttl_query_key(indexrelid, rel, keytype),
-								  (Expr *) bound, InvalidOid, InvalidOid);
+								  (Expr *) make_parameter(param, keytype),
+								  InvalidOid, InvalidOid);
 }
 
 /* Makes the condition that the tuple ID of a row is in an array parameter. */
@@ -121,17 +129,12 @@ static Node *
 tid_condition(int param)
 {
 	ScalarArrayOpExpr *condition = makeNode(ScalarArrayOpExpr);
-	Param	   *tids = makeNode(Param);
 
-	tids->paramkind = PARAM_EXTERN;
-	tids->paramid = param;
-	tids->paramtype = TIDARRAYOID;
-	tids->paramtypmod = -1;
-	tids->location = -1;
 	condition->opno = TIDEqualOperator;
 	condition->useOr = true;
 	condition->args = list_make2(makeVar(1, SelfItemPointerAttributeNumber,
-										 TIDOID, -1, InvalidOid, 0), tids);
+										 TIDOID, -1, InvalidOid, 0),
+								 make_parameter(param, TIDARRAYOID));
 	condition->location = -1;
 	return (Node *) condition;
 }

@@ -24,12 +24,10 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
-#include "catalog/pg_class.h"
 #include "executor/tstoreReceiver.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -38,20 +36,6 @@
 
 /* What the rows are called in the query. */
 #define MOVED_ROWS "moved"
-
-/* Does the table, or a partition of it, lie on another server? */
-static bool
-is_foreign(Oid target)
-{
-	ListCell   *lc;
-
-	foreach(lc, ttl_inherit_tree(target))
-	{
-		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
-			return true;
-	}
-	return false;
-}
 
 /*
  * Locks the table to which rows are moved, unless that needs waiting.
@@ -64,7 +48,7 @@ ttl_move_lock(TtlExpirer *x)
 {
 	if (!ConditionalLockRelationOid(x->archive_to, RowExclusiveLock))
 		return false;
-	x->batch->elsewhere = is_foreign(x->archive_to);
+	x->batch->elsewhere = ttl_inherit_foreign_tables(x->archive_to) != NIL;
 	if (x->batch->elsewhere)
 		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
 								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);

@@ -158,6 +158,15 @@ ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now)
 	return index->delay > 0 && now < index->retry_at;
 }
 
+/* Did an index, or a partition, hang at the last try, and is it not time for another one? */
+bool
+ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now)
+{
+	const TtlKeptIndex *index = ttl_kept_find(kept, relid);
+
+	return index != NULL && index->hangs && ttl_kept_waits(index, now);
+}
+
 /* Notes rows that a pass has deleted one by one. */
 void
 ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now)

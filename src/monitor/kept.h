@@ -101,6 +101,7 @@ extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
 extern void ttl_kept_set_failing(TtlKept *kept, const List *failing);
 extern void ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now);
 extern bool ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now);
+extern bool ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now);
 extern void ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now);
 extern bool ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves);
 extern void ttl_kept_estimated(TtlKept *kept, Oid root, int64 due);

@@ -213,10 +213,8 @@ prepare_index(PrepareWork *work, void (*function) (void *))
 static bool
 is_waiting(const TtlRun *run, Oid indexrelid)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(run->kept, indexrelid);
-
-	return kept != NULL &&
-		(kept->skipped || (kept->hangs && ttl_kept_waits(kept, run->at)));
+	return ttl_visit_is_skipped(run, indexrelid) ||
+		ttl_kept_is_put_off(run->kept, indexrelid, run->at);
 }
 
 /*

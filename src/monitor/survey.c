@@ -78,10 +78,8 @@ begin_work(void *arg)
 static bool
 is_put_aside(const Look *look)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(look->run->kept, look->indexrelid);
-
 	return ttl_crash_reason(&look->file, look->indexrelid) != NULL ||
-		(kept != NULL && kept->hangs && ttl_kept_waits(kept, look->found.at));
+		ttl_kept_is_put_off(look->run->kept, look->indexrelid, look->found.at);
 }
 
 /* Is there time to read one more lag? */

@@ -350,16 +350,12 @@ follow_batch(BatchWork *work, TtlCursor *cursor, TimestampTz begun)
 static bool
 is_of_move(BatchWork *work, const ErrorData *edata)
 {
-	TtlCitusTable table;
-
 	if (!work->locks_shard)
 		return false;
 	work->batch.busy = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
 	if (!work->batch.busy)
-	{
-		ttl_citus_look(IndexGetRelation(work->leaf, true), &table);
-		work->batch.inactive = table.kind != TTL_CITUS_SHARD;
-	}
+		work->batch.inactive =
+			ttl_citus_kind(IndexGetRelation(work->leaf, true)) != TTL_CITUS_SHARD;
 	return work->batch.busy || work->batch.inactive;
 }
 
@@ -566,15 +562,6 @@ run_partition(TtlRun *run, Oid root, const TtlPartition *partition, TtlVisit *vi
 	return edata == NULL || *busy;
 }
 
-/* Had dropping a partition to be canceled, and is it not time to try it again? */
-static bool
-is_put_off(const TtlRun *run, Oid relid)
-{
-	const TtlKeptIndex *kept = ttl_kept_find(run->kept, relid);
-
-	return kept != NULL && kept->hangs && ttl_kept_waits(kept, run->at);
-}
-
 /*
  * Makes and drops the partitions of a time series, within the time of a visit.  Returns
  * whether some of them remain for the next sub-pass.  A partition that was locked gets a
@@ -601,7 +588,7 @@ visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit)
 			break;
 		if (ttl_visit_is_skipped(run, partition->relid))
 			continue;
-		if (is_put_off(run, partition->relid))
+		if (ttl_kept_is_put_off(run->kept, partition->relid, run->at))
 		{
 			visit->put_off = true;
 			continue;
