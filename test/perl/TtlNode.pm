@@ -11,6 +11,7 @@ use warnings;
 use parent 'PostgreSQL::Test::Cluster';
 
 # Functions that are imported would hide the methods of the same names.
+use IPC::Run ();
 use PostgreSQL::Test::Utils ();
 use Test::More ();
 use Time::HiRes ();
@@ -202,6 +203,20 @@ sub start_after_kill
 		Time::HiRes::sleep(0.1);
 	}
 	return;
+}
+
+# Starts clients that run a script of pgbench, until they are ended or so many seconds are over.
+sub start_load
+{
+	my ($self, $script, $clients, $seconds) = @_;
+	my $output = '';
+
+	return IPC::Run::start(
+		[
+			$self->installed_command('pgbench'), '-n', '-c', $clients, '-T', $seconds,
+			'-h', $self->host, '-p', $self->port, '-f', $script, 'postgres'
+		],
+		'>&', \$output);
 }
 
 # Kills a process of the monitor, by its type, or "postmaster", or makes an "immediate

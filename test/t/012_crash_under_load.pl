@@ -6,7 +6,6 @@
 
 use strict;
 use warnings;
-use IPC::Run;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
@@ -62,13 +61,7 @@ foreach my $victim ('worker', 'launcher', 'postmaster', 'immediate stop',
 	'worker', 'postmaster')
 {
 	my $before = deleted();
-	my $output = '';
-	my $pgbench = IPC::Run::start(
-		[
-			$node->installed_command('pgbench'), '-n', '-c', '3', '-T', '120',
-			'-h', $node->host, '-p', $node->port, '-f', $script, 'postgres'
-		],
-		'>&', \$output);
+	my $pgbench = $node->start_load($script, 3, 120);
 
 	$node->poll_query_until('postgres',
 		"SELECT deleted_documents > $before FROM ttl_index.stats WHERE (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') > 3"

@@ -5,7 +5,6 @@
 
 use strict;
 use warnings;
-use IPC::Run;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
@@ -67,13 +66,7 @@ sub archived
 foreach my $victim ('worker', 'postmaster', 'worker', 'immediate stop')
 {
 	my $before = archived();
-	my $output = '';
-	my $pgbench = IPC::Run::start(
-		[
-			$node->installed_command('pgbench'), '-n', '-c', '2', '-T', '60',
-			'-h', $node->host, '-p', $node->port, '-f', $script, 'postgres'
-		],
-		'>&', \$output);
+	my $pgbench = $node->start_load($script, 2, 60);
 
 	$node->poll_query_until('postgres',
 		"SELECT archived_documents > $before FROM ttl_index.stats")
