@@ -49,7 +49,9 @@ sub new_of_node
 }
 
 # Debian's packages of Python are those of Debian's Python, whatever else is there.
-# Nothing is written to the home directory, or asked for on a network.
+# Nothing is written to the home directory, or asked for on a network.  What is printed
+# has no colours, which some commands add wherever the variable CI is set: tests look
+# for words in it.
 sub set_environment
 {
 	my ($self) = @_;
@@ -62,6 +64,8 @@ sub set_environment
 	$ENV{npm_config_cache} = "$self->{home}/npm";
 	$ENV{npm_config_offline} = 'true';
 	$ENV{npm_config_update_notifier} = 'false';
+	delete $ENV{FORCE_COLOR};
+	$ENV{NO_COLOR} = '1';
 	return;
 }
 
