@@ -29,6 +29,7 @@
 #include "utils/syscache.h"
 
 #include "ddl/ddl.h"
+#include "definition/archive.h"
 #include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"

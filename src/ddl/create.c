@@ -38,6 +38,7 @@
 #include "utils/tuplestore.h"
 
 #include "ddl/ddl.h"
+#include "definition/archive.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"

@@ -16,6 +16,7 @@
 #include "commands/event_trigger.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "tcop/deparse_utility.h"
 
 typedef struct TtlCreate
 {
@@ -59,6 +60,9 @@ extern void ttl_beside_report(Oid indexrelid);
 
 /* hypertable.c */
 extern void ttl_hypertable_init(void);
+
+/* mismatch.c */
+extern void ttl_mismatch_report(const CollectedCommand *command);
 
 /* mistake.c */
 extern void ttl_mistake_init(void);

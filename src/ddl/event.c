@@ -676,6 +676,7 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 			check_created(command, tag);
 		else if (command->type == SCT_AlterTable)
 			check_altered(command);
+		ttl_mismatch_report(command);
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);
 	}

@@ -45,6 +45,7 @@
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
+#include "definition/archive.h"
 #include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
@@ -396,24 +397,18 @@ typedef struct Future
 
 /*
  * What of the table itself keeps its rows from being deleted, until somebody changes that;
- * TTL_ACTIVE for nothing.  Fills in the detail of the state.  A lock, or a snapshot that is
+ * TTL_ACTIVE for nothing.  Fills in what its texts need.  A lock, or a snapshot that is
  * older than the index, passes.
  */
-static TtlState
-find_obstacle(const TtlIndex *index, char **detail)
+static void
+find_obstacle(const TtlIndex *index, TtlIndex *now)
 {
-	TtlIndex	now;
-
-	*detail = NULL;
-	if (!ttl_catalog_describe(index->indexrelid, false, &now))
-		return TTL_ACTIVE;
-	*detail = now.detail;
-	if (now.state == TTL_NO_REPLICA_IDENTITY ||
-		now.state == TTL_OWNER_LACKS_PRIVILEGE ||
-		now.state == TTL_OPTION_NOT_EXECUTABLE ||
-		now.state == TTL_ARCHIVE_MISMATCH)
-		return now.state;
-	return TTL_ACTIVE;
+	if (!ttl_catalog_describe(index->indexrelid, false, now) ||
+		(now->state != TTL_NO_REPLICA_IDENTITY &&
+		 now->state != TTL_OWNER_LACKS_PRIVILEGE &&
+		 now->state != TTL_OPTION_NOT_EXECUTABLE &&
+		 now->state != TTL_ARCHIVE_MISMATCH))
+		now->state = TTL_ACTIVE;
 }
 
 /* What becomes of rows that are due, or of partitions, and by whom. */
@@ -425,11 +420,11 @@ find_future(const TtlIndex *index, bool partitions, const char *hint)
 	index->option.detach_partitions ? "detach" : "drop";
 	const char *does = index->option.detach_partitions && partitions ? "detaches" :
 	psprintf("%ss", to_do);
-	TtlIndex	obstacle = {0};
+	TtlIndex	obstacle;
 	TtlVisitor	visitor;
 	const char *why;
 
-	obstacle.state = find_obstacle(index, &obstacle.detail);
+	find_obstacle(index, &obstacle);
 	if (index->option.paused)
 		return (Future)
 	{
@@ -440,7 +435,7 @@ find_future(const TtlIndex *index, bool partitions, const char *hint)
 		return (Future)
 	{
 		true, psprintf("Nobody %s them: %s.", does, ttl_state_reason(&obstacle)),
-			ttl_state_hint(obstacle.state)
+			ttl_state_hint(&obstacle)
 	};
 	ttl_visitor_find(&visitor);
 	why = ttl_visitor_why_none(&visitor, index->owner);
@@ -617,8 +612,7 @@ report(Oid indexrelid, bool is_new)
 {
 	TtlIndex	index;
 	Sample		sample = {.percent = 100.0,.at = GetCurrentTimestamp()};
-	TtlState	obstacle;
-	char	   *detail;
+	TtlIndex	obstacle;
 	bool		is_readable;
 	int64		blocks;
 	int64		due;
@@ -627,9 +621,9 @@ report(Oid indexrelid, bool is_new)
 		index.state != TTL_ACTIVE || !index.option.present ||
 		index.option.seconds < 0)
 		return;
-	obstacle = find_obstacle(&index, &detail);
-	is_readable = obstacle != TTL_OWNER_LACKS_PRIVILEGE &&
-		obstacle != TTL_OPTION_NOT_EXECUTABLE;
+	find_obstacle(&index, &obstacle);
+	is_readable = obstacle.state != TTL_OWNER_LACKS_PRIVILEGE &&
+		obstacle.state != TTL_OPTION_NOT_EXECUTABLE;
 	if (index.option.drop_partitions && !index.option.boundary_rows)
 		due = report_partitions_due(&index);
 	else

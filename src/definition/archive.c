@@ -23,16 +23,21 @@
 #include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "definition/archive.h"
 #include "definition/definition.h"
 #include "ttl_index.h"
 
@@ -81,171 +86,353 @@ read_column(Oid relid, AttrNumber attnum, FormData_pg_attribute *form)
 	return !form->attisdropped;
 }
 
-/* Why this column of the table has no place in the other one, or NULL. */
+/* The table whose columns are changed by ALTER TABLE, which a partition has from the whole. */
+static Oid
+altered_table(Oid target)
+{
+	List	   *ancestors = NIL;
+
+	if (get_rel_relispartition(target))
+		ancestors = get_partition_ancestors(target);
+	return ancestors == NIL ? target : llast_oid(ancestors);
+}
+
+/* A command that changes an archive. */
 static char *
-column_mismatch(const FormData_pg_attribute *column, Oid target)
+alter_command(Oid target, const char *change)
+{
+	char	   *name = ttl_name_find(target);
+
+	return psprintf("ALTER TABLE %s %s.", name ? name : "...", change);
+}
+
+/* The type of a column, which somebody may be dropping just now. */
+static char *
+type_of(const FormData_pg_attribute *column)
+{
+	return format_type_extended(column->atttypid, column->atttypmod,
+								FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_ALLOW_INVALID);
+}
+
+/* The same with a collation that is not that of the type, for a command. */
+static char *
+type_and_collation(const FormData_pg_attribute *column)
+{
+	if (!OidIsValid(column->attcollation) ||
+		column->attcollation == get_typcollation(column->atttypid) ||
+		get_collation_name(column->attcollation) == NULL)
+		return type_of(column);
+	return psprintf("%s COLLATE %s", type_of(column),
+					generate_collation_name(column->attcollation));
+}
+
+/*
+ * Notes why rows cannot be moved, and what ends that: a command or another sentence, or
+ * NULL where only another table does.
+ */
+static TtlState
+mismatch(TtlIndex *index, char *reason, char *mend)
+{
+	index->detail = psprintf("rows cannot be moved to table %s: %s",
+							 ttl_archive_name(index->option.archive_to), reason);
+	index->mend = mend;
+	return TTL_ARCHIVE_MISMATCH;
+}
+
+/* The state by a column of the table that the archive has not. */
+static TtlState
+column_missing(TtlIndex *index, const FormData_pg_attribute *column)
+{
+	Oid			target = index->option.archive_to;
+	const char *name = NameStr(column->attname);
+
+	return mismatch(index, psprintf("it has no column \"%s\" of type %s", name, type_of(column)),
+					alter_command(altered_table(target),
+								  psprintf("ADD COLUMN %s %s", quote_identifier(name),
+										   type_and_collation(column))));
+}
+
+/* The state by whether this column of the table has a place in the archive. */
+static TtlState
+column_state(TtlIndex *index, const FormData_pg_attribute *column)
 {
 	FormData_pg_attribute other;
+	Oid			target = index->option.archive_to;
+	Oid			altered = altered_table(target);
 	const char *name = NameStr(column->attname);
 	AttrNumber	attnum = get_attnum(target, name);
 
 	if (attnum <= 0 || !read_column(target, attnum, &other))
-		return psprintf("it has no column \"%s\" of type %s", name,
-						format_type_with_typemod(column->atttypid, column->atttypmod));
+		return column_missing(index, column);
 	if (other.atttypid != column->atttypid ||
 		(other.atttypmod != column->atttypmod && other.atttypmod != -1))
-		return psprintf("its column \"%s\" is of type %s instead of %s", name,
-						format_type_with_typemod(other.atttypid, other.atttypmod),
-						format_type_with_typemod(column->atttypid, column->atttypmod));
+		return mismatch(index, psprintf("its column \"%s\" is of type %s instead of %s", name,
+										type_of(&other), type_of(column)),
+						alter_command(altered, psprintf("ALTER COLUMN %s TYPE %s",
+														quote_identifier(name),
+														type_and_collation(column))));
 	if (other.attgenerated != '\0' && column->attgenerated == '\0')
-		return psprintf("its column \"%s\" is generated, so that the value would be lost",
-						name);
+		return mismatch(index, psprintf("its column \"%s\" is generated, so that the value would be lost",
+										name),
+						other.attgenerated == GENERATED_VIRTUAL ?
+						pstrdup("Make it an ordinary column: drop it there, and add it again.") :
+						alter_command(altered, psprintf("ALTER COLUMN %s DROP EXPRESSION",
+														quote_identifier(name))));
 	if (other.attgenerated == '\0' && column->attgenerated == GENERATED_VIRTUAL)
-		return psprintf("its column \"%s\" is not generated, and that of the rows is not stored",
-						name);
-	return NULL;
+		return mismatch(index, psprintf("its column \"%s\" is not generated, and that of the rows is not stored",
+										name),
+						pstrdup("Let the same expression generate it there: drop it, and add it again."));
+	return TTL_ACTIVE;
 }
 
-/* Why the rows of one table have no place in the other, by the columns of both, or NULL. */
-static char *
-columns_mismatch(Oid relid, int natts, Oid target, int target_natts)
+/* The state by the columns of both tables. */
+static TtlState
+columns_state(TtlIndex *index, int natts, int target_natts)
 {
 	FormData_pg_attribute column;
-	char	   *reason = NULL;
+	Oid			target = index->option.archive_to;
+	TtlState	state = TTL_ACTIVE;
 
-	for (AttrNumber i = 1; i <= natts && reason == NULL; i++)
+	for (AttrNumber i = 1; i <= natts && state == TTL_ACTIVE; i++)
 	{
-		if (read_column(relid, i, &column))
-			reason = column_mismatch(&column, target);
+		if (read_column(index->relid, i, &column))
+			state = column_state(index, &column);
 	}
-	for (AttrNumber i = 1; i <= target_natts && reason == NULL; i++)
+	for (AttrNumber i = 1; i <= target_natts && state == TTL_ACTIVE; i++)
 	{
 		if (read_column(target, i, &column) && column.attnotnull &&
 			!column.atthasdef && column.attidentity == '\0' &&
-			get_attnum(relid, NameStr(column.attname)) <= 0)
-			reason = psprintf("its column \"%s\" takes no NULL, has no default, and is no column of the rows",
-							  NameStr(column.attname));
+			get_attnum(index->relid, NameStr(column.attname)) <= 0)
+			state = mismatch(index, psprintf("its column \"%s\" takes no NULL, has no default, and is no column of the rows",
+											 NameStr(column.attname)),
+							 psprintf("Give it a default, or let it take NULL: %s",
+									  alter_command(altered_table(target),
+													psprintf("ALTER COLUMN %s DROP NOT NULL",
+															 quote_identifier(NameStr(column.attname))))));
 	}
-	return reason;
+	return state;
 }
 
-/* Does a table archive to another one, by one or more stages?  Too many count as well. */
-static bool
-leads_to(Oid relid, Oid wanted, List **seen)
+/* What is known of an archive with all that is below it. */
+typedef struct Archive
+{
+	Oid			target;
+	Oid			unlogged;		/* the first table that a crash empties, or
+								 * invalid */
+	List	   *owners;			/* of the tables */
+	List	   *owned;			/* a table of each owner */
+	List	   *stages;			/* where rows move on to, beginning with
+								 * itself */
+} Archive;
+
+/* What was found out about archives, until a relation or an index changes. */
+static MemoryContext known_memory = NULL;
+static List *known = NIL;
+static uint64 known_version = 0;
+static uint64 catalog_version = 0;
+
+static void
+catalog_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
+{
+	catalog_version++;
+}
+
+/* Forgets what may have changed. */
+static void
+forget_archives(void)
+{
+	if (known_memory == NULL)
+	{
+		known_memory = AllocSetContextCreate(CacheMemoryContext, "ttl_index archives",
+											 ALLOCSET_SMALL_SIZES);
+		CacheRegisterSyscacheCallback(RELOID, catalog_changed, 0);
+		CacheRegisterSyscacheCallback(INDEXRELID, catalog_changed, 0);
+	}
+	if (known_version == catalog_version)
+		return;
+	known = NIL;
+	MemoryContextReset(known_memory);
+	known_version = catalog_version;
+}
+
+static void
+remember_archive(const Archive *archive)
+{
+	MemoryContext caller = MemoryContextSwitchTo(known_memory);
+	Archive    *copy = palloc(sizeof(Archive));
+
+	*copy = *archive;
+	copy->owners = list_copy(archive->owners);
+	copy->owned = list_copy(archive->owned);
+	copy->stages = list_copy(archive->stages);
+	known = lappend(known, copy);
+	MemoryContextSwitchTo(caller);
+}
+
+/* The tables that a row can come to by an INSERT into one. */
+static List *
+routed_tables(Oid relid)
+{
+	return get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
+		ttl_inherit_tree(relid) : list_make1_oid(relid);
+}
+
+/* Notes where the TTL indexes of a table move rows to. */
+static void
+note_stages(Archive *archive, Oid relid)
 {
 	ListCell   *lc;
 
-	*seen = lappend_oid(*seen, relid);
-	if (list_length(*seen) > MAX_STAGES)
-		return true;
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
 		TtlOption	option;
+		Oid			parent;
+		Oid			governor;
 
-		if (!ttl_option_read(lfirst_oid(lc), &option) || !OidIsValid(option.archive_to))
-			continue;
-		if (option.archive_to == wanted ||
-			(!list_member_oid(*seen, option.archive_to) &&
-			 leads_to(option.archive_to, wanted, seen)))
-			return true;
+		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) &&
+			OidIsValid(option.archive_to))
+			archive->stages = list_append_unique_oid(archive->stages, option.archive_to);
 	}
-	return false;
 }
 
-/* Why the tables cannot be those of one archive, by how they belong together, or NULL. */
-static char *
-relationship(const TtlIndex *index, Oid target)
-{
-	Oid			tables[2] = {index->relid, InvalidOid};
-
-	if (OidIsValid(index->governor))
-		tables[1] = IndexGetRelation(index->governor, true);
-	for (int i = 0; i < lengthof(tables); i++)
-	{
-		List	   *seen = NIL;
-
-		if (!OidIsValid(tables[i]) || (i > 0 && tables[i] == tables[0]))
-			continue;
-		if (tables[i] == target)
-			return pstrdup("it is the table that the rows are in");
-		if (ttl_inherit_is_below(target, tables[i]) ||
-			ttl_inherit_is_below(tables[i], target))
-			return pstrdup("one of the two is a partition of the other, or inherits from it");
-		if (leads_to(target, tables[i], &seen))
-			return pstrdup("it leads back to the table that the rows are in, or over too many tables");
-	}
-	return NULL;
-}
-
-/* Is a table, or a partition of it, emptied by a crash? */
-static bool
-is_unlogged(Oid target)
+/* Notes whose a table of the archive is, and whether it stays. */
+static void
+note_table(Archive *archive, Oid relid)
 {
 	FormData_pg_class form;
-	ListCell   *lc;
 
-	foreach(lc, ttl_inherit_tree(target))
-	{
-		if (read_class(lfirst_oid(lc), &form) &&
-			form.relpersistence == RELPERSISTENCE_UNLOGGED)
-			return true;
-	}
-	return false;
+	if (!read_class(relid, &form))
+		return;
+	if (form.relpersistence == RELPERSISTENCE_UNLOGGED && !OidIsValid(archive->unlogged))
+		archive->unlogged = relid;
+	if (list_member_oid(archive->owners, form.relowner))
+		return;
+	archive->owners = lappend_oid(archive->owners, form.relowner);
+	archive->owned = lappend_oid(archive->owned, relid);
 }
 
-/* Why nothing can be archived to a relation of this kind, or NULL. */
-static char *
-kind_mismatch(Oid target, const FormData_pg_class *form, bool source_is_logged)
+/* Looks at an archive, at all that is below it, and at where its rows move on to. */
+static void
+look_at_archive(Archive *archive)
 {
+	ListCell   *lc;
+	ListCell   *lc2;
+
+	archive->stages = list_make1_oid(archive->target);
+	/* the list grows while it is read */
+	foreach(lc, archive->stages)
+	{
+		foreach(lc2, routed_tables(lfirst_oid(lc)))
+		{
+			if (lfirst_oid(lc) == archive->target)
+				note_table(archive, lfirst_oid(lc2));
+			note_stages(archive, lfirst_oid(lc2));
+		}
+		if (list_length(archive->stages) > MAX_STAGES)
+			return;
+	}
+}
+
+/*
+ * What is known of an archive.  Each of many partitions asks for the same one, which can
+ * have as many itself.
+ */
+static void
+read_archive(Oid target, Archive *archive)
+{
+	ListCell   *lc;
+
+	forget_archives();
+	foreach(lc, known)
+	{
+		*archive = *(Archive *) lfirst(lc);
+		if (archive->target == target)
+			return;
+	}
+	memset(archive, 0, sizeof(*archive));
+	archive->target = target;
+	look_at_archive(archive);
+	if (known_version == catalog_version)
+		remember_archive(archive);
+}
+
+/* Do rows of one table belong to the other as well, or can they? */
+static bool
+is_related(Oid a, Oid b)
+{
+	return a == b || ttl_inherit_is_below(a, b) || ttl_inherit_is_below(b, a);
+}
+
+/* The state by how a table belongs together with the archive and those behind it. */
+static TtlState
+table_relationship(TtlIndex *index, Oid relid, const Archive *archive)
+{
+	static char *const elsewhere = "Let one of these tables archive to another one, or to none with archive_to => '-'.";
+	ListCell   *lc;
+
+	if (relid == archive->target)
+		return mismatch(index, "it is the table that the rows are in", NULL);
+	if (is_related(relid, archive->target))
+		return mismatch(index, "one of the two is a partition of the other, or inherits from it",
+						NULL);
+	for_each_from(lc, archive->stages, 1)
+	{
+		if (is_related(relid, lfirst_oid(lc)))
+			return mismatch(index, psprintf("its rows move on to table %s, and would come back",
+											ttl_archive_name(lfirst_oid(lc))),
+							elsewhere);
+	}
+	if (list_length(archive->stages) > MAX_STAGES)
+		return mismatch(index, "its rows move on over too many tables", elsewhere);
+	return TTL_ACTIVE;
+}
+
+/* The state by how the tables belong together: rows must not move in a circle. */
+static TtlState
+relationship(TtlIndex *index, const Archive *archive)
+{
+	TtlState	state = table_relationship(index, index->relid, archive);
+	Oid			whole;
+
+	if (state != TTL_ACTIVE || !OidIsValid(index->governor) ||
+		index->governor == index->indexrelid)
+		return state;
+	whole = IndexGetRelation(index->governor, true);
+	return OidIsValid(whole) ? table_relationship(index, whole, archive) : state;
+}
+
+/* The state by what kind of a relation it is. */
+static TtlState
+kind_state(TtlIndex *index, const FormData_pg_class *form)
+{
+	Oid			target = index->option.archive_to;
+
 	if (form->relkind != RELKIND_RELATION &&
 		form->relkind != RELKIND_PARTITIONED_TABLE &&
 		form->relkind != RELKIND_FOREIGN_TABLE)
-		return pstrdup("it is not a table");
+		return mismatch(index, "it is not a table",
+						form->relkind == RELKIND_VIEW ? "Name a table that the view reads." :
+						"Name an ordinary, a partitioned or a foreign table.");
 	if (IsCatalogRelationOid(target) ||
 		form->relnamespace == get_namespace_oid(TTL_SCHEMA, true))
-		return pstrdup("it is a system table");
+		return mismatch(index, "it is a system table", NULL);
 	if (form->relpersistence == RELPERSISTENCE_TEMP)
-		return pstrdup("it is a temporary table");
-	if (source_is_logged && is_unlogged(target))
-		return pstrdup("it is unlogged, so that a crash would lose the rows");
+		return mismatch(index, "it is a temporary table",
+						"Name a table that stays when the session ends.");
 	if (ttl_catalog_has_rule(target, CMD_INSERT, false))
-		return pstrdup("it has a rule ON INSERT");
-	return NULL;
+		return mismatch(index, "it has a rule ON INSERT",
+						"DROP RULE, or disable it with ALTER TABLE ... DISABLE RULE.");
+	return TTL_ACTIVE;
 }
 
-static char *
-find_reason(const TtlIndex *index, Oid target)
-{
-	FormData_pg_class table;
-	FormData_pg_class other;
-	char	   *reason;
-
-	/* where the table is gone, something else is said */
-	if (!read_class(index->relid, &table))
-		return NULL;
-	if (!read_class(target, &other))
-		return pstrdup("it does not exist");
-	/* what is written to a shell itself is lost */
-	if (ttl_citus_kind(index->relid) != TTL_CITUS_NONE ||
-		ttl_citus_kind(target) != TTL_CITUS_NONE)
-		return pstrdup("one of the two is a table of Citus");
-	reason = kind_mismatch(target, &other,
-						   table.relpersistence == RELPERSISTENCE_PERMANENT);
-	if (reason == NULL)
-		reason = relationship(index, target);
-	if (reason == NULL)
-		reason = columns_mismatch(index->relid, table.relnatts, target, other.relnatts);
-	return reason;
-}
-
+/* The state by what a crash leaves of the archive. */
 static TtlState
-state_by_reason(TtlIndex *index, const char *reason)
+persistence_state(TtlIndex *index, const Archive *archive, bool source_is_logged)
 {
-	if (reason == NULL)
+	if (!source_is_logged || !OidIsValid(archive->unlogged))
 		return TTL_ACTIVE;
-	index->detail = psprintf("rows cannot be moved to table %s: %s",
-							 ttl_archive_name(index->option.archive_to), reason);
-	return TTL_ARCHIVE_MISMATCH;
+	return mismatch(index, "it is unlogged, so that a crash would lose the rows",
+					alter_command(archive->unlogged, "SET LOGGED"));
 }
 
 /*
@@ -255,56 +442,95 @@ state_by_reason(TtlIndex *index, const char *reason)
 TtlState
 ttl_archive_state(TtlIndex *index)
 {
+	FormData_pg_class table;
+	FormData_pg_class other;
+	Archive		archive;
 	Oid			target = index->option.archive_to;
+	TtlState	state;
 
-	if (!index->option.present || !OidIsValid(target))
+	/* where the table is gone, something else is said */
+	if (!index->option.present || !OidIsValid(target) || !read_class(index->relid, &table))
 		return TTL_ACTIVE;
-	return state_by_reason(index, find_reason(index, target));
+	if (!read_class(target, &other))
+		return mismatch(index, "it does not exist", NULL);
+	/* what is written to a shell itself is lost */
+	if (ttl_citus_kind(index->relid) != TTL_CITUS_NONE ||
+		ttl_citus_kind(target) != TTL_CITUS_NONE)
+		return mismatch(index, "one of the two is a table of Citus", NULL);
+	state = kind_state(index, &other);
+	if (state != TTL_ACTIVE)
+		return state;
+	read_archive(target, &archive);
+	state = persistence_state(index, &archive,
+							  table.relpersistence == RELPERSISTENCE_PERMANENT);
+	if (state == TTL_ACTIVE)
+		state = relationship(index, &archive);
+	return state == TTL_ACTIVE ? columns_state(index, table.relnatts, other.relnatts) : state;
 }
 
 /*
- * What the owner of the rows lacks, or NULL.  It is asked for rights on a table only while
- * that is locked, as it may be dropped meanwhile; where the lock is not free, the batch
- * will not get it either.
+ * The state by what the owner of the rows lacks.  It is asked for rights on a table only
+ * while that is locked, as it may be dropped meanwhile; where the lock is not free, the
+ * batch will not get it either.
  */
-static char *
-lacking_privilege(Oid target, Oid owner)
+static TtlState
+privilege_state(TtlIndex *index)
 {
-	char	   *reason = NULL;
+	Oid			target = index->option.archive_to;
+	TtlState	state = TTL_ACTIVE;
+	char	   *owner;
+	Oid			schema;
 
 	if (!ConditionalLockRelationOid(target, AccessShareLock))
-		return NULL;
-	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(target)) &&
-		(pg_class_aclcheck(target, owner, ACL_INSERT) != ACLCHECK_OK ||
-		 object_aclcheck(NamespaceRelationId, get_rel_namespace(target), owner,
-						 ACL_USAGE) != ACLCHECK_OK))
-		reason = psprintf("the owner of the rows, \"%s\", lacks INSERT on it or USAGE on its schema",
-						  GetUserNameFromId(owner, true));
+		return TTL_ACTIVE;
+	owner = GetUserNameFromId(index->owner, true);
+	schema = get_rel_namespace(target);
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(target)) && owner != NULL &&
+		(pg_class_aclcheck(target, index->owner, ACL_INSERT) != ACLCHECK_OK ||
+		 object_aclcheck(NamespaceRelationId, schema, index->owner, ACL_USAGE) != ACLCHECK_OK))
+		state = mismatch(index, psprintf("the owner of the rows, \"%s\", lacks INSERT on it or USAGE on its schema",
+										 owner),
+						 psprintf("GRANT INSERT ON %s TO %s; GRANT USAGE ON SCHEMA %s TO %s.",
+								  ttl_name_qualified(target), quote_identifier(owner),
+								  quote_identifier(get_namespace_name(schema)),
+								  quote_identifier(owner)));
 	UnlockRelationOid(target, AccessShareLock);
-	return reason;
+	return state;
 }
 
 /*
- * Who of the owners of the archive and its partitions lacks the privileges of the owner of
- * the rows, or invalid.
+ * The state by whether one of the owners of the archive and its partitions lacks the
+ * privileges of the owner of the rows.
  *
  * Triggers and all other code that they attach runs as the owner of the rows, as for any
  * INSERT.  A monitor that inserts all the time would make that a way to rights, so they must
  * be there before.
  */
-static Oid
-find_stranger(Oid target, Oid owner)
+static TtlState
+owners_state(TtlIndex *index)
 {
-	FormData_pg_class form;
+	Archive		archive;
 	ListCell   *lc;
+	ListCell   *lc2;
 
-	foreach(lc, ttl_inherit_tree(target))
+	read_archive(index->option.archive_to, &archive);
+	forboth(lc, archive.owners, lc2, archive.owned)
 	{
-		if (read_class(lfirst_oid(lc), &form) &&
-			!has_privs_of_role(form.relowner, owner))
-			return form.relowner;
+		char	   *stranger = GetUserNameFromId(lfirst_oid(lc), true);
+		char	   *owner = GetUserNameFromId(index->owner, true);
+
+		if (has_privs_of_role(lfirst_oid(lc), index->owner))
+			continue;
+		if (stranger == NULL || owner == NULL)
+			return mismatch(index, "its owner is gone", NULL);
+		return mismatch(index, psprintf("its owner, \"%s\", has not the privileges of the owner of the rows, \"%s\", with which its triggers would run",
+										stranger, owner),
+						psprintf("GRANT %s TO %s, or %s", quote_identifier(owner),
+								 quote_identifier(stranger),
+								 alter_command(lfirst_oid(lc2),
+											   psprintf("OWNER TO %s", quote_identifier(owner)))));
 	}
-	return InvalidOid;
+	return TTL_ACTIVE;
 }
 
 /*
@@ -314,19 +540,31 @@ find_stranger(Oid target, Oid owner)
 TtlState
 ttl_archive_rights(TtlIndex *index)
 {
-	Oid			target = index->option.archive_to;
-	Oid			stranger;
-	char	   *reason;
+	TtlState	state;
 
-	if (!index->option.present || !OidIsValid(target))
+	if (!index->option.present || !OidIsValid(index->option.archive_to))
 		return TTL_ACTIVE;
-	reason = lacking_privilege(target, index->owner);
-	stranger = find_stranger(target, index->owner);
-	if (reason == NULL && OidIsValid(stranger))
-		reason = psprintf("its owner, \"%s\", has not the privileges of the owner of the rows, \"%s\", with which its triggers would run",
-						  GetUserNameFromId(stranger, true),
-						  GetUserNameFromId(index->owner, true));
-	return state_by_reason(index, reason);
+	state = privilege_state(index);
+	return state == TTL_ACTIVE ? owners_state(index) : state;
+}
+
+/*
+ * Where a column was renamed in one of the two tables, and has the old name in the other
+ * one, that ends the mismatch by being renamed there as well.
+ */
+void
+ttl_archive_mend_renamed(TtlIndex *index, const char *from, const char *to)
+{
+	Oid			tables[2] = {index->option.archive_to, index->relid};
+
+	for (int i = 0; i < lengthof(tables); i++)
+	{
+		if (get_attnum(tables[i], from) > 0 && get_attnum(tables[i], to) <= 0)
+			index->mend = alter_command(altered_table(tables[i]),
+										psprintf("RENAME COLUMN %s TO %s",
+												 quote_identifier(from),
+												 quote_identifier(to)));
+	}
 }
 
 /* The state by all that keeps rows from being moved; fills in the detail. */

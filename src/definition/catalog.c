@@ -51,6 +51,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "definition/archive.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
@@ -170,18 +171,18 @@ ttl_catalog_each(List *indexes, void (*work) (Oid indexrelid, void *arg),
 	(void) ttl_catalog_find(indexes, do_work, &each);
 }
 
-/* Appends the indexes that depend on a function. */
+/* Appends the indexes that depend on an object. */
 static List *
-add_dependents(List *result, Relation depend, Oid function)
+add_dependents(List *result, Relation depend, Oid classid, Oid object)
 {
 	ScanKeyData key[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
 	ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
+				F_OIDEQ, ObjectIdGetDatum(classid));
 	ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(function));
+				F_OIDEQ, ObjectIdGetDatum(object));
 	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2,
 							  key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
@@ -196,6 +197,17 @@ add_dependents(List *result, Relation depend, Oid function)
 			result = lappend_oid(result, row->objid);
 	}
 	systable_endscan(scan);
+	return result;
+}
+
+/* The indexes that depend on an object; one may come more than once. */
+List *
+ttl_catalog_dependents_of(Oid classid, Oid object)
+{
+	Relation	depend = table_open(DependRelationId, AccessShareLock);
+	List	   *result = add_dependents(NIL, depend, classid, object);
+
+	table_close(depend, AccessShareLock);
 	return result;
 }
 
@@ -214,7 +226,7 @@ ttl_catalog_dependents(void)
 		return NIL;
 	depend = table_open(DependRelationId, AccessShareLock);
 	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
-		result = add_dependents(result, depend,
+		result = add_dependents(result, depend, ProcedureRelationId,
 								ttl_function_option(&functions, i));
 	table_close(depend, AccessShareLock);
 	list_sort(result, list_oid_cmp);

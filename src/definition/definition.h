@@ -85,13 +85,14 @@ typedef struct TtlIndex
 	TtlCitusTable citus_governor;	/* and the governor's */
 	TtlState	state;
 	char	   *detail;			/* for the text of the state, or NULL */
+	char	   *mend;			/* what ends the state, for its hint, or NULL */
 	char	   *left_out;		/* shown of an active one, see reach.c */
 } TtlIndex;
 
 /* state.c */
 extern const char *ttl_state_name(TtlState state);
 extern char *ttl_state_reason(const TtlIndex *index);
-extern const char *ttl_state_hint(TtlState state);
+extern const char *ttl_state_hint(const TtlIndex *index);
 extern void ttl_state_raise(const TtlIndex *index);
 extern void ttl_state_raise_altered(const TtlIndex *index);
 extern void ttl_state_raise_argument(const TtlIndex *index);
@@ -110,6 +111,7 @@ extern Oid	ttl_catalog_find(List *indexes,
 extern void ttl_catalog_each(List *indexes,
 							 void (*work) (Oid indexrelid, void *arg),
 							 void *arg);
+extern List *ttl_catalog_dependents_of(Oid classid, Oid object);
 extern List *ttl_catalog_dependents(void);
 extern Oid	ttl_catalog_root(Oid indexrelid);
 extern List *ttl_catalog_shown(void);
@@ -124,13 +126,6 @@ extern void ttl_catalog_check_key(Oid relid, AttrNumber attnum, Oid type,
 								  const char *time_zone);
 extern bool ttl_catalog_key_type_ok(Oid type);
 extern bool ttl_catalog_has_rule(Oid relid, CmdType event, bool instead);
-
-/* archive.c */
-extern TtlState ttl_archive_state(TtlIndex *index);
-extern TtlState ttl_archive_rights(TtlIndex *index);
-extern TtlState ttl_archive_state_now(TtlIndex *index);
-extern void ttl_archive_check(TtlIndex *index);
-extern char *ttl_archive_name(Oid target);
 
 /* citus.c, beside what is in citus.h */
 extern TtlState ttl_citus_state(const TtlIndex *index);

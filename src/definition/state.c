@@ -93,9 +93,8 @@ static const StateText state_texts[] = {
 		"a TTL index with a filter cannot drop or make partitions",
 	"Let an index without a filter do that; this one can expire its rows earlier."},
 	{"archive_mismatch", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL,
-		"Let the tables match, and the owner of the one insert into the other, or name another table: "
-		"ttl_index.coll_mod_index(..., archive_to => ...). "
-	"With archive_to => '-' rows are deleted and no longer moved."},
+		"Another table can be named with ttl_index.coll_mod_index(..., archive_to => ...); "
+	"with archive_to => '-' rows are deleted and no longer moved."},
 	{"not_valid", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index is being built, or its build failed, or a partition has no index of it",
 	"Drop and create the index again, or REINDEX it, or attach an index of each partition."},
@@ -195,9 +194,11 @@ ttl_state_reason(const TtlIndex *index)
 
 /* What to do about a state; NULL where nothing is, or the state alone does not tell. */
 const char *
-ttl_state_hint(TtlState state)
+ttl_state_hint(const TtlIndex *index)
 {
-	return state_texts[state].hint;
+	const char *hint = state_texts[index->state].hint;
+
+	return index->mend ? psprintf("%s %s", index->mend, hint) : hint;
 }
 
 static void
@@ -216,7 +217,7 @@ raise_with_hint(const TtlIndex *index, const char *hint)
 void
 ttl_state_raise(const TtlIndex *index)
 {
-	raise_with_hint(index, state_texts[index->state].hint);
+	raise_with_hint(index, ttl_state_hint(index));
 }
 
 /* Raises it for the argument of a function, where a hint on CREATE INDEX is of no use. */
@@ -225,7 +226,7 @@ ttl_state_raise_argument(const TtlIndex *index)
 {
 	raise_with_hint(index, index->state == TTL_TIME_ZONE_MISSING ?
 					"Give the time zone in which the key is read: time_zone => 'Europe/Berlin', say." :
-					state_texts[index->state].hint);
+					ttl_state_hint(index));
 }
 
 /* Raises it for ALTER TABLE ... TYPE, which cannot give or take the time zone. */

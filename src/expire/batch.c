@@ -40,6 +40,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "definition/archive.h"
 #include "definition/definition.h"
 #include "expire/expirer.h"
 #include "expire/index_scan.h"

@@ -55,6 +55,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "definition/archive.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
@@ -75,6 +76,13 @@ bool
 ttl_detach_is_running(Oid relid)
 {
 	return OidIsValid(moving) && moving == relid;
+}
+
+/* Is this done with any partition right now? */
+bool
+ttl_detach_is_any_running(void)
+{
+	return OidIsValid(moving);
 }
 
 /* Is a partition that is due kept as a table? */

@@ -43,6 +43,7 @@ extern void ttl_drop_partition(Oid root, Oid relid, TimestampTz at,
 
 /* detach.c */
 extern bool ttl_detach_is_running(Oid relid);
+extern bool ttl_detach_is_any_running(void);
 extern bool ttl_detach_is_wanted(const TtlOption *option);
 extern bool ttl_detach_by_row_only(const TtlOption *option);
 extern void ttl_detach_check(const TtlIndex *root, Oid relid);

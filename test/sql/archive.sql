@@ -94,7 +94,7 @@ BEGIN
 	IF by_ddl IS DISTINCT FROM by_function OR by_ddl IS DISTINCT FROM by_coll_mod OR the_hint = '' THEN
 		RETURN format('%s -- %s -- %s -- %s', by_ddl, by_function, by_coll_mod, the_hint);
 	END IF;
-	RETURN by_ddl;
+	RETURN by_ddl || E'\n' || replace(the_hint, ' Another table can be named with ttl_index.coll_mod_index(..., archive_to => ...); with archive_to => ''-'' rows are deleted and no longer moved.', ' ...');
 END
 $$;
 CREATE VIEW cold.a_view AS SELECT * FROM event;
@@ -110,6 +110,8 @@ CREATE TABLE cold.dropped (LIKE event);
 ALTER TABLE cold.dropped DROP COLUMN body;
 CREATE TABLE cold.type (id bigint, ts timestamptz, body text, amount numeric);
 CREATE TABLE cold.modifier (id int, ts timestamptz, body text, amount numeric(6,1));
+CREATE TABLE cold.whole (id int, ts timestamptz, body text) PARTITION BY RANGE (ts);
+CREATE TABLE cold.part PARTITION OF cold.whole DEFAULT;
 CREATE TABLE cold.generated (id int, ts timestamptz, amount numeric, body text GENERATED ALWAYS AS ('x') STORED);
 CREATE TABLE cold.required (LIKE event, batch int NOT NULL);
 CREATE TABLE cold.ruled (LIKE event);
@@ -119,10 +121,53 @@ CREATE TABLE cold.loop (LIKE event);
 CREATE INDEX ON cold.loop (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
 SELECT target, regexp_replace(try(target), 'pg_temp_\d+', 'pg_temp') FROM unnest(ARRAY['cold.a_view', 'cold.a_matview', 'cold.a_sequence', 'cold.a_type', 'event_pkey',
 	'pg_catalog.pg_description', 'ttl_index.counters', 'pg_temp.temporary', 'cold.unlogged', 'cold.partly_unlogged', 'cold.lacks',
-	'cold.dropped', 'cold.type', 'cold.modifier', 'cold.generated', 'cold.required', 'cold.ruled', 'archive.event',
+	'cold.dropped', 'cold.type', 'cold.modifier', 'cold.part', 'cold.generated', 'cold.required', 'cold.ruled', 'archive.event',
 	'archive.inheriting', 'cold.loop', 'cold.past']) AS target;
 DROP INDEX refused;
 DROP TABLE inheriting, cold.loop;
+
+-- rows must not come back: over partitions of the archive, over what the table is a partition of,
+-- over inheritance, over more than one stage
+CREATE TABLE cold.ring (LIKE event) PARTITION BY RANGE (ts);
+CREATE TABLE cold.ring_1 PARTITION OF cold.ring DEFAULT;
+CREATE INDEX ON cold.ring_1 (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
+SELECT try('cold.ring');
+DROP INDEX cold.ring_1_ts_idx;
+CREATE INDEX refused ON event (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.ring');
+CREATE INDEX ON cold.ring_1 (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
+SELECT ttl_index.create_index('cold.ring_1', 'ts', 60, archive_to => 'archive.event');
+CREATE TABLE cold.after (LIKE event);
+CREATE INDEX ON cold.after (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
+CREATE INDEX ON cold.ring (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.after');
+DROP INDEX refused;
+-- the same from the side of a partition: its table is where the rows come back to, or another partition
+CREATE INDEX refused ON cold.ring_1 (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
+CREATE INDEX ON event (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.ring');
+CREATE INDEX ON event (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.ring_1');
+DROP TABLE cold.ring, cold.after;
+CREATE TABLE child () INHERITS (event);
+CREATE INDEX refused ON child (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.past');
+CREATE INDEX ON cold.past (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.child');
+DROP TABLE child;
+
+-- a circle that is closed later stops both, with a line to whoever closes it
+CREATE TABLE cold.ring (LIKE event) PARTITION BY RANGE (ts);
+CREATE TABLE cold.ring_1 (LIKE event);
+CREATE INDEX event_i ON event (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.ring');
+CREATE INDEX ring_i ON cold.ring_1 (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
+SELECT state FROM marks;
+SET client_min_messages = notice;
+ALTER TABLE cold.ring ATTACH PARTITION cold.ring_1 FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+SET client_min_messages = warning;
+SELECT indexrelid, state, reason FROM marks;
+INSERT INTO event VALUES (1, '2000-06-01', 'x', 1);
+INSERT INTO cold.ring VALUES (2, '2000-06-01', 'x', 1);
+CALL ttl_index.run_pass();
+SELECT tableoid::regclass, id FROM event UNION ALL SELECT tableoid::regclass, id FROM cold.ring ORDER BY 2;
+ALTER TABLE cold.ring DETACH PARTITION cold.ring_1;
+SELECT indexrelid, state FROM marks;
+DROP TABLE cold.ring, cold.ring_1 CASCADE;
+TRUNCATE event;
 
 -- a partitioned table: all its partitions' indexes, also of those that come later
 CREATE TABLE p (id int, ts timestamptz) PARTITION BY RANGE (ts);
@@ -174,17 +219,49 @@ CALL ttl_index.run_pass();
 SELECT count(*) FROM event;
 ALTER TABLE cold.past ADD COLUMN more int;
 SELECT * FROM marks;
+
+-- it is said by the command that makes it so, with the command that ends it; a restore is quiet
+SET client_min_messages = notice;
+ALTER TABLE event ADD COLUMN "the Note" varchar(20) COLLATE "C";
+ALTER TABLE cold.past ADD COLUMN "the Note" varchar(20) COLLATE "C";
+ALTER TABLE event ALTER COLUMN more TYPE bigint;
+ALTER TABLE cold.past ALTER COLUMN more TYPE bigint;
+ALTER TABLE event RENAME COLUMN more TO "More";
+ALTER TABLE cold.past RENAME COLUMN more TO "More";
+ALTER TABLE cold.past RENAME COLUMN "More" TO most;
+ALTER TABLE event RENAME COLUMN "More" TO most;
+ALTER TABLE cold.past DROP COLUMN most;
+ALTER TABLE event DROP COLUMN most, DROP COLUMN "the Note";
+ALTER TABLE cold.past ADD COLUMN batch int NOT NULL;
+ALTER TABLE cold.past ALTER COLUMN batch DROP NOT NULL;
+ALTER TABLE cold.past SET UNLOGGED;
+ALTER TABLE cold.past SET LOGGED;
+CREATE RULE gone AS ON INSERT TO cold.past DO INSTEAD NOTHING;
+DROP RULE gone ON cold.past;
+ALTER TABLE cold.past SET (fillfactor = 90);
+SET client_min_messages = warning;
+ALTER TABLE event ADD COLUMN quiet int;
+ALTER TABLE event DROP COLUMN quiet;
+
 CREATE ROLE archive_owner;
 GRANT CREATE, USAGE ON SCHEMA archive TO archive_owner;
+SET client_min_messages = notice;
 ALTER TABLE event OWNER TO archive_owner;
+SET client_min_messages = warning;
 SELECT state, reason FROM marks;
 GRANT USAGE ON SCHEMA cold TO archive_owner;
 GRANT INSERT ON cold.past TO archive_owner;
 SELECT state, reason FROM marks;
+SET client_min_messages = notice;
+REVOKE INSERT ON cold.past FROM archive_owner;
+SET client_min_messages = warning;
+GRANT INSERT ON cold.past TO archive_owner;
 
 -- who owns the archive has the rights of the owner of the rows, as its triggers do
 CREATE ROLE archive_other;
+SET client_min_messages = notice;
 ALTER TABLE cold.past OWNER TO archive_other;
+SET client_min_messages = warning;
 SELECT state, reason FROM marks;
 GRANT archive_owner TO archive_other;
 SELECT state FROM marks;

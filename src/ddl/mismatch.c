@@ -1,0 +1,174 @@
+/*-------------------------------------------------------------------------
+ *
+ * mismatch.c
+ *	  Warnings of DDL after which rows cannot move to their archive.
+ *
+ * A column that is added to a table, and not to its archive, ends expiry there: the next
+ * pass deletes nothing, with the state archive_mismatch.  Whoever adds it is told at once,
+ * and how to go on.  It is no error: migrations change one table after the other.
+ *
+ * A session that wants no notices is told nothing, as with other notices of DDL.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/ddl/mismatch.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "tcop/deparse_utility.h"
+#include "utils/aclchk_internal.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "ddl/ddl.h"
+#include "definition/archive.h"
+#include "definition/definition.h"
+#include "definition/option.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+/* Does any index of this database move rows? */
+static bool
+has_archives(void)
+{
+	TtlFunctions functions;
+
+	return ttl_function_lookup(&functions) &&
+		ttl_catalog_dependents_of(ProcedureRelationId, functions.archive_to) != NIL;
+}
+
+/* Warns if rows of an index cannot move now.  It is said of the main one of a pair. */
+static void
+report_index(Oid indexrelid, void *arg)
+{
+	const RenameStmt *renamed = arg;
+	TtlIndex	index;
+
+	if (!ttl_catalog_describe(indexrelid, true, &index) ||
+		OidIsValid(ttl_pair_main(indexrelid)))
+		return;
+	if (index.state == TTL_ACTIVE)
+		index.state = ttl_archive_rights(&index);
+	if (index.state != TTL_ARCHIVE_MISMATCH)
+		return;
+	if (renamed != NULL)
+		ttl_archive_mend_renamed(&index, renamed->subname, renamed->newname);
+	ereport(WARNING,
+			(errmsg("rows of table \"%s\" will not be moved when they are due",
+					get_rel_name(index.relid)),
+			 errdetail("TTL index \"%s\" deletes nothing: %s.", get_rel_name(indexrelid),
+					   ttl_state_reason(&index)),
+			 errhint("%s", ttl_state_hint(&index))));
+}
+
+/* Adds the indexes of a table whose rows move. */
+static List *
+add_sources(List *indexes, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		TtlOption	option;
+		Oid			parent;
+		Oid			governor;
+
+		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) &&
+			OidIsValid(option.archive_to))
+			indexes = list_append_unique_oid(indexes, lfirst_oid(lc));
+	}
+	return indexes;
+}
+
+/* Adds the indexes that move rows to a table; of partitioned ones the topmost. */
+static List *
+add_targets(List *indexes, Oid target)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_dependents_of(RelationRelationId, target))
+	{
+		TtlOption	option;
+		Oid			parent;
+		Oid			governor;
+
+		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) &&
+			governor == lfirst_oid(lc) && option.archive_to == target)
+			indexes = list_append_unique_oid(indexes, governor);
+	}
+	return indexes;
+}
+
+/* Warns of all indexes that move rows from or to a table, where they cannot now. */
+static void
+report_table(Oid relid, const RenameStmt *renamed)
+{
+	List	   *targets = list_make1_oid(relid);
+	List	   *indexes;
+	ListCell   *lc;
+
+	if (!has_archives())
+		return;
+	indexes = add_sources(NIL, relid);
+	if (get_rel_relispartition(relid))
+		targets = list_concat(targets, get_partition_ancestors(relid));
+	foreach(lc, targets)
+		indexes = add_targets(indexes, lfirst_oid(lc));
+	ttl_catalog_each(indexes, report_index, unconstify(RenameStmt *, renamed));
+}
+
+/* The same of a partition that was attached: a circle may have been closed. */
+static void
+report_attached(const CollectedCommand *command)
+{
+	ListCell   *lc;
+
+	foreach(lc, command->d.alterTable.subcmds)
+	{
+		AlterTableCmd *cmd = (AlterTableCmd *) ((CollectedATSubcmd *) lfirst(lc))->parsetree;
+		Oid			partition;
+
+		if (!IsA(cmd, AlterTableCmd) || cmd->subtype != AT_AttachPartition)
+			continue;
+		partition = RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true);
+		if (OidIsValid(partition) && has_archives())
+			ttl_catalog_each(add_sources(NIL, partition), report_index, NULL);
+	}
+}
+
+/* Warns where a command keeps rows from being moved. */
+void
+ttl_mismatch_report(const CollectedCommand *command)
+{
+	Node	   *tree = command->parsetree;
+	Oid			relid = command->d.simple.address.objectId;
+	ListCell   *lc;
+
+	if (client_min_messages > NOTICE || ttl_detach_is_any_running())
+		return;
+	if (command->type == SCT_Grant && command->d.grant.istmt->objtype == OBJECT_TABLE)
+	{
+		foreach(lc, command->d.grant.istmt->objects)
+			report_table(lfirst_oid(lc), NULL);
+	}
+	else if (command->type == SCT_AlterTable)
+	{
+		report_table(command->d.alterTable.objectId, NULL);
+		report_attached(command);
+	}
+	else if (command->type != SCT_Simple)
+		return;
+	else if (IsA(tree, RenameStmt) && ((RenameStmt *) tree)->renameType == OBJECT_COLUMN)
+		report_table(relid, (RenameStmt *) tree);
+	else if (IsA(tree, RuleStmt))
+		report_table(RangeVarGetRelid(((RuleStmt *) tree)->relation, NoLock, true), NULL);
+	else if (IsA(tree, CreateStmt) && get_rel_relispartition(relid))
+		report_table(relid, NULL);
+}
