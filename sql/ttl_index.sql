@@ -790,8 +790,15 @@ COMMENT ON FUNCTION ask_nodes(text) IS
 'runs a query that returns one jsonb on each node of a cluster of Citus, as the caller, in a transaction of each; error says why a node gave no answer';
 
 CREATE VIEW cluster_stats AS
-SELECT a.nodeid, a.nodename, a.nodeport, a.error, s.*
-FROM ask_nodes('SELECT pg_catalog.to_jsonb(s) FROM ttl_index.stats AS s') AS a
+SELECT a.nodeid, a.nodename, a.nodeport, a.error,
+	a.answer OPERATOR(pg_catalog.->>) 'version' AS version,
+	a.answer OPERATOR(pg_catalog.->>) 'monitor' AS monitor, s.*
+FROM ask_nodes($$
+SELECT pg_catalog.to_jsonb(s) OPERATOR(pg_catalog.||) pg_catalog.jsonb_build_object(
+	'version', e.extversion, 'monitor', m.status)
+FROM ttl_index.stats AS s CROSS JOIN ttl_index.monitor_status() AS m
+CROSS JOIN pg_catalog.pg_extension AS e WHERE e.extname OPERATOR(pg_catalog.=) 'ttl_index'
+$$) AS a
 CROSS JOIN LATERAL pg_catalog.jsonb_populate_record(NULL::stats, a.answer) AS s;
 
 COMMENT ON VIEW cluster_stats IS
@@ -801,6 +808,8 @@ COMMENT ON COLUMN cluster_stats.nodeid IS 'the node, as in pg_dist_node; 0 where
 COMMENT ON COLUMN cluster_stats.nodename IS 'the name of its host';
 COMMENT ON COLUMN cluster_stats.nodeport IS 'its port';
 COMMENT ON COLUMN cluster_stats.error IS 'why it gave no answer, as when it is down; NULL if it did';
+COMMENT ON COLUMN cluster_stats.version IS 'the version of the extension there';
+COMMENT ON COLUMN cluster_stats.monitor IS 'who deletes there: the status of its monitor_status()';
 
 CREATE VIEW cluster_index_stats AS
 WITH nodes AS MATERIALIZED (

@@ -138,12 +138,12 @@ CREATE TABLE booking (id int, day date);
 SELECT create_distributed_table('booking', 'id', shard_count => 4);
 CREATE INDEX a_name_that_is_as_long_as_it_can_be_so_that_the_shards_are_cut ON booking (day)
 	WHERE ttl_index.expire_after_seconds(86400) AND ttl_index.time_zone('Europe/Paris');
-SELECT ttl_index.coll_mod('booking', 'day', 172800, time_zone => 'America/Argentina/ComodRivadavia')});
+SELECT ttl_index.coll_mod('booking', 'day', 172800, time_zone => 'America/Argentina/Buenos_Aires')});
 all_are(
 	"($_)",
 	'a long name, and a time zone',
 	'a_name_that_is_as_long_as_it_can_be_so_.*')
-  foreach seconds(172800) . " AND ttl_index.time_zone('America/Argentina/ComodRivadavia'::text)";
+  foreach seconds(172800) . " AND ttl_index.time_zone('America/Argentina/Buenos_Aires'::text)";
 
 $cluster->sql(
 	q{

@@ -8,6 +8,7 @@ package CitusCluster;
 
 use strict;
 use warnings;
+use Installation ();
 use PostgreSQL::Test::Utils ();
 use Test::More ();
 use TtlNode;
@@ -16,18 +17,19 @@ use TtlNode;
 sub skip_if_missing
 {
 	Test::More::plan(skip_all => 'Citus is not installed')
-	  unless -e TtlNode->new('look')->config_data('--pkglibdir') . '/citus.so';
+	  unless -e Installation::config('--pkglibdir') . '/citus.so';
 	return;
 }
 
-# Starts a coordinator and so many workers, with this configuration.
+# Starts a coordinator and so many workers, with this configuration.  Options: those of
+# add_server.
 sub running
 {
-	my ($class, $workers, $conf) = @_;
+	my ($class, $workers, $conf, %options) = @_;
 	my $self = bless { nodes => [] }, $class;
 
 	skip_if_missing();
-	$self->add_server($_ == 0 ? 'coordinator' : "worker$_", $conf) foreach 0 .. $workers;
+	$self->add_server($_ == 0 ? 'coordinator' : "worker$_", $conf, %options) foreach 0 .. $workers;
 	$self->sql(sprintf q{SELECT citus_set_coordinator_host('%s', %d)},
 		$self->coordinator->host, $self->coordinator->port);
 	$self->sql(sprintf q{SELECT citus_add_node('%s', %d)}, $_->host, $_->port)
@@ -36,9 +38,10 @@ sub running
 }
 
 # Starts one more server, which is not a node yet.  The sockets serve as host names.
+# Options: install_path, as of TtlNode; bare, for a server without our extension.
 sub add_server
 {
-	my ($self, $name, $conf) = @_;
+	my ($self, $name, $conf, %options) = @_;
 	my $node = TtlNode->configured(
 		"shared_preload_libraries = 'citus,ttl_index'
 wal_level = logical
@@ -50,14 +53,14 @@ max_worker_processes = 40
 max_connections = 200
 citus.node_conninfo = 'sslmode=disable'
 log_statement = none
-" . ($conf || ''), name => $name);
+" . ($conf || ''), name => $name, install_path => $options{install_path});
 
 	# by this name it connects to itself
 	$node->append_conf('postgresql.conf',
 		sprintf "citus.local_hostname = '%s'\n", $node->host);
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION citus');
-	$node->safe_psql('postgres', 'CREATE EXTENSION ttl_index');
+	$node->safe_psql('postgres', 'CREATE EXTENSION ttl_index') unless $options{bare};
 	push @{ $self->{nodes} }, $node;
 	return $node;
 }

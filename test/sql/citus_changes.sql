@@ -84,7 +84,8 @@ BEGIN
 END $$;
 SET allow_system_table_mods = on;
 ALTER TABLE pg_dist_node ADD nodename text DEFAULT 'host', ADD nodeport int DEFAULT 5432;
-SELECT nodeid, nodename, nodeport, error, passes IS NULL AS nothing FROM ttl_index.cluster_stats;
+SELECT nodeid, nodename, nodeport, error, passes IS NULL AS nothing, version IS NOT NULL AS version, monitor IS NOT NULL AS monitor
+FROM ttl_index.cluster_stats;
 SELECT relname, indexrelname, shards, nodes_without_answer, deleted_documents
 FROM ttl_index.cluster_index_stats WHERE schemaname = 'citus_c' ORDER BY 1;
 -- a database's owner can set the search_path that a node finds

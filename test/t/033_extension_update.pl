@@ -8,64 +8,24 @@
 use strict;
 use warnings;
 use File::Basename;
-use File::Copy;
-use File::Path;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Installation;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TtlNode;
 
 my $work = PostgreSQL::Test::Utils::tempdir;
 
-sub config
-{
-	my ($option) = @_;
-	my ($path, $stderr) = run_command([ 'pg_config', $option ]);
-
-	return $path;
-}
-
-# A server finds its files relative to itself, and looks where a link to it leads:
-# so the programs that look for some are copies, and the rest are links.
-sub make_installation
-{
-	my ($bindir, $sharedir, $libdir) =
-	  (config('--bindir'), config('--sharedir'), config('--pkglibdir'));
-
-	mkpath(
-		[
-			$work . $bindir, "$work$sharedir/extension",
-			dirname($work . $libdir)
-		]);
-	foreach my $program ('postgres', 'initdb', 'pg_ctl', 'pg_config')
-	{
-		copy("$bindir/$program", "$work$bindir/$program") or die "copy: $!";
-		chmod 0755, "$work$bindir/$program";
-	}
-	symlink $libdir, $work . $libdir;
-	# this fails for what is there already, the copies and the two folders
-	symlink $_, $work . $_
-	  foreach glob "$bindir/* $sharedir/* $sharedir/extension/*";
-	return ($work . dirname($bindir), "$work$sharedir/extension");
-}
-
-my ($prefix, $extensions) = make_installation();
-my $node = TtlNode->configured('', install_path => $prefix);
+my $installation = Installation->made_in($work);
+my $extensions = $installation->extensions;
+my $node = TtlNode->configured('', install_path => $installation->prefix);
 $node->start;
 
 my $current = $node->safe_psql('postgres',
 	"SELECT default_version FROM pg_available_extensions WHERE name = 'ttl_index'"
 );
-my $script = slurp_file("$extensions/ttl_index--$current.sql");
-
-sub add_script
-{
-	my ($versions, $text) = @_;
-
-	append_to_file("$extensions/ttl_index--$versions.sql", $text);
-	return;
-}
+my $script = $installation->slurp("ttl_index--$current.sql");
 
 #
 # The dump for pg_upgrade is the one that spells out what belongs to an extension:
@@ -138,30 +98,10 @@ foreach my $version (@deltas)
 # the comparison is seen to find what an update forgets.
 #
 
-my ($function) = $script =~ /^(CREATE FUNCTION oldest_due.*?;\n\nCOMMENT .*?;\n)/ms
-  or die 'there is no function oldest_due';
-my ($column) = $script =~ /^CREATE TABLE counters \(.*?,\n\t([^\n]*)\n\);/ms
-  or die 'there is no table of counters';
-my ($views) = $script =~ /^(CREATE VIEW stats.*?)^CREATE FUNCTION stats_reset/ms
-  or die 'there are no views of statistics';
-my ($cluster) = $script =~ /^(CREATE VIEW cluster_stats.*?^\$\$;\n\n)/ms
-  or die 'there are no views of a cluster';
-my $update = "SET LOCAL search_path = ttl_index, pg_temp;\n"
-  . "ALTER TABLE counters ADD COLUMN $column;\n" . $views . $cluster . $function
-  . "GRANT EXECUTE ON FUNCTION oldest_due(regclass) TO PUBLIC;\n"
-  . "GRANT SELECT ON stats, index_stats, cluster_stats, cluster_index_stats TO PUBLIC;\n";
-my $early = $script;
-$early =~ s/\Q$function\E//;
-$early =~ s/\Q$views\E//;
-$early =~ s/\Q$cluster\E//;
-$early =~ s/,\n\t\Q$column\E\n\);/\n);/;
-# nor the rows that have it
-$early =~ s/^INSERT INTO counters .*?;\n//ms;
-$early =~ s/^\toldest_due\(regclass\),\n//m;
-$early =~ s/^GRANT SELECT ON indexes, stats, index_stats, cluster_stats, cluster_index_stats/GRANT SELECT ON indexes/m;
+my ($early, $update) = Installation::early_version($script);
 
-add_script('0.0.1', $early);
-add_script("0.0.1--$current", $update);
+$installation->add_script('0.0.1', $early);
+$installation->add_script("0.0.1--$current", $update);
 is(difference('0.0.1'), '',
 	'an update that is complete leads to what a new installation has');
 
@@ -200,8 +140,8 @@ foreach my $what (sort keys %incomplete)
 	my ($text, $expected) = @{ $incomplete{$what} };
 	my $version = '0.0.1.' . ++$n;
 
-	add_script($version, $early);
-	add_script("$version--$current", $text);
+	$installation->add_script($version, $early);
+	$installation->add_script("$version--$current", $text);
 	like(difference($version), $expected, "the comparison finds $what");
 }
 
