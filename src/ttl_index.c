@@ -32,7 +32,7 @@ void
 _PG_init(void)
 {
 	ttl_settings_init();
-	ttl_saved_option_init();
+	ttl_reindex_init();
 	ttl_hypertable_init();
 	ttl_mistake_init();
 	if (process_shared_preload_libraries_in_progress)

@@ -692,7 +692,11 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 Datum
 ttl_on_reindex(PG_FUNCTION_ARGS)
 {
-	(void) ttl_event_data(fcinfo);
-	ttl_saved_option_restore_all_now();
+	EventTriggerData *data = ttl_event_data(fcinfo);
+
+	if (strcmp(data->event, "ddl_command_start") == 0)
+		ttl_reindex_before(data->parsetree);
+	else
+		ttl_reindex_after(data->parsetree);
 	PG_RETURN_NULL();
 }

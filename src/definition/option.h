@@ -112,8 +112,11 @@ extern bool ttl_saved_option_needs_repair(Oid indexrelid);
 extern void ttl_saved_option_repair(Oid indexrelid);
 extern bool ttl_saved_option_is_lost(Oid indexrelid);
 extern void ttl_saved_option_warn(Oid indexrelid);
-extern void ttl_saved_option_init(void);
-extern void ttl_saved_option_restore_all_now(void);
+
+/* reindex.c */
+extern void ttl_reindex_before(Node *statement);
+extern void ttl_reindex_after(Node *statement);
+extern void ttl_reindex_init(void);
 
 /* children.c */
 extern bool ttl_children_same(const TtlOption *a, const TtlOption *b);

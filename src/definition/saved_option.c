@@ -18,9 +18,8 @@
  * need 740 columns.  A number counts only where each of its digits is there once.
  * The table of archive_to() is a dependency by itself, which PostgreSQL has recorded.
  *
- * An option is put back as soon as possible: at the end of the command, by the hook
- * here where the library is loaded, and from 17 on by an event trigger; else in the
- * next pass.  Where nothing is saved, the index has the state option_lost: expiry
+ * An option is put back as soon as possible: at the end of the command (reindex.c), else
+ * in the next pass.  Where nothing is saved, the index has the state option_lost: expiry
  * stops visibly, and never goes on with another value.
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -46,11 +45,9 @@
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
-#include "commands/defrem.h"
 #include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
-#include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -658,85 +655,4 @@ ttl_saved_option_needs_repair(Oid indexrelid)
 		return false;
 	wanted = to_be_saved(&option);
 	return !option.present || !same_saved_option(&saved, &wanted);
-}
-
-static void
-repair_if_needed(Oid indexrelid, void *arg)
-{
-	if (!ttl_saved_option_needs_repair(indexrelid))
-		return;
-	ttl_saved_option_repair(indexrelid);
-	if (ttl_saved_option_is_lost(indexrelid))
-		ttl_saved_option_warn(indexrelid);
-}
-
-/* Repairs all indexes of this database that need it. */
-static void
-repair_all(void)
-{
-	ttl_catalog_each(ttl_catalog_dependents(), repair_if_needed, NULL);
-}
-
-static ProcessUtility_hook_type next_process_utility = NULL;
-
-/*
- * Does so with a snapshot: after REINDEX CONCURRENTLY none is active, and writing a
- * catalog needs one.
- */
-void
-ttl_saved_option_restore_all_now(void)
-{
-	PushActiveSnapshot(GetTransactionSnapshot());
-	repair_all();
-	PopActiveSnapshot();
-}
-
-static bool
-is_reindex_concurrently(Node *statement)
-{
-	ListCell   *lc;
-
-	if (!IsA(statement, ReindexStmt))
-		return false;
-	foreach(lc, ((ReindexStmt *) statement)->params)
-	{
-		DefElem    *param = lfirst(lc);
-
-		if (strcmp(param->defname, "concurrently") == 0)
-			return defGetBoolean(param);
-	}
-	return false;
-}
-
-/*
- * REINDEX CONCURRENTLY loses an option that stands alone.  It ends in a
- * transaction of its own, so the option can be restored before the user has the
- * prompt back.  Before it begins, what is saved is made complete:
- * pg_upgrade does not carry that along, and the first pass may be far away.
- */
-static void
-process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
-				ProcessUtilityContext context, ParamListInfo params,
-				QueryEnvironment *queryEnv, DestReceiver *dest,
-				QueryCompletion *qc)
-{
-	bool		reindex = is_reindex_concurrently(pstmt->utilityStmt);
-
-	if (reindex && !RecoveryInProgress())
-		ttl_saved_option_restore_all_now();
-	if (next_process_utility)
-		next_process_utility(pstmt, queryString, readOnlyTree, context, params,
-							 queryEnv, dest, qc);
-	else
-		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
-								params, queryEnv, dest, qc);
-	if (reindex && IsTransactionState())
-		ttl_saved_option_restore_all_now();
-}
-
-void
-ttl_saved_option_init(void)
-{
-	next_process_utility = ProcessUtility_hook;
-	ProcessUtility_hook = process_utility;
 }
