@@ -31,6 +31,7 @@
 
 #define INITIAL_INDEXES 256
 #define MAX_DELAY 60			/* minutes */
+#define MAX_REST 4				/* likewise */
 
 /*
  * What was due is estimated where a pass has deleted so many rows for each index that
@@ -137,18 +138,19 @@ ttl_kept_set_failing(TtlKept *kept, const List *failing)
 }
 
 /*
- * Notes that work on an index had to be canceled: at one of those that hold its rows, or at
- * the whole of it.  It would take that long in every pass, so what hangs waits, each time
- * longer.  The others go on.
+ * Notes that work on an index had to be canceled: at one of those that hold its rows, at a
+ * partition, or at the whole of it.  It would take that long in every pass, so what hangs
+ * waits, longer each time that it is tried again.  The others go on.
  */
 void
 ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now)
 {
 	TtlKeptIndex *index = ttl_kept_index(kept, root);
 
-	ttl_kept_index(kept, leaf)->hangs = true;
-	index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
+	if (!ttl_kept_waits(index, now))
+		index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
 	index->retry_at = now + index->delay * USECS_PER_MINUTE;
+	ttl_kept_index(kept, leaf)->hangs = true;
 }
 
 /* Is what hangs of an index not to be tried again yet? */
@@ -158,13 +160,21 @@ ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now)
 	return index->delay > 0 && now < index->retry_at;
 }
 
-/* Did an index, or a partition, hang at the last try, and is it not time for another one? */
+/*
+ * Is all of an index put off: did it hang at the last try, and is it not time for another
+ * one?  Where several of those that hold its rows did, the next one may or may not hang, so
+ * it is tried sooner.
+ */
 bool
 ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now)
 {
 	const TtlKeptIndex *index = ttl_kept_find(kept, relid);
+	int			sooner;
 
-	return index != NULL && index->hangs && ttl_kept_waits(index, now);
+	if (index == NULL || !(index->hangs || index->rests))
+		return false;
+	sooner = index->hangs ? 0 : Max(index->delay - MAX_REST, 0);
+	return ttl_kept_waits(index, now + sooner * USECS_PER_MINUTE);
 }
 
 /* Notes rows that a pass has deleted one by one. */

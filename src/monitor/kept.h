@@ -41,6 +41,8 @@ typedef struct TtlKeptIndex
 								 * usual */
 	int64		single_docs;	/* so many rows are to be taken one by one */
 	bool		hangs;			/* all of it was canceled, at the last try */
+	bool		rests;			/* so were several that hold rows of it, and
+								 * nothing went beside them */
 	int			delay;			/* minutes that what hangs of it waits, or 0;
 								 * until a pass gets through it */
 	TimestampTz retry_at;		/* when that is over */

@@ -261,7 +261,8 @@ ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
 	else if (gives_up)
 		visit->single_docs = batch->live + 1;
 	visit->batches++;
-	visit->failures++;
+	/* whether others of its indexes go on is for the caller to say */
+	visit->failures += gives_up ? 0 : 1;
 	if (visit->started == 0)
 		visit->started = begun;
 	visit->over = !can_narrow;

@@ -13,6 +13,9 @@
  * that row is skipped, and the visit goes on behind it.  An index for which a visit
  * gets nothing done in that way waits for the next pass.  A batch that is canceled
  * because it takes too long ends the visit, and the next one takes its rows one by one.
+ * The worker leaves all else of that index to the next pass, which knows what hangs; a
+ * session, which knows nothing of earlier passes, goes on behind it, as long as its pass
+ * is short.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -41,7 +44,10 @@
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-/* After so many partitions whose locks are not free, a visit tries no more of them. */
+/*
+ * After so many partitions for which a lock is not free that others need as well, a visit
+ * tries no more of them.
+ */
 #define MAX_BUSY_PARTITIONS 3
 
 /* Is the index or partition not to be visited again in this pass? */
@@ -214,6 +220,13 @@ note_busy(TtlRun *run, Oid leaf, TtlBatch *batch)
 	kept->busy = true;
 }
 
+/* Has the pass lasted for longer than the monitor sleeps? */
+static bool
+is_long(const TtlRun *run, TimestampTz now)
+{
+	return now - run->kept->pass_at >= ttl_monitor_sleep * USECS_PER_SEC;
+}
+
 /*
  * What was written since the pass began goes in the pass too, but does not keep it
  * going for longer than the monitor sleeps: a trigger may write the rows again without
@@ -222,8 +235,7 @@ note_busy(TtlRun *run, Oid leaf, TtlBatch *batch)
 static bool
 is_for_next_pass(const TtlRun *run, const TtlBatch *batch)
 {
-	return !batch->from_before &&
-		run->at - run->kept->pass_at >= ttl_monitor_sleep * USECS_PER_SEC;
+	return !batch->from_before && is_long(run, run->at);
 }
 
 /* Does another server not answer?  No row is to blame for that. */
@@ -247,6 +259,7 @@ has_row_failed(const BatchWork *work)
 static void
 fail_batch(BatchWork *work, const ErrorData *edata, bool timed_out)
 {
+	TtlRun	   *run = work->run;
 	TtlBatch   *batch = &work->batch;
 
 	batch->deleted = batch->archived = batch->skipped_locked = 0;
@@ -255,9 +268,14 @@ fail_batch(BatchWork *work, const ErrorData *edata, bool timed_out)
 	work->edata = edata;
 	work->skipped = has_row_failed(work);
 	/* a session keeps nothing for its next pass: this one has to get by */
-	work->gives_up = timed_out && (work->run->driver->is_worker || !work->skipped);
-	work->visit->skipped = work->gives_up;
-	ttl_visit_note_error(work->run, work->root, work->leaf, edata, work->gives_up);
+	work->gives_up = timed_out && (run->driver->is_worker || !work->skipped);
+	work->visit->skipped = work->gives_up && (run->driver->is_worker ||
+											  is_long(run, GetCurrentTimestamp()));
+	ttl_visit_note_error(run, work->root, work->leaf, edata, false);
+	if (!work->gives_up)
+		return;
+	ttl_kept_canceled(run->kept, work->root, work->leaf, run->at);
+	(void) ttl_visit_note_failed(run, work->leaf, true);
 }
 
 /* Counts a batch and commits it, which can fail. */
@@ -291,9 +309,9 @@ follow_failure(const BatchWork *work, TtlCursor *cursor, TimestampTz begun)
 
 	if (work->skipped)
 		ttl_cursor_row_failed(cursor, &work->batch, work->run->at);
-	/* where no row goes beside what hangs already, all of it does */
-	if (work->gives_up && visit->waits && visit->deleted == 0)
-		ttl_kept_index(work->run->kept, work->root)->hangs = true;
+	/* where no row goes beside what hangs already, it may be all that does */
+	if (work->visit->skipped && visit->waits && visit->deleted == 0)
+		ttl_kept_index(work->run->kept, work->root)->rests = true;
 	ttl_schedule_batch_failed(visit, &work->batch, work->size, work->gives_up, begun);
 }
 
@@ -312,7 +330,7 @@ ttl_visit_died(void)
 		return false;
 	cursor = *work->cursor;
 	work->skipped = has_row_failed(work);
-	work->gives_up = true;
+	work->gives_up = work->visit->skipped = true;
 	follow_failure(work, &cursor, work->run->at);
 	ttl_kept_canceled(work->run->kept, work->root, work->leaf, work->run->at);
 	kept = ttl_kept_index(work->run->kept, work->leaf);
@@ -494,13 +512,22 @@ visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 		ttl_kept_index(run->kept, leaf)->single_docs = visit->single_docs;
 }
 
+/* Had the last work on an index that holds rows, or on a partition, to be canceled? */
+static bool
+hangs(const TtlRun *run, Oid relid)
+{
+	const TtlKeptIndex *kept = ttl_kept_find(run->kept, relid);
+
+	return kept != NULL && kept->hangs;
+}
+
 /* The arguments and the result of making or dropping one partition. */
 typedef struct PartitionWork
 {
 	TtlRun	   *run;
 	Oid			root;
 	const TtlPartition *partition;
-	TtlBatch	batch;
+	TtlBatch   *batch;
 } PartitionWork;
 
 static void
@@ -510,21 +537,21 @@ partition_work(void *arg)
 
 	if (OidIsValid(work->partition->relid))
 		ttl_drop_partition(work->root, work->partition->relid, work->run->at,
-						   &work->batch);
+						   work->batch);
 	else
-		ttl_make_partition(work->root, work->partition, &work->batch);
+		ttl_make_partition(work->root, work->partition, work->batch);
 }
 
 /*
  * Makes or drops a partition in a transaction of its own.  Returns false if that failed;
- * sets *busy if the locks were not free.
+ * the locks that were not free are no failure.
  */
 static bool
 run_partition(TtlRun *run, Oid root, const TtlPartition *partition, TtlVisit *visit,
-			  bool first_error, bool *busy)
+			  bool first_error, TtlBatch *batch)
 {
 	TimestampTz begun = GetCurrentTimestamp();
-	PartitionWork work = {.run = run,.root = root,.partition = partition};
+	PartitionWork work = {.run = run,.root = root,.partition = partition,.batch = batch};
 	ErrorData  *edata;
 	bool		timed_out;
 
@@ -544,30 +571,33 @@ run_partition(TtlRun *run, Oid root, const TtlPartition *partition, TtlVisit *vi
 	edata = ttl_work_run(run->driver, partition_work, &work, &timed_out);
 	if (edata != NULL)
 	{
-		memset(&work.batch, 0, sizeof(work.batch));
-		work.batch.busy = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+		memset(batch, 0, sizeof(*batch));
+		batch->busy = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
 	}
-	*busy = work.batch.busy;
-	if (*busy)
-		work.batch.skipped_locked = 1;
-	if (edata != NULL && !*busy)
+	if (batch->busy)
+		batch->skipped_locked = 1;
+	if (edata != NULL && !batch->busy)
 		ttl_visit_note_error(run, root, root, edata, false);
 	if (edata != NULL && timed_out && OidIsValid(partition->relid))
-		ttl_kept_canceled(run->kept, partition->relid, partition->relid, run->at);
-	if (count_batch(root, visit, &work.batch, false,
-					*busy || !first_error ? NULL : edata,
+	{
+		ttl_kept_canceled(run->kept, root, partition->relid, run->at);
+		visit->put_off = true;
+	}
+	if (count_batch(root, visit, batch, false,
+					batch->busy || !first_error ? NULL : edata,
 					(GetCurrentTimestamp() - begun) / 1000.0))
-		note_counted(run, visit, &work.batch);
+		note_counted(run, visit, batch);
 	ttl_work_commit(run);
-	return edata == NULL || *busy;
+	return edata == NULL || batch->busy;
 }
 
 /*
  * Makes and drops the partitions of a time series, within the time of a visit.  Returns
  * whether some of them remain for the next sub-pass.  A partition that was locked gets a
  * second try there and no third one in this pass, because the lock may be held for
- * hours.  A partition that could not be dropped waits for the next pass, so that one that
- * takes long to fail does not use up the time of the others.
+ * hours; the others go on, unless they need that lock, too.  A partition that could not
+ * be dropped waits for the next pass, so that one that takes long to fail does not use
+ * up the time of the others.
  */
 static bool
 visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit)
@@ -582,20 +612,20 @@ visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit)
 	{
 		int64		took = (GetCurrentTimestamp() - visit->begun) / 1000;
 		TtlPartition *partition = lfirst(lc);
-		bool		busy = false;
+		TtlBatch	batch = {0};
 
 		if (run->stop || locked >= MAX_BUSY_PARTITIONS)
 			break;
 		if (ttl_visit_is_skipped(run, partition->relid))
 			continue;
-		if (ttl_kept_is_put_off(run->kept, partition->relid, run->at))
+		if (visit->waits && hangs(run, partition->relid))
 		{
 			visit->put_off = true;
 			continue;
 		}
 		if (visit->limits.index_time > 0 && took >= visit->limits.index_time)
 			return progress;
-		if (!run_partition(run, target->root, partition, visit, failed == 0, &busy))
+		if (!run_partition(run, target->root, partition, visit, failed == 0, &batch))
 		{
 			failed++;
 			if (OidIsValid(partition->relid))
@@ -604,11 +634,16 @@ visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit)
 				progress = true;
 			}
 		}
-		else if (busy)
+		else if (batch.busy)
 		{
-			locked++;
+			locked += batch.busy_alone ? 0 : 1;
 			if (ttl_visit_note_failed(run, partition->relid, false))
 				again = progress = true;
+			else if (batch.busy_alone)
+			{
+				(void) ttl_visit_note_failed(run, partition->relid, true);
+				progress = true;
+			}
 		}
 		else
 			progress = true;
@@ -691,7 +726,8 @@ end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
 		note_recovery(run, kept);
 	kept->first_docs = first_docs;
 	kept->last_leaf = last_leaf;
-	kept->visited = kept->visited || !(visit->busy || run->stop || visit->waits);
+	kept->visited = kept->visited ||
+		!(visit->busy || run->stop || visit->waits || visit->put_off);
 }
 
 /*
@@ -714,15 +750,6 @@ first_leaf(const TtlTarget *target, const TtlKeptIndex *kept)
 	return 0;
 }
 
-/* Had the last batch of a leaf to be canceled? */
-static bool
-hangs(const TtlRun *run, Oid leaf)
-{
-	const TtlKeptIndex *kept = ttl_kept_find(run->kept, leaf);
-
-	return kept != NULL && kept->hangs;
-}
-
 /* Visits a TTL index: its leaves one after another, with one set of limits. */
 void
 ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
@@ -739,7 +766,7 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 	ttl_schedule_visit_begin(&visit, &sub->limits, kept, GetCurrentTimestamp());
 	if (kept != NULL)
 	{
-		kept->hangs = false;
+		kept->hangs = kept->rests = false;
 		visit.waits = ttl_kept_waits(kept, run->at);
 	}
 	more_partitions = visit_partitions(run, target, &visit);
@@ -748,7 +775,7 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 		Oid			leaf = list_nth_oid(target->leaves, (first + i) % count);
 		int			batches = visit.batches;
 
-		if (visit.waits && hangs(run, leaf))
+		if (ttl_visit_is_skipped(run, leaf) || (visit.waits && hangs(run, leaf)))
 			continue;
 		/* it is noted beforehand, as the worker may not survive it */
 		if (count > 1)

@@ -324,16 +324,17 @@ lock_tree(Oid relid, LOCKMODE lockmode)
  * for, and briefly: with that lock, no query through the table is running.
  */
 static bool
-lock_for_drop(Oid parent, Oid relid)
+lock_for_drop(Oid parent, Oid relid, TtlBatch *batch)
 {
 	Oid			rest;
 
 	if (!ttl_lock_soon(parent, AccessExclusiveLock))
 		return false;
 	rest = get_default_partition_oid(parent);
-	return (!OidIsValid(rest) ||
-			ttl_lock_below(rest, AccessExclusiveLock)) &&
-		lock_tree(relid, AccessExclusiveLock);
+	if (OidIsValid(rest) && !ttl_lock_below(rest, AccessExclusiveLock))
+		return false;
+	batch->busy_alone = !lock_tree(relid, AccessExclusiveLock);
+	return !batch->busy_alone;
 }
 
 /*
@@ -500,7 +501,7 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	{
 		if (!lock_tree(relid, ShareLock))
 		{
-			batch->busy = true;
+			batch->busy = batch->busy_alone = true;
 			return;
 		}
 		empty = ttl_owner_count_rows(relid, "true", 1) == 0;
@@ -515,14 +516,14 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	{
 		if (!lock_tree(relid, ShareLock))
 		{
-			batch->busy = true;
+			batch->busy = batch->busy_alone = true;
 			return;
 		}
 		if (!is_still_due(root, relid, at, &index, &part))
 			return;
 		rows = ttl_owner_count_rows(relid, "true", PG_INT64_MAX);
 	}
-	if ((keep && !ttl_detach_lock(&index, relid)) || !lock_for_drop(parent, relid) ||
+	if ((keep && !ttl_detach_lock(&index, relid)) || !lock_for_drop(parent, relid, batch) ||
 		!ttl_name_lock(parent, false) || !ttl_name_lock(relid, false))
 	{
 		batch->busy = true;

@@ -238,6 +238,28 @@ $node->becomes('postgres', 'SELECT array_agg(id) = ARRAY[50] FROM parts',
 	'a row that takes too long keeps no others of its partition, however many the others get');
 $node->safe_psql('postgres', 'DROP TABLE parts');
 
+# However many of its partitions take too long, one that does not gets its turn.
+my $hanging = 7;
+$node->safe_psql(
+	'postgres', qq{
+CREATE TABLE parts (at timestamptz, part int) PARTITION BY LIST (part);
+SELECT format('CREATE TABLE parts_%1\$s PARTITION OF parts FOR VALUES IN (%1\$s)', i) FROM generate_series(1, $hanging + 1) AS i \\gexec
+INSERT INTO parts SELECT '2000-01-01', i FROM generate_series(1, $hanging + 1) AS i;
+SELECT format('CREATE TRIGGER hang BEFORE DELETE ON parts_%1\$s FOR EACH ROW EXECUTE FUNCTION hang()', i) FROM generate_series(1, $hanging) AS i \\gexec
+CREATE INDEX parts_ttl ON parts (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+foreach my $visit (1 .. $hanging)
+{
+	$node->poll_query_until('postgres',
+		"SELECT errors >= $visit FROM ttl_index.index_stats WHERE relname = 'parts'")
+	  or die "partition $visit does not hang";
+	$minutes += 4.2;
+	$faults->clock_ahead(0, $minute * $minutes);
+}
+$node->becomes('postgres', "SELECT array_agg(part ORDER BY part) = ARRAY[1, 2, 3, 4, 5, 6, 7] FROM parts",
+	'several partitions that take too long keep no others for hours');
+$node->safe_psql('postgres', 'DROP TABLE parts');
+
 # Dropping a partition can take too long as well.
 $node->safe_psql(
 	'postgres', q{
@@ -273,6 +295,22 @@ SET ttl_index.index_delete_target_time = 0;
 CALL ttl_index.run_pass()});
 is($node->safe_psql('postgres', 'SELECT array_agg(id) FROM one_hangs'),
 	'{50}', 'nor does it in run_pass(), row by row');
+
+# It goes on behind a partition that takes too long, unless its pass gets long by that.
+my $parts_hang = q{
+CREATE TABLE parts (at timestamptz, part int) PARTITION BY LIST (part);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
+INSERT INTO parts SELECT '2000-01-01', i FROM generate_series(1, 2) AS i;
+CREATE TRIGGER hang BEFORE DELETE ON parts FOR EACH ROW EXECUTE FUNCTION hang();
+CREATE INDEX parts_ttl ON parts (at) WHERE ttl_index.expire_after_seconds(3600);
+SELECT ttl_index.stats_reset();
+};
+$node->safe_psql('postgres', "DROP TABLE one_hangs; $parts_hang");
+$node->psql('postgres', q{SET ttl_index.batch_timeout = '1100ms'; CALL ttl_index.run_pass()});
+is( $node->safe_psql('postgres', "SELECT errors FROM ttl_index.index_stats WHERE relname = 'parts'"),
+	1,
+	'run_pass() is not held up by each of many partitions that take too long');
 
 $node->stop;
 done_testing();
