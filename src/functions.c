@@ -294,6 +294,7 @@ typedef struct IndexesView
 	ReturnSetInfo *rsinfo;
 	TtlVisitor	visitor;
 	TtlStateFile file;
+	List	   *crashed;
 	List	   *failing;
 } IndexesView;
 
@@ -305,7 +306,8 @@ show_index(Oid indexrelid, void *arg)
 
 	if (!ttl_catalog_describe(indexrelid, false, &index))
 		return;
-	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->failing);
+	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->crashed,
+							 view->failing);
 	put_index(view->rsinfo, &index);
 }
 
@@ -317,6 +319,7 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 
 	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ttl_state_file_read(&view.file);
+	view.crashed = ttl_crash_skipped();
 	ttl_visitor_find(&view.visitor);
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");

@@ -119,46 +119,32 @@ is_ours(const TtlCrash *crash)
 	return crash->count > 0 && crash->server_start == PgStartTime;
 }
 
-/* Is it less of a loss to forget the first of these entries than the second? */
-static bool
-is_lesser(const TtlCrash *a, const TtlCrash *b)
-{
-	bool		a_skipped = a->count >= SKIPPED_AFTER;
-	bool		b_skipped = b->count >= SKIPPED_AFTER;
-
-	if (!is_ours(a) || !is_ours(b))
-		return is_ours(b);
-	return a_skipped == b_skipped ? a->last < b->last : b_skipped;
-}
-
 /*
- * Finds the entry of this index; else takes a free one, else that of an index which is
- * not skipped yet, else the oldest.
+ * Finds the entry of this index among so many; else a free one, or one more.  Returns its
+ * position, and a copy.
  */
-static TtlCrash *
-find_crash(TtlStateFile *file, const TtlMark *mark)
+static int
+find_crash(const TtlCrash *crashes, int count, const TtlMark *mark, TtlCrash *crash)
 {
-	TtlCrash   *found = &file->crashes[0];
+	int			position = count;
 
-	for (int i = 0; i < TTL_MAX_CRASHES; i++)
+	for (int i = 0; i < count; i++)
 	{
-		TtlCrash   *crash = &file->crashes[i];
-
-		if (is_ours(crash) && crash->database == mark->database &&
-			crash->indexrelid == mark->indexrelid)
-			return crash;
-		if (is_lesser(crash, found))
-			found = crash;
+		if (!is_ours(&crashes[i]))
+			position = Min(position, i);
+		else if (crashes[i].database == mark->database &&
+				 crashes[i].indexrelid == mark->indexrelid)
+		{
+			*crash = crashes[i];
+			return i;
+		}
 	}
-	if (is_ours(found) && found->count >= SKIPPED_AFTER)
-		ereport(LOG,
-				(errmsg("the TTL index with OID %u of the database with OID %u is visited again: the server has crashed at more than %d TTL indexes",
-						found->indexrelid, found->database, TTL_MAX_CRASHES)));
-	memset(found, 0, sizeof(TtlCrash));
-	found->server_start = PgStartTime;
-	found->database = mark->database;
-	found->indexrelid = mark->indexrelid;
-	return found;
+	*crash = (TtlCrash)
+	{
+		.server_start = PgStartTime,.database = mark->database,
+			.indexrelid = mark->indexrelid
+	};
+	return position;
 }
 
 /*
@@ -170,7 +156,10 @@ ttl_crash_take_mark(Oid *database)
 {
 	TtlStateFile file;
 	TtlMark		mark;
-	TtlCrash   *crash;
+	TtlCrash   *crashes;
+	TtlCrash	crash;
+	int			count;
+	int			position;
 
 	ttl_state_file_read(&file);
 	if (file.magic == 0)
@@ -184,29 +173,48 @@ ttl_crash_take_mark(Oid *database)
 	if (!OidIsValid(mark.indexrelid) || mark.server_start != PgStartTime)
 		return InvalidOid;
 
-	crash = find_crash(&file, &mark);
-	if (crash->count < SKIPPED_AFTER &&
-		TimestampDifferenceExceeds(crash->last, mark.begun, FORGET_MS))
-		crash->count = 0;
-	crash->count++;
-	crash->last = mark.begun;
-	ttl_state_file_write(&file, TTL_STATE_FILE_PART(crashes), true);
+	count = ttl_state_file_read_crashes(&crashes);
+	position = find_crash(crashes, count, &mark, &crash);
+	if (crash.count < SKIPPED_AFTER &&
+		TimestampDifferenceExceeds(crash.last, mark.begun, FORGET_MS))
+		crash.count = 0;
+	crash.count++;
+	crash.last = mark.begun;
+	ttl_state_file_write_crash(position, &crash);
 	memset(&file.mark, 0, sizeof(TtlMark));
 	ttl_state_file_write(&file, TTL_STATE_FILE_PART(mark), true);
 	*database = mark.database;
 	return mark.indexrelid;
 }
 
-/* Says in one line why an index of this database is skipped; NULL if it is not. */
-char *
-ttl_crash_reason(const TtlStateFile *file, Oid root)
+/* Lists the crashes, as TtlCrash, of indexes of this database that are skipped. */
+List *
+ttl_crash_skipped(void)
 {
-	for (int i = 0; i < TTL_MAX_CRASHES; i++)
-	{
-		const TtlCrash *crash = &file->crashes[i];
+	List	   *skipped = NIL;
+	TtlCrash   *crashes;
+	int			count = ttl_state_file_read_crashes(&crashes);
 
-		if (is_ours(crash) && crash->count >= SKIPPED_AFTER &&
-			crash->database == MyDatabaseId && crash->indexrelid == root)
+	for (int i = 0; i < count; i++)
+	{
+		if (is_ours(&crashes[i]) && crashes[i].count >= SKIPPED_AFTER &&
+			crashes[i].database == MyDatabaseId)
+			skipped = lappend(skipped, &crashes[i]);
+	}
+	return skipped;
+}
+
+/* Says in one line why an index is skipped; NULL if it is not in this list. */
+char *
+ttl_crash_reason(const List *skipped, Oid root)
+{
+	ListCell   *lc;
+
+	foreach(lc, skipped)
+	{
+		const TtlCrash *crash = lfirst(lc);
+
+		if (crash->indexrelid == root)
 			return psprintf("the server crashed in " INT64_FORMAT " visits to it, the last of which began at %s",
 							crash->count, timestamptz_to_str(crash->last));
 	}

@@ -64,13 +64,16 @@ extern char *ttl_hold_reason(const TtlHold *hold);
 extern void ttl_crash_watch(void);
 extern void ttl_crash_mark(Oid indexrelid);
 extern Oid	ttl_crash_take_mark(Oid *database);
-extern char *ttl_crash_reason(const TtlStateFile *file, Oid root);
+extern List *ttl_crash_skipped(void);
+extern char *ttl_crash_reason(const List *skipped, Oid root);
 
 /* state_file.c */
 extern void ttl_state_file_read(TtlStateFile *file);
 extern void ttl_state_file_create(TtlStateFile *file);
 extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size,
 								 bool durable);
+extern int	ttl_state_file_read_crashes(TtlCrash **crashes);
+extern void ttl_state_file_write_crash(int position, const TtlCrash *crash);
 
 /* report.c */
 extern bool ttl_report_is_news(TtlSaid *said, int sqlerrcode, const char *text);
@@ -78,6 +81,6 @@ extern bool ttl_report_is_news(TtlSaid *said, int sqlerrcode, const char *text);
 /* shown_state.c */
 extern void ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
 									 const TtlStateFile *file,
-									 const List *failing);
+									 const List *crashed, const List *failing);
 
 #endif							/* TTL_MONITOR_H */

@@ -52,7 +52,7 @@
 typedef struct PrepareWork
 {
 	TtlRun	   *run;
-	const TtlStateFile *file;
+	List	   *crashed;		/* indexes that are put aside */
 	bool		begins;			/* this sub-pass is the first of a pass */
 	Oid			indexrelid;
 	Oid			root;			/* result: the TTL index that it belongs to */
@@ -103,7 +103,7 @@ repair_work(void *arg)
 {
 	PrepareWork *work = arg;
 
-	if (ttl_crash_reason(work->file, work->indexrelid) != NULL)
+	if (ttl_crash_reason(work->crashed, work->indexrelid) != NULL)
 	{
 		/* target_work() reports it */
 		work->root = work->indexrelid;
@@ -136,7 +136,7 @@ target_work(void *arg)
 	PrepareWork *work = arg;
 	TtlRun	   *run = work->run;
 	Oid			root = work->indexrelid;
-	char	   *crash = ttl_crash_reason(work->file, root);
+	char	   *crash = ttl_crash_reason(work->crashed, root);
 	List	   *leaves;
 	List	   *partitions;
 	TtlIndex	index;
@@ -342,7 +342,7 @@ ttl_prepare_targets(TtlRun *run)
 {
 	TtlFunctions functions;
 	TtlStateFile file;
-	PrepareWork work = {.run = run,.file = &file,.begins = run->kept->pass_at == 0};
+	PrepareWork work = {.run = run,.begins = run->kept->pass_at == 0};
 	List	   *dependents = NIL;
 
 	ttl_work_begin(run);
@@ -366,6 +366,7 @@ ttl_prepare_targets(TtlRun *run)
 			ttl_kept_set_failing(run->kept, ttl_counters_failing());
 		MemoryContextSwitchTo(run->context);
 		dependents = list_copy(ttl_catalog_dependents());
+		work.crashed = ttl_crash_skipped();
 	}
 	ttl_work_commit(run);
 	(void) prepare_indexes(&work,

@@ -144,13 +144,14 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
  */
 void
 ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
-						 const TtlStateFile *file, const List *failing)
+						 const TtlStateFile *file, const List *crashed,
+						 const List *failing)
 {
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
 	{
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
-		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(file, index->root));
+		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->root));
 		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
 	if (index->state != TTL_ACTIVE)

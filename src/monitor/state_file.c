@@ -3,7 +3,7 @@
  * state_file.c
  *	  A file for what must be known in the whole server and outlive a crash of it.
  *
- * It is a small file of fixed size beside core's own statistics.  A table would not do: a
+ * It is a small file beside core's own statistics.  A table would not do: a
  * hold (hold.c) is for all databases, and what a worker writes about the index at which it
  * then crashes (crash.c) would be lost with its transaction.  Shared memory would not do
  * either, because it ends with the crash.
@@ -25,6 +25,7 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pgstat.h"
@@ -104,7 +105,49 @@ ttl_state_file_read(TtlStateFile *file)
 	}
 }
 
-/* Writes the whole file, in the place of any other. */
+/*
+ * Reads the crashes that follow, in the current memory context, and returns how many there
+ * are.  A part of one at the end is of a machine that crashed, too.
+ */
+int
+ttl_state_file_read_crashes(TtlCrash **crashes)
+{
+	int			fd = OpenTransientFile(TTL_STATE_FILE, O_RDONLY | PG_BINARY);
+	struct stat st;
+	size_t		size;
+	int			count;
+
+	*crashes = NULL;
+	if (fd < 0)
+	{
+		if (errno != ENOENT)
+			report_failure(ERROR, "open", TTL_STATE_FILE);
+		return 0;
+	}
+	if (fstat(fd, &st) != 0)
+		report_and_close(ERROR, fd, "stat", TTL_STATE_FILE);
+	size = Max(st.st_size - (off_t) sizeof(TtlStateFile), 0);
+	*crashes = palloc(size);
+	count = pg_pread(fd, *crashes, size, sizeof(TtlStateFile));
+	if (count < 0)
+		report_and_close(ERROR, fd, "read", TTL_STATE_FILE);
+	CloseTransientFile(fd);
+	return count / sizeof(TtlCrash);
+}
+
+/* Writes one of them, or one more. */
+void
+ttl_state_file_write_crash(int position, const TtlCrash *crash)
+{
+	int			fd = OpenTransientFile(TTL_STATE_FILE, O_RDWR | PG_BINARY);
+
+	if (fd < 0)
+		report_failure(ERROR, "open", TTL_STATE_FILE);
+	write_at(fd, TTL_STATE_FILE, crash, sizeof(TtlCrash),
+			 sizeof(TtlStateFile) + position * sizeof(TtlCrash), true);
+}
+
+/* Writes the whole file without any crashes, in the place of any other. */
 void
 ttl_state_file_create(TtlStateFile *file)
 {

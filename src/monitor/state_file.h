@@ -22,9 +22,6 @@
 /* relative to the data directory, which is where every backend is */
 #define TTL_STATE_FILE PGSTAT_STAT_PERMANENT_DIRECTORY "/ttl_index.state"
 
-/* If more indexes crash, one of them is tried again (see crash.c). */
-#define TTL_MAX_CRASHES 64
-
 typedef enum TtlHoldReason
 {
 	TTL_NOT_HELD,
@@ -79,8 +76,11 @@ typedef struct TtlStateFile
 	TtlClocks	clocks;			/* the first process to look, and resume() */
 	TimestampTz last_look;		/* whoever looks at the clock, and resume() */
 	TtlMark		mark;			/* the worker, of which there is one */
-	TtlCrash	crashes[TTL_MAX_CRASHES];	/* the launcher when it starts,
-											 * and resume() */
+
+	/*
+	 * In the file, as many TtlCrash as there are follow: of the launcher when
+	 * it starts, and resume(), which removes them.
+	 */
 } TtlStateFile;
 
 #define TTL_STATE_FILE_PART(part) \

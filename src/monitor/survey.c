@@ -53,6 +53,7 @@ typedef struct Look
 	TtlSurvey	found;
 	TtlVisitor	visitor;
 	TtlStateFile file;
+	List	   *crashed;
 	List	   *failing;
 	List	   *indexes;
 	Oid			indexrelid;		/* the one to look at */
@@ -69,6 +70,7 @@ begin_work(void *arg)
 
 	MemoryContextSwitchTo(look->run->context);
 	ttl_state_file_read(&look->file);
+	look->crashed = ttl_crash_skipped();
 	ttl_visitor_find(&look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = ttl_catalog_shown();
@@ -78,7 +80,7 @@ begin_work(void *arg)
 static bool
 is_put_aside(const Look *look)
 {
-	return ttl_crash_reason(&look->file, look->indexrelid) != NULL ||
+	return ttl_crash_reason(look->crashed, look->indexrelid) != NULL ||
 		ttl_kept_is_put_off(look->run->kept, look->indexrelid, look->found.at);
 }
 
@@ -121,7 +123,8 @@ index_work(void *arg)
 		look->index.root != look->indexrelid)
 		return;
 	look->is_root = true;
-	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->failing);
+	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->crashed,
+							 look->failing);
 	if (has_time(look) && ttl_due_since(look->indexrelid, &lag, &since))
 		look->lag = lag.at - since;
 }
