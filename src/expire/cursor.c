@@ -40,7 +40,9 @@
  *
  * Rows that could not be deleted, or that a trigger kept, are tried again after 1 minute,
  * then after 2, 4, ... 60, by a round that is thorough: it reads all leaf pages.  Until
- * then they are passed over.  The first TTL_KNOWN_FAILURES of them are known by their
+ * then they are passed over.  If a good part of them can be deleted then, the delay begins
+ * with 1 minute again: in a table that references itself, one row after the other becomes
+ * free, from the last on.  The first TTL_KNOWN_FAILURES of them are known by their
  * tuple ID.  If there are more, the age of a row tells: a row that the previous round
  * could see was tried then, unless it could not be taken.  Those that could not are known
  * by a bit each, which others may share: these are tried too often, and none too late.
@@ -79,6 +81,9 @@
 #define MANY_PAGES 16
 
 #define MAX_DELAY 60			/* minutes */
+
+/* For each row that goes so late, so many attempts at others are worth their time. */
+#define FEW_FAILURES 16
 
 /*
  * After a round that read more leaf pages and entries than this and deleted nothing,
@@ -231,7 +236,7 @@ begin_catch_up(TtlCursor *cursor, TimestampTz now)
 	cursor->phase = TTL_CATCH_UP;
 	cursor->catch_up.set = cursor->round.set = false;
 	cursor->pages = cursor->steps = 0;
-	cursor->found = false;
+	cursor->found = 0;
 	cursor->thorough = cursor->rows_remain && now >= cursor->retry_at;
 	if (cursor->thorough)
 	{
@@ -249,10 +254,15 @@ end_catch_up(TtlCursor *cursor, TimestampTz now)
 	cursor->seen = cursor->round;
 	memset(&cursor->reread, 0, sizeof(TtlReread));
 	if (cursor->thorough && cursor->rows_remain)
+	{
+		/* where so many could go after all, others may be able to, now */
+		if (cursor->found > cursor->nfailures / FEW_FAILURES)
+			cursor->delay = 0;
 		wait_longer(cursor, now);
+	}
 	else if (!cursor->rows_remain)
 		cursor->delay = 0;
-	if (!cursor->found && !cursor->thorough && cursor->steps > FREE_STEPS)
+	if (cursor->found == 0 && !cursor->thorough && cursor->steps > FREE_STEPS)
 		cursor->rest_until = now + Min(cursor->steps * REST_US, MAX_REST);
 	cursor->keep = cursor->pages > MANY_PAGES || cursor->nfailures > 0;
 }
@@ -285,7 +295,7 @@ ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch, TimestampTz now)
 	{
 		cursor->pages += batch->pages;
 		cursor->steps += batch->pages + batch->candidates;
-		cursor->found = cursor->found || batch->deleted > 0;
+		cursor->found += batch->deleted;
 		if (batch->exhausted)
 			end_catch_up(cursor, now);
 		return batch->exhausted && cursor->exhausted;

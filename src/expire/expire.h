@@ -71,7 +71,7 @@ typedef struct TtlCursor
 	TtlReread	reread;			/* its leaf pages are read, changed or not */
 	TtlReread	reread_next;	/* the same for the next round */
 	bool		thorough;		/* this round reads all leaf pages */
-	bool		found;			/* this round has deleted something */
+	int64		found;			/* rows that this round has deleted */
 	int64		pages;			/* leaf pages that this round has read */
 	int64		steps;			/* leaf pages and entries */
 	TimestampTz rest_until;		/* no round before this time */
