@@ -16,7 +16,7 @@
  */
 #include "postgres.h"
 
-#include "access/sysattr.h"
+#include "access/htup_details.h"
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "catalog/index.h"
@@ -93,13 +93,15 @@ ttl_row_is_due(TtlExpirer *x)
 	return ttl_cutoff_is_due(x->cutoff, x->key);
 }
 
-/* Was the row in the slot written by a transaction older than this one? */
+/*
+ * Was the row in the slot written by a transaction older than this one?  One that is frozen
+ * keeps its xmin, which may be too old to be compared.
+ */
 bool
 ttl_row_is_older(TtlExpirer *x, TransactionId xid)
 {
-	bool		isnull;
-	Datum		xmin = slot_getsysattr(x->slot, MinTransactionIdAttributeNumber,
-									   &isnull);
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(x->slot, false, NULL);
 
-	return TransactionIdPrecedes(DatumGetTransactionId(xmin), xid);
+	return HeapTupleHeaderXminFrozen(tuple->t_data) ||
+		TransactionIdPrecedes(HeapTupleHeaderGetRawXmin(tuple->t_data), xid);
 }
