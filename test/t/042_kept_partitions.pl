@@ -163,8 +163,13 @@ is( sql("$where || ', ' || (SELECT (skipped_locked > 0) || ', ' || errors FROM t
 	'public.hot_2000 in public.hot: 1000 + 0, true, 0',
 	'one who changes the archive does, until the next pass');
 $reader->query_safe('COMMIT');
-sql('CALL ttl_index.run_pass()');
-is(sql('SELECT place()'), 'public.hot_2000 in cold.hot', 'which moves it');
+my $err;
+$node->psql(
+	'postgres', 'SET client_min_messages = debug1; CALL ttl_index.run_pass()',
+	stderr => \$err);
+like($err, qr/table \d+ was locked for \d+\.\d{3} ms, for a partition to go/,
+	'which moves it, and says for how long others waited');
+is(sql('SELECT place()'), 'public.hot_2000 in cold.hot', 'and has it there');
 $reader->quit;
 
 #
