@@ -7,7 +7,7 @@
  * make a name mean something else (see name.c).  The trees of the key and of the filter
  * are in pg_index, by OIDs; a query that is made of them calls the functions with which
  * the index was built.  expire/delete.c deletes by such queries,
- * expire/move.c inserts, ddl/notice.c samples.
+ * expire/move.c inserts, ddl/notice.c samples; expire/insert.c makes rows by such trees.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -18,13 +18,17 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "parser/parse_relation.h"
+#include "rewrite/prs2lock.h"
 #include "rewrite/rewriteHandler.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
+#include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
 
@@ -93,10 +97,27 @@ find_column(TupleDesc desc, const char *name)
 }
 
 /*
- * The values for the columns of a table: those of the same names in rows of another one,
- * which are the second table of a query.  What is generated is computed anew, and what has
- * no value there gets its default, from the rewriter.
+ * The value for a column of a table: that of the same name in a row of another one, which is
+ * the second table of a query.  NULL where there is none, and for what is generated: that is
+ * computed anew.
  */
+static Expr *
+value_by_name(const FormData_pg_attribute *attr, TupleDesc from)
+{
+	AttrNumber	attnum;
+	Form_pg_attribute source;
+
+	if (attr->attisdropped || attr->attgenerated != '\0')
+		return NULL;
+	attnum = find_column(from, NameStr(attr->attname));
+	if (attnum == InvalidAttrNumber)
+		return NULL;
+	source = TupleDescAttr(from, attnum - 1);
+	return (Expr *) makeVar(2, attnum, source->atttypid, source->atttypmod,
+							source->attcollation, 0);
+}
+
+/* The values for the columns that have one there; the rewriter adds the defaults. */
 static List *
 values_by_name(TupleDesc to, TupleDesc from)
 {
@@ -105,23 +126,58 @@ values_by_name(TupleDesc to, TupleDesc from)
 	for (int i = 0; i < to->natts; i++)
 	{
 		Form_pg_attribute attr = TupleDescAttr(to, i);
-		char	   *name = pstrdup(NameStr(attr->attname));
-		AttrNumber	attnum;
-		Form_pg_attribute source;
+		Expr	   *value = value_by_name(attr, from);
 
-		if (attr->attisdropped || attr->attgenerated != '\0')
-			continue;
-		attnum = find_column(from, name);
-		if (attnum == InvalidAttrNumber)
-			continue;
-		source = TupleDescAttr(from, attnum - 1);
-		values = lappend(values,
-						 makeTargetEntry((Expr *) makeVar(2, attnum, source->atttypid,
-														  source->atttypmod,
-														  source->attcollation, 0),
-										 i + 1, name, false));
+		if (value != NULL)
+			values = lappend(values,
+							 makeTargetEntry(value, i + 1, pstrdup(NameStr(attr->attname)),
+											 false));
 	}
 	return values;
+}
+
+/* The value of a column for which the other table has none; NULL where core has to say. */
+static Expr *
+value_by_default(Relation to, const FormData_pg_attribute *attr)
+{
+	Node	   *value;
+
+	if (attr->attisdropped)
+		return (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
+	if (attr->attgenerated != '\0')
+		return (Expr *) makeNullConst(attr->atttypid, attr->atttypmod, attr->attcollation);
+	value = build_column_default(to, attr->attnum);
+	if (value != NULL)
+		return expression_planner((Expr *) value);
+	/* a domain may refuse NULL */
+	if (get_typtype(attr->atttypid) == TYPTYPE_DOMAIN)
+		return NULL;
+	return (Expr *) makeNullConst(attr->atttypid, attr->atttypmod, attr->attcollation);
+}
+
+/*
+ * Makes the target list for a whole row of a table out of one of another table, as a query
+ * that inserts it would have it in the end.  What is generated is NULL.  NIL where that is
+ * left to such a query.
+ */
+List *
+ttl_query_row(Relation to, Relation from)
+{
+	TupleDesc	desc = RelationGetDescr(to);
+	List	   *row = NIL;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+		Expr	   *value = value_by_name(attr, RelationGetDescr(from));
+
+		if (value == NULL)
+			value = value_by_default(to, attr);
+		if (value == NULL)
+			return NIL;
+		row = lappend(row, makeTargetEntry(value, i + 1, NULL, false));
+	}
+	return row;
 }
 
 /*
@@ -175,6 +231,29 @@ ttl_query_return_rows(Query *query, Relation rel)
 													   pstrdup(NameStr(attr->attname)),
 													   false));
 	}
+}
+
+/*
+ * Is nothing attached to a command that changes rows of a table?  A trigger that is disabled
+ * counts as well: it depends on the session whether it fires.
+ */
+bool
+ttl_query_is_plain(Relation rel, CmdType command)
+{
+	int			event = command == CMD_INSERT ? TRIGGER_TYPE_INSERT : TRIGGER_TYPE_DELETE;
+	TriggerDesc *triggers = rel->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (triggers->triggers[i].tgtype & event)
+			return false;
+	}
+	for (int i = 0; rel->rd_rules != NULL && i < rel->rd_rules->numLocks; i++)
+	{
+		if (rel->rd_rules->rules[i]->event == command)
+			return false;
+	}
+	return true;
 }
 
 static CommandTag

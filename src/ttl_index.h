@@ -119,6 +119,8 @@ extern Node *ttl_query_key_until(Oid indexrelid, Relation rel, Oid keytype,
 extern Query *ttl_query_make(CmdType command, Relation rel, List *conditions);
 extern Query *ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env,
 									char *rows);
+extern List *ttl_query_row(Relation to, Relation from);
+extern bool ttl_query_is_plain(Relation rel, CmdType command);
 extern void ttl_query_return_rows(Query *query, Relation rel);
 extern int64 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 						   const char *name, DestReceiver *dest);

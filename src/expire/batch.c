@@ -8,7 +8,8 @@
  * that it began; due/due.c calls ttl_batch_look(), which looks and deletes nothing.
  *
  * The rows are looked for in the order of the index (index_order.c), or of the heap
- * (block_order.c), fetched and checked (row.c), and deleted (delete.c), or moved (move.c).
+ * (block_order.c), fetched and checked (row.c), and deleted (delete.c), or moved (move.c,
+ * insert.c).
  *
  * A plain DELETE command for each batch would be simpler.  It would trust the index,
  * read again the entries of all rows that were deleted before, and wait for locked
@@ -193,7 +194,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		batch->inactive = true;
 		return;
 	}
-	x.direct = ttl_delete_is_plain(x.heap);
+	x.direct = ttl_query_is_plain(x.heap, CMD_DELETE);
 	x.archive_to = index->option.archive_to;
 	batch->busy = !lock_others(&x, index);
 	batch->inactive = !batch->busy && OidIsValid(x.archive_to) && !may_move(index);

@@ -31,11 +31,9 @@
 #include "catalog/catalog.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_operator.h"
-#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "nodes/makefuncs.h"
-#include "rewrite/prs2lock.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -210,26 +208,4 @@ ttl_delete_locked(TtlExpirer *x, const TtlIndex *index)
 	if (x->batch->deleted < x->nrows)
 		x->batch->cursor.rows_remain = true;
 	PopActiveSnapshot();
-}
-
-/*
- * Is anything attached to DELETE?  A trigger that is disabled counts as well: it
- * depends on the session whether it fires.
- */
-bool
-ttl_delete_is_plain(Relation rel)
-{
-	TriggerDesc *triggers = rel->trigdesc;
-
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		if (TRIGGER_FOR_DELETE(triggers->triggers[i].tgtype))
-			return false;
-	}
-	for (int i = 0; rel->rd_rules != NULL && i < rel->rd_rules->numLocks; i++)
-	{
-		if (rel->rd_rules->rules[i]->event == CMD_DELETE)
-			return false;
-	}
-	return true;
 }

@@ -59,7 +59,6 @@ extern bool ttl_row_is_due(TtlExpirer *x);
 extern bool ttl_row_is_older(TtlExpirer *x, TransactionId xid);
 
 /* delete.c */
-extern bool ttl_delete_is_plain(Relation rel);
 extern void ttl_delete_row(TtlExpirer *x);
 extern void ttl_delete_locked(TtlExpirer *x, const TtlIndex *index);
 
@@ -69,6 +68,9 @@ extern void ttl_move_begin(TtlExpirer *x);
 extern void ttl_move_take(TtlExpirer *x);
 extern DestReceiver *ttl_move_receiver(TtlExpirer *x);
 extern void ttl_move_end(TtlExpirer *x);
+
+/* insert.c */
+extern bool ttl_insert_rows(Relation to, Relation from, Tuplestorestate * rows);
 
 /* index_order.c */
 extern void ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries);

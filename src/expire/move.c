@@ -7,11 +7,12 @@
  * transaction.  So a row is in one of the two tables, whatever is killed when; and what a
  * trigger keeps in its table, or others hold, is not inserted.
  *
- * They are inserted by the command INSERT, with all that belongs to it there: defaults,
- * constraints, triggers, partitions, row security, foreign tables.  It acts as the owner
- * of the table that the rows leave.  Where it takes fewer rows than it got, because of a
- * trigger that returns NULL, say, the batch fails, so that no row is lost; and which row
- * it was is found like one that cannot be deleted.
+ * Into an ordinary table with nothing attached they are inserted directly (insert.c).  All
+ * others get them by the command INSERT, with all that belongs to it there: triggers,
+ * partitions, row security, foreign tables.  Either acts as the owner of the table that the
+ * rows leave.  Where the command takes fewer rows than it got, because of a trigger that
+ * returns NULL, say, the batch fails, so that no row is lost; and which row it was is found
+ * like one that cannot be deleted.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -85,9 +86,9 @@ ttl_move_receiver(TtlExpirer *x)
 	return receiver;
 }
 
-/* Inserts the rows, and returns how many the table has taken. */
-static int64
-insert_rows(TtlExpirer *x, Relation target)
+/* Inserts the rows by a command, and checks that the table has taken them all. */
+static void
+insert_by_query(TtlExpirer *x, Relation target)
 {
 	EphemeralNamedRelationData rows = {
 		.md = {
@@ -102,9 +103,19 @@ insert_rows(TtlExpirer *x, Relation target)
 	char	   *name = psprintf("INSERT by TTL index \"%s\"",
 								RelationGetRelationName(x->index));
 
+	int64		count;
+
 	register_ENR(env, &rows);
-	return ttl_query_run(ttl_query_make_insert(target, x->heap, env, MOVED_ROWS),
-						 NULL, env, name, None_Receiver);
+	count = ttl_query_run(ttl_query_make_insert(target, x->heap, env, MOVED_ROWS),
+						  NULL, env, name, None_Receiver);
+	if (count != x->batch->archived)
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+				 errmsg("table \"%s\" did not take %lld of %lld rows that were to be moved to it",
+						RelationGetRelationName(target),
+						(long long) (x->batch->archived - count),
+						(long long) x->batch->archived),
+				 errhint("A trigger BEFORE INSERT there that returns NULL would lose these rows.")));
 }
 
 /* Moves the rows that were kept. */
@@ -112,25 +123,18 @@ void
 ttl_move_end(TtlExpirer *x)
 {
 	Relation	target;
-	int64		count;
 
 	if (x->moved == NULL)
 		return;
-	count = tuplestore_tuple_count(x->moved);
-	if (count > 0)
+	x->batch->archived = tuplestore_tuple_count(x->moved);
+	if (x->batch->archived > 0)
 	{
-		/* triggers there are to see that the rows are gone here */
+		/* triggers and functions there are to see that the rows are gone here */
 		CommandCounterIncrement();
 		PushActiveSnapshot(GetTransactionSnapshot());
 		target = relation_open(x->archive_to, NoLock);
-		x->batch->archived = insert_rows(x, target);
-		if (x->batch->archived != count)
-			ereport(ERROR,
-					(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
-					 errmsg("table \"%s\" did not take %lld of %lld rows that were to be moved to it",
-							RelationGetRelationName(target),
-							(long long) (count - x->batch->archived), (long long) count),
-					 errhint("A trigger BEFORE INSERT there that returns NULL would lose these rows.")));
+		if (!ttl_insert_rows(target, x->heap, x->moved))
+			insert_by_query(x, target);
 		relation_close(target, NoLock);
 		PopActiveSnapshot();
 	}

@@ -171,6 +171,95 @@ SELECT id FROM t;
 SELECT id FROM cold ORDER BY 1;
 DROP TABLE t, cold;
 
+-- an ordinary table with nothing attached gets many rows at a time, each of which has all of its index entries
+CREATE TABLE t (id int, ts timestamptz, doc jsonb, wide text);
+ALTER TABLE t ALTER wide SET STORAGE EXTERNAL;
+CREATE TABLE cold (wide text, doc jsonb, ts timestamptz, id int);
+INSERT INTO t SELECT g, timestamptz '2001-01-01' + g * interval '1 s', jsonb_build_object('n', g % 10), repeat(g::text, CASE WHEN g % 100 = 0 THEN 20000 ELSE 50 END)
+	FROM generate_series(1, 3000) AS g;
+CREATE INDEX cold_id ON cold (id);
+CREATE INDEX cold_odd ON cold ((-id)) WHERE id % 2 = 1;
+CREATE INDEX cold_doc ON cold USING gin (doc);
+CREATE INDEX cold_hash ON cold USING hash (id);
+CREATE INDEX cold_ts ON cold USING brin (ts);
+CREATE TABLE was AS SELECT id, md5(wide) FROM t;
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM t;
+SELECT count(*), count(DISTINCT id) FROM cold JOIN was USING (id) WHERE md5(wide) = md5;
+SET enable_seqscan = off;
+SELECT count(*), sum(id) FROM cold WHERE id BETWEEN 1000 AND 1999;
+SELECT count(*), sum(id) FROM cold WHERE id % 2 = 1 AND -id > -1000;
+SELECT count(*), sum(id) FROM cold WHERE doc @> '{"n": 3}';
+SELECT id, length(wide) FROM cold WHERE id = 2500;
+SELECT count(*), sum(id) FROM cold WHERE ts BETWEEN '2001-01-01 00:00:01' AND '2001-01-01 00:00:09';
+RESET enable_seqscan;
+DROP TABLE t, cold, was;
+
+-- what it refuses stays, also where rows of one batch conflict with each other
+CREATE FUNCTION is_gone(int, int) RETURNS boolean LANGUAGE plpgsql SET search_path = ar, pg_temp AS
+	$$ BEGIN RETURN NOT EXISTS (SELECT FROM t WHERE (id, n) = ($1, $2)); END $$;
+CREATE TABLE t (id int, ts timestamptz, n int);
+CREATE TABLE cold (id int UNIQUE, ts timestamptz, n int, more int NOT NULL DEFAULT 7, CHECK (n > 0), CHECK (is_gone(id, n)), EXCLUDE (n WITH =));
+INSERT INTO cold VALUES (1, now(), 100);
+INSERT INTO t SELECT g, '2001-01-01', g FROM generate_series(1, 20) AS g;
+INSERT INTO t VALUES (5, '2001-01-02', 50), (51, '2001-01-02', 6), (52, '2001-01-02', 0), (53, '2001-01-02', 100), (54, '2001-01-02', NULL);
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT id, n FROM t ORDER BY id, n;
+SELECT count(*), sum(id), sum(more) FROM cold;
+SELECT deleted, archived, skipped_failed, state FROM failed;
+DROP TABLE t, cold;
+
+-- by the command: a deferrable constraint, a domain that takes no NULL, a partition, another access method
+CREATE TABLE t (id int, ts timestamptz);
+CREATE TABLE cold (id int UNIQUE DEFERRABLE INITIALLY DEFERRED, ts timestamptz);
+INSERT INTO cold VALUES (2, now());
+INSERT INTO t VALUES (1, '2001-01-01'), (2, '2001-01-01'), (3, '2001-01-01'), (3, '2001-01-02');
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT id, ts = '2001-01-01' AS first FROM t ORDER BY 1;
+SELECT id FROM cold ORDER BY 1;
+CREATE DOMAIN never AS int NOT NULL;
+CREATE DOMAIN seven AS int DEFAULT 7 NOT NULL;
+CREATE TABLE colder (id int, ts timestamptz, no never, extra seven);
+SELECT ttl_index.coll_mod_index('t_ts_ttl', 60, archive_to => 'colder');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM t;
+ALTER TABLE colder DROP no;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM t;
+SELECT id, extra FROM colder ORDER BY 1;
+DROP TABLE cold;
+CREATE TABLE cold (id int, ts timestamptz) PARTITION BY LIST (id);
+CREATE TABLE cold1 PARTITION OF cold FOR VALUES IN (1);
+SELECT ttl_index.coll_mod_index('t_ts_ttl', 60, archive_to => 'cold1');
+INSERT INTO t VALUES (1, '2001-01-01'), (2, '2001-01-01');
+CALL ttl_index.run_pass();
+SELECT id FROM t;
+SELECT id FROM cold;
+CREATE ACCESS METHOD another TYPE TABLE HANDLER heap_tableam_handler;
+CREATE TABLE another (id int, ts timestamptz) USING another;
+SELECT ttl_index.coll_mod_index('t_ts_ttl', 60, archive_to => 'another');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM t;
+SELECT id FROM another;
+DROP TABLE t, cold, colder, another;
+DROP ACCESS METHOD another;
+
+-- unlogged tables, and a pass with another isolation level
+CREATE UNLOGGED TABLE t (id int, ts timestamptz);
+CREATE UNLOGGED TABLE cold (LIKE t, at timestamptz DEFAULT now());
+CREATE INDEX ON cold (id);
+INSERT INTO t SELECT g, '2001-01-01' FROM generate_series(1, 10) AS g;
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+SET default_transaction_isolation = 'serializable';
+CALL ttl_index.run_pass();
+RESET default_transaction_isolation;
+SELECT count(*) FROM t;
+SELECT count(*), count(at) FROM cold;
+DROP TABLE t, cold;
+
 DROP SCHEMA ar CASCADE;
 DROP ROLE ar_owner;
 SELECT ttl_index.stats_reset();

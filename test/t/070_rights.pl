@@ -307,6 +307,8 @@ $node->safe_psql(
 SELECT make('alice_moved_trigger', '', 'trigger', 'RETURN NEW;');
 SELECT make('alice_moved_' || place, 'int', 'int', 'RETURN $1;')
 FROM unnest(ARRAY['default', 'default_fold', 'check', 'check_fold', 'generated', 'index', 'index_fold', 'key', 'key_fold']) AS place;
+SELECT make('alice_stored_' || place, 'int', 'int', 'RETURN $1;')
+FROM unnest(ARRAY['default', 'default_fold', 'check', 'check_fold', 'generated', 'index', 'index_fold', 'filter', 'filter_fold']) AS place;
 SET SESSION AUTHORIZATION carol;
 SET search_path = m;
 CREATE TABLE gone (id int, at moment, kind m.kind,
@@ -318,10 +320,19 @@ CREATE TABLE gone_low PARTITION OF gone FOR VALUES FROM (0) TO (3);
 CREATE TABLE gone_rest PARTITION OF gone DEFAULT;
 CREATE INDEX ON gone ((alice_moved_index(id) + alice_moved_index_fold(1)));
 CREATE TRIGGER t BEFORE INSERT ON gone FOR EACH ROW EXECUTE FUNCTION alice_moved_trigger();
-GRANT INSERT, SELECT ON gone TO alice;
+-- rows go into one to which nothing is attached without a command
+CREATE TABLE stored (id int, at moment, kind m.kind,
+	extra int DEFAULT alice_stored_default(1) + alice_stored_default_fold(1),
+	gen int GENERATED ALWAYS AS (alice_stored_generated(id)) STORED,
+	CHECK (alice_stored_check(id) > 0 AND alice_stored_check_fold(1) > 0));
+CREATE INDEX ON stored ((alice_stored_index(id) + alice_stored_index_fold(1)))
+	WHERE alice_stored_filter(id) > 0 AND alice_stored_filter_fold(1) > 0;
+GRANT INSERT, SELECT ON gone, stored TO alice;
 SET SESSION AUTHORIZATION alice;
 CREATE TABLE going (id int, at moment, kind m.kind);
 INSERT INTO going SELECT g, '2001-01-01', '1' FROM generate_series(1, 5) AS g;
+CREATE TABLE storing (LIKE going);
+INSERT INTO storing TABLE going;
 CREATE TABLE cold (id int DEFAULT alice_moved_default_fold(1), at timestamptz,
 	CHECK (alice_moved_check(id) > 0 AND alice_moved_check_fold(1) > 0)) PARTITION BY RANGE (at);
 CREATE TABLE cold_rest PARTITION OF cold DEFAULT;
@@ -333,6 +344,7 @@ INSERT INTO hot VALUES (1, '2001-06-01');
 superuser_runs($_)
   foreach (
 	q{SELECT ttl_index.create_index('m.going', 'at', 0, archive_to => 'm.gone')},
+	q{SELECT ttl_index.create_index('m.storing', 'at', 0, archive_to => 'm.stored')},
 	q{SELECT ttl_index.create_index('m.hot', 'at', 0, name => 'hot_ttl', drop_expired_partitions => true)},
 	q{SELECT ttl_index.coll_mod_index('m.hot_ttl', 0, archive_to => 'm.cold')},
 	q{SELECT ttl_index.due_count(indexrelid) FROM ttl_index.indexes},
@@ -340,9 +352,10 @@ superuser_runs($_)
 	q{CALL ttl_index.run_pass()});
 is( $node->safe_psql(
 		'postgres', q{
-SELECT (SELECT count(*) FROM m.going), (SELECT count(*) FROM m.gone), (SELECT count(*) FROM m.hot),
+SELECT (SELECT count(*) FROM m.going), (SELECT count(*) FROM m.gone), (SELECT count(*) FROM m.storing),
+	(SELECT count(*) FROM m.stored), (SELECT count(*) FROM m.hot),
 	(SELECT inhparent::regclass FROM pg_inherits WHERE inhrelid = 'm.hot_2001'::regclass)}),
-	'0|5|0|m.cold', 'rows and partitions are in the archives');
+	'0|5|0|5|0|m.cold', 'rows and partitions are in the archives');
 
 # The test sees nothing where core computes nothing.
 my @places = grep { !$ran{$_} } qw(
@@ -351,6 +364,8 @@ my @places = grep { !$ran{$_} } qw(
   alice_partition_key_fold alice_rule alice_rule_when alice_statistics_fold
   alice_trigger alice_trigger_when alice_word bob_filter_fold carol_trigger
   alice_moved_check_fold alice_moved_default alice_moved_default_fold alice_moved_generated
-  alice_moved_index alice_moved_index_fold alice_moved_key alice_moved_key_fold alice_moved_trigger);
+  alice_moved_index alice_moved_index_fold alice_moved_key alice_moved_key_fold alice_moved_trigger
+  alice_stored_check alice_stored_check_fold alice_stored_default alice_stored_default_fold alice_stored_filter
+  alice_stored_filter_fold alice_stored_generated alice_stored_index alice_stored_index_fold);
 is("@places", '', 'all of these have run');
 done_testing();
