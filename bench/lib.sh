@@ -215,6 +215,10 @@ spread() {
 		awk 'NF == 2 { printf "%.2f\n", $1 / $2 }' | sort -g | sed -n '1p;$p' | paste -sd'/' | sed 's,/, to ,'
 }
 
+ratio() { # WHAT KIND OTHER [FORMAT]
+	calculate "${4:-%.2f}" "$(median "$1" "$2" %.6f) / $(median "$1" "$3" %.6f)"
+}
+
 highest() { # WHAT KIND
 	# shellcheck disable=SC2086
 	printf '%s\n' ${measured[$1.$2]} | sort -g | tail -n 1
@@ -271,4 +275,15 @@ fsync off$(printf ', %s' "${@//\'/}" "${settings[@]//\'/}")
 - Command: \`$command\`, rounds: ${option[rounds]}, medians; $(date -u +%F), $(((SECONDS + 30) / 60)) minutes
 - Load (1, 5, 15 minutes): $load_before before, $load_after after; $own
 END
+}
+
+# bar CASE TEXT <=|>= LIMIT COMMAND...: a line, where the case was measured, about the
+# number that the command prints.
+bar() {
+	local text=$2 relation=$3 limit=$4 sign='≤' value
+	is_chosen "$1" || return 0
+	shift 4
+	value=$("$@")
+	[ "$relation" = '<=' ] || sign='≥'
+	echo "| $text | $sign $limit | $value | $(calculate %s "($value $relation $limit) ? \"met\" : \"**not met**\"") |"
 }
