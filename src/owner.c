@@ -187,6 +187,8 @@ count_rows(Oid relid, const char *condition, int64 max)
 						relid)));
 	name = ttl_name_qualified(relid);
 	ttl_owner_become(ttl_owner_of(relid), &saved);
+	/* an index can be locked when its table is not */
+	ttl_lock_limit_waits();
 	SPI_connect();
 	/* not as read-only: this takes a snapshot that is later than the lock */
 	if (SPI_execute(psprintf("SELECT pg_catalog.count(*) FROM "

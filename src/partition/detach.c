@@ -30,6 +30,7 @@
 #include "access/attmap.h"
 #include "access/genam.h"
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
@@ -148,7 +149,8 @@ check_bounds(const TtlIndex *root, Oid relid)
 	{
 		const TtlPartition *other = lfirst(lc);
 
-		if (!other->is_default &&
+		/* another pass has just moved it */
+		if (other->relid != relid && !other->is_default &&
 			(!other->has_upper || !own.has_lower || other->upper > own.lower) &&
 			(!other->has_lower || !own.has_upper || other->lower < own.upper))
 			refuse(root, relid,
@@ -188,10 +190,29 @@ write_iso_dates(void)
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
+/* Is this table a partition of that one? */
+static bool
+is_partition_of(Oid relid, Oid parent)
+{
+	return get_rel_relispartition(relid) && get_partition_parent(relid, true) == parent;
+}
+
+/* Raises that others have locked a table, or its schema, which is no error of the visit. */
+static void
+raise_busy(Oid relid)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+			 errmsg("could not obtain lock on relation with OID %u", relid)));
+}
+
 /* Raises an error if a table is another role's than the whole. */
 static void
 check_owner(const TtlIndex *root, Oid relid, Oid table)
 {
+	/* where somebody has just given all of it away, that has to be read again */
+	if (ttl_owner_of(root->relid) != root->owner)
+		raise_busy(root->relid);
 	if (ttl_owner_of(table) != root->owner)
 		refuse(root, relid, psprintf("\"%s\" belongs to another role than the whole table",
 									 get_rel_name(table)),
@@ -220,10 +241,7 @@ check_owners(const TtlIndex *root, Oid relid)
 	{
 		/* so that the owner stays the same */
 		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-			ereport(ERROR,
-					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg("could not obtain lock on relation \"%s\"",
-							get_rel_name(lfirst_oid(lc)))));
+			raise_busy(lfirst_oid(lc));
 		check_owner(root, relid, lfirst_oid(lc));
 	}
 }
@@ -240,6 +258,12 @@ check_default(const TtlIndex *root, Oid relid)
 
 	if (!OidIsValid(rest))
 		return;
+	/* they are opened for the condition, and that must not wait for a lock */
+	if (!ConditionalLockRelationOid(root->relid, AccessShareLock))
+		raise_busy(root->relid);
+	if (!ConditionalLockRelationOid(relid, AccessShareLock) ||
+		!is_partition_of(relid, root->relid))
+		raise_busy(relid);
 	condition = TextDatumGetCString(DirectFunctionCall1(pg_get_partition_constraintdef,
 														ObjectIdGetDatum(relid)));
 	if (ttl_owner_count_rows(rest, condition, 1) > 0)
@@ -272,6 +296,24 @@ map_columns(Relation target, Relation partition)
 	return map;
 }
 
+/* Has a partition all columns that an expression over the archive names? */
+static bool
+has_columns(Node *expression, AttrMap *map)
+{
+	Bitmapset  *columns = NULL;
+	int			column = -1;
+
+	pull_varattnos(expression, 1, &columns);
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
+
+		if (attnum > 0 && map->attnums[attnum - 1] == 0)
+			return false;
+	}
+	return true;
+}
+
 /* Is there an index of the partition that can be a part of this one of the archive? */
 static bool
 has_match(Relation index, Relation partition, AttrMap *map)
@@ -281,6 +323,10 @@ has_match(Relation index, Relation partition, AttrMap *map)
 	bool		found = false;
 	ListCell   *lc;
 
+	/* where it has not, core would raise an internal error */
+	if (!has_columns((Node *) wanted->ii_Expressions, map) ||
+		!has_columns((Node *) wanted->ii_Predicate, map))
+		return false;
 	foreach(lc, RelationGetIndexList(partition))
 	{
 		Relation	own = index_open(lfirst_oid(lc), AccessShareLock);
@@ -462,6 +508,8 @@ ttl_detach_lock(const TtlIndex *root, Oid relid)
 	/* again: there may be another DEFAULT partition by now */
 	check_owners(root, relid);
 	ttl_owner_become(root->owner, &saved);
+	/* an index can be locked when its table is not */
+	ttl_lock_limit_waits();
 	check_attaching(root, relid);
 	ttl_owner_restore(&saved);
 	return true;
@@ -525,13 +573,6 @@ keep_bounds(Oid relid)
 	return address;
 }
 
-/* Is this table a partition of that one? */
-static bool
-is_partition_of(Oid relid, Oid parent)
-{
-	return get_rel_relispartition(relid) && get_partition_parent(relid, true) == parent;
-}
-
 /* Raises an error unless a command had its effect: names may have changed meanwhile. */
 static void
 check_effect(bool had_effect, Oid relid)
@@ -583,13 +624,23 @@ detach_and_attach(const TtlIndex *root, Oid relid)
 	performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 }
 
-/* Is there a relation of this name in a schema, or, for a table, a type like that of its rows? */
+static bool
+is_type(const char *name, Oid schema)
+{
+	return SearchSysCacheExists2(TYPENAMENSP, PointerGetDatum(name),
+								 ObjectIdGetDatum(schema));
+}
+
+/*
+ * Is there a relation of this name in a schema, or, for a table, a type like that of its
+ * rows or of arrays of them?
+ */
 static bool
 is_taken(const char *name, Oid schema, bool for_table)
 {
 	return OidIsValid(get_relname_relid(name, schema)) ||
-		(for_table && SearchSysCacheExists2(TYPENAMENSP, PointerGetDatum(name),
-											ObjectIdGetDatum(schema)));
+		(for_table && (is_type(name, schema) ||
+					   is_type(makeArrayTypeName(name, InvalidOid), schema)));
 }
 
 /* Gives a table, an index or a sequence a name that is free in a schema, if it needs one. */
@@ -630,6 +681,9 @@ move_to_schema(Oid relid, Oid schema)
 
 		if (get_rel_namespace(table) == schema)
 			continue;
+		/* one further below can be in another schema than those above it */
+		if (!ttl_name_lock(table, false))
+			raise_busy(table);
 		along = list_concat(ttl_catalog_table_indexes(table), getOwnedSequences(table));
 		take_free_name(table, schema);
 		foreach(lc2, along)

@@ -223,6 +223,16 @@ ALTER TABLE cold.m DROP COLUMN ticket;
 CREATE INDEX cold_kind ON cold.m (kind);
 CALL ttl_index.run_pass();
 DROP INDEX cold.cold_kind;
+-- also one of columns that the archive alone has, beside one that is alike
+CREATE INDEX m_lower ON m (lower(kind) COLLATE "C");
+CREATE INDEX cold_note ON cold.m (lower("the Note"));
+CALL ttl_index.run_pass();
+DROP INDEX cold.cold_note;
+CREATE INDEX cold_note ON cold.m (kind) WHERE "the Note" IS NOT NULL;
+DROP INDEX m_lower;
+CREATE INDEX m_kind ON m (kind) WHERE kind IS NOT NULL;
+CALL ttl_index.run_pass();
+DROP INDEX cold.cold_note, m_kind;
 CREATE TABLE kinds (kind text PRIMARY KEY);
 INSERT INTO kinds VALUES ('a');
 ALTER TABLE cold.m ADD FOREIGN KEY (kind) REFERENCES kinds;
@@ -310,10 +320,12 @@ SELECT ttl_index.coll_mod_index('m_ttl', 1, archive_to => 'archive');
 CALL ttl_index.run_pass();
 SELECT schema, part FROM tables WHERE relname = 'm_2003';
 
--- a name is taken by a type as well
+-- a name is taken by a type as well, and that of an array by a table
 CREATE TYPE cold.typed_2001 AS ENUM ('x');
+CREATE TABLE cold._typed_2002 ();
 CREATE TABLE typed (id int, ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE typed_2001 PARTITION OF typed FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE TABLE typed_2002 PARTITION OF typed FOR VALUES FROM ('2002-01-01') TO ('2003-01-01');
 CREATE TABLE cold.typed (LIKE typed);
 SELECT ttl_index.create_index('typed', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.typed');
 CALL ttl_index.run_pass();

@@ -170,6 +170,54 @@ $node->psql(
 like($err, qr/table \d+ was locked for \d+\.\d{3} ms, for a partition to go/,
 	'which moves it, and says for how long others waited');
 is(sql('SELECT place()'), 'public.hot_2000 in cold.hot', 'and has it there');
+
+# Leaves the partition where it is while others hold something, without an error of a timeout.
+sub stays
+{
+	my ($locks, $what) = @_;
+
+	$reader->query_safe("BEGIN; $locks");
+	sql(q{SET ttl_index.batch_timeout = '1min'; CALL ttl_index.run_pass()});
+	is( sql("SELECT place() || ', ' || (skipped_locked > 0) || ', ' || errors FROM ttl_index.stats"
+		),
+		'public.hot_2000 in public.hot, true, 0',
+		"$what is not waited for");
+	$reader->query_safe('ROLLBACK');
+	return;
+}
+
+make('PARTITION BY RANGE (at)',
+	"drop_expired_partitions => true, archive_to => 'cold.hot'");
+sql(q{
+CREATE INDEX ON cold.hot (at);
+CREATE TABLE cold.hot_rest PARTITION OF cold.hot DEFAULT;
+});
+# ALTER INDEX ... SET TABLESPACE locks the index, and not its table
+my $holds = 'SET TABLESPACE pg_default';
+stays("ALTER INDEX cold.hot_at_idx $holds", 'who holds an index of the archive');
+stays("ALTER INDEX cold.hot_rest_at_idx $holds",
+	'who holds an index of its DEFAULT partition');
+stays("ALTER INDEX hot_2000_at_idx $holds", 'who holds an index of the partition');
+stays('LOCK TABLE ONLY hot IN ACCESS EXCLUSIVE MODE', 'who holds the table');
+stays('LOCK TABLE hot_2000 IN ACCESS EXCLUSIVE MODE', 'who holds the partition');
+stays('LOCK TABLE cold.hot_rest IN ACCESS EXCLUSIVE MODE',
+	'who holds the DEFAULT partition of the archive');
+finishes('public.hot_2000 in cold.hot: 0 + 1000', 'the next pass moves it');
+
+# a table below the partition can be in another schema
+make('', "drop_expired_partitions => true, archive_to => 'cold.hot'");
+sql(q{
+DROP TABLE hot_2000;
+CREATE SCHEMA below;
+CREATE TABLE hot_2000 PARTITION OF hot FOR VALUES FROM ('2000-01-01') TO ('2001-01-01') PARTITION BY RANGE (at);
+CREATE TABLE below.hot_all PARTITION OF hot_2000 DEFAULT;
+INSERT INTO hot SELECT g, '2000-06-01' FROM generate_series(1, 1000) AS g;
+UPDATE watched SET id = 'hot_2000'::regclass;
+});
+stays('ALTER SCHEMA below RENAME TO other', 'who renames the schema of a table below it');
+finishes('cold.hot_2000 in none: 0 + 0', 'the next pass moves it');
+is(sql('SELECT count(*) FROM cold.hot_all'), 1000, 'and the table below it');
+sql('DROP TABLE cold.hot_2000; DROP SCHEMA below');
 $reader->quit;
 
 #
