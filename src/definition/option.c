@@ -23,11 +23,13 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "commands/extension.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -72,6 +74,27 @@ ttl_option_is_within(Node *node, void *context)
 		is_option_name(node, context))
 		return true;
 	return expression_tree_walker(node, ttl_option_is_within, context);
+}
+
+/*
+ * Is this an option that the library does not know: of a later version of the extension, or
+ * renamed?  All other functions of the extension return something else than a boolean.
+ */
+static bool
+is_unknown_option(Oid funcid, void *context)
+{
+	return funcid >= FirstNormalObjectId && get_func_rettype(funcid) == BOOLOID &&
+		getExtensionOfObject(ProcedureRelationId, funcid) ==
+		get_extension_oid(TTL_EXTENSION, true);
+}
+
+static bool
+has_unknown_option(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return check_functions_in_node(node, is_unknown_option, context) ||
+		expression_tree_walker(node, has_unknown_option, context);
 }
 
 /* Is a value of this type small, whatever its text? */
@@ -368,12 +391,19 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 	FuncExpr   *call = (FuncExpr *) member;
 	Const	   *value;
 
-	if (!ttl_option_is_within(member, (void *) functions))
+	if (!ttl_option_is_within(member, (void *) functions) &&
+		!has_unknown_option(member, NULL))
 	{
 		option->filter = lappend(option->filter, member);
 		return;
 	}
 	option->present = true;
+	/* it could ask for anything but deleting the rows */
+	if (!ttl_option_is_within(member, (void *) functions))
+	{
+		option->problem = "an option of a TTL index is not known to this version of the library";
+		return;
+	}
 	if (!IsA(member, FuncExpr) ||
 		!is_option_function(call->funcid, (void *) functions))
 	{

@@ -150,6 +150,18 @@ SELECT indexrelid, expire_after_seconds, state, reason FROM ttl_index.indexes WH
 SELECT indexrelid::regclass, indisvalid FROM pg_index WHERE indexrelid IN ('bad'::regclass, 'bad2'::regclass) ORDER BY 1;
 DROP INDEX bad, bad2;
 
+-- an option that the library does not know, as that of a later version: it may ask for anything but
+-- deleting the rows
+BEGIN;
+CREATE TABLE elsewhere (LIKE eventlog);
+CREATE INDEX unknown_1 ON eventlog (last_modified) WHERE ttl_index.expire_after_seconds(5) AND ttl_index.archive_to('opt.elsewhere');
+CREATE INDEX unknown_2 ON eventlog (last_modified) WHERE id > 0 AND ttl_index.expire_after_seconds(6) AND ttl_index.paused();
+ALTER FUNCTION ttl_index.archive_to(regclass, regclass) RENAME TO later_option;
+ALTER FUNCTION ttl_index.paused(boolean, boolean) SET SCHEMA opt;
+SELECT indexrelid, state, reason FROM ttl_index.indexes WHERE indexrelid::text ~ 'unknown' ORDER BY 1;
+CREATE INDEX unknown_3 ON eventlog (last_modified) WHERE ttl_index.expire_after_seconds(5) AND ttl_index.later_option('opt.elsewhere');
+ROLLBACK;
+
 -- rule 7: what every user may do, whatever the default privileges say
 SELECT proname FROM pg_proc
 WHERE pronamespace = 'ttl_index'::regnamespace AND NOT has_function_privilege('public', oid, 'EXECUTE')
