@@ -623,14 +623,17 @@ ttl_saved_option_repair(Oid indexrelid)
 		ttl_saved_option_write(indexrelid, &option);
 }
 
-/* Was the option of an index lost for good? */
+/*
+ * Was the option of an index lost for good?  Not where it has just been removed, or the
+ * partition moved to an archive, beside whoever has a list of indexes.
+ */
 bool
 ttl_saved_option_is_lost(Oid indexrelid)
 {
 	TtlIndex	index;
 
 	return ttl_catalog_describe(indexrelid, false, &index) &&
-		index.state == TTL_OPTION_LOST;
+		index.state == TTL_OPTION_LOST && ttl_saved_option_is_dependent(indexrelid);
 }
 
 /* Warns of a TTL that has stopped: it must not stop silently. */
