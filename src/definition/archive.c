@@ -27,9 +27,11 @@
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -221,13 +223,12 @@ typedef struct Archive
 								 * invalid */
 	List	   *owners;			/* of the tables */
 	List	   *owned;			/* a table of each owner */
-	List	   *stages;			/* where rows move on to, beginning with
-								 * itself */
+	List	   *next;			/* where its own TTL indexes move rows to */
 } Archive;
 
 /* What was found out about archives, until a relation or an index changes. */
 static MemoryContext known_memory = NULL;
-static List *known = NIL;
+static HTAB *known = NULL;
 static uint64 known_version = 0;
 static uint64 catalog_version = 0;
 
@@ -241,6 +242,8 @@ catalog_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
 static void
 forget_archives(void)
 {
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(Archive)};
+
 	if (known_memory == NULL)
 	{
 		known_memory = AllocSetContextCreate(CacheMemoryContext, "ttl_index archives",
@@ -248,24 +251,25 @@ forget_archives(void)
 		CacheRegisterSyscacheCallback(RELOID, catalog_changed, 0);
 		CacheRegisterSyscacheCallback(INDEXRELID, catalog_changed, 0);
 	}
-	if (known_version == catalog_version)
+	if (known != NULL && known_version == catalog_version)
 		return;
-	known = NIL;
 	MemoryContextReset(known_memory);
+	ctl.hcxt = known_memory;
+	known = hash_create("ttl_index archives", 64, &ctl,
+						HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	known_version = catalog_version;
 }
 
 static void
 remember_archive(const Archive *archive)
 {
+	Archive    *copy = hash_search(known, &archive->target, HASH_ENTER, NULL);
 	MemoryContext caller = MemoryContextSwitchTo(known_memory);
-	Archive    *copy = palloc(sizeof(Archive));
 
 	*copy = *archive;
 	copy->owners = list_copy(archive->owners);
 	copy->owned = list_copy(archive->owned);
-	copy->stages = list_copy(archive->stages);
-	known = lappend(known, copy);
+	copy->next = list_copy(archive->next);
 	MemoryContextSwitchTo(caller);
 }
 
@@ -279,7 +283,7 @@ routed_tables(Oid relid)
 
 /* Notes where the TTL indexes of a table move rows to. */
 static void
-note_stages(Archive *archive, Oid relid)
+note_next(Archive *archive, Oid relid)
 {
 	ListCell   *lc;
 
@@ -289,9 +293,10 @@ note_stages(Archive *archive, Oid relid)
 		Oid			parent;
 		Oid			governor;
 
+		CHECK_FOR_INTERRUPTS();
 		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) &&
 			OidIsValid(option.archive_to))
-			archive->stages = list_append_unique_oid(archive->stages, option.archive_to);
+			archive->next = list_append_unique_oid(archive->next, option.archive_to);
 	}
 }
 
@@ -311,49 +316,56 @@ note_table(Archive *archive, Oid relid)
 	archive->owned = lappend_oid(archive->owned, relid);
 }
 
-/* Looks at an archive, at all that is below it, and at where its rows move on to. */
-static void
-look_at_archive(Archive *archive)
-{
-	ListCell   *lc;
-	ListCell   *lc2;
-
-	archive->stages = list_make1_oid(archive->target);
-	/* the list grows while it is read */
-	foreach(lc, archive->stages)
-	{
-		foreach(lc2, routed_tables(lfirst_oid(lc)))
-		{
-			if (lfirst_oid(lc) == archive->target)
-				note_table(archive, lfirst_oid(lc2));
-			note_stages(archive, lfirst_oid(lc2));
-		}
-		if (list_length(archive->stages) > MAX_STAGES)
-			return;
-	}
-}
-
 /*
- * What is known of an archive.  Each of many partitions asks for the same one, which can
- * have as many itself.
+ * What is known of an archive, with all that is below it.  Each of many partitions asks for
+ * the same one, which can have as many itself, and many archives lead on to the same one.
  */
 static void
 read_archive(Oid target, Archive *archive)
 {
+	Archive    *found;
 	ListCell   *lc;
 
 	forget_archives();
-	foreach(lc, known)
+	found = hash_search(known, &target, HASH_FIND, NULL);
+	if (found != NULL)
 	{
-		*archive = *(Archive *) lfirst(lc);
-		if (archive->target == target)
-			return;
+		*archive = *found;
+		return;
 	}
 	memset(archive, 0, sizeof(*archive));
 	archive->target = target;
-	look_at_archive(archive);
+	foreach(lc, routed_tables(target))
+	{
+		note_table(archive, lfirst_oid(lc));
+		note_next(archive, lfirst_oid(lc));
+	}
 	if (known_version == catalog_version)
 		remember_archive(archive);
+}
+
+/* Where rows of an archive move on to, over all stages; one more than allowed is enough. */
+static List *
+further_stages(const Archive *archive)
+{
+	List	   *stages = list_make1_oid(archive->target);
+	ListCell   *lc;
+	ListCell   *lc2;
+
+	/* the list grows while it is read */
+	foreach(lc, stages)
+	{
+		Archive		stage;
+
+		read_archive(lfirst_oid(lc), &stage);
+		foreach(lc2, stage.next)
+		{
+			stages = list_append_unique_oid(stages, lfirst_oid(lc2));
+			if (list_length(stages) > MAX_STAGES)
+				return list_delete_first(stages);
+		}
+	}
+	return list_delete_first(stages);
 }
 
 /* Do rows of one table belong to the other as well, or can they? */
@@ -368,6 +380,7 @@ static TtlState
 table_relationship(TtlIndex *index, Oid relid, const Archive *archive)
 {
 	static char *const elsewhere = "Let one of these tables archive to another one, or to none with archive_to => '-'.";
+	List	   *stages;
 	ListCell   *lc;
 
 	if (relid == archive->target)
@@ -375,14 +388,15 @@ table_relationship(TtlIndex *index, Oid relid, const Archive *archive)
 	if (is_related(relid, archive->target))
 		return mismatch(index, "one of the two is a partition of the other, or inherits from it",
 						NULL);
-	for_each_from(lc, archive->stages, 1)
+	stages = further_stages(archive);
+	foreach(lc, stages)
 	{
 		if (is_related(relid, lfirst_oid(lc)))
 			return mismatch(index, psprintf("its rows move on to table %s, and would come back",
 											ttl_archive_name(lfirst_oid(lc))),
 							elsewhere);
 	}
-	if (list_length(archive->stages) > MAX_STAGES)
+	if (list_length(stages) >= MAX_STAGES)
 		return mismatch(index, "its rows move on over too many tables", elsewhere);
 	return TTL_ACTIVE;
 }

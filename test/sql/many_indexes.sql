@@ -48,5 +48,29 @@ SELECT indexrelid, parent_indexrelid FROM ttl_index.indexes WHERE relid = 'few':
 ROLLBACK;
 SELECT indexrelid, parent_indexrelid FROM ttl_index.indexes WHERE relid = 'few'::regclass ORDER BY 1;
 RESET statement_timeout;
+
+-- Where rows are moved to is read once for each table, also where many lead on to the same one.
+CREATE TABLE further (id int, ts timestamptz);
+DO $$
+BEGIN
+	FOR i IN 1 .. 100 LOOP
+		EXECUTE format('CREATE TABLE many.archive_%s (LIKE many.further)', i);
+		EXECUTE format('CREATE TABLE many.source_%s (LIKE many.further)', i);
+		EXECUTE format('CREATE INDEX ON many.archive_%s (ts) WHERE ttl_index.expire_after_seconds(2) AND ttl_index.archive_to(''many.further'')', i);
+		EXECUTE format('CREATE INDEX ON many.source_%1$s (ts) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.archive_to(''many.archive_%1$s'')', i);
+	END LOOP;
+END $$;
+BEGIN;
+SELECT state, count(*) FROM ttl_index.indexes WHERE relid::text ~ '^(source|archive)_' GROUP BY 1;
+-- the indexes of a table are looked up for each of the 200, and for each that is an archive once more
+SELECT pg_stat_get_xact_numscans('pg_index_indrelid_index'::regclass) < 350 AS few_scans;
+COMMIT;
+-- and again when something has changed there
+ALTER EVENT TRIGGER ttl_index_ddl DISABLE;
+CREATE INDEX further_i ON further (ts) WHERE ttl_index.expire_after_seconds(3) AND ttl_index.archive_to('many.source_1');
+ALTER EVENT TRIGGER ttl_index_ddl ENABLE;
+SELECT relid, reason FROM ttl_index.indexes WHERE state <> 'active' AND relid::text IN ('source_1', 'further') ORDER BY 1;
+DROP INDEX further_i;
+SELECT relid, reason FROM ttl_index.indexes WHERE state <> 'active' AND relid::text IN ('source_1', 'further') ORDER BY 1;
 SET client_min_messages = error;
 DROP SCHEMA many CASCADE;
