@@ -855,6 +855,48 @@ COMMENT ON COLUMN cluster_index_stats.shards IS 'so many shards are in the sums;
 COMMENT ON COLUMN cluster_index_stats.not_active IS 'so many of its indexes, of shards and of the table on each node, have another state than active';
 COMMENT ON COLUMN cluster_index_stats.nodes_without_answer IS 'so many nodes are not in the sums: see cluster_stats';
 
+-- A shard that has moved away, or was split, left rows with its own names.  They count for
+-- the table that is called like it without the number, if that has such an index.
+CREATE VIEW cluster_history AS
+WITH nodes AS MATERIALIZED (
+	SELECT * FROM ask_nodes($$
+WITH known AS MATERIALIZED (
+	SELECT s.schemaname, s.relname, s.indexrelname, t.relname AS whole, x.relname AS index_of_whole
+	FROM ttl_index.index_stats AS s
+	CROSS JOIN LATERAL ttl_index.relation_name(coalesce(s.logical_relid, s.relid)) AS t
+	CROSS JOIN LATERAL ttl_index.relation_name(coalesce(s.logical_indexrelid, s.indexrelid)) AS x
+)
+SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(h) OPERATOR(pg_catalog.||) pg_catalog.jsonb_build_object(
+	'relname', coalesce(k.whole, g.whole, h.relname),
+	'indexrelname', coalesce(k.index_of_whole, g.index_of_whole, h.indexrelname))), '[]')
+FROM ttl_index.history AS h
+LEFT JOIN known AS k ON k.schemaname OPERATOR(pg_catalog.=) h.schemaname
+	AND k.relname OPERATOR(pg_catalog.=) h.relname AND k.indexrelname OPERATOR(pg_catalog.=) h.indexrelname
+LEFT JOIN known AS g ON g.schemaname OPERATOR(pg_catalog.=) h.schemaname
+	AND pg_catalog.concat(g.relname, pg_catalog.substring(h.relname::pg_catalog.text, '_[1-9][0-9]{5,}$'))
+		OPERATOR(pg_catalog.=) h.relname::pg_catalog.text
+	AND pg_catalog.concat(g.indexrelname, pg_catalog.substring(h.relname::pg_catalog.text, '_[1-9][0-9]{5,}$'))
+		OPERATOR(pg_catalog.=) h.indexrelname::pg_catalog.text
+	AND k.whole IS NULL
+$$)
+)
+SELECT p.hour, p.schemaname, p.relname, p.indexrelname,
+	sum(p.deleted_documents)::bigint AS deleted_documents,
+	sum(p.deleted_buckets)::bigint AS deleted_buckets,
+	sum(p.archived_documents)::bigint AS archived_documents,
+	sum(p.archived_buckets)::bigint AS archived_buckets,
+	sum(p.batches)::bigint AS batches,
+	round(sum(p.delete_time)::numeric, 3)::double precision AS delete_time,
+	sum(p.errors)::bigint AS errors,
+	sum(p.skipped_locked)::bigint AS skipped_locked,
+	sum(p.skipped_failed)::bigint AS skipped_failed
+FROM nodes AS n
+CROSS JOIN LATERAL pg_catalog.jsonb_populate_recordset(NULL::history, n.answer) AS p
+GROUP BY 1, 2, 3, 4;
+
+COMMENT ON VIEW cluster_history IS
+'one row for each TTL index of a cluster of Citus and hour in which it had something to do: the sum of what the view ttl_index.history of each node shows of the table and of its shards; cluster_stats says which nodes are left out, as they give no answer';
+
 -- The other columns are those of the views that they sum up.
 DO $$
 DECLARE
@@ -862,7 +904,8 @@ DECLARE
 BEGIN
 	FOR command IN
 		SELECT format('COMMENT ON COLUMN ttl_index.%I.%I IS %L', c.relname, a.attname, col_description(b.attrelid, b.attnum))
-		FROM (VALUES ('cluster_stats', 'stats'), ('cluster_index_stats', 'index_stats')) AS v (relname, source)
+		FROM (VALUES ('cluster_stats', 'stats'), ('cluster_index_stats', 'index_stats'),
+			('cluster_history', 'history')) AS v (relname, source)
 		JOIN pg_class AS c ON c.relname = v.relname AND c.relnamespace = 'ttl_index'::regnamespace
 		JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
 		JOIN pg_class AS s ON s.relname = v.source AND s.relnamespace = c.relnamespace
@@ -1016,7 +1059,7 @@ REVOKE ALL ON TABLE counters, past_hours FROM PUBLIC;
 REVOKE ALL ON TYPE saved_option FROM PUBLIC;
 
 GRANT SELECT ON indexes, stats, index_stats, cluster_stats, cluster_index_stats TO PUBLIC;
-GRANT SELECT ON history TO PUBLIC;
+GRANT SELECT ON history, cluster_history TO PUBLIC;
 GRANT EXECUTE ON FUNCTION list_operations(), list_databases() TO pg_monitor;
 GRANT SELECT ON counters, past_hours, current_op, databases TO pg_monitor;
 

@@ -468,9 +468,11 @@ ttl_archive_state(TtlIndex *index)
 	if (!read_class(target, &other))
 		return mismatch(index, "it does not exist", NULL);
 	/* what is written to a shell itself is lost */
-	if (ttl_citus_kind(index->relid) != TTL_CITUS_NONE ||
-		ttl_citus_kind(target) != TTL_CITUS_NONE)
-		return mismatch(index, "one of the two is a table of Citus", NULL);
+	if (ttl_citus_kind(index->relid) != TTL_CITUS_NONE)
+		return mismatch(index, "those of a table of Citus can only be deleted",
+						"Leave archive_to out.");
+	if (ttl_citus_kind(target) != TTL_CITUS_NONE)
+		return mismatch(index, "it is a table of Citus", "Name one that is not.");
 	state = kind_state(index, &other);
 	if (state != TTL_ACTIVE)
 		return state;

@@ -313,6 +313,29 @@ kind_of_shard(int64 shard, char replication)
 		TTL_CITUS_REPLICATED : TTL_CITUS_SHARD;
 }
 
+/*
+ * Finds the shard that has this number, if the table is called like it: sets the number and
+ * the table that it is a part of.
+ */
+static TtlOtherFound
+find_shard(Oid relid, int64 number, TtlCitusTable *table)
+{
+	TtlOtherColumn columns[] = {
+		{"shardid", INT8OID, F_INT8EQ, Int64GetDatum(number)},
+		{"logicalrelid", REGCLASSOID}
+	};
+	TtlOtherFound found = ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_shard", columns,
+												 lengthof(columns), NULL, NULL);
+
+	if (found == TTL_OTHER_FOUND &&
+		is_named_after(relid, DatumGetObjectId(columns[1].value), number))
+	{
+		table->shell = DatumGetObjectId(columns[1].value);
+		table->shard = number;
+	}
+	return found;
+}
+
 /* Looks at a table that is no shell. */
 static void
 look_at_shard(Oid relid, TtlCitusTable *table)
@@ -320,16 +343,11 @@ look_at_shard(Oid relid, TtlCitusTable *table)
 	const char *name = get_rel_name(relid);
 	const char *suffix;
 	int64		number = number_of(name, &suffix);
-	TtlOtherColumn columns[] = {
-		{"shardid", INT8OID, F_INT8EQ, Int64GetDatum(number)},
-		{"logicalrelid", REGCLASSOID}
-	};
 	char		replication;
 
 	if (number == 0)
 		return;
-	switch (ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_shard", columns,
-								   lengthof(columns), NULL, NULL))
+	switch (find_shard(relid, number, table))
 	{
 		case TTL_OTHER_NONE:
 			if (may_be_unknown_shard(relid, name, suffix, number))
@@ -339,12 +357,9 @@ look_at_shard(Oid relid, TtlCitusTable *table)
 			table->kind = TTL_CITUS_ELSEWHERE;
 			break;
 		case TTL_OTHER_FOUND:
-			if (!is_named_after(relid, DatumGetObjectId(columns[1].value), number))
-				break;
-			table->shell = DatumGetObjectId(columns[1].value);
-			table->shard = number;
-			table->kind = find_table(table->shell, &replication) == TTL_OTHER_FOUND ?
-				kind_of_shard(number, replication) : TTL_CITUS_ELSEWHERE;
+			if (OidIsValid(table->shell))
+				table->kind = find_table(table->shell, &replication) == TTL_OTHER_FOUND ?
+					kind_of_shard(number, replication) : TTL_CITUS_ELSEWHERE;
 			break;
 	}
 }
@@ -451,19 +466,20 @@ lock_placement(int64 shard)
 
 /*
  * Keeps the placement of a shard as it is until the end of the transaction, and returns
- * its number; 0 for a table that is no shard of this node.  What was read before means
- * nothing: the caller has to look again, and take no other shard than this one.  Raises
- * lock_not_available while Citus moves or splits it.
+ * its number; 0 for a table that is not called like one.  It need not be on this node, and
+ * what was read before means nothing: the caller has to look, and take no other shard
+ * than this one.  Raises lock_not_available while Citus moves or splits it.
  */
 int64
 ttl_citus_lock(Oid relid)
 {
-	TtlCitusTable table;
+	const char *suffix;
+	int64		number = number_of(get_rel_name(relid), &suffix);
+	TtlCitusTable table = {0};
 
-	ttl_citus_look(relid, &table);
-	if (table.kind != TTL_CITUS_SHARD)
-		return 0;
-	lock_placement(table.shard);
+	if (number != 0 && find_shard(relid, number, &table) == TTL_OTHER_FOUND &&
+		table.shard != 0)
+		lock_placement(table.shard);
 	return table.shard;
 }
 

@@ -171,7 +171,18 @@ like($cluster->options('pair_at_.*own_ttl|pair_.*doc.*'), qr/^7 [^;]*paused\(\)\
 # Rows of shards cannot move to a table that has shards elsewhere, or none.
 $cluster->sql('CREATE TABLE archive (id int, at timestamptz)');
 like($cluster->error(q{SELECT ttl_index.coll_mod('events', 'at', 1, archive_to => 'archive')}),
-	qr/ERROR: /, 'an archive is refused');
+	qr/ERROR: .*those of a table of Citus can only be deleted\nHINT:  Leave archive_to out\./, 'an archive is refused');
+$cluster->sql(
+	q{
+CREATE TABLE moved (id int, at timestamptz);
+CREATE INDEX moved_ttl ON moved (at) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.archive_to('archive')});
+like($cluster->error(q{SELECT create_distributed_table('moved', 'id')}), qr/ERROR: /, 'a table with one is not distributed');
+$cluster->sql(
+	q{
+SELECT ttl_index.coll_mod_index('moved_ttl', 1, archive_to => '-');
+SELECT create_distributed_table('moved', 'id', shard_count => 4)});
+all_are(seconds(1), 'once it has none, it is', 'moved_ttl');
+$cluster->sql('DROP TABLE moved');
 all_are(seconds(72000), 'and nothing changes');
 
 # A shard takes its option along.

@@ -92,6 +92,35 @@ is($worker1->safe_psql('postgres', q{SELECT sum(deleted_documents) = (SELECT del
 is($cluster->sql(q{SELECT ttl_index.due_count('events_at_ttl'), ttl_index.oldest_due('events_at_ttl') IS NULL, ttl_index.lag('events_at_ttl')}),
 	'0|t|00:00:00', 'nothing is due');
 
+# A shard that moves leaves its history behind.
+my $history = q{SELECT relname, indexrelname, sum(deleted_documents), sum(errors) FROM ttl_index.cluster_history GROUP BY 1, 2};
+is($cluster->sql($history), 'events|events_at_ttl|1000|0', 'cluster_history sums over shards and nodes');
+my $shard = $cluster->sql(q{SELECT min(shardid) FROM pg_dist_shard});
+foreach my $move ([ $worker1, $worker2 ], [ $worker2, $worker1 ])
+{
+	my ($from, $to) = @$move;
+
+	($from, $to) = ($to, $from) if $cluster->sql(qq{SELECT nodeport FROM citus_shards WHERE shardid = $shard}) != $from->port;
+	$cluster->sql(sprintf q{SELECT citus_move_shard_placement(%d, '%s', %d, '%s', %d, 'block_writes')},
+		$shard, $from->host, $from->port, $to->host, $to->port);
+	$cluster->sql('CALL citus_cleanup_orphaned_resources()');
+	is($cluster->sql($history), 'events|events_at_ttl|1000|0', 'also of one that moves');
+}
+
+# What exporters of metrics ask.
+my %query = (
+	'sql_exporter' => qr/- name: "ttl_index_not_active".*?query: \|\n(.*?)\n\n/s,
+	'postgres_exporter' => qr/^ttl_index_not_active:\n  query: \|\n(.*?)^  metrics:/ms);
+$cluster->sql(q{SELECT ttl_index.pause_index('events_at_ttl')});
+foreach my $exporter (sort keys %query)
+{
+	my ($query) = slurp_file("monitoring/$exporter.yml") =~ $query{$exporter};
+
+	is($worker1->safe_psql('postgres', "SELECT count(*) FROM ($query) AS q WHERE relname ~ '^events_[0-9]+\$' AND state = 'paused'"),
+		'2', "$exporter finds shards that are not active");
+}
+$cluster->sql(q{SELECT ttl_index.unpause_index('events_at_ttl')});
+
 $cluster->sql(q{CREATE ROLE reader LOGIN});
 is($cluster->coordinator->safe_psql('postgres', $sums, extra_params => [ '-U', 'reader' ]), $cluster->sql($sums),
 	'anybody may read the sums');

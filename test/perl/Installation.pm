@@ -119,7 +119,7 @@ sub early_version
 	my $update = "SET LOCAL search_path = ttl_index, pg_temp;\n"
 	  . "ALTER TABLE counters ADD COLUMN $column;\n" . $views . $cluster . $function
 	  . "GRANT EXECUTE ON FUNCTION oldest_due(regclass) TO PUBLIC;\n"
-	  . "GRANT SELECT ON stats, index_stats, cluster_stats, cluster_index_stats TO PUBLIC;\n";
+	  . "GRANT SELECT ON stats, index_stats, cluster_stats, cluster_index_stats, cluster_history TO PUBLIC;\n";
 
 	$script =~ s/\Q$function\E//;
 	$script =~ s/\Q$views\E//;
@@ -129,6 +129,7 @@ sub early_version
 	$script =~ s/^INSERT INTO counters .*?;\n//ms;
 	$script =~ s/^\toldest_due\(regclass\),\n//m;
 	$script =~ s/^GRANT SELECT ON indexes, stats, index_stats, cluster_stats, cluster_index_stats/GRANT SELECT ON indexes/m;
+	$script =~ s/^GRANT SELECT ON history, cluster_history/GRANT SELECT ON history/m;
 	return ($script, $update);
 }
 

@@ -73,6 +73,7 @@ INSERT INTO expected VALUES
 ('cluster_stats', 'SELECT * FROM ttl_index.cluster_stats', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('cluster_index_stats', 'SELECT * FROM ttl_index.cluster_index_stats', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('history', 'SELECT * FROM ttl_index.history', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('cluster_history', 'SELECT * FROM ttl_index.cluster_history', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('past_hours', 'SELECT * FROM ttl_index.past_hours', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 ('past_hours', 'DELETE FROM ttl_index.past_hours', '42501', '42501', '42501', 'ok', '42501', '42501'),
 ('current_op', 'SELECT * FROM ttl_index.current_op', '42501', '42501', '42501', 'ok', 'ok', '42501'),
