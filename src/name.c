@@ -132,7 +132,10 @@ lock_schema(Oid schema, bool wait)
 	TM_Result	result = TM_Deleted;
 	ItemPointerData tid;
 
-	/* near the last number this reads catalogs: not with one of their pages locked */
+	/*
+	 * near the last number this reads catalogs: not with one of their pages
+	 * locked
+	 */
 	(void) GetCurrentTransactionId();
 	while (find_schema(schema, &tid))
 	{

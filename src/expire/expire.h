@@ -101,7 +101,8 @@ typedef struct TtlBatch
 	int64		archived;		/* of the deleted rows, and */
 	int64		archived_partitions;	/* of these, those that are kept
 										 * elsewhere */
-	bool		elsewhere;		/* rows may go to another server */
+	bool		moves;			/* rows are moved to another table */
+	bool		elsewhere;		/* which may be on another server */
 	int64		skipped_locked;
 	int64		pages;			/* leaf pages of the index that were read */
 	TtlHorizon	horizon;		/* what it could see */

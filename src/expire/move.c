@@ -49,6 +49,7 @@ ttl_move_lock(TtlExpirer *x)
 {
 	if (!ConditionalLockRelationOid(x->archive_to, RowExclusiveLock))
 		return false;
+	x->batch->moves = true;
 	x->batch->elsewhere = ttl_inherit_foreign_tables(x->archive_to) != NIL;
 	if (x->batch->elsewhere)
 		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,

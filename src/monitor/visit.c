@@ -238,14 +238,20 @@ is_for_next_pass(const TtlRun *run, const TtlBatch *batch)
 	return !batch->from_before && is_long(run, run->at);
 }
 
-/* Does another server not answer?  No row is to blame for that. */
+/*
+ * Is no row to blame?  Where rows are moved to, there may be no room for any of them, or
+ * another server does not answer.
+ */
 static bool
-is_unreachable(const ErrorData *edata)
+is_blameless(const TtlBatch *batch, const ErrorData *edata)
 {
-	return ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_CONNECTION_EXCEPTION ||
-		edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN ||
-		edata->sqlerrcode == ERRCODE_CRASH_SHUTDOWN ||
-		edata->sqlerrcode == ERRCODE_CANNOT_CONNECT_NOW;
+	if (batch->moves && edata->sqlerrcode == ERRCODE_DISK_FULL)
+		return true;
+	return batch->elsewhere &&
+		(ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_CONNECTION_EXCEPTION ||
+		 edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN ||
+		 edata->sqlerrcode == ERRCODE_CRASH_SHUTDOWN ||
+		 edata->sqlerrcode == ERRCODE_CANNOT_CONNECT_NOW);
 }
 
 /* A single row that failed is skipped; of more rows, fewer are tried. */
@@ -263,7 +269,7 @@ fail_batch(BatchWork *work, const ErrorData *edata, bool timed_out)
 	TtlBatch   *batch = &work->batch;
 
 	batch->deleted = batch->archived = batch->skipped_locked = 0;
-	if (batch->elsewhere && is_unreachable(edata))
+	if (is_blameless(batch, edata))
 		batch->candidates = 0;
 	work->edata = edata;
 	work->skipped = has_row_failed(work);
