@@ -22,6 +22,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
+#include "miscadmin.h"
 #include "tcop/deparse_utility.h"
 #include "utils/aclchk_internal.h"
 #include "utils/guc.h"
@@ -41,7 +42,7 @@ has_archives(void)
 	TtlFunctions functions;
 
 	return ttl_function_lookup(&functions) &&
-		ttl_catalog_dependents_of(ProcedureRelationId, functions.archive_to) != NIL;
+		ttl_catalog_dependents_of(ProcedureRelationId, functions.archive_to, 1) != NIL;
 }
 
 /* Warns if rows of an index cannot move now.  It is said of the main one of a pair. */
@@ -68,10 +69,11 @@ report_index(Oid indexrelid, void *arg)
 			 errhint("%s", ttl_state_hint(&index))));
 }
 
-/* Adds the indexes of a table whose rows move. */
+/* The indexes of a table whose rows move. */
 static List *
-add_sources(List *indexes, Oid relid)
+sources_of(Oid relid)
 {
+	List	   *indexes = NIL;
 	ListCell   *lc;
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
@@ -82,18 +84,19 @@ add_sources(List *indexes, Oid relid)
 
 		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) &&
 			OidIsValid(option.archive_to))
-			indexes = list_append_unique_oid(indexes, lfirst_oid(lc));
+			indexes = lappend_oid(indexes, lfirst_oid(lc));
 	}
 	return indexes;
 }
 
-/* Adds the indexes that move rows to a table; of partitioned ones the topmost. */
+/* The indexes that move rows to a table; of partitioned ones the topmost. */
 static List *
-add_targets(List *indexes, Oid target)
+indexes_to(Oid target)
 {
+	List	   *indexes = NIL;
 	ListCell   *lc;
 
-	foreach(lc, ttl_catalog_dependents_of(RelationRelationId, target))
+	foreach(lc, ttl_catalog_dependents_of(RelationRelationId, target, INT_MAX))
 	{
 		TtlOption	option;
 		Oid			parent;
@@ -101,27 +104,49 @@ add_targets(List *indexes, Oid target)
 
 		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) &&
 			governor == lfirst_oid(lc) && option.archive_to == target)
-			indexes = list_append_unique_oid(indexes, governor);
+			indexes = lappend_oid(indexes, governor);
 	}
 	return indexes;
 }
 
-/* Warns of all indexes that move rows from or to a table, where they cannot now. */
 static void
-report_table(Oid relid, const RenameStmt *renamed)
+sort_unique(List *oids)
 {
-	List	   *targets = list_make1_oid(relid);
-	List	   *indexes;
+	list_sort(oids, list_oid_cmp);
+	list_deduplicate_oid(oids);
+}
+
+/*
+ * Warns of all indexes that move rows from or to one of these tables, where they cannot
+ * now.  A REVOKE can name all partitions of a table, which have the same archive.
+ */
+static void
+report_tables(List *relids, const RenameStmt *renamed)
+{
+	List	   *targets = list_copy(relids);
+	List	   *indexes = NIL;
 	ListCell   *lc;
 
 	if (!has_archives())
 		return;
-	indexes = add_sources(NIL, relid);
-	if (get_rel_relispartition(relid))
-		targets = list_concat(targets, get_partition_ancestors(relid));
+	foreach(lc, relids)
+	{
+		CHECK_FOR_INTERRUPTS();
+		indexes = list_concat(indexes, sources_of(lfirst_oid(lc)));
+		if (get_rel_relispartition(lfirst_oid(lc)))
+			targets = list_concat(targets, get_partition_ancestors(lfirst_oid(lc)));
+	}
+	sort_unique(targets);
 	foreach(lc, targets)
-		indexes = add_targets(indexes, lfirst_oid(lc));
+		indexes = list_concat(indexes, indexes_to(lfirst_oid(lc)));
+	sort_unique(indexes);
 	ttl_catalog_each(indexes, report_index, unconstify(RenameStmt *, renamed));
+}
+
+static void
+report_table(Oid relid, const RenameStmt *renamed)
+{
+	report_tables(list_make1_oid(relid), renamed);
 }
 
 /* The same of a partition that was attached: a circle may have been closed. */
@@ -139,7 +164,7 @@ report_attached(const CollectedCommand *command)
 			continue;
 		partition = RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true);
 		if (OidIsValid(partition) && has_archives())
-			ttl_catalog_each(add_sources(NIL, partition), report_index, NULL);
+			ttl_catalog_each(sources_of(partition), report_index, NULL);
 	}
 }
 
@@ -149,15 +174,11 @@ ttl_mismatch_report(const CollectedCommand *command)
 {
 	Node	   *tree = command->parsetree;
 	Oid			relid = command->d.simple.address.objectId;
-	ListCell   *lc;
 
 	if (client_min_messages > NOTICE || ttl_detach_is_any_running())
 		return;
 	if (command->type == SCT_Grant && command->d.grant.istmt->objtype == OBJECT_TABLE)
-	{
-		foreach(lc, command->d.grant.istmt->objects)
-			report_table(lfirst_oid(lc), NULL);
-	}
+		report_tables(command->d.grant.istmt->objects, NULL);
 	else if (command->type == SCT_AlterTable)
 	{
 		report_table(command->d.alterTable.objectId, NULL);

@@ -160,7 +160,6 @@ column_state(TtlIndex *index, const FormData_pg_attribute *column)
 {
 	FormData_pg_attribute other;
 	Oid			target = index->option.archive_to;
-	Oid			altered = altered_table(target);
 	const char *name = NameStr(column->attname);
 	AttrNumber	attnum = get_attnum(target, name);
 
@@ -170,16 +169,18 @@ column_state(TtlIndex *index, const FormData_pg_attribute *column)
 		(other.atttypmod != column->atttypmod && other.atttypmod != -1))
 		return mismatch(index, psprintf("its column \"%s\" is of type %s instead of %s", name,
 										type_of(&other), type_of(column)),
-						alter_command(altered, psprintf("ALTER COLUMN %s TYPE %s",
-														quote_identifier(name),
-														type_and_collation(column))));
+						alter_command(altered_table(target),
+									  psprintf("ALTER COLUMN %s TYPE %s",
+											   quote_identifier(name),
+											   type_and_collation(column))));
 	if (other.attgenerated != '\0' && column->attgenerated == '\0')
 		return mismatch(index, psprintf("its column \"%s\" is generated, so that the value would be lost",
 										name),
 						other.attgenerated == GENERATED_VIRTUAL ?
 						pstrdup("Make it an ordinary column: drop it there, and add it again.") :
-						alter_command(altered, psprintf("ALTER COLUMN %s DROP EXPRESSION",
-														quote_identifier(name))));
+						alter_command(altered_table(target),
+									  psprintf("ALTER COLUMN %s DROP EXPRESSION",
+											   quote_identifier(name))));
 	if (other.attgenerated == '\0' && column->attgenerated == GENERATED_VIRTUAL)
 		return mismatch(index, psprintf("its column \"%s\" is not generated, and that of the rows is not stored",
 										name),

@@ -173,7 +173,7 @@ ttl_catalog_each(List *indexes, void (*work) (Oid indexrelid, void *arg),
 
 /* Appends the indexes that depend on an object. */
 static List *
-add_dependents(List *result, Relation depend, Oid classid, Oid object)
+add_dependents(List *result, Relation depend, Oid classid, Oid object, int max)
 {
 	ScanKeyData key[2];
 	SysScanDesc scan;
@@ -185,7 +185,7 @@ add_dependents(List *result, Relation depend, Oid classid, Oid object)
 				F_OIDEQ, ObjectIdGetDatum(object));
 	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2,
 							  key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	while (list_length(result) < max && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
 		char		relkind;
@@ -200,12 +200,12 @@ add_dependents(List *result, Relation depend, Oid classid, Oid object)
 	return result;
 }
 
-/* The indexes that depend on an object; one may come more than once. */
+/* The first ones of the indexes that depend on an object; one may come more than once. */
 List *
-ttl_catalog_dependents_of(Oid classid, Oid object)
+ttl_catalog_dependents_of(Oid classid, Oid object, int max)
 {
 	Relation	depend = table_open(DependRelationId, AccessShareLock);
-	List	   *result = add_dependents(NIL, depend, classid, object);
+	List	   *result = add_dependents(NIL, depend, classid, object, max);
 
 	table_close(depend, AccessShareLock);
 	return result;
@@ -227,7 +227,7 @@ ttl_catalog_dependents(void)
 	depend = table_open(DependRelationId, AccessShareLock);
 	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
 		result = add_dependents(result, depend, ProcedureRelationId,
-								ttl_function_option(&functions, i));
+								ttl_function_option(&functions, i), INT_MAX);
 	table_close(depend, AccessShareLock);
 	list_sort(result, list_oid_cmp);
 	list_deduplicate_oid(result);

@@ -111,7 +111,7 @@ extern Oid	ttl_catalog_find(List *indexes,
 extern void ttl_catalog_each(List *indexes,
 							 void (*work) (Oid indexrelid, void *arg),
 							 void *arg);
-extern List *ttl_catalog_dependents_of(Oid classid, Oid object);
+extern List *ttl_catalog_dependents_of(Oid classid, Oid object, int max);
 extern List *ttl_catalog_dependents(void);
 extern Oid	ttl_catalog_root(Oid indexrelid);
 extern List *ttl_catalog_shown(void);

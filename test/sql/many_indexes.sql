@@ -72,5 +72,25 @@ ALTER EVENT TRIGGER ttl_index_ddl ENABLE;
 SELECT relid, reason FROM ttl_index.indexes WHERE state <> 'active' AND relid::text IN ('source_1', 'further') ORDER BY 1;
 DROP INDEX further_i;
 SELECT relid, reason FROM ttl_index.indexes WHERE state <> 'active' AND relid::text IN ('source_1', 'further') ORDER BY 1;
+
+-- One REVOKE from all partitions of a table and of its archive looks at each of them once.
+CREATE TABLE hot (LIKE further) PARTITION BY RANGE (ts);
+CREATE TABLE cold (LIKE further) PARTITION BY RANGE (ts);
+DO $$
+BEGIN
+	FOR i IN 1 .. 60 LOOP
+		EXECUTE format('CREATE TABLE many.hot_%1$s PARTITION OF many.hot FOR VALUES FROM (%2$L) TO (%3$L);
+			CREATE TABLE many.cold_%1$s PARTITION OF many.cold FOR VALUES FROM (%2$L) TO (%3$L)',
+			i, '2100-01-01'::date + i, '2100-01-01'::date + i + 1);
+	END LOOP;
+END $$;
+SELECT ttl_index.create_index('hot', 'ts', 1, archive_to => 'cold');
+CREATE ROLE ttl_many_reader;
+SET client_min_messages = notice;
+BEGIN;
+REVOKE ALL ON ALL TABLES IN SCHEMA many FROM ttl_many_reader;
+SELECT pg_stat_get_xact_numscans('pg_inherits_relid_seqno_index'::regclass) < 4000 AS few_scans;
+COMMIT;
+DROP ROLE ttl_many_reader;
 SET client_min_messages = error;
 DROP SCHEMA many CASCADE;
