@@ -18,15 +18,18 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "tcop/deparse_utility.h"
+#include "utils/acl.h"
 #include "utils/aclchk_internal.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "ddl/ddl.h"
 #include "definition/archive.h"
@@ -89,9 +92,31 @@ sources_of(Oid relid)
 	return indexes;
 }
 
-/* The indexes that move rows to a table; of partitioned ones the topmost. */
+/*
+ * May the owner of an index insert into a table?  Anybody can name a table of somebody else
+ * as an archive, to which nothing moves then.
+ */
+static bool
+may_insert(Oid indexrelid, Oid target)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(indexrelid));
+	bool		is_missing = false;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = pg_class_aclcheck_ext(target, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
+								   ACL_INSERT, &is_missing) == ACLCHECK_OK;
+	ReleaseSysCache(tuple);
+	return result && !is_missing;
+}
+
+/*
+ * The indexes that move rows to a table; of partitioned ones the topmost.  Those that move
+ * nothing because of their owner concern others only if a command may have taken the right.
+ */
 static List *
-indexes_to(Oid target)
+indexes_to(Oid target, bool takes_rights)
 {
 	List	   *indexes = NIL;
 	ListCell   *lc;
@@ -102,6 +127,9 @@ indexes_to(Oid target)
 		Oid			parent;
 		Oid			governor;
 
+		CHECK_FOR_INTERRUPTS();
+		if (!takes_rights && !may_insert(lfirst_oid(lc), target))
+			continue;
 		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) &&
 			governor == lfirst_oid(lc) && option.archive_to == target)
 			indexes = lappend_oid(indexes, governor);
@@ -121,7 +149,7 @@ sort_unique(List *oids)
  * now.  A REVOKE can name all partitions of a table, which have the same archive.
  */
 static void
-report_tables(List *relids, const RenameStmt *renamed)
+report_tables(List *relids, bool takes_rights, const RenameStmt *renamed)
 {
 	List	   *targets = list_copy(relids);
 	List	   *indexes = NIL;
@@ -138,7 +166,7 @@ report_tables(List *relids, const RenameStmt *renamed)
 	}
 	sort_unique(targets);
 	foreach(lc, targets)
-		indexes = list_concat(indexes, indexes_to(lfirst_oid(lc)));
+		indexes = list_concat(indexes, indexes_to(lfirst_oid(lc), takes_rights));
 	sort_unique(indexes);
 	ttl_catalog_each(indexes, report_index, unconstify(RenameStmt *, renamed));
 }
@@ -146,7 +174,7 @@ report_tables(List *relids, const RenameStmt *renamed)
 static void
 report_table(Oid relid, const RenameStmt *renamed)
 {
-	report_tables(list_make1_oid(relid), renamed);
+	report_tables(list_make1_oid(relid), false, renamed);
 }
 
 /* The same of a partition that was attached: a circle may have been closed. */
@@ -168,6 +196,21 @@ report_attached(const CollectedCommand *command)
 	}
 }
 
+static bool
+changes_owner(const CollectedCommand *command)
+{
+	ListCell   *lc;
+
+	foreach(lc, command->d.alterTable.subcmds)
+	{
+		AlterTableCmd *cmd = (AlterTableCmd *) ((CollectedATSubcmd *) lfirst(lc))->parsetree;
+
+		if (IsA(cmd, AlterTableCmd) && cmd->subtype == AT_ChangeOwner)
+			return true;
+	}
+	return false;
+}
+
 /* Warns where a command keeps rows from being moved. */
 void
 ttl_mismatch_report(const CollectedCommand *command)
@@ -178,10 +221,11 @@ ttl_mismatch_report(const CollectedCommand *command)
 	if (client_min_messages > NOTICE || ttl_detach_is_any_running())
 		return;
 	if (command->type == SCT_Grant && command->d.grant.istmt->objtype == OBJECT_TABLE)
-		report_tables(command->d.grant.istmt->objects, NULL);
+		report_tables(command->d.grant.istmt->objects, true, NULL);
 	else if (command->type == SCT_AlterTable)
 	{
-		report_table(command->d.alterTable.objectId, NULL);
+		report_tables(list_make1_oid(command->d.alterTable.objectId),
+					  changes_owner(command), NULL);
 		report_attached(command);
 	}
 	else if (command->type != SCT_Simple)

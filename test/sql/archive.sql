@@ -257,6 +257,18 @@ REVOKE INSERT ON cold.past FROM archive_owner;
 SET client_min_messages = warning;
 GRANT INSERT ON cold.past TO archive_owner;
 
+-- not of a table whose owner may not insert there: anybody can name an archive
+CREATE ROLE archive_stranger;
+CREATE TABLE strange (LIKE event);
+ALTER TABLE strange OWNER TO archive_stranger;
+CREATE INDEX strange_i ON strange (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.past');
+SET client_min_messages = notice;
+ALTER TABLE cold.past ADD COLUMN required int NOT NULL;
+ALTER TABLE cold.past DROP COLUMN required;
+SET client_min_messages = warning;
+DROP TABLE strange;
+DROP ROLE archive_stranger;
+
 -- who owns the archive has the rights of the owner of the rows, as its triggers do
 CREATE ROLE archive_other;
 SET client_min_messages = notice;
