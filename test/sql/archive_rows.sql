@@ -197,7 +197,7 @@ RESET enable_seqscan;
 DROP TABLE t, cold, was;
 
 -- what it refuses stays, also where rows of one batch conflict with each other
-CREATE FUNCTION is_gone(int, int) RETURNS boolean LANGUAGE plpgsql SET search_path = ar, pg_temp AS
+CREATE FUNCTION is_gone(int, int) RETURNS boolean LANGUAGE plpgsql STABLE SET search_path = ar, pg_temp AS
 	$$ BEGIN RETURN NOT EXISTS (SELECT FROM t WHERE (id, n) = ($1, $2)); END $$;
 CREATE TABLE t (id int, ts timestamptz, n int);
 CREATE TABLE cold (id int UNIQUE, ts timestamptz, n int, more int NOT NULL DEFAULT 7, CHECK (n > 0), CHECK (is_gone(id, n)), EXCLUDE (n WITH =));
