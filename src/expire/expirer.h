@@ -70,7 +70,7 @@ extern DestReceiver *ttl_move_receiver(TtlExpirer *x);
 extern void ttl_move_end(TtlExpirer *x);
 
 /* insert.c */
-extern bool ttl_insert_rows(Relation to, Relation from, Tuplestorestate * rows);
+extern bool ttl_insert_rows(Relation to, Relation from, Tuplestorestate *rows);
 
 /* index_order.c */
 extern void ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries);

@@ -135,7 +135,7 @@ add_row(Insertion *x)
  * left to the command.
  */
 bool
-ttl_insert_rows(Relation to, Relation from, Tuplestorestate * rows)
+ttl_insert_rows(Relation to, Relation from, Tuplestorestate *rows)
 {
 	List	   *row = is_plain(to) ? ttl_query_row(to, from) : NIL;
 	Insertion	x = {0};

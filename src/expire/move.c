@@ -103,7 +103,6 @@ insert_by_query(TtlExpirer *x, Relation target)
 	QueryEnvironment *env = create_queryEnv();
 	char	   *name = psprintf("INSERT by TTL index \"%s\"",
 								RelationGetRelationName(x->index));
-
 	int64		count;
 
 	register_ENR(env, &rows);
