@@ -1,7 +1,10 @@
 # Copyright (c) 2026, ttl_index contributors
 
-# Commands that want a database for themselves get it within two seconds while a
-# backlog drains there, also where a trigger sleeps in each batch.
+# Commands that want a database for themselves get it while a backlog drains there, also
+# where a trigger sleeps in each batch: for longer than PostgreSQL waits for others to
+# leave the database (5 s) before it gives up.  How long each command took is a note, as
+# that tells more of what else the machine does: 0.2 to 0.5 s where it does nothing else,
+# and most of it to copy files.
 
 use strict;
 use warnings;
@@ -16,6 +19,7 @@ use Time::HiRes qw(time);
 my $node = TtlNode->configured(
 	q{
 ttl_index.batch_target_docs = 1
+ttl_index.batch_timeout = '1min'
 max_prepared_transactions = 1
 });
 $node->start;
@@ -54,6 +58,8 @@ ok( $node->poll_query_until('dropping', 'SELECT count(*) = 0 FROM events'),
 	'and those of its own database go when it is rolled back');
 $node->safe_psql('postgres', 'DROP DATABASE dropping');
 
+my $sleep = 8;
+
 sub make_backlog
 {
 	my ($db, $slow) = @_;
@@ -65,7 +71,7 @@ CREATE EXTENSION ttl_index;
 CREATE TABLE events (at timestamptz);
 INSERT INTO events SELECT timestamptz '2000-01-01' + i * interval '1 s' FROM generate_series(1, 100000) i;
 });
-	$node->slow_down($db, 'events', 3) if $slow;
+	$node->slow_down($db, 'events', $sleep) if $slow;
 	$node->safe_psql($db,
 		'CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0)'
 	);
@@ -75,16 +81,15 @@ INSERT INTO events SELECT timestamptz '2000-01-01' + i * interval '1 s' FROM gen
 sub check_command
 {
 	my ($db, $slow, $command) = @_;
-	my $how = $slow ? 'with a trigger that sleeps 3 s' : 'row by row';
+	my $how = $slow ? "with a trigger that sleeps $sleep s" : 'row by row';
 	my ($begun, $status, $stderr);
 
 	$node->pid_of('worker',
 		"datname = '$db'" . ($slow ? " AND wait_event = 'PgSleep'" : ''));
 	$begun = time;
 	$status = $node->psql('postgres', $command, stderr => \$stderr);
-	my $took = sprintf('%.1f', time - $begun);
+	note(sprintf('%.1f s', time - $begun));
 	is($status, 0, "$command while a backlog drains $how") or diag $stderr;
-	cmp_ok($took, '<', 2, "$command within 2 s ($took s)");
 	return;
 }
 
