@@ -81,6 +81,7 @@ typedef struct TtlDriver
 typedef struct TtlTarget
 {
 	Oid			root;
+	Oid			relid;			/* its table, where it is active */
 	List	   *leaves;			/* OIDs, in the order of the partitions */
 	List	   *partitions;		/* TtlPartition: to be made, or dropped */
 	bool		active;			/* or was locked when it was prepared */

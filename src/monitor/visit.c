@@ -536,6 +536,13 @@ typedef struct PartitionWork
 	TtlBatch   *batch;
 } PartitionWork;
 
+/* Under what is it kept that this hangs?  Making partitions counts for the whole table. */
+static Oid
+partition_key(const TtlTarget *target, const TtlPartition *partition)
+{
+	return OidIsValid(partition->relid) ? partition->relid : target->relid;
+}
+
 static void
 partition_work(void *arg)
 {
@@ -553,9 +560,11 @@ partition_work(void *arg)
  * the locks that were not free are no failure.
  */
 static bool
-run_partition(TtlRun *run, Oid root, const TtlPartition *partition, TtlVisit *visit,
-			  bool first_error, TtlBatch *batch)
+run_partition(TtlRun *run, const TtlTarget *target, const TtlPartition *partition,
+			  TtlVisit *visit, bool first_error, TtlBatch *batch)
 {
+	Oid			root = target->root;
+	Oid			key = partition_key(target, partition);
 	TimestampTz begun = GetCurrentTimestamp();
 	PartitionWork work = {.run = run,.root = root,.partition = partition,.batch = batch};
 	ErrorData  *edata;
@@ -584,11 +593,13 @@ run_partition(TtlRun *run, Oid root, const TtlPartition *partition, TtlVisit *vi
 		batch->skipped_locked = 1;
 	if (edata != NULL && !batch->busy)
 		ttl_visit_note_error(run, root, root, edata, false);
-	if (edata != NULL && timed_out && OidIsValid(partition->relid))
+	if (edata != NULL && timed_out)
 	{
-		ttl_kept_canceled(run->kept, root, partition->relid, run->at);
+		ttl_kept_canceled(run->kept, root, key, run->at);
 		visit->put_off = true;
 	}
+	else if (hangs(run, key))
+		ttl_kept_index(run->kept, key)->hangs = false;
 	if (count_batch(root, visit, batch, false,
 					batch->busy || !first_error ? NULL : edata,
 					(GetCurrentTimestamp() - begun) / 1000.0))
@@ -624,14 +635,14 @@ visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit)
 			break;
 		if (ttl_visit_is_skipped(run, partition->relid))
 			continue;
-		if (visit->waits && hangs(run, partition->relid))
+		if (visit->waits && hangs(run, partition_key(target, partition)))
 		{
 			visit->put_off = true;
 			continue;
 		}
 		if (visit->limits.index_time > 0 && took >= visit->limits.index_time)
 			return progress;
-		if (!run_partition(run, target->root, partition, visit, failed == 0, &batch))
+		if (!run_partition(run, target, partition, visit, failed == 0, &batch))
 		{
 			failed++;
 			if (OidIsValid(partition->relid))

@@ -286,6 +286,37 @@ $node->becomes('postgres', "SELECT to_regclass('buckets_1') IS NULL",
 	'and it goes once it can');
 $node->safe_psql('postgres', 'DROP TABLE buckets');
 
+# So can making one.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE series (at timestamptz) PARTITION BY RANGE (at);
+SELECT ttl_index.create_time_series('series', 'at', bucket_max_span_seconds => 31536000, expire_after_seconds => 3600);
+});
+my $last_bucket = q{SELECT max(inhrelid::regclass::text) FROM pg_inherits
+WHERE inhparent = 'series'::regclass AND inhrelid::regclass::text ~ '[0-9]'};
+my $bucket = $node->safe_psql('postgres', $last_bucket);
+$node->safe_psql(
+	'postgres', qq{
+BEGIN;
+DROP TABLE $bucket;
+CREATE EVENT TRIGGER hang_make ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION hang_drop();
+COMMIT;
+});
+$node->poll_query_until('postgres',
+	"SELECT errors >= 1 FROM ttl_index.index_stats WHERE relname = 'series'")
+  or die 'the bucket is made';
+$node->wait_for_passes(2);
+is( $node->safe_psql('postgres',
+		"SELECT errors FROM ttl_index.index_stats WHERE relname = 'series'"),
+	1,
+	'rule 23: the same for one that takes too long to make');
+$node->safe_psql('postgres', 'DROP EVENT TRIGGER hang_make');
+$minutes += 1.2;
+$faults->clock_ahead(0, $minute * $minutes);
+$node->becomes('postgres', "SELECT to_regclass('$bucket') IS NOT NULL",
+	'and it is made once it can');
+$node->safe_psql('postgres', 'DROP TABLE series');
+
 # A row that cannot be deleted waits as long, but rows that become free one after the other,
 # from the last on, do so each minute.
 $node->safe_psql(
