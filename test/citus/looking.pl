@@ -127,6 +127,22 @@ is($cluster->coordinator->safe_psql('postgres', $sums, extra_params => [ '-U', '
 is($cluster->coordinator->safe_psql('postgres', q{SELECT ttl_index.lag('events_at_ttl') IS NULL}, extra_params => [ '-U', 'reader' ]),
 	't', 'but not the lag');
 
+# The text of the report of the coordinator.
+sub report
+{
+	my ($out, $err) = run_command([
+		$cluster->coordinator->config_data('--bindir') . '/ttl_index_report', '-d',
+		$cluster->coordinator->connstr('postgres') ]);
+
+	is($err, '', 'the report has nothing to say on standard error');
+	return $out =~ s/<[^>]*>/ /gr;
+}
+
+my ($host, $port) = ($worker2->host, $worker2->port);
+my $report = report();
+like($report, qr/Deleted in 24 hours\s+1,000\s/, 'the report of the coordinator counts what all nodes have deleted');
+like($report, qr/\Q$host:$port\E\s+run_pass\s/, 'and has all nodes');
+
 #
 # A node that is down
 #
@@ -138,6 +154,7 @@ is($cluster->sql($nodes), $two, 'a node that is down is shown');
 like($cluster->sql($sums), qr/^events\|events_at_ttl\|2\|0\|1\|\d+\|0$/m, 'and lacks in the sums, which say so');
 like($cluster->error(q{SELECT ttl_index.due_count('events_at_ttl')}),
 	qr/ERROR: .*could not ask all nodes for the shards of index "events_at_ttl"\nDETAIL: .*node /, 'due_count does not count without it');
+like(report(), qr/No answer from node \Q$host:$port\E\s/, 'the report says so');
 like(messages(q{SELECT ttl_index.lag('events_at_ttl') IS NULL}), qr/NOTICE: .*could not ask all nodes/, 'the lag is not known');
 $worker2->start;
 is($cluster->sql($nodes), $all, 'it is back');
