@@ -21,6 +21,7 @@ cases=()                       # those that are measured where none is named
 first_round=1                  # 0: with one that does not count
 command="bench/$benchmark"     # as it was given
 work=''                        # the directory of the server
+more_servers=()                # the directories of others
 load_before='' load_after=''
 
 #
@@ -29,6 +30,11 @@ load_before='' load_after=''
 
 # Called before the server is copied.
 more_packages() { :; }
+
+# Starts the server, and makes it the one that clients find.
+start_servers() {
+	start_server "$work" "${settings[@]}"
+}
 
 # Called once the server runs.
 set_up() { :; }
@@ -80,10 +86,12 @@ is_chosen() { # CASE
 #
 
 finish() {
-	local status=$?
+	local status=$? dir
 	trap '' INT TERM
 	if [ -n "$work" ]; then
-		stop_server "$work" || status=1
+		for dir in "$work" "${more_servers[@]}"; do
+			stop_server "$dir" || status=1
+		done
 		rm -rf "$work"
 	fi
 	exit "$status"
@@ -109,7 +117,7 @@ need_own_server() {
 	case_dir=$work/src/bench/cases/$benchmark
 	install_from "$work/src"
 	cd "$work" || exit
-	start_server "$work" "${settings[@]}"
+	start_servers
 }
 
 #
