@@ -249,7 +249,7 @@ DROP ACCESS METHOD another;
 
 -- unlogged tables, and a pass with another isolation level
 CREATE UNLOGGED TABLE t (id int, ts timestamptz);
-CREATE UNLOGGED TABLE cold (LIKE t, at timestamptz DEFAULT now());
+CREATE UNLOGGED TABLE cold (LIKE t, at timestamptz DEFAULT now(), n int GENERATED ALWAYS AS IDENTITY);
 CREATE INDEX ON cold (id);
 INSERT INTO t SELECT g, '2001-01-01' FROM generate_series(1, 10) AS g;
 SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
@@ -257,7 +257,7 @@ SET default_transaction_isolation = 'serializable';
 CALL ttl_index.run_pass();
 RESET default_transaction_isolation;
 SELECT count(*) FROM t;
-SELECT count(*), count(at) FROM cold;
+SELECT count(*), count(at), sum(n) FROM cold;
 DROP TABLE t, cold;
 
 DROP SCHEMA ar CASCADE;
