@@ -298,13 +298,14 @@ change_partition_options(TtlIndex *index, const Change *change)
 		ttl_state_raise(index);
 }
 
-/* Changes where rows are moved to, and checks that they can be. */
+/* Changes where rows, or partitions, are moved to, and checks that they can be. */
 static void
 change_archive(TtlIndex *index, const Change *change)
 {
-	if (change->archive_to == NULL)
+	if (change->archive_to != NULL)
+		index->option.archive_to = *change->archive_to;
+	else if (change->drop_partitions == NULL)
 		return;
-	index->option.archive_to = *change->archive_to;
 	ttl_archive_check(index);
 	/* so that it is not dropped before the index depends on it */
 	if (OidIsValid(index->option.archive_to))

@@ -37,6 +37,9 @@
 
 #define OPTION_HINT "The option is ttl_index.expire_after_seconds(seconds), with a whole number from 0 to 2147483647, or with ttl_index.seconds('30 days')."
 
+#define ARCHIVE_HINT "The option is ttl_index.archive_to('schema.table'), with the name of a table that is there, in quotes. " \
+	"CREATE TABLE schema.table (LIKE ...) makes one."
+
 /* A CREATE INDEX command that names an option, and where in its text. */
 typedef struct Declaration
 {
@@ -50,6 +53,9 @@ typedef struct Declaration
 	Node	   *seconds;		/* the argument of the option, or NULL */
 	List	   *locations;		/* of the calls of options, and of their
 								 * constants, in bytes */
+	List	   *archive_locations;	/* the same of archive_to() alone, also of
+									 * columns */
+	bool		archives_to_column;
 } Declaration;
 
 /* Does this call name the function, with our schema or none? */
@@ -110,14 +116,14 @@ position_of(const Declaration *command, int location)
 	return location < 0 ? 0 : pg_mbstrlen_with_len(command->source, location) + 1;
 }
 
-/* Is the error at hand at an option? */
+/* Is the error at hand at one of these? */
 static bool
-is_at_option(const Declaration *command)
+is_at(const Declaration *command, const List *locations)
 {
 	int			position = geterrposition();
 
 	return position > 0 &&
-		list_member_int(command->locations,
+		list_member_int(locations,
 						pg_mbcharcliplen(command->source, strlen(command->source),
 										 position - 1));
 }
@@ -157,6 +163,37 @@ is_clock(const Node *node)
 	return false;
 }
 
+/* Does an expression name a column? */
+static bool
+names_column(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, ColumnRef) ||
+		raw_expression_tree_walker(node, names_column, context);
+}
+
+/* Notes a call of archive_to(). */
+static void
+note_archive(const FuncCall * call, Declaration *command)
+{
+	List	  **locations = &command->archive_locations;
+	ListCell   *lc;
+
+	*locations = lappend_int(*locations, call->location);
+	foreach(lc, call->args)
+	{
+		Node	   *argument = lfirst(lc);
+
+		if (IsA(argument, NamedArgExpr))
+			argument = (Node *) ((NamedArgExpr *) argument)->arg;
+		if (IsA(argument, A_Const) || IsA(argument, ColumnRef))
+			*locations = lappend_int(*locations, exprLocation(argument));
+		command->archives_to_column = command->archives_to_column ||
+			names_column(argument, NULL);
+	}
+}
+
 /* Notes what is of interest in the WHERE of the command, before it is analyzed. */
 static bool
 note_where(Node *node, void *context)
@@ -177,6 +214,8 @@ note_where(Node *node, void *context)
 		if (!is_call_of(call, names[i]))
 			continue;
 		command->has_option = command->has_option || i == 0;
+		if (strcmp(names[i], "archive_to") == 0)
+			note_archive(call, command);
 		command->locations = lappend_int(command->locations, call->location);
 		foreach(lc, call->args)
 		{
@@ -219,16 +258,6 @@ note_table(const IndexStmt *statement, Declaration *command)
 		if (attnum > 0 && get_atttype(relid, attnum) == JSONOID)
 			command->json_hint = ttl_hint_key_type(relid, attnum, JSONOID, NULL);
 	}
-}
-
-/* Does an expression name a column? */
-static bool
-names_column(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	return IsA(node, ColumnRef) ||
-		raw_expression_tree_walker(node, names_column, context);
 }
 
 /* The seconds of a command that core has accepted; false where they are none. */
@@ -288,13 +317,24 @@ add_hint(void *arg)
 
 	switch (geterrcode())
 	{
+		case ERRCODE_UNDEFINED_TABLE:
+		case ERRCODE_UNDEFINED_SCHEMA:
+		case ERRCODE_UNDEFINED_COLUMN:
+		case ERRCODE_INVALID_NAME:
+			if (is_at(command, command->archive_locations))
+				errhint(ARCHIVE_HINT);
+			break;
 		case ERRCODE_UNDEFINED_FUNCTION:
 		case ERRCODE_INVALID_TEXT_REPRESENTATION:
-			if (is_at_option(command))
+			if (is_at(command, command->archive_locations))
+				errhint(ARCHIVE_HINT);
+			else if (is_at(command, command->locations))
 				errhint(OPTION_HINT);
 			break;
 		case ERRCODE_INVALID_OBJECT_DEFINITION:
-			if (command->has_clock)
+			if (command->archives_to_column)
+				errhint(ARCHIVE_HINT);
+			else if (command->has_clock)
 				errhint(TTL_FILTER_HINT);
 			else
 				errhint("What is indexed must not depend on settings, as a cast to timestamp with time zone does. "

@@ -27,6 +27,8 @@
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
+#include "foreign/fdwapi.h"
+#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -41,6 +43,7 @@
 #include "compat.h"
 #include "definition/archive.h"
 #include "definition/definition.h"
+#include "definition/key.h"
 #include "ttl_index.h"
 
 /* An archive may lead on to so many tables, each of which archives to others. */
@@ -188,18 +191,71 @@ column_state(TtlIndex *index, const FormData_pg_attribute *column)
 	return TTL_ACTIVE;
 }
 
+/* Is the archive partitioned by the same key, so that partitions can be attached there? */
+bool
+ttl_archive_is_attachable(const TtlIndex *index)
+{
+	Oid			target = index->option.archive_to;
+	AttrNumber	attnum;
+	AttrNumber	other;
+	Node	   *expression;
+	char	   *column;
+
+	if (!OidIsValid(target) || get_rel_relispartition(target) ||
+		!ttl_key_read(index->indexrelid, &attnum, &expression))
+		return false;
+	column = get_attname(index->relid, attnum, true);
+	other = column ? get_attnum(target, column) : InvalidAttrNumber;
+	return other > 0 &&
+		ttl_partition_key_possible(target, other, index->keytype, false) == TTL_ACTIVE;
+}
+
+/*
+ * The state by whether a partition with this column, which the archive has, can be attached
+ * there: core asks for more than a row does that is inserted.
+ */
+static TtlState
+attached_column_state(TtlIndex *index, const FormData_pg_attribute *column)
+{
+	static const char *const alone = "so that no partition can be attached";
+	FormData_pg_attribute other;
+	Oid			target = index->option.archive_to;
+	const char *name = NameStr(column->attname);
+
+	if (!read_column(target, get_attnum(target, name), &other))
+		return TTL_ACTIVE;
+	if (other.atttypmod != column->atttypmod || other.attcollation != column->attcollation)
+		return mismatch(index, psprintf("its column \"%s\" is of type %s instead of %s, %s", name,
+										type_and_collation(&other), type_and_collation(column),
+										alone),
+						alter_command(target, psprintf("ALTER COLUMN %s TYPE %s",
+													   quote_identifier(name),
+													   type_and_collation(column))));
+	if (other.attnotnull && !column->attnotnull)
+		return mismatch(index, psprintf("its column \"%s\" takes no NULL, and that of the rows does, %s",
+										name, alone),
+						alter_command(altered_table(index->relid),
+									  psprintf("ALTER COLUMN %s SET NOT NULL",
+											   quote_identifier(name))));
+	return TTL_ACTIVE;
+}
+
 /* The state by the columns of both tables. */
 static TtlState
 columns_state(TtlIndex *index, int natts, int target_natts)
 {
 	FormData_pg_attribute column;
 	Oid			target = index->option.archive_to;
+	bool		attached = index->option.drop_partitions && ttl_archive_is_attachable(index);
 	TtlState	state = TTL_ACTIVE;
 
 	for (AttrNumber i = 1; i <= natts && state == TTL_ACTIVE; i++)
 	{
-		if (read_column(index->relid, i, &column))
-			state = column_state(index, &column);
+		if (!read_column(index->relid, i, &column))
+			continue;
+		state = column_state(index, &column);
+		if (state == TTL_ACTIVE && attached)
+			state = attached_column_state(index, &column);
 	}
 	for (AttrNumber i = 1; i <= target_natts && state == TTL_ACTIVE; i++)
 	{
@@ -485,6 +541,26 @@ ttl_archive_state(TtlIndex *index)
 	return state == TTL_ACTIVE ? columns_state(index, table.relnatts, other.relnatts) : state;
 }
 
+/* Does the owner lack the user mapping that postgres_fdw needs?  The table is locked. */
+static bool
+lacks_user_mapping(const TtlIndex *index, ForeignServer **server)
+{
+	Oid			target = index->option.archive_to;
+	ForeignDataWrapper *wrapper;
+
+	if (get_rel_relkind(target) != RELKIND_FOREIGN_TABLE)
+		return false;
+	*server = GetForeignServerExtended(GetForeignServerIdByRelId(target), FSV_MISSING_OK);
+	if (*server == NULL)
+		return false;
+	wrapper = GetForeignDataWrapperExtended((*server)->fdwid, FDW_MISSING_OK);
+	return wrapper != NULL && strcmp(wrapper->fdwname, "postgres_fdw") == 0 &&
+		!SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(index->owner),
+							   ObjectIdGetDatum((*server)->serverid)) &&
+		!SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(InvalidOid),
+							   ObjectIdGetDatum((*server)->serverid));
+}
+
 /*
  * The state by what the owner of the rows lacks.  It is asked for rights on a table only
  * while that is locked, as it may be dropped meanwhile; where the lock is not free, the
@@ -495,6 +571,7 @@ privilege_state(TtlIndex *index)
 {
 	Oid			target = index->option.archive_to;
 	TtlState	state = TTL_ACTIVE;
+	ForeignServer *server;
 	char	   *owner;
 	Oid			schema;
 
@@ -502,15 +579,22 @@ privilege_state(TtlIndex *index)
 		return TTL_ACTIVE;
 	owner = GetUserNameFromId(index->owner, true);
 	schema = get_rel_namespace(target);
-	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(target)) && owner != NULL &&
-		(pg_class_aclcheck(target, index->owner, ACL_INSERT) != ACLCHECK_OK ||
-		 object_aclcheck(NamespaceRelationId, schema, index->owner, ACL_USAGE) != ACLCHECK_OK))
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(target)) || owner == NULL)
+		state = TTL_ACTIVE;
+	else if ((pg_class_aclcheck(target, index->owner, ACL_INSERT) != ACLCHECK_OK ||
+			  object_aclcheck(NamespaceRelationId, schema, index->owner, ACL_USAGE) != ACLCHECK_OK))
 		state = mismatch(index, psprintf("the owner of the rows, \"%s\", lacks INSERT on it or USAGE on its schema",
 										 owner),
 						 psprintf("GRANT INSERT ON %s TO %s; GRANT USAGE ON SCHEMA %s TO %s.",
 								  ttl_name_qualified(target), quote_identifier(owner),
 								  quote_identifier(get_namespace_name(schema)),
 								  quote_identifier(owner)));
+	else if (lacks_user_mapping(index, &server))
+		state = mismatch(index, psprintf("the owner of the rows, \"%s\", has no user mapping for server \"%s\"",
+										 owner, server->servername),
+						 psprintf("CREATE USER MAPPING FOR %s SERVER %s OPTIONS (user '...', password '...').",
+								  quote_identifier(owner),
+								  quote_identifier(server->servername)));
 	UnlockRelationOid(target, AccessShareLock);
 	return state;
 }

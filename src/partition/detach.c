@@ -118,25 +118,6 @@ refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
 			 hint ? errhint("%s", hint) : 0));
 }
 
-/* Is the archive partitioned by the same key, so that partitions can be attached there? */
-static bool
-is_attachable(const TtlIndex *root)
-{
-	Oid			target = root->option.archive_to;
-	AttrNumber	attnum;
-	AttrNumber	other;
-	Node	   *expression;
-	char	   *column;
-
-	if (!OidIsValid(target) || get_rel_relispartition(target) ||
-		!ttl_key_read(root->indexrelid, &attnum, &expression))
-		return false;
-	column = get_attname(root->relid, attnum, true);
-	other = column ? get_attnum(target, column) : InvalidAttrNumber;
-	return other > 0 &&
-		ttl_partition_key_possible(target, other, root->keytype, false) == TTL_ACTIVE;
-}
-
 /* Raises an error if a partition of the archive holds a part of this one's range. */
 static void
 check_bounds(const TtlIndex *root, Oid relid)
@@ -438,7 +419,7 @@ check_attaching(const TtlIndex *root, Oid relid)
 static void
 check_tables(const TtlIndex *root, Oid relid)
 {
-	bool		logged = is_attachable(root) &&
+	bool		logged = ttl_archive_is_attachable(root) &&
 	get_rel_persistence(root->relid) == RELPERSISTENCE_PERMANENT;
 	ListCell   *lc;
 
@@ -474,7 +455,7 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 	if (ttl_detach_by_row_only(&root->option))
 		refuse(root, relid, "that is a foreign table",
 			   "Let the rows move one by one: set delete_boundary_rows => true.");
-	if (!is_attachable(root))
+	if (!ttl_archive_is_attachable(root))
 		return;
 	check_owners(root, relid);
 	check_bounds(root, relid);
@@ -499,7 +480,7 @@ ttl_detach_lock(const TtlIndex *root, Oid relid)
 		return true;
 	if (!ttl_lock_soon(target, ShareUpdateExclusiveLock) || !ttl_name_lock(target, false))
 		return false;
-	if (!is_attachable(root))
+	if (!ttl_archive_is_attachable(root))
 		return true;
 	rest = get_default_partition_oid(target);
 	if ((OidIsValid(rest) && !ttl_lock_soon(rest, AccessExclusiveLock)) ||
@@ -708,7 +689,7 @@ ttl_detach_partition(const TtlIndex *root, Oid relid)
 	PG_TRY();
 	{
 		write_iso_dates();
-		if (is_attachable(root))
+		if (ttl_archive_is_attachable(root))
 			detach_and_attach(root, relid);
 		else
 		{

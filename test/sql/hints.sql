@@ -154,5 +154,15 @@ SELECT try($$SELECT ttl_index.create_index('"T"', 'OK', 60)$$);
 SELECT try($$SELECT ttl_index.create_index('"T"', 'to_timestamp(ms / 1000)', 60)$$);
 SELECT try($$SELECT ttl_index.coll_mod('"T"', 'OK', 60)$$);
 SELECT try($$SELECT ttl_index.coll_mod('"T"', 'to_timestamp(ms / 1000.00)', 60)$$);
+
+-- the name of an archive: without quotes, of nothing, of a column, without our schema, or an argument too many
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(hints.cold)$$);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(cold)$$);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('hints.cold')$$);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(target => 'hint.cold')$$);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('')$$);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(txt::regclass)$$);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND archive_to('hints.t')$$);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to()$$);
 SET client_min_messages = error;
 DROP SCHEMA hints CASCADE;

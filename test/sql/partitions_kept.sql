@@ -200,6 +200,21 @@ CALL ttl_index.run_pass();
 SELECT count(*) FROM cold.m;
 DROP TABLE m, cold.m;
 
+-- a partition is attached only where its columns are as those of the archive, to the last detail
+CREATE TABLE m (id int, ts timestamptz NOT NULL, amount numeric(8,2), kind text) PARTITION BY RANGE (ts);
+CREATE TABLE cold.m (id int NOT NULL, ts timestamptz NOT NULL, amount numeric, kind text COLLATE "C") PARTITION BY RANGE (ts);
+SELECT ttl_index.create_index('m', 'ts', 1, archive_to => 'cold.m', name => 'm_ttl');
+SELECT ttl_index.coll_mod('m', 'ts', 1, drop_expired_partitions => true);
+DROP INDEX m_ttl;
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.m', name => 'm_ttl');
+ALTER TABLE m ALTER COLUMN id SET NOT NULL;
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.m', name => 'm_ttl');
+ALTER TABLE cold.m ALTER COLUMN amount TYPE numeric(8,2);
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.m', name => 'm_ttl');
+ALTER TABLE cold.m ALTER COLUMN kind TYPE text;
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.m', name => 'm_ttl');
+DROP TABLE m, cold.m;
+
 -- columns that the archive alone has take their defaults, without a rewrite
 CREATE FUNCTION file(regclass) RETURNS text LANGUAGE sql STABLE AS 'SELECT pg_relation_filepath($1)';
 CREATE TABLE m (id int, ts timestamptz NOT NULL, kind text DEFAULT 'a') PARTITION BY RANGE (ts);
