@@ -187,6 +187,9 @@ note_archive(const FuncCall * call, Declaration *command)
 
 		if (IsA(argument, NamedArgExpr))
 			argument = (Node *) ((NamedArgExpr *) argument)->arg;
+		/* as pg_dump writes it */
+		if (IsA(argument, TypeCast))
+			argument = ((TypeCast *) argument)->arg;
 		if (IsA(argument, A_Const) || IsA(argument, ColumnRef))
 			*locations = lappend_int(*locations, exprLocation(argument));
 		command->archives_to_column = command->archives_to_column ||

@@ -30,10 +30,21 @@ $old->safe_psql('postgres',
 	"INSERT INTO events VALUES ('2000-01-01', 'due')");
 $old->safe_psql('postgres',
 	q{REINDEX INDEX CONCURRENTLY "Odd"."At ttl"});
+# Archives in schemas that are restored before and after that of the table.
+$old->safe_psql(
+	'postgres', join "\n", map {
+		qq{
+CREATE SCHEMA $_;
+CREATE TABLE $_.archive (at timestamptz, arrived timestamptz DEFAULT now());
+CREATE TABLE moves_to_$_ (at timestamptz);
+CREATE INDEX ON moves_to_$_ (at) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('$_.archive');
+INSERT INTO moves_to_$_ VALUES ('2001-01-01'), ('2999-01-01');
+}
+	} ('a_cold', 'z_cold'));
 
 my $indexes = q{
 SELECT indexrelid, indexrelid::oid, relid, parent_indexrelid, key, expire_after_seconds, time_zone,
-	partial_filter_expression, document_ttl, drop_expired_partitions, state, reason
+	partial_filter_expression, document_ttl, drop_expired_partitions, archive_to, state, reason
 FROM ttl_index.indexes ORDER BY indexrelid::text COLLATE "C"};
 my $counters = q{
 SELECT * FROM ttl_index.stats;
@@ -122,6 +133,10 @@ foreach my $mode ('copy', 'link')
 	is( $new->safe_psql('postgres', $rows),
 		'2|2|2|1|1|1|1|2',
 		"$mode: rule 1: what is due goes and nothing else");
+	ok( $new->poll_query_until('postgres', q{
+SELECT (SELECT count(*) FROM a_cold.archive) = 1 AND (SELECT count(*) FROM z_cold.archive) = 1
+	AND (SELECT count(*) FROM moves_to_a_cold) = 1 AND (SELECT count(*) FROM moves_to_z_cold) = 1}),
+		"$mode: and moves to the archives");
 	$new->stop;
 }
 
