@@ -40,19 +40,20 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
-#include "lib/stringinfo.h"
+#include "commands/tablecmds.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
-#include "utils/ruleutils.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
@@ -163,12 +164,17 @@ count_blocks(Oid relid)
 	return blocks;
 }
 
-/* Writes dates so that they are read again as the same ones, until the settings are restored. */
+/* Writes values so that they are read again as the same ones, until the settings are restored. */
 static void
-write_iso_dates(void)
+write_exactly(void)
 {
-	(void) set_config_option("datestyle", "ISO, YMD", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	static const char *const settings[][2] = {
+		{"datestyle", "ISO, YMD"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "1"}
+	};
+
+	for (int i = 0; i < lengthof(settings); i++)
+		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
 }
 
 /* Is this table a partition of that one? */
@@ -325,60 +331,160 @@ has_match(Relation index, Relation partition, AttrMap *map)
 }
 
 /*
- * How a column that the archive alone has is added to a partition, with the value that its
- * default has at the moment; NULL if core would write the table anew for that.
+ * The columns that the archive has and the partition has not, by number.  Raises an error
+ * if core would write all rows anew to add one.
  */
-static char *
-added_column(Relation target, Form_pg_attribute column)
+static List *
+missing_columns(const TtlIndex *root, Oid relid, Relation target)
 {
-	Node	   *value = column->atthasdef ?
-	build_column_default(target, column->attnum) : NULL;
-	StringInfoData sql;
-
-	if (column->attgenerated != '\0' || column->attidentity != '\0' ||
-		get_typtype(column->atttypid) == TYPTYPE_DOMAIN ||
-		contain_volatile_functions(value))
-		return NULL;
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "ADD COLUMN %s %s", quote_identifier(NameStr(column->attname)),
-					 format_type_with_typemod(column->atttypid, column->atttypmod));
-	if (OidIsValid(column->attcollation))
-		appendStringInfo(&sql, " COLLATE %s", generate_collation_name(column->attcollation));
-	if (value != NULL)
-		appendStringInfo(&sql, " DEFAULT %s",
-						 deparse_expression(value, NIL, false, false));
-	if (column->attnotnull)
-		appendStringInfoString(&sql, " NOT NULL");
-	return sql.data;
-}
-
-/* The command that adds all such columns, or NULL.  Raises an error if that would take long. */
-static char *
-adding_command(const TtlIndex *root, Oid relid)
-{
-	Relation	target = table_open(root->option.archive_to, NoLock);
 	TupleDesc	desc = RelationGetDescr(target);
-	StringInfoData sql;
+	List	   *missing = NIL;
 
-	initStringInfo(&sql);
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(desc, i);
-		char	   *added;
+		const char *hint = NULL;
 
 		if (column->attisdropped || get_attnum(relid, NameStr(column->attname)) > 0)
 			continue;
-		added = added_column(target, column);
-		if (added == NULL)
+		if (column->attgenerated != '\0')
+			hint = "Let the table that the rows are in have that column as well, or drop it there.";
+		else if (get_typtype(column->atttypid) == TYPTYPE_DOMAIN)
+			hint = "Let that column be of the type that the domain is made of.";
+		else if (column->attidentity != '\0' ||
+				 (column->atthasdef &&
+				  contain_volatile_functions(build_column_default(target, column->attnum))))
+			hint = "Give that column a default that is the same for all rows.";
+		if (hint != NULL)
 			refuse(root, relid,
 				   psprintf("to add column \"%s\", all of it would be written anew",
-							NameStr(column->attname)),
-				   "Give that column a default that is the same for all rows.");
-		appendStringInfo(&sql, "%s%s", sql.len > 0 ? ", " : "", added);
+							NameStr(column->attname)), hint);
+		missing = lappend_int(missing, column->attnum);
 	}
+	return missing;
+}
+
+static Constraint *
+make_constraint(ConstrType type, Node *expression)
+{
+	Constraint *constraint = makeNode(Constraint);
+
+	constraint->contype = type;
+	constraint->location = -1;
+	constraint->raw_expr = expression;
+	constraint->initially_valid = true;
+	TTL_ENFORCE(constraint);
+	return constraint;
+}
+
+/* The value that an expression has now, as one that is yet to be parsed; NULL for no value. */
+static Node *
+present_value(Node *expression, Form_pg_attribute column)
+{
+	Node	   *value = (Node *) expression_planner((Expr *) expression);
+	A_Const    *literal = makeNode(A_Const);
+	TypeCast   *cast = makeNode(TypeCast);
+	Const	   *constant;
+	Oid			output;
+	bool		is_varlena;
+
+	if (!IsA(value, Const))
+		value = (Node *) evaluate_expr((Expr *) value, column->atttypid, column->atttypmod,
+									   column->attcollation);
+	constant = castNode(Const, value);
+	if (constant->constisnull)
+		return NULL;
+	getTypeOutputInfo(column->atttypid, &output, &is_varlena);
+	literal->val.sval.type = T_String;
+	literal->val.sval.sval = OidOutputFunctionCall(output, constant->constvalue);
+	literal->location = cast->location = -1;
+	cast->arg = (Node *) literal;
+	cast->typeName = makeTypeNameFromOid(column->atttypid, column->atttypmod);
+	return (Node *) cast;
+}
+
+/*
+ * The subcommand of ALTER TABLE that adds a column of the archive to a partition.  Types and
+ * collations are in it by OID, and the default is a value: whoever can rename a schema, or a
+ * type, between writing and reading a text could put others in their place, with code that
+ * would run as the owner.
+ */
+static AlterTableCmd *
+adding_subcommand(Relation target, Form_pg_attribute column)
+{
+	AlterTableCmd *cmd = makeNode(AlterTableCmd);
+	ColumnDef  *def = makeColumnDef(NameStr(column->attname), column->atttypid,
+									column->atttypmod, column->attcollation);
+	Node	   *value = column->atthasdef ?
+	present_value(build_column_default(target, column->attnum), column) : NULL;
+
+	if (value != NULL)
+		def->constraints = lappend(def->constraints, make_constraint(CONSTR_DEFAULT, value));
+	if (column->attnotnull)
+		def->constraints = lappend(def->constraints, make_constraint(CONSTR_NOTNULL, NULL));
+	cmd->subtype = AT_AddColumn;
+	cmd->def = (Node *) def;
+	cmd->behavior = DROP_RESTRICT;
+	return cmd;
+}
+
+/*
+ * Gives the columns that were added to a table the defaults that they have in the archive, in
+ * place of values.
+ */
+static void
+copy_defaults(Relation target, Oid relid, List *columns)
+{
+	List	   *cmds = NIL;
+	ListCell   *lc;
+
+	foreach(lc, columns)
+	{
+		Form_pg_attribute column = TupleDescAttr(RelationGetDescr(target), lfirst_int(lc) - 1);
+		AlterTableCmd *cmd = makeNode(AlterTableCmd);
+
+		if (!column->atthasdef)
+			continue;
+		cmd->subtype = AT_CookedColumnDefault;
+		cmd->num = get_attnum(relid, NameStr(column->attname));
+		cmd->def = build_column_default(target, column->attnum);
+		cmds = lappend(cmds, cmd);
+	}
+	if (cmds != NIL)
+		AlterTableInternal(relid, cmds, false);
+	CommandCounterIncrement();
+}
+
+/* Adds the columns that the archive alone has to a partition, without writing its rows. */
+static void
+add_columns(const TtlIndex *root, Oid relid)
+{
+	Relation	target = table_open(root->option.archive_to, NoLock);
+	List	   *columns = missing_columns(root, relid, target);
+	AlterTableStmt *statement = makeNode(AlterTableStmt);
+	PlannedStmt *wrapper = makeNode(PlannedStmt);
+	ListCell   *lc;
+
+	foreach(lc, columns)
+		statement->cmds = lappend(statement->cmds,
+								  adding_subcommand(target, TupleDescAttr(RelationGetDescr(target), lfirst_int(lc) - 1)));
+	if (columns != NIL)
+	{
+		statement->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relid)),
+										   get_rel_name(relid), -1);
+		statement->objtype = OBJECT_TABLE;
+		wrapper->commandType = CMD_UTILITY;
+		wrapper->utilityStmt = (Node *) statement;
+		wrapper->stmt_location = -1;
+		PushActiveSnapshot(GetTransactionSnapshot());
+		ProcessUtility(wrapper, "ALTER TABLE ... ADD COLUMN", false, PROCESS_UTILITY_QUERY,
+					   NULL, NULL, None_Receiver, NULL);
+		PopActiveSnapshot();
+		CommandCounterIncrement();
+	}
+	foreach(lc, ttl_inherit_tree(relid))
+		copy_defaults(target, lfirst_oid(lc), columns);
 	table_close(target, NoLock);
-	return sql.len == 0 ? NULL :
-		psprintf("ALTER TABLE %s %s", ttl_name_qualified(relid), sql.data);
 }
 
 /*
@@ -393,7 +499,7 @@ check_attaching(const TtlIndex *root, Oid relid)
 	AttrMap    *map = map_columns(target, partition);
 	ListCell   *lc;
 
-	(void) adding_command(root, relid);
+	(void) missing_columns(root, relid, target);
 	if (RelationGetFKeyList(target) != NIL)
 		refuse(root, relid, "that table has foreign keys, which would be checked meanwhile",
 			   "Drop them: the rows were checked when they were written.");
@@ -460,7 +566,7 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 	check_owners(root, relid);
 	check_bounds(root, relid);
 	ttl_owner_become(root->owner, &saved);
-	write_iso_dates();
+	write_exactly();
 	check_default(root, relid);
 	ttl_owner_restore(&saved);
 }
@@ -582,7 +688,6 @@ detach_and_attach(const TtlIndex *root, Oid relid)
 	Oid			target = root->option.archive_to;
 	Datum		bound;
 	char	   *bounds;
-	char	   *adding;
 	bool		isnull;
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	ObjectAddress constraint;
@@ -595,9 +700,7 @@ detach_and_attach(const TtlIndex *root, Oid relid)
 	ReleaseSysCache(tuple);
 	constraint = keep_bounds(relid);
 	detach(root, relid);
-	adding = adding_command(root, relid);
-	if (adding != NULL)
-		ttl_make_run_command(adding);
+	add_columns(root, relid);
 	ttl_make_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s",
 								  ttl_name_qualified(target), ttl_name_qualified(relid),
 								  bounds));
@@ -688,7 +791,7 @@ ttl_detach_partition(const TtlIndex *root, Oid relid)
 	moving = relid;
 	PG_TRY();
 	{
-		write_iso_dates();
+		write_exactly();
 		if (ttl_archive_is_attachable(root))
 			detach_and_attach(root, relid);
 		else

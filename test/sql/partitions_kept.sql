@@ -215,6 +215,43 @@ ALTER TABLE cold.m ALTER COLUMN kind TYPE text;
 SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.m', name => 'm_ttl');
 DROP TABLE m, cold.m;
 
+-- types and collations of all kinds, below the partition as well; the defaults are copied
+CREATE SCHEMA "Odd types";
+CREATE TYPE "Odd types"."Mood" AS ENUM ('sad', 'it''s ok');
+CREATE TYPE "Odd types".pair AS (a int, "B b" text);
+CREATE COLLATION "Odd types"."My C" (provider = libc, locale = 'C');
+CREATE TABLE k (id int, ts timestamptz NOT NULL) PARTITION BY RANGE (ts);
+CREATE TABLE k_2000 PARTITION OF k FOR VALUES FROM ('2000-01-01') TO ('2001-01-01') PARTITION BY LIST (id);
+CREATE TABLE k_2000_1 PARTITION OF k_2000 FOR VALUES IN (1);
+INSERT INTO k VALUES (1, '2000-06-01');
+CREATE TABLE cold.k (LIKE k, mood "Odd types"."Mood" DEFAULT 'it''s ok', moods "Odd types"."Mood"[] DEFAULT '{sad}' NOT NULL,
+	pair "Odd types".pair DEFAULT row(1, 'x'), name varchar(7) COLLATE "Odd types"."My C" DEFAULT lower('ABC') NOT NULL,
+	amounts numeric(8,2)[] DEFAULT '{1.5}', at timestamp(3) DEFAULT localtimestamp, took interval day to second(2) DEFAULT '-1 day 1.25',
+	bits bit(3) DEFAULT '101', "char" "char" DEFAULT 'x', "select" char(4) DEFAULT 'a', ratio float8 DEFAULT 1 / 3.0::float8, void text DEFAULT NULL)
+	PARTITION BY RANGE (ts);
+SELECT ttl_index.create_index('k', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.k', name => 'k_ttl');
+SET intervalstyle = sql_standard;
+SET extra_float_digits = -10;
+-- whoever gives a type's name to another one just now, does so in vain
+CREATE FUNCTION swap_types() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE
+	name text := (SELECT enumtypid::regtype FROM pg_enum WHERE enumlabel = 'it''s ok');
+BEGIN
+	EXECUTE format('ALTER TYPE %s RENAME TO "Mood %s"', name, txid_current()::text || random());
+	EXECUTE format('CREATE DOMAIN %s AS text CHECK (VALUE = ''never'')', name);
+END $$;
+CREATE EVENT TRIGGER swap_types ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION swap_types();
+CALL ttl_index.run_pass();
+DROP EVENT TRIGGER swap_types;
+RESET intervalstyle;
+RESET extra_float_digits;
+SELECT tableoid::regclass, id, mood, moods, pair, name, amounts, at > '2020-01-01' AS at, took, bits, "char", "select", ratio = 1 / 3.0::float8 AS ratio, void FROM cold.k;
+SELECT attname, pg_get_expr(d.adbin, d.adrelid) = pg_get_expr(w.adbin, w.adrelid) AS same, attnotnull
+	FROM pg_attribute AS a JOIN pg_attrdef AS d ON adrelid = attrelid AND adnum = attnum
+	JOIN pg_attrdef AS w ON w.adrelid = 'cold.k'::regclass AND w.adnum = attnum WHERE attrelid = 'k_2000_1'::regclass ORDER BY attnum;
+DROP TABLE k, cold.k;
+DROP SCHEMA "Odd types" CASCADE;
+
 -- columns that the archive alone has take their defaults, without a rewrite
 CREATE FUNCTION file(regclass) RETURNS text LANGUAGE sql STABLE AS 'SELECT pg_relation_filepath($1)';
 CREATE TABLE m (id int, ts timestamptz NOT NULL, kind text DEFAULT 'a') PARTITION BY RANGE (ts);
@@ -232,6 +269,13 @@ ALTER TABLE cold.m ADD COLUMN ticket uuid DEFAULT gen_random_uuid();
 CREATE TABLE m_2001 PARTITION OF m FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
 CALL ttl_index.run_pass();
 SELECT relname, part FROM tables WHERE relname = 'm_2001';
+ALTER TABLE cold.m DROP COLUMN ticket;
+CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+ALTER TABLE cold.m ADD COLUMN ticket positive DEFAULT 1;
+CALL ttl_index.run_pass();
+ALTER TABLE cold.m DROP COLUMN ticket;
+ALTER TABLE cold.m ADD COLUMN ticket int GENERATED ALWAYS AS (id + 1) STORED;
+CALL ttl_index.run_pass();
 ALTER TABLE cold.m DROP COLUMN ticket;
 
 -- what would take long while others wait keeps a partition, and so does what is there
