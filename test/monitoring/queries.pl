@@ -85,12 +85,13 @@ my @plain = queries_of('sql_exporter.yml');
 cmp_ok(scalar @plain, '>=', 5, 'there are queries');
 is(scalar @guarded, scalar @plain, 'as many for one exporter as for the other');
 
-# What a query says, in order, and without the fractions of seconds that pass meanwhile
+# What a query says, in order; for the lag since 2001, which grows from one look to the
+# next, only that there is one.
 sub rows
 {
 	my ($query) = @_;
 
-	return join "\n", sort map { s/\.\d{3,}/./r } split /\n/, ask('postgres', $query);
+	return join "\n", sort map { s/\b\d{9}(\.\d+)?\b/lag/r } split /\n/, ask('postgres', $query);
 }
 
 while (my ($i, $query) = each @plain)
