@@ -255,6 +255,8 @@ kind_expression(const TtlIndex *leaf)
 		return NULL;
 	value = makeFuncExpr(F_JSONB_EXTRACT_PATH, JSONBOID, ((FuncExpr *) key)->args,
 						 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	/* other nodes are told so in words */
+	value->funcvariadic = true;
 	return (Node *) makeFuncExpr(F_JSONB_TYPEOF, TEXTOID, list_make1(value),
 								 DEFAULT_COLLATION_OID, InvalidOid,
 								 COERCE_EXPLICIT_CALL);
