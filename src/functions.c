@@ -388,7 +388,7 @@ ttl_lag(PG_FUNCTION_ARGS)
 	if (!ttl_due_since(PG_GETARG_OID(0), &lag, &since))
 		PG_RETURN_NULL();
 	/* it cannot be told where that of one shard cannot */
-	if (ttl_nodes_have(PG_GETARG_OID(0)))
+	if (ttl_nodes_know(PG_GETARG_OID(0)))
 		return ttl_nodes_ask(PG_GETARG_OID(0), "pg_catalog.extract('epoch', ttl_index.lag(i.indexrelid))",
 							 "CASE WHEN pg_catalog.bool_or(e.n IS NOT NULL AND e.v IS NULL) THEN NULL ELSE "
 							 "pg_catalog.make_interval(secs => coalesce(pg_catalog.max(e.v::pg_catalog.float8), 0)) END",

@@ -174,9 +174,9 @@ ttl_cluster_change(Oid indexrelid, const TtlOption *option)
 						get_rel_name(indexrelid)),
 				 errhint("Set citus.enable_ddl_propagation to on.")));
 	ttl_name_keep(indexrelid);
-	ttl_make_run_command(psprintf("ALTER INDEX %s SET (%s)",
-								  ttl_name_qualified(indexrelid),
-								  parameters_of(option)));
+	ttl_citus_run_command(psprintf("ALTER INDEX %s SET (%s)",
+								   ttl_name_qualified(indexrelid),
+								   parameters_of(option)));
 	if (!has_option(indexrelid, option))
 		elog(ERROR, "the option of index \"%s\" did not change", get_rel_name(indexrelid));
 }

@@ -202,10 +202,10 @@ create_meta_index(const SeriesArgs *args)
 	if (args->meta_field != NULL &&
 		!has_index_on(relid, get_attnum(relid, args->meta_field),
 					  get_attnum(relid, args->create.key)))
-		ttl_make_run_command(psprintf("CREATE INDEX ON %s (%s, %s)",
-									  ttl_name_qualified(args->create.relid),
-									  quote_identifier(args->meta_field),
-									  quote_identifier(args->create.key)));
+		ttl_citus_run_command(psprintf("CREATE INDEX ON %s (%s, %s)",
+									   ttl_name_qualified(args->create.relid),
+									   quote_identifier(args->meta_field),
+									   quote_identifier(args->create.key)));
 }
 
 static void
@@ -214,9 +214,9 @@ create_default(Oid relid)
 	char	   *name = ChooseRelationName(get_rel_name(relid), NULL, "default",
 										  get_rel_namespace(relid), false);
 
-	ttl_make_run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT%s",
-								  ttl_make_name_beside(relid, name), ttl_name_qualified(relid),
-								  ttl_make_tablespace_clause(relid)));
+	ttl_citus_run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT%s",
+								   ttl_make_name_beside(relid, name), ttl_name_qualified(relid),
+								   ttl_make_tablespace_clause(relid)));
 	ttl_make_follow_table(relid, name);
 }
 

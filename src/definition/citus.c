@@ -25,6 +25,7 @@
 
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "executor/spi.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "parser/parse_func.h"
@@ -40,6 +41,7 @@
 #include "definition/definition.h"
 #include "definition/option.h"
 #include "definition/other_catalog.h"
+#include "ttl_index.h"
 
 #define CITUS_SCHEMA "pg_catalog"
 
@@ -309,8 +311,11 @@ kind_of_shard(int64 shard, char replication)
 
 	if (!find_placements(shard, &placements) || placements.here == 0)
 		return TTL_CITUS_ELSEWHERE;
-	return replication == 't' || placements.here + placements.others > 1 ?
-		TTL_CITUS_REPLICATED : TTL_CITUS_SHARD;
+	if (replication == 't')
+		return TTL_CITUS_REPLICATED;
+	if (placements.others == 0 && placements.here == 1)
+		return TTL_CITUS_SHARD;
+	return replication == 'c' ? TTL_CITUS_REPLICATED : TTL_CITUS_ELSEWHERE;
 }
 
 /*
@@ -410,6 +415,22 @@ ttl_citus_keeps_partitions(const TtlCitusTable *table)
 		 ttl_citus_is_coordinator());
 }
 
+/* Are rows of this table deleted here, from all copies at once?  The coordinator does so. */
+bool
+ttl_citus_goes_by_value(const TtlCitusTable *table)
+{
+	return table->kind == TTL_CITUS_SHELL && table->replicated &&
+		ttl_citus_is_coordinator();
+}
+
+/* Are rows that are in this table, or seem to be, deleted elsewhere? */
+bool
+ttl_citus_goes_elsewhere(const TtlCitusTable *table)
+{
+	return table->kind == TTL_CITUS_REPLICATED ||
+		(table->kind == TTL_CITUS_SHELL && !ttl_citus_goes_by_value(table));
+}
+
 /* Does an index of a shard say what the one of its table does, on this node? */
 static bool
 has_option_of_shell(Oid indexrelid, const TtlCitusTable *table)
@@ -428,6 +449,7 @@ has_option_of_shell(Oid indexrelid, const TtlCitusTable *table)
 /*
  * May rows be deleted by an index now, as far as Citus is concerned?  Not unless its table
  * and that of its governor are both plain, or both shards of this node; a shell has none.
+ * From one that has copies they are deleted, but not here: see ttl_citus_goes_elsewhere().
  */
 TtlState
 ttl_citus_state(const TtlIndex *index)
@@ -435,7 +457,7 @@ ttl_citus_state(const TtlIndex *index)
 	TtlCitusKind kind = index->citus.kind;
 
 	if (kind == TTL_CITUS_REPLICATED)
-		return TTL_REPLICATED_PLACEMENT;
+		return TTL_ACTIVE;
 	if (kind == TTL_CITUS_ELSEWHERE || kind != index->citus_governor.kind)
 		return TTL_SHARD_ELSEWHERE;
 	if (kind == TTL_CITUS_SHARD &&
@@ -489,8 +511,8 @@ ttl_citus_lock(Oid relid)
  * commands.  Else the locks that are held here would be held for as long as somebody
  * reads a shard there.
  */
-const char *
-ttl_citus_limited(const char *command)
+static const char *
+limit_waits(const char *command)
 {
 	const char *timeout = GetConfigOption("lock_timeout", false, false);
 
@@ -500,4 +522,35 @@ ttl_citus_limited(const char *command)
 					quote_literal_cstr(psprintf("BEGIN SET LOCAL citus.propagate_set_commands = 'local'; "
 												"SET LOCAL lock_timeout = %s; %s; END",
 												quote_literal_cstr(timeout), command)));
+}
+
+/* Runs a command; where Citus carries it to other nodes, lock_timeout holds there too. */
+void
+ttl_citus_run_command(const char *command)
+{
+	command = limit_waits(command);
+	SPI_connect();
+	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not run: %s", command);
+	SPI_finish();
+}
+
+/*
+ * Locks out all who write to a table of Citus, on all nodes, until the end of the
+ * transaction; and limits all waits, until the caller leaves this level of settings.
+ * Raises lock_not_available if one of them does not end soon.
+ */
+void
+ttl_citus_lock_copies(Oid relid)
+{
+	/* else the lock would be one of this node */
+	(void) set_config_option("citus.enable_ddl_propagation", "on", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	ttl_lock_limit_waits();
+	if (!ttl_name_lock(relid, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on the name of relation %u", relid)));
+	ttl_citus_run_command(psprintf("LOCK TABLE %s IN EXCLUSIVE MODE",
+								   ttl_name_qualified(relid)));
 }

@@ -22,7 +22,8 @@ typedef enum TtlCitusKind
 	TTL_CITUS_SHARD,			/* a shard that is on this node and no other */
 	TTL_CITUS_ELSEWHERE,		/* a shard that is not, as far as is known
 								 * here */
-	TTL_CITUS_REPLICATED		/* a shard that is on more nodes, or may be */
+	TTL_CITUS_REPLICATED		/* a shard that is on more nodes, or may be:
+								 * one of its copies */
 } TtlCitusKind;
 
 typedef struct TtlCitusTable
@@ -39,7 +40,10 @@ extern void ttl_citus_look(Oid relid, TtlCitusTable *table);
 extern TtlCitusKind ttl_citus_kind(Oid relid);
 extern Oid	ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table);
 extern bool ttl_citus_keeps_partitions(const TtlCitusTable *table);
+extern bool ttl_citus_goes_by_value(const TtlCitusTable *table);
+extern bool ttl_citus_goes_elsewhere(const TtlCitusTable *table);
 extern int64 ttl_citus_lock(Oid relid);
-extern const char *ttl_citus_limited(const char *command);
+extern void ttl_citus_lock_copies(Oid relid);
+extern void ttl_citus_run_command(const char *command);
 
 #endif							/* TTL_CITUS_H */

@@ -6,9 +6,8 @@
  *
  * Citus and TimescaleDB keep the rows of one table in others, which they move,
  * copy and compress.  A row that is deleted there behind their back can be lost in
- * its newer version, come back, or differ between copies.  Hypertables, and tables
- * of Citus that have copies, are found by what those extensions write into their
- * catalogs (other_catalog.c, citus.c).
+ * its newer version, come back, or differ between copies.  Both are found by
+ * what those extensions write into their catalogs (other_catalog.c, citus.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -103,8 +102,6 @@ ttl_reach_state(Oid relid, TtlCitusTable *citus)
 	bool		detaching;
 
 	ttl_citus_look(relid, citus);
-	if (citus->replicated)
-		return TTL_REPLICATED_PLACEMENT;
 	if (!ttl_reach_has_hypertables())
 		return TTL_ACTIVE;
 	parent = ttl_reach_inherits_from(relid, &detaching);

@@ -140,7 +140,7 @@ ttl_due_count(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	ttl_due_describe(PG_GETARG_OID(0), &index);
-	if (ttl_nodes_have(index.indexrelid))
+	if (ttl_nodes_know(index.indexrelid))
 		return ttl_nodes_ask(index.indexrelid, "ttl_index.due_count(i.indexrelid)",
 							 "coalesce(pg_catalog.sum(e.v::pg_catalog.int8), 0)::pg_catalog.int8",
 							 ERROR, &fcinfo->isnull);
@@ -165,7 +165,7 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	ttl_due_describe(PG_GETARG_OID(0), &index);
-	if (ttl_nodes_have(index.indexrelid))
+	if (ttl_nodes_know(index.indexrelid))
 		return ttl_nodes_ask(index.indexrelid, "ttl_index.oldest_due(i.indexrelid)",
 							 "pg_catalog.min(e.v::pg_catalog.timestamptz)",
 							 ERROR, &fcinfo->isnull);

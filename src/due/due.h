@@ -33,6 +33,7 @@ extern bool ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since)
 
 /* nodes.c */
 extern bool ttl_nodes_have(Oid indexrelid);
+extern bool ttl_nodes_know(Oid indexrelid);
 extern Datum ttl_nodes_ask(Oid indexrelid, const char *call, const char *aggregate,
 						   int elevel, bool *isnull);
 

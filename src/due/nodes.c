@@ -33,6 +33,16 @@ ttl_nodes_have(Oid indexrelid)
 	return ttl_citus_kind(IndexGetRelation(indexrelid, true)) == TTL_CITUS_SHELL;
 }
 
+/* Is each of these rows on one node, which knows whether it is due? */
+bool
+ttl_nodes_know(Oid indexrelid)
+{
+	TtlCitusTable table;
+
+	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
+	return table.kind == TTL_CITUS_SHELL && !table.replicated;
+}
+
 /*
  * What each node is to run: an array of what a function returns for each of the shards that
  * are there.  One that is moved is on two nodes, and belongs to one of them.

@@ -9,7 +9,8 @@
  *
  * The rows are looked for in the order of the index (index_order.c), or of the heap
  * (block_order.c), fetched and checked (row.c), and deleted (delete.c), or moved (move.c,
- * insert.c).
+ * insert.c).  Those of a table of Citus that is on several nodes go another way
+ * (by_value.c).
  *
  * A plain DELETE command for each batch would be simpler.  It would trust the index,
  * read again the entries of all rows that were deleted before, and wait for locked
@@ -155,7 +156,9 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 	 * filter
 	 */
 	CheckCmdReplicaIdentity(x->heap, CMD_DELETE);
-	if (phase == TTL_BLOCK_ORDER)
+	if (ttl_citus_goes_by_value(&index->citus))
+		ttl_by_value_take(x, index, max_docs);
+	else if (phase == TTL_BLOCK_ORDER)
 		ttl_block_order_take(x, max_docs, max_entries);
 	else
 		ttl_index_order_take(x, max_docs, max_entries);
@@ -231,6 +234,46 @@ show_row(TtlExpirer *x, const TtlLook *look)
 	return true;
 }
 
+/* Looks at the entries of an index, and at their rows. */
+static void
+look_at_entries(TtlExpirer *x, TtlLook *look)
+{
+	const TtlCutoff *cutoff = x->cutoff;
+	TtlIndexScan scan;
+	const TtlIndexEntry *entry;
+	IndexFetchTableData *fetch;
+
+	ttl_row_begin(x);
+	/* who only counts waits for no code of users, and gets no error of it */
+	if (look->row != NULL)
+		ttl_row_begin_checks(x);
+	fetch = ttl_index_fetch_begin(x->heap);
+	ttl_index_scan_begin(&scan, x->heap, x->index, cutoff->keytype,
+						 look->only_infinite ? ttl_index_scan_finite(cutoff->keytype).key :
+						 cutoff->bound, &look->after);
+	scan.max_pages = look->max_pages;
+	while (look->count < look->max_rows &&
+		   (entry = ttl_index_scan_next(&scan)) != NULL)
+	{
+		ItemPointerData tid = entry->tid;
+		bool		call_again = false;
+
+		if (!ttl_cutoff_is_due(cutoff, entry->key) ||
+			!table_index_fetch_tuple(fetch, &tid, x->snapshot, x->slot,
+									 &call_again, NULL))
+			continue;
+		if (look->row != NULL && !show_row(x, look))
+			continue;
+		if (look->count++ == 0)
+			look->oldest = ttl_cutoff_instant(cutoff, entry->key);
+	}
+	look->stopped = look->count < look->max_rows && !ttl_index_scan_is_over(&scan);
+	ExecClearTuple(x->slot);
+	table_index_fetch_end(fetch);
+	ttl_index_scan_end(&scan);
+	ttl_row_end(x);
+}
+
 /*
  * Counts the rows that would be deleted at this clock reading, the oldest first, and keeps
  * the date of the first.  The caller has checked that its user may look at the table, and
@@ -240,11 +283,8 @@ void
 ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look)
 {
 	TtlCutoff	cutoff;
-	TtlIndexScan scan;
 	TtlUser		saved;
 	TtlExpirer	x = {.cutoff = &cutoff};
-	const TtlIndexEntry *entry;
-	IndexFetchTableData *fetch;
 
 	look->count = 0;
 	look->stopped = false;
@@ -258,35 +298,10 @@ ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look)
 				 errmsg("cannot access temporary or unlogged relations during recovery")));
 	ttl_owner_become(index->owner, &saved);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	ttl_row_begin(&x);
-	/* who only counts waits for no code of users, and gets no error of it */
-	if (look->row != NULL)
-		ttl_row_begin_checks(&x);
-	fetch = ttl_index_fetch_begin(x.heap);
-	ttl_index_scan_begin(&scan, x.heap, x.index, cutoff.keytype,
-						 look->only_infinite ? ttl_index_scan_finite(cutoff.keytype).key :
-						 cutoff.bound, &look->after);
-	scan.max_pages = look->max_pages;
-	while (look->count < look->max_rows &&
-		   (entry = ttl_index_scan_next(&scan)) != NULL)
-	{
-		ItemPointerData tid = entry->tid;
-		bool		call_again = false;
-
-		if (!ttl_cutoff_is_due(&cutoff, entry->key) ||
-			!table_index_fetch_tuple(fetch, &tid, x.snapshot, x.slot,
-									 &call_again, NULL))
-			continue;
-		if (look->row != NULL && !show_row(&x, look))
-			continue;
-		if (look->count++ == 0)
-			look->oldest = ttl_cutoff_instant(&cutoff, entry->key);
-	}
-	look->stopped = look->count < look->max_rows && !ttl_index_scan_is_over(&scan);
-	ExecClearTuple(x.slot);
-	table_index_fetch_end(fetch);
-	ttl_index_scan_end(&scan);
-	ttl_row_end(&x);
+	if (index->citus.replicated)
+		ttl_by_value_look(x.heap, index, &cutoff, look);
+	else
+		look_at_entries(&x, look);
 	PopActiveSnapshot();
 	ttl_owner_restore(&saved);
 	close_relations(&x);

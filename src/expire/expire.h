@@ -102,7 +102,9 @@ typedef struct TtlBatch
 	int64		archived_partitions;	/* of these, those that are kept
 										 * elsewhere */
 	bool		moves;			/* rows are moved to another table */
-	bool		elsewhere;		/* which may be on another server */
+	bool		elsewhere;		/* another server has a part in it */
+	bool		by_value;		/* so have all nodes of Citus: see by_value.c */
+	bool		locks_copies;	/* it waits for those who write there */
 	int64		skipped_locked;
 	int64		pages;			/* leaf pages of the index that were read */
 	TtlHorizon	horizon;		/* what it could see */

@@ -62,6 +62,9 @@ extern bool ttl_row_is_older(TtlExpirer *x, TransactionId xid);
 extern void ttl_delete_row(TtlExpirer *x);
 extern void ttl_delete_locked(TtlExpirer *x, const TtlIndex *index);
 
+/* by_value.c */
+extern void ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs);
+
 /* move.c */
 extern bool ttl_move_lock(TtlExpirer *x);
 extern void ttl_move_begin(TtlExpirer *x);

@@ -14,6 +14,7 @@
 #define TTL_LOOK_H
 
 #include "definition/definition.h"
+#include "definition/key.h"
 #include "executor/tuptable.h"
 #include "expire/index_scan.h"
 
@@ -34,5 +35,9 @@ typedef struct TtlLook
 
 /* batch.c */
 extern void ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look);
+
+/* by_value.c */
+extern void ttl_by_value_look(Relation rel, const TtlIndex *index,
+							  const TtlCutoff *cutoff, TtlLook *look);
 
 #endif							/* TTL_LOOK_H */

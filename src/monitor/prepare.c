@@ -166,8 +166,7 @@ target_work(void *arg)
 	target = palloc0(sizeof(TtlTarget));
 	target->root = root;
 	target->relid = active ? index.relid : InvalidOid;
-	/* the rows of a shell are in its shards */
-	target->leaves = index.citus.kind == TTL_CITUS_SHELL ? NIL : list_copy(leaves);
+	target->leaves = ttl_citus_goes_elsewhere(&index.citus) ? NIL : list_copy(leaves);
 	target->partitions = partitions;
 	target->active = active;
 	work->target = target;

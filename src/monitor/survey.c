@@ -122,6 +122,9 @@ index_work(void *arg)
 	if (!ttl_catalog_describe(look->indexrelid, false, &look->index) ||
 		look->index.root != look->indexrelid)
 		return;
+	/* the coordinator looks at a table that has copies, for all nodes */
+	if (look->index.citus.replicated && ttl_citus_goes_elsewhere(&look->index.citus))
+		return;
 	look->is_root = true;
 	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->crashed,
 							 look->failing);

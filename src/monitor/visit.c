@@ -137,7 +137,7 @@ batch_work(void *arg)
 		return;
 	}
 	if (index.state != TTL_ACTIVE || index.root != work->root ||
-		index.citus.kind == TTL_CITUS_SHELL || index.citus.shard != shard ||
+		ttl_citus_goes_elsewhere(&index.citus) || index.citus.shard != shard ||
 		!ttl_option_expires(&index.option) || !ttl_leaves_goes_by_row(&index))
 	{
 		work->batch.inactive = true;
@@ -240,12 +240,12 @@ is_for_next_pass(const TtlRun *run, const TtlBatch *batch)
 
 /*
  * Is no row to blame?  Where rows are moved to, there may be no room for any of them, or
- * another server does not answer.
+ * another server does not answer.  Nor was any row touched while their table was locked.
  */
 static bool
 is_blameless(const TtlBatch *batch, const ErrorData *edata)
 {
-	if (batch->moves && edata->sqlerrcode == ERRCODE_DISK_FULL)
+	if (batch->locks_copies || (batch->moves && edata->sqlerrcode == ERRCODE_DISK_FULL))
 		return true;
 	return batch->elsewhere &&
 		(ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_CONNECTION_EXCEPTION ||
@@ -284,7 +284,21 @@ fail_batch(BatchWork *work, const ErrorData *edata, bool timed_out)
 	(void) ttl_visit_note_failed(run, work->leaf, true);
 }
 
-/* Counts a batch and commits it, which can fail. */
+/* Keeps what is counted of an error for longer than the memory of a batch. */
+static const ErrorData *
+keep_error(MemoryContext context, const ErrorData *edata)
+{
+	ErrorData  *kept = MemoryContextAllocZero(context, sizeof(ErrorData));
+
+	kept->sqlerrcode = edata->sqlerrcode;
+	kept->message = MemoryContextStrdup(context, edata->message);
+	return kept;
+}
+
+/*
+ * Counts a batch and commits it, which can fail.  It does so after a batch that has failed
+ * on another node, and says less then.
+ */
 static void
 end_batch(BatchWork *work, TimestampTz begun)
 {
@@ -292,14 +306,18 @@ end_batch(BatchWork *work, TimestampTz begun)
 	bool		counted = count_batch(work->root, work->visit, &work->batch, work->skipped,
 									  work->edata, (GetCurrentTimestamp() - begun) / 1000.0);
 	bool		timed_out;
-	const ErrorData *edata = ttl_work_try_commit(run, &timed_out);
+	const ErrorData *edata;
 
+	if (work->edata != NULL)
+		work->edata = keep_error(run->context, work->edata);
+	edata = ttl_work_try_commit(run, &timed_out);
 	if (edata != NULL)
 	{
 		ttl_work_begin(run);
-		fail_batch(work, edata, timed_out);
+		if (!work->batch.by_value || (!work->batch.busy && work->edata == NULL))
+			fail_batch(work, edata, timed_out);
 		counted = !ttl_work_must_stop(run) &&
-			count_batch(work->root, work->visit, &work->batch, work->skipped, edata,
+			count_batch(work->root, work->visit, &work->batch, work->skipped, work->edata,
 						(GetCurrentTimestamp() - begun) / 1000.0);
 		ttl_work_commit(run);
 	}
@@ -368,6 +386,24 @@ follow_batch(BatchWork *work, TtlCursor *cursor, TimestampTz begun)
 }
 
 /*
+ * Is an error only that others write to a table, all copies of which the batch was to
+ * lock?  Of a lock on another node, Citus says no more than that it failed.
+ */
+static bool
+is_of_writers(BatchWork *work, const ErrorData *edata)
+{
+	if (!work->batch.by_value ||
+		(edata->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
+		 edata->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED &&
+		 (edata->sqlerrcode != ERRCODE_INTERNAL_ERROR || !work->batch.locks_copies)))
+		return false;
+	memset(&work->batch, 0, sizeof(work->batch));
+	work->batch.cursor = *work->cursor;
+	work->batch.by_value = work->batch.busy = true;
+	return true;
+}
+
+/*
  * Is an error only that the shard is being moved or split, or was just now?  Citus raises
  * one if somebody locks a shard that is no longer there.
  */
@@ -404,7 +440,7 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	}
 	at_work = &work;
 	edata = ttl_work_run(run->driver, batch_work, &work, &timed_out);
-	if (edata != NULL && is_of_move(&work, edata))
+	if (edata != NULL && (is_of_move(&work, edata) || is_of_writers(&work, edata)))
 		edata = NULL;
 	if (edata != NULL)
 		fail_batch(&work, edata, timed_out);
@@ -443,7 +479,12 @@ estimate_leaf(EstimateWork *work, Oid leaf)
 	if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock) ||
 		!ttl_catalog_describe(leaf, false, &index))
 		return false;
-	if (!ttl_option_expires(&index.option) || ttl_estimate_is_empty(relid))
+	if (!ttl_option_expires(&index.option))
+		return true;
+	/* the statistics are of the shards */
+	if (index.citus.kind == TTL_CITUS_SHELL)
+		return false;
+	if (ttl_estimate_is_empty(relid))
 		return true;
 	if (!ttl_estimate_read(&index, &estimate))
 		return false;

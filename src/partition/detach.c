@@ -675,9 +675,9 @@ detach(const TtlIndex *root, Oid relid)
 {
 	List	   *indexes = inherited_indexes(relid);
 
-	ttl_make_run_command(psprintf("ALTER TABLE %s DETACH PARTITION %s",
-								  ttl_name_qualified(root->relid),
-								  ttl_name_qualified(relid)));
+	ttl_citus_run_command(psprintf("ALTER TABLE %s DETACH PARTITION %s",
+								   ttl_name_qualified(root->relid),
+								   ttl_name_qualified(relid)));
 	check_effect(!is_partition_of(relid, root->relid), relid);
 	remove_options(indexes);
 }
@@ -701,9 +701,9 @@ detach_and_attach(const TtlIndex *root, Oid relid)
 	constraint = keep_bounds(relid);
 	detach(root, relid);
 	add_columns(root, relid);
-	ttl_make_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s",
-								  ttl_name_qualified(target), ttl_name_qualified(relid),
-								  bounds));
+	ttl_citus_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s",
+								   ttl_name_qualified(target), ttl_name_qualified(relid),
+								   bounds));
 	check_effect(is_partition_of(relid, target), relid);
 	performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 }
@@ -743,12 +743,12 @@ take_free_name(Oid relid, Oid schema)
 		 (i > 2 && is_taken(free_name, get_rel_namespace(relid), is_table)); i++)
 		free_name = ttl_name_with_suffix(name, psprintf("_%d", i));
 	if (free_name != name)
-		ttl_make_run_command(psprintf("ALTER %s %s RENAME TO %s",
-									  relkind == RELKIND_SEQUENCE ? "SEQUENCE" :
-									  relkind == RELKIND_INDEX ||
-									  relkind == RELKIND_PARTITIONED_INDEX ? "INDEX" : "TABLE",
-									  ttl_name_qualified(relid),
-									  quote_identifier(free_name)));
+		ttl_citus_run_command(psprintf("ALTER %s %s RENAME TO %s",
+									   relkind == RELKIND_SEQUENCE ? "SEQUENCE" :
+									   relkind == RELKIND_INDEX ||
+									   relkind == RELKIND_PARTITIONED_INDEX ? "INDEX" : "TABLE",
+									   ttl_name_qualified(relid),
+									   quote_identifier(free_name)));
 }
 
 /* Moves a table that is no partition any more, with all below it, to a schema. */
@@ -772,9 +772,9 @@ move_to_schema(Oid relid, Oid schema)
 		take_free_name(table, schema);
 		foreach(lc2, along)
 			take_free_name(lfirst_oid(lc2), schema);
-		ttl_make_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s",
-									  ttl_name_qualified(table),
-									  quote_identifier(get_namespace_name(schema))));
+		ttl_citus_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s",
+									   ttl_name_qualified(table),
+									   quote_identifier(get_namespace_name(schema))));
 		check_effect(get_rel_namespace(table) == schema, table);
 	}
 }

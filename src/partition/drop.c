@@ -447,7 +447,7 @@ drop_table(Oid relid)
 {
 	char	   *name = ttl_name_qualified(relid);
 
-	ttl_make_run_command(psprintf("DROP TABLE %s", name));
+	ttl_citus_run_command(psprintf("DROP TABLE %s", name));
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -191,17 +191,6 @@ ttl_make_name_beside(Oid relid, const char *name)
 									  name);
 }
 
-/* Runs a command; where Citus carries it to other nodes, lock_timeout holds there too. */
-void
-ttl_make_run_command(const char *command)
-{
-	command = ttl_citus_limited(command);
-	SPI_connect();
-	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not run: %s", command);
-	SPI_finish();
-}
-
 /* " TABLESPACE ..." where the table has one that new partitions are to have. */
 char *
 ttl_make_tablespace_clause(Oid relid)
@@ -302,10 +291,10 @@ ttl_make_follow_table(Oid parent, const char *name)
 		elog(ERROR, "could not find partition \"%s\"", name);
 	command = table_subcommands(parent, relid);
 	if (command != NULL)
-		ttl_make_run_command(psprintf("ALTER TABLE %s %s", ttl_name_qualified(relid), command));
+		ttl_citus_run_command(psprintf("ALTER TABLE %s %s", ttl_name_qualified(relid), command));
 	command = revoke_commands(parent, relid);
 	if (command != NULL)
-		ttl_make_run_command(command);
+		ttl_citus_run_command(command);
 }
 
 /*
@@ -333,14 +322,14 @@ ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 	char	   *name = ttl_make_name_beside(root->relid, relname);
 
 	check_name_is_free(root->relid, relname);
-	ttl_make_run_command(psprintf("CREATE %sTABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS "
-								  "INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION) USING heap%s",
-								  get_rel_persistence(root->relid) == RELPERSISTENCE_UNLOGGED ?
-								  "UNLOGGED " : "",
-								  name, table, ttl_make_tablespace_clause(root->relid)));
-	ttl_make_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)",
-								  table, name, key_literal(root, partition->lower),
-								  key_literal(root, partition->upper)));
+	ttl_citus_run_command(psprintf("CREATE %sTABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS "
+								   "INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION) USING heap%s",
+								   get_rel_persistence(root->relid) == RELPERSISTENCE_UNLOGGED ?
+								   "UNLOGGED " : "",
+								   name, table, ttl_make_tablespace_clause(root->relid)));
+	ttl_citus_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)",
+								   table, name, key_literal(root, partition->lower),
+								   key_literal(root, partition->upper)));
 	ttl_make_follow_table(root->relid, relname);
 }
 

@@ -54,7 +54,6 @@ extern void ttl_detach_partition(const TtlIndex *root, Oid relid);
 extern List *ttl_make_wanted(const TtlIndex *root, TimestampTz at);
 extern void ttl_make_partition(Oid root, const TtlPartition *partition,
 							   TtlBatch *batch);
-extern void ttl_make_run_command(const char *command);
 extern char *ttl_make_name_beside(Oid relid, const char *name);
 extern char *ttl_make_tablespace_clause(Oid relid);
 extern void ttl_make_follow_table(Oid parent, const char *name);

@@ -126,11 +126,65 @@ ALTER TABLE pg_dist_shard OWNER TO regress_ttl_looker;
 SELECT * FROM marks WHERE relid::text IN ('dist_102008', 'dist_102009');
 ROLLBACK;
 
--- DDL and functions refuse a table that has copies, but not what Citus makes of it
-CREATE INDEX ON ref (ts) WHERE ttl_index.expire_after_seconds(1);
-SELECT ttl_index.create_index('twice', 'ts', 1);
+-- a table that has copies is declared like others, and so is what Citus makes of it
+CREATE INDEX ref_again ON ref (ts) WHERE ttl_index.expire_after_seconds(100);
+CREATE INDEX twice_again ON twice (ts) WHERE ttl_index.expire_after_seconds(100);
 CREATE INDEX ON ref_102012 (ts) WHERE ttl_index.expire_after_seconds(1);
-DROP INDEX ref_102012_ts_idx;
+DROP INDEX ref_102012_ts_idx, ref_again, twice_again;
+
+-- its rows are deleted by the coordinator, from the table: Citus does so in all copies
+SELECT count(*) FROM rows() WHERE relid IN ('ref'::regclass, 'twice'::regclass, 'ref_102012'::regclass, 'twice_102014'::regclass) AND rows = 1;
+UPDATE pg_dist_local_group SET groupid = 0;
+SELECT ttl_index.due_count('ref_ttl'), ttl_index.oldest_due('ref_ttl') = '2001-01-01', ttl_index.lag('ref_ttl') > '20 years';
+CALL ttl_index.run_pass();
+SELECT * FROM rows() WHERE relid IN ('ref'::regclass, 'twice'::regclass, 'ref_102012'::regclass, 'twice_102014'::regclass) ORDER BY 1;
+-- a batch ends within rows with the same key if there is a primary key; what fails is passed over
+CREATE TABLE keyed (a int, b text COLLATE "C", ts timestamptz, kept boolean, PRIMARY KEY (a, b));
+CREATE TABLE unkeyed (LIKE keyed);
+CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF OLD.kept THEN RAISE 'it is kept'; END IF; RETURN OLD; END $$;
+CREATE TRIGGER keep BEFORE DELETE ON keyed FOR EACH ROW EXECUTE FUNCTION keep();
+CREATE TRIGGER keep BEFORE DELETE ON unkeyed FOR EACH ROW EXECUTE FUNCTION keep();
+INSERT INTO pg_dist_partition VALUES ('keyed', 'n', 't'), ('unkeyed', 'n', 't');
+INSERT INTO keyed SELECT g, 'it''s ' || g % 3, '2001-01-01', g IN (1, 7, 300) FROM generate_series(1, 300) AS g;
+INSERT INTO keyed VALUES (301, '', '2001-01-02', true), (302, '', '2001-01-02', false), (303, '', '2100-01-01', false), (304, '', NULL, false), (305, '', '-infinity', false);
+INSERT INTO unkeyed SELECT a, b, ts + (a % 10) * interval '1 day', kept FROM keyed;
+SELECT ttl_index.stats_reset();
+CREATE INDEX keyed_ttl ON keyed (ts) WHERE ttl_index.expire_after_seconds(1);
+CREATE INDEX unkeyed_ttl ON unkeyed (ts DESC) WHERE ttl_index.expire_after_seconds(1);
+SELECT ttl_index.due_count('keyed_ttl'), ttl_index.oldest_due('keyed_ttl'), ttl_index.lag('keyed_ttl') > '20 years', ttl_index.due_count('unkeyed_ttl');
+CALL ttl_index.run_pass();
+SELECT string_agg(a::text, ' ' ORDER BY a) FROM keyed;
+-- without a primary key those with the same key stay, too
+SELECT array_agg(DISTINCT a % 10 ORDER BY a % 10), count(*) FROM unkeyed WHERE a <= 300;
+SELECT deleted_documents, skipped_failed, last_error FROM ttl_index.index_stats WHERE relname = 'keyed';
+UPDATE keyed SET kept = false WHERE a < 300;
+CALL ttl_index.run_pass();
+SELECT string_agg(a::text, ' ' ORDER BY a) FROM keyed;
+DROP TABLE keyed, unkeyed;
+-- all kinds of keys: a document with a TTL of its own, a filter, a clock
+CREATE TABLE document (_id int PRIMARY KEY, doc jsonb);
+CREATE TABLE local (d date, n int);
+CREATE TABLE stamp (u uuid PRIMARY KEY, ts timestamp);
+INSERT INTO pg_dist_partition VALUES ('document', 'n', 't'), ('local', 'n', 't'), ('stamp', 'n', 't');
+INSERT INTO document VALUES (1, '{"at": "2001-01-01T00:00:00Z", "ttl": 60}'), (2, '{"at": "2001-01-01T00:00:00Z"}'),
+	(3, '{"at": "2001-01-01T00:00:00Z", "ttl": 2000000000}'), (4, '{"at": "2001-01-01T00:00:00Z", "ttl": -1}');
+INSERT INTO local VALUES ('2001-01-01', 1), ('2001-01-01', 2), ('-infinity', 2), ('infinity', 2), ('2100-01-01', 2);
+INSERT INTO stamp SELECT gen_random_uuid(), ts FROM unnest('{2001-01-01, 2001-01-02, 2100-01-01}'::timestamp[]) AS ts;
+SELECT ttl_index.create_index('document', 'doc.at', 3600, document_ttl_field => 'doc.ttl');
+CREATE INDEX local_ttl ON local (d) WHERE n > 1 AND ttl_index.expire_after_seconds(0) AND ttl_index.time_zone('Europe/Berlin');
+SELECT ttl_index.create_index('stamp', 'ts', 1, time_zone => 'Asia/Tokyo');
+CALL ttl_index.run_pass();
+SELECT (SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM document) AS document,
+	(SELECT string_agg(d::text || ' ' || n, ', ' ORDER BY d, n) FROM local) AS local, (SELECT string_agg(ts::text, ', ') FROM stamp) AS stamp;
+-- many rows with one key, more than a batch takes
+INSERT INTO stamp SELECT gen_random_uuid(), '2001-01-01' FROM generate_series(1, 5000);
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT (SELECT count(*) FROM stamp), deleted_documents, batches > 2 FROM ttl_index.index_stats WHERE relname = 'stamp';
+UPDATE pg_dist_local_group SET groupid = 1;
+DROP TABLE document, local, stamp;
+DELETE FROM pg_dist_partition AS p WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = p.logicalrelid);
+
 -- what is written to a table of Citus itself, and not by Citus, is lost
 CREATE TABLE archive (id int, ts timestamptz);
 CREATE INDEX dist_archived ON dist (ts) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.archive_to('archive');
