@@ -192,16 +192,18 @@ check_saved(Oid indexrelid, void *arg)
 static bool
 is_concurrently(const ReindexStmt *statement)
 {
+	bool		result = false;
 	ListCell   *lc;
 
+	/* of several ones the last one counts, as for the command */
 	foreach(lc, statement->params)
 	{
 		DefElem    *param = lfirst(lc);
 
 		if (strcmp(param->defname, "concurrently") == 0)
-			return defGetBoolean(param);
+			result = defGetBoolean(param);
 	}
-	return false;
+	return result;
 }
 
 /* The statement, if it is a REINDEX CONCURRENTLY. */

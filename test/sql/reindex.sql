@@ -46,6 +46,9 @@ REINDEX TABLE CONCURRENTLY p;
 REINDEX INDEX CONCURRENTLY p_ts_ttl;
 REINDEX SCHEMA CONCURRENTLY re;
 SELECT * FROM marks;
+-- of parameters that contradict each other the last one counts
+REINDEX (CONCURRENTLY off, CONCURRENTLY on) INDEX t_ts_ttl;
+SELECT * FROM marks WHERE indexrelid = 't_ts_ttl'::regclass;
 SELECT * FROM undescribed();
 TABLE saved;
 \d t
