@@ -134,6 +134,31 @@ may_move(const TtlIndex *index)
 }
 
 /*
+ * Raises an error if the rows cannot be moved any more.  The archive is locked, but not its
+ * partitions, which can be given to somebody else while the rows are deleted.
+ */
+static void
+check_rights(const TtlIndex *index)
+{
+	TtlIndex	now = *index;
+
+	now.state = ttl_archive_rights(&now);
+	if (now.state != TTL_ACTIVE)
+		ttl_state_raise(&now);
+}
+
+/* Moves the rows that were taken, to tables of those who had the rights before and behind. */
+static void
+move_rows(TtlExpirer *x, const TtlIndex *index)
+{
+	if (!OidIsValid(x->archive_to))
+		return;
+	check_rights(index);
+	ttl_move_end(x);
+	check_rights(index);
+}
+
+/*
  * Takes the rows of a batch, and deletes or moves them, as the owner.  Returns in which
  * phase that was: the cursor may be in the next one.
  */
@@ -166,7 +191,7 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 	PopActiveSnapshot();
 	if (x->nrows > 0)
 		ttl_delete_locked(x, index);
-	ttl_move_end(x);
+	move_rows(x, index);
 	return phase;
 }
 
