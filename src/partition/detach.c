@@ -44,6 +44,7 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
+#include "rewrite/rewriteManip.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "tcop/utility.h"
@@ -233,6 +234,66 @@ check_owners(const TtlIndex *root, Oid relid)
 	}
 }
 
+/* Maps the columns of one table to those of another one, by name; 0 for none. */
+static AttrMap *
+map_columns(Relation from, Relation to)
+{
+	TupleDesc	desc = RelationGetDescr(from);
+	AttrMap    *map = make_attrmap(desc->natts);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(desc, i);
+
+		if (!column->attisdropped)
+			map->attnums[i] = get_attnum(RelationGetRelid(to), NameStr(column->attname));
+	}
+	return map;
+}
+
+/*
+ * Makes the query for one row of a table that is within the bounds of a partition.  Its
+ * bounds are a tree, never text: the keys of the tables above it can call functions of
+ * others, who could make a name mean something else.
+ */
+static Query *
+row_within_query(Relation rel, Relation partition)
+{
+	AttrMap    *map = map_columns(partition, rel);
+	bool		whole_row;
+	Node	   *bounds = map_variable_attnos((Node *) RelationGetPartitionQual(partition),
+											 1, 0, map, InvalidOid, &whole_row);
+	Query	   *query = ttl_query_make(CMD_SELECT, rel, (List *) bounds);
+
+	query->limitOption = LIMIT_OPTION_COUNT;
+	query->limitCount = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+										   Int64GetDatum(1), false, FLOAT8PASSBYVAL);
+	return query;
+}
+
+/* Has a table without partitions a row that is within the bounds of a partition? */
+static bool
+has_row_within(Oid relid, Relation partition)
+{
+	TtlUser		saved;
+	Relation	rel;
+	bool		found;
+
+	LockRelationOid(relid, AccessShareLock);
+	ttl_owner_become(ttl_owner_of(relid), &saved);
+	/* an index can be locked when its table is not */
+	ttl_lock_limit_waits();
+	/* a snapshot that is later than the lock */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	rel = relation_open(relid, NoLock);
+	found = ttl_query_run(row_within_query(rel, partition), NULL, NULL,
+						  "look at a DEFAULT partition", None_Receiver) > 0;
+	relation_close(rel, NoLock);
+	PopActiveSnapshot();
+	ttl_owner_restore(&saved);
+	return found;
+}
+
 /*
  * Raises an error if the DEFAULT partition of the archive holds rows of this partition, or
  * is too large to be read with the locks in hand.  Runs as the owner.
@@ -241,46 +302,33 @@ static void
 check_default(const TtlIndex *root, Oid relid)
 {
 	Oid			rest = get_default_partition_oid(root->option.archive_to);
-	char	   *condition;
+	Relation	partition;
+	ListCell   *lc;
 
 	if (!OidIsValid(rest))
 		return;
-	/* they are opened for the condition, and that must not wait for a lock */
+	/* they are opened for the bounds, and that must not wait for a lock */
 	if (!ConditionalLockRelationOid(root->relid, AccessShareLock))
 		raise_busy(root->relid);
 	if (!ConditionalLockRelationOid(relid, AccessShareLock) ||
 		!is_partition_of(relid, root->relid))
 		raise_busy(relid);
-	condition = TextDatumGetCString(DirectFunctionCall1(pg_get_partition_constraintdef,
-														ObjectIdGetDatum(relid)));
-	if (ttl_owner_count_rows(rest, condition, 1) > 0)
-		refuse(root, relid,
-			   psprintf("partition \"%s\" there holds rows of the same range",
-						get_rel_name(rest)),
-			   "Move them out of the DEFAULT partition.");
+	partition = relation_open(relid, NoLock);
+	foreach(lc, ttl_inherit_tree(rest))
+	{
+		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE &&
+			has_row_within(lfirst_oid(lc), partition))
+			refuse(root, relid,
+				   psprintf("partition \"%s\" there holds rows of the same range",
+							get_rel_name(rest)),
+				   "Move them out of the DEFAULT partition.");
+	}
+	relation_close(partition, NoLock);
 	if (count_blocks(rest) > MAX_DEFAULT_BLOCKS)
 		refuse(root, relid,
 			   psprintf("partition \"%s\" there is too large to be read meanwhile",
 						get_rel_name(rest)),
 			   "Keep the DEFAULT partition of an archive small, or have none.");
-}
-
-/* Maps the columns of the archive to those of the partition, by name; 0 for none. */
-static AttrMap *
-map_columns(Relation target, Relation partition)
-{
-	TupleDesc	desc = RelationGetDescr(target);
-	AttrMap    *map = make_attrmap(desc->natts);
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute column = TupleDescAttr(desc, i);
-
-		if (!column->attisdropped)
-			map->attnums[i] = get_attnum(RelationGetRelid(partition),
-										 NameStr(column->attname));
-	}
-	return map;
 }
 
 /* Has a partition all columns that an expression over the archive names? */

@@ -441,5 +441,16 @@ ALTER TABLE whole OWNER TO ttl_kept_owner;
 CALL ttl_index.run_pass();
 SELECT last_error FROM counts WHERE relname = 'o';
 
-DROP SCHEMA kept, cold CASCADE;
+-- bounds are compared as trees: in text a name could come to mean something else, or, as here, nothing
+CREATE SCHEMA shelf;
+ALTER FUNCTION who(int) SET SCHEMA shelf;
+ALTER TABLE cold.o_rest OWNER TO ttl_kept_owner;
+ALTER TABLE cold.o DROP COLUMN id, ADD COLUMN id int;
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+TRUNCATE cold.o;
+CALL ttl_index.run_pass();
+SELECT relname, errors, archived_buckets FROM counts WHERE relname = 'o';
+
+DROP SCHEMA kept, cold, shelf CASCADE;
 DROP ROLE ttl_kept_owner, ttl_kept_reader;
