@@ -95,13 +95,16 @@ ttl_row_is_due(TtlExpirer *x)
 
 /*
  * Was the row in the slot written by a transaction older than this one?  One that is frozen
- * keeps its xmin, which may be too old to be compared.
+ * keeps its xmin, which may be too old to be compared: then it can seem to be of a
+ * transaction that has yet to begin.
  */
 bool
 ttl_row_is_older(TtlExpirer *x, TransactionId xid)
 {
 	HeapTuple	tuple = ExecFetchSlotHeapTuple(x->slot, false, NULL);
+	TransactionId xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
 
-	return HeapTupleHeaderXminFrozen(tuple->t_data) ||
-		TransactionIdPrecedes(HeapTupleHeaderGetRawXmin(tuple->t_data), xid);
+	return TransactionIdPrecedes(xmin, xid) ||
+		(HeapTupleHeaderXminFrozen(tuple->t_data) &&
+		 TransactionIdFollowsOrEquals(xmin, ReadNextTransactionId()));
 }

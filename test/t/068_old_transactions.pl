@@ -1,7 +1,7 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # Rows that were written so many transactions ago that the number of theirs cannot be
-# compared any more count as older than all others.
+# compared any more count as older than all others.  Others that are frozen do not.
 
 use strict;
 use warnings;
@@ -47,6 +47,23 @@ $node->becomes('postgres', 'SELECT count(*) = 40 FROM used', 'a late row goes');
 $node->wait_for_passes(1);
 is($node->safe_psql('postgres', $failed),
 	40, 'those that cannot be deleted are not tried again with it');
+
+
+# A row can be frozen before the first visit that could see it.
+$node->safe_psql('postgres', $_)
+  foreach 'ALTER SYSTEM SET ttl_index.monitor_enabled = off', 'SELECT pg_reload_conf()';
+$node->becomes(
+	'postgres',
+	q{SELECT state = 'no_monitor' AND NOT EXISTS
+	      (SELECT FROM pg_stat_activity WHERE backend_type = 'ttl_index worker')
+	  FROM ttl_index.indexes},
+	'the monitor is off');
+$node->safe_psql('postgres', $_)
+  foreach q{INSERT INTO used VALUES (42, '1999-01-01')}, 'VACUUM (FREEZE) used',
+  'ALTER SYSTEM RESET ttl_index.monitor_enabled', 'SELECT pg_reload_conf()';
+$node->wait_for_passes(1);
+is($node->safe_psql('postgres', 'SELECT count(*) FROM used'),
+	40, 'a late row that is frozen already goes as well');
 
 $node->stop;
 done_testing();
