@@ -159,7 +159,7 @@ SELECT try($$SELECT ttl_index.coll_mod('"T"', 'to_timestamp(ms / 1000.00)', 60)$
 SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(hints.cold)$$);
 SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(cold)$$);
 SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('hints.cold')$$);
-SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(target => 'hint.cold')$$);
+SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(target => 'hints.cold')$$);
 SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('')$$);
 SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(txt::regclass)$$);
 SELECT try($$CREATE INDEX ON "T" (ok) WHERE ttl_index.expire_after_seconds(60) AND archive_to('hints.t')$$);
