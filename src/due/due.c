@@ -281,6 +281,14 @@ leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 		return SINCE_UNKNOWN;
 	if (index.option.seconds < 0)
 		return SINCE_KNOWN;
+
+	/*
+	 * All copies of a table are asked by a query, which runs code of its
+	 * owner for as long as that likes: who watches the indexes of others does
+	 * not wait for it.
+	 */
+	if (index.citus.replicated && !has_privs_of_role(GetUserId(), index.owner))
+		return SINCE_UNKNOWN;
 	look.after = ttl_index_scan_finite(index.keytype);
 	ttl_batch_look(&index, at, &look);
 	if (look.stopped && lag->find_position(leaf->indexrelid, lag->arg, &look.after))

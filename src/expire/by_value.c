@@ -221,8 +221,13 @@ copy_values(const Range *range, TupleTableSlot *slot)
 		bool		isnull;
 		Datum		value = slot_getattr(slot, list_length(values) + 1, &isnull);
 
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("the key of a row of table \"%s\" that is due is NULL",
+							RelationGetRelationName(range->rel)),
+					 errhint("A function that the key calls is not immutable.")));
 		get_typlenbyval(type, &length, &byval);
-		Assert(!isnull);
 		values = lappend(values,
 						 makeConst(type, -1, exprCollation(column), length,
 								   datumCopy(value, byval, length), false, byval));

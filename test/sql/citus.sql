@@ -181,6 +181,41 @@ INSERT INTO stamp SELECT gen_random_uuid(), '2001-01-01' FROM generate_series(1,
 SELECT ttl_index.stats_reset();
 CALL ttl_index.run_pass();
 SELECT (SELECT count(*) FROM stamp), deleted_documents, batches > 2 FROM ttl_index.index_stats WHERE relname = 'stamp';
+-- a query of the copies runs code of the owner: who watches all indexes does not wait for it, nor is he stopped
+CREATE TABLE guarded (ts timestamptz);
+CREATE FUNCTION guard(timestamptz) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_setting('my.guard', true) = 'on' THEN
+		RAISE query_canceled USING MESSAGE = 'the owner stops all';
+	END IF;
+	RETURN true;
+END $$;
+CREATE INDEX guarded_ttl ON guarded (ts) WHERE guard(ts) AND ttl_index.expire_after_seconds(1);
+INSERT INTO pg_dist_partition VALUES ('guarded', 'n', 't');
+INSERT INTO guarded VALUES ('2001-01-01');
+GRANT pg_monitor TO regress_ttl_looker;
+SET my.guard = 'on';
+SET enable_indexscan = off;
+SET enable_bitmapscan = off;
+SET ROLE regress_ttl_looker;
+SELECT relname, ttl_index.lag(indexrelid) FROM ttl_index.index_stats WHERE relname = 'guarded';
+RESET ROLE;
+SELECT ttl_index.lag('guarded_ttl');
+RESET my.guard;
+DROP TABLE guarded;
+-- a key that is not always the same
+CREATE SEQUENCE turn;
+CREATE FUNCTION sometimes(timestamptz) RETURNS timestamptz IMMUTABLE LANGUAGE sql
+	AS $$ SELECT CASE WHEN nextval('citus_a.turn') % 2 = 0 THEN NULL ELSE $1 END $$;
+CREATE TABLE liar (ts timestamptz);
+CREATE INDEX liar_ttl ON liar (sometimes(ts)) WHERE ttl_index.expire_after_seconds(1);
+INSERT INTO pg_dist_partition VALUES ('liar', 'n', 't');
+INSERT INTO liar VALUES ('2001-01-01');
+ALTER SEQUENCE turn RESTART;
+SELECT ttl_index.due_count('liar_ttl');
+RESET enable_indexscan;
+RESET enable_bitmapscan;
+DROP TABLE liar;
 UPDATE pg_dist_local_group SET groupid = 1;
 DROP TABLE document, local, stamp;
 DELETE FROM pg_dist_partition AS p WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = p.logicalrelid);
