@@ -516,6 +516,12 @@ add_columns(const TtlIndex *root, Oid relid)
 	foreach(lc, columns)
 		statement->cmds = lappend(statement->cmds,
 								  adding_subcommand(target, TupleDescAttr(RelationGetDescr(target), lfirst_int(lc) - 1)));
+	/* the defaults were computed just now, by functions that may do anything */
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("a default of table \"%s\" has dropped the partition that moves there",
+						RelationGetRelationName(target))));
 	if (columns != NIL)
 	{
 		statement->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relid)),

@@ -452,5 +452,22 @@ TRUNCATE cold.o;
 CALL ttl_index.run_pass();
 SELECT relname, errors, archived_buckets FROM counts WHERE relname = 'o';
 
+-- the default of a column that is added runs code, which can drop the partition that moves
+CREATE FUNCTION drop_moving() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	DROP TABLE kept.moving_2001;
+	RETURN 7;
+END $$;
+CREATE FUNCTION number_of_source() RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN kept.drop_moving(); END';
+CREATE TABLE moving (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE moving_2001 PARTITION OF moving FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+INSERT INTO moving VALUES ('2001-06-01');
+CREATE TABLE cold.moving (ts timestamptz, source int DEFAULT number_of_source()) PARTITION BY RANGE (ts);
+SET client_min_messages = error;
+SELECT ttl_index.create_index('moving', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.moving');
+SET client_min_messages = warning;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM moving;
+
 DROP SCHEMA kept, cold, shelf CASCADE;
 DROP ROLE ttl_kept_owner, ttl_kept_reader;
