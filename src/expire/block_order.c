@@ -129,7 +129,7 @@ take_rows_of_scan(TtlExpirer *x, TableScanDesc scan, int max_docs, int64 max_ent
 		batch->candidates++;
 		position->set = true;
 		position->tid = x->slot->tts_tid;
-		if (!ttl_cursor_has_failed(x->cursor, &x->slot->tts_tid) && ttl_row_is_due(x))
+		if (!ttl_cursor_has_failed(x->cursor, NULL, &x->slot->tts_tid) && ttl_row_is_due(x))
 		{
 			batch->live++;
 			ttl_delete_row(x);

@@ -43,7 +43,7 @@
  * then they are passed over.  If a good part of them can be deleted then, the delay begins
  * with 1 minute again: in a table that references itself, one row after the other becomes
  * free, from the last on.  The first TTL_KNOWN_FAILURES of them are known by their
- * tuple ID.  If there are more, the age of a row tells: a row that the previous round
+ * key and tuple ID.  If there are more, the age of a row tells: a row that the previous round
  * could see was tried then, unless it could not be taken.  Those that could not are known
  * by a bit each, which others may share: these are tried too often, and none too late.
  *
@@ -181,15 +181,19 @@ ttl_cursor_begin_visit(TtlCursor *cursor)
 	memset(&cursor->reread_next, 0, sizeof(TtlReread));
 }
 
-/* Is this a row that could not be deleted and is not to be tried again yet? */
+/*
+ * Is this a row that could not be deleted and is not to be tried again yet?  Another row can
+ * get its tuple ID once it is gone, so the key has to be the same, too, if it is known.
+ */
 bool
-ttl_cursor_has_failed(const TtlCursor *cursor, ItemPointer tid)
+ttl_cursor_has_failed(const TtlCursor *cursor, const int64 *key, ItemPointer tid)
 {
 	for (int i = 0; i < Min(cursor->nfailures, TTL_KNOWN_FAILURES); i++)
 	{
-		ItemPointerData failed = cursor->failures[i];
+		TtlScanPosition failed = cursor->failures[i];
 
-		if (ItemPointerEquals(&failed, tid))
+		if (ItemPointerEquals(&failed.tid, tid) &&
+			(key == NULL || !failed.set || failed.key == *key))
 			return true;
 	}
 	return false;
@@ -318,8 +322,12 @@ ttl_cursor_row_failed(TtlCursor *cursor, const TtlBatch *batch, TimestampTz now)
 {
 	take_over(cursor, batch, now);
 	if (cursor->nfailures < TTL_KNOWN_FAILURES)
-		cursor->failures[cursor->nfailures] =
-			cursor->phase == TTL_CATCH_UP ? cursor->catch_up.tid : cursor->forward.tid;
+	{
+		TtlScanPosition *failed = &cursor->failures[cursor->nfailures];
+
+		*failed = cursor->phase == TTL_CATCH_UP ? cursor->catch_up : cursor->forward;
+		failed->set = cursor->phase != TTL_BLOCK_ORDER;
+	}
 	cursor->nfailures++;
 	cursor->keep = cursor->rows_remain = true;
 	if (cursor->delay == 0)

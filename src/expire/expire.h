@@ -22,7 +22,7 @@
 #include "tcop/dest.h"
 #include "utils/relcache.h"
 
-/* So many rows that could not be deleted are known by their tuple ID. */
+/* So many rows that could not be deleted are known by their key and tuple ID. */
 #define TTL_KNOWN_FAILURES 16
 
 /* What a batch could see: nothing that was written later. */
@@ -78,7 +78,9 @@ typedef struct TtlCursor
 	/* rows that could not be deleted, or that a trigger kept */
 	bool		rows_remain;	/* there are such rows */
 	int			nfailures;
-	ItemPointerData failures[TTL_KNOWN_FAILURES];	/* the first nfailures */
+	TtlScanPosition failures[TTL_KNOWN_FAILURES];	/* the first nfailures;
+													 * `set` says that the key
+													 * is known */
 	TimestampTz retry_at;		/* when a thorough round tries them again */
 	int			delay;			/* minutes that retry_at was put off */
 } TtlCursor;
@@ -134,7 +136,8 @@ extern void ttl_cursor_reread(TtlCursor *cursor, int64 key, const ItemPointerDat
 extern void ttl_cursor_pull_back(TtlCursor *cursor, int64 key);
 extern bool ttl_cursor_begin_pass(TtlCursor *cursor, TimestampTz now);
 extern void ttl_cursor_begin_visit(TtlCursor *cursor);
-extern bool ttl_cursor_has_failed(const TtlCursor *cursor, ItemPointer tid);
+extern bool ttl_cursor_has_failed(const TtlCursor *cursor, const int64 *key,
+								  ItemPointer tid);
 extern bool ttl_cursor_rows_failed(const TtlCursor *cursor);
 extern bool ttl_cursor_read_to(const TtlCursor *cursor, int64 *key);
 extern bool ttl_cursor_goes_by_age(const TtlCursor *cursor, const ItemPointerData *tid);

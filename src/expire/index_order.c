@@ -212,7 +212,7 @@ take_run(TtlExpirer *x, TtlIndexEntry *entries, int count)
 			entries[unmet++] = entries[next++];
 		if (next == count || tid_number(&entries[next].tid) != tid)
 			continue;
-		if (!ttl_cursor_has_failed(x->cursor, &x->slot->tts_tid))
+		if (!ttl_cursor_has_failed(x->cursor, &entries[next].key, &x->slot->tts_tid))
 			take_entry(x, &entries[next]);
 		next++;
 	}
@@ -255,7 +255,7 @@ take_single(TtlExpirer *x, IndexFetchTableData *fetch, TtlIndexEntry *entries, i
 	for (int i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (ttl_cursor_has_failed(x->cursor, &entries[i].tid))
+		if (ttl_cursor_has_failed(x->cursor, &entries[i].key, &entries[i].tid))
 			continue;
 		prefetch_beyond(&prefetch, i);
 		if (fetch_row(x, fetch, &entries[i]))

@@ -348,6 +348,32 @@ is( $node->safe_psql('postgres', 'SELECT count(*) FROM zoned WHERE id = 3'),
 is(errors('longer'), 1, 'nor is the mark given up');
 
 #
+# A row that gets the tuple ID of one that could not be deleted
+#
+
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE used (id int PRIMARY KEY, at timestamptz);
+CREATE TABLE uses (id int REFERENCES used);
+INSERT INTO used VALUES (1, '2000-01-01'), (2, '2000-01-01');
+INSERT INTO uses SELECT id FROM used;
+CREATE INDEX used_ttl ON used (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+$node->becomes('postgres',
+	"SELECT skipped_failed = 2 FROM ttl_index.index_stats WHERE relname = 'used'",
+	'two rows cannot be deleted');
+$node->monitor_in('postgres', 'off');
+$node->wait_for_no_worker;
+$node->safe_psql('postgres', $_)
+  foreach 'DELETE FROM uses WHERE id = 1', 'DELETE FROM used WHERE id = 1', 'VACUUM used',
+  q{INSERT INTO used VALUES (3, '1999-01-01')};
+is($node->safe_psql('postgres', 'SELECT ctid FROM used WHERE id = 3'),
+	'(0,1)', 'another row takes the place of one of them');
+$node->monitor_in('postgres', 'on');
+$node->wait_for_passes(1);
+is($node->safe_psql('postgres', 'SELECT id FROM used'), '2', 'and goes at once');
+
+#
 # Blocks without rows
 #
 
