@@ -108,6 +108,8 @@ foreach my $mode ('block_writes', 'force_logical')
 		q{SELECT shardid, nodename, nodeport FROM citus_shards WHERE table_name = 'reading'::regclass ORDER BY shardid LIMIT 1});
 	my ($to) = grep { $_->port != $port } $worker1, $worker2;
 
+	# Citus refuses a move while it drops what the one before has left
+	$coordinator->poll_query_until('postgres', 'SELECT NOT EXISTS (SELECT FROM pg_dist_cleanup)') or die;
 	$cluster->sql(sprintf q{SELECT citus_move_shard_placement(%d, '%s', %d, '%s', %d, '%s')},
 		$shard, $host, $port, $to->host, $to->port, $mode);
 	all_make_passes();

@@ -251,7 +251,8 @@ is($cluster->sql(q{SELECT skipped_failed FROM ttl_index.index_stats WHERE indexr
 $worker2->start;
 $coordinator->poll_query_until('postgres', q{SELECT count(*) < 3000 FROM session WHERE at < '2100-01-01'}) or die;
 # this one goes while rows do
-$worker2->restart('immediate');
+$worker2->stop('immediate');
+$worker2->start;
 $coordinator->empties('postgres', q{session WHERE at < '2100-01-01'}, 'what is due goes once all nodes are back');
 is(contents('session', 'id'), '3 copies of 1 shards with 1 contents', 'in all copies');
 is($cluster->sql(q{SELECT count(*) FROM session}), scalar(keys %{ $load{session} }), 'and nothing else');
