@@ -187,6 +187,16 @@ ttl_name_keep(Oid relid)
 		raise_gone(relid);
 }
 
+/* Does the same for a pass, which waits for nobody, and raises that somebody is in the way. */
+void
+ttl_name_keep_now(Oid relid)
+{
+	if (!ttl_name_lock(relid, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on the name of relation %u", relid)));
+}
+
 /*
  * Makes the name of a new object from the name of another one and a suffix.  If there is no
  * room for the whole name, it is cut and a hash of it follows, so that the names for

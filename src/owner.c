@@ -55,6 +55,19 @@ ttl_owner_restore(const TtlUser *saved)
 	SetUserIdAndSecContext(saved->userid, saved->sec_context);
 }
 
+/* Writes values so that they are read again as the same ones, until ttl_owner_restore(). */
+void
+ttl_owner_write_exactly(void)
+{
+	static const char *const settings[][2] = {
+		{"datestyle", "ISO, YMD"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "1"}
+	};
+
+	for (int i = 0; i < lengthof(settings); i++)
+		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+}
+
 /*
  * Does the same for parsing a text that the caller wrote, or for writing one that the
  * caller reads: names are looked up by the caller's search_path.  Core calls no functions
@@ -180,11 +193,7 @@ count_rows(Oid relid, const char *condition, int64 max)
 	bool		isnull;
 
 	LockRelationOid(relid, AccessShareLock);
-	if (!ttl_name_lock(relid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on the name of relation %u",
-						relid)));
+	ttl_name_keep_now(relid);
 	name = ttl_name_qualified(relid);
 	ttl_owner_become(ttl_owner_of(relid), &saved);
 	/* an index can be locked when its table is not */

@@ -82,6 +82,22 @@ ttl_query_make(CmdType command, Relation rel, List *conditions)
 	return query;
 }
 
+static Node *
+make_number(int64 number)
+{
+	return (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+							  Int64GetDatum(number), false, FLOAT8PASSBYVAL);
+}
+
+/* Lets a query return so many rows at most, without the first ones. */
+void
+ttl_query_limit(Query *query, int64 skip, int64 max)
+{
+	query->limitOption = LIMIT_OPTION_COUNT;
+	query->limitOffset = make_number(skip);
+	query->limitCount = make_number(max);
+}
+
 /* The column of a table with this name, or invalid. */
 static AttrNumber
 find_column(TupleDesc desc, const char *name)

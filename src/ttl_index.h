@@ -102,12 +102,14 @@ extern char *ttl_name_qualified(Oid relid);
 extern char *ttl_name_index(Oid indexrelid);
 extern bool ttl_name_lock(Oid relid, bool wait);
 extern void ttl_name_keep(Oid relid);
+extern void ttl_name_keep_now(Oid relid);
 
 /* owner.c */
 extern Oid	ttl_owner_of(Oid relid);
 extern void ttl_owner_become(Oid owner, TtlUser *saved);
 extern void ttl_owner_read_as(Oid owner, TtlUser *saved);
 extern void ttl_owner_restore(const TtlUser *saved);
+extern void ttl_owner_write_exactly(void);
 extern bool ttl_owner_lock(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_owner_open(Oid relid, LOCKMODE lockmode);
 extern int64 ttl_owner_count_rows(Oid relid, const char *condition, int64 max);
@@ -120,6 +122,7 @@ extern Query *ttl_query_make(CmdType command, Relation rel, List *conditions);
 extern Query *ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env,
 									char *rows);
 extern List *ttl_query_row(Relation to, Relation from);
+extern void ttl_query_limit(Query *query, int64 skip, int64 max);
 extern bool ttl_query_is_plain(Relation rel, CmdType command);
 extern void ttl_query_return_rows(Query *query, Relation rel);
 extern int64 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,

@@ -81,12 +81,9 @@ sources_of(Oid relid)
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
-		TtlOption	option;
-		Oid			parent;
 		Oid			governor;
 
-		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) &&
-			OidIsValid(option.archive_to))
+		if (OidIsValid(ttl_archive_of(lfirst_oid(lc), &governor)))
 			indexes = lappend_oid(indexes, lfirst_oid(lc));
 	}
 	return indexes;
@@ -123,15 +120,12 @@ indexes_to(Oid target, bool takes_rights)
 
 	foreach(lc, ttl_catalog_dependents_of(RelationRelationId, target, INT_MAX))
 	{
-		TtlOption	option;
-		Oid			parent;
 		Oid			governor;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!takes_rights && !may_insert(lfirst_oid(lc), target))
 			continue;
-		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) &&
-			governor == lfirst_oid(lc) && option.archive_to == target)
+		if (ttl_archive_of(lfirst_oid(lc), &governor) == target && governor == lfirst_oid(lc))
 			indexes = lappend_oid(indexes, governor);
 	}
 	return indexes;
@@ -177,38 +171,37 @@ report_table(Oid relid, const RenameStmt *renamed)
 	report_tables(list_make1_oid(relid), false, renamed);
 }
 
-/* The same of a partition that was attached: a circle may have been closed. */
+/* The first subcommand of a type of an ALTER TABLE, or NULL. */
+static const AlterTableCmd *
+find_subcommand(const CollectedCommand *command, AlterTableType type)
+{
+	ListCell   *lc;
+
+	foreach(lc, command->d.alterTable.subcmds)
+	{
+		AlterTableCmd *cmd = (AlterTableCmd *) ((CollectedATSubcmd *) lfirst(lc))->parsetree;
+
+		if (IsA(cmd, AlterTableCmd) && cmd->subtype == type)
+			return cmd;
+	}
+	return NULL;
+}
+
+/*
+ * The same of a partition that was attached: a circle may have been closed.  ATTACH PARTITION
+ * is the only subcommand of its command.
+ */
 static void
 report_attached(const CollectedCommand *command)
 {
-	ListCell   *lc;
+	const AlterTableCmd *cmd = find_subcommand(command, AT_AttachPartition);
+	Oid			partition;
 
-	foreach(lc, command->d.alterTable.subcmds)
-	{
-		AlterTableCmd *cmd = (AlterTableCmd *) ((CollectedATSubcmd *) lfirst(lc))->parsetree;
-		Oid			partition;
-
-		if (!IsA(cmd, AlterTableCmd) || cmd->subtype != AT_AttachPartition)
-			continue;
-		partition = RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true);
-		if (OidIsValid(partition) && has_archives())
-			ttl_catalog_each(sources_of(partition), report_index, NULL);
-	}
-}
-
-static bool
-changes_owner(const CollectedCommand *command)
-{
-	ListCell   *lc;
-
-	foreach(lc, command->d.alterTable.subcmds)
-	{
-		AlterTableCmd *cmd = (AlterTableCmd *) ((CollectedATSubcmd *) lfirst(lc))->parsetree;
-
-		if (IsA(cmd, AlterTableCmd) && cmd->subtype == AT_ChangeOwner)
-			return true;
-	}
-	return false;
+	if (cmd == NULL)
+		return;
+	partition = RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true);
+	if (OidIsValid(partition) && has_archives())
+		ttl_catalog_each(sources_of(partition), report_index, NULL);
 }
 
 /* Warns where a command keeps rows from being moved. */
@@ -225,7 +218,7 @@ ttl_mismatch_report(const CollectedCommand *command)
 	else if (command->type == SCT_AlterTable)
 	{
 		report_tables(list_make1_oid(command->d.alterTable.objectId),
-					  changes_owner(command), NULL);
+					  find_subcommand(command, AT_ChangeOwner) != NULL, NULL);
 		report_attached(command);
 	}
 	else if (command->type != SCT_Simple)

@@ -338,6 +338,18 @@ routed_tables(Oid relid)
 		ttl_inherit_tree(relid) : list_make1_oid(relid);
 }
 
+/* Where an index moves rows to, or invalid, by the option of its governor. */
+Oid
+ttl_archive_of(Oid indexrelid, Oid *governor)
+{
+	TtlOption	option;
+	Oid			parent;
+
+	if (!ttl_catalog_governor(indexrelid, &parent, governor, &option))
+		return InvalidOid;
+	return option.archive_to;
+}
+
 /* Notes where the TTL indexes of a table move rows to. */
 static void
 note_next(Archive *archive, Oid relid)
@@ -346,14 +358,13 @@ note_next(Archive *archive, Oid relid)
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
-		TtlOption	option;
-		Oid			parent;
 		Oid			governor;
+		Oid			next;
 
 		CHECK_FOR_INTERRUPTS();
-		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) &&
-			OidIsValid(option.archive_to))
-			archive->next = list_append_unique_oid(archive->next, option.archive_to);
+		next = ttl_archive_of(lfirst_oid(lc), &governor);
+		if (OidIsValid(next))
+			archive->next = list_append_unique_oid(archive->next, next);
 	}
 }
 

@@ -20,6 +20,7 @@ extern TtlState ttl_archive_rights(TtlIndex *index);
 extern TtlState ttl_archive_state_now(TtlIndex *index);
 extern void ttl_archive_check(TtlIndex *index);
 extern char *ttl_archive_name(Oid target);
+extern Oid	ttl_archive_of(Oid indexrelid, Oid *governor);
 extern bool ttl_archive_is_attachable(const TtlIndex *index);
 extern void ttl_archive_mend_renamed(TtlIndex *index, const char *from,
 									 const char *to);

@@ -547,10 +547,7 @@ ttl_citus_lock_copies(Oid relid)
 	(void) set_config_option("citus.enable_ddl_propagation", "on", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	ttl_lock_limit_waits();
-	if (!ttl_name_lock(relid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on the name of relation %u", relid)));
+	ttl_name_keep_now(relid);
 	ttl_citus_run_command(psprintf("LOCK TABLE %s IN EXCLUSIVE MODE",
 								   ttl_name_qualified(relid)));
 }

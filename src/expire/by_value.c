@@ -48,7 +48,6 @@
 #include "parser/parse_oper.h"
 #include "parser/parser.h"
 #include "utils/datum.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -171,13 +170,6 @@ make_key(const TtlIndex *index, int64 key)
 							  get_typbyval(index->keytype));
 }
 
-static Node *
-make_number(int64 number)
-{
-	return (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
-							  Int64GetDatum(number), false, FLOAT8PASSBYVAL);
-}
-
 /* The query for rows of a range, in its order. */
 static Query *
 make_select(const Range *range, List *conditions, int64 skip, int64 max)
@@ -198,9 +190,7 @@ make_select(const Range *range, List *conditions, int64 skip, int64 max)
 		query->sortClause = addTargetToSortList(pstate, entry, query->sortClause,
 												query->targetList, ascending);
 	}
-	query->limitOption = LIMIT_OPTION_COUNT;
-	query->limitOffset = make_number(skip);
-	query->limitCount = make_number(max);
+	ttl_query_limit(query, skip, max);
 	free_parsestate(pstate);
 	return query;
 }
@@ -336,19 +326,6 @@ move_position(TtlScanPosition *position, const Range *range, const TtlIndex *ind
 	ItemPointerSet(&position->tid, skip, FirstOffsetNumber);
 }
 
-/* Writes constants so that each node reads the same, whatever is set there. */
-static void
-set_formats(void)
-{
-	static const char *const settings[][2] = {
-		{"datestyle", "ISO"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "3"}
-	};
-
-	for (int i = 0; i < lengthof(settings); i++)
-		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-}
-
 /* Takes up to so many rows from the cursor on, as the owner. */
 void
 ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs)
@@ -370,7 +347,8 @@ ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs)
 	batch->exhausted = !forward && !cursor->thorough && cursor->nfailures > 0;
 	if (batch->exhausted)
 		return;
-	set_formats();
+	/* each node reads the constants alike, whatever is set there */
+	ttl_owner_write_exactly();
 	begin_range(&range, x->heap, index);
 	find_due(&range, index, position, bound, max_docs);
 	batch->candidates = batch->live = range.count;
@@ -402,7 +380,7 @@ ttl_by_value_look(Relation rel, const TtlIndex *index, const TtlCutoff *cutoff,
 	Range		range;
 
 	ItemPointerSet(&after.tid, ALL_OF_KEY, FirstOffsetNumber);
-	set_formats();
+	ttl_owner_write_exactly();
 	begin_range(&range, rel, index);
 	find_due(&range, index, &after, bound, look->max_rows);
 	look->count = range.count;

@@ -50,7 +50,6 @@
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
@@ -165,19 +164,6 @@ count_blocks(Oid relid)
 	return blocks;
 }
 
-/* Writes values so that they are read again as the same ones, until the settings are restored. */
-static void
-write_exactly(void)
-{
-	static const char *const settings[][2] = {
-		{"datestyle", "ISO, YMD"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "1"}
-	};
-
-	for (int i = 0; i < lengthof(settings); i++)
-		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
-}
-
 /* Is this table a partition of that one? */
 static bool
 is_partition_of(Oid relid, Oid parent)
@@ -185,7 +171,7 @@ is_partition_of(Oid relid, Oid parent)
 	return get_rel_relispartition(relid) && get_partition_parent(relid, true) == parent;
 }
 
-/* Raises that others have locked a table, or its schema, which is no error of the visit. */
+/* Raises that others have locked a table, which is no error of the visit. */
 static void
 raise_busy(Oid relid)
 {
@@ -265,9 +251,7 @@ row_within_query(Relation rel, Relation partition)
 											 1, 0, map, InvalidOid, &whole_row);
 	Query	   *query = ttl_query_make(CMD_SELECT, rel, (List *) bounds);
 
-	query->limitOption = LIMIT_OPTION_COUNT;
-	query->limitCount = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
-										   Int64GetDatum(1), false, FLOAT8PASSBYVAL);
+	ttl_query_limit(query, 0, 1);
 	return query;
 }
 
@@ -620,7 +604,7 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 	check_owners(root, relid);
 	check_bounds(root, relid);
 	ttl_owner_become(root->owner, &saved);
-	write_exactly();
+	ttl_owner_write_exactly();
 	check_default(root, relid);
 	ttl_owner_restore(&saved);
 }
@@ -820,8 +804,7 @@ move_to_schema(Oid relid, Oid schema)
 		if (get_rel_namespace(table) == schema)
 			continue;
 		/* one further below can be in another schema than those above it */
-		if (!ttl_name_lock(table, false))
-			raise_busy(table);
+		ttl_name_keep_now(table);
 		along = list_concat(ttl_catalog_table_indexes(table), getOwnedSequences(table));
 		take_free_name(table, schema);
 		foreach(lc2, along)
@@ -845,7 +828,7 @@ ttl_detach_partition(const TtlIndex *root, Oid relid)
 	moving = relid;
 	PG_TRY();
 	{
-		write_exactly();
+		ttl_owner_write_exactly();
 		if (ttl_archive_is_attachable(root))
 			detach_and_attach(root, relid);
 		else
