@@ -712,6 +712,21 @@ CREATE TABLE past_hours (
 COMMENT ON TABLE past_hours IS
 'what is behind the view ttl_index.history, but for the hour at hand; written by the monitor and by run_pass() only';
 
+CREATE FUNCTION ignore_subscription()
+RETURNS trigger LANGUAGE C
+AS 'MODULE_PATHNAME', 'ttl_ignore_subscription';
+
+COMMENT ON FUNCTION ignore_subscription() IS
+'trigger function: leaves out what a subscription to all tables brings of the counters of another server';
+
+-- Nothing else fires them: the library writes these tables without a command.
+CREATE TRIGGER ignore_subscription BEFORE INSERT OR UPDATE OR DELETE ON counters
+	FOR EACH ROW EXECUTE FUNCTION ignore_subscription();
+ALTER TABLE counters ENABLE REPLICA TRIGGER ignore_subscription;
+CREATE TRIGGER ignore_subscription BEFORE INSERT OR UPDATE OR DELETE ON past_hours
+	FOR EACH ROW EXECUTE FUNCTION ignore_subscription();
+ALTER TABLE past_hours ENABLE REPLICA TRIGGER ignore_subscription;
+
 -- An index that is there has the names that it has now, one that is gone those that it
 -- had.  By names, so that an index goes on after a REINDEX CONCURRENTLY.
 CREATE VIEW history AS
@@ -1054,7 +1069,8 @@ TO PUBLIC;
 
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
 
-REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), list_databases(), on_ddl(), on_alter_index(), on_reindex() FROM PUBLIC;
+REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), list_databases(), on_ddl(), on_alter_index(), on_reindex(),
+	ignore_subscription() FROM PUBLIC;
 REVOKE ALL ON TABLE counters, past_hours FROM PUBLIC;
 REVOKE ALL ON TYPE saved_option FROM PUBLIC;
 

@@ -20,8 +20,9 @@
  * of rows that were folded, instead of letting the table grow.  Only an old snapshot,
  * which keeps these, makes it grow.
  *
- * The table has no index and no trigger, so rows are inserted into the heap directly.
- * That also asks for no privilege: nobody but this file writes the table.
+ * The table has no index, so rows are inserted into the heap directly.  That also asks for
+ * no privilege and calls no trigger: nobody but this file writes the table.  Its trigger is
+ * for subscriptions to all tables of another server, with that one's counters.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -39,6 +40,7 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "commands/trigger.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -56,6 +58,7 @@
 #include "monitor/monitor.h"
 #include "ttl_index.h"
 
+PG_FUNCTION_INFO_V1(ttl_ignore_subscription);
 PG_FUNCTION_INFO_V1(ttl_stats_reset);
 PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
 
@@ -607,4 +610,20 @@ ttl_stats_reset_index(PG_FUNCTION_ARGS)
 	insert_row(rel, &zero);
 	table_close(rel, NoLock);
 	PG_RETURN_VOID();
+}
+
+/*
+ * ignore_subscription() returns trigger: leaves out a row that a subscription brings.  These
+ * are the counters of the publisher, for what has OIDs there, and each sum once for each time
+ * that it was folded.
+ */
+Datum
+ttl_ignore_subscription(PG_FUNCTION_ARGS)
+{
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by trigger manager",
+						"ignore_subscription")));
+	return PointerGetDatum(NULL);
 }

@@ -582,6 +582,32 @@ check_tables(const TtlIndex *root, Oid relid)
 }
 
 /*
+ * Raises an error if a partition, or one below it, would go to another schema, where a
+ * subscription that writes to it would not find it, and stop for good.
+ */
+static void
+check_subscriptions(const TtlIndex *root, Oid relid)
+{
+	Oid			target = root->option.archive_to;
+	ListCell   *lc;
+
+	if (!OidIsValid(target) || ttl_archive_is_attachable(root))
+		return;
+	foreach(lc, ttl_inherit_tree(relid))
+	{
+		ObjectAddress subscription;
+
+		if (get_rel_namespace(lfirst_oid(lc)) != get_rel_namespace(target) &&
+			ttl_drop_find_subscription(lfirst_oid(lc), &subscription))
+			refuse(root, relid,
+				   psprintf("%s writes to \"%s\" in its schema",
+							getObjectDescription(&subscription, true),
+							get_rel_name(lfirst_oid(lc))),
+				   "Let the publisher set publish_via_partition_root, or archive to a table that is partitioned in the same way.");
+	}
+}
+
+/*
  * Raises an error if the partition cannot be kept as it is wanted, as far as that can be
  * found out without a strong lock.
  */
@@ -599,6 +625,7 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 	if (ttl_detach_by_row_only(&root->option))
 		refuse(root, relid, "that is a foreign table",
 			   "Let the rows move one by one: set delete_boundary_rows => true.");
+	check_subscriptions(root, relid);
 	if (!ttl_archive_is_attachable(root))
 		return;
 	check_owners(root, relid);

@@ -182,8 +182,8 @@ ttl_drop_find_reference(Oid relid, ObjectAddress *found)
  * The subscription that writes to a table by itself.  What the publisher has yet
  * to send would stop it for good if the table were gone.
  */
-static bool
-find_subscription(Oid relid, ObjectAddress *found)
+bool
+ttl_drop_find_subscription(Oid relid, ObjectAddress *found)
 {
 	Relation	rel = table_open(SubscriptionRelRelationId, AccessShareLock);
 	ScanKeyData key;
@@ -280,7 +280,7 @@ ttl_drop_obstacle(Oid relid)
 			ObjectAddressSet(object, RelationRelationId, lfirst_oid(lc));
 			return getObjectDescription(&object, true);
 		}
-		if (find_subscription(lfirst_oid(lc), &object) ||
+		if (ttl_drop_find_subscription(lfirst_oid(lc), &object) ||
 			find_dependent(RelationRelationId, lfirst_oid(lc), is_obstacle, tree,
 						   &object) ||
 			find_type_dependent(get_rel_type_id(lfirst_oid(lc)), tree, &object))

@@ -38,6 +38,7 @@ extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);
 extern List *ttl_drop_due(const TtlIndex *root, TimestampTz at);
 extern char *ttl_drop_obstacle(Oid relid);
 extern bool ttl_drop_find_reference(Oid relid, ObjectAddress *found);
+extern bool ttl_drop_find_subscription(Oid relid, ObjectAddress *found);
 extern void ttl_drop_partition(Oid root, Oid relid, TimestampTz at,
 							   TtlBatch *batch);
 

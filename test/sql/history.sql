@@ -120,5 +120,20 @@ CALL ttl_index.run_pass();
 SELECT deleted_documents FROM ttl_index.stats;
 TABLE told ORDER BY 1, 2, 3, 4;
 
+-- what a subscription to FOR ALL TABLES brings are counters of another server
+SET session_replication_role = replica;
+INSERT INTO ttl_index.counters TABLE ttl_index.counters;
+INSERT INTO ttl_index.past_hours TABLE ttl_index.past_hours;
+UPDATE ttl_index.counters SET deleted_documents = 100;
+UPDATE ttl_index.past_hours SET deleted_documents = 100;
+DELETE FROM ttl_index.counters;
+DELETE FROM ttl_index.past_hours;
+TABLE told ORDER BY 1, 2, 3, 4;
+SELECT deleted_documents FROM ttl_index.stats;
+-- own ones are counted in any session
+INSERT INTO c VALUES (1, '2001-01-01');
+CALL ttl_index.run_pass();
+RESET session_replication_role;
+SELECT deleted_documents FROM ttl_index.stats;
 
 DROP SCHEMA hist CASCADE;

@@ -469,5 +469,26 @@ SET client_min_messages = warning;
 CALL ttl_index.run_pass();
 SELECT count(*) FROM moving;
 
+-- a subscription finds a partition by its schema and name, and would stop where it has moved to another one
+DROP TABLE moving;
+CREATE TABLE fed (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE fed_2001 PARTITION OF fed FOR VALUES FROM ('2001-01-01') TO ('2002-01-01') PARTITION BY LIST (ts);
+CREATE TABLE fed_2001_rest PARTITION OF fed_2001 DEFAULT;
+CREATE TABLE cold.fed (ts timestamptz);
+SET client_min_messages = error;
+CREATE SUBSCRIPTION ttl_fed CONNECTION 'dbname=none' PUBLICATION none WITH (connect = false, slot_name = NONE);
+INSERT INTO pg_subscription_rel SELECT oid, 'fed_2001_rest'::regclass, 'r', '0/0' FROM pg_subscription WHERE subname = 'ttl_fed';
+SELECT ttl_index.create_index('fed', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.fed');
+SET client_min_messages = warning;
+CALL ttl_index.run_pass();
+SELECT relname, inhparent::regclass FROM tables LEFT JOIN pg_inherits ON inhrelid = to_regclass(schema || '.' || relname) WHERE relname = 'fed_2001';
+-- not so where it keeps both
+SET client_min_messages = error;
+SELECT expire_after_seconds_new FROM ttl_index.coll_mod('fed', 'ts', 1, drop_expired_partitions => false, archive_to => 0, detach_expired_partitions => true);
+SET client_min_messages = warning;
+CALL ttl_index.run_pass();
+SELECT relname, inhparent::regclass FROM tables LEFT JOIN pg_inherits ON inhrelid = to_regclass(schema || '.' || relname) WHERE relname = 'fed_2001';
+DROP SUBSCRIPTION ttl_fed;
+
 DROP SCHEMA kept, cold, shelf CASCADE;
 DROP ROLE ttl_kept_owner, ttl_kept_reader;

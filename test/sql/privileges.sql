@@ -94,6 +94,7 @@ INSERT INTO expected VALUES
 ('saved_option', 'CREATE TABLE priv.x (y ttl_index.saved_option)', '42501', '42501', '42501', 'ok', '42501', '42501'),
 -- for the triggers alone
 ('set_last_modified()', 'SELECT ttl_index.set_last_modified()', '39P01', '39P01', '39P01', '39P01', '39P01', '39P01'),
+('ignore_subscription()', 'SELECT ttl_index.ignore_subscription()', '42501', '42501', '42501', '39P01', '42501', '42501'),
 ('on_ddl()', 'SELECT ttl_index.on_ddl()', '42501', '42501', '42501', '39P03', '42501', '42501'),
 ('on_alter_index()', 'SELECT ttl_index.on_alter_index()', '42501', '42501', '42501', '39P03', '42501', '42501'),
 ('on_reindex()', 'SELECT ttl_index.on_reindex()', '42501', '42501', '42501', '39P03', '42501', '42501');
