@@ -149,9 +149,13 @@ sets_always(const Trigger *trigger)
 		trigger->tgnattr == 0 && trigger->tgqual == NULL;
 }
 
-/* The trigger that sets this column, or NULL. */
-static Trigger *
-find_trigger(Relation rel, const char *column)
+/*
+ * The name of the trigger that sets this column, or NULL.  It is a copy: what the relation
+ * cache has of triggers lasts no longer than the next message about the table, which comes
+ * with any lock.
+ */
+static char *
+find_trigger(Relation rel, const char *column, bool *disabled)
 {
 	Oid			function = LookupFuncName(list_make2(makeString(TTL_SCHEMA),
 													 makeString(TRIGGER_FUNCTION)),
@@ -163,7 +167,10 @@ find_trigger(Relation rel, const char *column)
 
 		if (trigger->tgfoid == function && sets_always(trigger) &&
 			trigger->tgnargs == 1 && strcmp(trigger->tgargs[0], column) == 0)
-			return trigger;
+		{
+			*disabled = trigger->tgenabled == TRIGGER_DISABLED;
+			return pstrdup(trigger->tgname);
+		}
 	}
 	return NULL;
 }
@@ -298,8 +305,8 @@ track(Relation rel, const char *column)
 {
 	char	   *table;
 	AttrNumber	attnum = get_attnum(RelationGetRelid(rel), column);
-	Trigger    *trigger = find_trigger(rel, column);
-	char	   *disabled = NULL;
+	bool		disabled = false;
+	char	   *trigger = find_trigger(rel, column, &disabled);
 	Oid			owner = rel->rd_rel->relowner;
 
 	check_allows_triggers(rel);
@@ -311,9 +318,7 @@ track(Relation rel, const char *column)
 		check_can_add(rel, column);
 	else
 		check_column(rel, attnum);
-	if (trigger != NULL && trigger->tgenabled == TRIGGER_DISABLED)
-		disabled = pstrdup(trigger->tgname);
-	if (attnum > 0 && trigger != NULL && disabled == NULL)
+	if (attnum > 0 && trigger != NULL && !disabled)
 		ereport(NOTICE,
 				(errmsg("column \"%s\" of relation \"%s\" is already tracked, skipping",
 						column, RelationGetRelationName(rel))));
@@ -325,10 +330,10 @@ track(Relation rel, const char *column)
 		run(owner,
 			psprintf("ALTER TABLE %s ADD COLUMN %s pg_catalog.timestamptz DEFAULT pg_catalog.now()",
 					 table, quote_identifier(column)));
-	if (disabled != NULL)
+	if (disabled)
 		run(owner,
 			psprintf("ALTER TABLE %s ENABLE TRIGGER %s",
-					 table, quote_identifier(disabled)));
+					 table, quote_identifier(trigger)));
 	if (trigger == NULL)
 		run(owner,
 			psprintf("CREATE TRIGGER %s BEFORE INSERT OR UPDATE ON %s "
@@ -359,7 +364,8 @@ ttl_untrack_last_modified(PG_FUNCTION_ARGS)
 	Oid			relid = PG_GETARG_OID(0);
 	const char *column = NameStr(*PG_GETARG_NAME(1));
 	Relation	rel = ttl_owner_open(relid, AccessExclusiveLock);
-	Trigger    *trigger = find_trigger(rel, column);
+	bool		disabled;
+	char	   *trigger = find_trigger(rel, column, &disabled);
 	Oid			owner = rel->rd_rel->relowner;
 	char	   *command;
 
@@ -371,7 +377,7 @@ ttl_untrack_last_modified(PG_FUNCTION_ARGS)
 				 errhint("Give the name that was given to ttl_index.track_last_modified().")));
 	ttl_name_keep(relid);
 	command = psprintf("DROP TRIGGER %s ON %s",
-					   quote_identifier(trigger->tgname),
+					   quote_identifier(trigger),
 					   ttl_name_qualified(relid));
 	relation_close(rel, NoLock);
 	run(owner, command);
