@@ -60,7 +60,8 @@ void
 ttl_owner_write_exactly(void)
 {
 	static const char *const settings[][2] = {
-		{"datestyle", "ISO, YMD"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "1"}
+		{"datestyle", "ISO, YMD"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "1"},
+		{"array_nulls", "on"}, {"xmloption", "content"}
 	};
 
 	for (int i = 0; i < lengthof(settings); i++)

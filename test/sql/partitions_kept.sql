@@ -227,11 +227,12 @@ INSERT INTO k VALUES (1, '2000-06-01');
 CREATE TABLE cold.k (LIKE k, mood "Odd types"."Mood" DEFAULT 'it''s ok', moods "Odd types"."Mood"[] DEFAULT '{sad}' NOT NULL,
 	pair "Odd types".pair DEFAULT row(1, 'x'), name varchar(7) COLLATE "Odd types"."My C" DEFAULT lower('ABC') NOT NULL,
 	amounts numeric(8,2)[] DEFAULT '{1.5}', at timestamp(3) DEFAULT localtimestamp, took interval day to second(2) DEFAULT '-1 day 1.25',
-	bits bit(3) DEFAULT '101', "char" "char" DEFAULT 'x', "select" char(4) DEFAULT 'a', ratio float8 DEFAULT 1 / 3.0::float8, void text DEFAULT NULL)
-	PARTITION BY RANGE (ts);
+	bits bit(3) DEFAULT '101', "char" "char" DEFAULT 'x', "select" char(4) DEFAULT 'a', ratio float8 DEFAULT 1 / 3.0::float8, void text DEFAULT NULL,
+	holes int[] DEFAULT '{1,NULL}', words text[] DEFAULT '{"NULL",NULL}') PARTITION BY RANGE (ts);
 SELECT ttl_index.create_index('k', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.k', name => 'k_ttl');
 SET intervalstyle = sql_standard;
 SET extra_float_digits = -10;
+SET array_nulls = off;
 -- whoever gives a type's name to another one just now, does so in vain
 CREATE FUNCTION swap_types() RETURNS event_trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -245,7 +246,8 @@ CALL ttl_index.run_pass();
 DROP EVENT TRIGGER swap_types;
 RESET intervalstyle;
 RESET extra_float_digits;
-SELECT tableoid::regclass, id, mood, moods, pair, name, amounts, at > '2020-01-01' AS at, took, bits, "char", "select", ratio = 1 / 3.0::float8 AS ratio, void FROM cold.k;
+RESET array_nulls;
+SELECT tableoid::regclass, id, mood, moods, pair, name, amounts, at > '2020-01-01' AS at, took, bits, "char", "select", ratio = 1 / 3.0::float8 AS ratio, void, holes, words FROM cold.k;
 SELECT attname, pg_get_expr(d.adbin, d.adrelid) = pg_get_expr(w.adbin, w.adrelid) AS same, attnotnull
 	FROM pg_attribute AS a JOIN pg_attrdef AS d ON adrelid = attrelid AND adnum = attnum
 	JOIN pg_attrdef AS w ON w.adrelid = 'cold.k'::regclass AND w.adnum = attnum WHERE attrelid = 'k_2000_1'::regclass ORDER BY attnum;
