@@ -664,6 +664,8 @@ runtime_state(TtlIndex *index, HeapTuple tuple, bool locked)
 	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
 	TtlState	state;
 
+	if (ttl_reach_is_repack_copy(index->relid))
+		return TTL_REPACK_COPY;
 	if (!owner_may_fold(index))
 		return TTL_OPTION_NOT_EXECUTABLE;
 	if (!locked)

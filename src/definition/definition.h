@@ -50,6 +50,7 @@ typedef enum TtlState
 	TTL_OWNER_LACKS_PRIVILEGE,
 	TTL_OPTION_NOT_EXECUTABLE,
 	TTL_OLD_SNAPSHOTS,
+	TTL_REPACK_COPY,
 	TTL_SHARD_ELSEWHERE,
 	TTL_OPTION_DIFFERS,
 	/* what the monitor adds for the view (see monitor/shown_state.c) */
@@ -133,6 +134,7 @@ extern TtlState ttl_citus_state(const TtlIndex *index);
 extern Oid	ttl_reach_inherits_from(Oid relid, bool *detaching);
 extern bool ttl_reach_has_hypertables(void);
 extern TtlState ttl_reach_state(Oid relid, TtlCitusTable *citus);
+extern bool ttl_reach_is_repack_copy(Oid relid);
 extern char *ttl_reach_left_out(const TtlIndex *index);
 extern void ttl_reach_report_left_out(Oid indexrelid);
 

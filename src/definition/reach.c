@@ -7,7 +7,8 @@
  * Citus and TimescaleDB keep the rows of one table in others, which they move,
  * copy and compress.  A row that is deleted there behind their back can be lost in
  * its newer version, come back, or differ between copies.  Both are found by
- * what those extensions write into their catalogs (other_catalog.c, citus.c).
+ * what those extensions write into their catalogs (other_catalog.c, citus.c).  pg_repack
+ * makes a copy of a table, which is found by its name.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -108,6 +109,27 @@ ttl_reach_state(Oid relid, TtlCitusTable *citus)
 	if (is_hypertable(relid) || (OidIsValid(parent) && is_hypertable(parent)))
 		return TTL_HYPERTABLE;
 	return TTL_ACTIVE;
+}
+
+/*
+ * Is this the copy of a table that pg_repack fills, and then puts in its place?  It has the
+ * same indexes, and is brought up to date by a log of what is written to the table.  A row
+ * that is deleted from the copy alone would miss the update that gives it a later date, and
+ * be gone; and it would go to an archive twice.  The log is there for as long as the copy.
+ */
+bool
+ttl_reach_is_repack_copy(Oid relid)
+{
+	Oid			schema = get_rel_namespace(relid);
+	const char *nspname = get_namespace_name(schema);
+	const char *relname = get_rel_name(relid);
+	const char *number;
+
+	if (nspname == NULL || strcmp(nspname, "repack") != 0 ||
+		relname == NULL || strncmp(relname, "table_", strlen("table_")) != 0)
+		return false;
+	number = relname + strlen("table_");
+	return OidIsValid(get_relname_relid(psprintf("log_%s", number), schema));
 }
 
 /*

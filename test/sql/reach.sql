@@ -82,4 +82,25 @@ DROP TABLE child;
 SELECT * FROM marks WHERE reason IS NOT NULL;
 DROP SERVER ttl_nowhere;
 DROP FOREIGN DATA WRAPPER ttl_nowhere;
+
+-- pg_repack fills a copy of a table, with the same indexes, and brings it up to date from a log;
+-- a row that the TTL took out of it would miss its next update
+CREATE SCHEMA repack;
+CREATE TABLE repack.table_42 (ts timestamptz);
+CREATE TABLE repack.log_42 (id bigint);
+INSERT INTO repack.table_42 VALUES ('2001-01-01');
+CREATE INDEX index_43 ON repack.table_42 (ts) WHERE ttl_index.expire_after_seconds(1);
+CALL ttl_index.run_pass();
+SELECT count(*) FROM repack.table_42;
+SELECT indexrelid, state, reason FROM ttl_index.indexes WHERE relid = 'repack.table_42'::regclass;
+-- other tables of that schema are as any other
+CREATE TABLE repack.table_42b (ts timestamptz);
+CREATE TABLE repack.table_44 (ts timestamptz);
+INSERT INTO repack.table_42b VALUES ('2001-01-01');
+INSERT INTO repack.table_44 VALUES ('2001-01-01');
+CREATE INDEX ON repack.table_42b (ts) WHERE ttl_index.expire_after_seconds(1);
+CREATE INDEX ON repack.table_44 (ts) WHERE ttl_index.expire_after_seconds(1);
+CALL ttl_index.run_pass();
+SELECT (SELECT count(*) FROM repack.table_42b), (SELECT count(*) FROM repack.table_44);
+DROP SCHEMA repack CASCADE;
 DROP SCHEMA reach CASCADE;
