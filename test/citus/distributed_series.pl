@@ -93,8 +93,13 @@ is($cluster->sql('SELECT last_value FROM pg_dist_shardid_seq'), $shards, 'and no
 
 my $made = $cluster->sql(q{SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'reading'::regclass
 	ORDER BY inhrelid::regclass::text COLLATE "C" DESC LIMIT 1 OFFSET 1});
+$coordinator->set('monitor_enabled', 'off');
+$coordinator->wait_for_no_worker;
 $cluster->sql("DROP TABLE $made");
-$coordinator->becomes('postgres', "SELECT to_regclass('$made') IS NOT NULL", 'one that is missing is made');
+$_->wait_for_passes(2) foreach $worker1, $worker2;
+in_step('no worker makes one that is missing');
+$coordinator->set('monitor_enabled', 'on');
+$coordinator->becomes('postgres', "SELECT to_regclass('$made') IS NOT NULL", 'the coordinator does');
 in_step('on all nodes');
 
 #

@@ -120,25 +120,41 @@ sub look
 	return;
 }
 
+# The shards of a table, each with its node and with the other worker.
+sub shards_of
+{
+	my ($table) = @_;
+	my %workers = map { $_->port => $_ } $cluster->workers;
+
+	return map {
+		my ($shard, $port) = split /\|/;
+		{
+			id => $shard,
+			from => $workers{$port},
+			to => (grep { $_->port != $port } $cluster->workers)[0]
+		}
+	} split /\n/, $cluster->sql(
+		qq{SELECT shardid, nodeport FROM citus_shards WHERE table_name = '$table'::regclass ORDER BY shardid});
+}
+
 # The statement that moves a shard, and those that go with it, to the other worker.
 sub move
 {
-	my ($mode, $i) = @_;
-	my @shards = split /\n/, $cluster->sql(
-		q{SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'session'::regclass ORDER BY shardid});
-	my $shard = $shards[ $i % @shards ];
-	my ($host, $port) = split /\|/,
-	  $cluster->sql(qq{SELECT nodename, nodeport FROM citus_shards WHERE shardid = $shard});
-	my ($to) = grep { $_->port != $port } $cluster->workers;
+	my ($mode, $shard) = @_;
 
 	return sprintf q{SELECT citus_move_shard_placement(%d, '%s', %d, '%s', %d, '%s')},
-	  $shard, $host, $port, $to->host, $to->port, $mode;
+	  $shard->{id}, (map { $_->host, $_->port } $shard->{from}, $shard->{to}), $mode;
 }
 
 my $moves = $ENV{CITUS_MOVES} || 6;
 foreach my $mode ('force_logical', 'block_writes')
 {
-	under_load($mode, $moves, 100, sub { return move($mode, @_) });
+	under_load(
+		$mode, $moves, 100,
+		sub {
+			my @shards = shards_of('session');
+			return move($mode, $shards[ $_[0] % @shards ]);
+		});
 }
 
 # Each split makes two of the widest shard, on both workers.  Without writes being blocked
@@ -168,6 +184,52 @@ under_load(
 		  ? "SELECT citus_add_node('$host', $port); SELECT rebalance_table_shards('session', shard_transfer_mode => 'force_logical')"
 		  : "SELECT citus_drain_node('$host', $port, shard_transfer_mode => 'force_logical'); SELECT citus_remove_node('$host', $port)";
 	});
+
+# A move copies one table after the other.  Between two of them nothing may go, or the rows
+# of the first would be there on the other node without those that reference them.
+$_->set('monitor_enabled', 'off') foreach $cluster->nodes;
+$_->wait_for_no_worker foreach $cluster->nodes;
+$cluster->sql(
+	q{
+CREATE TABLE parent (id int PRIMARY KEY, at timestamptz NOT NULL);
+CREATE TABLE gate (id int PRIMARY KEY);
+CREATE TABLE child (id int PRIMARY KEY REFERENCES parent ON DELETE CASCADE);
+SELECT create_distributed_table('parent', 'id', shard_count => 1, colocate_with => 'none');
+SELECT create_distributed_table('gate', 'id', colocate_with => 'parent');
+SELECT create_distributed_table('child', 'id', colocate_with => 'parent');
+CREATE INDEX parent_ttl ON parent (at) WHERE ttl_index.expire_after_seconds(3600);
+INSERT INTO parent SELECT g, '2001-01-01' FROM generate_series(1, 100) AS g;
+INSERT INTO child SELECT g FROM generate_series(1, 100) AS g;
+});
+my ($parent, $gate, $child) = map { (shards_of($_))[0] } 'parent', 'gate', 'child';
+my $holder = $gate->{from}->background_psql('postgres');
+$holder->query_safe("BEGIN; SET LOCAL citus.enable_manual_changes_to_shards = on; LOCK TABLE gate_$gate->{id}");
+my $mover = $coordinator->background_psql('postgres');
+$mover->query_until(
+	qr/begun/, q{
+SET citus.max_adaptive_executor_pool_size = 1;
+SET citus.check_available_space_before_move = off;
+\echo begun
+} . move('block_writes', $parent) . ";\n");
+$gate->{from}->poll_query_until('postgres',
+	"SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'gate_$gate->{id}'::regclass AND NOT granted)")
+  or die 'the move does not come to the second table';
+is( $cluster->on_node(
+		$parent->{to},
+		"SELECT (SELECT count(*) FROM parent_$parent->{id}), (SELECT count(*) FROM child_$child->{id})"),
+	'100|0',
+	'a move has copied the first of three tables');
+$parent->{from}->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+$holder->query_safe('COMMIT');
+$holder->quit;
+$mover->quit;
+is((shards_of('parent'))[0]->{from}->port, $parent->{to}->port, 'it comes to its end');
+is( $cluster->sql('SELECT (SELECT count(*) FROM parent), (SELECT count(*) FROM child)'),
+	'100|100',
+	'a pass meanwhile takes nothing');
+$parent->{to}->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+is($cluster->sql('SELECT (SELECT count(*) FROM parent), (SELECT count(*) FROM child)'),
+	'0|0', 'one behind it does');
 
 is( join(' ',
 		map { $_->safe_psql('postgres', 'SELECT errors FROM ttl_index.stats') } $cluster->nodes),
