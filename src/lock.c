@@ -18,7 +18,8 @@
  * the timeout at most.
  *
  * GetLockConflicts() of core, which CREATE INDEX CONCURRENTLY uses, names the holders.
- * partition/drop.c and partition/make.c use this file.
+ * partition/drop.c and partition/make.c use this file.  A batch of rows does not even queue:
+ * it locks what it is going to open beforehand, without waiting.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,10 +30,12 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/guc.h"
+#include "utils/rel.h"
 
 #include "ttl_index.h"
 
@@ -122,6 +125,28 @@ ttl_lock_soon(Oid relid, LOCKMODE lockmode)
 		return false;
 	lock_briefly(relid, lockmode);
 	return true;
+}
+
+/*
+ * Locks a table and its indexes, unless that needs waiting: an index can be locked when its
+ * table is not, as by ALTER INDEX ... SET TABLESPACE, and a command opens all of them.
+ */
+bool
+ttl_lock_now(Oid relid, LOCKMODE lockmode)
+{
+	Relation	rel;
+	bool		locked = true;
+	ListCell   *lc;
+
+	if (!ConditionalLockRelationOid(relid, lockmode))
+		return false;
+	rel = try_relation_open(relid, NoLock);
+	if (rel == NULL)
+		return true;
+	foreach(lc, RelationGetIndexList(rel))
+		locked = locked && ConditionalLockRelationOid(lfirst_oid(lc), lockmode);
+	relation_close(rel, NoLock);
+	return locked;
 }
 
 /*

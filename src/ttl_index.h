@@ -92,6 +92,7 @@ extern bool ttl_inherit_is_below(Oid relid, Oid ancestor);
 
 /* lock.c */
 extern void ttl_lock_limit_waits(void);
+extern bool ttl_lock_now(Oid relid, LOCKMODE lockmode);
 extern bool ttl_lock_soon(Oid relid, LOCKMODE lockmode);
 extern bool ttl_lock_below(Oid relid, LOCKMODE lockmode);
 

@@ -33,6 +33,7 @@
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
+#include "catalog/catalog.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "storage/lmgr.h"
@@ -111,6 +112,18 @@ set_constraints_immediate(void)
 	stmt->constraints = NIL;
 	stmt->deferred = false;
 	AfterTriggerSetState(stmt);
+}
+
+/*
+ * Locks the other indexes of the table, unless that needs waiting or nothing opens them.
+ * Without a command, that is done only where the WAL is to say which row was deleted; but with
+ * its block locked, so that who waited could not even be canceled.
+ */
+static bool
+lock_indexes(TtlExpirer *x)
+{
+	return (x->direct && !RelationIsLogicallyLogged(x->heap)) ||
+		ttl_lock_now(RelationGetRelid(x->heap), RowExclusiveLock);
 }
 
 /*
@@ -224,7 +237,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	}
 	x.direct = ttl_query_is_plain(x.heap, CMD_DELETE);
 	x.archive_to = index->option.archive_to;
-	batch->busy = !lock_others(&x, index);
+	batch->busy = !lock_indexes(&x) || !lock_others(&x, index);
 	batch->inactive = !batch->busy && OidIsValid(x.archive_to) && !may_move(index);
 	if (batch->busy || batch->inactive)
 	{

@@ -108,13 +108,13 @@ action_of(const Trigger *trigger)
 	}
 }
 
-/* Locks a table and its partitions without waiting, and adds them to the list. */
+/* Locks a table, its indexes and its partitions without waiting, and adds them to the list. */
 static bool
 lock_tree(Oid relid, LOCKMODE lockmode, List **locked)
 {
 	ListCell   *lc;
 
-	if (!ConditionalLockRelationOid(relid, lockmode))
+	if (!ttl_lock_now(relid, lockmode))
 		return false;
 	*locked = list_append_unique_oid(*locked, relid);
 	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)

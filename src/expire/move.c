@@ -47,7 +47,7 @@
 bool
 ttl_move_lock(TtlExpirer *x)
 {
-	if (!ConditionalLockRelationOid(x->archive_to, RowExclusiveLock))
+	if (!ttl_lock_now(x->archive_to, RowExclusiveLock))
 		return false;
 	x->batch->moves = true;
 	x->batch->elsewhere = ttl_inherit_foreign_tables(x->archive_to) != NIL;
@@ -87,7 +87,11 @@ ttl_move_receiver(TtlExpirer *x)
 	return receiver;
 }
 
-/* Inserts the rows by a command, and checks that the table has taken them all. */
+/*
+ * Inserts the rows by a command, and checks that the table has taken them all.
+ *
+ * Which partitions it locks is not known before, and to lock all of them would be too much.
+ */
 static void
 insert_by_query(TtlExpirer *x, Relation target)
 {
@@ -106,6 +110,8 @@ insert_by_query(TtlExpirer *x, Relation target)
 	int64		count;
 
 	register_ENR(env, &rows);
+	ttl_lock_limit_waits();
+	x->batch->limits_waits = true;
 	count = ttl_query_run(ttl_query_make_insert(target, x->heap, env, MOVED_ROWS),
 						  NULL, env, name, None_Receiver);
 	if (count != x->batch->archived)

@@ -390,16 +390,28 @@ follow_batch(BatchWork *work, TtlCursor *cursor, TimestampTz begun)
  * lock?  Of a lock on another node, Citus says no more than that it failed.
  */
 static bool
-is_of_writers(BatchWork *work, const ErrorData *edata)
+is_of_writers(const TtlBatch *batch, const ErrorData *edata)
 {
-	if (!work->batch.by_value ||
-		(edata->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
-		 edata->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED &&
-		 (edata->sqlerrcode != ERRCODE_INTERNAL_ERROR || !work->batch.locks_copies)))
+	return batch->by_value &&
+		(edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
+		 edata->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
+		 (edata->sqlerrcode == ERRCODE_INTERNAL_ERROR && batch->locks_copies));
+}
+
+/* Is an error only that others hold a lock that the batch needs?  Then it did nothing. */
+static bool
+is_of_lock(BatchWork *work, const ErrorData *edata)
+{
+	bool		by_value = work->batch.by_value;
+
+	if (!is_of_writers(&work->batch, edata) &&
+		!(work->batch.limits_waits &&
+		  ttl_work_is_interrupt(edata, ERRCODE_LOCK_NOT_AVAILABLE)))
 		return false;
 	memset(&work->batch, 0, sizeof(work->batch));
 	work->batch.cursor = *work->cursor;
-	work->batch.by_value = work->batch.busy = true;
+	work->batch.by_value = by_value;
+	work->batch.busy = true;
 	return true;
 }
 
@@ -440,7 +452,7 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	}
 	at_work = &work;
 	edata = ttl_work_run(run->driver, batch_work, &work, &timed_out);
-	if (edata != NULL && (is_of_move(&work, edata) || is_of_writers(&work, edata)))
+	if (edata != NULL && (is_of_move(&work, edata) || is_of_lock(&work, edata)))
 		edata = NULL;
 	if (edata != NULL)
 		fail_batch(&work, edata, timed_out);

@@ -152,13 +152,21 @@ ttl_work_commit(TtlRun *run)
 	MemoryContextSwitchTo(run->context);
 }
 
-/* Is this a cancellation?  The code of a user can raise the same SQLSTATE. */
+/*
+ * Does an error with this SQLSTATE come of a signal, as a cancellation and lock_timeout do?
+ * The code of a user can raise the same SQLSTATE.
+ */
+bool
+ttl_work_is_interrupt(const ErrorData *edata, int sqlerrcode)
+{
+	return edata->sqlerrcode == sqlerrcode && edata->funcname != NULL &&
+		strcmp(edata->funcname, "ProcessInterrupts") == 0;
+}
+
 static bool
 is_cancel(const ErrorData *edata)
 {
-	return edata->sqlerrcode == ERRCODE_QUERY_CANCELED &&
-		edata->funcname != NULL &&
-		strcmp(edata->funcname, "ProcessInterrupts") == 0;
+	return ttl_work_is_interrupt(edata, ERRCODE_QUERY_CANCELED);
 }
 
 /*

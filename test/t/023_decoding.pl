@@ -185,6 +185,29 @@ is_deeply(
 	'a partition that is detached has its own name there');
 
 #
+# Whoever locks an index: the block of the row would be locked while core waits for that, to
+# say which row was deleted, and nobody could cancel it
+#
+
+$node->safe_psql('postgres',
+	"INSERT INTO plain VALUES (4, '2000-01-01'); SELECT ttl_index.stats_reset()");
+my $holder = $node->background_psql('postgres');
+$holder->query_safe('BEGIN; ALTER INDEX plain_pkey SET TABLESPACE pg_default');
+my $timed_out = 0;
+$node->psql(
+	'postgres', 'CALL ttl_index.run_pass()',
+	timeout => $PostgreSQL::Test::Utils::timeout_default,
+	timed_out => \$timed_out);
+ok(!$timed_out, 'a pass does not wait for who has locked an index of the table');
+$holder->query_safe('COMMIT');
+$holder->quit;
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+is( $node->safe_psql('postgres',
+		"SELECT skipped_locked, deleted_documents, errors FROM ttl_index.index_stats WHERE relname = 'plain'"),
+	'1|1|0',
+	'it leaves the rows to the next one');
+
+#
 # application_name of the monitor's worker
 #
 
