@@ -248,7 +248,8 @@ row_within_query(Relation rel, Relation partition)
 	AttrMap    *map = map_columns(partition, rel);
 	bool		whole_row;
 	Node	   *bounds = map_variable_attnos((Node *) RelationGetPartitionQual(partition),
-											 1, 0, map, InvalidOid, &whole_row);
+											 1, 0, map, RelationGetForm(rel)->reltype,
+											 &whole_row);
 	Query	   *query = ttl_query_make(CMD_SELECT, rel, (List *) bounds);
 
 	ttl_query_limit(query, 0, 1);

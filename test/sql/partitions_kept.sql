@@ -492,5 +492,21 @@ CALL ttl_index.run_pass();
 SELECT relname, inhparent::regclass FROM tables LEFT JOIN pg_inherits ON inhrelid = to_regclass(schema || '.' || relname) WHERE relname = 'fed_2001';
 DROP SUBSCRIPTION ttl_fed;
 
+-- a partition key above can be of whole rows, which the partition and the archive lay out otherwise
+CREATE TABLE above (id int, ts timestamptz) PARTITION BY LIST ((above IS NOT NULL));
+CREATE TABLE w PARTITION OF above FOR VALUES IN (true) PARTITION BY RANGE (ts);
+CREATE TABLE w_2001 (gone int, ts timestamptz, id int);
+ALTER TABLE w_2001 DROP COLUMN gone;
+ALTER TABLE w ATTACH PARTITION w_2001 FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+INSERT INTO w VALUES (1, '2001-06-01');
+CREATE TABLE cold.w (id int, more text, ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE cold.w_rest PARTITION OF cold.w DEFAULT;
+INSERT INTO cold.w VALUES (2, NULL, '2001-06-02');
+SELECT ttl_index.create_index('w', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.w');
+CALL ttl_index.run_pass();
+DELETE FROM cold.w WHERE id = 2;
+CALL ttl_index.run_pass();
+SELECT tableoid::regclass, id, more FROM cold.w;
+
 DROP SCHEMA kept, cold, shelf CASCADE;
 DROP ROLE ttl_kept_owner, ttl_kept_reader;
