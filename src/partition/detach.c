@@ -726,6 +726,23 @@ keep_bounds(Oid relid)
 	return address;
 }
 
+/* Drops that constraint again. */
+static void
+drop_kept_bounds(const ObjectAddress *constraint, Oid relid)
+{
+	/*
+	 * a default of the archive was computed meanwhile, by functions that may
+	 * do anything
+	 */
+	if (!SearchSysCacheExists1(CONSTROID, ObjectIdGetDatum(constraint->objectId)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("the constraint that was made to move partition \"%s\" has been dropped meanwhile",
+						get_rel_name(relid)),
+				 errhint("Let no default of the archive call a function that alters the partition.")));
+	performDeletion(constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+}
+
 /* Raises an error unless a command had its effect: names may have changed meanwhile. */
 static void
 check_effect(bool had_effect, Oid relid)
@@ -771,7 +788,7 @@ detach_and_attach(const TtlIndex *root, Oid relid)
 								   ttl_name_qualified(target), ttl_name_qualified(relid),
 								   bounds));
 	check_effect(is_partition_of(relid, target), relid);
-	performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+	drop_kept_bounds(&constraint, relid);
 }
 
 static bool

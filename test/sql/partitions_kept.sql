@@ -492,6 +492,25 @@ CALL ttl_index.run_pass();
 SELECT relname, inhparent::regclass FROM tables LEFT JOIN pg_inherits ON inhrelid = to_regclass(schema || '.' || relname) WHERE relname = 'fed_2001';
 DROP SUBSCRIPTION ttl_fed;
 
+-- or it can drop the constraint that is made for the move
+CREATE FUNCTION drop_helper() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE (SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname)
+		FROM pg_constraint WHERE conrelid = 'kept.helped_2001'::regclass AND contype = 'c');
+	RETURN 7;
+END $$;
+CREATE FUNCTION number_of_helper() RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN kept.drop_helper(); END';
+CREATE TABLE helped (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE helped_2001 PARTITION OF helped FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+INSERT INTO helped VALUES ('2001-06-01');
+CREATE TABLE cold.helped (ts timestamptz, source int DEFAULT number_of_helper()) PARTITION BY RANGE (ts);
+SET client_min_messages = error;
+SELECT ttl_index.create_index('helped', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.helped');
+SET client_min_messages = warning;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM helped;
+DROP TABLE helped;
+
 -- a partition key above can be of whole rows, which the partition and the archive lay out otherwise
 CREATE TABLE above (id int, ts timestamptz) PARTITION BY LIST ((above IS NOT NULL));
 CREATE TABLE w PARTITION OF above FOR VALUES IN (true) PARTITION BY RANGE (ts);
