@@ -129,8 +129,14 @@ take_rows_of_scan(TtlExpirer *x, TableScanDesc scan, int max_docs, int64 max_ent
 		batch->candidates++;
 		position->set = true;
 		position->tid = x->slot->tts_tid;
-		if (!ttl_cursor_has_failed(x->cursor, NULL, &x->slot->tts_tid) && ttl_row_is_due(x))
+		batch->row.tid = position->tid;
+		batch->row.set = false;
+		/* computing the key may be what failed */
+		if (!ttl_cursor_has_failed(x->cursor, NULL, &position->tid) && ttl_row_is_due(x) &&
+			!ttl_cursor_has_failed(x->cursor, &x->key, &position->tid))
 		{
+			batch->row.key = x->key;
+			batch->row.set = true;
 			batch->live++;
 			ttl_delete_row(x);
 		}

@@ -183,7 +183,8 @@ ttl_cursor_begin_visit(TtlCursor *cursor)
 
 /*
  * Is this a row that could not be deleted and is not to be tried again yet?  Another row can
- * get its tuple ID once it is gone, so the key has to be the same, too, if it is known.
+ * get its tuple ID once it is gone, so the key has to be the same, too, if it is known.  While
+ * that of the row is not known (NULL), only one whose key could not be computed is meant.
  */
 bool
 ttl_cursor_has_failed(const TtlCursor *cursor, const int64 *key, ItemPointer tid)
@@ -193,7 +194,7 @@ ttl_cursor_has_failed(const TtlCursor *cursor, const int64 *key, ItemPointer tid
 		TtlScanPosition failed = cursor->failures[i];
 
 		if (ItemPointerEquals(&failed.tid, tid) &&
-			(key == NULL || !failed.set || failed.key == *key))
+			(!failed.set || (key != NULL && failed.key == *key)))
 			return true;
 	}
 	return false;
@@ -322,12 +323,9 @@ ttl_cursor_row_failed(TtlCursor *cursor, const TtlBatch *batch, TimestampTz now)
 {
 	take_over(cursor, batch, now);
 	if (cursor->nfailures < TTL_KNOWN_FAILURES)
-	{
-		TtlScanPosition *failed = &cursor->failures[cursor->nfailures];
-
-		*failed = cursor->phase == TTL_CATCH_UP ? cursor->catch_up : cursor->forward;
-		failed->set = cursor->phase != TTL_BLOCK_ORDER;
-	}
+		cursor->failures[cursor->nfailures] =
+			cursor->phase == TTL_BLOCK_ORDER ? batch->row :
+			cursor->phase == TTL_CATCH_UP ? cursor->catch_up : cursor->forward;
 	cursor->nfailures++;
 	cursor->keep = cursor->rows_remain = true;
 	if (cursor->delay == 0)

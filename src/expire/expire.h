@@ -78,9 +78,7 @@ typedef struct TtlCursor
 	/* rows that could not be deleted, or that a trigger kept */
 	bool		rows_remain;	/* there are such rows */
 	int			nfailures;
-	TtlScanPosition failures[TTL_KNOWN_FAILURES];	/* the first nfailures;
-													 * `set` says that the key
-													 * is known */
+	TtlScanPosition failures[TTL_KNOWN_FAILURES];	/* key known if set */
 	TimestampTz retry_at;		/* when a thorough round tries them again */
 	int			delay;			/* minutes that retry_at was put off */
 } TtlCursor;
@@ -111,6 +109,7 @@ typedef struct TtlBatch
 	int64		skipped_locked;
 	int64		pages;			/* leaf pages of the index that were read */
 	TtlHorizon	horizon;		/* what it could see */
+	TtlScanPosition row;		/* at hand in block order; key known if set */
 	TtlCursor	cursor;			/* where to go on */
 } TtlBatch;
 
