@@ -1,8 +1,8 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # Commands that want a database for themselves get it while a backlog drains there, also
-# where a trigger sleeps in each batch: for longer than PostgreSQL waits for others to
-# leave the database (5 s) before it gives up.  How long each command took is a note, as
+# where a trigger sleeps in each batch, and would for an hour: PostgreSQL waits 5 s for others
+# to leave the database before it gives up.  How long each command took is a note, as
 # that tells more of what else the machine does: 0.2 to 0.5 s where it does nothing else,
 # and most of it to copy files.
 
@@ -19,7 +19,7 @@ use Time::HiRes qw(time);
 my $node = TtlNode->configured(
 	q{
 ttl_index.batch_target_docs = 1
-ttl_index.batch_timeout = '1min'
+ttl_index.batch_timeout = 0
 max_prepared_transactions = 1
 });
 $node->start;
@@ -58,8 +58,6 @@ ok( $node->poll_query_until('dropping', 'SELECT count(*) = 0 FROM events'),
 	'and those of its own database go when it is rolled back');
 $node->safe_psql('postgres', 'DROP DATABASE dropping');
 
-my $sleep = 8;
-
 sub make_backlog
 {
 	my ($db, $slow) = @_;
@@ -71,21 +69,31 @@ CREATE EXTENSION ttl_index;
 CREATE TABLE events (at timestamptz);
 INSERT INTO events SELECT timestamptz '2000-01-01' + i * interval '1 s' FROM generate_series(1, 100000) i;
 });
-	$node->slow_down($db, 'events', $sleep) if $slow;
+	$node->safe_psql($db, 'CREATE TABLE nap (seconds float); INSERT INTO nap VALUES (3600)');
+	$node->add_trigger($db, 'events', 'slow',
+		'PERFORM pg_sleep(seconds) FROM public.nap;')
+	  if $slow;
 	$node->safe_psql($db,
 		'CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0)'
 	);
 	return;
 }
 
+sub wait_for_worker
+{
+	my ($db, $slow) = @_;
+
+	return $node->pid_of('worker',
+		"datname = '$db'" . ($slow ? " AND wait_event = 'PgSleep'" : ''));
+}
+
 sub check_command
 {
 	my ($db, $slow, $command) = @_;
-	my $how = $slow ? "with a trigger that sleeps $sleep s" : 'row by row';
+	my $how = $slow ? 'with a trigger that sleeps' : 'row by row';
 	my ($begun, $status, $stderr);
 
-	$node->pid_of('worker',
-		"datname = '$db'" . ($slow ? " AND wait_event = 'PgSleep'" : ''));
+	wait_for_worker($db, $slow);
 	$begun = time;
 	$status = $node->psql('postgres', $command, stderr => \$stderr);
 	note(sprintf('%.1f s', time - $begun));
@@ -103,6 +111,10 @@ foreach my $slow (0, 1)
 	# The copy has a backlog as well, and another worker would come there.
 	check_command("${db}_copy", $slow, "DROP DATABASE ${db}_copy");
 	check_command($db, $slow, "ALTER DATABASE $db RENAME TO ${db}_renamed");
+
+	# The worker that is there sleeps for an hour, and those that follow it do not.
+	wait_for_worker("${db}_renamed", $slow);
+	$node->safe_psql("${db}_renamed", 'UPDATE nap SET seconds = 3');
 	check_command("${db}_renamed", $slow,
 		"ALTER DATABASE ${db}_renamed SET TABLESPACE elsewhere");
 
