@@ -215,7 +215,7 @@ ttl_preview(PG_FUNCTION_ARGS)
 	ttl_due_describe(indexrelid, &index);
 	if (!has_privs_of_role(GetUserId(), index.owner))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(indexrelid));
-	if (ttl_nodes_have(indexrelid))
+	if (ttl_nodes_know(indexrelid))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("the rows of index \"%s\" are in shards of Citus",

@@ -35,11 +35,13 @@
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/catalog.h"
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/tstoreReceiver.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -48,7 +50,10 @@
 #include "parser/parse_oper.h"
 #include "parser/parser.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "definition/option.h"
@@ -170,21 +175,33 @@ make_key(const TtlIndex *index, int64 key)
 							  get_typbyval(index->keytype));
 }
 
-/* The query for rows of a range, in its order. */
+/* The query for rows that meet conditions. */
 static Query *
-make_select(const Range *range, List *conditions, int64 skip, int64 max)
+make_query(const Range *range, List *conditions)
+{
+	return ttl_query_make(CMD_SELECT, range->rel,
+						  list_concat(copyObject(range->filter), conditions));
+}
+
+/*
+ * The query for rows of a range, in its order: what it returns comes first, and then the
+ * columns of the range, which are for sorting alone if there is something.
+ */
+static Query *
+make_select(const Range *range, List *targets, List *conditions, int64 skip, int64 max)
 {
 	ParseState *pstate = make_parsestate(NULL);
-	Query	   *query = ttl_query_make(CMD_SELECT, range->rel,
-									   list_concat(copyObject(range->filter), conditions));
+	Query	   *query = make_query(range, conditions);
 	SortBy	   *ascending = makeNode(SortBy);
+	bool		junk = targets != NIL;
 	ListCell   *lc;
 
+	query->targetList = targets;
 	foreach(lc, range->columns)
 	{
 		int			number = list_length(query->targetList) + 1;
 		TargetEntry *entry = makeTargetEntry(copyObject(lfirst(lc)), number,
-											 psprintf("column%d", number), false);
+											 psprintf("column%d", number), junk);
 
 		query->targetList = lappend(query->targetList, entry);
 		query->sortClause = addTargetToSortList(pstate, entry, query->sortClause,
@@ -193,6 +210,27 @@ make_select(const Range *range, List *conditions, int64 skip, int64 max)
 	ttl_query_limit(query, skip, max);
 	free_parsestate(pstate);
 	return query;
+}
+
+/* Runs a query, and sets a slot for the rows that it has found. */
+static Tuplestorestate *
+run_select(Query *query, TupleTableSlot **slot)
+{
+	Tuplestorestate *rows = tuplestore_begin_heap(false, false, maintenance_work_mem);
+	DestReceiver *receiver = CreateTuplestoreDestReceiver();
+
+	*slot = MakeSingleTupleTableSlot(BlessTupleDesc(ExecCleanTypeFromTL(query->targetList)),
+									 &TTSOpsMinimalTuple);
+	SetTuplestoreDestReceiverParams(receiver, rows, CurrentMemoryContext, false, NULL, NULL);
+	(void) ttl_query_run(query, NULL, NULL, "SELECT by a TTL index", receiver);
+	return rows;
+}
+
+static void
+end_select(Tuplestorestate *rows, TupleTableSlot *slot)
+{
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(rows);
 }
 
 /* The values of a row that was found, as constants. */
@@ -229,22 +267,16 @@ copy_values(const Range *range, TupleTableSlot *slot)
 static void
 find_rows(Range *range, List *conditions, int64 skip, int64 max)
 {
-	Query	   *query = make_select(range, conditions, skip, max);
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(ExecCleanTypeFromTL(query->targetList),
-													&TTSOpsMinimalTuple);
-	Tuplestorestate *rows = tuplestore_begin_heap(false, false, maintenance_work_mem);
-	DestReceiver *receiver = CreateTuplestoreDestReceiver();
+	TupleTableSlot *slot;
+	Tuplestorestate *rows = run_select(make_select(range, NIL, conditions, skip, max), &slot);
 
-	SetTuplestoreDestReceiverParams(receiver, rows, CurrentMemoryContext, false, NULL, NULL);
-	(void) ttl_query_run(query, NULL, NULL, "SELECT by a TTL index", receiver);
 	range->count = tuplestore_tuple_count(rows);
 	if (tuplestore_gettupleslot(rows, true, false, slot))
 		range->first = range->last = copy_values(range, slot);
 	if (range->count > 1 && tuplestore_skiptuples(rows, range->count - 2, true) &&
 		tuplestore_gettupleslot(rows, true, false, slot))
 		range->last = copy_values(range, slot);
-	ExecDropSingleTupleTableSlot(slot);
-	tuplestore_end(rows);
+	end_select(rows, slot);
 }
 
 static void
@@ -260,20 +292,37 @@ begin_range(Range *range, Relation rel, const TtlIndex *index)
 	range->filter = own.filter;
 }
 
+/* How many of the rows with the key of a position are passed over. */
+static BlockNumber
+skip_of(const TtlScanPosition *position)
+{
+	return position->set ? ItemPointerGetBlockNumberNoCheck(&position->tid) : 0;
+}
+
+/* The conditions that a row is due, and not before a position. */
+static List *
+due_conditions(const Range *range, const TtlIndex *index, const TtlScanPosition *after,
+			   int64 bound)
+{
+	Node	   *key = linitial(range->columns);
+	List	   *conditions = list_make1(compare(key, "<=", make_key(index, bound)));
+
+	if (after->set)
+		conditions = lappend(conditions,
+							 compare(key, skip_of(after) == ALL_OF_KEY ? ">" : ">=",
+									 make_key(index, after->key)));
+	return conditions;
+}
+
 /* Finds the next rows that are due, from a position on. */
 static void
 find_due(Range *range, const TtlIndex *index, const TtlScanPosition *after, int64 bound,
 		 int64 max)
 {
-	Node	   *key = linitial(range->columns);
-	List	   *conditions = list_make1(compare(key, "<=", make_key(index, bound)));
-	BlockNumber skip = after->set ? ItemPointerGetBlockNumberNoCheck(&after->tid) : 0;
+	BlockNumber skip = skip_of(after);
 
-	if (after->set)
-		conditions = lappend(conditions,
-							 compare(key, skip == ALL_OF_KEY ? ">" : ">=",
-									 make_key(index, after->key)));
-	find_rows(range, conditions, skip == ALL_OF_KEY ? 0 : skip, max);
+	find_rows(range, due_conditions(range, index, after, bound),
+			  skip == ALL_OF_KEY ? 0 : skip, max);
 }
 
 /*
@@ -316,8 +365,7 @@ move_position(TtlScanPosition *position, const Range *range, const TtlIndex *ind
 {
 	const Const *last = linitial(range->last);
 	int64		key = ttl_index_scan_key(index->keytype, last->constvalue);
-	BlockNumber skip = position->set && position->key == key ?
-	ItemPointerGetBlockNumberNoCheck(&position->tid) : 0;
+	BlockNumber skip = position->key == key ? skip_of(position) : 0;
 
 	if (failed)
 		skip = list_length(range->columns) > 1 ? skip + 1 : ALL_OF_KEY;
@@ -368,6 +416,84 @@ ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs)
 	move_position(position, &range, index, false);
 }
 
+/* Counts the rows that meet conditions, without sorting them. */
+static int64
+count_rows(const Range *range, List *conditions)
+{
+	Query	   *query = make_query(range, conditions);
+	Aggref	   *count = makeNode(Aggref);
+	TupleTableSlot *slot;
+	Tuplestorestate *rows;
+	int64		result = 0;
+	bool		isnull;
+
+	count->aggfnoid = F_COUNT_;
+	count->aggtype = INT8OID;
+	count->aggstar = true;
+	count->aggkind = AGGKIND_NORMAL;
+	count->aggno = count->aggtransno = -1;
+	count->location = -1;
+	query->hasAggs = true;
+	query->targetList = list_make1(makeTargetEntry((Expr *) count, 1, pstrdup("count"), false));
+	rows = run_select(query, &slot);
+	if (tuplestore_gettupleslot(rows, true, false, slot))
+		result = DatumGetInt64(slot_getattr(slot, 1, &isnull));
+	end_select(rows, slot);
+	return result;
+}
+
+/* What a query for whole rows returns. */
+static List *
+list_targets(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	List	   *targets = NIL;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+		Var		   *column;
+
+		if (attr->attisdropped)
+			continue;
+		column = makeVar(1, i + 1, attr->atttypid, attr->atttypmod, attr->attcollation, 0);
+		targets = lappend(targets,
+						  makeTargetEntry((Expr *) column, list_length(targets) + 1,
+										  pstrdup(NameStr(attr->attname)), false));
+	}
+	return targets;
+}
+
+/* Shows rows that were found to the caller of a look, in memory for one row. */
+static void
+show_rows(Tuplestorestate *rows, TupleTableSlot *slot, TtlLook *look)
+{
+	MemoryContext for_row = AllocSetContextCreate(CurrentMemoryContext, "ttl_index row",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(for_row);
+
+	while (tuplestore_gettupleslot(rows, true, false, slot))
+	{
+		look->row(slot, look->arg);
+		look->count++;
+		MemoryContextReset(for_row);
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(for_row);
+}
+
+/* Finds the first row that is due, and counts up to so many. */
+static void
+look_at_range(Range *range, List *conditions, const TtlCutoff *cutoff, TtlLook *look)
+{
+	find_rows(range, conditions, 0, look->max_rows);
+	look->count = range->count;
+	if (range->count > 0)
+		look->oldest = ttl_cutoff_instant(cutoff,
+										  ttl_index_scan_key(cutoff->keytype,
+															 linitial_node(Const, range->first)->constvalue));
+}
+
 /* Looks at the rows that are due, as the owner. */
 void
 ttl_by_value_look(Relation rel, const TtlIndex *index, const TtlCutoff *cutoff,
@@ -376,16 +502,29 @@ ttl_by_value_look(Relation rel, const TtlIndex *index, const TtlCutoff *cutoff,
 	/* between this and the first date is nothing that could be written */
 	int64		infinite = ttl_index_scan_finite(cutoff->keytype).key - 1;
 	TtlScanPosition after = {.key = infinite,.set = look->after.set};
-	int64		bound = look->only_infinite ? infinite : cutoff->sure;
+	int			level = NewGUCNestLevel();
+	Tuplestorestate *rows = NULL;
+	TupleTableSlot *slot = NULL;
+	List	   *conditions;
 	Range		range;
 
 	ItemPointerSet(&after.tid, ALL_OF_KEY, FirstOffsetNumber);
 	ttl_owner_write_exactly();
 	begin_range(&range, rel, index);
-	find_due(&range, index, &after, bound, look->max_rows);
-	look->count = range.count;
-	if (range.count > 0)
-		look->oldest = ttl_cutoff_instant(cutoff,
-										  ttl_index_scan_key(cutoff->keytype,
-															 linitial_node(Const, range.first)->constvalue));
+	conditions = due_conditions(&range, index, &after,
+								look->only_infinite ? infinite : cutoff->sure);
+	if (look->row != NULL)
+		rows = run_select(make_select(&range, list_targets(rel), conditions, 0,
+									  look->max_rows), &slot);
+	else if (look->max_rows == PG_INT64_MAX)
+		look->count = count_rows(&range, conditions);
+	else
+		look_at_range(&range, conditions, cutoff, look);
+	AtEOXact_GUC(false, level);
+	if (rows != NULL)
+	{
+		/* who looks at them has settings of their own */
+		show_rows(rows, slot, look);
+		end_select(rows, slot);
+	}
 }

@@ -87,6 +87,11 @@ foreach my $node ($coordinator, $worker1)
 	is( $node->safe_psql('postgres', q{
 SELECT concat_ws(' ', ttl_index.due_count('keyed_at_ttl'), ttl_index.due_count('unkeyed_ttl'), ttl_index.due_count('twice_at_ttl'))}),
 		'1000 200 1000', 'each row counts once, on ' . $node->name);
+	is( $node->safe_psql(
+			'postgres', q{
+SELECT (SELECT string_agg(row->>'id', ' ' ORDER BY number) FROM ttl_index.preview('twice_at_ttl', 3) WITH ORDINALITY AS p (row, number)),
+	(SELECT row - 'at' FROM ttl_index.preview('keyed_at_ttl', 1) AS row), (SELECT count(*) FROM ttl_index.preview('document_doc_at_ttl'))}),
+		'9 18 27|{"a": "é0", "b": 7}|10', 'and can be looked at, the oldest first');
 }
 is( $cluster->sql(q{SELECT concat_ws(' ', ttl_index.oldest_due('unkeyed_ttl'),
 	ttl_index.oldest_due('twice_at_ttl') = '2001-01-01'::timestamp AT TIME ZONE 'Europe/Berlin', ttl_index.lag('keyed_at_ttl') > '20 years')}),
