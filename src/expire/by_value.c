@@ -18,7 +18,9 @@
  * The lock is what keeps the copies equal.  Citus lets those who change such a table wait
  * for each other, but one who has waited goes by a snapshot from before the wait on its own
  * node, and by later ones on the others.  A row that was inserted meanwhile, and is due,
- * would go everywhere but here.
+ * would go everywhere but here.  It does not keep out a transaction that is prepared on a
+ * node and lost its way to the commit there, in a crash say: until Citus commits it, its rows
+ * are in some copies and not in others, and nothing is deleted.
  *
  * The position of a cursor (cursor.c) has no tuple ID here: in its place is how many of the
  * rows with that key could not be deleted, and are passed over.
@@ -49,6 +51,7 @@
 #include "parser/parse_collate.h"
 #include "parser/parse_oper.h"
 #include "parser/parser.h"
+#include "utils/acl.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -77,7 +80,8 @@ typedef struct Range
 
 /*
  * Can rows be put in order by a column, alike on all nodes?  Other types than those of core
- * can differ from node to node, and so can the order of an enum, or what a domain allows.
+ * can differ from node to node, and so can the order of an enum, or what a domain allows;
+ * of numbers, the OID that regclass stands for, and how money is written.
  */
 static bool
 has_common_order(Oid type)
@@ -85,10 +89,22 @@ has_common_order(Oid type)
 	char		category;
 	bool		preferred;
 
+	switch (type)
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case FLOAT4OID:
+		case FLOAT8OID:
+		case NUMERICOID:
+		case OIDOID:
+		case UUIDOID:
+			return true;
+	}
 	if (type >= FirstGenbkiObjectId)
 		return false;
 	get_type_category_preferred(type, &category, &preferred);
-	return type == UUIDOID || strchr("BDINST", category) != NULL;
+	return strchr("BDIST", category) != NULL;
 }
 
 /* Makes an expression for a column of the primary key. */
@@ -374,6 +390,22 @@ move_position(TtlScanPosition *position, const Range *range, const TtlIndex *ind
 	ItemPointerSet(&position->tid, skip, FirstOffsetNumber);
 }
 
+/*
+ * Forced row security does not apply here, but it does on the other nodes, where no more is
+ * known than who owns the table: they would keep rows that go here.
+ */
+static void
+check_row_security(Relation rel)
+{
+	if (rel->rd_rel->relrowsecurity && rel->rd_rel->relforcerowsecurity &&
+		!has_bypassrls_privilege(rel->rd_rel->relowner))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("row security of table \"%s\", which has copies on other nodes, is forced for its owner",
+						RelationGetRelationName(rel)),
+				 errhint("ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.")));
+}
+
 /* Takes up to so many rows from the cursor on, as the owner. */
 void
 ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs)
@@ -387,6 +419,7 @@ ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs)
 	Range		range;
 
 	batch->by_value = batch->elsewhere = true;
+	check_row_security(x->heap);
 	/* each row that is due from now on is behind the position */
 	ttl_cursor_pull_back(cursor, bound);
 	if (!forward)

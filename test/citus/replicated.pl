@@ -152,6 +152,58 @@ $cluster->sql('CALL ttl_index.run_pass()');
 is($cluster->sql(q{SELECT string_agg(id::text, ' ') FROM parent}), '1', 'what it has refreshed stays');
 $writer->quit;
 
+# a transaction that one node has not been told to commit yet, as after a crash
+my $copy = 'parent_' . $cluster->sql(q{SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'parent'::regclass});
+my $insert = "SET citus.enable_manual_changes_to_shards = on; BEGIN; INSERT INTO $copy VALUES (2, '2001-01-01');";
+$cluster->on_node($_, "$insert COMMIT") foreach $coordinator, $worker1;
+$cluster->on_node($worker2, "$insert PREPARE TRANSACTION 'lost'");
+$cluster->sql('CALL ttl_index.run_pass()');
+is($cluster->sql(q{SELECT string_agg(id::text, ' ' ORDER BY id) FROM parent}), '1 2', 'a row stays as long as it is not in all copies');
+$worker2->safe_psql('postgres', q{COMMIT PREPARED 'lost'});
+$cluster->sql('CALL ttl_index.run_pass()');
+is(contents('parent', 'id') . $cluster->sql(q{SELECT string_agg(id::text, ' ') FROM parent}), '3 copies of 1 shards with 1 contents1',
+	'then it goes from all of them');
+
+# names of tables are in another order on each node, by their OIDs
+foreach my $case ([ $coordinator, 'a', 'b' ], [ $worker1, 'b', 'a' ], [ $worker2, 'b', 'a' ])
+{
+	my ($node, @tables) = @$case;
+
+	$node->safe_psql('postgres', "SET citus.enable_ddl_propagation = off; CREATE TABLE $_ ()") foreach @tables;
+}
+$cluster->sql(
+	q{
+CREATE TABLE of_table (name regclass PRIMARY KEY, at timestamptz);
+SELECT create_reference_table('of_table');
+SELECT ttl_index.create_index('of_table', 'at', 3600);
+INSERT INTO of_table VALUES ('a', '2001-01-01');
+INSERT INTO of_table VALUES ('b', '2001-01-01');
+SET ttl_index.index_delete_target_docs = 2;
+CALL ttl_index.run_pass();
+});
+is(contents('of_table', 'at') . $cluster->sql('SELECT count(*) FROM of_table'), '3 copies of 1 shards with 1 contents0',
+	'the order of such rows is of no account');
+
+# policies that its owner is subject to on all nodes but the coordinator
+$cluster->sql(
+	q{
+CREATE TABLE guarded (id int PRIMARY KEY, at timestamptz);
+SELECT create_reference_table('guarded');
+ALTER TABLE guarded OWNER TO somebody;
+ALTER TABLE guarded ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY odd ON guarded USING (id % 2 = 1);
+SELECT ttl_index.create_index('guarded', 'at', 3600);
+INSERT INTO guarded SELECT g, '2001-01-01' FROM generate_series(1, 10) AS g;
+CALL ttl_index.run_pass();
+});
+is(contents('guarded', 'id') . $cluster->sql('SELECT count(*) FROM guarded'), '3 copies of 1 shards with 1 contents10',
+	'nothing goes while row security is forced');
+is($cluster->sql(q{SELECT last_error_sqlstate, skipped_failed FROM ttl_index.index_stats WHERE indexrelname = 'guarded_at_ttl'}),
+	'55000|0', 'which is an error, of no row');
+$cluster->sql('ALTER TABLE guarded NO FORCE ROW LEVEL SECURITY; CALL ttl_index.run_pass()');
+is(contents('guarded', 'id') . $cluster->sql('SELECT count(*) FROM guarded'), '3 copies of 1 shards with 1 contents0',
+	'later all of it goes');
+
 #
 # Under load
 #
