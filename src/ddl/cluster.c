@@ -89,7 +89,7 @@ parameters_of(const TtlOption *option)
 
 /* Reads one of the parameters into the option. */
 static void
-read_parameter(DefElem *parameter, TtlOption *option)
+read_parameter(DefElem *parameter, TtlOption *option, bool *removed)
 {
 	if (strcmp(parameter->defname, SECONDS) == 0)
 	{
@@ -108,7 +108,9 @@ read_parameter(DefElem *parameter, TtlOption *option)
 		option->bucket_seconds = defGetInt32(parameter);
 	else if (strcmp(parameter->defname, PAUSED) == 0)
 		option->paused = defGetBoolean(parameter);
-	else if (strcmp(parameter->defname, REMOVED) != 0)
+	else if (strcmp(parameter->defname, REMOVED) == 0)
+		*removed = defGetBoolean(parameter);
+	else
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized parameter \"%s.%s\"", TTL_SCHEMA,
@@ -123,6 +125,7 @@ read_command(const Node *node, TtlOption *option)
 {
 	const		AlterTableStmt *statement = (const AlterTableStmt *) node;
 	const AlterTableCmd *command;
+	bool		removed = false;
 	ListCell   *lc;
 
 	memset(option, 0, sizeof(*option));
@@ -138,8 +141,15 @@ read_command(const Node *node, TtlOption *option)
 		if (parameter->defnamespace == NULL ||
 			strcmp(parameter->defnamespace, TTL_SCHEMA) != 0)
 			return false;
-		read_parameter(parameter, option);
+		read_parameter(parameter, option, &removed);
 	}
+	/* else what somebody leaves out by hand would remove the option */
+	if (option->present == removed)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("either \"%s.%s\" or \"%s.%s\" has to be set", TTL_SCHEMA, SECONDS,
+						TTL_SCHEMA, REMOVED),
+				 errhint("Use %s.coll_mod_index().", TTL_SCHEMA)));
 	return true;
 }
 
