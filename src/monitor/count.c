@@ -16,7 +16,9 @@
  */
 #include "postgres.h"
 
+#include "access/heapam.h"
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
@@ -70,6 +72,17 @@ ttl_count_form(const TtlCount *count, const TtlCountColumn *columns, TupleDesc d
 		nulls[i] = !column_datum(count, &columns[i], &values[i]);
 	}
 	return heap_form_tuple(desc, values, nulls);
+}
+
+/*
+ * Inserts such a row.  It is not for those who decode the WAL: a publication FOR ALL TABLES has
+ * this table in it, whose rows are of this server alone, and a subscriber that has no such table
+ * would stop at the first one.
+ */
+void
+ttl_count_insert(Relation rel, HeapTuple row)
+{
+	heap_insert(rel, row, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL, NULL);
 }
 
 /* Reads a row of a table that has these columns. */

@@ -16,6 +16,7 @@
 #include "access/htup.h"
 #include "access/tupdesc.h"
 #include "datatype/timestamp.h"
+#include "utils/relcache.h"
 
 /* A row of ttl_index.counters: what one transaction adds, or a sum; also in past_hours. */
 typedef struct TtlCount
@@ -72,6 +73,7 @@ typedef struct TtlCountColumn
 
 extern HeapTuple ttl_count_form(const TtlCount *count, const TtlCountColumn *columns,
 								TupleDesc desc);
+extern void ttl_count_insert(Relation rel, HeapTuple row);
 extern void ttl_count_read(HeapTuple tuple, const TtlCountColumn *columns,
 						   TupleDesc desc, TtlCount *count);
 extern void ttl_count_add(TtlCount *sum, const TtlCount *row,

@@ -22,7 +22,7 @@
  *
  * The table has no index, so rows are inserted into the heap directly.  That also asks for
  * no privilege and calls no trigger: nobody but this file writes the table.  Its trigger is
- * for subscriptions to all tables of another server, with that one's counters.
+ * for subscriptions to all tables of another server, which copy that one's counters.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -59,8 +59,12 @@
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_ignore_subscription);
+PG_FUNCTION_INFO_V1(ttl_reserve_room);
 PG_FUNCTION_INFO_V1(ttl_stats_reset);
 PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
+
+/* The table begins with room for so many rows. */
+#define ROOM_ROWS 960
 
 /* Fewer rows are not folded, so that an idle table is left alone. */
 #define FOLD_ROWS 100
@@ -218,7 +222,7 @@ insert_row(Relation rel, const TtlCount *count)
 	HeapTuple	tuple = ttl_count_form(count, columns, RelationGetDescr(rel));
 
 	find_room(rel, MAXALIGN(tuple->t_len));
-	simple_heap_insert(rel, tuple);
+	ttl_count_insert(rel, tuple);
 	heap_freetuple(tuple);
 }
 
@@ -545,6 +549,50 @@ open_for_reset(void)
 	return open_counters(RowExclusiveLock);
 }
 
+/* A row of zeros, and of NULLs where the table takes these, whatever columns it has. */
+static HeapTuple
+form_empty_row(TupleDesc desc)
+{
+	static const int64 zero = 0;
+	Datum		values[MaxTupleAttributeNumber];
+	bool		nulls[MaxTupleAttributeNumber];
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(desc, i);
+
+		/* no number is longer */
+		values[i] = column->attbyval ? (Datum) 0 : PointerGetDatum(&zero);
+		nulls[i] = !column->attnotnull;
+	}
+	return heap_form_tuple(desc, values, nulls);
+}
+
+/*
+ * reserve_room() returns void: makes the table as large as it is to be at least, and empty.
+ * The script of an older version may call it for a table with fewer columns.
+ */
+Datum
+ttl_reserve_room(PG_FUNCTION_ARGS)
+{
+	Relation	rel = table_open(counters_relid(), RowExclusiveLock);
+	Snapshot	snapshot;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	for (int i = 0; i < ROOM_ROWS; i++)
+		ttl_count_insert(rel, form_empty_row(RelationGetDescr(rel)));
+	CommandCounterIncrement();
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	scan = ttl_table_beginscan(rel, snapshot);
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+		simple_heap_delete(rel, &tuple->t_self);
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+	PG_RETURN_VOID();
+}
+
 /* stats_reset() returns void */
 Datum
 ttl_stats_reset(PG_FUNCTION_ARGS)
@@ -613,9 +661,8 @@ ttl_stats_reset_index(PG_FUNCTION_ARGS)
 }
 
 /*
- * ignore_subscription() returns trigger: leaves out a row that a subscription brings.  These
- * are the counters of the publisher, for what has OIDs there, and each sum once for each time
- * that it was folded.
+ * ignore_subscription() returns trigger: leaves out a row that a subscription copies.  These
+ * are the counters of the publisher, for what has OIDs there.
  */
 Datum
 ttl_ignore_subscription(PG_FUNCTION_ARGS)

@@ -118,7 +118,7 @@ ttl_history_add(const TtlCount *sum, TimestampTz now)
 		return;
 	rel = open_past_hours(RowExclusiveLock);
 	tuple = ttl_count_form(sum, columns, RelationGetDescr(rel));
-	simple_heap_insert(rel, tuple);
+	ttl_count_insert(rel, tuple);
 	heap_freetuple(tuple);
 	table_close(rel, NoLock);
 }

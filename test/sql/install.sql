@@ -32,6 +32,27 @@ CREATE EXTENSION ttl_index SCHEMA pg_catalog;
 SELECT extname FROM ttl_schema;
 DROP EXTENSION ttl_index;
 
+-- beside a publication of all tables, to which deletes from the counters would mean nothing
+SET client_min_messages = error;
+CREATE PUBLICATION ttl_everything FOR ALL TABLES;
+CREATE EXTENSION ttl_index;
+CALL ttl_index.run_pass();
+SELECT ttl_index.stats_reset();
+SELECT pg_relation_size('ttl_index.counters') >= 8 * current_setting('block_size')::int AS has_room;
+DROP PUBLICATION ttl_everything;
+DROP EXTENSION ttl_index;
+SET client_min_messages = warning;
+
+-- whatever tables are made of by default, the counters are of heap, which is written directly
+CREATE ACCESS METHOD ttl_heap TYPE TABLE HANDLER heap_tableam_handler;
+SET default_table_access_method = ttl_heap;
+CREATE EXTENSION ttl_index;
+SELECT relname, amname FROM pg_class JOIN pg_am ON pg_am.oid = relam
+WHERE relnamespace = 'ttl_index'::regnamespace AND relkind = 'r' ORDER BY relname;
+DROP EXTENSION ttl_index;
+RESET default_table_access_method;
+DROP ACCESS METHOD ttl_heap;
+
 -- a schema that is empty and a superuser's is taken over, without what was granted on it
 CREATE ROLE regress_ttl_squatter;
 CREATE SCHEMA ttl_index;
