@@ -30,6 +30,7 @@
 
 #include "catalog/index.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
@@ -398,15 +399,25 @@ is_of_writers(const TtlBatch *batch, const ErrorData *edata)
 		 (edata->sqlerrcode == ERRCODE_INTERNAL_ERROR && batch->locks_copies));
 }
 
+/*
+ * Is an error that others have locked a table or index to which the batch moves rows?  That
+ * is the mode of this lock alone.  Where others hold a row, as one that a foreign key leads
+ * to, all rows but those that need it can go.
+ */
+static bool
+is_of_archive(const TtlBatch *batch, const ErrorData *edata)
+{
+	return batch->limits_waits && MyProc->waitLockMode == RowExclusiveLock &&
+		ttl_work_is_interrupt(edata, ERRCODE_LOCK_NOT_AVAILABLE);
+}
+
 /* Is an error only that others hold a lock that the batch needs?  Then it did nothing. */
 static bool
 is_of_lock(BatchWork *work, const ErrorData *edata)
 {
 	bool		by_value = work->batch.by_value;
 
-	if (!is_of_writers(&work->batch, edata) &&
-		!(work->batch.limits_waits &&
-		  ttl_work_is_interrupt(edata, ERRCODE_LOCK_NOT_AVAILABLE)))
+	if (!is_of_writers(&work->batch, edata) && !is_of_archive(&work->batch, edata))
 		return false;
 	memset(&work->batch, 0, sizeof(work->batch));
 	work->batch.cursor = *work->cursor;
