@@ -59,21 +59,19 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 
 /*
  * Until 17 an AFTER trigger runs as whoever ends the command that caused it; so only
- * until then the tables that a command changes are looked at.
+ * until then the tables that a command changes are looked at.  Since 18 a constraint can be
+ * one that is not enforced, and a generated column one that is not stored.
  */
 #if PG_VERSION_NUM < 180000
 #define TTL_AFTER_TRIGGERS_RUN_AS_OTHERS true
 #define TTL_CHANGED_RELATIONS(stmt) ((stmt)->resultRelations)
+#define TTL_ENFORCE(constraint) ((void) 0)
+#define TTL_EXPAND_VIRTUAL(node, rel) (node)
 #else
 #define TTL_AFTER_TRIGGERS_RUN_AS_OTHERS false
 #define TTL_CHANGED_RELATIONS(stmt) NIL
-#endif
-
-/* Since 18 a constraint can be one that is not enforced. */
-#if PG_VERSION_NUM >= 180000
 #define TTL_ENFORCE(constraint) ((constraint)->is_enforced = true)
-#else
-#define TTL_ENFORCE(constraint) ((void) 0)
+#define TTL_EXPAND_VIRTUAL(node, rel) expand_generated_columns_in_expr(node, rel, 1)
 #endif
 
 /* Makes the index entries of a new row, none of which is checked later. */

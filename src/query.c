@@ -226,11 +226,15 @@ ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env, char *r
 	return query;
 }
 
-/* Lets a DELETE return whole rows, each column in its place. */
-void
-ttl_query_return_rows(Query *query, Relation rel)
+/*
+ * Makes the target list for whole rows of a table as a query shows them, each column in its
+ * place: in that of a virtual column is its expression, which is not planned yet.
+ */
+List *
+ttl_query_columns(Relation rel)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
+	List	   *columns = NIL;
 
 	for (int i = 0; i < desc->natts; i++)
 	{
@@ -242,11 +246,10 @@ ttl_query_return_rows(Query *query, Relation rel)
 		else
 			value = (Expr *) makeVar(1, i + 1, attr->atttypid, attr->atttypmod,
 									 attr->attcollation, 0);
-		query->returningList = lappend(query->returningList,
-									   makeTargetEntry(value, i + 1,
-													   pstrdup(NameStr(attr->attname)),
-													   false));
+		columns = lappend(columns, makeTargetEntry(value, i + 1,
+												   pstrdup(NameStr(attr->attname)), false));
 	}
+	return (List *) TTL_EXPAND_VIRTUAL((Node *) columns, rel);
 }
 
 /*

@@ -125,7 +125,7 @@ extern Query *ttl_query_make_insert(Relation to, Relation from, QueryEnvironment
 extern List *ttl_query_row(Relation to, Relation from);
 extern void ttl_query_limit(Query *query, int64 skip, int64 max);
 extern bool ttl_query_is_plain(Relation rel, CmdType command);
-extern void ttl_query_return_rows(Query *query, Relation rel);
+extern List *ttl_query_columns(Relation rel);
 extern int64 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 						   const char *name, DestReceiver *dest);
 

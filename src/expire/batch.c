@@ -36,6 +36,7 @@
 #include "catalog/catalog.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
+#include "optimizer/optimizer.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -258,16 +259,32 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		(batch->from_before || batch->live == 0);
 }
 
+/* Prepares to show rows as a query does. */
+static ProjectionInfo *
+begin_shown_rows(TtlExpirer *x)
+{
+	MemoryContext caller = MemoryContextSwitchTo(x->estate->es_query_cxt);
+	TupleDesc	desc = CreateTupleDescCopy(RelationGetDescr(x->heap));
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	Expr	   *row = expression_planner((Expr *) ttl_query_columns(x->heap));
+	ProjectionInfo *shown = ExecBuildProjectionInfo((List *) row,
+													GetPerTupleExprContext(x->estate),
+													slot, NULL, RelationGetDescr(x->heap));
+
+	MemoryContextSwitchTo(caller);
+	return shown;
+}
+
 /* Shows the row in the slot to the caller of a look, in memory for one row, if it is due. */
 static bool
-show_row(TtlExpirer *x, const TtlLook *look)
+show_row(TtlExpirer *x, ProjectionInfo *shown, const TtlLook *look)
 {
 	MemoryContext caller = CurrentMemoryContext;
 
 	if (!ttl_row_is_due(x))
 		return false;
 	MemoryContextSwitchTo(GetPerTupleMemoryContext(x->estate));
-	look->row(x->slot, look->arg);
+	look->row(ExecProject(shown), look->arg);
 	MemoryContextSwitchTo(caller);
 	return true;
 }
@@ -280,11 +297,15 @@ look_at_entries(TtlExpirer *x, TtlLook *look)
 	TtlIndexScan scan;
 	const TtlIndexEntry *entry;
 	IndexFetchTableData *fetch;
+	ProjectionInfo *shown = NULL;
 
 	ttl_row_begin(x);
 	/* who only counts waits for no code of users, and gets no error of it */
 	if (look->row != NULL)
+	{
 		ttl_row_begin_checks(x);
+		shown = begin_shown_rows(x);
+	}
 	fetch = ttl_index_fetch_begin(x->heap);
 	ttl_index_scan_begin(&scan, x->heap, x->index, cutoff->keytype,
 						 look->only_infinite ? ttl_index_scan_finite(cutoff->keytype).key :
@@ -300,7 +321,7 @@ look_at_entries(TtlExpirer *x, TtlLook *look)
 			!table_index_fetch_tuple(fetch, &tid, x->snapshot, x->slot,
 									 &call_again, NULL))
 			continue;
-		if (look->row != NULL && !show_row(x, look))
+		if (look->row != NULL && !show_row(x, shown, look))
 			continue;
 		if (look->count++ == 0)
 			look->oldest = ttl_cutoff_instant(cutoff, entry->key);

@@ -160,7 +160,7 @@ delete_query(const TtlIndex *target, Relation rel, bool returns_rows)
 										  target->keytype, 2));
 	query = ttl_query_make(CMD_DELETE, rel, list_concat(conditions, own.filter));
 	if (returns_rows)
-		ttl_query_return_rows(query, rel);
+		query->returningList = ttl_query_columns(rel);
 	return query;
 }
 

@@ -82,6 +82,21 @@ SELECT ttl_index.due_count('early_i'), ttl_index.lag('early_none_d_idx') AS none
 SELECT count(*) FROM ttl_index.preview('early_i');
 DROP TABLE early;
 
+-- what is shown of a row is what a query shows of it, also columns that are computed when they
+-- are read (virtual ones, since 18)
+SELECT CASE WHEN current_setting('server_version_num')::int < 180000
+	THEN 'STORED' ELSE 'VIRTUAL' END AS kind \gset
+CREATE TABLE computed (gone int, n int, twice int GENERATED ALWAYS AS (n * 2) :kind, ts timestamptz,
+	plain text, label text GENERATED ALWAYS AS ('n' || n::text) :kind);
+ALTER TABLE computed DROP COLUMN gone;
+INSERT INTO computed (n, ts, plain) VALUES (1, '2001-01-01', 'a'), (NULL, '2001-01-02', NULL);
+ALTER TABLE computed ADD COLUMN later int DEFAULT 7;
+SELECT count(*) FROM ttl_index.create_index('computed', 'ts', 60);
+SELECT p = to_jsonb(c) AS same, p ->> 'twice' AS twice, p ->> 'label' AS label, p ->> 'later' AS later
+	FROM ttl_index.preview('computed_ts_ttl') WITH ORDINALITY AS preview (p, i)
+	JOIN computed c ON c.ts = (p ->> 'ts')::timestamptz ORDER BY i;
+DROP TABLE computed;
+
 -- never an error but for what is no index: NULL where it cannot be told
 CREATE ROLE regress_ttl_looker;
 GRANT USAGE ON SCHEMA lag TO regress_ttl_looker;
