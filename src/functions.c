@@ -23,8 +23,10 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
+#include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -177,6 +179,34 @@ end_text(Oid relid, const TtlUser *reader)
 	UnlockRelationOid(relid, AccessShareLock);
 }
 
+/* What stands for an expression that is nested too deeply to be written. */
+#define TOO_DEEP "..."
+
+/* To write one level of an expression core takes less of the stack than this. */
+#define STACK_PER_LEVEL 4096
+
+/* Has an expression more than so many levels? */
+static bool
+is_deeper_than(Node *node, void *arg)
+{
+	int			below = *(int *) arg - 1;
+
+	return node != NULL &&
+		(below < 0 || expression_tree_walker(node, is_deeper_than, &below));
+}
+
+/*
+ * Would writing an expression run out of stack?  It takes more than what CREATE INDEX does,
+ * and who looks at all indexes must not get an error of one.
+ */
+static bool
+is_too_deep(Node *expression)
+{
+	int			levels = max_stack_depth * 1024L / STACK_PER_LEVEL;
+
+	return is_deeper_than(expression, &levels);
+}
+
 /* The user's filter, from the index whose option governs this one. */
 static char *
 filter_text(const TtlIndex *index)
@@ -186,6 +216,8 @@ filter_text(const TtlIndex *index)
 	TtlUser		reader;
 	char	   *text;
 
+	if (is_too_deep((Node *) filter))
+		return pstrdup(TOO_DEEP);
 	if (filter == NIL || !OidIsValid(relid) || !begin_text(relid, &reader))
 		return NULL;
 	text = deparse_expression((Node *) make_ands_explicit(filter),
@@ -218,6 +250,8 @@ key_text(const TtlIndex *index)
 	{
 		if (attnum != 0)
 			return get_attname(index->relid, attnum, true);
+		if (is_too_deep(expression))
+			return pstrdup(TOO_DEEP);
 		text = ttl_key_path_text(expression, index->relid);
 		if (text != NULL)
 			return text;

@@ -144,5 +144,18 @@ SELECT result, count(*) >= CASE result WHEN 'refused' THEN 1000 WHEN 'an index' 
 FROM generate_series(1, 4000) AS seed, any_text(seed::text) AS filter, try(filter) AS result GROUP BY result ORDER BY result COLLATE "C";
 SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass;
 
+-- One that is nested so deeply that core cannot write it, as CREATE INDEX can make on some
+-- versions, would be an error in the views for everybody.
+CREATE TABLE deep (at timestamptz, b boolean);
+DO $$BEGIN
+	EXECUTE 'CREATE INDEX deep_3 ON deep (at) WHERE NOT (NOT (NOT b)) AND ttl_index.expire_after_seconds(60)';
+	EXECUTE format('CREATE INDEX deep_1000 ON deep (at) WHERE %sb%s AND ttl_index.expire_after_seconds(60)',
+		repeat('NOT (', 1000), repeat(')', 1000));
+	EXECUTE format('CREATE INDEX deep_key ON deep ((%sat%s)) WHERE ttl_index.expire_after_seconds(60)',
+		repeat('coalesce(', 600), repeat(')', 600));
+END$$;
+SELECT indexrelid, key, partial_filter_expression FROM ttl_index.indexes WHERE relid = 'deep'::regclass
+ORDER BY indexrelid::text COLLATE "C";
+
 SET client_min_messages = error;
 DROP SCHEMA filters CASCADE;
