@@ -621,6 +621,52 @@ ttl_citus_init(void)
 							   check_copies_locked, NULL, NULL);
 }
 
+/* The nodes in use, by their groups. */
+typedef struct Nodes
+{
+	List	   *all;
+	List	   *known;			/* those that Citus keeps metadata for, as of
+								 * the primary node */
+}			Nodes;
+
+static bool
+add_node(const TtlOtherColumn *columns, void *arg)
+{
+	Nodes	   *nodes = arg;
+	int32		group = DatumGetInt32(columns[0].value);
+
+	if (!DatumGetBool(columns[1].value))
+		return false;
+	nodes->all = list_append_unique_int(nodes->all, group);
+	if (DatumGetBool(columns[2].value))
+		nodes->known = list_append_unique_int(nodes->known, group);
+	return false;
+}
+
+/*
+ * Makes sure that LOCK TABLE reaches all nodes.  Citus leaves out those that it sends no
+ * metadata.  They may have some of before, so that sessions can write there.
+ */
+static void
+check_nodes(void)
+{
+	TtlOtherColumn columns[] = {
+		{"groupid", INT4OID},
+		{"isactive", BOOLOID},
+		{"hasmetadata", BOOLOID}
+	};
+	Nodes		nodes = {list_make1_int(COORDINATOR_GROUP), list_make1_int(COORDINATOR_GROUP)};
+
+	if (ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_node", columns, lengthof(columns),
+							   add_node, &nodes) == TTL_OTHER_UNCLEAR ||
+		list_difference_int(nodes.all, nodes.known) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a table with copies cannot be locked on all nodes"),
+				 errdetail("Citus does not send metadata to one of them."),
+				 errhint("SELECT start_metadata_sync_to_all_nodes().")));
+}
+
 /*
  * Locks out all who write to a table of Citus, on all nodes, until the end of the
  * transaction; and limits all waits, until the caller leaves this level of settings.
@@ -631,8 +677,11 @@ ttl_citus_init(void)
 void
 ttl_citus_lock_copies(Oid relid)
 {
+	check_nodes();
 	/* else the lock would be one of this node */
 	(void) set_config_option("citus.enable_ddl_propagation", "on", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("citus.enable_metadata_sync", "on", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	ttl_lock_limit_waits();
 	ttl_name_keep_now(relid);

@@ -164,6 +164,17 @@ $cluster->sql('CALL ttl_index.run_pass()');
 is(contents('parent', 'id') . $cluster->sql(q{SELECT string_agg(id::text, ' ') FROM parent}), '3 copies of 1 shards with 1 contents1',
 	'then it goes from all of them');
 
+# a node that LOCK TABLE does not reach, but where sessions can write
+my $node = sprintf q{'%s', %d}, $worker2->host, $worker2->port;
+$cluster->sql("SELECT stop_metadata_sync_to_node($node, clear_metadata => false)");
+$cluster->on_node($worker2, q{INSERT INTO parent VALUES (2, '2001-01-01')});
+$cluster->sql('CALL ttl_index.run_pass()');
+is($cluster->sql(q{SELECT count(*), max(last_error_sqlstate) FROM ttl_index.index_stats, parent WHERE indexrelname = 'parent_at_ttl'}),
+	'2|55000', 'nothing goes while a node keeps old metadata');
+$cluster->sql("SELECT start_metadata_sync_to_node($node); CALL ttl_index.run_pass()");
+is(contents('parent', 'id') . $cluster->sql(q{SELECT string_agg(id::text, ' ') FROM parent}), '3 copies of 1 shards with 1 contents1',
+	'later it goes from all of them');
+
 # names of tables are in another order on each node, by their OIDs
 foreach my $case ([ $coordinator, 'a', 'b' ], [ $worker1, 'b', 'a' ], [ $worker2, 'b', 'a' ])
 {
