@@ -627,7 +627,7 @@ typedef struct Nodes
 	List	   *all;
 	List	   *known;			/* those that Citus keeps metadata for, as of
 								 * the primary node */
-}			Nodes;
+} Nodes;
 
 static bool
 add_node(const TtlOtherColumn *columns, void *arg)
