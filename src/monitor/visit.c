@@ -400,14 +400,16 @@ is_of_writers(const TtlBatch *batch, const ErrorData *edata)
 }
 
 /*
- * Is an error that others have locked a table or index to which the batch moves rows?  That
- * is the mode of this lock alone.  Where others hold a row, as one that a foreign key leads
- * to, all rows but those that need it can go.
+ * Is an error that others have locked a table or index to which the batch moves rows, or one
+ * that all of these lead to?  The modes of these locks, those of INSERT and of a foreign key,
+ * alone say so.  Where others hold a row there, all rows but those that need it can go.
  */
 static bool
 is_of_archive(const TtlBatch *batch, const ErrorData *edata)
 {
-	return batch->limits_waits && MyProc->waitLockMode == RowExclusiveLock &&
+	LOCKMODE	mode = MyProc->waitLockMode;
+
+	return batch->limits_waits && (mode == RowExclusiveLock || mode == RowShareLock) &&
 		ttl_work_is_interrupt(edata, ERRCODE_LOCK_NOT_AVAILABLE);
 }
 
