@@ -475,24 +475,21 @@ count_rows(const Range *range, List *conditions)
 	return result;
 }
 
-/* What a query for whole rows returns. */
+/* What a query for whole rows returns: it cannot send columns that were dropped. */
 static List *
 list_targets(Relation rel)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
 	List	   *targets = NIL;
+	ListCell   *lc;
 
-	for (int i = 0; i < desc->natts; i++)
+	foreach(lc, ttl_query_columns(rel))
 	{
-		Form_pg_attribute attr = TupleDescAttr(desc, i);
-		Var		   *column;
+		TargetEntry *entry = lfirst_node(TargetEntry, lc);
 
-		if (attr->attisdropped)
+		if (TupleDescAttr(RelationGetDescr(rel), entry->resno - 1)->attisdropped)
 			continue;
-		column = makeVar(1, i + 1, attr->atttypid, attr->atttypmod, attr->attcollation, 0);
-		targets = lappend(targets,
-						  makeTargetEntry((Expr *) column, list_length(targets) + 1,
-										  pstrdup(NameStr(attr->attname)), false));
+		entry->resno = list_length(targets) + 1;
+		targets = lappend(targets, entry);
 	}
 	return targets;
 }
