@@ -97,8 +97,7 @@ ttl_lock_limit_waits(void)
 	char		value[16];
 
 	snprintf(value, sizeof(value), "%d", ttl_bucket_lock_timeout);
-	(void) set_config_option("lock_timeout", value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	ttl_settings_set("lock_timeout", value);
 }
 
 /* Locks a relation; raises lock_not_available after the timeout. */

@@ -43,9 +43,7 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION |
 						   SECURITY_NOFORCE_RLS);
 	saved->guc_level = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
+	ttl_settings_set("search_path", "pg_catalog, pg_temp");
 }
 
 void
@@ -65,8 +63,7 @@ ttl_owner_write_exactly(void)
 	};
 
 	for (int i = 0; i < lengthof(settings); i++)
-		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
+		ttl_settings_set(settings[i][0], settings[i][1]);
 }
 
 /*

@@ -161,3 +161,14 @@ ttl_settings_limits(void)
 	limits.batch_time = batch_target_time;
 	return limits;
 }
+
+/*
+ * Sets one of core's settings, or of another extension's, that any user may set, until the
+ * caller leaves this level of settings.
+ */
+void
+ttl_settings_set(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+}

@@ -39,18 +39,12 @@
 #ifndef TTL_INDEX_H
 #define TTL_INDEX_H
 
-#include "access/skey.h"
-#include "access/xlogdefs.h"
-#include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
-#include "storage/itemptr.h"
 #include "storage/lockdefs.h"
 #include "tcop/dest.h"
-#include "utils/dsa.h"
-#include "utils/jsonb.h"
 #include "utils/queryenvironment.h"
 #include "utils/relcache.h"
 
@@ -117,8 +111,6 @@ extern int64 ttl_owner_count_rows(Oid relid, const char *condition, int64 max);
 
 /* query.c */
 extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);
-extern Node *ttl_query_key_until(Oid indexrelid, Relation rel, Oid keytype,
-								 Expr * bound);
 extern Query *ttl_query_make(CmdType command, Relation rel, List *conditions);
 extern Query *ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env,
 									char *rows);
@@ -146,5 +138,6 @@ extern PGDLLIMPORT bool ttl_logical_messages;
 extern PGDLLIMPORT int ttl_history_retention;
 extern void ttl_settings_init(void);
 extern TtlLimits ttl_settings_limits(void);
+extern void ttl_settings_set(const char *name, const char *value);
 
 #endif							/* TTL_INDEX_H */

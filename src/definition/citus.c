@@ -481,8 +481,7 @@ lock_placement(int64 shard)
 	Datum		shards[] = {Int64GetDatum(shard)};
 	int			level = NewGUCNestLevel();
 
-	(void) set_config_option("lock_timeout", SHARD_LOCK_TIMEOUT, PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	ttl_settings_set("lock_timeout", SHARD_LOCK_TIMEOUT);
 	(void) OidFunctionCall2(function, Int32GetDatum(ShareLock),
 							PointerGetDatum(construct_array(shards, lengthof(shards), INT8OID,
 															sizeof(int64), FLOAT8PASSBYVAL,
@@ -679,10 +678,8 @@ ttl_citus_lock_copies(Oid relid)
 {
 	check_nodes();
 	/* else the lock would be one of this node */
-	(void) set_config_option("citus.enable_ddl_propagation", "on", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("citus.enable_metadata_sync", "on", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	ttl_settings_set("citus.enable_ddl_propagation", "on");
+	ttl_settings_set("citus.enable_metadata_sync", "on");
 	ttl_lock_limit_waits();
 	ttl_name_keep_now(relid);
 	ttl_citus_run_command(psprintf("LOCK TABLE %s IN EXCLUSIVE MODE; SET LOCAL ttl_index.copies_locked = %s",

@@ -439,8 +439,7 @@ make_missing_partition(const TtlIndex *root, const TtlPartition *partition)
 	Oid			rest = get_default_partition_oid(root->relid);
 	TtlIndex	now;
 
-	(void) set_config_option("default_tablespace", "", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	ttl_settings_set("default_tablespace", "");
 	if (OidIsValid(rest))
 	{
 		if (!ConditionalLockRelationOid(rest, AccessShareLock))

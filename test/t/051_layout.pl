@@ -76,4 +76,15 @@ foreach my $file (grep { /\.c$/ } @sources)
 	is("@others", '', "$file: the names of its functions begin with its own");
 }
 
+# A declaration does not outlive its function.
+my $code = join('', map { slurp_file($_) } grep { /\.c$/ } @sources);
+
+foreach my $header (grep { /\.h$/ } @sources)
+{
+	my @declared = slurp_file($header) =~ /^extern [^(;]*?(ttl_\w+)\(/mg;
+	my @undefined = grep { $code !~ /^$_\(/m } @declared;
+
+	is("@undefined", '', "$header: what it declares is defined");
+}
+
 done_testing();
