@@ -162,6 +162,20 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 }
 
 /*
+ * An expression without the coercions around it that leave values as they are, as that of a
+ * domain to its base type.  CREATE INDEX adds them as implicit ones; a dump writes them out,
+ * so they are explicit in a database that was restored or upgraded.
+ */
+Node *
+ttl_key_strip_coercions(Node *node)
+{
+	node = strip_implicit_coercions(node);
+	while (node != NULL && IsA(node, RelabelType))
+		node = strip_implicit_coercions((Node *) ((RelabelType *) node)->arg);
+	return node;
+}
+
+/*
  * A call of document_date() on a column, as a key is written: column and dotted
  * path.  NULL for any other expression.
  */
@@ -183,7 +197,7 @@ ttl_key_path_text(Node *expression, Oid relid)
 	arguments = ttl_function_arguments((FuncExpr *) expression);
 	if (list_length(arguments) != 2)
 		return NULL;
-	column = (Var *) strip_implicit_coercions(linitial(arguments));
+	column = (Var *) ttl_key_strip_coercions(linitial(arguments));
 	path = lsecond(arguments);
 	if (!IsA(column, Var) || !IsA(path, ArrayExpr))
 		return NULL;
@@ -276,7 +290,7 @@ ttl_key_is_id(Oid indexrelid, Oid relid)
 		return false;
 	for (;;)
 	{
-		expression = strip_implicit_coercions(expression);
+		expression = ttl_key_strip_coercions(expression);
 		call = (FuncExpr *) expression;
 		if (call == NULL || !IsA(call, FuncExpr) ||
 			(call->funcid != functions.expire_at &&

@@ -116,7 +116,7 @@ ttl_pair_date(Oid indexrelid, TtlDate *date)
 		return true;
 	date->expression = since;
 	/* a domain has a coercion around the column */
-	since = strip_implicit_coercions(since);
+	since = ttl_key_strip_coercions(since);
 	if (IsA(since, Var))
 	{
 		date->attnum = ((Var *) since)->varattno;
@@ -149,7 +149,7 @@ is_pair(const Half *main, const Half *other)
 	else
 	{
 		/* a domain has a coercion around the column */
-		since = strip_implicit_coercions(since);
+		since = ttl_key_strip_coercions(since);
 		if (!IsA(since, Var) || ((Var *) since)->varattno != main->attnum)
 			return false;
 	}
@@ -377,19 +377,40 @@ ttl_pair_main(Oid indexrelid)
 	return InvalidOid;
 }
 
+/* Is a call the cast of an integer column to bigint, as a dump writes it out? */
+static bool
+is_integer_cast(Node *node)
+{
+	FuncExpr   *call = (FuncExpr *) node;
+
+	return IsA(node, FuncExpr) && call->funcformat == COERCE_EXPLICIT_CAST &&
+		call->funcresulttype == INT8OID && list_length(call->args) == 1;
+}
+
+/* Can a column of this type hold the TTL of a document by itself? */
+static bool
+is_integer(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
 /* document_ttl() as users name it: 'doc.ttl', or the integer column. */
 char *
 ttl_pair_field_name(Node *call, Oid relid)
 {
 	List	   *args = ((FuncExpr *) call)->args;
-	Var		   *column = (Var *) strip_implicit_coercions(linitial(args));
+	Node	   *node = ttl_key_strip_coercions(linitial(args));
 	Const	   *field = list_length(args) > 1 ? lsecond(args) : NULL;
+	Oid			type;
 	char	   *name;
 
-	if (!IsA(column, Var))
+	if (is_integer_cast(node))
+		node = ttl_key_strip_coercions(linitial(((FuncExpr *) node)->args));
+	type = getBaseType(exprType(node));
+	if (!IsA(node, Var) || !(is_integer(type) || type == JSONBOID))
 		return NULL;
-	name = get_attname(relid, column->varattno, true);
-	if (name == NULL || getBaseType(exprType((Node *) column)) != JSONBOID)
+	name = get_attname(relid, ((Var *) node)->varattno, true);
+	if (name == NULL || type != JSONBOID)
 		return name;
 	if (field == NULL)
 		return psprintf("%s.ttl", name);
@@ -411,7 +432,7 @@ ttl_pair_field_sql(Relation rel, const char *name)
 	char	   *column = pstrdup(name);
 	char	   *field;
 
-	if (type == INT2OID || type == INT4OID || type == INT8OID)
+	if (is_integer(type))
 		return psprintf(TTL_SCHEMA ".column_ttl(%s)", quote_identifier(name));
 	field = strchr(column, '.');
 	if (field != NULL)

@@ -52,3 +52,10 @@ SELECT ttl_index.create_index('coll', '_ts', 1000, document_ttl_field => 'doc.tt
 SET session_replication_role = replica;  -- keeps the times that are written here
 INSERT INTO coll VALUES ('{}', '2000-01-01'), ('{"ttl": -1}', '2000-01-01'), ('{"ttl": 2147483647}', '2020-01-01');
 RESET session_replication_role;
+
+-- pairs with coercions around their columns, which a dump writes out
+CREATE DOMAIN moment AS timestamptz;
+CREATE DOMAIN document AS jsonb;
+CREATE TABLE coerced (at moment, ttl int, doc document);
+SELECT ttl_index.create_index('coerced', 'at', 1000, document_ttl_field => 'ttl');
+SELECT ttl_index.create_index('coerced', 'doc.at', 1000, document_ttl_field => 'doc.ttl');

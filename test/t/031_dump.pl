@@ -74,7 +74,7 @@ like(
 is( $node->safe_psql('source',
 		"SELECT count(*), count(*) FILTER (WHERE state = 'no_monitor') FROM ttl_index.indexes"
 	),
-	'14|14',
+	'18|18',
 	'and nothing but the absence of the monitor keeps them from being active');
 like(
 	describe('source', '\d events'),
@@ -205,6 +205,18 @@ $node->safe_psql('as_text', 'REINDEX DATABASE CONCURRENTLY as_text');
 is( $node->safe_psql('as_text', $indexes),
 	$node->safe_psql('source', $indexes),
 	'REINDEX DATABASE CONCURRENTLY right after a restore loses no option');
+
+# The indexes of a pair still know each other, whatever coercions were written out.
+foreach my $main ('coll__ts_ttl', 'coerced_at_ttl', 'coerced_doc_at_ttl')
+{
+	my $paused = q{SELECT count(*) FROM ttl_index.indexes WHERE state = 'paused'};
+
+	$node->safe_psql('as_text', "SELECT ttl_index.pause_index('$main')");
+	is($node->safe_psql('as_text', $paused),
+		'2', "$main is paused with the other index of its pair");
+	$node->safe_psql('as_text', "SELECT ttl_index.unpause_index('$main')");
+	is($node->safe_psql('as_text', $paused), '0', "and unpaused with it");
+}
 
 #
 # The schema is a member of the extension, so a dump leaves it to CREATE EXTENSION.
