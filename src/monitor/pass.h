@@ -99,8 +99,7 @@ typedef struct TtlRun
 	bool		stop;			/* end now: the monitor was disabled, the
 								 * extension dropped, or the launcher has gone */
 	List	   *targets;
-	int			others;			/* TTL indexes that the driver's role may not
-								 * visit */
+	int			others;			/* TTL indexes of others, left out */
 } TtlRun;
 
 /* work.c */
@@ -120,6 +119,7 @@ extern ErrorData *ttl_work_run(const TtlDriver *driver, void (*function) (void *
 extern bool ttl_work_is_interrupt(const ErrorData *edata, int sqlerrcode);
 
 /* prepare.c */
+extern bool ttl_prepare_is_allowed(const TtlRun *run, Oid root);
 extern void ttl_prepare_targets(TtlRun *run);
 
 /* visit.c */

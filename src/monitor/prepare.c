@@ -64,8 +64,8 @@ typedef struct PrepareWork
  * May the driver's role delete as the owner of the index's table?  Only the catalog is
  * asked, because describing an index may run code of users.
  */
-static bool
-is_allowed(const TtlRun *run, Oid root)
+bool
+ttl_prepare_is_allowed(const TtlRun *run, Oid root)
 {
 	Oid			relid = IndexGetRelation(root, true);
 
@@ -143,7 +143,7 @@ target_work(void *arg)
 	bool		active;
 	TtlTarget  *target;
 
-	if (!is_allowed(run, root))
+	if (!ttl_prepare_is_allowed(run, root))
 	{
 		run->others++;
 		return;

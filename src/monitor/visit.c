@@ -138,6 +138,7 @@ batch_work(void *arg)
 		return;
 	}
 	if (index.state != TTL_ACTIVE || index.root != work->root ||
+		!ttl_prepare_is_allowed(run, work->root) ||
 		ttl_citus_goes_elsewhere(&index.citus) || index.citus.shard != shard ||
 		!ttl_option_expires(&index.option) || !ttl_leaves_goes_by_row(&index))
 	{
@@ -614,11 +615,20 @@ partition_work(void *arg)
 {
 	PartitionWork *work = arg;
 
+	if (!ttl_prepare_is_allowed(work->run, work->root))
+		return;
 	if (OidIsValid(work->partition->relid))
 		ttl_drop_partition(work->root, work->partition->relid, work->run->at,
 						   work->batch);
 	else
 		ttl_make_partition(work->root, work->partition, work->batch);
+	/* while locks were waited for, the table may have got another owner */
+	if (OidIsValid(IndexGetRelation(work->root, true)) &&
+		!ttl_prepare_is_allowed(work->run, work->root))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("the table of index with OID %u has another owner now",
+						work->root)));
 }
 
 /*
