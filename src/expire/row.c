@@ -24,6 +24,8 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "definition/key.h"
+#include "definition/option.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
@@ -35,13 +37,27 @@ ttl_row_begin(TtlExpirer *x)
 	x->slot = table_slot_create(x->heap, NULL);
 }
 
-/* Prepares to check them: this alone runs code that a user wrote. */
+/*
+ * Prepares to check them: this alone runs code that a user wrote.
+ *
+ * Key and filter are read as they are stored.  The relation cache has put the bodies of
+ * functions in SQL in their place, and goes on with these when such a function is replaced.
+ */
 void
 ttl_row_begin_checks(TtlExpirer *x)
 {
+	Oid			indexrelid = RelationGetRelid(x->index);
+	TtlOption	own;
+	AttrNumber	attnum;
+	Node	   *key;
+
+	if (!ttl_key_read(indexrelid, &attnum, &key) || !ttl_option_read(indexrelid, &own))
+		elog(ERROR, "cache lookup failed for index %u", indexrelid);
 	x->info = BuildIndexInfo(x->index);
+	if (key != NULL)
+		x->info->ii_Expressions = list_make1(key);
 	x->estate = CreateExecutorState();
-	x->filter = ExecPrepareQual(x->info->ii_Predicate, x->estate);
+	x->filter = ExecPrepareQual(own.filter, x->estate);
 }
 
 void

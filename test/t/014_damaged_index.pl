@@ -1,7 +1,8 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # An index that is damaged on disk is in error, shown with what was found, and
-# costs no other index anything.
+# costs no other index anything.  So is one that does not agree with its rows any more,
+# because a function in SQL was replaced; in a session that has known it before, too.
 
 use strict;
 use warnings;
@@ -16,6 +17,34 @@ my $node = TtlNode->running(
 autovacuum = off
 ttl_index.monitor_enabled = off
 });
+
+# Regression tests would not show it: a hook on functions keeps them from being inlined.
+is( $node->safe_psql(
+		'postgres', q{
+SET client_min_messages = error;
+CREATE FUNCTION since(timestamptz) RETURNS timestamptz IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+CREATE FUNCTION is_old(int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT $1 > 0';
+CREATE TABLE by_key (id int, at timestamptz);
+CREATE TABLE by_filter (id int, at timestamptz);
+CREATE INDEX by_key_ttl ON by_key (since(at)) WHERE ttl_index.expire_after_seconds(3600);
+CREATE INDEX by_filter_ttl ON by_filter (at) WHERE is_old(id) AND ttl_index.expire_after_seconds(3600);
+INSERT INTO by_key VALUES (1, '2000-01-01');
+INSERT INTO by_filter VALUES (1, '2000-01-01');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM (TABLE by_key UNION ALL TABLE by_filter) AS rows;
+INSERT INTO by_key VALUES (2, '2000-01-01');
+INSERT INTO by_filter VALUES (2, '2000-01-01');
+CREATE OR REPLACE FUNCTION since(timestamptz) RETURNS timestamptz IMMUTABLE LANGUAGE sql AS 'SELECT greatest($1, timestamptz ''2200-01-01 00:00+00'')';
+CREATE OR REPLACE FUNCTION is_old(int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT $1 < 0';
+CALL ttl_index.run_pass();
+SELECT count(*) FROM by_key;
+SELECT count(*) FROM by_filter;
+SELECT indexrelname, deleted_documents, last_error_sqlstate FROM ttl_index.index_stats ORDER BY 1;
+DROP TABLE by_key, by_filter;
+}),
+	"0\n1\n1\nby_filter_ttl|1|XX002\nby_key_ttl|1|XX002",
+	'functions count as they are now');
+
 $node->safe_psql(
 	'postgres', q{
 CREATE TABLE damaged (at timestamptz);
