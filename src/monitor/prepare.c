@@ -196,8 +196,14 @@ prepare_index(PrepareWork *work, void (*function) (void *))
 	}
 	ttl_crash_mark(InvalidOid);
 	run->shared->current_index = InvalidOid;
+
+	/*
+	 * that a session of others could not prepare it, by its limits, say, is
+	 * no error of the index
+	 */
 	if (edata == NULL ||
-		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(work->indexrelid)))
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(work->indexrelid)) ||
+		!ttl_prepare_is_allowed(run, work->indexrelid))
 		return;
 	ttl_visit_note_error(run, work->indexrelid, work->indexrelid, edata, timed_out);
 	(void) ttl_visit_note_failed(run, work->indexrelid, true);

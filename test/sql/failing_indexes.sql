@@ -75,4 +75,16 @@ CALL ttl_index.run_pass();
 SET client_min_messages = warning;
 SELECT length(last_error) FROM ttl_index.index_stats WHERE relname = 'long';
 DROP TABLE long;
+-- a session of others whose stack is too small for a definition says nothing of the index
+CREATE TABLE deep (ts timestamptz, x int);
+SELECT ttl_index.create_index('deep', 'ts', 1, 'x' || repeat('+1', 400) || ' > 0');
+CREATE ROLE regress_ttl_stranger;
+SET max_stack_depth = '100kB';
+SET ROLE regress_ttl_stranger;
+CALL ttl_index.run_pass();
+RESET ROLE;
+RESET max_stack_depth;
+DROP ROLE regress_ttl_stranger;
+SELECT errors, last_error FROM ttl_index.index_stats WHERE relname = 'deep';
+DROP TABLE deep;
 DROP SCHEMA failing CASCADE;
