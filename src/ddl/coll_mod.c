@@ -117,7 +117,8 @@ check_not_part(const TtlIndex *index)
 /*
  * A REINDEX CONCURRENTLY that was interrupted leaves a copy of the index that is
  * not valid, with the option of then.  A plain REINDEX would make it valid, and
- * the old option come back: it gets the new one as well.
+ * the old option come back: it gets the new one as well, and goes on to get it when it
+ * is valid.
  */
 static void
 change_leftovers(Oid indexrelid, const TtlOption *changed)
@@ -134,7 +135,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
 		Node	   *other_key;
 		TtlOption	option;
 
-		if (other == indexrelid || !ttl_state_is_leftover(other) ||
+		if (other == indexrelid || !ttl_state_is_copy(other) ||
 			!ttl_key_read(other, &other_attnum, &other_key) ||
 			other_attnum != attnum || !equal(other_key, key) ||
 			!ttl_option_read(other, &option) || !option.present ||

@@ -99,6 +99,7 @@ extern void ttl_state_raise_argument(const TtlIndex *index);
 extern void ttl_state_check_is_index(Oid relid);
 extern bool ttl_state_is_usable(Oid indexrelid);
 extern bool ttl_state_is_leftover(Oid indexrelid);
+extern bool ttl_state_is_copy(Oid indexrelid);
 extern void ttl_state_check_usable(Oid indexrelid);
 extern int32 ttl_state_read_seconds(int64 seconds);
 extern void ttl_state_check_seconds(int32 seconds, bool may_be_never);

@@ -16,6 +16,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
@@ -284,6 +286,26 @@ ttl_state_is_leftover(Oid indexrelid)
 {
 	return get_rel_relkind(indexrelid) == RELKIND_INDEX &&
 		!ttl_state_is_usable(indexrelid);
+}
+
+/*
+ * Is this an index that REINDEX CONCURRENTLY has left behind, also where it is valid since?
+ * A plain REINDEX of the table, VACUUM FULL and CLUSTER make it so, and all that tells it
+ * from others then is its name.
+ */
+bool
+ttl_state_is_copy(Oid indexrelid)
+{
+	char	   *name = get_rel_name(indexrelid);
+	int			length = name ? strlen(name) : 0;
+
+	if (ttl_state_is_leftover(indexrelid))
+		return true;
+	while (length > 0 && isdigit((unsigned char) name[length - 1]))
+		length--;
+	return length > 6 && !get_rel_relispartition(indexrelid) &&
+		(strncmp(name + length - 6, "_ccnew", 6) == 0 ||
+		 strncmp(name + length - 6, "_ccold", 6) == 0);
 }
 
 /* Raises an error unless the index is usable. */

@@ -35,6 +35,11 @@ REINDEX TABLE reborn;
 SELECT indexrelid, state, expire_after_seconds FROM ttl_index.indexes ORDER BY 1;
 CALL ttl_index.run_pass();
 SELECT count(*) FROM reborn;
+-- nor when it is valid and the option is changed then
+SELECT ttl_index.coll_mod_index('reborn_ttl', 90000);
+SELECT ttl_index.pause_index('reborn_ttl');
+SELECT indexrelid, state, expire_after_seconds FROM ttl_index.indexes ORDER BY 1;
+SELECT ttl_index.unpause_index('reborn_ttl');
 UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'reborn_ttl_ccnew'::regclass;
 SELECT ttl_index.remove_ttl('reborn_ttl');
 REINDEX TABLE reborn;

@@ -155,6 +155,13 @@ SET client_min_messages = warning;
 SELECT ttl_index.unpause_index('left_main');
 CALL ttl_index.run_pass();
 SELECT count(*) FROM left_behind;
+-- also where VACUUM FULL has made it valid
+VACUUM FULL left_behind;
+SELECT ttl_index.pause_index('left_main');
+SELECT indexrelid, parent_indexrelid, state FROM ttl_index.indexes WHERE relid = 'left_behind'::regclass ORDER BY indexrelid::text COLLATE "C";
+INSERT INTO left_behind VALUES ('2001-01-01', 5), ('2001-01-01', NULL);
+CALL ttl_index.run_pass();
+SELECT count(*) FROM left_behind;
 DROP TABLE left_behind;
 
 DROP SCHEMA pause CASCADE;
