@@ -677,7 +677,9 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(caller);
 		CurrentResourceOwner = owner;
-		if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		/* who cancels means all of it; code of users can raise the same */
+		if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED && edata->funcname != NULL &&
+			strcmp(edata->funcname, "ProcessInterrupts") == 0)
 			ReThrowError(edata);
 		ereport(NOTICE,
 				(errmsg("could not count what is due at once by TTL index \"%s\"",
