@@ -24,6 +24,7 @@
  *	lock.c			strong locks that hardly delay others
  *	visitor.c		who visits the TTL indexes of this database
  *	args.c			checks of what SQL declares: arguments, columns
+ *	error.c			what an error that was caught comes of
  *	compat.h		the differences between the major versions
  *
  * The name of a function begins with that of its file: ttl_owner_become() is in
@@ -77,6 +78,9 @@ extern void ttl_args_require(FunctionCallInfo fcinfo, int count,
 							 const char *const *names);
 extern char *ttl_args_text(FunctionCallInfo fcinfo, int i);
 extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *name);
+
+/* error.c */
+extern bool ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode);
 
 /* inherit.c */
 extern List *ttl_inherit_children(Oid relid, bool detaching);

@@ -678,8 +678,7 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 		MemoryContextSwitchTo(caller);
 		CurrentResourceOwner = owner;
 		/* who cancels means all of it; code of users can raise the same */
-		if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED && edata->funcname != NULL &&
-			strcmp(edata->funcname, "ProcessInterrupts") == 0)
+		if (ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
 			ReThrowError(edata);
 		ereport(NOTICE,
 				(errmsg("could not count what is due at once by TTL index \"%s\"",

@@ -347,8 +347,7 @@ try_leaf(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 	MemoryContextSwitchTo(caller);
 	CurrentResourceOwner = owner;
 	/* who cancels the query means all of it */
-	if (edata != NULL && (edata->sqlerrcode == ERRCODE_QUERY_CANCELED ||
-						  edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN))
+	if (edata != NULL && ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
 		ReThrowError(edata);
 	return known;
 }

@@ -411,7 +411,7 @@ is_of_archive(const TtlBatch *batch, const ErrorData *edata)
 	LOCKMODE	mode = MyProc->waitLockMode;
 
 	return batch->limits_waits && (mode == RowExclusiveLock || mode == RowShareLock) &&
-		ttl_work_is_interrupt(edata, ERRCODE_LOCK_NOT_AVAILABLE);
+		ttl_error_is_interrupt(edata, ERRCODE_LOCK_NOT_AVAILABLE);
 }
 
 /* Is an error only that others hold a lock that the batch needs?  Then it did nothing. */

@@ -152,21 +152,10 @@ ttl_work_commit(TtlRun *run)
 	MemoryContextSwitchTo(run->context);
 }
 
-/*
- * Does an error with this SQLSTATE come of a signal, as a cancellation and lock_timeout do?
- * The code of a user can raise the same SQLSTATE.
- */
-bool
-ttl_work_is_interrupt(const ErrorData *edata, int sqlerrcode)
-{
-	return edata->sqlerrcode == sqlerrcode && edata->funcname != NULL &&
-		strcmp(edata->funcname, "ProcessInterrupts") == 0;
-}
-
 static bool
 is_cancel(const ErrorData *edata)
 {
-	return ttl_work_is_interrupt(edata, ERRCODE_QUERY_CANCELED);
+	return ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED);
 }
 
 /*
