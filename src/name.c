@@ -132,6 +132,12 @@ lock_schema(Oid schema, bool wait)
 	TM_Result	result = TM_Deleted;
 	ItemPointerData tid;
 
+	/* a function of a user's own may say that it is safe in a parallel worker */
+	if (IsInParallelMode())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot lock a schema during a parallel operation")));
+
 	/*
 	 * near the last number this reads catalogs: not with one of their pages
 	 * locked

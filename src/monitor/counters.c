@@ -545,6 +545,7 @@ static Relation
 open_for_reset(void)
 {
 	PreventCommandIfReadOnly("ttl_index.stats_reset()");
+	PreventCommandIfParallelMode("ttl_index.stats_reset()");
 	LockRelationOid(counters_relid(), ShareUpdateExclusiveLock);
 	return open_counters(RowExclusiveLock);
 }

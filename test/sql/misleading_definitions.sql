@@ -119,6 +119,32 @@ ROLLBACK;
 BEGIN READ ONLY;
 SELECT ttl_index.remove_all_ttl();
 ROLLBACK;
+-- nor by a parallel worker, also where a function that says it is safe there calls ours
+CREATE FUNCTION said_safe(command text) RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE COST 10000
+AS $$ DECLARE result text; BEGIN EXECUTE command INTO result; RETURN result; END $$;
+INSERT INTO frozen VALUES ('infinity');
+BEGIN;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+CREATE TABLE written ();
+SELECT said_safe('SELECT ttl_index.coll_mod_index(''frozen_ts_ttl'', 60)') FROM frozen;
+ROLLBACK;
+BEGIN;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+CREATE TABLE written ();
+SELECT said_safe('SELECT ttl_index.drop_index(''frozen'', ''ts'')') FROM frozen;
+ROLLBACK;
+BEGIN;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+CREATE TABLE written ();
+SELECT said_safe('SELECT ttl_index.stats_reset()') FROM frozen;
+ROLLBACK;
+DROP FUNCTION said_safe;
 DROP TABLE frozen;
 
 -- an option that cannot be computed, beside a member for which nobody has to: an error for nobody who looks
