@@ -21,6 +21,7 @@
 #include "access/transam.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
+#include "rewrite/rewriteHandler.h"
 #include "utils/snapmgr.h"
 
 #include "compat.h"
@@ -42,6 +43,8 @@ ttl_row_begin(TtlExpirer *x)
  *
  * Key and filter are read as they are stored.  The relation cache has put the bodies of
  * functions in SQL in their place, and goes on with these when such a function is replaced.
+ * Core lets both take the whole row where it has virtual columns, which it then leaves NULL
+ * in the index; queries do not.
  */
 void
 ttl_row_begin_checks(TtlExpirer *x)
@@ -55,9 +58,10 @@ ttl_row_begin_checks(TtlExpirer *x)
 		elog(ERROR, "cache lookup failed for index %u", indexrelid);
 	x->info = BuildIndexInfo(x->index);
 	if (key != NULL)
-		x->info->ii_Expressions = list_make1(key);
+		x->info->ii_Expressions = list_make1(TTL_EXPAND_VIRTUAL(key, x->heap));
 	x->estate = CreateExecutorState();
-	x->filter = ExecPrepareQual(own.filter, x->estate);
+	x->filter = ExecPrepareQual((List *) TTL_EXPAND_VIRTUAL((Node *) own.filter, x->heap),
+								x->estate);
 }
 
 void

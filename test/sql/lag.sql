@@ -96,6 +96,17 @@ SELECT p = to_jsonb(c) AS same, p ->> 'twice' AS twice, p ->> 'label' AS label, 
 	FROM ttl_index.preview('computed_ts_ttl') WITH ORDINALITY AS preview (p, i)
 	JOIN computed c ON c.ts = (p ->> 'ts')::timestamptz ORDER BY i;
 DROP TABLE computed;
+-- nor does a row go by what an index says of it that leaves such a column NULL
+CREATE TABLE whole (n int, twice int GENERATED ALWAYS AS (n * 2) :kind, ts timestamptz);
+CREATE FUNCTION is_small(whole) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS
+	$$BEGIN RETURN coalesce($1.twice, 0) < 5; END$$;
+CREATE INDEX whole_ttl ON whole (ts) WHERE is_small(whole) AND ttl_index.expire_after_seconds(60);
+INSERT INTO whole VALUES (3, DEFAULT, '2001-01-01');
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SET client_min_messages = warning;
+SELECT n, is_small(whole) FROM whole;
+DROP TABLE whole CASCADE;
 
 -- never an error but for what is no index: NULL where it cannot be told
 CREATE ROLE regress_ttl_looker;
