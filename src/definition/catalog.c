@@ -433,13 +433,16 @@ read_class(Oid relid, Oid *owner, Oid *am)
 	ReleaseSysCache(tuple);
 }
 
-/* Is the index part of a constraint, its own or a foreign key to it? */
+/*
+ * Is the index part of a constraint, its own or a foreign key to it?  That is to a unique one;
+ * what core finds of others are constraints, of anybody's, that name the index.
+ */
 static bool
 has_constraint(Oid indexrelid, Form_pg_index form)
 {
 	return form->indisprimary || form->indisexclusion || form->indisreplident ||
 		OidIsValid(get_index_constraint(indexrelid)) ||
-		get_index_ref_constraints(indexrelid) != NIL;
+		(form->indisunique && get_index_ref_constraints(indexrelid) != NIL);
 }
 
 /*

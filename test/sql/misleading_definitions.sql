@@ -147,6 +147,14 @@ ROLLBACK;
 DROP FUNCTION said_safe;
 DROP TABLE frozen;
 
+-- a constraint elsewhere that names an index, as anybody can make, is no constraint of it
+CREATE TABLE named (ts timestamptz);
+SELECT ttl_index.create_index('named', 'ts', 1);
+CREATE DOMAIN naming AS int CHECK ('named_ts_ttl'::regclass IS NOT NULL);
+SELECT state, reason FROM ttl_index.indexes WHERE indexrelid = 'named_ts_ttl'::regclass;
+DROP DOMAIN naming;
+DROP TABLE named;
+
 -- an option that cannot be computed, beside a member for which nobody has to: an error for nobody who looks
 CREATE TABLE hidden (ts timestamptz);
 CREATE INDEX CONCURRENTLY hidden_ttl ON hidden (ts) WHERE false AND ttl_index.expire_after_seconds(1 / 0);
