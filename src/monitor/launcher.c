@@ -105,6 +105,7 @@ typedef struct Database
 	Oid			died_at;
 	bool		died_in_crash;
 	bool		died_canceled;
+	bool		died_wanted;
 	dsa_pointer kept;
 } Database;
 
@@ -428,11 +429,16 @@ start_worker_patiently(const Database *db)
 	return true;
 }
 
-static void
+/*
+ * Waits until the worker has ended.  Returns whether it was let finish: false where somebody
+ * wanted its database.
+ */
+static bool
 wait_for_worker(const Database *db)
 {
 	pid_t		pid;
 	instr_time	looked;
+	bool		finished = true;
 
 	INSTR_TIME_SET_CURRENT(looked);
 	while (GetBackgroundWorkerPid(worker, &pid) != BGWH_STOPPED)
@@ -443,15 +449,19 @@ wait_for_worker(const Database *db)
 		INSTR_TIME_SET_CURRENT(looked);
 		/* a worker that is within a batch would end only after it */
 		if (database_is_wanted(db->oid))
+		{
 			TerminateBackgroundWorker(worker);
+			finished = false;
+		}
 	}
 	pfree(worker);
 	worker = NULL;
+	return finished;
 }
 
 /* Takes over what a worker that has ended left in the shared memory. */
 static void
-take_answer(Database *db)
+take_answer(Database *db, bool finished)
 {
 	throttle = shared->throttle;
 	db->kept = shared->kept;
@@ -459,6 +469,7 @@ take_answer(Database *db)
 	/* if it died at an index, the next worker goes on behind that index */
 	db->died_at = shared->answered ? InvalidOid : shared->current_index;
 	db->died_in_crash = false;
+	db->died_wanted = !finished && !shared->canceled;
 	db->died_canceled = shared->canceled;
 	db->pending = shared->answered ? shared->more : OidIsValid(db->died_at);
 	show_databases();
@@ -475,6 +486,7 @@ run_sub_pass(Database *db)
 	shared->died_at = db->died_at;
 	shared->died_in_crash = db->died_in_crash;
 	shared->died_canceled = db->died_canceled;
+	shared->died_wanted = db->died_wanted;
 	shared->throttle = throttle;
 	shared->kept = db->kept;
 
@@ -488,8 +500,7 @@ run_sub_pass(Database *db)
 	show_launcher();
 	if (no_slot)
 		return;
-	wait_for_worker(db);
-	take_answer(db);
+	take_answer(db, wait_for_worker(db));
 	INSTR_TIME_SET_CURRENT(db->last_sub_pass);
 }
 

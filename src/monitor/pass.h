@@ -47,6 +47,7 @@ typedef struct TtlShared
 	Oid			died_at;		/* the index at which the previous worker died */
 	bool		died_in_crash;	/* it crashed the server there */
 	bool		died_canceled;	/* its batch did not let itself be canceled */
+	bool		died_wanted;	/* it had to make room for others */
 	/* handed from each worker to the next one of any database */
 	TtlThrottle throttle;
 	/* written by the worker */

@@ -269,7 +269,8 @@ prepare_indexes(PrepareWork *work, List *indexes, void (*function) (void *))
 
 /*
  * Counts the error for a worker that could not do so itself, because it was terminated or
- * has crashed at an index.  After a termination the pass goes on behind that index.
+ * has crashed at an index.  After a termination the pass goes on behind that index, which
+ * is not to blame where somebody wanted the database.
  */
 static void
 count_death(TtlRun *run)
@@ -279,6 +280,12 @@ count_death(TtlRun *run)
 
 	if (!OidIsValid(shared->died_at))
 		return;
+	if (shared->died_wanted)
+	{
+		run->kept->idle_sub_passes++;
+		run->kept->resume_at = shared->died_at + 1;
+		return;
+	}
 	count.indexrelid = shared->died_at;
 	count.relid = IndexGetRelation(count.indexrelid, true);
 	count.errors = 1;

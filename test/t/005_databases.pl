@@ -101,6 +101,13 @@ FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND wait_event = '
 	return;
 }
 
+sub count_errors
+{
+	my ($db) = @_;
+
+	return $node->safe_psql($db, 'SELECT sum(errors) FROM ttl_index.index_stats');
+}
+
 sub check_command
 {
 	my ($db, $slow, $command) = @_;
@@ -125,10 +132,14 @@ foreach my $slow (0, 1)
 	# The copy has a backlog as well, and another worker would come there.
 	leave($db) if $slow;
 	check_command("${db}_copy", $slow, "DROP DATABASE ${db}_copy");
+	wait_for_worker($db, $slow);
+	my $errors = count_errors($db);
 	check_command($db, $slow, "ALTER DATABASE $db RENAME TO ${db}_renamed");
 
 	# The worker that is there sleeps for an hour, and those that follow it do not.
 	wait_for_worker("${db}_renamed", $slow);
+	is(count_errors("${db}_renamed"),
+		$errors, 'no error is counted of an index whose worker makes room');
 	$node->safe_psql("${db}_renamed", 'UPDATE nap SET seconds = 3');
 	check_command("${db}_renamed", $slow,
 		"ALTER DATABASE ${db}_renamed SET TABLESPACE elsewhere");
