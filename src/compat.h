@@ -240,9 +240,4 @@ ttl_adds_constraint(AlterTableType subtype)
 	return subtype == AT_AddConstraint;
 }
 
-/* Since 19 DROP DATABASE and its like may end a worker at once. */
-#ifndef BGWORKER_INTERRUPTIBLE
-#define BGWORKER_INTERRUPTIBLE 0
-#endif
-
 #endif							/* TTL_COMPAT_H */

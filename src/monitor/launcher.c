@@ -385,8 +385,11 @@ start_worker(const Database *db)
 	BackgroundWorker entry = {0};
 	TtlWorkerExtra extra = {.database = db->oid,.shared = shared_pointer};
 
-	entry.bgw_flags = BGWORKER_SHMEM_ACCESS |
-		BGWORKER_BACKEND_DATABASE_CONNECTION | BGWORKER_INTERRUPTIBLE;
+	/*
+	 * Not BGWORKER_INTERRUPTIBLE, which 19 has: core would end the worker a
+	 * little sooner, and nobody could tell that from a termination by hand.
+	 */
+	entry.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
 	entry.bgw_start_time = BgWorkerStart_RecoveryFinished;
 	entry.bgw_restart_time = BGW_NEVER_RESTART;
 	snprintf(entry.bgw_library_name, sizeof(entry.bgw_library_name),
