@@ -280,12 +280,12 @@ count_death(TtlRun *run)
 
 	if (!OidIsValid(shared->died_at))
 		return;
-	if (shared->died_wanted)
-	{
-		run->kept->idle_sub_passes++;
+	/* the sub-pass of that worker was not counted */
+	run->kept->idle_sub_passes++;
+	if (!shared->died_in_crash)
 		run->kept->resume_at = shared->died_at + 1;
+	if (shared->died_wanted)
 		return;
-	}
 	count.indexrelid = shared->died_at;
 	count.relid = IndexGetRelation(count.indexrelid, true);
 	count.errors = 1;
@@ -297,8 +297,6 @@ count_death(TtlRun *run)
 	count.last_error_time = GetCurrentTimestamp();
 	ttl_counters_add(&count);
 	run->kept->counted = true;
-	/* the sub-pass of that worker was not counted */
-	run->kept->idle_sub_passes++;
 	if (shared->died_in_crash)
 	{
 		ErrorData	edata = {.sqlerrcode = ERRCODE_CRASH_SHUTDOWN,
@@ -307,7 +305,6 @@ count_death(TtlRun *run)
 		ttl_report_error(run, shared->died_at, shared->died_at, &edata);
 		return;
 	}
-	run->kept->resume_at = shared->died_at + 1;
 	(void) ttl_visit_note_failed(run, shared->died_at, true);
 	if (shared->died_canceled)
 		ttl_kept_canceled(run->kept, shared->died_at, shared->died_at, run->at);
