@@ -64,7 +64,8 @@ typedef enum Cause
 	DISABLED_HERE,
 	NOT_VISITED,
 	READ_ONLY,
-	NO_WORKER_SLOT
+	NO_WORKER_SLOT,
+	COUNTERS_LOCKED
 } Cause;
 
 /* in the order of Cause */
@@ -94,9 +95,10 @@ static const struct
 	"Turn default_transaction_read_only off to let rows expire."},
 	{"no_worker_slot", "no background worker slot was free for the monitor's last pass",
 	"Consider increasing the configuration parameter \"max_worker_processes\"."},
+	{"counters_locked", TTL_COUNTERS_LOCKED, TTL_COUNTERS_LOCKED_HINT},
 };
 
-StaticAssertDecl(lengthof(causes) == NO_WORKER_SLOT + 1, "one text for each cause");
+StaticAssertDecl(lengthof(causes) == COUNTERS_LOCKED + 1, "one text for each cause");
 
 /* Changes a boolean if one of the settings of a database or role is about it. */
 static void
@@ -229,14 +231,16 @@ ttl_visitor_find(TtlVisitor *visitor)
 
 	ttl_state_file_read(&file);
 	hold = ttl_hold_reason(&file.hold);
-	/* run_pass() deletes nothing then, either */
+	/* run_pass() deletes nothing in these cases, either */
 	if (hold != NULL && cause != STANDBY)
 		cause = HELD;
+	else if (cause == MONITOR && ttl_counters_are_locked())
+		cause = COUNTERS_LOCKED;
 	visitor->status = causes[cause].status;
 	visitor->hint = causes[cause].hint;
 	visitor->reason = cause == HELD ? hold : causes[cause].reason;
 	visitor->roles = NIL;
-	if (cause == MONITOR || cause == STANDBY || cause == HELD)
+	if (cause == MONITOR || cause == STANDBY || cause == HELD || cause == COUNTERS_LOCKED)
 		return;
 	visitor->reason = psprintf("%s, and nobody with the owner's rights has called ttl_index.run_pass() within ten minutes",
 							   causes[cause].reason);

@@ -160,6 +160,15 @@ ttl_counters_check(void)
 	ttl_history_check();
 }
 
+/* The table, or InvalidOid if the extension has just been dropped. */
+static Oid
+find_counters(void)
+{
+	Oid			schema = get_namespace_oid(TTL_SCHEMA, true);
+
+	return OidIsValid(schema) ? get_relname_relid("counters", schema) : InvalidOid;
+}
+
 /*
  * Locks the table for what is to be counted in this transaction.  Returns false if it is
  * gone or, unless the caller waits, if others have locked it.
@@ -167,8 +176,7 @@ ttl_counters_check(void)
 bool
 ttl_counters_lock(bool wait)
 {
-	Oid			schema = get_namespace_oid(TTL_SCHEMA, true);
-	Oid			relid = OidIsValid(schema) ? get_relname_relid("counters", schema) : InvalidOid;
+	Oid			relid = find_counters();
 
 	if (!OidIsValid(relid))
 		return false;
@@ -177,6 +185,20 @@ ttl_counters_lock(bool wait)
 	else if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
 		return false;
 	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid));
+}
+
+/* Do others hold, or await, a lock on the table with which no pass can begin? */
+bool
+ttl_counters_are_locked(void)
+{
+	Oid			relid = find_counters();
+
+	if (!OidIsValid(relid))
+		return false;
+	if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
+		return true;
+	UnlockRelationOid(relid, RowExclusiveLock);
+	return false;
 }
 
 /* Would a row of this size fit into a page? */

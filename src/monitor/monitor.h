@@ -39,8 +39,13 @@ extern void ttl_launcher_register(void);
 extern bool ttl_launcher_is_registered(void);
 
 /* counters.c */
+#define TTL_COUNTERS_LOCKED "table \"" TTL_SCHEMA ".counters\" is locked by others"
+#define TTL_COUNTERS_LOCKED_HINT \
+	"See who holds or awaits the lock: SELECT * FROM pg_locks WHERE relation = '" TTL_SCHEMA ".counters'::regclass."
+
 extern void ttl_counters_check(void);
 extern bool ttl_counters_lock(bool wait);
+extern bool ttl_counters_are_locked(void);
 extern void ttl_counters_add(const TtlCount *count);
 extern List *ttl_counters_roles_since(TimestampTz since);
 extern List *ttl_counters_failing(void);

@@ -183,6 +183,23 @@ ttl_work_is_unwanted(const TtlRun *run)
 }
 
 /*
+ * Locks the counters for a transaction.  False if the sub-pass is to end: the extension has
+ * gone, or others have locked its table.  A worker does not wait for these, but says so.
+ */
+static bool
+lock_counters(TtlRun *run)
+{
+	ErrorData	edata = {.sqlerrcode = ERRCODE_LOCK_NOT_AVAILABLE,
+	.message = TTL_COUNTERS_LOCKED,.hint = TTL_COUNTERS_LOCKED_HINT};
+
+	if (ttl_counters_lock(!run->driver->is_worker))
+		return true;
+	if (ttl_counters_are_locked())
+		ttl_report_no_pass(run, &edata);
+	return false;
+}
+
+/*
  * Should the sub-pass end now?  This is asked in a transaction, before each batch.  A
  * session that runs a pass goes on whatever the settings say, because its user can cancel
  * it, but not without the extension.
@@ -206,7 +223,7 @@ ttl_work_must_stop(TtlRun *run)
 	if (is_worker)
 		run->stop = !ttl_monitor_enabled || ttl_work_is_unwanted(run);
 	if (!run->stop)
-		run->stop = !ttl_counters_lock(!is_worker);
+		run->stop = !lock_counters(run);
 	return run->stop;
 }
 

@@ -52,6 +52,10 @@ foreach my $row (1, 2)
 	ok( $node->poll_query_until('neighbour', 'SELECT count(*) = 0 FROM events'),
 		"no worker waits for a transaction that drops the extension, row $row goes");
 }
+ok( $node->wait_for_log(
+		qr/WARNING: .*could not make a TTL pass over database "dropping": table "ttl_index\.counters" is locked\b.*\n.*HINT:  .*pg_locks/
+	),
+	'and the log says why nothing goes in its own database');
 $node->safe_psql('dropping', "ROLLBACK PREPARED 'dropping'");
 $node->safe_psql('dropping', "INSERT INTO events VALUES ('2000-01-01')");
 ok( $node->poll_query_until('dropping', 'SELECT count(*) = 0 FROM events'),

@@ -139,6 +139,23 @@ $node->safe_psql('postgres', 'ALTER DATABASE postgres IS_TEMPLATE false');
 is_visited('no template any more');
 
 #
+# Kept away by a lock on what it counts in, which takes no rights: PostgreSQL locks a table
+# that a command names before it looks at them.
+#
+
+$node->safe_psql('postgres', 'CREATE ROLE stranger; GRANT TEMPORARY ON DATABASE postgres TO stranger');
+my ($holder, $waiter) = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
+$_->query_safe('SET ROLE stranger') foreach $holder, $waiter;
+$holder->query_safe('BEGIN; PREPARE nothing AS DELETE FROM ttl_index.counters');
+is_visited('a lock that deletes do not meet');
+$waiter->query_until(qr/waits/,
+	"\\echo waits\nCREATE TEMP TABLE x (y oid REFERENCES ttl_index.counters);\n");
+is_nobody('counters_locked', 'table "ttl_index.counters" is locked by others', 'by two sessions without rights');
+$holder->query_safe('ROLLBACK');
+is_visited('unlocked');
+$_->quit foreach $holder, $waiter;
+
+#
 # On a standby, and after a restart without preload
 #
 
