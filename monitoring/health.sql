@@ -2,7 +2,9 @@
    are, and which.  For psql (psql -XAtq -f health.sql app), for cron, and for
    check_postgres: see doc/monitoring.md.  For a member of pg_monitor.  The limits are
    an hour behind, unless a pass is deleting that and through within 6 hours, and ten
-   minutes without a pass, as in alerts.yml. */
+   minutes without a pass, as in alerts.yml.  Whoever may create functions in a database
+   must not get one of them called here. */
+SET search_path = pg_catalog, pg_temp;
 WITH every AS MATERIALIZED (
   SELECT indexrelid, parent_indexrelid, state, reason FROM ttl_index.indexes
 ), problem(rank, what) AS (

@@ -1,6 +1,7 @@
 /* Is all well in all databases of this server that have TTL indexes?  As health.sql, from
    any database that has the extension, by what the monitor has seen in its last passes:
    which databases to look at, and health.sql says there what it is. */
+SET search_path = pg_catalog, pg_temp;
 WITH problem(what) AS (
   SELECT datname || ': ' || concat_ws(', ', reason,
     CASE WHEN failing > 0 THEN failing || ' failing' END,

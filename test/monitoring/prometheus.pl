@@ -24,7 +24,8 @@ command_ok(
 my $node = TtlNode->configured('', faults => Faults->new);
 $node->start;
 $node->safe_psql('postgres', $_)
-  foreach 'CREATE DATABASE app', 'CREATE DATABASE plain', 'CREATE ROLE exporter LOGIN IN ROLE pg_monitor';
+  foreach 'CREATE DATABASE app', 'CREATE DATABASE plain', 'CREATE ROLE exporter LOGIN IN ROLE pg_monitor',
+  'ALTER ROLE exporter SET search_path = pg_catalog, pg_temp';
 
 # The table "beat" gives each pass something to do, because idle ones are written once a
 # minute at most.

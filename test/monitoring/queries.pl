@@ -17,6 +17,7 @@ my $node = TtlNode->running("ttl_index.monitor_sleep = '1h'\n");
 $node->safe_psql(
 	'postgres', q{
 CREATE ROLE exporter LOGIN IN ROLE pg_monitor;
+ALTER ROLE exporter SET search_path = pg_catalog, pg_temp;
 CREATE TABLE event (at timestamptz);
 CREATE INDEX event_ttl ON event (at) WHERE ttl_index.expire_after_seconds(0);
 CREATE TABLE visit (at timestamptz);
@@ -33,6 +34,14 @@ sub ask
 	my ($database, $query) = @_;
 
 	return $node->safe_psql($database, $query, extra_params => [ '-U', 'exporter' ]);
+}
+
+# The query of a file, without the setting before it.
+sub alone
+{
+	my ($text) = @_;
+
+	return $text =~ s/^SET .*;\n//mr =~ s/;\s*$//r;
 }
 
 sub says
@@ -94,18 +103,48 @@ sub rows
 	return join "\n", sort map { s/\b\d{9}(\.\d+)?\b/lag/r } split /\n/, ask('postgres', $query);
 }
 
+# somebody else's schema of that name
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('other', 'CREATE SCHEMA ttl_index; CREATE VIEW ttl_index.databases AS SELECT 1 AS n');
+
 while (my ($i, $query) = each @plain)
 {
 	my ($start) = $query =~ /^\s*(.*)/;
 
 	isnt(rows($query), '', "it has rows: $start");
 	is(rows($guarded[$i]), rows($query), 'the same for both');
-	is(ask('template1', $guarded[$i]), '', 'and nothing, without an error, where the extension is not');
+	is(ask($_, $guarded[$i]), '', "and nothing, without an error, where the extension is not: $_")
+	  foreach 'template1', 'other';
 }
-is( ask('postgres', join ";\n", 'BEGIN', map({ "SELECT count(*) > 0 FROM ($_) AS q" } @guarded, $health =~ s/;\s*$//r), q{
+is( ask('postgres', join ";\n", 'BEGIN', map({ "SELECT count(*) > 0 FROM ($_) AS q" } @guarded, alone($health)), q{
 SELECT string_agg(DISTINCT relation::regclass::text, ' ') FROM pg_locks
-WHERE pid = pg_backend_pid() AND relation IN ('event'::regclass, 'event_ttl'::regclass, 'visit'::regclass)}),
+WHERE pid = pg_backend_pid() AND relation IN ('public.event'::regclass, 'public.event_ttl'::regclass, 'public.visit'::regclass)}),
 	join("\n", ('t') x (1 + @guarded), ''), 'no lock of a table outlives the look at it');
+
+# What others have made in a schema of the search_path would be called with the rights of
+# the one who looks: each of these fits better than what core has.
+$node->safe_psql(
+	'postgres', q{
+CREATE FUNCTION public.to_json(record) RETURNS json LANGUAGE plpgsql AS $$ BEGIN RAISE 'called'; END $$;
+CREATE FUNCTION public.concat_ws(text, text, text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'called'; END $$;
+CREATE FUNCTION public.times(int, interval) RETURNS interval LANGUAGE plpgsql AS $$ BEGIN RAISE 'called'; END $$;
+CREATE OPERATOR public.* (FUNCTION = public.times, LEFTARG = int, RIGHTARG = interval);
+CREATE ROLE watcher LOGIN IN ROLE pg_monitor;
+});
+foreach my $query (@plain, @guarded)
+{
+	isnt(ask('postgres', $query), '', 'nothing of others is called by exporters');
+}
+foreach my $file (glob 'monitoring/*.sql')
+{
+	like($node->safe_psql('postgres', slurp_file($file), extra_params => [ '-U', 'watcher' ]),
+		qr/^\d+\|/, "nor by $file, whoever runs it");
+}
+$node->safe_psql(
+	'postgres', q{
+DROP FUNCTION public.times(int, interval) CASCADE;
+DROP FUNCTION public.to_json(record), public.concat_ws(text, text, text);
+});
 
 #
 # One row
@@ -117,14 +156,14 @@ check_postgres_is(3, qr/ttl_index/, 'template1');
 
 my $session = $node->background_psql('postgres');
 $session->query_safe("INSERT INTO event VALUES ('2001-01-01'); BEGIN; LOCK TABLE event");
-says(qr/^1\|event_ttl is table_locked: /, 'a table that is locked');
+says(qr/^1\|public\.event_ttl is table_locked: /, 'a table that is locked');
 $session->query_safe('ROLLBACK');
-says(qr/^1\|event_ttl is behind by \d+ days/, 'an index that is behind');
+says(qr/^1\|public\.event_ttl is behind by \d+ days/, 'an index that is behind');
 
 $node->add_trigger('postgres', 'event', 'refuse', q{RAISE '"no" isn''t yes';});
 $node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
-says(qr/^2\|event_ttl is failing: .*; event_ttl is behind by \d+ days/, 'one that fails');
-check_postgres_is(2, qr/CRITICAL:.* 2 .*event_ttl is failing/, 'postgres');
+says(qr/^2\|public\.event_ttl is failing: .*; public\.event_ttl is behind by \d+ days/, 'one that fails');
+check_postgres_is(2, qr/CRITICAL:.* 2 .*public\.event_ttl is failing/, 'postgres');
 $node->safe_psql('postgres', 'DROP TRIGGER refuse ON event');
 $node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
 says(qr/^0\|/, 'well again');
@@ -147,7 +186,7 @@ sub server_becomes
 	my ($pattern, $name) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
-	return $node->becomes('postgres', "SELECT (result || '|' || data) ~ '$pattern' FROM (" . $server =~ s/;\s*$//r . ') AS q', $name);
+	return $node->becomes('postgres', "SELECT (result || '|' || data) ~ '$pattern' FROM (" . alone($server) . ') AS q', $name);
 }
 
 $node->set('monitor_enabled', 'on');
