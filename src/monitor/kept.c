@@ -32,6 +32,7 @@
 #define INITIAL_INDEXES 256
 #define MAX_DELAY 60			/* minutes */
 #define MAX_REST 4				/* likewise */
+#define MAX_AGAIN_US (60 * USECS_PER_MINUTE)
 
 /*
  * What was due is estimated where a pass has deleted so many rows for each index that
@@ -86,6 +87,8 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 	kept->pass_at = now;
 	kept->pass_xid = ReadNextTransactionId();
 	memset(&kept->sum, 0, sizeof(kept->sum));
+	kept->again_delay = Min(ttl_monitor_sleep * USECS_PER_SEC, MAX_AGAIN_US);
+	kept->again_at = now + kept->again_delay;
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{
@@ -97,7 +100,8 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 		 */
 		if (index->visited && !index->skipped)
 			index->delay = 0;
-		index->failed = index->skipped = index->busy = index->visited = false;
+		index->failed = index->skipped = index->summed = false;
+		index->busy = index->visited = false;
 		index->pace = (TtlPace)
 		{
 			0
@@ -112,6 +116,28 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 			continue;
 		(void) hash_search(kept->indexes, &index->relid, HASH_REMOVE, NULL);
 	}
+}
+
+/*
+ * Lets a pass that lasts try again what it has left for the next one: rows of one index can
+ * keep it going for hours, and the others must not wait for that.  The delay grows, so that
+ * these tries do not keep it going themselves.
+ */
+void
+ttl_kept_try_again(TtlKept *kept, TimestampTz now)
+{
+	HASH_SEQ_STATUS scan;
+	TtlKeptIndex *index;
+
+	/* this is too far ahead if the clock has gone back */
+	kept->again_at = Min(kept->again_at, now + kept->again_delay);
+	if (now < kept->again_at)
+		return;
+	kept->again_delay = Min(2 * kept->again_delay, MAX_AGAIN_US);
+	kept->again_at = now + kept->again_delay;
+	hash_seq_init(&scan, kept->indexes);
+	while ((index = hash_seq_search(&scan)) != NULL)
+		index->failed = index->skipped = false;
 }
 
 /*

@@ -29,7 +29,9 @@ typedef struct TtlKeptIndex
 	Oid			relid;
 	/* in this pass */
 	bool		failed;			/* an error of it was reported */
-	bool		skipped;		/* it is not to be visited again */
+	bool		skipped;		/* it is not to be visited again, but see
+								 * ttl_kept_try_again() */
+	bool		summed;			/* it is in the sum of those with an error */
 	bool		busy;			/* that it was locked is counted */
 	bool		visited;		/* to the end of a visit */
 	TtlPace		pace;			/* of rows that it has deleted one by one */
@@ -80,6 +82,8 @@ typedef struct TtlKept
 								 * yet */
 	TransactionId pass_xid;		/* the next one then */
 	TtlPassSum	sum;			/* of this pass */
+	TimestampTz again_at;		/* when it tries again what it has skipped */
+	int64		again_delay;	/* so long behind the last time */
 	TimestampTz last_flush;		/* when the following three were last counted */
 	int64		idle_passes;
 	int64		idle_sub_passes;
@@ -100,6 +104,7 @@ extern void ttl_kept_init(TtlKept *kept);
 extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);
 extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
 extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
+extern void ttl_kept_try_again(TtlKept *kept, TimestampTz now);
 extern void ttl_kept_set_failing(TtlKept *kept, const List *failing);
 extern void ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now);
 extern bool ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now);

@@ -365,6 +365,8 @@ ttl_prepare_targets(TtlRun *run)
 	}
 	if (work.begins)
 		ttl_kept_begin_pass(run->kept, run->at);
+	else
+		ttl_kept_try_again(run->kept, run->at);
 	/* else a pass would last until a clock that was set back is there again */
 	run->kept->pass_at = Min(run->kept->pass_at, run->at);
 	/* who drops the extension has locked the counters, maybe for hours */

@@ -82,7 +82,10 @@ ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *eda
 {
 	if (ttl_visit_note_failed(run, root, timed_out))
 	{
-		run->kept->sum.failed++;
+		TtlKeptIndex *index = ttl_kept_index(run->kept, root);
+
+		run->kept->sum.failed += index->summed ? 0 : 1;
+		index->summed = true;
 		ttl_report_error(run, root, indexrelid, edata);
 	}
 	if (timed_out)
