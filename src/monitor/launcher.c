@@ -62,6 +62,7 @@
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
+#include "storage/procarray.h"
 #include "tcop/tcopprot.h"
 #include "utils/dsa.h"
 #include "utils/guc.h"
@@ -88,6 +89,14 @@ PGDLLEXPORT void ttl_launcher_main(Datum arg);
 /* While a worker runs, the launcher looks this often whether its database is wanted. */
 #define WAIT_MS 500
 
+/*
+ * For so long a worker may wait for a lock where its work has no time limit, as while it
+ * connects, for a system catalog that somebody rewrites, or waits to rewrite.  Then its
+ * database waits, for minutes that double each time, and the others go on.
+ */
+#define MAX_LOCK_WAIT_MS (10 * 1000)
+#define MAX_DELAY 60
+
 /* How often a worker slot is asked for in vain, at intervals of a second. */
 #define SLOT_TRIES 10
 
@@ -101,6 +110,7 @@ typedef struct Database
 	bool		had_sub_pass;
 	instr_time	last_sub_pass;	/* when its last sub-pass ended */
 	bool		begins;			/* it had no sub-pass yet in this pass */
+	int			delay;			/* minutes that it waits since then, or 0 */
 	/* what the next worker is told, see TtlShared */
 	Oid			died_at;
 	bool		died_in_crash;
@@ -432,18 +442,45 @@ start_worker_patiently(const Database *db)
 	return true;
 }
 
+/* Does the worker wait for a lock with nothing that limits the time? */
+static bool
+waits_without_limit(pid_t pid)
+{
+	PGPROC	   *proc = BackendPidGetProc(pid);
+
+	return proc != NULL && !shared->limited &&
+		(proc->wait_event_info & 0xFF000000U) == PG_WAIT_LOCK;
+}
+
+/* Ends a worker that has waited for too long, and puts its database off. */
+static void
+put_off(Database *db)
+{
+	TerminateBackgroundWorker(worker);
+	db->delay = db->delay == 0 ? 1 : Min(2 * db->delay, MAX_DELAY);
+	ereport(WARNING,
+			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+			 errmsg("could not make a TTL pass over database \"%s\"", db->name),
+			 errdetail("The worker waited for a lock that any session there needs, as on a system catalog; the next one comes in %d min.",
+					   db->delay),
+			 errhint("VACUUM FULL and REINDEX SYSTEM hold such locks, and wait for transactions that use the catalog.")));
+}
+
 /*
  * Waits until the worker has ended.  Returns whether it was let finish: false where somebody
- * wanted its database.
+ * wanted its database, or the catalogs of it.
  */
 static bool
-wait_for_worker(const Database *db)
+wait_for_worker(Database *db)
 {
-	pid_t		pid;
+	pid_t		pid = 0;
 	instr_time	looked;
+	instr_time	went_on;
 	bool		finished = true;
+	bool		stuck = false;
 
 	INSTR_TIME_SET_CURRENT(looked);
+	went_on = looked;
 	while (GetBackgroundWorkerPid(worker, &pid) != BGWH_STOPPED)
 	{
 		nap(WAIT_MS);
@@ -456,7 +493,17 @@ wait_for_worker(const Database *db)
 			TerminateBackgroundWorker(worker);
 			finished = false;
 		}
+		if (!waits_without_limit(pid))
+			INSTR_TIME_SET_CURRENT(went_on);
+		else if (!stuck && elapsed(went_on) >= MAX_LOCK_WAIT_MS)
+		{
+			put_off(db);
+			stuck = true;
+			finished = false;
+		}
 	}
+	if (!stuck)
+		db->delay = 0;
 	pfree(worker);
 	worker = NULL;
 	return finished;
@@ -495,6 +542,8 @@ run_sub_pass(Database *db)
 
 	/* a database that is being dropped or copied waits for the next round */
 	db->pending = false;
+	if (db->delay > 0 && elapsed(db->last_sub_pass) < db->delay * INT64CONST(60000))
+		return;
 	INSTR_TIME_SET_CURRENT(db->last_sub_pass);
 	db->had_sub_pass = true;
 	if (database_is_wanted(db->oid))

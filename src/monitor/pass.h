@@ -42,8 +42,7 @@ typedef struct TtlShared
 	/* written by the launcher before it starts a worker */
 	int			launcher_pid;
 	int64		pass;			/* its number, for pg_stat_activity */
-	bool		begins;			/* the first sub-pass of the database in this
-								 * pass */
+	bool		begins;			/* the first sub-pass here in this pass */
 	Oid			died_at;		/* the index at which the previous worker died */
 	bool		died_in_crash;	/* it crashed the server there */
 	bool		died_canceled;	/* its batch did not let itself be canceled */
@@ -56,6 +55,7 @@ typedef struct TtlShared
 	bool		more;			/* the pass needs another sub-pass here */
 	bool		canceled;		/* the worker ended within a canceled batch */
 	Oid			current_index;	/* the index that is being visited */
+	bool		limited;		/* work.c limits the time of what it does */
 	int64		lag_pauses;		/* not yet added to TtlKept */
 	/* what is kept of the database, packed by kept.c; not for run_pass() */
 	dsa_pointer kept;

@@ -51,6 +51,7 @@ static TimeoutId batch_timer = MAX_TIMEOUTS;
 static volatile sig_atomic_t timer_fired = 0;
 static bool is_worker = false;
 static volatile sig_atomic_t in_batch = false;
+static TtlShared *work_shared;	/* of the run that is going on */
 
 /* Cancels the batch, or ends the process if that did not help.  A signal handler. */
 static void
@@ -84,6 +85,7 @@ arm_batch_timer(const TtlDriver *driver)
 	timer_fired = 0;
 	is_worker = driver->is_worker;
 	in_batch = true;
+	work_shared->limited = true;
 	if (ttl_batch_timeout == 0)
 		return;
 	if (batch_timer == MAX_TIMEOUTS)
@@ -101,6 +103,7 @@ disarm_batch_timer(void)
 	bool		fired;
 
 	in_batch = false;
+	work_shared->limited = false;
 	if (batch_timer != MAX_TIMEOUTS)
 		disable_timeout(batch_timer, false);
 	fired = timer_fired > 0;
@@ -126,6 +129,7 @@ ttl_work_init(TtlRun *run, const TtlDriver *driver, TtlShared *shared, TtlKept *
 	run->driver = driver;
 	run->shared = shared;
 	run->kept = kept;
+	work_shared = shared;
 	run->context = AllocSetContextCreate(CurrentMemoryContext, "ttl_index sub-pass",
 										 ALLOCSET_DEFAULT_SIZES);
 	run->batch_context = AllocSetContextCreate(run->context, "ttl_index batch",

@@ -62,6 +62,24 @@ ok( $node->poll_query_until('dropping', 'SELECT count(*) = 0 FROM events'),
 	'and those of its own database go when it is rolled back');
 $node->safe_psql('postgres', 'DROP DATABASE dropping');
 
+# A command that rewrites a system catalog, and waits for a transaction that has read it.
+$node->safe_psql('postgres', 'CREATE DATABASE rewritten');
+my $reader = $node->background_psql('rewritten');
+$reader->query_safe('BEGIN; SELECT FROM pg_class LIMIT 1');
+my $writer = $node->background_psql('rewritten');
+$writer->query_until(qr/begins/, "\\echo begins\nVACUUM FULL pg_class;\n");
+$node->poll_query_until('postgres',
+	q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'pg_class'::regclass AND NOT granted AND mode = 'AccessExclusiveLock'}
+) or die 'nothing waits for the catalog';
+my $log = -s $node->logfile;
+$node->wait_for_log(qr/could not make a TTL pass over database "rewritten"/, $log);
+$node->safe_psql('neighbour', "INSERT INTO events VALUES ('2000-01-01')");
+$node->empties('neighbour', 'events',
+	'a database to which no worker can connect keeps no other one waiting');
+$reader->quit;
+$writer->quit;
+$node->safe_psql('postgres', 'DROP DATABASE rewritten');
+
 sub make_backlog
 {
 	my ($db, $slow) = @_;
