@@ -688,16 +688,18 @@ run_partition(TtlRun *run, const TtlTarget *target, const TtlPartition *partitio
 }
 
 /*
- * Makes and drops the partitions of a time series, within the time of a visit.  Returns
- * whether some of them remain for the next sub-pass.  A partition that was locked gets a
- * second try there and no third one in this pass, because the lock may be held for
- * hours; the others go on, unless they need that lock, too.  A partition that could not
- * be dropped waits for the next pass, so that one that takes long to fail does not use
+ * Makes or drops the partitions of a time series, within the time of a visit each.  What
+ * keeps those from being made, a lock on their names, say, need not keep others from being
+ * dropped.  Returns whether some of them remain for the next sub-pass.  A partition that
+ * was locked gets a second try there and no third one in this pass, because the lock may be
+ * held for hours; the others go on, unless they need that lock, too.  A partition that could
+ * not be dropped waits for the next pass, so that one that takes long to fail does not use
  * up the time of the others.
  */
 static bool
-visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit)
+visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool makes)
 {
+	TimestampTz begun = GetCurrentTimestamp();
 	int			failed = 0;
 	int			locked = 0;
 	bool		progress = false;
@@ -706,13 +708,14 @@ visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit)
 
 	foreach(lc, target->partitions)
 	{
-		int64		took = (GetCurrentTimestamp() - visit->begun) / 1000;
+		int64		took = (GetCurrentTimestamp() - begun) / 1000;
 		TtlPartition *partition = lfirst(lc);
 		TtlBatch	batch = {0};
 
 		if (run->stop || locked >= MAX_BUSY_PARTITIONS)
 			break;
-		if (ttl_visit_is_skipped(run, partition->relid))
+		if (OidIsValid(partition->relid) == makes ||
+			ttl_visit_is_skipped(run, partition->relid))
 			continue;
 		if (visit->waits && hangs(run, partition_key(target, partition)))
 		{
@@ -865,7 +868,8 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 		kept->hangs = kept->rests = false;
 		visit.waits = ttl_kept_waits(kept, run->at);
 	}
-	more_partitions = visit_partitions(run, target, &visit);
+	more_partitions = visit_partitions(run, target, &visit, true);
+	more_partitions = visit_partitions(run, target, &visit, false) || more_partitions;
 	for (int i = 0; i < count && !run->stop && !visit.skipped; i++)
 	{
 		Oid			leaf = list_nth_oid(target->leaves, (first + i) % count);

@@ -88,5 +88,32 @@ is($node->safe_psql('postgres', $rest),
 is($node->safe_psql('postgres', 'SELECT count(*) FROM child'),
 	0, 'a referencing row goes with its parent');
 
+# Names of buckets that are to be made, as anybody can take who may create tables in the
+# schema.
+$node->safe_psql(
+	'postgres', q{
+BEGIN;
+CREATE TABLE series (at timestamptz NOT NULL) PARTITION BY RANGE (at);
+SELECT ttl_index.create_time_series('series', 'at', granularity => 'seconds', expire_after_seconds => 0);
+CREATE TABLE taken AS SELECT inhrelid::regclass::text AS name FROM pg_inherits
+WHERE inhparent = 'series'::regclass ORDER BY inhrelid DESC LIMIT 4;
+DROP TABLE series;
+COMMIT;
+BEGIN;
+SELECT format('CREATE TABLE %s ()', name) FROM taken \gexec
+PREPARE TRANSACTION 'names';
+CREATE TABLE series (at timestamptz NOT NULL) PARTITION BY RANGE (at);
+CREATE TABLE due PARTITION OF series FOR VALUES FROM ('2000-01-01') TO ('2000-01-02');
+CREATE INDEX ON series (at) WHERE ttl_index.expire_after_seconds(0)
+	AND ttl_index.drop_expired_partitions() AND ttl_index.bucket_max_span_seconds(3600);
+});
+$node->becomes('postgres', q{SELECT to_regclass('due') IS NULL},
+	'where new buckets cannot be made, those that are due go');
+is( $node->safe_psql('postgres', 'SELECT count(to_regclass(name)) FROM taken'),
+	0, 'their names are taken still');
+$node->safe_psql('postgres', "ROLLBACK PREPARED 'names'");
+$node->becomes('postgres', 'SELECT count(to_regclass(name)) = 4 FROM taken',
+	'and new ones come when their names are free');
+
 $node->stop;
 done_testing();
