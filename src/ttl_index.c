@@ -32,6 +32,7 @@ void
 _PG_init(void)
 {
 	ttl_settings_init();
+	ttl_owner_init();
 	ttl_citus_init();
 	ttl_reindex_init();
 	ttl_hypertable_init();

@@ -104,6 +104,7 @@ extern void ttl_name_keep(Oid relid);
 extern void ttl_name_keep_now(Oid relid);
 
 /* owner.c */
+extern void ttl_owner_init(void);
 extern Oid	ttl_owner_of(Oid relid);
 extern void ttl_owner_become(Oid owner, TtlUser *saved);
 extern void ttl_owner_read_as(Oid owner, TtlUser *saved);

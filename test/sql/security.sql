@@ -22,7 +22,8 @@ DECLARE
 BEGIN
 	FOREACH attempt IN ARRAY ARRAY['ALTER ROLE regress_ttl_owner SUPERUSER', 'RESET ROLE', 'RESET SESSION AUTHORIZATION',
 		'SET ROLE NONE', 'SET SESSION AUTHORIZATION DEFAULT', 'CREATE ROLE regress_ttl_evil SUPERUSER',
-		'CREATE TEMP TABLE trap (x int)', 'LISTEN trap', 'DELETE FROM ttl_index.counters', 'SELECT ttl_index.stats_reset()'] LOOP
+		'CREATE TEMP TABLE trap (x int)', 'CREATE DOMAIN pg_temp.date AS pg_catalog.date',
+		'CREATE TYPE pg_temp.text AS ENUM ()', 'CREATE TYPE pg_temp.name AS (x int)', 'CREATE TYPE pg_temp.timestamptz AS RANGE (SUBTYPE = int4)', 'LISTEN trap', 'DELETE FROM ttl_index.counters', 'SELECT ttl_index.stats_reset()'] LOOP
 		BEGIN
 			EXECUTE attempt;
 			did := did || attempt || '; ';
@@ -277,6 +278,12 @@ CALL ttl_index.run_pass();
 SELECT count(*) FROM detail;
 SET client_min_messages = warning;
 
+-- a table that VACUUM FULL makes anew, in such an operation, has types as well
+CREATE TEMP TABLE kept (id int);
+CREATE INDEX kept_id ON kept (id);
+VACUUM FULL kept;
+CLUSTER kept USING kept_id;
+DROP TABLE kept;
 -- no function of ours is SECURITY DEFINER
 SELECT count(*) FROM pg_proc WHERE pronamespace = 'ttl_index'::regnamespace AND prosecdef;
 -- ALTER DEFAULT PRIVILEGES does not take the option away from users
