@@ -95,7 +95,7 @@ PGDLLEXPORT void ttl_launcher_main(Datum arg);
  * database waits, for minutes that double each time, and the others go on.
  */
 #define MAX_LOCK_WAIT_MS (10 * 1000)
-#define MAX_DELAY 60
+#define MAX_DELAY 8
 
 /* How often a worker slot is asked for in vain, at intervals of a second. */
 #define SLOT_TRIES 10
