@@ -737,7 +737,11 @@ visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool mak
 		{
 			locked += batch.busy_alone ? 0 : 1;
 			if (ttl_visit_note_failed(run, partition->relid, false))
-				again = progress = true;
+			{
+				progress = true;
+				/* a pass that lasts is not to last longer by these tries */
+				again = again || !is_long(run, run->at);
+			}
 			else if (batch.busy_alone)
 			{
 				(void) ttl_visit_note_failed(run, partition->relid, true);
