@@ -137,7 +137,11 @@ ttl_kept_try_again(TtlKept *kept, TimestampTz now)
 	kept->again_at = now + kept->again_delay;
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
+	{
+		/* one that hangs is not well until a visit after this one says so */
+		index->visited = index->visited && !index->skipped;
 		index->failed = index->skipped = false;
+	}
 }
 
 /*

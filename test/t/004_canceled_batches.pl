@@ -337,6 +337,49 @@ $node->becomes('postgres', "SELECT array_agg(id ORDER BY id) = '{1,2,9}' FROM re
 	'rows that wait for each other wait no longer for that');
 $node->safe_psql('postgres', 'DROP TABLE replies');
 
+# Nor is it tried sooner where a pass lasts, and tries again what else it has left.
+$node->set('delete_rate_limit', '10');
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE much (at timestamptz);
+INSERT INTO much SELECT '2000-01-01' FROM generate_series(1, 100000);
+CREATE INDEX ON much (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+$node->poll_query_until('postgres', 'SELECT count(*) < 100000 FROM much')
+  or die 'nothing is deleted';
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE long_hangs (at timestamptz);
+INSERT INTO long_hangs SELECT '2000-01-01' FROM generate_series(1, 100);
+CREATE TRIGGER hang BEFORE DELETE ON long_hangs FOR EACH ROW EXECUTE FUNCTION hang();
+CREATE INDEX ON long_hangs (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+foreach my $delay (1, 2)
+{
+	$node->poll_query_until('postgres',
+		"SELECT errors >= $delay FROM ttl_index.index_stats WHERE relname = 'long_hangs'")
+	  or die 'the index is not tried again in the same pass';
+	$minutes += $delay + 0.2;
+	$faults->clock_ahead(0, $minute * $minutes);
+}
+$node->poll_query_until('postgres',
+	"SELECT errors >= 3 FROM ttl_index.index_stats WHERE relname = 'long_hangs'")
+  or die 'the index is not tried again in the same pass';
+# all else is tried again after this minute, and this index after four
+$minutes += 1.2;
+$faults->clock_ahead(0, $minute * $minutes);
+my $sub_passes = $node->safe_psql('postgres', 'SELECT sub_passes FROM ttl_index.stats');
+$node->poll_query_until('postgres', "SELECT sub_passes > $sub_passes + 2 FROM ttl_index.stats")
+  or die 'the pass does not go on';
+$node->safe_psql('postgres', 'TRUNCATE much');
+$node->wait_for_passes(3);
+is( $node->safe_psql('postgres',
+		"SELECT errors FROM ttl_index.index_stats WHERE relname = 'long_hangs'"),
+	3,
+	'rule 23: also after a pass that lasted, and has tried again what else it left');
+$node->set('delete_rate_limit', '0');
+$node->safe_psql('postgres', 'DROP TABLE much, long_hangs');
+
 # A session knows nothing of its earlier passes, but can take all rows one by one.
 $node->set('monitor_enabled', 'off');
 $node->safe_psql('postgres', "DROP TABLE one_hangs; $one_hangs");
