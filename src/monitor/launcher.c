@@ -461,7 +461,7 @@ put_off(Database *db)
 	ereport(WARNING,
 			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 			 errmsg("could not make a TTL pass over database \"%s\"", db->name),
-			 errdetail("The worker waited for a lock that any session there needs, as on a system catalog; the next one comes in %d min.",
+			 errdetail("The worker waited for a lock that any session there needs, as on a system catalog; the next one comes in %d min at the earliest.",
 					   db->delay),
 			 errhint("VACUUM FULL and REINDEX SYSTEM hold such locks, and wait for transactions that use the catalog.")));
 }
