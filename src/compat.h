@@ -240,4 +240,11 @@ ttl_adds_constraint(AlterTableType subtype)
 	return subtype == AT_AddConstraint;
 }
 
+/* From 18 on core keeps what PL/pgSQL has compiled. */
+#if PG_VERSION_NUM >= 180000
+#define ttl_compiled_xmin cfunc.fn_xmin
+#else
+#define ttl_compiled_xmin fn_xmin
+#endif
+
 #endif							/* TTL_COMPAT_H */

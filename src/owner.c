@@ -19,84 +19,20 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/table.h"
-#include "catalog/namespace.h"
-#include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "leftover.h"
 #include "ttl_index.h"
-
-static object_access_hook_type next_object_access = NULL;
-
-/*
- * Is a type, of which syscaches do not know yet, one of pg_temp?  Not those that come with
- * a table, which VACUUM FULL makes anew, of rows and of arrays of them.
- */
-static bool
-is_temporary(Oid type)
-{
-	Relation	rel = table_open(TypeRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		result = false;
-
-	ScanKeyInit(&key, Anum_pg_type_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(type));
-	scan = systable_beginscan(rel, TypeOidIndexId, true, SnapshotSelf, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
-
-		result = form->typtype != TYPTYPE_COMPOSITE &&
-			form->typtype != TYPTYPE_BASE &&
-			isAnyTempNamespace(form->typnamespace);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return result;
-}
-
-/*
- * A type of pg_temp outlives the restricted operation that makes it, and hides the one of
- * this name in pg_catalog wherever search_path does not name pg_temp: a domain "date" would
- * call its CHECK as the next owner whose trigger sets search_path, and as whoever goes on
- * in a session after run_pass().  Core refuses a temporary table there, and a type in
- * its latest releases only.
- */
-static void
-object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, void *arg)
-{
-	if (next_object_access)
-		next_object_access(access, classId, objectId, subId, arg);
-	if (access == OAT_POST_CREATE && classId == TypeRelationId &&
-		InSecurityRestrictedOperation() && is_temporary(objectId))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("cannot create a type in a temporary schema within security-restricted operation")));
-}
-
-void
-ttl_owner_init(void)
-{
-	next_object_access = object_access_hook;
-	object_access_hook = object_access;
-}
 
 void
 ttl_owner_become(Oid owner, TtlUser *saved)
@@ -109,6 +45,7 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 						   SECURITY_NOFORCE_RLS);
 	saved->guc_level = NewGUCNestLevel();
 	ttl_settings_set("search_path", "pg_catalog, pg_temp");
+	ttl_leftover_begin(owner);
 }
 
 void
@@ -116,6 +53,7 @@ ttl_owner_restore(const TtlUser *saved)
 {
 	AtEOXact_GUC(false, saved->guc_level);
 	SetUserIdAndSecContext(saved->userid, saved->sec_context);
+	ttl_leftover_begin(saved->userid);
 }
 
 /* Writes values so that they are read again as the same ones, until ttl_owner_restore(). */
@@ -143,6 +81,7 @@ ttl_owner_read_as(Oid owner, TtlUser *saved)
 	SetUserIdAndSecContext(owner,
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION);
 	saved->guc_level = NewGUCNestLevel();
+	ttl_leftover_begin(owner);
 }
 
 /* Reads the owner and the name of a table; invalid if the table is gone. */

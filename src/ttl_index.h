@@ -18,6 +18,7 @@
  *	settings.c		the settings
  *	functions.c		run_pass, lag, and what is behind the view of indexes
  *	owner.c			becoming the owner of a table
+ *	leftover.c		what one owner's code leaves to that of others
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
  *	inherit.c		what is below a relation, without a lock
@@ -104,7 +105,6 @@ extern void ttl_name_keep(Oid relid);
 extern void ttl_name_keep_now(Oid relid);
 
 /* owner.c */
-extern void ttl_owner_init(void);
 extern Oid	ttl_owner_of(Oid relid);
 extern void ttl_owner_become(Oid owner, TtlUser *saved);
 extern void ttl_owner_read_as(Oid owner, TtlUser *saved);

@@ -1,0 +1,189 @@
+/*-------------------------------------------------------------------------
+ *
+ * leftover.c
+ *	  What the code of one owner must not leave to that of others in a process.
+ *
+ * The code of many owners runs in one process, one after another, and then perhaps that of
+ * the session which has called run_pass().  Each runs in a security-restricted operation,
+ * which keeps it from most of what outlives it.  Two things are left, for which this file
+ * is there: types of pg_temp, and functions that PL/pgSQL has compiled.
+ *
+ * PL/pgSQL compiles a function once in a process, and looks up the types of its variables
+ * then, by the search_path of whoever calls it first.  So one owner could call a function
+ * of another one first, with a domain of its own in the place of "date", say, whose CHECK
+ * would then be called with the rights of the other one.  Hence each owner's code begins
+ * with functions that are compiled anew.  PL/pgSQL cannot be told to forget a function.
+ * But it tells a plugin of each one before it runs it, and takes one for outdated whose
+ * row in pg_proc is of another transaction than the one that it has compiled.  It never
+ * frees these structures.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/leftover.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "plpgsql.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "leftover.h"
+
+static void note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function);
+
+static PLpgSQL_plugin plugin = {.func_setup = note_function};
+
+static PLpgSQL_plugin **used_plugin;
+
+/* of PLpgSQL_function *: what was called since the code of another role has run */
+static HTAB *called;
+
+/* as whom code runs, if that is known */
+static Oid	role = InvalidOid;
+
+static object_access_hook_type next_object_access = NULL;
+
+static void
+note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
+{
+	/* that of a DO block is not kept */
+	if (OidIsValid(function->fn_oid))
+		(void) hash_search(called, &function, HASH_ENTER, NULL);
+}
+
+/* From now on the code of this role runs, or of one that is not known. */
+void
+ttl_leftover_begin(Oid new_role)
+{
+	HASH_SEQ_STATUS scan;
+	PLpgSQL_function **function;
+
+	/* a worker needs no debugger, and a session keeps the one that it has */
+	if (*used_plugin == NULL || MyBackendType == B_BG_WORKER)
+		*used_plugin = &plugin;
+	if (new_role == role)
+		return;
+	role = new_role;
+	hash_seq_init(&scan, called);
+	while ((function = hash_seq_search(&scan)) != NULL)
+	{
+		(*function)->ttl_compiled_xmin = InvalidTransactionId;
+		(void) hash_search(called, function, HASH_REMOVE, NULL);
+	}
+}
+
+/* An error can have ended what ran as another role. */
+static void
+xact_event(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_ABORT && OidIsValid(role))
+		ttl_leftover_begin(InvalidOid);
+}
+
+static void
+subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB && OidIsValid(role))
+		ttl_leftover_begin(InvalidOid);
+}
+
+/*
+ * Is this the validator of PL/pgSQL?  It compiles a function for whoever may execute it,
+ * and no plugin is told.
+ */
+static bool
+is_validator(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(LANGNAME, CStringGetDatum("plpgsql"));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_language) GETSTRUCT(tuple))->lanvalidator == function;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * Is a type, of which syscaches do not know yet, one of pg_temp?  Not those that come with
+ * a table, which VACUUM FULL makes anew, of rows and of arrays of them.
+ */
+static bool
+is_temporary(Oid type)
+{
+	Relation	rel = table_open(TypeRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result = false;
+
+	ScanKeyInit(&key, Anum_pg_type_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(type));
+	scan = systable_beginscan(rel, TypeOidIndexId, true, SnapshotSelf, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
+
+		result = form->typtype != TYPTYPE_COMPOSITE &&
+			form->typtype != TYPTYPE_BASE &&
+			isAnyTempNamespace(form->typnamespace);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
+ * A type of pg_temp outlives the restricted operation that makes it, and hides the one of
+ * this name in pg_catalog wherever search_path does not name pg_temp: a domain "date" would
+ * call its CHECK as the next owner whose trigger sets search_path, and as whoever goes on
+ * in a session after run_pass().  Core refuses a temporary table there, and a type in
+ * its latest releases only.
+ */
+static void
+object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, void *arg)
+{
+	if (next_object_access)
+		next_object_access(access, classId, objectId, subId, arg);
+	if (!InSecurityRestrictedOperation())
+		return;
+	if (access == OAT_FUNCTION_EXECUTE && is_validator(objectId))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("cannot validate a function within security-restricted operation")));
+	if (access == OAT_POST_CREATE && classId == TypeRelationId && is_temporary(objectId))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("cannot create a type in a temporary schema within security-restricted operation")));
+}
+
+void
+ttl_leftover_init(void)
+{
+	HASHCTL		ctl = {.keysize = sizeof(PLpgSQL_function *),.entrysize = sizeof(PLpgSQL_function *)};
+
+	used_plugin = (PLpgSQL_plugin **) find_rendezvous_variable("PLpgSQL_plugin");
+	called = hash_create("ttl_index functions in PL/pgSQL", 64, &ctl, HASH_ELEM | HASH_BLOBS);
+	RegisterXactCallback(xact_event, NULL);
+	RegisterSubXactCallback(subxact_event, NULL);
+	next_object_access = object_access_hook;
+	object_access_hook = object_access;
+}
