@@ -60,18 +60,21 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 /*
  * Until 17 an AFTER trigger runs as whoever ends the command that caused it; so only
  * until then the tables that a command changes are looked at.  Since 18 a constraint can be
- * one that is not enforced, and a generated column one that is not stored.
+ * one that is not enforced, and a generated column one that is not stored, and core
+ * keeps what PL/pgSQL has compiled.
  */
 #if PG_VERSION_NUM < 180000
 #define TTL_AFTER_TRIGGERS_RUN_AS_OTHERS true
 #define TTL_CHANGED_RELATIONS(stmt) ((stmt)->resultRelations)
 #define TTL_ENFORCE(constraint) ((void) 0)
 #define TTL_EXPAND_VIRTUAL(node, rel) (node)
+#define ttl_compiled_xmin fn_xmin
 #else
 #define TTL_AFTER_TRIGGERS_RUN_AS_OTHERS false
 #define TTL_CHANGED_RELATIONS(stmt) NIL
 #define TTL_ENFORCE(constraint) ((constraint)->is_enforced = true)
 #define TTL_EXPAND_VIRTUAL(node, rel) expand_generated_columns_in_expr(node, rel, 1)
+#define ttl_compiled_xmin cfunc.fn_xmin
 #endif
 
 /* Makes the index entries of a new row, none of which is checked later. */
@@ -86,9 +89,12 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 	ExecInsertIndexTuples(table, slot, estate, false, false, NULL, NIL)
 #endif
 
-/* A number until 19. */
+/* A number until 19; nor was what EXPLAIN knows handed on to the planner. */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;
+#define ttl_and_explain(argument)
+#else
+#define ttl_and_explain(argument) , argument
 #endif
 
 /* Renamed in 16, when backend IDs and array indexes were told apart. */
@@ -239,12 +245,5 @@ ttl_adds_constraint(AlterTableType subtype)
 #endif
 	return subtype == AT_AddConstraint;
 }
-
-/* From 18 on core keeps what PL/pgSQL has compiled. */
-#if PG_VERSION_NUM >= 180000
-#define ttl_compiled_xmin cfunc.fn_xmin
-#else
-#define ttl_compiled_xmin fn_xmin
-#endif
 
 #endif							/* TTL_COMPAT_H */

@@ -5,8 +5,15 @@
  *
  * The code of many owners runs in one process, one after another, and then perhaps that of
  * the session which has called run_pass().  Each runs in a security-restricted operation,
- * which keeps it from most of what outlives it.  Two things are left, for which this file
- * is there: types of pg_temp, and functions that PL/pgSQL has compiled.
+ * which keeps it from most of what outlives it.  Three things are left, for which this file
+ * is there: types of pg_temp, what core has cached, and functions that PL/pgSQL has compiled.
+ *
+ * Caches keep what was computed by the search_path of the first who asked: functions in SQL
+ * are inlined in the expressions of an index, a partition key or a domain, and their
+ * bodies are parsed then.  So a query of one owner's code, which needs no privileges to be
+ * planned, could put its own function "lower" into the index of another one's table, to be
+ * called as the latter.  Plans that were made without forced row security would be used in
+ * the session that goes on, also where it is the owner.
  *
  * PL/pgSQL compiles a function once in a process, and looks up the types of its variables
  * then, by the search_path of whoever calls it first.  So one owner could call a function
@@ -36,9 +43,11 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "optimizer/planner.h"
 #include "plpgsql.h"
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -58,7 +67,12 @@ static HTAB *called;
 /* as whom code runs, if that is known */
 static Oid	role = InvalidOid;
 
+/* whose code uses the caches, and whether it has planned anything since they are new */
+static Oid	caches_of = InvalidOid;
+static bool planned = false;
+
 static object_access_hook_type next_object_access = NULL;
+static planner_hook_type next_planner = NULL;
 
 static void
 note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
@@ -68,9 +82,39 @@ note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 		(void) hash_search(called, &function, HASH_ENTER, NULL);
 }
 
-/* From now on the code of this role runs, or of one that is not known. */
-void
-ttl_leftover_begin(Oid new_role)
+static PlannedStmt *
+note_planning(Query *parse, const char *query_string, int options,
+			  ParamListInfo params ttl_and_explain(struct ExplainState *es))
+{
+	planner_hook_type plan = next_planner ? next_planner : standard_planner;
+
+	if (OidIsValid(caches_of) && InSecurityRestrictedOperation())
+		planned = true;
+	return plan(parse, query_string, options, params ttl_and_explain(es));
+}
+
+/* Drops what was cached for the code of another role, or for another than the session. */
+static void
+begin_caches(Oid new_role)
+{
+	if (!InSecurityRestrictedOperation())
+	{
+		/* a worker runs nothing but the code of owners */
+		if (MyBackendType == B_BG_WORKER)
+			return;
+		new_role = InvalidOid;
+	}
+	if (planned && new_role != caches_of)
+	{
+		planned = false;
+		InvalidateSystemCaches();
+	}
+	caches_of = new_role;
+}
+
+/* The same for the functions of PL/pgSQL. */
+static void
+begin_functions(Oid new_role)
 {
 	HASH_SEQ_STATUS scan;
 	PLpgSQL_function **function;
@@ -89,19 +133,36 @@ ttl_leftover_begin(Oid new_role)
 	}
 }
 
+/* From now on the code of this role runs, or of one that is not known. */
+void
+ttl_leftover_begin(Oid new_role)
+{
+	begin_caches(new_role);
+	begin_functions(new_role);
+}
+
 /* An error can have ended what ran as another role. */
 static void
 xact_event(XactEvent event, void *arg)
 {
-	if (event == XACT_EVENT_ABORT && OidIsValid(role))
-		ttl_leftover_begin(InvalidOid);
+	if (event != XACT_EVENT_ABORT)
+		return;
+	if (OidIsValid(caches_of))
+		begin_caches(InvalidOid);
+	if (OidIsValid(role))
+		begin_functions(InvalidOid);
 }
 
 static void
 subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	if (event == SUBXACT_EVENT_ABORT_SUB && OidIsValid(role))
-		ttl_leftover_begin(InvalidOid);
+	if (event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	/* code that has caught an error goes on with its caches */
+	if (OidIsValid(caches_of) && !InSecurityRestrictedOperation())
+		begin_caches(InvalidOid);
+	if (OidIsValid(role))
+		begin_functions(InvalidOid);
 }
 
 /*
@@ -186,4 +247,6 @@ ttl_leftover_init(void)
 	RegisterSubXactCallback(subxact_event, NULL);
 	next_object_access = object_access_hook;
 	object_access_hook = object_access;
+	next_planner = planner_hook;
+	planner_hook = note_planning;
 }

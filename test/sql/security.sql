@@ -278,6 +278,61 @@ CALL ttl_index.run_pass();
 SELECT count(*) FROM detail;
 SET client_min_messages = warning;
 
+-- what one owner's code lets PostgreSQL cache in the process is nothing to that of others:
+-- here a key of an archive that is computed by the search_path of the stranger, for a query
+-- that the stranger has not even the privilege for
+CREATE FUNCTION plain(pg_catalog.text) RETURNS pg_catalog.text LANGUAGE sql IMMUTABLE AS 'SELECT lower($1)';
+CREATE TABLE kept_rows (ts timestamptz);
+CREATE UNIQUE INDEX ON kept_rows (nullif(plain('A'), 'a'));
+CREATE SCHEMA strange AUTHORIZATION regress_ttl_stranger;
+SET ROLE regress_ttl_stranger;
+CREATE FUNCTION strange.lower(pg_catalog.text) RETURNS pg_catalog.text LANGUAGE sql IMMUTABLE AS $$ SELECT 'no null' $$;
+CREATE FUNCTION strange.poison() RETURNS trigger LANGUAGE plpgsql SET search_path = strange, pg_catalog AS $$
+BEGIN
+	PERFORM FROM sec.kept_rows;
+EXCEPTION WHEN insufficient_privilege THEN
+	RETURN OLD;
+END $$;
+CREATE TABLE strange.rows (ts timestamptz);
+SELECT ttl_index.create_index('strange.rows', 'ts', 60);
+INSERT INTO strange.rows VALUES ('2001-01-01');
+CREATE TRIGGER a BEFORE DELETE ON strange.rows FOR EACH ROW EXECUTE FUNCTION strange.poison();
+RESET ROLE;
+CREATE TABLE kept_source (LIKE kept_rows);
+CREATE INDEX ON kept_source (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('kept_rows');
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+INSERT INTO kept_source VALUES ('2001-01-01'), ('2001-01-01');
+CALL ttl_index.run_pass();
+SET client_min_messages = warning;
+SELECT (SELECT count(*) FROM strange.rows) AS left, (SELECT count(*) FROM kept_rows) AS moved;
+-- nor is a plan that was made without forced row security
+SET ROLE regress_ttl_owner;
+CREATE TABLE forced (yes bool);
+INSERT INTO forced VALUES (true), (false);
+ALTER TABLE forced ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY p ON forced USING (yes);
+CREATE FUNCTION count_forced() RETURNS bigint LANGUAGE plpgsql SET search_path = sec, pg_catalog AS $$
+BEGIN
+	RETURN (SELECT count(*) FROM forced);
+END $$;
+CREATE FUNCTION calls_count() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO sec.log (place) VALUES ('trigger sees ' || sec.count_forced());
+	RETURN OLD;
+END $$;
+CREATE TABLE calls (ts timestamptz);
+SELECT ttl_index.create_index('calls', 'ts', 60);
+INSERT INTO calls VALUES ('2001-01-01');
+CREATE TRIGGER a BEFORE DELETE ON calls FOR EACH ROW EXECUTE FUNCTION calls_count();
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SET client_min_messages = warning;
+SELECT place, count_forced() FROM log WHERE place LIKE 'trigger%';
+RESET ROLE;
+DROP SCHEMA strange CASCADE;
+DROP TABLE kept_source, kept_rows, calls;
+
 -- a table that VACUUM FULL makes anew, in such an operation, has types as well
 CREATE TEMP TABLE kept (id int);
 CREATE INDEX kept_id ON kept (id);
