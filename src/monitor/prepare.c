@@ -324,6 +324,10 @@ is_held(TtlRun *run, TtlStateFile *file)
 static void
 check_work(void *arg)
 {
+	TtlRun	   *run = arg;
+
+	/* no code of users is called, so the launcher may end a wait for a lock */
+	run->shared->limited = false;
 	ttl_counters_check();
 }
 
@@ -332,7 +336,7 @@ static bool
 objects_fit(TtlRun *run)
 {
 	bool		timed_out;
-	ErrorData  *edata = ttl_work_run(run->driver, check_work, NULL, &timed_out);
+	ErrorData  *edata = ttl_work_run(run->driver, check_work, run, &timed_out);
 
 	if (edata == NULL)
 	{

@@ -68,6 +68,8 @@ begin_work(void *arg)
 {
 	Look	   *look = arg;
 
+	/* no code of users is called, so the launcher may end a wait for a lock */
+	look->run->shared->limited = false;
 	MemoryContextSwitchTo(look->run->context);
 	ttl_state_file_read(&look->file);
 	look->crashed = ttl_crash_skipped();

@@ -80,6 +80,17 @@ $reader->quit;
 $writer->quit;
 $node->safe_psql('postgres', 'DROP DATABASE rewritten');
 
+# One that a worker needs first when it has connected, to look at the extension's tables.
+$node->safe_psql('postgres', 'CREATE DATABASE triggers');
+$node->safe_psql('triggers', 'CREATE EXTENSION ttl_index');
+my $holder = $node->background_psql('triggers');
+$holder->query_safe('BEGIN; LOCK TABLE pg_trigger IN ACCESS EXCLUSIVE MODE');
+ok( $node->wait_for_log(
+		qr/could not make a TTL pass over database "triggers"\n/),
+	'nor does one in which it can do nothing but that');
+$holder->quit;
+$node->safe_psql('postgres', 'DROP DATABASE triggers');
+
 sub make_backlog
 {
 	my ($db, $slow) = @_;
