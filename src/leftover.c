@@ -64,8 +64,14 @@ static PLpgSQL_plugin **used_plugin;
 /* of PLpgSQL_function *: what was called since the code of another role has run */
 static HTAB *called;
 
-/* as whom code runs, if that is known */
+/* code that goes on after an error can be that of any role */
+#define ANY_ROLE OID_MAX
+
+/* whose code runs; not always the current user, who changes in a SECURITY DEFINER function */
 static Oid	role = InvalidOid;
+
+/* how deep in subtransactions that has changed last: an error further in changes nothing */
+static int	nest_level = 0;
 
 /* whose code uses the caches, and whether it has planned anything since they are new */
 static Oid	caches_of = InvalidOid;
@@ -104,7 +110,7 @@ begin_caches(Oid new_role)
 			return;
 		new_role = InvalidOid;
 	}
-	if (planned && new_role != caches_of)
+	if (planned && (new_role != caches_of || new_role == ANY_ROLE))
 	{
 		planned = false;
 		InvalidateSystemCaches();
@@ -122,7 +128,7 @@ begin_functions(Oid new_role)
 	/* a worker needs no debugger, and a session keeps the one that it has */
 	if (*used_plugin == NULL || MyBackendType == B_BG_WORKER)
 		*used_plugin = &plugin;
-	if (new_role == role)
+	if (new_role == role && new_role != ANY_ROLE)
 		return;
 	role = new_role;
 	hash_seq_init(&scan, called);
@@ -133,12 +139,16 @@ begin_functions(Oid new_role)
 	}
 }
 
-/* From now on the code of this role runs, or of one that is not known. */
-void
+/* From now on the code of this role runs.  Returns the one whose code it was until now. */
+Oid
 ttl_leftover_begin(Oid new_role)
 {
+	Oid			old_role = role;
+
+	nest_level = GetCurrentTransactionNestLevel();
 	begin_caches(new_role);
 	begin_functions(new_role);
+	return old_role;
 }
 
 /* An error can have ended what ran as another role. */
@@ -153,16 +163,17 @@ xact_event(XactEvent event, void *arg)
 		begin_functions(InvalidOid);
 }
 
+/* Code that has caught an error of its own goes on as it was. */
 static void
 subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	if (event != SUBXACT_EVENT_ABORT_SUB)
+	if (event != SUBXACT_EVENT_ABORT_SUB || nest_level < GetCurrentTransactionNestLevel())
 		return;
-	/* code that has caught an error goes on with its caches */
-	if (OidIsValid(caches_of) && !InSecurityRestrictedOperation())
-		begin_caches(InvalidOid);
+	nest_level = GetCurrentTransactionNestLevel() - 1;
+	if (OidIsValid(caches_of))
+		begin_caches(ANY_ROLE);
 	if (OidIsValid(role))
-		begin_functions(InvalidOid);
+		begin_functions(ANY_ROLE);
 }
 
 /*

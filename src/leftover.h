@@ -15,6 +15,6 @@
 
 /* leftover.c */
 extern void ttl_leftover_init(void);
-extern void ttl_leftover_begin(Oid new_role);
+extern Oid	ttl_leftover_begin(Oid new_role);
 
 #endif							/* TTL_LEFTOVER_H */

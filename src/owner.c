@@ -45,7 +45,7 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 						   SECURITY_NOFORCE_RLS);
 	saved->guc_level = NewGUCNestLevel();
 	ttl_settings_set("search_path", "pg_catalog, pg_temp");
-	ttl_leftover_begin(owner);
+	saved->code_of = ttl_leftover_begin(owner);
 }
 
 void
@@ -53,7 +53,7 @@ ttl_owner_restore(const TtlUser *saved)
 {
 	AtEOXact_GUC(false, saved->guc_level);
 	SetUserIdAndSecContext(saved->userid, saved->sec_context);
-	ttl_leftover_begin(saved->userid);
+	(void) ttl_leftover_begin(saved->code_of);
 }
 
 /* Writes values so that they are read again as the same ones, until ttl_owner_restore(). */
@@ -81,7 +81,7 @@ ttl_owner_read_as(Oid owner, TtlUser *saved)
 	SetUserIdAndSecContext(owner,
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION);
 	saved->guc_level = NewGUCNestLevel();
-	ttl_leftover_begin(owner);
+	saved->code_of = ttl_leftover_begin(owner);
 }
 
 /* Reads the owner and the name of a table; invalid if the table is gone. */

@@ -61,6 +61,7 @@ typedef struct TtlUser
 	Oid			userid;
 	int			sec_context;
 	int			guc_level;
+	Oid			code_of;
 } TtlUser;
 
 /* The limits that schedule.c goes by, from the settings. */

@@ -77,5 +77,36 @@ INSERT INTO leftovers.second VALUES ('2001-01-01');
 CALL ttl_index.run_pass();
 SELECT count(*) FROM leftovers.first;
 SELECT DISTINCT of FROM leftovers.calls WHERE by = current_user;
+TRUNCATE leftovers.calls;
+
+-- nor where code that it has called was that of the role that goes on
+CREATE FUNCTION leftovers.status() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS
+$$ SELECT ttl_index.due_count('leftovers.second_ttl') $$;
+SET ROLE regress_ttl_first;
+CREATE TYPE leftovers.mood AS ENUM ('good');
+CREATE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql SET search_path = leftovers, pg_catalog AS
+$$ BEGIN PERFORM leftovers.status(); PERFORM leftovers.helper(now()); RETURN '1'; END $$;
+CREATE CAST (leftovers.mood AS json) WITH FUNCTION leftovers.mood_as_json(leftovers.mood);
+ALTER TABLE leftovers.first ADD mood leftovers.mood;
+RESET ROLE;
+INSERT INTO leftovers.first VALUES ('2001-01-01', 'good');
+SELECT count(*) FROM ttl_index.preview('leftovers.first_ttl');
+SELECT leftovers.helper(now());
+SELECT by = current_user AS is_mine, of FROM leftovers.calls ORDER BY 1, 2;
+TRUNCATE leftovers.calls;
+
+-- nor where it has caught an error before the one that ends it
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql SET search_path = leftovers, pg_catalog AS $$
+BEGIN
+	BEGIN
+		PERFORM 1 / 0;
+	EXCEPTION
+		WHEN division_by_zero THEN PERFORM leftovers.helper(now());
+	END;
+	RAISE 'no';
+END $$;
+SELECT count(*) FROM ttl_index.preview('leftovers.first_ttl');
+SELECT leftovers.helper(now());
+SELECT by = current_user AS is_mine, of FROM leftovers.calls ORDER BY 1, 2;
 DROP SCHEMA leftovers CASCADE;
 DROP ROLE regress_ttl_first;
