@@ -45,6 +45,7 @@
 #include "miscadmin.h"
 #include "optimizer/planner.h"
 #include "plpgsql.h"
+#include "postmaster/bgworker.h"
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -54,6 +55,7 @@
 
 #include "compat.h"
 #include "leftover.h"
+#include "ttl_index.h"
 
 static void note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function);
 
@@ -73,8 +75,7 @@ static Oid	role = InvalidOid;
 /* how deep in subtransactions that has changed last: an error further in changes nothing */
 static int	nest_level = 0;
 
-/* whose code uses the caches, and whether it has planned anything since they are new */
-static Oid	caches_of = InvalidOid;
+/* has it planned anything since the caches are new? */
 static bool planned = false;
 
 static object_access_hook_type next_object_access = NULL;
@@ -94,49 +95,53 @@ note_planning(Query *parse, const char *query_string, int options,
 {
 	planner_hook_type plan = next_planner ? next_planner : standard_planner;
 
-	if (OidIsValid(caches_of) && InSecurityRestrictedOperation())
+	if (OidIsValid(role) && InSecurityRestrictedOperation())
 		planned = true;
 	return plan(parse, query_string, options, params ttl_and_explain(es));
 }
 
-/* Drops what was cached for the code of another role, or for another than the session. */
-static void
-begin_caches(Oid new_role)
+/* Is this a worker of the monitor?  It runs nothing but the code of owners. */
+static bool
+is_worker(void)
 {
-	if (!InSecurityRestrictedOperation())
-	{
-		/* a worker runs nothing but the code of owners */
-		if (MyBackendType == B_BG_WORKER)
-			return;
-		new_role = InvalidOid;
-	}
-	if (planned && (new_role != caches_of || new_role == ANY_ROLE))
-	{
-		planned = false;
-		InvalidateSystemCaches();
-	}
-	caches_of = new_role;
+	return MyBgworkerEntry != NULL && strcmp(MyBgworkerEntry->bgw_type, TTL_WORKER_TYPE) == 0;
 }
 
-/* The same for the functions of PL/pgSQL. */
+/* Lets PL/pgSQL compile anew what was called. */
 static void
-begin_functions(Oid new_role)
+forget_functions(void)
 {
 	HASH_SEQ_STATUS scan;
 	PLpgSQL_function **function;
 
-	/* a worker needs no debugger, and a session keeps the one that it has */
-	if (*used_plugin == NULL || MyBackendType == B_BG_WORKER)
-		*used_plugin = &plugin;
-	if (new_role == role && new_role != ANY_ROLE)
-		return;
-	role = new_role;
 	hash_seq_init(&scan, called);
 	while ((function = hash_seq_search(&scan)) != NULL)
 	{
 		(*function)->ttl_compiled_xmin = InvalidTransactionId;
 		(void) hash_search(called, function, HASH_REMOVE, NULL);
 	}
+}
+
+/* From now on the code of this role runs, or that of the session. */
+static void
+begin(Oid new_role)
+{
+	/* a worker needs no debugger, and a session keeps the one that it has */
+	if (*used_plugin == NULL || is_worker())
+		*used_plugin = &plugin;
+	if (!InSecurityRestrictedOperation())
+	{
+		if (is_worker())
+			return;
+		new_role = InvalidOid;
+	}
+	if (new_role == role && new_role != ANY_ROLE)
+		return;
+	role = new_role;
+	forget_functions();
+	if (planned)
+		InvalidateSystemCaches();
+	planned = false;
 }
 
 /* From now on the code of this role runs.  Returns the one whose code it was until now. */
@@ -146,8 +151,7 @@ ttl_leftover_begin(Oid new_role)
 	Oid			old_role = role;
 
 	nest_level = GetCurrentTransactionNestLevel();
-	begin_caches(new_role);
-	begin_functions(new_role);
+	begin(new_role);
 	return old_role;
 }
 
@@ -155,12 +159,8 @@ ttl_leftover_begin(Oid new_role)
 static void
 xact_event(XactEvent event, void *arg)
 {
-	if (event != XACT_EVENT_ABORT)
-		return;
-	if (OidIsValid(caches_of))
-		begin_caches(InvalidOid);
-	if (OidIsValid(role))
-		begin_functions(InvalidOid);
+	if (event == XACT_EVENT_ABORT && OidIsValid(role))
+		begin(InvalidOid);
 }
 
 /* Code that has caught an error of its own goes on as it was. */
@@ -170,10 +170,8 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 	if (event != SUBXACT_EVENT_ABORT_SUB || nest_level < GetCurrentTransactionNestLevel())
 		return;
 	nest_level = GetCurrentTransactionNestLevel() - 1;
-	if (OidIsValid(caches_of))
-		begin_caches(ANY_ROLE);
 	if (OidIsValid(role))
-		begin_functions(ANY_ROLE);
+		begin(ANY_ROLE);
 }
 
 /*
