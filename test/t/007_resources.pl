@@ -104,6 +104,8 @@ is(scalar(@warnings), 1, 'there is one WARNING in a pass');
 # Many databases wait together, not one after another: the next pass comes soon.
 my @databases = map { "other$_" } 1 .. 20;
 $node->safe_psql('postgres', "CREATE DATABASE $_") foreach @databases;
+# the WARNING is news again behind a whole pass with a slot
+$node->wait_for_passes(1);
 monitor('off');
 $parallel->query_until(
 	qr/again/, q{
