@@ -108,5 +108,29 @@ END $$;
 SELECT count(*) FROM ttl_index.preview('leftovers.first_ttl');
 SELECT leftovers.helper(now());
 SELECT by = current_user AS is_mine, of FROM leftovers.calls ORDER BY 1, 2;
+
+-- functions in SQL are inlined by the search_path of who plans a query of the table first
+CREATE TABLE leftovers.noted (word text);
+CREATE FUNCTION leftovers.fold_case(text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT lower($1)';
+CREATE INDEX ON leftovers.noted (leftovers.fold_case(word));
+CREATE OR REPLACE FUNCTION leftovers.calls_helper_as_well() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN INSERT INTO leftovers.noted VALUES ('A'); RETURN OLD; END $$;
+SET ROLE regress_ttl_first;
+CREATE FUNCTION leftovers.lower(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS
+$$ BEGIN RAISE 'the trap is called as %', current_user; END $$;
+CREATE OR REPLACE FUNCTION leftovers.calls_helper() RETURNS trigger LANGUAGE plpgsql SET search_path = leftovers, pg_catalog AS $$
+BEGIN
+	PERFORM word FROM leftovers.noted;
+EXCEPTION
+	WHEN insufficient_privilege THEN RETURN OLD;
+END $$;
+RESET ROLE;
+\c -
+SET client_min_messages = warning;
+INSERT INTO leftovers.first VALUES ('2001-01-01');
+INSERT INTO leftovers.second VALUES ('2001-01-01');
+CALL ttl_index.run_pass();
+SELECT (SELECT count(*) FROM leftovers.first) AS first, (SELECT count(*) FROM leftovers.second) AS second, * FROM leftovers.noted;
+INSERT INTO leftovers.noted VALUES ('B');
 DROP SCHEMA leftovers CASCADE;
 DROP ROLE regress_ttl_first;
