@@ -12,8 +12,9 @@
  * are inlined in the expressions of an index, a partition key or a domain, and their
  * bodies are parsed then.  So a query of one owner's code, which needs no privileges to be
  * planned, could put its own function "lower" into the index of another one's table, to be
- * called as the latter.  Plans that were made without forced row security would be used in
- * the session that goes on, also where it is the owner.
+ * called as the latter.  A key or a CHECK does it without the planner.  Plans that were made
+ * without forced row security would be used in the session that goes on, also where it is
+ * the owner.
  *
  * PL/pgSQL compiles a function once in a process, and looks up the types of its variables
  * then, by the search_path of whoever calls it first.  So one owner could call a function
@@ -36,10 +37,12 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -75,8 +78,8 @@ static Oid	role = InvalidOid;
 /* how deep in subtransactions that has changed last: an error further in changes nothing */
 static int	nest_level = 0;
 
-/* has it planned anything since the caches are new? */
-static bool planned = false;
+/* can anything that has run have filled the caches since they are new? */
+static bool has_run = false;
 
 static object_access_hook_type next_object_access = NULL;
 static planner_hook_type next_planner = NULL;
@@ -84,6 +87,8 @@ static planner_hook_type next_planner = NULL;
 static void
 note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 {
+	if (OidIsValid(role))
+		has_run = true;
 	/* that of a DO block is not kept */
 	if (OidIsValid(function->fn_oid))
 		(void) hash_search(called, &function, HASH_ENTER, NULL);
@@ -96,7 +101,7 @@ note_planning(Query *parse, const char *query_string, int options,
 	planner_hook_type plan = next_planner ? next_planner : standard_planner;
 
 	if (OidIsValid(role) && InSecurityRestrictedOperation())
-		planned = true;
+		has_run = true;
 	return plan(parse, query_string, options, params ttl_and_explain(es));
 }
 
@@ -122,9 +127,9 @@ forget_functions(void)
 	}
 }
 
-/* From now on the code of this role runs, or that of the session. */
+/* From now on the code of this role runs, or goes on, or that of the session. */
 static void
-begin(Oid new_role)
+begin(Oid new_role, bool goes_on)
 {
 	/* a worker needs no debugger, and a session keeps the one that it has */
 	if (*used_plugin == NULL || is_worker())
@@ -139,9 +144,10 @@ begin(Oid new_role)
 		return;
 	role = new_role;
 	forget_functions();
-	if (planned)
+	if (has_run)
 		InvalidateSystemCaches();
-	planned = false;
+	/* what goes on need not look up anew what it calls */
+	has_run = goes_on && OidIsValid(role);
 }
 
 /* From now on the code of this role runs.  Returns the one whose code it was until now. */
@@ -151,8 +157,16 @@ ttl_leftover_begin(Oid new_role)
 	Oid			old_role = role;
 
 	nest_level = GetCurrentTransactionNestLevel();
-	begin(new_role);
+	begin(new_role, false);
 	return old_role;
+}
+
+/* From now on that goes on whose code ran before. */
+void
+ttl_leftover_end(Oid old_role)
+{
+	nest_level = GetCurrentTransactionNestLevel();
+	begin(old_role, true);
 }
 
 /* An error can have ended what ran as another role. */
@@ -160,7 +174,7 @@ static void
 xact_event(XactEvent event, void *arg)
 {
 	if (event == XACT_EVENT_ABORT && OidIsValid(role))
-		begin(InvalidOid);
+		begin(InvalidOid, true);
 }
 
 /* Code that has caught an error of its own goes on as it was. */
@@ -171,7 +185,7 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 		return;
 	nest_level = GetCurrentTransactionNestLevel() - 1;
 	if (OidIsValid(role))
-		begin(ANY_ROLE);
+		begin(ANY_ROLE, true);
 }
 
 /*
@@ -187,6 +201,26 @@ is_validator(Oid function)
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	result = ((Form_pg_language) GETSTRUCT(tuple))->lanvalidator == function;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * Can this function be code of a user, or change settings for what is called next?  What
+ * is in C is a superuser's, and its queries are planned.
+ */
+static bool
+is_code(Oid function)
+{
+	HeapTuple	tuple;
+	bool		result;
+
+	if (function < FirstNormalObjectId)
+		return function == F_SET_CONFIG;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	result = ((Form_pg_proc) GETSTRUCT(tuple))->prolang != ClanguageId;
 	ReleaseSysCache(tuple);
 	return result;
 }
@@ -235,6 +269,10 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 		next_object_access(access, classId, objectId, subId, arg);
 	if (!InSecurityRestrictedOperation())
 		return;
+
+	/* keys, CHECKs and casts are computed without the planner */
+	if (access == OAT_FUNCTION_EXECUTE && OidIsValid(role) && !has_run)
+		has_run = is_code(objectId);
 	if (access == OAT_FUNCTION_EXECUTE && is_validator(objectId))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

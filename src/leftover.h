@@ -16,5 +16,6 @@
 /* leftover.c */
 extern void ttl_leftover_init(void);
 extern Oid	ttl_leftover_begin(Oid new_role);
+extern void ttl_leftover_end(Oid old_role);
 
 #endif							/* TTL_LEFTOVER_H */

@@ -53,7 +53,7 @@ ttl_owner_restore(const TtlUser *saved)
 {
 	AtEOXact_GUC(false, saved->guc_level);
 	SetUserIdAndSecContext(saved->userid, saved->sec_context);
-	(void) ttl_leftover_begin(saved->code_of);
+	ttl_leftover_end(saved->code_of);
 }
 
 /* Writes values so that they are read again as the same ones, until ttl_owner_restore(). */

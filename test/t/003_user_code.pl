@@ -223,6 +223,57 @@ $node->drains('again', 'beside', 'a table beside a trigger that writes rows agai
 ok( $node->poll_query_until('again', 'SELECT passes > 1 FROM ttl_index.stats'),
 	'rule 26: passes end where a trigger writes the rows again');
 
+# What one owner's code leaves in the process is not called as the owner of another table:
+# here the CHECK of a domain with a function in SQL, inlined by the search_path of a key
+# that is computed without any plan.  (The other tests run under a module that keeps
+# functions from being inlined.)
+$node->safe_psql('postgres', 'CREATE DATABASE leftovers');
+$node->safe_psql(
+	'leftovers', q{
+CREATE EXTENSION ttl_index;
+CREATE ROLE stranger;
+CREATE FUNCTION plain(text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT lower($1)';
+CREATE DOMAIN plain_text AS text CHECK (plain(VALUE) <> '');
+CREATE TABLE plain_row (note plain_text);
+CREATE TABLE calls (by name DEFAULT current_user);
+GRANT INSERT ON calls TO stranger;
+CREATE SCHEMA strange AUTHORIZATION stranger;
+SET ROLE stranger;
+CREATE FUNCTION strange.note_call() RETURNS void LANGUAGE sql AS 'INSERT INTO public.calls DEFAULT VALUES';
+CREATE FUNCTION strange.lower(text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS
+	$$ BEGIN PERFORM strange.note_call(); RETURN 'x'; END $$;
+CREATE FUNCTION strange.key(at timestamptz) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE
+	SET search_path = strange, pg_catalog AS
+	$$ DECLARE inlined public.plain_text; BEGIN RETURN at; END $$;
+CREATE DOMAIN strange.key AS timestamptz CHECK (set_config('search_path', 'strange, pg_catalog', true) <> '' AND
+	jsonb_populate_record(NULL::public.plain_row, '{"note": null}') IS NULL);
+CREATE TABLE strange.by_variable (at timestamptz);
+CREATE TABLE strange.by_domain (at timestamptz);
+CREATE INDEX ON strange.by_variable (strange.key(at)) WHERE ttl_index.expire_after_seconds(60);
+CREATE INDEX ON strange.by_domain ((at::strange.key::timestamptz)) WHERE ttl_index.expire_after_seconds(60);
+RESET ROLE;
+CREATE FUNCTION takes_plain_text() RETURNS trigger LANGUAGE plpgsql AS
+	$$ DECLARE plain public.plain_text; BEGIN plain := 'A'; RETURN OLD; END $$;
+CREATE TABLE own (at timestamptz);
+CREATE TRIGGER own BEFORE DELETE ON own FOR EACH ROW EXECUTE FUNCTION takes_plain_text();
+CREATE INDEX ON own (at) WHERE ttl_index.expire_after_seconds(60);
+});
+foreach my $name ('by_variable', 'by_domain')
+{
+	$node->safe_psql(
+		'leftovers', qq{
+BEGIN;
+INSERT INTO strange.$name VALUES ('2000-01-01');
+INSERT INTO public.own VALUES ('2000-01-01');
+COMMIT});
+	$node->becomes(
+		'leftovers', qq{
+SELECT NOT EXISTS (TABLE strange.$name) AND NOT EXISTS (TABLE own)},
+		"the rows of a stranger and of others go ($name)");
+}
+is($node->safe_psql('leftovers', 'TABLE calls'),
+	'', "a stranger's function is not inlined in what others use");
+
 # The server can be stopped all the same: another one, which is not waiting yet.
 make_refusing_table('refuses_too');
 $node->pid_of('worker', "wait_event = 'PgSleep'");
