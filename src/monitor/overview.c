@@ -68,8 +68,33 @@ known_indexes(Overview *overview)
 	return (TtlKnownIndex *) &overview->databases[overview->max];
 }
 
+/* Without memory for a segment, it tries again this often. */
+#define RETRY_US USECS_PER_MINUTE
+
 static dsm_segment * segment = NULL;
-static bool no_memory = false;
+static TimestampTz failed_at = 0;	/* the last try, or 0 */
+static TtlSaid failure_said;
+
+/* Says now and then that not all is shown. */
+static void
+report_failure(int sqlerrcode, const char *message)
+{
+	failed_at = GetCurrentTimestamp();
+	if (ttl_report_is_news(&failure_said, sqlerrcode, message))
+		ereport(WARNING,
+				(errcode(sqlerrcode),
+				 errmsg("ttl_index.databases does not show all databases: %s", message)));
+}
+
+/* Is it time for a try? */
+static bool
+may_make_segment(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	/* the clock may have gone back */
+	return failed_at == 0 || now < failed_at || now - failed_at >= RETRY_US;
+}
 
 /*
  * Makes a segment with room for so many, in the place of the one before.  That there is no
@@ -80,6 +105,7 @@ make_segment(int max, int max_indexes)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	dsm_segment *volatile made = NULL;
+	ErrorData  *volatile edata = NULL;
 	Overview   *overview;
 
 	PG_TRY();
@@ -90,13 +116,19 @@ make_segment(int max, int max_indexes)
 	{
 		MemoryContextSwitchTo(caller);
 		LWLockReleaseAll();
-		EmitErrorReport();
+		edata = CopyErrorData();
 		FlushErrorState();
 	}
 	PG_END_TRY();
-	no_memory = made == NULL;
-	if (no_memory)
+	if (made == NULL)
+	{
+		report_failure(edata ? edata->sqlerrcode : ERRCODE_INSUFFICIENT_RESOURCES,
+					   edata ? edata->message : "too many dynamic shared memory segments");
+		if (edata != NULL)
+			FreeErrorData(edata);
 		return;
+	}
+	failed_at = failure_said.at = 0;
 	dsm_pin_mapping(made);
 	overview = dsm_segment_address(made);
 	pg_atomic_init_u32(&overview->changes, 0);
@@ -117,7 +149,7 @@ ttl_overview_write(const TtlKnownDatabase *databases, int count,
 	Overview   *overview = segment ? dsm_segment_address(segment) : NULL;
 
 	if ((overview == NULL || overview->max < count ||
-		 overview->max_indexes < index_count) && !no_memory)
+		 overview->max_indexes < index_count) && may_make_segment())
 		make_segment(Max(INITIAL_DATABASES, count * 2),
 					 Max(INITIAL_INDEXES, index_count * 2));
 	if (segment == NULL)
