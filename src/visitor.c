@@ -44,6 +44,7 @@
 #include "monitor/monitor.h"
 #include "monitor/progress.h"
 #include "monitor/state_file.h"
+#include "monitor/survey.h"
 #include "ttl_index.h"
 #include "visitor.h"
 
@@ -65,6 +66,7 @@ typedef enum Cause
 	NOT_VISITED,
 	READ_ONLY,
 	NO_WORKER_SLOT,
+	WORKER_HANGS,
 	COUNTERS_LOCKED
 } Cause;
 
@@ -95,6 +97,8 @@ static const struct
 	"Turn default_transaction_read_only off to let rows expire."},
 	{"no_worker_slot", "no background worker slot was free for the monitor's last pass",
 	"Consider increasing the configuration parameter \"max_worker_processes\"."},
+	{"worker_hangs", TTL_WORKER_HANGS,
+	"See ttl_index.current_op for the index. What that code does not end, an immediate restart of the server does. Meanwhile CALL ttl_index.run_pass() every few minutes, for the other tables."},
 	{"counters_locked", TTL_COUNTERS_LOCKED, TTL_COUNTERS_LOCKED_HINT},
 };
 
@@ -236,6 +240,8 @@ ttl_visitor_find(TtlVisitor *visitor)
 		cause = HELD;
 	else if (cause == MONITOR && ttl_counters_are_locked())
 		cause = COUNTERS_LOCKED;
+	else if (cause == MONITOR && ttl_overview_worker_hangs())
+		cause = WORKER_HANGS;
 	visitor->status = causes[cause].status;
 	visitor->hint = causes[cause].hint;
 	visitor->reason = cause == HELD ? hold : causes[cause].reason;

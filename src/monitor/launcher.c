@@ -28,6 +28,10 @@
  * somebody waits for a database.  It is connected to no database, so it can open
  * shared catalogs only.
  *
+ * Code of users can go on for hours without letting itself be canceled, as some functions in
+ * C do, and loops in PL/Perl.  Nothing ends such a worker but a crash of the server.  So it is
+ * left alone with its memory, its database waits for it, and the others go on.
+ *
  * It starts when recovery has finished, so there is none on a standby until it is
  * promoted.  It sleeps before its first pass, as MongoDB's monitor does: whoever
  * starts a restored server has that long to turn it off.  While it waits, it looks at
@@ -97,6 +101,12 @@ PGDLLEXPORT void ttl_launcher_main(Datum arg);
 #define MAX_LOCK_WAIT_MS (10 * 1000)
 #define MAX_DELAY 8
 
+/*
+ * So long after the time of its work is over a worker counts as one that cannot be ended:
+ * its own timer has tried to 10 seconds before (work.c).
+ */
+#define MAX_OVERDUE_MS (15 * 1000)
+
 /* How often a worker slot is asked for in vain, at intervals of a second. */
 #define SLOT_TRIES 10
 
@@ -117,6 +127,15 @@ typedef struct Database
 	bool		died_canceled;
 	bool		died_wanted;
 	dsa_pointer kept;
+
+	/*
+	 * a worker that cannot be ended, or NULL, and what it shares with the
+	 * launcher
+	 */
+	BackgroundWorkerHandle *left;
+	dsa_pointer left_shared;
+	TtlSurvey	survey;			/* what was known when it began */
+	TtlSaid		said;			/* that it is there */
 } Database;
 
 static List *databases = NIL;
@@ -175,9 +194,10 @@ show_databases(void)
 
 	foreach(lc, databases)
 	{
-		if (DsaPointerIsValid(((Database *) lfirst(lc))->kept))
-			index_count += ttl_kept_read(dsa_get_address(area, ((Database *) lfirst(lc))->kept),
-										 InvalidOid, NULL);
+		Database   *db = lfirst(lc);
+
+		if (db->left == NULL && DsaPointerIsValid(db->kept))
+			index_count += ttl_kept_read(dsa_get_address(area, db->kept), InvalidOid, NULL);
 	}
 	indexes = palloc(Max(index_count, 1) * sizeof(TtlKnownIndex));
 	index_count = 0;
@@ -186,6 +206,14 @@ show_databases(void)
 		Database   *db = lfirst(lc);
 		TtlKept    *kept;
 
+		if (db->left != NULL)
+		{
+			/* the worker frees what is kept when it ends */
+			known[count].oid = db->oid;
+			known[count].hangs = true;
+			known[count++].survey = db->survey;
+			continue;
+		}
 		if (!DsaPointerIsValid(db->kept))
 			continue;
 		/* packed, it begins with what it is unpacked to */
@@ -313,6 +341,49 @@ find_database(Oid oid)
 	return db;
 }
 
+/* Takes over what a worker that has ended left in the shared memory. */
+static void
+take_answer(Database *db, const TtlShared *answer, bool finished)
+{
+	db->kept = answer->kept;
+	db->begins = false;
+	/* if it died at an index, the next worker goes on behind that index */
+	db->died_at = answer->answered ? InvalidOid : answer->current_index;
+	db->died_in_crash = false;
+	db->died_wanted = !finished && !answer->canceled;
+	db->died_canceled = answer->canceled;
+	db->pending = answer->answered ? answer->more : OidIsValid(db->died_at);
+	show_databases();
+}
+
+/* Is there still a worker in a database that could not be ended?  Says so now and then. */
+static bool
+is_left(Database *db)
+{
+	BackgroundWorkerHandle *handle = db->left;
+	pid_t		pid;
+
+	if (handle == NULL)
+		return false;
+	if (GetBackgroundWorkerPid(handle, &pid) == BGWH_STOPPED)
+	{
+		db->left = NULL;
+		db->said.at = 0;
+		take_answer(db, dsa_get_address(area, db->left_shared), true);
+		dsa_free(area, db->left_shared);
+		pfree(handle);
+		return false;
+	}
+	if (ttl_report_is_news(&db->said, ERRCODE_QUERY_CANCELED, ""))
+		ereport(WARNING,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("could not end the ttl_index worker with PID %d in database \"%s\"",
+						(int) pid, db->name),
+				 errdetail("It runs code that does not let itself be canceled. Until that ends, the monitor deletes nothing in this database."),
+				 errhint("See ttl_index.current_op for the index. What that code does not end, an immediate restart of the server does.")));
+	return true;
+}
+
 /*
  * Brings the list of databases up to date.  At the beginning of a pass each of them
  * becomes pending; later in the pass only those that are new, or that had no sub-pass
@@ -359,7 +430,7 @@ read_databases(bool begin)
 	{
 		Database   *db = lfirst(lc);
 
-		if (!db->seen)
+		if (!db->seen && !is_left(db))
 		{
 			databases = foreach_delete_current(databases, lc);
 			if (DsaPointerIsValid(db->kept))
@@ -466,21 +537,59 @@ put_off(Database *db)
 			 errhint("VACUUM FULL and REINDEX SYSTEM hold such locks, and wait for transactions that use the catalog.")));
 }
 
+/* Has the worker been at a piece of work, which it began then, for longer than it may? */
+static bool
+is_overdue(uint32 *work, instr_time *begun)
+{
+	if (!shared->limited || shared->works != *work || shared->time_limit == 0)
+	{
+		*work = shared->works;
+		INSTR_TIME_SET_CURRENT(*begun);
+		return false;
+	}
+	return elapsed(*begun) >= (int64) shared->time_limit + MAX_OVERDUE_MS;
+}
+
 /*
- * Waits until the worker has ended.  Returns whether it was let finish: false where somebody
- * wanted its database, or the catalogs of it.
+ * Leaves the worker alone, with the memory that it shares: what is kept of its database
+ * belongs to it until it has ended.  The next worker gets memory of its own.
  */
 static bool
-wait_for_worker(Database *db)
+leave_worker(Database *db)
+{
+	dsa_pointer next = dsa_allocate_extended(area, sizeof(TtlShared),
+											 DSA_ALLOC_ZERO | DSA_ALLOC_NO_OOM);
+
+	if (!DsaPointerIsValid(next))
+		return false;
+	TerminateBackgroundWorker(worker);
+	db->left = worker;
+	db->left_shared = shared_pointer;
+	worker = NULL;
+	shared_pointer = next;
+	shared = dsa_get_address(area, next);
+	(void) is_left(db);
+	show_databases();
+	return true;
+}
+
+/*
+ * Waits until the worker has ended, or is left.  Returns whether it has ended.  *finished is
+ * whether it was let finish: false where somebody wanted its database, or the catalogs of it.
+ */
+static bool
+wait_for_worker(Database *db, bool *finished)
 {
 	pid_t		pid = 0;
 	instr_time	looked;
 	instr_time	went_on;
-	bool		finished = true;
+	instr_time	begun;
+	uint32		work = 0;
 	bool		stuck = false;
 
 	INSTR_TIME_SET_CURRENT(looked);
-	went_on = looked;
+	went_on = begun = looked;
+	*finished = true;
 	while (GetBackgroundWorkerPid(worker, &pid) != BGWH_STOPPED)
 	{
 		nap(WAIT_MS);
@@ -491,44 +600,37 @@ wait_for_worker(Database *db)
 		if (database_is_wanted(db->oid))
 		{
 			TerminateBackgroundWorker(worker);
-			finished = false;
+			*finished = false;
 		}
+		if (is_overdue(&work, &begun) && leave_worker(db))
+			return false;
 		if (!waits_without_limit(pid))
 			INSTR_TIME_SET_CURRENT(went_on);
 		else if (!stuck && elapsed(went_on) >= MAX_LOCK_WAIT_MS)
 		{
 			put_off(db);
 			stuck = true;
-			finished = false;
+			*finished = false;
 		}
 	}
 	if (!stuck)
 		db->delay = 0;
 	pfree(worker);
 	worker = NULL;
-	return finished;
-}
-
-/* Takes over what a worker that has ended left in the shared memory. */
-static void
-take_answer(Database *db, bool finished)
-{
-	throttle = shared->throttle;
-	db->kept = shared->kept;
-	db->begins = false;
-	/* if it died at an index, the next worker goes on behind that index */
-	db->died_at = shared->answered ? InvalidOid : shared->current_index;
-	db->died_in_crash = false;
-	db->died_wanted = !finished && !shared->canceled;
-	db->died_canceled = shared->canceled;
-	db->pending = shared->answered ? shared->more : OidIsValid(db->died_at);
-	show_databases();
+	return true;
 }
 
 /* Runs one sub-pass in a database, by a worker. */
 static void
 run_sub_pass(Database *db)
 {
+	bool		finished;
+
+	if (is_left(db))
+	{
+		db->pending = false;
+		return;
+	}
 	memset(shared, 0, sizeof(TtlShared));
 	shared->launcher_pid = MyProcPid;
 	shared->pass = pass_number;
@@ -548,11 +650,21 @@ run_sub_pass(Database *db)
 	db->had_sub_pass = true;
 	if (database_is_wanted(db->oid))
 		return;
+	db->survey = (TtlSurvey)
+	{
+		.left = -1,.time_left = -1,.worst_lag = -1
+	};
+	if (DsaPointerIsValid(db->kept))
+		db->survey = ((TtlKept *) dsa_get_address(area, db->kept))->survey;
 	no_slot = !start_worker_patiently(db);
 	show_launcher();
 	if (no_slot)
 		return;
-	take_answer(db, wait_for_worker(db));
+	if (wait_for_worker(db, &finished))
+	{
+		throttle = shared->throttle;
+		take_answer(db, shared, finished);
+	}
 	INSTR_TIME_SET_CURRENT(db->last_sub_pass);
 }
 
@@ -631,8 +743,8 @@ take_crash(void)
 }
 
 /*
- * Creates the memory that is shared with the workers.  Its lock is never waited for,
- * because there is one worker at a time.  So it takes the tranche of another user: each
+ * Creates the memory that is shared with the workers.  Its lock is hardly ever waited for,
+ * because one worker is at work at a time.  So it takes the tranche of another user: each
  * start of a launcher would use up a tranche of its own.
  */
 static void

@@ -238,6 +238,20 @@ ttl_overview_read_to(Oid indexrelid, int64 *key)
 	return false;
 }
 
+/* Is there a worker in this database that the launcher cannot end? */
+bool
+ttl_overview_worker_hangs(void)
+{
+	Overview   *overview = read_overview();
+
+	for (int i = 0; overview != NULL && i < overview->count; i++)
+	{
+		if (overview->databases[i].oid == MyDatabaseId)
+			return overview->databases[i].hangs;
+	}
+	return false;
+}
+
 /* Of list_databases(): this many columns. */
 #define NCOLUMNS 16
 
@@ -251,7 +265,7 @@ put_database(ReturnSetInfo *rsinfo, const TtlKnownDatabase *database, const char
 	const char *reason = ttl_visitor_why_no_monitor(database->oid, &enabled, NULL);
 
 	if (reason == NULL)
-		reason = hold;
+		reason = hold != NULL || !database->hangs ? hold : TTL_WORKER_HANGS;
 	values[0] = ObjectIdGetDatum(database->oid);
 	values[1] = TimestampTzGetDatum(survey->pass_start);
 	nulls[1] = survey->pass_start == 0;

@@ -19,17 +19,15 @@
 #include "utils/dsa.h"
 
 /*
- * How long deletion has to wait (see throttle.c).  There is one for all databases, because
- * the rate and the standbys are those of the server.  Its times are readings of the
- * machine's clock (see ttl_hold_machine_clock()).
+ * How long deletion has to wait (see throttle.c), in all databases, because the rate and
+ * the standbys are the server's.  The times are readings of ttl_hold_machine_clock().
  */
 typedef struct TtlThrottle
 {
 	int64		batch_begun;
 	int64		next_batch_at;	/* by the rate limit */
 	int64		lag_since;		/* when the pause for replication began, or 0 */
-	XLogRecPtr	not_awaited;	/* standbys and slots that have not got to
-								 * this position are not awaited */
+	XLogRecPtr	not_awaited;	/* who has not got here is not awaited */
 	TtlSaid		said;			/* that it is no longer waited for */
 } TtlThrottle;
 
@@ -55,7 +53,9 @@ typedef struct TtlShared
 	bool		more;			/* the pass needs another sub-pass here */
 	bool		canceled;		/* the worker ended within a canceled batch */
 	Oid			current_index;	/* the index that is being visited */
-	bool		limited;		/* work.c limits the time of what it does */
+	bool		limited;		/* work.c limits the time of what it does: */
+	uint32		works;			/* the number of that piece of work */
+	int			time_limit;		/* for it, in milliseconds; 0: none */
 	int64		lag_pauses;		/* not yet added to TtlKept */
 	/* what is kept of the database, packed by kept.c; not for run_pass() */
 	dsa_pointer kept;

@@ -39,6 +39,7 @@ typedef struct TtlSurvey
 typedef struct TtlKnownDatabase
 {
 	Oid			oid;
+	bool		hangs;			/* a worker in it cannot be ended */
 	TtlSurvey	survey;
 } TtlKnownDatabase;
 
@@ -54,6 +55,7 @@ typedef struct TtlKnownIndex
 extern void ttl_overview_write(const TtlKnownDatabase *databases, int count,
 							   const TtlKnownIndex *indexes, int index_count);
 extern bool ttl_overview_read_to(Oid indexrelid, int64 *key);
+extern bool ttl_overview_worker_hangs(void);
 extern dsm_handle ttl_overview_handle(void);
 
 /* survey.c */

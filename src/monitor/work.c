@@ -85,6 +85,8 @@ arm_batch_timer(const TtlDriver *driver)
 	timer_fired = 0;
 	is_worker = driver->is_worker;
 	in_batch = true;
+	work_shared->works++;
+	work_shared->time_limit = ttl_batch_timeout;
 	work_shared->limited = true;
 	if (ttl_batch_timeout == 0)
 		return;

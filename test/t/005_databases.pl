@@ -207,9 +207,43 @@ FROM ttl_index.stats}),
 	check_command("${db}_renamed", $slow, "DROP DATABASE ${db}_renamed");
 }
 
+# Core asks for no cancellation while it compares two paths, which would take an hour here.
+# So nothing ends the worker but a signal that ends the server.
+$node->safe_psql('postgres', 'CREATE DATABASE hangs');
+$node->safe_psql(
+	'hangs', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE paths AS
+	SELECT (SELECT '[' || string_agg(format('(%s,%s)', i, i % 2 + up), ',') || ']' FROM generate_series(1, 400000) i)::path AS line
+	FROM (VALUES (0), (0.5)) AS v (up);
+CREATE TABLE events (at timestamptz);
+INSERT INTO events VALUES ('2000-01-01');
+});
+$node->add_trigger('hangs', 'events', 'slow',
+	'PERFORM a.line ?# b.line FROM public.paths AS a, public.paths AS b WHERE a.ctid <> b.ctid;');
+$node->safe_psql('postgres', 'ALTER DATABASE hangs SET ttl_index.batch_timeout = 100');
+$node->safe_psql('hangs',
+	'CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0)');
+ok( $node->wait_for_log(
+		qr/WARNING: .*could not end the ttl_index worker with PID \d+ in database "hangs"\n/),
+	'the log tells of a worker that cannot be ended');
+$node->safe_psql('neighbour', "INSERT INTO events VALUES ('2000-01-01')");
+$node->empties('neighbour', 'events', 'which keeps no other database waiting');
+is( $node->safe_psql(
+		'hangs',
+		'SELECT status, state FROM ttl_index.monitor_status(), ttl_index.indexes'),
+	'worker_hangs|no_monitor',
+	'and its own knows');
+is( $node->safe_psql(
+		'neighbour',
+		q{SELECT reason FROM ttl_index.databases WHERE datname = 'hangs'}
+	),
+	'a worker of the monitor cannot be ended in this database: it runs code that does not let itself be canceled',
+	'others as well');
+
 # The monitor is none the worse for it.
 unlike(slurp_file($node->logfile),
 	qr/PANIC|TRAP|could not expire/, 'nothing has failed');
 
-$node->stop;
+$node->stop('immediate');
 done_testing();
