@@ -770,9 +770,10 @@ ttl_launcher_main(Datum arg)
 	before_shmem_exit(end_worker, (Datum) 0);
 	/* else the status entry of this process, which others read, stays empty */
 	SetConfigOption("track_activities", "on", PGC_SUSET, PGC_S_OVERRIDE);
-	show_launcher();
 	ereport(LOG, (errmsg("ttl_index launcher started")));
 	take_crash();
+	/* who sees that there is a monitor again sees what has crashed as well */
+	show_launcher();
 	(void) check_clock(NULL, true);
 	INSTR_TIME_SET_CURRENT(last_look);
 
