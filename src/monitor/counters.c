@@ -504,28 +504,25 @@ ttl_counters_add(const TtlCount *count)
 	table_close(rel, NoLock);
 }
 
-/* Are there more rows than a reader should have to add up, or some of a past hour? */
+/*
+ * Are there more rows than a reader should have to add up, or some of a past hour that can
+ * be moved?  Not where each index has its own already: a session, which knows nothing of
+ * earlier passes, would write all of them again, and anybody may call run_pass().
+ */
 static bool
-worth_folding(Relation rel)
+worth_folding(Relation rel, bool move)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
-	Sums		sums = {.now = GetCurrentTimestamp(),.moved = MOVE_PAST};
-	HeapTuple	tuple;
+	Sums		sums;
 	bool		past = false;
+	ListCell   *lc;
 
-	while (!past && sums.rows <= FOLD_ROWS &&
-		   (tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
-	{
-		TtlCount	row;
-
-		ttl_count_read(tuple, columns, RelationGetDescr(rel), &row);
-		past = is_moved(&sums, row.hour);
-		sums.rows++;
-	}
-	table_endscan(scan);
+	sum_rows(rel, snapshot, false, MOVE_NONE, &sums);
 	UnregisterSnapshot(snapshot);
-	return past || sums.rows > FOLD_ROWS;
+	sums.moved = move ? MOVE_PAST : MOVE_NONE;
+	foreach(lc, sums.list)
+		past = past || is_moved(&sums, ((TtlCount *) lfirst(lc))->hour);
+	return past || sums.rows - list_length(sums.list) > FOLD_ROWS;
 }
 
 /*
@@ -554,7 +551,7 @@ ttl_counters_fold(int64 rows, bool new_hour, bool move)
 	due = new_hour ||
 		rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
 	move = move && due && ttl_history_lock(RowExclusiveLock);
-	if (due && worth_folding(rel))
+	if (due && worth_folding(rel, move))
 		fold_rows(rel, move ? MOVE_PAST : MOVE_NONE);
 	if (move)
 		ttl_history_trim(GetCurrentTimestamp());

@@ -136,4 +136,16 @@ CALL ttl_index.run_pass();
 RESET session_replication_role;
 SELECT deleted_documents FROM ttl_index.stats;
 
+-- a session writes nothing again of what is in order: anybody may call run_pass()
+SELECT ttl_index.stats_reset();
+BEGIN;
+INSERT INTO ttl_index.counters (indexrelid, relid, visits, batches, deleted_documents, deleted_buckets,
+	archived_documents, archived_buckets, skipped_locked, skipped_failed, errors, delete_time, passes, sub_passes, lag_pauses)
+SELECT indexrelid, indrelid, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM pg_index WHERE indexrelid < 16384 LIMIT 120;
+SELECT pg_current_xact_id()::xid AS inserted \gset
+COMMIT;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM ttl_index.counters WHERE xmin = :'inserted';
+DELETE FROM ttl_index.counters WHERE indexrelid < 16384 AND visits = 1;
+
 DROP SCHEMA hist CASCADE;
