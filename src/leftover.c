@@ -207,22 +207,23 @@ is_validator(Oid function)
 
 /*
  * Can this function be code of a user, or change settings for what is called next?  What
- * is in C is a superuser's, and its queries are planned.
+ * is in C is a superuser's, and its queries are planned; so is what the options of TTL
+ * indexes are made of, functions of core under other names.
  */
 static bool
 is_code(Oid function)
 {
 	HeapTuple	tuple;
-	bool		result;
+	Oid			language;
 
 	if (function < FirstNormalObjectId)
 		return function == F_SET_CONFIG;
 	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	if (!HeapTupleIsValid(tuple))
 		return true;
-	result = ((Form_pg_proc) GETSTRUCT(tuple))->prolang != ClanguageId;
+	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
 	ReleaseSysCache(tuple);
-	return result;
+	return language != ClanguageId && language != INTERNALlanguageId;
 }
 
 /*
