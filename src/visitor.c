@@ -98,7 +98,7 @@ static const struct
 	{"no_worker_slot", "no background worker slot was free for the monitor's last pass",
 	"Consider increasing the configuration parameter \"max_worker_processes\"."},
 	{"worker_hangs", TTL_WORKER_HANGS,
-	"See ttl_index.current_op for the index. What that code does not end, an immediate restart of the server does. Meanwhile CALL ttl_index.run_pass() every few minutes, for the other tables."},
+	"See ttl_index.current_op for the indexes. What that code does not end, an immediate restart of the server does. Meanwhile CALL ttl_index.run_pass() every few minutes, for the other tables."},
 	{"counters_locked", TTL_COUNTERS_LOCKED, TTL_COUNTERS_LOCKED_HINT},
 };
 

@@ -30,7 +30,8 @@
  *
  * Code of users can go on for hours without letting itself be canceled, as some functions in
  * C do, and loops in PL/Perl.  Nothing ends such a worker but a crash of the server.  So it is
- * left alone with its memory, its database waits for it, and the others go on.
+ * left alone with its memory, and the next one goes on behind the index at which it is, whose
+ * lock it holds.  As each keeps a slot, a database with MAX_LEFT of them waits.
  *
  * It starts when recovery has finished, so there is none on a standby until it is
  * promoted.  It sleeps before its first pass, as MongoDB's monitor does: whoever
@@ -106,6 +107,7 @@ PGDLLEXPORT void ttl_launcher_main(Datum arg);
  * its own timer has tried to 10 seconds before (work.c).
  */
 #define MAX_OVERDUE_MS (15 * 1000)
+#define MAX_LEFT 2
 
 /* How often a worker slot is asked for in vain, at intervals of a second. */
 #define SLOT_TRIES 10
@@ -127,18 +129,22 @@ typedef struct Database
 	bool		died_canceled;
 	bool		died_wanted;
 	dsa_pointer kept;
-
-	/*
-	 * a worker that cannot be ended, or NULL, and what it shares with the
-	 * launcher
-	 */
-	BackgroundWorkerHandle *left;
-	dsa_pointer left_shared;
-	TtlSurvey	survey;			/* what was known when it began */
-	TtlSaid		said;			/* that it is there */
+	bool		hangs;			/* as many workers are left there as may be */
+	TtlSurvey	survey;			/* what was known when the last one began */
 } Database;
 
+/* A worker that cannot be ended. */
+typedef struct LeftWorker
+{
+	Oid			database;
+	BackgroundWorkerHandle *handle;
+	dsa_pointer shared;			/* its TtlShared, with what was kept of the
+								 * database */
+	TtlSaid		said;			/* that it is there */
+}			LeftWorker;
+
 static List *databases = NIL;
+static List *left_workers = NIL;
 static dsa_area *area = NULL;
 static TtlShared *shared = NULL;	/* in that area */
 static dsa_pointer shared_pointer;
@@ -196,7 +202,7 @@ show_databases(void)
 	{
 		Database   *db = lfirst(lc);
 
-		if (db->left == NULL && DsaPointerIsValid(db->kept))
+		if (DsaPointerIsValid(db->kept))
 			index_count += ttl_kept_read(dsa_get_address(area, db->kept), InvalidOid, NULL);
 	}
 	indexes = palloc(Max(index_count, 1) * sizeof(TtlKnownIndex));
@@ -206,15 +212,14 @@ show_databases(void)
 		Database   *db = lfirst(lc);
 		TtlKept    *kept;
 
-		if (db->left != NULL)
+		if (db->hangs)
 		{
-			/* the worker frees what is kept when it ends */
+			/* what was kept was left to the worker */
 			known[count].oid = db->oid;
 			known[count].hangs = true;
 			known[count++].survey = db->survey;
-			continue;
 		}
-		if (!DsaPointerIsValid(db->kept))
+		if (db->hangs || !DsaPointerIsValid(db->kept))
 			continue;
 		/* packed, it begins with what it is unpacked to */
 		kept = dsa_get_address(area, db->kept);
@@ -341,49 +346,6 @@ find_database(Oid oid)
 	return db;
 }
 
-/* Takes over what a worker that has ended left in the shared memory. */
-static void
-take_answer(Database *db, const TtlShared *answer, bool finished)
-{
-	db->kept = answer->kept;
-	db->begins = false;
-	/* if it died at an index, the next worker goes on behind that index */
-	db->died_at = answer->answered ? InvalidOid : answer->current_index;
-	db->died_in_crash = false;
-	db->died_wanted = !finished && !answer->canceled;
-	db->died_canceled = answer->canceled;
-	db->pending = answer->answered ? answer->more : OidIsValid(db->died_at);
-	show_databases();
-}
-
-/* Is there still a worker in a database that could not be ended?  Says so now and then. */
-static bool
-is_left(Database *db)
-{
-	BackgroundWorkerHandle *handle = db->left;
-	pid_t		pid;
-
-	if (handle == NULL)
-		return false;
-	if (GetBackgroundWorkerPid(handle, &pid) == BGWH_STOPPED)
-	{
-		db->left = NULL;
-		db->said.at = 0;
-		take_answer(db, dsa_get_address(area, db->left_shared), true);
-		dsa_free(area, db->left_shared);
-		pfree(handle);
-		return false;
-	}
-	if (ttl_report_is_news(&db->said, ERRCODE_QUERY_CANCELED, ""))
-		ereport(WARNING,
-				(errcode(ERRCODE_QUERY_CANCELED),
-				 errmsg("could not end the ttl_index worker with PID %d in database \"%s\"",
-						(int) pid, db->name),
-				 errdetail("It runs code that does not let itself be canceled. Until that ends, the monitor deletes nothing in this database."),
-				 errhint("See ttl_index.current_op for the index. What that code does not end, an immediate restart of the server does.")));
-	return true;
-}
-
 /*
  * Brings the list of databases up to date.  At the beginning of a pass each of them
  * becomes pending; later in the pass only those that are new, or that had no sub-pass
@@ -430,7 +392,7 @@ read_databases(bool begin)
 	{
 		Database   *db = lfirst(lc);
 
-		if (!db->seen && !is_left(db))
+		if (!db->seen)
 		{
 			databases = foreach_delete_current(databases, lc);
 			if (DsaPointerIsValid(db->kept))
@@ -550,25 +512,86 @@ is_overdue(uint32 *work, instr_time *begun)
 	return elapsed(*begun) >= (int64) shared->time_limit + MAX_OVERDUE_MS;
 }
 
+/* Says now and then that a worker is left. */
+static void
+report_left(const Database *db, LeftWorker * left, pid_t pid)
+{
+	if (!ttl_report_is_news(&left->said, ERRCODE_QUERY_CANCELED, ""))
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_QUERY_CANCELED),
+			 errmsg("could not end the ttl_index worker with PID %d in database \"%s\"",
+					(int) pid, db->name),
+			 errdetail("It runs code that does not let itself be canceled. With %d such workers nothing is deleted in a database.",
+					   MAX_LEFT),
+			 errhint("See ttl_index.current_op for the index. What that code does not end, an immediate restart of the server does.")));
+}
+
+/* How many workers are left in a database?  Forgets those that have ended. */
+static int
+count_left(const Database *db)
+{
+	int			count = 0;
+	ListCell   *lc;
+
+	foreach(lc, left_workers)
+	{
+		LeftWorker *left = lfirst(lc);
+		TtlShared  *answer = dsa_get_address(area, left->shared);
+		pid_t		pid;
+
+		if (left->database != db->oid)
+			continue;
+		if (GetBackgroundWorkerPid(left->handle, &pid) != BGWH_STOPPED)
+		{
+			count++;
+			report_left(db, left, pid);
+			continue;
+		}
+		if (DsaPointerIsValid(answer->kept))
+			dsa_free(area, answer->kept);
+		dsa_free(area, left->shared);
+		pfree(left->handle);
+		pfree(left);
+		left_workers = foreach_delete_current(left_workers, lc);
+	}
+	return count;
+}
+
 /*
  * Leaves the worker alone, with the memory that it shares: what is kept of its database
- * belongs to it until it has ended.  The next worker gets memory of its own.
+ * belongs to it until it has ended.  The next worker gets memory of its own, and begins anew
+ * but for the index at which this one is.  False if there is no memory for that.
  */
 static bool
 leave_worker(Database *db)
 {
+	MemoryContext caller;
+	LeftWorker *left;
 	dsa_pointer next = dsa_allocate_extended(area, sizeof(TtlShared),
 											 DSA_ALLOC_ZERO | DSA_ALLOC_NO_OOM);
 
 	if (!DsaPointerIsValid(next))
 		return false;
 	TerminateBackgroundWorker(worker);
-	db->left = worker;
-	db->left_shared = shared_pointer;
+	caller = MemoryContextSwitchTo(TopMemoryContext);
+	left = palloc0(sizeof(LeftWorker));
+	left->database = db->oid;
+	left->handle = worker;
+	left->shared = shared_pointer;
+	left_workers = lappend(left_workers, left);
+	MemoryContextSwitchTo(caller);
+
+	throttle = shared->throttle;
+	db->kept = InvalidDsaPointer;
+	db->died_at = shared->current_index;
+	db->died_in_crash = db->died_wanted = false;
+	db->died_canceled = true;
+	db->pending = OidIsValid(db->died_at);
 	worker = NULL;
 	shared_pointer = next;
 	shared = dsa_get_address(area, next);
-	(void) is_left(db);
+	db->hangs = count_left(db) >= MAX_LEFT;
 	show_databases();
 	return true;
 }
@@ -620,13 +643,30 @@ wait_for_worker(Database *db, bool *finished)
 	return true;
 }
 
+/* Takes over what a worker that has ended left in the shared memory. */
+static void
+take_answer(Database *db, bool finished)
+{
+	throttle = shared->throttle;
+	db->kept = shared->kept;
+	db->begins = false;
+	/* if it died at an index, the next worker goes on behind that index */
+	db->died_at = shared->answered ? InvalidOid : shared->current_index;
+	db->died_in_crash = false;
+	db->died_wanted = !finished && !shared->canceled;
+	db->died_canceled = shared->canceled;
+	db->pending = shared->answered ? shared->more : OidIsValid(db->died_at);
+	show_databases();
+}
+
 /* Runs one sub-pass in a database, by a worker. */
 static void
 run_sub_pass(Database *db)
 {
 	bool		finished;
 
-	if (is_left(db))
+	db->hangs = count_left(db) >= MAX_LEFT;
+	if (db->hangs)
 	{
 		db->pending = false;
 		return;
@@ -661,10 +701,7 @@ run_sub_pass(Database *db)
 	if (no_slot)
 		return;
 	if (wait_for_worker(db, &finished))
-	{
-		throttle = shared->throttle;
-		take_answer(db, shared, finished);
-	}
+		take_answer(db, finished);
 	INSTR_TIME_SET_CURRENT(db->last_sub_pass);
 }
 

@@ -39,7 +39,7 @@ extern void ttl_launcher_register(void);
 extern bool ttl_launcher_is_registered(void);
 
 /* visitor.c */
-#define TTL_WORKER_HANGS "a worker of the monitor cannot be ended in this database: it runs code that does not let itself be canceled"
+#define TTL_WORKER_HANGS "workers of the monitor cannot be ended in this database: they run code that does not let itself be canceled"
 
 /* counters.c */
 #define TTL_COUNTERS_LOCKED "table \"" TTL_SCHEMA ".counters\" is locked by others"

@@ -238,7 +238,7 @@ ttl_overview_read_to(Oid indexrelid, int64 *key)
 	return false;
 }
 
-/* Is there a worker in this database that the launcher cannot end? */
+/* Are there workers in this database that the launcher cannot end, and no other one? */
 bool
 ttl_overview_worker_hangs(void)
 {

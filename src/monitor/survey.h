@@ -39,7 +39,7 @@ typedef struct TtlSurvey
 typedef struct TtlKnownDatabase
 {
 	Oid			oid;
-	bool		hangs;			/* a worker in it cannot be ended */
+	bool		hangs;			/* workers in it cannot be ended */
 	TtlSurvey	survey;
 } TtlKnownDatabase;
 

@@ -219,27 +219,57 @@ CREATE TABLE paths AS
 CREATE TABLE events (at timestamptz);
 INSERT INTO events VALUES ('2000-01-01');
 });
-$node->add_trigger('hangs', 'events', 'slow',
-	'PERFORM a.line ?# b.line FROM public.paths AS a, public.paths AS b WHERE a.ctid <> b.ctid;');
 $node->safe_psql('postgres', 'ALTER DATABASE hangs SET ttl_index.batch_timeout = 100');
-$node->safe_psql('hangs',
-	'CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0)');
-ok( $node->wait_for_log(
-		qr/WARNING: .*could not end the ttl_index worker with PID \d+ in database "hangs"\n/),
-	'the log tells of a worker that cannot be ended');
-$node->safe_psql('neighbour', "INSERT INTO events VALUES ('2000-01-01')");
-$node->empties('neighbour', 'events', 'which keeps no other database waiting');
+
+sub hang
+{
+	my ($table) = @_;
+
+	$node->add_trigger('hangs', $table, 'slow',
+		'PERFORM a.line ?# b.line FROM public.paths AS a, public.paths AS b WHERE a.ctid <> b.ctid;');
+	my $position = -s $node->logfile;
+	$node->safe_psql('hangs',
+		"CREATE INDEX ON $table (at) WHERE ttl_index.expire_after_seconds(0)");
+	ok( $node->wait_for_log(
+			qr/WARNING: .*could not end the ttl_index worker with PID \d+ in database "hangs"\n/,
+			$position),
+		'the log tells of a worker that cannot be ended');
+	return;
+}
+
+hang('events');
+foreach my $db ('neighbour', 'hangs')
+{
+	$node->safe_psql($db,
+		"CREATE TABLE others (at timestamptz); INSERT INTO others VALUES ('2000-01-01')");
+	$node->safe_psql($db,
+		'CREATE INDEX ON others (at) WHERE ttl_index.expire_after_seconds(0)');
+	$node->empties($db, 'others', 'which keeps no other rows waiting');
+}
 is( $node->safe_psql(
 		'hangs',
-		'SELECT status, state FROM ttl_index.monitor_status(), ttl_index.indexes'),
+		'SELECT status, relid, state FROM ttl_index.monitor_status(), ttl_index.indexes ORDER BY relid'
+	),
+	"monitor|events|failing\nmonitor|others|active",
+	'and its index has a state');
+
+# Each of them keeps a slot.
+$node->safe_psql('hangs',
+	"CREATE TABLE more (at timestamptz); INSERT INTO more VALUES ('2000-01-01')");
+hang('more');
+is( $node->safe_psql(
+		'hangs',
+		'SELECT DISTINCT status, state FROM ttl_index.monitor_status(), ttl_index.indexes'),
 	'worker_hangs|no_monitor',
-	'and its own knows');
+	'two of them are too many in a database');
 is( $node->safe_psql(
 		'neighbour',
 		q{SELECT reason FROM ttl_index.databases WHERE datname = 'hangs'}
 	),
-	'a worker of the monitor cannot be ended in this database: it runs code that does not let itself be canceled',
-	'others as well');
+	'workers of the monitor cannot be ended in this database: they run code that does not let itself be canceled',
+	'which is told to others');
+$node->safe_psql('neighbour', "INSERT INTO others VALUES ('2000-01-01')");
+$node->empties('neighbour', 'others', 'who do not wait');
 
 # The monitor is none the worse for it.
 unlike(slurp_file($node->logfile),
