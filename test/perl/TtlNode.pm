@@ -184,8 +184,11 @@ sub wait_until_accepting
 {
 	my ($self) = @_;
 
-	$self->poll_query_until('postgres', 'SELECT true')
-	  or die 'the server does not come back';
+	# a psql that is refused may have ended before the query is written to it
+	until (eval { $self->poll_query_until('postgres', 'SELECT true') or die 'the server does not come back' })
+	{
+		die $@ unless $@ =~ /Broken pipe/;
+	}
 	return;
 }
 
