@@ -29,10 +29,12 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "portability/instr_time.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -298,7 +300,9 @@ sample_leaf(const TtlIndex *leaf, Sample *sample)
 	Relation	rel;
 	Node	   *kind;
 
-	if (!ConditionalLockRelationOid(leaf->relid, AccessShareLock) ||
+	/* the caller can have bent what code of others calls */
+	if (!has_privs_of_role(GetUserId(), leaf->owner) ||
+		!ConditionalLockRelationOid(leaf->relid, AccessShareLock) ||
 		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(leaf->relid)))
 		return;
 	ttl_cutoff_init(&receiver.cutoff, leaf, sample->at);

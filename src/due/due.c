@@ -198,6 +198,16 @@ preview_row(TupleTableSlot *slot, void *arg)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
 }
 
+/* Raises an error where the code of a partition's owner would run for somebody else. */
+static void
+check_leaf_owner(Oid indexrelid)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+
+	if (OidIsValid(relid) && !has_privs_of_role(GetUserId(), ttl_owner_of(relid)))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+}
+
 /*
  * preview(index regclass, max_rows integer) returns setof jsonb
  *
@@ -234,6 +244,7 @@ ttl_preview(PG_FUNCTION_ARGS)
 
 		if (max_rows == 0)
 			break;
+		check_leaf_owner(((TtlDueLeaf *) lfirst(lc))->indexrelid);
 		look_at_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, at, &look);
 		max_rows -= look.count;
 	}

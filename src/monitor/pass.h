@@ -120,6 +120,7 @@ extern ErrorData *ttl_work_run(const TtlDriver *driver, void (*function) (void *
 
 /* prepare.c */
 extern bool ttl_prepare_is_allowed(const TtlRun *run, Oid root);
+extern bool ttl_prepare_may_act_on(const TtlRun *run, Oid relid);
 extern void ttl_prepare_targets(TtlRun *run);
 
 /* visit.c */
@@ -139,8 +140,7 @@ extern void ttl_report_lost(TtlRun *run, Oid indexrelid);
 extern void ttl_report_pass(TtlRun *run);
 
 /* sub_pass.c */
-extern void ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared,
-							 TtlKept *kept);
+extern void ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept);
 
 /* throttle.c */
 extern void ttl_throttle_deleted(TtlThrottle *throttle, int64 rows);

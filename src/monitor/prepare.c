@@ -74,6 +74,44 @@ ttl_prepare_is_allowed(const TtlRun *run, Oid root)
 		 has_privs_of_role(run->driver->role, ttl_owner_of(relid)));
 }
 
+/*
+ * May it act as the owner of this table, and of all below it?  A worker may.  A session can
+ * bend what the code of owners calls, by types of pg_temp and functions that it has compiled,
+ * so that it runs no code of owners whose rights it has not.
+ */
+bool
+ttl_prepare_may_act_on(const TtlRun *run, Oid relid)
+{
+	ListCell   *lc;
+
+	if (run->driver->is_worker)
+		return true;
+	foreach(lc, ttl_inherit_tree(relid))
+	{
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(lfirst_oid(lc))) &&
+			!has_privs_of_role(run->driver->role, ttl_owner_of(lfirst_oid(lc))))
+			return false;
+	}
+	return true;
+}
+
+/* Takes from the leaves those that are left to the monitor, and counts them. */
+static List *
+leave_out(TtlRun *run, List *leaves)
+{
+	ListCell   *lc;
+
+	foreach(lc, leaves)
+	{
+		if (!ttl_prepare_is_allowed(run, lfirst_oid(lc)))
+		{
+			leaves = foreach_delete_current(leaves, lc);
+			run->others++;
+		}
+	}
+	return leaves;
+}
+
 /* Lists the partitions of a time series to make or drop, in the sub-pass's memory. */
 static List *
 list_partitions(TtlRun *run, const TtlIndex *index)
@@ -91,6 +129,11 @@ list_partitions(TtlRun *run, const TtlIndex *index)
 		TtlPartition *partition = palloc(sizeof(TtlPartition));
 
 		*partition = *(TtlPartition *) lfirst(lc);
+		if (OidIsValid(partition->relid) && !ttl_prepare_may_act_on(run, partition->relid))
+		{
+			run->others++;
+			continue;
+		}
 		partitions = lappend(partitions, partition);
 	}
 	MemoryContextSwitchTo(run->batch_context);
@@ -156,7 +199,7 @@ target_work(void *arg)
 	}
 	follow(work, root);
 	follow(work, ttl_pair_other(root));
-	leaves = ttl_leaves_by_row(root);
+	leaves = leave_out(run, ttl_leaves_by_row(root));
 	active = ttl_catalog_describe(root, false, &index) &&
 		(index.state == TTL_ACTIVE || index.state == TTL_TABLE_LOCKED);
 	partitions = active && index.state == TTL_ACTIVE ?

@@ -29,6 +29,7 @@
 #include <math.h>
 
 #include "catalog/index.h"
+#include "catalog/partition.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
@@ -142,6 +143,7 @@ batch_work(void *arg)
 	}
 	if (index.state != TTL_ACTIVE || index.root != work->root ||
 		!ttl_prepare_is_allowed(run, work->root) ||
+		!ttl_prepare_is_allowed(run, work->leaf) ||
 		ttl_citus_goes_elsewhere(&index.citus) || index.citus.shard != shard ||
 		!ttl_option_expires(&index.option) || !ttl_leaves_goes_by_row(&index))
 	{
@@ -613,12 +615,32 @@ partition_key(const TtlTarget *target, const TtlPartition *partition)
 	return OidIsValid(partition->relid) ? partition->relid : target->relid;
 }
 
+/* A partition is made with a look at the rows of the DEFAULT partition, as its owner. */
+static bool
+may_act(const PartitionWork *work)
+{
+	Oid			table = IndexGetRelation(work->root, true);
+	Oid			relid = work->partition->relid;
+
+	if (!OidIsValid(relid) && OidIsValid(table))
+		relid = get_default_partition_oid(table);
+	if (!OidIsValid(relid) || ttl_prepare_may_act_on(work->run, relid))
+		return true;
+	if (!OidIsValid(work->partition->relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("partition \"%s\" belongs to a role whose privileges the caller lacks",
+						get_rel_name(relid)),
+				 errhint("Leave it to the monitor, or give the partition the owner of its table.")));
+	return false;
+}
+
 static void
 partition_work(void *arg)
 {
 	PartitionWork *work = arg;
 
-	if (!ttl_prepare_is_allowed(work->run, work->root))
+	if (!ttl_prepare_is_allowed(work->run, work->root) || !may_act(work))
 		return;
 	if (OidIsValid(work->partition->relid))
 		ttl_drop_partition(work->root, work->partition->relid, work->run->at,
