@@ -141,7 +141,7 @@ typedef struct LeftWorker
 	dsa_pointer shared;			/* its TtlShared, with what was kept of the
 								 * database */
 	TtlSaid		said;			/* that it is there */
-}			LeftWorker;
+} LeftWorker;
 
 static List *databases = NIL;
 static List *left_workers = NIL;
@@ -514,7 +514,7 @@ is_overdue(uint32 *work, instr_time *begun)
 
 /* Says now and then that a worker is left. */
 static void
-report_left(const Database *db, LeftWorker * left, pid_t pid)
+report_left(const Database *db, LeftWorker *left, pid_t pid)
 {
 	if (!ttl_report_is_news(&left->said, ERRCODE_QUERY_CANCELED, ""))
 		return;
