@@ -39,11 +39,14 @@
 
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
+#include "postmaster/bgworker.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
+#include "utils/backend_status.h"
 #include "utils/elog.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "definition/definition.h"
 #include "monitor/monitor.h"
 #include "monitor/state_file.h"
@@ -150,6 +153,22 @@ find_crash(const TtlCrash *crashes, int count, const TtlMark *mark, TtlCrash *cr
 	return position;
 }
 
+/* Is there a worker of a launcher before this one?  A crash would have ended it. */
+static bool
+worker_goes_on(void)
+{
+	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
+	{
+		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
+		const char *type = local ?
+		GetBackgroundWorkerTypeByPid(local->backendStatus.st_procpid) : NULL;
+
+		if (type != NULL && strcmp(type, TTL_WORKER_TYPE) == 0)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Called by the launcher when it starts: counts the crash of a worker that left its mark,
  * and removes the mark.  Returns the index, or InvalidOid.
@@ -173,7 +192,8 @@ ttl_crash_take_mark(Oid *database)
 		return InvalidOid;
 	}
 	mark = file.mark;
-	if (!OidIsValid(mark.indexrelid) || mark.server_start != PgStartTime)
+	if (!OidIsValid(mark.indexrelid) || mark.server_start != PgStartTime ||
+		worker_goes_on())
 		return InvalidOid;
 
 	count = ttl_state_file_read_crashes(&crashes);

@@ -271,6 +271,34 @@ is( $node->safe_psql(
 $node->safe_psql('neighbour', "INSERT INTO others VALUES ('2000-01-01')");
 $node->empties('neighbour', 'others', 'who do not wait');
 
+# The next launcher knows nothing of them, and its own worker comes to one more.
+sub end_launcher
+{
+	my $position = -s $node->logfile;
+
+	$node->safe_psql('postgres',
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'"
+	);
+	$node->wait_for_log(qr/ttl_index launcher started/, $position);
+	return;
+}
+
+end_launcher();
+$node->safe_psql('hangs',
+	"CREATE TABLE third (at timestamptz); INSERT INTO third VALUES ('2000-01-01')");
+$node->add_trigger('hangs', 'third', 'slow',
+	'PERFORM a.line ?# b.line FROM public.paths AS a, public.paths AS b WHERE a.ctid <> b.ctid;');
+$node->safe_psql('hangs',
+	'CREATE INDEX third_ttl ON third (at) WHERE ttl_index.expire_after_seconds(0)');
+$node->becomes('hangs',
+	"SELECT count(*) = 1 FROM ttl_index.current_op WHERE indexrelid = 'third_ttl'::regclass",
+	'a worker of the next launcher goes on');
+end_launcher();
+$node->becomes('neighbour', "SELECT status = 'monitor' FROM ttl_index.monitor_status()",
+	'beside the one after that');
+unlike(slurp_file($node->logfile),
+	qr/the server crashed during a visit/, 'which does not take it for one that has crashed');
+
 # The monitor is none the worse for it.
 unlike(slurp_file($node->logfile),
 	qr/PANIC|TRAP|could not expire/, 'nothing has failed');
