@@ -41,8 +41,10 @@
 #include "catalog/pg_subscription.h"
 #include "catalog/pg_subscription_rel.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
@@ -304,7 +306,10 @@ toast_table(Oid relid)
 	return result;
 }
 
-/* Locks a partition and all below it, unless others hold a lock there. */
+/*
+ * Locks a partition and all below it, unless others hold a lock there, or one has been
+ * given meanwhile to somebody as whom this session may not act.
+ */
 static bool
 lock_tree(Oid relid, LOCKMODE lockmode)
 {
@@ -312,10 +317,13 @@ lock_tree(Oid relid, LOCKMODE lockmode)
 
 	foreach(lc, ttl_inherit_tree(relid))
 	{
-		Oid			toast = toast_table(lfirst_oid(lc));
+		Oid			table = lfirst_oid(lc);
+		Oid			toast = toast_table(table);
 
-		if (!ttl_lock_below(lfirst_oid(lc), lockmode) ||
-			(OidIsValid(toast) && !ttl_lock_below(toast, lockmode)))
+		if (!ttl_lock_below(table, lockmode) ||
+			(OidIsValid(toast) && !ttl_lock_below(toast, lockmode)) ||
+			(SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)) &&
+			 !has_privs_of_role(GetUserId(), ttl_owner_of(table))))
 			return false;
 	}
 	return true;

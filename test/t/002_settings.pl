@@ -250,14 +250,43 @@ my $waiter = $node->background_psql('postgres');
 $waiter->query_safe(
 	"SET ttl_index.bucket_lock_timeout = '1min'; SET application_name = 'waiter'");
 $waiter->query_until(qr//, "CALL ttl_index.run_pass();\n");
-$node->poll_query_until('postgres',
-	"SELECT clock_timestamp() - query_start > '500 ms' FROM pg_stat_activity WHERE application_name = 'waiter' AND state = 'active'"
-) or die 'run_pass() does not wait for the transaction';
+my $waits =
+  "SELECT clock_timestamp() - query_start > '500 ms' FROM pg_stat_activity WHERE application_name = 'waiter' AND state = 'active'";
+$node->poll_query_until('postgres', $waits)
+  or die 'run_pass() does not wait for the transaction';
 is($node->safe_psql('postgres', 'SELECT 1 FROM parts'),
 	'', 'while it watches the others, it is in nobody\'s way');
 $reader->query_safe('COMMIT');
 ok($node->poll_query_until('postgres', "SELECT 0 = ($buckets)"),
 	'once that has ended, the bucket goes');
+
+# A bucket that gets meanwhile an owner as whom the session may not act is left to the monitor.
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE giver;
+CREATE TABLE given (at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE given_old PARTITION OF given FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+SELECT ttl_index.create_index('given', 'at', 0, drop_expired_partitions => true);
+ALTER TABLE given OWNER TO giver;
+ALTER TABLE given_old OWNER TO giver;
+});
+my $given = q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'given'::regclass};
+$reader->query_safe('BEGIN; LOCK TABLE ONLY given IN ACCESS SHARE MODE');
+$waiter->quit;
+$waiter = $node->background_psql('postgres');
+$waiter->query_safe(
+	"SET ttl_index.bucket_lock_timeout = '1min'; SET application_name = 'giver'; SET ROLE giver");
+$waiter->query_until(qr//, "CALL ttl_index.run_pass();\n");
+$node->poll_query_until('postgres', $waits =~ s/'waiter'/'giver'/r)
+  or die 'run_pass() does not wait for the lock';
+$node->safe_psql('postgres', 'ALTER TABLE given_old OWNER TO CURRENT_USER');
+$reader->query_safe('COMMIT');
+$node->poll_query_until('postgres',
+	"SELECT state = 'idle' FROM pg_stat_activity WHERE application_name = 'giver'")
+  or die 'run_pass() does not end';
+is($node->safe_psql('postgres', $given), 1, 'a bucket that is given away meanwhile stays');
+$node->safe_psql('postgres', 'CALL ttl_index.run_pass()');
+is($node->safe_psql('postgres', $given), 0, 'until one comes who may act as its new owner');
 $reader->quit;
 $waiter->quit;
 
