@@ -25,9 +25,9 @@ typedef struct TtlVisitor
 
 /* visitor.c */
 extern void ttl_visitor_find(TtlVisitor *visitor);
-extern bool ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner);
+extern bool ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner, Oid whole);
 extern const char *ttl_visitor_why_no_monitor(Oid database, bool *enabled,
 											  const char **hint);
-extern const char *ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner);
+extern const char *ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner, Oid whole);
 
 #endif							/* TTL_VISITOR_H */

@@ -444,7 +444,7 @@ find_future(const TtlIndex *index, bool partitions, const char *hint)
 			ttl_state_hint(&obstacle)
 	};
 	ttl_visitor_find(&visitor);
-	why = ttl_visitor_why_none(&visitor, index->owner);
+	why = ttl_visitor_why_none(&visitor, index->owner, index->owner);
 	if (why != NULL)
 		return (Future)
 	{
@@ -454,7 +454,7 @@ find_future(const TtlIndex *index, bool partitions, const char *hint)
 	{
 		false,
 			psprintf("The next %s begins to %s them%s.",
-					 ttl_visitor_is_session(&visitor, index->owner) ?
+					 ttl_visitor_is_session(&visitor, index->owner, index->owner) ?
 					 "ttl_index.run_pass()" : "pass", to_do,
 					 archive ? psprintf(" to table %s", ttl_archive_name(index->option.archive_to)) : ""),
 			hint

@@ -18,8 +18,11 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
@@ -138,6 +141,20 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 	index->detail = pstrdup(reason);
 }
 
+/* Returns the owner of the table that a partition belongs to, unless that is gone. */
+static Oid
+owner_of_whole(const TtlIndex *index)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index->root));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return index->owner;
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
 /*
  * Completes the description of an index for the view: what else keeps its rows from
  * being deleted, and what an active index leaves out.
@@ -152,7 +169,8 @@ ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
 	{
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
 		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->root));
-		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
+		show_reason(index, TTL_NO_MONITOR,
+					ttl_visitor_why_none(visitor, index->owner, owner_of_whole(index)));
 	}
 	if (index->state != TTL_ACTIVE)
 		return;

@@ -177,4 +177,23 @@ like(
 	qr/NOTICE:  rows of table "t" will not be deleted when they are due\nDETAIL:  Nobody deletes them: /,
 	'also where nothing is due yet');
 
+# A partition takes a session of a role that has the rights of both owners.
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE whole;
+CREATE ROLE part;
+CREATE TABLE parts (at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE parts_rest PARTITION OF parts DEFAULT;
+CREATE INDEX ON parts (at) WHERE ttl_index.expire_after_seconds(0);
+ALTER TABLE parts OWNER TO whole;
+ALTER TABLE parts_rest OWNER TO part;
+});
+my $parts = "SELECT relid, state FROM ttl_index.indexes WHERE relid::text ~ 'parts' ORDER BY 1";
+$node->safe_psql('postgres', "SET ROLE $_; CALL ttl_index.run_pass()") foreach 'whole', 'part';
+is($node->safe_psql('postgres', $parts), "parts|active\nparts_rest|no_monitor",
+	'a partition that the passes of either owner leave out is shown');
+$node->safe_psql('postgres', 'GRANT part TO whole; SET ROLE whole; CALL ttl_index.run_pass()');
+is($node->safe_psql('postgres', $parts), "parts|active\nparts_rest|active",
+	'until the owner of the whole has the rights of the other');
+
 done_testing();
