@@ -34,10 +34,11 @@
 static pg_tz *
 find_zone(const char *name)
 {
-	pg_tz	   *zone = pg_tzset(name);
+	/* an index that has lost its options names none */
+	pg_tz	   *zone = name ? pg_tzset(name) : NULL;
 
 	if (zone == NULL)
-		elog(ERROR, "time zone \"%s\" not found", name);
+		elog(ERROR, "time zone \"%s\" not found", name ? name : "");
 	return zone;
 }
 

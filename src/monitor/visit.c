@@ -512,8 +512,12 @@ estimate_leaf(EstimateWork *work, Oid leaf)
 		return false;
 	if (!ttl_option_expires(&index.option))
 		return true;
-	/* the statistics are of the shards */
-	if (index.citus.kind == TTL_CITUS_SHELL)
+
+	/*
+	 * it may have lost its options since the batch; the statistics are of the
+	 * shards
+	 */
+	if (index.state != TTL_ACTIVE || index.citus.kind == TTL_CITUS_SHELL)
 		return false;
 	if (ttl_estimate_is_empty(relid))
 		return true;
