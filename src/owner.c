@@ -114,8 +114,8 @@ ttl_owner_of(Oid relid)
 }
 
 /* Raises an error if somebody else owns the table.  Returns false if it is gone. */
-static bool
-check_owner(Oid relid)
+bool
+ttl_owner_check(Oid relid)
 {
 	NameData	name;
 	Oid			owner = read_owner(relid, &name);
@@ -136,10 +136,10 @@ check_owner(Oid relid)
 bool
 ttl_owner_lock(Oid relid, LOCKMODE lockmode)
 {
-	if (!check_owner(relid))
+	if (!ttl_owner_check(relid))
 		return false;
 	LockRelationOid(relid, lockmode);
-	if (check_owner(relid))
+	if (ttl_owner_check(relid))
 		return true;
 	UnlockRelationOid(relid, lockmode);
 	return false;

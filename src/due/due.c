@@ -198,16 +198,6 @@ preview_row(TupleTableSlot *slot, void *arg)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
 }
 
-/* Raises an error where the code of a partition's owner would run for somebody else. */
-static void
-check_leaf_owner(Oid indexrelid)
-{
-	Oid			relid = IndexGetRelation(indexrelid, true);
-
-	if (OidIsValid(relid) && !has_privs_of_role(GetUserId(), ttl_owner_of(relid)))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-}
-
 /*
  * preview(index regclass, max_rows integer) returns setof jsonb
  *
@@ -238,14 +228,16 @@ ttl_preview(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
+		Oid			leaf = ((TtlDueLeaf *) lfirst(lc))->indexrelid;
 		TtlLook		look = {.max_rows = max_rows,.max_pages = PG_INT64_MAX,
 			.row = preview_row,.arg = fcinfo->resultinfo
 		};
 
 		if (max_rows == 0)
 			break;
-		check_leaf_owner(((TtlDueLeaf *) lfirst(lc))->indexrelid);
-		look_at_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, at, &look);
+		/* the code of a partition's owner runs for nobody else */
+		(void) ttl_owner_check(IndexGetRelation(leaf, true));
+		look_at_leaf(leaf, at, &look);
 		max_rows -= look.count;
 	}
 	return (Datum) 0;
