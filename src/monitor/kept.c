@@ -267,22 +267,23 @@ ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *p
 	progress->index_due = index && index->estimated ? index->due : -1;
 }
 
-Size
-ttl_kept_size(const TtlKept *kept)
+/* Packs it into shared memory of its own; an invalid pointer where there is none for it. */
+dsa_pointer
+ttl_kept_store(const TtlKept *kept, dsa_area *area)
 {
-	return sizeof(TtlKept) +
-		hash_get_num_entries(kept->indexes) * sizeof(TtlKeptIndex);
-}
-
-/* Writes it into memory of the size that ttl_kept_size() has returned. */
-void
-ttl_kept_pack(const TtlKept *kept, void *packed)
-{
-	TtlKept    *header = packed;
-	TtlKeptIndex *next = (TtlKeptIndex *) (header + 1);
+	Size		size = sizeof(TtlKept) +
+	hash_get_num_entries(kept->indexes) * sizeof(TtlKeptIndex);
+	dsa_pointer packed = dsa_allocate_extended(area, size,
+											   DSA_ALLOC_HUGE | DSA_ALLOC_NO_OOM);
+	TtlKept    *header;
+	TtlKeptIndex *next;
 	HASH_SEQ_STATUS scan;
 	TtlKeptIndex *index;
 
+	if (!DsaPointerIsValid(packed))
+		return packed;
+	header = dsa_get_address(area, packed);
+	next = (TtlKeptIndex *) (header + 1);
 	*header = *kept;
 	header->nindexes = 0;
 	hash_seq_init(&scan, kept->indexes);
@@ -291,6 +292,7 @@ ttl_kept_pack(const TtlKept *kept, void *packed)
 		*next++ = *index;
 		header->nindexes++;
 	}
+	return packed;
 }
 
 /*
@@ -323,15 +325,19 @@ ttl_kept_read(const void *packed, Oid database, TtlKnownIndex *known)
 	return count;
 }
 
-/* Reads what ttl_kept_pack() has written, into the current memory context. */
+/* Unpacks it, if it is there, into the current memory context. */
 void
-ttl_kept_unpack(TtlKept *kept, const void *packed)
+ttl_kept_load(TtlKept *kept, dsa_area *area, dsa_pointer packed)
 {
-	const TtlKept *header = packed;
-	const TtlKeptIndex *indexes = (const TtlKeptIndex *) (header + 1);
+	const TtlKept *header;
+	const TtlKeptIndex *indexes;
 	HTAB	   *table;
 
 	ttl_kept_init(kept);
+	if (!DsaPointerIsValid(packed))
+		return;
+	header = dsa_get_address(area, packed);
+	indexes = (const TtlKeptIndex *) (header + 1);
 	table = kept->indexes;
 	*kept = *header;
 	kept->indexes = table;

@@ -19,6 +19,7 @@
 #include "monitor/pace.h"
 #include "monitor/progress.h"
 #include "monitor/survey.h"
+#include "utils/dsa.h"
 
 /* For a database whose counters no worker has read yet: many enough to fold. */
 #define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
@@ -115,8 +116,7 @@ extern void ttl_kept_estimated(TtlKept *kept, Oid root, int64 due);
 extern void ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now,
 							  TtlProgress *progress);
 extern int	ttl_kept_read(const void *packed, Oid database, TtlKnownIndex *known);
-extern Size ttl_kept_size(const TtlKept *kept);
-extern void ttl_kept_pack(const TtlKept *kept, void *packed);
-extern void ttl_kept_unpack(TtlKept *kept, const void *packed);
+extern dsa_pointer ttl_kept_store(const TtlKept *kept, dsa_area *area);
+extern void ttl_kept_load(TtlKept *kept, dsa_area *area, dsa_pointer packed);
 
 #endif							/* TTL_KEPT_H */

@@ -22,7 +22,9 @@
  * major versions.  It holds a TtlShared (pass.h), which has what the launcher asks and
  * what the worker answers, and what the workers keep of each database from one
  * sub-pass to the next (kept.c), of any size.  There is one worker at a time, and the
- * launcher touches that memory only while there is none, so nothing is locked.
+ * launcher touches that memory only while there is none, so nothing is locked.  A worker
+ * reads what is kept when it starts, and writes another copy when it ends: one that is left
+ * disturbs nobody.
  *
  * The launcher begins its own transactions, to read pg_database and to see whether
  * somebody waits for a database.  It is connected to no database, so it can open
@@ -130,7 +132,6 @@ typedef struct Database
 	bool		died_wanted;
 	dsa_pointer kept;
 	bool		hangs;			/* as many workers are left there as may be */
-	TtlSurvey	survey;			/* what was known when the last one began */
 } Database;
 
 /* A worker that cannot be ended. */
@@ -138,8 +139,7 @@ typedef struct LeftWorker
 {
 	Oid			database;
 	BackgroundWorkerHandle *handle;
-	dsa_pointer shared;			/* its TtlShared, with what was kept of the
-								 * database */
+	dsa_pointer shared;			/* its TtlShared */
 	TtlSaid		said;			/* that it is there */
 } LeftWorker;
 
@@ -210,24 +210,23 @@ show_databases(void)
 	foreach(lc, databases)
 	{
 		Database   *db = lfirst(lc);
-		TtlKept    *kept;
+		TtlKept    *kept = NULL;
+		TtlSurvey	survey = {.left = -1,.time_left = -1,.worst_lag = -1};
 
-		if (db->hangs)
+		if (DsaPointerIsValid(db->kept))
 		{
-			/* what was kept was left to the worker */
-			known[count].oid = db->oid;
-			known[count].hangs = true;
-			known[count++].survey = db->survey;
+			/* packed, it begins with what it is unpacked to */
+			kept = dsa_get_address(area, db->kept);
+			survey = kept->survey;
 		}
-		if (db->hangs || !DsaPointerIsValid(db->kept))
+		if (survey.indexes == 0 && !db->hangs)
 			continue;
-		/* packed, it begins with what it is unpacked to */
-		kept = dsa_get_address(area, db->kept);
-		if (kept->survey.indexes == 0)
-			continue;
-		known[count].oid = db->oid;
-		known[count++].survey = kept->survey;
-		index_count += ttl_kept_read(kept, db->oid, indexes + index_count);
+		known[count++] = (TtlKnownDatabase)
+		{
+			.oid = db->oid,.hangs = db->hangs,.survey = survey
+		};
+		if (kept != NULL)
+			index_count += ttl_kept_read(kept, db->oid, indexes + index_count);
 	}
 	ttl_overview_write(known, count, indexes, index_count);
 	pfree(known);
@@ -325,19 +324,30 @@ nap(long milliseconds)
 	(void) check_clock(&file, false);
 }
 
+/* Finds what is known of a database; NULL if nothing is. */
 static Database *
-find_database(Oid oid)
+known_database(Oid oid)
 {
 	ListCell   *lc;
-	Database   *db;
-	MemoryContext caller;
 
 	foreach(lc, databases)
 	{
-		db = lfirst(lc);
+		Database   *db = lfirst(lc);
+
 		if (db->oid == oid)
 			return db;
 	}
+	return NULL;
+}
+
+static Database *
+find_database(Oid oid)
+{
+	Database   *db = known_database(oid);
+	MemoryContext caller;
+
+	if (db != NULL)
+		return db;
 	caller = MemoryContextSwitchTo(TopMemoryContext);
 	db = palloc0(sizeof(Database));
 	db->oid = oid;
@@ -527,9 +537,76 @@ report_left(const Database *db, LeftWorker *left, pid_t pid)
 			 errhint("See ttl_index.current_op for the index. What that code does not end, an immediate restart of the server does.")));
 }
 
-/* How many workers are left in a database?  Forgets those that have ended. */
-static int
-count_left(const Database *db)
+/* Keeps of a database what has been written for the next sub-pass, if anything was. */
+static void
+keep(Database *db, dsa_pointer next)
+{
+	if (!DsaPointerIsValid(next))
+		return;
+	if (DsaPointerIsValid(db->kept))
+		dsa_free(area, db->kept);
+	db->kept = next;
+}
+
+/*
+ * Adds to what is kept what a worker that was left has learned of the index at which it was,
+ * as of a row that is to be skipped.  No other could lock that index until it ended; what one
+ * has learned of it since is learned again.
+ */
+static void
+learn(Database *db, const TtlShared *answer)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext context;
+	TtlKept		kept;
+	TtlKept		learned;
+	TtlKeptIndex *index;
+
+	if (!OidIsValid(answer->current_leaf) || !DsaPointerIsValid(answer->kept_next))
+		return;
+	context = AllocSetContextCreate(caller, "ttl_index left worker", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(context);
+	ttl_kept_load(&kept, area, db->kept);
+	ttl_kept_load(&learned, area, answer->kept_next);
+	index = ttl_kept_find(&learned, answer->current_leaf);
+	if (index != NULL)
+	{
+		*ttl_kept_index(&kept, index->relid) = *index;
+		keep(db, ttl_kept_store(&kept, area));
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+}
+
+/* Forgets the workers that have ended since they were left. */
+static void
+collect_left(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, left_workers)
+	{
+		LeftWorker *left = lfirst(lc);
+		TtlShared  *answer = dsa_get_address(area, left->shared);
+		Database   *db = known_database(left->database);
+		pid_t		pid;
+
+		if (GetBackgroundWorkerPid(left->handle, &pid) != BGWH_STOPPED)
+			continue;
+		if (db != NULL)
+			learn(db, answer);
+		if (DsaPointerIsValid(answer->kept_next))
+			dsa_free(area, answer->kept_next);
+		dsa_free(area, left->shared);
+		pfree(left->handle);
+		pfree(left);
+		left_workers = foreach_delete_current(left_workers, lc);
+	}
+}
+
+/* Are as many workers left in a database as may be?  Says now and then that they are. */
+static bool
+is_full_of_left(const Database *db)
 {
 	int			count = 0;
 	ListCell   *lc;
@@ -537,31 +614,20 @@ count_left(const Database *db)
 	foreach(lc, left_workers)
 	{
 		LeftWorker *left = lfirst(lc);
-		TtlShared  *answer = dsa_get_address(area, left->shared);
 		pid_t		pid;
 
-		if (left->database != db->oid)
+		if (left->database != db->oid ||
+			GetBackgroundWorkerPid(left->handle, &pid) == BGWH_STOPPED)
 			continue;
-		if (GetBackgroundWorkerPid(left->handle, &pid) != BGWH_STOPPED)
-		{
-			count++;
-			report_left(db, left, pid);
-			continue;
-		}
-		if (DsaPointerIsValid(answer->kept))
-			dsa_free(area, answer->kept);
-		dsa_free(area, left->shared);
-		pfree(left->handle);
-		pfree(left);
-		left_workers = foreach_delete_current(left_workers, lc);
+		report_left(db, left, pid);
+		count++;
 	}
-	return count;
+	return count >= MAX_LEFT;
 }
 
 /*
- * Leaves the worker alone, with the memory that it shares: what is kept of its database
- * belongs to it until it has ended.  The next worker gets memory of its own, and begins anew
- * but for the index at which this one is.  False if there is no memory for that.
+ * Leaves the worker alone, with the memory that it shares.  The next one gets memory of its
+ * own, and goes on behind the index at which this one is.  False if there is none.
  */
 static bool
 leave_worker(Database *db)
@@ -583,7 +649,6 @@ leave_worker(Database *db)
 	MemoryContextSwitchTo(caller);
 
 	throttle = shared->throttle;
-	db->kept = InvalidDsaPointer;
 	db->died_at = shared->current_index;
 	db->died_in_crash = db->died_wanted = false;
 	db->died_canceled = true;
@@ -591,7 +656,7 @@ leave_worker(Database *db)
 	worker = NULL;
 	shared_pointer = next;
 	shared = dsa_get_address(area, next);
-	db->hangs = count_left(db) >= MAX_LEFT;
+	db->hangs = is_full_of_left(db);
 	show_databases();
 	return true;
 }
@@ -648,7 +713,7 @@ static void
 take_answer(Database *db, bool finished)
 {
 	throttle = shared->throttle;
-	db->kept = shared->kept;
+	keep(db, shared->kept_next);
 	db->begins = false;
 	/* if it died at an index, the next worker goes on behind that index */
 	db->died_at = shared->answered ? InvalidOid : shared->current_index;
@@ -665,7 +730,8 @@ run_sub_pass(Database *db)
 {
 	bool		finished;
 
-	db->hangs = count_left(db) >= MAX_LEFT;
+	collect_left();
+	db->hangs = is_full_of_left(db);
 	if (db->hangs)
 	{
 		db->pending = false;
@@ -690,12 +756,6 @@ run_sub_pass(Database *db)
 	db->had_sub_pass = true;
 	if (database_is_wanted(db->oid))
 		return;
-	db->survey = (TtlSurvey)
-	{
-		.left = -1,.time_left = -1,.worst_lag = -1
-	};
-	if (DsaPointerIsValid(db->kept))
-		db->survey = ((TtlKept *) dsa_get_address(area, db->kept))->survey;
 	no_slot = !start_worker_patiently(db);
 	show_launcher();
 	if (no_slot)

@@ -16,7 +16,6 @@
 #include "access/xlogdefs.h"
 #include "monitor/monitor.h"
 #include "monitor/schedule.h"
-#include "utils/dsa.h"
 
 /*
  * How long deletion has to wait (see throttle.c), in all databases, because the rate and
@@ -45,20 +44,21 @@ typedef struct TtlShared
 	bool		died_in_crash;	/* it crashed the server there */
 	bool		died_canceled;	/* its batch did not let itself be canceled */
 	bool		died_wanted;	/* it had to make room for others */
-	/* handed from each worker to the next one of any database */
-	TtlThrottle throttle;
+	TtlThrottle throttle;		/* handed on, also from database to database */
 	/* written by the worker */
 	bool		answered;
 	bool		held;			/* nothing may be deleted in any database */
 	bool		more;			/* the pass needs another sub-pass here */
 	bool		canceled;		/* the worker ended within a canceled batch */
 	Oid			current_index;	/* the index that is being visited */
+	Oid			current_leaf;	/* the last one that was, of those with rows */
 	bool		limited;		/* work.c limits the time of what it does: */
 	uint32		works;			/* the number of that piece of work */
 	int			time_limit;		/* for it, in milliseconds; 0: none */
 	int64		lag_pauses;		/* not yet added to TtlKept */
 	/* what is kept of the database, packed by kept.c; not for run_pass() */
-	dsa_pointer kept;
+	dsa_pointer kept;			/* the launcher's */
+	dsa_pointer kept_next;		/* the worker's, when it has ended */
 } TtlShared;
 
 /* What a worker gets beside its argument, the handle of the shared memory. */

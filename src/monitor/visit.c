@@ -346,27 +346,35 @@ follow_failure(const BatchWork *work, TtlCursor *cursor, TimestampTz begun)
 	ttl_schedule_batch_failed(visit, &work->batch, work->size, work->gives_up, begun);
 }
 
+/* Keeps what the next visit has to know of the index of a batch that is over. */
+static void
+keep_leaf(const BatchWork *work, const TtlCursor *cursor)
+{
+	TtlKeptIndex *kept = ttl_kept_index(work->run->kept, work->leaf);
+
+	kept->cursor = *cursor;
+	kept->single_docs = work->visit->single_docs;
+	kept->hangs = work->gives_up;
+}
+
 /*
  * Notes that the worker ends within a batch that did not let itself be canceled, as if it
- * had.  Returns whether there is one.
+ * had, or behind it.  Returns whether there is one.
  */
 bool
 ttl_visit_died(void)
 {
 	BatchWork  *work = at_work;
 	TtlCursor	cursor;
-	TtlKeptIndex *kept;
 
-	if (work == NULL)
+	if (work == NULL || !(work->gives_up || ttl_work_is_canceled()))
 		return false;
 	cursor = *work->cursor;
 	work->skipped = has_row_failed(work);
 	work->gives_up = work->visit->skipped = true;
 	follow_failure(work, &cursor, work->run->at);
 	ttl_kept_canceled(work->run->kept, work->root, work->leaf, work->run->at);
-	kept = ttl_kept_index(work->run->kept, work->leaf);
-	kept->cursor = cursor;
-	kept->single_docs = work->visit->single_docs;
+	keep_leaf(work, &cursor);
 	return true;
 }
 
@@ -450,6 +458,22 @@ is_of_move(BatchWork *work, const ErrorData *edata)
 	return work->batch.busy || work->batch.inactive;
 }
 
+/* Does the work of a batch, counts it, and commits it. */
+static void
+do_batch(BatchWork *work, TimestampTz begun)
+{
+	bool		timed_out;
+	const ErrorData *edata = ttl_work_run(work->run->driver, batch_work, work, &timed_out);
+
+	if (edata != NULL && (is_of_move(work, edata) || is_of_lock(work, edata)))
+		edata = NULL;
+	if (edata != NULL)
+		fail_batch(work, edata, timed_out);
+	if (work->batch.busy)
+		note_busy(work->run, work->leaf, &work->batch);
+	end_batch(work, begun);
+}
+
 /* Runs one batch in a transaction of its own, and moves the cursor. */
 static void
 run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
@@ -458,8 +482,6 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 	TimestampTz begun = GetCurrentTimestamp();
 	BatchWork	work = {.run = run,.root = root,.leaf = leaf,.visit = visit,
 	.size = size,.cursor = cursor};
-	const ErrorData *edata;
-	bool		timed_out;
 
 	work.batch.cursor = *cursor;
 	ttl_work_begin(run);
@@ -470,25 +492,21 @@ run_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 		return;
 	}
 	at_work = &work;
-	edata = ttl_work_run(run->driver, batch_work, &work, &timed_out);
-	if (edata != NULL && (is_of_move(&work, edata) || is_of_lock(&work, edata)))
-		edata = NULL;
-	if (edata != NULL)
-		fail_batch(&work, edata, timed_out);
-	if (work.batch.busy)
-		note_busy(run, leaf, &work.batch);
-	end_batch(&work, begun);
-	at_work = NULL;
+	PG_TRY();
+	{
+		do_batch(&work, begun);
+	}
+	PG_FINALLY();
+	{
+		/* who ends the process by an error leaves this function first */
+		at_work = NULL;
+	}
+	PG_END_TRY();
 	follow_batch(&work, cursor, begun);
 	/* nothing is kept of an index in which no entry was found */
-	if (cursor->forward.set || cursor->phase != TTL_FORWARD ||
+	if (cursor->forward.set || cursor->phase != TTL_FORWARD || visit->single_docs > 0 ||
 		ttl_kept_find(run->kept, leaf) != NULL)
-	{
-		TtlKeptIndex *kept = ttl_kept_index(run->kept, leaf);
-
-		kept->cursor = *cursor;
-		kept->hangs = work.gives_up;
-	}
+		keep_leaf(&work, cursor);
 }
 
 /* The arguments and the result of an estimate. */
@@ -579,6 +597,7 @@ visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 		cursor = kept->cursor;
 	ttl_cursor_begin_visit(&cursor);
 	visit->single_docs = kept != NULL ? kept->single_docs : 0;
+	run->shared->current_leaf = leaf;
 	visit->over = false;
 	/* this holds if there is no time for a batch */
 	visit->more = true;
@@ -590,8 +609,6 @@ visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 				  ttl_throttle_batch_size(size));
 		estimate_due(run, target);
 	}
-	if (visit->single_docs > 0 || ttl_kept_find(run->kept, leaf) != NULL)
-		ttl_kept_index(run->kept, leaf)->single_docs = visit->single_docs;
 }
 
 /* Had the last work on an index that holds rows, or on a partition, to be canceled? */

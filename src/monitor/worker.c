@@ -15,7 +15,7 @@
  * can be set there.
  *
  * What is kept of the database from one sub-pass to the next (kept.c) is copied from
- * the launcher's memory at the start and back at the end.  The end is a callback of
+ * the launcher's memory at the start, and written anew at the end.  The end is a callback of
  * before_shmem_exit(), so that it also happens when the worker is terminated, or ends
  * because a batch did not let itself be canceled.  If the process crashes, core
  * restarts all processes, the memory is gone, and crash.c has the index.
@@ -129,16 +129,8 @@ is_read_only(void)
 static void
 answer(int code, Datum arg)
 {
-	dsa_pointer packed = dsa_allocate_extended(area, ttl_kept_size(&kept),
-											   DSA_ALLOC_HUGE | DSA_ALLOC_NO_OOM);
-
-	shared->canceled = ttl_work_is_canceled() && !ttl_visit_died();
-	if (!DsaPointerIsValid(packed))
-		return;
-	ttl_kept_pack(&kept, dsa_get_address(area, packed));
-	if (DsaPointerIsValid(shared->kept))
-		dsa_free(area, shared->kept);
-	shared->kept = packed;
+	shared->canceled = !ttl_visit_died() && ttl_work_is_canceled();
+	shared->kept_next = ttl_kept_store(&kept, area);
 }
 
 /* Attaches to the launcher's memory, and copies what is kept of the database. */
@@ -148,10 +140,7 @@ attach(dsa_handle handle, dsa_pointer shared_pointer)
 	area = dsa_attach(handle);
 	dsa_pin_mapping(area);
 	shared = dsa_get_address(area, shared_pointer);
-	if (DsaPointerIsValid(shared->kept))
-		ttl_kept_unpack(&kept, dsa_get_address(area, shared->kept));
-	else
-		ttl_kept_init(&kept);
+	ttl_kept_load(&kept, area, shared->kept);
 	before_shmem_exit(answer, (Datum) 0);
 }
 
