@@ -310,8 +310,8 @@ toast_table(Oid relid)
  * Locks a partition and all below it, unless others hold a lock there, or one has been
  * given meanwhile to somebody as whom this session may not act.
  */
-static bool
-lock_tree(Oid relid, LOCKMODE lockmode)
+bool
+ttl_drop_lock_tree(Oid relid, LOCKMODE lockmode)
 {
 	ListCell   *lc;
 
@@ -376,7 +376,7 @@ lock_for_drop(Oid parent, Oid relid, TtlBatch *batch)
 	rest = get_default_partition_oid(parent);
 	if (OidIsValid(rest) && !ttl_lock_below(rest, AccessExclusiveLock))
 		return false;
-	batch->busy_alone = !lock_tree(relid, AccessExclusiveLock);
+	batch->busy_alone = !ttl_drop_lock_tree(relid, AccessExclusiveLock);
 	return !batch->busy_alone;
 }
 
@@ -542,7 +542,7 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	}
 	if (index.option.boundary_rows && ttl_detach_is_wanted(&index.option))
 	{
-		if (!lock_tree(relid, ShareLock))
+		if (!ttl_drop_lock_tree(relid, ShareLock))
 		{
 			batch->busy = batch->busy_alone = true;
 			return;
@@ -557,7 +557,7 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	/* rows can be counted while nobody writes there; readers go on */
 	if (ttl_count_dropped_documents)
 	{
-		if (!lock_tree(relid, ShareLock))
+		if (!ttl_drop_lock_tree(relid, ShareLock))
 		{
 			batch->busy = batch->busy_alone = true;
 			return;

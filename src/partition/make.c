@@ -434,18 +434,13 @@ lock_for_attach(const TtlIndex *root, Oid rest)
  * Returns false if the locks are not free soon.
  */
 static bool
-make_missing_partition(const TtlIndex *root, const TtlPartition *partition)
+make_missing_partition(const TtlIndex *root, Oid rest, const TtlPartition *partition)
 {
-	Oid			rest = get_default_partition_oid(root->relid);
 	TtlIndex	now;
 
 	ttl_settings_set("default_tablespace", "");
 	if (OidIsValid(rest))
-	{
-		if (!ConditionalLockRelationOid(rest, AccessShareLock))
-			return false;
 		check_default(root, rest, partition);
-	}
 	if (!lock_for_attach(root, rest) || !ttl_name_lock(root->relid, false))
 		return false;
 	/* read again, because the locks may have taken a while */
@@ -467,6 +462,7 @@ void
 ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
 {
 	TtlIndex	index;
+	Oid			rest;
 	TtlUser		saved;
 
 	memset(batch, 0, sizeof(*batch));
@@ -474,9 +470,14 @@ ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
 		index.state != TTL_ACTIVE || index.option.bucket_seconds == 0 ||
 		!ttl_citus_keeps_partitions(&index.citus))
 		return;
+	rest = get_default_partition_oid(index.relid);
+	/* all of it is read, each table as its owner, who cannot change any more */
+	batch->busy = OidIsValid(rest) && !ttl_drop_lock_tree(rest, AccessShareLock);
+	if (batch->busy)
+		return;
 	ttl_owner_become(index.owner, &saved);
 	/* there may be more to lock, such as tables below a partitioned DEFAULT */
 	ttl_lock_limit_waits();
-	batch->busy = !make_missing_partition(&index, partition);
+	batch->busy = !make_missing_partition(&index, rest, partition);
 	ttl_owner_restore(&saved);
 }

@@ -36,6 +36,7 @@ extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);
 
 /* drop.c */
 extern List *ttl_drop_due(const TtlIndex *root, TimestampTz at);
+extern bool ttl_drop_lock_tree(Oid relid, LOCKMODE lockmode);
 extern char *ttl_drop_obstacle(Oid relid);
 extern bool ttl_drop_find_reference(Oid relid, ObjectAddress *found);
 extern bool ttl_drop_find_subscription(Oid relid, ObjectAddress *found);
