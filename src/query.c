@@ -187,6 +187,12 @@ ttl_query_row(Relation to, Relation from)
 		Form_pg_attribute attr = TupleDescAttr(desc, i);
 		Expr	   *value = value_by_name(attr, RelationGetDescr(from));
 
+		/*
+		 * code that ran in the batch may have given columns each other's
+		 * names
+		 */
+		if (value != NULL && exprType((Node *) value) != attr->atttypid)
+			return NIL;
 		if (value == NULL)
 			value = value_by_default(to, attr);
 		if (value == NULL)

@@ -66,6 +66,8 @@ open_relations(Oid relid, Oid indexrelid, TtlExpirer *x)
 static void
 close_relations(TtlExpirer *x)
 {
+	if (x->archive != NULL)
+		relation_close(x->archive, NoLock);
 	relation_close(x->index, NoLock);
 	relation_close(x->heap, NoLock);
 }

@@ -47,6 +47,7 @@ typedef struct TtlExpirer
 	Datum	   *rows;
 	/* the rows that were deleted, if they are to be moved */
 	Oid			archive_to;
+	Relation	archive;		/* NULL if there is none */
 	Tuplestorestate *moved;
 	TtlBatch   *batch;
 } TtlExpirer;

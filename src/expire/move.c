@@ -39,7 +39,8 @@
 #define MOVED_ROWS "moved"
 
 /*
- * Locks the table to which rows are moved, unless that needs waiting.
+ * Locks and opens the table to which rows are moved, unless that needs waiting.  As long as it
+ * is open, core lets no code that runs in the batch alter it.
  *
  * Another server commits before this one does.  If this server then lost its commit in a
  * crash, the rows would be there twice, so it is not left to be written later.
@@ -49,6 +50,7 @@ ttl_move_lock(TtlExpirer *x)
 {
 	if (!ttl_lock_now(x->archive_to, RowExclusiveLock))
 		return false;
+	x->archive = try_relation_open(x->archive_to, NoLock);
 	x->batch->moves = true;
 	x->batch->elsewhere = ttl_inherit_foreign_tables(x->archive_to) != NIL;
 	if (x->batch->elsewhere)
@@ -93,7 +95,7 @@ ttl_move_receiver(TtlExpirer *x)
  * Which partitions it locks is not known before, and to lock all of them would be too much.
  */
 static void
-insert_by_query(TtlExpirer *x, Relation target)
+insert_by_query(TtlExpirer *x)
 {
 	EphemeralNamedRelationData rows = {
 		.md = {
@@ -112,13 +114,13 @@ insert_by_query(TtlExpirer *x, Relation target)
 	register_ENR(env, &rows);
 	ttl_lock_limit_waits();
 	x->batch->limits_waits = true;
-	count = ttl_query_run(ttl_query_make_insert(target, x->heap, env, MOVED_ROWS),
+	count = ttl_query_run(ttl_query_make_insert(x->archive, x->heap, env, MOVED_ROWS),
 						  NULL, env, name, None_Receiver);
 	if (count != x->batch->archived)
 		ereport(ERROR,
 				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
 				 errmsg("table \"%s\" did not take %lld of %lld rows that were to be moved to it",
-						RelationGetRelationName(target),
+						RelationGetRelationName(x->archive),
 						(long long) (x->batch->archived - count),
 						(long long) x->batch->archived),
 				 errhint("A trigger BEFORE INSERT there that returns NULL would lose these rows.")));
@@ -128,8 +130,6 @@ insert_by_query(TtlExpirer *x, Relation target)
 void
 ttl_move_end(TtlExpirer *x)
 {
-	Relation	target;
-
 	if (x->moved == NULL)
 		return;
 	x->batch->archived = tuplestore_tuple_count(x->moved);
@@ -138,10 +138,8 @@ ttl_move_end(TtlExpirer *x)
 		/* triggers and functions there are to see that the rows are gone here */
 		CommandCounterIncrement();
 		PushActiveSnapshot(GetTransactionSnapshot());
-		target = relation_open(x->archive_to, NoLock);
-		if (!ttl_insert_rows(target, x->heap, x->moved))
-			insert_by_query(x, target);
-		relation_close(target, NoLock);
+		if (!ttl_insert_rows(x->archive, x->heap, x->moved))
+			insert_by_query(x);
 		PopActiveSnapshot();
 	}
 	tuplestore_end(x->moved);

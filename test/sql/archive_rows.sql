@@ -260,6 +260,27 @@ SELECT count(*) FROM t;
 SELECT count(*), count(at), sum(n) FROM cold;
 DROP TABLE t, cold;
 
+-- no trigger alters the archive in the middle of a batch, which inserts what it was checked for
+CREATE TABLE t (id int8, ts timestamptz);
+CREATE TABLE cold (id int8, ts timestamptz);
+INSERT INTO t VALUES (4096, '2001-01-01');
+CREATE FUNCTION alter_cold() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN ALTER TABLE ar.cold ALTER id TYPE text; RETURN OLD; END $$;
+CREATE TRIGGER alters BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION alter_cold();
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+ALTER TABLE t ADD note text DEFAULT 'a note';
+ALTER TABLE cold ADD note text;
+CREATE OR REPLACE FUNCTION alter_cold() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN ALTER TABLE ar.cold RENAME id TO other; ALTER TABLE ar.cold RENAME note TO id; ALTER TABLE ar.cold RENAME other TO note;
+	RETURN OLD; END $$;
+CALL ttl_index.run_pass();
+DROP TRIGGER alters ON t;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM t;
+SELECT id, note FROM cold;
+DROP TABLE t, cold;
+
 DROP SCHEMA ar CASCADE;
 DROP ROLE ar_owner;
 SELECT ttl_index.stats_reset();
