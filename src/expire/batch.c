@@ -149,29 +149,31 @@ may_move(const TtlIndex *index)
 	return ttl_archive_state_now(&now) == TTL_ACTIVE;
 }
 
-/*
- * Raises an error if the rows cannot be moved any more.  The archive is locked, but not its
- * partitions, which can be given to somebody else while the rows are deleted.
- */
+/* Raises an error for the state of an archive that cannot take the rows any more. */
 static void
-check_rights(const TtlIndex *index)
+check_archive(const TtlIndex *index, TtlState (*look) (TtlIndex *index))
 {
 	TtlIndex	now = *index;
 
-	now.state = ttl_archive_rights(&now);
+	now.state = look(&now);
 	if (now.state != TTL_ACTIVE)
 		ttl_state_raise(&now);
 }
 
-/* Moves the rows that were taken, to tables of those who had the rights before and behind. */
+/*
+ * Moves the rows that were taken.  Code of users has run since this was allowed: it may have
+ * renamed columns of the archive, which core lets it do though that is open.  Nor are the
+ * partitions of the archive locked, which can be given to somebody else meanwhile, and while
+ * the rows are inserted.
+ */
 static void
 move_rows(TtlExpirer *x, const TtlIndex *index)
 {
 	if (!OidIsValid(x->archive_to))
 		return;
-	check_rights(index);
+	check_archive(index, ttl_archive_state_now);
 	ttl_move_end(x);
-	check_rights(index);
+	check_archive(index, ttl_archive_rights);
 }
 
 /*

@@ -275,6 +275,11 @@ CREATE OR REPLACE FUNCTION alter_cold() RETURNS trigger LANGUAGE plpgsql AS
 	$$ BEGIN ALTER TABLE ar.cold RENAME id TO other; ALTER TABLE ar.cold RENAME note TO id; ALTER TABLE ar.cold RENAME other TO note;
 	RETURN OLD; END $$;
 CALL ttl_index.run_pass();
+CREATE OR REPLACE FUNCTION alter_cold() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN ALTER TABLE ar.cold RENAME id TO other; RETURN NULL; END $$;
+DROP TRIGGER alters ON t;
+CREATE TRIGGER alters AFTER DELETE ON t FOR EACH STATEMENT EXECUTE FUNCTION alter_cold();
+CALL ttl_index.run_pass();
 DROP TRIGGER alters ON t;
 CALL ttl_index.run_pass();
 SELECT count(*) FROM t;
