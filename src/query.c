@@ -179,18 +179,17 @@ value_by_default(Relation to, const FormData_pg_attribute *attr)
 List *
 ttl_query_row(Relation to, Relation from)
 {
+	/* as they were checked: code in a default may rename columns of both */
 	TupleDesc	desc = RelationGetDescr(to);
+	TupleDesc	source = RelationGetDescr(from);
 	List	   *row = NIL;
 
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute attr = TupleDescAttr(desc, i);
-		Expr	   *value = value_by_name(attr, RelationGetDescr(from));
+		Expr	   *value = value_by_name(attr, source);
 
-		/*
-		 * code that ran in the batch may have given columns each other's
-		 * names
-		 */
+		/* a number that is taken for a text would crash the server */
 		if (value != NULL && exprType((Node *) value) != attr->atttypid)
 			return NIL;
 		if (value == NULL)

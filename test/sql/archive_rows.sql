@@ -285,6 +285,17 @@ CALL ttl_index.run_pass();
 SELECT count(*) FROM t;
 SELECT id, note FROM cold;
 DROP TABLE t, cold;
+-- nor does a default of the archive change what goes where
+CREATE TABLE t (id int8, ts timestamptz);
+INSERT INTO t VALUES (1, '2001-01-01');
+CREATE FUNCTION rename_id() RETURNS void LANGUAGE plpgsql AS 'BEGIN ALTER TABLE ar.t RENAME id TO other; END';
+CREATE FUNCTION renamed() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM ar.rename_id(); RETURN 1; END';
+CREATE TABLE cold (renamed int DEFAULT renamed(), id int8, ts timestamptz);
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM t;
+SELECT renamed, id FROM cold;
+DROP TABLE t, cold;
 
 DROP SCHEMA ar CASCADE;
 DROP ROLE ar_owner;
