@@ -578,33 +578,26 @@ learn(Database *db, const TtlShared *answer)
 	MemoryContextDelete(context);
 }
 
-/* Forgets the workers that have ended since they were left. */
+/* Takes over what a worker left that has ended since it was left, and forgets it. */
 static void
-collect_left(void)
+forget_left(LeftWorker *left)
 {
-	ListCell   *lc;
+	TtlShared  *answer = dsa_get_address(area, left->shared);
+	Database   *db = known_database(left->database);
 
-	foreach(lc, left_workers)
-	{
-		LeftWorker *left = lfirst(lc);
-		TtlShared  *answer = dsa_get_address(area, left->shared);
-		Database   *db = known_database(left->database);
-		pid_t		pid;
-
-		if (GetBackgroundWorkerPid(left->handle, &pid) != BGWH_STOPPED)
-			continue;
-		if (db != NULL)
-			learn(db, answer);
-		if (DsaPointerIsValid(answer->kept_next))
-			dsa_free(area, answer->kept_next);
-		dsa_free(area, left->shared);
-		pfree(left->handle);
-		pfree(left);
-		left_workers = foreach_delete_current(left_workers, lc);
-	}
+	if (db != NULL)
+		learn(db, answer);
+	if (DsaPointerIsValid(answer->kept_next))
+		dsa_free(area, answer->kept_next);
+	dsa_free(area, left->shared);
+	pfree(left->handle);
+	pfree(left);
 }
 
-/* Are as many workers left in a database as may be?  Says now and then that they are. */
+/*
+ * Are as many workers left in a database as may be?  Forgets those of all databases that have
+ * ended.
+ */
 static bool
 is_full_of_left(const Database *db)
 {
@@ -616,11 +609,16 @@ is_full_of_left(const Database *db)
 		LeftWorker *left = lfirst(lc);
 		pid_t		pid;
 
-		if (left->database != db->oid ||
-			GetBackgroundWorkerPid(left->handle, &pid) == BGWH_STOPPED)
-			continue;
-		report_left(db, left, pid);
-		count++;
+		if (GetBackgroundWorkerPid(left->handle, &pid) == BGWH_STOPPED)
+		{
+			forget_left(left);
+			left_workers = foreach_delete_current(left_workers, lc);
+		}
+		else if (left->database == db->oid)
+		{
+			report_left(db, left, pid);
+			count++;
+		}
 	}
 	return count >= MAX_LEFT;
 }
@@ -730,7 +728,6 @@ run_sub_pass(Database *db)
 {
 	bool		finished;
 
-	collect_left();
 	db->hangs = is_full_of_left(db);
 	if (db->hangs)
 	{
