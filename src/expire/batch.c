@@ -137,7 +137,7 @@ static bool
 lock_others(TtlExpirer *x, const TtlIndex *index)
 {
 	return (x->direct || ttl_cascade_lock(index->relid, index->owner)) &&
-		(!OidIsValid(x->archive_to) || ttl_move_lock(x));
+		(!OidIsValid(index->option.archive_to) || ttl_move_lock(x, index->option.archive_to));
 }
 
 /* Can the rows still be moved, with the lock in hand? */
@@ -169,7 +169,7 @@ check_archive(const TtlIndex *index, TtlState (*look) (TtlIndex *index))
 static void
 move_rows(TtlExpirer *x, const TtlIndex *index)
 {
-	if (!OidIsValid(x->archive_to))
+	if (x->archive == NULL)
 		return;
 	check_archive(index, ttl_archive_state_now);
 	ttl_move_end(x);
@@ -186,7 +186,7 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 	TtlPhase	phase;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (!x->direct || OidIsValid(x->archive_to))
+	if (!x->direct || x->archive != NULL)
 		set_constraints_immediate();
 	ttl_row_begin(x);
 	ttl_row_begin_checks(x);
@@ -241,9 +241,9 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		return;
 	}
 	x.direct = ttl_query_is_plain(x.heap, CMD_DELETE);
-	x.archive_to = index->option.archive_to;
 	batch->busy = !lock_indexes(&x) || !lock_others(&x, index);
-	batch->inactive = !batch->busy && OidIsValid(x.archive_to) && !may_move(index);
+	batch->inactive = !batch->busy && OidIsValid(index->option.archive_to) &&
+		(x.archive == NULL || !may_move(index));
 	if (batch->busy || batch->inactive)
 	{
 		close_relations(&x);

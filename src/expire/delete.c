@@ -49,8 +49,8 @@ static void
 announce_once(TtlExpirer *x)
 {
 	if (x->root != NULL && RelationIsLogicallyLogged(x->heap))
-		ttl_announce_to_wal(x->root, NULL, OidIsValid(x->archive_to) ?
-							ttl_name_qualified(x->archive_to) : NULL);
+		ttl_announce_to_wal(x->root, NULL, x->archive != NULL ?
+							ttl_name_qualified(RelationGetRelid(x->archive)) : NULL);
 	x->root = NULL;
 }
 

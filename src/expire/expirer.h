@@ -46,8 +46,7 @@ typedef struct TtlExpirer
 	int			nrows;
 	Datum	   *rows;
 	/* the rows that were deleted, if they are to be moved */
-	Oid			archive_to;
-	Relation	archive;		/* NULL if there is none */
+	Relation	archive;		/* to here; NULL if they are not */
 	Tuplestorestate *moved;
 	TtlBatch   *batch;
 } TtlExpirer;
@@ -67,7 +66,7 @@ extern void ttl_delete_locked(TtlExpirer *x, const TtlIndex *index);
 extern void ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs);
 
 /* move.c */
-extern bool ttl_move_lock(TtlExpirer *x);
+extern bool ttl_move_lock(TtlExpirer *x, Oid archive_to);
 extern void ttl_move_begin(TtlExpirer *x);
 extern void ttl_move_take(TtlExpirer *x);
 extern DestReceiver *ttl_move_receiver(TtlExpirer *x);

@@ -46,13 +46,13 @@
  * crash, the rows would be there twice, so it is not left to be written later.
  */
 bool
-ttl_move_lock(TtlExpirer *x)
+ttl_move_lock(TtlExpirer *x, Oid archive_to)
 {
-	if (!ttl_lock_now(x->archive_to, RowExclusiveLock))
+	if (!ttl_lock_now(archive_to, RowExclusiveLock))
 		return false;
-	x->archive = try_relation_open(x->archive_to, NoLock);
+	x->archive = try_relation_open(archive_to, NoLock);
 	x->batch->moves = true;
-	x->batch->elsewhere = ttl_inherit_foreign_tables(x->archive_to) != NIL;
+	x->batch->elsewhere = ttl_inherit_foreign_tables(archive_to) != NIL;
 	if (x->batch->elsewhere)
 		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
 								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
@@ -63,7 +63,7 @@ ttl_move_lock(TtlExpirer *x)
 void
 ttl_move_begin(TtlExpirer *x)
 {
-	if (OidIsValid(x->archive_to))
+	if (x->archive != NULL)
 		x->moved = tuplestore_begin_heap(false, false, maintenance_work_mem);
 }
 
