@@ -17,7 +17,7 @@
  * finds such a mark has another postmaster, and ignores it.  It also ignores the
  * crashes that were counted before a restart of the server: the index is tried again.
  *
- * There is one mark.  A worker that cannot be ended (launcher.c) loses it to those that work
+ * There is one mark.  A worker that cannot be ended (left.c) loses it to those that work
  * beside it, and so is not blamed when somebody kills it.
  *
  * With send_abort_for_crash the postmaster ends all processes by SIGABRT, which cannot be

@@ -100,6 +100,18 @@ typedef struct TtlKept
 	struct HTAB *indexes;		/* not packed: of TtlKeptIndex */
 } TtlKept;
 
+/* What the launcher tells the next worker of a database. */
+typedef struct TtlTold
+{
+	bool		begins;			/* the first sub-pass here in this pass */
+	Oid			died_at;		/* the index at which the previous worker died */
+	bool		died_in_crash;	/* it crashed the server there */
+	bool		died_canceled;	/* its batch did not let itself be canceled */
+	bool		died_wanted;	/* it had to make room for others */
+	dsa_pointer kept;			/* of the database, packed by kept.c; not for
+								 * run_pass() */
+} TtlTold;
+
 /* kept.c */
 extern void ttl_kept_init(TtlKept *kept);
 extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);

@@ -30,10 +30,8 @@
  * somebody waits for a database.  It is connected to no database, so it can open
  * shared catalogs only.
  *
- * Code of users can go on for hours without letting itself be canceled, as some functions in
- * C do, and loops in PL/Perl.  Nothing ends such a worker but a crash of the server.  So it is
- * left alone with its memory, and the next one goes on behind the index at which it is, whose
- * lock it holds.  As each keeps a slot, a database with MAX_LEFT of them waits.
+ * A worker that nothing ends is left alone with its memory (left.c), and the next one gets
+ * memory of its own.
  *
  * It starts when recovery has finished, so there is none on a standby until it is
  * promoted.  It sleeps before its first pass, as MongoDB's monitor does: whoever
@@ -52,16 +50,11 @@
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_database.h"
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "portability/instr_time.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
@@ -71,16 +64,12 @@
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "tcop/tcopprot.h"
-#include "utils/dsa.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
-#include "utils/resowner.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "compat.h"
-#include "monitor/monitor.h"
+#include "monitor/launcher.h"
 #include "monitor/pass.h"
 #include "monitor/progress.h"
 #include "monitor/state_file.h"
@@ -109,42 +98,10 @@ PGDLLEXPORT void ttl_launcher_main(Datum arg);
  * its own timer has tried to 10 seconds before (work.c).
  */
 #define MAX_OVERDUE_MS (15 * 1000)
-#define MAX_LEFT 2
 
 /* How often a worker slot is asked for in vain, at intervals of a second. */
 #define SLOT_TRIES 10
 
-/* What the launcher knows of a database. */
-typedef struct Database
-{
-	Oid			oid;
-	char		name[NAMEDATALEN];
-	bool		seen;			/* in pg_database at the last look */
-	bool		pending;		/* it wants a sub-pass */
-	bool		had_sub_pass;
-	instr_time	last_sub_pass;	/* when its last sub-pass ended */
-	bool		begins;			/* it had no sub-pass yet in this pass */
-	int			delay;			/* minutes that it waits since then, or 0 */
-	/* what the next worker is told, see TtlShared */
-	Oid			died_at;
-	bool		died_in_crash;
-	bool		died_canceled;
-	bool		died_wanted;
-	dsa_pointer kept;
-	bool		hangs;			/* as many workers are left there as may be */
-} Database;
-
-/* A worker that cannot be ended. */
-typedef struct LeftWorker
-{
-	Oid			database;
-	BackgroundWorkerHandle *handle;
-	dsa_pointer shared;			/* its TtlShared */
-	TtlSaid		said;			/* that it is there */
-} LeftWorker;
-
-static List *databases = NIL;
-static List *left_workers = NIL;
 static dsa_area *area = NULL;
 static TtlShared *shared = NULL;	/* in that area */
 static dsa_pointer shared_pointer;
@@ -188,49 +145,11 @@ show_launcher(void)
 	ttl_progress_launcher(&launcher);
 }
 
-/* Shows them what is known of the databases that have TTL indexes. */
+/* Shows them what is known of the databases, and of itself. */
 static void
 show_databases(void)
 {
-	TtlKnownIndex *indexes;
-	TtlKnownDatabase *known = palloc0(Max(list_length(databases), 1) * sizeof(TtlKnownDatabase));
-	int			count = 0;
-	int			index_count = 0;
-	ListCell   *lc;
-
-	foreach(lc, databases)
-	{
-		Database   *db = lfirst(lc);
-
-		if (DsaPointerIsValid(db->kept))
-			index_count += ttl_kept_read(dsa_get_address(area, db->kept), InvalidOid, NULL);
-	}
-	indexes = palloc(Max(index_count, 1) * sizeof(TtlKnownIndex));
-	index_count = 0;
-	foreach(lc, databases)
-	{
-		Database   *db = lfirst(lc);
-		TtlKept    *kept = NULL;
-		TtlSurvey	survey = {.left = -1,.time_left = -1,.worst_lag = -1};
-
-		if (DsaPointerIsValid(db->kept))
-		{
-			/* packed, it begins with what it is unpacked to */
-			kept = dsa_get_address(area, db->kept);
-			survey = kept->survey;
-		}
-		if (survey.indexes == 0 && !db->hangs)
-			continue;
-		known[count++] = (TtlKnownDatabase)
-		{
-			.oid = db->oid,.hangs = db->hangs,.survey = survey
-		};
-		if (kept != NULL)
-			index_count += ttl_kept_read(kept, db->oid, indexes + index_count);
-	}
-	ttl_overview_write(known, count, indexes, index_count);
-	pfree(known);
-	pfree(indexes);
+	ttl_database_show(area);
 	show_launcher();
 }
 
@@ -250,8 +169,8 @@ handle_interrupts(void)
  * Returns the milliseconds since a moment, by a clock that nobody can set: if the wall
  * clock is set back, the monitor must not sleep until it has caught up.
  */
-static int64
-elapsed(instr_time since)
+int64
+ttl_launcher_elapsed(instr_time since)
 {
 	instr_time	now;
 
@@ -318,99 +237,10 @@ nap(long milliseconds)
 					 milliseconds, PG_WAIT_EXTENSION);
 	ResetLatch(MyLatch);
 	handle_interrupts();
-	if (elapsed(last_look) < LOOK_MS)
+	if (ttl_launcher_elapsed(last_look) < LOOK_MS)
 		return;
 	INSTR_TIME_SET_CURRENT(last_look);
 	(void) check_clock(&file, false);
-}
-
-/* Finds what is known of a database; NULL if nothing is. */
-static Database *
-known_database(Oid oid)
-{
-	ListCell   *lc;
-
-	foreach(lc, databases)
-	{
-		Database   *db = lfirst(lc);
-
-		if (db->oid == oid)
-			return db;
-	}
-	return NULL;
-}
-
-static Database *
-find_database(Oid oid)
-{
-	Database   *db = known_database(oid);
-	MemoryContext caller;
-
-	if (db != NULL)
-		return db;
-	caller = MemoryContextSwitchTo(TopMemoryContext);
-	db = palloc0(sizeof(Database));
-	db->oid = oid;
-	databases = lappend(databases, db);
-	MemoryContextSwitchTo(caller);
-	return db;
-}
-
-/*
- * Brings the list of databases up to date.  At the beginning of a pass each of them
- * becomes pending; later in the pass only those that are new, or that had no sub-pass
- * for as long as the sleep.
- */
-static void
-read_databases(bool begin)
-{
-	Relation	rel;
-	TableScanDesc scan;
-	HeapTuple	tuple;
-	ListCell   *lc;
-
-	foreach(lc, databases)
-		((Database *) lfirst(lc))->seen = false;
-
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
-	rel = table_open(DatabaseRelationId, AccessShareLock);
-	scan = table_beginscan_catalog(rel, 0, NULL);
-	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
-	{
-		Form_pg_database form = (Form_pg_database) GETSTRUCT(tuple);
-		Database   *db;
-
-		/* a limit of -2 marks a database whose DROP was interrupted */
-		if (form->datistemplate || !form->datallowconn ||
-			form->datconnlimit == -2)
-			continue;
-		db = find_database(form->oid);
-		strlcpy(db->name, NameStr(form->datname), NAMEDATALEN);
-		db->seen = true;
-		if (db->pending || !(begin || !db->had_sub_pass ||
-							 elapsed(db->last_sub_pass) >= sleep_ms()))
-			continue;
-		db->pending = true;
-		db->begins = true;
-	}
-	table_endscan(scan);
-	table_close(rel, AccessShareLock);
-	CommitTransactionCommand();
-
-	foreach(lc, databases)
-	{
-		Database   *db = lfirst(lc);
-
-		if (!db->seen)
-		{
-			databases = foreach_delete_current(databases, lc);
-			if (DsaPointerIsValid(db->kept))
-				dsa_free(area, db->kept);
-			pfree(db);
-		}
-	}
-	show_databases();
 }
 
 /*
@@ -433,7 +263,7 @@ database_is_wanted(Oid oid)
 
 /* Starts a worker for the database; false if there is no slot for one. */
 static bool
-start_worker(const Database *db)
+start_worker(const TtlDatabase *db)
 {
 	BackgroundWorker entry = {0};
 	TtlWorkerExtra extra = {.database = db->oid,.shared = shared_pointer};
@@ -464,7 +294,7 @@ start_worker(const Database *db)
  * when these are used up, each database tries once.
  */
 static bool
-start_worker_patiently(const Database *db)
+start_worker_patiently(const TtlDatabase *db)
 {
 	while (!start_worker(db))
 	{
@@ -497,7 +327,7 @@ waits_without_limit(pid_t pid)
 
 /* Ends a worker that has waited for too long, and puts its database off. */
 static void
-put_off(Database *db)
+put_off(TtlDatabase *db)
 {
 	TerminateBackgroundWorker(worker);
 	db->delay = db->delay == 0 ? 1 : Min(2 * db->delay, MAX_DELAY);
@@ -519,108 +349,7 @@ is_overdue(uint32 *work, instr_time *begun)
 		INSTR_TIME_SET_CURRENT(*begun);
 		return false;
 	}
-	return elapsed(*begun) >= (int64) shared->time_limit + MAX_OVERDUE_MS;
-}
-
-/* Says now and then that a worker is left. */
-static void
-report_left(const Database *db, LeftWorker *left, pid_t pid)
-{
-	if (!ttl_report_is_news(&left->said, ERRCODE_QUERY_CANCELED, ""))
-		return;
-	ereport(WARNING,
-			(errcode(ERRCODE_QUERY_CANCELED),
-			 errmsg("could not end the ttl_index worker with PID %d in database \"%s\"",
-					(int) pid, db->name),
-			 errdetail("It runs code that does not let itself be canceled. With %d such workers nothing is deleted in a database.",
-					   MAX_LEFT),
-			 errhint("See ttl_index.current_op for the index. What that code does not end, an immediate restart of the server does.")));
-}
-
-/* Keeps of a database what has been written for the next sub-pass, if anything was. */
-static void
-keep(Database *db, dsa_pointer next)
-{
-	if (!DsaPointerIsValid(next))
-		return;
-	if (DsaPointerIsValid(db->kept))
-		dsa_free(area, db->kept);
-	db->kept = next;
-}
-
-/*
- * Adds to what is kept what a worker that was left has learned of the index at which it was,
- * as of a row that is to be skipped.  No other could lock that index until it ended; what one
- * has learned of it since is learned again.
- */
-static void
-learn(Database *db, const TtlShared *answer)
-{
-	MemoryContext caller = CurrentMemoryContext;
-	MemoryContext context;
-	TtlKept		kept;
-	TtlKept		learned;
-	TtlKeptIndex *index;
-
-	if (!OidIsValid(answer->current_leaf) || !DsaPointerIsValid(answer->kept_next))
-		return;
-	context = AllocSetContextCreate(caller, "ttl_index left worker", ALLOCSET_DEFAULT_SIZES);
-	MemoryContextSwitchTo(context);
-	ttl_kept_load(&kept, area, db->kept);
-	ttl_kept_load(&learned, area, answer->kept_next);
-	index = ttl_kept_find(&learned, answer->current_leaf);
-	if (index != NULL)
-	{
-		*ttl_kept_index(&kept, index->relid) = *index;
-		keep(db, ttl_kept_store(&kept, area));
-	}
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
-}
-
-/* Takes over what a worker left that has ended since it was left, and forgets it. */
-static void
-forget_left(LeftWorker *left)
-{
-	TtlShared  *answer = dsa_get_address(area, left->shared);
-	Database   *db = known_database(left->database);
-
-	if (db != NULL)
-		learn(db, answer);
-	if (DsaPointerIsValid(answer->kept_next))
-		dsa_free(area, answer->kept_next);
-	dsa_free(area, left->shared);
-	pfree(left->handle);
-	pfree(left);
-}
-
-/*
- * Are as many workers left in a database as may be?  Forgets those of all databases that have
- * ended.
- */
-static bool
-is_full_of_left(const Database *db)
-{
-	int			count = 0;
-	ListCell   *lc;
-
-	foreach(lc, left_workers)
-	{
-		LeftWorker *left = lfirst(lc);
-		pid_t		pid;
-
-		if (GetBackgroundWorkerPid(left->handle, &pid) == BGWH_STOPPED)
-		{
-			forget_left(left);
-			left_workers = foreach_delete_current(left_workers, lc);
-		}
-		else if (left->database == db->oid)
-		{
-			report_left(db, left, pid);
-			count++;
-		}
-	}
-	return count >= MAX_LEFT;
+	return ttl_launcher_elapsed(*begun) >= (int64) shared->time_limit + MAX_OVERDUE_MS;
 }
 
 /*
@@ -628,33 +357,24 @@ is_full_of_left(const Database *db)
  * own, and goes on behind the index at which this one is.  False if there is none.
  */
 static bool
-leave_worker(Database *db)
+leave_worker(TtlDatabase *db)
 {
-	MemoryContext caller;
-	LeftWorker *left;
 	dsa_pointer next = dsa_allocate_extended(area, sizeof(TtlShared),
 											 DSA_ALLOC_ZERO | DSA_ALLOC_NO_OOM);
 
 	if (!DsaPointerIsValid(next))
 		return false;
 	TerminateBackgroundWorker(worker);
-	caller = MemoryContextSwitchTo(TopMemoryContext);
-	left = palloc0(sizeof(LeftWorker));
-	left->database = db->oid;
-	left->handle = worker;
-	left->shared = shared_pointer;
-	left_workers = lappend(left_workers, left);
-	MemoryContextSwitchTo(caller);
-
+	ttl_left_add(db, worker, shared_pointer);
 	throttle = shared->throttle;
-	db->died_at = shared->current_index;
-	db->died_in_crash = db->died_wanted = false;
-	db->died_canceled = true;
-	db->pending = OidIsValid(db->died_at);
+	db->told.died_at = shared->current_index;
+	db->told.died_in_crash = db->told.died_wanted = false;
+	db->told.died_canceled = true;
+	db->pending = OidIsValid(db->told.died_at);
 	worker = NULL;
 	shared_pointer = next;
 	shared = dsa_get_address(area, next);
-	db->hangs = is_full_of_left(db);
+	db->hangs = ttl_left_is_full(db, area);
 	show_databases();
 	return true;
 }
@@ -664,7 +384,7 @@ leave_worker(Database *db)
  * whether it was let finish: false where somebody wanted its database, or the catalogs of it.
  */
 static bool
-wait_for_worker(Database *db, bool *finished)
+wait_for_worker(TtlDatabase *db, bool *finished)
 {
 	pid_t		pid = 0;
 	instr_time	looked;
@@ -679,7 +399,7 @@ wait_for_worker(Database *db, bool *finished)
 	while (GetBackgroundWorkerPid(worker, &pid) != BGWH_STOPPED)
 	{
 		nap(WAIT_MS);
-		if (elapsed(looked) < WAIT_MS)
+		if (ttl_launcher_elapsed(looked) < WAIT_MS)
 			continue;
 		INSTR_TIME_SET_CURRENT(looked);
 		/* a worker that is within a batch would end only after it */
@@ -692,7 +412,7 @@ wait_for_worker(Database *db, bool *finished)
 			return false;
 		if (!waits_without_limit(pid))
 			INSTR_TIME_SET_CURRENT(went_on);
-		else if (!stuck && elapsed(went_on) >= MAX_LOCK_WAIT_MS)
+		else if (!stuck && ttl_launcher_elapsed(went_on) >= MAX_LOCK_WAIT_MS)
 		{
 			put_off(db);
 			stuck = true;
@@ -708,27 +428,27 @@ wait_for_worker(Database *db, bool *finished)
 
 /* Takes over what a worker that has ended left in the shared memory. */
 static void
-take_answer(Database *db, bool finished)
+take_answer(TtlDatabase *db, bool finished)
 {
 	throttle = shared->throttle;
-	keep(db, shared->kept_next);
-	db->begins = false;
+	ttl_database_keep(db, area, shared->kept_next);
+	db->told.begins = false;
 	/* if it died at an index, the next worker goes on behind that index */
-	db->died_at = shared->answered ? InvalidOid : shared->current_index;
-	db->died_in_crash = false;
-	db->died_wanted = !finished && !shared->canceled;
-	db->died_canceled = shared->canceled;
-	db->pending = shared->answered ? shared->more : OidIsValid(db->died_at);
+	db->told.died_at = shared->answered ? InvalidOid : shared->current_index;
+	db->told.died_in_crash = false;
+	db->told.died_wanted = !finished && !shared->canceled;
+	db->told.died_canceled = shared->canceled;
+	db->pending = shared->answered ? shared->more : OidIsValid(db->told.died_at);
 	show_databases();
 }
 
 /* Runs one sub-pass in a database, by a worker. */
 static void
-run_sub_pass(Database *db)
+run_sub_pass(TtlDatabase *db)
 {
 	bool		finished;
 
-	db->hangs = is_full_of_left(db);
+	db->hangs = ttl_left_is_full(db, area);
 	if (db->hangs)
 	{
 		db->pending = false;
@@ -737,17 +457,12 @@ run_sub_pass(Database *db)
 	memset(shared, 0, sizeof(TtlShared));
 	shared->launcher_pid = MyProcPid;
 	shared->pass = pass_number;
-	shared->begins = db->begins;
-	shared->died_at = db->died_at;
-	shared->died_in_crash = db->died_in_crash;
-	shared->died_canceled = db->died_canceled;
-	shared->died_wanted = db->died_wanted;
+	shared->told = db->told;
 	shared->throttle = throttle;
-	shared->kept = db->kept;
 
 	/* a database that is being dropped or copied waits for the next round */
 	db->pending = false;
-	if (db->delay > 0 && elapsed(db->last_sub_pass) < db->delay * INT64CONST(60000))
+	if (db->delay > 0 && ttl_launcher_elapsed(db->last_sub_pass) < db->delay * INT64CONST(60000))
 		return;
 	INSTR_TIME_SET_CURRENT(db->last_sub_pass);
 	db->had_sub_pass = true;
@@ -762,9 +477,20 @@ run_sub_pass(Database *db)
 	INSTR_TIME_SET_CURRENT(db->last_sub_pass);
 }
 
+/* Brings the list of databases up to date, and shows it. */
+static List *
+read_databases(bool begins)
+{
+	List	   *databases = ttl_database_read(area, begins);
+
+	show_databases();
+	return databases;
+}
+
 static void
 run_pass(void)
 {
+	List	   *databases;
 	bool		more = true;
 	char		activity[64];
 	TtlStateFile file;
@@ -779,7 +505,7 @@ run_pass(void)
 	snprintf(activity, sizeof(activity), "ttl_index: pass %lld",
 			 (long long) pass_number);
 	pgstat_report_activity(STATE_RUNNING, activity);
-	read_databases(true);
+	databases = read_databases(true);
 	while (more && ttl_monitor_enabled)
 	{
 		ListCell   *lc;
@@ -787,7 +513,7 @@ run_pass(void)
 		more = false;
 		foreach(lc, databases)
 		{
-			Database   *db = lfirst(lc);
+			TtlDatabase *db = lfirst(lc);
 
 			handle_interrupts();
 			if (db->pending && ttl_monitor_enabled)
@@ -798,7 +524,7 @@ run_pass(void)
 		}
 		more = more && !shared->held;
 		if (more)
-			read_databases(false);
+			databases = read_databases(false);
 	}
 	if (!lacked_slots)
 		slots_said.at = 0;
@@ -813,7 +539,7 @@ sleep_between_passes(void)
 	int64		remaining;
 
 	INSTR_TIME_SET_CURRENT(since);
-	while ((remaining = sleep_ms() - elapsed(since)) > 0)
+	while ((remaining = sleep_ms() - ttl_launcher_elapsed(since)) > 0)
 		nap(Min(remaining, LOOK_MS));
 }
 
@@ -823,7 +549,7 @@ take_crash(void)
 {
 	Oid			database;
 	Oid			indexrelid = ttl_crash_take_mark(&database);
-	Database   *db;
+	TtlDatabase *db;
 
 	if (!OidIsValid(indexrelid))
 		return;
@@ -831,9 +557,9 @@ take_crash(void)
 			(errcode(ERRCODE_CRASH_SHUTDOWN),
 			 errmsg("the server crashed during a visit to the TTL index with OID %u of the database with OID %u",
 					indexrelid, database)));
-	db = find_database(database);
-	db->died_at = indexrelid;
-	db->died_in_crash = true;
+	db = ttl_database_add(database);
+	db->told.died_at = indexrelid;
+	db->told.died_in_crash = true;
 }
 
 /*

@@ -39,11 +39,7 @@ typedef struct TtlShared
 	/* written by the launcher before it starts a worker */
 	int			launcher_pid;
 	int64		pass;			/* its number, for pg_stat_activity */
-	bool		begins;			/* the first sub-pass here in this pass */
-	Oid			died_at;		/* the index at which the previous worker died */
-	bool		died_in_crash;	/* it crashed the server there */
-	bool		died_canceled;	/* its batch did not let itself be canceled */
-	bool		died_wanted;	/* it had to make room for others */
+	TtlTold		told;			/* of this database */
 	TtlThrottle throttle;		/* handed on, also from database to database */
 	/* written by the worker */
 	bool		answered;
@@ -56,9 +52,7 @@ typedef struct TtlShared
 	uint32		works;			/* the number of that piece of work */
 	int			time_limit;		/* for it, in milliseconds; 0: none */
 	int64		lag_pauses;		/* not yet added to TtlKept */
-	/* what is kept of the database, packed by kept.c; not for run_pass() */
-	dsa_pointer kept;			/* the launcher's */
-	dsa_pointer kept_next;		/* the worker's, when it has ended */
+	dsa_pointer kept_next;		/* in place of TtlTold's, when it has ended */
 } TtlShared;
 
 /* What a worker gets beside its argument, the handle of the shared memory. */

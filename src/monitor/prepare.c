@@ -318,39 +318,39 @@ prepare_indexes(PrepareWork *work, List *indexes, void (*function) (void *))
 static void
 count_death(TtlRun *run)
 {
-	TtlShared  *shared = run->shared;
+	const TtlTold *told = &run->shared->told;
 	TtlCount	count = {0};
 
-	if (!OidIsValid(shared->died_at))
+	if (!OidIsValid(told->died_at))
 		return;
 	/* the sub-pass of that worker was not counted */
 	run->kept->idle_sub_passes++;
-	if (!shared->died_in_crash)
-		run->kept->resume_at = shared->died_at + 1;
-	if (shared->died_wanted)
+	if (!told->died_in_crash)
+		run->kept->resume_at = told->died_at + 1;
+	if (told->died_wanted)
 		return;
-	count.indexrelid = shared->died_at;
+	count.indexrelid = told->died_at;
 	count.relid = IndexGetRelation(count.indexrelid, true);
 	count.errors = 1;
-	count.last_error = shared->died_in_crash ?
+	count.last_error = told->died_in_crash ?
 		"the server crashed while the worker was at this index" :
 		"the worker was terminated while it was at this index";
-	count.last_error_sqlstate = unpack_sql_state(shared->died_in_crash ?
+	count.last_error_sqlstate = unpack_sql_state(told->died_in_crash ?
 												 ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
 	count.last_error_time = GetCurrentTimestamp();
 	ttl_counters_add(&count);
 	run->kept->counted = true;
-	if (shared->died_in_crash)
+	if (told->died_in_crash)
 	{
 		ErrorData	edata = {.sqlerrcode = ERRCODE_CRASH_SHUTDOWN,
 		.message = unconstify(char *, count.last_error)};
 
-		ttl_report_error(run, shared->died_at, shared->died_at, &edata);
+		ttl_report_error(run, told->died_at, told->died_at, &edata);
 		return;
 	}
-	(void) ttl_visit_note_failed(run, shared->died_at, true);
-	if (shared->died_canceled)
-		ttl_kept_canceled(run->kept, shared->died_at, shared->died_at, run->at);
+	(void) ttl_visit_note_failed(run, told->died_at, true);
+	if (told->died_canceled)
+		ttl_kept_canceled(run->kept, told->died_at, told->died_at, run->at);
 }
 
 /* Is deletion held, also by this reading of the clock?  Reads the state file. */

@@ -244,7 +244,7 @@ ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 
 	ttl_work_init(&run, driver, shared, kept);
 	shared->more = false;
-	if (shared->begins)
+	if (shared->told.begins)
 		kept->pass_at = 0;
 	show_pass(&run, GetCurrentTimestamp());
 	ttl_prepare_targets(&run);

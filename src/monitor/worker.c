@@ -57,7 +57,7 @@ PGDLLEXPORT void ttl_worker_main(Datum arg);
 
 static dsa_area *area;
 static TtlShared *shared;		/* in that area */
-static TtlKept kept;			/* a copy of what shared->kept points to */
+static TtlKept kept;			/* a copy of what shared->told.kept points to */
 
 static void
 force_setting(const char *name, const char *value)
@@ -140,7 +140,7 @@ attach(dsa_handle handle, dsa_pointer shared_pointer)
 	area = dsa_attach(handle);
 	dsa_pin_mapping(area);
 	shared = dsa_get_address(area, shared_pointer);
-	ttl_kept_load(&kept, area, shared->kept);
+	ttl_kept_load(&kept, area, shared->told.kept);
 	before_shmem_exit(answer, (Datum) 0);
 }
 
