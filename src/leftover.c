@@ -5,8 +5,9 @@
  *
  * The code of many owners runs in one process, one after another, and then perhaps that of
  * the session which has called run_pass().  Each runs in a security-restricted operation,
- * which keeps it from most of what outlives it.  Three things are left, for which this file
- * is there: types of pg_temp, what core has cached, and functions that PL/pgSQL has compiled.
+ * which keeps it from most of what outlives it.  Four things are left, for which this file
+ * is there: types of pg_temp, what core has cached, functions that PL/pgSQL has compiled, and
+ * open cursors.
  *
  * Caches keep what was computed by the search_path of the first who asked: functions in SQL
  * are inlined in the expressions of an index, a partition key or a domain, and their
@@ -24,6 +25,11 @@
  * But it tells a plugin of each one before it runs it, and takes one for outdated whose
  * row in pg_proc is of another transaction than the one that it has compiled.  It never
  * frees these structures.
+ *
+ * Core makes no cursor WITH HOLD in a restricted operation, as a COMMIT would read it to the
+ * end outside of that.  But a COMMIT in a procedure does so with any cursor that a function
+ * has pinned, and everywhere else it fails then; and functions in PL/Perl and PL/Python pin
+ * those that they leave open.  Each owner's cursors end with its code.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -52,6 +58,7 @@
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
+#include "utils/portal.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -68,6 +75,9 @@ static PLpgSQL_plugin **used_plugin;
 
 /* of PLpgSQL_function *: what was called since the code of another role has run */
 static HTAB *called;
+
+/* how core names a cursor without a name */
+#define CURSOR_NAME "<unnamed portal %u>"
 
 /* code that goes on after an error can be that of any role */
 #define ANY_ROLE OID_MAX
@@ -150,23 +160,64 @@ begin(Oid new_role, bool goes_on)
 	has_run = goes_on && OidIsValid(role);
 }
 
-/* From now on the code of this role runs.  Returns the one whose code it was until now. */
-Oid
-ttl_leftover_begin(Oid new_role)
+/*
+ * The number of the last cursor without a name.  Core counts them, and says how far it has
+ * got in the name of a new one alone.
+ */
+static unsigned int
+last_cursor(void)
 {
-	Oid			old_role = role;
+	Portal		portal = CreateNewPortal();
+	unsigned int number;
 
+	if (sscanf(portal->name, CURSOR_NAME, &number) != 1)
+		elog(ERROR, "unexpected name of a cursor: \"%s\"", portal->name);
+	PortalDrop(portal, false);
+	return number;
+}
+
+/* From now on the code of this role runs. */
+void
+ttl_leftover_begin(Oid new_role, TtlLeftover *before)
+{
+	before->role = role;
+	before->cursor = last_cursor();
 	nest_level = GetCurrentTransactionNestLevel();
 	begin(new_role, false);
-	return old_role;
+}
+
+/*
+ * Closes the cursors without a name that the code of a role has left open.  Called while
+ * that is still the current user, as whose the executor ends.
+ */
+void
+ttl_leftover_close(const TtlLeftover *before)
+{
+	unsigned int end = last_cursor();
+
+	/* the numbers begin anew some time */
+	for (unsigned int number = before->cursor + 1; number != end; number++)
+	{
+		char		name[64];
+		Portal		portal;
+
+		CHECK_FOR_INTERRUPTS();
+		snprintf(name, sizeof(name), CURSOR_NAME, number);
+		portal = GetPortalByName(name);
+		if (portal == NULL)
+			continue;
+		if (portal->portalPinned)
+			UnpinPortal(portal);
+		PortalDrop(portal, false);
+	}
 }
 
 /* From now on that goes on whose code ran before. */
 void
-ttl_leftover_end(Oid old_role)
+ttl_leftover_end(const TtlLeftover *before)
 {
 	nest_level = GetCurrentTransactionNestLevel();
-	begin(old_role, true);
+	begin(before->role, true);
 }
 
 /* An error can have ended what ran as another role. */

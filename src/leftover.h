@@ -13,9 +13,17 @@
 #ifndef TTL_LEFTOVER_H
 #define TTL_LEFTOVER_H
 
+/* What was there before the code of a role began. */
+typedef struct TtlLeftover
+{
+	Oid			role;			/* whose code ran */
+	unsigned int cursor;		/* the number of the last one without a name */
+} TtlLeftover;
+
 /* leftover.c */
 extern void ttl_leftover_init(void);
-extern Oid	ttl_leftover_begin(Oid new_role);
-extern void ttl_leftover_end(Oid old_role);
+extern void ttl_leftover_begin(Oid new_role, TtlLeftover *before);
+extern void ttl_leftover_close(const TtlLeftover *before);
+extern void ttl_leftover_end(const TtlLeftover *before);
 
 #endif							/* TTL_LEFTOVER_H */

@@ -31,7 +31,6 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "leftover.h"
 #include "ttl_index.h"
 
 void
@@ -45,15 +44,16 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 						   SECURITY_NOFORCE_RLS);
 	saved->guc_level = NewGUCNestLevel();
 	ttl_settings_set("search_path", "pg_catalog, pg_temp");
-	saved->code_of = ttl_leftover_begin(owner);
+	ttl_leftover_begin(owner, &saved->leftover);
 }
 
 void
 ttl_owner_restore(const TtlUser *saved)
 {
+	ttl_leftover_close(&saved->leftover);
 	AtEOXact_GUC(false, saved->guc_level);
 	SetUserIdAndSecContext(saved->userid, saved->sec_context);
-	ttl_leftover_end(saved->code_of);
+	ttl_leftover_end(&saved->leftover);
 }
 
 /* Writes values so that they are read again as the same ones, until ttl_owner_restore(). */
@@ -81,7 +81,7 @@ ttl_owner_read_as(Oid owner, TtlUser *saved)
 	SetUserIdAndSecContext(owner,
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION);
 	saved->guc_level = NewGUCNestLevel();
-	saved->code_of = ttl_leftover_begin(owner);
+	ttl_leftover_begin(owner, &saved->leftover);
 }
 
 /* Reads the owner and the name of a table; invalid if the table is gone. */

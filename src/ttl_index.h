@@ -50,9 +50,10 @@
 #include "utils/queryenvironment.h"
 #include "utils/relcache.h"
 
+#include "leftover.h"
+
 #define TTL_EXTENSION "ttl_index"
 #define TTL_SCHEMA "ttl_index"
-#define TTL_LAUNCHER_TYPE "ttl_index launcher"
 #define TTL_WORKER_TYPE "ttl_index worker"
 
 /* What ttl_owner_become() saves. */
@@ -61,7 +62,7 @@ typedef struct TtlUser
 	Oid			userid;
 	int			sec_context;
 	int			guc_level;
-	Oid			code_of;
+	TtlLeftover leftover;
 } TtlUser;
 
 /* The limits that schedule.c goes by, from the settings. */
@@ -119,8 +120,7 @@ extern int64 ttl_owner_count_rows(Oid relid, const char *condition, int64 max);
 /* query.c */
 extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);
 extern Query *ttl_query_make(CmdType command, Relation rel, List *conditions);
-extern Query *ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env,
-									char *rows);
+extern Query *ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env, char *rows);
 extern List *ttl_query_row(Relation to, Relation from);
 extern void ttl_query_limit(Query *query, int64 skip, int64 max);
 extern bool ttl_query_is_plain(Relation rel, CmdType command);

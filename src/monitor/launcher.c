@@ -77,6 +77,7 @@
 
 PGDLLEXPORT void ttl_launcher_main(Datum arg);
 
+#define LAUNCHER_TYPE "ttl_index launcher"
 #define RESTART_SECONDS 5
 
 /* While the launcher waits for anything, it looks at the clock this often. */
@@ -623,8 +624,8 @@ ttl_launcher_register(void)
 			 "ttl_index");
 	snprintf(entry.bgw_function_name, sizeof(entry.bgw_function_name),
 			 "ttl_launcher_main");
-	snprintf(entry.bgw_name, sizeof(entry.bgw_name), TTL_LAUNCHER_TYPE);
-	snprintf(entry.bgw_type, sizeof(entry.bgw_type), TTL_LAUNCHER_TYPE);
+	snprintf(entry.bgw_name, sizeof(entry.bgw_name), LAUNCHER_TYPE);
+	snprintf(entry.bgw_type, sizeof(entry.bgw_type), LAUNCHER_TYPE);
 	RegisterBackgroundWorker(&entry);
 }
 

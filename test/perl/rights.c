@@ -14,25 +14,33 @@
  *
  * Core inlines no function that is watched, and what it inlines can be the hole.  So
  * there are tests that turn rights.watch off.
+ *
+ * leave_cursor() opens a cursor for a query and leaves it behind, pinned, as spi_query()
+ * of PL/Perl does.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "executor/spi.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/portal.h"
 #include "utils/syscache.h"
 
 PG_MODULE_MAGIC;
 
 void		_PG_init(void);
+
+PG_FUNCTION_INFO_V1(leave_cursor);
 
 #define MAX_SEEN 1000
 
@@ -155,6 +163,18 @@ hook(FmgrHookEventType event, FmgrInfo *info, Datum *private)
 	}
 	if (next_hook)
 		next_hook(event, info, private);
+}
+
+Datum
+leave_cursor(PG_FUNCTION_ARGS)
+{
+	SPIPlanPtr	plan;
+
+	SPI_connect();
+	plan = SPI_prepare(text_to_cstring(PG_GETARG_TEXT_PP(0)), 0, NULL);
+	PinPortal(SPI_cursor_open(NULL, plan, NULL, NULL, false));
+	SPI_finish();
+	PG_RETURN_VOID();
 }
 
 void

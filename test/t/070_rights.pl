@@ -357,12 +357,48 @@ SELECT (SELECT count(*) FROM m.going), (SELECT count(*) FROM m.gone), (SELECT co
 	(SELECT inhparent::regclass FROM pg_inherits WHERE inhrelid = 'm.hot_2001'::regclass)}),
 	'0|5|0|5|0|m.cold', 'rows and partitions are in the archives');
 
+# A cursor that code of an owner leaves pinned, as spi_query() of PL/Perl does, is of nobody
+# when that code is over: a COMMIT would read it to the end as the session's user.
+$node->safe_psql(
+	'postgres', qq{
+CREATE FUNCTION m.leave_cursor(text) RETURNS void LANGUAGE C STRICT AS '$library', 'leave_cursor';
+SELECT make('alice_left', 'int', 'int', 'RETURN \$1;');
+SELECT make('alice_leaves', 'int', 'bool', 'RETURN true;');
+SELECT make('alice_leaving', '', 'trigger', 'PERFORM m.alice_leaves(1); RETURN OLD;');
+SET SESSION AUTHORIZATION alice;
+CREATE TABLE m.leaving (id int, at timestamptz);
+CREATE TRIGGER t BEFORE DELETE ON m.leaving FOR EACH ROW EXECUTE FUNCTION m.alice_leaving();
+CREATE INDEX leaving_ttl ON m.leaving (at) WHERE m.alice_leaves(id) AND m.alice_leaves(1)
+	AND ttl_index.expire_after_seconds(315360000);
+INSERT INTO m.leaving VALUES (1, '2001-01-01'), (2, '2020-01-01');
+RESET SESSION AUTHORIZATION;
+CREATE OR REPLACE FUNCTION m.alice_leaves(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
+	'BEGIN PERFORM m.leave_cursor(''SELECT m.alice_left(g) FROM generate_series(1, 3) AS g''); RETURN true; END';
+});
+superuser_runs($_)
+  foreach (
+	q{DO $$ BEGIN PERFORM ttl_index.due_count('m.leaving_ttl'); COMMIT; END $$},
+	q{DO $$ BEGIN PERFORM * FROM ttl_index.indexes; COMMIT; END $$},
+	q{DO $$ BEGIN PERFORM ttl_index.preview('m.leaving_ttl'); COMMIT; END $$},
+	q{CALL ttl_index.run_pass()});
+# a query of the table would leave cursors as well
+my $gone = q{SELECT deleted_documents FROM ttl_index.index_stats WHERE indexrelid = 'm.leaving_ttl'::regclass};
+is($node->safe_psql('postgres', $gone),
+	1, 'the row of a trigger that leaves a cursor goes');
+superuser_runs(q{DO $$ BEGIN PERFORM ttl_index.coll_mod_index('m.leaving_ttl', 0); COMMIT; END $$});
+$offset = -s $node->logfile;
+$node->set('monitor_enabled', 'on');
+$node->poll_query_until('postgres', $gone, 2)
+  or fail('by the monitor as well');
+$node->set('monitor_enabled', 'off');
+check_rights($offset, "with the owner's rights: the monitor, behind a cursor that is left");
+
 # The test sees nothing where core computes nothing.
 my @places = grep { !$ran{$_} } qw(
   alice_filter alice_filter_fold alice_key alice_key_fold alice_check_fold
   alice_exclude_fold alice_kind_3d alice_kind_out
   alice_partition_key_fold alice_rule alice_rule_when alice_statistics_fold
-  alice_trigger alice_trigger_when alice_word bob_filter_fold carol_trigger
+  alice_leaves alice_leaving alice_trigger alice_trigger_when alice_word bob_filter_fold carol_trigger
   alice_moved_check_fold alice_moved_default alice_moved_default_fold alice_moved_generated
   alice_moved_index alice_moved_index_fold alice_moved_key alice_moved_key_fold alice_moved_trigger
   alice_stored_check alice_stored_check_fold alice_stored_default alice_stored_default_fold alice_stored_filter
