@@ -13,9 +13,10 @@
  * are inlined in the expressions of an index, a partition key or a domain, and their
  * bodies are parsed then.  So a query of one owner's code, which needs no privileges to be
  * planned, could put its own function "lower" into the index of another one's table, to be
- * called as the latter.  A key or a CHECK does it without the planner.  Plans that were made
- * without forced row security would be used in the session that goes on, also where it is
- * the owner.
+ * called as the latter.  A key or a CHECK does it without the planner, and so does a CREATE
+ * INDEX by code of which no hook tells: a cast to json, or a function of a type, in PL/Perl.
+ * Plans that were made without forced row security would be used in the session that goes on,
+ * also where it is the owner.
  *
  * PL/pgSQL compiles a function once in a process, and looks up the types of its variables
  * then, by the search_path of whoever calls it first.  So one owner could call a function
@@ -93,6 +94,7 @@ static bool has_run = false;
 
 static object_access_hook_type next_object_access = NULL;
 static planner_hook_type next_planner = NULL;
+static needs_fmgr_hook_type next_needs_fmgr = NULL;
 
 static void
 note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
@@ -257,9 +259,8 @@ is_validator(Oid function)
 }
 
 /*
- * Can this function be code of a user, or change settings for what is called next?  What
- * is in C is a superuser's, and its queries are planned; so is what the options of TTL
- * indexes are made of, functions of core under other names.
+ * Can this function be code of a user?  What is in C is a superuser's; so is what the options
+ * of TTL indexes are made of, functions of core under other names.
  */
 static bool
 is_code(Oid function)
@@ -268,13 +269,33 @@ is_code(Oid function)
 	Oid			language;
 
 	if (function < FirstNormalObjectId)
-		return function == F_SET_CONFIG;
+		return false;
 	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	if (!HeapTupleIsValid(tuple))
 		return true;
 	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
 	ReleaseSysCache(tuple);
 	return language != ClanguageId && language != INTERNALlanguageId;
+}
+
+/*
+ * Notes a function that is called, or inlined.  That is enough, however the code came to run
+ * that makes core do so: what caches keep of the search_path is what functions were inlined
+ * to, or what they returned when an expression was folded.
+ */
+static void
+note_call(Oid function)
+{
+	if (OidIsValid(role) && !has_run && InSecurityRestrictedOperation())
+		has_run = is_code(function);
+}
+
+/* Core asks before it looks up a function to call it, and before it inlines one. */
+static bool
+note_lookup(Oid function)
+{
+	note_call(function);
+	return next_needs_fmgr && next_needs_fmgr(function);
 }
 
 /*
@@ -322,9 +343,12 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 	if (!InSecurityRestrictedOperation())
 		return;
 
-	/* keys, CHECKs and casts are computed without the planner */
-	if (access == OAT_FUNCTION_EXECUTE && OidIsValid(role) && !has_run)
-		has_run = is_code(objectId);
+	/*
+	 * of those with settings of their own, or another role's rights,
+	 * note_lookup() is not told
+	 */
+	if (access == OAT_FUNCTION_EXECUTE)
+		note_call(objectId);
 	if (access == OAT_FUNCTION_EXECUTE && is_validator(objectId))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -348,4 +372,6 @@ ttl_leftover_init(void)
 	object_access_hook = object_access;
 	next_planner = planner_hook;
 	planner_hook = note_planning;
+	next_needs_fmgr = needs_fmgr_hook;
+	needs_fmgr_hook = note_lookup;
 }

@@ -15,7 +15,8 @@
  * Core inlines no function that is watched, and what it inlines can be the hole.  So
  * there are tests that turn rights.watch off.
  *
- * leave_cursor() opens a cursor for a query and leaves it behind, pinned, as spi_query()
+ * What is in C here stands for PL/Perl, which need not be there.  run_commands(), which can be
+ * a cast to json, runs rights.commands.  leave_cursor() opens a cursor for a query and leaves it behind, pinned, as spi_query()
  * of PL/Perl does.
  */
 #include "postgres.h"
@@ -41,6 +42,7 @@ PG_MODULE_MAGIC;
 void		_PG_init(void);
 
 PG_FUNCTION_INFO_V1(leave_cursor);
+PG_FUNCTION_INFO_V1(run_commands);
 
 #define MAX_SEEN 1000
 
@@ -63,6 +65,7 @@ static Seen seen[MAX_SEEN];
 static int	nseen = 0;
 static bool log_all = false;
 static bool watch = true;
+static char *commands = NULL;
 
 static bool
 is_in_worker(void)
@@ -177,6 +180,15 @@ leave_cursor(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+Datum
+run_commands(PG_FUNCTION_ARGS)
+{
+	SPI_connect();
+	SPI_execute(commands, false, 0);
+	SPI_finish();
+	PG_RETURN_TEXT_P(cstring_to_text("1"));
+}
+
 void
 _PG_init(void)
 {
@@ -186,6 +198,9 @@ _PG_init(void)
 	DefineCustomBoolVariable("rights.watch", "Watches the functions of users.",
 							 NULL, &watch, true, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
+	DefineCustomStringVariable("rights.commands", "What run_commands() runs.",
+							   NULL, &commands, "", PGC_USERSET, 0,
+							   NULL, NULL, NULL);
 	next_needs_hook = needs_fmgr_hook;
 	needs_fmgr_hook = needs_hook;
 	next_hook = fmgr_hook;

@@ -393,6 +393,36 @@ $node->poll_query_until('postgres', $gone, 2)
 $node->set('monitor_enabled', 'off');
 check_rights($offset, "with the owner's rights: the monitor, behind a cursor that is left");
 
+# What core caches with a function in SQL inlined, by the search_path of alice here, is dropped
+# behind code that is called where core tells nobody: in a cast to json.  Else her function
+# would run as the superuser when that has a value of the domain.
+$node->safe_psql(
+	'postgres', qq{
+CREATE FUNCTION is_lower(text) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT lower(\$1) = \$1';
+CREATE DOMAIN lower_word AS text CHECK (is_lower(VALUE));
+SET SESSION AUTHORIZATION alice;
+CREATE FUNCTION m.lower(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS
+	'BEGIN RAISE ''the trap is called as %'', current_user; END';
+CREATE TYPE m.mood AS ENUM ('good');
+RESET SESSION AUTHORIZATION;
+CREATE FUNCTION m.mood_as_json(m.mood) RETURNS json LANGUAGE C STRICT AS '$library', 'run_commands';
+ALTER FUNCTION m.mood_as_json OWNER TO alice;
+SET SESSION AUTHORIZATION alice;
+CREATE CAST (m.mood AS json) WITH FUNCTION m.mood_as_json(m.mood);
+CREATE TABLE m.junk (word text);
+CREATE TABLE m.moody (at timestamptz, mood m.mood);
+CREATE INDEX moody_ttl ON m.moody (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO m.moody VALUES ('2001-01-01', 'good');
+});
+is( $node->safe_psql(
+		'postgres', q{
+SET rights.watch = off;
+SET rights.commands = 'SET search_path = m, pg_catalog; CREATE INDEX junk_word ON m.junk ((word::public.lower_word))';
+SELECT count(*) FROM ttl_index.preview('m.moody_ttl');
+SELECT 'abc'::lower_word;
+SELECT to_regclass('m.junk_word')}),
+	"1\nabc\nm.junk_word", 'no cache keeps what unnoticed code has put there');
+
 # The test sees nothing where core computes nothing.
 my @places = grep { !$ran{$_} } qw(
   alice_filter alice_filter_fold alice_key alice_key_fold alice_check_fold
