@@ -18,11 +18,10 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "catalog/pg_trigger.h"
-#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "parser/parse_relation.h"
 #include "rewrite/prs2lock.h"
 #include "rewrite/rewriteHandler.h"
@@ -117,88 +116,50 @@ find_column(TupleDesc desc, const char *name)
  * the second table of a query.  NULL where there is none, and for what is generated: that is
  * computed anew.
  */
-static Expr *
-value_by_name(const FormData_pg_attribute *attr, TupleDesc from)
+Expr *
+ttl_query_value(Relation to, AttrNumber attnum, Relation from)
 {
-	AttrNumber	attnum;
+	Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(to), attnum - 1);
 	Form_pg_attribute source;
+	AttrNumber	number;
 
 	if (attr->attisdropped || attr->attgenerated != '\0')
 		return NULL;
-	attnum = find_column(from, NameStr(attr->attname));
-	if (attnum == InvalidAttrNumber)
+	number = find_column(RelationGetDescr(from), NameStr(attr->attname));
+	if (number == InvalidAttrNumber)
 		return NULL;
-	source = TupleDescAttr(from, attnum - 1);
-	return (Expr *) makeVar(2, attnum, source->atttypid, source->atttypmod,
+	source = TupleDescAttr(RelationGetDescr(from), number - 1);
+
+	/*
+	 * it was checked; but a number that is taken for a text would crash the
+	 * server
+	 */
+	if (source->atttypid != attr->atttypid)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of table \"%s\" has another type than that of table \"%s\"",
+						NameStr(attr->attname), RelationGetRelationName(to),
+						RelationGetRelationName(from))));
+	return (Expr *) makeVar(2, number, source->atttypid, source->atttypmod,
 							source->attcollation, 0);
 }
 
 /* The values for the columns that have one there; the rewriter adds the defaults. */
 static List *
-values_by_name(TupleDesc to, TupleDesc from)
+values_by_name(Relation to, Relation from)
 {
 	List	   *values = NIL;
 
-	for (int i = 0; i < to->natts; i++)
+	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(to); i++)
 	{
-		Form_pg_attribute attr = TupleDescAttr(to, i);
-		Expr	   *value = value_by_name(attr, from);
+		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(to), i - 1);
+		Expr	   *value = ttl_query_value(to, i, from);
 
 		if (value != NULL)
 			values = lappend(values,
-							 makeTargetEntry(value, i + 1, pstrdup(NameStr(attr->attname)),
-											 false));
+							 makeTargetEntry(value, i, pstrdup(NameStr(attr->attname)), false));
 	}
 	return values;
-}
-
-/* The value of a column for which the other table has none; NULL where core has to say. */
-static Expr *
-value_by_default(Relation to, const FormData_pg_attribute *attr)
-{
-	Node	   *value;
-
-	if (attr->attisdropped)
-		return (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
-	if (attr->attgenerated != '\0')
-		return (Expr *) makeNullConst(attr->atttypid, attr->atttypmod, attr->attcollation);
-	value = build_column_default(to, attr->attnum);
-	if (value != NULL)
-		return expression_planner((Expr *) value);
-	/* a domain may refuse NULL */
-	if (get_typtype(attr->atttypid) == TYPTYPE_DOMAIN)
-		return NULL;
-	return (Expr *) makeNullConst(attr->atttypid, attr->atttypmod, attr->attcollation);
-}
-
-/*
- * Makes the target list for a whole row of a table out of one of another table, as a query
- * that inserts it would have it in the end.  What is generated is NULL.  NIL where that is
- * left to such a query.
- */
-List *
-ttl_query_row(Relation to, Relation from)
-{
-	/* as they were checked: code in a default may rename columns of both */
-	TupleDesc	desc = RelationGetDescr(to);
-	TupleDesc	source = RelationGetDescr(from);
-	List	   *row = NIL;
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute attr = TupleDescAttr(desc, i);
-		Expr	   *value = value_by_name(attr, source);
-
-		/* a number that is taken for a text would crash the server */
-		if (value != NULL && exprType((Node *) value) != attr->atttypid)
-			return NIL;
-		if (value == NULL)
-			value = value_by_default(to, attr);
-		if (value == NULL)
-			return NIL;
-		row = lappend(row, makeTargetEntry(value, i + 1, NULL, false));
-	}
-	return row;
 }
 
 /*
@@ -225,7 +186,7 @@ ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env, char *r
 	query->resultRelation = 1;
 	/* the rows keep what an identity column gave them */
 	query->override = OVERRIDING_SYSTEM_VALUE;
-	query->targetList = values_by_name(RelationGetDescr(to), RelationGetDescr(from));
+	query->targetList = values_by_name(to, from);
 	query->jointree = makeFromExpr(pstate->p_joinlist, NULL);
 	free_parsestate(pstate);
 	return query;
@@ -278,6 +239,16 @@ ttl_query_is_plain(Relation rel, CmdType command)
 			return false;
 	}
 	return true;
+}
+
+/*
+ * Brings what core has cached of an open table up to date.  What code of users has altered in
+ * a subtransaction, and taken back with it, stays there until the table is opened again.
+ */
+void
+ttl_query_refresh(Relation rel)
+{
+	relation_close(relation_open(RelationGetRelid(rel), NoLock), NoLock);
 }
 
 static CommandTag

@@ -49,7 +49,6 @@
 #include "tcop/dest.h"
 #include "utils/queryenvironment.h"
 #include "utils/relcache.h"
-
 #include "leftover.h"
 
 #define TTL_EXTENSION "ttl_index"
@@ -121,7 +120,8 @@ extern int64 ttl_owner_count_rows(Oid relid, const char *condition, int64 max);
 extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);
 extern Query *ttl_query_make(CmdType command, Relation rel, List *conditions);
 extern Query *ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env, char *rows);
-extern List *ttl_query_row(Relation to, Relation from);
+extern Expr * ttl_query_value(Relation to, AttrNumber attnum, Relation from);
+extern void ttl_query_refresh(Relation rel);
 extern void ttl_query_limit(Query *query, int64 skip, int64 max);
 extern bool ttl_query_is_plain(Relation rel, CmdType command);
 extern List *ttl_query_columns(Relation rel);

@@ -4,10 +4,10 @@
  *	  Inserting rows of one table into another one, without a command.
  *
  * This is for an ordinary table to which nothing is attached that only the command INSERT
- * knows about.  It saves most of what that does for each row: many rows go into a block at
- * a time, with one record in the WAL.  Indexes, constraints, defaults and generated columns
- * are those of the command, by the same functions of core, in the same order, as the same
- * user.
+ * knows about, and no code of users, which could change the table meanwhile (codeless.c).  It
+ * saves most of what that does for each row: many rows go into a block at a time, with one
+ * record in the WAL.  Indexes, constraints and defaults are those of the command, by the same
+ * functions of core, in the same order, as the same user.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -22,9 +22,13 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
-#include "executor/nodeModifyTable.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "compat.h"
@@ -51,14 +55,57 @@ typedef struct Insertion
 	Size		size;
 } Insertion;
 
-/* Is a table one to which nothing is attached that only the command knows about? */
+/* Is a table one to which nothing is attached that only the command knows, or has code? */
 static bool
 is_plain(Relation rel)
 {
 	return rel->rd_rel->relkind == RELKIND_RELATION &&
 		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		!rel->rd_rel->relispartition && !rel->rd_rel->relrowsecurity &&
-		ttl_query_is_plain(rel, CMD_INSERT);
+		ttl_query_is_plain(rel, CMD_INSERT) && ttl_codeless_table(rel);
+}
+
+/*
+ * The value of a column for which the other table has none; NULL where the command has to
+ * say.
+ */
+static Expr *
+value_by_default(Relation to, AttrNumber attnum)
+{
+	Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(to), attnum - 1);
+	Node	   *value;
+
+	if (attr->attisdropped)
+		return (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
+	value = build_column_default(to, attnum);
+	if (value != NULL)
+		return ttl_codeless_expression(value) ? expression_planner((Expr *) value) : NULL;
+	/* a domain may refuse NULL */
+	if (get_typtype(attr->atttypid) == TYPTYPE_DOMAIN)
+		return NULL;
+	return (Expr *) makeNullConst(attr->atttypid, attr->atttypmod, attr->attcollation);
+}
+
+/*
+ * Makes the target list for a whole row of a table out of one of another table, as a query
+ * that inserts it would have it in the end.  NIL where that is left to such a query.
+ */
+static List *
+make_row(Relation to, Relation from)
+{
+	List	   *row = NIL;
+
+	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(to); i++)
+	{
+		Expr	   *value = ttl_query_value(to, i, from);
+
+		if (value == NULL)
+			value = value_by_default(to, i);
+		if (value == NULL)
+			return NIL;
+		row = lappend(row, makeTargetEntry(value, i, NULL, false));
+	}
+	return row;
 }
 
 static void
@@ -104,7 +151,6 @@ flush(Insertion *x)
 static void
 add_row(Insertion *x)
 {
-	TupleConstr *constr = RelationGetDescr(x->table->ri_RelationDesc)->constr;
 	ExprContext *econtext = GetPerTupleExprContext(x->estate);
 	TupleTableSlot *kept;
 
@@ -112,9 +158,7 @@ add_row(Insertion *x)
 	econtext->ecxt_scantuple = x->from;
 	(void) ExecProject(x->projection);
 	x->row->tts_tableOid = RelationGetRelid(x->table->ri_RelationDesc);
-	if (constr != NULL && constr->has_generated_stored)
-		ExecComputeStoredGenerated(x->table, x->estate, x->row, CMD_INSERT);
-	if (constr != NULL)
+	if (RelationGetDescr(x->table->ri_RelationDesc)->constr != NULL)
 		ExecConstraints(x->table, x->row, x->estate);
 	if (x->nrows == x->nslots)
 	{
@@ -137,7 +181,7 @@ add_row(Insertion *x)
 bool
 ttl_insert_rows(Relation to, Relation from, Tuplestorestate *rows)
 {
-	List	   *row = is_plain(to) ? ttl_query_row(to, from) : NIL;
+	List	   *row = is_plain(to) ? make_row(to, from) : NIL;
 	Insertion	x = {0};
 
 	if (row == NIL)

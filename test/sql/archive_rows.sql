@@ -297,6 +297,66 @@ SELECT count(*) FROM t;
 SELECT renamed, id FROM cold;
 DROP TABLE t, cold;
 
+-- nor does one that drops itself, and the last constraint, in the middle of an INSERT
+CREATE TABLE t (id int8, ts timestamptz);
+INSERT INTO t VALUES (1, '2001-01-01');
+CREATE FUNCTION drops_itself() RETURNS int LANGUAGE plpgsql AS
+	$$ BEGIN EXECUTE 'DROP FUNCTION ar.drops_itself() CASCADE'; RETURN 1; END $$;
+CREATE TABLE cold (dropped int DEFAULT drops_itself(), id int8, ts timestamptz);
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT ttl_index.drop_index('t', 'ts');
+SELECT (SELECT count(*) FROM t) AS left, (SELECT count(*) FROM cold) AS moved;
+DROP TABLE t, cold;
+-- one that renames a column beside one that is left to core
+CREATE TABLE t (id int8, ts timestamptz, note text);
+INSERT INTO t VALUES (1, '2001-01-01', 'a note');
+CREATE DOMAIN number AS int;
+CREATE FUNCTION rename_note() RETURNS void LANGUAGE plpgsql AS 'BEGIN ALTER TABLE ar.cold RENAME note TO other; END';
+CREATE FUNCTION renamed_note() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM ar.rename_note(); RETURN 1; END';
+CREATE TABLE cold (renamed int DEFAULT renamed_note(), id int8, ts timestamptz, note text, own number);
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT * FROM cold;
+DROP TABLE t, cold;
+-- one that makes the archive a partition, which does not take the row
+CREATE TABLE t (id int8, ts timestamptz);
+INSERT INTO t VALUES (1, '2001-01-01');
+CREATE FUNCTION attaches() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+	IF NOT (SELECT relispartition FROM pg_class WHERE oid = 'ar.cold'::regclass) THEN
+		ALTER TABLE ar.whole ATTACH PARTITION ar.cold FOR VALUES FROM (2) TO (3);
+	END IF;
+	RETURN 1;
+END $$;
+CREATE TABLE cold (attached int DEFAULT attaches(), id int8, ts timestamptz);
+CREATE TABLE whole (LIKE cold) PARTITION BY RANGE (id);
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT (SELECT count(*) FROM t) AS left, (SELECT count(*) FROM cold) AS moved;
+SELECT ttl_index.drop_index('t', 'ts');
+DROP TABLE t, cold, whole;
+-- what a trigger alters and takes back is as it was
+CREATE TABLE t (id int8, ts timestamptz, one text, two text);
+CREATE TABLE cold (LIKE t);
+INSERT INTO t VALUES (1, '2001-01-01', 'one', 'two');
+CREATE FUNCTION takes_back() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	BEGIN
+		EXECUTE format('ALTER TABLE ar.%I RENAME one TO three', TG_ARGV[0]);
+		EXECUTE format('ALTER TABLE ar.%I RENAME two TO one', TG_ARGV[0]);
+		EXECUTE format('ALTER TABLE ar.%I RENAME three TO two', TG_ARGV[0]);
+		RAISE division_by_zero;
+	EXCEPTION
+		WHEN division_by_zero THEN NULL;
+	END;
+	RETURN OLD;
+END $$;
+CREATE TRIGGER takes_back BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION takes_back('cold');
+CREATE TRIGGER takes_back_as_well BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION takes_back('t');
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT * FROM cold;
+DROP TABLE t, cold;
+
 DROP SCHEMA ar CASCADE;
 DROP ROLE ar_owner;
 SELECT ttl_index.stats_reset();

@@ -1,0 +1,171 @@
+/*-------------------------------------------------------------------------
+ *
+ * codeless.c
+ *	  Can a row be inserted into a table without any code of users?
+ *
+ * Code of users can change whatever it likes in the middle of an insertion: it renames
+ * columns, drops the default or the constraint that calls it, makes the table a partition.
+ * Core's INSERT is made for that.  What inserts rows directly would have to look again behind
+ * each call, and has forgotten to more than once.  So it does so only where there is none:
+ * what is known here is few kinds of expressions and functions, and all else is left to the
+ * command.
+ *
+ * Definitions are read as they are stored.  Core computes constants in what it has cached of
+ * them, which calls functions.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/expire/codeless.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "expire/expirer.h"
+
+/* Is a type, with all that its functions call, core's? */
+static bool
+is_of_core(Oid type)
+{
+	return type < FirstGenbkiObjectId || get_typtype(type) == TYPTYPE_ENUM;
+}
+
+/*
+ * Can a function run code of users?  What is immutable computes its result from its arguments
+ * alone; of the others some run queries, as table_to_xml() does.
+ */
+static bool
+can_run_code(Oid function, void *arg)
+{
+	switch (function)
+	{
+		case F_CLOCK_TIMESTAMP:
+		case F_GEN_RANDOM_UUID:
+		case F_NEXTVAL:
+		case F_NOW:
+		case F_STATEMENT_TIMESTAMP:
+		case F_TRANSACTION_TIMESTAMP:
+			return false;
+	}
+	return function >= FirstGenbkiObjectId ||
+		func_volatile(function) != PROVOLATILE_IMMUTABLE;
+}
+
+static bool
+has_code(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_List:
+			break;
+		case T_ArrayExpr:
+		case T_BooleanTest:
+		case T_BoolExpr:
+		case T_CaseExpr:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+		case T_Const:
+		case T_DistinctExpr:
+		case T_FuncExpr:
+		case T_NextValueExpr:
+		case T_NullIfExpr:
+		case T_NullTest:
+		case T_OpExpr:
+		case T_RelabelType:
+		case T_ScalarArrayOpExpr:
+		case T_SQLValueFunction:
+		case T_Var:
+			if (!is_of_core(exprType(node)) ||
+				check_functions_in_node(node, can_run_code, NULL))
+				return true;
+			break;
+		case T_CaseWhen:
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, has_code, arg);
+}
+
+/* Does no code of users run where this expression is planned or computed? */
+bool
+ttl_codeless_expression(Node *expression)
+{
+	return !has_code(expression, NULL);
+}
+
+/* Is that so for an expression that is stored in a row of a catalog, if it is? */
+static bool
+is_column_codeless(SysCacheIdentifier cache, HeapTuple tuple, AttrNumber attnum)
+{
+	bool		isnull;
+	Datum		stored = SysCacheGetAttr(cache, tuple, attnum, &isnull);
+
+	return isnull || ttl_codeless_expression(stringToNode(TextDatumGetCString(stored)));
+}
+
+/*
+ * Is that so for an entry in an index?  Of other access methods than these two the functions
+ * of an operator class can call those of the type, as GiST does with ranges.
+ */
+static bool
+is_index_codeless(Oid indexrelid)
+{
+	Relation	index = index_open(indexrelid, NoLock);
+	bool		ordinary = index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == HASH_AM_OID;
+	bool		codeless = true;
+
+	for (int i = 0; i < RelationGetNumberOfAttributes(index) && !ordinary; i++)
+		codeless = codeless && is_of_core(TupleDescAttr(RelationGetDescr(index), i)->atttypid);
+	codeless = codeless &&
+		is_column_codeless(INDEXRELID, index->rd_indextuple, Anum_pg_index_indexprs) &&
+		is_column_codeless(INDEXRELID, index->rd_indextuple, Anum_pg_index_indpred);
+	index_close(index, NoLock);
+	return codeless;
+}
+
+/*
+ * Is that so for the constraints, the generated columns and the indexes of a table, which are
+ * locked?
+ */
+bool
+ttl_codeless_table(Relation rel)
+{
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+	ListCell   *lc;
+
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		if (TupleDescAttr(RelationGetDescr(rel), i)->attgenerated != '\0')
+			return false;
+	}
+	for (int i = 0; constr != NULL && i < constr->num_check; i++)
+	{
+		if (!ttl_codeless_expression(stringToNode(constr->check[i].ccbin)))
+			return false;
+	}
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		if (!is_index_codeless(lfirst_oid(lc)))
+			return false;
+	}
+	return true;
+}
