@@ -436,6 +436,23 @@ present_value(Node *expression, Form_pg_attribute column)
 	return (Node *) cast;
 }
 
+/* The values that the defaults of columns have now, NULL for none. */
+static List *
+present_values(Relation target, List *columns)
+{
+	List	   *values = NIL;
+	ListCell   *lc;
+
+	foreach(lc, columns)
+	{
+		Form_pg_attribute column = TupleDescAttr(RelationGetDescr(target), lfirst_int(lc) - 1);
+
+		values = lappend(values, !column->atthasdef ? NULL :
+						 present_value(build_column_default(target, column->attnum), column));
+	}
+	return values;
+}
+
 /*
  * The subcommand of ALTER TABLE that adds a column of the archive to a partition.  Types and
  * collations are in it by OID, and the default is a value: whoever can rename a schema, or a
@@ -443,13 +460,11 @@ present_value(Node *expression, Form_pg_attribute column)
  * would run as the owner.
  */
 static AlterTableCmd *
-adding_subcommand(Relation target, Form_pg_attribute column)
+adding_subcommand(Form_pg_attribute column, Node *value)
 {
 	AlterTableCmd *cmd = makeNode(AlterTableCmd);
 	ColumnDef  *def = makeColumnDef(NameStr(column->attname), column->atttypid,
 									column->atttypmod, column->attcollation);
-	Node	   *value = column->atthasdef ?
-	present_value(build_column_default(target, column->attnum), column) : NULL;
 
 	if (value != NULL)
 		def->constraints = lappend(def->constraints, make_constraint(CONSTR_DEFAULT, value));
@@ -494,19 +509,24 @@ add_columns(const TtlIndex *root, Oid relid)
 {
 	Relation	target = table_open(root->option.archive_to, NoLock);
 	List	   *columns = missing_columns(root, relid, target);
+	List	   *values = present_values(target, columns);
 	AlterTableStmt *statement = makeNode(AlterTableStmt);
 	PlannedStmt *wrapper = makeNode(PlannedStmt);
 	ListCell   *lc;
+	ListCell   *lc2;
 
-	foreach(lc, columns)
-		statement->cmds = lappend(statement->cmds,
-								  adding_subcommand(target, TupleDescAttr(RelationGetDescr(target), lfirst_int(lc) - 1)));
 	/* the defaults were computed just now, by functions that may do anything */
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+	ttl_query_refresh(target);
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) ||
+		!equal(columns, missing_columns(root, relid, target)))
 		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("a default of table \"%s\" has dropped the partition that moves there",
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a default of table \"%s\" has dropped or altered the partition that moves there, or that table",
 						RelationGetRelationName(target))));
+	forboth(lc, columns, lc2, values)
+		statement->cmds = lappend(statement->cmds,
+								  adding_subcommand(TupleDescAttr(RelationGetDescr(target), lfirst_int(lc) - 1),
+													lfirst(lc2)));
 	if (columns != NIL)
 	{
 		statement->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relid)),
@@ -702,14 +722,14 @@ remove_options(List *indexes)
 	}
 }
 
-/* Adds a constraint that says what the bounds of the partition say, as valid; returns it. */
-static ObjectAddress
-keep_bounds(Oid relid)
+/* Adds a constraint that says what the bounds of a partition say, as valid; returns it. */
+static ObjectAddress *
+keep_bounds_of(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	Constraint *constraint = makeNode(Constraint);
 	List	   *made;
-	ObjectAddress address;
+	ObjectAddress *address = palloc(sizeof(ObjectAddress));
 
 	constraint->contype = CONSTR_CHECK;
 	constraint->location = -1;
@@ -720,27 +740,52 @@ keep_bounds(Oid relid)
 	made = AddRelationNewConstraints(rel, NIL, list_make1(constraint), false, true,
 									 true, NULL);
 	table_close(rel, NoLock);
-	ObjectAddressSet(address, ConstraintRelationId,
+	ObjectAddressSet(*address, ConstraintRelationId,
 					 ((CookedConstraint *) linitial(made))->conoid);
 	CommandCounterIncrement();
 	return address;
 }
 
-/* Drops that constraint again. */
-static void
-drop_kept_bounds(const ObjectAddress *constraint, Oid relid)
+/*
+ * Does so for a partition and all below it: code of the owner can write to each of them by
+ * itself.  Core checks what is written there, and takes the constraint of the first one for a
+ * proof of what is in all.
+ */
+static List *
+keep_bounds(List *tree)
 {
+	List	   *constraints = NIL;
+	ListCell   *lc;
+
+	foreach(lc, tree)
+		constraints = lappend(constraints, keep_bounds_of(lfirst_oid(lc)));
+	return constraints;
+}
+
+/* Drops these constraints again. */
+static void
+drop_kept_bounds(List *constraints, List *tree)
+{
+	Oid			relid = linitial_oid(tree);
+	bool		kept = equal(tree, ttl_inherit_tree(relid));
+	ListCell   *lc;
+
+	foreach(lc, constraints)
+		kept = kept && SearchSysCacheExists1(CONSTROID,
+											 ObjectIdGetDatum(((ObjectAddress *) lfirst(lc))->objectId));
+
 	/*
 	 * a default of the archive was computed meanwhile, by functions that may
 	 * do anything
 	 */
-	if (!SearchSysCacheExists1(CONSTROID, ObjectIdGetDatum(constraint->objectId)))
+	if (!kept)
 		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("the constraint that was made to move partition \"%s\" has been dropped meanwhile",
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a constraint that was made to move partition \"%s\" has been dropped meanwhile, or what is below the partition has changed",
 						get_rel_name(relid)),
 				 errhint("Let no default of the archive call a function that alters the partition.")));
-	performDeletion(constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+	foreach(lc, constraints)
+		performDeletion(lfirst(lc), DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 }
 
 /* Raises an error unless a command had its effect: names may have changed meanwhile. */
@@ -773,7 +818,8 @@ detach_and_attach(const TtlIndex *root, Oid relid)
 	char	   *bounds;
 	bool		isnull;
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	ObjectAddress constraint;
+	List	   *tree = ttl_inherit_tree(relid);
+	List	   *constraints;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for relation %u", relid);
@@ -781,14 +827,14 @@ detach_and_attach(const TtlIndex *root, Oid relid)
 	bounds = TextDatumGetCString(DirectFunctionCall2(pg_get_expr, bound,
 													 ObjectIdGetDatum(relid)));
 	ReleaseSysCache(tuple);
-	constraint = keep_bounds(relid);
+	constraints = keep_bounds(tree);
 	detach(root, relid);
 	add_columns(root, relid);
 	ttl_citus_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s",
 								   ttl_name_qualified(target), ttl_name_qualified(relid),
 								   bounds));
 	check_effect(is_partition_of(relid, target), relid);
-	drop_kept_bounds(&constraint, relid);
+	drop_kept_bounds(constraints, tree);
 }
 
 static bool

@@ -510,6 +510,37 @@ SET client_min_messages = warning;
 CALL ttl_index.run_pass();
 SELECT count(*) FROM helped;
 DROP TABLE helped;
+-- nor writes to a part of it what is not within its bounds, which the archive would take for read
+CREATE FUNCTION write_beside() RETURNS int LANGUAGE plpgsql AS
+	$$ BEGIN INSERT INTO kept.written_2001_1 VALUES ('2030-01-01', 1); RETURN 7; END $$;
+CREATE FUNCTION number_of_writer() RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN kept.write_beside(); END';
+CREATE TABLE written (ts timestamptz, id int) PARTITION BY RANGE (ts);
+CREATE TABLE written_2001 PARTITION OF written FOR VALUES FROM ('2001-01-01') TO ('2002-01-01') PARTITION BY LIST (id);
+CREATE TABLE written_2001_1 PARTITION OF written_2001 FOR VALUES IN (1);
+INSERT INTO written VALUES ('2001-06-01', 1);
+CREATE TABLE cold.written (ts timestamptz, id int, source int DEFAULT number_of_writer()) PARTITION BY RANGE (ts);
+SET client_min_messages = error;
+SELECT ttl_index.create_index('written', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.written');
+SET client_min_messages = warning;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM written;
+-- nor puts a column in the place of another one
+CREATE OR REPLACE FUNCTION write_beside() RETURNS int LANGUAGE plpgsql AS
+	$$ BEGIN ALTER TABLE cold.written RENAME id TO other; ALTER TABLE cold.written RENAME source TO id; RETURN 7; END $$;
+CALL ttl_index.run_pass();
+-- what it takes back is as it was
+CREATE OR REPLACE FUNCTION write_beside() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+	ALTER TABLE cold.written RENAME id TO other;
+	ALTER TABLE cold.written RENAME source TO id;
+	RAISE division_by_zero;
+EXCEPTION
+	WHEN division_by_zero THEN RETURN 7;
+END $$;
+CALL ttl_index.run_pass();
+SELECT tableoid::regclass, * FROM cold.written;
+SELECT count(*) FROM pg_constraint WHERE conrelid IN ('written_2001'::regclass, 'written_2001_1'::regclass) AND contype = 'c';
+SELECT pg_get_expr(adbin, adrelid), adnum FROM pg_attrdef WHERE adrelid = 'written_2001_1'::regclass;
+DROP TABLE written;
 
 -- a partition key above can be of whole rows, which the partition and the archive lay out otherwise
 CREATE TABLE above (id int, ts timestamptz) PARTITION BY LIST ((above IS NOT NULL));
