@@ -44,6 +44,13 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 						   SECURITY_NOFORCE_RLS);
 	saved->guc_level = NewGUCNestLevel();
 	ttl_settings_set("search_path", "pg_catalog, pg_temp");
+
+	/*
+	 * With it on, which the owner of a database can let it be, the planner
+	 * computes the partition keys of all that a table is a partition of,
+	 * which can be other roles' tables.
+	 */
+	ttl_settings_set("constraint_exclusion", "partition");
 	ttl_leftover_begin(owner, &saved->leftover);
 }
 

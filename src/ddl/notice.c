@@ -303,7 +303,8 @@ sample_leaf(const TtlIndex *leaf, Sample *sample)
 	/* the caller can have bent what code of others calls */
 	if (!has_privs_of_role(GetUserId(), leaf->owner) ||
 		!ConditionalLockRelationOid(leaf->relid, AccessShareLock) ||
-		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(leaf->relid)))
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(leaf->relid)) ||
+		ttl_owner_of(leaf->relid) != leaf->owner)
 		return;
 	ttl_cutoff_init(&receiver.cutoff, leaf, sample->at);
 	ttl_owner_become(leaf->owner, &saved);

@@ -239,6 +239,7 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	check_series(rel, &args);
 	again = is_series(rel, &args);
 	owner = rel->rd_rel->relowner;
+	ttl_make_check_above(args.create.relid, owner);
 	ttl_name_keep(args.create.relid);
 	relation_close(rel, NoLock);
 

@@ -622,9 +622,14 @@ static TtlState
 owners_state(TtlIndex *index)
 {
 	Archive		archive;
+	Oid			above = ttl_partition_key_of_stranger(index->option.archive_to, index->owner);
 	ListCell   *lc;
 	ListCell   *lc2;
 
+	if (OidIsValid(above))
+		return mismatch(index, psprintf("it is a partition of table %s, whose owner has not the privileges of the owner of the rows, with which its partition key would be computed",
+										ttl_archive_name(above)),
+						"Give both tables the same owner, or detach the one.");
 	read_archive(index->option.archive_to, &archive);
 	forboth(lc, archive.owners, lc2, archive.owned)
 	{

@@ -17,10 +17,14 @@
 
 #include "access/htup_details.h"
 #include "catalog/index.h"
+#include "access/htup_details.h"
+#include "catalog/partition.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_partitioned_table.h"
 #include "commands/defrem.h"
 #include "nodes/parsenodes.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 #include "definition/definition.h"
@@ -80,4 +84,39 @@ ttl_partition_key_state(const TtlIndex *index)
 	return ttl_partition_key_possible(IndexGetRelation(index->governor, false),
 									  attnum, index->keytype,
 									  option->filter != NIL);
+}
+
+/* Has a partitioned table a key with an expression, which can call functions? */
+static bool
+has_expression(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(relid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = !heap_attisnull(tuple, Anum_pg_partitioned_table_partexprs, NULL);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * A table above this one whose partition key can call functions, and whose owner has not the
+ * privileges of a role: where core computes for that role what belongs into a partition, it
+ * computes the keys of all tables above.  Invalid where there is none.
+ */
+Oid
+ttl_partition_key_of_stranger(Oid relid, Oid owner)
+{
+	ListCell   *lc;
+
+	if (!get_rel_relispartition(relid))
+		return InvalidOid;
+	foreach(lc, get_partition_ancestors(relid))
+	{
+		if (has_expression(lfirst_oid(lc)) &&
+			!has_privs_of_role(ttl_owner_of(lfirst_oid(lc)), owner))
+			return lfirst_oid(lc);
+	}
+	return InvalidOid;
 }

@@ -229,15 +229,23 @@ ttl_preview(PG_FUNCTION_ARGS)
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
 		Oid			leaf = ((TtlDueLeaf *) lfirst(lc))->indexrelid;
+		TtlIndex	part;
 		TtlLook		look = {.max_rows = max_rows,.max_pages = PG_INT64_MAX,
 			.row = preview_row,.arg = fcinfo->resultinfo
 		};
 
 		if (max_rows == 0)
 			break;
-		/* the code of a partition's owner runs for nobody else */
+
+		/*
+		 * the code of a partition's owner runs for nobody else: who that is
+		 * is looked at with the lock in hand, too
+		 */
 		(void) ttl_owner_check(IndexGetRelation(leaf, true));
-		look_at_leaf(leaf, at, &look);
+		if (!ttl_due_lock_leaf(leaf, &part))
+			continue;
+		(void) ttl_owner_check(part.relid);
+		ttl_batch_look(&part, at, &look);
 		max_rows -= look.count;
 	}
 	return (Datum) 0;

@@ -251,8 +251,8 @@ table_subcommands(Oid parent, Oid relid)
 }
 
 /*
- * The commands that take privileges from a partition which its table does not
- * grant, NULL for none: ALTER DEFAULT PRIVILEGES gives them to every new table.
+ * The commands that take privileges from a partition which its table does not grant, or the
+ * option to grant them, NULL for none: ALTER DEFAULT PRIVILEGES gives them to every new table.
  */
 static char *
 revoke_commands(Oid parent, Oid relid)
@@ -262,14 +262,17 @@ revoke_commands(Oid parent, Oid relid)
 
 	SPI_connect();
 	/* in pg_catalog, see owner.c */
-	if (SPI_execute(psprintf("SELECT string_agg(format('REVOKE %%s ON %%s FROM %%s', a.privilege_type, %s, "
+	if (SPI_execute(psprintf("SELECT string_agg(format('REVOKE %%s%%s ON %%s FROM %%s', "
+							 "CASE WHEN g.granted THEN 'GRANT OPTION FOR ' END, a.privilege_type, %s, "
 							 "CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "
-							 "FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a "
-							 "WHERE c.oid = %u AND a.grantee <> c.relowner AND NOT EXISTS ("
-							 "SELECT FROM pg_class AS p, LATERAL aclexplode(p.relacl) AS b "
-							 "WHERE p.oid = %u AND b.grantee IN (a.grantee, 0) AND b.privilege_type = a.privilege_type)",
+							 "FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a, LATERAL ("
+							 "SELECT count(*) > 0 AS granted, coalesce(bool_or(b.is_grantable), false) AS grantable "
+							 "FROM pg_class AS p, LATERAL aclexplode(p.relacl) AS b "
+							 "WHERE p.oid = %u AND b.grantee IN (a.grantee, 0) AND b.privilege_type = a.privilege_type) AS g "
+							 "WHERE c.oid = %u AND a.grantee <> c.relowner "
+							 "AND (NOT g.granted OR (a.is_grantable AND NOT g.grantable))",
 							 quote_literal_cstr(ttl_name_qualified(relid)),
-							 relid, parent),
+							 parent, relid),
 					false, 1) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "could not read the privileges of table %u", relid);
 	commands = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
@@ -390,6 +393,35 @@ check_default_owner(const TtlIndex *root, Oid rest)
 	}
 }
 
+/*
+ * Raises an error where ATTACH would compute, as the owner of the series, the partition key
+ * of somebody else above.  The locks are those that it takes itself.
+ */
+void
+ttl_make_check_above(Oid relid, Oid owner)
+{
+	Oid			above;
+	ListCell   *lc;
+
+	if (!get_rel_relispartition(relid))
+		return;
+	foreach(lc, get_partition_ancestors(relid))
+	{
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not obtain lock on relation with OID %u", lfirst_oid(lc))));
+	}
+	above = ttl_partition_key_of_stranger(relid, owner);
+	if (OidIsValid(above))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("table \"%s\", of which \"%s\" is a partition, belongs to another role",
+						get_rel_name(above), get_rel_name(relid)),
+				 errdetail("To make a partition, the partition keys above it are computed as the owner of the table."),
+				 errhint("Give both the same owner with ALTER TABLE ... OWNER TO.")));
+}
+
 /* The tables that foreign keys of a locked table reference, with partitions. */
 static List *
 referenced_tables(Oid relid)
@@ -447,6 +479,10 @@ make_missing_partition(const TtlIndex *root, Oid rest, const TtlPartition *parti
 	if (!ttl_catalog_describe(root->indexrelid, true, &now) ||
 		now.state != TTL_ACTIVE || now.owner != root->owner ||
 		now.option.bucket_seconds != root->option.bucket_seconds)
+		return false;
+	ttl_make_check_above(root->relid, root->owner);
+	/* another one may be there by now, or none, which nobody has looked into */
+	if (get_default_partition_oid(root->relid) != rest)
 		return false;
 	if (OidIsValid(rest))
 		check_default_owner(root, rest);

@@ -100,6 +100,7 @@ CREATE TABLE whole (
 	CHECK (alice_check(id) AND alice_check_fold(1) OR id < 0),
 	EXCLUDE USING btree ((alice_exclude(id) + alice_exclude_fold(0)) WITH =));
 CREATE INDEX ON whole (kind kind_ops);
+CREATE INDEX ON whole ((kind = '1'));
 CREATE STATISTICS whole_statistics ON (alice_statistics_value(id)), (alice_statistics_fold(1)), id FROM whole;
 CREATE POLICY p ON whole USING (alice_policy(id) AND alice_policy_fold(1));
 ALTER TABLE whole ENABLE ROW LEVEL SECURITY;
@@ -392,6 +393,53 @@ $node->poll_query_until('postgres', $gone, 2)
   or fail('by the monitor as well');
 $node->set('monitor_enabled', 'off');
 check_rights($offset, "with the owner's rights: the monitor, behind a cursor that is left");
+
+# A table of bob's is above those of alice: its key is not computed as her.
+$node->safe_psql(
+	'postgres', q{
+SELECT make('bob_key_above', 'int', 'int', 'RETURN $1;'), make('bob_key_above_fold', 'int', 'int', 'RETURN 0;');
+SET SESSION AUTHORIZATION alice;
+CREATE TABLE m.beneath (id int, at timestamptz) PARTITION BY RANGE (at);
+SELECT ttl_index.create_time_series('m.beneath', 'at', granularity => 'hours', expire_after_seconds => 3600);
+CREATE TABLE m.beneath_as_well (id int, at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE m.beneath_rows (id int, at timestamptz);
+CREATE TRIGGER t BEFORE DELETE ON m.beneath_rows FOR EACH ROW EXECUTE FUNCTION m.alice_trigger();
+CREATE INDEX beneath_rows_ttl ON m.beneath_rows (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO m.beneath_rows VALUES (3, '2001-01-01');
+CREATE TABLE m.beneath_archive (id int, at timestamptz);
+CREATE TABLE m.to_beneath (id int, at timestamptz);
+CREATE INDEX to_beneath_ttl ON m.to_beneath (at) WHERE ttl_index.expire_after_seconds(0) AND ttl_index.archive_to('m.beneath_archive');
+INSERT INTO m.to_beneath VALUES (4, '2001-01-01');
+DO $$ BEGIN
+	EXECUTE (SELECT format('DROP TABLE %s', max(inhrelid::regclass::text)) FROM pg_inherits
+		WHERE inhparent = 'm.beneath'::regclass AND inhrelid::regclass::text LIKE 'm.beneath_2%');
+END $$;
+SET SESSION AUTHORIZATION bob;
+CREATE TABLE m.above (id int, at timestamptz) PARTITION BY LIST ((id + m.bob_key_above(0) + m.bob_key_above_fold(1)));
+RESET SESSION AUTHORIZATION;
+ALTER TABLE m.above ATTACH PARTITION m.beneath FOR VALUES IN (1);
+ALTER TABLE m.above ATTACH PARTITION m.beneath_as_well FOR VALUES IN (2);
+ALTER TABLE m.above ATTACH PARTITION m.beneath_rows FOR VALUES IN (3);
+ALTER TABLE m.above ATTACH PARTITION m.beneath_archive FOR VALUES IN (4);
+ALTER DATABASE postgres SET constraint_exclusion = on;
+});
+superuser_runs(
+	q{SELECT ttl_index.create_time_series('m.beneath_as_well', 'at', granularity => 'hours')},
+	q{ERROR:  table "above", of which "beneath_as_well" is a partition, belongs to another role
+DETAIL:  To make a partition, the partition keys above it are computed as the owner of the table.
+HINT:  Give both the same owner with ALTER TABLE ... OWNER TO.});
+superuser_runs(q{CALL ttl_index.run_pass()});
+$node->safe_psql('postgres', 'ALTER DATABASE postgres RESET constraint_exclusion');
+is( $node->safe_psql(
+		'postgres', q{
+SELECT relname, deleted_documents, last_error FROM ttl_index.index_stats WHERE relname LIKE '%beneath%' ORDER BY 1;
+SELECT indexrelid, state, reason FROM ttl_index.indexes WHERE indexrelid = 'm.to_beneath_ttl'::regclass;
+SELECT count(*) FROM m.beneath_archive}),
+	q{beneath|0|table "above", of which "beneath" is a partition, belongs to another role
+beneath_rows|1|
+to_beneath|0|
+m.to_beneath_ttl|archive_mismatch|rows cannot be moved to table "m.beneath_archive": it is a partition of table "m.above", whose owner has not the privileges of the owner of the rows, with which its partition key would be computed
+0}, 'what would compute it is not done, and what would not is');
 
 # What core caches with a function in SQL inlined, by the search_path of alice here, is dropped
 # behind code that is called where core tells nobody: in a cast to json.  Else her function
