@@ -46,8 +46,8 @@ definitions_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
 }
 
 /*
- * Another number whenever an index, a function or a schema may have changed: what
- * was found out about them under the same number still holds.
+ * Another number whenever a function or a schema may have changed: what was found out
+ * about them under the same number still holds.
  */
 uint64
 ttl_function_version(void)
@@ -56,7 +56,6 @@ ttl_function_version(void)
 
 	if (!registered)
 	{
-		CacheRegisterSyscacheCallback(INDEXRELID, definitions_changed, 0);
 		CacheRegisterSyscacheCallback(PROCOID, definitions_changed, 0);
 		CacheRegisterSyscacheCallback(NAMESPACEOID, definitions_changed, 0);
 		registered = true;

@@ -31,6 +31,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -211,18 +212,94 @@ typedef struct Pair
 typedef struct TablePairs
 {
 	Oid			relid;			/* key of the hash table */
+	uint64		version;		/* of all definitions when they were read, or
+								 * 0 */
+	uint64		read;			/* which time of reading that was */
+	bool		stale;			/* an index of the table may have changed
+								 * since */
 	int			count;
 	Pair	   *pairs;
 } TablePairs;
 
-/* Reads each index of a table once; both lists are of Half. */
+/* Whose index this is. */
+typedef struct IndexTable
+{
+	Oid			indexrelid;		/* key of the hash table */
+	Oid			relid;
+} IndexTable;
+
+static MemoryContext pairs_memory = NULL;
+static HTAB *tables = NULL;
+static HTAB *index_tables = NULL;
+
+/* Another number whenever definitions of any table may have changed. */
+static uint64 all_changes = 1;
+
+/* How often pairs were read, and which of these times are good enough, while not 0. */
+static uint64 reads = 0;
+static uint64 held_read = 0;
+
+static uint64
+current_version(void)
+{
+	return all_changes + ttl_function_version();
+}
+
 static void
-read_halves(Oid relid, List **mains, List **others)
+mark_stale(Oid relid)
+{
+	TablePairs *table = hash_search(tables, &relid, HASH_FIND, NULL);
+
+	if (table != NULL)
+		table->stale = true;
+}
+
+/* Core tells of a table when it gets or loses an index, and of an index that changes. */
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	IndexTable *index;
+
+	if (!OidIsValid(relid))
+		all_changes++;
+	else if (tables != NULL)
+	{
+		mark_stale(relid);
+		index = hash_search(index_tables, &relid, HASH_FIND, NULL);
+		if (index != NULL)
+			mark_stale(index->relid);
+	}
+}
+
+/* Forgets all pairs. */
+static void
+reset_pairs(void)
+{
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(TablePairs)};
+	HASHCTL		index_ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(IndexTable)};
+
+	if (pairs_memory == NULL)
+	{
+		pairs_memory = AllocSetContextCreate(TopMemoryContext, "ttl_index pairs",
+											 ALLOCSET_SMALL_SIZES);
+		CacheRegisterRelcacheCallback(relation_changed, 0);
+	}
+	tables = index_tables = NULL;
+	MemoryContextReset(pairs_memory);
+	ctl.hcxt = index_ctl.hcxt = pairs_memory;
+	index_tables = hash_create("ttl_index indexes of pairs", 64, &index_ctl,
+							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	tables = hash_create("ttl_index pairs", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/* Lists the halves among the indexes of a table, each of which is read once. */
+static void
+read_halves(List *indexes, List **mains, List **others)
 {
 	ListCell   *lc;
 
 	*mains = *others = NIL;
-	foreach(lc, table_indexes(relid))
+	foreach(lc, indexes)
 	{
 		Half	   *main = palloc(sizeof(Half));
 		Half	   *other = palloc(sizeof(Half));
@@ -249,75 +326,120 @@ find_other(const Half *main, List *others)
 	return NULL;
 }
 
-/* Reads the pairs of a table, into memory of this context. */
-static TablePairs
-read_pairs(Oid relid, MemoryContext context)
+/* Makes core's messages about any of these indexes be ones about the table. */
+static void
+watch_indexes(Oid relid, List *indexes)
 {
-	TablePairs	table = {relid};
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		Oid			indexrelid = lfirst_oid(lc);
+		IndexTable *index = hash_search(index_tables, &indexrelid, HASH_ENTER, NULL);
+
+		index->relid = relid;
+	}
+}
+
+/* Reads the pairs of a table.  What changes meanwhile makes them stale. */
+static void
+read_pairs(TablePairs *table)
+{
 	MemoryContext trees = AllocSetContextCreate(CurrentMemoryContext,
 												"ttl_index trees",
 												ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(trees);
+	uint64		version = current_version();
+	List	   *indexes;
 	List	   *mains;
 	List	   *others;
 	ListCell   *lc;
 
-	read_halves(relid, &mains, &others);
-	table.pairs = MemoryContextAlloc(context, sizeof(Pair) *
-									 Max(list_length(mains), 1));
+	/* where an error ends this, they were not read */
+	table->version = 0;
+	table->stale = false;
+	table->count = 0;
+	table->read = 0;
+	indexes = table_indexes(table->relid);
+	watch_indexes(table->relid, indexes);
+	read_halves(indexes, &mains, &others);
+	if (table->pairs != NULL)
+		pfree(table->pairs);
+	table->pairs = MemoryContextAlloc(pairs_memory, sizeof(Pair) *
+									  Max(list_length(mains), 1));
 	foreach(lc, mains)
 	{
 		const Half *main = lfirst(lc);
 		const Half *other = find_other(main, others);
-		Pair	   *pair = &table.pairs[table.count];
+		Pair	   *pair = &table->pairs[table->count];
 
 		if (other == NULL)
 			continue;
 		pair->main = main->indexrelid;
 		pair->main_present = main->present;
 		pair->other = other->indexrelid;
-		table.count++;
+		table->count++;
 	}
+	table->version = version;
+	table->read = ++reads;
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(trees);
-	return table;
+}
+
+/*
+ * Does something that looks at many indexes, and changes none, with pairs that are those of
+ * its beginning or later.  Else all indexes of a table would be read again for each of them,
+ * where others change definitions all the time: n² of expressions as long as users like.
+ */
+void
+ttl_pair_hold(void (*work) (void *arg), void *arg)
+{
+	uint64		before = held_read;
+
+	held_read = reads + 1;
+	PG_TRY();
+	{
+		work(arg);
+	}
+	PG_FINALLY();
+	{
+		held_read = before;
+	}
+	PG_END_TRY();
+}
+
+static bool
+is_good(const TablePairs *table)
+{
+	return (table->version == current_version() && !table->stale) ||
+		(held_read != 0 && table->read >= held_read);
 }
 
 /*
  * The pairs of a table.  Each index of a pair is asked for its partner, so they
- * are kept until a definition may have changed.  The result is good until the
+ * are kept until one of them may have changed.  The result is good until the
  * next call.
  */
 static const TablePairs *
 pairs_of(Oid relid)
 {
-	static MemoryContext context = NULL;
-	static HTAB *tables = NULL;
 	static uint64 version = 0;
 	TablePairs *table;
+	bool		found;
 
-	if (context == NULL)
-		context = AllocSetContextCreate(TopMemoryContext, "ttl_index pairs",
-										ALLOCSET_SMALL_SIZES);
-	if (version != ttl_function_version())
+	if (tables == NULL || (held_read == 0 && version != current_version()))
 	{
-		HASHCTL		ctl = {.keysize = sizeof(Oid),
-			.entrysize = sizeof(TablePairs),.hcxt = context
-		};
-
-		MemoryContextReset(context);
-		tables = hash_create("ttl_index pairs", 64, &ctl,
-							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-		version = ttl_function_version();
+		reset_pairs();
+		version = current_version();
 	}
-	table = hash_search(tables, &relid, HASH_FIND, NULL);
-	if (table == NULL)
+	table = hash_search(tables, &relid, HASH_ENTER, &found);
+	if (!found)
 	{
-		TablePairs	read = read_pairs(relid, context);
-
-		table = hash_search(tables, &relid, HASH_ENTER, NULL);
-		*table = read;
+		table->version = table->read = 0;
+		table->pairs = NULL;
 	}
+	if (!is_good(table))
+		read_pairs(table);
 	return table;
 }
 

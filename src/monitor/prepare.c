@@ -48,13 +48,16 @@
 /* How many indexes are prepared in one transaction. */
 #define PREPARE_SHARED 50
 
-/* The arguments and the result of the preparation of one index. */
+/* The arguments and the results of the preparation of indexes. */
 typedef struct PrepareWork
 {
 	TtlRun	   *run;
 	List	   *crashed;		/* indexes that are put aside */
 	bool		begins;			/* this sub-pass is the first of a pass */
-	Oid			indexrelid;
+	List	   *indexes;		/* to be prepared by this function */
+	void		(*function) (void *arg);
+	List	   *roots;			/* result: the TTL indexes that they belong to */
+	Oid			indexrelid;		/* of the one at hand */
 	Oid			root;			/* result: the TTL index that it belongs to */
 	bool		locks;			/* it may have locked or changed something */
 	TtlTarget  *target;			/* result: what a visit has to do */
@@ -267,20 +270,19 @@ is_waiting(const TtlRun *run, Oid indexrelid)
 }
 
 /*
- * Prepares each of these indexes.  They share transactions as long as they take no
- * locks, since those of thousands would fill the lock table.  Returns the TTL indexes
- * that they belong to.
+ * Prepares each of the indexes.  They share transactions as long as they take no
+ * locks, since those of thousands would fill the lock table.
  */
-static List *
-prepare_indexes(PrepareWork *work, List *indexes, void (*function) (void *))
+static void
+prepare_each(void *arg)
 {
+	PrepareWork *work = arg;
 	TtlRun	   *run = work->run;
-	List	   *roots = NIL;
 	int			shared = 0;
 	ListCell   *lc;
 
 	ttl_work_begin(run);
-	foreach(lc, indexes)
+	foreach(lc, work->indexes)
 	{
 		if (work->locks || shared++ == PREPARE_SHARED)
 		{
@@ -296,18 +298,17 @@ prepare_indexes(PrepareWork *work, List *indexes, void (*function) (void *))
 			break;
 		if (is_waiting(run, work->indexrelid))
 			continue;
-		prepare_index(work, function);
+		prepare_index(work, work->function);
 		MemoryContextSwitchTo(run->context);
 		if (OidIsValid(work->root))
-			roots = lappend_oid(roots, work->root);
+			work->roots = lappend_oid(work->roots, work->root);
 		if (work->target != NULL)
 			run->targets = lappend(run->targets, work->target);
 		MemoryContextSwitchTo(run->batch_context);
 	}
 	ttl_work_commit(run);
-	list_sort(roots, list_oid_cmp);
-	list_deduplicate_oid(roots);
-	return roots;
+	list_sort(work->roots, list_oid_cmp);
+	list_deduplicate_oid(work->roots);
 }
 
 /*
@@ -399,8 +400,7 @@ ttl_prepare_targets(TtlRun *run)
 {
 	TtlFunctions functions;
 	TtlStateFile file;
-	PrepareWork work = {.run = run,.begins = run->kept->pass_at == 0};
-	List	   *dependents = NIL;
+	PrepareWork work = {.run = run,.begins = run->kept->pass_at == 0,.function = repair_work};
 
 	ttl_work_begin(run);
 	run->at = GetCurrentTimestamp();
@@ -424,11 +424,13 @@ ttl_prepare_targets(TtlRun *run)
 		if (work.begins)
 			ttl_kept_set_failing(run->kept, ttl_counters_failing());
 		MemoryContextSwitchTo(run->context);
-		dependents = list_copy(ttl_catalog_dependents());
+		work.indexes = list_copy(ttl_catalog_dependents());
 		work.crashed = ttl_crash_skipped();
 	}
 	ttl_work_commit(run);
-	(void) prepare_indexes(&work,
-						   prepare_indexes(&work, dependents, repair_work),
-						   target_work);
+	ttl_pair_hold(prepare_each, &work);
+	work.indexes = work.roots;
+	work.roots = NIL;
+	work.function = target_work;
+	ttl_pair_hold(prepare_each, &work);
 }

@@ -29,6 +29,7 @@
 #include "utils/timestamp.h"
 
 #include "definition/definition.h"
+#include "definition/key.h"
 #include "definition/option.h"
 #include "due/due.h"
 #include "monitor/monitor.h"
@@ -60,6 +61,7 @@ typedef struct Look
 	int64		lag;			/* result: microseconds; -1: unknown */
 	TtlIndex	index;			/* result */
 	bool		is_root;		/* result: it counts */
+	bool		complete;		/* result: the worker need not leave */
 } Look;
 
 /* Reads what the states of all indexes depend on, and lists the indexes. */
@@ -238,6 +240,14 @@ look_at_all(Look *look)
 	return true;
 }
 
+static void
+look_work(void *arg)
+{
+	Look	   *look = arg;
+
+	look->complete = look_at_all(look);
+}
+
 static bool
 has_extension(TtlRun *run)
 {
@@ -294,7 +304,10 @@ ttl_survey_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
 	{
 		.at = now,.worst_lag = -1
 	};
-	if (!has_extension(&run) || look_at_all(look))
+	look->complete = true;
+	if (has_extension(&run))
+		ttl_pair_hold(look_work, look);
+	if (look->complete)
 	{
 		look->found.pass_start = kept->survey.pass_start;
 		look->found.pass_end = kept->survey.pass_end;
