@@ -29,6 +29,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
@@ -449,6 +450,40 @@ estimate_documents(Oid relid)
 	return rows;
 }
 
+/* Has a table without partitions no row?  Calls no code of users, as a query could. */
+static bool
+is_table_empty(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	bool		empty = !table_scan_getnextslot(scan, ForwardScanDirection, slot);
+
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	ExecDropSingleTupleTableSlot(slot);
+	table_close(rel, NoLock);
+	return empty;
+}
+
+/* Has a partition that is locked, with all below it, no row? */
+static bool
+is_empty(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(relid))
+	{
+		/* rows of a foreign table cannot be counted on to stay as they are */
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE ||
+			(get_rel_relkind(lfirst_oid(lc)) == RELKIND_RELATION &&
+			 !is_table_empty(lfirst_oid(lc))))
+			return false;
+	}
+	return true;
+}
+
 /* Drops a table; the table and its name are locked. */
 static void
 drop_table(Oid relid)
@@ -529,7 +564,8 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	Oid			parent;
 	Oid			archive;
 	int64		rows = -1;
-	bool		empty = false;
+	bool		by_row;
+	bool		empty;
 	bool		keep;
 
 	memset(batch, 0, sizeof(*batch));
@@ -540,17 +576,15 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 		batch->busy = part.state == TTL_TABLE_LOCKED;
 		return;
 	}
-	if (index.option.boundary_rows && ttl_detach_is_wanted(&index.option))
+	by_row = index.option.boundary_rows && ttl_detach_is_wanted(&index.option);
+	if (by_row && !ttl_drop_lock_tree(relid, ShareLock))
 	{
-		if (!ttl_drop_lock_tree(relid, ShareLock))
-		{
-			batch->busy = batch->busy_alone = true;
-			return;
-		}
-		empty = ttl_owner_count_rows(relid, "true", 1) == 0;
-		if (!empty && ttl_detach_by_row_only(&index.option))
-			return;
+		batch->busy = batch->busy_alone = true;
+		return;
 	}
+	empty = by_row && is_empty(relid);
+	if (by_row && !empty && ttl_detach_by_row_only(&index.option))
+		return;
 	check_obstacles(&index, relid, empty);
 	keep = is_kept(&index.option, empty);
 	archive = index.option.archive_to;
@@ -576,10 +610,17 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	if (!is_still_due(root, relid, at, &index, &part) ||
 		keep != is_kept(&index.option, empty) || archive != index.option.archive_to)
 		return;
+
+	/*
+	 * nor has code of the owner, which may have been called to count rows,
+	 * written there
+	 */
+	if (empty && !is_empty(relid))
+		return;
 	/* what keeps it may have come while the locks were waited for */
 	check_obstacles(&index, relid, empty);
 	if (rows < 0)
-		rows = estimate_documents(relid);
+		rows = empty ? 0 : estimate_documents(relid);
 	let_go(&index, &part, relid, keep);
 	batch->partitions = 1;
 	batch->deleted = rows;
