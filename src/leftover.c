@@ -174,6 +174,8 @@ last_cursor(void)
 
 	if (sscanf(portal->name, CURSOR_NAME, &number) != 1)
 		elog(ERROR, "unexpected name of a cursor: \"%s\"", portal->name);
+	/* one that was never started cannot be dropped before */
+	MarkPortalFailed(portal);
 	PortalDrop(portal, false);
 	return number;
 }
