@@ -121,7 +121,7 @@ extern void ttl_prepare_targets(TtlRun *run);
 extern bool ttl_visit_note_failed(TtlRun *run, Oid relid, bool skipped);
 extern void ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata,
 								 bool timed_out);
-extern void ttl_visit_set_error(TtlCount *count, const ErrorData *edata);
+extern void ttl_visit_set_error(TtlCount *count, Oid table, const ErrorData *edata);
 extern bool ttl_visit_is_skipped(const TtlRun *run, Oid relid);
 extern bool ttl_visit_died(void);
 extern void ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target);

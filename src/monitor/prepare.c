@@ -255,7 +255,7 @@ prepare_index(PrepareWork *work, void (*function) (void *))
 	(void) ttl_visit_note_failed(run, work->indexrelid, true);
 	count.indexrelid = work->indexrelid;
 	count.relid = IndexGetRelation(work->indexrelid, true);
-	ttl_visit_set_error(&count, edata);
+	ttl_visit_set_error(&count, count.relid, edata);
 	ttl_counters_add(&count);
 	run->kept->counted = true;
 	work->locks = true;

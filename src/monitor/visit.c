@@ -32,8 +32,10 @@
 #include "catalog/partition.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "definition/definition.h"
@@ -161,11 +163,27 @@ batch_work(void *arg)
 				  &work->batch);
 }
 
+/*
+ * May the owner of one table read what code of the owner of another one says?  That can be
+ * what is in the latter's other tables.
+ */
+static bool
+may_read(Oid relid, Oid table)
+{
+	return relid == table ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)) ||
+		has_privs_of_role(ttl_owner_of(relid), ttl_owner_of(table));
+}
+
+/* Counts an error that was met in a table of the index. */
 void
-ttl_visit_set_error(TtlCount *count, const ErrorData *edata)
+ttl_visit_set_error(TtlCount *count, Oid table, const ErrorData *edata)
 {
 	count->errors = 1;
-	count->last_error = edata->message;
+	count->last_error = may_read(count->relid, table) ? edata->message :
+		psprintf("an error in partition \"%s\", which belongs to another role: the server log has it",
+				 get_rel_name(table));
 	count->last_error_sqlstate = unpack_sql_state(edata->sqlerrcode);
 	count->last_error_time = GetCurrentTimestamp();
 }
@@ -175,7 +193,7 @@ ttl_visit_set_error(TtlCount *count, const ErrorData *edata)
  * nothing, which is not counted.
  */
 static bool
-count_batch(Oid root, const TtlVisit *visit, const TtlBatch *batch, bool skipped,
+count_batch(Oid root, Oid table, const TtlVisit *visit, const TtlBatch *batch, bool skipped,
 			const ErrorData *edata, double milliseconds)
 {
 	TtlCount	count = {0};
@@ -196,7 +214,7 @@ count_batch(Oid root, const TtlVisit *visit, const TtlBatch *batch, bool skipped
 	if (batch->deleted > 0)
 		count.last_deleted = GetCurrentTimestamp();
 	if (edata != NULL && visit->failures == 0)
-		ttl_visit_set_error(&count, edata);
+		ttl_visit_set_error(&count, table, edata);
 	ttl_counters_add(&count);
 	return true;
 }
@@ -310,7 +328,8 @@ static void
 end_batch(BatchWork *work, TimestampTz begun)
 {
 	TtlRun	   *run = work->run;
-	bool		counted = count_batch(work->root, work->visit, &work->batch, work->skipped,
+	Oid			table = IndexGetRelation(work->leaf, true);
+	bool		counted = count_batch(work->root, table, work->visit, &work->batch, work->skipped,
 									  work->edata, (GetCurrentTimestamp() - begun) / 1000.0);
 	bool		timed_out;
 	const ErrorData *edata;
@@ -324,7 +343,7 @@ end_batch(BatchWork *work, TimestampTz begun)
 		if (!work->batch.by_value || (!work->batch.busy && work->edata == NULL))
 			fail_batch(work, edata, timed_out);
 		counted = !ttl_work_must_stop(run) &&
-			count_batch(work->root, work->visit, &work->batch, work->skipped, work->edata,
+			count_batch(work->root, table, work->visit, &work->batch, work->skipped, work->edata,
 						(GetCurrentTimestamp() - begun) / 1000.0);
 		ttl_work_commit(run);
 	}
@@ -722,7 +741,8 @@ run_partition(TtlRun *run, const TtlTarget *target, const TtlPartition *partitio
 	}
 	else if (hangs(run, key))
 		ttl_kept_index(run->kept, key)->hangs = false;
-	if (count_batch(root, visit, batch, false,
+	if (count_batch(root, OidIsValid(partition->relid) ? partition->relid : target->relid,
+					visit, batch, false,
 					batch->busy || !first_error ? NULL : edata,
 					(GetCurrentTimestamp() - begun) / 1000.0))
 		note_counted(run, visit, batch);

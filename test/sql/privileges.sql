@@ -165,5 +165,22 @@ REINDEX TABLE revoked_1;
 ALTER TABLE t ADD COLUMN more int;
 ROLLBACK;
 
+-- what code of the owner of a partition says is not for the owner of the whole
+SET ROLE regress_ttl_owner;
+CREATE TABLE told (id int, at timestamptz) PARTITION BY LIST (id);
+CREATE TABLE told_1 PARTITION OF told FOR VALUES IN (1);
+CREATE INDEX told_ttl ON told (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO told VALUES (1, '2001-01-01');
+RESET ROLE;
+CREATE FUNCTION tells() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'a secret'; END $$;
+CREATE TRIGGER tells BEFORE DELETE ON told_1 FOR EACH ROW EXECUTE FUNCTION tells();
+SELECT tableoid::regclass FROM told;
+CALL ttl_index.run_pass();
+SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'told_ttl';
+ALTER TABLE told_1 OWNER TO regress_ttl_other;
+CALL ttl_index.run_pass();
+SELECT last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE indexrelname = 'told_ttl';
+DROP TABLE told;
+
 DROP SCHEMA priv CASCADE;
 DROP ROLE regress_ttl_owner, regress_ttl_member, regress_ttl_other, regress_ttl_super, regress_ttl_monitor, regress_ttl_nologin;
