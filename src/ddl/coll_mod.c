@@ -686,15 +686,34 @@ remove_one(Oid indexrelid, void *arg)
 	removal->count += index.option.problem == NULL ? 1 : 0;
 }
 
+/*
+ * In the order of their tables, which are locked until the end: of two sessions that see
+ * other indexes of the same tables, neither is to wait for the other.
+ */
+static int
+compare_tables(const ListCell *a, const ListCell *b)
+{
+	Oid			tables[2] = {
+		IndexGetRelation(lfirst_oid(a), true), IndexGetRelation(lfirst_oid(b), true)
+	};
+
+	if (tables[0] == tables[1])
+		return list_oid_cmp(a, b);
+	return tables[0] < tables[1] ? -1 : 1;
+}
+
 /* remove_all_ttl() returns bigint */
 Datum
 ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 {
 	Removal		removal = {0};
+	List	   *indexes;
 
 	check_may_write("ttl_index.remove_all_ttl()");
 	ttl_saved_option_complete_dependencies();
 	removal.dependents = ttl_catalog_dependents();
-	ttl_catalog_each(removal.dependents, remove_one, &removal);
+	indexes = list_copy(removal.dependents);
+	list_sort(indexes, compare_tables);
+	ttl_catalog_each(indexes, remove_one, &removal);
 	PG_RETURN_INT64(removal.count);
 }
