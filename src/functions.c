@@ -31,6 +31,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/portal.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -137,6 +138,16 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("ttl_index.run_pass() cannot run inside a transaction block"),
 				 errhint("Each batch is a transaction of its own. Call it as a statement by itself.")));
+
+	/*
+	 * code of owners could read on from it, or close it under whoever reads
+	 * it
+	 */
+	if (!ThereAreNoReadyPortals())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_CURSOR_STATE),
+				 errmsg("ttl_index.run_pass() cannot run while a cursor is open"),
+				 errhint("Close it, and call run_pass() outside of a loop over a query: it runs code of the owners of tables.")));
 	PreventCommandIfReadOnly("ttl_index.run_pass()");
 	if (!IsUnderPostmaster)
 		ereport(ERROR,

@@ -376,6 +376,10 @@ BEGIN;
 CALL ttl_index.run_pass();
 ROLLBACK;
 DO $$ BEGIN CALL ttl_index.run_pass(); END $$;
+\set SHOW_CONTEXT never
+DO $$ DECLARE row record; BEGIN FOR row IN SELECT 1 LOOP CALL ttl_index.run_pass(); END LOOP; END $$;
+DO $$ BEGIN FOR i IN 1 .. 2 LOOP CALL ttl_index.run_pass(); END LOOP; END $$;
+\set SHOW_CONTEXT errors
 SET default_transaction_read_only = on;
 CALL ttl_index.run_pass();
 RESET default_transaction_read_only;
