@@ -17,7 +17,6 @@
 
 #include "access/htup_details.h"
 #include "catalog/index.h"
-#include "access/htup_details.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_partitioned_table.h"

@@ -171,6 +171,7 @@ move_rows(TtlExpirer *x, const TtlIndex *index)
 {
 	if (x->archive == NULL)
 		return;
+	ttl_query_refresh(x->heap);
 	ttl_query_refresh(x->archive);
 	check_archive(index, ttl_archive_state_now);
 	ttl_move_end(x);
@@ -208,11 +209,10 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 		ttl_index_order_take(x, max_docs, max_entries);
 	ttl_row_end(x);
 	PopActiveSnapshot();
-	ttl_query_refresh(x->heap);
 	if (x->nrows > 0)
 	{
-		ttl_delete_locked(x, index);
 		ttl_query_refresh(x->heap);
+		ttl_delete_locked(x, index);
 	}
 	move_rows(x, index);
 	return phase;

@@ -36,7 +36,6 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "compat.h"
 #include "expire/expirer.h"
 
 /* Is a type, with all that its functions call, core's? */
@@ -112,12 +111,12 @@ ttl_codeless_expression(Node *expression)
 	return !has_code(expression, NULL);
 }
 
-/* Is that so for an expression that is stored in a row of a catalog, if it is? */
+/* Is that so for the expressions in a column of the row of an index in pg_index? */
 static bool
-is_column_codeless(SysCacheIdentifier cache, HeapTuple tuple, AttrNumber attnum)
+is_column_codeless(HeapTuple tuple, AttrNumber attnum)
 {
 	bool		isnull;
-	Datum		stored = SysCacheGetAttr(cache, tuple, attnum, &isnull);
+	Datum		stored = SysCacheGetAttr(INDEXRELID, tuple, attnum, &isnull);
 
 	return isnull || ttl_codeless_expression(stringToNode(TextDatumGetCString(stored)));
 }
@@ -136,8 +135,8 @@ is_index_codeless(Oid indexrelid)
 	for (int i = 0; i < RelationGetNumberOfAttributes(index) && !ordinary; i++)
 		codeless = codeless && is_of_core(TupleDescAttr(RelationGetDescr(index), i)->atttypid);
 	codeless = codeless &&
-		is_column_codeless(INDEXRELID, index->rd_indextuple, Anum_pg_index_indexprs) &&
-		is_column_codeless(INDEXRELID, index->rd_indextuple, Anum_pg_index_indpred);
+		is_column_codeless(index->rd_indextuple, Anum_pg_index_indexprs) &&
+		is_column_codeless(index->rd_indextuple, Anum_pg_index_indpred);
 	index_close(index, NoLock);
 	return codeless;
 }

@@ -224,7 +224,7 @@ target_work(void *arg)
  * and notes its error.  It gets a second try, because DDL of others can make it fail.
  */
 static void
-prepare_index(PrepareWork *work, void (*function) (void *))
+prepare_index(PrepareWork *work)
 {
 	TtlRun	   *run = work->run;
 	TtlCount	count = {0};
@@ -235,7 +235,7 @@ prepare_index(PrepareWork *work, void (*function) (void *))
 	ttl_crash_mark(work->indexrelid);
 	for (int i = 0; i < PREPARE_TRIES && !timed_out; i++)
 	{
-		edata = ttl_work_run(run->driver, function, work, &timed_out);
+		edata = ttl_work_run(run->driver, work->function, work, &timed_out);
 		if (edata == NULL)
 			break;
 		AcceptInvalidationMessages();
@@ -298,7 +298,7 @@ prepare_each(void *arg)
 			break;
 		if (is_waiting(run, work->indexrelid))
 			continue;
-		prepare_index(work, work->function);
+		prepare_index(work);
 		MemoryContextSwitchTo(run->context);
 		if (OidIsValid(work->root))
 			work->roots = lappend_oid(work->roots, work->root);
