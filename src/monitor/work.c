@@ -259,12 +259,22 @@ ttl_work_wait_for_batch(TtlRun *run)
 	return true;
 }
 
-/* Shortens a text of an error: one that users raise can have any length. */
+/*
+ * Makes a text of an error one that can be kept, and read by everybody.  One that users raise
+ * can have any length; and core's own messages can break off within a character, as that
+ * of to_date() does, where a client that has another encoding could read nothing at all.
+ */
 static char *
-clip(char *text)
+tidy(char *text)
 {
-	int			length = text ? strlen(text) : 0;
+	int			length;
+	int			valid = 0;
 
+	if (text == NULL)
+		return NULL;
+	length = strlen(text);
+	while ((valid += pg_encoding_verifymbstr(GetDatabaseEncoding(), text + valid, length - valid)) < length)
+		text[valid++] = '?';
 	if (length > MAX_ERROR_TEXT)
 		text[pg_mbcliplen(text, length, MAX_ERROR_TEXT)] = '\0';
 	return text;
@@ -301,17 +311,17 @@ protect(void (*work) (void *), void *arg)
 	return edata;
 }
 
-/* Shortens an error, says whether it was a cancellation, and raises that of a session. */
+/* Tidies the texts of an error, says whether it was a cancellation, and raises that of a session. */
 static ErrorData *
 judge(const TtlDriver *driver, ErrorData *edata, bool *timed_out)
 {
 	if (is_cancel(edata) && !*timed_out && !driver->is_worker)
 		ReThrowError(edata);
 	edata->message = *timed_out ?
-		pstrdup("canceled after ttl_index.batch_timeout") : clip(edata->message);
-	edata->detail = clip(edata->detail);
-	edata->hint = clip(edata->hint);
-	edata->context = clip(edata->context);
+		pstrdup("canceled after ttl_index.batch_timeout") : tidy(edata->message);
+	edata->detail = tidy(edata->detail);
+	edata->hint = tidy(edata->hint);
+	edata->context = tidy(edata->context);
 	*timed_out = *timed_out || is_cancel(edata);
 	return edata;
 }

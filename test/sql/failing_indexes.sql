@@ -110,4 +110,18 @@ CREATE TRIGGER lose AFTER DELETE ON loses FOR EACH STATEMENT EXECUTE FUNCTION lo
 CALL ttl_index.run_pass();
 SELECT state, (SELECT count(*) FROM loses) FROM ttl_index.indexes WHERE relid = 'loses'::regclass;
 DROP TABLE loses;
+-- an error whose text breaks off within a character can be read, by clients of each encoding
+CREATE TABLE breaks_off (ts timestamptz);
+CREATE FUNCTION break_off() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM to_date(U&'\20AC\20AC', 'DD'); RETURN OLD; END $$;
+CREATE TRIGGER break_off BEFORE DELETE ON breaks_off FOR EACH ROW EXECUTE FUNCTION break_off();
+SELECT ttl_index.create_index('breaks_off', 'ts', 0);
+INSERT INTO breaks_off VALUES ('2001-01-01');
+SET client_encoding = 'latin1';
+\set VERBOSITY terse
+CALL ttl_index.run_pass();
+\set VERBOSITY default
+SELECT errors, last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE relname = 'breaks_off';
+RESET client_encoding;
+DROP TABLE breaks_off;
 DROP SCHEMA failing CASCADE;
