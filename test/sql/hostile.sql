@@ -17,13 +17,17 @@ GRANT INSERT ON log TO PUBLIC;
 GRANT SELECT ON armed TO PUBLIC;
 CREATE FUNCTION note(place text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-	escaped bool := true;
+	escaped bool := false;
 BEGIN
-	BEGIN
-		PERFORM set_config('role', 'none', true);
-	EXCEPTION WHEN OTHERS THEN
-		escaped := false;
-	END;
+	-- since 18 core crashes where the CHECK of a domain begins a subtransaction
+	IF place <> 'domain' OR current_setting('server_version_num')::int < 180000 THEN
+		BEGIN
+			PERFORM set_config('role', 'none', true);
+			escaped := true;
+		EXCEPTION WHEN OTHERS THEN
+			NULL;
+		END;
+	END IF;
 	INSERT INTO hostile.log VALUES (place, current_user, escaped);
 END $$;
 CREATE FUNCTION spy(place text) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
