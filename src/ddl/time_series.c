@@ -239,13 +239,13 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	check_series(rel, &args);
 	again = is_series(rel, &args);
 	owner = rel->rd_rel->relowner;
-	ttl_make_check_above(args.create.relid, owner);
 	ttl_name_keep(args.create.relid);
 	relation_close(rel, NoLock);
 
 	/* like those to come, the partitions belong to the owner of the table */
 	if (!again)
 	{
+		ttl_make_check(args.create.relid, owner);
 		ttl_owner_become(owner, &saved);
 		create_default(args.create.relid);
 		ttl_owner_restore(&saved);

@@ -72,10 +72,6 @@ extern void ttl_move_take(TtlExpirer *x);
 extern DestReceiver *ttl_move_receiver(TtlExpirer *x);
 extern void ttl_move_end(TtlExpirer *x);
 
-/* codeless.c */
-extern bool ttl_codeless_expression(Node *expression);
-extern bool ttl_codeless_table(Relation rel);
-
 /* insert.c */
 extern bool ttl_insert_rows(Relation to, Relation from, Tuplestorestate *rows);
 

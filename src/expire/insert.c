@@ -32,6 +32,7 @@
 #include "utils/rel.h"
 
 #include "compat.h"
+#include "definition/codeless.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 

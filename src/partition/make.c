@@ -29,6 +29,7 @@
 #include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
 #include "executor/spi.h"
@@ -44,6 +45,7 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
+#include "definition/codeless.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "expire/expire.h"
@@ -393,12 +395,28 @@ check_default_owner(const TtlIndex *root, Oid rest)
 	}
 }
 
+/* The tables that foreign keys of a locked table reference. */
+static List *
+referenced_tables(Oid relid)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	List	   *referenced = NIL;
+	ListCell   *lc;
+
+	/* the list lasts no longer than the next message about the table */
+	foreach(lc, RelationGetFKeyList(rel))
+		referenced = list_append_unique_oid(referenced,
+											((ForeignKeyCacheInfo *) lfirst(lc))->confrelid);
+	relation_close(rel, NoLock);
+	return referenced;
+}
+
 /*
  * Raises an error where ATTACH would compute, as the owner of the series, the partition key
  * of somebody else above.  The locks are those that it takes itself.
  */
-void
-ttl_make_check_above(Oid relid, Oid owner)
+static void
+check_above(Oid relid, Oid owner)
 {
 	Oid			above;
 	ListCell   *lc;
@@ -422,24 +440,55 @@ ttl_make_check_above(Oid relid, Oid owner)
 				 errhint("Give both the same owner with ALTER TABLE ... OWNER TO.")));
 }
 
-/* The tables that foreign keys of a locked table reference, with partitions. */
-static List *
-referenced_tables(Oid relid)
+/* Does the planner compute for a role what somebody else wrote into the definition of a table? */
+static bool
+computes_of_stranger(Oid relid, Oid role)
 {
-	Relation	rel = relation_open(relid, NoLock);
-	List	   *referenced = NIL;
-	List	   *tables = NIL;
-	ListCell   *lc;
+	Relation	rel;
+	bool		codeless;
 
-	/* the list lasts no longer than the next message about the table */
-	foreach(lc, RelationGetFKeyList(rel))
-		referenced = list_append_unique_oid(referenced,
-											((ForeignKeyCacheInfo *) lfirst(lc))->confrelid);
+	if (has_privs_of_role(ttl_owner_of(relid), role))
+		return false;
+	rel = relation_open(relid, NoLock);
+	codeless = ttl_codeless_planning(rel);
 	relation_close(rel, NoLock);
-	foreach(lc, referenced)
-		tables = list_concat(tables,
-							 ttl_inherit_tree(lfirst_oid(lc)));
-	return tables;
+	return !codeless || OidIsValid(ttl_partition_key_of_stranger(relid, role));
+}
+
+/*
+ * Raises an error where ATTACH would do so for the owner of the series, with a table that a
+ * foreign key references, or a partition of that: it checks the rows of the new partition by
+ * a query, although there are none.  The locks are those that it takes itself, and that a
+ * pass has taken before.
+ */
+static void
+check_referenced(Oid relid, Oid owner)
+{
+	ListCell   *lc;
+	ListCell   *lc2;
+
+	foreach(lc, referenced_tables(relid))
+	{
+		LockRelationOid(lfirst_oid(lc), ShareRowExclusiveLock);
+		foreach(lc2, find_all_inheritors(lfirst_oid(lc), ShareRowExclusiveLock, NULL))
+		{
+			if (computes_of_stranger(lfirst_oid(lc2), owner))
+				ereport(ERROR,
+						(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						 errmsg("table \"%s\", which a foreign key of \"%s\" references, belongs to another role",
+								get_rel_name(lfirst_oid(lc2)), get_rel_name(relid)),
+						 errdetail("To make a partition, what is constant in its indexes, statistics and CHECK constraints is computed as the owner of the referencing table."),
+						 errhint("Give both the same owner with ALTER TABLE ... OWNER TO, or let these definitions call no functions of users.")));
+		}
+	}
+}
+
+/* Raises an error where ATTACH would compute, as this role, what others wrote. */
+void
+ttl_make_check(Oid relid, Oid owner)
+{
+	check_above(relid, owner);
+	check_referenced(relid, owner);
 }
 
 /*
@@ -450,13 +499,17 @@ static bool
 lock_for_attach(const TtlIndex *root, Oid rest)
 {
 	ListCell   *lc;
+	ListCell   *lc2;
 
 	if (!ttl_lock_soon(root->relid, ShareUpdateExclusiveLock))
 		return false;
 	foreach(lc, referenced_tables(root->relid))
 	{
-		if (!ttl_lock_soon(lfirst_oid(lc), ShareRowExclusiveLock))
-			return false;
+		foreach(lc2, ttl_inherit_tree(lfirst_oid(lc)))
+		{
+			if (!ttl_lock_soon(lfirst_oid(lc2), ShareRowExclusiveLock))
+				return false;
+		}
 	}
 	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
 }
@@ -480,7 +533,7 @@ make_missing_partition(const TtlIndex *root, Oid rest, const TtlPartition *parti
 		now.state != TTL_ACTIVE || now.owner != root->owner ||
 		now.option.bucket_seconds != root->option.bucket_seconds)
 		return false;
-	ttl_make_check_above(root->relid, root->owner);
+	ttl_make_check(root->relid, root->owner);
 	/* another one may be there by now, or none, which nobody has looked into */
 	if (get_default_partition_oid(root->relid) != rest)
 		return false;

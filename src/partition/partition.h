@@ -59,7 +59,7 @@ extern void ttl_make_partition(Oid root, const TtlPartition *partition,
 extern char *ttl_make_name_beside(Oid relid, const char *name);
 extern char *ttl_make_tablespace_clause(Oid relid);
 extern void ttl_make_follow_table(Oid parent, const char *name);
-extern void ttl_make_check_above(Oid relid, Oid owner);
+extern void ttl_make_check(Oid relid, Oid owner);
 extern void ttl_make_attach(const TtlIndex *root, const TtlPartition *partition);
 extern List *ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead);
 extern int64 ttl_make_span(const TtlIndex *root);

@@ -441,6 +441,59 @@ to_beneath|0|
 m.to_beneath_ttl|archive_mismatch|rows cannot be moved to table "m.beneath_archive": it is a partition of table "m.above", whose owner has not the privileges of the owner of the rows, with which its partition key would be computed
 0}, 'what would compute it is not done, and what would not is');
 
+# A foreign key of alice's series leads to tables of bob's: core plans a query of them when it
+# attaches a partition, and so none is made where their definitions have his functions.
+$node->safe_psql(
+	'postgres', q{
+SELECT make('bob_referenced', 'int', 'int', 'RETURN 0;'), make('bob_referenced_check', 'int', 'bool', 'RETURN true;');
+SET SESSION AUTHORIZATION bob;
+SET search_path = m;
+CREATE TABLE by_key (id int PRIMARY KEY);
+CREATE INDEX ON by_key ((id + m.bob_referenced(1)));
+CREATE TABLE by_filter (id int PRIMARY KEY);
+CREATE INDEX ON by_filter (id) WHERE m.bob_referenced_check(1);
+CREATE TABLE by_statistics (id int PRIMARY KEY);
+CREATE STATISTICS bob_statistics ON (id + m.bob_referenced(1)), id FROM by_statistics;
+INSERT INTO by_statistics SELECT generate_series(1, 10);
+ANALYZE by_statistics;
+CREATE TABLE by_partition (id int PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE by_partition_rest PARTITION OF by_partition DEFAULT PARTITION BY RANGE (id);
+CREATE TABLE by_partition_rest_rest PARTITION OF by_partition_rest (CHECK (m.bob_referenced_check(1))) DEFAULT;
+CREATE TABLE by_nothing (id int PRIMARY KEY, name text CHECK (length(name) > 1));
+CREATE UNIQUE INDEX ON by_nothing (lower(name)) WHERE name <> 'x';
+GRANT SELECT, REFERENCES ON by_key, by_filter, by_statistics, by_partition, by_nothing TO alice;
+SET SESSION AUTHORIZATION alice;
+SET client_min_messages = warning;
+DO $$
+DECLARE
+	name text;
+BEGIN
+	FOREACH name IN ARRAY ARRAY['key', 'filter', 'statistics', 'partition', 'nothing'] LOOP
+		EXECUTE format('CREATE TABLE referencing_%1$s (id int REFERENCES m.by_%1$s, at timestamptz) PARTITION BY RANGE (at);'
+			'CREATE TABLE referencing_%1$s_2001 PARTITION OF referencing_%1$s FOR VALUES FROM (''2001-01-01'') TO (''2002-01-01'');'
+			'CREATE INDEX referencing_%1$s_ttl ON referencing_%1$s (at) WHERE ttl_index.expire_after_seconds(2000000000)'
+			' AND ttl_index.drop_expired_partitions() AND ttl_index.bucket_max_span_seconds(864000)', name);
+	END LOOP;
+END $$;
+CREATE TABLE referencing (id int REFERENCES m.by_key, at timestamptz) PARTITION BY RANGE (at);
+});
+superuser_runs(
+	q{SELECT ttl_index.create_time_series('m.referencing', 'at', granularity => 'hours')},
+	q{ERROR:  table "by_key", which a foreign key of "referencing" references, belongs to another role
+DETAIL:  To make a partition, what is constant in its indexes, statistics and CHECK constraints is computed as the owner of the referencing table.
+HINT:  Give both the same owner with ALTER TABLE ... OWNER TO, or let these definitions call no functions of users.});
+superuser_runs(q{CALL ttl_index.run_pass()});
+is( $node->safe_psql(
+		'postgres', q{
+SELECT relname, last_error, state FROM ttl_index.index_stats JOIN ttl_index.indexes USING (indexrelid) WHERE relname LIKE 'referencing%' ORDER BY 1;
+SELECT count(*) > 1 FROM pg_inherits WHERE inhparent = 'm.referencing_nothing'::regclass}),
+	q{referencing_filter|table "by_filter", which a foreign key of "referencing_filter" references, belongs to another role|bucket_missing
+referencing_key|table "by_key", which a foreign key of "referencing_key" references, belongs to another role|bucket_missing
+referencing_nothing||active
+referencing_partition|table "by_partition_rest_rest", which a foreign key of "referencing_partition" references, belongs to another role|bucket_missing
+referencing_statistics|table "by_statistics", which a foreign key of "referencing_statistics" references, belongs to another role|bucket_missing
+t}, 'no partition is made where that would compute what is another role\'s');
+
 # What core caches with a function in SQL inlined, by the search_path of alice here, is dropped
 # behind code that is called where core tells nobody: in a cast to json.  Else her function
 # would run as the superuser when that has a value of the domain.

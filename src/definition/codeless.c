@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * codeless.c
- *	  Can a row be inserted into a table without any code of users?
+ *	  Can a row be inserted into a table, or a query of it planned, without any code of users?
  *
  * Code of users can change whatever it likes in the middle of an insertion: it renames
  * columns, drops the default or the constraint that calls it, makes the table a partition.
@@ -10,13 +10,16 @@
  * what is known here is few kinds of expressions and functions, and all else is left to the
  * command.
  *
+ * The planner computes what is constant in the definition of a table, with the rights of
+ * whoever has the query planned, as core does itself for the foreign keys of a new partition.
+ *
  * Definitions are read as they are stored.  Core computes constants in what it has cached of
  * them, which calls functions.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/expire/codeless.c
+ *	  src/definition/codeless.c
  *
  *-------------------------------------------------------------------------
  */
@@ -28,6 +31,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
@@ -36,7 +40,8 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "expire/expirer.h"
+#include "compat.h"
+#include "definition/codeless.h"
 
 /* Is a type, with all that its functions call, core's? */
 static bool
@@ -111,14 +116,55 @@ ttl_codeless_expression(Node *expression)
 	return !has_code(expression, NULL);
 }
 
-/* Is that so for the expressions in a column of the row of an index in pg_index? */
+/* Is that so for the expressions in a column of a catalog row? */
 static bool
-is_column_codeless(HeapTuple tuple, AttrNumber attnum)
+is_column_codeless(SysCacheIdentifier cache, HeapTuple tuple, AttrNumber attnum)
 {
 	bool		isnull;
-	Datum		stored = SysCacheGetAttr(INDEXRELID, tuple, attnum, &isnull);
+	Datum		stored = SysCacheGetAttr(cache, tuple, attnum, &isnull);
 
 	return isnull || ttl_codeless_expression(stringToNode(TextDatumGetCString(stored)));
+}
+
+/* Is that so for the expressions and the filter of an index? */
+static bool
+is_definition_codeless(Oid indexrelid)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	bool		codeless = HeapTupleIsValid(tuple) &&
+	is_column_codeless(INDEXRELID, tuple, Anum_pg_index_indexprs) &&
+	is_column_codeless(INDEXRELID, tuple, Anum_pg_index_indpred);
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return codeless;
+}
+
+/* Is that so for the expressions of extended statistics? */
+static bool
+is_statistics_codeless(Oid statistics)
+{
+	HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(statistics));
+	bool		codeless = HeapTupleIsValid(tuple) &&
+	is_column_codeless(STATEXTOID, tuple, Anum_pg_statistic_ext_stxexprs);
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return codeless;
+}
+
+/* Is that so for the CHECK constraints of a table? */
+static bool
+are_checks_codeless(Relation rel)
+{
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+
+	for (int i = 0; constr != NULL && i < constr->num_check; i++)
+	{
+		if (!ttl_codeless_expression(stringToNode(constr->check[i].ccbin)))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -134,11 +180,8 @@ is_index_codeless(Oid indexrelid)
 
 	for (int i = 0; i < RelationGetNumberOfAttributes(index) && !ordinary; i++)
 		codeless = codeless && is_of_core(TupleDescAttr(RelationGetDescr(index), i)->atttypid);
-	codeless = codeless &&
-		is_column_codeless(index->rd_indextuple, Anum_pg_index_indexprs) &&
-		is_column_codeless(index->rd_indextuple, Anum_pg_index_indpred);
 	index_close(index, NoLock);
-	return codeless;
+	return codeless && is_definition_codeless(indexrelid);
 }
 
 /*
@@ -148,7 +191,6 @@ is_index_codeless(Oid indexrelid)
 bool
 ttl_codeless_table(Relation rel)
 {
-	TupleConstr *constr = RelationGetDescr(rel)->constr;
 	ListCell   *lc;
 
 	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
@@ -156,15 +198,31 @@ ttl_codeless_table(Relation rel)
 		if (TupleDescAttr(RelationGetDescr(rel), i)->attgenerated != '\0')
 			return false;
 	}
-	for (int i = 0; constr != NULL && i < constr->num_check; i++)
-	{
-		if (!ttl_codeless_expression(stringToNode(constr->check[i].ccbin)))
-			return false;
-	}
+	if (!are_checks_codeless(rel))
+		return false;
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		if (!is_index_codeless(lfirst_oid(lc)))
 			return false;
 	}
 	return true;
+}
+
+/* Does no code of users run where a query of a locked table is planned? */
+bool
+ttl_codeless_planning(Relation rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		if (!is_definition_codeless(lfirst_oid(lc)))
+			return false;
+	}
+	foreach(lc, RelationGetStatExtList(rel))
+	{
+		if (!is_statistics_codeless(lfirst_oid(lc)))
+			return false;
+	}
+	return are_checks_codeless(rel);
 }
