@@ -24,12 +24,16 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/index.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -208,29 +212,34 @@ typedef struct Pair
 	Oid			other;
 } Pair;
 
+/* The row of an index in pg_index: as long as it is this one, its trees are the same. */
+typedef struct IndexRow
+{
+	Oid			indexrelid;
+	TransactionId xmin;
+	ItemPointerData tid;
+} IndexRow;
+
 /* The pairs of a table, in the order of table_indexes() of their main indexes. */
 typedef struct TablePairs
 {
 	Oid			relid;			/* key of the hash table */
-	uint64		version;		/* of all definitions when they were read, or
-								 * 0 */
+	uint64		version;		/* of all definitions when they were looked
+								 * at, or 0 */
 	uint64		read;			/* which time of reading that was */
-	bool		stale;			/* an index of the table may have changed
-								 * since */
+	TtlFunctions functions;		/* by which the trees were read */
+	int			index_count;
+	IndexRow   *indexes;		/* all of the table; NULL where they were not
+								 * read */
 	int			count;
 	Pair	   *pairs;
 } TablePairs;
 
-/* Whose index this is. */
-typedef struct IndexTable
-{
-	Oid			indexrelid;		/* key of the hash table */
-	Oid			relid;
-} IndexTable;
+/* After so many tables those that are gone are forgotten, with all others. */
+#define MAX_TABLES 10000
 
 static MemoryContext pairs_memory = NULL;
 static HTAB *tables = NULL;
-static HTAB *index_tables = NULL;
 
 /* Another number whenever definitions of any table may have changed. */
 static uint64 all_changes = 1;
@@ -246,29 +255,9 @@ current_version(void)
 }
 
 static void
-mark_stale(Oid relid)
-{
-	TablePairs *table = hash_search(tables, &relid, HASH_FIND, NULL);
-
-	if (table != NULL)
-		table->stale = true;
-}
-
-/* Core tells of a table when it gets or loses an index, and of an index that changes. */
-static void
 relation_changed(Datum arg, Oid relid)
 {
-	IndexTable *index;
-
-	if (!OidIsValid(relid))
-		all_changes++;
-	else if (tables != NULL)
-	{
-		mark_stale(relid);
-		index = hash_search(index_tables, &relid, HASH_FIND, NULL);
-		if (index != NULL)
-			mark_stale(index->relid);
-	}
+	all_changes++;
 }
 
 /* Forgets all pairs. */
@@ -276,7 +265,6 @@ static void
 reset_pairs(void)
 {
 	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(TablePairs)};
-	HASHCTL		index_ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(IndexTable)};
 
 	if (pairs_memory == NULL)
 	{
@@ -284,11 +272,9 @@ reset_pairs(void)
 											 ALLOCSET_SMALL_SIZES);
 		CacheRegisterRelcacheCallback(relation_changed, 0);
 	}
-	tables = index_tables = NULL;
+	tables = NULL;
 	MemoryContextReset(pairs_memory);
-	ctl.hcxt = index_ctl.hcxt = pairs_memory;
-	index_tables = hash_create("ttl_index indexes of pairs", 64, &index_ctl,
-							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	ctl.hcxt = pairs_memory;
 	tables = hash_create("ttl_index pairs", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
@@ -326,19 +312,86 @@ find_other(const Half *main, List *others)
 	return NULL;
 }
 
-/* Makes core's messages about any of these indexes be ones about the table. */
-static void
-watch_indexes(Oid relid, List *indexes)
+/* Lists the rows of the indexes of a table in pg_index. */
+static IndexRow *
+read_index_rows(Oid relid, int *count)
 {
-	ListCell   *lc;
+	Relation	rel = table_open(IndexRelationId, AccessShareLock);
+	int			room = 8;
+	IndexRow   *rows = palloc(room * sizeof(IndexRow));
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
 
-	foreach(lc, indexes)
+	*count = 0;
+	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, IndexIndrelidIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		Oid			indexrelid = lfirst_oid(lc);
-		IndexTable *index = hash_search(index_tables, &indexrelid, HASH_ENTER, NULL);
+		IndexRow   *row;
 
-		index->relid = relid;
+		if (*count == room)
+			rows = repalloc(rows, (room *= 2) * sizeof(IndexRow));
+		row = &rows[(*count)++];
+		/* all of it is compared */
+		memset(row, 0, sizeof(*row));
+		row->indexrelid = ((Form_pg_index) GETSTRUCT(tuple))->indexrelid;
+		row->xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+		row->tid = tuple->t_self;
 	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return rows;
+}
+
+/* The option functions, all invalid where the extension is not installed. */
+static void
+read_functions(TtlFunctions *functions)
+{
+	memset(functions, 0, sizeof(*functions));
+	if (!ttl_function_lookup(functions))
+		memset(functions, 0, sizeof(*functions));
+}
+
+/*
+ * Would the pairs of a table be read from the same trees?  To ask that takes one scan, while
+ * trees can be as long as users like, and core says only that definitions have changed: also
+ * when others make temporary tables all the time.
+ *
+ * The name of an index, by which table_indexes() knows a copy, is not looked at: it counts
+ * as soon as an index of the table has changed.
+ */
+static bool
+is_unchanged(const TablePairs *table)
+{
+	TtlFunctions functions;
+	IndexRow   *rows;
+	int			count;
+	bool		result;
+
+	if (table->indexes == NULL)
+		return false;
+	read_functions(&functions);
+	rows = read_index_rows(table->relid, &count);
+	result = memcmp(&functions, &table->functions, sizeof(functions)) == 0 &&
+		count == table->index_count &&
+		memcmp(rows, table->indexes, count * sizeof(IndexRow)) == 0;
+	pfree(rows);
+	return result;
+}
+
+static void
+forget_pairs(TablePairs *table)
+{
+	if (table->indexes != NULL)
+		pfree(table->indexes);
+	if (table->pairs != NULL)
+		pfree(table->pairs);
+	table->indexes = NULL;
+	table->pairs = NULL;
+	table->version = table->read = 0;
+	table->count = 0;
 }
 
 /* Reads the pairs of a table.  What changes meanwhile makes them stale. */
@@ -350,21 +403,17 @@ read_pairs(TablePairs *table)
 												ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(trees);
 	uint64		version = current_version();
-	List	   *indexes;
+	IndexRow   *rows;
+	int			row_count;
 	List	   *mains;
 	List	   *others;
 	ListCell   *lc;
 
 	/* where an error ends this, they were not read */
-	table->version = 0;
-	table->stale = false;
-	table->count = 0;
-	table->read = 0;
-	indexes = table_indexes(table->relid);
-	watch_indexes(table->relid, indexes);
-	read_halves(indexes, &mains, &others);
-	if (table->pairs != NULL)
-		pfree(table->pairs);
+	forget_pairs(table);
+	read_functions(&table->functions);
+	rows = read_index_rows(table->relid, &row_count);
+	read_halves(table_indexes(table->relid), &mains, &others);
 	table->pairs = MemoryContextAlloc(pairs_memory, sizeof(Pair) *
 									  Max(list_length(mains), 1));
 	foreach(lc, mains)
@@ -380,6 +429,9 @@ read_pairs(TablePairs *table)
 		pair->other = other->indexrelid;
 		table->count++;
 	}
+	table->indexes = MemoryContextAlloc(pairs_memory, Max(row_count, 1) * sizeof(IndexRow));
+	memcpy(table->indexes, rows, row_count * sizeof(IndexRow));
+	table->index_count = row_count;
 	table->version = version;
 	table->read = ++reads;
 	MemoryContextSwitchTo(caller);
@@ -411,7 +463,7 @@ ttl_pair_hold(void (*work) (void *arg), void *arg)
 static bool
 is_good(const TablePairs *table)
 {
-	return (table->version == current_version() && !table->stale) ||
+	return table->version == current_version() ||
 		(held_read != 0 && table->read >= held_read);
 }
 
@@ -423,22 +475,28 @@ is_good(const TablePairs *table)
 static const TablePairs *
 pairs_of(Oid relid)
 {
-	static uint64 version = 0;
+	uint64		version = current_version();
 	TablePairs *table;
 	bool		found;
 
-	if (tables == NULL || (held_read == 0 && version != current_version()))
-	{
+	if (tables == NULL ||
+		(held_read == 0 && hash_get_num_entries(tables) >= MAX_TABLES))
 		reset_pairs();
-		version = current_version();
-	}
 	table = hash_search(tables, &relid, HASH_ENTER, &found);
 	if (!found)
 	{
-		table->version = table->read = 0;
+		table->indexes = NULL;
 		table->pairs = NULL;
+		forget_pairs(table);
 	}
-	if (!is_good(table))
+	if (is_good(table))
+		return table;
+	if (is_unchanged(table))
+	{
+		table->version = version;
+		table->read = ++reads;
+	}
+	else
 		read_pairs(table);
 	return table;
 }
