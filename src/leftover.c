@@ -86,6 +86,9 @@ static HTAB *called;
 /* whose code runs; not always the current user, who changes in a SECURITY DEFINER function */
 static Oid	role = InvalidOid;
 
+/* as whom the extension acts, invalid for nobody else; an error leaves that as it was */
+static Oid	acting = InvalidOid;
+
 /* how deep in subtransactions that has changed last: an error further in changes nothing */
 static int	nest_level = 0;
 
@@ -185,7 +188,9 @@ void
 ttl_leftover_begin(Oid new_role, TtlLeftover *before)
 {
 	before->role = role;
+	before->acting = acting;
 	before->cursor = last_cursor();
+	acting = new_role;
 	nest_level = GetCurrentTransactionNestLevel();
 	begin(new_role, false);
 }
@@ -221,7 +226,21 @@ void
 ttl_leftover_end(const TtlLeftover *before)
 {
 	nest_level = GetCurrentTransactionNestLevel();
+	acting = before->acting;
 	begin(before->role, true);
+}
+
+/*
+ * As whom the extension acted when an error was raised that is caught now; invalid for nobody
+ * else.
+ */
+Oid
+ttl_leftover_failed(void)
+{
+	Oid			failed = acting;
+
+	acting = InvalidOid;
+	return failed;
 }
 
 /* An error can have ended what ran as another role. */

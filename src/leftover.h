@@ -17,6 +17,7 @@
 typedef struct TtlLeftover
 {
 	Oid			role;			/* whose code ran */
+	Oid			acting;			/* and as whom the extension acted */
 	unsigned int cursor;		/* the number of the last one without a name */
 } TtlLeftover;
 
@@ -25,5 +26,6 @@ extern void ttl_leftover_init(void);
 extern void ttl_leftover_begin(Oid new_role, TtlLeftover *before);
 extern void ttl_leftover_close(const TtlLeftover *before);
 extern void ttl_leftover_end(const TtlLeftover *before);
+extern Oid	ttl_leftover_failed(void);
 
 #endif							/* TTL_LEFTOVER_H */

@@ -164,26 +164,25 @@ batch_work(void *arg)
 }
 
 /*
- * May the owner of one table read what code of the owner of another one says?  That can be
- * what is in the latter's other tables.
+ * Counts an error that was met in a table of the index, which ttl_work_run() has returned.
+ * What code of another role says, be it that of a partition, can be what is in other tables
+ * of that role, and is not for the owner of the whole.
  */
-static bool
-may_read(Oid relid, Oid table)
-{
-	return relid == table ||
-		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) ||
-		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)) ||
-		has_privs_of_role(ttl_owner_of(relid), ttl_owner_of(table));
-}
-
-/* Counts an error that was met in a table of the index. */
 void
 ttl_visit_set_error(TtlCount *count, Oid table, const ErrorData *edata)
 {
+	Oid			role = ttl_work_failed_as();
+
+	if (!OidIsValid(role) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)))
+		role = ttl_owner_of(table);
 	count->errors = 1;
-	count->last_error = may_read(count->relid, table) ? edata->message :
-		psprintf("an error in partition \"%s\", which belongs to another role: the server log has it",
-				 get_rel_name(table));
+	count->last_error = edata->message;
+	if (OidIsValid(role) &&
+		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(count->relid)) &&
+		!has_privs_of_role(ttl_owner_of(count->relid), role))
+		count->last_error =
+			psprintf("an error in what belongs to another role, \"%s\": the server log has it",
+					 GetUserNameFromId(role, true));
 	count->last_error_sqlstate = unpack_sql_state(edata->sqlerrcode);
 	count->last_error_time = GetCurrentTimestamp();
 }
