@@ -5,9 +5,9 @@
  *
  * The code of many owners runs in one process, one after another, and then perhaps that of
  * the session which has called run_pass().  Each runs in a security-restricted operation,
- * which keeps it from most of what outlives it.  Four things are left, for which this file
- * is there: types of pg_temp, what core has cached, functions that PL/pgSQL has compiled, and
- * open cursors.
+ * which keeps it from most of what outlives it.  Five things are left, for which this file
+ * is there: types of pg_temp, what core has cached, functions that PL/pgSQL has compiled,
+ * open cursors, and signals.
  *
  * Caches keep what was computed by the search_path of the first who asked: functions in SQL
  * are inlined in the expressions of an index, a partition key or a domain, and their
@@ -32,6 +32,10 @@
  * has pinned, and everywhere else it fails then; and functions in PL/Perl and PL/Python pin
  * those that they leave open.  Each owner's cursors end with its code.
  *
+ * PL/Perl lets a function ignore signals.  Then nothing would end the code of others any more
+ * that runs for too long, nor the process, and DROP DATABASE would wait for it.  What is
+ * done at a signal is put back when an owner's code is over, in an error as well.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
@@ -40,6 +44,8 @@
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <signal.h>
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -88,6 +94,12 @@ static Oid	role = InvalidOid;
 
 /* as whom the extension acts, invalid for nobody else; an error leaves that as it was */
 static Oid	acting = InvalidOid;
+
+/* what is done at these signals where no code of an owner runs */
+static const int signals[] = {
+	SIGHUP, SIGINT, SIGQUIT, SIGFPE, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGURG
+};
+static struct sigaction handlers[lengthof(signals)];
 
 /* how deep in subtransactions that has changed last: an error further in changes nothing */
 static int	nest_level = 0;
@@ -165,6 +177,25 @@ begin(Oid new_role, bool goes_on)
 	has_run = goes_on && OidIsValid(role);
 }
 
+/* Notes what is done at signals, before code of an owner runs. */
+static void
+note_signals(void)
+{
+	for (int i = 0; i < lengthof(signals); i++)
+	{
+		if (sigaction(signals[i], NULL, &handlers[i]) != 0)
+			elog(ERROR, "could not read what is done at signal %d: %m", signals[i]);
+	}
+}
+
+/* Puts it back. */
+static void
+restore_signals(void)
+{
+	for (int i = 0; i < lengthof(signals); i++)
+		(void) sigaction(signals[i], &handlers[i], NULL);
+}
+
 /*
  * The number of the last cursor without a name.  Core counts them, and says how far it has
  * got in the name of a new one alone.
@@ -190,6 +221,11 @@ ttl_leftover_begin(Oid new_role, TtlLeftover *before)
 	before->role = role;
 	before->acting = acting;
 	before->cursor = last_cursor();
+	/* the code of one owner can make the extension run that of another one */
+	if (OidIsValid(acting))
+		restore_signals();
+	else
+		note_signals();
 	acting = new_role;
 	nest_level = GetCurrentTransactionNestLevel();
 	begin(new_role, false);
@@ -226,6 +262,7 @@ void
 ttl_leftover_end(const TtlLeftover *before)
 {
 	nest_level = GetCurrentTransactionNestLevel();
+	restore_signals();
 	acting = before->acting;
 	begin(before->role, true);
 }
@@ -247,7 +284,12 @@ ttl_leftover_failed(void)
 static void
 xact_event(XactEvent event, void *arg)
 {
-	if (event == XACT_EVENT_ABORT && OidIsValid(role))
+	if (event != XACT_EVENT_ABORT)
+		return;
+	if (OidIsValid(acting))
+		restore_signals();
+	acting = InvalidOid;
+	if (OidIsValid(role))
 		begin(InvalidOid, true);
 }
 
@@ -258,6 +300,8 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 	if (event != SUBXACT_EVENT_ABORT_SUB || nest_level < GetCurrentTransactionNestLevel())
 		return;
 	nest_level = GetCurrentTransactionNestLevel() - 1;
+	if (OidIsValid(acting))
+		restore_signals();
 	if (OidIsValid(role))
 		begin(ANY_ROLE, true);
 }

@@ -17,9 +17,11 @@
  *
  * What is in C here stands for PL/Perl, which need not be there.  run_commands(), which can be
  * a cast to json, runs rights.commands.  leave_cursor() opens a cursor for a query and leaves it behind, pinned, as spi_query()
- * of PL/Perl does.
+ * of PL/Perl does, and ignore_signals() does what $SIG{ALRM} = 'IGNORE' does there.
  */
 #include "postgres.h"
+
+#include <signal.h>
 
 #include "access/htup_details.h"
 #include "access/transam.h"
@@ -41,6 +43,7 @@ PG_MODULE_MAGIC;
 
 void		_PG_init(void);
 
+PG_FUNCTION_INFO_V1(ignore_signals);
 PG_FUNCTION_INFO_V1(leave_cursor);
 PG_FUNCTION_INFO_V1(run_commands);
 
@@ -177,6 +180,15 @@ leave_cursor(PG_FUNCTION_ARGS)
 	plan = SPI_prepare(text_to_cstring(PG_GETARG_TEXT_PP(0)), 0, NULL);
 	PinPortal(SPI_cursor_open(NULL, plan, NULL, NULL, false));
 	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+Datum
+ignore_signals(PG_FUNCTION_ARGS)
+{
+	(void) signal(SIGALRM, SIG_IGN);
+	(void) signal(SIGTERM, SIG_IGN);
+	(void) signal(SIGUSR1, SIG_IGN);
 	PG_RETURN_VOID();
 }
 

@@ -394,6 +394,35 @@ $node->poll_query_until('postgres', $gone, 2)
 $node->set('monitor_enabled', 'off');
 check_rights($offset, "with the owner's rights: the monitor, behind a cursor that is left");
 
+# Signals that code of an owner ignores, as PL/Perl lets it do, are not ignored behind it, also
+# where that ends with an error: nothing would end the code of others, or the process.
+$node->safe_psql(
+	'postgres', qq{
+CREATE FUNCTION m.ignore_signals() RETURNS void LANGUAGE C AS '$library', 'ignore_signals';
+CREATE FUNCTION m.ignores() RETURNS trigger LANGUAGE plpgsql AS
+	'BEGIN PERFORM m.ignore_signals(); IF OLD.id = 2 THEN RAISE ''no''; END IF; RETURN OLD; END';
+SET SESSION AUTHORIZATION alice;
+CREATE TABLE m.ignoring (id int, at timestamptz);
+CREATE TRIGGER t BEFORE DELETE ON m.ignoring FOR EACH ROW EXECUTE FUNCTION m.ignores();
+CREATE INDEX ignoring_ttl ON m.ignoring (at) WHERE ttl_index.expire_after_seconds(0);
+});
+foreach my $id (1, 2)
+{
+	my ($status, $stdout, $stderr) = $node->psql(
+		'postgres', qq{
+SET client_min_messages = error;
+INSERT INTO m.ignoring VALUES ($id, '2001-01-01');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM m.ignoring;
+SET statement_timeout = 100;
+SELECT pg_sleep(20)});
+	is($stdout, $id - 1, $id == 1 ? 'a row goes' : 'a row stays');
+	like(
+		$stderr,
+		qr/canceling statement due to statement timeout/,
+		'the session obeys signals behind a trigger that ignores them');
+}
+
 # A table of bob's is above those of alice: its key is not computed as her.
 $node->safe_psql(
 	'postgres', q{
