@@ -69,6 +69,12 @@ PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
 /* Fewer rows are not folded, so that an idle table is left alone. */
 #define FOLD_ROWS 100
 
+/*
+ * So many indexes that are gone keep their names in an hour.  Whoever makes and drops more
+ * than that would let the table grow, which all passes and views read.
+ */
+#define MAX_GONE 1000
+
 /* How many rows a page is taken to hold: about half of what fits. */
 #define ROWS_PER_BLOCK 25
 
@@ -133,6 +139,7 @@ typedef struct Sums
 	HTAB	   *found;			/* of TtlCount */
 	List	   *list;			/* the same ones, in order */
 	int64		rows;			/* that were read */
+	int			gone;			/* those of indexes that are gone, by hours */
 	TimestampTz now;
 	Moved		moved;
 } Sums;
@@ -267,6 +274,25 @@ is_gone(const TtlCount *row)
 		!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(row->relid));
 }
 
+/* Is there a sum for this index and hour? */
+static bool
+is_known(const Sums *sums, const TtlCount *key)
+{
+	bool		known;
+
+	(void) hash_search(sums->found, key, HASH_FIND, &known);
+	return known;
+}
+
+/* Is the row of an hour one to be counted without a name, as too many have one? */
+static bool
+loses_name(Sums *sums, const TtlCount *row, const TtlCount *key)
+{
+	if (key->hour == 0 || !OidIsValid(row->indexrelid) || is_known(sums, key) || !is_gone(row))
+		return false;
+	return ++sums->gone > MAX_GONE;
+}
+
 /* Adds a row to the one for this index and hour among those made so far, or to a new one. */
 static void
 add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
@@ -285,6 +311,11 @@ add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
 		key.indexrelid = key.relid = InvalidOid;
 		/* an index that is gone was reset, not the database */
 		added.stats_reset = 0;
+	}
+	else if (loses_name(sums, row, &key))
+	{
+		key.indexrelid = key.relid = InvalidOid;
+		added.schemaname = added.relname = added.indexrelname = NULL;
 	}
 	sum = hash_search(sums->found, &key, HASH_ENTER, &known);
 	if (!known)
@@ -553,8 +584,6 @@ ttl_counters_fold(int64 rows, bool new_hour, bool move)
 	move = move && due && ttl_history_lock(RowExclusiveLock);
 	if (due && worth_folding(rel, move))
 		fold_rows(rel, move ? MOVE_PAST : MOVE_NONE);
-	if (move)
-		ttl_history_trim(GetCurrentTimestamp());
 	table_close(rel, NoLock);
 	return due;
 }

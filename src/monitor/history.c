@@ -123,20 +123,26 @@ ttl_history_add(const TtlCount *sum, TimestampTz now)
 	table_close(rel, NoLock);
 }
 
-/* Deletes the hours that are too long ago. */
+/* Deletes the hours that are too long ago, unless others have locked the table. */
 void
 ttl_history_trim(TimestampTz now)
 {
-	Relation	rel = open_past_hours(RowExclusiveLock);
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
+	Relation	rel;
+	Snapshot	snapshot;
+	TableScanDesc scan;
 	HeapTuple	tuple;
 
+	if (!ttl_history_lock(RowExclusiveLock))
+		return;
+	rel = open_past_hours(NoLock);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	scan = ttl_table_beginscan(rel, snapshot);
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
 		bool		null;
 		Datum		hour = heap_getattr(tuple, ATTNUM_HOUR, RelationGetDescr(rel), &null);
 
+		CHECK_FOR_INTERRUPTS();
 		if (null || is_old(DatumGetTimestampTz(hour), now))
 			simple_heap_delete(rel, &tuple->t_self);
 	}

@@ -133,10 +133,28 @@ fold_work(void *arg)
 	work->folded = ttl_counters_fold(work->rows, work->new_hour, true);
 }
 
+static void
+trim_work(void *arg)
+{
+	ttl_history_trim(GetCurrentTimestamp());
+}
+
+/* Reports what keeps the history from being written, but for room that there may be later. */
+static void
+report_history(const ErrorData *edata)
+{
+	if (edata != NULL &&
+		ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
+		ereport(WARNING,
+				(errcode(edata->sqlerrcode),
+				 errmsg("could not write ttl_index.history: %s", edata->message)));
+}
+
 /*
  * Folds the counters where it is time to.  On a full disk there may be no room for the
  * hours that are over: these stay in the counters until the next time, and no row is
- * missing in any view.
+ * missing in any view.  Those that are too long ago go by themselves: all of them are read
+ * for that, which must not cost the others their turn where it takes too long.
  */
 static void
 fold_counters(TtlRun *run)
@@ -147,14 +165,11 @@ fold_counters(TtlRun *run)
 	bool		timed_out;
 	ErrorData  *edata = ttl_work_run(run->driver, fold_work, &work, &timed_out);
 
+	report_history(edata);
 	if (edata != NULL)
-	{
-		if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
-			ereport(WARNING,
-					(errcode(edata->sqlerrcode),
-					 errmsg("could not add to ttl_index.history: %s", edata->message)));
 		work.folded = ttl_counters_fold(work.rows, work.new_hour, false);
-	}
+	else if (work.folded)
+		report_history(ttl_work_run(run->driver, trim_work, NULL, &timed_out));
 	if (!work.folded)
 		return;
 	kept->unfolded_rows = 0;
