@@ -102,9 +102,22 @@ due_since(const TtlPartition *partition, const TtlIndex *root, const TtlCutoff *
 }
 
 /*
- * Finds the leaves of the partitions whose rows expire one by one, and with a cutoff those
- * that are due as a whole.
+ * Do the rows of a partition expire one by one, or, with a cutoff, is it due as a whole?  Then
+ * *since says since when, and else that this is told by the rows.
  */
+static bool
+is_due(const TtlPartition *partition, const TtlIndex *root, const TtlCutoff *cutoff, TimestampTz *since)
+{
+	*since = DT_NOBEGIN;
+	if (go_by_row(partition, &root->option))
+		return true;
+	if (cutoff == NULL || !ttl_leaves_partition_is_due(partition, cutoff))
+		return false;
+	*since = due_since(partition, root, cutoff);
+	return true;
+}
+
+/* Finds the leaves of the partitions of which that is so. */
 static List *
 find_leaves(const TtlIndex *root, const TtlCutoff *cutoff)
 {
@@ -114,15 +127,11 @@ find_leaves(const TtlIndex *root, const TtlCutoff *cutoff)
 	foreach(lc, ttl_bounds_read(root->relid))
 	{
 		TtlPartition *partition = lfirst(lc);
-		TimestampTz since = DT_NOBEGIN;
+		TimestampTz since;
 		Oid			indexrelid;
 
-		if (!go_by_row(partition, &root->option))
-		{
-			if (cutoff == NULL || !ttl_leaves_partition_is_due(partition, cutoff))
-				continue;
-			since = due_since(partition, root, cutoff);
-		}
+		if (!is_due(partition, root, cutoff, &since))
+			continue;
 		indexrelid = ttl_leaves_index_of(root->indexrelid, partition->relid);
 		if (OidIsValid(indexrelid))
 			leaves = add_leaves(leaves, ttl_catalog_leaves(indexrelid), since);
@@ -188,7 +197,8 @@ ttl_leaves_goes_by_row(const TtlIndex *leaf)
 
 /*
  * Those of an index, or of a part of one, of which a pass would delete rows: a list of
- * TtlDueLeaf.
+ * TtlDueLeaf.  Of a part only its own partition is read: whoever asks for all parts, one by
+ * one, would else read all of them for each.
  */
 List *
 ttl_leaves_due(const TtlIndex *index, TimestampTz at)
@@ -204,11 +214,20 @@ ttl_leaves_due(const TtlIndex *index, TimestampTz at)
 		root.state != TTL_ACTIVE)
 		return add_leaves(NIL, leaves, DT_NOBEGIN);
 	ttl_cutoff_init(&cutoff, &root, at);
-	list_sort(leaves, list_oid_cmp);
-	foreach(lc, find_leaves(&root, &cutoff))
+	if (root.indexrelid == index->indexrelid)
+		return find_leaves(&root, &cutoff);
+	foreach(lc, leaves)
 	{
-		if (ttl_catalog_sorted_oids_have(leaves, ((TtlDueLeaf *) lfirst(lc))->indexrelid))
-			due = lappend(due, lfirst(lc));
+		Oid			relid = IndexGetRelation(lfirst_oid(lc), true);
+		TtlPartition partition;
+		TimestampTz since;
+
+		relid = OidIsValid(relid) ? partition_above(relid, root.relid) : InvalidOid;
+		if (!OidIsValid(relid))
+			continue;
+		ttl_bounds_read_one(relid, &partition);
+		if (is_due(&partition, &root, &cutoff, &since))
+			due = add_leaves(due, list_make1_oid(lfirst_oid(lc)), since);
 	}
 	return due;
 }
