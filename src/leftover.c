@@ -95,9 +95,9 @@ static Oid	role = InvalidOid;
 /* as whom the extension acts, invalid for nobody else; an error leaves that as it was */
 static Oid	acting = InvalidOid;
 
-/* what is done at these signals where no code of an owner runs */
+/* what is done, where no code of an owner runs, at the signals that core's processes obey */
 static const int signals[] = {
-	SIGHUP, SIGINT, SIGQUIT, SIGFPE, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGURG
+	SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGURG
 };
 static struct sigaction handlers[lengthof(signals)];
 

@@ -118,39 +118,27 @@ ttl_codeless_expression(Node *expression)
 
 /* Is that so for the expressions in a column of a catalog row? */
 static bool
-is_column_codeless(SysCacheIdentifier cache, HeapTuple tuple, AttrNumber attnum)
+is_column_codeless(SysCacheIdentifier cache, Oid object, AttrNumber attnum)
 {
+	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(object));
+	Datum		stored;
 	bool		isnull;
-	Datum		stored = SysCacheGetAttr(cache, tuple, attnum, &isnull);
+	bool		codeless;
 
-	return isnull || ttl_codeless_expression(stringToNode(TextDatumGetCString(stored)));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	stored = SysCacheGetAttr(cache, tuple, attnum, &isnull);
+	codeless = isnull || ttl_codeless_expression(stringToNode(TextDatumGetCString(stored)));
+	ReleaseSysCache(tuple);
+	return codeless;
 }
 
 /* Is that so for the expressions and the filter of an index? */
 static bool
 is_definition_codeless(Oid indexrelid)
 {
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	bool		codeless = HeapTupleIsValid(tuple) &&
-	is_column_codeless(INDEXRELID, tuple, Anum_pg_index_indexprs) &&
-	is_column_codeless(INDEXRELID, tuple, Anum_pg_index_indpred);
-
-	if (HeapTupleIsValid(tuple))
-		ReleaseSysCache(tuple);
-	return codeless;
-}
-
-/* Is that so for the expressions of extended statistics? */
-static bool
-is_statistics_codeless(Oid statistics)
-{
-	HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(statistics));
-	bool		codeless = HeapTupleIsValid(tuple) &&
-	is_column_codeless(STATEXTOID, tuple, Anum_pg_statistic_ext_stxexprs);
-
-	if (HeapTupleIsValid(tuple))
-		ReleaseSysCache(tuple);
-	return codeless;
+	return is_column_codeless(INDEXRELID, indexrelid, Anum_pg_index_indexprs) &&
+		is_column_codeless(INDEXRELID, indexrelid, Anum_pg_index_indpred);
 }
 
 /* Is that so for the CHECK constraints of a table? */
@@ -221,7 +209,7 @@ ttl_codeless_planning(Relation rel)
 	}
 	foreach(lc, RelationGetStatExtList(rel))
 	{
-		if (!is_statistics_codeless(lfirst_oid(lc)))
+		if (!is_column_codeless(STATEXTOID, lfirst_oid(lc), Anum_pg_statistic_ext_stxexprs))
 			return false;
 	}
 	return are_checks_codeless(rel);
