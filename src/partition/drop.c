@@ -53,6 +53,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "expire/expire.h"
@@ -457,7 +458,7 @@ is_table_empty(Oid relid)
 	Relation	rel = table_open(relid, NoLock);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
 	bool		empty = !table_scan_getnextslot(scan, ForwardScanDirection, slot);
 
 	table_endscan(scan);
