@@ -2,6 +2,7 @@
 
 # The map of the source holds: folders include each other's headers one way only, a
 # header fits on two screens, and the name of a function says which file defines it.
+# What differs between the releases of PostgreSQL is in compat.h alone.
 
 use strict;
 use warnings;
@@ -85,6 +86,30 @@ foreach my $header (grep { /\.h$/ } @sources)
 	my @undefined = grep { $code !~ /^$_\(/m } @declared;
 
 	is("@undefined", '', "$header: what it declares is defined");
+}
+
+# A function of core that takes other arguments in some releases is called by compat.h alone:
+# any other call would compile with some of them only.
+my %called_by_release;
+
+foreach my $alternatives (slurp_file('src/compat.h') =~ /^#if PG_VERSION_NUM.*?^#endif/msg)
+{
+	my %arguments;
+
+	$alternatives =~ s/"[^"\n]*"//g;
+	while ($alternatives =~ /\b(?!TTL_|ttl_)(?=(\w+)(\((?:[^()]++|(?2))*\)))/g)
+	{
+		my ($function, $list) = ($1, $2 =~ s/(?<=.)\((?:[^()]++|(?R))*\)//gr);
+		$arguments{$function}{ $list =~ s/\s+/ /gr } = 1;
+	}
+	$called_by_release{$_} = 1 foreach grep { keys %{ $arguments{$_} } > 1 } keys %arguments;
+}
+ok($called_by_release{table_beginscan}, 'compat.h knows what differs');
+foreach my $file (grep { $_ ne 'src/compat.h' } @sources)
+{
+	my @calls = grep { $called_by_release{$_} } slurp_file($file) =~ s{/\*.*?\*/}{}gsr =~ /\b(\w+)\(/g;
+
+	is("@calls", '', "$file: calls what differs between releases through compat.h");
 }
 
 done_testing();
