@@ -880,10 +880,32 @@ take_free_name(Oid relid, Oid schema)
 									   quote_identifier(free_name)));
 }
 
-/* Moves a table that is no partition any more, with all below it, to a schema. */
-static void
-move_to_schema(Oid relid, Oid schema)
+/*
+ * The name of the archive's schema, for SQL text.  Event triggers run with each command, and
+ * may drop or move the archive.
+ */
+static const char *
+schema_name(const TtlIndex *root, Oid schema)
 {
+	const char *name = get_namespace_name(schema);
+
+	if (name == NULL || get_rel_namespace(root->option.archive_to) != schema)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the table to which partitions of \"%s\" move has been dropped or moved meanwhile",
+						get_rel_name(root->relid)),
+				 errhint("Let no event trigger do that in ALTER TABLE.")));
+	return quote_identifier(name);
+}
+
+/*
+ * Moves a table that is no partition any more, with all below it, to the schema of the
+ * archive.
+ */
+static void
+move_to_archive(const TtlIndex *root, Oid relid)
+{
+	Oid			schema = get_rel_namespace(root->option.archive_to);
 	ListCell   *lc;
 
 	foreach(lc, ttl_inherit_tree(relid))
@@ -902,7 +924,7 @@ move_to_schema(Oid relid, Oid schema)
 			take_free_name(lfirst_oid(lc2), schema);
 		ttl_citus_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s",
 									   ttl_name_qualified(table),
-									   quote_identifier(get_namespace_name(schema))));
+									   schema_name(root, schema)));
 		check_effect(get_rel_namespace(table) == schema, table);
 	}
 }
@@ -926,7 +948,7 @@ ttl_detach_partition(const TtlIndex *root, Oid relid)
 		{
 			detach(root, relid);
 			if (OidIsValid(root->option.archive_to))
-				move_to_schema(relid, get_rel_namespace(root->option.archive_to));
+				move_to_archive(root, relid);
 		}
 	}
 	PG_FINALLY();

@@ -593,5 +593,38 @@ DELETE FROM cold.w WHERE id = 2;
 CALL ttl_index.run_pass();
 SELECT tableoid::regclass, id, more FROM cold.w;
 
-DROP SCHEMA kept, cold, shelf CASCADE;
+-- an event trigger can drop the archive, its schema with it, or move it elsewhere, while a partition moves there
+CREATE SCHEMA passing;
+CREATE SCHEMA elsewhere;
+CREATE TABLE u (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE u_2001 PARTITION OF u FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+INSERT INTO u VALUES ('2001-06-01');
+CREATE TABLE passing.u (ts timestamptz);
+CREATE TABLE passing.u_2001 (ts timestamptz);
+SELECT ttl_index.create_index('u', 'ts', 1, drop_expired_partitions => true, archive_to => 'passing.u');
+CREATE FUNCTION goes() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+	IF to_regclass('passing.u') IS NOT NULL AND to_regclass(current_setting('kept.once')) IS NOT NULL THEN
+		EXECUTE current_setting('kept.goes');
+	END IF;
+END $$;
+CREATE EVENT TRIGGER regress_ttl_goes ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION goes();
+SET kept.once = 'kept.u_2001';
+SET kept.goes = 'DROP TABLE passing.u CASCADE';
+CALL ttl_index.run_pass();
+SET kept.goes = 'DROP SCHEMA passing CASCADE';
+CALL ttl_index.run_pass();
+-- behind its new name
+SET kept.once = 'kept.u_2001_2';
+CALL ttl_index.run_pass();
+SET kept.goes = 'ALTER TABLE passing.u SET SCHEMA elsewhere';
+CALL ttl_index.run_pass();
+SELECT tableoid::regclass, to_regclass('passing.u') FROM u;
+-- it follows one that has moved before its own turn
+SET kept.once = 'kept.u_2001';
+CALL ttl_index.run_pass();
+DROP EVENT TRIGGER regress_ttl_goes;
+SELECT count(*) FROM elsewhere.u_2001;
+DROP TABLE u;
+
+DROP SCHEMA kept, cold, shelf, passing, elsewhere CASCADE;
 DROP ROLE ttl_kept_owner, ttl_kept_reader;
