@@ -597,11 +597,16 @@ run_create(const TtlCreate *args, const Command *command)
 	return indexrelid;
 }
 
-/* The end of a message about an index that is there under another name than asked for. */
+/*
+ * The end of a message about an index that is there under another name than asked for.  Code
+ * in its filter, which is run to say what is due, can have dropped it meanwhile.
+ */
 static int
 detail_of_name(Oid indexrelid, const char *name)
 {
-	if (name == NULL || strcmp(name, get_rel_name(indexrelid)) == 0)
+	const char *present = get_rel_name(indexrelid);
+
+	if (name == NULL || present == NULL || strcmp(name, present) == 0)
 		return 0;
 	errdetail("It is not renamed to \"%s\".", name);
 	return errhint("ALTER INDEX ... RENAME TO does that.");
@@ -615,14 +620,15 @@ change_existing(Oid indexrelid, const TtlCreate *args)
 	bool		was_ttl = ttl_catalog_describe(indexrelid, true, &old) &&
 	old.option.present && old.option.problem == NULL;
 	TtlOption	asked = asked_option(args, &old.option);
+	const char *name = get_rel_name(indexrelid);
 
 	PreventCommandIfReadOnly("ttl_index.create_index()");
 	ttl_coll_mod_apply(indexrelid, args);
 	ereport(NOTICE,
 			(was_ttl ?
-			 errmsg("changed TTL index \"%s\": %s", get_rel_name(indexrelid),
+			 errmsg("changed TTL index \"%s\": %s", name,
 					differences(&asked, &old.option)) :
-			 errmsg("made index \"%s\" a TTL index", get_rel_name(indexrelid)),
+			 errmsg("made index \"%s\" a TTL index", name),
 			 detail_of_name(indexrelid, args->name)));
 }
 

@@ -70,5 +70,19 @@ SELECT ttl_index.create_index('t', 'ts', 61, or_change => true);
 UPDATE pg_index SET indisvalid = true WHERE indexrelid = 't_ts_ttl'::regclass;
 SELECT ttl_index.create_index('t', 'ts', NULL, or_change => true);
 SELECT ttl_index.create_index('t', 'ts', -1, or_change => true);
+-- dropped by its own filter, while what is due is looked at
+CREATE TABLE gone (id int, ts timestamptz);
+INSERT INTO gone VALUES (1, '2001-01-01');
+CREATE FUNCTION drops() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+	IF current_setting('oc.drops', true) = 'on' THEN
+		PERFORM set_config('oc.drops', 'off', false);
+		DROP INDEX oc.gone_ts_ttl;
+	END IF;
+END $$;
+CREATE FUNCTION dropping(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM oc.drops(); RETURN true; END';
+SELECT ttl_index.create_index('gone', 'ts', 2000000000, 'oc.dropping(id)');
+SET oc.drops = 'on';
+SELECT ttl_index.create_index('gone', 'ts', 60, 'oc.dropping(id)', name => 'other', or_change => true) > 0 AS changed;
+SELECT to_regclass('gone_ts_ttl');
 SET client_min_messages = error;
 DROP SCHEMA oc CASCADE;
