@@ -38,6 +38,7 @@
 #include "executor/executor.h"
 #include "optimizer/optimizer.h"
 #include "storage/lmgr.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -219,8 +220,38 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 }
 
 /*
+ * Opens and locks what a batch needs.  Returns false, and why in the batch, where that needs
+ * waiting or something is gone.
+ */
+static bool
+begin_batch(TtlExpirer *x, const TtlIndex *index)
+{
+	TtlBatch   *batch = x->batch;
+
+	/*
+	 * the main index of a pair is not locked: REINDEX CONCURRENTLY may just
+	 * drop it
+	 */
+	batch->inactive = x->root == NULL ||
+		!open_relations(index->relid, index->indexrelid, x);
+	if (batch->inactive)
+		return false;
+	x->direct = ttl_query_is_plain(x->heap, CMD_DELETE);
+	batch->busy = !lock_indexes(x) || !lock_others(x, index);
+	batch->inactive = !batch->busy && OidIsValid(index->option.archive_to) &&
+		(x->archive == NULL || !may_move(index));
+	if (batch->busy || batch->inactive)
+		close_relations(x);
+	return !batch->busy && !batch->inactive;
+}
+
+/*
  * Runs one batch of up to max_docs rows of a locked index, in the caller's transaction,
  * from the cursor on.  Code of users runs here and may raise any error.
+ *
+ * What core has cached by the code of another role is dropped when this becomes the owner,
+ * but what it has computed for a relation is kept for as long as that is open.  So nothing
+ * is open then, nor when the owner's code is over.
  */
 void
 ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
@@ -235,37 +266,30 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 
 	memset(batch, 0, sizeof(*batch));
 	batch->cursor = *cursor;
+	ttl_owner_become(index->owner, &saved);
+	if (begin_batch(&x, index))
+	{
+		if (!x.direct)
+			x.rows = palloc(sizeof(Datum) * (max_docs + MaxHeapTuplesPerPage));
+		ttl_announce_to_session(x.root);
+		phase = take_rows(&x, index, max_docs, max_entries);
+		close_relations(&x);
+		batch->past_pass = phase == TTL_FORWARD &&
+			batch->cursor.forward.set && batch->cursor.forward.key > pass_cutoff->bound;
+		/* the rows of dead entries are of any age */
+		batch->from_before = phase != TTL_CATCH_UP &&
+			(batch->from_before || batch->live == 0);
+	}
+	ttl_owner_restore(&saved);
 
 	/*
-	 * the main index of a pair is not locked: REINDEX CONCURRENTLY may just
-	 * drop it
+	 * Another server commits before this one does.  If this server then lost
+	 * its commit in a crash, the rows would be there twice, so it is not left
+	 * to be written later.
 	 */
-	if (x.root == NULL || !open_relations(index->relid, index->indexrelid, &x))
-	{
-		batch->inactive = true;
-		return;
-	}
-	x.direct = ttl_query_is_plain(x.heap, CMD_DELETE);
-	batch->busy = !lock_indexes(&x) || !lock_others(&x, index);
-	batch->inactive = !batch->busy && OidIsValid(index->option.archive_to) &&
-		(x.archive == NULL || !may_move(index));
-	if (batch->busy || batch->inactive)
-	{
-		close_relations(&x);
-		return;
-	}
-	if (!x.direct)
-		x.rows = palloc(sizeof(Datum) * (max_docs + MaxHeapTuplesPerPage));
-	ttl_owner_become(index->owner, &saved);
-	ttl_announce_to_session(x.root);
-	phase = take_rows(&x, index, max_docs, max_entries);
-	ttl_owner_restore(&saved);
-	close_relations(&x);
-	batch->past_pass = phase == TTL_FORWARD &&
-		batch->cursor.forward.set && batch->cursor.forward.key > pass_cutoff->bound;
-	/* the rows of dead entries are of any age */
-	batch->from_before = phase != TTL_CATCH_UP &&
-		(batch->from_before || batch->live == 0);
+	if (batch->elsewhere)
+		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 }
 
 /* Prepares to show rows as a query does. */
@@ -357,20 +381,21 @@ ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look)
 	look->count = 0;
 	look->stopped = false;
 	ttl_cutoff_init(&cutoff, index, at);
-	if (!open_relations(index->relid, index->indexrelid, &x))
-		return;
-	/* in the words of the planner */
-	if (RecoveryInProgress() && !RelationIsPermanent(x.heap))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot access temporary or unlogged relations during recovery")));
 	ttl_owner_become(index->owner, &saved);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	if (index->citus.replicated)
-		ttl_by_value_look(x.heap, index, &cutoff, look);
-	else
-		look_at_entries(&x, look);
-	PopActiveSnapshot();
+	if (open_relations(index->relid, index->indexrelid, &x))
+	{
+		/* in the words of the planner */
+		if (RecoveryInProgress() && !RelationIsPermanent(x.heap))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot access temporary or unlogged relations during recovery")));
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (index->citus.replicated)
+			ttl_by_value_look(x.heap, index, &cutoff, look);
+		else
+			look_at_entries(&x, look);
+		PopActiveSnapshot();
+		close_relations(&x);
+	}
 	ttl_owner_restore(&saved);
-	close_relations(&x);
 }

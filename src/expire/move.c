@@ -28,7 +28,6 @@
 #include "executor/tstoreReceiver.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -41,9 +40,6 @@
 /*
  * Locks and opens the table to which rows are moved, unless that needs waiting.  As long as it
  * is open, core lets no code that runs in the batch alter it.
- *
- * Another server commits before this one does.  If this server then lost its commit in a
- * crash, the rows would be there twice, so it is not left to be written later.
  */
 bool
 ttl_move_lock(TtlExpirer *x, Oid archive_to)
@@ -53,9 +49,6 @@ ttl_move_lock(TtlExpirer *x, Oid archive_to)
 	x->archive = try_relation_open(archive_to, NoLock);
 	x->batch->moves = true;
 	x->batch->elsewhere = ttl_inherit_foreign_tables(archive_to) != NIL;
-	if (x->batch->elsewhere)
-		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 	return true;
 }
 
