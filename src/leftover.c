@@ -57,8 +57,10 @@
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/value.h"
 #include "optimizer/planner.h"
 #include "plpgsql.h"
 #include "postmaster/bgworker.h"
@@ -67,6 +69,7 @@
 #include "utils/inval.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -82,9 +85,6 @@ static PLpgSQL_plugin **used_plugin;
 
 /* of PLpgSQL_function *: what was called since the code of another role has run */
 static HTAB *called;
-
-/* how core names a cursor without a name */
-#define CURSOR_NAME "<unnamed portal %u>"
 
 /* code that goes on after an error can be that of any role */
 #define ANY_ROLE OID_MAX
@@ -106,6 +106,9 @@ static int	nest_level = 0;
 
 /* can anything that has run have filled the caches since they are new? */
 static bool has_run = false;
+
+/* are they to be dropped as soon as the relations are closed that an error has left open? */
+static bool drops_caches = false;
 
 static object_access_hook_type next_object_access = NULL;
 static planner_hook_type next_planner = NULL;
@@ -156,7 +159,7 @@ forget_functions(void)
 
 /* From now on the code of this role runs, or goes on, or that of the session. */
 static void
-begin(Oid new_role, bool goes_on)
+begin(Oid new_role, bool goes_on, bool after_error)
 {
 	/* a worker needs no debugger, and a session keeps the one that it has */
 	if (*used_plugin == NULL || is_worker())
@@ -171,8 +174,9 @@ begin(Oid new_role, bool goes_on)
 		return;
 	role = new_role;
 	forget_functions();
-	if (has_run)
+	if (has_run && !after_error)
 		InvalidateSystemCaches();
+	drops_caches = drops_caches || (has_run && after_error);
 	/* what goes on need not look up anew what it calls */
 	has_run = goes_on && OidIsValid(role);
 }
@@ -196,22 +200,29 @@ restore_signals(void)
 		(void) sigaction(signals[i], &handlers[i], NULL);
 }
 
-/*
- * The number of the last cursor without a name.  Core counts them, and says how far it has
- * got in the name of a new one alone.
- */
-static unsigned int
-last_cursor(void)
+/* The names of the cursors that are open, in the memory context of the caller. */
+static List *
+open_cursors(void)
 {
-	Portal		portal = CreateNewPortal();
-	unsigned int number;
+	MemoryContext caller = CurrentMemoryContext;
+	List	   *names = NIL;
 
-	if (sscanf(portal->name, CURSOR_NAME, &number) != 1)
-		elog(ERROR, "unexpected name of a cursor: \"%s\"", portal->name);
-	/* one that was never started cannot be dropped before */
-	MarkPortalFailed(portal);
-	PortalDrop(portal, false);
-	return number;
+	/* most code has none */
+	if (ThereAreNoReadyPortals())
+		return NIL;
+	SPI_connect();
+	if (SPI_execute("SELECT name FROM pg_catalog.pg_cursors", false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not list the cursors");
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		char	   *name = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+		MemoryContext spi = MemoryContextSwitchTo(caller);
+
+		names = lappend(names, makeString(pstrdup(name)));
+		MemoryContextSwitchTo(spi);
+	}
+	SPI_finish();
+	return names;
 }
 
 /* From now on the code of this role runs. */
@@ -220,7 +231,7 @@ ttl_leftover_begin(Oid new_role, TtlLeftover *before)
 {
 	before->role = role;
 	before->acting = acting;
-	before->cursor = last_cursor();
+	before->cursors = open_cursors();
 	/* the code of one owner can make the extension run that of another one */
 	if (OidIsValid(acting))
 		restore_signals();
@@ -228,28 +239,25 @@ ttl_leftover_begin(Oid new_role, TtlLeftover *before)
 		note_signals();
 	acting = new_role;
 	nest_level = GetCurrentTransactionNestLevel();
-	begin(new_role, false);
+	begin(new_role, false, false);
 }
 
 /*
- * Closes the cursors without a name that the code of a role has left open.  Called while
- * that is still the current user, as whose the executor ends.
+ * Closes the cursors that the code of a role has left open.  Called while that is still the
+ * current user, as whose the executor ends.
  */
 void
 ttl_leftover_close(const TtlLeftover *before)
 {
-	unsigned int end = last_cursor();
+	ListCell   *lc;
 
-	/* the numbers begin anew some time */
-	for (unsigned int number = before->cursor + 1; number != end; number++)
+	foreach(lc, open_cursors())
 	{
-		char		name[64];
-		Portal		portal;
+		Portal		portal = GetPortalByName(strVal(lfirst(lc)));
 
 		CHECK_FOR_INTERRUPTS();
-		snprintf(name, sizeof(name), CURSOR_NAME, number);
-		portal = GetPortalByName(name);
-		if (portal == NULL)
+		if (list_member(before->cursors, lfirst(lc)) || portal == NULL ||
+			portal->status != PORTAL_READY)
 			continue;
 		if (portal->portalPinned)
 			UnpinPortal(portal);
@@ -264,7 +272,7 @@ ttl_leftover_end(const TtlLeftover *before)
 	nest_level = GetCurrentTransactionNestLevel();
 	restore_signals();
 	acting = before->acting;
-	begin(before->role, true);
+	begin(before->role, true, false);
 }
 
 /*
@@ -290,7 +298,7 @@ xact_event(XactEvent event, void *arg)
 		restore_signals();
 	acting = InvalidOid;
 	if (OidIsValid(role))
-		begin(InvalidOid, true);
+		begin(InvalidOid, true, true);
 }
 
 /* Code that has caught an error of its own goes on as it was. */
@@ -303,7 +311,21 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 	if (OidIsValid(acting))
 		restore_signals();
 	if (OidIsValid(role))
-		begin(ANY_ROLE, true);
+		begin(ANY_ROLE, true, true);
+}
+
+/*
+ * Core keeps what it has computed for a relation, such as the expressions of an index, for as
+ * long as that is open.  After an error they are open until the resources are released,
+ * which is behind the events above.
+ */
+static void
+resources_released(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg)
+{
+	if (!drops_caches || phase != RESOURCE_RELEASE_AFTER_LOCKS)
+		return;
+	drops_caches = false;
+	InvalidateSystemCaches();
 }
 
 /*
@@ -433,6 +455,7 @@ ttl_leftover_init(void)
 	called = hash_create("ttl_index functions in PL/pgSQL", 64, &ctl, HASH_ELEM | HASH_BLOBS);
 	RegisterXactCallback(xact_event, NULL);
 	RegisterSubXactCallback(subxact_event, NULL);
+	RegisterResourceReleaseCallback(resources_released, NULL);
 	next_object_access = object_access_hook;
 	object_access_hook = object_access;
 	next_planner = planner_hook;

@@ -13,12 +13,14 @@
 #ifndef TTL_LEFTOVER_H
 #define TTL_LEFTOVER_H
 
+#include "nodes/pg_list.h"
+
 /* What was there before the code of a role began. */
 typedef struct TtlLeftover
 {
 	Oid			role;			/* whose code ran */
 	Oid			acting;			/* and as whom the extension acted */
-	unsigned int cursor;		/* the number of the last one without a name */
+	List	   *cursors;		/* the names of those that were open */
 } TtlLeftover;
 
 /* leftover.c */

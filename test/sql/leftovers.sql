@@ -132,6 +132,54 @@ INSERT INTO leftovers.second VALUES ('2001-01-01');
 CALL ttl_index.run_pass();
 SELECT (SELECT count(*) FROM leftovers.first) AS first, (SELECT count(*) FROM leftovers.second) AS second, * FROM leftovers.noted;
 INSERT INTO leftovers.noted VALUES ('B');
+-- nor where an error has come while the table was open: as long as it is, core keeps what it has computed
+CREATE TABLE leftovers.kept (word text) PARTITION BY LIST (leftovers.fold_case(word));
+CREATE TABLE leftovers.kept_rest PARTITION OF leftovers.kept DEFAULT;
+SET ROLE regress_ttl_first;
+CREATE FUNCTION leftovers.fails_in_planning() RETURNS text LANGUAGE plpgsql STABLE AS $$ BEGIN RAISE 'no'; END $$;
+CREATE FUNCTION leftovers.plans_kept() RETURNS trigger LANGUAGE plpgsql SET search_path = leftovers, pg_catalog AS $$
+BEGIN
+	PERFORM FROM leftovers.kept WHERE leftovers.fold_case(word) = leftovers.fails_in_planning();
+	RETURN OLD;
+END $$;
+CREATE TABLE leftovers.last (at timestamptz, mood leftovers.mood);
+CREATE TRIGGER plans_kept BEFORE DELETE ON leftovers.last FOR EACH ROW EXECUTE FUNCTION leftovers.plans_kept();
+CREATE INDEX last_ttl ON leftovers.last (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql SET search_path = leftovers, pg_catalog AS $$
+BEGIN
+	PERFORM FROM leftovers.kept WHERE leftovers.fold_case(word) = leftovers.fails_in_planning();
+	RETURN '1';
+END $$;
+RESET ROLE;
+\c -
+SET client_min_messages = error;
+INSERT INTO leftovers.last VALUES ('2001-01-01', 'good');
+CALL ttl_index.run_pass();
+SELECT count(*) FROM leftovers.last;
+INSERT INTO leftovers.kept VALUES ('C');
+SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
+INSERT INTO leftovers.kept VALUES ('D');
+DO $$ BEGIN
+	PERFORM ttl_index.preview('leftovers.last_ttl');
+EXCEPTION
+	WHEN raise_exception THEN NULL;
+END $$;
+INSERT INTO leftovers.kept VALUES ('E');
+-- a cursor that is left keeps tables open as well
+SET ROLE regress_ttl_first;
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+	cursor refcursor := 'left open';
+BEGIN
+	OPEN cursor FOR SELECT 1;
+	RETURN '1';
+END $$;
+RESET ROLE;
+BEGIN;
+DECLARE own CURSOR FOR SELECT 1;
+SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
+SELECT name FROM pg_cursors;
+COMMIT;
 
 -- and a session, which can have left anything, runs no code of owners whose rights it has not
 SET ROLE regress_ttl_first;
