@@ -175,6 +175,7 @@ move_rows(TtlExpirer *x, const TtlIndex *index)
 	ttl_query_refresh(x->heap);
 	ttl_query_refresh(x->archive);
 	check_archive(index, ttl_archive_state_now);
+	ttl_cascade_check_written(index->option.archive_to);
 	ttl_move_end(x);
 	check_archive(index, ttl_archive_rights);
 }

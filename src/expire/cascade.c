@@ -1,16 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * cascade.c
- *	  Where a DELETE goes on to: foreign keys of other tables.
+ *	  Where a batch goes on to: tables that foreign keys lead to.
  *
  * The triggers of foreign keys lock other tables, delete and update rows there, and go on
- * from these.  Two things are seen to for a batch (batch.c) to which that happens.
+ * from these.  Three things are seen to for a batch (batch.c) to which that happens.
  *
  * All these tables are locked before the batch takes its first row, without waiting.  The
  * triggers would wait, while the batch holds its own locks, for DDL that holds such a
  * table and waits for the batch; and the batch is the one that has to give way.
  *
- * Up to 17, nobody gets rights that way.  A foreign key acts as the owner of the table
+ * Nobody gets rights by a partition.  What a foreign key reads or changes it does as the owner
+ * of the whole table, and code of those who own a partition would run as that one, in triggers
+ * or when the query is planned.  So they need the privileges of that owner.
+ *
+ * Up to 17, nobody gets rights by the end of a command.  A foreign key acts as the owner of the table
  * that it changes, but what it leaves to the end of the command, AFTER triggers first of
  * all, is run as whoever gave the command.  So no foreign key may change a table of
  * somebody who has not the privileges of that role.  The tables that are locked are
@@ -28,8 +32,13 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -42,8 +51,10 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "compat.h"
+#include "definition/definition.h"
 #include "expire/expire.h"
 #include "ttl_index.h"
 
@@ -74,7 +85,7 @@ static bool has_hooks = false;
 static ExecutorStart_hook_type next_start = NULL;
 static ExecutorFinish_hook_type next_finish = NULL;
 
-/* Raises an error if what a foreign key does to a table would be ended as another role. */
+/* Raises an error if code of the owner of a table would run as a role where a foreign key leads. */
 static void
 check_rights(Oid relid, Oid role)
 {
@@ -82,9 +93,9 @@ check_rights(Oid relid, Oid role)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("a foreign key cascades to table \"%s\" of another owner",
+			 errmsg("a foreign key leads to table \"%s\" of another owner",
 					get_rel_name(relid)),
-			 errdetail("AFTER triggers there would run with the privileges of role \"%s\".",
+			 errdetail("Triggers and other code there would run with the privileges of role \"%s\".",
 					   GetUserNameFromId(role, false)),
 			 errhint("Let this role own table \"%s\" as well, or grant the role to its owner.",
 					 get_rel_name(relid))));
@@ -108,22 +119,144 @@ action_of(const Trigger *trigger)
 	}
 }
 
-/* Locks a table, its indexes and its partitions without waiting, and adds them to the list. */
+/* Does a foreign key write other values into the columns that it is on? */
 static bool
-lock_tree(Oid relid, LOCKMODE lockmode, List **locked)
+sets_values(const Trigger *trigger)
+{
+	switch (trigger->tgfoid)
+	{
+		case F_RI_FKEY_CASCADE_UPD:
+		case F_RI_FKEY_SETDEFAULT_DEL:
+		case F_RI_FKEY_SETDEFAULT_UPD:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* A table with its partitions: all that a foreign key reads or changes.  It asks for ONLY. */
+static List *
+with_partitions(Oid relid)
+{
+	return get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
+		ttl_inherit_tree(relid) : list_make1_oid(relid);
+}
+
+/* Has a table triggers, as one with foreign keys has that are enforced? */
+static bool
+has_triggers(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_class) GETSTRUCT(tuple))->relhastriggers;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/* The tables that foreign keys of a table reference. */
+static List *
+referenced_by(Oid relid)
+{
+	List	   *referenced = NIL;
+	Relation	constraints;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!has_triggers(relid))
+		return NIL;
+	constraints = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(constraints, ConstraintRelidTypidNameIndexId, true, NULL, 1,
+							  &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (form->contype == CONSTRAINT_FOREIGN)
+			referenced = list_append_unique_oid(referenced, form->confrelid);
+	}
+	systable_endscan(scan);
+	table_close(constraints, AccessShareLock);
+	return referenced;
+}
+
+/*
+ * Raises an error if somebody gets rights where the foreign keys of a table are checked, as
+ * rows are written to it.  They read the referenced tables.
+ */
+void
+ttl_cascade_check_written(Oid relid)
+{
+	ListCell   *lc;
+	ListCell   *lc2;
+	ListCell   *lc3;
+
+	foreach(lc, with_partitions(relid))
+	{
+		CHECK_FOR_INTERRUPTS();
+		foreach(lc2, referenced_by(lfirst_oid(lc)))
+		{
+			foreach(lc3, with_partitions(lfirst_oid(lc2)))
+				check_rights(lfirst_oid(lc3), ttl_owner_of(lfirst_oid(lc2)));
+		}
+	}
+}
+
+/*
+ * Locks a table, or a partition of it, with its indexes and all below it, without waiting, and
+ * adds them to the list.
+ */
+static bool
+lock_tree(Oid relid, Oid whole, LOCKMODE lockmode, List **locked)
 {
 	ListCell   *lc;
 
 	if (!ttl_lock_now(relid, lockmode))
 		return false;
+	/* it may just have been dropped */
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		return true;
+	check_rights(relid, ttl_owner_of(whole));
 	*locked = list_append_unique_oid(*locked, relid);
 	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
 		return true;
 	foreach(lc, ttl_inherit_children(relid, false))
 	{
-		if (!lock_tree(lfirst_oid(lc), lockmode, locked))
+		if (!lock_tree(lfirst_oid(lc), whole, lockmode, locked))
 			return false;
 	}
+	return true;
+}
+
+/*
+ * Locks the table on which a foreign key is, and all below it, and looks at whose code can run
+ * there: an UPDATE of a partition computes the partition keys above it as well.
+ */
+static bool
+lock_referencing_table(const Trigger *trigger, Cascade * cascade)
+{
+	Oid			relid = trigger->tgconstrrelid;
+	CascadeAction action = action_of(trigger);
+	bool		sets = sets_values(trigger);
+	Oid			above;
+
+	/* a lock can replace the trigger in the cache */
+	if (!lock_tree(relid, relid, action == CASCADE_READS ? RowShareLock : RowExclusiveLock,
+				   &cascade->tables[action]))
+		return false;
+	if (action != CASCADE_UPDATES || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		return true;
+	above = ttl_partition_key_of_stranger(relid, ttl_owner_of(relid));
+	if (OidIsValid(above))
+		check_rights(above, ttl_owner_of(relid));
+	if (sets)
+		ttl_cascade_check_written(relid);
 	return true;
 }
 
@@ -138,15 +271,12 @@ lock_referencing(Oid relid, bool deletes, Cascade * cascade)
 		 i < rel->trigdesc->numtriggers; i++)
 	{
 		const Trigger *trigger = &rel->trigdesc->triggers[i];
-		CascadeAction action = action_of(trigger);
 
 		if ((deletes ? TRIGGER_FOR_DELETE(trigger->tgtype) :
 			 TRIGGER_FOR_UPDATE(trigger->tgtype)) &&
 			trigger->tgenabled != TRIGGER_DISABLED &&
 			RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
-			locked = lock_tree(trigger->tgconstrrelid,
-							   action == CASCADE_READS ? RowShareLock : RowExclusiveLock,
-							   &cascade->tables[action]);
+			locked = lock_referencing_table(trigger, cascade);
 	}
 	if (rel != NULL)
 		relation_close(rel, NoLock);
@@ -191,14 +321,10 @@ check_command(const PlannedStmt *stmt)
 
 	foreach(lc, TTL_CHANGED_RELATIONS(stmt))
 	{
-		Oid			relid = rt_fetch(lfirst_int(lc), stmt->rtable)->relid;
 		ListCell   *lc2;
 
-		check_rights(relid, commanded_by);
 		/* an update can move rows to any partition */
-		if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
-			continue;
-		foreach(lc2, ttl_inherit_tree(relid))
+		foreach(lc2, with_partitions(rt_fetch(lfirst_int(lc), stmt->rtable)->relid))
 			check_rights(lfirst_oid(lc2), commanded_by);
 	}
 }

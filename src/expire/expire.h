@@ -127,6 +127,7 @@ extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 
 /* cascade.c */
 extern bool ttl_cascade_lock(Oid relid, Oid role);
+extern void ttl_cascade_check_written(Oid relid);
 extern int64 ttl_cascade_run(Query *query, ParamListInfo params,
 							 const char *name, DestReceiver *dest);
 
