@@ -157,6 +157,21 @@ has_triggers(Oid relid)
 	return result;
 }
 
+/*
+ * Raises an error if a partition key above a table is of somebody else.  It is computed in an
+ * UPDATE there, and in any query of a partitioned table, as the owner of the table.
+ */
+static void
+check_above(Oid relid, bool updates)
+{
+	Oid			role = ttl_owner_of(relid);
+	Oid			above = ttl_partition_key_of_stranger(relid, role);
+
+	if (OidIsValid(above) &&
+		(updates || get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
+		check_rights(above, role);
+}
+
 /* The tables that foreign keys of a table reference. */
 static List *
 referenced_by(Oid relid)
@@ -202,6 +217,7 @@ ttl_cascade_check_written(Oid relid)
 		CHECK_FOR_INTERRUPTS();
 		foreach(lc2, referenced_by(lfirst_oid(lc)))
 		{
+			check_above(lfirst_oid(lc2), false);
 			foreach(lc3, with_partitions(lfirst_oid(lc2)))
 				check_rights(lfirst_oid(lc3), ttl_owner_of(lfirst_oid(lc2)));
 		}
@@ -236,7 +252,7 @@ lock_tree(Oid relid, Oid whole, LOCKMODE lockmode, List **locked)
 
 /*
  * Locks the table on which a foreign key is, and all below it, and looks at whose code can run
- * there: an UPDATE of a partition computes the partition keys above it as well.
+ * there.
  */
 static bool
 lock_referencing_table(const Trigger *trigger, Cascade * cascade)
@@ -244,17 +260,14 @@ lock_referencing_table(const Trigger *trigger, Cascade * cascade)
 	Oid			relid = trigger->tgconstrrelid;
 	CascadeAction action = action_of(trigger);
 	bool		sets = sets_values(trigger);
-	Oid			above;
 
 	/* a lock can replace the trigger in the cache */
 	if (!lock_tree(relid, relid, action == CASCADE_READS ? RowShareLock : RowExclusiveLock,
 				   &cascade->tables[action]))
 		return false;
-	if (action != CASCADE_UPDATES || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		return true;
-	above = ttl_partition_key_of_stranger(relid, ttl_owner_of(relid));
-	if (OidIsValid(above))
-		check_rights(above, ttl_owner_of(relid));
+	check_above(relid, action == CASCADE_UPDATES);
 	if (sets)
 		ttl_cascade_check_written(relid);
 	return true;

@@ -447,6 +447,10 @@ computes_of_stranger(Oid relid, Oid role)
 	Relation	rel;
 	bool		codeless;
 
+	/* in a query of a partitioned table, the keys above that as well */
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE &&
+		OidIsValid(ttl_partition_key_of_stranger(relid, role)))
+		return true;
 	if (has_privs_of_role(ttl_owner_of(relid), role))
 		return false;
 	rel = relation_open(relid, NoLock);

@@ -491,13 +491,15 @@ CREATE TABLE by_partition_rest_rest PARTITION OF by_partition_rest (CHECK (m.bob
 CREATE TABLE by_nothing (id int PRIMARY KEY, name text CHECK (length(name) > 1));
 CREATE UNIQUE INDEX ON by_nothing (lower(name)) WHERE name <> 'x';
 GRANT SELECT, REFERENCES ON by_key, by_filter, by_statistics, by_partition, by_nothing TO alice;
+CREATE TABLE above_referenced (id int NOT NULL) PARTITION BY LIST ((id + m.bob_referenced(1)));
 SET SESSION AUTHORIZATION alice;
 SET client_min_messages = warning;
+CREATE TABLE by_above (id int PRIMARY KEY) PARTITION BY RANGE (id);
 DO $$
 DECLARE
 	name text;
 BEGIN
-	FOREACH name IN ARRAY ARRAY['key', 'filter', 'statistics', 'partition', 'nothing'] LOOP
+	FOREACH name IN ARRAY ARRAY['key', 'filter', 'statistics', 'partition', 'above', 'nothing'] LOOP
 		EXECUTE format('CREATE TABLE referencing_%1$s (id int REFERENCES m.by_%1$s, at timestamptz) PARTITION BY RANGE (at);'
 			'CREATE TABLE referencing_%1$s_2001 PARTITION OF referencing_%1$s FOR VALUES FROM (''2001-01-01'') TO (''2002-01-01'');'
 			'CREATE INDEX referencing_%1$s_ttl ON referencing_%1$s (at) WHERE ttl_index.expire_after_seconds(2000000000)'
@@ -505,6 +507,8 @@ BEGIN
 	END LOOP;
 END $$;
 CREATE TABLE referencing (id int REFERENCES m.by_key, at timestamptz) PARTITION BY RANGE (at);
+RESET SESSION AUTHORIZATION;
+ALTER TABLE above_referenced ATTACH PARTITION by_above FOR VALUES IN (1);
 });
 superuser_runs(
 	q{SELECT ttl_index.create_time_series('m.referencing', 'at', granularity => 'hours')},
@@ -516,7 +520,8 @@ is( $node->safe_psql(
 		'postgres', q{
 SELECT relname, last_error, state FROM ttl_index.index_stats JOIN ttl_index.indexes USING (indexrelid) WHERE relname LIKE 'referencing%' ORDER BY 1;
 SELECT count(*) > 1 FROM pg_inherits WHERE inhparent = 'm.referencing_nothing'::regclass}),
-	q{referencing_filter|table "by_filter", which a foreign key of "referencing_filter" references, belongs to another role|bucket_missing
+	q{referencing_above|table "by_above", which a foreign key of "referencing_above" references, belongs to another role|bucket_missing
+referencing_filter|table "by_filter", which a foreign key of "referencing_filter" references, belongs to another role|bucket_missing
 referencing_key|table "by_key", which a foreign key of "referencing_key" references, belongs to another role|bucket_missing
 referencing_nothing||active
 referencing_partition|table "by_partition_rest_rest", which a foreign key of "referencing_partition" references, belongs to another role|bucket_missing
