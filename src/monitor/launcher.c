@@ -186,6 +186,25 @@ sleep_ms(void)
 	return (int64) ttl_monitor_sleep * 1000;
 }
 
+/* Takes note of the index at which a worker has crashed the server, if one has. */
+static void
+take_crash(void)
+{
+	Oid			database;
+	Oid			indexrelid = ttl_crash_take_mark(&database);
+	TtlDatabase *db;
+
+	if (!OidIsValid(indexrelid))
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_CRASH_SHUTDOWN),
+			 errmsg("the server crashed during a visit to the TTL index with OID %u of the database with OID %u",
+					indexrelid, database)));
+	db = ttl_database_add(database);
+	db->told.died_at = indexrelid;
+	db->told.died_in_crash = true;
+}
+
 /*
  * Looks at the clock.  If the file in which a hold is kept cannot be read or written, it is
  * not known whether rows may be deleted: the launcher stays, says so now and then, and
@@ -200,7 +219,10 @@ check_clock(TtlStateFile *file, bool starts)
 	PG_TRY();
 	{
 		if (starts)
+		{
+			take_crash();
 			ttl_hold_check_start();
+		}
 		else
 			ttl_hold_check_clock(file, GetCurrentTimestamp());
 	}
@@ -544,25 +566,6 @@ sleep_between_passes(void)
 		nap(Min(remaining, LOOK_MS));
 }
 
-/* Takes note of the index at which a worker has crashed the server, if one has. */
-static void
-take_crash(void)
-{
-	Oid			database;
-	Oid			indexrelid = ttl_crash_take_mark(&database);
-	TtlDatabase *db;
-
-	if (!OidIsValid(indexrelid))
-		return;
-	ereport(WARNING,
-			(errcode(ERRCODE_CRASH_SHUTDOWN),
-			 errmsg("the server crashed during a visit to the TTL index with OID %u of the database with OID %u",
-					indexrelid, database)));
-	db = ttl_database_add(database);
-	db->told.died_at = indexrelid;
-	db->told.died_in_crash = true;
-}
-
 /*
  * Creates the memory that is shared with the workers.  Its lock is hardly ever waited for,
  * because one worker is at work at a time.  So it takes the tranche of another user: each
@@ -592,10 +595,9 @@ ttl_launcher_main(Datum arg)
 	/* else the status entry of this process, which others read, stays empty */
 	SetConfigOption("track_activities", "on", PGC_SUSET, PGC_S_OVERRIDE);
 	ereport(LOG, (errmsg("ttl_index launcher started")));
-	take_crash();
+	(void) check_clock(NULL, true);
 	/* who sees that there is a monitor again sees what has crashed as well */
 	show_launcher();
-	(void) check_clock(NULL, true);
 	INSTR_TIME_SET_CURRENT(last_look);
 
 	for (;;)

@@ -347,23 +347,29 @@ years_become('2400',
 	'with hold_after_downtime = 0, the default, the rows go at once');
 
 #
-# A file that cannot be written
+# A file that cannot be written, or read
 #
 
-$node->stop;
-chmod 0400, $node->data_dir . '/pg_stat/ttl_index.state';
-$offset = -s $node->logfile;
-$node->start;
-ok($node->wait_for_log(qr/WARNING:  ttl_index deletes nothing on this server: could not open file .*ttl_index.state.*\n.*HINT:/, $offset),
-	'a file that cannot be written is told');
-insert(2001);
-$node->poll_query_until('postgres', q{SELECT clock_timestamp() > pg_postmaster_start_time() + '3 s'});
-chmod 0600, $node->data_dir . '/pg_stat/ttl_index.state';
-years_become('2400', 'when it can be, deletion goes on');
-my $log = slurp_file($node->logfile, $offset);
-my $told = () = $log =~ /could not open file/g;
-is($told, 1, 'that was told once');
-unlike($log, qr/exited with exit code/, 'and the launcher has stayed');
+foreach my $mode (0400, 0)
+{
+	my $file = $node->data_dir . '/pg_stat/ttl_index.state';
+	my $what = $mode ? 'written' : 'read';
+
+	$node->stop;
+	chmod $mode, $file;
+	$offset = -s $node->logfile;
+	$node->start;
+	ok($node->wait_for_log(qr/WARNING:  ttl_index deletes nothing on this server: could not open file .*ttl_index.state.*\n.*HINT:/, $offset),
+		"a file that cannot be $what is told");
+	insert(2001);
+	$node->poll_query_until('postgres', q{SELECT clock_timestamp() > pg_postmaster_start_time() + '3 s'});
+	chmod 0600, $file;
+	years_become('2400', 'when it can be, deletion goes on');
+	my $log = slurp_file($node->logfile, $offset);
+	my $told = () = $log =~ /could not open file/g;
+	is($told, 1, 'that was told once');
+	unlike($log, qr/exited with exit code/, 'and the launcher has stayed');
+}
 
 #
 # The recipe for a copy that is started to rescue what has expired
