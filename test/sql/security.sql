@@ -293,7 +293,37 @@ CALL ttl_index.run_pass();
 SELECT DISTINCT who FROM log WHERE who <> 'regress_ttl_owner';
 TABLE refused;
 TRUNCATE armed;
-DROP TABLE written, moves, moved, whole;
+-- the partition keys above it are computed as well, in an UPDATE, and where it is partitioned itself
+DROP TABLE written;
+SET ROLE regress_ttl_owner;
+CREATE FUNCTION hostile_zero() RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	IF EXISTS (SELECT FROM sec.armed) THEN PERFORM sec.attack('partition key'); END IF;
+	RETURN 0;
+END $$;
+CREATE TABLE above_all (id int, more int) PARTITION BY LIST ((more + hostile_zero()));
+RESET ROLE;
+CREATE TABLE below_leaf PARTITION OF above_all FOR VALUES IN (1);
+CREATE TABLE below_parted PARTITION OF above_all FOR VALUES IN (2) PARTITION BY LIST (id);
+CREATE TABLE below_parted_rest PARTITION OF below_parted DEFAULT;
+INSERT INTO below_leaf VALUES (1, 1);
+INSERT INTO master VALUES (1, '2001-01-01') ON CONFLICT DO NOTHING;
+ALTER TABLE below_leaf ADD CONSTRAINT one FOREIGN KEY (id) REFERENCES master ON DELETE SET NULL;
+SELECT ttl_index.stats_reset();
+INSERT INTO armed VALUES (true);
+CALL ttl_index.run_pass();
+SELECT DISTINCT who FROM log WHERE who <> 'regress_ttl_owner';
+TABLE refused;
+TRUNCATE armed;
+ALTER TABLE below_leaf DROP CONSTRAINT one;
+ALTER TABLE below_parted ADD CONSTRAINT one FOREIGN KEY (id) REFERENCES master;
+SELECT ttl_index.stats_reset();
+INSERT INTO armed VALUES (true);
+CALL ttl_index.run_pass();
+SELECT DISTINCT who FROM log WHERE who <> 'regress_ttl_owner';
+TABLE refused;
+TRUNCATE armed;
+DROP TABLE moves, moved, whole, above_all;
 DELETE FROM master WHERE id = 0;
 
 -- with the rights of the owner of the expiring table all of it may run
