@@ -57,7 +57,6 @@
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/value.h"
@@ -67,6 +66,7 @@
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
+#include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
@@ -200,28 +200,30 @@ restore_signals(void)
 		(void) sigaction(signals[i], &handlers[i], NULL);
 }
 
-/* The names of the cursors that are open, in the memory context of the caller. */
+/*
+ * The names of all cursors that are open.  Core lists them in pg_cursors alone, which would
+ * take two queries more in each batch.  But each has a memory context of its own that is
+ * called like it, and these have one in common.
+ */
 static List *
 open_cursors(void)
 {
-	MemoryContext caller = CurrentMemoryContext;
+	static MemoryContext all = NULL;
 	List	   *names = NIL;
 
-	/* most code has none */
-	if (ThereAreNoReadyPortals())
-		return NIL;
-	SPI_connect();
-	if (SPI_execute("SELECT name FROM pg_catalog.pg_cursors", false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not list the cursors");
-	for (uint64 i = 0; i < SPI_processed; i++)
+	for (MemoryContext child = TopMemoryContext->firstchild; all == NULL; child = child->nextchild)
 	{
-		char	   *name = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
-		MemoryContext spi = MemoryContextSwitchTo(caller);
-
-		names = lappend(names, makeString(pstrdup(name)));
-		MemoryContextSwitchTo(spi);
+		if (child == NULL)
+			elog(ERROR, "could not find the cursors of the session");
+		if (strcmp(child->name, "TopPortalContext") == 0)
+			all = child;
 	}
-	SPI_finish();
+	for (MemoryContext child = all->firstchild; child != NULL; child = child->nextchild)
+	{
+		/* what a cursor WITH HOLD has read is in another one */
+		if (child->ident != NULL)
+			names = lappend(names, makeString(pstrdup(child->ident)));
+	}
 	return names;
 }
 

@@ -179,7 +179,12 @@ BEGIN;
 DECLARE own CURSOR FOR SELECT 1;
 SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
 SELECT name FROM pg_cursors;
+DECLARE held CURSOR WITH HOLD FOR SELECT 1;
 COMMIT;
+SELECT count(ttl_index.due_count('leftovers.last_ttl')) FROM generate_series(1, 200);
+SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
+SELECT name FROM pg_cursors;
+CLOSE held;
 
 -- and a session, which can have left anything, runs no code of owners whose rights it has not
 SET ROLE regress_ttl_first;
