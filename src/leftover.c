@@ -59,7 +59,6 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/value.h"
 #include "optimizer/planner.h"
 #include "plpgsql.h"
 #include "postmaster/bgworker.h"
@@ -201,15 +200,14 @@ restore_signals(void)
 }
 
 /*
- * The names of all cursors that are open.  Core lists them in pg_cursors alone, which would
- * take two queries more in each batch.  But each has a memory context of its own that is
- * called like it, and these have one in common.
+ * All cursors that are open.  Core lists them in pg_cursors alone, which would take two queries
+ * more in each batch.  But each has a memory context of its own, and these have one in common.
  */
 static List *
 open_cursors(void)
 {
 	static MemoryContext all = NULL;
-	List	   *names = NIL;
+	List	   *cursors = NIL;
 
 	for (MemoryContext child = TopMemoryContext->firstchild; all == NULL; child = child->nextchild)
 	{
@@ -219,12 +217,8 @@ open_cursors(void)
 			all = child;
 	}
 	for (MemoryContext child = all->firstchild; child != NULL; child = child->nextchild)
-	{
-		/* what a cursor WITH HOLD has read is in another one */
-		if (child->ident != NULL)
-			names = lappend(names, makeString(pstrdup(child->ident)));
-	}
-	return names;
+		cursors = lappend(cursors, child);
+	return cursors;
 }
 
 /* From now on the code of this role runs. */
@@ -255,10 +249,15 @@ ttl_leftover_close(const TtlLeftover *before)
 
 	foreach(lc, open_cursors())
 	{
-		Portal		portal = GetPortalByName(strVal(lfirst(lc)));
+		MemoryContext cursor = lfirst(lc);
+		Portal		portal;
 
 		CHECK_FOR_INTERRUPTS();
-		if (list_member(before->cursors, lfirst(lc)) || portal == NULL ||
+		/* it is called like the cursor, but for one with what that has read */
+		if (list_member_ptr(before->cursors, cursor) || cursor->ident == NULL)
+			continue;
+		portal = GetPortalByName(cursor->ident);
+		if (portal == NULL || portal->portalContext != cursor ||
 			portal->status != PORTAL_READY)
 			continue;
 		if (portal->portalPinned)

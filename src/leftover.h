@@ -20,7 +20,7 @@ typedef struct TtlLeftover
 {
 	Oid			role;			/* whose code ran */
 	Oid			acting;			/* and as whom the extension acted */
-	List	   *cursors;		/* the names of those that were open */
+	List	   *cursors;		/* the memory of those that were open */
 } TtlLeftover;
 
 /* leftover.c */

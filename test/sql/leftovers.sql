@@ -170,8 +170,10 @@ SET ROLE regress_ttl_first;
 CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
 	cursor refcursor := 'left open';
+	other refcursor := '<unnamed>';
 BEGIN
 	OPEN cursor FOR SELECT 1;
+	OPEN other FOR SELECT 1;
 	RETURN '1';
 END $$;
 RESET ROLE;
