@@ -370,7 +370,7 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 
 	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ttl_state_file_read(&view.file);
-	view.crashed = ttl_crash_skipped();
+	view.crashed = ttl_crash_skipped(&view.file);
 	ttl_visitor_find(&view.visitor);
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");

@@ -80,9 +80,8 @@ static const struct
 	{"monitor", NULL, NULL},
 	{"standby", "the server is a standby",
 	"The primary deletes the rows. After a promotion this server does, if ttl_index is preloaded."},
-	/* ttl_hold_reason() says why */
-	{"held", NULL,
-	"Check the clock and what is due, then SELECT ttl_index.resume()."},
+	/* hold.c says why, and what to do */
+	{"held", NULL, NULL},
 	{"not_preloaded", "ttl_index is not in shared_preload_libraries",
 	"Add it to shared_preload_libraries and restart the server, or CALL ttl_index.run_pass() every few minutes, by pg_cron for instance."},
 	{"no_launcher", "the monitor's launcher does not run",
@@ -243,7 +242,7 @@ ttl_visitor_find(TtlVisitor *visitor)
 	else if (cause == MONITOR && ttl_overview_worker_hangs())
 		cause = WORKER_HANGS;
 	visitor->status = causes[cause].status;
-	visitor->hint = causes[cause].hint;
+	visitor->hint = cause == HELD ? ttl_hold_hint(&file.hold) : causes[cause].hint;
 	visitor->reason = cause == HELD ? hold : causes[cause].reason;
 	visitor->roles = NIL;
 	if (cause == MONITOR || cause == STANDBY || cause == HELD || cause == COUNTERS_LOCKED)

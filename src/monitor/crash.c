@@ -210,14 +210,20 @@ ttl_crash_take_mark(Oid *database)
 	return mark.indexrelid;
 }
 
-/* Lists the crashes, as TtlCrash, of indexes of this database that are skipped. */
+/*
+ * Lists the crashes, as TtlCrash, of indexes of this database that are skipped.  While the
+ * file cannot be read all of them are, and held.
+ */
 List *
-ttl_crash_skipped(void)
+ttl_crash_skipped(const TtlStateFile *file)
 {
 	List	   *skipped = NIL;
 	TtlCrash   *crashes;
-	int			count = ttl_state_file_read_crashes(&crashes);
+	int			count;
 
+	if (file->hold.reason == TTL_HOLD_UNUSABLE_FILE)
+		return NIL;
+	count = ttl_state_file_read_crashes(&crashes);
 	for (int i = 0; i < count; i++)
 	{
 		if (is_ours(&crashes[i]) && crashes[i].count >= SKIPPED_AFTER &&

@@ -180,10 +180,22 @@ ttl_hold_reason(const TtlHold *hold)
 		case TTL_HOLD_DOWNTIME:
 			return psprintf("the server was down from %s to %s",
 							expected, timestamptz_to_str(hold->found));
+		case TTL_HOLD_UNUSABLE_FILE:
+			return psprintf("file \"%s\" cannot be read and written: %s",
+							TTL_STATE_FILE, strerror(hold->error));
 		case TTL_HOLD_DAMAGED_FILE:
 			break;
 	}
 	return psprintf("file \"%s\" is damaged", TTL_STATE_FILE);
+}
+
+/* Says what to do about a hold. */
+const char *
+ttl_hold_hint(const TtlHold *hold)
+{
+	if (hold->reason == TTL_HOLD_UNUSABLE_FILE)
+		return "Let the server read and write that file again, and deletion goes on.";
+	return "Check the clock and what is due, then SELECT ttl_index.resume().";
 }
 
 /* Is deletion held?  If so, reports it, as an error or now and then. */
@@ -200,7 +212,7 @@ ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlSaid *said)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("ttl_index deletes nothing on this server"),
 				 errdetail("It is held: %s.", reason),
-				 errhint("Check the clock and what is due, then SELECT ttl_index.resume().")));
+				 errhint("%s", ttl_hold_hint(&file->hold))));
 	pfree(reason);
 	return true;
 }

@@ -65,6 +65,7 @@ extern void ttl_history_trim(TimestampTz now);
 extern int64 ttl_hold_machine_clock(void);
 extern void ttl_hold_check_start(void);
 extern void ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall);
+extern const char *ttl_hold_hint(const TtlHold *hold);
 extern bool ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlSaid *said);
 extern char *ttl_hold_reason(const TtlHold *hold);
 
@@ -72,7 +73,7 @@ extern char *ttl_hold_reason(const TtlHold *hold);
 extern void ttl_crash_watch(void);
 extern void ttl_crash_mark(Oid indexrelid);
 extern Oid	ttl_crash_take_mark(Oid *database);
-extern List *ttl_crash_skipped(void);
+extern List *ttl_crash_skipped(const TtlStateFile *file);
 extern char *ttl_crash_reason(const List *skipped, Oid root);
 
 /* state_file.c */

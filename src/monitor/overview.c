@@ -297,7 +297,7 @@ put_database(ReturnSetInfo *rsinfo, const TtlKnownDatabase *database, const char
 
 /* Says why there is nothing to show. */
 static void
-report_empty(const char *hold)
+report_empty(const TtlHold *hold)
 {
 	bool		enabled;
 	const char *hint;
@@ -307,10 +307,11 @@ report_empty(const char *hold)
 		ereport(NOTICE,
 				(errmsg("the monitor has visited no database with TTL indexes: %s", reason),
 				 errhint("%s", hint)));
-	else if (hold != NULL)
+	else if (hold->reason != TTL_NOT_HELD)
 		ereport(NOTICE,
-				(errmsg("the monitor has visited no database with TTL indexes: it is held, %s", hold),
-				 errhint("Check the clock and what is due, then SELECT ttl_index.resume().")));
+				(errmsg("the monitor has visited no database with TTL indexes: it is held, %s",
+						ttl_hold_reason(hold)),
+				 errhint("%s", ttl_hold_hint(hold))));
 	else
 		ereport(NOTICE,
 				(errmsg("the monitor has found no database with TTL indexes since it has started"),
@@ -334,6 +335,6 @@ ttl_list_databases(PG_FUNCTION_ARGS)
 	for (int i = 0; overview != NULL && i < overview->count; i++)
 		put_database(rsinfo, &overview->databases[i], hold);
 	if (overview == NULL || overview->count == 0)
-		report_empty(hold);
+		report_empty(&file.hold);
 	return (Datum) 0;
 }

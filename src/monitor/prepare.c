@@ -425,7 +425,7 @@ ttl_prepare_targets(TtlRun *run)
 			ttl_kept_set_failing(run->kept, ttl_counters_failing());
 		MemoryContextSwitchTo(run->context);
 		work.indexes = list_copy(ttl_catalog_dependents());
-		work.crashed = ttl_crash_skipped();
+		work.crashed = ttl_crash_skipped(&file);
 	}
 	ttl_work_commit(run);
 	ttl_pair_hold(prepare_each, &work);

@@ -79,29 +79,34 @@ write_at(int fd, const char *path, const void *data, size_t size, off_t offset,
 
 /*
  * Reads the file.  A missing file counts as empty.  A file of another format, or a part of
- * one, is damaged: what it said is unknown, so deletion is held.
+ * one, is damaged: what it said is unknown, so deletion is held.  So it is while the file
+ * cannot be read, or not be written, as by rights or on a file system that has become read
+ * only: that is no error, since those who show what keeps rows from being deleted come here.
  */
 void
 ttl_state_file_read(TtlStateFile *file)
 {
-	int			fd = OpenTransientFile(TTL_STATE_FILE, O_RDONLY | PG_BINARY);
-	int			count;
+	int			fd = OpenTransientFile(TTL_STATE_FILE, O_RDWR | PG_BINARY);
+	int			failed = errno;
+	int			count = 0;
 
 	memset(file, 0, sizeof(TtlStateFile));
-	if (fd < 0)
-	{
-		if (errno != ENOENT)
-			report_failure(ERROR, "open", TTL_STATE_FILE);
+	if (fd < 0 && failed == ENOENT)
 		return;
-	}
-	count = read(fd, file, sizeof(TtlStateFile));
-	if (count < 0)
-		report_and_close(ERROR, fd, "read", TTL_STATE_FILE);
-	CloseTransientFile(fd);
-	if (count != sizeof(TtlStateFile) || file->magic != MAGIC)
+	if (fd >= 0)
 	{
-		memset(file, 0, sizeof(TtlStateFile));
-		file->hold.reason = TTL_HOLD_DAMAGED_FILE;
+		count = read(fd, file, sizeof(TtlStateFile));
+		failed = errno;
+		CloseTransientFile(fd);
+	}
+	if (fd >= 0 && count == sizeof(TtlStateFile) && file->magic == MAGIC)
+		return;
+	memset(file, 0, sizeof(TtlStateFile));
+	file->hold.reason = TTL_HOLD_DAMAGED_FILE;
+	if (fd < 0 || count < 0)
+	{
+		file->hold.reason = TTL_HOLD_UNUSABLE_FILE;
+		file->hold.error = failed;
 	}
 }
 

@@ -27,14 +27,15 @@ typedef enum TtlHoldReason
 	TTL_NOT_HELD,
 	TTL_HOLD_CLOCK_JUMP,
 	TTL_HOLD_DOWNTIME,
-	TTL_HOLD_DAMAGED_FILE
+	TTL_HOLD_DAMAGED_FILE,
+	TTL_HOLD_UNUSABLE_FILE		/* not written: for as long as it is so */
 } TtlHoldReason;
 
 /* Why nothing is deleted in the whole server. */
 typedef struct TtlHold
 {
 	int32		reason;			/* a TtlHoldReason */
-	int32		unused;			/* alignment */
+	int32		error;			/* errno, of an unusable file */
 	TimestampTz expected;		/* what the machine's clock says, or the time
 								 * of the last look before a downtime */
 	TimestampTz found;			/* the wall clock when this was noticed */

@@ -74,7 +74,7 @@ begin_work(void *arg)
 	look->run->shared->limited = false;
 	MemoryContextSwitchTo(look->run->context);
 	ttl_state_file_read(&look->file);
-	look->crashed = ttl_crash_skipped();
+	look->crashed = ttl_crash_skipped(&look->file);
 	ttl_visitor_find(&look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = ttl_catalog_shown();

@@ -352,21 +352,32 @@ years_become('2400',
 
 foreach my $mode (0400, 0)
 {
-	my $file = $node->data_dir . '/pg_stat/ttl_index.state';
-	my $what = $mode ? 'written' : 'read';
+	my $reason = 'file "pg_stat/ttl_index.state" cannot be read and written: Permission denied';
 
 	$node->stop;
-	chmod $mode, $file;
+	chmod $mode, $state;
 	$offset = -s $node->logfile;
 	$node->start;
-	ok($node->wait_for_log(qr/WARNING:  ttl_index deletes nothing on this server: could not open file .*ttl_index.state.*\n.*HINT:/, $offset),
-		"a file that cannot be $what is told");
+	ok( $node->wait_for_log(
+			qr/WARNING:  ttl_index deletes nothing on this server\n.*DETAIL:  It is held: \Q$reason\E.\n.*HINT:  Let the server/,
+			$offset),
+		sprintf('a file of mode %04o is told', $mode));
 	insert(2001);
-	$node->poll_query_until('postgres', q{SELECT clock_timestamp() > pg_postmaster_start_time() + '3 s'});
-	chmod 0600, $file;
-	years_become('2400', 'when it can be, deletion goes on');
+	is( $node->safe_psql('postgres', 'SELECT DISTINCT state, reason FROM ttl_index.indexes'),
+		"held|$reason",
+		'and seen in the view of indexes');
+	is( $node->safe_psql('postgres', 'SELECT status, reason, hint FROM ttl_index.monitor_status()'),
+		"held|$reason|Let the server read and write that file again, and deletion goes on.",
+		'and in monitor_status()');
+	is($node->safe_psql('postgres', 'SELECT DISTINCT held FROM ttl_index.databases'),
+		'', 'nothing was visited');
+	($status, $stdout, $stderr) = $node->psql('postgres', 'CALL ttl_index.run_pass()');
+	like($stderr, qr/ERROR: .*deletes nothing.*\Q$reason\E/s, 'also by hand');
+	is(years(), '2001 2400', 'nothing has gone');
+	chmod 0600, $state;
+	years_become('2400', 'when it can be read and written, deletion goes on');
 	my $log = slurp_file($node->logfile, $offset);
-	my $told = () = $log =~ /could not open file/g;
+	my $told = () = $log =~ /WARNING:  ttl_index deletes nothing/g;
 	is($told, 1, 'that was told once');
 	unlike($log, qr/exited with exit code/, 'and the launcher has stayed');
 }
