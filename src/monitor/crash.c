@@ -39,10 +39,8 @@
 
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
-#include "postmaster/bgworker.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
-#include "utils/backend_status.h"
 #include "utils/elog.h"
 #include "utils/timestamp.h"
 
@@ -153,28 +151,13 @@ find_crash(const TtlCrash *crashes, int count, const TtlMark *mark, TtlCrash *cr
 	return position;
 }
 
-/* Is there a worker of a launcher before this one?  A crash would have ended it. */
-static bool
-worker_goes_on(void)
-{
-	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
-	{
-		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		const char *type = local ?
-		GetBackgroundWorkerTypeByPid(local->backendStatus.st_procpid) : NULL;
-
-		if (type != NULL && strcmp(type, TTL_WORKER_TYPE) == 0)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Called by the launcher when it starts: counts the crash of a worker that left its mark,
- * and removes the mark.  Returns the index, or InvalidOid.
+ * and removes the mark.  Returns the index, or InvalidOid.  Where a worker of an earlier
+ * launcher goes on, none has crashed.
  */
 Oid
-ttl_crash_take_mark(Oid *database)
+ttl_crash_take_mark(bool worker_goes_on, Oid *database)
 {
 	TtlStateFile file;
 	TtlMark		mark;
@@ -193,7 +176,7 @@ ttl_crash_take_mark(Oid *database)
 	}
 	mark = file.mark;
 	if (!OidIsValid(mark.indexrelid) || mark.server_start != PgStartTime ||
-		worker_goes_on())
+		worker_goes_on)
 		return InvalidOid;
 
 	count = ttl_state_file_read_crashes(&crashes);

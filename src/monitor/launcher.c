@@ -191,7 +191,7 @@ static void
 take_crash(void)
 {
 	Oid			database;
-	Oid			indexrelid = ttl_crash_take_mark(&database);
+	Oid			indexrelid = ttl_crash_take_mark(ttl_left_adopt(), &database);
 	TtlDatabase *db;
 
 	if (!OidIsValid(indexrelid))

@@ -43,8 +43,9 @@ extern void ttl_database_keep(TtlDatabase *db, dsa_area *area, dsa_pointer next)
 extern void ttl_database_show(dsa_area *area);
 
 /* left.c */
-extern void ttl_left_add(const TtlDatabase *db, BackgroundWorkerHandle *worker,
+extern void ttl_left_add(const TtlDatabase *db, BackgroundWorkerHandle *handle,
 						 dsa_pointer shared);
+extern bool ttl_left_adopt(void);
 extern bool ttl_left_is_full(const TtlDatabase *db, dsa_area *area);
 
 #endif							/* TTL_LAUNCHER_H */

@@ -10,6 +10,9 @@
  *
  * What it had learned by then is taken over when it has ended after all.
  *
+ * A launcher that ends cannot end such workers, either, and neither can the next one, which
+ * counts them but shares no memory with them.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
@@ -19,10 +22,13 @@
  */
 #include "postgres.h"
 
+#include "utils/backend_status.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "monitor/launcher.h"
 #include "monitor/pass.h"
+#include "ttl_index.h"
 
 #define MAX_LEFT 2
 
@@ -30,37 +36,87 @@
 typedef struct LeftWorker
 {
 	Oid			database;
-	BackgroundWorkerHandle *handle;
-	dsa_pointer shared;			/* its TtlShared */
+	pid_t		pid;
+	BackgroundWorkerHandle *handle; /* NULL: an earlier launcher started it */
+	dsa_pointer shared;			/* its TtlShared, if this one did */
 	TtlSaid		said;			/* that it is there */
 } LeftWorker;
 
 static List *workers = NIL;
 
-/* Adds a worker, with the memory that the launcher shared with it. */
-void
-ttl_left_add(const TtlDatabase *db, BackgroundWorkerHandle *worker, dsa_pointer shared)
+static void
+add(Oid database, pid_t pid, BackgroundWorkerHandle *handle, dsa_pointer shared)
 {
 	MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
 	LeftWorker *left = palloc0(sizeof(LeftWorker));
 
-	left->database = db->oid;
-	left->handle = worker;
+	left->database = database;
+	left->pid = pid;
+	left->handle = handle;
 	left->shared = shared;
 	workers = lappend(workers, left);
 	MemoryContextSwitchTo(caller);
 }
 
+/* Adds a worker, with the memory that the launcher shared with it. */
+void
+ttl_left_add(const TtlDatabase *db, BackgroundWorkerHandle *handle, dsa_pointer shared)
+{
+	pid_t		pid;
+
+	/* one that has ended is forgotten with the next look */
+	if (GetBackgroundWorkerPid(handle, &pid) != BGWH_STARTED)
+		pid = InvalidPid;
+	add(db->oid, pid, handle, shared);
+}
+
+static bool
+is_worker(pid_t pid)
+{
+	const char *type = GetBackgroundWorkerTypeByPid(pid);
+
+	return type != NULL && strcmp(type, TTL_WORKER_TYPE) == 0;
+}
+
+/*
+ * Adds those that an earlier launcher left.  Returns whether there are any: a crash would
+ * have ended them.
+ */
+bool
+ttl_left_adopt(void)
+{
+	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
+	{
+		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
+
+		if (local != NULL && is_worker(local->backendStatus.st_procpid))
+			add(local->backendStatus.st_databaseid, local->backendStatus.st_procpid, NULL,
+				InvalidDsaPointer);
+	}
+	return workers != NIL;
+}
+
+/* Has it ended? */
+static bool
+has_ended(const LeftWorker *left)
+{
+	pid_t		pid;
+
+	if (left->handle == NULL)
+		return !is_worker(left->pid);
+	return GetBackgroundWorkerPid(left->handle, &pid) == BGWH_STOPPED;
+}
+
 /* Says now and then that a worker is left. */
 static void
-report(const TtlDatabase *db, LeftWorker *left, pid_t pid)
+report(const TtlDatabase *db, LeftWorker *left)
 {
 	if (!ttl_report_is_news(&left->said, ERRCODE_QUERY_CANCELED, ""))
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_QUERY_CANCELED),
 			 errmsg("could not end the ttl_index worker with PID %d in database \"%s\"",
-					(int) pid, db->name),
+					(int) left->pid, db->name),
 			 errdetail("It runs code that does not let itself be canceled. With %d such workers nothing is deleted in a database.",
 					   MAX_LEFT),
 			 errhint("See ttl_index.current_op for the index. What that code does not end, an immediate restart of the server does.")));
@@ -96,19 +152,22 @@ learn(TtlDatabase *db, dsa_area *area, const TtlShared *answer)
 	MemoryContextDelete(context);
 }
 
-/* Takes over what a worker left that has ended since it was left, and forgets it. */
+/* Takes over what a worker has learned that has ended since it was left, and forgets it. */
 static void
 forget(LeftWorker *left, dsa_area *area)
 {
-	TtlShared  *answer = dsa_get_address(area, left->shared);
-	TtlDatabase *db = ttl_database_find(left->database);
+	if (left->handle != NULL)
+	{
+		TtlShared  *answer = dsa_get_address(area, left->shared);
+		TtlDatabase *db = ttl_database_find(left->database);
 
-	if (db != NULL)
-		learn(db, area, answer);
-	if (DsaPointerIsValid(answer->kept_next))
-		dsa_free(area, answer->kept_next);
-	dsa_free(area, left->shared);
-	pfree(left->handle);
+		if (db != NULL)
+			learn(db, area, answer);
+		if (DsaPointerIsValid(answer->kept_next))
+			dsa_free(area, answer->kept_next);
+		dsa_free(area, left->shared);
+		pfree(left->handle);
+	}
 	pfree(left);
 }
 
@@ -125,16 +184,15 @@ ttl_left_is_full(const TtlDatabase *db, dsa_area *area)
 	foreach(lc, workers)
 	{
 		LeftWorker *left = lfirst(lc);
-		pid_t		pid;
 
-		if (GetBackgroundWorkerPid(left->handle, &pid) == BGWH_STOPPED)
+		if (has_ended(left))
 		{
 			forget(left, area);
 			workers = foreach_delete_current(workers, lc);
 		}
 		else if (left->database == db->oid)
 		{
-			report(db, left, pid);
+			report(db, left);
 			count++;
 		}
 	}

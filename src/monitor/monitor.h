@@ -72,7 +72,7 @@ extern char *ttl_hold_reason(const TtlHold *hold);
 /* crash.c */
 extern void ttl_crash_watch(void);
 extern void ttl_crash_mark(Oid indexrelid);
-extern Oid	ttl_crash_take_mark(Oid *database);
+extern Oid	ttl_crash_take_mark(bool worker_goes_on, Oid *database);
 extern List *ttl_crash_skipped(const TtlStateFile *file);
 extern char *ttl_crash_reason(const List *skipped, Oid root);
 
