@@ -40,14 +40,11 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
-#include "commands/tablecmds.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
-#include "rewrite/rewriteHandler.h"
 #include "rewrite/rewriteManip.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
-#include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
@@ -103,8 +100,8 @@ ttl_detach_by_row_only(const TtlOption *option)
 }
 
 /* Raises an error that says why a partition stays where it is. */
-static void
-refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
+void
+ttl_detach_refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
 {
 	if (OidIsValid(root->option.archive_to))
 		ereport(ERROR,
@@ -135,10 +132,10 @@ check_bounds(const TtlIndex *root, Oid relid)
 		if (other->relid != relid && !other->is_default &&
 			(!other->has_upper || !own.has_lower || other->upper > own.lower) &&
 			(!other->has_lower || !own.has_upper || other->lower < own.upper))
-			refuse(root, relid,
-				   psprintf("partition \"%s\" there is for a part of the same range",
-							get_rel_name(other->relid)),
-				   "Detach or drop that, or move its rows.");
+			ttl_detach_refuse(root, relid,
+							  psprintf("partition \"%s\" there is for a part of the same range",
+									   get_rel_name(other->relid)),
+							  "Detach or drop that, or move its rows.");
 	}
 }
 
@@ -188,9 +185,9 @@ check_owner(const TtlIndex *root, Oid relid, Oid table)
 	if (ttl_owner_of(root->relid) != root->owner)
 		raise_busy(root->relid);
 	if (ttl_owner_of(table) != root->owner)
-		refuse(root, relid, psprintf("\"%s\" belongs to another role than the whole table",
-									 get_rel_name(table)),
-			   "Give both the same owner with ALTER TABLE ... OWNER TO.");
+		ttl_detach_refuse(root, relid, psprintf("\"%s\" belongs to another role than the whole table",
+												get_rel_name(table)),
+						  "Give both the same owner with ALTER TABLE ... OWNER TO.");
 }
 
 /*
@@ -303,17 +300,17 @@ check_default(const TtlIndex *root, Oid relid)
 	{
 		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE &&
 			has_row_within(lfirst_oid(lc), partition))
-			refuse(root, relid,
-				   psprintf("partition \"%s\" there holds rows of the same range",
-							get_rel_name(rest)),
-				   "Move them out of the DEFAULT partition.");
+			ttl_detach_refuse(root, relid,
+							  psprintf("partition \"%s\" there holds rows of the same range",
+									   get_rel_name(rest)),
+							  "Move them out of the DEFAULT partition.");
 	}
 	relation_close(partition, NoLock);
 	if (count_blocks(rest) > MAX_DEFAULT_BLOCKS)
-		refuse(root, relid,
-			   psprintf("partition \"%s\" there is too large to be read meanwhile",
-						get_rel_name(rest)),
-			   "Keep the DEFAULT partition of an archive small, or have none.");
+		ttl_detach_refuse(root, relid,
+						  psprintf("partition \"%s\" there is too large to be read meanwhile",
+								   get_rel_name(rest)),
+						  "Keep the DEFAULT partition of an archive small, or have none.");
 }
 
 /* Has a partition all columns that an expression over the archive names? */
@@ -364,189 +361,6 @@ has_match(Relation index, Relation partition, AttrMap *map)
 }
 
 /*
- * The columns that the archive has and the partition has not, by number.  Raises an error
- * if core would write all rows anew to add one.
- */
-static List *
-missing_columns(const TtlIndex *root, Oid relid, Relation target)
-{
-	TupleDesc	desc = RelationGetDescr(target);
-	List	   *missing = NIL;
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute column = TupleDescAttr(desc, i);
-		const char *hint = NULL;
-
-		if (column->attisdropped || get_attnum(relid, NameStr(column->attname)) > 0)
-			continue;
-		if (column->attgenerated != '\0')
-			hint = "Let the table that the rows are in have that column as well, or drop it there.";
-		else if (get_typtype(column->atttypid) == TYPTYPE_DOMAIN)
-			hint = "Let that column be of the type that the domain is made of.";
-		else if (column->attidentity != '\0' ||
-				 (column->atthasdef &&
-				  contain_volatile_functions(build_column_default(target, column->attnum))))
-			hint = "Give that column a default that is the same for all rows.";
-		if (hint != NULL)
-			refuse(root, relid,
-				   psprintf("to add column \"%s\", all of it would be written anew",
-							NameStr(column->attname)), hint);
-		missing = lappend_int(missing, column->attnum);
-	}
-	return missing;
-}
-
-static Constraint *
-make_constraint(ConstrType type, Node *expression)
-{
-	Constraint *constraint = makeNode(Constraint);
-
-	constraint->contype = type;
-	constraint->location = -1;
-	constraint->raw_expr = expression;
-	constraint->initially_valid = true;
-	TTL_ENFORCE(constraint);
-	return constraint;
-}
-
-/* The value that an expression has now, as one that is yet to be parsed; NULL for no value. */
-static Node *
-present_value(Node *expression, Form_pg_attribute column)
-{
-	Node	   *value = (Node *) expression_planner((Expr *) expression);
-	A_Const    *literal = makeNode(A_Const);
-	TypeCast   *cast = makeNode(TypeCast);
-	Const	   *constant;
-	Oid			output;
-	bool		is_varlena;
-
-	if (!IsA(value, Const))
-		value = (Node *) evaluate_expr((Expr *) value, column->atttypid, column->atttypmod,
-									   column->attcollation);
-	constant = castNode(Const, value);
-	if (constant->constisnull)
-		return NULL;
-	getTypeOutputInfo(column->atttypid, &output, &is_varlena);
-	literal->val.sval.type = T_String;
-	literal->val.sval.sval = OidOutputFunctionCall(output, constant->constvalue);
-	literal->location = cast->location = -1;
-	cast->arg = (Node *) literal;
-	cast->typeName = makeTypeNameFromOid(column->atttypid, column->atttypmod);
-	return (Node *) cast;
-}
-
-/* The values that the defaults of columns have now, NULL for none. */
-static List *
-present_values(Relation target, List *columns)
-{
-	List	   *values = NIL;
-	ListCell   *lc;
-
-	foreach(lc, columns)
-	{
-		Form_pg_attribute column = TupleDescAttr(RelationGetDescr(target), lfirst_int(lc) - 1);
-
-		values = lappend(values, !column->atthasdef ? NULL :
-						 present_value(build_column_default(target, column->attnum), column));
-	}
-	return values;
-}
-
-/*
- * The subcommand of ALTER TABLE that adds a column of the archive to a partition.  Types and
- * collations are in it by OID, and the default is a value: whoever can rename a schema, or a
- * type, between writing and reading a text could put others in their place, with code that
- * would run as the owner.
- */
-static AlterTableCmd *
-adding_subcommand(Form_pg_attribute column, Node *value)
-{
-	AlterTableCmd *cmd = makeNode(AlterTableCmd);
-	ColumnDef  *def = makeColumnDef(NameStr(column->attname), column->atttypid,
-									column->atttypmod, column->attcollation);
-
-	if (value != NULL)
-		def->constraints = lappend(def->constraints, make_constraint(CONSTR_DEFAULT, value));
-	if (column->attnotnull)
-		def->constraints = lappend(def->constraints, make_constraint(CONSTR_NOTNULL, NULL));
-	cmd->subtype = AT_AddColumn;
-	cmd->def = (Node *) def;
-	cmd->behavior = DROP_RESTRICT;
-	return cmd;
-}
-
-/*
- * Gives the columns that were added to a table the defaults that they have in the archive, in
- * place of values.
- */
-static void
-copy_defaults(Relation target, Oid relid, List *columns)
-{
-	List	   *cmds = NIL;
-	ListCell   *lc;
-
-	foreach(lc, columns)
-	{
-		Form_pg_attribute column = TupleDescAttr(RelationGetDescr(target), lfirst_int(lc) - 1);
-		AlterTableCmd *cmd = makeNode(AlterTableCmd);
-
-		if (!column->atthasdef)
-			continue;
-		cmd->subtype = AT_CookedColumnDefault;
-		cmd->num = get_attnum(relid, NameStr(column->attname));
-		cmd->def = build_column_default(target, column->attnum);
-		cmds = lappend(cmds, cmd);
-	}
-	if (cmds != NIL)
-		AlterTableInternal(relid, cmds, false);
-	CommandCounterIncrement();
-}
-
-/* Adds the columns that the archive alone has to a partition, without writing its rows. */
-static void
-add_columns(const TtlIndex *root, Oid relid)
-{
-	Relation	target = table_open(root->option.archive_to, NoLock);
-	List	   *columns = missing_columns(root, relid, target);
-	List	   *values = present_values(target, columns);
-	AlterTableStmt *statement = makeNode(AlterTableStmt);
-	PlannedStmt *wrapper = makeNode(PlannedStmt);
-	ListCell   *lc;
-	ListCell   *lc2;
-
-	/* the defaults were computed just now, by functions that may do anything */
-	ttl_query_refresh(target);
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) ||
-		!equal(columns, missing_columns(root, relid, target)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a default of table \"%s\" has dropped or altered the partition that moves there, or that table",
-						RelationGetRelationName(target))));
-	forboth(lc, columns, lc2, values)
-		statement->cmds = lappend(statement->cmds,
-								  adding_subcommand(TupleDescAttr(RelationGetDescr(target), lfirst_int(lc) - 1),
-													lfirst(lc2)));
-	if (columns != NIL)
-	{
-		statement->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relid)),
-										   get_rel_name(relid), -1);
-		statement->objtype = OBJECT_TABLE;
-		wrapper->commandType = CMD_UTILITY;
-		wrapper->utilityStmt = (Node *) statement;
-		wrapper->stmt_location = -1;
-		PushActiveSnapshot(GetTransactionSnapshot());
-		ProcessUtility(wrapper, "ALTER TABLE ... ADD COLUMN", false, PROCESS_UTILITY_QUERY,
-					   NULL, NULL, None_Receiver, NULL);
-		PopActiveSnapshot();
-		CommandCounterIncrement();
-	}
-	foreach(lc, ttl_inherit_tree(relid))
-		copy_defaults(target, lfirst_oid(lc), columns);
-	table_close(target, NoLock);
-}
-
-/*
  * Raises an error if core would have to build an index or check foreign keys to attach the
  * partition.  Both tables are locked.
  */
@@ -558,19 +372,19 @@ check_attaching(const TtlIndex *root, Oid relid)
 	AttrMap    *map = map_columns(target, partition);
 	ListCell   *lc;
 
-	(void) missing_columns(root, relid, target);
+	ttl_columns_check(root, relid, target);
 	if (RelationGetFKeyList(target) != NIL)
-		refuse(root, relid, "that table has foreign keys, which would be checked meanwhile",
-			   "Drop them: the rows were checked when they were written.");
+		ttl_detach_refuse(root, relid, "that table has foreign keys, which would be checked meanwhile",
+						  "Drop them: the rows were checked when they were written.");
 	foreach(lc, RelationGetIndexList(target))
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
 		if (!has_match(index, partition, map))
-			refuse(root, relid,
-				   psprintf("it has no index like \"%s\" there",
-							RelationGetRelationName(index)),
-				   "Create one on the table that the rows are in, or drop that one.");
+			ttl_detach_refuse(root, relid,
+							  psprintf("it has no index like \"%s\" there",
+									   RelationGetRelationName(index)),
+							  "Create one on the table that the rows are in, or drop that one.");
 		index_close(index, NoLock);
 	}
 	table_close(partition, NoLock);
@@ -591,14 +405,14 @@ check_tables(const TtlIndex *root, Oid relid)
 	foreach(lc, ttl_inherit_tree(relid))
 	{
 		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
-			refuse(root, relid, psprintf("\"%s\" is a foreign table",
-										 get_rel_name(lfirst_oid(lc))),
-				   "Detach it by hand.");
+			ttl_detach_refuse(root, relid, psprintf("\"%s\" is a foreign table",
+													get_rel_name(lfirst_oid(lc))),
+							  "Detach it by hand.");
 		check_owner(root, relid, lfirst_oid(lc));
 		if (logged && get_rel_persistence(lfirst_oid(lc)) == RELPERSISTENCE_UNLOGGED)
-			refuse(root, relid, psprintf("\"%s\" is unlogged",
-										 get_rel_name(lfirst_oid(lc))),
-				   "Make it a logged one with ALTER TABLE ... SET LOGGED.");
+			ttl_detach_refuse(root, relid, psprintf("\"%s\" is unlogged",
+													get_rel_name(lfirst_oid(lc))),
+							  "Make it a logged one with ALTER TABLE ... SET LOGGED.");
 	}
 }
 
@@ -620,11 +434,11 @@ check_subscriptions(const TtlIndex *root, Oid relid)
 
 		if (get_rel_namespace(lfirst_oid(lc)) != get_rel_namespace(target) &&
 			ttl_drop_find_subscription(lfirst_oid(lc), &subscription))
-			refuse(root, relid,
-				   psprintf("%s writes to \"%s\" in its schema",
-							getObjectDescription(&subscription, true),
-							get_rel_name(lfirst_oid(lc))),
-				   "Let the publisher set publish_via_partition_root, or archive to a table that is partitioned in the same way.");
+			ttl_detach_refuse(root, relid,
+							  psprintf("%s writes to \"%s\" in its schema",
+									   getObjectDescription(&subscription, true),
+									   get_rel_name(lfirst_oid(lc))),
+							  "Let the publisher set publish_via_partition_root, or archive to a table that is partitioned in the same way.");
 	}
 }
 
@@ -640,12 +454,12 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 
 	check_tables(root, relid);
 	if (ttl_drop_find_reference(relid, &reference))
-		refuse(root, relid, psprintf("%s would have to be checked meanwhile",
-									 getObjectDescription(&reference, true)),
-			   "Drop the foreign key, or detach the partition by hand.");
+		ttl_detach_refuse(root, relid, psprintf("%s would have to be checked meanwhile",
+												getObjectDescription(&reference, true)),
+						  "Drop the foreign key, or detach the partition by hand.");
 	if (ttl_detach_by_row_only(&root->option))
-		refuse(root, relid, "that is a foreign table",
-			   "Let the rows move one by one: set delete_boundary_rows => true.");
+		ttl_detach_refuse(root, relid, "that is a foreign table",
+						  "Let the rows move one by one: set delete_boundary_rows => true.");
 	check_subscriptions(root, relid);
 	if (!ttl_archive_is_attachable(root))
 		return;
@@ -829,7 +643,7 @@ detach_and_attach(const TtlIndex *root, Oid relid)
 	ReleaseSysCache(tuple);
 	constraints = keep_bounds(tree);
 	detach(root, relid);
-	add_columns(root, relid);
+	ttl_columns_add(root, relid);
 	ttl_citus_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s",
 								   ttl_name_qualified(target), ttl_name_qualified(relid),
 								   bounds));

@@ -48,9 +48,15 @@ extern bool ttl_detach_is_running(Oid relid);
 extern bool ttl_detach_is_any_running(void);
 extern bool ttl_detach_is_wanted(const TtlOption *option);
 extern bool ttl_detach_by_row_only(const TtlOption *option);
+extern void ttl_detach_refuse(const TtlIndex *root, Oid relid, const char *reason,
+							  const char *hint);
 extern void ttl_detach_check(const TtlIndex *root, Oid relid);
 extern bool ttl_detach_lock(const TtlIndex *root, Oid relid);
 extern void ttl_detach_partition(const TtlIndex *root, Oid relid);
+
+/* columns.c */
+extern void ttl_columns_check(const TtlIndex *root, Oid relid, Relation target);
+extern void ttl_columns_add(const TtlIndex *root, Oid relid);
 
 /* make.c */
 extern List *ttl_make_wanted(const TtlIndex *root, TimestampTz at);
