@@ -169,8 +169,8 @@ is_partition_of(Oid relid, Oid parent)
 }
 
 /* Raises that others have locked a table, which is no error of the visit. */
-static void
-raise_busy(Oid relid)
+void
+ttl_detach_raise_busy(Oid relid)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
@@ -183,7 +183,7 @@ check_owner(const TtlIndex *root, Oid relid, Oid table)
 {
 	/* where somebody has just given all of it away, that has to be read again */
 	if (ttl_owner_of(root->relid) != root->owner)
-		raise_busy(root->relid);
+		ttl_detach_raise_busy(root->relid);
 	if (ttl_owner_of(table) != root->owner)
 		ttl_detach_refuse(root, relid, psprintf("\"%s\" belongs to another role than the whole table",
 												get_rel_name(table)),
@@ -212,7 +212,7 @@ check_owners(const TtlIndex *root, Oid relid)
 	{
 		/* so that the owner stays the same */
 		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-			raise_busy(lfirst_oid(lc));
+			ttl_detach_raise_busy(lfirst_oid(lc));
 		check_owner(root, relid, lfirst_oid(lc));
 	}
 }
@@ -291,10 +291,10 @@ check_default(const TtlIndex *root, Oid relid)
 		return;
 	/* they are opened for the bounds, and that must not wait for a lock */
 	if (!ConditionalLockRelationOid(root->relid, AccessShareLock))
-		raise_busy(root->relid);
+		ttl_detach_raise_busy(root->relid);
 	if (!ConditionalLockRelationOid(relid, AccessShareLock) ||
 		!is_partition_of(relid, root->relid))
-		raise_busy(relid);
+		ttl_detach_raise_busy(relid);
 	partition = relation_open(relid, NoLock);
 	foreach(lc, ttl_inherit_tree(rest))
 	{

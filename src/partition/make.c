@@ -426,9 +426,7 @@ check_above(Oid relid, Oid owner)
 	foreach(lc, get_partition_ancestors(relid))
 	{
 		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-			ereport(ERROR,
-					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg("could not obtain lock on relation with OID %u", lfirst_oid(lc))));
+			ttl_detach_raise_busy(lfirst_oid(lc));
 	}
 	above = ttl_partition_key_of_stranger(relid, owner);
 	if (OidIsValid(above))

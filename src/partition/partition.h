@@ -48,6 +48,7 @@ extern bool ttl_detach_is_running(Oid relid);
 extern bool ttl_detach_is_any_running(void);
 extern bool ttl_detach_is_wanted(const TtlOption *option);
 extern bool ttl_detach_by_row_only(const TtlOption *option);
+extern void ttl_detach_raise_busy(Oid relid);
 extern void ttl_detach_refuse(const TtlIndex *root, Oid relid, const char *reason,
 							  const char *hint);
 extern void ttl_detach_check(const TtlIndex *root, Oid relid);
