@@ -72,8 +72,8 @@ add_by_row(Forecast *forecast, const TtlIndex *leaf, const TtlEstimate *estimate
 		/* each looks at all that ANALYZE has found */
 		CHECK_FOR_INTERRUPTS();
 		due = ttl_estimate_due(estimate, leaf, forecast->boundaries[i].at);
-		add_rows(&forecast->boundaries[i], due - before, bytes_per_row);
-		before = due;
+		add_rows(&forecast->boundaries[i], Max(due - before, 0), bytes_per_row);
+		before = Max(due, before);
 	}
 }
 

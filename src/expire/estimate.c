@@ -31,7 +31,14 @@
 #include "expire/estimate.h"
 #include "expire/index_scan.h"
 
-/* The number of rows of a table, or of entries of an index, at the last ANALYZE; or -1. */
+/* No table has more rows. */
+#define MAX_TUPLES ((double) MaxBlockNumber * MaxHeapTuplesPerPage)
+
+/*
+ * The number of rows of a table, or of entries of an index, at the last ANALYZE; or -1.  From
+ * 18 on, owners can write what they like into the statistics, so that the numbers in them
+ * may be none, and be fewer than the values that they are for.
+ */
 double
 ttl_estimate_tuples(Oid relid)
 {
@@ -43,7 +50,7 @@ ttl_estimate_tuples(Oid relid)
 		tuples = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
 		ReleaseSysCache(tuple);
 	}
-	return tuples;
+	return tuples >= 0 && tuples <= MAX_TUPLES ? tuples : -1;
 }
 
 /* Has a table no pages?  It is locked. */
@@ -118,14 +125,14 @@ share_until(const TtlEstimate *estimate, int64 key)
 {
 	double		share = 0;
 
-	for (int i = 0; i < estimate->common.nvalues; i++)
+	for (int i = 0; i < Min(estimate->common.nvalues, estimate->common.nnumbers); i++)
 	{
 		if (known_key(estimate, &estimate->common, i) <= key)
 			share += estimate->common.numbers[i];
 	}
 	if (estimate->histogram.nvalues > 1)
 		share += Max(estimate->others, 0) * histogram_share(estimate, key);
-	return share;
+	return share > 0 ? Min(share, 1) : 0;
 }
 
 /* About how many rows have a key that is due at this time? */

@@ -46,6 +46,23 @@ SELECT documents FROM ttl_index.forecast('p_i', '1 day', 2);
 SELECT count(*), count(DISTINCT r) FROM ttl_index.preview('p_i', 100) AS r;
 DROP TABLE p;
 
+-- statistics that make no sense, as owners can write them from 18 on, have no strange results
+CREATE TABLE nonsense (ts timestamptz);
+INSERT INTO nonsense SELECT ts FROM unnest('{2001-01-01, 2999-01-01}'::timestamptz[]) AS ts, generate_series(1, 50);
+CREATE INDEX nonsense_i ON nonsense (ts) WHERE ttl_index.expire_after_seconds(60);
+ANALYZE nonsense;
+UPDATE pg_statistic SET stanumbers1 = '{NaN, 0.5}' WHERE starelid = 'nonsense'::regclass;
+SELECT documents FROM ttl_index.forecast('nonsense_i', '1000 years', 1);
+UPDATE pg_statistic SET stanumbers1 = '{7, -7}' WHERE starelid = 'nonsense'::regclass;
+SELECT documents FROM ttl_index.forecast('nonsense_i', '1000 years', 1);
+UPDATE pg_statistic SET stanumbers1 = '{0.5}' WHERE starelid = 'nonsense'::regclass;
+SELECT documents FROM ttl_index.forecast('nonsense_i', '1000 years', 1);
+UPDATE pg_class SET reltuples = '3e38' WHERE oid = 'nonsense_i'::regclass;
+SELECT documents FROM ttl_index.forecast('nonsense_i', '1000 years', 1);
+UPDATE pg_class SET reltuples = 'NaN' WHERE oid = 'nonsense_i'::regclass;
+SELECT documents FROM ttl_index.forecast('nonsense_i', '1000 years', 1);
+DROP TABLE nonsense;
+
 -- the rows that would go, as the pass decides, the oldest first
 CREATE TABLE r (id int, ts timestamptz, "a name" text DEFAULT 'x');
 CREATE INDEX r_i ON r (ts) WHERE id <> 3 AND ttl_index.expire_after_seconds(60);
