@@ -50,6 +50,7 @@
 #include "optimizer/optimizer.h"
 #include "parser/parse_func.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
@@ -244,6 +245,28 @@ check_column(Relation rel, AttrNumber attnum)
 }
 
 /*
+ * Refuses where a partition is another role's.  Core computes its partition key, to give it the
+ * trigger, as the owner of the table, and where that is a superuser, it asks for no rights.
+ */
+static void
+check_partitions(Relation rel)
+{
+	ListCell   *lc;
+
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return;
+	foreach(lc, find_all_inheritors(RelationGetRelid(rel), AccessShareLock, NULL))
+	{
+		if (!has_privs_of_role(ttl_owner_of(lfirst_oid(lc)), rel->rd_rel->relowner))
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("partition \"%s\" of table \"%s\" belongs to another role",
+							get_rel_name(lfirst_oid(lc)), RelationGetRelationName(rel)),
+					 errhint("Give both the same owner with ALTER TABLE ... OWNER TO.")));
+	}
+}
+
+/*
  * Runs a command as the table's owner: core computes the partition key when it
  * gives a trigger to partitions.
  */
@@ -310,6 +333,7 @@ track(Relation rel, const char *column)
 	Oid			owner = rel->rd_rel->relowner;
 
 	check_allows_triggers(rel);
+	check_partitions(rel);
 	if (attnum < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),

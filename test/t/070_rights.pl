@@ -166,7 +166,7 @@ ALTER INDEX parent_high_at_idx ATTACH PARTITION parent_high_leaf_at_idx;
 RESET SESSION AUTHORIZATION;
 
 CREATE PUBLICATION p FOR TABLE m.parent WHERE (id > 0) WITH (publish_via_partition_root = true, publish = 'insert');
--- else no cascade leads there, up to 17
+-- else no cascade leads there
 GRANT alice TO carol;
 SET SESSION AUTHORIZATION carol;
 CREATE TABLE m.child (id int REFERENCES m.whole (id) ON DELETE CASCADE);
@@ -249,7 +249,8 @@ superuser_runs($_)
 # Nobody but the owner of all its partitions can do that.
 superuser_runs(
 	q{SELECT ttl_index.track_last_modified('m.parent', 'at')},
-	'ERROR:  permission denied for table parent_high');
+	'ERROR:  partition "parent_high" of table "parent" belongs to another role
+HINT:  Give both the same owner with ALTER TABLE ... OWNER TO.');
 
 # One pass deletes, one makes partitions, and one drops them.
 sub arm
