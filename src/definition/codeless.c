@@ -86,16 +86,21 @@ has_code(Node *node, void *arg)
 		case T_CaseExpr:
 		case T_CaseTestExpr:
 		case T_CoalesceExpr:
+		case T_CoerceViaIO:
+		case T_CollateExpr:
 		case T_Const:
 		case T_DistinctExpr:
 		case T_FuncExpr:
+		case T_MinMaxExpr:
 		case T_NextValueExpr:
 		case T_NullIfExpr:
 		case T_NullTest:
 		case T_OpExpr:
 		case T_RelabelType:
+		case T_RowCompareExpr:
 		case T_ScalarArrayOpExpr:
 		case T_SQLValueFunction:
+		case T_SubscriptingRef:
 		case T_Var:
 			if (!is_of_core(exprType(node)) ||
 				check_functions_in_node(node, can_run_code, NULL))
