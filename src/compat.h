@@ -58,21 +58,17 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 #endif
 
 /*
- * Until 17 an AFTER trigger runs as whoever ends the command that caused it; so only
- * until then the tables that a command changes are looked at.  Since 18 a constraint can be
- * one that is not enforced, and a generated column one that is not stored, and core
- * keeps what PL/pgSQL has compiled.
+ * Since 18 a constraint can be one that is not enforced, and a generated column one that is
+ * not stored, and core keeps what PL/pgSQL has compiled.
  */
 #if PG_VERSION_NUM < 180000
-#define TTL_AFTER_TRIGGERS_RUN_AS_OTHERS true
-#define TTL_CHANGED_RELATIONS(stmt) ((stmt)->resultRelations)
 #define TTL_ENFORCE(constraint) ((void) 0)
+#define TTL_IS_ENFORCED(constraint) true
 #define TTL_EXPAND_VIRTUAL(node, rel) (node)
 #define ttl_compiled_xmin fn_xmin
 #else
-#define TTL_AFTER_TRIGGERS_RUN_AS_OTHERS false
-#define TTL_CHANGED_RELATIONS(stmt) NIL
 #define TTL_ENFORCE(constraint) ((constraint)->is_enforced = true)
+#define TTL_IS_ENFORCED(constraint) ((constraint)->conenforced)
 #define TTL_EXPAND_VIRTUAL(node, rel) expand_generated_columns_in_expr(node, rel, 1)
 #define ttl_compiled_xmin cfunc.fn_xmin
 #endif

@@ -63,6 +63,7 @@
 #include "plpgsql.h"
 #include "postmaster/bgworker.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -121,17 +122,6 @@ note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 	/* that of a DO block is not kept */
 	if (OidIsValid(function->fn_oid))
 		(void) hash_search(called, &function, HASH_ENTER, NULL);
-}
-
-static PlannedStmt *
-note_planning(Query *parse, const char *query_string, int options,
-			  ParamListInfo params ttl_and_explain(struct ExplainState *es))
-{
-	planner_hook_type plan = next_planner ? next_planner : standard_planner;
-
-	if (OidIsValid(role) && InSecurityRestrictedOperation())
-		has_run = true;
-	return plan(parse, query_string, options, params ttl_and_explain(es));
 }
 
 /* Is this a worker of the monitor?  It runs nothing but the code of owners. */
@@ -384,6 +374,78 @@ note_lookup(Oid function)
 {
 	note_call(function);
 	return next_needs_fmgr && next_needs_fmgr(function);
+}
+
+/*
+ * Is this what a foreign key plans to find out whether rows are referenced, or are there that
+ * are?  Others hardly ever ask for such locks.
+ */
+static bool
+locks_keys(const Query *query)
+{
+	ListCell   *lc;
+
+	foreach(lc, query->rowMarks)
+	{
+		if (lfirst_node(RowMarkClause, lc)->strength == LCS_FORKEYSHARE)
+			return true;
+	}
+	/* that of a period has them a level below */
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind == RTE_SUBQUERY && locks_keys(rte->subquery))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Plans what a foreign key reads as the owner of another table, in the middle of what runs as
+ * a role.  If that has called code, in the definition of that table, it has been able to leave
+ * to that role what it leaves to others: settings, what is cached, and what is compiled.  It
+ * changes nothing else, such as what was looked at before: which keys are above a table, say.
+ */
+static PlannedStmt *
+plan_for_other(planner_hook_type plan, Query *parse, const char *query_string, int options,
+			   ParamListInfo params ttl_and_explain(struct ExplainState *es))
+{
+	int			level = NewGUCNestLevel();
+	bool		had_run = has_run;
+	bool		read_only = XactReadOnly;
+	PlannedStmt *result;
+
+	has_run = false;
+	/* nor what that role has set */
+	ttl_settings_set("search_path", "pg_catalog, pg_temp");
+	ttl_settings_set("constraint_exclusion", "partition");
+	/* core lets no function change this setting; an error takes it back */
+	XactReadOnly = true;
+	result = plan(parse, query_string, options, params ttl_and_explain(es));
+	AtEOXact_GUC(false, level);
+	XactReadOnly = read_only;
+	if (has_run)
+	{
+		forget_functions();
+		InvalidateSystemCaches();
+	}
+	has_run = has_run || had_run;
+	return result;
+}
+
+static PlannedStmt *
+note_planning(Query *parse, const char *query_string, int options,
+			  ParamListInfo params ttl_and_explain(struct ExplainState *es))
+{
+	planner_hook_type plan = next_planner ? next_planner : standard_planner;
+	bool		restricted = OidIsValid(role) && InSecurityRestrictedOperation();
+
+	if (restricted && GetUserId() != acting && locks_keys(parse))
+		return plan_for_other(plan, parse, query_string, options, params ttl_and_explain(es));
+	if (restricted)
+		has_run = true;
+	return plan(parse, query_string, options, params ttl_and_explain(es));
 }
 
 /*

@@ -143,6 +143,7 @@ extern void ttl_reach_report_left_out(Oid indexrelid);
 extern TtlState ttl_partition_key_possible(Oid relid, AttrNumber attnum,
 										   Oid keytype, bool filtered);
 extern TtlState ttl_partition_key_state(const TtlIndex *index);
+extern bool ttl_partition_key_lock_above(Oid relid);
 extern Oid	ttl_partition_key_of_stranger(Oid relid, Oid owner);
 
 #endif							/* TTL_DEFINITION_H */

@@ -22,6 +22,7 @@
 #include "catalog/pg_partitioned_table.h"
 #include "commands/defrem.h"
 #include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -99,6 +100,36 @@ has_expression(Oid relid)
 	return result;
 }
 
+static List *
+tables_above(Oid relid)
+{
+	return get_rel_relispartition(relid) ? get_partition_ancestors(relid) : NIL;
+}
+
+/*
+ * Locks all tables of which a locked one is a partition, without waiting, so that their owners
+ * neither get another one nor attach them to one.  False where somebody else has locked one.
+ */
+bool
+ttl_partition_key_lock_above(Oid relid)
+{
+	List	   *locked = NIL;
+
+	/* what was put above meanwhile is locked, too */
+	while (list_length(locked) < list_length(tables_above(relid)))
+	{
+		ListCell   *lc;
+
+		locked = tables_above(relid);
+		foreach(lc, locked)
+		{
+			if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+				return false;
+		}
+	}
+	return true;
+}
+
 /*
  * A table above this one whose partition key can call functions, and whose owner has not the
  * privileges of a role: where core computes for that role what belongs into a partition, it
@@ -109,9 +140,7 @@ ttl_partition_key_of_stranger(Oid relid, Oid owner)
 {
 	ListCell   *lc;
 
-	if (!get_rel_relispartition(relid))
-		return InvalidOid;
-	foreach(lc, get_partition_ancestors(relid))
+	foreach(lc, tables_above(relid))
 	{
 		if (has_expression(lfirst_oid(lc)) &&
 			!has_privs_of_role(ttl_owner_of(lfirst_oid(lc)), owner))

@@ -137,8 +137,12 @@ lock_indexes(TtlExpirer *x)
 static bool
 lock_others(TtlExpirer *x, const TtlIndex *index)
 {
+	Oid			archive = index->option.archive_to;
+
 	return (x->direct || ttl_cascade_lock(index->relid, index->owner)) &&
-		(!OidIsValid(index->option.archive_to) || ttl_move_lock(x, index->option.archive_to));
+		(!OidIsValid(archive) ||
+		 (ttl_move_lock(x, archive) && ttl_partition_key_lock_above(archive) &&
+		  ttl_cascade_lock_written(archive)));
 }
 
 /* Can the rows still be moved, with the lock in hand? */
@@ -175,7 +179,11 @@ move_rows(TtlExpirer *x, const TtlIndex *index)
 	ttl_query_refresh(x->heap);
 	ttl_query_refresh(x->archive);
 	check_archive(index, ttl_archive_state_now);
-	ttl_cascade_check_written(index->option.archive_to);
+	if (!ttl_cascade_lock_written(index->option.archive_to))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on a table that a foreign key of table \"%s\" leads to",
+						RelationGetRelationName(x->archive))));
 	ttl_move_end(x);
 	check_archive(index, ttl_archive_rights);
 }

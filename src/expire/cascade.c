@@ -14,14 +14,17 @@
  * of the whole table, and code of those who own a partition would run as that one, in triggers
  * or when the query is planned.  So they need the privileges of that owner.
  *
- * Up to 17, nobody gets rights by the end of a command.  A foreign key acts as the owner of the table
- * that it changes, but what it leaves to the end of the command, AFTER triggers first of
- * all, is run as whoever gave the command.  So no foreign key may change a table of
- * somebody who has not the privileges of that role.  The tables that are locked are
+ * Nobody gets rights by a cascade.  A foreign key acts as the owner of the table that it changes.
+ * But up to 17, what it leaves to the end of the command, AFTER triggers first of all, is run
+ * as whoever gave the command.  And on all releases the code of that owner's triggers would
+ * leave settings to that of whoever gave the command, such as a search_path, and what is cached
+ * and compiled by it.  So no foreign key may change a table of somebody who has not the
+ * privileges of that role.  The tables that are locked are
  * looked at before the batch deletes anything.  But a rule or a trigger can change further
  * tables, with foreign keys on them, so each command that a foreign key gives during the
  * batch is looked at as well, where the executor starts it.  To look at which triggers
- * there are would not be enough: any code that runs meanwhile can create one.
+ * there are would not be enough: any code that runs meanwhile can create one.  What a foreign
+ * key only reads may be anybody's; what runs when that is planned, leftover.c sees to.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -95,7 +98,7 @@ check_rights(Oid relid, Oid role)
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("a foreign key leads to table \"%s\" of another owner",
 					get_rel_name(relid)),
-			 errdetail("Triggers and other code there would run with the privileges of role \"%s\".",
+			 errdetail("Triggers and other code there would run with the privileges of role \"%s\", or beside code that does.",
 					   GetUserNameFromId(role, false)),
 			 errhint("Let this role own table \"%s\" as well, or grant the role to its owner.",
 					 get_rel_name(relid))));
@@ -116,21 +119,6 @@ action_of(const Trigger *trigger)
 			return CASCADE_UPDATES;
 		default:
 			return CASCADE_READS;
-	}
-}
-
-/* Does a foreign key write other values into the columns that it is on? */
-static bool
-sets_values(const Trigger *trigger)
-{
-	switch (trigger->tgfoid)
-	{
-		case F_RI_FKEY_CASCADE_UPD:
-		case F_RI_FKEY_SETDEFAULT_DEL:
-		case F_RI_FKEY_SETDEFAULT_UPD:
-			return true;
-		default:
-			return false;
 	}
 }
 
@@ -158,18 +146,26 @@ has_triggers(Oid relid)
 }
 
 /*
- * Raises an error if a partition key above a table is of somebody else.  It is computed in an
- * UPDATE there, and in any query of a partitioned table, as the owner of the table.
+ * Raises an error if a partition key above a table is of somebody else.  It is computed as the
+ * owner of the table in an UPDATE there, in any query of a partitioned table, and, where a
+ * trigger has set constraint_exclusion, in any other.  Returns false if somebody else has locked
+ * a table above, whose owner could attach it to one by such a key meanwhile.
  */
-static void
-check_above(Oid relid, bool updates)
+static bool
+lock_above(Oid relid, bool changes)
 {
-	Oid			role = ttl_owner_of(relid);
-	Oid			above = ttl_partition_key_of_stranger(relid, role);
+	Oid			role;
+	Oid			above;
 
-	if (OidIsValid(above) &&
-		(updates || get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
+	if (!changes && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
+		return true;
+	if (!ttl_partition_key_lock_above(relid))
+		return false;
+	role = ttl_owner_of(relid);
+	above = ttl_partition_key_of_stranger(relid, role);
+	if (OidIsValid(above))
 		check_rights(above, role);
+	return true;
 }
 
 /* The tables that foreign keys of a table reference. */
@@ -193,7 +189,7 @@ referenced_by(Oid relid)
 	{
 		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
 
-		if (form->contype == CONSTRAINT_FOREIGN)
+		if (form->contype == CONSTRAINT_FOREIGN && TTL_IS_ENFORCED(form))
 			referenced = list_append_unique_oid(referenced, form->confrelid);
 	}
 	systable_endscan(scan);
@@ -203,10 +199,11 @@ referenced_by(Oid relid)
 
 /*
  * Raises an error if somebody gets rights where the foreign keys of a table are checked, as
- * rows are written to it.  They read the referenced tables.
+ * rows are written to it.  They read the referenced tables.  Returns false if somebody else
+ * has locked a table of which one of these is a partition.
  */
-void
-ttl_cascade_check_written(Oid relid)
+bool
+ttl_cascade_lock_written(Oid relid)
 {
 	ListCell   *lc;
 	ListCell   *lc2;
@@ -217,11 +214,13 @@ ttl_cascade_check_written(Oid relid)
 		CHECK_FOR_INTERRUPTS();
 		foreach(lc2, referenced_by(lfirst_oid(lc)))
 		{
-			check_above(lfirst_oid(lc2), false);
+			if (!lock_above(lfirst_oid(lc2), false))
+				return false;
 			foreach(lc3, with_partitions(lfirst_oid(lc2)))
 				check_rights(lfirst_oid(lc3), ttl_owner_of(lfirst_oid(lc2)));
 		}
 	}
+	return true;
 }
 
 /*
@@ -259,7 +258,6 @@ lock_referencing_table(const Trigger *trigger, Cascade * cascade)
 {
 	Oid			relid = trigger->tgconstrrelid;
 	CascadeAction action = action_of(trigger);
-	bool		sets = sets_values(trigger);
 
 	/* a lock can replace the trigger in the cache */
 	if (!lock_tree(relid, relid, action == CASCADE_READS ? RowShareLock : RowExclusiveLock,
@@ -267,10 +265,13 @@ lock_referencing_table(const Trigger *trigger, Cascade * cascade)
 		return false;
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		return true;
-	check_above(relid, action == CASCADE_UPDATES);
-	if (sets)
-		ttl_cascade_check_written(relid);
-	return true;
+
+	/*
+	 * an update that sets a column to NULL can write others, too: by a move
+	 * to another partition, a generated column, a trigger
+	 */
+	return lock_above(relid, action != CASCADE_READS) &&
+		(action != CASCADE_UPDATES || ttl_cascade_lock_written(relid));
 }
 
 /* Locks the tables whose foreign keys act when rows of this one are deleted or updated. */
@@ -318,7 +319,7 @@ ttl_cascade_lock(Oid relid, Oid role)
 		list_nth_oid(tables[CASCADE_DELETES], deleted++) :
 		list_nth_oid(tables[CASCADE_UPDATES], updated++);
 
-		if (TTL_AFTER_TRIGGERS_RUN_AS_OTHERS && table != relid)
+		if (table != relid)
 			check_rights(table, role);
 		if (!lock_referencing(table, deletes, &cascade))
 			return false;
@@ -326,13 +327,13 @@ ttl_cascade_lock(Oid relid, Oid role)
 	return true;
 }
 
-/* Checks the tables that a command of a foreign key changes. */
+/* Checks the tables that a part of a command of a foreign key changes, if it does. */
 static void
-check_command(const PlannedStmt *stmt)
+check_plan(const PlannedStmt *stmt, Plan * plan)
 {
 	ListCell   *lc;
 
-	foreach(lc, TTL_CHANGED_RELATIONS(stmt))
+	foreach(lc, plan && IsA(plan, ModifyTable) ? ((ModifyTable *) plan)->resultRelations : NIL)
 	{
 		ListCell   *lc2;
 
@@ -340,6 +341,17 @@ check_command(const PlannedStmt *stmt)
 		foreach(lc2, with_partitions(rt_fetch(lfirst_int(lc), stmt->rtable)->relid))
 			check_rights(lfirst_oid(lc2), commanded_by);
 	}
+}
+
+/* Checks all of it: a rule can change tables in a WITH as well. */
+static void
+check_command(const PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	check_plan(stmt, stmt->planTree);
+	foreach(lc, stmt->subplans)
+		check_plan(stmt, lfirst(lc));
 }
 
 /* Only foreign keys leave the AFTER triggers of their commands to an outer one. */
@@ -380,7 +392,7 @@ finish_command(QueryDesc *query)
 static void
 set_hooks(void)
 {
-	if (!TTL_AFTER_TRIGGERS_RUN_AS_OTHERS || has_hooks)
+	if (has_hooks)
 		return;
 	next_start = ExecutorStart_hook;
 	ExecutorStart_hook = start_command;
@@ -389,22 +401,26 @@ set_hooks(void)
 	has_hooks = true;
 }
 
-/* Runs a DELETE, and returns how many rows it has deleted; those that it returns go to dest. */
+/*
+ * Runs a command that takes or moves rows, and returns how many; those that it returns go to
+ * dest.
+ */
 int64
-ttl_cascade_run(Query *query, ParamListInfo params, const char *name, DestReceiver *dest)
+ttl_cascade_run(Query *query, ParamListInfo params, QueryEnvironment *env, const char *name,
+				DestReceiver *dest)
 {
-	volatile int64 deleted = 0;
+	volatile int64 count = 0;
 
 	set_hooks();
 	commanded_by = GetUserId();
 	PG_TRY();
 	{
-		deleted = ttl_query_run(query, params, NULL, name, dest);
+		count = ttl_query_run(query, params, env, name, dest);
 	}
 	PG_FINALLY();
 	{
 		commanded_by = InvalidOid;
 	}
 	PG_END_TRY();
-	return deleted;
+	return count;
 }

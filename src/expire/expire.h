@@ -18,8 +18,8 @@
 #include "expire/index_scan.h"
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
-#include "storage/itemptr.h"
 #include "tcop/dest.h"
+#include "utils/queryenvironment.h"
 #include "utils/relcache.h"
 
 /* So many rows that could not be deleted are known by their key and tuple ID. */
@@ -127,8 +127,8 @@ extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 
 /* cascade.c */
 extern bool ttl_cascade_lock(Oid relid, Oid role);
-extern void ttl_cascade_check_written(Oid relid);
-extern int64 ttl_cascade_run(Query *query, ParamListInfo params,
+extern bool ttl_cascade_lock_written(Oid relid);
+extern int64 ttl_cascade_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 							 const char *name, DestReceiver *dest);
 
 /* cursor.c */

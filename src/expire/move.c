@@ -107,8 +107,8 @@ insert_by_query(TtlExpirer *x)
 	register_ENR(env, &rows);
 	ttl_lock_limit_waits();
 	x->batch->limits_waits = true;
-	count = ttl_query_run(ttl_query_make_insert(x->archive, x->heap, env, MOVED_ROWS),
-						  NULL, env, name, None_Receiver);
+	count = ttl_cascade_run(ttl_query_make_insert(x->archive, x->heap, env, MOVED_ROWS),
+							NULL, env, name, None_Receiver);
 	if (count != x->batch->archived)
 		ereport(ERROR,
 				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),

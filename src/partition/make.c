@@ -405,8 +405,12 @@ referenced_tables(Oid relid)
 
 	/* the list lasts no longer than the next message about the table */
 	foreach(lc, RelationGetFKeyList(rel))
-		referenced = list_append_unique_oid(referenced,
-											((ForeignKeyCacheInfo *) lfirst(lc))->confrelid);
+	{
+		const		ForeignKeyCacheInfo *key = lfirst_node(ForeignKeyCacheInfo, lc);
+
+		if (TTL_IS_ENFORCED(key))
+			referenced = list_append_unique_oid(referenced, key->confrelid);
+	}
 	relation_close(rel, NoLock);
 	return referenced;
 }
@@ -419,15 +423,9 @@ static void
 check_above(Oid relid, Oid owner)
 {
 	Oid			above;
-	ListCell   *lc;
 
-	if (!get_rel_relispartition(relid))
-		return;
-	foreach(lc, get_partition_ancestors(relid))
-	{
-		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-			ttl_detach_raise_busy(lfirst_oid(lc));
-	}
+	if (!ttl_partition_key_lock_above(relid))
+		ttl_detach_raise_busy(relid);
 	above = ttl_partition_key_of_stranger(relid, owner);
 	if (OidIsValid(above))
 		ereport(ERROR,
