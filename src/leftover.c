@@ -107,6 +107,9 @@ static int	nest_level = 0;
 /* can anything that has run have filled the caches since they are new? */
 static bool has_run = false;
 
+/* is what a foreign key reads being planned for another role? */
+static bool plans_for_other = false;
+
 /* are they to be dropped as soon as the relations are closed that an error has left open? */
 static bool drops_caches = false;
 
@@ -364,7 +367,7 @@ is_code(Oid function)
 static void
 note_call(Oid function)
 {
-	if (OidIsValid(role) && !has_run && InSecurityRestrictedOperation())
+	if (OidIsValid(role) && !has_run && !plans_for_other && InSecurityRestrictedOperation())
 		has_run = is_code(function);
 }
 
@@ -406,6 +409,8 @@ locks_keys(const Query *query)
  * a role.  If that has called code, in the definition of that table, it has been able to leave
  * to that role what it leaves to others: settings, what is cached, and what is compiled.  It
  * changes nothing else, such as what was looked at before: which keys are above a table, say.
+ * What is looked up to be inlined has called nothing.  What is called is seen by what it does:
+ * it is in PL/pgSQL, or plans a query, which functions in other languages need to leave anything.
  */
 static PlannedStmt *
 plan_for_other(planner_hook_type plan, Query *parse, const char *query_string, int options,
@@ -417,13 +422,26 @@ plan_for_other(planner_hook_type plan, Query *parse, const char *query_string, i
 	PlannedStmt *result;
 
 	has_run = false;
+	plans_for_other = true;
 	/* nor what that role has set */
 	ttl_settings_set("search_path", "pg_catalog, pg_temp");
 	ttl_settings_set("constraint_exclusion", "partition");
 	/* core lets no function change this setting; an error takes it back */
 	XactReadOnly = true;
-	result = plan(parse, query_string, options, params ttl_and_explain(es));
+	PG_TRY();
+	{
+		result = plan(parse, query_string, options, params ttl_and_explain(es));
+	}
+	PG_CATCH();
+	{
+		/* what is behind an error takes care of what ran before, too */
+		has_run = true;
+		plans_for_other = false;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	AtEOXact_GUC(false, level);
+	plans_for_other = false;
 	XactReadOnly = read_only;
 	if (has_run)
 	{
