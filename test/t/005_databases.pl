@@ -298,9 +298,13 @@ sub let_go
 	return;
 }
 
-# That row is tried again, a minute after the first time.
-let_go('events');
-$node->empties('hangs', 'events', 'which is tried again later');
+# That row is tried again: it has failed twice, with another one and alone, so two minutes later,
+# or four, where it was just begun again.
+{
+	local $PostgreSQL::Test::Utils::timeout_default = 300;
+	let_go('events');
+	$node->empties('hangs', 'events', 'which is tried again later');
+}
 
 # The next launcher counts those that it finds, and its own worker comes to one more.
 sub end_launcher
