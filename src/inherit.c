@@ -64,6 +64,17 @@ ttl_inherit_tree(Oid relid)
 	return tree;
 }
 
+/*
+ * A table and its partitions, not what inherits from it otherwise: all that a foreign key reads
+ * or changes, which asks for ONLY, and all that a row can come to by an INSERT.
+ */
+List *
+ttl_inherit_partitions(Oid relid)
+{
+	return get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
+		ttl_inherit_tree(relid) : list_make1_oid(relid);
+}
+
 /* The foreign tables among a table and all below it. */
 List *
 ttl_inherit_foreign_tables(Oid relid)

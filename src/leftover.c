@@ -54,18 +54,22 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
+#include "parser/parsetree.h"
 #include "plpgsql.h"
 #include "postmaster/bgworker.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
@@ -74,6 +78,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "definition/codeless.h"
 #include "leftover.h"
 #include "ttl_index.h"
 
@@ -95,6 +100,9 @@ static Oid	role = InvalidOid;
 /* as whom the extension acts, invalid for nobody else; an error leaves that as it was */
 static Oid	acting = InvalidOid;
 
+/* has code of an owner caught an error of what acted as another one, and goes on as the former? */
+static bool acting_is_nested = false;
+
 /* what is done, where no code of an owner runs, at the signals that core's processes obey */
 static const int signals[] = {
 	SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGURG
@@ -107,8 +115,8 @@ static int	nest_level = 0;
 /* can anything that has run have filled the caches since they are new? */
 static bool has_run = false;
 
-/* is what a foreign key reads being planned for another role? */
-static bool plans_for_other = false;
+/* the table that a foreign key reads, while that is planned for another role than what runs */
+static Oid	planned_for_other = InvalidOid;
 
 /* are they to be dropped as soon as the relations are closed that an error has left open? */
 static bool drops_caches = false;
@@ -116,12 +124,25 @@ static bool drops_caches = false;
 static object_access_hook_type next_object_access = NULL;
 static planner_hook_type next_planner = NULL;
 static needs_fmgr_hook_type next_needs_fmgr = NULL;
+static fmgr_hook_type next_fmgr = NULL;
+
+/*
+ * Notes that code runs.  In the midst of that of a role, a SECURITY DEFINER function is code of
+ * another one, which leaves its own: nobody is the same role any more behind it.
+ */
+static void
+note_code(void)
+{
+	has_run = true;
+	if (GetUserId() != acting)
+		role = ANY_ROLE;
+}
 
 static void
 note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 {
 	if (OidIsValid(role))
-		has_run = true;
+		note_code();
 	/* that of a DO block is not kept */
 	if (OidIsValid(function->fn_oid))
 		(void) hash_search(called, &function, HASH_ENTER, NULL);
@@ -225,7 +246,10 @@ ttl_leftover_begin(Oid new_role, TtlLeftover *before)
 	if (OidIsValid(acting))
 		restore_signals();
 	else
+	{
 		note_signals();
+		acting_is_nested = false;
+	}
 	acting = new_role;
 	nest_level = GetCurrentTransactionNestLevel();
 	begin(new_role, false, false);
@@ -304,6 +328,7 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 	nest_level = GetCurrentTransactionNestLevel() - 1;
 	if (OidIsValid(acting))
 		restore_signals();
+	acting_is_nested = true;
 	if (OidIsValid(role))
 		begin(ANY_ROLE, true, true);
 }
@@ -339,6 +364,23 @@ is_validator(Oid function)
 	return result;
 }
 
+/* The language of a function; invalid if that is gone. */
+static Oid
+language_of(Oid function)
+{
+	HeapTuple	tuple;
+	Oid			language;
+
+	if (function < FirstNormalObjectId)
+		return INTERNALlanguageId;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
+	ReleaseSysCache(tuple);
+	return language;
+}
+
 /*
  * Can this function be code of a user?  What is in C is a superuser's; so is what the options
  * of TTL indexes are made of, functions of core under other names.
@@ -346,16 +388,8 @@ is_validator(Oid function)
 static bool
 is_code(Oid function)
 {
-	HeapTuple	tuple;
-	Oid			language;
+	Oid			language = language_of(function);
 
-	if (function < FirstNormalObjectId)
-		return false;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	if (!HeapTupleIsValid(tuple))
-		return true;
-	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
-	ReleaseSysCache(tuple);
 	return language != ClanguageId && language != INTERNALlanguageId;
 }
 
@@ -367,88 +401,167 @@ is_code(Oid function)
 static void
 note_call(Oid function)
 {
-	if (OidIsValid(role) && !has_run && !plans_for_other && InSecurityRestrictedOperation())
-		has_run = is_code(function);
+	if (OidIsValid(role) && !OidIsValid(planned_for_other) && InSecurityRestrictedOperation() &&
+		!(has_run && GetUserId() == acting) && is_code(function))
+		note_code();
 }
 
-/* Core asks before it looks up a function to call it, and before it inlines one. */
+/*
+ * Raises the error for code in the definition of a table of another role, which a foreign key
+ * reads.  That would run in the middle of what runs as a role, and could leave to it what
+ * it leaves to others: settings, what is cached, what is compiled.  None of that can be dropped
+ * for certain there: core keeps the partition key of a relation that is open.  And where the
+ * other role has more privileges, what runs could leave that to it.
+ */
+static void
+raise_code_of_foreign_key(void)
+{
+	const char *name = get_rel_name(planned_for_other);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("a foreign key reads table \"%s\" of another owner, whose definition calls functions of users",
+					name ? name : "?"),
+			 errdetail("What is constant in its indexes, statistics and CHECK constraints, and casts of its keys, would be computed beside code of role \"%s\".",
+					   GetUserNameFromId(acting, true)),
+			 errhint("Let this role own the table as well, or let these definitions and casts call no functions of users.")));
+}
+
+/* Raises it where a function is about to be called that is code. */
+static void
+refuse_code_of_foreign_key(Oid function)
+{
+	if (OidIsValid(planned_for_other) && is_code(function))
+		raise_code_of_foreign_key();
+}
+
+/* Core asks before it looks up a function to call it, and before it inlines one, in SQL. */
 static bool
 note_lookup(Oid function)
 {
 	note_call(function);
+	if (OidIsValid(planned_for_other) && language_of(function) != SQLlanguageId)
+		refuse_code_of_foreign_key(function);
 	return next_needs_fmgr && next_needs_fmgr(function);
 }
 
 /*
- * Is this what a foreign key plans to find out whether rows are referenced, or are there that
- * are?  Others hardly ever ask for such locks.
+ * Core asks nothing of functions with settings of their own, or another role's rights, but tells
+ * of each call.  That is all where the planner calls one to estimate how many rows an operator
+ * selects.
  */
-static bool
-locks_keys(const Query *query)
+static void
+note_event(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
+{
+	if (event == FHET_START)
+	{
+		note_call(function->fn_oid);
+		refuse_code_of_foreign_key(function->fn_oid);
+	}
+	if (next_fmgr)
+		next_fmgr(event, function, arg);
+}
+
+/*
+ * The table in which a foreign key is to find out by this whether rows are referenced, or are
+ * there that are; invalid where it is another query.  Others hardly ever ask for such locks, of
+ * a table that they call "x".
+ */
+static Oid
+table_of_foreign_key(const Query *query)
 {
 	ListCell   *lc;
+	Oid			relid = InvalidOid;
 
 	foreach(lc, query->rowMarks)
 	{
-		if (lfirst_node(RowMarkClause, lc)->strength == LCS_FORKEYSHARE)
-			return true;
+		const RowMarkClause *mark = lfirst_node(RowMarkClause, lc);
+		const RangeTblEntry *rte = rt_fetch(mark->rti, query->rtable);
+
+		if (mark->strength == LCS_FORKEYSHARE && strcmp(rte->eref->aliasname, "x") == 0)
+			return rte->relid;
 	}
 	/* that of a period has them a level below */
 	foreach(lc, query->rtable)
 	{
-		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
 
-		if (rte->rtekind == RTE_SUBQUERY && locks_keys(rte->subquery))
-			return true;
+		if (rte->rtekind == RTE_SUBQUERY && !OidIsValid(relid))
+			relid = table_of_foreign_key(rte->subquery);
 	}
+	return relid;
+}
+
+static bool
+refuse_function(Oid function, void *arg)
+{
+	refuse_code_of_foreign_key(function);
 	return false;
 }
 
+/* Refuses code that is called for each row, as a cast of a key is. */
+static bool
+refuse_code_in_query(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, refuse_code_in_query, NULL, 0);
+	(void) check_functions_in_node(node, refuse_function, NULL);
+	return expression_tree_walker(node, refuse_code_in_query, NULL);
+}
+
 /*
- * Plans what a foreign key reads as the owner of another table, in the middle of what runs as
- * a role.  If that has called code, in the definition of that table, it has been able to leave
- * to that role what it leaves to others: settings, what is cached, and what is compiled.  It
- * changes nothing else, such as what was looked at before: which keys are above a table, say.
- * What is looked up to be inlined has called nothing.  What is called is seen by what it does:
- * it is in PL/pgSQL, or plans a query, which functions in other languages need to leave anything.
+ * Refuses a table, or a partition of it, in whose definition there is code, whether it would be
+ * called or not.  The planner calls functions of types and operators of which no hook tells,
+ * core reads what functions in SQL say before anything is planned, and the executor checks the
+ * filter of an index again for rows that are changed meanwhile.
+ */
+static void
+refuse_code_in_table(Oid relid)
+{
+	ListCell   *lc;
+	List	   *tables = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
+		find_all_inheritors(relid, RowShareLock, NULL) : list_make1_oid(relid);
+
+	foreach(lc, tables)
+	{
+		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+		bool		codeless = ttl_codeless_planning(rel);
+
+		table_close(rel, NoLock);
+		if (!codeless)
+			raise_code_of_foreign_key();
+	}
+}
+
+/*
+ * Plans what a foreign key reads in a table of another role, as that one, in the middle of what
+ * runs as a role, whose settings do not matter there: the path by which is found what is inlined,
+ * which is kept, and whether the partition keys above the table are computed.
  */
 static PlannedStmt *
-plan_for_other(planner_hook_type plan, Query *parse, const char *query_string, int options,
-			   ParamListInfo params ttl_and_explain(struct ExplainState *es))
+plan_for_other(planner_hook_type plan, Oid relid, Query *parse, const char *query_string,
+			   int options, ParamListInfo params ttl_and_explain(struct ExplainState *es))
 {
 	int			level = NewGUCNestLevel();
-	bool		had_run = has_run;
-	bool		read_only = XactReadOnly;
 	PlannedStmt *result;
 
-	has_run = false;
-	plans_for_other = true;
-	/* nor what that role has set */
 	ttl_settings_set("search_path", "pg_catalog, pg_temp");
 	ttl_settings_set("constraint_exclusion", "partition");
-	/* core lets no function change this setting; an error takes it back */
-	XactReadOnly = true;
+	planned_for_other = relid;
 	PG_TRY();
 	{
+		(void) refuse_code_in_query((Node *) parse, NULL);
+		refuse_code_in_table(relid);
 		result = plan(parse, query_string, options, params ttl_and_explain(es));
 	}
-	PG_CATCH();
+	PG_FINALLY();
 	{
-		/* what is behind an error takes care of what ran before, too */
-		has_run = true;
-		plans_for_other = false;
-		PG_RE_THROW();
+		planned_for_other = InvalidOid;
 	}
 	PG_END_TRY();
 	AtEOXact_GUC(false, level);
-	plans_for_other = false;
-	XactReadOnly = read_only;
-	if (has_run)
-	{
-		forget_functions();
-		InvalidateSystemCaches();
-	}
-	has_run = has_run || had_run;
 	return result;
 }
 
@@ -458,11 +571,21 @@ note_planning(Query *parse, const char *query_string, int options,
 {
 	planner_hook_type plan = next_planner ? next_planner : standard_planner;
 	bool		restricted = OidIsValid(role) && InSecurityRestrictedOperation();
+	Oid			relid = InvalidOid;
 
-	if (restricted && GetUserId() != acting && locks_keys(parse))
-		return plan_for_other(plan, parse, query_string, options, params ttl_and_explain(es));
+	/*
+	 * planning calls nothing that plans but code, be it of a type, which was
+	 * looked up before
+	 */
+	if (OidIsValid(planned_for_other))
+		raise_code_of_foreign_key();
+	if (restricted && (GetUserId() != acting || acting_is_nested))
+		relid = table_of_foreign_key(parse);
+	if (OidIsValid(relid))
+		return plan_for_other(plan, relid, parse, query_string, options,
+							  params ttl_and_explain(es));
 	if (restricted)
-		has_run = true;
+		note_code();
 	return plan(parse, query_string, options, params ttl_and_explain(es));
 }
 
@@ -516,7 +639,10 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 	 * note_lookup() is not told
 	 */
 	if (access == OAT_FUNCTION_EXECUTE)
+	{
 		note_call(objectId);
+		refuse_code_of_foreign_key(objectId);
+	}
 	if (access == OAT_FUNCTION_EXECUTE && is_validator(objectId))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -543,4 +669,6 @@ ttl_leftover_init(void)
 	planner_hook = note_planning;
 	next_needs_fmgr = needs_fmgr_hook;
 	needs_fmgr_hook = note_lookup;
+	next_fmgr = fmgr_hook;
+	fmgr_hook = note_event;
 }

@@ -76,8 +76,7 @@ typedef struct TtlLimits
 } TtlLimits;
 
 /* args.c */
-extern void ttl_args_require(FunctionCallInfo fcinfo, int count,
-							 const char *const *names);
+extern void ttl_args_require(FunctionCallInfo fcinfo, int count, const char *const *names);
 extern char *ttl_args_text(FunctionCallInfo fcinfo, int i);
 extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *name);
 
@@ -87,6 +86,7 @@ extern bool ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode);
 /* inherit.c */
 extern List *ttl_inherit_children(Oid relid, bool detaching);
 extern List *ttl_inherit_tree(Oid relid);
+extern List *ttl_inherit_partitions(Oid relid);
 extern List *ttl_inherit_foreign_tables(Oid relid);
 extern bool ttl_inherit_is_below(Oid relid, Oid ancestor);
 

@@ -330,14 +330,6 @@ remember_archive(const Archive *archive)
 	MemoryContextSwitchTo(caller);
 }
 
-/* The tables that a row can come to by an INSERT into one. */
-static List *
-routed_tables(Oid relid)
-{
-	return get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
-		ttl_inherit_tree(relid) : list_make1_oid(relid);
-}
-
 /* Where an index moves rows to, or invalid, by the option of its governor. */
 Oid
 ttl_archive_of(Oid indexrelid, Oid *governor)
@@ -403,7 +395,7 @@ read_archive(Oid target, Archive *archive)
 	}
 	memset(archive, 0, sizeof(*archive));
 	archive->target = target;
-	foreach(lc, routed_tables(target))
+	foreach(lc, ttl_inherit_partitions(target))
 	{
 		note_table(archive, lfirst_oid(lc));
 		note_next(archive, lfirst_oid(lc));

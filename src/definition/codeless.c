@@ -52,7 +52,8 @@ is_of_core(Oid type)
 
 /*
  * Can a function run code of users?  What is immutable computes its result from its arguments
- * alone; of the others some run queries, as table_to_xml() does.
+ * alone, but for one that opens the table of which it has the OID and computes what is constant
+ * in its partition key; of the others some run queries, as table_to_xml() does.
  */
 static bool
 can_run_code(Oid function, void *arg)
@@ -66,9 +67,40 @@ can_run_code(Oid function, void *arg)
 		case F_STATEMENT_TIMESTAMP:
 		case F_TRANSACTION_TIMESTAMP:
 			return false;
+		case F_SATISFIES_HASH_PARTITION:
+			return true;
 	}
 	return function >= FirstGenbkiObjectId ||
 		func_volatile(function) != PROVOLATILE_IMMUTABLE;
+}
+
+/*
+ * Is this core's operator?  Else the planner can call the function of its commutator or negator
+ * to estimate how many rows it selects.
+ */
+static bool
+has_operator_of_core(Node *node)
+{
+	ListCell   *lc;
+
+	switch (nodeTag(node))
+	{
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+			return ((OpExpr *) node)->opno < FirstGenbkiObjectId;
+		case T_ScalarArrayOpExpr:
+			return ((ScalarArrayOpExpr *) node)->opno < FirstGenbkiObjectId;
+		case T_RowCompareExpr:
+			foreach(lc, ((RowCompareExpr *) node)->opnos)
+			{
+				if (lfirst_oid(lc) >= FirstGenbkiObjectId)
+					return false;
+			}
+			return true;
+		default:
+			return true;
+	}
 }
 
 static bool
@@ -102,7 +134,7 @@ has_code(Node *node, void *arg)
 		case T_SQLValueFunction:
 		case T_SubscriptingRef:
 		case T_Var:
-			if (!is_of_core(exprType(node)) ||
+			if (!is_of_core(exprType(node)) || !has_operator_of_core(node) ||
 				check_functions_in_node(node, can_run_code, NULL))
 				return true;
 			break;
@@ -146,9 +178,9 @@ is_definition_codeless(Oid indexrelid)
 		is_column_codeless(INDEXRELID, indexrelid, Anum_pg_index_indpred);
 }
 
-/* Is that so for the CHECK constraints of a table? */
-static bool
-are_checks_codeless(Relation rel)
+/* Is that so for the CHECK constraints of a locked table? */
+bool
+ttl_codeless_checks(Relation rel)
 {
 	TupleConstr *constr = RelationGetDescr(rel)->constr;
 
@@ -191,7 +223,7 @@ ttl_codeless_table(Relation rel)
 		if (TupleDescAttr(RelationGetDescr(rel), i)->attgenerated != '\0')
 			return false;
 	}
-	if (!are_checks_codeless(rel))
+	if (!ttl_codeless_checks(rel))
 		return false;
 	foreach(lc, RelationGetIndexList(rel))
 	{
@@ -217,5 +249,5 @@ ttl_codeless_planning(Relation rel)
 		if (!is_column_codeless(STATEXTOID, lfirst_oid(lc), Anum_pg_statistic_ext_stxexprs))
 			return false;
 	}
-	return are_checks_codeless(rel);
+	return ttl_codeless_checks(rel);
 }

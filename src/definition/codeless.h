@@ -18,6 +18,7 @@
 
 /* codeless.c */
 extern bool ttl_codeless_expression(Node *expression);
+extern bool ttl_codeless_checks(Relation rel);
 extern bool ttl_codeless_table(Relation rel);
 extern bool ttl_codeless_planning(Relation rel);
 

@@ -41,6 +41,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -229,6 +230,20 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 }
 
 /*
+ * Has core compute, as the owner and by a safe search_path, what it keeps of these relations for
+ * as long as they are open.  Triggers can call code of other roles, which would have it computed
+ * by their own: SECURITY DEFINER functions, or what this extension runs as them.
+ */
+static void
+compute_what_is_kept(TtlExpirer *x)
+{
+	(void) RelationGetIndexExpressions(x->index);
+	(void) RelationGetIndexPredicate(x->index);
+	if (x->archive != NULL && x->archive->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		(void) RelationGetPartitionKey(x->archive);
+}
+
+/*
  * Opens and locks what a batch needs.  Returns false, and why in the batch, where that needs
  * waiting or something is gone.
  */
@@ -251,6 +266,8 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
 		(x->archive == NULL || !may_move(index));
 	if (batch->busy || batch->inactive)
 		close_relations(x);
+	else if (!x->direct || x->archive != NULL)
+		compute_what_is_kept(x);
 	return !batch->busy && !batch->inactive;
 }
 

@@ -122,14 +122,6 @@ action_of(const Trigger *trigger)
 	}
 }
 
-/* A table with its partitions: all that a foreign key reads or changes.  It asks for ONLY. */
-static List *
-with_partitions(Oid relid)
-{
-	return get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
-		ttl_inherit_tree(relid) : list_make1_oid(relid);
-}
-
 /* Has a table triggers, as one with foreign keys has that are enforced? */
 static bool
 has_triggers(Oid relid)
@@ -209,14 +201,14 @@ ttl_cascade_lock_written(Oid relid)
 	ListCell   *lc2;
 	ListCell   *lc3;
 
-	foreach(lc, with_partitions(relid))
+	foreach(lc, ttl_inherit_partitions(relid))
 	{
 		CHECK_FOR_INTERRUPTS();
 		foreach(lc2, referenced_by(lfirst_oid(lc)))
 		{
 			if (!lock_above(lfirst_oid(lc2), false))
 				return false;
-			foreach(lc3, with_partitions(lfirst_oid(lc2)))
+			foreach(lc3, ttl_inherit_partitions(lfirst_oid(lc2)))
 				check_rights(lfirst_oid(lc3), ttl_owner_of(lfirst_oid(lc2)));
 		}
 	}
@@ -338,7 +330,7 @@ check_plan(const PlannedStmt *stmt, Plan * plan)
 		ListCell   *lc2;
 
 		/* an update can move rows to any partition */
-		foreach(lc2, with_partitions(rt_fetch(lfirst_int(lc), stmt->rtable)->relid))
+		foreach(lc2, ttl_inherit_partitions(rt_fetch(lfirst_int(lc), stmt->rtable)->relid))
 			check_rights(lfirst_oid(lc2), commanded_by);
 	}
 }

@@ -363,9 +363,21 @@ check_default(const TtlIndex *root, Oid rest, const TtlPartition *partition)
 				 errdetail("The bucket will be made when they have expired.")));
 }
 
+/* Can the CHECK constraints of a table call functions of users?  ATTACH will lock it as well. */
+static bool
+has_code_in_checks(Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	bool		codeless = rel == NULL || ttl_codeless_checks(rel);
+
+	if (rel != NULL)
+		relation_close(rel, NoLock);
+	return !codeless;
+}
+
 /*
- * Raises an error where ATTACH would compute, as the owner of the series, what
- * somebody else wrote into the definition of the DEFAULT partition.
+ * Raises an error where ATTACH would compute, as the owner of the series, what somebody else
+ * wrote into the definition of the DEFAULT partition.
  */
 static void
 check_default_owner(const TtlIndex *root, Oid rest)
@@ -375,23 +387,15 @@ check_default_owner(const TtlIndex *root, Oid rest)
 	foreach(lc, ttl_inherit_tree(rest))
 	{
 		Oid			relid = lfirst_oid(lc);
-		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-		Form_pg_class form;
-		bool		computes;
 
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		form = (Form_pg_class) GETSTRUCT(tuple);
-		computes = form->relowner != root->owner &&
-			(form->relchecks > 0 || form->relkind == RELKIND_PARTITIONED_TABLE);
-		ReleaseSysCache(tuple);
-		if (computes)
+		if (!has_privs_of_role(ttl_owner_of(relid), root->owner) &&
+			(get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE || has_code_in_checks(relid)))
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("partition \"%s\" belongs to another role than table \"%s\"",
 							get_rel_name(relid), get_rel_name(root->relid)),
 					 errdetail("To make a partition, CHECK constraints and partition keys below DEFAULT are computed as the owner of the table."),
-					 errhint("Give both the same owner with ALTER TABLE ... OWNER TO.")));
+					 errhint("Give both the same owner with ALTER TABLE ... OWNER TO, or let these definitions call no functions of users.")));
 	}
 }
 
@@ -469,8 +473,13 @@ check_referenced(Oid relid, Oid owner)
 
 	foreach(lc, referenced_tables(relid))
 	{
+		List	   *tables;
+
 		LockRelationOid(lfirst_oid(lc), ShareRowExclusiveLock);
-		foreach(lc2, find_all_inheritors(lfirst_oid(lc), ShareRowExclusiveLock, NULL))
+		/* as ttl_inherit_partitions(), with locks */
+		tables = get_rel_relkind(lfirst_oid(lc)) == RELKIND_PARTITIONED_TABLE ?
+			find_all_inheritors(lfirst_oid(lc), ShareRowExclusiveLock, NULL) : list_make1_oid(lfirst_oid(lc));
+		foreach(lc2, tables)
 		{
 			if (computes_of_stranger(lfirst_oid(lc2), owner))
 				ereport(ERROR,
@@ -505,7 +514,7 @@ lock_for_attach(const TtlIndex *root, Oid rest)
 		return false;
 	foreach(lc, referenced_tables(root->relid))
 	{
-		foreach(lc2, ttl_inherit_tree(lfirst_oid(lc)))
+		foreach(lc2, ttl_inherit_partitions(lfirst_oid(lc)))
 		{
 			if (!ttl_lock_soon(lfirst_oid(lc2), ShareRowExclusiveLock))
 				return false;

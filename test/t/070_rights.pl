@@ -475,7 +475,8 @@ m.to_beneath_ttl|archive_mismatch|rows cannot be moved to table "m.beneath_archi
 # attaches a partition, and so none is made where their definitions have his functions.
 $node->safe_psql(
 	'postgres', q{
-SELECT make('bob_referenced', 'int', 'int', 'RETURN 0;'), make('bob_referenced_check', 'int', 'bool', 'RETURN true;');
+SELECT make('bob_referenced', 'int', 'int', 'RETURN 0;'), make('bob_referenced_check', 'int', 'bool', 'RETURN true;'),
+	make('bob_referenced_equal', 'int, int', 'bool', 'RETURN false;');
 SET SESSION AUTHORIZATION bob;
 SET search_path = m;
 CREATE TABLE by_key (id int PRIMARY KEY);
@@ -491,7 +492,21 @@ CREATE TABLE by_partition_rest PARTITION OF by_partition DEFAULT PARTITION BY RA
 CREATE TABLE by_partition_rest_rest PARTITION OF by_partition_rest (CHECK (m.bob_referenced_check(1))) DEFAULT;
 CREATE TABLE by_nothing (id int PRIMARY KEY, name text CHECK (length(name) > 1));
 CREATE UNIQUE INDEX ON by_nothing (lower(name)) WHERE name <> 'x';
-GRANT SELECT, REFERENCES ON by_key, by_filter, by_statistics, by_partition, by_nothing TO alice;
+-- a foreign key reads only the table itself
+CREATE TABLE heir () INHERITS (by_nothing);
+CREATE INDEX ON heir ((id + m.bob_referenced(1)));
+-- a function of PostgreSQL's own that is immutable, and computes the partition key of a table
+CREATE TABLE hashed (id int) PARTITION BY HASH ((id + m.bob_referenced(1)));
+CREATE TABLE by_core (id int PRIMARY KEY);
+DO $$ BEGIN EXECUTE format('CREATE INDEX ON m.by_core (id) WHERE satisfies_hash_partition(%s, 2, 0, 1)', 'm.hashed'::regclass::oid); END $$;
+-- an operator of a function of PostgreSQL's own, whose negator is called to estimate how many rows it selects
+CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, FUNCTION = m.bob_referenced_equal, RESTRICT = eqsel);
+CREATE OPERATOR !== (LEFTARG = int, RIGHTARG = int, FUNCTION = int4ne, RESTRICT = neqsel, NEGATOR = OPERATOR(m.===));
+CREATE TABLE by_operator (id int PRIMARY KEY, z int);
+INSERT INTO by_operator SELECT g, g % 3 FROM generate_series(1, 300) AS g;
+CREATE INDEX ON by_operator (z) WHERE id IS NOT NULL OR z !== 5;
+ANALYZE by_operator;
+GRANT SELECT, REFERENCES ON by_key, by_filter, by_statistics, by_partition, by_nothing, by_core, by_operator TO alice;
 CREATE TABLE above_referenced (id int NOT NULL) PARTITION BY LIST ((id + m.bob_referenced(1)));
 SET SESSION AUTHORIZATION alice;
 SET client_min_messages = warning;
@@ -500,7 +515,7 @@ DO $$
 DECLARE
 	name text;
 BEGIN
-	FOREACH name IN ARRAY ARRAY['key', 'filter', 'statistics', 'partition', 'above', 'nothing'] LOOP
+	FOREACH name IN ARRAY ARRAY['key', 'filter', 'statistics', 'partition', 'above', 'nothing', 'core', 'operator'] LOOP
 		EXECUTE format('CREATE TABLE referencing_%1$s (id int REFERENCES m.by_%1$s, at timestamptz) PARTITION BY RANGE (at);'
 			'CREATE TABLE referencing_%1$s_2001 PARTITION OF referencing_%1$s FOR VALUES FROM (''2001-01-01'') TO (''2002-01-01'');'
 			'CREATE INDEX referencing_%1$s_ttl ON referencing_%1$s (at) WHERE ttl_index.expire_after_seconds(2000000000)'
@@ -508,7 +523,9 @@ BEGIN
 	END LOOP;
 END $$;
 CREATE TABLE referencing (id int REFERENCES m.by_key, at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE referencing_nothing_rest PARTITION OF referencing_nothing (CHECK (id > 0)) DEFAULT;
 RESET SESSION AUTHORIZATION;
+ALTER TABLE referencing_nothing_rest OWNER TO bob;
 ALTER TABLE above_referenced ATTACH PARTITION by_above FOR VALUES IN (1);
 });
 superuser_runs(
@@ -522,9 +539,11 @@ is( $node->safe_psql(
 SELECT relname, last_error, state FROM ttl_index.index_stats JOIN ttl_index.indexes USING (indexrelid) WHERE relname LIKE 'referencing%' ORDER BY 1;
 SELECT count(*) > 1 FROM pg_inherits WHERE inhparent = 'm.referencing_nothing'::regclass}),
 	q{referencing_above|table "by_above", which a foreign key of "referencing_above" references, belongs to another role|bucket_missing
+referencing_core|table "by_core", which a foreign key of "referencing_core" references, belongs to another role|bucket_missing
 referencing_filter|table "by_filter", which a foreign key of "referencing_filter" references, belongs to another role|bucket_missing
 referencing_key|table "by_key", which a foreign key of "referencing_key" references, belongs to another role|bucket_missing
 referencing_nothing||active
+referencing_operator|table "by_operator", which a foreign key of "referencing_operator" references, belongs to another role|bucket_missing
 referencing_partition|table "by_partition_rest_rest", which a foreign key of "referencing_partition" references, belongs to another role|bucket_missing
 referencing_statistics|table "by_statistics", which a foreign key of "referencing_statistics" references, belongs to another role|bucket_missing
 t}, 'no partition is made where that would compute what is another role\'s');
@@ -558,6 +577,80 @@ SELECT count(*) FROM ttl_index.preview('m.moody_ttl');
 SELECT 'abc'::lower_word;
 SELECT to_regclass('m.junk_word')}),
 	"1\nabc\nm.junk_word", 'no cache keeps what unnoticed code has put there');
+
+# A trigger of alice's calls a SECURITY DEFINER function of bob's, who calls a function of hers
+# first, with his domain in the place of "date".  That is over for her other tables.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE m.called_as (name name DEFAULT current_user);
+GRANT INSERT ON m.called_as TO PUBLIC;
+CREATE SCHEMA bobs AUTHORIZATION bob;
+GRANT USAGE ON SCHEMA bobs TO PUBLIC;
+CREATE FUNCTION bobs.is_date(date) RETURNS bool LANGUAGE plpgsql AS 'BEGIN INSERT INTO m.called_as DEFAULT VALUES; RETURN true; END';
+CREATE DOMAIN bobs.date AS pg_catalog.date CHECK (bobs.is_date(VALUE));
+SET SESSION AUTHORIZATION alice;
+CREATE FUNCTION m.compiled() RETURNS void LANGUAGE plpgsql AS 'DECLARE d date := ''2001-01-01''; BEGIN END';
+CREATE FUNCTION m.alice_compiles() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM m.compiled(); RETURN OLD; END';
+SET SESSION AUTHORIZATION bob;
+CREATE FUNCTION m.bob_helps() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = bobs, pg_catalog AS 'BEGIN PERFORM m.compiled(); END';
+SET SESSION AUTHORIZATION alice;
+CREATE FUNCTION m.alice_is_helped() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM m.bob_helps(); RETURN OLD; END';
+CREATE TABLE m.helped (id int, at timestamptz);
+CREATE TRIGGER t BEFORE DELETE ON m.helped FOR EACH ROW EXECUTE FUNCTION m.alice_is_helped();
+CREATE TABLE m.not_helped (id int, at timestamptz);
+CREATE TRIGGER t BEFORE DELETE ON m.not_helped FOR EACH ROW EXECUTE FUNCTION m.alice_compiles();
+CREATE INDEX ON m.helped (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE INDEX ON m.not_helped (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO m.helped VALUES (1, '2001-01-01');
+INSERT INTO m.not_helped VALUES (1, '2001-01-01');
+});
+$node->set('monitor_enabled', 'on');
+$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM m.not_helped})
+  or fail('the monitor deletes behind a function of another role');
+$node->set('monitor_enabled', 'off');
+is($node->safe_psql('postgres', q{TABLE m.called_as}),
+	'bob', 'a function that another role had compiled is compiled anew for other tables');
+
+# Functions that plan nothing are not called either, where a foreign key reads bob's table, nor
+# is anything planned.
+$node->safe_psql(
+	'postgres', qq{
+CREATE FUNCTION m.silent_handler() RETURNS language_handler LANGUAGE C AS '$library', 'silent_handler';
+CREATE TRUSTED LANGUAGE silent HANDLER m.silent_handler;
+SET SESSION AUTHORIZATION alice;
+CREATE TABLE m.read (id int PRIMARY KEY, at timestamptz);
+CREATE INDEX read_ttl ON m.read (at) WHERE ttl_index.expire_after_seconds(0);
+GRANT REFERENCES ON m.read TO bob;
+SET SESSION AUTHORIZATION bob;
+CREATE FUNCTION m.bob_silent(int) RETURNS bool IMMUTABLE LANGUAGE silent AS '';
+CREATE FUNCTION m.bob_silent_set(int) RETURNS bool IMMUTABLE LANGUAGE silent SET search_path = m AS '';
+CREATE FUNCTION m.bob_silent_less(int, int) RETURNS bool LANGUAGE silent SET search_path = m AS '';
+CREATE OPERATOR m.<<< (LEFTARG = int, RIGHTARG = int, FUNCTION = m.bob_silent_less, RESTRICT = scalarltsel);
+CREATE TABLE m.reads (id int REFERENCES m.read, z int);
+INSERT INTO m.reads SELECT NULL, g % 3 FROM generate_series(1, 300) AS g;
+ANALYZE m.reads;
+CREATE INDEX reads_filter ON m.reads (id);
+RESET SESSION AUTHORIZATION;
+CREATE FUNCTION m.plans(int) RETURNS text IMMUTABLE LANGUAGE C AS '$library', 'run_commands';
+INSERT INTO m.read VALUES (1, '2001-01-01');
+});
+foreach my $filter ('m.bob_silent(1)', 'm.bob_silent_set(1)', q{m.plans(1) <> ''},
+	'id IS NOT NULL OR z OPERATOR(m.<<<) 5')
+{
+	is( $node->safe_psql(
+			'postgres', qq{
+SET client_min_messages = error;
+SET rights.commands = 'SELECT';
+DROP INDEX m.reads_filter;
+ALTER FUNCTION m.bob_silent_less IMMUTABLE;
+CREATE INDEX reads_filter ON m.reads (z) WHERE $filter;
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT last_error, (SELECT count(*) FROM m.read) FROM ttl_index.index_stats WHERE relname = 'read'}),
+		qq{
+a foreign key reads table "reads" of another owner, whose definition calls functions of users|1},
+		"not computed: $filter");
+}
 
 # The test sees nothing where core computes nothing.
 my @places = grep { !$ran{$_} } qw(
