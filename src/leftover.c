@@ -97,11 +97,19 @@ static HTAB *called;
 /* whose code runs; not always the current user, who changes in a SECURITY DEFINER function */
 static Oid	role = InvalidOid;
 
-/* as whom the extension acts, invalid for nobody else; an error leaves that as it was */
-static Oid	acting = InvalidOid;
+/* As whom the extension acts, and since which subtransaction, which can be as deep as this one. */
+typedef struct Acting
+{
+	Oid			role;
+	int			nest_level;
+	struct Acting *outer;		/* who goes on behind it, or NULL */
+} Acting;
 
-/* has code of an owner caught an error of what acted as another one, and goes on as the former? */
-static bool acting_is_nested = false;
+/* in the memory of the transaction, whose end is that of it; NULL for nobody else */
+static Acting *acting = NULL;
+
+/* as whom it acted when errors were raised that were caught since ttl_leftover_expect() */
+static Oid	failed_as = InvalidOid;
 
 /* what is done, where no code of an owner runs, at the signals that core's processes obey */
 static const int signals[] = {
@@ -126,6 +134,13 @@ static planner_hook_type next_planner = NULL;
 static needs_fmgr_hook_type next_needs_fmgr = NULL;
 static fmgr_hook_type next_fmgr = NULL;
 
+/* Has the user been changed since the extension acts as a role? */
+static bool
+is_other_role(void)
+{
+	return acting == NULL || GetUserId() != acting->role;
+}
+
 /*
  * Notes that code runs.  In the midst of that of a role, a SECURITY DEFINER function is code of
  * another one, which leaves its own: nobody is the same role any more behind it.
@@ -134,7 +149,7 @@ static void
 note_code(void)
 {
 	has_run = true;
-	if (GetUserId() != acting)
+	if (is_other_role())
 		role = ANY_ROLE;
 }
 
@@ -239,19 +254,21 @@ open_cursors(void)
 void
 ttl_leftover_begin(Oid new_role, TtlLeftover *before)
 {
+	Acting	   *inner = MemoryContextAlloc(TopTransactionContext, sizeof(Acting));
+
 	before->role = role;
-	before->acting = acting;
 	before->cursors = open_cursors();
 	/* the code of one owner can make the extension run that of another one */
-	if (OidIsValid(acting))
+	if (acting != NULL)
 		restore_signals();
 	else
-	{
 		note_signals();
-		acting_is_nested = false;
-	}
-	acting = new_role;
 	nest_level = GetCurrentTransactionNestLevel();
+	*inner = (Acting)
+	{
+		.role = new_role,.nest_level = nest_level,.outer = acting
+	};
+	acting = inner;
 	begin(new_role, false, false);
 }
 
@@ -287,23 +304,44 @@ ttl_leftover_close(const TtlLeftover *before)
 void
 ttl_leftover_end(const TtlLeftover *before)
 {
+	Acting	   *inner = acting;
+
 	nest_level = GetCurrentTransactionNestLevel();
 	restore_signals();
-	acting = before->acting;
+	acting = inner->outer;
+	pfree(inner);
 	begin(before->role, true, false);
 }
 
+/* Begins to note as whom errors are raised. */
+void
+ttl_leftover_expect(void)
+{
+	failed_as = InvalidOid;
+}
+
 /*
- * As whom the extension acted when an error was raised that is caught now; invalid for nobody
- * else.
+ * As whom the extension acted when errors were raised that have been caught since then; invalid
+ * for nobody else, and no role that there is for more than one.  Code that has caught an error
+ * of another role can say what that was in one of its own.
  */
 Oid
 ttl_leftover_failed(void)
 {
-	Oid			failed = acting;
+	return failed_as;
+}
 
-	acting = InvalidOid;
-	return failed;
+/* An error has ended what the extension did as others since a subtransaction of this depth. */
+static void
+end_acting(int level)
+{
+	if (acting == NULL)
+		return;
+	restore_signals();
+	failed_as = OidIsValid(failed_as) && failed_as != acting->role ? ANY_ROLE : acting->role;
+	/* the memory is that of the transaction */
+	while (acting != NULL && acting->nest_level >= level)
+		acting = acting->outer;
 }
 
 /* An error can have ended what ran as another role. */
@@ -311,10 +349,11 @@ static void
 xact_event(XactEvent event, void *arg)
 {
 	if (event != XACT_EVENT_ABORT)
+	{
+		Assert(acting == NULL);
 		return;
-	if (OidIsValid(acting))
-		restore_signals();
-	acting = InvalidOid;
+	}
+	end_acting(1);
 	if (OidIsValid(role))
 		begin(InvalidOid, true, true);
 }
@@ -326,9 +365,7 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 	if (event != SUBXACT_EVENT_ABORT_SUB || nest_level < GetCurrentTransactionNestLevel())
 		return;
 	nest_level = GetCurrentTransactionNestLevel() - 1;
-	if (OidIsValid(acting))
-		restore_signals();
-	acting_is_nested = true;
+	end_acting(GetCurrentTransactionNestLevel());
 	if (OidIsValid(role))
 		begin(ANY_ROLE, true, true);
 }
@@ -402,7 +439,7 @@ static void
 note_call(Oid function)
 {
 	if (OidIsValid(role) && !OidIsValid(planned_for_other) && InSecurityRestrictedOperation() &&
-		!(has_run && GetUserId() == acting) && is_code(function))
+		!(has_run && !is_other_role()) && is_code(function))
 		note_code();
 }
 
@@ -423,7 +460,7 @@ raise_code_of_foreign_key(void)
 			 errmsg("a foreign key reads table \"%s\" of another owner, whose definition calls functions of users",
 					name ? name : "?"),
 			 errdetail("What is constant in its indexes, statistics and CHECK constraints, and casts of its keys, would be computed beside code of role \"%s\".",
-					   GetUserNameFromId(acting, true)),
+					   GetUserNameFromId(acting->role, true)),
 			 errhint("Let this role own the table as well, or let these definitions and casts call no functions of users.")));
 }
 
@@ -522,7 +559,7 @@ refuse_code_in_table(Oid relid)
 {
 	ListCell   *lc;
 	List	   *tables = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
-		find_all_inheritors(relid, RowShareLock, NULL) : list_make1_oid(relid);
+	find_all_inheritors(relid, RowShareLock, NULL) : list_make1_oid(relid);
 
 	foreach(lc, tables)
 	{
@@ -579,7 +616,7 @@ note_planning(Query *parse, const char *query_string, int options,
 	 */
 	if (OidIsValid(planned_for_other))
 		raise_code_of_foreign_key();
-	if (restricted && (GetUserId() != acting || acting_is_nested))
+	if (restricted && is_other_role())
 		relid = table_of_foreign_key(parse);
 	if (OidIsValid(relid))
 		return plan_for_other(plan, relid, parse, query_string, options,

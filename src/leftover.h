@@ -19,7 +19,6 @@
 typedef struct TtlLeftover
 {
 	Oid			role;			/* whose code ran */
-	Oid			acting;			/* and as whom the extension acted */
 	List	   *cursors;		/* the memory of those that were open */
 } TtlLeftover;
 
@@ -28,6 +27,7 @@ extern void ttl_leftover_init(void);
 extern void ttl_leftover_begin(Oid new_role, TtlLeftover *before);
 extern void ttl_leftover_close(const TtlLeftover *before);
 extern void ttl_leftover_end(const TtlLeftover *before);
+extern void ttl_leftover_expect(void);
 extern Oid	ttl_leftover_failed(void);
 
 #endif							/* TTL_LEFTOVER_H */

@@ -172,6 +172,7 @@ void
 ttl_visit_set_error(TtlCount *count, Oid table, const ErrorData *edata)
 {
 	Oid			role = ttl_work_failed_as();
+	const char *name;
 
 	if (!OidIsValid(role) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)))
 		role = ttl_owner_of(table);
@@ -180,9 +181,12 @@ ttl_visit_set_error(TtlCount *count, Oid table, const ErrorData *edata)
 	if (OidIsValid(role) &&
 		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(count->relid)) &&
 		!has_privs_of_role(ttl_owner_of(count->relid), role))
-		count->last_error =
-			psprintf("an error in what belongs to another role, \"%s\": the server log has it",
-					 GetUserNameFromId(role, true));
+	{
+		name = GetUserNameFromId(role, true);
+		count->last_error = name == NULL ?
+			pstrdup("an error in what belongs to other roles: the server log has it") :
+			psprintf("an error in what belongs to another role, \"%s\": the server log has it", name);
+	}
 	count->last_error_sqlstate = unpack_sql_state(edata->sqlerrcode);
 	count->last_error_time = GetCurrentTimestamp();
 }

@@ -345,8 +345,7 @@ ttl_work_run(const TtlDriver *driver, void (*function) (void *), void *arg,
 {
 	ErrorData  *edata;
 
-	/* what an error has left that was caught elsewhere */
-	(void) ttl_leftover_failed();
+	ttl_leftover_expect();
 	arm_batch_timer(driver);
 	edata = protect(function, arg);
 	failed_as = ttl_leftover_failed();

@@ -180,6 +180,24 @@ SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'told_ttl';
 ALTER TABLE told_1 OWNER TO regress_ttl_other;
 CALL ttl_index.run_pass();
 SELECT last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE indexrelname = 'told_ttl';
+-- nor when that code has caught an error before of what was done as the owner of the whole
+GRANT regress_ttl_owner TO regress_ttl_other;
+SET ROLE regress_ttl_owner;
+CREATE TABLE failing (at timestamptz, document json);
+CREATE INDEX failing_ttl ON failing (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO failing VALUES ('2001-01-01', '"\u0000"');
+RESET ROLE;
+CREATE OR REPLACE FUNCTION tells() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM FROM ttl_index.preview('priv.failing_ttl');
+	RETURN OLD;
+EXCEPTION WHEN untranslatable_character THEN
+	RAISE 'a secret';
+END $$;
+CALL ttl_index.run_pass();
+SELECT last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE indexrelname = 'told_ttl';
+REVOKE regress_ttl_owner FROM regress_ttl_other;
+DROP TABLE failing;
 DROP TABLE told;
 -- also where rows are only counted, in DEFAULT or in a bucket
 CREATE FUNCTION told(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$

@@ -263,6 +263,24 @@ CALL ttl_index.run_pass();
 \set VERBOSITY terse
 SET client_min_messages = error;
 SELECT count(*), (SELECT count(*) FROM master) FROM read;
+-- nor behind an error that a trigger has caught, of what was done as the owner of that code
+SET ROLE regress_ttl_owner;
+CREATE TABLE unreadable (document json, ts timestamptz);
+CREATE INDEX unreadable_ttl ON unreadable (ts) WHERE ttl_index.expire_after_seconds(2000000000);
+INSERT INTO unreadable VALUES ('"\u0000"', '1901-01-01');
+RESET ROLE;
+CREATE FUNCTION look_at_unreadable() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM FROM ttl_index.preview('sec.unreadable_ttl');
+	RETURN OLD;
+EXCEPTION WHEN untranslatable_character THEN
+	RETURN OLD;
+END $$;
+CREATE TRIGGER a BEFORE DELETE ON master FOR EACH ROW EXECUTE FUNCTION look_at_unreadable();
+CALL ttl_index.run_pass();
+SELECT last_error, (SELECT count(*) FROM master) FROM ttl_index.index_stats WHERE relname = 'master';
+DROP TRIGGER a ON master;
+DROP TABLE unreadable;
 -- a function in SQL that is not inlined is called as well, but a trigger can catch that
 DROP INDEX reader_id;
 CREATE INDEX reader_id ON reader (id) WHERE hostile_sql();
