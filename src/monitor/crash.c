@@ -55,7 +55,8 @@
 /* Crashes that are further apart have nothing to do with each other. */
 #define FORGET_MS (24 * 60 * 60 * 1000)
 
-static int	mark_fd = -1;
+static bool watched = false;
+static int	mark_fd = -1;		/* while there is a mark */
 static emit_log_hook_type prev_emit_log_hook = NULL;
 
 /*
@@ -102,18 +103,35 @@ log_hook(ErrorData *edata)
 void
 ttl_crash_watch(void)
 {
-	mark_fd = BasicOpenFile(TTL_STATE_FILE, O_RDWR | PG_BINARY);
+	watched = true;
 	pqsignal(SIGQUIT, quit_handler);
 	on_proc_exit(exit_callback, (Datum) 0);
 	prev_emit_log_hook = emit_log_hook;
 	emit_log_hook = log_hook;
 }
 
-/* Marks the index at which the worker is, or none.  Does nothing outside of a worker. */
+/*
+ * Marks the index at which the worker is, or none.  Does nothing outside of a worker.  The file
+ * can be another one each time: resume() makes a new one.
+ */
 void
 ttl_crash_mark(Oid indexrelid)
 {
-	write_mark(indexrelid, OidIsValid(indexrelid) ? GetCurrentTimestamp() : 0);
+	int			fd = mark_fd;
+
+	if (!watched)
+		return;
+	if (fd >= 0)
+	{
+		write_mark(InvalidOid, 0);
+		/* a signal handler writes to it as well */
+		mark_fd = -1;
+		close(fd);
+	}
+	if (!OidIsValid(indexrelid))
+		return;
+	mark_fd = BasicOpenFile(TTL_STATE_FILE, O_RDWR | PG_BINARY);
+	write_mark(indexrelid, GetCurrentTimestamp());
 }
 
 /* Is this an entry of the postmaster that is running? */

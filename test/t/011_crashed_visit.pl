@@ -183,12 +183,30 @@ foreach my $i (1 .. 2)
 is(state_of_index(), 'crashed_server', 'before it is put aside again');
 
 # Another index on the same key is another index.
-$node->safe_psql('postgres',
-	'CREATE INDEX again_ttl ON deadly (at) WHERE ttl_index.expire_after_seconds(0)'
-);
+$node->safe_psql('postgres', 'CREATE TABLE beside (at timestamptz)');
+$node->slow_down('postgres', 'beside', 3600);
+$node->safe_psql(
+	'postgres', q{
+INSERT INTO beside VALUES ('2000-01-01');
+BEGIN;
+CREATE INDEX again_ttl ON deadly (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE INDEX beside_ttl ON beside (at) WHERE ttl_index.expire_after_seconds(0);
+COMMIT;
+});
 $worker = worker_at_index('an index that is made anew is visited');
-$node->safe_psql('postgres',
-	"SELECT pg_terminate_backend($worker); DROP INDEX again_ttl");
+
+# resume() makes a new file, to which a worker writes that has begun before.
+my $failed = $node->safe_psql('postgres', 'SELECT sum(errors) FROM ttl_index.stats');
+my $before_crash = -s $node->logfile;
+$node->safe_psql('postgres', 'SELECT ttl_index.resume()');
+$node->safe_psql('postgres', "SELECT pg_cancel_backend($worker)");
+$node->becomes('postgres', "SELECT sum(errors) > $failed FROM ttl_index.stats",
+	'the visit ends');
+is(worker_at_index('its worker goes on'), $worker, 'to the next one');
+kill_process($worker);
+ok( $node->wait_for_log(qr/the server crashed during a visit/, $before_crash),
+	'of which a crash is the fault');
+$node->safe_psql('postgres', 'DROP INDEX again_ttl; DROP TABLE beside');
 
 $node->safe_psql('postgres', 'SELECT ttl_index.resume()');
 is(state_of_index(), 'failing', 'resume() lets it be visited');
