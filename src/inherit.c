@@ -66,13 +66,15 @@ ttl_inherit_tree(Oid relid)
 
 /*
  * A table and its partitions, not what inherits from it otherwise: all that a foreign key reads
- * or changes, which asks for ONLY, and all that a row can come to by an INSERT.
+ * or changes, which asks for ONLY, and all that a row can come to by an INSERT.  With a lock
+ * mode, the partitions are locked, as the table is already.
  */
 List *
-ttl_inherit_partitions(Oid relid)
+ttl_inherit_partitions(Oid relid, LOCKMODE lockmode)
 {
-	return get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
-		ttl_inherit_tree(relid) : list_make1_oid(relid);
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
+		return list_make1_oid(relid);
+	return lockmode == NoLock ? ttl_inherit_tree(relid) : find_all_inheritors(relid, lockmode, NULL);
 }
 
 /* The foreign tables among a table and all below it. */

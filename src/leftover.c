@@ -54,22 +54,18 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
-#include "parser/parsetree.h"
 #include "plpgsql.h"
 #include "postmaster/bgworker.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
@@ -78,7 +74,6 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "definition/codeless.h"
 #include "leftover.h"
 #include "ttl_index.h"
 
@@ -122,9 +117,6 @@ static int	nest_level = 0;
 
 /* can anything that has run have filled the caches since they are new? */
 static bool has_run = false;
-
-/* the table that a foreign key reads, while that is planned for another role than what runs */
-static Oid	planned_for_other = InvalidOid;
 
 /* are they to be dropped as soon as the relations are closed that an error has left open? */
 static bool drops_caches = false;
@@ -331,6 +323,14 @@ ttl_leftover_failed(void)
 	return failed_as;
 }
 
+/* The role in the midst of whose code something runs as another one; else invalid. */
+Oid
+ttl_leftover_beside(void)
+{
+	return OidIsValid(role) && InSecurityRestrictedOperation() && acting != NULL && is_other_role() ?
+		acting->role : InvalidOid;
+}
+
 /* An error has ended what the extension did as others since a subtransaction of this depth. */
 static void
 end_acting(int level)
@@ -401,32 +401,23 @@ is_validator(Oid function)
 	return result;
 }
 
-/* The language of a function; invalid if that is gone. */
-static Oid
-language_of(Oid function)
+/*
+ * Can this function be code of a user?  What is in C is a superuser's; so is what the options
+ * of TTL indexes are made of, functions of core under other names.
+ */
+bool
+ttl_leftover_is_code(Oid function)
 {
 	HeapTuple	tuple;
 	Oid			language;
 
 	if (function < FirstNormalObjectId)
-		return INTERNALlanguageId;
+		return false;
 	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
+		return true;
 	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
 	ReleaseSysCache(tuple);
-	return language;
-}
-
-/*
- * Can this function be code of a user?  What is in C is a superuser's; so is what the options
- * of TTL indexes are made of, functions of core under other names.
- */
-static bool
-is_code(Oid function)
-{
-	Oid			language = language_of(function);
-
 	return language != ClanguageId && language != INTERNALlanguageId;
 }
 
@@ -438,38 +429,9 @@ is_code(Oid function)
 static void
 note_call(Oid function)
 {
-	if (OidIsValid(role) && !OidIsValid(planned_for_other) && InSecurityRestrictedOperation() &&
-		!(has_run && !is_other_role()) && is_code(function))
+	if (OidIsValid(role) && InSecurityRestrictedOperation() &&
+		!(has_run && !is_other_role()) && ttl_leftover_is_code(function))
 		note_code();
-}
-
-/*
- * Raises the error for code in the definition of a table of another role, which a foreign key
- * reads.  That would run in the middle of what runs as a role, and could leave to it what
- * it leaves to others: settings, what is cached, what is compiled.  None of that can be dropped
- * for certain there: core keeps the partition key of a relation that is open.  And where the
- * other role has more privileges, what runs could leave that to it.
- */
-static void
-raise_code_of_foreign_key(void)
-{
-	const char *name = get_rel_name(planned_for_other);
-
-	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("a foreign key reads table \"%s\" of another owner, whose definition calls functions of users",
-					name ? name : "?"),
-			 errdetail("What is constant in its indexes, statistics and CHECK constraints, and casts of its keys, would be computed beside code of role \"%s\".",
-					   GetUserNameFromId(acting->role, true)),
-			 errhint("Let this role own the table as well, or let these definitions and casts call no functions of users.")));
-}
-
-/* Raises it where a function is about to be called that is code. */
-static void
-refuse_code_of_foreign_key(Oid function)
-{
-	if (OidIsValid(planned_for_other) && is_code(function))
-		raise_code_of_foreign_key();
 }
 
 /* Core asks before it looks up a function to call it, and before it inlines one, in SQL. */
@@ -477,8 +439,6 @@ static bool
 note_lookup(Oid function)
 {
 	note_call(function);
-	if (OidIsValid(planned_for_other) && language_of(function) != SQLlanguageId)
-		refuse_code_of_foreign_key(function);
 	return next_needs_fmgr && next_needs_fmgr(function);
 }
 
@@ -491,115 +451,9 @@ static void
 note_event(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 {
 	if (event == FHET_START)
-	{
 		note_call(function->fn_oid);
-		refuse_code_of_foreign_key(function->fn_oid);
-	}
 	if (next_fmgr)
 		next_fmgr(event, function, arg);
-}
-
-/*
- * The table in which a foreign key is to find out by this whether rows are referenced, or are
- * there that are; invalid where it is another query.  Others hardly ever ask for such locks, of
- * a table that they call "x".
- */
-static Oid
-table_of_foreign_key(const Query *query)
-{
-	ListCell   *lc;
-	Oid			relid = InvalidOid;
-
-	foreach(lc, query->rowMarks)
-	{
-		const RowMarkClause *mark = lfirst_node(RowMarkClause, lc);
-		const RangeTblEntry *rte = rt_fetch(mark->rti, query->rtable);
-
-		if (mark->strength == LCS_FORKEYSHARE && strcmp(rte->eref->aliasname, "x") == 0)
-			return rte->relid;
-	}
-	/* that of a period has them a level below */
-	foreach(lc, query->rtable)
-	{
-		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
-
-		if (rte->rtekind == RTE_SUBQUERY && !OidIsValid(relid))
-			relid = table_of_foreign_key(rte->subquery);
-	}
-	return relid;
-}
-
-static bool
-refuse_function(Oid function, void *arg)
-{
-	refuse_code_of_foreign_key(function);
-	return false;
-}
-
-/* Refuses code that is called for each row, as a cast of a key is. */
-static bool
-refuse_code_in_query(Node *node, void *arg)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, refuse_code_in_query, NULL, 0);
-	(void) check_functions_in_node(node, refuse_function, NULL);
-	return expression_tree_walker(node, refuse_code_in_query, NULL);
-}
-
-/*
- * Refuses a table, or a partition of it, in whose definition there is code, whether it would be
- * called or not.  The planner calls functions of types and operators of which no hook tells,
- * core reads what functions in SQL say before anything is planned, and the executor checks the
- * filter of an index again for rows that are changed meanwhile.
- */
-static void
-refuse_code_in_table(Oid relid)
-{
-	ListCell   *lc;
-	List	   *tables = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
-	find_all_inheritors(relid, RowShareLock, NULL) : list_make1_oid(relid);
-
-	foreach(lc, tables)
-	{
-		Relation	rel = table_open(lfirst_oid(lc), NoLock);
-		bool		codeless = ttl_codeless_planning(rel);
-
-		table_close(rel, NoLock);
-		if (!codeless)
-			raise_code_of_foreign_key();
-	}
-}
-
-/*
- * Plans what a foreign key reads in a table of another role, as that one, in the middle of what
- * runs as a role, whose settings do not matter there: the path by which is found what is inlined,
- * which is kept, and whether the partition keys above the table are computed.
- */
-static PlannedStmt *
-plan_for_other(planner_hook_type plan, Oid relid, Query *parse, const char *query_string,
-			   int options, ParamListInfo params ttl_and_explain(struct ExplainState *es))
-{
-	int			level = NewGUCNestLevel();
-	PlannedStmt *result;
-
-	ttl_settings_set("search_path", "pg_catalog, pg_temp");
-	ttl_settings_set("constraint_exclusion", "partition");
-	planned_for_other = relid;
-	PG_TRY();
-	{
-		(void) refuse_code_in_query((Node *) parse, NULL);
-		refuse_code_in_table(relid);
-		result = plan(parse, query_string, options, params ttl_and_explain(es));
-	}
-	PG_FINALLY();
-	{
-		planned_for_other = InvalidOid;
-	}
-	PG_END_TRY();
-	AtEOXact_GUC(false, level);
-	return result;
 }
 
 static PlannedStmt *
@@ -607,21 +461,8 @@ note_planning(Query *parse, const char *query_string, int options,
 			  ParamListInfo params ttl_and_explain(struct ExplainState *es))
 {
 	planner_hook_type plan = next_planner ? next_planner : standard_planner;
-	bool		restricted = OidIsValid(role) && InSecurityRestrictedOperation();
-	Oid			relid = InvalidOid;
 
-	/*
-	 * planning calls nothing that plans but code, be it of a type, which was
-	 * looked up before
-	 */
-	if (OidIsValid(planned_for_other))
-		raise_code_of_foreign_key();
-	if (restricted && is_other_role())
-		relid = table_of_foreign_key(parse);
-	if (OidIsValid(relid))
-		return plan_for_other(plan, relid, parse, query_string, options,
-							  params ttl_and_explain(es));
-	if (restricted)
+	if (OidIsValid(role) && InSecurityRestrictedOperation() && !is_other_role())
 		note_code();
 	return plan(parse, query_string, options, params ttl_and_explain(es));
 }
@@ -670,16 +511,6 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 		next_object_access(access, classId, objectId, subId, arg);
 	if (!InSecurityRestrictedOperation())
 		return;
-
-	/*
-	 * of those with settings of their own, or another role's rights,
-	 * note_lookup() is not told
-	 */
-	if (access == OAT_FUNCTION_EXECUTE)
-	{
-		note_call(objectId);
-		refuse_code_of_foreign_key(objectId);
-	}
 	if (access == OAT_FUNCTION_EXECUTE && is_validator(objectId))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

@@ -29,5 +29,7 @@ extern void ttl_leftover_close(const TtlLeftover *before);
 extern void ttl_leftover_end(const TtlLeftover *before);
 extern void ttl_leftover_expect(void);
 extern Oid	ttl_leftover_failed(void);
+extern Oid	ttl_leftover_beside(void);
+extern bool ttl_leftover_is_code(Oid function);
 
 #endif							/* TTL_LEFTOVER_H */

@@ -21,6 +21,7 @@
 
 #include "ddl/ddl.h"
 #include "definition/option.h"
+#include "expire/cascade.h"
 #include "leftover.h"
 #include "monitor/monitor.h"
 #include "ttl_index.h"
@@ -34,6 +35,7 @@ _PG_init(void)
 {
 	ttl_settings_init();
 	ttl_leftover_init();
+	ttl_foreign_read_init();
 	ttl_citus_init();
 	ttl_reindex_init();
 	ttl_hypertable_init();

@@ -86,7 +86,7 @@ extern bool ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode);
 /* inherit.c */
 extern List *ttl_inherit_children(Oid relid, bool detaching);
 extern List *ttl_inherit_tree(Oid relid);
-extern List *ttl_inherit_partitions(Oid relid);
+extern List *ttl_inherit_partitions(Oid relid, LOCKMODE lockmode);
 extern List *ttl_inherit_foreign_tables(Oid relid);
 extern bool ttl_inherit_is_below(Oid relid, Oid ancestor);
 

@@ -395,7 +395,7 @@ read_archive(Oid target, Archive *archive)
 	}
 	memset(archive, 0, sizeof(*archive));
 	archive->target = target;
-	foreach(lc, ttl_inherit_partitions(target))
+	foreach(lc, ttl_inherit_partitions(target, NoLock))
 	{
 		note_table(archive, lfirst_oid(lc));
 		note_next(archive, lfirst_oid(lc));

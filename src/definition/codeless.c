@@ -27,9 +27,12 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/transam.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_partitioned_table.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
@@ -233,21 +236,22 @@ ttl_codeless_table(Relation rel)
 	return true;
 }
 
-/* Does no code of users run where a query of a locked table is planned? */
+/* Does no code of users run where a query of a table is planned, which is locked? */
 bool
-ttl_codeless_planning(Relation rel)
+ttl_codeless_planning(Oid relid)
 {
+	Relation	rel = relation_open(relid, NoLock);
+	bool		codeless = ttl_codeless_checks(rel);
 	ListCell   *lc;
 
 	foreach(lc, RelationGetIndexList(rel))
-	{
-		if (!is_definition_codeless(lfirst_oid(lc)))
-			return false;
-	}
+		codeless = codeless && is_definition_codeless(lfirst_oid(lc));
 	foreach(lc, RelationGetStatExtList(rel))
-	{
-		if (!is_column_codeless(STATEXTOID, lfirst_oid(lc), Anum_pg_statistic_ext_stxexprs))
-			return false;
-	}
-	return ttl_codeless_checks(rel);
+		codeless = codeless &&
+		is_column_codeless(STATEXTOID, lfirst_oid(lc), Anum_pg_statistic_ext_stxexprs);
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		codeless = codeless &&
+			is_column_codeless(PARTRELID, relid, Anum_pg_partitioned_table_partexprs);
+	relation_close(rel, NoLock);
+	return codeless;
 }

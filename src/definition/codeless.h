@@ -20,6 +20,6 @@
 extern bool ttl_codeless_expression(Node *expression);
 extern bool ttl_codeless_checks(Relation rel);
 extern bool ttl_codeless_table(Relation rel);
-extern bool ttl_codeless_planning(Relation rel);
+extern bool ttl_codeless_planning(Oid relid);
 
 #endif							/* TTL_CODELESS_H */

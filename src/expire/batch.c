@@ -48,6 +48,7 @@
 #include "compat.h"
 #include "definition/archive.h"
 #include "definition/definition.h"
+#include "expire/cascade.h"
 #include "expire/expirer.h"
 #include "expire/index_scan.h"
 #include "expire/look.h"

@@ -60,6 +60,7 @@
 #include "utils/rel.h"
 
 #include "definition/option.h"
+#include "expire/cascade.h"
 #include "expire/expirer.h"
 #include "expire/look.h"
 #include "ttl_index.h"

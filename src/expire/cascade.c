@@ -24,7 +24,7 @@
  * tables, with foreign keys on them, so each command that a foreign key gives during the
  * batch is looked at as well, where the executor starts it.  To look at which triggers
  * there are would not be enough: any code that runs meanwhile can create one.  What a foreign
- * key only reads may be anybody's; what runs when that is planned, leftover.c sees to.
+ * key only reads may be anybody's, as long as that runs none of their code (foreign_read.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -58,6 +58,7 @@
 
 #include "compat.h"
 #include "definition/definition.h"
+#include "expire/cascade.h"
 #include "expire/expire.h"
 #include "ttl_index.h"
 
@@ -201,14 +202,14 @@ ttl_cascade_lock_written(Oid relid)
 	ListCell   *lc2;
 	ListCell   *lc3;
 
-	foreach(lc, ttl_inherit_partitions(relid))
+	foreach(lc, ttl_inherit_partitions(relid, NoLock))
 	{
 		CHECK_FOR_INTERRUPTS();
 		foreach(lc2, referenced_by(lfirst_oid(lc)))
 		{
 			if (!lock_above(lfirst_oid(lc2), false))
 				return false;
-			foreach(lc3, ttl_inherit_partitions(lfirst_oid(lc2)))
+			foreach(lc3, ttl_inherit_partitions(lfirst_oid(lc2), NoLock))
 				check_rights(lfirst_oid(lc3), ttl_owner_of(lfirst_oid(lc2)));
 		}
 	}
@@ -330,7 +331,7 @@ check_plan(const PlannedStmt *stmt, Plan * plan)
 		ListCell   *lc2;
 
 		/* an update can move rows to any partition */
-		foreach(lc2, ttl_inherit_partitions(rt_fetch(lfirst_int(lc), stmt->rtable)->relid))
+		foreach(lc2, ttl_inherit_partitions(rt_fetch(lfirst_int(lc), stmt->rtable)->relid, NoLock))
 			check_rights(lfirst_oid(lc2), commanded_by);
 	}
 }

@@ -41,6 +41,7 @@
 
 #include "compat.h"
 #include "definition/option.h"
+#include "expire/cascade.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 

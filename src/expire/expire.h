@@ -125,12 +125,6 @@ extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 						  TransactionId pass_xid, const TtlCursor *cursor,
 						  int max_docs, int64 max_entries, TtlBatch *batch);
 
-/* cascade.c */
-extern bool ttl_cascade_lock(Oid relid, Oid role);
-extern bool ttl_cascade_lock_written(Oid relid);
-extern int64 ttl_cascade_run(Query *query, ParamListInfo params, QueryEnvironment *env,
-							 const char *name, DestReceiver *dest);
-
 /* cursor.c */
 extern void ttl_cursor_init(TtlCursor *cursor, Oid indexrelid, Oid filenode);
 extern void ttl_cursor_reread(TtlCursor *cursor, int64 key, const ItemPointerData *tid);

@@ -31,6 +31,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "expire/cascade.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 

@@ -444,19 +444,13 @@ check_above(Oid relid, Oid owner)
 static bool
 computes_of_stranger(Oid relid, Oid role)
 {
-	Relation	rel;
-	bool		codeless;
-
 	/* in a query of a partitioned table, the keys above that as well */
 	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE &&
 		OidIsValid(ttl_partition_key_of_stranger(relid, role)))
 		return true;
 	if (has_privs_of_role(ttl_owner_of(relid), role))
 		return false;
-	rel = relation_open(relid, NoLock);
-	codeless = ttl_codeless_planning(rel);
-	relation_close(rel, NoLock);
-	return !codeless || OidIsValid(ttl_partition_key_of_stranger(relid, role));
+	return !ttl_codeless_planning(relid) || OidIsValid(ttl_partition_key_of_stranger(relid, role));
 }
 
 /*
@@ -473,20 +467,15 @@ check_referenced(Oid relid, Oid owner)
 
 	foreach(lc, referenced_tables(relid))
 	{
-		List	   *tables;
-
 		LockRelationOid(lfirst_oid(lc), ShareRowExclusiveLock);
-		/* as ttl_inherit_partitions(), with locks */
-		tables = get_rel_relkind(lfirst_oid(lc)) == RELKIND_PARTITIONED_TABLE ?
-			find_all_inheritors(lfirst_oid(lc), ShareRowExclusiveLock, NULL) : list_make1_oid(lfirst_oid(lc));
-		foreach(lc2, tables)
+		foreach(lc2, ttl_inherit_partitions(lfirst_oid(lc), ShareRowExclusiveLock))
 		{
 			if (computes_of_stranger(lfirst_oid(lc2), owner))
 				ereport(ERROR,
 						(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 						 errmsg("table \"%s\", which a foreign key of \"%s\" references, belongs to another role",
 								get_rel_name(lfirst_oid(lc2)), get_rel_name(relid)),
-						 errdetail("To make a partition, what is constant in its indexes, statistics and CHECK constraints is computed as the owner of the referencing table."),
+						 errdetail("To make a partition, what is constant in its partition key, indexes, statistics and CHECK constraints is computed as the owner of the referencing table."),
 						 errhint("Give both the same owner with ALTER TABLE ... OWNER TO, or let these definitions call no functions of users.")));
 		}
 	}
@@ -514,7 +503,7 @@ lock_for_attach(const TtlIndex *root, Oid rest)
 		return false;
 	foreach(lc, referenced_tables(root->relid))
 	{
-		foreach(lc2, ttl_inherit_partitions(lfirst_oid(lc)))
+		foreach(lc2, ttl_inherit_partitions(lfirst_oid(lc), NoLock))
 		{
 			if (!ttl_lock_soon(lfirst_oid(lc2), ShareRowExclusiveLock))
 				return false;

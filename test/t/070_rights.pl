@@ -531,7 +531,7 @@ ALTER TABLE above_referenced ATTACH PARTITION by_above FOR VALUES IN (1);
 superuser_runs(
 	q{SELECT ttl_index.create_time_series('m.referencing', 'at', granularity => 'hours')},
 	q{ERROR:  table "by_key", which a foreign key of "referencing" references, belongs to another role
-DETAIL:  To make a partition, what is constant in its indexes, statistics and CHECK constraints is computed as the owner of the referencing table.
+DETAIL:  To make a partition, what is constant in its partition key, indexes, statistics and CHECK constraints is computed as the owner of the referencing table.
 HINT:  Give both the same owner with ALTER TABLE ... OWNER TO, or let these definitions call no functions of users.});
 superuser_runs(q{CALL ttl_index.run_pass()});
 is( $node->safe_psql(
