@@ -52,9 +52,16 @@ missing_columns(const TtlIndex *root, Oid relid, Relation target)
 
 		if (column->attisdropped || get_attnum(relid, NameStr(column->attname)) > 0)
 			continue;
+
+		/*
+		 * core attaches no partition where that differs, and writes all anew
+		 * to add a stored one
+		 */
 		if (column->attgenerated != '\0')
-			hint = "Let the table that the rows are in have that column as well, or drop it there.";
-		else if (get_typtype(column->atttypid) == TYPTYPE_DOMAIN)
+			ttl_detach_refuse(root, relid,
+							  psprintf("the generated column \"%s\" is only there", NameStr(column->attname)),
+							  "Let the table that the rows are in have that column as well, or drop it there.");
+		if (get_typtype(column->atttypid) == TYPTYPE_DOMAIN)
 			hint = "Let that column be of the type that the domain is made of.";
 		else if (column->attidentity != '\0' ||
 				 (column->atthasdef &&
