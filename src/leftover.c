@@ -327,7 +327,7 @@ ttl_leftover_failed(void)
 Oid
 ttl_leftover_beside(void)
 {
-	return OidIsValid(role) && InSecurityRestrictedOperation() && acting != NULL && is_other_role() ?
+	return acting != NULL && InSecurityRestrictedOperation() && is_other_role() ?
 		acting->role : InvalidOid;
 }
 
@@ -358,7 +358,7 @@ xact_event(XactEvent event, void *arg)
 		begin(InvalidOid, true, true);
 }
 
-/* Code that has caught an error of its own goes on as it was. */
+/* Code that has caught an error of its own goes on as it was, or the session does. */
 static void
 subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
@@ -367,7 +367,7 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 	nest_level = GetCurrentTransactionNestLevel() - 1;
 	end_acting(GetCurrentTransactionNestLevel());
 	if (OidIsValid(role))
-		begin(ANY_ROLE, true, true);
+		begin(acting != NULL ? ANY_ROLE : InvalidOid, true, true);
 }
 
 /*

@@ -221,5 +221,28 @@ SELECT count(*) FROM pg_partition_tree('leftovers.series') WHERE isleaf;
 SELECT last_error FROM ttl_index.index_stats WHERE relname = 'series';
 CALL ttl_index.run_pass();
 SELECT count(*) > 1 FROM pg_partition_tree('leftovers.series') WHERE isleaf;
+
+-- where core runs code of an owner itself, that goes on as it was behind an error of what was done as an owner
+CREATE TABLE leftovers.unreadable (at timestamptz, document json);
+CREATE INDEX unreadable_ttl ON leftovers.unreadable (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO leftovers.unreadable VALUES ('2001-01-01', '"\u0000"');
+CREATE FUNCTION leftovers.is_positive(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1 > 0; END $$;
+CREATE TABLE leftovers.master (id int PRIMARY KEY CHECK (leftovers.is_positive(1)));
+CREATE TABLE leftovers.detail (id int REFERENCES leftovers.master);
+INSERT INTO leftovers.master VALUES (1);
+CREATE FUNCTION leftovers.looks(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	BEGIN
+		PERFORM ttl_index.preview('leftovers.unreadable_ttl');
+	EXCEPTION WHEN untranslatable_character THEN
+	END;
+	PERFORM leftovers.refers($1);
+	RETURN $1;
+END $$;
+CREATE FUNCTION leftovers.refers(int) RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO leftovers.detail VALUES ($1); END $$;
+CREATE TABLE leftovers.looked (id int);
+INSERT INTO leftovers.looked VALUES (1);
+CREATE INDEX ON leftovers.looked (leftovers.looks(id));
+SELECT id FROM leftovers.detail;
 DROP SCHEMA leftovers CASCADE;
 DROP ROLE regress_ttl_first;
