@@ -42,6 +42,7 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "due/due.h"
+#include "leftover.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/progress.h"
@@ -53,9 +54,9 @@
 
 PG_FUNCTION_INFO_V1(ttl_earliest);
 PG_FUNCTION_INFO_V1(ttl_run_pass);
-PG_FUNCTION_INFO_V1(ttl_list_indexes);
+TTL_FUNCTION(ttl_list_indexes);
 PG_FUNCTION_INFO_V1(ttl_relation_name);
-PG_FUNCTION_INFO_V1(ttl_lag);
+TTL_FUNCTION(ttl_lag);
 
 /* earliest(dates timestamptz[]) returns timestamptz */
 Datum
@@ -363,8 +364,8 @@ show_indexes(void *arg)
 }
 
 /* list_indexes(): the rows of the view ttl_index.indexes */
-Datum
-ttl_list_indexes(PG_FUNCTION_ARGS)
+static Datum
+ttl_list_indexes_called(PG_FUNCTION_ARGS)
 {
 	IndexesView view = {0};
 
@@ -430,8 +431,8 @@ find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
 }
 
 /* lag(index regclass) returns interval */
-Datum
-ttl_lag(PG_FUNCTION_ARGS)
+static Datum
+ttl_lag_called(PG_FUNCTION_ARGS)
 {
 	TtlLag		lag = {GetCurrentTimestamp(), NOTICE, find_position, NULL};
 	TimestampTz since;

@@ -97,6 +97,7 @@ typedef struct Acting
 {
 	Oid			role;
 	int			nest_level;
+	int			guc_level;		/* of the settings that end with it */
 	struct Acting *outer;		/* who goes on behind it, or NULL */
 } Acting;
 
@@ -244,7 +245,7 @@ open_cursors(void)
 
 /* From now on the code of this role runs. */
 void
-ttl_leftover_begin(Oid new_role, TtlLeftover *before)
+ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 {
 	Acting	   *inner = MemoryContextAlloc(TopTransactionContext, sizeof(Acting));
 
@@ -258,7 +259,7 @@ ttl_leftover_begin(Oid new_role, TtlLeftover *before)
 	nest_level = GetCurrentTransactionNestLevel();
 	*inner = (Acting)
 	{
-		.role = new_role,.nest_level = nest_level,.outer = acting
+		.role = new_role,.nest_level = nest_level,.guc_level = guc_level,.outer = acting
 	};
 	acting = inner;
 	begin(new_role, false, false);
@@ -331,17 +332,64 @@ ttl_leftover_beside(void)
 		acting->role : InvalidOid;
 }
 
-/* An error has ended what the extension did as others since a subtransaction of this depth. */
+/* An error has ended what the extension did as others within this one. */
 static void
-end_acting(int level)
+end_acting(Acting *outer)
 {
-	if (acting == NULL)
+	if (acting == outer)
 		return;
 	restore_signals();
 	failed_as = OidIsValid(failed_as) && failed_as != acting->role ? ANY_ROLE : acting->role;
 	/* the memory is that of the transaction */
-	while (acting != NULL && acting->nest_level >= level)
-		acting = acting->outer;
+	acting = outer;
+}
+
+/* Code that has caught an error of its own goes on as it was, or the session does. */
+static void
+go_on(void)
+{
+	nest_level = GetCurrentTransactionNestLevel();
+	if (OidIsValid(role))
+		begin(acting != NULL ? ANY_ROLE : InvalidOid, true, true);
+}
+
+/*
+ * Calls a function that can become the owner of a table, as it was declared (TTL_FUNCTION).  An
+ * error needs no clean-up where the end of a (sub)transaction restores the user and the
+ * settings.  But return_next() of PL/Perl catches errors without that, as functions in C can: the code
+ * that called it, of any role, would go on as the owner.
+ */
+Datum
+ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
+{
+	Acting	   *outer = acting;
+	Oid			user;
+	int			sec_context;
+	Datum		result;
+
+	GetUserIdAndSecContext(&user, &sec_context);
+	PG_TRY();
+	{
+		result = function(fcinfo);
+	}
+	PG_CATCH();
+	{
+		Acting	   *first = acting;
+
+		while (first != outer && first->outer != outer)
+			first = first->outer;
+		if (first != outer)
+			AtEOXact_GUC(false, first->guc_level);
+		SetUserIdAndSecContext(user, sec_context);
+		if (first != outer)
+		{
+			end_acting(outer);
+			go_on();
+		}
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return result;
 }
 
 /* An error can have ended what ran as another role. */
@@ -353,21 +401,24 @@ xact_event(XactEvent event, void *arg)
 		Assert(acting == NULL);
 		return;
 	}
-	end_acting(1);
+	end_acting(NULL);
 	if (OidIsValid(role))
 		begin(InvalidOid, true, true);
 }
 
-/* Code that has caught an error of its own goes on as it was, or the session does. */
 static void
 subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	if (event != SUBXACT_EVENT_ABORT_SUB || nest_level < GetCurrentTransactionNestLevel())
+	int			level = GetCurrentTransactionNestLevel();
+	Acting	   *outer = acting;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB || nest_level < level)
 		return;
-	nest_level = GetCurrentTransactionNestLevel() - 1;
-	end_acting(GetCurrentTransactionNestLevel());
-	if (OidIsValid(role))
-		begin(acting != NULL ? ANY_ROLE : InvalidOid, true, true);
+	while (outer != NULL && outer->nest_level >= level)
+		outer = outer->outer;
+	end_acting(outer);
+	go_on();
+	nest_level = level - 1;
 }
 
 /*

@@ -8,7 +8,7 @@
  * owner, in a security-restricted operation, with a search_path to which nobody can add
  * anything, and with a level of settings of its own, so that a SET in that code ends with
  * it.  An error needs no clean-up: the end of the (sub)transaction restores the user and
- * the settings.
+ * the settings, and so does ttl_leftover_call() for who catches one without that.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -51,7 +51,7 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 	 * which can be other roles' tables.
 	 */
 	ttl_settings_set("constraint_exclusion", "partition");
-	ttl_leftover_begin(owner, &saved->leftover);
+	ttl_leftover_begin(owner, saved->guc_level, &saved->leftover);
 }
 
 void
@@ -88,7 +88,7 @@ ttl_owner_read_as(Oid owner, TtlUser *saved)
 	SetUserIdAndSecContext(owner,
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION);
 	saved->guc_level = NewGUCNestLevel();
-	ttl_leftover_begin(owner, &saved->leftover);
+	ttl_leftover_begin(owner, saved->guc_level, &saved->leftover);
 }
 
 /* Reads the owner and the name of a table; invalid if the table is gone. */

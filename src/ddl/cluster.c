@@ -37,10 +37,11 @@
 #include "ddl/ddl.h"
 #include "definition/citus.h"
 #include "definition/definition.h"
+#include "leftover.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-PG_FUNCTION_INFO_V1(ttl_on_alter_index);
+TTL_FUNCTION(ttl_on_alter_index);
 
 /* The parameters, one for each field of an option but its filter. */
 #define SECONDS "expire_after_seconds"
@@ -196,8 +197,8 @@ ttl_cluster_change(Oid indexrelid, const TtlOption *option)
  * left to do.  Whoever runs it has the rights for that, or gets the same error as by
  * coll_mod().
  */
-Datum
-ttl_on_alter_index(PG_FUNCTION_ARGS)
+static Datum
+ttl_on_alter_index_called(PG_FUNCTION_ARGS)
 {
 	Node	   *node = ttl_event_data(fcinfo)->parsetree;
 	AlterTableStmt *statement = (AlterTableStmt *) node;

@@ -34,14 +34,15 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "leftover.h"
 #include "ttl_index.h"
 
-PG_FUNCTION_INFO_V1(ttl_coll_mod);
-PG_FUNCTION_INFO_V1(ttl_coll_mod_index);
-PG_FUNCTION_INFO_V1(ttl_pause_index);
-PG_FUNCTION_INFO_V1(ttl_unpause_index);
-PG_FUNCTION_INFO_V1(ttl_remove_ttl);
-PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
+TTL_FUNCTION(ttl_coll_mod);
+TTL_FUNCTION(ttl_coll_mod_index);
+TTL_FUNCTION(ttl_pause_index);
+TTL_FUNCTION(ttl_unpause_index);
+TTL_FUNCTION(ttl_remove_ttl);
+TTL_FUNCTION(ttl_remove_all_ttl);
 
 /*
  * Refuses what core refuses before it writes.  Any user can call a function in a parallel
@@ -474,8 +475,8 @@ read_change(FunctionCallInfo fcinfo, int first, ChangeValues *values, Change *ch
  * coll_mod(relation, key, expire_after_seconds, time_zone,
  * drop_expired_partitions, delete_boundary_rows, archive_to, detach_expired_partitions)
  */
-Datum
-ttl_coll_mod(PG_FUNCTION_ARGS)
+static Datum
+ttl_coll_mod_called(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"relation", "key", "expire_after_seconds"};
 	ChangeValues values;
@@ -494,8 +495,8 @@ ttl_coll_mod(PG_FUNCTION_ARGS)
 }
 
 /* coll_mod_index(index, expire_after_seconds, ...) */
-Datum
-ttl_coll_mod_index(PG_FUNCTION_ARGS)
+static Datum
+ttl_coll_mod_index_called(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"index", "expire_after_seconds"};
 	ChangeValues values;
@@ -562,8 +563,8 @@ set_paused(Oid indexrelid, bool paused)
 }
 
 /* pause_index(index) returns void */
-Datum
-ttl_pause_index(PG_FUNCTION_ARGS)
+static Datum
+ttl_pause_index_called(PG_FUNCTION_ARGS)
 {
 	check_may_write("ttl_index.pause_index()");
 	set_paused(PG_GETARG_OID(0), true);
@@ -571,8 +572,8 @@ ttl_pause_index(PG_FUNCTION_ARGS)
 }
 
 /* unpause_index(index) returns void */
-Datum
-ttl_unpause_index(PG_FUNCTION_ARGS)
+static Datum
+ttl_unpause_index_called(PG_FUNCTION_ARGS)
 {
 	check_may_write("ttl_index.unpause_index()");
 	set_paused(PG_GETARG_OID(0), false);
@@ -621,8 +622,8 @@ stop_series(TtlIndex *index)
 }
 
 /* remove_ttl(index) returns void */
-Datum
-ttl_remove_ttl(PG_FUNCTION_ARGS)
+static Datum
+ttl_remove_ttl_called(PG_FUNCTION_ARGS)
 {
 	Oid			indexrelid = PG_GETARG_OID(0);
 	TtlIndex	index;
@@ -703,8 +704,8 @@ compare_tables(const ListCell *a, const ListCell *b)
 }
 
 /* remove_all_ttl() returns bigint */
-Datum
-ttl_remove_all_ttl(PG_FUNCTION_ARGS)
+static Datum
+ttl_remove_all_ttl_called(PG_FUNCTION_ARGS)
 {
 	Removal		removal = {0};
 	List	   *indexes;

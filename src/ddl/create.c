@@ -42,11 +42,12 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "leftover.h"
 #include "ttl_index.h"
 
-PG_FUNCTION_INFO_V1(ttl_create_index);
-PG_FUNCTION_INFO_V1(ttl_create_index_command);
-PG_FUNCTION_INFO_V1(ttl_drop_index);
+TTL_FUNCTION(ttl_create_index);
+TTL_FUNCTION(ttl_create_index_command);
+TTL_FUNCTION(ttl_drop_index);
 
 static void
 read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
@@ -480,8 +481,8 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 }
 
 /* create_index_command(relation, key, ..., concurrently) returns setof text */
-Datum
-ttl_create_index_command(PG_FUNCTION_ARGS)
+static Datum
+ttl_create_index_command_called(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	TtlCreate	args;
@@ -711,8 +712,8 @@ ttl_create_index_for(const TtlCreate *args)
 }
 
 /* create_index(relation, key, expire_after_seconds, ..., or_change) returns regclass */
-Datum
-ttl_create_index(PG_FUNCTION_ARGS)
+static Datum
+ttl_create_index_called(PG_FUNCTION_ARGS)
 {
 	TtlCreate	args;
 
@@ -732,8 +733,8 @@ lock_to_drop(Oid indexrelid)
 }
 
 /* drop_index(relation, key) returns void */
-Datum
-ttl_drop_index(PG_FUNCTION_ARGS)
+static Datum
+ttl_drop_index_called(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 	Oid			indexrelid = ttl_key_index(relid, ttl_args_text(fcinfo, 1),

@@ -52,11 +52,12 @@
 #include "ddl/ddl.h"
 #include "definition/definition.h"
 #include "definition/option.h"
+#include "leftover.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-PG_FUNCTION_INFO_V1(ttl_on_ddl);
-PG_FUNCTION_INFO_V1(ttl_on_reindex);
+TTL_FUNCTION(ttl_on_ddl);
+TTL_FUNCTION(ttl_on_reindex);
 
 /* Says what a partition loses of its own option: rows may go that were to stay. */
 static void
@@ -650,8 +651,8 @@ ttl_event_data(FunctionCallInfo fcinfo)
 }
 
 /* on_ddl(): checks the TTL indexes that a command made or changed. */
-Datum
-ttl_on_ddl(PG_FUNCTION_ARGS)
+static Datum
+ttl_on_ddl_called(PG_FUNCTION_ARGS)
 {
 	CommandTag	tag = ttl_event_data(fcinfo)->tag;
 	List	   *commands = collected_commands();
@@ -689,8 +690,8 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
  * on_reindex(): saves the options that REINDEX CONCURRENTLY could lose, and restores
  * those that it lost.
  */
-Datum
-ttl_on_reindex(PG_FUNCTION_ARGS)
+static Datum
+ttl_on_reindex_called(PG_FUNCTION_ARGS)
 {
 	EventTriggerData *data = ttl_event_data(fcinfo);
 

@@ -60,14 +60,15 @@
 #include "utils/timestamp.h"
 
 #include "definition/citus.h"
+#include "leftover.h"
 #include "ttl_index.h"
 
 #define TRIGGER_FUNCTION "set_last_modified"
 #define TRIGGER_PREFIX "~ttl_index_"
 
 PG_FUNCTION_INFO_V1(ttl_set_last_modified);
-PG_FUNCTION_INFO_V1(ttl_track_last_modified);
-PG_FUNCTION_INFO_V1(ttl_untrack_last_modified);
+TTL_FUNCTION(ttl_track_last_modified);
+TTL_FUNCTION(ttl_untrack_last_modified);
 
 static void
 check_called_by_trigger(FunctionCallInfo fcinfo)
@@ -368,8 +369,8 @@ track(Relation rel, const char *column)
 }
 
 /* track_last_modified(relation regclass, column_name name) returns void */
-Datum
-ttl_track_last_modified(PG_FUNCTION_ARGS)
+static Datum
+ttl_track_last_modified_called(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 	const char *column = NameStr(*PG_GETARG_NAME(1));
@@ -382,8 +383,8 @@ ttl_track_last_modified(PG_FUNCTION_ARGS)
 }
 
 /* untrack_last_modified(relation regclass, column_name name) returns void */
-Datum
-ttl_untrack_last_modified(PG_FUNCTION_ARGS)
+static Datum
+ttl_untrack_last_modified_called(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 	const char *column = NameStr(*PG_GETARG_NAME(1));

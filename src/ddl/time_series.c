@@ -33,10 +33,11 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "leftover.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-PG_FUNCTION_INFO_V1(ttl_create_time_series);
+TTL_FUNCTION(ttl_create_time_series);
 
 /* The span that a granularity stands for, in seconds. */
 static int32
@@ -221,8 +222,8 @@ create_default(Oid relid)
 }
 
 /* create_time_series(relation, time_field, ...) returns regclass */
-Datum
-ttl_create_time_series(PG_FUNCTION_ARGS)
+static Datum
+ttl_create_time_series_called(PG_FUNCTION_ARGS)
 {
 	SeriesArgs	args;
 	Relation	rel;

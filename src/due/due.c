@@ -35,13 +35,14 @@
 #include "definition/option.h"
 #include "due/due.h"
 #include "expire/look.h"
+#include "leftover.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-PG_FUNCTION_INFO_V1(ttl_due_count);
-PG_FUNCTION_INFO_V1(ttl_oldest_due);
+TTL_FUNCTION(ttl_due_count);
+TTL_FUNCTION(ttl_oldest_due);
 PG_FUNCTION_INFO_V1(ttl_cutoff);
-PG_FUNCTION_INFO_V1(ttl_preview);
+TTL_FUNCTION(ttl_preview);
 
 /* lag() reads so many leaf pages of an index in one place before it gives up. */
 #define LAG_PAGES 32
@@ -131,8 +132,8 @@ look_at_leaf(Oid indexrelid, TimestampTz at, TtlLook *look)
 }
 
 /* due_count(index regclass) returns bigint */
-Datum
-ttl_due_count(PG_FUNCTION_ARGS)
+static Datum
+ttl_due_count_called(PG_FUNCTION_ARGS)
 {
 	TtlIndex	index;
 	TimestampTz at = GetCurrentTimestamp();
@@ -155,8 +156,8 @@ ttl_due_count(PG_FUNCTION_ARGS)
 }
 
 /* oldest_due(index regclass) returns timestamptz */
-Datum
-ttl_oldest_due(PG_FUNCTION_ARGS)
+static Datum
+ttl_oldest_due_called(PG_FUNCTION_ARGS)
 {
 	TtlIndex	index;
 	TimestampTz at = GetCurrentTimestamp();
@@ -203,8 +204,8 @@ preview_row(TupleTableSlot *slot, void *arg)
  *
  * Rows are for those who may read them; pg_monitor is not enough.
  */
-Datum
-ttl_preview(PG_FUNCTION_ARGS)
+static Datum
+ttl_preview_called(PG_FUNCTION_ARGS)
 {
 	Oid			indexrelid = PG_GETARG_OID(0);
 	int64		max_rows = PG_GETARG_INT32(1);

@@ -27,10 +27,11 @@
 #include "definition/definition.h"
 #include "due/due.h"
 #include "expire/estimate.h"
+#include "leftover.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-PG_FUNCTION_INFO_V1(ttl_forecast);
+TTL_FUNCTION(ttl_forecast);
 
 #define MAX_STEPS 10000
 
@@ -157,8 +158,8 @@ init_forecast(Forecast *forecast, TimestampTz now, Interval *step, int steps)
 }
 
 /* forecast(index regclass, step interval, steps integer) returns setof record */
-Datum
-ttl_forecast(PG_FUNCTION_ARGS)
+static Datum
+ttl_forecast_called(PG_FUNCTION_ARGS)
 {
 	int			steps = PG_GETARG_INT32(2);
 	TtlIndex	index;

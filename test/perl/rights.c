@@ -48,6 +48,7 @@ PG_FUNCTION_INFO_V1(ignore_signals);
 PG_FUNCTION_INFO_V1(leave_cursor);
 PG_FUNCTION_INFO_V1(run_commands);
 PG_FUNCTION_INFO_V1(silent_handler);
+PG_FUNCTION_INFO_V1(goes_on);
 
 #define MAX_SEEN 1000
 
@@ -204,6 +205,29 @@ run_commands(PG_FUNCTION_ARGS)
 	SPI_execute(commands, false, 0);
 	SPI_finish();
 	PG_RETURN_TEXT_P(cstring_to_text("1"));
+}
+
+/* Catches an error of a command as return_next() of PL/Perl does, and tells what is left of that. */
+Datum
+goes_on(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		SPI_connect();
+		(void) SPI_execute(text_to_cstring(PG_GETARG_TEXT_PP(0)), false, 0);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	ereport(ERROR,
+			(errmsg("goes on as %s, by %s",
+					GetUserNameFromId(GetUserId(), false),
+					GetConfigOption("search_path", false, false))));
 }
 
 Datum

@@ -652,6 +652,25 @@ a foreign key reads table "reads" of another owner, whose definition calls funct
 		"not computed: $filter");
 }
 
+# Nor does anybody go on as an owner who catches an error without the end of a subtransaction.
+$node->safe_psql(
+	'postgres', qq{
+CREATE FUNCTION m.goes_on(text) RETURNS void LANGUAGE C AS '$library', 'goes_on';
+SET SESSION AUTHORIZATION alice;
+CREATE FUNCTION m.alice_fails(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM set_config(''search_path'', ''m'', false); RETURN 1 / \$1 > 0; END';
+CREATE TABLE m.failing (id int, at timestamptz);
+INSERT INTO m.failing VALUES (1, '1901-01-01');
+CREATE INDEX failing_ttl ON m.failing (at) WHERE m.alice_fails(id) AND ttl_index.expire_after_seconds(2000000000);
+CREATE OR REPLACE FUNCTION m.alice_fails(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM set_config(''search_path'', ''m'', false); RETURN 1 / (\$1 - 1) > 0; END';
+});
+my ($status, $stdout, $stderr) =
+  $node->psql('postgres', q{SELECT m.goes_on('SELECT ttl_index.preview(''m.failing_ttl'')')});
+like(
+	$stderr,
+	qr/goes on as \w+, by "\$user", public/,
+	'who catches an error goes on as the same user, by the same settings');
+unlike($stderr, qr/goes on as alice/, 'and not as the owner');
+
 # The test sees nothing where core computes nothing.
 my @places = grep { !$ran{$_} } qw(
   alice_filter alice_filter_fold alice_key alice_key_fold alice_check_fold
