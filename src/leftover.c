@@ -107,11 +107,13 @@ static Acting *acting = NULL;
 /* as whom it acted when errors were raised that were caught since ttl_leftover_expect() */
 static Oid	failed_as = InvalidOid;
 
-/* what is done, where no code of an owner runs, at the signals that core's processes obey */
-static const int signals[] = {
-	SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGURG
-};
-static struct sigaction handlers[lengthof(signals)];
+/*
+ * What is done at signals where no code of an owner runs.  All that have names, not only those
+ * that core's processes obey: PL/Perl would call the code of an owner at a SIGSEGV in that of
+ * another one.  Nobody sends those above, which are for real-time applications.
+ */
+#define LAST_SIGNAL 31
+static struct sigaction handlers[LAST_SIGNAL + 1];
 
 /* how deep in subtransactions that has changed last: an error further in changes nothing */
 static int	nest_level = 0;
@@ -206,19 +208,19 @@ begin(Oid new_role, bool goes_on, bool after_error)
 static void
 note_signals(void)
 {
-	for (int i = 0; i < lengthof(signals); i++)
+	for (int i = 1; i <= LAST_SIGNAL; i++)
 	{
-		if (sigaction(signals[i], NULL, &handlers[i]) != 0)
-			elog(ERROR, "could not read what is done at signal %d: %m", signals[i]);
+		if (sigaction(i, NULL, &handlers[i]) != 0)
+			elog(ERROR, "could not read what is done at signal %d: %m", i);
 	}
 }
 
-/* Puts it back. */
+/* Puts it back, which those refuse that cannot be caught. */
 static void
 restore_signals(void)
 {
-	for (int i = 0; i < lengthof(signals); i++)
-		(void) sigaction(signals[i], &handlers[i], NULL);
+	for (int i = 1; i <= LAST_SIGNAL; i++)
+		(void) sigaction(i, &handlers[i], NULL);
 }
 
 /*

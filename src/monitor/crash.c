@@ -82,10 +82,12 @@ quit_handler(SIGNAL_ARGS)
 	_exit(2);
 }
 
+/* Other codes, such as that of exit() in a function of a user, are a crash for the postmaster. */
 static void
 exit_callback(int code, Datum arg)
 {
-	write_mark(InvalidOid, 0);
+	if (code == 0 || code == 1)
+		write_mark(InvalidOid, 0);
 }
 
 /* Removes the mark before a PANIC for want of disk space, which is not the index's. */

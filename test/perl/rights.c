@@ -49,6 +49,7 @@ PG_FUNCTION_INFO_V1(leave_cursor);
 PG_FUNCTION_INFO_V1(run_commands);
 PG_FUNCTION_INFO_V1(silent_handler);
 PG_FUNCTION_INFO_V1(goes_on);
+PG_FUNCTION_INFO_V1(exits);
 
 #define MAX_SEEN 1000
 
@@ -195,6 +196,7 @@ ignore_signals(PG_FUNCTION_ARGS)
 	(void) signal(SIGALRM, SIG_IGN);
 	(void) signal(SIGTERM, SIG_IGN);
 	(void) signal(SIGUSR1, SIG_IGN);
+	(void) signal(SIGSEGV, SIG_IGN);
 	PG_RETURN_VOID();
 }
 
@@ -228,6 +230,13 @@ goes_on(PG_FUNCTION_ARGS)
 			(errmsg("goes on as %s, by %s",
 					GetUserNameFromId(GetUserId(), false),
 					GetConfigOption("search_path", false, false))));
+}
+
+/* Ends the process, as PL/Perl does where a signal has no handler any more. */
+Datum
+exits(PG_FUNCTION_ARGS)
+{
+	exit(11);
 }
 
 Datum

@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use File::Spec;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
@@ -241,6 +242,27 @@ $node->safe_psql('postgres',
 $node->empties('postgres', 'deadly', 'its row goes once it can');
 $node->becomes('postgres', "SELECT bool_and(state = 'active') FROM ttl_index.indexes",
 	'and the index is active after its first good visit');
+
+# A process that is ended by exit(), and not by the server, has crashed.
+my $library =
+  File::Spec->rel2abs(($ENV{TESTDIR} || '.') . '/test/perl/rights.so');
+SKIP:
+{
+	skip 'make test/perl/rights.so was not run', 1 unless -e $library;
+	my $offset = -s $node->logfile;
+
+	$node->safe_psql(
+		'postgres', qq{
+CREATE FUNCTION exits() RETURNS void LANGUAGE C AS '$library';
+CREATE FUNCTION ends() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM public.exits(); RETURN OLD; END';
+CREATE TRIGGER ends BEFORE DELETE ON harmless FOR EACH ROW EXECUTE FUNCTION ends();
+INSERT INTO harmless VALUES ('2000-01-01');
+});
+	ok( $node->wait_for_log(
+			qr/TTL index "harmless_ttl" .* is put aside: the server crashed in 2 visits/,
+			$offset),
+		'nor does a function that ends the process go on to do so');
+}
 
 $node->stop;
 done_testing();

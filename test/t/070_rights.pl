@@ -413,11 +413,14 @@ foreach my $id (1, 2)
 		'postgres', qq{
 SET client_min_messages = error;
 INSERT INTO m.ignoring VALUES ($id, '2001-01-01');
+SELECT substring(pg_read_file('/proc/self/status') FROM 'SigIgn:.*SigCgt:\\s*\\w+') AS signals \\gset
 CALL ttl_index.run_pass();
-SELECT count(*) FROM m.ignoring;
+SELECT count(*), substring(pg_read_file('/proc/self/status') FROM 'SigIgn:.*SigCgt:\\s*\\w+') = :'signals' FROM m.ignoring;
 SET statement_timeout = 100;
 SELECT pg_sleep(20)});
-	is($stdout, $id - 1, $id == 1 ? 'a row goes' : 'a row stays');
+	is( $stdout,
+		($id - 1) . '|t',
+		$id == 1 ? 'a row goes, and signals are as before' : 'a row stays, likewise');
 	like(
 		$stderr,
 		qr/canceling statement due to statement timeout/,
