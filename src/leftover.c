@@ -96,6 +96,7 @@ static Oid	role = InvalidOid;
 typedef struct Acting
 {
 	Oid			role;
+	int			sec_context;
 	int			nest_level;
 	int			guc_level;		/* of the settings that end with it */
 	struct Acting *outer;		/* who goes on behind it, or NULL */
@@ -250,6 +251,7 @@ void
 ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 {
 	Acting	   *inner = MemoryContextAlloc(TopTransactionContext, sizeof(Acting));
+	Oid			user;
 
 	before->role = role;
 	before->cursors = open_cursors();
@@ -263,6 +265,7 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 	{
 		.role = new_role,.nest_level = nest_level,.guc_level = guc_level,.outer = acting
 	};
+	GetUserIdAndSecContext(&user, &inner->sec_context);
 	acting = inner;
 	begin(new_role, false, false);
 }
@@ -332,6 +335,18 @@ ttl_leftover_beside(void)
 {
 	return acting != NULL && InSecurityRestrictedOperation() && is_other_role() ?
 		acting->role : InvalidOid;
+}
+
+/*
+ * Goes on as the role for which the extension acts, where something runs in the midst of its
+ * code as another one.  For those who raise an error there: it can be caught as
+ * ttl_leftover_call() says, and that code would go on as the other role.
+ */
+void
+ttl_leftover_fall_back(void)
+{
+	if (acting != NULL)
+		SetUserIdAndSecContext(acting->role, acting->sec_context);
 }
 
 /* An error has ended what the extension did as others within this one. */

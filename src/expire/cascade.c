@@ -60,6 +60,7 @@
 #include "definition/definition.h"
 #include "expire/cascade.h"
 #include "expire/expire.h"
+#include "leftover.h"
 #include "ttl_index.h"
 
 /* What is done to the tables that foreign keys lead to. */
@@ -95,6 +96,7 @@ check_rights(Oid relid, Oid role)
 {
 	if (has_privs_of_role(ttl_owner_of(relid), role))
 		return;
+	ttl_leftover_fall_back();
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("a foreign key leads to table \"%s\" of another owner",

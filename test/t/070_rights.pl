@@ -674,6 +674,36 @@ like(
 	'who catches an error goes on as the same user, by the same settings');
 unlike($stderr, qr/goes on as alice/, 'and not as the owner');
 
+# Not where that is refused which a foreign key would read, or change, as bob, either.
+$node->safe_psql(
+	'postgres', q{
+SET SESSION AUTHORIZATION alice;
+CREATE TABLE m.reading (command text, at timestamptz);
+CREATE FUNCTION m.alice_goes_on() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM m.goes_on(OLD.command); RETURN OLD; END';
+CREATE TRIGGER t BEFORE DELETE ON m.reading FOR EACH ROW EXECUTE FUNCTION m.alice_goes_on();
+CREATE INDEX reading_ttl ON m.reading (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE TABLE m.changed (id int PRIMARY KEY);
+INSERT INTO m.changed VALUES (1);
+GRANT REFERENCES ON m.changed TO bob;
+SET SESSION AUTHORIZATION bob;
+CREATE TABLE m.changes (id int REFERENCES m.changed ON DELETE CASCADE);
+RESET SESSION AUTHORIZATION;
+});
+foreach my $table ('read', 'changed')
+{
+	like(
+		$node->safe_psql(
+			'postgres', qq{
+SET client_min_messages = error;
+TRUNCATE m.reading;
+INSERT INTO m.reading VALUES ('DELETE FROM m.$table', '2001-01-01');
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT last_error FROM ttl_index.index_stats WHERE relname = 'reading'}),
+		qr/^\s*goes on as alice,/,
+		"who deletes from $table goes on as the same role");
+}
+
 # The test sees nothing where core computes nothing.
 my @places = grep { !$ran{$_} } qw(
   alice_filter alice_filter_fold alice_key alice_key_fold alice_check_fold
