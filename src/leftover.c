@@ -338,15 +338,15 @@ ttl_leftover_beside(void)
 }
 
 /*
- * Goes on as the role for which the extension acts, where something runs in the midst of its
- * code as another one.  For those who raise an error there: it can be caught as
- * ttl_leftover_call() says, and that code would go on as the other role.
+ * Goes on as this role in the midst of code of another one.  For those who raise an error where
+ * core has become a third one: it can be caught as ttl_leftover_call() says, and that code would go
+ * on as the latter.
  */
 void
-ttl_leftover_fall_back(void)
+ttl_leftover_fall_back(Oid user)
 {
-	if (acting != NULL)
-		SetUserIdAndSecContext(acting->role, acting->sec_context);
+	if (acting != NULL && OidIsValid(user))
+		SetUserIdAndSecContext(user, acting->sec_context | SECURITY_LOCAL_USERID_CHANGE);
 }
 
 /* An error has ended what the extension did as others within this one. */

@@ -42,7 +42,7 @@ extern void ttl_leftover_end(const TtlLeftover *before);
 extern void ttl_leftover_expect(void);
 extern Oid	ttl_leftover_failed(void);
 extern Oid	ttl_leftover_beside(void);
-extern void ttl_leftover_fall_back(void);
+extern void ttl_leftover_fall_back(Oid user);
 extern Datum ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo);
 extern bool ttl_leftover_is_code(Oid function);
 

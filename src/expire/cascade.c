@@ -96,7 +96,7 @@ check_rights(Oid relid, Oid role)
 {
 	if (has_privs_of_role(ttl_owner_of(relid), role))
 		return;
-	ttl_leftover_fall_back();
+	ttl_leftover_fall_back(commanded_by);
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("a foreign key leads to table \"%s\" of another owner",
@@ -394,6 +394,13 @@ set_hooks(void)
 	next_finish = ExecutorFinish_hook;
 	ExecutorFinish_hook = finish_command;
 	has_hooks = true;
+}
+
+/* Who gave the command for which a foreign key is looked at; invalid outside of a batch. */
+Oid
+ttl_cascade_commanded_by(void)
+{
+	return commanded_by;
 }
 
 /*

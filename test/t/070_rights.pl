@@ -704,6 +704,28 @@ SELECT last_error FROM ttl_index.index_stats WHERE relname = 'reading'}),
 		"who deletes from $table goes on as the same role");
 }
 
+# Nor as the owner of the rows, for whose trigger carol deletes.
+$node->safe_psql(
+	'postgres', q{
+GRANT DELETE ON m.read, m.changed TO carol;
+CREATE FUNCTION m.carol_goes_on(text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN PERFORM m.goes_on($1); END';
+ALTER FUNCTION m.carol_goes_on OWNER TO carol;
+CREATE OR REPLACE FUNCTION m.alice_goes_on() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM m.carol_goes_on(OLD.command); RETURN OLD; END';
+});
+foreach my $table ('read', 'changed')
+{
+	like(
+		$node->safe_psql(
+			'postgres', qq{
+SET client_min_messages = error;
+UPDATE m.reading SET command = 'DELETE FROM m.$table';
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT last_error FROM ttl_index.index_stats WHERE relname = 'reading'}),
+		qr/^\s*goes on as carol,/,
+		"nor who does so for somebody else: $table");
+}
+
 # The test sees nothing where core computes nothing.
 my @places = grep { !$ran{$_} } qw(
   alice_filter alice_filter_fold alice_key alice_key_fold alice_check_fold
