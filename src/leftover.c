@@ -391,15 +391,11 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 	}
 	PG_CATCH();
 	{
-		Acting	   *first = acting;
-
-		while (first != outer && first->outer != outer)
-			first = first->outer;
-		if (first != outer)
-			AtEOXact_GUC(false, first->guc_level);
 		SetUserIdAndSecContext(user, sec_context);
-		if (first != outer)
+		if (acting != outer)
 		{
+			for (Acting *inner = acting; inner != outer; inner = inner->outer)
+				AtEOXact_GUC(false, inner->guc_level);
 			end_acting(outer);
 			go_on();
 		}
@@ -498,7 +494,7 @@ static void
 note_call(Oid function)
 {
 	if (OidIsValid(role) && InSecurityRestrictedOperation() &&
-		!(has_run && !is_other_role()) && ttl_leftover_is_code(function))
+		(!has_run || is_other_role()) && ttl_leftover_is_code(function))
 		note_code();
 }
 

@@ -42,15 +42,7 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 	SetUserIdAndSecContext(owner,
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION |
 						   SECURITY_NOFORCE_RLS);
-	saved->guc_level = NewGUCNestLevel();
-	ttl_settings_set("search_path", "pg_catalog, pg_temp");
-
-	/*
-	 * With it on, which the owner of a database can let it be, the planner
-	 * computes the partition keys of all that a table is a partition of,
-	 * which can be other roles' tables.
-	 */
-	ttl_settings_set("constraint_exclusion", "partition");
+	saved->guc_level = ttl_settings_begin_safe();
 	ttl_leftover_begin(owner, saved->guc_level, &saved->leftover);
 }
 

@@ -44,7 +44,6 @@
 #include "fmgr.h"
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
-#include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "tcop/dest.h"
 #include "utils/queryenvironment.h"
@@ -146,5 +145,6 @@ extern PGDLLIMPORT int ttl_history_retention;
 extern void ttl_settings_init(void);
 extern TtlLimits ttl_settings_limits(void);
 extern void ttl_settings_set(const char *name, const char *value);
+extern int	ttl_settings_begin_safe(void);
 
 #endif							/* TTL_INDEX_H */

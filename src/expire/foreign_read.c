@@ -160,11 +160,9 @@ static PlannedStmt *
 plan_read(planner_hook_type plan, Oid relid, Query *parse, const char *query_string,
 		  int options, ParamListInfo params ttl_and_explain(struct ExplainState *es))
 {
-	int			level = NewGUCNestLevel();
+	int			level = ttl_settings_begin_safe();
 	PlannedStmt *result;
 
-	ttl_settings_set("search_path", "pg_catalog, pg_temp");
-	ttl_settings_set("constraint_exclusion", "partition");
 	planned = relid;
 	PG_TRY();
 	{

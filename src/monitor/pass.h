@@ -111,7 +111,6 @@ extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern bool ttl_work_wait_for_batch(TtlRun *run);
 extern ErrorData *ttl_work_run(const TtlDriver *driver, void (*function) (void *), void *arg,
 							   bool *timed_out);
-extern Oid	ttl_work_failed_as(void);
 
 /* prepare.c */
 extern bool ttl_prepare_is_allowed(const TtlRun *run, Oid root);

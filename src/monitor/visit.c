@@ -171,8 +171,7 @@ batch_work(void *arg)
 void
 ttl_visit_set_error(TtlCount *count, Oid table, const ErrorData *edata)
 {
-	Oid			role = ttl_work_failed_as();
-	const char *name;
+	Oid			role = ttl_leftover_failed();
 
 	if (!OidIsValid(role) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)))
 		role = ttl_owner_of(table);
@@ -182,7 +181,8 @@ ttl_visit_set_error(TtlCount *count, Oid table, const ErrorData *edata)
 		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(count->relid)) &&
 		!has_privs_of_role(ttl_owner_of(count->relid), role))
 	{
-		name = GetUserNameFromId(role, true);
+		const char *name = GetUserNameFromId(role, true);
+
 		count->last_error = name == NULL ?
 			pstrdup("an error in what belongs to other roles: the server log has it") :
 			psprintf("an error in what belongs to another role, \"%s\": the server log has it", name);

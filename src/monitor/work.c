@@ -50,7 +50,6 @@
 static TimeoutId batch_timer = MAX_TIMEOUTS;
 static volatile sig_atomic_t timer_fired = 0;
 static bool is_worker = false;
-static Oid	failed_as = InvalidOid;
 static volatile sig_atomic_t in_batch = false;
 static TtlShared *work_shared;	/* of the run that is going on */
 
@@ -327,13 +326,6 @@ judge(const TtlDriver *driver, ErrorData *edata, bool *timed_out)
 	return edata;
 }
 
-/* As whom that ran whose error ttl_work_run() has returned last; invalid for nobody else. */
-Oid
-ttl_work_failed_as(void)
-{
-	return failed_as;
-}
-
 /*
  * Runs a function within the time of a batch.  Returns the error, or NULL.  *timed_out
  * says whether it was canceled, by the timer or, in a worker, by anybody.  If the user
@@ -348,7 +340,6 @@ ttl_work_run(const TtlDriver *driver, void (*function) (void *), void *arg,
 	ttl_leftover_expect();
 	arm_batch_timer(driver);
 	edata = protect(function, arg);
-	failed_as = ttl_leftover_failed();
 	*timed_out = disarm_batch_timer();
 	return edata == NULL ? NULL : judge(driver, edata, timed_out);
 }
