@@ -11,6 +11,7 @@ use warnings;
 use parent 'PostgreSQL::Test::Cluster';
 
 # Functions that are imported would hide the methods of the same names.
+use File::Spec ();
 use IPC::Run ();
 use PostgreSQL::Test::Utils ();
 use Test::More ();
@@ -52,6 +53,15 @@ sub start
 
 	return $self->SUPER::start(@arguments) unless $faults;
 	return $faults->with(sub { $self->SUPER::start(@arguments) });
+}
+
+# The library of rights.c, or undef where it was not made.
+sub rights_library
+{
+	my $library =
+	  File::Spec->rel2abs(($ENV{TESTDIR} || '.') . '/test/perl/rights.so');
+
+	return -e $library ? $library : undef;
 }
 
 # A copy of another server, which is not started yet, with the same faults.

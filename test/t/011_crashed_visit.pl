@@ -5,7 +5,6 @@
 
 use strict;
 use warnings;
-use File::Spec;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
@@ -244,11 +243,10 @@ $node->becomes('postgres', "SELECT bool_and(state = 'active') FROM ttl_index.ind
 	'and the index is active after its first good visit');
 
 # A process that is ended by exit(), and not by the server, has crashed.
-my $library =
-  File::Spec->rel2abs(($ENV{TESTDIR} || '.') . '/test/perl/rights.so');
+my $library = TtlNode::rights_library();
 SKIP:
 {
-	skip 'make test/perl/rights.so was not run', 1 unless -e $library;
+	skip 'make test/perl/rights.so was not run', 1 unless $library;
 	my $offset = -s $node->logfile;
 
 	$node->safe_psql(

@@ -7,16 +7,14 @@
 
 use strict;
 use warnings;
-use File::Spec;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TtlNode;
 
-my $library =
-  File::Spec->rel2abs(($ENV{TESTDIR} || '.') . '/test/perl/rights.so');
-plan skip_all => 'make test/perl/rights.so was not run' unless -e $library;
+my $library = TtlNode::rights_library();
+plan skip_all => 'make test/perl/rights.so was not run' unless $library;
 
 my $node = TtlNode->running(
 	qq{
@@ -689,8 +687,12 @@ SET SESSION AUTHORIZATION bob;
 CREATE TABLE m.changes (id int REFERENCES m.changed ON DELETE CASCADE);
 RESET SESSION AUTHORIZATION;
 });
-foreach my $table ('read', 'changed')
+# The role as which the code of the trigger goes on that deletes from a table.
+sub goes_on_as
 {
+	my ($role, $table, $name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
 	like(
 		$node->safe_psql(
 			'postgres', qq{
@@ -700,9 +702,13 @@ INSERT INTO m.reading VALUES ('DELETE FROM m.$table', '2001-01-01');
 SELECT ttl_index.stats_reset();
 CALL ttl_index.run_pass();
 SELECT last_error FROM ttl_index.index_stats WHERE relname = 'reading'}),
-		qr/^\s*goes on as alice,/,
-		"who deletes from $table goes on as the same role");
+		qr/^\s*goes on as $role,/,
+		$name);
+	return;
 }
+
+goes_on_as('alice', $_, "who deletes from $_ goes on as the same role")
+  foreach 'read', 'changed';
 
 # Nor as the owner of the rows, for whose trigger carol deletes.
 $node->safe_psql(
@@ -712,19 +718,8 @@ CREATE FUNCTION m.carol_goes_on(text) RETURNS void LANGUAGE plpgsql SECURITY DEF
 ALTER FUNCTION m.carol_goes_on OWNER TO carol;
 CREATE OR REPLACE FUNCTION m.alice_goes_on() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM m.carol_goes_on(OLD.command); RETURN OLD; END';
 });
-foreach my $table ('read', 'changed')
-{
-	like(
-		$node->safe_psql(
-			'postgres', qq{
-SET client_min_messages = error;
-UPDATE m.reading SET command = 'DELETE FROM m.$table';
-SELECT ttl_index.stats_reset();
-CALL ttl_index.run_pass();
-SELECT last_error FROM ttl_index.index_stats WHERE relname = 'reading'}),
-		qr/^\s*goes on as carol,/,
-		"nor who does so for somebody else: $table");
-}
+goes_on_as('carol', $_, "nor who does so for somebody else: $_")
+  foreach 'read', 'changed';
 
 # The test sees nothing where core computes nothing.
 my @places = grep { !$ran{$_} } qw(
