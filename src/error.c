@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * error.c
- *	  What an error that was caught comes of.
+ *	  Catching errors, and what one that was caught comes of.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -11,6 +11,10 @@
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include "access/xact.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
 
 #include "ttl_index.h"
 
@@ -23,4 +27,45 @@ ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode)
 {
 	return edata->sqlerrcode == sqlerrcode && edata->funcname != NULL &&
 		strcmp(edata->funcname, "ProcessInterrupts") == 0;
+}
+
+/*
+ * Runs a function in a subtransaction, so that an error takes back its work alone; where nothing
+ * is to be kept, so does its end.  Returns the error, or NULL.
+ *
+ * Code of users can leave subtransactions open within this one: a language does where it
+ * catches an error and meets another one, out of memory say, before it has rolled back its own.
+ * Nothing would be committed any more behind that, and no locks given back.
+ */
+ErrorData *
+ttl_error_catch(void (*work) (void *), void *arg, bool keep)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile edata = NULL;
+	int			level;
+
+	BeginInternalSubTransaction(NULL);
+	level = GetCurrentTransactionNestLevel();
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		work(arg);
+		if (GetCurrentTransactionNestLevel() > level)
+			elog(ERROR, "a function has left a subtransaction open");
+		if (keep)
+			ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	while (GetCurrentTransactionNestLevel() >= level)
+		RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return edata;
 }

@@ -25,7 +25,7 @@
  *	lock.c			strong locks that hardly delay others
  *	visitor.c		who visits the TTL indexes of this database
  *	args.c			checks of what SQL declares: arguments, columns
- *	error.c			what an error that was caught comes of
+ *	error.c			catching errors, and what one comes of
  *	compat.h		the differences between the major versions
  *
  * The name of a function begins with that of its file: ttl_owner_become() is in
@@ -41,7 +41,6 @@
 #ifndef TTL_INDEX_H
 #define TTL_INDEX_H
 
-#include "fmgr.h"
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "storage/lockdefs.h"
@@ -80,6 +79,7 @@ extern char *ttl_args_text(FunctionCallInfo fcinfo, int i);
 extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *name);
 
 /* error.c */
+extern ErrorData *ttl_error_catch(void (*work) (void *), void *arg, bool keep);
 extern bool ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode);
 
 /* inherit.c */

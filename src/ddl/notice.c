@@ -38,9 +38,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timeout.h"
@@ -610,13 +608,22 @@ report_odd(const TtlIndex *index, const Sample *sample)
 	}
 }
 
+/* What report() is to look at. */
+typedef struct Report
+{
+	Oid			indexrelid;
+	bool		is_new;
+} Report;
+
 /*
- * Tells the client how many rows are due now by this TTL index, if it is new (is_new) who
- * will delete what, and warns where dates are missing or odd.
+ * Tells the client how many rows are due now by this TTL index, if it is new who will delete
+ * what, and warns where dates are missing or odd.
  */
 static void
-report(Oid indexrelid, bool is_new)
+report(void *arg)
 {
+	Oid			indexrelid = ((Report *) arg)->indexrelid;
+	bool		is_new = ((Report *) arg)->is_new;
 	TtlIndex	index;
 	Sample		sample = {.percent = 100.0,.at = GetCurrentTimestamp()};
 	TtlIndex	obstacle;
@@ -659,37 +666,20 @@ report(Oid indexrelid, bool is_new)
 void
 ttl_notice_report_due(Oid indexrelid, bool is_new)
 {
-	MemoryContext caller = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
+	Report		what = {.indexrelid = indexrelid,.is_new = is_new};
 	ErrorData  *edata;
 
 	if (!message_level_is_interesting(WARNING))
 		return;
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(caller);
-	PG_TRY();
-	{
-		report(indexrelid, is_new);
-		ReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(caller);
-		CurrentResourceOwner = owner;
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(caller);
-		edata = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(caller);
-		CurrentResourceOwner = owner;
-		/* who cancels means all of it; code of users can raise the same */
-		if (ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
-			ReThrowError(edata);
-		ereport(NOTICE,
-				(errmsg("could not count what is due at once by TTL index \"%s\"",
-						get_rel_name(indexrelid)),
-				 errdetail_internal("%s", edata->message)));
-		FreeErrorData(edata);
-	}
-	PG_END_TRY();
+	edata = ttl_error_catch(report, &what, true);
+	if (edata == NULL)
+		return;
+	/* who cancels means all of it; code of users can raise the same */
+	if (ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
+		ReThrowError(edata);
+	ereport(NOTICE,
+			(errmsg("could not count what is due at once by TTL index \"%s\"",
+					get_rel_name(indexrelid)),
+			 errdetail_internal("%s", edata->message)));
+	FreeErrorData(edata);
 }

@@ -27,7 +27,6 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/resowner.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -270,6 +269,15 @@ typedef enum Since
 	SINCE_KNOWN
 }			Since;
 
+/* A leaf that is asked for that, and what is found. */
+typedef struct LeafLag
+{
+	const TtlDueLeaf *leaf;
+	const TtlLag *lag;
+	TimestampTz since;
+	Since		known;
+} LeafLag;
+
 /*
  * Finds since when the oldest row of an index that holds rows has been due, and stores the
  * current time where none is.
@@ -328,6 +336,14 @@ leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 	return look.stopped ? SINCE_UNKNOWN : SINCE_KNOWN;
 }
 
+static void
+ask_leaf(void *arg)
+{
+	LeafLag    *asked = arg;
+
+	asked->known = leaf_due_since(asked->leaf, asked->lag, &asked->since);
+}
+
 /*
  * Does so in a subtransaction that is rolled back, so that no more locks are held at a time
  * than those of one leaf.  A damaged index, or DDL of others, can raise an error: then the
@@ -336,32 +352,18 @@ leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 static Since
 try_leaf(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 {
-	volatile	Since known = SINCE_UNKNOWN;
-	ErrorData  *volatile edata = NULL;
-	MemoryContext caller = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
+	LeafLag		asked = {.leaf = leaf,.lag = lag};
+	ErrorData  *edata = ttl_error_catch(ask_leaf, &asked, false);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(caller);
-	PG_TRY();
+	if (edata == NULL)
 	{
-		known = leaf_due_since(leaf, lag, since);
+		*since = asked.since;
+		return asked.known;
 	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(caller);
-		edata = CopyErrorData();
-		FlushErrorState();
-		known = SINCE_UNKNOWN;
-	}
-	PG_END_TRY();
-	RollbackAndReleaseCurrentSubTransaction();
-	MemoryContextSwitchTo(caller);
-	CurrentResourceOwner = owner;
 	/* who cancels the query means all of it */
-	if (edata != NULL && ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
+	if (ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
 		ReThrowError(edata);
-	return known;
+	return SINCE_UNKNOWN;
 }
 
 /*

@@ -31,7 +31,6 @@
 #include "storage/procarray.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
@@ -280,37 +279,6 @@ tidy(char *text)
 	return text;
 }
 
-/*
- * Runs a function in a subtransaction, so that an error takes back its work alone.
- * Returns the error, or NULL.
- */
-static ErrorData *
-protect(void (*work) (void *), void *arg)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile edata = NULL;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		work(arg);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		edata = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return edata;
-}
-
 /* Tidies the texts of an error, says whether it was a cancellation, and raises that of a session. */
 static ErrorData *
 judge(const TtlDriver *driver, ErrorData *edata, bool *timed_out)
@@ -339,7 +307,7 @@ ttl_work_run(const TtlDriver *driver, void (*function) (void *), void *arg,
 
 	ttl_leftover_expect();
 	arm_batch_timer(driver);
-	edata = protect(function, arg);
+	edata = ttl_error_catch(function, arg, true);
 	*timed_out = disarm_batch_timer();
 	return edata == NULL ? NULL : judge(driver, edata, timed_out);
 }

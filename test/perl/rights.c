@@ -50,6 +50,7 @@ PG_FUNCTION_INFO_V1(run_commands);
 PG_FUNCTION_INFO_V1(silent_handler);
 PG_FUNCTION_INFO_V1(goes_on);
 PG_FUNCTION_INFO_V1(exits);
+PG_FUNCTION_INFO_V1(leave_subtransaction);
 
 #define MAX_SEEN 1000
 
@@ -237,6 +238,16 @@ Datum
 exits(PG_FUNCTION_ARGS)
 {
 	exit(11);
+}
+
+/* Leaves a subtransaction open, as a language does that meets no memory where it catches an error. */
+Datum
+leave_subtransaction(PG_FUNCTION_ARGS)
+{
+	BeginInternalSubTransaction(NULL);
+	if (PG_GETARG_BOOL(0))
+		ereport(ERROR, (errmsg("left open")));
+	PG_RETURN_VOID();
 }
 
 Datum

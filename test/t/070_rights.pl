@@ -721,6 +721,35 @@ CREATE OR REPLACE FUNCTION m.alice_goes_on() RETURNS trigger LANGUAGE plpgsql AS
 goes_on_as('carol', $_, "nor who does so for somebody else: $_")
   foreach 'read', 'changed';
 
+# A subtransaction that an error of alice's leaves open is not what the rest of the pass is done in.
+$node->safe_psql(
+	'postgres', qq{
+CREATE FUNCTION m.leave_subtransaction(fails bool) RETURNS void LANGUAGE C AS '$library';
+SET SESSION AUTHORIZATION alice;
+CREATE TABLE m.unfinished (fails bool, at timestamptz);
+CREATE FUNCTION m.unfinished() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM m.leave_subtransaction(OLD.fails); RETURN OLD; END';
+CREATE TRIGGER t BEFORE DELETE ON m.unfinished FOR EACH ROW EXECUTE FUNCTION m.unfinished();
+CREATE INDEX unfinished_ttl ON m.unfinished (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO m.unfinished VALUES (true, '2001-01-01'), (false, '2001-01-02');
+SET SESSION AUTHORIZATION bob;
+CREATE TABLE m.unfinished_beside (at timestamptz);
+CREATE INDEX unfinished_beside_ttl ON m.unfinished_beside (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO m.unfinished_beside VALUES ('2001-01-01');
+});
+is( $node->safe_psql(
+		'postgres', q{
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SELECT current_user = session_user, (SELECT count(*) FROM m.unfinished), (SELECT count(*) FROM m.unfinished_beside)}),
+	't|2|0',
+	'a pass goes on behind code that leaves a subtransaction open');
+$node->safe_psql('postgres', q{INSERT INTO m.unfinished_beside VALUES ('2001-01-01')});
+$node->set('monitor_enabled', 'on');
+ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM m.unfinished_beside'),
+	'and so does the monitor');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM m.unfinished'), 2, 'its rows stay');
+$node->set('monitor_enabled', 'off');
+
 # The test sees nothing where core computes nothing.
 my @places = grep { !$ran{$_} } qw(
   alice_filter alice_filter_fold alice_key alice_key_fold alice_check_fold
