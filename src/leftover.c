@@ -5,9 +5,9 @@
  *
  * The code of many owners runs in one process, one after another, and then perhaps that of
  * the session which has called run_pass().  Each runs in a security-restricted operation,
- * which keeps it from most of what outlives it.  Five things are left, for which this file
+ * which keeps it from most of what outlives it.  Six things are left, for which this file
  * is there: types of pg_temp, what core has cached, functions that PL/pgSQL has compiled,
- * open cursors, and signals.
+ * open cursors, signals, and locks of pages.
  *
  * Caches keep what was computed by the search_path of the first who asked: functions in SQL
  * are inlined in the expressions of an index, a partition key or a domain, and their
@@ -36,6 +36,12 @@
  * that runs for too long, nor the process, and DROP DATABASE would wait for it.  What is
  * done at a signal is put back when an owner's code is over, in an error as well.
  *
+ * An error can be raised while a page is locked, as that of a key too long for its index is.  The
+ * end of a (sub)transaction gives that lock back, but return_next() of PL/Perl catches errors
+ * without one.  Nothing is told that the lock is held, so the process would wait for
+ * itself, deaf to signals, where it meets the page again, and VACUUM and the checkpointer for
+ * the process.  What is still locked when an owner's code is over is given back.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
@@ -62,6 +68,7 @@
 #include "optimizer/planner.h"
 #include "plpgsql.h"
 #include "postmaster/bgworker.h"
+#include "storage/lwlock.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
@@ -306,6 +313,7 @@ ttl_leftover_end(const TtlLeftover *before)
 
 	nest_level = GetCurrentTransactionNestLevel();
 	restore_signals();
+	LWLockReleaseAll();
 	acting = inner->outer;
 	pfree(inner);
 	begin(before->role, true, false);

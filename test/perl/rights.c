@@ -33,6 +33,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
+#include "storage/lwlock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -51,6 +52,8 @@ PG_FUNCTION_INFO_V1(silent_handler);
 PG_FUNCTION_INFO_V1(goes_on);
 PG_FUNCTION_INFO_V1(exits);
 PG_FUNCTION_INFO_V1(leave_subtransaction);
+PG_FUNCTION_INFO_V1(leave_lock);
+PG_FUNCTION_INFO_V1(is_unlocked);
 
 #define MAX_SEEN 1000
 
@@ -248,6 +251,25 @@ leave_subtransaction(PG_FUNCTION_ARGS)
 	if (PG_GETARG_BOOL(0))
 		ereport(ERROR, (errmsg("left open")));
 	PG_RETURN_VOID();
+}
+
+/* Leaves a lock behind, as an error does that is caught without the end of a subtransaction. */
+Datum
+leave_lock(PG_FUNCTION_ARGS)
+{
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	InterruptHoldoffCount = 0;
+	PG_RETURN_VOID();
+}
+
+Datum
+is_unlocked(PG_FUNCTION_ARGS)
+{
+	bool		result = LWLockConditionalAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+
+	if (result)
+		LWLockRelease(AddinShmemInitLock);
+	PG_RETURN_BOOL(result);
 }
 
 Datum

@@ -425,6 +425,23 @@ SELECT pg_sleep(20)});
 		'the session obeys signals behind a trigger that ignores them');
 }
 
+# Nor do the locks of pages stay that an error leaves which is caught by return_next() of PL/Perl.
+is( $node->safe_psql(
+		'postgres', qq{
+CREATE FUNCTION m.leave_lock() RETURNS void LANGUAGE C AS '$library';
+CREATE FUNCTION m.is_unlocked() RETURNS bool LANGUAGE C AS '$library';
+CREATE FUNCTION m.locks() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM m.leave_lock(); RETURN OLD; END';
+CREATE TABLE m.locking (at timestamptz);
+ALTER TABLE m.locking OWNER TO alice;
+CREATE TRIGGER t BEFORE DELETE ON m.locking FOR EACH ROW EXECUTE FUNCTION m.locks();
+CREATE INDEX locking_ttl ON m.locking (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO m.locking VALUES ('2001-01-01');
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SELECT count(*), m.is_unlocked() FROM m.locking}),
+	'0|t',
+	'nothing is locked behind a trigger that leaves a lock');
+
 # A table of bob's is above those of alice: its key is not computed as her.
 $node->safe_psql(
 	'postgres', q{
