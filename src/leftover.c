@@ -40,7 +40,9 @@
  * end of a (sub)transaction gives that lock back, but return_next() of PL/Perl catches errors
  * without one.  Nothing is told that the lock is held, so the process would wait for
  * itself, deaf to signals, where it meets the page again, and VACUUM and the checkpointer for
- * the process.  What is still locked when an owner's code is over is given back.
+ * the process.  What is still locked when an owner's code is over is given back, but for what
+ * was locked before: core calls code of users while it inserts into an index, as that which
+ * tells how far apart two values of a range are, and this can call the extension.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -253,6 +255,38 @@ open_cursors(void)
 	return cursors;
 }
 
+static void
+add_lock(LWLock *lock, LWLockMode mode, void *locks)
+{
+	*(List **) locks = lappend(*(List **) locks, lock);
+}
+
+/* All locks of pages, and of structures in shared memory, that this process holds. */
+static List *
+held_locks(void)
+{
+	List	   *locks = NIL;
+
+	ForEachLWLockHeldByMe(add_lock, &locks);
+	return locks;
+}
+
+/* Gives back what is locked, but for what was before. */
+static void
+release_locks(const List *before)
+{
+	ListCell   *lc;
+
+	foreach(lc, held_locks())
+	{
+		if (list_member_ptr(before, lfirst(lc)))
+			continue;
+		/* the error has allowed interrupts already */
+		HOLD_INTERRUPTS();
+		LWLockRelease(lfirst(lc));
+	}
+}
+
 /* From now on the code of this role runs. */
 void
 ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
@@ -262,6 +296,7 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 
 	before->role = role;
 	before->cursors = open_cursors();
+	before->locks = held_locks();
 	/* the code of one owner can make the extension run that of another one */
 	if (acting != NULL)
 		restore_signals();
@@ -297,7 +332,7 @@ ttl_leftover_close(const TtlLeftover *before)
 			continue;
 		portal = GetPortalByName(cursor->ident);
 		if (portal == NULL || portal->portalContext != cursor ||
-			portal->status != PORTAL_READY)
+			portal->status == PORTAL_ACTIVE)
 			continue;
 		if (portal->portalPinned)
 			UnpinPortal(portal);
@@ -313,7 +348,7 @@ ttl_leftover_end(const TtlLeftover *before)
 
 	nest_level = GetCurrentTransactionNestLevel();
 	restore_signals();
-	LWLockReleaseAll();
+	release_locks(before->locks);
 	acting = inner->outer;
 	pfree(inner);
 	begin(before->role, true, false);

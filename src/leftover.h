@@ -21,6 +21,7 @@ typedef struct TtlLeftover
 {
 	Oid			role;			/* whose code ran */
 	List	   *cursors;		/* the memory of those that were open */
+	List	   *locks;			/* of pages, that were held */
 } TtlLeftover;
 
 /* Declares a function of SQL that can become the owner of a table: NAME_called() is what it does. */

@@ -20,6 +20,7 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "executor/spi.h"
@@ -549,6 +550,24 @@ ttl_create_is_running(void)
 	return running;
 }
 
+/*
+ * Makes sure that a command is about this table.  Its name is kept from other transactions, but
+ * not from this one, in which code of the table's owner runs while an index is built and its
+ * rows are looked at: it could swap two schemas, so that the next command names the table
+ * of somebody else.  No such code runs from here until core has looked up the name.
+ */
+static void
+check_name_of_table(const IndexStmt *statement, Oid relid)
+{
+	if (RangeVarGetRelid(statement->relation, NoLock, true) == relid)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" got another name while its index was created",
+					statement->relation->relname),
+			 errhint("Look for functions of its owner, in its indexes, that rename tables or schemas.")));
+}
+
 /* Runs a CREATE INDEX as the caller, but parses it as the table's owner. */
 static void
 run_command(Oid relid, char *sql)
@@ -561,6 +580,7 @@ run_command(Oid relid, char *sql)
 	statement->commandType = CMD_UTILITY;
 	statement->canSetTag = true;
 	statement->utilityStmt = (Node *) ttl_parse_create_index(relid, sql);
+	check_name_of_table((IndexStmt *) statement->utilityStmt, relid);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	PG_TRY();
 	{
@@ -579,18 +599,38 @@ run_command(Oid relid, char *sql)
 	error_context_stack = callback.previous;
 }
 
-/* Runs a command, and makes sure of the index that it made. */
+/* The OIDs of all indexes of a table. */
+static List *
+indexes_of(Oid relid)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	List	   *indexes = RelationGetIndexList(rel);
+
+	relation_close(rel, NoLock);
+	return indexes;
+}
+
+/*
+ * Runs a command, and makes sure of the index that it made.  Not by its name, which code of the
+ * owner that runs while it is built can give to another one.
+ */
 static Oid
 run_create(const TtlCreate *args, const Command *command)
 {
+	List	   *before = indexes_of(args->relid);
+	List	   *made;
 	TtlIndex	index;
 	Oid			indexrelid;
 
 	run_command(args->relid, command->sql);
-	indexrelid = get_relname_relid(command->name,
-								   get_rel_namespace(args->relid));
+	made = list_difference_oid(indexes_of(args->relid), before);
+	indexrelid = list_length(made) == 1 ? linitial_oid(made) : InvalidOid;
 	if (!ttl_catalog_describe(indexrelid, true, &index))
-		elog(ERROR, "index \"%s\" was not created", command->name);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("other indexes of the table were created or dropped while index \"%s\" was created",
+						command->name),
+				 errhint("Look for functions of its owner, in its indexes, that do so.")));
 	/* the event trigger did this already, unless it is disabled */
 	if (index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);

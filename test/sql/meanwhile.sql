@@ -1,0 +1,87 @@
+-- What code of the owner does while core, or the extension, is in the middle of something.
+\set VERBOSITY terse
+CREATE ROLE regress_ttl_owner;
+CREATE ROLE regress_ttl_other;
+SELECT format('GRANT CREATE ON DATABASE %I TO regress_ttl_owner', current_database()) \gexec
+
+-- Between the two indexes of a pair it swaps two schemas by three renames, so that the name
+-- of its table leads to that of another role, and puts another index under the name of the second.
+SET ROLE regress_ttl_owner;
+CREATE SCHEMA meanwhile;
+CREATE SCHEMA meanwhile_other;
+GRANT ALL ON SCHEMA meanwhile_other TO regress_ttl_other;
+CREATE TABLE meanwhile.t (id int, at timestamptz, doc jsonb, other timestamptz);
+INSERT INTO meanwhile.t VALUES (1, '2100-01-01');
+CREATE INDEX prepared ON meanwhile.t (other) WHERE ttl_index.expire_after_seconds(2000000000);
+CREATE SCHEMA meanwhile_code;
+CREATE FUNCTION meanwhile_code.swap() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF to_regclass('meanwhile.t_at_ttl') IS NOT NULL AND to_regnamespace('meanwhile_third') IS NULL THEN
+		ALTER SCHEMA meanwhile RENAME TO meanwhile_third;
+		ALTER SCHEMA meanwhile_other RENAME TO meanwhile;
+		ALTER INDEX meanwhile_third.prepared RENAME TO t_at_own_ttl;
+	END IF;
+END $$;
+CREATE FUNCTION meanwhile_code.f(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM meanwhile_code.swap(); RETURN true; END $$;
+CREATE INDEX coded ON meanwhile.t (id) WHERE meanwhile_code.f(1);
+SET ROLE regress_ttl_other;
+CREATE TABLE meanwhile_other.t (id int, at timestamptz, doc jsonb);
+RESET ROLE;
+SELECT ttl_index.create_index('meanwhile.t', 'at', 2000000000, document_ttl_field => 'doc.ttl');
+SELECT indexrelid, relid FROM ttl_index.indexes WHERE relid::text LIKE 'meanwhile%';
+-- it does so already while the first command is read, as its filter was before, in the CHECK of a domain
+SET ROLE regress_ttl_owner;
+CREATE SEQUENCE meanwhile_code.calls;
+CREATE FUNCTION meanwhile_code.check_tag(text) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+	IF nextval('meanwhile_code.calls') = 2 THEN
+		ALTER SCHEMA meanwhile RENAME TO meanwhile_third;
+		ALTER SCHEMA meanwhile_other RENAME TO meanwhile;
+	END IF;
+	RETURN true;
+END $$;
+CREATE DOMAIN meanwhile_code.tag AS text CHECK (meanwhile_code.check_tag(VALUE));
+ALTER TABLE meanwhile.t ADD tags meanwhile_code.tag[];
+DROP INDEX meanwhile.coded;
+SET ROLE regress_ttl_other;
+ALTER TABLE meanwhile_other.t ADD other timestamptz, ADD tags text[];
+RESET ROLE;
+SELECT ttl_index.create_index('meanwhile.t', 'at', 2000000000, $$tags <> '{a}'$$);
+SELECT indexrelid, relid FROM ttl_index.indexes WHERE relid::text LIKE 'meanwhile%';
+SELECT last_value > 1 AS called FROM meanwhile_code.calls;
+
+-- While an index is built, it gives the name of that to another one.
+SET ROLE regress_ttl_owner;
+CREATE FUNCTION meanwhile_code.rename() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF to_regclass('meanwhile.built_ttl') IS NOT NULL AND to_regclass('meanwhile.hidden') IS NULL THEN
+		ALTER INDEX meanwhile.built_ttl RENAME TO hidden;
+		ALTER INDEX meanwhile.prepared RENAME TO built_ttl;
+	END IF;
+END $$;
+CREATE FUNCTION meanwhile_code.filter(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM meanwhile_code.rename(); RETURN $1 = 1; END $$;
+RESET ROLE;
+SELECT ttl_index.create_index('meanwhile.t', 'at', 5, 'meanwhile_code.filter(id)', name => 'built_ttl');
+
+-- While core has a page of an index locked, it calls the extension, which leaves that locked.
+SET ROLE regress_ttl_owner;
+CREATE FUNCTION meanwhile_code.differ(int, int) RETURNS float8 IMMUTABLE LANGUAGE plpgsql AS
+	$$ BEGIN PERFORM ttl_index.due_count('meanwhile.prepared_too'); RETURN $1 - $2; END $$;
+CREATE INDEX prepared_too ON meanwhile.t (at) WHERE ttl_index.expire_after_seconds(6);
+CREATE TYPE meanwhile.span AS RANGE (subtype = int4, subtype_diff = meanwhile_code.differ);
+CREATE TABLE meanwhile.spans (span meanwhile.span);
+CREATE INDEX ON meanwhile.spans USING gist (span);
+SET client_min_messages = error;
+INSERT INTO meanwhile.spans SELECT meanwhile.span(i % 97, i % 97 + i % 13 + 1) FROM generate_series(1, 1000) AS i;
+RESET client_min_messages;
+SET enable_seqscan = off;
+SELECT count(*) FROM meanwhile.spans WHERE span && meanwhile.span(0, 200);
+RESET enable_seqscan;
+RESET ROLE;
+
+SET client_min_messages = warning;
+DROP SCHEMA meanwhile, meanwhile_other, meanwhile_code CASCADE;
+SELECT format('REVOKE CREATE ON DATABASE %I FROM regress_ttl_owner', current_database()) \gexec
+DROP ROLE regress_ttl_owner, regress_ttl_other;
