@@ -40,7 +40,6 @@
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
-#include "storage/ipc.h"
 #include "utils/elog.h"
 #include "utils/timestamp.h"
 
@@ -82,14 +81,6 @@ quit_handler(SIGNAL_ARGS)
 	_exit(2);
 }
 
-/* Other codes, such as that of exit() in a function of a user, are a crash for the postmaster. */
-static void
-exit_callback(int code, Datum arg)
-{
-	if (code == 0 || code == 1)
-		write_mark(InvalidOid, 0);
-}
-
 /* Removes the mark before a PANIC for want of disk space, which is not the index's. */
 static void
 log_hook(ErrorData *edata)
@@ -107,7 +98,6 @@ ttl_crash_watch(void)
 {
 	watched = true;
 	pqsignal(SIGQUIT, quit_handler);
-	on_proc_exit(exit_callback, (Datum) 0);
 	prev_emit_log_hook = emit_log_hook;
 	emit_log_hook = log_hook;
 }

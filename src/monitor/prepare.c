@@ -219,6 +219,29 @@ target_work(void *arg)
 	MemoryContextSwitchTo(run->batch_context);
 }
 
+/* Notes, and counts, that an index could not be prepared. */
+static void
+note_failure(PrepareWork *work, const ErrorData *edata, bool timed_out)
+{
+	TtlRun	   *run = work->run;
+	TtlCount	count = {.indexrelid = work->indexrelid};
+
+	/*
+	 * that a session of others could not prepare it, by its limits, say, is
+	 * no error of the index
+	 */
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(work->indexrelid)) ||
+		!ttl_prepare_is_allowed(run, work->indexrelid))
+		return;
+	ttl_visit_note_error(run, work->indexrelid, work->indexrelid, edata, timed_out);
+	(void) ttl_visit_note_failed(run, work->indexrelid, true);
+	count.relid = IndexGetRelation(work->indexrelid, true);
+	ttl_visit_set_error(&count, count.relid, edata);
+	ttl_counters_add(&count);
+	run->kept->counted = true;
+	work->locks = true;
+}
+
 /*
  * Runs the preparation of one index in a subtransaction, within the limits of a batch,
  * and notes its error.  It gets a second try, because DDL of others can make it fail.
@@ -227,7 +250,6 @@ static void
 prepare_index(PrepareWork *work)
 {
 	TtlRun	   *run = work->run;
-	TtlCount	count = {0};
 	ErrorData  *edata = NULL;
 	bool		timed_out = false;
 
@@ -242,23 +264,8 @@ prepare_index(PrepareWork *work)
 	}
 	ttl_crash_mark(InvalidOid);
 	run->shared->current_index = InvalidOid;
-
-	/*
-	 * that a session of others could not prepare it, by its limits, say, is
-	 * no error of the index
-	 */
-	if (edata == NULL ||
-		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(work->indexrelid)) ||
-		!ttl_prepare_is_allowed(run, work->indexrelid))
-		return;
-	ttl_visit_note_error(run, work->indexrelid, work->indexrelid, edata, timed_out);
-	(void) ttl_visit_note_failed(run, work->indexrelid, true);
-	count.indexrelid = work->indexrelid;
-	count.relid = IndexGetRelation(work->indexrelid, true);
-	ttl_visit_set_error(&count, count.relid, edata);
-	ttl_counters_add(&count);
-	run->kept->counted = true;
-	work->locks = true;
+	if (edata != NULL)
+		note_failure(work, edata, timed_out);
 }
 
 /* Must the index wait for the next pass, or for longer? */
@@ -267,6 +274,65 @@ is_waiting(const TtlRun *run, Oid indexrelid)
 {
 	return ttl_visit_is_skipped(run, indexrelid) ||
 		ttl_kept_is_put_off(run->kept, indexrelid, run->at);
+}
+
+/* Prepares one of the indexes.  False if the sub-pass is to end. */
+static bool
+prepare_next(PrepareWork *work, Oid indexrelid)
+{
+	TtlRun	   *run = work->run;
+
+	work->locks = false;
+	work->indexrelid = indexrelid;
+	work->root = InvalidOid;
+	work->target = NULL;
+	if (ttl_work_must_stop(run))
+		return false;
+	if (is_waiting(run, indexrelid))
+		return true;
+	prepare_index(work);
+	MemoryContextSwitchTo(run->context);
+	if (OidIsValid(work->root))
+		work->roots = lappend_oid(work->roots, work->root);
+	if (work->target != NULL)
+		run->targets = lappend(run->targets, work->target);
+	MemoryContextSwitchTo(run->batch_context);
+	return true;
+}
+
+/*
+ * Commits what was prepared of some indexes, those in the list from first to behind.  Code of
+ * users can have that fail: it has changed something on another server, say, which does not
+ * commit.  Then each of them is prepared once more by itself, to find out which one it is.
+ */
+static void
+commit_prepared(PrepareWork *work, int first, int behind, int roots, int targets)
+{
+	TtlRun	   *run = work->run;
+	bool		timed_out;
+	const ErrorData *edata = ttl_work_try_commit(run, &timed_out);
+
+	if (edata == NULL)
+		return;
+	work->roots = list_truncate(work->roots, roots);
+	run->targets = list_truncate(run->targets, targets);
+	if (behind - first == 1)
+	{
+		ttl_work_begin(run);
+		work->indexrelid = list_nth_oid(work->indexes, first);
+		if (!ttl_work_must_stop(run))
+			note_failure(work, edata, timed_out);
+		ttl_work_commit(run);
+		return;
+	}
+	for (int i = first; i < behind && !run->stop; i++)
+	{
+		roots = list_length(work->roots);
+		targets = list_length(run->targets);
+		ttl_work_begin(run);
+		(void) prepare_next(work, list_nth_oid(work->indexes, i));
+		commit_prepared(work, i, i + 1, roots, targets);
+	}
 }
 
 /*
@@ -278,35 +344,23 @@ prepare_each(void *arg)
 {
 	PrepareWork *work = arg;
 	TtlRun	   *run = work->run;
-	int			shared = 0;
-	ListCell   *lc;
+	int			count = list_length(work->indexes);
+	int			behind;
 
-	ttl_work_begin(run);
-	foreach(lc, work->indexes)
+	for (int first = 0; first < count && !run->stop; first = behind)
 	{
-		if (work->locks || shared++ == PREPARE_SHARED)
+		int			roots = list_length(work->roots);
+		int			targets = list_length(run->targets);
+
+		ttl_work_begin(run);
+		behind = first;
+		do
 		{
-			ttl_work_commit(run);
-			ttl_work_begin(run);
-			shared = 0;
-		}
-		work->locks = false;
-		work->indexrelid = lfirst_oid(lc);
-		work->root = InvalidOid;
-		work->target = NULL;
-		if (ttl_work_must_stop(run))
-			break;
-		if (is_waiting(run, work->indexrelid))
-			continue;
-		prepare_index(work);
-		MemoryContextSwitchTo(run->context);
-		if (OidIsValid(work->root))
-			work->roots = lappend_oid(work->roots, work->root);
-		if (work->target != NULL)
-			run->targets = lappend(run->targets, work->target);
-		MemoryContextSwitchTo(run->batch_context);
+			if (!prepare_next(work, list_nth_oid(work->indexes, behind++)))
+				break;
+		} while (behind < count && !work->locks && behind - first < PREPARE_SHARED);
+		commit_prepared(work, first, behind, roots, targets);
 	}
-	ttl_work_commit(run);
 	list_sort(work->roots, list_oid_cmp);
 	list_deduplicate_oid(work->roots);
 }

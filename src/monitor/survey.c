@@ -223,20 +223,21 @@ look_at_all(Look *look)
 	{
 		if (shared++ == LOOK_SHARED)
 		{
-			ttl_work_commit(run);
+			(void) ttl_work_try_commit(run, &timed_out);
 			if (!begin(run))
 				return false;
 			shared = 0;
 		}
 		if (ttl_work_is_unwanted(run))
 		{
-			ttl_work_commit(run);
+			(void) ttl_work_try_commit(run, &timed_out);
 			return false;
 		}
 		look->indexrelid = lfirst_oid(lc);
 		look_at(look);
 	}
-	ttl_work_commit(run);
+	/* nothing is to be kept, so that it does not matter if code of users has it fail */
+	(void) ttl_work_try_commit(run, &timed_out);
 	return true;
 }
 

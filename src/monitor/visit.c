@@ -604,7 +604,7 @@ estimate_due(TtlRun *run, const TtlTarget *target)
 			work.due = -1;
 		ttl_kept_estimated(run->kept, target->root, (int64) rint(work.due));
 	}
-	ttl_work_commit(run);
+	(void) ttl_work_try_commit(run, &timed_out);
 }
 
 /* Runs the batches of one leaf, as far as the limits of the visit allow. */
@@ -646,6 +646,7 @@ hangs(const TtlRun *run, Oid relid)
 typedef struct PartitionWork
 {
 	TtlRun	   *run;
+	const TtlTarget *target;
 	Oid			root;
 	const TtlPartition *partition;
 	TtlBatch   *batch;
@@ -700,6 +701,39 @@ partition_work(void *arg)
 }
 
 /*
+ * Notes what became of a partition, and counts it, in the transaction at hand.  Returns whether
+ * there was anything to count.
+ */
+static bool
+count_partition(const PartitionWork *work, TtlVisit *visit, bool first_error,
+				const ErrorData *edata, bool timed_out, TimestampTz begun)
+{
+	TtlRun	   *run = work->run;
+	TtlBatch   *batch = work->batch;
+	Oid			key = partition_key(work->target, work->partition);
+
+	if (edata != NULL)
+	{
+		memset(batch, 0, sizeof(*batch));
+		batch->busy = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+	}
+	if (batch->busy)
+		batch->skipped_locked = 1;
+	if (edata != NULL && !batch->busy)
+		ttl_visit_note_error(run, work->root, work->root, edata, false);
+	if (edata != NULL && timed_out)
+	{
+		ttl_kept_canceled(run->kept, work->root, key, run->at);
+		visit->put_off = true;
+	}
+	else if (hangs(run, key))
+		ttl_kept_index(run->kept, key)->hangs = false;
+	return count_batch(work->root, key, visit, batch, false,
+					   batch->busy || !first_error ? NULL : edata,
+					   (GetCurrentTimestamp() - begun) / 1000.0);
+}
+
+/*
  * Makes or drops a partition in a transaction of its own.  Returns false if that failed;
  * the locks that were not free are no failure.
  */
@@ -707,12 +741,13 @@ static bool
 run_partition(TtlRun *run, const TtlTarget *target, const TtlPartition *partition,
 			  TtlVisit *visit, bool first_error, TtlBatch *batch)
 {
-	Oid			root = target->root;
-	Oid			key = partition_key(target, partition);
 	TimestampTz begun = GetCurrentTimestamp();
-	PartitionWork work = {.run = run,.root = root,.partition = partition,.batch = batch};
+	PartitionWork work = {.run = run,.target = target,.root = target->root,
+	.partition = partition,.batch = batch};
 	ErrorData  *edata;
+	ErrorData  *commit_error;
 	bool		timed_out;
+	bool		counted;
 
 	ttl_work_begin(run);
 	if (ttl_work_must_stop(run))
@@ -728,28 +763,18 @@ run_partition(TtlRun *run, const TtlTarget *target, const TtlPartition *partitio
 	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 	edata = ttl_work_run(run->driver, partition_work, &work, &timed_out);
-	if (edata != NULL)
+	counted = count_partition(&work, visit, first_error, edata, timed_out, begun);
+	commit_error = ttl_work_try_commit(run, &timed_out);
+	if (commit_error != NULL)
 	{
-		memset(batch, 0, sizeof(*batch));
-		batch->busy = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+		edata = commit_error;
+		ttl_work_begin(run);
+		counted = !ttl_work_must_stop(run) &&
+			count_partition(&work, visit, first_error, edata, timed_out, begun);
+		ttl_work_commit(run);
 	}
-	if (batch->busy)
-		batch->skipped_locked = 1;
-	if (edata != NULL && !batch->busy)
-		ttl_visit_note_error(run, root, root, edata, false);
-	if (edata != NULL && timed_out)
-	{
-		ttl_kept_canceled(run->kept, root, key, run->at);
-		visit->put_off = true;
-	}
-	else if (hangs(run, key))
-		ttl_kept_index(run->kept, key)->hangs = false;
-	if (count_batch(root, OidIsValid(partition->relid) ? partition->relid : target->relid,
-					visit, batch, false,
-					batch->busy || !first_error ? NULL : edata,
-					(GetCurrentTimestamp() - begun) / 1000.0))
+	if (counted)
 		note_counted(run, visit, batch);
-	ttl_work_commit(run);
 	return edata == NULL || batch->busy;
 }
 

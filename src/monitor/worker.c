@@ -18,7 +18,8 @@
  * the launcher's memory at the start, and written anew at the end.  The end is a callback of
  * before_shmem_exit(), so that it also happens when the worker is terminated, or ends
  * because a batch did not let itself be canceled.  If the process crashes, core
- * restarts all processes, the memory is gone, and crash.c has the index.
+ * restarts all processes, the memory is gone, and crash.c has the index.  Behind that,
+ * when core has given back what the process shared, it ends at once.
  *
  * A worker that finds the extension missing has nothing to do: ttl_prepare_targets()
  * finds that out, so a database without it costs one short connection a pass.
@@ -31,6 +32,8 @@
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <unistd.h>
 
 #include "access/xact.h"
 #include "commands/dbcommands.h"
@@ -123,12 +126,29 @@ is_read_only(void)
 }
 
 /*
+ * Ends the process.  What else is called when a process ends would free nothing that its end
+ * does not free; but PL/Perl runs the END blocks of users' code then, which nothing cancels
+ * while the launcher waits.  Codes other than these, as where a function of a user
+ * calls exit(), are a crash for the postmaster, and the mark of that stays.
+ */
+static void
+leave(int code, Datum arg)
+{
+	if (code != 0 && code != 1)
+		return;
+	ttl_crash_mark(InvalidOid);
+	_exit(code);
+}
+
+/*
  * Hands over to the launcher what is to be kept, when the worker ends, in whatever way.
  * If there is no memory for it, the launcher keeps what it had.
  */
 static void
 answer(int code, Datum arg)
 {
+	/* it is called before what others have registered until now */
+	on_proc_exit(leave, (Datum) 0);
 	shared->canceled = !ttl_visit_died() && ttl_work_is_canceled();
 	shared->kept_next = ttl_kept_store(&kept, area);
 }

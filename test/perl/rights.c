@@ -27,12 +27,14 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "access/xact.h"
 #include "executor/spi.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
+#include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -54,6 +56,8 @@ PG_FUNCTION_INFO_V1(exits);
 PG_FUNCTION_INFO_V1(leave_subtransaction);
 PG_FUNCTION_INFO_V1(leave_lock);
 PG_FUNCTION_INFO_V1(is_unlocked);
+PG_FUNCTION_INFO_V1(fail_commit);
+PG_FUNCTION_INFO_V1(hang_at_exit);
 
 #define MAX_SEEN 1000
 
@@ -182,15 +186,69 @@ hook(FmgrHookEventType event, FmgrInfo *info, Datum *private)
 		next_hook(event, info, private);
 }
 
+/* Leaves a cursor open, or one that has failed, as spi_query() of PL/Perl does. */
 Datum
 leave_cursor(PG_FUNCTION_ARGS)
 {
 	SPIPlanPtr	plan;
+	Portal		cursor;
 
 	SPI_connect();
 	plan = SPI_prepare(text_to_cstring(PG_GETARG_TEXT_PP(0)), 0, NULL);
-	PinPortal(SPI_cursor_open(NULL, plan, NULL, NULL, false));
+	cursor = SPI_cursor_open(NULL, plan, NULL, NULL, false);
+	PinPortal(cursor);
+	if (PG_GETARG_BOOL(1))
+		MarkPortalFailed(cursor);
 	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* Has the commit of the transaction fail, or hang, as the remote server of a foreign table can. */
+static enum
+{
+	COMMIT_GOES, COMMIT_FAILS, COMMIT_HANGS
+}			commit = COMMIT_GOES;
+
+static void
+at_commit(XactEvent event, void *arg)
+{
+	int			how = commit;
+
+	commit = COMMIT_GOES;
+	if (event != XACT_EVENT_PRE_COMMIT || how == COMMIT_GOES)
+		return;
+	while (how == COMMIT_HANGS)
+	{
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(10000);
+	}
+	ereport(ERROR, (errmsg("the commit fails")));
+}
+
+Datum
+fail_commit(PG_FUNCTION_ARGS)
+{
+	static bool registered = false;
+
+	if (!registered)
+		RegisterXactCallback(at_commit, NULL);
+	registered = true;
+	commit = PG_GETARG_BOOL(0) ? COMMIT_HANGS : COMMIT_FAILS;
+	PG_RETURN_VOID();
+}
+
+/* Does not let the process end, as an END block of PL/Perl can. */
+static void
+at_exit(int code, Datum arg)
+{
+	for (;;)
+		pg_usleep(10000);
+}
+
+Datum
+hang_at_exit(PG_FUNCTION_ARGS)
+{
+	on_proc_exit(at_exit, (Datum) 0);
 	PG_RETURN_VOID();
 }
 

@@ -292,6 +292,102 @@ SELECT NOT EXISTS (TABLE strange.$name) AND NOT EXISTS (TABLE $own)},
 is($node->safe_psql('leftovers', 'TABLE calls'),
 	'', "a stranger's function is not inlined in what others use");
 
+# A commit that fails, or never ends, as where the code has changed something on a server of its
+# own by a foreign table, costs its own index the pass: behind a batch, a partition that is
+# made, and what is read to prepare an index.  So does nothing that it leaves: a cursor
+# that has failed, or code that does not let the process end, as an END block of PL/Perl.
+my $library = TtlNode::rights_library();
+
+SKIP:
+{
+	skip 'make test/perl/rights.so was not run', 17 unless $library;
+	$node->safe_psql('postgres', 'CREATE DATABASE commits');
+	$node->safe_psql(
+		'commits', qq{
+CREATE EXTENSION ttl_index;
+CREATE FUNCTION fail_commit(hangs bool) RETURNS void LANGUAGE C AS '$library';
+CREATE FUNCTION leave_cursor(text, failed bool) RETURNS void LANGUAGE C AS '$library';
+CREATE FUNCTION hang_at_exit() RETURNS void LANGUAGE C AS '$library';
+CREATE FUNCTION fails() RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
+	'BEGIN IF current_setting(''application_name'') = ''ttl_index'' THEN PERFORM public.fail_commit(false); END IF; RETURN true; END';
+CREATE FUNCTION hangs() RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
+	'BEGIN IF current_setting(''application_name'') = ''ttl_index'' THEN PERFORM public.fail_commit(true); END IF; RETURN true; END';
+CREATE FUNCTION leaves() RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
+	'BEGIN IF current_setting(''application_name'') = ''ttl_index'' THEN PERFORM public.leave_cursor(''SELECT 1'', true); END IF; RETURN true; END';
+BEGIN;
+} . sprintf($table, 'before', 'at') . q{
+DO $do$
+DECLARE
+	name text;
+BEGIN
+	FOREACH name IN ARRAY '{fails, hangs, leaves}'::text[]
+	LOOP
+		EXECUTE format('CREATE TABLE rows_%1$s (at timestamptz);
+CREATE FUNCTION trigger_of_rows_%1$s() RETURNS trigger LANGUAGE plpgsql AS ''BEGIN PERFORM public.%1$s(); RETURN OLD; END'';
+CREATE TRIGGER t BEFORE DELETE ON rows_%1$s FOR EACH ROW EXECUTE FUNCTION trigger_of_rows_%1$s();
+CREATE INDEX rows_%1$s_ttl ON rows_%1$s (at) WHERE ttl_index.expire_after_seconds(3600);
+INSERT INTO rows_%1$s VALUES (''2000-01-01''), (''2100-01-01'');
+CREATE TABLE pair_%1$s (at timestamptz, doc jsonb);
+INSERT INTO pair_%1$s VALUES (''2000-01-01'', ''{}''), (''2100-01-01'', ''{}'');
+SELECT ttl_index.create_index(''pair_%1$s'', ''at'', 3600, ''%1$s()'', document_ttl_field => ''doc.ttl'');
+CREATE TABLE series_%1$s (id int, at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE series_%1$s_others PARTITION OF series_%1$s (CHECK (%1$s() OR id < 0)) DEFAULT;
+CREATE INDEX series_%1$s_ttl ON series_%1$s (at) WHERE ttl_index.expire_after_seconds(864000)
+	AND ttl_index.drop_expired_partitions() AND ttl_index.bucket_max_span_seconds(864000);', name);
+	END LOOP;
+END $do$;
+} . sprintf($table, 'behind', 'at') . 'COMMIT');
+	my $from = -s $node->logfile;
+	$node->safe_psql('commits', 'ALTER DATABASE commits SET ttl_index.monitor_enabled = on');
+	$node->drains('commits', $_, "$_ those whose commits fail or hang, rows go") foreach 'before', 'behind';
+	foreach my $kind ('rows', 'pair', 'series')
+	{
+		foreach (
+			[ 'fails', 'the commit fails' ],
+			[ 'hangs', 'canceled after ttl_index.batch_timeout' ])
+		{
+			my ($how, $error) = @$_;
+
+			$node->becomes(
+				'commits', qq{
+SELECT count(*) > 0 FROM ttl_index.index_stats WHERE relname = '${kind}_$how' AND last_error = '$error'},
+				"the error of a commit that $how is shown ($kind)");
+		}
+	}
+	$node->drains('commits', 'rows_leaves', 'a cursor that has failed keeps no row');
+	$node->drains('commits', 'pair_leaves', 'nor where it was left before');
+	$node->becomes('commits', q{SELECT count(*) > 1 FROM pg_inherits WHERE inhparent = 'series_leaves'::regclass},
+		'nor a partition');
+	is($node->safe_psql('commits', q{
+SELECT coalesce(string_agg(relname || ': ' || last_error, ', '), '-') FROM ttl_index.index_stats WHERE relname LIKE '%leaves' AND errors > 0}),
+		'-', 'without any error');
+	unlike(slurp_file($node->logfile, $from), qr/exited with exit code|FATAL|TRAP/, 'no worker ends by that');
+
+	# by a session, too
+	$node->safe_psql('commits', 'ALTER DATABASE commits SET ttl_index.monitor_enabled = off');
+	is( $node->safe_psql(
+			'commits', q{
+INSERT INTO behind VALUES ('2000-01-01');
+SET application_name = ttl_index;
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SELECT count(*) FROM behind}),
+		'1', 'a session gets past them as well');
+	$node->safe_psql('commits', 'ALTER DATABASE commits SET ttl_index.monitor_enabled = on');
+
+	$node->safe_psql(
+		'commits', q{
+CREATE TABLE staying (at timestamptz);
+INSERT INTO staying VALUES ('2000-01-01'), ('2100-01-01');
+CREATE FUNCTION trigger_of_staying() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM public.hang_at_exit(); RETURN OLD; END';
+CREATE TRIGGER t BEFORE DELETE ON staying FOR EACH ROW EXECUTE FUNCTION trigger_of_staying();
+CREATE INDEX staying_ttl ON staying (at) WHERE ttl_index.expire_after_seconds(3600);
+});
+	$node->drains('commits', 'staying', 'rows of a trigger that does not let the process end go');
+	$node->safe_psql('commits', q{INSERT INTO behind VALUES ('2000-01-01')});
+	$node->drains('commits', 'behind', 'so do those of others in the next pass');
+}
+
 # The server can be stopped all the same: another one, which is not waiting yet.
 make_refusing_table('refuses_too');
 $node->pid_of('worker', "wait_event = 'PgSleep'");

@@ -361,7 +361,7 @@ SELECT (SELECT count(*) FROM m.going), (SELECT count(*) FROM m.gone), (SELECT co
 # when that code is over: a COMMIT would read it to the end as the session's user.
 $node->safe_psql(
 	'postgres', qq{
-CREATE FUNCTION m.leave_cursor(text) RETURNS void LANGUAGE C STRICT AS '$library', 'leave_cursor';
+CREATE FUNCTION m.leave_cursor(text, failed bool DEFAULT false) RETURNS void LANGUAGE C STRICT AS '$library', 'leave_cursor';
 SELECT make('alice_left', 'int', 'int', 'RETURN \$1;');
 SELECT make('alice_leaves', 'int', 'bool', 'RETURN true;');
 SELECT make('alice_leaving', '', 'trigger', 'PERFORM m.alice_leaves(1); RETURN OLD;');
