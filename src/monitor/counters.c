@@ -358,13 +358,18 @@ sum_rows(Relation rel, Snapshot snapshot, bool take, Moved moved, Sums *sums)
 	table_endscan(scan);
 }
 
-/* Takes all rows out of the table, and moves what is to be moved. */
+/*
+ * Takes all rows out of the table, and moves what is to be moved.  This may happen again in
+ * the same transaction, and in the same command, where a query resets one index after another.
+ */
 static void
 take_rows(Relation rel, Moved moved, Sums *sums)
 {
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	Snapshot	snapshot;
 	ListCell   *lc;
 
+	CommandCounterIncrement();
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	sum_rows(rel, snapshot, true, moved, sums);
 	UnregisterSnapshot(snapshot);
 	foreach(lc, sums->list)
@@ -376,10 +381,7 @@ take_rows(Relation rel, Moved moved, Sums *sums)
 	}
 }
 
-/*
- * Replaces the rows of each index and hour by one, in a table that is locked for it.
- * This may happen again in the same transaction, which must see what was deleted here.
- */
+/* Replaces the rows of each index and hour by one, in a table that is locked for it. */
 static void
 fold_rows(Relation rel, Moved moved)
 {
@@ -394,7 +396,6 @@ fold_rows(Relation rel, Moved moved)
 		if (!is_moved(&sums, sum->hour))
 			insert_row(rel, sum);
 	}
-	CommandCounterIncrement();
 }
 
 /*

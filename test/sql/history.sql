@@ -162,4 +162,19 @@ SELECT count(*) > 1000 AS many, count(*) < 1010 AS not_too_many, sum(deleted_doc
 	sum(deleted_documents) FILTER (WHERE relname IS NULL) AS without_name FROM ttl_index.history;
 SELECT deleted_documents FROM ttl_index.stats;
 
+-- one query sets all of them to zero, one after another
+CREATE TABLE x (at timestamptz);
+CREATE INDEX x_ttl ON x (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE TABLE y (at timestamptz);
+CREATE INDEX y_ttl ON y (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO x VALUES ('2001-01-01');
+INSERT INTO y VALUES ('2001-01-01'), ('2001-01-01');
+CALL ttl_index.run_pass();
+SELECT ttl_index.stats_reset(indexrelid) FROM ttl_index.index_stats WHERE relid IN ('x'::regclass, 'y'::regclass);
+SELECT indexrelname, deleted_documents, stats_reset IS NOT NULL AS reset
+FROM ttl_index.index_stats WHERE relid IN ('x'::regclass, 'y'::regclass) ORDER BY 1;
+SELECT deleted_documents >= 3 AS kept FROM ttl_index.stats;
+SELECT ttl_index.stats_reset() FROM generate_series(1, 2);
+SELECT deleted_documents FROM ttl_index.stats;
+
 DROP SCHEMA hist CASCADE;
