@@ -121,13 +121,18 @@ set_constraints_immediate(void)
 }
 
 /*
- * Locks the other indexes of the table, unless that needs waiting or nothing opens them.
- * Without a command, that is done only where the WAL is to say which row was deleted; but with
- * its block locked, so that who waited could not even be canceled.
+ * Locks where the long values of rows are, and the other indexes of the table, unless that needs
+ * waiting or nothing opens them.  Without a command, indexes are opened only where the WAL is to
+ * say which row was deleted; but with its block locked, so that who waited could not even be
+ * canceled.
  */
 static bool
-lock_indexes(TtlExpirer *x)
+lock_parts(TtlExpirer *x)
 {
+	Oid			toast = x->heap->rd_rel->reltoastrelid;
+
+	if (OidIsValid(toast) && !ttl_lock_now(toast, RowExclusiveLock))
+		return false;
 	return (x->direct && !RelationIsLogicallyLogged(x->heap)) ||
 		ttl_lock_now(RelationGetRelid(x->heap), RowExclusiveLock);
 }
@@ -262,7 +267,7 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
 	if (batch->inactive)
 		return false;
 	x->direct = ttl_query_is_plain(x->heap, CMD_DELETE);
-	batch->busy = !lock_indexes(x) || !lock_others(x, index);
+	batch->busy = !lock_parts(x) || !lock_others(x, index);
 	batch->inactive = !batch->busy && OidIsValid(index->option.archive_to) &&
 		(x->archive == NULL || !may_move(index));
 	if (batch->busy || batch->inactive)

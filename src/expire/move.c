@@ -83,11 +83,7 @@ ttl_move_receiver(TtlExpirer *x)
 	return receiver;
 }
 
-/*
- * Inserts the rows by a command, and checks that the table has taken them all.
- *
- * Which partitions it locks is not known before, and to lock all of them would be too much.
- */
+/* Inserts the rows by a command, and checks that the table has taken them all. */
 static void
 insert_by_query(TtlExpirer *x)
 {
@@ -106,8 +102,6 @@ insert_by_query(TtlExpirer *x)
 	int64		count;
 
 	register_ENR(env, &rows);
-	ttl_lock_limit_waits();
-	x->batch->limits_waits = true;
 	count = ttl_cascade_run(ttl_query_make_insert(x->archive, x->heap, env, MOVED_ROWS),
 							NULL, env, name, None_Receiver);
 	if (count != x->batch->archived)
@@ -120,7 +114,11 @@ insert_by_query(TtlExpirer *x)
 				 errhint("A trigger BEFORE INSERT there that returns NULL would lose these rows.")));
 }
 
-/* Moves the rows that were kept. */
+/*
+ * Moves the rows that were kept.  Which partitions a command locks is not known before, and to
+ * lock all of them would be too much; and others can hold a row that a unique index or a
+ * foreign key needs.  So the waits are limited.
+ */
 void
 ttl_move_end(TtlExpirer *x)
 {
@@ -131,6 +129,8 @@ ttl_move_end(TtlExpirer *x)
 	{
 		/* triggers and functions there are to see that the rows are gone here */
 		CommandCounterIncrement();
+		ttl_lock_limit_waits();
+		x->batch->limits_waits = true;
 		PushActiveSnapshot(GetTransactionSnapshot());
 		if (!ttl_insert_rows(x->archive, x->heap, x->moved))
 			insert_by_query(x);
