@@ -134,6 +134,9 @@ static bool has_run = false;
 /* are they to be dropped as soon as the relations are closed that an error has left open? */
 static bool drops_caches = false;
 
+/* how deep in subtransactions a type was made that was refused, and is still there; else 0 */
+static int	refused_level = 0;
+
 static object_access_hook_type next_object_access = NULL;
 static planner_hook_type next_planner = NULL;
 static needs_fmgr_hook_type next_needs_fmgr = NULL;
@@ -340,7 +343,19 @@ ttl_leftover_close(const TtlLeftover *before)
 	}
 }
 
-/* From now on that goes on whose code ran before. */
+static void
+raise_temporary_type(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("cannot create a type in a temporary schema within security-restricted operation")));
+}
+
+/*
+ * From now on that goes on whose code ran before.  Not where that code has made a type that was
+ * refused to it, as it can where it catches the error as return_next() of PL/Perl does: then the
+ * error is raised once more, for who goes on, and takes back the type.
+ */
 void
 ttl_leftover_end(const TtlLeftover *before)
 {
@@ -352,6 +367,8 @@ ttl_leftover_end(const TtlLeftover *before)
 	acting = inner->outer;
 	pfree(inner);
 	begin(before->role, true, false);
+	if (refused_level > 0)
+		raise_temporary_type();
 }
 
 /* Begins to note as whom errors are raised. */
@@ -452,11 +469,15 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 static void
 xact_event(XactEvent event, void *arg)
 {
+	/* code that core itself has called, for a CREATE INDEX, can have left it */
+	if (event == XACT_EVENT_PRE_COMMIT && refused_level > 0)
+		raise_temporary_type();
 	if (event != XACT_EVENT_ABORT)
 	{
 		Assert(acting == NULL);
 		return;
 	}
+	refused_level = 0;
 	end_acting(NULL);
 	if (OidIsValid(role))
 		begin(InvalidOid, true, true);
@@ -468,6 +489,10 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 	int			level = GetCurrentTransactionNestLevel();
 	Acting	   *outer = acting;
 
+	if (refused_level >= level && event == SUBXACT_EVENT_COMMIT_SUB)
+		refused_level = level - 1;
+	if (refused_level >= level && event == SUBXACT_EVENT_ABORT_SUB)
+		refused_level = 0;
 	if (event != SUBXACT_EVENT_ABORT_SUB || nest_level < level)
 		return;
 	while (outer != NULL && outer->nest_level >= level)
@@ -623,9 +648,10 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("cannot validate a function within security-restricted operation")));
 	if (access == OAT_POST_CREATE && classId == TypeRelationId && is_temporary(objectId))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("cannot create a type in a temporary schema within security-restricted operation")));
+	{
+		refused_level = GetCurrentTransactionNestLevel();
+		raise_temporary_type();
+	}
 }
 
 void

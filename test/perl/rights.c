@@ -41,6 +41,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 PG_MODULE_MAGIC;
@@ -52,6 +53,7 @@ PG_FUNCTION_INFO_V1(leave_cursor);
 PG_FUNCTION_INFO_V1(run_commands);
 PG_FUNCTION_INFO_V1(silent_handler);
 PG_FUNCTION_INFO_V1(goes_on);
+PG_FUNCTION_INFO_V1(catches);
 PG_FUNCTION_INFO_V1(exits);
 PG_FUNCTION_INFO_V1(leave_subtransaction);
 PG_FUNCTION_INFO_V1(leave_lock);
@@ -271,16 +273,16 @@ run_commands(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text("1"));
 }
 
-/* Catches an error of a command as return_next() of PL/Perl does, and tells what is left of that. */
-Datum
-goes_on(PG_FUNCTION_ARGS)
+/* Catches an error of a command as return_next() of PL/Perl does. */
+static void
+run_and_catch(char *command)
 {
 	MemoryContext context = CurrentMemoryContext;
 
 	PG_TRY();
 	{
 		SPI_connect();
-		(void) SPI_execute(text_to_cstring(PG_GETARG_TEXT_PP(0)), false, 0);
+		(void) SPI_execute(command, false, 0);
 	}
 	PG_CATCH();
 	{
@@ -288,6 +290,26 @@ goes_on(PG_FUNCTION_ARGS)
 		FlushErrorState();
 	}
 	PG_END_TRY();
+}
+
+Datum
+catches(PG_FUNCTION_ARGS)
+{
+	Snapshot	snapshot = GetActiveSnapshot();
+
+	run_and_catch(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	/* core asserts that there are no others, at the end of a command */
+	while (GetActiveSnapshot() != snapshot)
+		PopActiveSnapshot();
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* Does so, and tells what is left of that. */
+Datum
+goes_on(PG_FUNCTION_ARGS)
+{
+	run_and_catch(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	ereport(ERROR,
 			(errmsg("goes on as %s, by %s",
 					GetUserNameFromId(GetUserId(), false),

@@ -442,6 +442,37 @@ SELECT count(*), m.is_unlocked() FROM m.locking}),
 	'0|t',
 	'nothing is locked behind a trigger that leaves a lock');
 
+# Nor does a type of pg_temp stay that was refused, where that error is caught in this way: in the
+# monitor, behind what a superuser calls, and behind a CREATE INDEX of core.
+$node->safe_psql(
+	'postgres', qq{
+CREATE FUNCTION m.catches(text) RETURNS void LANGUAGE C AS '$library';
+CREATE FUNCTION m.hides() RETURNS void LANGUAGE plpgsql AS
+	'BEGIN PERFORM m.catches(''CREATE DOMAIN pg_temp.text AS pg_catalog.text''); END';
+CREATE FUNCTION m.hides_in_key(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+	'BEGIN IF current_setting(''application_name'') <> ''quiet'' THEN PERFORM m.hides(); END IF; RETURN \$1; END';
+CREATE FUNCTION m.hides_in_trigger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM m.hides(); RETURN OLD; END';
+SET application_name = quiet;
+CREATE TABLE m.hiding (id int, at timestamptz);
+ALTER TABLE m.hiding OWNER TO alice;
+CREATE TRIGGER t BEFORE DELETE ON m.hiding FOR EACH ROW EXECUTE FUNCTION m.hides_in_trigger();
+INSERT INTO m.hiding VALUES (1, '2001-01-01');
+CREATE INDEX hiding_ttl ON m.hiding (at) WHERE m.hides_in_key(id) > 0 AND ttl_index.expire_after_seconds(0);
+});
+foreach my $command (
+	'CREATE INDEX hiding_id ON m.hiding (m.hides_in_key(id))',
+	q{SELECT FROM ttl_index.preview('m.hiding_ttl')},
+	'CALL ttl_index.run_pass()')
+{
+	my ($status, $stdout) = $node->psql('postgres',
+		"SET client_min_messages = panic; $command;\n
+SELECT count(*) FROM pg_type WHERE typname = 'text' AND typnamespace = pg_my_temp_schema()",
+		on_error_stop => 0);
+
+	is($stdout =~ s/^\n*//r, '0', "no type of pg_temp is left by $command");
+}
+$node->safe_psql('postgres', 'DROP TABLE m.hiding');
+
 # A table of bob's is above those of alice: its key is not computed as her.
 $node->safe_psql(
 	'postgres', q{
