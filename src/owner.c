@@ -21,16 +21,21 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
 
+#include "compat.h"
 #include "ttl_index.h"
 
 void
@@ -69,6 +74,37 @@ ttl_owner_write_exactly(void)
 }
 
 /*
+ * The search_path of the current user, for somebody else to find names by: "$user" and the schemas
+ * that the current user may not use would not be the same.
+ */
+static char *
+search_path_of_user(void)
+{
+	StringInfoData path;
+	List	   *names;
+	ListCell   *lc;
+
+	initStringInfo(&path);
+	/* it was checked when it was set */
+	(void) SplitIdentifierString(pstrdup(namespace_search_path), ',', &names);
+	foreach(lc, names)
+	{
+		const char *name = lfirst(lc);
+		Oid			schema;
+
+		if (strcmp(name, "$user") == 0)
+			name = GetUserNameFromId(GetUserId(), false);
+		schema = get_namespace_oid(name, true);
+		if (strcmp(name, "pg_temp") != 0 &&
+			(!OidIsValid(schema) ||
+			 object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) != ACLCHECK_OK))
+			continue;
+		appendStringInfo(&path, "%s%s", path.len > 0 ? ", " : "", quote_identifier(name));
+	}
+	return path.data;
+}
+
+/*
  * Does the same for parsing a text that the caller wrote, or for writing one that the
  * caller reads: names are looked up by the caller's search_path.  Core calls no functions
  * for that but the input and output functions of types.
@@ -76,10 +112,13 @@ ttl_owner_write_exactly(void)
 void
 ttl_owner_read_as(Oid owner, TtlUser *saved)
 {
+	char	   *path = search_path_of_user();
+
 	GetUserIdAndSecContext(&saved->userid, &saved->sec_context);
 	SetUserIdAndSecContext(owner,
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION);
 	saved->guc_level = NewGUCNestLevel();
+	ttl_settings_set("search_path", path);
 	ttl_leftover_begin(owner, saved->guc_level, &saved->leftover);
 }
 

@@ -26,6 +26,9 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
+#include "miscadmin.h"
 #include "parser/parse_clause.h"
 #include "parser/parse_collate.h"
 #include "parser/parse_expr.h"
@@ -33,8 +36,11 @@
 #include "parser/parse_utilcmd.h"
 #include "parser/parser.h"
 #include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "compat.h"
 #include "definition/key.h"
 #include "ttl_index.h"
 
@@ -80,6 +86,29 @@ parse_one(const ParseArg *source)
 }
 
 /*
+ * Makes sure that the owner of a table, as whom a text is read, finds the names in it where the
+ * caller does, who then runs the command.  The owner would pass over a schema that is closed to
+ * it, for an operator of the same name in a later one.
+ */
+static void
+check_search_path(Oid owner)
+{
+	Oid			schemas[64];
+	int			count = Min(fetch_search_path_array(schemas, lengthof(schemas)), lengthof(schemas));
+
+	for (int i = 0; i < count; i++)
+	{
+		if (object_aclcheck(NamespaceRelationId, schemas[i], owner, ACL_USAGE) != ACLCHECK_OK)
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("schema \"%s\" of search_path is closed to role \"%s\"",
+							get_namespace_name(schemas[i]), GetUserNameFromId(owner, false)),
+					 errdetail("The filter is read as the owner of the table, who would find other functions and operators by these names."),
+					 errhint("Leave this schema out of search_path, or grant USAGE on it to the role.")));
+	}
+}
+
+/*
  * Parses an expression over the columns of a table: a filter, or else a key.  The
  * name is for errors.
  */
@@ -94,6 +123,8 @@ ttl_parse_expression(Relation rel, const char *text, bool is_filter,
 	TtlUser		saved;
 
 	error_context_stack = &callback;
+	if (is_filter)
+		check_search_path(rel->rd_rel->relowner);
 	ttl_owner_read_as(rel->rd_rel->relowner, &saved);
 	pstate->p_sourcetext = source.command;
 	addNSItemToQuery(pstate,

@@ -157,5 +157,32 @@ END$$;
 SELECT indexrelid, key, partial_filter_expression FROM ttl_index.indexes WHERE relid = 'deep'::regclass
 ORDER BY indexrelid::text COLLATE "C";
 
+-- Names in it are those that the caller finds, as in a CREATE INDEX by hand: not those of the schema
+-- that is called like the owner, which a search_path of "$user" means for the latter.
+CREATE ROLE regress_ttl_owner;
+CREATE SCHEMA regress_ttl_owner AUTHORIZATION regress_ttl_owner;
+SET search_path = regress_ttl_owner;
+SET ROLE regress_ttl_owner;
+CREATE FUNCTION always(varchar, varchar) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE OPERATOR = (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = always);
+CREATE FUNCTION chosen(varchar) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE TABLE owned (status varchar, at timestamptz);
+RESET ROLE;
+SET search_path = "$user", filters;
+CREATE FUNCTION chosen(varchar) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT false';
+GRANT USAGE ON SCHEMA filters TO regress_ttl_owner;
+SELECT ttl_index.create_index('regress_ttl_owner.owned', 'at', 3600, $$status = 'closed' AND chosen(status)$$);
+CREATE INDEX by_hand ON regress_ttl_owner.owned (at) WHERE status = 'closed' AND chosen(status);
+CREATE INDEX other ON regress_ttl_owner.owned (at)
+WHERE regress_ttl_owner.chosen(status) AND ttl_index.expire_after_seconds(60);
+SELECT indexrelid, partial_filter_expression FROM ttl_index.indexes WHERE relid = 'regress_ttl_owner.owned'::regclass ORDER BY 1;
+SELECT pg_get_expr(indpred, indrelid) FROM pg_index WHERE indexrelid = 'regress_ttl_owner.by_hand'::regclass;
+-- what the owner could not find is refused
+DROP INDEX regress_ttl_owner.owned_at_ttl;
+REVOKE USAGE ON SCHEMA filters FROM regress_ttl_owner;
+SELECT ttl_index.create_index('regress_ttl_owner.owned', 'at', 3600, 'chosen(status)');
+SET search_path = filters;
+
 SET client_min_messages = error;
-DROP SCHEMA filters CASCADE;
+DROP SCHEMA filters, regress_ttl_owner CASCADE;
+DROP ROLE regress_ttl_owner;
