@@ -91,7 +91,7 @@ parse_one(const ParseArg *source)
  * it, for an operator of the same name in a later one.
  */
 static void
-check_search_path(Oid owner)
+check_path_of(Oid owner)
 {
 	Oid			schemas[64];
 	int			count = Min(fetch_search_path_array(schemas, lengthof(schemas)), lengthof(schemas));
@@ -124,7 +124,7 @@ ttl_parse_expression(Relation rel, const char *text, bool is_filter,
 
 	error_context_stack = &callback;
 	if (is_filter)
-		check_search_path(rel->rd_rel->relowner);
+		check_path_of(rel->rd_rel->relowner);
 	ttl_owner_read_as(rel->rd_rel->relowner, &saved);
 	pstate->p_sourcetext = source.command;
 	addNSItemToQuery(pstate,
