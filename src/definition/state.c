@@ -244,7 +244,10 @@ ttl_state_raise_altered(const TtlIndex *index)
 	ttl_state_raise(index);
 }
 
-/* Raises an error unless there is an index with this OID. */
+/*
+ * Raises an error unless there is an index with this OID.  A stored definition that names an
+ * index by a constant of type regclass has its OID, which does not outlive REINDEX CONCURRENTLY.
+ */
 void
 ttl_state_check_is_index(Oid relid)
 {
@@ -253,7 +256,9 @@ ttl_state_check_is_index(Oid relid)
 	if (relkind == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("index with OID %u does not exist", relid)));
+				 errmsg("index with OID %u does not exist", relid),
+				 OidIsValid(relid) ?
+				 errhint("REINDEX CONCURRENTLY gives an index a new OID. In a view, policy or function, write its name as text: 'schema.index'::text::regclass.") : 0));
 	if (relkind != RELKIND_INDEX && relkind != RELKIND_PARTITIONED_INDEX)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),

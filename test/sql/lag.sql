@@ -179,10 +179,35 @@ DROP VIEW live;
 -- as a policy, for those who own nothing
 CREATE INDEX session_ttl ON session (seen) WHERE ttl_index.expire_after_seconds(60 * 30);
 ALTER TABLE session ENABLE ROW LEVEL SECURITY;
-CREATE POLICY live ON session USING (seen > ttl_index.cutoff('lag.session_ttl'));
+CREATE POLICY live ON session USING (seen > ttl_index.cutoff('lag.session_ttl'::text::regclass));
 GRANT SELECT ON session TO regress_ttl_looker;
 SET ROLE regress_ttl_looker;
 SELECT count(*) FROM lag.session;
+RESET ROLE;
+-- a definition that has the name as text finds the index that REINDEX CONCURRENTLY has made, another one says why not
+CREATE VIEW live AS SELECT * FROM session WHERE seen > ttl_index.cutoff('lag.session_ttl'::text::regclass);
+CREATE VIEW stale AS SELECT * FROM session WHERE seen > ttl_index.cutoff('lag.session_ttl');
+GRANT SELECT ON stale TO regress_ttl_looker;
+REINDEX INDEX CONCURRENTLY session_ttl;
+SELECT count(*) FROM live;
+EXPLAIN (COSTS OFF) SELECT * FROM live;
+CREATE FUNCTION error_of(query text, OUT message text, OUT hint text) LANGUAGE plpgsql AS $$ BEGIN
+	EXECUTE query;
+EXCEPTION WHEN undefined_object THEN
+	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+	message := regexp_replace(message, '\d+', 'N');
+END $$;
+\x
+SELECT * FROM error_of('SELECT count(*) FROM stale');
+\x
+SET ROLE regress_ttl_looker;
+SELECT count(*) FROM lag.session;
+RESET ROLE;
+ALTER POLICY live ON session USING (seen > ttl_index.cutoff('lag.session_ttl'));
+GRANT USAGE ON SCHEMA lag TO regress_ttl_looker;
+REINDEX INDEX CONCURRENTLY session_ttl;
+SET ROLE regress_ttl_looker;
+SELECT message FROM error_of('SELECT count(*) FROM lag.session');
 RESET ROLE;
 DROP SCHEMA lag CASCADE;
 DROP ROLE regress_ttl_looker;
