@@ -30,6 +30,17 @@ ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode)
 }
 
 /*
+ * Is an error that others hold a lock?  Of code that raises the same SQLSTATE nobody has to go
+ * away for it to end.  The languages have domains of their own for their messages.
+ */
+bool
+ttl_error_is_of_lock(const ErrorData *edata)
+{
+	return edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE && edata->domain != NULL &&
+		strcmp(edata->domain, PG_TEXTDOMAIN("postgres")) == 0;
+}
+
+/*
  * Runs a function in a subtransaction, so that an error takes back its work alone; where nothing
  * is to be kept, so does its end.  Returns the error, or NULL.
  *

@@ -81,6 +81,7 @@ extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *nam
 /* error.c */
 extern ErrorData *ttl_error_catch(void (*work) (void *), void *arg, bool keep);
 extern bool ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode);
+extern bool ttl_error_is_of_lock(const ErrorData *edata);
 
 /* inherit.c */
 extern List *ttl_inherit_children(Oid relid, bool detaching);

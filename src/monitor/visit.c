@@ -715,7 +715,7 @@ count_partition(const PartitionWork *work, TtlVisit *visit, bool first_error,
 	if (edata != NULL)
 	{
 		memset(batch, 0, sizeof(*batch));
-		batch->busy = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+		batch->busy = ttl_error_is_of_lock(edata);
 	}
 	if (batch->busy)
 		batch->skipped_locked = 1;

@@ -376,6 +376,22 @@ DROP EVENT TRIGGER slow;
 SELECT relname FROM pg_class WHERE relnamespace = 'buckets'::regnamespace AND relname ~ '^m_2...$' ORDER BY 1;
 DROP TABLE m;
 
+-- an event trigger that says by itself that a lock is not available has failed: nobody holds one
+CREATE TABLE m (ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true);
+CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+	RAISE EXCEPTION 'no drops today' USING ERRCODE = 'lock_not_available';
+END $$;
+CREATE EVENT TRIGGER refuse ON sql_drop EXECUTE FUNCTION refuse();
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+DROP EVENT TRIGGER refuse;
+SELECT s.last_error, s.skipped_locked, i.state FROM ttl_index.index_stats AS s JOIN ttl_index.indexes AS i USING (indexrelid)
+	WHERE i.relid = 'm'::regclass;
+SELECT state FROM ttl_index.indexes WHERE relid = 'm_2000'::regclass;
+DROP TABLE m;
+
 -- as the owner of the partition, whose code runs with his rights
 CREATE ROLE ttl_bucket_owner;
 GRANT USAGE ON SCHEMA buckets TO ttl_bucket_owner;
