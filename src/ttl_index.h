@@ -47,6 +47,7 @@
 #include "tcop/dest.h"
 #include "utils/queryenvironment.h"
 #include "utils/relcache.h"
+#include "error.h"
 #include "leftover.h"
 
 #define TTL_EXTENSION "ttl_index"
@@ -77,11 +78,6 @@ typedef struct TtlLimits
 extern void ttl_args_require(FunctionCallInfo fcinfo, int count, const char *const *names);
 extern char *ttl_args_text(FunctionCallInfo fcinfo, int i);
 extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *name);
-
-/* error.c */
-extern ErrorData *ttl_error_catch(void (*work) (void *), void *arg, bool keep);
-extern bool ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode);
-extern bool ttl_error_is_of_lock(const ErrorData *edata);
 
 /* inherit.c */
 extern List *ttl_inherit_children(Oid relid, bool detaching);
