@@ -134,7 +134,7 @@ static bool has_run = false;
 /* are they to be dropped as soon as the relations are closed that an error has left open? */
 static bool drops_caches = false;
 
-/* how deep in subtransactions a type was made that was refused, and is still there; else 0 */
+/* how deep in subtransactions types were made that were refused, and are still there, at least; else 0 */
 static int	refused_level = 0;
 
 static object_access_hook_type next_object_access = NULL;
@@ -649,7 +649,10 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 				 errmsg("cannot validate a function within security-restricted operation")));
 	if (access == OAT_POST_CREATE && classId == TypeRelationId && is_temporary(objectId))
 	{
-		refused_level = GetCurrentTransactionNestLevel();
+		int			level = GetCurrentTransactionNestLevel();
+
+		/* another one can be there already, which is not gone with this one */
+		refused_level = refused_level > 0 ? Min(refused_level, level) : level;
 		raise_temporary_type();
 	}
 }

@@ -448,7 +448,14 @@ $node->safe_psql(
 	'postgres', qq{
 CREATE FUNCTION m.catches(text) RETURNS void LANGUAGE C AS '$library';
 CREATE FUNCTION m.hides() RETURNS void LANGUAGE plpgsql AS
-	'BEGIN PERFORM m.catches(''CREATE DOMAIN pg_temp.text AS pg_catalog.text''); END';
+	'BEGIN
+		PERFORM m.catches(''CREATE DOMAIN pg_temp.text AS pg_catalog.text'');
+		BEGIN
+			CREATE DOMAIN pg_temp.another AS int;
+		EXCEPTION WHEN OTHERS THEN
+			NULL;
+		END;
+	END';
 CREATE FUNCTION m.hides_in_key(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
 	'BEGIN IF current_setting(''application_name'') <> ''quiet'' THEN PERFORM m.hides(); END IF; RETURN \$1; END';
 CREATE FUNCTION m.hides_in_trigger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM m.hides(); RETURN OLD; END';
