@@ -93,6 +93,13 @@ typedef int SysCacheIdentifier;
 #define ttl_and_explain(argument) , argument
 #endif
 
+/* Up to 17 whoever runs a query says that it is run once. */
+#if PG_VERSION_NUM >= 180000
+#define ttl_and_once(argument)
+#else
+#define ttl_and_once(argument) , argument
+#endif
+
 /* Renamed in 16, when backend IDs and array indexes were told apart. */
 #if PG_VERSION_NUM < 160000
 #define pgstat_get_local_beentry_by_index(i) pgstat_fetch_stat_local_beentry(i)
@@ -194,7 +201,7 @@ ttl_log_logical_message(const char *prefix, const char *message, size_t size)
 #endif
 }
 
-/* Up to 17 one says that a portal is run once. */
+/* Up to 17 one says so of a portal, too. */
 static inline bool
 ttl_portal_run(Portal portal, DestReceiver *dest, QueryCompletion *completion)
 {

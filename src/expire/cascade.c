@@ -4,11 +4,17 @@
  *	  Where a batch goes on to: tables that foreign keys lead to.
  *
  * The triggers of foreign keys lock other tables, delete and update rows there, and go on
- * from these.  Three things are seen to for a batch (batch.c) to which that happens.
+ * from these.  Four things are seen to for a batch (batch.c) to which that happens.
  *
  * All these tables are locked before the batch takes its first row, without waiting.  The
  * triggers would wait, while the batch holds its own locks, for DDL that holds such a
  * table and waits for the batch; and the batch is the one that has to give way.
+ *
+ * Which rows there others hold is not known before.  So each command of a foreign key waits
+ * for them no longer than ttl_index.bucket_lock_timeout, and then fails with the row that
+ * needs it.  Whoever holds one, and comes to wait for a row of the batch, would be ended by the
+ * deadlock detector otherwise, or wait until the batch is canceled.  BEFORE triggers run
+ * within such a command; all others are the user's own, and may wait.
  *
  * Nobody gets rights by a partition.  What a foreign key reads or changes it does as the owner
  * of the whole table, and code of those who own a partition would run as that one, in triggers
@@ -52,6 +58,7 @@
 #include "tcop/dest.h"
 #include "utils/acl.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -88,6 +95,7 @@ static Oid	commanded_by = InvalidOid;
 
 static bool has_hooks = false;
 static ExecutorStart_hook_type next_start = NULL;
+static ExecutorRun_hook_type next_run = NULL;
 static ExecutorFinish_hook_type next_finish = NULL;
 
 /* Raises an error if code of the owner of a table would run as a role where a foreign key leads. */
@@ -361,6 +369,45 @@ start_command(QueryDesc *query, int eflags)
 		standard_ExecutorStart(query, eflags);
 }
 
+/*
+ * Does a command that runs leave its AFTER triggers to an outer one?  To core a SELECT that locks
+ * no rows does so as well, and a function in SQL says it of one that is read row by row.
+ */
+static bool
+is_of_foreign_key(const QueryDesc *query)
+{
+	return (query->estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0 &&
+		(query->operation != CMD_SELECT ||
+		 (query->plannedstmt->rowMarks != NIL &&
+		  query->dest->mydest != DestSQLFunction));
+}
+
+static void
+run_next(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
+{
+	if (next_run)
+		next_run(query, direction, count ttl_and_once(once));
+	else
+		standard_ExecutorRun(query, direction, count ttl_and_once(once));
+}
+
+/* What triggers have set there stays, as at the end of a function with settings of its own. */
+static void
+run_command(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
+{
+	int			level;
+
+	if (!OidIsValid(commanded_by) || !is_of_foreign_key(query))
+	{
+		run_next(query, direction, count ttl_and_once(once));
+		return;
+	}
+	level = NewGUCNestLevel();
+	ttl_lock_limit_waits();
+	run_next(query, direction, count ttl_and_once(once));
+	AtEOXact_GUC(true, level);
+}
+
 /* The end of a command is where AFTER triggers are fired. */
 static void
 finish_command(QueryDesc *query)
@@ -391,6 +438,8 @@ set_hooks(void)
 		return;
 	next_start = ExecutorStart_hook;
 	ExecutorStart_hook = start_command;
+	next_run = ExecutorRun_hook;
+	ExecutorRun_hook = run_command;
 	next_finish = ExecutorFinish_hook;
 	ExecutorFinish_hook = finish_command;
 	has_hooks = true;
