@@ -201,15 +201,10 @@ ttl_log_logical_message(const char *prefix, const char *message, size_t size)
 #endif
 }
 
-/* Up to 17 one says so of a portal, too. */
 static inline bool
 ttl_portal_run(Portal portal, DestReceiver *dest, QueryCompletion *completion)
 {
-#if PG_VERSION_NUM >= 180000
-	return PortalRun(portal, FETCH_ALL, false, dest, dest, completion);
-#else
-	return PortalRun(portal, FETCH_ALL, false, true, dest, dest, completion);
-#endif
+	return PortalRun(portal, FETCH_ALL, false ttl_and_once(true), dest, dest, completion);
 }
 
 /*
