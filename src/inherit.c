@@ -92,10 +92,12 @@ ttl_inherit_foreign_tables(Oid relid)
 	return foreign;
 }
 
-/* Adds what a relation is a partition of, or inherits from, to a list. */
-static List *
-add_parents(List *list, Relation inherits, Oid relid)
+/* What a relation is a partition of, or inherits from, directly. */
+List *
+ttl_inherit_parents(Oid relid)
 {
+	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
+	List	   *parents = NIL;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -104,22 +106,8 @@ add_parents(List *list, Relation inherits, Oid relid)
 				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		list = list_append_unique_oid(list, ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent);
+		parents = lappend_oid(parents, ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent);
 	systable_endscan(scan);
-	return list;
-}
-
-/* Is a relation a partition of another one, or does it inherit from it, over any way? */
-bool
-ttl_inherit_is_below(Oid relid, Oid ancestor)
-{
-	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
-	List	   *above = add_parents(NIL, inherits, relid);
-	ListCell   *lc;
-
-	/* the list grows while it is read */
-	foreach(lc, above)
-		above = add_parents(above, inherits, lfirst_oid(lc));
 	table_close(inherits, AccessShareLock);
-	return list_member_oid(above, ancestor);
+	return parents;
 }

@@ -84,7 +84,7 @@ extern List *ttl_inherit_children(Oid relid, bool detaching);
 extern List *ttl_inherit_tree(Oid relid);
 extern List *ttl_inherit_partitions(Oid relid, LOCKMODE lockmode);
 extern List *ttl_inherit_foreign_tables(Oid relid);
-extern bool ttl_inherit_is_below(Oid relid, Oid ancestor);
+extern List *ttl_inherit_parents(Oid relid);
 
 /* lock.c */
 extern void ttl_lock_limit_waits(void);

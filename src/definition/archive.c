@@ -283,38 +283,62 @@ typedef struct Archive
 	List	   *next;			/* where its own TTL indexes move rows to */
 } Archive;
 
-/* What was found out about archives, until a relation or an index changes. */
+/* What a table is a partition of, or inherits from, directly. */
+typedef struct Kin
+{
+	Oid			relid;			/* key of the hash table */
+	List	   *parents;
+	uint64		mark;			/* the last one that was set (see mark_above) */
+} Kin;
+
+/* What was found out about archives, and about kin, until a relation or an index changes. */
 static MemoryContext known_memory = NULL;
 static HTAB *known = NULL;
+static HTAB *known_kin = NULL;
 static uint64 known_version = 0;
+static uint64 known_held = 0;
 static uint64 catalog_version = 0;
 
+/* The last mark. */
+static uint64 marks = 0;
+
+/* This is told also of a parent that is taken away, as that changes the columns. */
 static void
-catalog_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
+relation_changed(Datum arg, Oid relid)
 {
 	catalog_version++;
 }
 
-/* Forgets what may have changed. */
+static HTAB *
+make_known(const char *name, Size entry_size)
+{
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = entry_size,.hcxt = known_memory};
+
+	return hash_create(name, 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/* Forgets what may have changed, but for what was good when ttl_pair_hold() began or later. */
 static void
 forget_archives(void)
 {
-	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(Archive)};
+	uint64		held = ttl_pair_held();
 
 	if (known_memory == NULL)
 	{
 		known_memory = AllocSetContextCreate(CacheMemoryContext, "ttl_index archives",
 											 ALLOCSET_SMALL_SIZES);
-		CacheRegisterSyscacheCallback(RELOID, catalog_changed, 0);
-		CacheRegisterSyscacheCallback(INDEXRELID, catalog_changed, 0);
+		CacheRegisterRelcacheCallback(relation_changed, 0);
 	}
-	if (known != NULL && known_version == catalog_version)
+	if (known_kin != NULL && known_version == catalog_version)
+		known_held = held;
+	if (known_kin != NULL && (known_version == catalog_version || (held != 0 && held == known_held)))
 		return;
+	known = known_kin = NULL;
 	MemoryContextReset(known_memory);
-	ctl.hcxt = known_memory;
-	known = hash_create("ttl_index archives", 64, &ctl,
-						HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	known_version = catalog_version;
+	known_held = held;
+	known = make_known("ttl_index archives", sizeof(Archive));
+	known_kin = make_known("ttl_index kin", sizeof(Kin));
 }
 
 static void
@@ -400,8 +424,8 @@ read_archive(Oid target, Archive *archive)
 		note_table(archive, lfirst_oid(lc));
 		note_next(archive, lfirst_oid(lc));
 	}
-	if (known_version == catalog_version)
-		remember_archive(archive);
+	/* what has changed meanwhile makes it stale */
+	remember_archive(archive);
 }
 
 /* Where rows of an archive move on to, over all stages; one more than allowed is enough. */
@@ -428,11 +452,74 @@ further_stages(const Archive *archive)
 	return list_delete_first(stages);
 }
 
-/* Do rows of one table belong to the other as well, or can they? */
-static bool
-is_related(Oid a, Oid b)
+/* What is above a table, directly.  To ask that takes a scan, and is done once. */
+static Kin *
+kin_of(Oid relid)
 {
-	return a == b || ttl_inherit_is_below(a, b) || ttl_inherit_is_below(b, a);
+	Kin		   *kin = hash_search(known_kin, &relid, HASH_FIND, NULL);
+	List	   *parents;
+	MemoryContext caller;
+
+	if (kin != NULL)
+		return kin;
+	parents = ttl_inherit_parents(relid);
+	caller = MemoryContextSwitchTo(known_memory);
+	parents = list_copy(parents);
+	MemoryContextSwitchTo(caller);
+	kin = hash_search(known_kin, &relid, HASH_ENTER, NULL);
+	kin->parents = parents;
+	kin->mark = 0;
+	return kin;
+}
+
+/* Marks a table and all above it; not again where it has the mark. */
+static void
+mark_above(Oid relid, uint64 mark)
+{
+	List	   *above = list_make1_oid(relid);
+	ListCell   *lc;
+
+	/* the list grows while it is read */
+	foreach(lc, above)
+	{
+		Kin		   *kin = kin_of(lfirst_oid(lc));
+
+		CHECK_FOR_INTERRUPTS();
+		if (kin->mark == mark)
+			continue;
+		kin->mark = mark;
+		above = list_concat(above, kin->parents);
+	}
+	list_free(above);
+}
+
+/*
+ * One of these tables, rows of which belong to another table as well, or can; or invalid.
+ *
+ * Users can make thousands of tables of which one inherits from the other, many TTL indexes on
+ * them, and an archive of an archive of these.  Each table is looked at twice at most.
+ */
+static Oid
+find_related(Oid relid, List *tables)
+{
+	uint64		mark = ++marks;
+	ListCell   *lc;
+
+	forget_archives();
+	mark_above(relid, mark);
+	foreach(lc, tables)
+	{
+		if (kin_of(lfirst_oid(lc))->mark == mark)
+			return lfirst_oid(lc);
+	}
+	mark = ++marks;
+	foreach(lc, tables)
+	{
+		mark_above(lfirst_oid(lc), mark);
+		if (kin_of(relid)->mark == mark)
+			return lfirst_oid(lc);
+	}
+	return InvalidOid;
 }
 
 /* The state by how a table belongs together with the archive and those behind it. */
@@ -441,21 +528,19 @@ table_relationship(TtlIndex *index, Oid relid, const Archive *archive)
 {
 	static char *const elsewhere = "Let one of these tables archive to another one, or to none with archive_to => '-'.";
 	List	   *stages;
-	ListCell   *lc;
+	Oid			related;
 
 	if (relid == archive->target)
 		return mismatch(index, "it is the table that the rows are in", NULL);
-	if (is_related(relid, archive->target))
+	stages = further_stages(archive);
+	related = find_related(relid, lcons_oid(archive->target, list_copy(stages)));
+	if (related == archive->target)
 		return mismatch(index, "one of the two is a partition of the other, or inherits from it",
 						NULL);
-	stages = further_stages(archive);
-	foreach(lc, stages)
-	{
-		if (is_related(relid, lfirst_oid(lc)))
-			return mismatch(index, psprintf("its rows move on to table %s, and would come back",
-											ttl_archive_name(lfirst_oid(lc))),
-							elsewhere);
-	}
+	if (OidIsValid(related))
+		return mismatch(index, psprintf("its rows move on to table %s, and would come back",
+										ttl_archive_name(related)),
+						elsewhere);
 	if (list_length(stages) >= MAX_STAGES)
 		return mismatch(index, "its rows move on over too many tables", elsewhere);
 	return TTL_ACTIVE;

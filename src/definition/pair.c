@@ -226,7 +226,7 @@ typedef struct TablePairs
 	Oid			relid;			/* key of the hash table */
 	uint64		version;		/* of all definitions when they were looked
 								 * at, or 0 */
-	uint64		read;			/* which time of reading that was */
+	uint64		held;			/* in which hold that was, or 0 */
 	TtlFunctions functions;		/* by which the trees were read */
 	int			index_count;
 	IndexRow   *indexes;		/* all of the table; NULL where they were not
@@ -244,9 +244,9 @@ static HTAB *tables = NULL;
 /* Another number whenever definitions of any table may have changed. */
 static uint64 all_changes = 1;
 
-/* How often pairs were read, and which of these times are good enough, while not 0. */
-static uint64 reads = 0;
-static uint64 held_read = 0;
+/* How many holds there were, and which one goes on, or 0 (see ttl_pair_hold). */
+static uint64 holds = 0;
+static uint64 held = 0;
 
 static uint64
 current_version(void)
@@ -390,7 +390,7 @@ forget_pairs(TablePairs *table)
 		pfree(table->pairs);
 	table->indexes = NULL;
 	table->pairs = NULL;
-	table->version = table->read = 0;
+	table->version = table->held = 0;
 	table->count = 0;
 }
 
@@ -433,7 +433,7 @@ read_pairs(TablePairs *table)
 	memcpy(table->indexes, rows, row_count * sizeof(IndexRow));
 	table->index_count = row_count;
 	table->version = version;
-	table->read = ++reads;
+	table->held = held;
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(trees);
 }
@@ -446,25 +446,32 @@ read_pairs(TablePairs *table)
 void
 ttl_pair_hold(void (*work) (void *arg), void *arg)
 {
-	uint64		before = held_read;
+	uint64		before = held;
 
-	held_read = reads + 1;
+	held = ++holds;
 	PG_TRY();
 	{
 		work(arg);
 	}
 	PG_FINALLY();
 	{
-		held_read = before;
+		held = before;
 	}
 	PG_END_TRY();
+}
+
+/* Which hold goes on, for what else is kept as long as pairs are; 0 for none. */
+uint64
+ttl_pair_held(void)
+{
+	return held;
 }
 
 static bool
 is_good(const TablePairs *table)
 {
 	return table->version == current_version() ||
-		(held_read != 0 && table->read >= held_read);
+		(held != 0 && table->held == held);
 }
 
 /*
@@ -480,7 +487,7 @@ pairs_of(Oid relid)
 	bool		found;
 
 	if (tables == NULL ||
-		(held_read == 0 && hash_get_num_entries(tables) >= MAX_TABLES))
+		(held == 0 && hash_get_num_entries(tables) >= MAX_TABLES))
 		reset_pairs();
 	table = hash_search(tables, &relid, HASH_ENTER, &found);
 	if (!found)
@@ -494,7 +501,7 @@ pairs_of(Oid relid)
 	if (is_unchanged(table))
 	{
 		table->version = version;
-		table->read = ++reads;
+		table->held = held;
 	}
 	else
 		read_pairs(table);

@@ -280,6 +280,35 @@ SELECT state FROM marks;
 CALL ttl_index.run_pass();
 SELECT id FROM cold.past;
 
+-- what a table inherits from is read once, for all its indexes and all archives of an archive
+CREATE TABLE heir_0 (ts timestamptz);
+CREATE TABLE cold.step_0 (ts timestamptz);
+DO $$
+BEGIN
+	FOR i IN 1 .. 40 LOOP
+		EXECUTE format('CREATE TABLE heir_%s () INHERITS (heir_%s)', i, i - 1);
+	END LOOP;
+	FOR i IN 1 .. 5 LOOP
+		EXECUTE format('CREATE TABLE cold.step_%s (LIKE cold.step_0)', i);
+		EXECUTE format('CREATE INDEX ON cold.step_%s (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(%L)',
+			i, 'cold.step_' || i - 1);
+	END LOOP;
+	FOR i IN 1 .. 5 LOOP
+		EXECUTE format('CREATE INDEX ON heir_40 (ts) WHERE ttl_index.expire_after_seconds(%s) AND ttl_index.archive_to(%L)',
+			i, 'cold.step_5');
+	END LOOP;
+END $$;
+BEGIN;
+SELECT count(*) FROM marks WHERE state = 'active' AND indexrelid::text ~ 'heir_';
+SELECT pg_stat_get_xact_numscans('pg_inherits_relid_seqno_index'::regclass) < 1000 AS few_scans;
+COMMIT;
+ALTER TABLE heir_3 INHERIT cold.step_0;
+SELECT DISTINCT state, reason FROM marks WHERE indexrelid::text ~ 'heir_';
+ALTER TABLE heir_20 NO INHERIT heir_19;
+SELECT DISTINCT state, reason FROM marks WHERE indexrelid::text ~ 'heir_';
+ALTER TABLE cold.step_2 INHERIT heir_40;
+SELECT DISTINCT state, reason FROM marks WHERE indexrelid::text ~ 'heir_';
+
 DROP TABLE temporary;
 DROP SCHEMA archive, cold CASCADE;
 DROP ROLE archive_owner, archive_other;
