@@ -74,11 +74,12 @@ ttl_owner_write_exactly(void)
 }
 
 /*
- * The search_path of the current user, for somebody else to find names by: "$user" and the schemas
- * that the current user may not use would not be the same.
+ * The search_path of the current user, for an owner to find names by: "$user", and the schemas that
+ * the current user may not use, would not be the same.  It ends before one that is closed to
+ * the owner, so that what is behind it is written with its schema.
  */
 static char *
-search_path_of_user(void)
+search_path_of_user(Oid owner)
 {
 	StringInfoData path;
 	List	   *names;
@@ -99,6 +100,9 @@ search_path_of_user(void)
 			(!OidIsValid(schema) ||
 			 object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) != ACLCHECK_OK))
 			continue;
+		if (OidIsValid(schema) &&
+			object_aclcheck(NamespaceRelationId, schema, owner, ACL_USAGE) != ACLCHECK_OK)
+			break;
 		appendStringInfo(&path, "%s%s", path.len > 0 ? ", " : "", quote_identifier(name));
 	}
 	return path.data;
@@ -112,7 +116,7 @@ search_path_of_user(void)
 void
 ttl_owner_read_as(Oid owner, TtlUser *saved)
 {
-	char	   *path = search_path_of_user();
+	char	   *path = search_path_of_user(owner);
 
 	GetUserIdAndSecContext(&saved->userid, &saved->sec_context);
 	SetUserIdAndSecContext(owner,

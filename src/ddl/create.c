@@ -444,10 +444,13 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 						format_type_be(key.type)),
 				 errhint("Change the type of the column.")));
 	if (args->filter != NULL)
+	{
+		ttl_parse_check_path(rel->rd_rel->relowner);
 		filter = make_ands_implicit((Expr *)
 									ttl_parse_expression(rel, args->filter,
 														 true,
 														 "partial_filter_expression"));
+	}
 	if (args->ttl_field != NULL)
 	{
 		Node	   *is_null;

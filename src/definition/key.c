@@ -416,10 +416,12 @@ prefer_plain_btrees(List *indexes)
 static List *
 indexes_on_expression(Relation rel, const char *text)
 {
-	Node	   *sought = ttl_parse_expression(rel, text, false, "key");
+	Node	   *sought;
 	List	   *found = NIL;
 	ListCell   *lc;
 
+	ttl_parse_check_path(rel->rd_rel->relowner);
+	sought = ttl_parse_expression(rel, text, false, "key");
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		if (is_on_expression(lfirst_oid(lc), RelationGetRelid(rel), sought))

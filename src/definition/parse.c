@@ -86,16 +86,17 @@ parse_one(const ParseArg *source)
 }
 
 /*
- * Makes sure that the owner of a table, as whom a text is read, finds the names in it where the
- * caller does, who then runs the command.  The owner would pass over a schema that is closed to
+ * Makes sure that the owner of a table, as whom a text of the caller is read, finds the names in it
+ * where the caller does, who then runs the command.  The owner would pass over a schema that is closed to
  * it, for an operator of the same name in a later one.
  */
-static void
-check_path_of(Oid owner)
+void
+ttl_parse_check_path(Oid owner)
 {
-	Oid			schemas[64];
-	int			count = Min(fetch_search_path_array(schemas, lengthof(schemas)), lengthof(schemas));
+	int			count = fetch_search_path_array(NULL, 0);
+	Oid		   *schemas = palloc(count * sizeof(Oid));
 
+	count = Min(fetch_search_path_array(schemas, count), count);
 	for (int i = 0; i < count; i++)
 	{
 		if (object_aclcheck(NamespaceRelationId, schemas[i], owner, ACL_USAGE) != ACLCHECK_OK)
@@ -103,7 +104,7 @@ check_path_of(Oid owner)
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("schema \"%s\" of search_path is closed to role \"%s\"",
 							get_namespace_name(schemas[i]), GetUserNameFromId(owner, false)),
-					 errdetail("The filter is read as the owner of the table, who would find other functions and operators by these names."),
+					 errdetail("Filters and expressions are read as the owner of the table, who would find other functions and operators by these names."),
 					 errhint("Leave this schema out of search_path, or grant USAGE on it to the role.")));
 	}
 }
@@ -123,8 +124,6 @@ ttl_parse_expression(Relation rel, const char *text, bool is_filter,
 	TtlUser		saved;
 
 	error_context_stack = &callback;
-	if (is_filter)
-		check_path_of(rel->rd_rel->relowner);
 	ttl_owner_read_as(rel->rd_rel->relowner, &saved);
 	pstate->p_sourcetext = source.command;
 	addNSItemToQuery(pstate,
