@@ -17,6 +17,7 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "tcop/deparse_utility.h"
+#include "utils/snapshot.h"
 
 typedef struct TtlCreate
 {
@@ -62,7 +63,8 @@ extern void ttl_beside_report(Oid indexrelid);
 extern void ttl_hypertable_init(void);
 
 /* mismatch.c */
-extern void ttl_mismatch_report(const CollectedCommand *command);
+extern void ttl_mismatch_report(const CollectedCommand *command,
+								Snapshot before);
 
 /* mistake.c */
 extern void ttl_mistake_init(void);

@@ -659,6 +659,8 @@ ttl_on_ddl_called(PG_FUNCTION_ARGS)
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext own = AllocSetContextCreate(caller, "ttl_index command",
 											  ALLOCSET_DEFAULT_SIZES);
+	/* that of the command itself, to which its changes are not visible */
+	Snapshot	before = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
 	ListCell   *lc;
 
 	/*
@@ -677,7 +679,7 @@ ttl_on_ddl_called(PG_FUNCTION_ARGS)
 			check_created(command, tag);
 		else if (command->type == SCT_AlterTable)
 			check_altered(command);
-		ttl_mismatch_report(command);
+		ttl_mismatch_report(command, before);
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);
 	}

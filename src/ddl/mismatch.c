@@ -20,22 +20,29 @@
 
 #include <limits.h>
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "tcop/deparse_utility.h"
 #include "utils/acl.h"
 #include "utils/aclchk_internal.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "compat.h"
 #include "ddl/ddl.h"
 #include "definition/archive.h"
 #include "definition/definition.h"
+#include "definition/key.h"
 #include "definition/option.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
@@ -50,13 +57,30 @@ has_archives(void)
 		ttl_catalog_dependents_of(ProcedureRelationId, functions.archive_to, 1) != NIL;
 }
 
+/* Of more indexes nobody reads, and whoever looks at them all has the table locked. */
+#define MAX_WARNINGS 10
+
+/* What a command is told. */
+typedef struct Report
+{
+	List	   *indexes;
+	const RenameStmt *renamed;	/* or NULL */
+	int			said;
+	int			left;			/* and not looked at */
+} Report;
+
 /* Warns if rows of an index cannot move now.  It is said of the main one of a pair. */
 static void
 report_index(Oid indexrelid, void *arg)
 {
-	const RenameStmt *renamed = arg;
+	Report	   *report = arg;
 	TtlIndex	index;
 
+	if (report->said >= MAX_WARNINGS)
+	{
+		report->left++;
+		return;
+	}
 	if (!ttl_catalog_describe(indexrelid, true, &index) ||
 		OidIsValid(ttl_pair_main(indexrelid)))
 		return;
@@ -64,14 +88,38 @@ report_index(Oid indexrelid, void *arg)
 		index.state = ttl_archive_rights(&index);
 	if (index.state != TTL_ARCHIVE_MISMATCH)
 		return;
-	if (renamed != NULL)
-		ttl_archive_mend_renamed(&index, renamed->subname, renamed->newname);
+	if (report->renamed != NULL)
+		ttl_archive_mend_renamed(&index, report->renamed->subname, report->renamed->newname);
+	report->said++;
 	ereport(WARNING,
 			(errmsg("rows of table \"%s\" will not be moved when they are due",
 					get_rel_name(index.relid)),
 			 errdetail("TTL index \"%s\" deletes nothing: %s.", get_rel_name(indexrelid),
 					   ttl_state_reason(&index)),
 			 errhint("%s", ttl_state_hint(&index))));
+}
+
+static void
+report_each(void *arg)
+{
+	Report	   *report = arg;
+
+	ttl_catalog_each(report->indexes, report_index, report);
+}
+
+/* Warns of those of some indexes whose rows cannot move now. */
+static void
+report_indexes(List *indexes, const RenameStmt *renamed)
+{
+	Report		report = {.indexes = indexes,.renamed = renamed};
+
+	ttl_pair_hold(report_each, &report);
+	if (report.left > 0)
+		ereport(WARNING,
+				(errmsg_plural("rows of %d more TTL index may not be moved either",
+							   "rows of %d more TTL indexes may not be moved either",
+							   report.left, report.left),
+				 errhint("The view ttl_index.indexes shows which these are, with the state archive_mismatch.")));
 }
 
 /* The indexes of a table whose rows move. */
@@ -91,41 +139,85 @@ sources_of(Oid relid)
 	return indexes;
 }
 
+/* Who had which rights on an archive before the command. */
+typedef struct Rights
+{
+	Oid			target;
+	Oid			owner;
+	Acl		   *acl;
+} Rights;
+
 /*
- * May the owner of an index insert into a table?  Anybody can name a table of somebody else
- * as an archive, to which nothing moves then.
+ * Reads the rights on a table as the command found them, by its snapshot.  False where the
+ * table was not there.
  */
 static bool
-may_insert(Oid indexrelid, Oid target)
+read_rights(Oid target, Snapshot before, Rights *rights)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(indexrelid));
-	bool		is_missing = false;
-	bool		result;
+	Relation	classes = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Datum		acl;
+	bool		is_default;
 
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = pg_class_aclcheck_ext(target, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
-								   ACL_INSERT, &is_missing) == ACLCHECK_OK;
-	ReleaseSysCache(tuple);
-	return result && !is_missing;
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(target));
+	scan = systable_beginscan(classes, ClassOidIndexId, true, before, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		rights->target = target;
+		rights->owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+		acl = heap_getattr(tuple, Anum_pg_class_relacl, RelationGetDescr(classes), &is_default);
+		rights->acl = is_default ? acldefault(OBJECT_TABLE, rights->owner) : DatumGetAclPCopy(acl);
+	}
+	systable_endscan(scan);
+	table_close(classes, AccessShareLock);
+	return HeapTupleIsValid(tuple);
 }
 
 /*
- * The indexes that move rows to a table; of partitioned ones the topmost.  Those that move
- * nothing because of their owner concern others only if a command may have taken the right.
+ * Could the owner of an index move rows to a table before the command?  Anybody can name a
+ * table of somebody else as an archive, to which nothing moves then; whoever changes that
+ * table is neither told of it nor waits for it.
  */
+static bool
+could_move(Oid indexrelid, const Rights *rights)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(indexrelid));
+	Oid			schema = get_rel_namespace(rights->target);
+	bool		is_missing = false;
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	if (!OidIsValid(schema) || !has_privs_of_role(rights->owner, owner))
+		return false;
+	/* a superuser, or a member of pg_write_all_data, has it of no list */
+	if (aclmask(rights->acl, owner, rights->owner, ACL_INSERT, ACLMASK_ANY) == 0 &&
+		pg_class_aclcheck_ext(rights->target, owner, ACL_INSERT, &is_missing) != ACLCHECK_OK)
+		return false;
+	return !is_missing && object_aclcheck(NamespaceRelationId, schema, owner, ACL_USAGE) == ACLCHECK_OK;
+}
+
+/* The indexes that moved rows to a table before the command; of partitioned ones the topmost. */
 static List *
-indexes_to(Oid target, bool takes_rights)
+indexes_to(Oid target, Snapshot before)
 {
 	List	   *indexes = NIL;
+	Rights		rights;
 	ListCell   *lc;
 
+	if (!read_rights(target, before, &rights))
+		return NIL;
 	foreach(lc, ttl_catalog_dependents_of(RelationRelationId, target, INT_MAX))
 	{
 		Oid			governor;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!takes_rights && !may_insert(lfirst_oid(lc), target))
+		if (!could_move(lfirst_oid(lc), &rights))
 			continue;
 		if (ttl_archive_of(lfirst_oid(lc), &governor) == target && governor == lfirst_oid(lc))
 			indexes = lappend_oid(indexes, governor);
@@ -145,7 +237,7 @@ sort_unique(List *oids)
  * now.  A REVOKE can name all partitions of a table, which have the same archive.
  */
 static void
-report_tables(List *relids, bool takes_rights, const RenameStmt *renamed)
+report_tables(List *relids, Snapshot before, const RenameStmt *renamed)
 {
 	List	   *targets = list_copy(relids);
 	List	   *indexes = NIL;
@@ -162,15 +254,15 @@ report_tables(List *relids, bool takes_rights, const RenameStmt *renamed)
 	}
 	sort_unique(targets);
 	foreach(lc, targets)
-		indexes = list_concat(indexes, indexes_to(lfirst_oid(lc), takes_rights));
+		indexes = list_concat(indexes, indexes_to(lfirst_oid(lc), before));
 	sort_unique(indexes);
-	ttl_catalog_each(indexes, report_index, unconstify(RenameStmt *, renamed));
+	report_indexes(indexes, renamed);
 }
 
 static void
-report_table(Oid relid, const RenameStmt *renamed)
+report_table(Oid relid, Snapshot before, const RenameStmt *renamed)
 {
-	report_tables(list_make1_oid(relid), false, renamed);
+	report_tables(list_make1_oid(relid), before, renamed);
 }
 
 /* The first subcommand of a type of an ALTER TABLE, or NULL. */
@@ -203,12 +295,12 @@ report_attached(const CollectedCommand *command)
 		return;
 	partition = RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true);
 	if (OidIsValid(partition) && has_archives())
-		ttl_catalog_each(sources_of(partition), report_index, NULL);
+		report_indexes(sources_of(partition), NULL);
 }
 
-/* Warns where a command keeps rows from being moved. */
+/* Warns where a command, which began with this snapshot, keeps rows from being moved. */
 void
-ttl_mismatch_report(const CollectedCommand *command)
+ttl_mismatch_report(const CollectedCommand *command, Snapshot before)
 {
 	Node	   *tree = command->parsetree;
 	Oid			relid = command->d.simple.address.objectId;
@@ -216,19 +308,21 @@ ttl_mismatch_report(const CollectedCommand *command)
 	if (client_min_messages > NOTICE || ttl_detach_is_any_running())
 		return;
 	if (command->type == SCT_Grant && command->d.grant.istmt->objtype == OBJECT_TABLE)
-		report_tables(command->d.grant.istmt->objects, true, NULL);
+	{
+		if (!command->d.grant.istmt->is_grant)
+			report_tables(command->d.grant.istmt->objects, before, NULL);
+	}
 	else if (command->type == SCT_AlterTable)
 	{
-		report_tables(list_make1_oid(command->d.alterTable.objectId),
-					  find_subcommand(command, AT_ChangeOwner) != NULL, NULL);
+		report_table(command->d.alterTable.objectId, before, NULL);
 		report_attached(command);
 	}
 	else if (command->type != SCT_Simple)
 		return;
 	else if (IsA(tree, RenameStmt) && ((RenameStmt *) tree)->renameType == OBJECT_COLUMN)
-		report_table(relid, (RenameStmt *) tree);
+		report_table(relid, before, (RenameStmt *) tree);
 	else if (IsA(tree, RuleStmt))
-		report_table(RangeVarGetRelid(((RuleStmt *) tree)->relation, NoLock, true), NULL);
+		report_table(RangeVarGetRelid(((RuleStmt *) tree)->relation, NoLock, true), before, NULL);
 	else if (IsA(tree, CreateStmt) && get_rel_relispartition(relid))
-		report_table(relid, NULL);
+		report_table(relid, before, NULL);
 }

@@ -265,9 +265,45 @@ CREATE INDEX strange_i ON strange (ts) WHERE ttl_index.expire_after_seconds(60) 
 SET client_min_messages = notice;
 ALTER TABLE cold.past ADD COLUMN required int NOT NULL;
 ALTER TABLE cold.past DROP COLUMN required;
+-- nor are those told of it who change rights that it had not
+ALTER TABLE cold.past OWNER TO CURRENT_USER;
+REVOKE ALL ON cold.past FROM PUBLIC;
+GRANT SELECT ON cold.past TO archive_stranger;
+REVOKE ALL ON cold.past FROM archive_stranger CASCADE;
+-- it can move rows with INSERT, through PUBLIC too, and USAGE, to a table whose owner has its rights
+GRANT INSERT ON cold.past TO PUBLIC;
+REVOKE INSERT ON cold.past FROM PUBLIC;
+GRANT USAGE ON SCHEMA cold TO archive_stranger;
+GRANT INSERT ON cold.past TO PUBLIC;
+REVOKE INSERT ON cold.past FROM PUBLIC;
+ALTER TABLE cold.past OWNER TO archive_owner;
+GRANT INSERT ON cold.past TO archive_stranger;
+REVOKE INSERT ON cold.past FROM archive_stranger;
+ALTER TABLE cold.past OWNER TO CURRENT_USER;
 SET client_min_messages = warning;
+REVOKE USAGE ON SCHEMA cold FROM archive_stranger;
+GRANT INSERT ON cold.past TO archive_owner;
 DROP TABLE strange;
 DROP ROLE archive_stranger;
+-- of many indexes the first ones are said
+DO $$ BEGIN
+	FOR i IN 1 .. 12 LOOP
+		EXECUTE format('CREATE TABLE event_of_%s (LIKE event)', lpad(i::text, 2, '0'));
+		EXECUTE format('CREATE INDEX ON event_of_%s (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(%L)',
+			lpad(i::text, 2, '0'), 'cold.past');
+	END LOOP;
+END $$;
+\set VERBOSITY terse
+SET client_min_messages = notice;
+ALTER TABLE cold.past ADD COLUMN required int NOT NULL;
+ALTER TABLE cold.past DROP COLUMN required;
+SET client_min_messages = warning;
+\set VERBOSITY default
+DO $$ BEGIN
+	FOR i IN 1 .. 12 LOOP
+		EXECUTE format('DROP TABLE event_of_%s', lpad(i::text, 2, '0'));
+	END LOOP;
+END $$;
 
 -- who owns the archive has the rights of the owner of the rows, as its triggers do
 CREATE ROLE archive_other;
