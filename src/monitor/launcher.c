@@ -266,22 +266,38 @@ nap(long milliseconds)
 	(void) check_clock(&file, false);
 }
 
+/* The argument and the result of the question whether a database is wanted. */
+typedef struct WantedWork
+{
+	Oid			database;
+	bool		wanted;
+} WantedWork;
+
+static void
+wanted_work(void *arg)
+{
+	WantedWork *work = arg;
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, work->database, 0);
+	work->wanted = LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL;
+}
+
 /*
  * Does somebody hold the lock on the database that DROP DATABASE, CREATE DATABASE ...
- * TEMPLATE and their like take?  These commands wait for its connections to end.
+ * TEMPLATE and their like take?  These commands wait for its connections to end.  Where the lock
+ * table is full, which the worker itself may have done, that is not known.
  */
 static bool
 database_is_wanted(Oid oid)
 {
-	LOCKTAG		tag;
-	bool		wanted;
+	WantedWork	work = {.database = oid};
 
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, oid, 0);
-	wanted = LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL;
+	(void) ttl_error_catch(wanted_work, &work, false);
 	CommitTransactionCommand();
-	return wanted;
+	return work.wanted;
 }
 
 /* Starts a worker for the database; false if there is no slot for one. */

@@ -309,6 +309,9 @@ ttl_work_run(const TtlDriver *driver, void (*function) (void *), void *arg,
 	arm_batch_timer(driver);
 	edata = ttl_error_catch(function, arg, true);
 	*timed_out = disarm_batch_timer();
+	/* what code took before it failed can be all that the lock table has room for */
+	if (edata != NULL && driver->is_worker)
+		LockReleaseSession(USER_LOCKMETHOD);
 	return edata == NULL ? NULL : judge(driver, edata, timed_out);
 }
 

@@ -44,6 +44,7 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
+#include "storage/lock.h"
 #include "tcop/tcopprot.h"
 #include "utils/dsa.h"
 #include "utils/guc.h"
@@ -91,9 +92,14 @@ force_settings(void)
 	force_setting("synchronous_commit", "off");
 }
 
+/*
+ * Advisory locks that code of an owner took for the session end with its transaction: the next
+ * owner's code would have them, and they can be all that the lock table has room for.
+ */
 static void
 worker_begin(void)
 {
+	LockReleaseSession(USER_LOCKMETHOD);
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 }

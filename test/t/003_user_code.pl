@@ -292,6 +292,28 @@ SELECT NOT EXISTS (TABLE strange.$name) AND NOT EXISTS (TABLE $own)},
 is($node->safe_psql('leftovers', 'TABLE calls'),
 	'', "a stranger's function is not inlined in what others use");
 
+# Advisory locks of the session, as many as the lock table has room for, do not stay behind.
+$node->safe_psql('postgres', 'CREATE DATABASE locks');
+$node->safe_psql(
+	'locks', 'CREATE EXTENSION ttl_index; BEGIN;' . sprintf($table, 'locking', 'at') . q{
+CREATE FUNCTION trigger_of_locking() RETURNS trigger LANGUAGE plpgsql AS
+	'BEGIN FOR i IN 1 .. 30000 LOOP PERFORM pg_advisory_lock(i); END LOOP; RETURN OLD; END';
+CREATE TRIGGER t BEFORE DELETE ON locking FOR EACH ROW EXECUTE FUNCTION trigger_of_locking();
+CREATE TABLE locking_few (at timestamptz);
+INSERT INTO locking_few VALUES ('2000-01-01'), ('2100-01-01');
+CREATE FUNCTION trigger_of_locking_few() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_lock(1); RETURN OLD; END';
+CREATE TRIGGER t BEFORE DELETE ON locking_few FOR EACH ROW EXECUTE FUNCTION trigger_of_locking_few();
+CREATE INDEX locking_few_ttl ON locking_few (at) WHERE ttl_index.expire_after_seconds(3600);
+CREATE FUNCTION trigger_of_seeing() RETURNS trigger LANGUAGE plpgsql AS
+	'BEGIN INSERT INTO public.seen SELECT count(*) FROM pg_locks WHERE locktype = ''advisory''; RETURN OLD; END';
+CREATE TABLE seen (locks int);
+} . sprintf($table, 'behind', 'at') . q{
+CREATE TRIGGER t BEFORE DELETE ON behind FOR EACH ROW EXECUTE FUNCTION trigger_of_seeing();
+COMMIT});
+$node->drains('locks', $_, "rows behind code that takes advisory locks go ($_)") foreach 'locking_few', 'behind';
+is($node->safe_psql('locks', 'SELECT max(locks) FROM seen'), 0, 'no advisory lock is left to the code of others');
+is(left_in('locks', 'locking'), 3, 'the rows of that code stay');
+
 # A commit that fails, or never ends, as where the code has changed something on a server of its
 # own by a foreign table, costs its own index the pass: behind a batch, a partition that is
 # made, and what is read to prepare an index.  So does nothing that it leaves: a cursor
