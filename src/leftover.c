@@ -134,7 +134,7 @@ static bool has_run = false;
 /* are they to be dropped as soon as the relations are closed that an error has left open? */
 static bool drops_caches = false;
 
-/* how deep in subtransactions types were made that were refused, and are still there, at least; else 0 */
+/* how deep in subtransactions, at least, types are that were refused and are still there; else 0 */
 static int	refused_level = 0;
 
 static object_access_hook_type next_object_access = NULL;

@@ -602,17 +602,6 @@ run_command(Oid relid, char *sql)
 	error_context_stack = callback.previous;
 }
 
-/* The OIDs of all indexes of a table. */
-static List *
-indexes_of(Oid relid)
-{
-	Relation	rel = relation_open(relid, NoLock);
-	List	   *indexes = RelationGetIndexList(rel);
-
-	relation_close(rel, NoLock);
-	return indexes;
-}
-
 /*
  * Runs a command, and makes sure of the index that it made.  Not by its name, which code of the
  * owner that runs while it is built can give to another one.
@@ -620,13 +609,13 @@ indexes_of(Oid relid)
 static Oid
 run_create(const TtlCreate *args, const Command *command)
 {
-	List	   *before = indexes_of(args->relid);
+	List	   *before = ttl_catalog_table_indexes(args->relid);
 	List	   *made;
 	TtlIndex	index;
 	Oid			indexrelid;
 
 	run_command(args->relid, command->sql);
-	made = list_difference_oid(indexes_of(args->relid), before);
+	made = list_difference_oid(ttl_catalog_table_indexes(args->relid), before);
 	indexrelid = list_length(made) == 1 ? linitial_oid(made) : InvalidOid;
 	if (!ttl_catalog_describe(indexrelid, true, &index))
 		ereport(ERROR,

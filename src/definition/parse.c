@@ -86,9 +86,9 @@ parse_one(const ParseArg *source)
 }
 
 /*
- * Makes sure that the owner of a table, as whom a text of the caller is read, finds the names in it
- * where the caller does, who then runs the command.  The owner would pass over a schema that is closed to
- * it, for an operator of the same name in a later one.
+ * Makes sure that the owner of a table, as whom a text of the caller is read, finds the names in
+ * it where the caller does, who then runs the command.  The owner would pass over a schema that
+ * is closed to it, for an operator of the same name in a later one.
  */
 void
 ttl_parse_check_path(Oid owner)
@@ -96,7 +96,7 @@ ttl_parse_check_path(Oid owner)
 	int			count = fetch_search_path_array(NULL, 0);
 	Oid		   *schemas = palloc(count * sizeof(Oid));
 
-	count = Min(fetch_search_path_array(schemas, count), count);
+	(void) fetch_search_path_array(schemas, count);
 	for (int i = 0; i < count; i++)
 	{
 		if (object_aclcheck(NamespaceRelationId, schemas[i], owner, ACL_USAGE) != ACLCHECK_OK)

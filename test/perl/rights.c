@@ -27,7 +27,6 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "access/xact.h"
-#include "access/xact.h"
 #include "executor/spi.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_proc.h"

@@ -322,7 +322,7 @@ my $library = TtlNode::rights_library();
 
 SKIP:
 {
-	skip 'make test/perl/rights.so was not run', 17 unless $library;
+	skip 'make test/perl/rights.so was not run', 16 unless $library;
 	$node->safe_psql('postgres', 'CREATE DATABASE commits');
 	$node->safe_psql(
 		'commits', qq{

@@ -442,8 +442,8 @@ SELECT count(*), m.is_unlocked() FROM m.locking}),
 	'0|t',
 	'nothing is locked behind a trigger that leaves a lock');
 
-# Nor does a type of pg_temp stay that was refused, where that error is caught in this way: in the
-# monitor, behind what a superuser calls, and behind a CREATE INDEX of core.
+# Nor does a type of pg_temp stay that was refused, where that error is caught in this way: behind
+# what a superuser calls, and behind a CREATE INDEX of core.
 $node->safe_psql(
 	'postgres', qq{
 CREATE FUNCTION m.catches(text) RETURNS void LANGUAGE C AS '$library';
