@@ -512,6 +512,17 @@ lock_for_attach(const TtlIndex *root, Oid rest)
 	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
 }
 
+/* Is all of a partition still missing?  Another pass, or a user, may have made it meanwhile. */
+static bool
+is_missing(const TtlIndex *root, const TtlPartition *partition)
+{
+	List	   *missing = add_missing(NIL, ttl_bounds_read(root->relid),
+									  partition->lower, partition->upper);
+	const TtlPartition *first = missing == NIL ? NULL : linitial(missing);
+
+	return first != NULL && first->lower == partition->lower && first->upper == partition->upper;
+}
+
 /*
  * Makes a partition, as the owner of the time series, which the caller has described.
  * Returns false if the locks are not free soon.
@@ -531,6 +542,9 @@ make_missing_partition(const TtlIndex *root, Oid rest, const TtlPartition *parti
 		now.state != TTL_ACTIVE || now.owner != root->owner ||
 		now.option.bucket_seconds != root->option.bucket_seconds)
 		return false;
+	/* what is left of it is for the next pass */
+	if (!is_missing(root, partition))
+		return true;
 	ttl_make_check(root->relid, root->owner);
 	/* another one may be there by now, or none, which nobody has looked into */
 	if (get_default_partition_oid(root->relid) != rest)

@@ -279,6 +279,32 @@ is( sql("SELECT id FROM day_default WHERE kept IS NULL"),
 	129, 'rows that are on time or early by some hours never needed DEFAULT');
 is(sql("SELECT errors FROM ttl_index.stats"), 0, 'no errors');
 
+#
+# Several passes at once: what one has made is no other relation for the next
+#
+
+sql(q{
+CREATE TABLE beside (ts timestamptz) PARTITION BY RANGE (ts);
+SELECT ttl_index.create_time_series('beside', 'ts', granularity => 'minutes', expire_after_seconds => 3600000);
+});
+my $pass = "$dir/pass.sql";
+# each waits for the locks of the others, so that it comes to know what they made
+append_to_file($pass, q{
+SET ttl_index.bucket_lock_timeout = '200ms';
+CALL ttl_index.run_pass();
+});
+foreach my $day (6 .. 9)
+{
+	at("2031-06-$day 12:00+00");
+	$node->command_checks_all(
+		[ 'pgbench', '-n', '-c', '4', '-t', '1', '-f', $pass, $node->connstr('postgres') ],
+		0, [qr{actually processed: 4/4}], [qr/^(?!.*WARNING)/s],
+		"four passes on day $day");
+}
+is( sql("SELECT errors, (SELECT state FROM ttl_index.indexes WHERE indexrelid = 'beside_ts_ttl'::regclass) FROM ttl_index.stats"),
+	'0|active',
+	'no pass stumbles over what another one has made');
+
 $node->stop;
 $node->has_not_crashed('no crash');
 done_testing();
