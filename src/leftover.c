@@ -5,9 +5,9 @@
  *
  * The code of many owners runs in one process, one after another, and then perhaps that of
  * the session which has called run_pass().  Each runs in a security-restricted operation,
- * which keeps it from most of what outlives it.  Six things are left, for which this file
+ * which keeps it from most of what outlives it.  Seven things are left, for which this file
  * is there: types of pg_temp, what core has cached, functions that PL/pgSQL has compiled,
- * open cursors, signals, and locks of pages.
+ * open cursors, signals, locks of pages, and commands that have not come to their end.
  *
  * Caches keep what was computed by the search_path of the first who asked: functions in SQL
  * are inlined in the expressions of an index, a partition key or a domain, and their
@@ -44,6 +44,11 @@
  * was locked before: core calls code of users while it inserts into an index, as that which
  * tells how far apart two values of a range are, and this can call the extension.
  *
+ * Nor does return_next() take back what the command has done in which the error was raised, as to
+ * queue a deferred trigger, which core refuses to fire only then: the commit would, outside of the
+ * restricted operation.  A command has an active snapshot, which is left as well; and the
+ * user whom a foreign key has made of who gave the command.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
@@ -65,12 +70,14 @@
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "optimizer/planner.h"
 #include "plpgsql.h"
 #include "postmaster/bgworker.h"
 #include "storage/lwlock.h"
+#include "tcop/utility.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
@@ -108,6 +115,7 @@ typedef struct Acting
 	int			sec_context;
 	int			nest_level;
 	int			guc_level;		/* of the settings that end with it */
+	Oid			commander;		/* who gave the command that runs, whose triggers are fired */
 	struct Acting *outer;		/* who goes on behind it, or NULL */
 } Acting;
 
@@ -137,6 +145,9 @@ static bool drops_caches = false;
 /* how deep in subtransactions, at least, types are that were refused and are still there; else 0 */
 static int	refused_level = 0;
 
+static bool has_command_hooks = false;
+static ExecutorFinish_hook_type next_finish = NULL;
+static ProcessUtility_hook_type next_process_utility = NULL;
 static object_access_hook_type next_object_access = NULL;
 static planner_hook_type next_planner = NULL;
 static needs_fmgr_hook_type next_needs_fmgr = NULL;
@@ -290,6 +301,99 @@ release_locks(const List *before)
 	}
 }
 
+/* A command that fires triggers, in the midst of what the extension does as others. */
+typedef struct Command
+{
+	Acting	   *within;			/* or NULL */
+	Oid			outer;			/* who gave the one in whose midst that is */
+} Command;
+
+/* Notes who gives a command. */
+static Command
+begin_command(bool fires_triggers)
+{
+	Command		command = {0};
+
+	if (acting != NULL && fires_triggers)
+	{
+		command.within = acting;
+		command.outer = acting->commander;
+		acting->commander = GetUserId();
+	}
+	return command;
+}
+
+static void
+end_command(const Command *command)
+{
+	if (command->within != NULL)
+		command->within->commander = command->outer;
+}
+
+/* The end of a query is where its AFTER triggers are fired; a foreign key leaves them to an outer one. */
+static void
+finish_query(QueryDesc *query)
+{
+	const Command command =
+	begin_command((query->estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0);
+
+	PG_TRY();
+	{
+		if (next_finish)
+			next_finish(query);
+		else
+			standard_ExecutorFinish(query);
+	}
+	PG_FINALLY();
+	{
+		end_command(&command);
+	}
+	PG_END_TRY();
+}
+
+/* Other commands fire some as well, as ALTER TABLE does those of a new foreign key. */
+static void
+process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+{
+	const Command command = begin_command(true);
+
+	PG_TRY();
+	{
+		if (next_process_utility)
+			next_process_utility(pstmt, queryString, readOnlyTree, context, params,
+								 queryEnv, dest, qc);
+		else
+			standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params,
+									queryEnv, dest, qc);
+	}
+	PG_FINALLY();
+	{
+		end_command(&command);
+	}
+	PG_END_TRY();
+}
+
+static Snapshot
+active_snapshot(void)
+{
+	return ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
+}
+
+/* Only a process that acts as others has these. */
+static void
+set_command_hooks(void)
+{
+	if (has_command_hooks)
+		return;
+	next_finish = ExecutorFinish_hook;
+	ExecutorFinish_hook = finish_query;
+	next_process_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+	has_command_hooks = true;
+}
+
 /* From now on the code of this role runs. */
 void
 ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
@@ -300,6 +404,8 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 	before->role = role;
 	before->cursors = open_cursors();
 	before->locks = held_locks();
+	before->snapshot = active_snapshot();
+	set_command_hooks();
 	/* the code of one owner can make the extension run that of another one */
 	if (acting != NULL)
 		restore_signals();
@@ -308,7 +414,8 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 	nest_level = GetCurrentTransactionNestLevel();
 	*inner = (Acting)
 	{
-		.role = new_role,.nest_level = nest_level,.guc_level = guc_level,.outer = acting
+		.role = new_role,.nest_level = nest_level,.guc_level = guc_level,
+		.commander = new_role,.outer = acting
 	};
 	GetUserIdAndSecContext(&user, &inner->sec_context);
 	acting = inner;
@@ -351,15 +458,29 @@ raise_temporary_type(void)
 			 errmsg("cannot create a type in a temporary schema within security-restricted operation")));
 }
 
+static void
+raise_unfinished(Oid user)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+			 errmsg("code of role \"%s\" has caught an error without a subtransaction",
+					GetUserNameFromId(user, false)),
+			 errdetail("What the command that failed has done is not taken back by that."),
+			 errhint("Let no value that return_next() of PL/Perl converts fail in a query, as in the CHECK constraint of a domain.")));
+}
+
 /*
- * From now on that goes on whose code ran before.  Not where that code has made a type that was
- * refused to it, as it can where it catches the error as return_next() of PL/Perl does: then the
- * error is raised once more, for who goes on, and takes back the type.
+ * From now on that goes on whose code ran before.  Not where that code has caught an error as
+ * return_next() of PL/Perl does, and has left what only the end of a subtransaction takes back: a
+ * type that was refused to it, or a command that did not come to its end, of which the active
+ * snapshot tells, and which can have queued deferred triggers, say.  Then an error is raised for
+ * who goes on, which takes it back.
  */
 void
 ttl_leftover_end(const TtlLeftover *before)
 {
 	Acting	   *inner = acting;
+	Oid			user = inner->role;
 
 	nest_level = GetCurrentTransactionNestLevel();
 	restore_signals();
@@ -369,6 +490,8 @@ ttl_leftover_end(const TtlLeftover *before)
 	begin(before->role, true, false);
 	if (refused_level > 0)
 		raise_temporary_type();
+	if (active_snapshot() != before->snapshot)
+		raise_unfinished(user);
 }
 
 /* Begins to note as whom errors are raised. */
@@ -397,16 +520,24 @@ ttl_leftover_beside(void)
 		acting->role : InvalidOid;
 }
 
+/* Who gave the command that runs, whose triggers are fired; invalid where nobody else is acted as. */
+Oid
+ttl_leftover_commander(void)
+{
+	return acting != NULL ? acting->commander : InvalidOid;
+}
+
 /*
- * Goes on as this role in the midst of code of another one.  For those who raise an error where
- * core has become a third one: it can be caught as ttl_leftover_call() says, and that code would go
- * on as the latter.
+ * Goes on as who gave the command.  For those who raise an error where a foreign key has made core
+ * become somebody else: it can be caught as ttl_leftover_call() says, and that code would go on
+ * as the latter.
  */
 void
-ttl_leftover_fall_back(Oid user)
+ttl_leftover_fall_back(void)
 {
-	if (acting != NULL && OidIsValid(user))
-		SetUserIdAndSecContext(user, acting->sec_context | SECURITY_LOCAL_USERID_CHANGE);
+	if (acting != NULL)
+		SetUserIdAndSecContext(acting->commander,
+							   acting->sec_context | SECURITY_LOCAL_USERID_CHANGE);
 }
 
 /* An error has ended what the extension did as others within this one. */

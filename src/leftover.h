@@ -15,6 +15,7 @@
 
 #include "fmgr.h"
 #include "nodes/pg_list.h"
+#include "utils/snapshot.h"
 
 /* What was there before the code of a role began. */
 typedef struct TtlLeftover
@@ -22,6 +23,7 @@ typedef struct TtlLeftover
 	Oid			role;			/* whose code ran */
 	List	   *cursors;		/* the memory of those that were open */
 	List	   *locks;			/* of pages, that were held */
+	Snapshot	snapshot;		/* that was active, or NULL */
 } TtlLeftover;
 
 /* Declares a function of SQL that can become the owner of a table: NAME_called() is what it does. */
@@ -43,7 +45,8 @@ extern void ttl_leftover_end(const TtlLeftover *before);
 extern void ttl_leftover_expect(void);
 extern Oid	ttl_leftover_failed(void);
 extern Oid	ttl_leftover_beside(void);
-extern void ttl_leftover_fall_back(Oid user);
+extern Oid	ttl_leftover_commander(void);
+extern void ttl_leftover_fall_back(void);
 extern Datum ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo);
 extern bool ttl_leftover_is_code(Oid function);
 

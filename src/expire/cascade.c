@@ -87,16 +87,12 @@ typedef struct Cascade
 	Oid			role;			/* who gives the command */
 }			Cascade;
 
-/*
- * Who gave the command whose AFTER triggers are fired, or will be; invalid outside of a
- * batch.
- */
-static Oid	commanded_by = InvalidOid;
+/* Does a command run that takes or moves the rows of a batch? */
+static bool in_batch = false;
 
 static bool has_hooks = false;
 static ExecutorStart_hook_type next_start = NULL;
 static ExecutorRun_hook_type next_run = NULL;
-static ExecutorFinish_hook_type next_finish = NULL;
 
 /* Raises an error if code of the owner of a table would run as a role where a foreign key leads. */
 static void
@@ -104,7 +100,7 @@ check_rights(Oid relid, Oid role)
 {
 	if (has_privs_of_role(ttl_owner_of(relid), role))
 		return;
-	ttl_leftover_fall_back(commanded_by);
+	ttl_leftover_fall_back();
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("a foreign key leads to table \"%s\" of another owner",
@@ -342,7 +338,7 @@ check_plan(const PlannedStmt *stmt, Plan * plan)
 
 		/* an update can move rows to any partition */
 		foreach(lc2, ttl_inherit_partitions(rt_fetch(lfirst_int(lc), stmt->rtable)->relid, NoLock))
-			check_rights(lfirst_oid(lc2), commanded_by);
+			check_rights(lfirst_oid(lc2), ttl_leftover_commander());
 	}
 }
 
@@ -361,7 +357,7 @@ check_command(const PlannedStmt *stmt)
 static void
 start_command(QueryDesc *query, int eflags)
 {
-	if (OidIsValid(commanded_by) && (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0)
+	if (in_batch && (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0)
 		check_command(query->plannedstmt);
 	if (next_start)
 		next_start(query, eflags);
@@ -397,7 +393,7 @@ run_command(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once
 {
 	int			level;
 
-	if (!OidIsValid(commanded_by) || !is_of_foreign_key(query))
+	if (!in_batch || !is_of_foreign_key(query))
 	{
 		run_next(query, direction, count ttl_and_once(once));
 		return;
@@ -406,29 +402,6 @@ run_command(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once
 	ttl_lock_limit_waits();
 	run_next(query, direction, count ttl_and_once(once));
 	AtEOXact_GUC(true, level);
-}
-
-/* The end of a command is where AFTER triggers are fired. */
-static void
-finish_command(QueryDesc *query)
-{
-	Oid			saved = commanded_by;
-
-	if (OidIsValid(saved) &&
-		(query->estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0)
-		commanded_by = GetUserId();
-	PG_TRY();
-	{
-		if (next_finish)
-			next_finish(query);
-		else
-			standard_ExecutorFinish(query);
-	}
-	PG_FINALLY();
-	{
-		commanded_by = saved;
-	}
-	PG_END_TRY();
 }
 
 static void
@@ -440,16 +413,7 @@ set_hooks(void)
 	ExecutorStart_hook = start_command;
 	next_run = ExecutorRun_hook;
 	ExecutorRun_hook = run_command;
-	next_finish = ExecutorFinish_hook;
-	ExecutorFinish_hook = finish_command;
 	has_hooks = true;
-}
-
-/* Who gave the command for which a foreign key is looked at; invalid outside of a batch. */
-Oid
-ttl_cascade_commanded_by(void)
-{
-	return commanded_by;
 }
 
 /*
@@ -463,14 +427,14 @@ ttl_cascade_run(Query *query, ParamListInfo params, QueryEnvironment *env, const
 	volatile int64 count = 0;
 
 	set_hooks();
-	commanded_by = GetUserId();
+	in_batch = true;
 	PG_TRY();
 	{
 		count = ttl_query_run(query, params, env, name, dest);
 	}
 	PG_FINALLY();
 	{
-		commanded_by = InvalidOid;
+		in_batch = false;
 	}
 	PG_END_TRY();
 	return count;

@@ -21,7 +21,6 @@
 /* cascade.c */
 extern bool ttl_cascade_lock(Oid relid, Oid role);
 extern bool ttl_cascade_lock_written(Oid relid);
-extern Oid	ttl_cascade_commanded_by(void);
 extern int64 ttl_cascade_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 							 const char *name, DestReceiver *dest);
 

@@ -53,7 +53,7 @@ raise_code(void)
 	const char *name = get_rel_name(planned);
 	const char *beside = GetUserNameFromId(ttl_leftover_beside(), true);
 
-	ttl_leftover_fall_back(ttl_cascade_commanded_by());
+	ttl_leftover_fall_back();
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("a foreign key reads table \"%s\" of another owner, whose definition calls functions of users",

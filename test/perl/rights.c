@@ -53,6 +53,7 @@ PG_FUNCTION_INFO_V1(run_commands);
 PG_FUNCTION_INFO_V1(silent_handler);
 PG_FUNCTION_INFO_V1(goes_on);
 PG_FUNCTION_INFO_V1(catches);
+PG_FUNCTION_INFO_V1(catches_unfinished);
 PG_FUNCTION_INFO_V1(exits);
 PG_FUNCTION_INFO_V1(leave_subtransaction);
 PG_FUNCTION_INFO_V1(leave_lock);
@@ -300,6 +301,15 @@ catches(PG_FUNCTION_ARGS)
 	/* core asserts that there are no others, at the end of a command */
 	while (GetActiveSnapshot() != snapshot)
 		PopActiveSnapshot();
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* Does so, and leaves it at that. */
+Datum
+catches_unfinished(PG_FUNCTION_ARGS)
+{
+	run_and_catch(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	SPI_finish();
 	PG_RETURN_VOID();
 }

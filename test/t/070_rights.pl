@@ -776,6 +776,86 @@ CREATE OR REPLACE FUNCTION m.alice_goes_on() RETURNS trigger LANGUAGE plpgsql AS
 goes_on_as('carol', $_, "nor who does so for somebody else: $_")
   foreach 'read', 'changed';
 
+# Nor outside of a batch, where a function of the extension computes a filter; nor where ALTER TABLE
+# checks the rows of a new foreign key.
+$node->safe_psql(
+	'postgres', q{
+SET SESSION AUTHORIZATION bob;
+CREATE TABLE m.checked (id int PRIMARY KEY, z int);
+CREATE INDEX ON m.checked (z) WHERE m.bob_silent(1);
+GRANT REFERENCES ON m.checked TO alice, carol;
+SET SESSION AUTHORIZATION carol;
+CREATE TABLE m.checks_of_carol (id int);
+INSERT INTO m.checks_of_carol VALUES (1);
+SET SESSION AUTHORIZATION alice;
+CREATE TABLE m.checks_of_alice (id int);
+INSERT INTO m.checks_of_alice VALUES (1);
+CREATE TABLE m.filtering (caller text, command text, at timestamptz);
+CREATE FUNCTION m.alice_filters(text, text) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
+	'BEGIN
+		IF current_setting(''application_name'') = ''go'' THEN
+			EXECUTE format(''SELECT m.%s($1)'', CASE $1 WHEN ''alice'' THEN ''goes_on'' ELSE ''carol_goes_on'' END) USING $2;
+		END IF;
+		RETURN true;
+	END';
+CREATE INDEX filtering_ttl ON m.filtering (at) WHERE m.alice_filters(caller, command) AND ttl_index.expire_after_seconds(0);
+});
+foreach my $caller ('alice', 'carol')
+{
+	foreach my $command ('DELETE FROM m.read',
+		"ALTER TABLE m.checks_of_$caller ADD FOREIGN KEY (id) REFERENCES m.checked")
+	{
+		(undef, undef, $stderr) = $node->psql(
+			'postgres', qq{
+TRUNCATE m.filtering;
+INSERT INTO m.filtering VALUES ('$caller', '$command', '2001-01-01');
+SET application_name = go;
+SELECT * FROM ttl_index.preview('m.filtering_ttl')});
+		like($stderr, qr/goes on as $caller,/, "nor outside of a batch: $caller, $command");
+	}
+}
+$node->safe_psql('postgres', 'DROP TABLE m.filtering');
+
+# Nor is a deferred trigger fired behind a turn, of a command whose error was caught in this way:
+# up to 17 it would run as the user of the session, at the commit.
+$node->safe_psql(
+	'postgres', qq{
+CREATE FUNCTION m.catches_unfinished(text) RETURNS void LANGUAGE C AS '$library';
+CREATE TABLE m.fired_as (name text);
+GRANT INSERT ON m.fired_as TO PUBLIC;
+SET SESSION AUTHORIZATION alice;
+CREATE TABLE m.deferring (id int);
+CREATE FUNCTION m.alice_is_late() RETURNS trigger LANGUAGE plpgsql AS
+	'BEGIN INSERT INTO m.fired_as VALUES (current_user); RETURN NULL; END';
+CREATE CONSTRAINT TRIGGER t AFTER INSERT ON m.deferring DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION m.alice_is_late();
+CREATE FUNCTION m.alice_defers(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
+	'BEGIN
+		IF current_setting(''application_name'') <> ''quiet'' THEN
+			PERFORM m.catches_unfinished(''INSERT INTO m.deferring VALUES (1)'');
+		END IF;
+		RETURN true;
+	END';
+CREATE TABLE m.late (id int, at timestamptz);
+SET application_name = quiet;
+INSERT INTO m.late VALUES (1, '2001-01-01');
+CREATE INDEX late_ttl ON m.late (at) WHERE m.alice_defers(id) AND ttl_index.expire_after_seconds(0);
+RESET SESSION AUTHORIZATION;
+});
+my $unfinished = 'code of role "alice" has caught an error without a subtransaction';
+(undef, undef, $stderr) = $node->psql('postgres', q{SELECT * FROM ttl_index.preview('m.late_ttl')});
+like($stderr, qr/ERROR:  $unfinished/, 'who goes on is told of a command that has not come to its end');
+is( $node->safe_psql(
+		'postgres', q{
+SET client_min_messages = error;
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT last_error, (SELECT count(*) FROM m.late) FROM ttl_index.index_stats WHERE relname = 'late'}),
+	"\n$unfinished|1",
+	'and so is the batch');
+is($node->safe_psql('postgres', 'TABLE m.fired_as'), '', 'none of its triggers is fired');
+$node->safe_psql('postgres', 'DROP TABLE m.late');
+
 # A subtransaction that an error of alice's leaves open is not what the rest of the pass is done in.
 $node->safe_psql(
 	'postgres', qq{
