@@ -90,6 +90,9 @@ typedef struct Cascade
 /* Does a command run that takes or moves the rows of a batch? */
 static bool in_batch = false;
 
+/* the command of a foreign key that was started last, if none has run since; it can be gone */
+static const QueryDesc *of_foreign_key = NULL;
+
 static bool has_hooks = false;
 static ExecutorStart_hook_type next_start = NULL;
 static ExecutorRun_hook_type next_run = NULL;
@@ -353,29 +356,24 @@ check_command(const PlannedStmt *stmt)
 		check_plan(stmt, lfirst(lc));
 }
 
-/* Only foreign keys leave the AFTER triggers of their commands to an outer one. */
+/*
+ * Only foreign keys ask to leave the AFTER triggers of their commands to an outer one, and so
+ * do functions in SQL for a query that is read row by row.  Core says the same of every SELECT,
+ * but later.  It runs the command of a foreign key as soon as it has started it.
+ */
 static void
 start_command(QueryDesc *query, int eflags)
 {
-	if (in_batch && (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0)
+	bool		is_of_foreign_key = in_batch && (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0 &&
+		query->dest->mydest != DestSQLFunction;
+
+	if (is_of_foreign_key)
 		check_command(query->plannedstmt);
 	if (next_start)
 		next_start(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
-}
-
-/*
- * Does a command that runs leave its AFTER triggers to an outer one?  To core a SELECT that locks
- * no rows does so as well, and a function in SQL says it of one that is read row by row.
- */
-static bool
-is_of_foreign_key(const QueryDesc *query)
-{
-	return (query->estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0 &&
-		(query->operation != CMD_SELECT ||
-		 (query->plannedstmt->rowMarks != NIL &&
-		  query->dest->mydest != DestSQLFunction));
+	of_foreign_key = is_of_foreign_key ? query : NULL;
 }
 
 static void
@@ -391,9 +389,11 @@ run_next(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bo
 static void
 run_command(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
 {
+	bool		is_of_foreign_key = query == of_foreign_key;
 	int			level;
 
-	if (!in_batch || !is_of_foreign_key(query))
+	of_foreign_key = NULL;
+	if (!is_of_foreign_key)
 	{
 		run_next(query, direction, count ttl_and_once(once));
 		return;
