@@ -93,6 +93,23 @@ force_settings(void)
 }
 
 /*
+ * Is a superuser again, as who the worker was started, whoever ALTER DATABASE says: the owner of
+ * the database is not who acts for all others there.
+ */
+static void
+force_user(void)
+{
+	if (GetSessionUserId() != GetAuthenticatedUserId())
+	{
+		StartTransactionCommand();
+		force_setting("session_authorization",
+					  GetUserNameFromId(GetAuthenticatedUserId(), false));
+		CommitTransactionCommand();
+	}
+	force_setting("role", "none");
+}
+
+/*
  * Advisory locks that code of an owner took for the session end with its transaction: the next
  * owner's code would have them, and they can be all that the lock table has room for.
  */
@@ -194,6 +211,7 @@ ttl_worker_main(Datum arg)
 	MemoryContextSwitchTo(TopMemoryContext);
 	attach(DatumGetUInt32(arg), extra.shared);
 	force_settings();
+	force_user();
 	ttl_crash_watch();
 
 	if (ttl_monitor_enabled && !is_read_only())

@@ -77,6 +77,34 @@ ok( $node->poll_query_until(
   or diag $node->safe_psql('other',
 	'SELECT visits, deleted_documents FROM ttl_index.index_stats');
 
+# Nor can the owner of a database say as whom the monitor is there: it acts for all owners.
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE owner;
+CREATE ROLE another;
+CREATE DATABASE owned OWNER owner});
+$node->safe_psql(
+	'owned', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE parts (at timestamptz) PARTITION BY RANGE (at);
+ALTER TABLE parts OWNER TO another;
+CREATE INDEX parts_ttl ON parts (at) WHERE ttl_index.expire_after_seconds(0) AND ttl_index.drop_expired_partitions();
+});
+foreach my $setting ('role', 'session_authorization')
+{
+	$node->safe_psql(
+		'owned', qq{
+BEGIN;
+CREATE TABLE part PARTITION OF parts FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+ALTER TABLE part OWNER TO another;
+ALTER DATABASE owned SET $setting = 'owner';
+COMMIT});
+	$node->becomes('owned', "SELECT to_regclass('part') IS NULL",
+		"ALTER DATABASE SET $setting keeps no partition of others");
+	$node->safe_psql('postgres', "ALTER DATABASE owned RESET $setting");
+}
+$node->safe_psql('postgres', 'DROP DATABASE owned WITH (FORCE)');
+
 #
 # Off by reload, in the middle of a backlog: a gate holds the worker in the
 # first of five batches.
