@@ -164,12 +164,13 @@ ttl_settings_limits(void)
 
 /*
  * Sets one of core's settings, or of another extension's, that any user may set, until the
- * caller leaves this level of settings.
+ * caller leaves this level of settings without keeping them.  As SET LOCAL does, which may follow
+ * a SET by code of a user.
  */
 void
 ttl_settings_set(const char *name, const char *value)
 {
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
 							 true, 0, false);
 }
 

@@ -385,12 +385,11 @@ run_next(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bo
 		standard_ExecutorRun(query, direction, count ttl_and_once(once));
 }
 
-/* What triggers have set there stays, as at the end of a function with settings of its own. */
 static void
 run_command(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
 {
 	bool		is_of_foreign_key = query == of_foreign_key;
-	int			level;
+	char	   *lock_timeout;
 
 	of_foreign_key = NULL;
 	if (!is_of_foreign_key)
@@ -398,10 +397,11 @@ run_command(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once
 		run_next(query, direction, count ttl_and_once(once));
 		return;
 	}
-	level = NewGUCNestLevel();
+	/* no level of settings: what triggers have set there stays */
+	lock_timeout = pstrdup(GetConfigOption("lock_timeout", false, false));
 	ttl_lock_limit_waits();
 	run_next(query, direction, count ttl_and_once(once));
-	AtEOXact_GUC(true, level);
+	ttl_settings_set("lock_timeout", lock_timeout);
 }
 
 static void

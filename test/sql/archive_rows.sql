@@ -357,6 +357,20 @@ CALL ttl_index.run_pass();
 SELECT * FROM cold;
 DROP TABLE t, cold;
 
+-- what a trigger sets does not keep the batch from setting it, and ends with it
+CREATE TABLE t (id int8, ts timestamptz);
+CREATE TABLE cold (LIKE t);
+INSERT INTO t VALUES (1, '2001-01-01');
+CREATE FUNCTION sets() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	PERFORM set_config('lock_timeout', '1s', false);
+	RETURN OLD;
+END $$;
+CREATE TRIGGER sets BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION sets();
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT count(*), current_setting('lock_timeout') FROM cold;
+DROP TABLE t, cold;
+
 DROP SCHEMA ar CASCADE;
 DROP ROLE ar_owner;
 SELECT ttl_index.stats_reset();
