@@ -164,128 +164,6 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/*
- * Prepares to write an expression of a table as text.  Core opens and locks the table for
- * that, and calls the output functions of types.  So it is done as the table's owner, but
- * with the search_path of the reader.  Returns false if the view would have to wait, or if
- * the table is gone.
- */
-static bool
-begin_text(Oid relid, TtlUser *reader)
-{
-	if (!ConditionalLockRelationOid(relid, AccessShareLock))
-		return false;
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-	{
-		UnlockRelationOid(relid, AccessShareLock);
-		return false;
-	}
-	ttl_owner_read_as(ttl_owner_of(relid), reader);
-	return true;
-}
-
-static void
-end_text(Oid relid, const TtlUser *reader)
-{
-	ttl_owner_restore(reader);
-	UnlockRelationOid(relid, AccessShareLock);
-}
-
-/* What stands for an expression that is nested too deeply to be written. */
-#define TOO_DEEP "..."
-
-/* To write one level of an expression core takes less of the stack than this. */
-#define STACK_PER_LEVEL 4096
-
-/* Has an expression more than so many levels? */
-static bool
-is_deeper_than(Node *node, void *arg)
-{
-	int			below = *(int *) arg - 1;
-
-	return node != NULL &&
-		(below < 0 || expression_tree_walker(node, is_deeper_than, &below));
-}
-
-/*
- * Would writing an expression run out of stack?  It takes more than what CREATE INDEX does,
- * and who looks at all indexes must not get an error of one.
- */
-static bool
-is_too_deep(Node *expression)
-{
-	int			levels = max_stack_depth * 1024L / STACK_PER_LEVEL;
-
-	return is_deeper_than(expression, &levels);
-}
-
-/* The user's filter, from the index whose option governs this one. */
-static char *
-filter_text(const TtlIndex *index)
-{
-	List	   *filter = ttl_own_ttl_plain_filter(index->option.filter);
-	Oid			relid = IndexGetRelation(index->governor, true);
-	TtlUser		reader;
-	char	   *text;
-
-	if (is_too_deep((Node *) filter))
-		return pstrdup(TOO_DEEP);
-	if (filter == NIL || !OidIsValid(relid) || !begin_text(relid, &reader))
-		return NULL;
-	text = deparse_expression((Node *) make_ands_explicit(filter),
-							  deparse_context_for(get_rel_name(relid), relid),
-							  false, false);
-	end_text(relid, &reader);
-	return text;
-}
-
-/* Where documents have a TTL of their own, as the user named it. */
-static char *
-document_ttl_text(const TtlIndex *index)
-{
-	Node	   *call = ttl_own_ttl_asked_for(index->option.filter);
-
-	return call ? ttl_pair_field_name(call, IndexGetRelation(index->governor, true)) :
-		NULL;
-}
-
-/* The key as users write it. */
-static char *
-key_text(const TtlIndex *index)
-{
-	AttrNumber	attnum;
-	Node	   *expression;
-	TtlUser		reader;
-	char	   *text;
-
-	if (ttl_key_read(index->indexrelid, &attnum, &expression))
-	{
-		if (attnum != 0)
-			return get_attname(index->relid, attnum, true);
-		if (is_too_deep(expression))
-			return pstrdup(TOO_DEEP);
-		text = ttl_key_path_text(expression, index->relid);
-		if (text != NULL)
-			return text;
-	}
-
-	/*
-	 * the index, too: REINDEX CONCURRENTLY drops the old one beside readers
-	 * of the table
-	 */
-	if (!ConditionalLockRelationOid(index->indexrelid, AccessShareLock))
-		return NULL;
-	text = NULL;
-	if (begin_text(index->relid, &reader))
-	{
-		if (SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index->indexrelid)))
-			text = pg_get_indexdef_columns(index->indexrelid, true);
-		end_text(index->relid, &reader);
-	}
-	UnlockRelationOid(index->indexrelid, AccessShareLock);
-	return text;
-}
-
 /* The number of columns of the view ttl_index.indexes. */
 #define NCOLUMNS 15
 
@@ -294,9 +172,9 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 {
 	Datum		values[NCOLUMNS] = {0};
 	bool		nulls[NCOLUMNS] = {0};
-	char	   *key = key_text(index);
-	char	   *filter = filter_text(index);
-	char	   *document_ttl = document_ttl_text(index);
+	char	   *key = ttl_shown_text_key(index);
+	char	   *filter = ttl_shown_text_filter(index);
+	char	   *document_ttl = ttl_shown_text_document_ttl(index);
 	char	   *reason = ttl_state_reason(index);
 	TtlCitusTable citus;
 

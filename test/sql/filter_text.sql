@@ -157,6 +157,26 @@ END$$;
 SELECT indexrelid, key, partial_filter_expression FROM ttl_index.indexes WHERE relid = 'deep'::regclass
 ORDER BY indexrelid::text COLLATE "C";
 
+-- Nor is one written that would take more memory than there may be: a number of ten bytes can be
+-- one of 131,072 digits.  Those that are as long as one may write by hand are.
+CREATE TABLE long (at timestamptz, n numeric, i int, t text, a numeric[], r numrange, d jsonb);
+CREATE FUNCTION pg_temp.make(name text, filter text, key text = 'at') RETURNS void LANGUAGE plpgsql AS $$BEGIN
+	EXECUTE format('CREATE INDEX long_%s ON long (%s) WHERE %s AND ttl_index.expire_after_seconds(60)', name, key, filter);
+END$$;
+SELECT pg_temp.make('numbers', string_agg('n <> 1e131071', ' AND ')) FROM generate_series(1, 20);
+SELECT pg_temp.make('number', 'n <> 1e131071');
+SELECT pg_temp.make('array', format('a <> %L::numeric[]', array_fill(1e131071::numeric, ARRAY[200])));
+SELECT pg_temp.make('short_array', 'a <> ''{1.5,2.5}''');
+SELECT pg_temp.make('range', string_agg('r <> ''[1e131071,2e131071]''', ' AND ')) FROM generate_series(1, 20);
+SELECT pg_temp.make('document', format('d <> %L', jsonb_build_array(VARIADIC array_fill(1e131071::numeric, ARRAY[200])))); 
+SELECT pg_temp.make('list', format('i IN (%s)', string_agg(g::text, ', '))) FROM generate_series(1, 5000) AS g;
+SELECT pg_temp.make('text', format('t <> %L', repeat('x', 70000)));
+SELECT pg_temp.make('terms', string_agg('i <> ' || g, ' AND ')) FROM generate_series(1, 3000) AS g;
+SELECT pg_temp.make('key', 'true', format('coalesce(%s, at)', string_agg('CASE WHEN n = 1e131071 THEN at END', ', '))) FROM generate_series(1, 20);
+SELECT indexrelid, left(key, 10) AS key, left(partial_filter_expression, 20) AS filter, length(partial_filter_expression)
+FROM ttl_index.indexes WHERE relid = 'long'::regclass ORDER BY indexrelid::text COLLATE "C";
+DROP TABLE long;
+
 -- Names in it are those that the caller finds, as in a CREATE INDEX by hand: not those of the schema
 -- that is called like the owner, which a search_path of "$user" means for the latter.
 CREATE ROLE regress_ttl_owner;

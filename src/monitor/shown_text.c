@@ -1,0 +1,240 @@
+/*-------------------------------------------------------------------------
+ *
+ * shown_text.c
+ *	  The keys and filters of TTL indexes, as the views show them.
+ *
+ * Core opens and locks a table to write an expression of it, and calls the output functions of
+ * types.  So it is done as the table's owner, but with the search_path of the reader.
+ *
+ * Who looks at all indexes must not get an error of one, nor wait for it: the views are what
+ * tells whether anything fails.  So an expression is looked at before it is written, and "..." stands
+ * for one that is nested too deeply, or would be too long.  A number of ten bytes can be written
+ * as one of 131,072 digits, so a filter that anybody may have can be larger than the memory.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/shown_text.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/index.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "storage/lmgr.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+#include "utils/syscache.h"
+
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "monitor/monitor.h"
+#include "ttl_index.h"
+
+/* What stands for an expression that is not written. */
+#define NOT_WRITTEN "..."
+
+/* To write one level of an expression core takes less of the stack than this. */
+#define STACK_PER_LEVEL 4096
+
+/* How long a text may be, about, and what a node, or a byte of a constant, comes to in it. */
+#define MAX_TEXT (1024 * 1024)
+#define TEXT_PER_NODE 64
+#define TEXT_PER_BYTE 16
+
+/* A constant with numbers in it is written to see how long it is, up to this size. */
+#define MAX_SWELLING 1024
+
+/*
+ * Prepares to write expressions of a table.  Returns false if the view would have to wait, or if
+ * the table is gone.
+ */
+static bool
+begin_text(Oid relid, TtlUser *reader)
+{
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+	{
+		UnlockRelationOid(relid, AccessShareLock);
+		return false;
+	}
+	ttl_owner_read_as(ttl_owner_of(relid), reader);
+	return true;
+}
+
+static void
+end_text(Oid relid, const TtlUser *reader)
+{
+	ttl_owner_restore(reader);
+	UnlockRelationOid(relid, AccessShareLock);
+}
+
+/* Has an expression more than so many levels? */
+static bool
+is_deeper_than(Node *node, void *arg)
+{
+	int			below = *(int *) arg - 1;
+
+	return node != NULL &&
+		(below < 0 || expression_tree_walker(node, is_deeper_than, &below));
+}
+
+/* Can values of a type be much longer as text, as numbers are?  Nobody knows of those of users. */
+static bool
+can_swell(Oid type)
+{
+	Oid			within;
+
+	type = getBaseType(type);
+	within = get_element_type(type);
+	if (!OidIsValid(within))
+		within = get_range_subtype(type);
+	if (!OidIsValid(within))
+		within = get_range_subtype(get_multirange_range(type));
+	if (OidIsValid(within))
+		return can_swell(within);
+	return type == NUMERICOID || type == JSONBOID || type == JSONPATHOID ||
+		type == RECORDOID || type >= FirstNormalObjectId;
+}
+
+/* How long a constant is as text, or at most. */
+static int64
+length_of(const Const *constant)
+{
+	int64		size;
+	Oid			function;
+	bool		is_varlena;
+	char	   *text;
+
+	if (constant->constisnull || constant->constlen >= 0)
+		return TEXT_PER_NODE;
+	size = datumGetSize(constant->constvalue, constant->constbyval, constant->constlen);
+	if (!can_swell(constant->consttype))
+		return size * TEXT_PER_BYTE;
+	if (size > MAX_SWELLING)
+		return MAX_TEXT;
+	getTypeOutputInfo(constant->consttype, &function, &is_varlena);
+	text = OidOutputFunctionCall(function, constant->constvalue);
+	size = strlen(text);
+	pfree(text);
+	return size;
+}
+
+/* Is an expression longer than what is left? */
+static bool
+is_longer_than(Node *node, void *arg)
+{
+	int64	   *left = arg;
+
+	if (node == NULL)
+		return false;
+	*left -= IsA(node, Const) ? length_of((Const *) node) : TEXT_PER_NODE;
+	return *left <= 0 || expression_tree_walker(node, is_longer_than, arg);
+}
+
+/*
+ * Would writing an expression run out of stack, or of memory?  It takes more of the stack than
+ * what CREATE INDEX does.
+ */
+static bool
+can_be_written(Node *expression)
+{
+	int			levels = max_stack_depth * 1024L / STACK_PER_LEVEL;
+	int64		left = MAX_TEXT;
+
+	return !is_deeper_than(expression, &levels) && !is_longer_than(expression, &left);
+}
+
+/* The user's filter, from the index whose option governs this one. */
+char *
+ttl_shown_text_filter(const TtlIndex *index)
+{
+	List	   *filter = ttl_own_ttl_plain_filter(index->option.filter);
+	Oid			relid = IndexGetRelation(index->governor, true);
+	TtlUser		reader;
+	char	   *text = NOT_WRITTEN;
+
+	if (filter == NIL || !OidIsValid(relid) || !begin_text(relid, &reader))
+		return NULL;
+	if (can_be_written((Node *) filter))
+		text = deparse_expression((Node *) make_ands_explicit(filter),
+								  deparse_context_for(get_rel_name(relid), relid),
+								  false, false);
+	end_text(relid, &reader);
+	return text;
+}
+
+/* Where documents have a TTL of their own, as the user named it. */
+char *
+ttl_shown_text_document_ttl(const TtlIndex *index)
+{
+	Node	   *call = ttl_own_ttl_asked_for(index->option.filter);
+
+	return call ? ttl_pair_field_name(call, IndexGetRelation(index->governor, true)) :
+		NULL;
+}
+
+/* The expressions that an index has in its keys; NIL for none. */
+static List *
+expressions_of(Oid indexrelid)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	List	   *expressions = NIL;
+	Datum		value;
+	bool		isnull;
+
+	if (!HeapTupleIsValid(tuple))
+		return NIL;
+	value = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indexprs, &isnull);
+	if (!isnull)
+		expressions = castNode(List, stringToNode(TextDatumGetCString(value)));
+	ReleaseSysCache(tuple);
+	return expressions;
+}
+
+/* The key as users write it. */
+char *
+ttl_shown_text_key(const TtlIndex *index)
+{
+	AttrNumber	attnum;
+	Node	   *expression;
+	TtlUser		reader;
+	char	   *text = NULL;
+
+	if (ttl_key_read(index->indexrelid, &attnum, &expression))
+	{
+		text = attnum != 0 ? get_attname(index->relid, attnum, true) :
+			ttl_key_path_text(expression, index->relid);
+		if (attnum != 0 || text != NULL)
+			return text == NULL || strlen(text) <= MAX_TEXT ? text : NOT_WRITTEN;
+	}
+
+	/*
+	 * the index, too: REINDEX CONCURRENTLY drops the old one beside readers
+	 * of the table
+	 */
+	if (!ConditionalLockRelationOid(index->indexrelid, AccessShareLock))
+		return NULL;
+	if (begin_text(index->relid, &reader))
+	{
+		if (SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index->indexrelid)))
+			text = can_be_written((Node *) expressions_of(index->indexrelid)) ?
+				pg_get_indexdef_columns(index->indexrelid, true) : NOT_WRITTEN;
+		end_text(index->relid, &reader);
+	}
+	UnlockRelationOid(index->indexrelid, AccessShareLock);
+	return text;
+}
