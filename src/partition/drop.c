@@ -529,7 +529,7 @@ check_obstacles(const TtlIndex *root, Oid relid, bool empty)
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("partition \"%s\" cannot be dropped because of %s",
 						get_rel_name(relid), dependent),
-				 errhint("Drop that, or finish it, or drop the partition by hand.")));
+				 errhint("Drop that, or finish it, or drop the partition by hand, with CASCADE where that belongs to another role.")));
 }
 
 /* Drops a partition, or does what is wanted instead, as its owner; the locks are in hand. */
