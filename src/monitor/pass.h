@@ -102,6 +102,7 @@ extern bool ttl_work_is_canceled(void);
 extern void ttl_work_cancel(void);
 extern void ttl_work_init(TtlRun *run, const TtlDriver *driver, TtlShared *shared,
 						  TtlKept *kept);
+extern void ttl_work_forget(TtlRun *run);
 extern void ttl_work_begin(TtlRun *run);
 extern void ttl_work_commit(TtlRun *run);
 extern ErrorData *ttl_work_try_commit(TtlRun *run, bool *timed_out);

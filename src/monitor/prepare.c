@@ -296,7 +296,7 @@ prepare_next(PrepareWork *work, Oid indexrelid)
 		work->roots = lappend_oid(work->roots, work->root);
 	if (work->target != NULL)
 		run->targets = lappend(run->targets, work->target);
-	MemoryContextSwitchTo(run->batch_context);
+	ttl_work_forget(run);
 	return true;
 }
 

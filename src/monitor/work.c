@@ -138,14 +138,24 @@ ttl_work_init(TtlRun *run, const TtlDriver *driver, TtlShared *shared, TtlKept *
 	MemoryContextSwitchTo(run->context);
 }
 
+/*
+ * Frees what one index, or batch, needed.  Several indexes can share a transaction, and the
+ * trees of one can be large.
+ */
+void
+ttl_work_forget(TtlRun *run)
+{
+	MemoryContextReset(run->batch_context);
+	MemoryContextSwitchTo(run->batch_context);
+}
+
 void
 ttl_work_begin(TtlRun *run)
 {
 	run->driver->begin();
 	/* for the catalogs and the counters; a batch takes its own snapshot */
 	PushActiveSnapshot(GetTransactionSnapshot());
-	MemoryContextReset(run->batch_context);
-	MemoryContextSwitchTo(run->batch_context);
+	ttl_work_forget(run);
 }
 
 void

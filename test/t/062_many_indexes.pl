@@ -134,5 +134,30 @@ is($left, 0, "rows go in each of $databases databases");
 unlike(slurp_file($node->logfile, $offset), qr/PANIC|FATAL|TRAP/,
 	'nothing fails');
 
+#
+# Large definitions: what the tree of one index takes is free for the next one
+#
+
+SKIP:
+{
+	skip 'the peak of a process is read from /proc', 1 unless -e '/proc/self/status';
+	my $peak = q{SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\s+(\d+)')::int / 1024};
+	$node->safe_psql('postgres', 'CREATE DATABASE large');
+	$node->safe_psql(
+		'large', q{
+CREATE EXTENSION ttl_index;
+DO $$
+BEGIN
+	FOR i IN 1 .. 40 LOOP
+		EXECUTE format('CREATE TABLE t%1$s (at timestamptz, value text)', i);
+		EXECUTE format('CREATE INDEX ON t%1$s (at) WHERE ttl_index.expire_after_seconds(0) AND value <> %2$L', i, repeat('x', 500000));
+	END LOOP;
+END $$});
+	my ($before, $after) = split /\n+/,
+	  $node->safe_psql('large', "$peak; CALL ttl_index.run_pass(); $peak");
+	cmp_ok($after - $before, '<', 100,
+		'a pass over 40 filters of half a megabyte takes less than 100 MB');
+}
+
 $node->stop;
 done_testing();
