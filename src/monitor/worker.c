@@ -90,6 +90,9 @@ force_settings(void)
 	/* an error of an index must not end the process */
 	force_setting("exit_on_error", "off");
 	force_setting("synchronous_commit", "off");
+	/* rows are deleted by where they lie, else each batch would read all of the table */
+	force_setting("enable_tidscan", "on");
+	force_setting("jit", "off");
 }
 
 /*
