@@ -535,6 +535,7 @@ CREATE TABLE counters (
 	last_deleted timestamptz,
 	last_error text,
 	last_error_sqlstate text,
+	last_error_role oid NOT NULL,
 	last_error_time timestamptz,
 	passes bigint NOT NULL,
 	sub_passes bigint NOT NULL,
@@ -600,8 +601,9 @@ COMMENT ON COLUMN stats.last_cutoff IS 'the clock reading of the last sub-pass';
 COMMENT ON COLUMN stats.stats_reset IS 'when the counters were set to zero; NULL for never';
 COMMENT ON COLUMN stats.lag_pauses IS 'how often deletion has paused for replication';
 
--- The text of an error can hold data of the table: for the table's owner and
--- for those who may read all statistics.
+-- The text of an error can hold data of the table, and what else the code that raised it
+-- can read: for the table's owner, unless that was another one then, and for those who may
+-- read all statistics.
 CREATE VIEW index_stats AS
 SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.relname,
 	x.relname AS indexrelname,
@@ -616,7 +618,8 @@ SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.r
 	coalesce(c.errors, 0) AS errors,
 	coalesce(c.delete_time, 0) AS delete_time,
 	c.last_deleted,
-	CASE WHEN pg_catalog.pg_has_role(t.relowner, 'USAGE')
+	CASE WHEN (pg_catalog.pg_has_role(t.relowner, 'USAGE')
+			AND (c.last_error_role OPERATOR(pg_catalog.=) 0 OR pg_catalog.pg_has_role(c.last_error_role, 'USAGE')))
 		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN c.last_error END AS last_error,
 	c.last_error_sqlstate,
 	c.last_error_time,
@@ -647,6 +650,9 @@ LEFT JOIN (
 		(pg_catalog.array_agg(last_error_sqlstate ORDER BY last_error_time DESC)
 			FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()))[1]
 			AS last_error_sqlstate,
+		(pg_catalog.array_agg(last_error_role ORDER BY last_error_time DESC)
+			FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()))[1]
+			AS last_error_role,
 		max(last_error_time) FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
 			AS last_error_time,
 		max(stats_reset) AS stats_reset
@@ -673,7 +679,7 @@ COMMENT ON COLUMN index_stats.skipped_failed IS 'rows skipped because deleting t
 COMMENT ON COLUMN index_stats.errors IS 'visits with an error';
 COMMENT ON COLUMN index_stats.delete_time IS 'time spent in batches, in milliseconds';
 COMMENT ON COLUMN index_stats.last_deleted IS 'when it last deleted a row, or dropped a partition that held some';
-COMMENT ON COLUMN index_stats.last_error IS 'the text of the last error; it can hold data of the table, so it is NULL unless the reader is the owner or may read all statistics';
+COMMENT ON COLUMN index_stats.last_error IS 'the text of the last error; it can hold data of the table, so it is NULL unless the reader is the owner, as whose code raised it, or may read all statistics';
 COMMENT ON COLUMN index_stats.last_error_sqlstate IS 'the SQLSTATE of the last error';
 COMMENT ON COLUMN index_stats.last_error_time IS 'when the last error was raised; it stays after the state failing has ended';
 COMMENT ON COLUMN index_stats.stats_reset IS 'when these counters, or all, were set to zero; NULL for never';

@@ -36,6 +36,7 @@ column_datum(const TtlCount *count, const TtlCountColumn *column, Datum *datum)
 	switch (column->kind)
 	{
 		case TTL_COUNT_OID:
+		case TTL_COUNT_ERROR_OID:
 			*datum = ObjectIdGetDatum(FIELD(Oid, count, column));
 			return true;
 		case TTL_COUNT_COUNT:
@@ -104,6 +105,7 @@ ttl_count_read(HeapTuple tuple, const TtlCountColumn *columns, TupleDesc desc,
 		switch (column->kind)
 		{
 			case TTL_COUNT_OID:
+			case TTL_COUNT_ERROR_OID:
 				FIELD(Oid, count, column) = DatumGetObjectId(values[i]);
 				break;
 			case TTL_COUNT_COUNT:
@@ -166,6 +168,10 @@ ttl_count_add(TtlCount *sum, const TtlCount *row, const TtlCountColumn *columns,
 			case TTL_COUNT_ERROR_TEXT:
 				if (has_last_error)
 					FIELD(const char *, sum, column) = FIELD(const char *, row, column);
+				break;
+			case TTL_COUNT_ERROR_OID:
+				if (has_last_error)
+					FIELD(Oid, sum, column) = FIELD(Oid, row, column);
 				break;
 		}
 	}

@@ -40,6 +40,7 @@ typedef struct TtlCount
 	TimestampTz last_deleted;	/* 0 for none, like the other times */
 	const char *last_error;
 	const char *last_error_sqlstate;
+	Oid			last_error_role;	/* whose code raised it; invalid for none of users */
 	TimestampTz last_error_time;
 	int64		passes;
 	int64		sub_passes;
@@ -62,7 +63,8 @@ typedef enum TtlCountKind
 	TTL_COUNT_MILLISECONDS,		/* a double, added up */
 	TTL_COUNT_TIME,				/* the latest one that is not in the future */
 	TTL_COUNT_RESET_TIME,		/* the latest one */
-	TTL_COUNT_ERROR_TEXT		/* belongs to the latest last_error_time */
+	TTL_COUNT_ERROR_TEXT,		/* belongs to the latest last_error_time */
+	TTL_COUNT_ERROR_OID			/* likewise */
 } TtlCountKind;
 
 typedef struct TtlCountColumn

@@ -108,6 +108,7 @@ static const TtlCountColumn columns[] = {
 	{TTL_COUNT_TIME, offsetof(TtlCount, last_deleted)},
 	{TTL_COUNT_ERROR_TEXT, offsetof(TtlCount, last_error)},
 	{TTL_COUNT_ERROR_TEXT, offsetof(TtlCount, last_error_sqlstate)},
+	{TTL_COUNT_ERROR_OID, offsetof(TtlCount, last_error_role)},
 	{TTL_COUNT_TIME, offsetof(TtlCount, last_error_time)},
 	{TTL_COUNT_COUNT, offsetof(TtlCount, passes)},
 	{TTL_COUNT_COUNT, offsetof(TtlCount, sub_passes)},
@@ -699,6 +700,7 @@ ttl_stats_reset_index(PG_FUNCTION_ARGS)
 			sum->indexrelid = sum->relid = InvalidOid;
 			sum->stats_reset = sum->last_error_time = sum->recovered = 0;
 			sum->last_error = sum->last_error_sqlstate = NULL;
+			sum->last_error_role = InvalidOid;
 		}
 		insert_row(rel, sum);
 	}

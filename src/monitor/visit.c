@@ -166,7 +166,7 @@ batch_work(void *arg)
 /*
  * Counts an error that was met in a table of the index, which ttl_work_run() has returned.
  * What code of another role says, be it that of a partition, can be what is in other tables
- * of that role, and is not for the owner of the whole.
+ * of that role, and is not for the owner of the whole, now or later: the table can be given away.
  */
 void
 ttl_visit_set_error(TtlCount *count, Oid table, const ErrorData *edata)
@@ -177,6 +177,7 @@ ttl_visit_set_error(TtlCount *count, Oid table, const ErrorData *edata)
 		role = ttl_owner_of(table);
 	count->errors = 1;
 	count->last_error = edata->message;
+	count->last_error_role = role;
 	if (OidIsValid(role) &&
 		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(count->relid)) &&
 		!has_privs_of_role(ttl_owner_of(count->relid), role))
@@ -186,6 +187,7 @@ ttl_visit_set_error(TtlCount *count, Oid table, const ErrorData *edata)
 		count->last_error = name == NULL ?
 			pstrdup("an error in what belongs to other roles: the server log has it") :
 			psprintf("an error in what belongs to another role, \"%s\": the server log has it", name);
+		count->last_error_role = InvalidOid;
 	}
 	count->last_error_sqlstate = unpack_sql_state(edata->sqlerrcode);
 	count->last_error_time = GetCurrentTimestamp();

@@ -187,6 +187,7 @@ CREATE TABLE failing (at timestamptz, document json);
 CREATE INDEX failing_ttl ON failing (at) WHERE ttl_index.expire_after_seconds(0);
 INSERT INTO failing VALUES ('2001-01-01', '"\u0000"');
 RESET ROLE;
+CREATE FUNCTION tells_plainly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'a secret'; END $$;
 CREATE OR REPLACE FUNCTION tells() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM FROM ttl_index.preview('priv.failing_ttl');
@@ -198,6 +199,26 @@ CALL ttl_index.run_pass();
 SELECT last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE indexrelname = 'told_ttl';
 REVOKE regress_ttl_owner FROM regress_ttl_other;
 DROP TABLE failing;
+-- nor is what the code of a former owner said for the next one
+SET ROLE regress_ttl_owner;
+CREATE TABLE given (at timestamptz);
+CREATE INDEX given_ttl ON given (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO given VALUES ('2001-01-01');
+RESET ROLE;
+CREATE TRIGGER tells BEFORE DELETE ON given FOR EACH ROW EXECUTE FUNCTION tells_plainly();
+CALL ttl_index.run_pass();
+SET ROLE regress_ttl_owner;
+SELECT last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE indexrelname = 'given_ttl';
+RESET ROLE;
+ALTER TABLE given OWNER TO regress_ttl_other;
+SET ROLE regress_ttl_other;
+SELECT last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE indexrelname = 'given_ttl';
+RESET ROLE;
+CALL ttl_index.run_pass();
+SET ROLE regress_ttl_other;
+SELECT last_error, last_error_sqlstate FROM ttl_index.index_stats WHERE indexrelname = 'given_ttl';
+RESET ROLE;
+DROP TABLE given;
 DROP TABLE told;
 -- also where rows are only counted, in DEFAULT or in a bucket
 CREATE FUNCTION told(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
