@@ -175,6 +175,9 @@ SELECT pg_temp.make('terms', string_agg('i <> ' || g, ' AND ')) FROM generate_se
 SELECT pg_temp.make('key', 'true', format('coalesce(%s, at)', string_agg('CASE WHEN n = 1e131071 THEN at END', ', '))) FROM generate_series(1, 20);
 SELECT indexrelid, left(key, 10) AS key, left(partial_filter_expression, 20) AS filter, length(partial_filter_expression)
 FROM ttl_index.indexes WHERE relid = 'long'::regclass ORDER BY indexrelid::text COLLATE "C";
+-- Each pass reads a definition several times, so there is an end.
+SELECT pg_temp.make('longer', format('t <> %L', repeat('x', 1100000)));
+SELECT ttl_index.create_index('long', 'at', 60, format('t <> %L', repeat('x', 1100000)));
 DROP TABLE long;
 
 -- Names in it are those that the caller finds, as in a CREATE INDEX by hand: not those of the schema
