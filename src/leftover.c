@@ -375,10 +375,32 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	PG_END_TRY();
 }
 
-static Snapshot
-active_snapshot(void)
+/*
+ * Puts a snapshot of its own on the one that is active, where there is one.  Core tells nobody how
+ * many are, and a cursor of a function that is not volatile makes one active a second time: that this one
+ * is on top is not enough to know that nothing is left, but that the other one is below it.
+ */
+static void
+begin_snapshot(TtlLeftover *before)
 {
-	return ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
+	before->snapshot = before->own = NULL;
+	if (!ActiveSnapshotSet())
+		return;
+	before->snapshot = GetActiveSnapshot();
+	PushCopiedSnapshot(before->snapshot);
+	before->own = GetActiveSnapshot();
+}
+
+/* Takes it back.  Returns false if a command has left others there. */
+static bool
+end_snapshot(const TtlLeftover *before)
+{
+	if (before->snapshot == NULL)
+		return !ActiveSnapshotSet();
+	if (!ActiveSnapshotSet() || GetActiveSnapshot() != before->own)
+		return false;
+	PopActiveSnapshot();
+	return ActiveSnapshotSet() && GetActiveSnapshot() == before->snapshot;
 }
 
 /* Only a process that acts as others has these. */
@@ -404,7 +426,7 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 	before->role = role;
 	before->cursors = open_cursors();
 	before->locks = held_locks();
-	before->snapshot = active_snapshot();
+	begin_snapshot(before);
 	set_command_hooks();
 	/* the code of one owner can make the extension run that of another one */
 	if (acting != NULL)
@@ -490,7 +512,7 @@ ttl_leftover_end(const TtlLeftover *before)
 	begin(before->role, true, false);
 	if (refused_level > 0)
 		raise_temporary_type();
-	if (active_snapshot() != before->snapshot)
+	if (!end_snapshot(before))
 		raise_unfinished(user);
 }
 

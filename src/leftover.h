@@ -24,6 +24,7 @@ typedef struct TtlLeftover
 	List	   *cursors;		/* the memory of those that were open */
 	List	   *locks;			/* of pages, that were held */
 	Snapshot	snapshot;		/* that was active, or NULL */
+	Snapshot	own;			/* that is on top of it */
 } TtlLeftover;
 
 /* Declares a function of SQL that can become the owner of a table: NAME_called() is what it does. */

@@ -856,6 +856,41 @@ SELECT last_error, (SELECT count(*) FROM m.late) FROM ttl_index.index_stats WHER
 is($node->safe_psql('postgres', 'TABLE m.fired_as'), '', 'none of its triggers is fired');
 $node->safe_psql('postgres', 'DROP TABLE m.late');
 
+# Also where a cursor, which makes the active snapshot one a second time, has taken back what the
+# command left.
+$node->safe_psql(
+	'postgres', q{
+SET SESSION AUTHORIZATION alice;
+CREATE FUNCTION m.alice_defers_in_loop(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
+	'DECLARE r record;
+	BEGIN
+		IF current_setting(''application_name'') <> ''quiet'' AND NOT EXISTS (SELECT FROM m.deferring) THEN
+			FOR r IN SELECT m.catches_unfinished(''INSERT INTO m.deferring VALUES (1)'') LOOP
+			END LOOP;
+		END IF;
+		RETURN true;
+	END';
+SET application_name = quiet;
+CREATE TABLE m.late_archive (id int, at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE m.late (id int, at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE m.late_2001 PARTITION OF m.late FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE INDEX ON m.late_archive (id) WHERE m.alice_defers_in_loop(1);
+CREATE INDEX ON m.late (id) WHERE m.alice_defers_in_loop(1);
+CREATE INDEX late_ttl ON m.late (at)
+	WHERE ttl_index.expire_after_seconds(0) AND ttl_index.drop_expired_partitions() AND ttl_index.archive_to('m.late_archive');
+RESET SESSION AUTHORIZATION;
+});
+is( $node->safe_psql(
+		'postgres', q{
+SET client_min_messages = error;
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT last_error FROM ttl_index.index_stats WHERE relname = 'late'}),
+	"\n$unfinished",
+	'nor where a cursor has taken back what is left of the command');
+is($node->safe_psql('postgres', 'TABLE m.fired_as'), '', 'nor is a trigger fired then');
+$node->safe_psql('postgres', 'DROP TABLE m.late, m.late_archive');
+
 # A subtransaction that an error of alice's leaves open is not what the rest of the pass is done in.
 $node->safe_psql(
 	'postgres', qq{
