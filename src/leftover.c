@@ -46,7 +46,8 @@
  *
  * Nor does return_next() take back what the command has done in which the error was raised, as to
  * queue a deferred trigger, which core refuses to fire only then: the commit would, outside of the
- * restricted operation.  A command has an active snapshot, which is left as well; and the
+ * restricted operation.  So hooks count the commands that have begun and not come to their end; the
+ * active snapshots that they leave say less, as a cursor can take them back.  Also left is the
  * user whom a foreign key has made of who gave the command.
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -145,7 +146,20 @@ static bool drops_caches = false;
 /* how deep in subtransactions, at least, types are that were refused and are still there; else 0 */
 static int	refused_level = 0;
 
+/*
+ * How many commands, or steps of them, have begun and not come to their end, but for those that
+ * the end of a subtransaction has taken back.  Only by how it changes in a turn: commands that end a
+ * transaction, and those that began before the hooks were set, are not counted right.
+ */
+static uint64 ncommands = 0;
+
+/* when the subtransaction at each level began */
+static uint64 *ncommands_at = NULL;
+static int	nlevels = 0;
+
 static bool has_command_hooks = false;
+static ExecutorStart_hook_type next_start = NULL;
+static ExecutorRun_hook_type next_run = NULL;
 static ExecutorFinish_hook_type next_finish = NULL;
 static ProcessUtility_hook_type next_process_utility = NULL;
 static object_access_hook_type next_object_access = NULL;
@@ -301,19 +315,41 @@ release_locks(const List *before)
 	}
 }
 
-/* A command that fires triggers, in the midst of what the extension does as others. */
+static void
+start_query(QueryDesc *query, int eflags)
+{
+	ncommands++;
+	if (next_start)
+		next_start(query, eflags);
+	else
+		standard_ExecutorStart(query, eflags);
+	ncommands--;
+}
+
+static void
+run_query(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
+{
+	ncommands++;
+	if (next_run)
+		next_run(query, direction, count ttl_and_once(once));
+	else
+		standard_ExecutorRun(query, direction, count ttl_and_once(once));
+	ncommands--;
+}
+
+/* Who gives a command that fires triggers, in the midst of what the extension does as others. */
 typedef struct Command
 {
 	Acting	   *within;			/* or NULL */
 	Oid			outer;			/* who gave the one in whose midst that is */
 } Command;
 
-/* Notes who gives a command. */
 static Command
 begin_command(bool fires_triggers)
 {
 	Command		command = {0};
 
+	ncommands++;
 	if (acting != NULL && fires_triggers)
 	{
 		command.within = acting;
@@ -323,6 +359,7 @@ begin_command(bool fires_triggers)
 	return command;
 }
 
+/* Also at an error, which can be caught without any other notice. */
 static void
 end_command(const Command *command)
 {
@@ -349,6 +386,7 @@ finish_query(QueryDesc *query)
 		end_command(&command);
 	}
 	PG_END_TRY();
+	ncommands--;
 }
 
 /* Other commands fire some as well, as ALTER TABLE does those of a new foreign key. */
@@ -373,34 +411,31 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		end_command(&command);
 	}
 	PG_END_TRY();
+	ncommands--;
 }
 
-/*
- * Puts a snapshot of its own on the one that is active, where there is one.  Core tells nobody how
- * many are, and a cursor of a function that is not volatile makes one active a second time: that this one
- * is on top is not enough to know that nothing is left, but that the other one is below it.
- */
+/* A subtransaction that ends with an error takes with it the commands that have begun within. */
 static void
-begin_snapshot(TtlLeftover *before)
+note_subtransaction(SubXactEvent event, int level)
 {
-	before->snapshot = before->own = NULL;
-	if (!ActiveSnapshotSet())
+	if (event == SUBXACT_EVENT_ABORT_SUB && level < nlevels)
+		ncommands = ncommands_at[level];
+	if (event != SUBXACT_EVENT_START_SUB)
 		return;
-	before->snapshot = GetActiveSnapshot();
-	PushCopiedSnapshot(before->snapshot);
-	before->own = GetActiveSnapshot();
-}
+	if (level >= nlevels)
+	{
+		uint64	   *larger = MemoryContextAllocZero(TopMemoryContext,
+													2 * level * sizeof(uint64));
 
-/* Takes it back.  Returns false if a command has left others there. */
-static bool
-end_snapshot(const TtlLeftover *before)
-{
-	if (before->snapshot == NULL)
-		return !ActiveSnapshotSet();
-	if (!ActiveSnapshotSet() || GetActiveSnapshot() != before->own)
-		return false;
-	PopActiveSnapshot();
-	return ActiveSnapshotSet() && GetActiveSnapshot() == before->snapshot;
+		if (nlevels > 0)
+		{
+			memcpy(larger, ncommands_at, nlevels * sizeof(uint64));
+			pfree(ncommands_at);
+		}
+		ncommands_at = larger;
+		nlevels = 2 * level;
+	}
+	ncommands_at[level] = ncommands;
 }
 
 /* Only a process that acts as others has these. */
@@ -409,6 +444,10 @@ set_command_hooks(void)
 {
 	if (has_command_hooks)
 		return;
+	next_start = ExecutorStart_hook;
+	ExecutorStart_hook = start_query;
+	next_run = ExecutorRun_hook;
+	ExecutorRun_hook = run_query;
 	next_finish = ExecutorFinish_hook;
 	ExecutorFinish_hook = finish_query;
 	next_process_utility = ProcessUtility_hook;
@@ -426,8 +465,8 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 	before->role = role;
 	before->cursors = open_cursors();
 	before->locks = held_locks();
-	begin_snapshot(before);
 	set_command_hooks();
+	before->commands = ncommands;
 	/* the code of one owner can make the extension run that of another one */
 	if (acting != NULL)
 		restore_signals();
@@ -494,9 +533,8 @@ raise_unfinished(Oid user)
 /*
  * From now on that goes on whose code ran before.  Not where that code has caught an error as
  * return_next() of PL/Perl does, and has left what only the end of a subtransaction takes back: a
- * type that was refused to it, or a command that did not come to its end, of which the active
- * snapshot tells, and which can have queued deferred triggers, say.  Then an error is raised for
- * who goes on, which takes it back.
+ * type that was refused to it, or a command that did not come to its end, and can have queued
+ * deferred triggers, say.  Then an error is raised for who goes on, which takes it back.
  */
 void
 ttl_leftover_end(const TtlLeftover *before)
@@ -512,7 +550,7 @@ ttl_leftover_end(const TtlLeftover *before)
 	begin(before->role, true, false);
 	if (refused_level > 0)
 		raise_temporary_type();
-	if (!end_snapshot(before))
+	if (ncommands != before->commands)
 		raise_unfinished(user);
 }
 
@@ -642,6 +680,7 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 	int			level = GetCurrentTransactionNestLevel();
 	Acting	   *outer = acting;
 
+	note_subtransaction(event, level);
 	if (refused_level >= level && event == SUBXACT_EVENT_COMMIT_SUB)
 		refused_level = level - 1;
 	if (refused_level >= level && event == SUBXACT_EVENT_ABORT_SUB)

@@ -15,7 +15,6 @@
 
 #include "fmgr.h"
 #include "nodes/pg_list.h"
-#include "utils/snapshot.h"
 
 /* What was there before the code of a role began. */
 typedef struct TtlLeftover
@@ -23,8 +22,7 @@ typedef struct TtlLeftover
 	Oid			role;			/* whose code ran */
 	List	   *cursors;		/* the memory of those that were open */
 	List	   *locks;			/* of pages, that were held */
-	Snapshot	snapshot;		/* that was active, or NULL */
-	Snapshot	own;			/* that is on top of it */
+	uint64		commands;		/* that had begun, and not come to their end */
 } TtlLeftover;
 
 /* Declares a function of SQL that can become the owner of a table: NAME_called() is what it does. */
