@@ -26,7 +26,6 @@
 #include <limits.h>
 
 #include "access/genam.h"
-#include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
@@ -59,13 +58,6 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "ttl_index.h"
-
-/*
- * How much PostgreSQL may store of the key and the filter.  Each pass makes trees of that several
- * times, which takes a tenth of a second for so much, and looks for no interrupts; and it can be
- * compressed to a hundredth on disk.
- */
-#define MAX_DEFINITION (4 * 1024 * 1024)
 
 bool
 ttl_catalog_key_type_ok(Oid type)
@@ -550,24 +542,6 @@ is_default_opclass(Oid opclass, Oid type)
 	return result;
 }
 
-/* How large what is stored of an index is, before its trees are made of it. */
-static Size
-stored_size(HeapTuple tuple)
-{
-	static const AttrNumber attributes[] = {Anum_pg_index_indexprs, Anum_pg_index_indpred};
-	Size		size = 0;
-
-	for (int i = 0; i < lengthof(attributes); i++)
-	{
-		bool		isnull;
-		Datum		datum = SysCacheGetAttr(INDEXRELID, tuple, attributes[i], &isnull);
-
-		if (!isnull)
-			size += toast_raw_datum_size(datum);
-	}
-	return size;
-}
-
 /* The state by what the index is defined on; needs no lock. */
 static TtlState
 definition_state(TtlIndex *index, HeapTuple tuple)
@@ -584,6 +558,8 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 
 	read_class(indexrelid, &owner, &index_am);
 	read_class(index->relid, &owner, &table_am);
+	if (ttl_option_is_long(tuple))
+		return TTL_LONG_DEFINITION;
 	if (index->option.problem != NULL)
 		return TTL_MALFORMED_OPTION;
 	state = table_state(index->relid, &index->citus);
@@ -600,8 +576,6 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		return TTL_UNIQUE_INDEX;
 	if (form->indnkeyatts != 1)
 		return TTL_COMPOUND_KEY;
-	if (stored_size(tuple) > MAX_DEFINITION)
-		return TTL_LONG_DEFINITION;
 	if (ttl_key_is_id(indexrelid, index->relid))
 		return TTL_ID_KEY;
 

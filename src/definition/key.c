@@ -24,6 +24,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -223,7 +224,7 @@ ttl_key_path_text(Node *expression, Oid relid)
 	return dotted.data;
 }
 
-/* The only key of an index: a column number, or an expression. */
+/* The only key of an index: a column number, or an expression, which is not that of one that is too long. */
 bool
 ttl_key_read(Oid indexrelid, AttrNumber *attnum, Node **expression)
 {
@@ -232,15 +233,19 @@ ttl_key_read(Oid indexrelid, AttrNumber *attnum, Node **expression)
 	Datum		exprs;
 	bool		isnull;
 	bool		single;
+	bool		is_long;
 
 	*expression = NULL;
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_index) GETSTRUCT(tuple);
-	single = form->indnkeyatts == 1;
+	is_long = ttl_option_is_long(tuple);
+	single = form->indnkeyatts == 1 && !is_long;
 	*attnum = form->indkey.values[0];
 	exprs = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indexprs, &isnull);
-	if (!isnull)
+	if (!isnull && is_long)
+		*expression = makeBoolConst(false, false);
+	else if (!isnull)
 		*expression = linitial(castNode(List,
 										stringToNode(TextDatumGetCString(exprs))));
 	ReleaseSysCache(tuple);

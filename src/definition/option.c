@@ -21,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
@@ -41,6 +42,8 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "ttl_index.h"
+
+#define MAX_DEFINITION (1024 * 1024)
 
 static bool
 is_option_function(Oid funcid, void *context)
@@ -437,6 +440,28 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 	}
 }
 
+/*
+ * Does PostgreSQL store more of the key and the filter of an index than is read of a TTL
+ * index?  Each pass makes trees of it several times, which takes tens of milliseconds for so
+ * much, and looks for no interrupts; and it can be compressed to a hundredth on disk.
+ */
+bool
+ttl_option_is_long(HeapTuple tuple)
+{
+	static const AttrNumber attributes[] = {Anum_pg_index_indexprs, Anum_pg_index_indpred};
+	Size		size = 0;
+
+	for (int i = 0; i < lengthof(attributes); i++)
+	{
+		bool		isnull;
+		Datum		datum = SysCacheGetAttr(INDEXRELID, tuple, attributes[i], &isnull);
+
+		if (!isnull)
+			size += toast_raw_datum_size(datum);
+	}
+	return size > MAX_DEFINITION;
+}
+
 /* A tree of pg_index, or NULL. */
 Node *
 ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum)
@@ -486,6 +511,18 @@ check_together(Node *keys, bool has_seconds, TtlOption *option)
 }
 
 /*
+ * What is said of a TTL index whose definition is too long to be read: DDL refuses it, but leaves
+ * it behind where that was CREATE INDEX CONCURRENTLY.  Its filter matches nothing.
+ */
+static void
+describe_long(TtlOption *option)
+{
+	option->present = option->is_long = true;
+	option->problem = "its key and its filter take more than 1 MB";
+	option->filter = option->stored = list_make1(makeBoolConst(false, false));
+}
+
+/*
  * Reads the predicate of an index as it is stored.  False where there is no
  * such index.
  */
@@ -504,6 +541,12 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	if (!HeapTupleIsValid(tuple))
 		return false;
+	if (ttl_option_is_long(tuple) && ttl_saved_option_is_dependent(indexrelid))
+	{
+		ReleaseSysCache(tuple);
+		describe_long(option);
+		return true;
+	}
 	usable = ((Form_pg_index) GETSTRUCT(tuple))->indisvalid ||
 		get_rel_relkind(indexrelid) == RELKIND_PARTITIONED_INDEX;
 	keys = ttl_option_stored_tree(tuple, Anum_pg_index_indexprs);

@@ -651,11 +651,12 @@ bool
 ttl_saved_option_needs_repair(Oid indexrelid)
 {
 	TtlOption	option;
-	SavedOption saved = read_saved_option(indexrelid);
+	SavedOption saved;
 	SavedOption wanted;
 
 	if (!ttl_option_read(indexrelid, &option) || option.problem != NULL)
 		return false;
+	saved = read_saved_option(indexrelid);
 	wanted = to_be_saved(&option);
 	return !option.present || !same_saved_option(&saved, &wanted);
 }

@@ -56,7 +56,7 @@ static const StateText state_texts[] = {
 		"a TTL index must have one key only",
 	"Further columns can be added with INCLUDE."},
 	{"long_definition", ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-		"the key and the filter of a TTL index cannot take more than 4 MB",
+		"the key and the filter of a TTL index cannot take more than 1 MB",
 	"Keep in a column what says of a row whether it expires."},
 	{"id_key", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"_id, the identity of a document, cannot be the key of a TTL index",

@@ -54,6 +54,12 @@
 #define TEXT_PER_NODE 64
 #define TEXT_PER_BYTE 16
 
+/*
+ * A call counts as much longer than it is.  To write its name core looks at all functions, or
+ * operators, of that name in all schemas, and there can be tens of thousands.
+ */
+#define TEXT_PER_CALL 4096
+
 /* A constant with numbers in it is written to see how long it is, up to this size. */
 #define MAX_SWELLING 1024
 
@@ -92,9 +98,9 @@ is_deeper_than(Node *node, void *arg)
 		(below < 0 || expression_tree_walker(node, is_deeper_than, &below));
 }
 
-/* Can values of a type be much longer as text, as numbers are?  Nobody knows of those of users. */
-static bool
-can_swell(Oid type)
+/* What the values of a type consist of in the end. */
+static Oid
+innermost_type(Oid type)
 {
 	Oid			within;
 
@@ -104,25 +110,37 @@ can_swell(Oid type)
 		within = get_range_subtype(type);
 	if (!OidIsValid(within))
 		within = get_range_subtype(get_multirange_range(type));
-	if (OidIsValid(within))
-		return can_swell(within);
-	return type == NUMERICOID || type == JSONBOID || type == JSONPATHOID ||
-		type == RECORDOID || type >= FirstNormalObjectId;
+	return OidIsValid(within) ? innermost_type(within) : type;
 }
 
-/* How long a constant is as text, or at most. */
+/* Can values of a type be much longer as text, as numbers are?  Nobody knows of those of users. */
+static bool
+can_swell(Oid type)
+{
+	return type == NUMERICOID || type == JSONBOID || type == JSONPATHOID ||
+		type >= FirstNormalObjectId;
+}
+
+/*
+ * How long a constant is as text, or at most.  Not a row, which core would read by what its type
+ * is now: it does not look for constants where it alters one, and crashes.
+ */
 static int64
 length_of(const Const *constant)
 {
+	Oid			type = innermost_type(constant->consttype);
 	int64		size;
 	Oid			function;
 	bool		is_varlena;
 	char	   *text;
 
+	if (type_is_rowtype(type))
+		return MAX_TEXT;
+
 	if (constant->constisnull || constant->constlen >= 0)
 		return TEXT_PER_NODE;
 	size = datumGetSize(constant->constvalue, constant->constbyval, constant->constlen);
-	if (!can_swell(constant->consttype))
+	if (!can_swell(type))
 		return size * TEXT_PER_BYTE;
 	if (size > MAX_SWELLING)
 		return MAX_TEXT;
@@ -133,6 +151,26 @@ length_of(const Const *constant)
 	return size;
 }
 
+/* What a node adds to the length of an expression, without those below it. */
+static int64
+weight_of(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_Const:
+			return length_of((Const *) node);
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_RowCompareExpr:
+			return TEXT_PER_CALL;
+		default:
+			return TEXT_PER_NODE;
+	}
+}
+
 /* Is an expression longer than what is left? */
 static bool
 is_longer_than(Node *node, void *arg)
@@ -141,7 +179,7 @@ is_longer_than(Node *node, void *arg)
 
 	if (node == NULL)
 		return false;
-	*left -= IsA(node, Const) ? length_of((Const *) node) : TEXT_PER_NODE;
+	*left -= weight_of(node);
 	return *left <= 0 || expression_tree_walker(node, is_longer_than, arg);
 }
 
@@ -167,6 +205,8 @@ ttl_shown_text_filter(const TtlIndex *index)
 	TtlUser		reader;
 	char	   *text = NOT_WRITTEN;
 
+	if (index->option.is_long)
+		return NOT_WRITTEN;
 	if (filter == NIL || !OidIsValid(relid) || !begin_text(relid, &reader))
 		return NULL;
 	if (can_be_written((Node *) filter))
@@ -214,6 +254,8 @@ ttl_shown_text_key(const TtlIndex *index)
 	TtlUser		reader;
 	char	   *text = NULL;
 
+	if (index->option.is_long)
+		return NOT_WRITTEN;
 	if (ttl_key_read(index->indexrelid, &attnum, &expression))
 	{
 		text = attnum != 0 ? get_attname(index->relid, attnum, true) :

@@ -160,6 +160,7 @@ ORDER BY indexrelid::text COLLATE "C";
 -- Nor is one written that would take more memory than there may be: a number of ten bytes can be
 -- one of 131,072 digits.  Those that are as long as one may write by hand are.
 CREATE TABLE long (at timestamptz, n numeric, i int, t text, a numeric[], r numrange, d jsonb);
+CREATE TYPE numbers AS (n numeric);
 CREATE FUNCTION pg_temp.make(name text, filter text, key text = 'at') RETURNS void LANGUAGE plpgsql AS $$BEGIN
 	EXECUTE format('CREATE INDEX long_%s ON long (%s) WHERE %s AND ttl_index.expire_after_seconds(60)', name, key, filter);
 END$$;
@@ -169,9 +170,17 @@ SELECT pg_temp.make('array', format('a <> %L::numeric[]', array_fill(1e131071::n
 SELECT pg_temp.make('short_array', 'a <> ''{1.5,2.5}''');
 SELECT pg_temp.make('range', string_agg('r <> ''[1e131071,2e131071]''', ' AND ')) FROM generate_series(1, 20);
 SELECT pg_temp.make('document', format('d <> %L', jsonb_build_array(VARIADIC array_fill(1e131071::numeric, ARRAY[200])))); 
+SELECT pg_temp.make('rows', format('ARRAY[%s] IS NOT NULL', string_agg('''(1e131071)''::numbers', ', '))) FROM generate_series(1, 20);
+-- Core would read this by what the type is now, and crash.
+CREATE TYPE altered AS (n int);
+SELECT pg_temp.make('altered', 'row(i)::altered <> ''(1000000)''::altered');
+ALTER TYPE altered ALTER ATTRIBUTE n TYPE text;
+SELECT pg_temp.make('core_rows', format('%L::pg_catalog.pg_stat_wal[] IS NOT NULL',
+	array_fill(format('(,,1e131071%s)', repeat(',', (SELECT count(*)::int - 3 FROM pg_attribute WHERE attrelid = 'pg_stat_wal'::regclass AND attnum > 0))), ARRAY[60])));
 SELECT pg_temp.make('list', format('i IN (%s)', string_agg(g::text, ', '))) FROM generate_series(1, 500) AS g;
 SELECT pg_temp.make('text', format('t <> %L', repeat('x', 70000)));
-SELECT pg_temp.make('terms', string_agg('i <> ' || g, ' AND ')) FROM generate_series(1, 300) AS g;
+SELECT pg_temp.make('terms', string_agg('i <> ' || g, ' AND ')) FROM generate_series(1, 100) AS g;
+SELECT pg_temp.make('calls', string_agg('i <> ' || g, ' AND ')) FROM generate_series(1, 300) AS g;
 SELECT pg_temp.make('key', 'true', format('coalesce(%s, at)', string_agg('CASE WHEN n = 1e131071 THEN at END', ', '))) FROM generate_series(1, 20);
 SELECT indexrelid, left(key, 10) AS key, left(partial_filter_expression, 20) AS filter, length(partial_filter_expression)
 FROM ttl_index.indexes WHERE relid = 'long'::regclass ORDER BY indexrelid::text COLLATE "C";
@@ -181,6 +190,7 @@ SELECT pg_temp.make('longer', format('t <> %L', repeat('x', 1100000)));
 SELECT ttl_index.create_index('long', 'at', 60, format('t <> %L', repeat('x', 1100000)));
 \set VERBOSITY default
 DROP TABLE long;
+DROP TYPE numbers, altered;
 
 -- Names in it are those that the caller finds, as in a CREATE INDEX by hand: not those of the schema
 -- that is called like the owner, which a search_path of "$user" means for the latter.
