@@ -27,6 +27,7 @@
 #include "rewrite/rewriteHandler.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
@@ -266,6 +267,36 @@ command_tag(const Query *query)
 }
 
 /*
+ * Begins a level of settings by which rows are found by where they lie, or by an index: not by
+ * those of a session, or of the owner of a database, by which each batch would read all of the
+ * table.  Returns it for AtEOXact_GUC().
+ */
+static int
+begin_planning(void)
+{
+	static const char *const settings[][2] = {
+		{"enable_tidscan", "on"}, {"seq_page_cost", "1"}, {"random_page_cost", "4"},
+		{"cpu_tuple_cost", "0.01"}, {"cpu_index_tuple_cost", "0.005"},
+		{"cpu_operator_cost", "0.0025"}, {"jit", "off"}
+	};
+	int			level = NewGUCNestLevel();
+
+	for (int i = 0; i < lengthof(settings); i++)
+		ttl_settings_set(settings[i][0], settings[i][1]);
+	return level;
+}
+
+static List *
+plan(Query *query, const char *name)
+{
+	int			level = begin_planning();
+	List	   *plans = pg_plan_queries(QueryRewrite(query), name, 0, NULL);
+
+	AtEOXact_GUC(false, level);
+	return plans;
+}
+
+/*
  * Runs a query, with what rules and triggers add to it, and returns how many rows it
  * processed.  The plan is made without the values of the parameters.  The name is shown
  * where the text of a query would be.  The environment, or NULL, has the ephemeral relations.
@@ -275,7 +306,7 @@ ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 			  const char *name, DestReceiver *dest)
 {
 	CommandTag	tag = command_tag(query);
-	List	   *plans = pg_plan_queries(QueryRewrite(query), name, 0, NULL);
+	List	   *plans = plan(query, name);
 	Portal		portal = CreateNewPortal();
 	QueryCompletion completion;
 

@@ -103,22 +103,6 @@ COMMIT});
 		"ALTER DATABASE SET $setting keeps no partition of others");
 	$node->safe_psql('postgres', "ALTER DATABASE owned RESET $setting");
 }
-
-# Nor how rows are found that go.
-$node->safe_psql(
-	'owned', q{
-ALTER DATABASE owned SET enable_tidscan = off;
-ALTER DATABASE owned SET jit = on;
-CREATE TABLE planned (tidscan text, jit text);
-CREATE FUNCTION plans() RETURNS trigger LANGUAGE plpgsql AS
-	'BEGIN INSERT INTO public.planned VALUES (current_setting(''enable_tidscan''), current_setting(''jit'')); RETURN OLD; END';
-CREATE TABLE plans (at timestamptz);
-CREATE TRIGGER plans BEFORE DELETE ON plans FOR EACH ROW EXECUTE FUNCTION plans();
-CREATE INDEX plans_ttl ON plans (at) WHERE ttl_index.expire_after_seconds(0);
-INSERT INTO plans VALUES ('2001-01-01'), ('2100-01-01');
-});
-$node->drains('owned', 'plans', 'rows go where ALTER DATABASE changes the planner');
-is($node->safe_psql('owned', 'TABLE planned'), 'on|off', 'and as they do elsewhere');
 $node->safe_psql('postgres', 'DROP DATABASE owned WITH (FORCE)');
 
 #
