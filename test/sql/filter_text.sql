@@ -171,10 +171,10 @@ SELECT pg_temp.make('short_array', 'a <> ''{1.5,2.5}''');
 SELECT pg_temp.make('range', string_agg('r <> ''[1e131071,2e131071]''', ' AND ')) FROM generate_series(1, 20);
 SELECT pg_temp.make('document', format('d <> %L', jsonb_build_array(VARIADIC array_fill(1e131071::numeric, ARRAY[200])))); 
 SELECT pg_temp.make('rows', format('ARRAY[%s] IS NOT NULL', string_agg('''(1e131071)''::numbers', ', '))) FROM generate_series(1, 20);
--- Core would read this by what the type is now, and crash.
+-- Core would read this by what the type is now, and crash; minor releases of late refuse to alter it.
 CREATE TYPE altered AS (n int);
 SELECT pg_temp.make('altered', 'row(i)::altered <> ''(1000000)''::altered');
-ALTER TYPE altered ALTER ATTRIBUTE n TYPE text;
+DO $$ BEGIN ALTER TYPE altered ALTER ATTRIBUTE n TYPE text; EXCEPTION WHEN feature_not_supported THEN NULL; END $$;
 SELECT pg_temp.make('core_rows', format('%L::pg_catalog.pg_stat_wal[] IS NOT NULL',
 	array_fill(format('(,,1e131071%s)', repeat(',', (SELECT count(*)::int - 3 FROM pg_attribute WHERE attrelid = 'pg_stat_wal'::regclass AND attnum > 0))), ARRAY[60])));
 SELECT pg_temp.make('list', format('i IN (%s)', string_agg(g::text, ', '))) FROM generate_series(1, 500) AS g;
