@@ -21,7 +21,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/transam.h"
 #include "catalog/index.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
@@ -49,10 +48,13 @@
 /* To write one level of an expression core takes less of the stack than this. */
 #define STACK_PER_LEVEL 4096
 
-/* How long a text may be, about, and what a node, or a byte of a constant, comes to in it. */
+/*
+ * How long a text may be, about, and what a node, or a byte of a constant, comes to in it: a NULL
+ * in an array takes a bit, and five characters.
+ */
 #define MAX_TEXT (1024 * 1024)
 #define TEXT_PER_NODE 64
-#define TEXT_PER_BYTE 16
+#define TEXT_PER_BYTE 40
 
 /*
  * A call counts as much longer than it is.  To write its name core looks at all functions, or
@@ -60,7 +62,7 @@
  */
 #define TEXT_PER_CALL 4096
 
-/* A constant with numbers in it is written to see how long it is, up to this size. */
+/* A constant of another type than the plain ones is written to see how long it is, up to this size. */
 #define MAX_SWELLING 1024
 
 /*
@@ -113,12 +115,27 @@ innermost_type(Oid type)
 	return OidIsValid(within) ? innermost_type(within) : type;
 }
 
-/* Can values of a type be much longer as text, as numbers are?  Nobody knows of those of users. */
+/*
+ * Are values of a type about as long as text?  Not numbers, nor what has numbers in it, nor what
+ * is written by the names that objects have; and nobody knows of types of users.
+ */
 static bool
-can_swell(Oid type)
+is_plain(Oid type)
 {
-	return type == NUMERICOID || type == JSONBOID || type == JSONPATHOID ||
-		type >= FirstNormalObjectId;
+	static const Oid plain[] = {
+		BOOLOID, CHAROID, NAMEOID, TEXTOID, VARCHAROID, BPCHAROID, BYTEAOID,
+		INT2OID, INT4OID, INT8OID, FLOAT4OID, FLOAT8OID, OIDOID, CASHOID,
+		DATEOID, TIMEOID, TIMETZOID, TIMESTAMPOID, TIMESTAMPTZOID, INTERVALOID,
+		UUIDOID, INETOID, CIDROID, MACADDROID, MACADDR8OID, BITOID, VARBITOID,
+		JSONOID, XMLOID, TSVECTOROID, TSQUERYOID, POINTOID, BOXOID, PATHOID, POLYGONOID
+	};
+
+	for (int i = 0; i < lengthof(plain); i++)
+	{
+		if (type == plain[i])
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -136,19 +153,18 @@ length_of(const Const *constant)
 
 	if (type_is_rowtype(type))
 		return MAX_TEXT;
-
-	if (constant->constisnull || constant->constlen >= 0)
+	if (constant->constisnull)
 		return TEXT_PER_NODE;
 	size = datumGetSize(constant->constvalue, constant->constbyval, constant->constlen);
-	if (!can_swell(type))
-		return size * TEXT_PER_BYTE;
+	if (is_plain(type))
+		return TEXT_PER_NODE + size * TEXT_PER_BYTE;
 	if (size > MAX_SWELLING)
 		return MAX_TEXT;
 	getTypeOutputInfo(constant->consttype, &function, &is_varlena);
 	text = OidOutputFunctionCall(function, constant->constvalue);
 	size = strlen(text);
 	pfree(text);
-	return size;
+	return TEXT_PER_NODE + size;
 }
 
 /* What a node adds to the length of an expression, without those below it. */

@@ -175,6 +175,10 @@ SELECT pg_temp.make('rows', format('ARRAY[%s] IS NOT NULL', string_agg('''(1e131
 CREATE TYPE altered AS (n int);
 SELECT pg_temp.make('altered', 'row(i)::altered <> ''(1000000)''::altered');
 DO $$ BEGIN ALTER TYPE altered ALTER ATTRIBUTE n TYPE text; EXCEPTION WHEN feature_not_supported THEN NULL; END $$;
+DO $$ BEGIN EXECUTE format('CREATE TYPE %1$I AS ENUM (); CREATE FUNCTION called(%2$s) RETURNS int LANGUAGE sql AS ''SELECT 1''',
+	repeat('x', 60), concat_ws(', ', VARIADIC array_fill(repeat('x', 60), ARRAY[100]))); END $$;
+SELECT pg_temp.make('procedure', format('(i > 0 OR %L::regprocedure IS NOT NULL)', p.oid)) FROM pg_proc AS p WHERE proname = 'called';
+SELECT pg_temp.make('procedures', format('(i > 0 OR %L::regprocedure[] IS NOT NULL)', array_fill(p.oid, ARRAY[2000]))) FROM pg_proc AS p WHERE proname = 'called';
 SELECT pg_temp.make('core_rows', format('%L::pg_catalog.pg_stat_wal[] IS NOT NULL',
 	array_fill(format('(,,1e131071%s)', repeat(',', (SELECT count(*)::int - 3 FROM pg_attribute WHERE attrelid = 'pg_stat_wal'::regclass AND attnum > 0))), ARRAY[60])));
 SELECT pg_temp.make('list', format('i IN (%s)', string_agg(g::text, ', '))) FROM generate_series(1, 500) AS g;
@@ -190,6 +194,8 @@ SELECT pg_temp.make('longer', format('t <> %L', repeat('x', 1100000)));
 SELECT ttl_index.create_index('long', 'at', 60, format('t <> %L', repeat('x', 1100000)));
 \set VERBOSITY default
 DROP TABLE long;
+DROP FUNCTION called;
+DO $$ BEGIN EXECUTE format('DROP TYPE %I', repeat('x', 60)); END $$;
 DROP TYPE numbers, altered;
 
 -- Names in it are those that the caller finds, as in a CREATE INDEX by hand: not those of the schema
