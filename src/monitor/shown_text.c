@@ -100,19 +100,25 @@ is_deeper_than(Node *node, void *arg)
 		(below < 0 || expression_tree_walker(node, is_deeper_than, &below));
 }
 
-/* What the values of a type consist of in the end. */
+/* What the values of a type consist of in the end; there can be many types between. */
 static Oid
 innermost_type(Oid type)
 {
-	Oid			within;
+	for (;;)
+	{
+		Oid			within;
 
-	type = getBaseType(type);
-	within = get_element_type(type);
-	if (!OidIsValid(within))
-		within = get_range_subtype(type);
-	if (!OidIsValid(within))
-		within = get_range_subtype(get_multirange_range(type));
-	return OidIsValid(within) ? innermost_type(within) : type;
+		CHECK_FOR_INTERRUPTS();
+		type = getBaseType(type);
+		within = get_element_type(type);
+		if (!OidIsValid(within))
+			within = get_range_subtype(type);
+		if (!OidIsValid(within))
+			within = get_range_subtype(get_multirange_range(type));
+		if (!OidIsValid(within))
+			return type;
+		type = within;
+	}
 }
 
 /*
