@@ -85,12 +85,13 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 	ExecInsertIndexTuples(table, slot, estate, false, false, NULL, NIL)
 #endif
 
-/* A number until 19; nor was what EXPLAIN knows handed on to the planner. */
+/* A number until 19; nor was what EXPLAIN knows handed on to the planner; nor is told any more what is locked. */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;
 #define ttl_and_explain(argument)
 #else
 #define ttl_and_explain(argument) , argument
+#define ForEachLWLockHeldByMe(callback, context) ((void) (callback))
 #endif
 
 /* Up to 17 whoever runs a query says that it is run once. */

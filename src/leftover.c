@@ -42,7 +42,8 @@
  * itself, deaf to signals, where it meets the page again, and VACUUM and the checkpointer for
  * the process.  What is still locked when an owner's code is over is given back, but for what
  * was locked before: core calls code of users while it inserts into an index, as that which
- * tells how far apart two values of a range are, and this can call the extension.
+ * tells how far apart two values of a range are, and this can call the extension.  19 tells nobody what is
+ * locked; there the command that failed is what ends the turn, see below, and with it the lock.
  *
  * Nor does return_next() take back what the command has done in which the error was raised, as to
  * queue a deferred trigger, which core refuses to fire only then: the commit would, outside of the
