@@ -62,7 +62,7 @@
  */
 #define TEXT_PER_CALL 4096
 
-/* A constant of another type than the plain ones is written to see how long it is, up to this size. */
+/* A constant with numbers in it is written to see how long it is, up to this size. */
 #define MAX_SWELLING 1024
 
 /*
@@ -164,6 +164,9 @@ length_of(const Const *constant)
 	size = datumGetSize(constant->constvalue, constant->constbyval, constant->constlen);
 	if (is_plain(type))
 		return TEXT_PER_NODE + size * TEXT_PER_BYTE;
+	/* a name is looked for as that of a call is, in each element */
+	if (type != NUMERICOID && type != JSONBOID && type != JSONPATHOID)
+		return TEXT_PER_CALL * (1 + size / (int64) sizeof(Oid));
 	if (size > MAX_SWELLING)
 		return MAX_TEXT;
 	getTypeOutputInfo(constant->consttype, &function, &is_varlena);
@@ -201,6 +204,7 @@ is_longer_than(Node *node, void *arg)
 
 	if (node == NULL)
 		return false;
+	CHECK_FOR_INTERRUPTS();
 	*left -= weight_of(node);
 	return *left <= 0 || expression_tree_walker(node, is_longer_than, arg);
 }
