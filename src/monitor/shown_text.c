@@ -258,15 +258,11 @@ static List *
 expressions_of(Oid indexrelid)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	List	   *expressions = NIL;
-	Datum		value;
-	bool		isnull;
+	List	   *expressions;
 
 	if (!HeapTupleIsValid(tuple))
 		return NIL;
-	value = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indexprs, &isnull);
-	if (!isnull)
-		expressions = castNode(List, stringToNode(TextDatumGetCString(value)));
+	expressions = (List *) ttl_option_stored_tree(tuple, Anum_pg_index_indexprs);
 	ReleaseSysCache(tuple);
 	return expressions;
 }
