@@ -267,31 +267,20 @@ command_tag(const Query *query)
 }
 
 /*
- * Begins a level of settings by which rows are found by where they lie, or by an index: not by
+ * Plans a query by settings by which rows are found by where they lie, or by an index: not by
  * those of a session, or of the owner of a database, by which each batch would read all of the
- * table.  Returns it for AtEOXact_GUC().
+ * table.
  */
-static int
-begin_planning(void)
-{
-	static const char *const settings[][2] = {
-		{"enable_tidscan", "on"}, {"seq_page_cost", "1"}, {"random_page_cost", "4"},
-		{"cpu_tuple_cost", "0.01"}, {"cpu_index_tuple_cost", "0.005"},
-		{"cpu_operator_cost", "0.0025"}, {"jit", "off"}
-	};
-	int			level = NewGUCNestLevel();
-
-	for (int i = 0; i < lengthof(settings); i++)
-		ttl_settings_set(settings[i][0], settings[i][1]);
-	return level;
-}
-
 static List *
 plan(Query *query, const char *name)
 {
-	int			level = begin_planning();
-	List	   *plans = pg_plan_queries(QueryRewrite(query), name, 0, NULL);
+	int			level = NewGUCNestLevel();
+	List	   *plans;
 
+	ttl_settings_set("enable_tidscan", "on");
+	ttl_settings_each_cost(ttl_settings_set);
+	ttl_settings_set("jit", "off");
+	plans = pg_plan_queries(QueryRewrite(query), name, 0, NULL);
 	AtEOXact_GUC(false, level);
 	return plans;
 }

@@ -175,6 +175,20 @@ ttl_settings_set(const char *name, const char *value)
 }
 
 /*
+ * Sets the costs by which the planner finds rows by an index, or by where they lie, to what they
+ * are without any configuration: nobody can tell which were the server's own.
+ */
+void
+ttl_settings_each_cost(void (*set) (const char *name, const char *value))
+{
+	set("seq_page_cost", "1");
+	set("random_page_cost", "4");
+	set("cpu_tuple_cost", "0.01");
+	set("cpu_index_tuple_cost", "0.005");
+	set("cpu_operator_cost", "0.0025");
+}
+
+/*
  * Begins a level of settings that do not depend on whose code has run, and returns it for
  * AtEOXact_GUC(): a search_path to which nobody can add anything, and not constraint_exclusion,
  * which the owner of a database can let be on.  With it the planner computes the partition keys

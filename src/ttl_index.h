@@ -142,6 +142,7 @@ extern PGDLLIMPORT int ttl_history_retention;
 extern void ttl_settings_init(void);
 extern TtlLimits ttl_settings_limits(void);
 extern void ttl_settings_set(const char *name, const char *value);
+extern void ttl_settings_each_cost(void (*set) (const char *name, const char *value));
 extern int	ttl_settings_begin_safe(void);
 
 #endif							/* TTL_INDEX_H */

@@ -89,15 +89,11 @@ force_settings(void)
 	force_setting("default_transaction_deferrable", "off");
 	/* an error of an index must not end the process */
 	force_setting("exit_on_error", "off");
-	/* nor how foreign keys find rows: each would read all of a table; the server's own are lost */
+	/* nor how foreign keys find rows: each would read all of a table */
 	force_setting("enable_indexscan", "on");
 	force_setting("enable_indexonlyscan", "on");
 	force_setting("enable_bitmapscan", "on");
-	force_setting("seq_page_cost", "1");
-	force_setting("random_page_cost", "4");
-	force_setting("cpu_tuple_cost", "0.01");
-	force_setting("cpu_index_tuple_cost", "0.005");
-	force_setting("cpu_operator_cost", "0.0025");
+	ttl_settings_each_cost(force_setting);
 	force_setting("synchronous_commit", "off");
 }
 
