@@ -225,6 +225,29 @@ ttl_cascade_lock_written(Oid relid)
 	return true;
 }
 
+/* Has somebody else locked a table that is read where the foreign keys of this one are checked? */
+bool
+ttl_cascade_is_locked(Oid relid)
+{
+	ListCell   *lc;
+	ListCell   *lc2;
+	ListCell   *lc3;
+
+	foreach(lc, ttl_inherit_partitions(relid, NoLock))
+	{
+		CHECK_FOR_INTERRUPTS();
+		foreach(lc2, referenced_by(lfirst_oid(lc)))
+		{
+			foreach(lc3, ttl_inherit_partitions(lfirst_oid(lc2), NoLock))
+			{
+				if (!ConditionalLockRelationOid(lfirst_oid(lc3), RowShareLock))
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
 /*
  * Locks a table, or a partition of it, with its indexes and all below it, without waiting, and
  * adds them to the list.

@@ -21,6 +21,7 @@
 /* cascade.c */
 extern bool ttl_cascade_lock(Oid relid, Oid role);
 extern bool ttl_cascade_lock_written(Oid relid);
+extern bool ttl_cascade_is_locked(Oid relid);
 extern int64 ttl_cascade_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 							 const char *name, DestReceiver *dest);
 

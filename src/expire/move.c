@@ -130,7 +130,7 @@ ttl_move_end(TtlExpirer *x)
 		/* triggers and functions there are to see that the rows are gone here */
 		CommandCounterIncrement();
 		ttl_lock_limit_waits();
-		x->batch->limits_waits = true;
+		x->batch->inserts_into = RelationGetRelid(x->archive);
 		PushActiveSnapshot(GetTransactionSnapshot());
 		if (!ttl_insert_rows(x->archive, x->heap, x->moved))
 			insert_by_query(x);

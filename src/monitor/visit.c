@@ -40,6 +40,7 @@
 
 #include "definition/definition.h"
 #include "definition/key.h"
+#include "expire/cascade.h"
 #include "expire/estimate.h"
 #include "expire/expire.h"
 #include "monitor/monitor.h"
@@ -439,16 +440,20 @@ is_of_writers(const TtlBatch *batch, const ErrorData *edata)
 
 /*
  * Is an error that others have locked a table or index to which the batch moves rows, or one
- * that all of these lead to?  The modes of these locks, those of INSERT and of a foreign key,
- * alone say so.  Where others hold a row there, all rows but those that need it can go.
+ * that all of these lead to?  Where others hold a row there, all rows but those that need it can go.
+ * An INSERT alone takes a lock in the mode of the first.  That of a foreign key is also how core
+ * awaits a row in the place of a second session, for a trigger: so these tables are looked at.
  */
 static bool
 is_of_archive(const TtlBatch *batch, const ErrorData *edata)
 {
 	LOCKMODE	mode = MyProc->waitLockMode;
 
-	return batch->limits_waits && (mode == RowExclusiveLock || mode == RowShareLock) &&
-		ttl_error_is_interrupt(edata, ERRCODE_LOCK_NOT_AVAILABLE);
+	if (!OidIsValid(batch->inserts_into) ||
+		!ttl_error_is_interrupt(edata, ERRCODE_LOCK_NOT_AVAILABLE))
+		return false;
+	return mode == RowExclusiveLock ||
+		(mode == RowShareLock && ttl_cascade_is_locked(batch->inserts_into));
 }
 
 /* Is an error only that others hold a lock that the batch needs?  Then it did nothing. */
