@@ -31,6 +31,7 @@
 #include "storage/lmgr.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
+#include "utils/catcache.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
@@ -50,17 +51,19 @@
 
 /*
  * How long a text may be, about, and what a node, or a byte of a constant, comes to in it: a NULL
- * in an array takes a bit, and five characters.
+ * in an array takes a bit, and five characters.  A view shows the texts of thousands of indexes.
  */
-#define MAX_TEXT (1024 * 1024)
+#define MAX_TEXT (256 * 1024)
 #define TEXT_PER_NODE 64
 #define TEXT_PER_BYTE 40
 
 /*
- * A call counts as much longer than it is.  To write its name core looks at all functions, or
- * operators, of that name in all schemas, and there can be tens of thousands.
+ * A call counts as longer than it is.  To write its name core looks at all functions, or
+ * operators, of that name in all schemas, and there can be tens of thousands.  So it does for names
+ * in constants, of which a few are enough.
  */
-#define TEXT_PER_CALL 4096
+#define TEXT_PER_NAMESAKE 4
+#define TEXT_PER_NAME (MAX_TEXT / 8)
 
 /* A constant with numbers in it is written to see how long it is, up to this size. */
 #define MAX_SWELLING 1024
@@ -164,9 +167,11 @@ length_of(const Const *constant)
 	size = datumGetSize(constant->constvalue, constant->constbyval, constant->constlen);
 	if (is_plain(type))
 		return TEXT_PER_NODE + size * TEXT_PER_BYTE;
+	if (type_is_enum(type))
+		return TEXT_PER_NODE + size * TEXT_PER_BYTE;
 	/* a name is looked for as that of a call is, in each element */
 	if (type != NUMERICOID && type != JSONBOID && type != JSONPATHOID)
-		return TEXT_PER_CALL * (1 + size / (int64) sizeof(Oid));
+		return TEXT_PER_NAME * (1 + size / (int64) sizeof(Oid));
 	if (size > MAX_SWELLING)
 		return MAX_TEXT;
 	getTypeOutputInfo(constant->consttype, &function, &is_varlena);
@@ -174,6 +179,21 @@ length_of(const Const *constant)
 	size = strlen(text);
 	pfree(text);
 	return TEXT_PER_NODE + size;
+}
+
+/* What a call adds, by how many functions, or operators, have its name. */
+static int64
+length_of_call(int by_name, const char *name)
+{
+	CatCList   *namesakes;
+	int64		length = TEXT_PER_NODE;
+
+	if (name == NULL)
+		return length;
+	namesakes = SearchSysCacheList1(by_name, CStringGetDatum(name));
+	length += (int64) namesakes->n_members * TEXT_PER_NAMESAKE;
+	ReleaseSysCacheList(namesakes);
+	return length;
 }
 
 /* What a node adds to the length of an expression, without those below it. */
@@ -185,12 +205,16 @@ weight_of(Node *node)
 		case T_Const:
 			return length_of((Const *) node);
 		case T_FuncExpr:
+			return length_of_call(PROCNAMEARGSNSP, get_func_name(((FuncExpr *) node)->funcid));
 		case T_OpExpr:
 		case T_DistinctExpr:
 		case T_NullIfExpr:
+			return length_of_call(OPERNAMENSP, get_opname(((OpExpr *) node)->opno));
 		case T_ScalarArrayOpExpr:
+			return length_of_call(OPERNAMENSP, get_opname(((ScalarArrayOpExpr *) node)->opno));
 		case T_RowCompareExpr:
-			return TEXT_PER_CALL;
+			return length_of_call(OPERNAMENSP,
+								  get_opname(linitial_oid(((RowCompareExpr *) node)->opnos)));
 		default:
 			return TEXT_PER_NODE;
 	}

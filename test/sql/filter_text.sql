@@ -183,8 +183,19 @@ SELECT pg_temp.make('core_rows', format('%L::pg_catalog.pg_stat_wal[] IS NOT NUL
 	array_fill(format('(,,1e131071%s)', repeat(',', (SELECT count(*)::int - 3 FROM pg_attribute WHERE attrelid = 'pg_stat_wal'::regclass AND attnum > 0))), ARRAY[60])));
 SELECT pg_temp.make('list', format('i IN (%s)', string_agg(g::text, ', '))) FROM generate_series(1, 500) AS g;
 SELECT pg_temp.make('text', format('t <> %L', repeat('x', 70000)));
-SELECT pg_temp.make('terms', string_agg('i <> ' || g, ' AND ')) FROM generate_series(1, 100) AS g;
-SELECT pg_temp.make('calls', string_agg('i <> ' || g, ' AND ')) FROM generate_series(1, 300) AS g;
+CREATE TYPE label AS ENUM ('a', 'b');
+SELECT pg_temp.make('labels', format('%L::label[] IS NOT NULL', array_fill('a'::label, ARRAY[100])));
+SELECT pg_temp.make('terms', string_agg('i <> ' || g, ' AND ')) FROM generate_series(1, 300) AS g;
+-- To write a name takes as long as there are functions of that name.
+DO $$ BEGIN
+	CREATE FUNCTION namesake(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1';
+	FOR i IN 1 .. 1000 LOOP
+		EXECUTE format('CREATE FUNCTION namesake(%s) RETURNS int LANGUAGE sql AS ''SELECT 1''', concat_ws(', ', VARIADIC (
+			SELECT array_agg(CASE WHEN i & (1 << g) > 0 THEN 'text' ELSE 'int' END) FROM generate_series(0, 9) AS g)));
+	END LOOP;
+END $$;
+SELECT pg_temp.make('few_namesakes', string_agg('namesake(i) <> ' || g, ' AND ')) FROM generate_series(1, 20) AS g;
+SELECT pg_temp.make('namesakes', string_agg('namesake(i) <> ' || g, ' AND ')) FROM generate_series(1, 100) AS g;
 SELECT pg_temp.make('key', 'true', format('coalesce(%s, at)', string_agg('CASE WHEN n = 1e131071 THEN at END', ', '))) FROM generate_series(1, 20);
 SELECT indexrelid, left(key, 10) AS key, left(partial_filter_expression, 20) AS filter, length(partial_filter_expression)
 FROM ttl_index.indexes WHERE relid = 'long'::regclass ORDER BY indexrelid::text COLLATE "C";
