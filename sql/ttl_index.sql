@@ -377,14 +377,36 @@ COMMENT ON FUNCTION resume() IS
 --
 
 CREATE FUNCTION list_indexes(
-	OUT indexrelid regclass, OUT relid regclass, OUT parent_indexrelid regclass, OUT key text,
-	OUT expire_after_seconds integer, OUT time_zone text, OUT partial_filter_expression text,
-	OUT document_ttl text, OUT drop_expired_partitions boolean, OUT state text, OUT reason text, OUT archive_to regclass,
-	OUT detach_expired_partitions boolean, OUT logical_relid regclass, OUT logical_indexrelid regclass)
+	OUT indexrelid regclass, OUT relid regclass, OUT parent_indexrelid regclass,
+	OUT expire_after_seconds integer, OUT time_zone text, OUT drop_expired_partitions boolean,
+	OUT state text, OUT reason text, OUT archive_to regclass, OUT detach_expired_partitions boolean,
+	OUT logical_relid regclass, OUT logical_indexrelid regclass)
 RETURNS SETOF record LANGUAGE C STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_indexes';
 
-COMMENT ON FUNCTION list_indexes() IS 'the rows of the view ttl_index.indexes';
+COMMENT ON FUNCTION list_indexes() IS
+'the rows of the view ttl_index.indexes, without the texts that only those get who ask for them: index_key(), index_filter() and index_document_ttl()';
+
+CREATE FUNCTION index_key(index regclass)
+RETURNS text LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'ttl_shown_text_key';
+
+COMMENT ON FUNCTION index_key(regclass) IS
+'the key of an index as the view ttl_index.indexes shows it';
+
+CREATE FUNCTION index_filter(index regclass)
+RETURNS text LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'ttl_shown_text_filter';
+
+COMMENT ON FUNCTION index_filter(regclass) IS
+'the filter of a TTL index as the view ttl_index.indexes shows it';
+
+CREATE FUNCTION index_document_ttl(index regclass)
+RETURNS text LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'ttl_shown_text_document_ttl';
+
+COMMENT ON FUNCTION index_document_ttl(regclass) IS
+'where the documents of a TTL index have a TTL of their own, as the view ttl_index.indexes shows it';
 
 CREATE FUNCTION relation_name(relation oid, OUT schemaname name, OUT relname name, OUT relowner oid)
 RETURNS record LANGUAGE C STABLE STRICT PARALLEL SAFE
@@ -393,7 +415,24 @@ AS 'MODULE_PATHNAME', 'ttl_relation_name';
 COMMENT ON FUNCTION relation_name(oid) IS
 'the schema, the name and the owner of a relation, also of a shard, which Citus hides in pg_class; NULLs for one that is gone';
 
-CREATE VIEW indexes AS SELECT * FROM list_indexes();
+CREATE VIEW indexes AS
+SELECT
+	indexrelid,
+	relid,
+	parent_indexrelid,
+	index_key(indexrelid) AS key,
+	expire_after_seconds,
+	time_zone,
+	index_filter(indexrelid) AS partial_filter_expression,
+	index_document_ttl(indexrelid) AS document_ttl,
+	drop_expired_partitions,
+	state,
+	reason,
+	archive_to,
+	detach_expired_partitions,
+	logical_relid,
+	logical_indexrelid
+FROM list_indexes();
 
 COMMENT ON VIEW indexes IS
 'every TTL index of this database, and each part of one, with its options and its state: active, or why the monitor skips it';
@@ -1072,6 +1111,9 @@ GRANT EXECUTE ON FUNCTION
 	forecast(regclass, interval, integer),
 	cutoff(regclass),
 	list_indexes(),
+	index_key(regclass),
+	index_filter(regclass),
+	index_document_ttl(regclass),
 	relation_name(oid),
 	ask_nodes(text),
 	monitor_status()

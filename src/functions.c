@@ -164,17 +164,14 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* The number of columns of the view ttl_index.indexes. */
-#define NCOLUMNS 15
+/* The number of columns of list_indexes(). */
+#define NCOLUMNS 12
 
 static void
 put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 {
 	Datum		values[NCOLUMNS] = {0};
 	bool		nulls[NCOLUMNS] = {0};
-	char	   *key = ttl_shown_text_key(index);
-	char	   *filter = ttl_shown_text_filter(index);
-	char	   *document_ttl = ttl_shown_text_document_ttl(index);
 	char	   *reason = ttl_state_reason(index);
 	TtlCitusTable citus;
 
@@ -183,33 +180,24 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 	/* an index with an option of its own has no parent as far as TTLs go */
 	values[2] = ObjectIdGetDatum(index->parent);
 	nulls[2] = index->root == index->indexrelid;
-	nulls[3] = key == NULL;
-	if (!nulls[3])
-		values[3] = CStringGetTextDatum(key);
-	values[4] = Int32GetDatum(index->option.seconds);
-	nulls[4] = !index->option.present || index->option.problem != NULL;
-	nulls[5] = index->option.time_zone == NULL;
-	if (!nulls[5])
-		values[5] = CStringGetTextDatum(index->option.time_zone);
-	nulls[6] = filter == NULL;
-	if (!nulls[6])
-		values[6] = CStringGetTextDatum(filter);
-	nulls[7] = document_ttl == NULL;
+	values[3] = Int32GetDatum(index->option.seconds);
+	nulls[3] = !index->option.present || index->option.problem != NULL;
+	nulls[4] = index->option.time_zone == NULL;
+	if (!nulls[4])
+		values[4] = CStringGetTextDatum(index->option.time_zone);
+	values[5] = BoolGetDatum(index->option.drop_partitions && !index->option.detach_partitions);
+	values[6] = CStringGetTextDatum(ttl_state_name(index->state));
+	nulls[7] = reason == NULL;
 	if (!nulls[7])
-		values[7] = CStringGetTextDatum(document_ttl);
-	values[8] = BoolGetDatum(index->option.drop_partitions && !index->option.detach_partitions);
-	values[9] = CStringGetTextDatum(ttl_state_name(index->state));
-	nulls[10] = reason == NULL;
-	if (!nulls[10])
-		values[10] = CStringGetTextDatum(reason);
-	values[11] = ObjectIdGetDatum(index->option.archive_to);
-	nulls[11] = !OidIsValid(index->option.archive_to);
-	values[12] = BoolGetDatum(index->option.detach_partitions);
+		values[7] = CStringGetTextDatum(reason);
+	values[8] = ObjectIdGetDatum(index->option.archive_to);
+	nulls[8] = !OidIsValid(index->option.archive_to);
+	values[9] = BoolGetDatum(index->option.detach_partitions);
 	ttl_citus_look(index->relid, &citus);
-	values[13] = ObjectIdGetDatum(citus.shell);
-	nulls[13] = !OidIsValid(citus.shell);
-	values[14] = ObjectIdGetDatum(ttl_citus_shell_index(index->indexrelid, &citus));
-	nulls[14] = !OidIsValid(DatumGetObjectId(values[14]));
+	values[10] = ObjectIdGetDatum(citus.shell);
+	nulls[10] = !OidIsValid(citus.shell);
+	values[11] = ObjectIdGetDatum(ttl_citus_shell_index(index->indexrelid, &citus));
+	nulls[11] = !OidIsValid(DatumGetObjectId(values[11]));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -241,7 +229,7 @@ show_indexes(void *arg)
 	ttl_catalog_each(ttl_catalog_shown(), show_index, arg);
 }
 
-/* list_indexes(): the rows of the view ttl_index.indexes */
+/* list_indexes(): the rows of the view ttl_index.indexes, without what shown_text.c writes */
 static Datum
 ttl_list_indexes_called(PG_FUNCTION_ARGS)
 {

@@ -92,9 +92,4 @@ extern void ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
 									 const TtlStateFile *file,
 									 const List *crashed, const List *failing);
 
-/* shown_text.c */
-extern char *ttl_shown_text_key(const TtlIndex *index);
-extern char *ttl_shown_text_filter(const TtlIndex *index);
-extern char *ttl_shown_text_document_ttl(const TtlIndex *index);
-
 #endif							/* TTL_MONITOR_H */

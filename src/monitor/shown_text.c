@@ -6,6 +6,9 @@
  * Core opens and locks a table to write an expression of it, and calls the output functions of
  * types.  So it is done as the table's owner, but with the search_path of the reader.
  *
+ * These are functions of their own, which the view ttl_index.indexes calls for columns that are
+ * asked for: who watches the states of all indexes has no text of strangers written.
+ *
  * Who looks at all indexes must not get an error of one, nor wait for it: the views are what
  * tells whether anything fails.  So an expression is looked at before it is written, and "..." stands
  * for one that is nested too deeply, or would be too long.  A number of ten bytes can be written
@@ -40,8 +43,12 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
-#include "monitor/monitor.h"
+#include "leftover.h"
 #include "ttl_index.h"
+
+TTL_FUNCTION(ttl_shown_text_key);
+TTL_FUNCTION(ttl_shown_text_filter);
+PG_FUNCTION_INFO_V1(ttl_shown_text_document_ttl);
 
 /* What stands for an expression that is not written. */
 #define NOT_WRITTEN "..."
@@ -246,18 +253,43 @@ can_be_written(Node *expression)
 	return !is_deeper_than(expression, &levels) && !is_longer_than(expression, &left);
 }
 
-/* The user's filter, from the index whose option governs this one. */
-char *
-ttl_shown_text_filter(const TtlIndex *index)
+static Datum
+return_text(FunctionCallInfo fcinfo, const char *text)
 {
-	List	   *filter = ttl_own_ttl_plain_filter(index->option.filter);
-	Oid			relid = IndexGetRelation(index->governor, true);
+	if (text == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(text));
+}
+
+/* Finds the index whose option governs this one; false where there is none. */
+static bool
+find_governor(Oid indexrelid, Oid *governor, Oid *relid, TtlOption *option)
+{
+	Oid			parent;
+
+	if (get_rel_relkind(indexrelid) == '\0' ||
+		!ttl_catalog_governor(indexrelid, &parent, governor, option))
+		return false;
+	*relid = IndexGetRelation(*governor, true);
+	return OidIsValid(*relid);
+}
+
+static char *
+text_of_filter(Oid indexrelid)
+{
+	Oid			governor;
+	Oid			relid;
+	TtlOption	option;
+	List	   *filter;
 	TtlUser		reader;
 	char	   *text = NOT_WRITTEN;
 
-	if (index->option.is_long)
+	if (!find_governor(indexrelid, &governor, &relid, &option))
+		return NULL;
+	if (option.is_long)
 		return NOT_WRITTEN;
-	if (filter == NIL || !OidIsValid(relid) || !begin_text(relid, &reader))
+	filter = ttl_own_ttl_plain_filter(option.filter);
+	if (filter == NIL || !begin_text(relid, &reader))
 		return NULL;
 	if (can_be_written((Node *) filter))
 		text = deparse_expression((Node *) make_ands_explicit(filter),
@@ -267,14 +299,26 @@ ttl_shown_text_filter(const TtlIndex *index)
 	return text;
 }
 
-/* Where documents have a TTL of their own, as the user named it. */
-char *
-ttl_shown_text_document_ttl(const TtlIndex *index)
+/* index_filter(index regclass): the user's filter, from the index whose option governs this one */
+static Datum
+ttl_shown_text_filter_called(PG_FUNCTION_ARGS)
 {
-	Node	   *call = ttl_own_ttl_asked_for(index->option.filter);
+	return return_text(fcinfo, text_of_filter(PG_GETARG_OID(0)));
+}
 
-	return call ? ttl_pair_field_name(call, IndexGetRelation(index->governor, true)) :
-		NULL;
+/* index_document_ttl(index regclass): where documents have a TTL of their own, as the user named it */
+Datum
+ttl_shown_text_document_ttl(PG_FUNCTION_ARGS)
+{
+	Oid			governor;
+	Oid			relid;
+	TtlOption	option;
+	Node	   *call;
+
+	if (!find_governor(PG_GETARG_OID(0), &governor, &relid, &option))
+		PG_RETURN_NULL();
+	call = ttl_own_ttl_asked_for(option.filter);
+	return return_text(fcinfo, call != NULL ? ttl_pair_field_name(call, relid) : NULL);
 }
 
 /* The expressions that an index has in its keys; NIL for none. */
@@ -291,21 +335,26 @@ expressions_of(Oid indexrelid)
 	return expressions;
 }
 
-/* The key as users write it. */
-char *
-ttl_shown_text_key(const TtlIndex *index)
+static char *
+text_of_key(Oid indexrelid)
 {
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	Oid			governor;
+	Oid			governed;
+	TtlOption	option;
 	AttrNumber	attnum;
 	Node	   *expression;
 	TtlUser		reader;
 	char	   *text = NULL;
 
-	if (index->option.is_long)
+	if (!OidIsValid(relid) || !find_governor(indexrelid, &governor, &governed, &option))
+		return NULL;
+	if (option.is_long)
 		return NOT_WRITTEN;
-	if (ttl_key_read(index->indexrelid, &attnum, &expression))
+	if (ttl_key_read(indexrelid, &attnum, &expression))
 	{
-		text = attnum != 0 ? get_attname(index->relid, attnum, true) :
-			ttl_key_path_text(expression, index->relid);
+		text = attnum != 0 ? get_attname(relid, attnum, true) :
+			ttl_key_path_text(expression, relid);
 		if (attnum != 0 || text != NULL)
 			return text == NULL || strlen(text) <= MAX_TEXT ? text : NOT_WRITTEN;
 	}
@@ -314,15 +363,22 @@ ttl_shown_text_key(const TtlIndex *index)
 	 * the index, too: REINDEX CONCURRENTLY drops the old one beside readers
 	 * of the table
 	 */
-	if (!ConditionalLockRelationOid(index->indexrelid, AccessShareLock))
+	if (!ConditionalLockRelationOid(indexrelid, AccessShareLock))
 		return NULL;
-	if (begin_text(index->relid, &reader))
+	if (begin_text(relid, &reader))
 	{
-		if (SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index->indexrelid)))
-			text = can_be_written((Node *) expressions_of(index->indexrelid)) ?
-				pg_get_indexdef_columns(index->indexrelid, true) : NOT_WRITTEN;
-		end_text(index->relid, &reader);
+		if (SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
+			text = can_be_written((Node *) expressions_of(indexrelid)) ?
+				pg_get_indexdef_columns(indexrelid, true) : NOT_WRITTEN;
+		end_text(relid, &reader);
 	}
-	UnlockRelationOid(index->indexrelid, AccessShareLock);
+	UnlockRelationOid(indexrelid, AccessShareLock);
 	return text;
+}
+
+/* index_key(index regclass): the key as users write it */
+static Datum
+ttl_shown_text_key_called(PG_FUNCTION_ARGS)
+{
+	return return_text(fcinfo, text_of_key(PG_GETARG_OID(0)));
 }

@@ -199,6 +199,13 @@ SELECT pg_temp.make('namesakes', string_agg('namesake(i) <> ' || g, ' AND ')) FR
 SELECT pg_temp.make('key', 'true', format('coalesce(%s, at)', string_agg('CASE WHEN n = 1e131071 THEN at END', ', '))) FROM generate_series(1, 20);
 SELECT indexrelid, left(key, 10) AS key, left(partial_filter_expression, 20) AS filter, length(partial_filter_expression)
 FROM ttl_index.indexes WHERE relid = 'long'::regclass ORDER BY indexrelid::text COLLATE "C";
+CREATE FUNCTION pg_temp.plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS 'BEGIN RETURN QUERY EXECUTE ''EXPLAIN (VERBOSE) '' || query; END';
+-- They are written for whoever asks for them, and not to watch the states.
+EXPLAIN (VERBOSE, COSTS off) SELECT indexrelid, state FROM ttl_index.indexes;
+SELECT line AS written FROM pg_temp.plan('SELECT * FROM ttl_index.index_stats') AS line WHERE line ~ 'index_key|index_filter';
+-- What is no TTL index, or no index, or gone, has none.
+SELECT o, ttl_index.index_key(o), ttl_index.index_filter(o), ttl_index.index_document_ttl(o)
+FROM unnest('{pg_class_oid_index, long, 1, 0}'::regclass[]) AS o;
 -- Each pass reads a definition several times, so there is an end; up to 17 core has one before that.
 \set VERBOSITY sqlstate
 SELECT pg_temp.make('longer', format('t <> %L', repeat('x', 1100000)));

@@ -83,6 +83,9 @@ INSERT INTO expected VALUES
 ('counters', 'LOCK ttl_index.counters IN ACCESS SHARE MODE', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 ('counters', 'LOCK ttl_index.counters IN ROW EXCLUSIVE MODE', '42501', '42501', '42501', 'ok', '42501', '42501'),
 ('list_indexes()', 'SELECT * FROM ttl_index.list_indexes()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('index_key(regclass)', 'SELECT ttl_index.index_key(''pg_class_oid_index'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('index_filter(regclass)', 'SELECT ttl_index.index_filter(''pg_class_oid_index'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('index_document_ttl(regclass)', 'SELECT ttl_index.index_document_ttl(''pg_class_oid_index'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('relation_name(oid)', 'SELECT * FROM ttl_index.relation_name(1259)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('ask_nodes(text)', 'SELECT * FROM ttl_index.ask_nodes(''SELECT pg_catalog.to_jsonb(1)'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 -- as the caller, like all that has no row in the list of SECURITY DEFINER below
