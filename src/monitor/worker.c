@@ -89,10 +89,11 @@ force_settings(void)
 	force_setting("default_transaction_deferrable", "off");
 	/* an error of an index must not end the process */
 	force_setting("exit_on_error", "off");
-	/* nor how foreign keys find rows: each would read all of a table */
+	/* nor how foreign keys find rows: each would read all of a table, or all partitions */
 	force_setting("enable_indexscan", "on");
 	force_setting("enable_indexonlyscan", "on");
 	force_setting("enable_bitmapscan", "on");
+	force_setting("enable_partition_pruning", "on");
 	ttl_settings_each_cost(force_setting);
 	force_setting("synchronous_commit", "off");
 }
