@@ -48,8 +48,12 @@
  * Nor does return_next() take back what the command has done in which the error was raised, as to
  * queue a deferred trigger, which core refuses to fire only then: the commit would, outside of the
  * restricted operation.  So hooks count the commands that have begun and not come to their end; the
- * active snapshots that they leave say less, as a cursor can take them back.  Also left is the
- * user whom a foreign key has made of who gave the command.
+ * active snapshots that they leave say less, as a cursor can take them back.  One that changes rows
+ * has come to its end when its triggers are fired: SPI can raise an error between what it
+ * does and that.  It does where an error has left a level of SPI behind, which each function in a
+ * procedural language has.  Such a level would also be that of whoever goes on in a session: of its
+ * next commands, by the names of transition tables that are there.  It is counted as well.  Also left is
+ * the user whom a foreign key has made of who gave the command.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -316,6 +320,28 @@ release_locks(const List *before)
 	}
 }
 
+/*
+ * How many functions in the transaction have begun to use SPI, and not finished.  Core does not
+ * tell, but each has a memory context.
+ */
+static int
+spi_levels(void)
+{
+	int			levels = 0;
+
+	for (MemoryContext child = TopTransactionContext->firstchild; child != NULL; child = child->nextchild)
+		levels += strcmp(child->name, "SPI Proc") == 0;
+	return levels;
+}
+
+/* Is a query over with its triggers only?  It is never left open, as a cursor's is. */
+static bool
+changes_rows(const QueryDesc *query)
+{
+	return (query->estate->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 &&
+		(query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE);
+}
+
 static void
 start_query(QueryDesc *query, int eflags)
 {
@@ -324,7 +350,8 @@ start_query(QueryDesc *query, int eflags)
 		next_start(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
-	ncommands--;
+	if (!changes_rows(query))
+		ncommands--;
 }
 
 static void
@@ -387,7 +414,7 @@ finish_query(QueryDesc *query)
 		end_command(&command);
 	}
 	PG_END_TRY();
-	ncommands--;
+	ncommands -= changes_rows(query) ? 2 : 1;
 }
 
 /* Other commands fire some as well, as ALTER TABLE does those of a new foreign key. */
@@ -468,6 +495,7 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 	before->locks = held_locks();
 	set_command_hooks();
 	before->commands = ncommands;
+	before->spi_levels = spi_levels();
 	/* the code of one owner can make the extension run that of another one */
 	if (acting != NULL)
 		restore_signals();
@@ -528,7 +556,7 @@ raise_unfinished(Oid user)
 			 errmsg("code of role \"%s\" has caught an error without a subtransaction",
 					GetUserNameFromId(user, false)),
 			 errdetail("What the command that failed has done is not taken back by that."),
-			 errhint("Let no value that return_next() of PL/Perl converts fail in a query, as in the CHECK constraint of a domain.")));
+			 errhint("Let no value that return_next() of PL/Perl converts fail in a function or a query, as in the CHECK constraint of a domain.")));
 }
 
 /*
@@ -551,7 +579,7 @@ ttl_leftover_end(const TtlLeftover *before)
 	begin(before->role, true, false);
 	if (refused_level > 0)
 		raise_temporary_type();
-	if (ncommands != before->commands)
+	if (ncommands != before->commands || spi_levels() != before->spi_levels)
 		raise_unfinished(user);
 }
 

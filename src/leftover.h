@@ -23,6 +23,7 @@ typedef struct TtlLeftover
 	List	   *cursors;		/* the memory of those that were open */
 	List	   *locks;			/* of pages, that were held */
 	uint64		commands;		/* that had begun, and not come to their end */
+	int			spi_levels;		/* of functions that run commands by SPI */
 } TtlLeftover;
 
 /* Declares a function of SQL that can become the owner of a table: NAME_called() is what it does. */

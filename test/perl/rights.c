@@ -54,6 +54,7 @@ PG_FUNCTION_INFO_V1(silent_handler);
 PG_FUNCTION_INFO_V1(goes_on);
 PG_FUNCTION_INFO_V1(catches);
 PG_FUNCTION_INFO_V1(catches_unfinished);
+PG_FUNCTION_INFO_V1(leave_spi_level);
 PG_FUNCTION_INFO_V1(exits);
 PG_FUNCTION_INFO_V1(leave_subtransaction);
 PG_FUNCTION_INFO_V1(leave_lock);
@@ -305,13 +306,25 @@ catches(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Does so, and leaves it at that. */
+/* Does so, and leaves it at that, but for so many levels of SPI that the command has left. */
 Datum
 catches_unfinished(PG_FUNCTION_ARGS)
 {
 	run_and_catch(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	SPI_finish();
+	for (int i = 0; i <= PG_GETARG_INT32(1); i++)
+		SPI_finish();
 	PG_RETURN_VOID();
+}
+
+/* Leaves the level of SPI that a function has in which an error was raised. */
+Datum
+leave_spi_level(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	SPI_connect();
+	MemoryContextSwitchTo(context);
+	PG_RETURN_INT32(0);
 }
 
 /* Does so, and tells what is left of that. */

@@ -824,7 +824,8 @@ $node->safe_psql('postgres', 'DROP TABLE m.filtering');
 # up to 17 it would run as the user of the session, at the commit.
 $node->safe_psql(
 	'postgres', qq{
-CREATE FUNCTION m.catches_unfinished(text) RETURNS void LANGUAGE C AS '$library';
+CREATE FUNCTION m.catches_unfinished(text, levels int DEFAULT 0) RETURNS void LANGUAGE C AS '$library';
+CREATE FUNCTION m.leave_spi_level() RETURNS int LANGUAGE C AS '$library';
 CREATE TABLE m.fired_as (name text);
 GRANT INSERT ON m.fired_as TO PUBLIC;
 SET SESSION AUTHORIZATION alice;
@@ -859,6 +860,47 @@ SELECT last_error, (SELECT count(*) FROM m.late) FROM ttl_index.index_stats WHER
 	'and so is the batch');
 is($node->safe_psql('postgres', 'TABLE m.fired_as'), '', 'none of its triggers is fired');
 $node->safe_psql('postgres', 'DROP TABLE m.late');
+
+# Also where it fails when it has changed rows, and its triggers are not fired: SPI finds the level of
+# another function instead of its own then.
+$node->safe_psql(
+	'postgres', q{
+SET SESSION AUTHORIZATION alice;
+CREATE FUNCTION m.alice_defers_behind(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
+	$$BEGIN
+		IF current_setting('application_name') <> 'quiet' THEN
+			PERFORM m.catches_unfinished('WITH i AS (INSERT INTO m.deferring VALUES (1) RETURNING id)
+				SELECT id FROM i WHERE id = m.leave_spi_level()', 1);
+		END IF;
+		RETURN true;
+	END$$;
+CREATE FUNCTION m.alice_leaves_level(int) RETURNS bool IMMUTABLE LANGUAGE sql AS
+	$$SELECT current_setting('application_name') = 'quiet' OR m.leave_spi_level() = 0$$;
+CREATE TABLE m.late (id int, at timestamptz);
+SET application_name = quiet;
+INSERT INTO m.late VALUES (1, '2001-01-01');
+CREATE INDEX late_ttl ON m.late (at) WHERE m.alice_defers_behind(id) AND ttl_index.expire_after_seconds(0);
+CREATE TABLE m.levels (id int, at timestamptz);
+INSERT INTO m.levels VALUES (1, '2001-01-01');
+CREATE INDEX levels_ttl ON m.levels (at) WHERE m.alice_leaves_level(id) AND ttl_index.expire_after_seconds(0);
+RESET SESSION AUTHORIZATION;
+CREATE TABLE m.kept (row jsonb);
+});
+foreach my $table ('late', 'levels')
+{
+	(undef, undef, $stderr) = $node->psql('postgres', qq{INSERT INTO m.kept SELECT * FROM ttl_index.preview('m.${table}_ttl')});
+	like($stderr, qr/ERROR:  $unfinished/, "nor is what a command has left that changed rows ($table)");
+	is( $node->safe_psql(
+			'postgres', qq{
+SET client_min_messages = error;
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT last_error, (SELECT count(*) FROM m.$table) FROM ttl_index.index_stats WHERE relname = '$table'}),
+		"\n$unfinished|1",
+		"neither in a batch ($table)");
+}
+is($node->safe_psql('postgres', 'TABLE m.fired_as'), '', 'nor is a trigger fired there');
+$node->safe_psql('postgres', 'DROP TABLE m.late, m.levels, m.kept');
 
 # Also where a cursor, which makes the active snapshot one a second time, has taken back what the
 # command left.
