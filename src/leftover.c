@@ -483,6 +483,32 @@ set_command_hooks(void)
 	has_command_hooks = true;
 }
 
+/*
+ * Notes what has begun, before code of a role can run: also where core itself becomes that role, as
+ * for the functions in an index that it builds.
+ */
+void
+ttl_leftover_note(TtlLeftover *before)
+{
+	set_command_hooks();
+	before->commands = ncommands;
+	before->spi_levels = spi_levels();
+}
+
+/* Raises an error if something that has begun since then did not come to its end. */
+void
+ttl_leftover_check(const TtlLeftover *before, Oid user)
+{
+	if (ncommands == before->commands && spi_levels() == before->spi_levels)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+			 errmsg("code of role \"%s\" has caught an error without a subtransaction",
+					GetUserNameFromId(user, false)),
+			 errdetail("What the command that failed has done is not taken back by that."),
+			 errhint("Let no value that return_next() of PL/Perl converts fail in a function or a query, as in the CHECK constraint of a domain.")));
+}
+
 /* From now on the code of this role runs. */
 void
 ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
@@ -493,9 +519,7 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 	before->role = role;
 	before->cursors = open_cursors();
 	before->locks = held_locks();
-	set_command_hooks();
-	before->commands = ncommands;
-	before->spi_levels = spi_levels();
+	ttl_leftover_note(before);
 	/* the code of one owner can make the extension run that of another one */
 	if (acting != NULL)
 		restore_signals();
@@ -548,17 +572,6 @@ raise_temporary_type(void)
 			 errmsg("cannot create a type in a temporary schema within security-restricted operation")));
 }
 
-static void
-raise_unfinished(Oid user)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
-			 errmsg("code of role \"%s\" has caught an error without a subtransaction",
-					GetUserNameFromId(user, false)),
-			 errdetail("What the command that failed has done is not taken back by that."),
-			 errhint("Let no value that return_next() of PL/Perl converts fail in a function or a query, as in the CHECK constraint of a domain.")));
-}
-
 /*
  * From now on that goes on whose code ran before.  Not where that code has caught an error as
  * return_next() of PL/Perl does, and has left what only the end of a subtransaction takes back: a
@@ -579,8 +592,7 @@ ttl_leftover_end(const TtlLeftover *before)
 	begin(before->role, true, false);
 	if (refused_level > 0)
 		raise_temporary_type();
-	if (ncommands != before->commands || spi_levels() != before->spi_levels)
-		raise_unfinished(user);
+	ttl_leftover_check(before, user);
 }
 
 /* Begins to note as whom errors are raised. */

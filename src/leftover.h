@@ -39,6 +39,8 @@ typedef struct TtlLeftover
 
 /* leftover.c */
 extern void ttl_leftover_init(void);
+extern void ttl_leftover_note(TtlLeftover *before);
+extern void ttl_leftover_check(const TtlLeftover *before, Oid user);
 extern void ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before);
 extern void ttl_leftover_close(const TtlLeftover *before);
 extern void ttl_leftover_end(const TtlLeftover *before);

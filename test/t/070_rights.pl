@@ -900,6 +900,11 @@ SELECT last_error, (SELECT count(*) FROM m.$table) FROM ttl_index.index_stats WH
 		"neither in a batch ($table)");
 }
 is($node->safe_psql('postgres', 'TABLE m.fired_as'), '', 'nor is a trigger fired there');
+# where core becomes the owner, too
+(undef, undef, $stderr) = $node->psql('postgres', q{
+DROP INDEX m.levels_ttl;
+SELECT ttl_index.create_index('m.levels', 'at', 0, 'm.alice_leaves_level(id)')});
+like($stderr, qr/ERROR:  $unfinished/, 'nor where an index is built');
 $node->safe_psql('postgres', 'DROP TABLE m.late, m.levels, m.kept');
 
 # Also where a cursor, which makes the active snapshot one a second time, has taken back what the
