@@ -72,6 +72,12 @@ PG_FUNCTION_INFO_V1(ttl_shown_text_document_ttl);
 #define TEXT_PER_NAMESAKE 4
 #define TEXT_PER_NAME (MAX_TEXT / 8)
 
+/*
+ * A range, or an array, doubles the quotes in what it consists of, and so does one that consists of
+ * such: that is what these levels of types can make of a byte.
+ */
+#define MAX_LEVELS 4
+
 /* A constant with numbers in it is written to see how long it is, up to this size. */
 #define MAX_SWELLING 1024
 
@@ -110,11 +116,11 @@ is_deeper_than(Node *node, void *arg)
 		(below < 0 || expression_tree_walker(node, is_deeper_than, &below));
 }
 
-/* What the values of a type consist of in the end; there can be many types between. */
+/* What the values of a type consist of in the end, and how many types are between. */
 static Oid
-innermost_type(Oid type)
+innermost_type(Oid type, int *levels)
 {
-	for (;;)
+	for (*levels = 0;; (*levels)++)
 	{
 		Oid			within;
 
@@ -161,13 +167,14 @@ is_plain(Oid type)
 static int64
 length_of(const Const *constant)
 {
-	Oid			type = innermost_type(constant->consttype);
+	int			levels;
+	Oid			type = innermost_type(constant->consttype, &levels);
 	int64		size;
 	Oid			function;
 	bool		is_varlena;
 	char	   *text;
 
-	if (type_is_rowtype(type))
+	if (type_is_rowtype(type) || levels > MAX_LEVELS)
 		return MAX_TEXT;
 	if (constant->constisnull)
 		return TEXT_PER_NODE;

@@ -183,6 +183,19 @@ SELECT pg_temp.make('core_rows', format('%L::pg_catalog.pg_stat_wal[] IS NOT NUL
 	array_fill(format('(,,1e131071%s)', repeat(',', (SELECT count(*)::int - 3 FROM pg_attribute WHERE attrelid = 'pg_stat_wal'::regclass AND attnum > 0))), ARRAY[60])));
 SELECT pg_temp.make('list', format('i IN (%s)', string_agg(g::text, ', '))) FROM generate_series(1, 500) AS g;
 SELECT pg_temp.make('text', format('t <> %L', repeat('x', 70000)));
+-- Each range doubles the quotes of what it consists of.
+CREATE TYPE range1 AS RANGE (SUBTYPE = text);
+DO $$
+DECLARE value text := 'range1(''"'', NULL)';
+BEGIN
+	FOR i IN 2 .. 8 LOOP
+		EXECUTE format('CREATE TYPE range%s AS RANGE (SUBTYPE = range%s)', i, i - 1);
+		value := format('range%s(%s, NULL)', i, value);
+		IF i IN (3, 8) THEN
+			EXECUTE format('SELECT pg_temp.make(''range%s'', format(''%%L::range%s IS NOT NULL'', %s))', i, i, value);
+		END IF;
+	END LOOP;
+END $$;
 CREATE TYPE label AS ENUM ('a', 'b');
 SELECT pg_temp.make('labels', format('%L::label[] IS NOT NULL', array_fill('a'::label, ARRAY[100])));
 SELECT pg_temp.make('terms', string_agg('i <> ' || g, ' AND ')) FROM generate_series(1, 300) AS g;
