@@ -36,7 +36,10 @@
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/datum.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
+#include "utils/numeric.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
@@ -78,8 +81,11 @@ PG_FUNCTION_INFO_V1(ttl_shown_text_document_ttl);
  */
 #define MAX_LEVELS 4
 
-/* A constant with numbers in it is written to see how long it is, up to this size. */
-#define MAX_SWELLING 1024
+/* How many digits a number has for each step of its weight. */
+#define DIGITS_PER_WEIGHT 4
+
+/* Else a constant with numbers in it is written to see how long it is, up to this size. */
+#define MAX_SWELLING 128
 
 /*
  * Prepares to write expressions of a table.  Returns false if the view would have to wait, or if
@@ -160,6 +166,36 @@ is_plain(Oid type)
 	return false;
 }
 
+/* How long a number is as text, by what of it is sent to other servers: the digits that are not 0. */
+static int64
+length_of_number(Datum number)
+{
+	bytea	   *sent = DatumGetByteaPP(DirectFunctionCall1(numeric_send, number));
+	const uint8 *bytes = (const uint8 *) VARDATA_ANY(sent);
+	int16		weight = (int16) (bytes[2] << 8 | bytes[3]);
+	uint16		scale = bytes[6] << 8 | bytes[7];
+
+	return TEXT_PER_NODE + Max(weight + 1, 1) * DIGITS_PER_WEIGHT + scale;
+}
+
+/* How long a document is as text, or at most. */
+static int64
+length_of_document(Jsonb *document)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(&document->root);
+	int64		length = TEXT_PER_NODE + (int64) VARSIZE(document) * TEXT_PER_BYTE;
+	JsonbIteratorToken token;
+	JsonbValue	value;
+
+	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if ((token == WJB_VALUE || token == WJB_ELEM) && value.type == jbvNumeric)
+			length += length_of_number(NumericGetDatum(value.val.numeric));
+	}
+	return length;
+}
+
 /*
  * How long a constant is as text, or at most.  Not a row, which core would read by what its type
  * is now: it does not look for constants where it alters one, and crashes.
@@ -186,6 +222,10 @@ length_of(const Const *constant)
 	/* a name is looked for as that of a call is, in each element */
 	if (type != NUMERICOID && type != JSONBOID && type != JSONPATHOID)
 		return TEXT_PER_NAME * (1 + size / (int64) sizeof(Oid));
+	if (levels == 0 && type == NUMERICOID)
+		return length_of_number(constant->constvalue);
+	if (levels == 0 && type == JSONBOID)
+		return length_of_document(DatumGetJsonbP(constant->constvalue));
 	if (size > MAX_SWELLING)
 		return MAX_TEXT;
 	getTypeOutputInfo(constant->consttype, &function, &is_varlena);

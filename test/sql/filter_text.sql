@@ -183,6 +183,9 @@ SELECT pg_temp.make('core_rows', format('%L::pg_catalog.pg_stat_wal[] IS NOT NUL
 	array_fill(format('(,,1e131071%s)', repeat(',', (SELECT count(*)::int - 3 FROM pg_attribute WHERE attrelid = 'pg_stat_wal'::regclass AND attnum > 0))), ARRAY[60])));
 SELECT pg_temp.make('list', format('i IN (%s)', string_agg(g::text, ', '))) FROM generate_series(1, 500) AS g;
 SELECT pg_temp.make('text', format('t <> %L', repeat('x', 70000)));
+SELECT pg_temp.make('found_document', format('d @> %L', jsonb_build_object('status', 'closed', 'note', repeat('x', 200), 'n', jsonb_build_array(1, 2.5, 1e30, 'NaN'))));
+SELECT pg_temp.make('documents', format('d @> %L', jsonb_build_array(1e131071, 1e131071, 1e-16383)));
+SELECT pg_temp.make('small_array', format('a <> %L::numeric[]', array_fill(1e131071::numeric, ARRAY[80])));
 -- Each range doubles the quotes of what it consists of.
 CREATE TYPE range1 AS RANGE (SUBTYPE = text);
 DO $$
