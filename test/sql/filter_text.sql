@@ -210,8 +210,8 @@ DO $$ BEGIN
 			SELECT array_agg(CASE WHEN i & (1 << g) > 0 THEN 'text' ELSE 'int' END) FROM generate_series(0, 9) AS g)));
 	END LOOP;
 END $$;
-SELECT pg_temp.make('few_namesakes', string_agg('namesake(i) <> ' || g, ' AND ')) FROM generate_series(1, 20) AS g;
-SELECT pg_temp.make('namesakes', string_agg('namesake(i) <> ' || g, ' AND ')) FROM generate_series(1, 100) AS g;
+SELECT pg_temp.make('few_namesakes', string_agg('namesake(i) <> ' || g, ' AND ')) FROM generate_series(1, 10) AS g;
+SELECT pg_temp.make('namesakes', string_agg('namesake(i) <> ' || g, ' AND ')) FROM generate_series(1, 40) AS g;
 SELECT pg_temp.make('key', 'true', format('coalesce(%s, at)', string_agg('CASE WHEN n = 1e131071 THEN at END', ', '))) FROM generate_series(1, 20);
 SELECT indexrelid, left(key, 10) AS key, left(partial_filter_expression, 20) AS filter, length(partial_filter_expression)
 FROM ttl_index.indexes WHERE relid = 'long'::regclass ORDER BY indexrelid::text COLLATE "C";
