@@ -284,6 +284,11 @@ tidy(char *text)
 	length = strlen(text);
 	while ((valid += pg_encoding_verifymbstr(GetDatabaseEncoding(), text + valid, length - valid)) < length)
 		text[valid++] = '?';
+	for (int i = 0; GetDatabaseEncoding() == PG_SQL_ASCII && i < length; i++)
+	{
+		if (IS_HIGHBIT_SET(text[i]))
+			text[i] = '?';
+	}
 	if (length > MAX_ERROR_TEXT)
 		text[pg_mbcliplen(text, length, MAX_ERROR_TEXT)] = '\0';
 	return text;

@@ -314,6 +314,23 @@ $node->drains('locks', $_, "rows behind code that takes advisory locks go ($_)")
 is($node->safe_psql('locks', 'SELECT max(locks) FROM seen'), 0, 'no advisory lock is left to the code of others');
 is(left_in('locks', 'locking'), 3, 'the rows of that code stay');
 
+# Text of an error that has no encoding can be read by a client that has one.
+$node->safe_psql('postgres', "CREATE DATABASE odd ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0");
+$node->safe_psql(
+	'odd', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE odd (at timestamptz);
+CREATE FUNCTION raise_odd() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE E'\xe9\xff odd'; END $$;
+CREATE TRIGGER t BEFORE DELETE ON odd FOR EACH ROW EXECUTE FUNCTION raise_odd();
+CREATE INDEX odd_ttl ON odd (at) WHERE ttl_index.expire_after_seconds(0);
+INSERT INTO odd VALUES ('2001-01-01');
+});
+{
+	local $ENV{PGCLIENTENCODING} = 'UTF8';
+	$node->becomes('odd', "SELECT last_error = '?? odd' FROM ttl_index.index_stats", 'an error without an encoding is shown');
+}
+$node->safe_psql('postgres', 'DROP DATABASE odd');
+
 # A commit that fails, or never ends, as where the code has changed something on a server of its
 # own by a foreign table, costs its own index the pass: behind a batch, a partition that is
 # made, and what is read to prepare an index.  So does nothing that it leaves: a cursor
