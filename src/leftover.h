@@ -16,15 +16,33 @@
 #include "fmgr.h"
 #include "nodes/pg_list.h"
 
+/* What had begun before the code of a role did, and not come to its end. */
+typedef struct TtlUnfinished
+{
+	uint64		commands;
+	int			spi_levels;		/* of functions that run commands by SPI */
+} TtlUnfinished;
+
 /* What was there before the code of a role began. */
 typedef struct TtlLeftover
 {
 	Oid			role;			/* whose code ran */
 	List	   *cursors;		/* the memory of those that were open */
 	List	   *locks;			/* of pages, that were held */
-	uint64		commands;		/* that had begun, and not come to their end */
-	int			spi_levels;		/* of functions that run commands by SPI */
+	TtlUnfinished unfinished;
 } TtlLeftover;
+
+typedef struct TtlActing TtlActing;
+
+/* Who gives a command that fires triggers, in the midst of what the extension does as others. */
+typedef struct TtlCommand
+{
+	TtlActing  *within;			/* or NULL */
+	Oid			outer;			/* who gave the one in whose midst that is */
+} TtlCommand;
+
+/* code that goes on after an error can be that of any role */
+#define TTL_ANY_ROLE OID_MAX
 
 /* Declares a function of SQL that can become the owner of a table: NAME_called() is what it does. */
 #define TTL_FUNCTION(name) \
@@ -37,10 +55,17 @@ typedef struct TtlLeftover
 	} \
 	extern int	ttl_function_ends
 
+/* code.c */
+extern void ttl_code_init(void);
+extern Oid	ttl_code_role(void);
+extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
+extern bool ttl_code_is_of_user(Oid function);
+
 /* leftover.c */
 extern void ttl_leftover_init(void);
-extern void ttl_leftover_note(TtlLeftover *before);
-extern void ttl_leftover_check(const TtlLeftover *before, Oid user);
+extern bool ttl_leftover_is_other_role(void);
+extern TtlCommand ttl_leftover_begin_command(bool fires_triggers);
+extern void ttl_leftover_end_command(const TtlCommand *command);
 extern void ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before);
 extern void ttl_leftover_close(const TtlLeftover *before);
 extern void ttl_leftover_end(const TtlLeftover *before);
@@ -50,6 +75,14 @@ extern Oid	ttl_leftover_beside(void);
 extern Oid	ttl_leftover_commander(void);
 extern void ttl_leftover_fall_back(void);
 extern Datum ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo);
-extern bool ttl_leftover_is_code(Oid function);
+
+/* temporary_type.c */
+extern void ttl_temporary_type_init(void);
+extern void ttl_temporary_type_check(void);
+
+/* unfinished.c */
+extern void ttl_unfinished_init(void);
+extern void ttl_unfinished_note(TtlUnfinished *before);
+extern void ttl_unfinished_check(const TtlUnfinished *before, Oid user);
 
 #endif							/* TTL_LEFTOVER_H */

@@ -34,7 +34,10 @@ void
 _PG_init(void)
 {
 	ttl_settings_init();
+	ttl_code_init();
 	ttl_leftover_init();
+	ttl_temporary_type_init();
+	ttl_unfinished_init();
 	ttl_foreign_read_init();
 	ttl_citus_init();
 	ttl_reindex_init();

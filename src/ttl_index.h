@@ -11,14 +11,14 @@
  *	due/			what is due, and will be, for those who look
  *	monitor/		when rows are deleted, by which process, and what was done
  *
- * Each folder may use those above it and none of those below it: test 051_layout reads
- * the includes.  Beside them:
+ * Each folder may use those above it only, which test 051_layout reads.  Beside them:
  *
  *	ttl_index.c		start: settings, launcher, hook
  *	settings.c		the settings
  *	functions.c		run_pass, lag, and what is behind the view of indexes
  *	owner.c			becoming the owner of a table
- *	leftover.c		what one owner's code leaves to that of others
+ *	leftover.c		what one owner's code leaves to that of others; beside it
+ *					code.c, temporary_type.c and unfinished.c
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
  *	inherit.c		what is below a relation, without a lock

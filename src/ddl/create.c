@@ -578,7 +578,7 @@ run_command(Oid relid, char *sql)
 	ErrorContextCallback callback = {error_context_stack, command_error, sql};
 	PlannedStmt *statement = makeNode(PlannedStmt);
 	bool		outer = running;
-	TtlLeftover before;
+	TtlUnfinished before;
 
 	error_context_stack = &callback;
 	statement->commandType = CMD_UTILITY;
@@ -586,7 +586,7 @@ run_command(Oid relid, char *sql)
 	statement->utilityStmt = (Node *) ttl_parse_create_index(relid, sql);
 	check_name_of_table((IndexStmt *) statement->utilityStmt, relid);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	ttl_leftover_note(&before);
+	ttl_unfinished_note(&before);
 	PG_TRY();
 	{
 		running = true;
@@ -599,7 +599,7 @@ run_command(Oid relid, char *sql)
 		running = outer;
 	}
 	PG_END_TRY();
-	ttl_leftover_check(&before, ttl_owner_of(relid));
+	ttl_unfinished_check(&before, ttl_owner_of(relid));
 	PopActiveSnapshot();
 	CommandCounterIncrement();
 	error_context_stack = callback.previous;

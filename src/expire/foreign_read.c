@@ -67,7 +67,7 @@ raise_code(void)
 static void
 refuse_code(Oid function)
 {
-	if (OidIsValid(planned) && ttl_leftover_is_code(function))
+	if (OidIsValid(planned) && ttl_code_is_of_user(function))
 		raise_code();
 }
 

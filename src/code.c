@@ -1,0 +1,241 @@
+/*-------------------------------------------------------------------------
+ *
+ * code.c
+ *	  Whose code runs in the process, and what is cached of it.
+ *
+ * Caches keep what was computed by the search_path of the first who asked: functions in SQL
+ * are inlined in the expressions of an index, a partition key or a domain, and their
+ * bodies are parsed then.  So a query of one owner's code, which needs no privileges to be
+ * planned, could put its own function "lower" into the index of another one's table, to be
+ * called as the latter.  A key or a CHECK does it without the planner, and so does a CREATE
+ * INDEX by code of which no hook tells: a cast to json, or a function of a type, in PL/Perl.
+ * Plans that were made without forced row security would be used in the session that goes on,
+ * also where it is the owner.
+ *
+ * PL/pgSQL compiles a function once in a process, and looks up the types of its variables
+ * then, by the search_path of whoever calls it first.  So one owner could call a function
+ * of another one first, with a domain of its own in the place of "date", say, whose CHECK
+ * would then be called with the rights of the other one.  Hence each owner's code begins
+ * with functions that are compiled anew.  PL/pgSQL cannot be told to forget a function.
+ * But it tells a plugin of each one before it runs it, and takes one for outdated whose
+ * row in pg_proc is of another transaction than the one that it has compiled.  It never
+ * frees these structures.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/code.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "optimizer/planner.h"
+#include "plpgsql.h"
+#include "postmaster/bgworker.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/resowner.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "ttl_index.h"
+
+static void note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function);
+
+static PLpgSQL_plugin plugin = {.func_setup = note_function};
+
+static PLpgSQL_plugin **used_plugin;
+
+/* of PLpgSQL_function *: what was called since the code of another role has run */
+static HTAB *called;
+
+/* invalid for that of the session, and in a worker before the first owner's */
+static Oid	role = InvalidOid;
+
+/* can anything that has run have filled the caches since they are new? */
+static bool has_run = false;
+
+/* are they to be dropped as soon as the relations are closed that an error has left open? */
+static bool drops_caches = false;
+
+static planner_hook_type next_planner = NULL;
+static needs_fmgr_hook_type next_needs_fmgr = NULL;
+static fmgr_hook_type next_fmgr = NULL;
+
+/* Whose code runs; not always the current user, who changes in a SECURITY DEFINER function. */
+Oid
+ttl_code_role(void)
+{
+	return role;
+}
+
+/*
+ * Notes that code runs.  In the midst of that of a role, a SECURITY DEFINER function is code of
+ * another one, which leaves its own: nobody is the same role any more behind it.
+ */
+static void
+note_code(void)
+{
+	has_run = true;
+	if (ttl_leftover_is_other_role())
+		role = TTL_ANY_ROLE;
+}
+
+static void
+note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
+{
+	if (OidIsValid(role))
+		note_code();
+	/* that of a DO block is not kept */
+	if (OidIsValid(function->fn_oid))
+		(void) hash_search(called, &function, HASH_ENTER, NULL);
+}
+
+/* Is this a worker of the monitor?  It runs nothing but the code of owners. */
+static bool
+is_worker(void)
+{
+	return MyBgworkerEntry != NULL && strcmp(MyBgworkerEntry->bgw_type, TTL_WORKER_TYPE) == 0;
+}
+
+/* Lets PL/pgSQL compile anew what was called. */
+static void
+forget_functions(void)
+{
+	HASH_SEQ_STATUS scan;
+	PLpgSQL_function **function;
+
+	hash_seq_init(&scan, called);
+	while ((function = hash_seq_search(&scan)) != NULL)
+	{
+		(*function)->ttl_compiled_xmin = InvalidTransactionId;
+		(void) hash_search(called, function, HASH_REMOVE, NULL);
+	}
+}
+
+/* From now on the code of this role runs, or goes on, or that of the session. */
+void
+ttl_code_begin(Oid new_role, bool goes_on, bool after_error)
+{
+	/* a worker needs no debugger, and a session keeps the one that it has */
+	if (*used_plugin == NULL || is_worker())
+		*used_plugin = &plugin;
+	if (!InSecurityRestrictedOperation())
+	{
+		if (is_worker())
+			return;
+		new_role = InvalidOid;
+	}
+	if (new_role == role && new_role != TTL_ANY_ROLE)
+		return;
+	role = new_role;
+	forget_functions();
+	if (has_run && !after_error)
+		InvalidateSystemCaches();
+	drops_caches = drops_caches || (has_run && after_error);
+	/* what goes on need not look up anew what it calls */
+	has_run = goes_on && OidIsValid(role);
+}
+
+/*
+ * Core keeps what it has computed for a relation, such as the expressions of an index, for as
+ * long as that is open.  After an error they are open until the resources are released,
+ * which is behind the callbacks of the (sub)transaction.
+ */
+static void
+resources_released(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg)
+{
+	if (!drops_caches || phase != RESOURCE_RELEASE_AFTER_LOCKS)
+		return;
+	drops_caches = false;
+	InvalidateSystemCaches();
+}
+
+/*
+ * Can this function be code of a user?  What is in C is a superuser's; so is what the options
+ * of TTL indexes are made of, functions of core under other names.
+ */
+bool
+ttl_code_is_of_user(Oid function)
+{
+	HeapTuple	tuple;
+	Oid			language;
+
+	if (function < FirstNormalObjectId)
+		return false;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
+	ReleaseSysCache(tuple);
+	return language != ClanguageId && language != INTERNALlanguageId;
+}
+
+/*
+ * Notes a function that is called, or inlined.  That is enough, however the code came to run
+ * that makes core do so: what caches keep of the search_path is what functions were inlined
+ * to, or what they returned when an expression was folded.
+ */
+static void
+note_call(Oid function)
+{
+	if (OidIsValid(role) && InSecurityRestrictedOperation() &&
+		(!has_run || ttl_leftover_is_other_role()) && ttl_code_is_of_user(function))
+		note_code();
+}
+
+/* Core asks before it looks up a function to call it, and before it inlines one, in SQL. */
+static bool
+note_lookup(Oid function)
+{
+	note_call(function);
+	return next_needs_fmgr && next_needs_fmgr(function);
+}
+
+/*
+ * Core asks nothing of functions with settings of their own, or another role's rights, but tells
+ * of each call.  That is all where the planner calls one to estimate how many rows an operator
+ * selects.
+ */
+static void
+note_event(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
+{
+	if (event == FHET_START)
+		note_call(function->fn_oid);
+	if (next_fmgr)
+		next_fmgr(event, function, arg);
+}
+
+static PlannedStmt *
+note_planning(Query *parse, const char *query_string, int options,
+			  ParamListInfo params ttl_and_explain(struct ExplainState *es))
+{
+	planner_hook_type plan = next_planner ? next_planner : standard_planner;
+
+	if (OidIsValid(role) && InSecurityRestrictedOperation() && !ttl_leftover_is_other_role())
+		note_code();
+	return plan(parse, query_string, options, params ttl_and_explain(es));
+}
+
+void
+ttl_code_init(void)
+{
+	HASHCTL		ctl = {.keysize = sizeof(PLpgSQL_function *),.entrysize = sizeof(PLpgSQL_function *)};
+
+	used_plugin = (PLpgSQL_plugin **) find_rendezvous_variable("PLpgSQL_plugin");
+	called = hash_create("ttl_index functions in PL/pgSQL", 64, &ctl, HASH_ELEM | HASH_BLOBS);
+	RegisterResourceReleaseCallback(resources_released, NULL);
+	next_planner = planner_hook;
+	planner_hook = note_planning;
+	next_needs_fmgr = needs_fmgr_hook;
+	needs_fmgr_hook = note_lookup;
+	next_fmgr = fmgr_hook;
+	fmgr_hook = note_event;
+}
