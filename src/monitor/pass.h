@@ -118,15 +118,6 @@ extern bool ttl_prepare_is_allowed(const TtlRun *run, Oid root);
 extern bool ttl_prepare_may_act_on(const TtlRun *run, Oid relid);
 extern void ttl_prepare_targets(TtlRun *run);
 
-/* visit.c */
-extern bool ttl_visit_note_failed(TtlRun *run, Oid relid, bool skipped);
-extern void ttl_visit_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata,
-								 bool timed_out);
-extern void ttl_visit_set_error(TtlCount *count, Oid table, const ErrorData *edata);
-extern bool ttl_visit_is_skipped(const TtlRun *run, Oid relid);
-extern bool ttl_visit_died(void);
-extern void ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target);
-
 /* report.c */
 extern void ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata);
 extern void ttl_report_no_pass(TtlRun *run, const ErrorData *edata);

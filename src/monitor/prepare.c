@@ -39,6 +39,7 @@
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
 #include "monitor/state_file.h"
+#include "monitor/visit.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
@@ -233,10 +234,10 @@ note_failure(PrepareWork *work, const ErrorData *edata, bool timed_out)
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(work->indexrelid)) ||
 		!ttl_prepare_is_allowed(run, work->indexrelid))
 		return;
-	ttl_visit_note_error(run, work->indexrelid, work->indexrelid, edata, timed_out);
-	(void) ttl_visit_note_failed(run, work->indexrelid, true);
+	ttl_outcome_note_error(run, work->indexrelid, work->indexrelid, edata, timed_out);
+	(void) ttl_outcome_note_failed(run, work->indexrelid, true);
 	count.relid = IndexGetRelation(work->indexrelid, true);
-	ttl_visit_set_error(&count, count.relid, edata);
+	ttl_outcome_set_error(&count, count.relid, edata);
 	ttl_counters_add(&count);
 	run->kept->counted = true;
 	work->locks = true;
@@ -272,7 +273,7 @@ prepare_index(PrepareWork *work)
 static bool
 is_waiting(const TtlRun *run, Oid indexrelid)
 {
-	return ttl_visit_is_skipped(run, indexrelid) ||
+	return ttl_outcome_is_skipped(run, indexrelid) ||
 		ttl_kept_is_put_off(run->kept, indexrelid, run->at);
 }
 
@@ -403,7 +404,7 @@ count_death(TtlRun *run)
 		ttl_report_error(run, told->died_at, told->died_at, &edata);
 		return;
 	}
-	(void) ttl_visit_note_failed(run, told->died_at, true);
+	(void) ttl_outcome_note_failed(run, told->died_at, true);
 	if (told->died_canceled)
 		ttl_kept_canceled(run->kept, told->died_at, told->died_at, run->at);
 }

@@ -28,6 +28,7 @@
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
+#include "monitor/visit.h"
 #include "ttl_index.h"
 
 /* Passes in which nothing happened are written to the counters this often, or less. */
@@ -78,7 +79,7 @@ visit_busy(TtlRun *run, TtlSubPass *sub)
 		{
 			TtlTarget  *target = lfirst(lc);
 
-			if (!target->busy || run->stop || ttl_visit_is_skipped(run, target->root))
+			if (!target->busy || run->stop || ttl_outcome_is_skipped(run, target->root))
 				continue;
 			/* partitions had their tries, which wait for locks by themselves */
 			target->partitions = NIL;

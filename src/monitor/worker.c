@@ -55,6 +55,7 @@
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
+#include "monitor/visit.h"
 #include "ttl_index.h"
 
 PGDLLEXPORT void ttl_worker_main(Datum arg);
@@ -178,7 +179,7 @@ answer(int code, Datum arg)
 {
 	/* it is called before what others have registered until now */
 	on_proc_exit(leave, (Datum) 0);
-	shared->canceled = !ttl_visit_died() && ttl_work_is_canceled();
+	shared->canceled = !ttl_attempt_died() && ttl_work_is_canceled();
 	shared->kept_next = ttl_kept_store(&kept, area);
 }
 

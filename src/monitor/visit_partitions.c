@@ -1,0 +1,238 @@
+/*-------------------------------------------------------------------------
+ *
+ * visit_partitions.c
+ *	  Partitions that a visit makes and drops, each in a transaction of its own.
+ *
+ * What is due of a time series goes as a whole partition, without a look at its rows, and
+ * new partitions are made ahead of time.  Partitions have the time of a visit, before the batches
+ * of rows have theirs (visit.c).
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/visit_partitions.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/index.h"
+#include "catalog/partition.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+
+#include "monitor/monitor.h"
+#include "monitor/pass.h"
+#include "monitor/visit.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+/*
+ * After so many partitions for which a lock is not free that others need as well, a visit
+ * tries no more of them.
+ */
+#define MAX_BUSY_PARTITIONS 3
+
+/* The arguments and the result of making or dropping one partition. */
+typedef struct PartitionWork
+{
+	TtlRun	   *run;
+	const TtlTarget *target;
+	Oid			root;
+	const TtlPartition *partition;
+	TtlBatch   *batch;
+} PartitionWork;
+
+/* Under what is it kept that this hangs?  Making partitions counts for the whole table. */
+static Oid
+partition_key(const TtlTarget *target, const TtlPartition *partition)
+{
+	return OidIsValid(partition->relid) ? partition->relid : target->relid;
+}
+
+/* A partition is made with a look at the rows of the DEFAULT partition, as its owner. */
+static bool
+may_act(const PartitionWork *work)
+{
+	Oid			table = IndexGetRelation(work->root, true);
+	Oid			relid = work->partition->relid;
+
+	if (!OidIsValid(relid) && OidIsValid(table))
+		relid = get_default_partition_oid(table);
+	if (!OidIsValid(relid) || ttl_prepare_may_act_on(work->run, relid))
+		return true;
+	if (!OidIsValid(work->partition->relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("partition \"%s\" belongs to a role whose privileges the caller lacks",
+						get_rel_name(relid)),
+				 errhint("Leave it to the monitor, or give the partition the owner of its table.")));
+	return false;
+}
+
+static void
+partition_work(void *arg)
+{
+	PartitionWork *work = arg;
+
+	if (!ttl_prepare_is_allowed(work->run, work->root) || !may_act(work))
+		return;
+	if (OidIsValid(work->partition->relid))
+		ttl_drop_partition(work->root, work->partition->relid, work->run->at,
+						   work->batch);
+	else
+		ttl_make_partition(work->root, work->partition, work->batch);
+	/* while locks were waited for, the table may have got another owner */
+	if (OidIsValid(IndexGetRelation(work->root, true)) &&
+		!ttl_prepare_is_allowed(work->run, work->root))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("the table of index with OID %u has another owner now",
+						work->root)));
+}
+
+/*
+ * Notes what became of a partition, and counts it, in the transaction at hand.  Returns whether
+ * there was anything to count.
+ */
+static bool
+count_partition(const PartitionWork *work, TtlVisit *visit, bool first_error,
+				const ErrorData *edata, bool timed_out, TimestampTz begun)
+{
+	TtlRun	   *run = work->run;
+	TtlBatch   *batch = work->batch;
+	Oid			key = partition_key(work->target, work->partition);
+
+	if (edata != NULL)
+	{
+		memset(batch, 0, sizeof(*batch));
+		batch->busy = ttl_error_is_of_lock(edata);
+	}
+	if (batch->busy)
+		batch->skipped_locked = 1;
+	if (edata != NULL && !batch->busy)
+		ttl_outcome_note_error(run, work->root, work->root, edata, false);
+	if (edata != NULL && timed_out)
+	{
+		ttl_kept_canceled(run->kept, work->root, key, run->at);
+		visit->put_off = true;
+	}
+	else if (ttl_outcome_hangs(run, key))
+		ttl_kept_index(run->kept, key)->hangs = false;
+	return ttl_outcome_count(work->root, key, visit, batch, false,
+							 batch->busy || !first_error ? NULL : edata,
+							 (GetCurrentTimestamp() - begun) / 1000.0);
+}
+
+/*
+ * Makes or drops a partition in a transaction of its own.  Returns false if that failed;
+ * the locks that were not free are no failure.
+ */
+static bool
+run_partition(TtlRun *run, const TtlTarget *target, const TtlPartition *partition,
+			  TtlVisit *visit, bool first_error, TtlBatch *batch)
+{
+	TimestampTz begun = GetCurrentTimestamp();
+	PartitionWork work = {.run = run,.target = target,.root = target->root,
+	.partition = partition,.batch = batch};
+	ErrorData  *edata;
+	ErrorData  *commit_error;
+	bool		timed_out;
+	bool		counted;
+
+	ttl_work_begin(run);
+	if (ttl_work_must_stop(run))
+	{
+		ttl_work_commit(run);
+		return true;
+	}
+
+	/*
+	 * All others who use the table wait for its locks, which would last until
+	 * a standby has answered, also in a session.
+	 */
+	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+	edata = ttl_work_run(run->driver, partition_work, &work, &timed_out);
+	counted = count_partition(&work, visit, first_error, edata, timed_out, begun);
+	commit_error = ttl_work_try_commit(run, &timed_out);
+	if (commit_error != NULL)
+	{
+		edata = commit_error;
+		ttl_work_begin(run);
+		counted = !ttl_work_must_stop(run) &&
+			count_partition(&work, visit, first_error, edata, timed_out, begun);
+		ttl_work_commit(run);
+	}
+	if (counted)
+		ttl_outcome_counted(run, visit, batch);
+	return edata == NULL || batch->busy;
+}
+
+/*
+ * Makes or drops the partitions of a time series, within the time of a visit each.  What
+ * keeps those from being made, a lock on their names, say, need not keep others from being
+ * dropped.  Returns whether some of them remain for the next sub-pass.  A partition that
+ * was locked gets a second try there and no third one in this pass, because the lock may be
+ * held for hours; the others go on, unless they need that lock, too.  A partition that could
+ * not be dropped waits for the next pass, so that one that takes long to fail does not use
+ * up the time of the others.
+ */
+bool
+ttl_visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool makes)
+{
+	TimestampTz begun = GetCurrentTimestamp();
+	int			failed = 0;
+	int			locked = 0;
+	bool		progress = false;
+	bool		again = false;
+	ListCell   *lc;
+
+	foreach(lc, target->partitions)
+	{
+		int64		took = (GetCurrentTimestamp() - begun) / 1000;
+		TtlPartition *partition = lfirst(lc);
+		TtlBatch	batch = {0};
+
+		if (run->stop || locked >= MAX_BUSY_PARTITIONS)
+			break;
+		if (OidIsValid(partition->relid) == makes ||
+			ttl_outcome_is_skipped(run, partition->relid))
+			continue;
+		if (visit->waits && ttl_outcome_hangs(run, partition_key(target, partition)))
+		{
+			visit->put_off = true;
+			continue;
+		}
+		if (visit->limits.index_time > 0 && took >= visit->limits.index_time)
+			return progress;
+		if (!run_partition(run, target, partition, visit, failed == 0, &batch))
+		{
+			failed++;
+			if (OidIsValid(partition->relid))
+			{
+				(void) ttl_outcome_note_failed(run, partition->relid, true);
+				progress = true;
+			}
+		}
+		else if (batch.busy)
+		{
+			locked += batch.busy_alone ? 0 : 1;
+			if (ttl_outcome_note_failed(run, partition->relid, false))
+			{
+				progress = true;
+				/* a pass that lasts is not to last longer by these tries */
+				again = again || !ttl_outcome_is_long(run, run->at);
+			}
+			else if (batch.busy_alone)
+			{
+				(void) ttl_outcome_note_failed(run, partition->relid, true);
+				progress = true;
+			}
+		}
+		else
+			progress = true;
+	}
+	return again;
+}
