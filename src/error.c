@@ -80,3 +80,16 @@ ttl_error_catch(void (*work) (void *), void *arg, bool keep)
 	CurrentResourceOwner = owner;
 	return edata;
 }
+
+/*
+ * Does the same, and raises the error again.  For what core keeps until a subtransaction ends, and
+ * is not to be found by what comes after the function.
+ */
+void
+ttl_error_enclose(void (*work) (void *), void *arg)
+{
+	ErrorData  *edata = ttl_error_catch(work, arg, true);
+
+	if (edata != NULL)
+		ReThrowError(edata);
+}

@@ -227,39 +227,52 @@ ttl_owner_open(Oid relid, LOCKMODE lockmode)
 	return rel;
 }
 
-/* Counts rows of one table, without those of its partitions, as its owner. */
-static int64
-count_rows(Oid relid, const char *condition, int64 max)
+/* The arguments and the result of counting rows. */
+typedef struct CountWork
 {
+	Oid			relid;
+	const char *condition;
+	int64		max;
+	int64		rows;
+} CountWork;
+
+/* Counts rows of one table, without those of its partitions, as its owner. */
+static void
+count_work(void *arg)
+{
+	CountWork  *work = arg;
 	char	   *name;
 	TtlUser		saved;
-	int64		rows;
 	bool		isnull;
 
-	LockRelationOid(relid, AccessShareLock);
-	ttl_name_keep_now(relid);
-	name = ttl_name_qualified(relid);
-	ttl_owner_become(ttl_owner_of(relid), &saved);
+	LockRelationOid(work->relid, AccessShareLock);
+	ttl_name_keep_now(work->relid);
+	name = ttl_name_qualified(work->relid);
+	ttl_owner_become(ttl_owner_of(work->relid), &saved);
 	/* an index can be locked when its table is not */
 	ttl_lock_limit_waits();
 	SPI_connect();
 	/* not as read-only: this takes a snapshot that is later than the lock */
 	if (SPI_execute(psprintf("SELECT pg_catalog.count(*) FROM "
 							 "(SELECT 1 FROM ONLY %s WHERE %s LIMIT " INT64_FORMAT ") AS s",
-							 name, condition, max),
+							 name, work->condition, work->max),
 					false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not count the rows of %s", name);
-	rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-									   SPI_tuptable->tupdesc, 1, &isnull));
+	work->rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+											 SPI_tuptable->tupdesc, 1, &isnull));
 	SPI_finish();
 	ttl_owner_restore(&saved);
-	return rows;
 }
 
 /*
  * Counts the rows of a table and of all tables below it that meet an SQL condition, up to a
  * number.  Each partition is read as its own owner.  One query for all of them could not
  * do that, and the planner computes expressions in the definition of each table.
+ *
+ * Each in a subtransaction: for as long as that lasts, core calls some functions in SQL as they
+ * were parsed by the search_path of who used them first, such as one that belongs to a
+ * range type, which the planner uses.  So this is not for the midst of what is done as
+ * an owner, either: the subtransaction of that one would last.
  */
 int64
 ttl_owner_count_rows(Oid relid, const char *condition, int64 max)
@@ -267,11 +280,15 @@ ttl_owner_count_rows(Oid relid, const char *condition, int64 max)
 	int64		rows = 0;
 	ListCell   *lc;
 
+	Assert(!OidIsValid(ttl_leftover_commander()));
 	foreach(lc, ttl_inherit_tree(relid))
 	{
-		if (rows < max &&
-			get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE)
-			rows += count_rows(lfirst_oid(lc), condition, max - rows);
+		CountWork	work = {.relid = lfirst_oid(lc),.condition = condition,.max = max - rows};
+
+		if (work.max <= 0 || get_rel_relkind(work.relid) == RELKIND_PARTITIONED_TABLE)
+			continue;
+		ttl_error_enclose(count_work, &work);
+		rows += work.rows;
 	}
 	return rows;
 }

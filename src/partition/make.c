@@ -533,8 +533,6 @@ make_missing_partition(const TtlIndex *root, Oid rest, const TtlPartition *parti
 	TtlIndex	now;
 
 	ttl_settings_set("default_tablespace", "");
-	if (OidIsValid(rest))
-		check_default(root, rest, partition);
 	if (!lock_for_attach(root, rest) || !ttl_name_lock(root->relid, false))
 		return false;
 	/* read again, because the locks may have taken a while */
@@ -576,6 +574,8 @@ ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
 	batch->busy = OidIsValid(rest) && !ttl_drop_lock_tree(rest, AccessShareLock);
 	if (batch->busy)
 		return;
+	if (OidIsValid(rest))
+		check_default(&index, rest, partition);
 	ttl_owner_become(index.owner, &saved);
 	/* there may be more to lock, such as tables below a partitioned DEFAULT */
 	ttl_lock_limit_waits();
