@@ -145,6 +145,7 @@ static const struct
 typedef struct Sample
 {
 	double		percent;
+	const TtlIndex *leaf;		/* the one at hand */
 	TimestampTz at;
 	instr_time	begun;
 	int64		ms;				/* how long it may take */
@@ -288,8 +289,10 @@ sample_query(const TtlIndex *leaf, Relation rel, double percent, Node *kind)
  * than itself.
  */
 static void
-sample_leaf(const TtlIndex *leaf, Sample *sample)
+sample_work(void *arg)
 {
+	Sample	   *sample = arg;
+	const TtlIndex *leaf = sample->leaf;
 	SampleReceiver receiver = {
 		.pub = {count_row, start_sample, end_sample, end_sample, DestNone},
 		.sample = sample
@@ -342,7 +345,9 @@ sample_index(Oid indexrelid, Sample *sample)
 			continue;
 		/* a partition can number its columns otherwise */
 		leaf.option.filter = own.filter;
-		sample_leaf(&leaf, sample);
+		sample->leaf = &leaf;
+		/* what core keeps of its owner's code until then is not for that of the next one */
+		ttl_error_enclose(sample_work, sample);
 	}
 }
 

@@ -45,47 +45,79 @@ fold_predicate(List *members)
 	return (Node *) make_ands_implicit((Expr *) folded);
 }
 
+static bool
+exclude(const void *a, const void *b)
+{
+	return predicate_refuted_by((List *) fold_predicate((List *) b),
+								(List *) fold_predicate((List *) a), true);
+}
+
+static bool
+are_same(const void *a, const void *b)
+{
+	return equal(fold_predicate((List *) a), fold_predicate((List *) b));
+}
+
+static bool
+are_same_expressions(const void *a, const void *b)
+{
+	return equal(fold((Node *) a), fold((Node *) b));
+}
+
+/* The arguments and the result of comparing what two indexes of a table say. */
+typedef struct CompareWork
+{
+	Oid			relid;
+	const void *a;
+	const void *b;
+	bool		(*compare) (const void *a, const void *b);
+	bool		result;
+} CompareWork;
+
+static void
+compare_work(void *arg)
+{
+	CompareWork *work = arg;
+	TtlUser		saved;
+
+	ttl_owner_become(ttl_owner_of(work->relid), &saved);
+	work->result = work->compare(work->a, work->b);
+	ttl_owner_restore(&saved);
+}
+
+/*
+ * Compares as the owner of the table, enclosed: what core keeps of that code until the
+ * subtransaction ends is not there for the owner of the next table, or for the session.
+ */
+static bool
+compare(Oid relid, const void *a, const void *b, bool (*how) (const void *a, const void *b))
+{
+	CompareWork work = {.relid = relid,.a = a,.b = b,.compare = how};
+
+	ttl_error_enclose(compare_work, &work);
+	return work.result;
+}
+
 /*
  * Can no row of a table be in both of two indexes, as far as core's logic for the
- * planner can tell?  Folds as its owner.
+ * planner can tell?
  */
 bool
 ttl_filter_excludes(Oid relid, List *a, List *b)
 {
-	TtlUser		saved;
-	bool		exclude;
-
-	if (a == NIL || b == NIL)
-		return false;
-	ttl_owner_become(ttl_owner_of(relid), &saved);
-	exclude = predicate_refuted_by((List *) fold_predicate(b),
-								   (List *) fold_predicate(a), true);
-	ttl_owner_restore(&saved);
-	return exclude;
+	return a != NIL && b != NIL && compare(relid, a, b, exclude);
 }
 
-/* Are two filters of a table the same once folded?  Folds as its owner. */
+/* Are two filters of a table the same once folded? */
 bool
 ttl_filter_same(Oid relid, List *a, List *b)
 {
-	TtlUser		saved;
-	bool		same;
-
-	ttl_owner_become(ttl_owner_of(relid), &saved);
-	same = equal(fold_predicate(a), fold_predicate(b));
-	ttl_owner_restore(&saved);
-	return same;
+	return compare(relid, a, b, are_same);
 }
 
 /* Are two expressions over a table, which need not be conditions, the same once folded? */
 bool
 ttl_filter_same_expression(Oid relid, Node *a, Node *b)
 {
-	TtlUser		saved;
-	bool		same;
-
-	ttl_owner_become(ttl_owner_of(relid), &saved);
-	same = equal(fold(a), fold(b));
-	ttl_owner_restore(&saved);
-	return same;
+	return compare(relid, a, b, are_same_expressions);
 }

@@ -198,6 +198,22 @@ preview_row(TupleTableSlot *slot, void *arg)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
 }
 
+/* The arguments of a look at one leaf, and its result. */
+typedef struct LookWork
+{
+	const TtlIndex *index;
+	TimestampTz at;
+	TtlLook		look;
+} LookWork;
+
+static void
+look_work(void *arg)
+{
+	LookWork   *work = arg;
+
+	ttl_batch_look(work->index, work->at, &work->look);
+}
+
 /*
  * preview(index regclass, max_rows integer) returns setof jsonb
  *
@@ -230,8 +246,11 @@ ttl_preview_called(PG_FUNCTION_ARGS)
 	{
 		Oid			leaf = ((TtlDueLeaf *) lfirst(lc))->indexrelid;
 		TtlIndex	part;
-		TtlLook		look = {.max_rows = max_rows,.max_pages = PG_INT64_MAX,
-			.row = preview_row,.arg = fcinfo->resultinfo
+		LookWork	work = {
+			.index = &part,.at = at,
+			.look = {.max_rows = max_rows,.max_pages = PG_INT64_MAX,
+				.row = preview_row,.arg = fcinfo->resultinfo
+			}
 		};
 
 		if (max_rows == 0)
@@ -245,8 +264,9 @@ ttl_preview_called(PG_FUNCTION_ARGS)
 		if (!ttl_due_lock_leaf(leaf, &part))
 			continue;
 		(void) ttl_owner_check(part.relid);
-		ttl_batch_look(&part, at, &look);
-		max_rows -= look.count;
+		/* what core keeps of that code until then is not for that of the next owner */
+		ttl_error_enclose(look_work, &work);
+		max_rows -= work.look.count;
 	}
 	return (Datum) 0;
 }

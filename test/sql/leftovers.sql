@@ -255,6 +255,25 @@ SET client_min_messages = error;
 CALL ttl_index.run_pass();
 SELECT count(*) > 3 AS made FROM pg_partition_tree('leftovers.buckets') WHERE isleaf;
 SELECT DISTINCT by = current_user AS is_mine, of FROM leftovers.calls;
+-- nor is it there for the session behind preview(), or behind create_index() that finds the index
+SET ROLE regress_ttl_first;
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql AS
+$$ BEGIN PERFORM leftovers.uses_distance(1); RETURN '1'; END $$;
+CREATE TABLE leftovers.filtered (at timestamptz);
+CREATE INDEX filtered_ttl ON leftovers.filtered (at) WHERE leftovers.uses_distance(1) = 1 AND ttl_index.expire_after_seconds(0);
+RESET ROLE;
+TRUNCATE leftovers.calls;
+BEGIN;
+SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
+SELECT count(*) FROM leftovers.rest_mine WHERE span && leftovers.span(10, 20);
+COMMIT;
+SELECT DISTINCT by = current_user AS is_mine, of FROM leftovers.calls;
+TRUNCATE leftovers.calls;
+BEGIN;
+SELECT ttl_index.create_index('leftovers.filtered', 'at', 0, 'leftovers.uses_distance(1) = 1');
+SELECT count(*) FROM leftovers.rest_mine WHERE span && leftovers.span(10, 20);
+COMMIT;
+SELECT DISTINCT by = current_user AS is_mine, of FROM leftovers.calls;
 
 -- where core runs code of an owner itself, that goes on as it was behind an error of what was done as an owner
 CREATE TABLE leftovers.unreadable (at timestamptz, document json);
