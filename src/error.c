@@ -41,19 +41,18 @@ ttl_error_is_of_lock(const ErrorData *edata)
 }
 
 /*
- * Runs a function in a subtransaction, so that an error takes back its work alone; where nothing
- * is to be kept, so does its end.  Returns the error, or NULL.
+ * Runs a function in a subtransaction; where nothing is to be kept, so does its end.
  *
  * Code of users can leave subtransactions open within this one: a language does where it
  * catches an error and meets another one, out of memory say, before it has rolled back its own.
- * Nothing would be committed any more behind that, and no locks given back.
+ * Nothing would be committed any more behind that, and no locks given back.  For the same reason
+ * nothing is done here with an error, not even a copy, before the subtransaction has ended.
  */
-ErrorData *
-ttl_error_catch(void (*work) (void *), void *arg, bool keep)
+static void
+run_in_subtransaction(void (*work) (void *), void *arg, bool keep)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile edata = NULL;
 	int			level;
 
 	BeginInternalSubTransaction(NULL);
@@ -67,6 +66,30 @@ ttl_error_catch(void (*work) (void *), void *arg, bool keep)
 		if (keep)
 			ReleaseCurrentSubTransaction();
 	}
+	PG_FINALLY();
+	{
+		while (GetCurrentTransactionNestLevel() >= level)
+			RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+	}
+	PG_END_TRY();
+}
+
+/*
+ * Runs a function in a subtransaction, so that an error takes back its work alone; where nothing
+ * is to be kept, so does its end.  Returns the error, or NULL.
+ */
+ErrorData *
+ttl_error_catch(void (*work) (void *), void *arg, bool keep)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorData  *volatile edata = NULL;
+
+	PG_TRY();
+	{
+		run_in_subtransaction(work, arg, keep);
+	}
 	PG_CATCH();
 	{
 		MemoryContextSwitchTo(context);
@@ -74,22 +97,15 @@ ttl_error_catch(void (*work) (void *), void *arg, bool keep)
 		FlushErrorState();
 	}
 	PG_END_TRY();
-	while (GetCurrentTransactionNestLevel() >= level)
-		RollbackAndReleaseCurrentSubTransaction();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
 	return edata;
 }
 
 /*
- * Does the same, and raises the error again.  For what core keeps until a subtransaction ends, and
- * is not to be found by what comes after the function.
+ * Runs a function in a subtransaction, and leaves its errors to the caller.  For what core keeps
+ * until a subtransaction ends, and is not to be found by what comes behind the function.
  */
 void
 ttl_error_enclose(void (*work) (void *), void *arg)
 {
-	ErrorData  *edata = ttl_error_catch(work, arg, true);
-
-	if (edata != NULL)
-		ReThrowError(edata);
+	run_in_subtransaction(work, arg, true);
 }
