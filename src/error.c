@@ -101,11 +101,13 @@ ttl_error_catch(void (*work) (void *), void *arg, bool keep)
 }
 
 /*
- * Runs a function in a subtransaction, and leaves its errors to the caller.  For what core keeps
- * until a subtransaction ends, and is not to be found by what comes behind the function.
+ * Runs a function of which nothing is to be kept but what it has put into memory, and leaves its
+ * errors to the caller.  For code of owners that only looks: what it has opened or queued until the
+ * transaction ends, large objects say, and what core keeps until a subtransaction does, is
+ * not there for what comes behind it, which can be code of others.
  */
 void
-ttl_error_enclose(void (*work) (void *), void *arg)
+ttl_error_isolate(void (*work) (void *), void *arg)
 {
-	run_in_subtransaction(work, arg, true);
+	run_in_subtransaction(work, arg, false);
 }

@@ -269,10 +269,11 @@ count_work(void *arg)
  * number.  Each partition is read as its own owner.  One query for all of them could not
  * do that, and the planner computes expressions in the definition of each table.
  *
- * Each in a subtransaction: for as long as that lasts, core calls some functions in SQL as they
- * were parsed by the search_path of who used them first, such as one that belongs to a
- * range type, which the planner uses.  So this is not for the midst of what is done as
- * an owner, either: the subtransaction of that one would last.
+ * Each in a subtransaction, which is taken back.  What the code of one owner has opened would be
+ * open to the next one otherwise, as large objects are.  And for as long as a subtransaction lasts,
+ * core calls some functions in SQL as they were parsed by the search_path of who used them
+ * first, such as one that belongs to a range type, which the planner uses.  So this is not for
+ * the midst of what is done as an owner, either: the subtransaction of that one would last.
  */
 int64
 ttl_owner_count_rows(Oid relid, const char *condition, int64 max)
@@ -287,7 +288,7 @@ ttl_owner_count_rows(Oid relid, const char *condition, int64 max)
 
 		if (work.max <= 0 || get_rel_relkind(work.relid) == RELKIND_PARTITIONED_TABLE)
 			continue;
-		ttl_error_enclose(count_work, &work);
+		ttl_error_isolate(count_work, &work);
 		rows += work.rows;
 	}
 	return rows;

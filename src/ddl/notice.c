@@ -346,8 +346,7 @@ sample_index(Oid indexrelid, Sample *sample)
 		/* a partition can number its columns otherwise */
 		leaf.option.filter = own.filter;
 		sample->leaf = &leaf;
-		/* what core keeps of its owner's code until then is not for that of the next one */
-		ttl_error_enclose(sample_work, sample);
+		ttl_error_isolate(sample_work, sample);
 	}
 }
 

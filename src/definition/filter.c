@@ -86,15 +86,15 @@ compare_work(void *arg)
 }
 
 /*
- * Compares as the owner of the table, enclosed: what core keeps of that code until the
- * subtransaction ends is not there for the owner of the next table, or for the session.
+ * Compares as the owner of the table, whose code leaves nothing for that of the owner of the next
+ * one, or for the session.
  */
 static bool
 compare(Oid relid, const void *a, const void *b, bool (*how) (const void *a, const void *b))
 {
 	CompareWork work = {.relid = relid,.a = a,.b = b,.compare = how};
 
-	ttl_error_enclose(compare_work, &work);
+	ttl_error_isolate(compare_work, &work);
 	return work.result;
 }
 

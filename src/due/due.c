@@ -264,8 +264,7 @@ ttl_preview_called(PG_FUNCTION_ARGS)
 		if (!ttl_due_lock_leaf(leaf, &part))
 			continue;
 		(void) ttl_owner_check(part.relid);
-		/* what core keeps of that code until then is not for that of the next owner */
-		ttl_error_enclose(look_work, &work);
+		ttl_error_isolate(look_work, &work);
 		max_rows -= work.look.count;
 	}
 	return (Datum) 0;

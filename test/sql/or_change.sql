@@ -70,7 +70,7 @@ SELECT ttl_index.create_index('t', 'ts', 61, or_change => true);
 UPDATE pg_index SET indisvalid = true WHERE indexrelid = 't_ts_ttl'::regclass;
 SELECT ttl_index.create_index('t', 'ts', NULL, or_change => true);
 SELECT ttl_index.create_index('t', 'ts', -1, or_change => true);
--- dropped by its own filter, while what is due is looked at
+-- dropped by its own filter, while what is due is looked at: that is taken back
 CREATE TABLE gone (id int, ts timestamptz);
 INSERT INTO gone VALUES (1, '2001-01-01');
 CREATE FUNCTION drops() RETURNS void LANGUAGE plpgsql AS $$ BEGIN

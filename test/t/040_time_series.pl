@@ -14,8 +14,12 @@ use TtlNode;
 
 my $faults = Faults->new;
 my $dir = PostgreSQL::Test::Utils::tempdir;
+
+# Several passes that make the same partition give way by bucket_lock_timeout, which no deadlock may
+# come before, however long the machine stalls.
 my $node = TtlNode->configured(
 	q{
+deadlock_timeout = '1min'
 ttl_index.monitor_enabled = off
 ttl_index.max_clock_jump = 0
 autovacuum = off
@@ -301,8 +305,8 @@ foreach my $day (6 .. 9)
 		0, [qr{actually processed: 4/4}], [qr/^(?!.*WARNING)/s],
 		"four passes on day $day");
 }
-is( sql("SELECT errors, (SELECT state FROM ttl_index.indexes WHERE indexrelid = 'beside_ts_ttl'::regclass) FROM ttl_index.stats"),
-	'0|active',
+is( sql("SELECT errors, (SELECT max(last_error) FROM ttl_index.index_stats), (SELECT state FROM ttl_index.indexes WHERE indexrelid = 'beside_ts_ttl'::regclass) FROM ttl_index.stats"),
+	'0||active',
 	'no pass stumbles over what another one has made');
 
 $node->stop;
