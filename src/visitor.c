@@ -95,7 +95,7 @@ static const struct
 	{"read_only", "default_transaction_read_only is on in this database",
 	"Turn default_transaction_read_only off to let rows expire."},
 	{"no_worker_slot", "no background worker slot was free for the monitor's last pass",
-	"Consider increasing the configuration parameter \"max_worker_processes\"."},
+	TTL_SLOTS_HINT},
 	{"worker_hangs", TTL_WORKER_HANGS,
 	"See ttl_index.current_op for the indexes. What that code does not end, an immediate restart of the server does. Meanwhile CALL ttl_index.run_pass() every few minutes, for the other tables."},
 	{"counters_locked", TTL_COUNTERS_LOCKED, TTL_COUNTERS_LOCKED_HINT},

@@ -342,8 +342,7 @@ start_worker_patiently(const TtlDatabase *db)
 			ereport(WARNING,
 					(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 					 errmsg("no background worker slot is free for ttl_index"),
-					 errhint("Consider increasing the configuration parameter \"%s\".",
-							 "max_worker_processes")));
+					 errhint("%s", TTL_SLOTS_HINT)));
 		lacked_slots = true;
 		if (slot_tries >= SLOT_TRIES || !ttl_monitor_enabled)
 			return false;

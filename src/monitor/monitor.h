@@ -40,6 +40,8 @@ extern bool ttl_launcher_is_registered(void);
 
 /* visitor.c */
 #define TTL_WORKER_HANGS "workers of the monitor cannot be ended in this database: they run code that does not let itself be canceled"
+#define TTL_SLOTS_HINT \
+	"Consider increasing the configuration parameter \"max_worker_processes\" to at least three more than \"max_parallel_workers\": parallel queries take their workers from the same slots."
 
 /* counters.c */
 #define TTL_COUNTERS_LOCKED "table \"" TTL_SCHEMA ".counters\" is locked by others"
