@@ -32,6 +32,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
@@ -251,16 +252,18 @@ count_work(void *arg)
 	ttl_owner_become(ttl_owner_of(work->relid), &saved);
 	/* an index can be locked when its table is not */
 	ttl_lock_limit_waits();
+	/* later than the lock, but before the planner can call code that writes */
+	PushActiveSnapshot(GetTransactionSnapshot());
 	SPI_connect();
-	/* not as read-only: this takes a snapshot that is later than the lock */
 	if (SPI_execute(psprintf("SELECT pg_catalog.count(*) FROM "
 							 "(SELECT 1 FROM ONLY %s WHERE %s LIMIT " INT64_FORMAT ") AS s",
 							 name, work->condition, work->max),
-					false, 0) != SPI_OK_SELECT)
+					true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not count the rows of %s", name);
 	work->rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 											 SPI_tuptable->tupdesc, 1, &isnull));
 	SPI_finish();
+	PopActiveSnapshot();
 	ttl_owner_restore(&saved);
 }
 

@@ -510,6 +510,13 @@ ttl_saved_option_put(Oid indexrelid, const TtlOption *option)
 
 	tuple = heap_modify_tuple(old, RelationGetDescr(pg_index), values, nulls,
 							  replace);
+	/* nothing would read it, not even to take the option out again */
+	if (members != NIL && ttl_option_is_long(tuple))
+	{
+		const TtlIndex index = {.indexrelid = indexrelid,.state = TTL_LONG_DEFINITION};
+
+		ttl_state_raise(&index);
+	}
 	CatalogTupleUpdate(pg_index, &old->t_self, tuple);
 	CacheInvalidateRelcacheByRelid(form->indrelid);
 	CacheInvalidateRelcacheByRelid(indexrelid);

@@ -612,10 +612,7 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 		keep != is_kept(&index.option, empty) || archive != index.option.archive_to)
 		return;
 
-	/*
-	 * nor has code of the owner, which may have been called to count rows,
-	 * written there
-	 */
+	/* nor has code of the owner that was called meanwhile written there */
 	if (empty && !is_empty(relid))
 		return;
 	/* what keeps it may have come while the locks were waited for */

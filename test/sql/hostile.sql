@@ -10,10 +10,20 @@ GRANT ALL ON SCHEMA hostile TO PUBLIC;
 SET search_path = hostile;
 
 -- Who ran what, and whether it could become somebody else.  It is switched on only
--- while the extension is at work: what core runs is core's own matter.
-CREATE TABLE log (place text, who text, escaped bool);
+-- while the extension is at work: what core runs is core's own matter.  Kept in sequences, which
+-- are not rolled back, as is what the extension only looks at: a bit for each role, and once more.
+CREATE FUNCTION places() RETURNS SETOF text LANGUAGE sql AS
+$$ SELECT unnest('{cast, domain, event trigger, operator, policy, rule, trigger of a referencing table}'::text[]) $$;
+SELECT format('CREATE SEQUENCE %I MINVALUE 0', place) FROM places() AS place \gexec
+GRANT ALL ON ALL SEQUENCES IN SCHEMA hostile TO PUBLIC;
+CREATE FUNCTION bits(place text, OUT bits bigint) LANGUAGE plpgsql AS
+$$ BEGIN EXECUTE format('SELECT last_value FROM hostile.%I', place) INTO bits; END $$;
+CREATE VIEW log AS
+	SELECT place, CASE b & 3 WHEN 0 THEN 'regress_ttl_owner' WHEN 1 THEN 'regress_ttl_child' ELSE 'somebody else' END AS who, b & 4 > 0 AS escaped
+	FROM places() AS place, unnest('{0, 1, 2, 4, 5, 6}'::int[]) AS b
+	WHERE bits(place) & (1 << b) > 0
+	ORDER BY 1, 2, 3;
 CREATE TABLE armed (yes bool);
-GRANT INSERT ON log TO PUBLIC;
 GRANT SELECT ON armed TO PUBLIC;
 CREATE FUNCTION note(place text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -28,7 +38,8 @@ BEGIN
 			NULL;
 		END;
 	END IF;
-	INSERT INTO hostile.log VALUES (place, current_user, escaped);
+	PERFORM setval(format('hostile.%I', place), hostile.bits(place) |
+		(1 << (CASE current_user WHEN 'regress_ttl_owner' THEN 0 WHEN 'regress_ttl_child' THEN 1 ELSE 2 END + CASE WHEN escaped THEN 4 ELSE 0 END)));
 END $$;
 CREATE FUNCTION spy(place text) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -87,15 +98,15 @@ SELECT ttl_index.coll_mod_index('victim_ttl', 2);
 SELECT ttl_index.coll_mod('victim', 'ts', 1000000000);
 SELECT ttl_index.remove_ttl('victim_ts');
 SELECT ttl_index.create_index_command('victim', 'ts', 5, 'id === 1');
-SELECT place, who, escaped, count(*) > 0 AS ran FROM log GROUP BY place, who, escaped ORDER BY place;
-TRUNCATE log;
+SELECT * FROM log;
+SELECT setval(format('%I', place), 0) FROM places() AS place \g /dev/null
 -- To change an option no function in the filter is called, so that none can keep anybody from it.
 SELECT ttl_index.coll_mod_index('victim_ttl', 3);
 SELECT ttl_index.remove_ttl('victim_ttl');
 SELECT ttl_index.remove_all_ttl() > 0 AS removed;
 SELECT * FROM log;
 SELECT ttl_index.coll_mod_index('victim_ttl', 2), ttl_index.coll_mod('ruled', 'ts', 0);
-TRUNCATE log;
+SELECT setval(format('%I', place), 0) FROM places() AS place \g /dev/null
 -- What a session knows of an index's filter it does not fold again; this one knows nothing.
 \c -
 \set SHOW_CONTEXT never
@@ -103,7 +114,7 @@ SET client_min_messages = error;
 SET search_path = hostile;
 CALL ttl_index.run_pass();
 TRUNCATE armed;
-SELECT place, who, escaped, count(*) > 0 AS ran FROM log GROUP BY place, who, escaped ORDER BY place;
+SELECT * FROM log;
 SELECT (SELECT count(*) FROM victim) AS victim, (SELECT count(*) FROM child) AS child, (SELECT count(*) FROM ruled) AS ruled;
 SELECT errors, last_error FROM ttl_index.index_stats WHERE schemaname = 'hostile';
 

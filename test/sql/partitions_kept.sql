@@ -542,8 +542,8 @@ SELECT count(*) FROM pg_constraint WHERE conrelid IN ('written_2001'::regclass, 
 SELECT pg_get_expr(adbin, adrelid), adnum FROM pg_attrdef WHERE adrelid = 'written_2001_1'::regclass;
 DROP TABLE written;
 
--- a bucket whose rows have gone one by one is empty: it counts as none, and is not dropped with a row that
--- code of its owner has written to it meanwhile
+-- a bucket whose rows have gone one by one is empty: it counts as none, and what code of its owner writes while
+-- its rows are counted is neither counted nor kept
 CREATE TABLE emptied (id int, ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE emptied_2001 PARTITION OF emptied FOR VALUES FROM ('2001-01-01') TO ('2001-01-02');
 CREATE TABLE cold.emptied (id int, ts timestamptz) PARTITION BY RANGE (ts);

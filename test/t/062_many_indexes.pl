@@ -140,7 +140,7 @@ unlike(slurp_file($node->logfile, $offset), qr/PANIC|FATAL|TRAP/,
 
 SKIP:
 {
-	skip 'the peak of a process is read from /proc', 3 unless -e '/proc/self/status';
+	skip 'the peak of a process is read from /proc', 5 unless -e '/proc/self/status';
 	my $peak = q{SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\s+(\d+)')::int / 1024};
 	$node->safe_psql('postgres', 'CREATE DATABASE large');
 	$node->safe_psql(
@@ -159,7 +159,7 @@ END $$});
 		'a pass over 100 filters of 150 kB takes less than 60 MB');
 
 	# One that is refused, as too long, is left behind by CONCURRENTLY; only 18 can store it.
-	skip 'a row of pg_index fits into a page', 2 if $node->pg_version->major < 18;
+	skip 'a row of pg_index fits into a page', 4 if $node->pg_version->major < 18;
 	$node->psql(
 		'large', q{
 SELECT format('CREATE INDEX CONCURRENTLY long ON t1 (at) WHERE ttl_index.expire_after_seconds(0) AND value <> %L', repeat('x', 20000000)) \gexec});
@@ -172,6 +172,28 @@ SELECT key, partial_filter_expression, state FROM ttl_index.indexes WHERE indexr
 $peak});
 	is($shown, '...|...|not_valid', 'a definition that is too long is not shown');
 	cmp_ok($after - $before, '<', 60, 'and not read');
+
+	# One that would become too long, by an option, stays as it is.
+	$node->safe_psql(
+		'large', q{
+CREATE TABLE nearly (at timestamptz, value text);
+DO $$
+BEGIN
+	FOR length IN REVERSE 262144 .. 1 BY 8 LOOP
+		BEGIN
+			EXECUTE format('CREATE INDEX nearly_long ON nearly (at) WHERE ttl_index.expire_after_seconds(0) AND value <> %L', repeat('x', length));
+			EXIT;
+		EXCEPTION
+			WHEN program_limit_exceeded THEN
+		END;
+	END LOOP;
+END $$});
+	my ($result, $stdout, $stderr) =
+	  $node->psql('large', q{SELECT ttl_index.pause_index('nearly_long')});
+	like($stderr, qr/ERROR:  the key and the filter of a TTL index cannot take more than 1 MB/,
+		'an option makes no definition longer than what is read');
+	is($node->safe_psql('large', q{SELECT state FROM ttl_index.indexes WHERE indexrelid = 'nearly_long'::regclass}),
+		'active', 'and the index stays as it was');
 }
 
 $node->stop;
