@@ -62,7 +62,7 @@ static Oid	role = InvalidOid;
 /* can anything that has run have filled the caches since they are new? */
 static bool has_run = false;
 
-/* are they to be dropped as soon as the relations are closed that an error has left open? */
+/* are they to be dropped as soon as the relations are closed that an error can have left open? */
 static bool drops_caches = false;
 
 static planner_hook_type next_planner = NULL;
@@ -139,7 +139,7 @@ ttl_code_begin(Oid new_role, bool goes_on, bool after_error)
 	forget_functions();
 	if (has_run && !after_error)
 		InvalidateSystemCaches();
-	drops_caches = drops_caches || (has_run && after_error);
+	drops_caches = drops_caches || (has_run && goes_on);
 	/* what goes on need not look up anew what it calls */
 	has_run = goes_on && OidIsValid(role);
 }
@@ -147,7 +147,8 @@ ttl_code_begin(Oid new_role, bool goes_on, bool after_error)
 /*
  * Core keeps what it has computed for a relation, such as the expressions of an index, for as
  * long as that is open.  After an error they are open until the resources are released,
- * which is behind the callbacks of the (sub)transaction.
+ * which is behind the callbacks of the (sub)transaction: after one that return_next() of PL/Perl
+ * has caught as well, of which nobody knows.
  */
 static void
 resources_released(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg)

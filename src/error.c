@@ -65,6 +65,8 @@ run_in_subtransaction(void (*work) (void *), void *arg, bool keep)
 			elog(ERROR, "a function has left a subtransaction open");
 		if (keep)
 			ReleaseCurrentSubTransaction();
+		else
+			ttl_leftover_ends_well();
 	}
 	PG_FINALLY();
 	{
@@ -98,6 +100,13 @@ ttl_error_catch(void (*work) (void *), void *arg, bool keep)
 	}
 	PG_END_TRY();
 	return edata;
+}
+
+/* Runs a function in a subtransaction, which closes what it has opened, and leaves its errors to the caller. */
+void
+ttl_error_enclose(void (*work) (void *), void *arg)
+{
+	run_in_subtransaction(work, arg, true);
 }
 
 /*

@@ -7,7 +7,7 @@
  * the session which has called run_pass().  Each runs in a security-restricted operation,
  * which keeps it from most of what outlives it.  What is left is taken back here, or where that
  * takes more, in files beside this one: what is cached (code.c), types of pg_temp
- * (temporary_type.c), and commands that have not come to their end (unfinished.c).
+ * (temporary_object.c), and commands that have not come to their end (unfinished.c).
  *
  * Core makes no cursor WITH HOLD in a restricted operation, as a COMMIT would read it to the
  * end outside of that.  But a COMMIT in a procedure does so with any cursor that a function
@@ -258,8 +258,15 @@ ttl_leftover_end(const TtlLeftover *before)
 	acting = inner->outer;
 	pfree(inner);
 	ttl_code_begin(before->role, true, false);
-	ttl_temporary_type_check();
+	ttl_temporary_object_check();
 	ttl_unfinished_check(&before->unfinished, user);
+}
+
+/* The subtransaction at hand is taken back next, and not because of an error: all goes on as it is. */
+void
+ttl_leftover_ends_well(void)
+{
+	nest_level = Min(nest_level, GetCurrentTransactionNestLevel() - 1);
 }
 
 /* Begins to note as whom errors are raised. */

@@ -69,6 +69,7 @@ extern void ttl_leftover_end_command(const TtlCommand *command);
 extern void ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before);
 extern void ttl_leftover_close(const TtlLeftover *before);
 extern void ttl_leftover_end(const TtlLeftover *before);
+extern void ttl_leftover_ends_well(void);
 extern void ttl_leftover_expect(void);
 extern Oid	ttl_leftover_failed(void);
 extern Oid	ttl_leftover_beside(void);
@@ -76,9 +77,9 @@ extern Oid	ttl_leftover_commander(void);
 extern void ttl_leftover_fall_back(void);
 extern Datum ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo);
 
-/* temporary_type.c */
-extern void ttl_temporary_type_init(void);
-extern void ttl_temporary_type_check(void);
+/* temporary_object.c */
+extern void ttl_temporary_object_init(void);
+extern void ttl_temporary_object_check(void);
 
 /* unfinished.c */
 extern void ttl_unfinished_init(void);

@@ -36,7 +36,7 @@ _PG_init(void)
 	ttl_settings_init();
 	ttl_code_init();
 	ttl_leftover_init();
-	ttl_temporary_type_init();
+	ttl_temporary_object_init();
 	ttl_unfinished_init();
 	ttl_foreign_read_init();
 	ttl_citus_init();

@@ -18,7 +18,7 @@
  *	functions.c		run_pass, lag, and what is behind the view of indexes
  *	owner.c			becoming the owner of a table
  *	leftover.c		what one owner's code leaves to that of others; beside it
- *					code.c, temporary_type.c and unfinished.c
+ *					code.c, temporary_object.c and unfinished.c
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
  *	inherit.c		what is below a relation, without a lock

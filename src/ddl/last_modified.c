@@ -267,6 +267,27 @@ check_partitions(Relation rel)
 	}
 }
 
+/* A command, and as whom to run it. */
+typedef struct RunWork
+{
+	Oid			owner;
+	const char *command;
+} RunWork;
+
+static void
+run_work(void *arg)
+{
+	RunWork    *work = arg;
+	TtlUser		saved;
+
+	ttl_owner_become(work->owner, &saved);
+	SPI_connect();
+	if (SPI_execute(work->command, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not run: %s", work->command);
+	SPI_finish();
+	ttl_owner_restore(&saved);
+}
+
 /*
  * Runs a command as the table's owner: core computes the partition key when it
  * gives a trigger to partitions.
@@ -274,14 +295,9 @@ check_partitions(Relation rel)
 static void
 run(Oid owner, const char *command)
 {
-	TtlUser		saved;
+	RunWork		work = {owner, command};
 
-	ttl_owner_become(owner, &saved);
-	SPI_connect();
-	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not run: %s", command);
-	SPI_finish();
-	ttl_owner_restore(&saved);
+	ttl_error_enclose(run_work, &work);
 }
 
 /* Refuses where the column is missing and cannot be added. */

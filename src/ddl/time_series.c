@@ -209,16 +209,44 @@ create_meta_index(const SeriesArgs *args)
 									   quote_identifier(args->create.key)));
 }
 
-static void
-create_default(Oid relid)
+/* A table that partitions are made of, as its owner, and its TTL index. */
+typedef struct PartitionsWork
 {
-	char	   *name = ChooseRelationName(get_rel_name(relid), NULL, "default",
-										  get_rel_namespace(relid), false);
+	Oid			owner;
+	Oid			relid;
+	const TtlIndex *index;
+} PartitionsWork;
+
+static void
+default_work(void *arg)
+{
+	PartitionsWork *work = arg;
+	Oid			relid = work->relid;
+	TtlUser		saved;
+	char	   *name;
+
+	ttl_owner_become(work->owner, &saved);
+	name = ChooseRelationName(get_rel_name(relid), NULL, "default",
+							  get_rel_namespace(relid), false);
 
 	ttl_citus_run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT%s",
 								   ttl_make_name_beside(relid, name), ttl_name_qualified(relid),
 								   ttl_make_tablespace_clause(relid)));
 	ttl_make_follow_table(relid, name);
+	ttl_owner_restore(&saved);
+}
+
+static void
+partitions_work(void *arg)
+{
+	PartitionsWork *work = arg;
+	TtlUser		saved;
+	ListCell   *lc;
+
+	ttl_owner_become(work->owner, &saved);
+	foreach(lc, ttl_make_wanted(work->index, GetCurrentTimestamp()))
+		ttl_make_attach(work->index, lfirst(lc));
+	ttl_owner_restore(&saved);
 }
 
 /* create_time_series(relation, time_field, ...) returns regclass */
@@ -229,27 +257,24 @@ ttl_create_time_series_called(PG_FUNCTION_ARGS)
 	Relation	rel;
 	Oid			indexrelid;
 	TtlIndex	index;
-	Oid			owner;
+	PartitionsWork work = {.index = &index};
 	bool		again;
-	TtlUser		saved;
-	ListCell   *lc;
 
 	PreventCommandIfReadOnly("ttl_index.create_time_series()");
 	read_series_args(fcinfo, &args);
 	rel = ttl_owner_open(args.create.relid, AccessExclusiveLock);
 	check_series(rel, &args);
 	again = is_series(rel, &args);
-	owner = rel->rd_rel->relowner;
+	work.relid = args.create.relid;
+	work.owner = rel->rd_rel->relowner;
 	ttl_name_keep(args.create.relid);
 	relation_close(rel, NoLock);
 
 	/* like those to come, the partitions belong to the owner of the table */
 	if (!again)
 	{
-		ttl_make_check(args.create.relid, owner);
-		ttl_owner_become(owner, &saved);
-		create_default(args.create.relid);
-		ttl_owner_restore(&saved);
+		ttl_make_check(work.relid, work.owner);
+		ttl_error_enclose(default_work, &work);
 	}
 	/* of an earlier call: a notice, or an error where the options differ */
 	indexrelid = ttl_create_index_for(&args.create);
@@ -258,9 +283,6 @@ ttl_create_time_series_called(PG_FUNCTION_ARGS)
 		PG_RETURN_OID(indexrelid);
 	if (!ttl_catalog_describe(indexrelid, true, &index))
 		elog(ERROR, "could not describe index %u", indexrelid);
-	ttl_owner_become(owner, &saved);
-	foreach(lc, ttl_make_wanted(&index, GetCurrentTimestamp()))
-		ttl_make_attach(&index, lfirst(lc));
-	ttl_owner_restore(&saved);
+	ttl_error_enclose(partitions_work, &work);
 	PG_RETURN_OID(indexrelid);
 }

@@ -109,6 +109,40 @@ ttl_parse_check_path(Oid owner)
 	}
 }
 
+/* The arguments and the result of parsing something as the owner of a table. */
+typedef struct ParseWork
+{
+	Relation	rel;
+	const ParseArg *source;
+	bool		is_filter;
+	Node	   *node;
+} ParseWork;
+
+static void
+expression_work(void *arg)
+{
+	ParseWork  *work = arg;
+	Relation	rel = work->rel;
+	ParseState *pstate = make_parsestate(NULL);
+	Node	   *node;
+	TtlUser		saved;
+
+	ttl_owner_read_as(rel->rd_rel->relowner, &saved);
+	pstate->p_sourcetext = work->source->command;
+	addNSItemToQuery(pstate,
+					 addRangeTableEntryForRelation(pstate, rel,
+												   AccessShareLock, NULL,
+												   false, true),
+					 false, true, true);
+	node = parse_one(work->source);
+	work->node = work->is_filter ?
+		transformWhereClause(pstate, node, EXPR_KIND_INDEX_PREDICATE, "WHERE") :
+		transformExpr(pstate, node, EXPR_KIND_INDEX_EXPRESSION);
+	assign_expr_collations(pstate, work->node);
+	free_parsestate(pstate);
+	ttl_owner_restore(&saved);
+}
+
 /*
  * Parses an expression over the columns of a table: a filter, or else a key.  The
  * name is for errors.
@@ -117,29 +151,33 @@ Node *
 ttl_parse_expression(Relation rel, const char *text, bool is_filter,
 					 const char *name)
 {
-	ParseArg	source = {name, text, psprintf(BEFORE_TEXT "%s", text)};
-	ErrorContextCallback callback = {error_context_stack, parse_error, &source};
-	ParseState *pstate = make_parsestate(NULL);
-	Node	   *node;
-	TtlUser		saved;
+	const ParseArg source = {name, text, psprintf(BEFORE_TEXT "%s", text)};
+	ErrorContextCallback callback = {error_context_stack, parse_error, (void *) &source};
+	ParseWork	work = {.rel = rel,.source = &source,.is_filter = is_filter};
 
 	error_context_stack = &callback;
-	ttl_owner_read_as(rel->rd_rel->relowner, &saved);
-	pstate->p_sourcetext = source.command;
-	addNSItemToQuery(pstate,
-					 addRangeTableEntryForRelation(pstate, rel,
-												   AccessShareLock, NULL,
-												   false, true),
-					 false, true, true);
-	node = parse_one(&source);
-	node = is_filter ?
-		transformWhereClause(pstate, node, EXPR_KIND_INDEX_PREDICATE, "WHERE") :
-		transformExpr(pstate, node, EXPR_KIND_INDEX_EXPRESSION);
-	assign_expr_collations(pstate, node);
-	free_parsestate(pstate);
-	ttl_owner_restore(&saved);
+	ttl_error_isolate(expression_work, &work);
 	error_context_stack = callback.previous;
-	return node;
+	return work.node;
+}
+
+/* The arguments and the result of parsing a command as the owner of a table. */
+typedef struct CommandWork
+{
+	Oid			relid;
+	const char *command;
+	IndexStmt  *statement;
+} CommandWork;
+
+static void
+command_work(void *arg)
+{
+	CommandWork *work = arg;
+	TtlUser		saved;
+
+	ttl_owner_read_as(ttl_owner_of(work->relid), &saved);
+	work->statement = transformIndexStmt(work->relid, work->statement, work->command);
+	ttl_owner_restore(&saved);
 }
 
 /* Parses a CREATE INDEX on a table that is locked, so that it can be run. */
@@ -147,11 +185,9 @@ IndexStmt *
 ttl_parse_create_index(Oid relid, const char *command)
 {
 	List	   *raw = raw_parser(command, RAW_PARSE_DEFAULT);
-	IndexStmt  *statement = castNode(IndexStmt, linitial_node(RawStmt, raw)->stmt);
-	TtlUser		saved;
+	CommandWork work = {.relid = relid,.command = command,
+	.statement = castNode(IndexStmt, linitial_node(RawStmt, raw)->stmt)};
 
-	ttl_owner_read_as(ttl_owner_of(relid), &saved);
-	statement = transformIndexStmt(relid, statement, command);
-	ttl_owner_restore(&saved);
-	return statement;
+	ttl_error_isolate(command_work, &work);
+	return work.statement;
 }

@@ -274,6 +274,27 @@ BEGIN;
 SELECT ttl_index.create_index('leftovers.filtered', 'at', 0, 'leftovers.uses_distance(1) = 1');
 SELECT count(*) FROM leftovers.rest_mine WHERE span && leftovers.span(10, 20);
 COMMIT;
+-- a function that looks while it runs is not compiled again for that: PL/pgSQL would never free it
+SET ROLE regress_ttl_first;
+CREATE FUNCTION leftovers.looks_itself(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN true; END $$;
+CREATE TABLE leftovers.looked_at (n int, at timestamptz);
+INSERT INTO leftovers.looked_at VALUES (0, '2001-01-01');
+CREATE INDEX looked_at_ttl ON leftovers.looked_at (at) WHERE leftovers.looks_itself(n) AND ttl_index.expire_after_seconds(0);
+CREATE TABLE leftovers.looking (n int, at timestamptz);
+INSERT INTO leftovers.looking SELECT n, '2001-01-01' FROM generate_series(1, 9) AS n;
+CREATE INDEX looking_ttl ON leftovers.looking (at) WHERE leftovers.looks_itself(n) AND ttl_index.expire_after_seconds(0);
+CREATE OR REPLACE FUNCTION leftovers.looks_itself(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	IF $1 > 0 THEN
+		PERFORM ttl_index.preview('leftovers.looked_at_ttl');
+	END IF;
+	RETURN true;
+END $$;
+RESET ROLE;
+\c -
+SET client_min_messages = error;
+SELECT count(*) FROM ttl_index.preview('leftovers.looking_ttl');
+SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'PL/pgSQL function' AND ident LIKE '%looks_itself%';
 -- nor are large objects that this code has left open
 SET ROLE regress_ttl_first;
 SELECT lo_from_bytea(987654, 'secret');

@@ -942,6 +942,41 @@ SELECT last_error FROM ttl_index.index_stats WHERE relname = 'late'}),
 is($node->safe_psql('postgres', 'TABLE m.fired_as'), '', 'nor is a trigger fired then');
 $node->safe_psql('postgres', 'DROP TABLE m.late, m.late_archive');
 
+# Nor does a table that an error has left open keep what was computed by the search_path of alice.
+$node->safe_psql(
+	'postgres', qq{
+CREATE FUNCTION m.leave_open(regclass) RETURNS bool LANGUAGE C AS '$library';
+CREATE FUNCTION fold_case(text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT lower(\$1)';
+CREATE TABLE listed (word text) PARTITION BY LIST (fold_case(word));
+CREATE TABLE listed_rest PARTITION OF listed DEFAULT;
+SET SESSION AUTHORIZATION alice;
+CREATE FUNCTION m.alice_leaves_open(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql SET search_path = m, pg_catalog AS
+	'BEGIN RETURN current_setting(''application_name'') = ''quiet'' OR m.leave_open(''public.listed''); END';
+CREATE DOMAIN m.alice_leaving_open AS int CHECK (m.alice_leaves_open(VALUE));
+CREATE TABLE m.open (id int, at timestamptz);
+SET application_name = quiet;
+INSERT INTO m.open VALUES (1, '2001-01-01');
+CREATE INDEX open_ttl ON m.open (at) WHERE m.alice_leaves_open(id) AND ttl_index.expire_after_seconds(0);
+});
+foreach my $command (
+	q{SELECT count(*) FROM ttl_index.preview('m.open_ttl')},
+	q{SELECT length(ttl_index.create_index_command('m.open', 'at', 0, $$'0'::m.alice_leaving_open > 0$$)) > 0})
+{
+	# alice's function "lower" raises an error
+	is( $node->safe_psql(
+			'postgres', qq{
+SET rights.watch = off;
+SET client_min_messages = error;
+DO \$do\$ BEGIN
+	PERFORM * FROM ($command) AS s;
+	INSERT INTO listed VALUES ('a');
+END \$do\$;
+SELECT count(*) FROM listed;
+TRUNCATE listed}),
+		'1', "it is new when it is closed: $command");
+}
+$node->safe_psql('postgres', 'DROP TABLE m.open');
+
 # A subtransaction that an error of alice's leaves open is not what the rest of the pass is done in.
 $node->safe_psql(
 	'postgres', qq{

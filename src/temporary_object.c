@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * temporary_type.c
- *	  Refuses types of pg_temp to the code of owners.
+ * temporary_object.c
+ *	  Refuses types, functions and the like of pg_temp to the code of owners.
  *
  * A type of pg_temp outlives the restricted operation that makes it, and hides the one of
  * this name in pg_catalog wherever search_path does not name pg_temp: a domain "date" would
@@ -9,13 +9,17 @@
  * in a session after run_pass().  Core refuses a temporary table there, and a type in
  * its latest releases only.
  *
- * Code that catches the error as return_next() of PL/Perl does keeps the type: only the end of a
+ * Core finds no function, operator or the like in pg_temp that is called without its schema.  But
+ * a trigger can make itself one for the session, pg_temp.helper(), unless it is there: in a
+ * process in which it is that of another owner.
+ *
+ * Code that catches the error as return_next() of PL/Perl does keeps the object: only the end of a
  * subtransaction takes it back.  Then the same error is raised once more where that code is over.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/temporary_type.c
+ *	  src/temporary_object.c
  *
  *-------------------------------------------------------------------------
  */
@@ -27,8 +31,11 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
+#include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
@@ -38,7 +45,7 @@
 
 #include "ttl_index.h"
 
-/* how deep in subtransactions, at least, types are that were refused and are still there; else 0 */
+/* how deep in subtransactions, at least, objects are that were refused and are still there; else 0 */
 static int	refused_level = 0;
 
 static object_access_hook_type next_object_access = NULL;
@@ -48,12 +55,12 @@ raise_refused(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("cannot create a type in a temporary schema within security-restricted operation")));
+			 errmsg("cannot create an object in a temporary schema within security-restricted operation")));
 }
 
-/* Raises the error once more if a type that was refused is still there. */
+/* Raises the error once more if one that was refused is still there. */
 void
-ttl_temporary_type_check(void)
+ttl_temporary_object_check(void)
 {
 	if (refused_level > 0)
 		raise_refused();
@@ -64,7 +71,7 @@ static void
 xact_event(XactEvent event, void *arg)
 {
 	if (event == XACT_EVENT_PRE_COMMIT)
-		ttl_temporary_type_check();
+		ttl_temporary_object_check();
 	if (event == XACT_EVENT_ABORT)
 		refused_level = 0;
 }
@@ -100,33 +107,56 @@ is_validator(Oid function)
 }
 
 /*
- * Is a type, of which syscaches do not know yet, one of pg_temp?  Not those that come with
- * a table, which VACUUM FULL makes anew, of rows and of arrays of them.
+ * Does this type come with a table, of its rows or of arrays of them?  VACUUM FULL makes them anew,
+ * for temporary tables, too.
  */
 static bool
-is_temporary(Oid type)
+is_of_table(HeapTuple tuple)
 {
-	Relation	rel = table_open(TypeRelationId, AccessShareLock);
+	char		kind = ((Form_pg_type) GETSTRUCT(tuple))->typtype;
+
+	return kind == TYPTYPE_COMPOSITE || kind == TYPTYPE_BASE;
+}
+
+/* Is an object, of which syscaches do not know yet, one of pg_temp that is not part of a table? */
+static bool
+is_temporary(Oid class, Oid object)
+{
+	Relation	rel;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
+	bool		isnull;
 	bool		result = false;
 
-	ScanKeyInit(&key, Anum_pg_type_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(type));
-	scan = systable_beginscan(rel, TypeOidIndexId, true, SnapshotSelf, 1, &key);
+	if (class == RelationRelationId || class == ConstraintRelationId ||
+		class == StatisticExtRelationId || !is_objectclass_supported(class) ||
+		get_object_attnum_namespace(class) == InvalidAttrNumber)
+		return false;
+	rel = table_open(class, AccessShareLock);
+	ScanKeyInit(&key, get_object_attnum_oid(class), BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(object));
+	scan = systable_beginscan(rel, get_object_oid_index(class), true, SnapshotSelf, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
 	{
-		Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
+		Datum		schema = heap_getattr(tuple, get_object_attnum_namespace(class),
+										  RelationGetDescr(rel), &isnull);
 
-		result = form->typtype != TYPTYPE_COMPOSITE &&
-			form->typtype != TYPTYPE_BASE &&
-			isAnyTempNamespace(form->typnamespace);
+		result = isAnyTempNamespace(DatumGetObjectId(schema)) &&
+			(class != TypeRelationId || !is_of_table(tuple));
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return result;
+}
+
+/* Types are refused in any restricted operation, as core does, and others in those of the extension. */
+static bool
+is_refused(Oid class, Oid object)
+{
+	return (class == TypeRelationId || OidIsValid(ttl_leftover_commander())) &&
+		is_temporary(class, object);
 }
 
 static void
@@ -140,7 +170,7 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("cannot validate a function within security-restricted operation")));
-	if (access == OAT_POST_CREATE && classId == TypeRelationId && is_temporary(objectId))
+	if (access == OAT_POST_CREATE && is_refused(classId, objectId))
 	{
 		int			level = GetCurrentTransactionNestLevel();
 
@@ -151,7 +181,7 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 }
 
 void
-ttl_temporary_type_init(void)
+ttl_temporary_object_init(void)
 {
 	RegisterXactCallback(xact_event, NULL);
 	RegisterSubXactCallback(subxact_event, NULL);
