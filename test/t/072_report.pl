@@ -94,6 +94,18 @@ my %known = map { $_ => 1 } slurp_file('ttl_index_report') =~ /^\t(\w+) => '/mg;
 delete $documented{active};
 is_deeply(\%known, \%documented, 'each state of the reference has advice, and no other');
 
+# An index of which no option can be read is shown without one.
+$node->safe_psql('postgres', 'CREATE DATABASE unreadable');
+$node->safe_psql(
+	'unreadable', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE t (at timestamptz);
+SET session_replication_role = replica;
+CREATE INDEX t_ttl ON t (at) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.expire_after_seconds(2)});
+($out, $err, $status) = report('unreadable');
+is("$status $err", '0 ', 'a malformed option is no error of the page');
+like($out, qr/malformed_option/, 'which has its state');
+
 #
 # Names that want to act
 #
