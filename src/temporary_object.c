@@ -55,7 +55,8 @@ raise_refused(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("cannot create an object in a temporary schema within security-restricted operation")));
+			 errmsg("cannot create an object in a temporary schema within security-restricted operation"),
+			 errhint("Create it once, in another schema.")));
 }
 
 /* Raises the error once more if one that was refused is still there. */
