@@ -32,6 +32,7 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "fmgr.h"
@@ -149,11 +150,15 @@ ttl_code_begin(Oid new_role, bool goes_on, bool after_error)
  * long as that is open.  After an error they are open until the resources are released,
  * which is behind the callbacks of the (sub)transaction: after one that return_next() of PL/Perl
  * has caught as well, of which nobody knows.
+ *
+ * Only where a (sub)transaction ends, as each turn has one in which it opens what it does.  Where the
+ * resources of a cursor are released, core would open relations here that it has to know, with
+ * the very resources that are being released.
  */
 static void
 resources_released(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg)
 {
-	if (!drops_caches || phase != RESOURCE_RELEASE_AFTER_LOCKS)
+	if (!drops_caches || phase != RESOURCE_RELEASE_AFTER_LOCKS || IsTransactionState())
 		return;
 	drops_caches = false;
 	InvalidateSystemCaches();
