@@ -127,6 +127,56 @@ ttl_owner_read_as(Oid owner, TtlUser *saved)
 	ttl_leftover_begin(owner, saved->guc_level, &saved->leftover);
 }
 
+/* Something to do as an owner, and how to become that. */
+typedef struct OwnerWork
+{
+	Oid			owner;
+	void		(*become) (Oid owner, TtlUser *saved);
+	void		(*work) (void *arg);
+	void	   *arg;
+} OwnerWork;
+
+static void
+owner_work(void *arg)
+{
+	OwnerWork  *work = arg;
+	TtlUser		saved;
+
+	work->become(work->owner, &saved);
+	work->work(work->arg);
+	ttl_owner_restore(&saved);
+}
+
+/*
+ * Does something as an owner, in a subtransaction of its own: with that end what core keeps of the
+ * code of this owner until then, and what the code has left open.
+ */
+void
+ttl_owner_do(Oid owner, void (*work) (void *), void *arg)
+{
+	OwnerWork	as = {owner, ttl_owner_become, work, arg};
+
+	ttl_error_enclose(owner_work, &as);
+}
+
+/* Looks at something as an owner: nothing is kept but what is put into memory. */
+void
+ttl_owner_look(Oid owner, void (*work) (void *), void *arg)
+{
+	OwnerWork	as = {owner, ttl_owner_become, work, arg};
+
+	ttl_error_isolate(owner_work, &as);
+}
+
+/* The same for a text of the caller, which finds names as ttl_owner_read_as() says. */
+void
+ttl_owner_parse(Oid owner, void (*work) (void *), void *arg)
+{
+	OwnerWork	as = {owner, ttl_owner_read_as, work, arg};
+
+	ttl_error_isolate(owner_work, &as);
+}
+
 /* Reads the owner and the name of a table; invalid if the table is gone. */
 static Oid
 read_owner(Oid relid, NameData *name)

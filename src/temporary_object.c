@@ -123,6 +123,8 @@ is_of_table(HeapTuple tuple)
 static bool
 is_temporary(Oid class, Oid object)
 {
+	AttrNumber	attnum = is_objectclass_supported(class) ?
+	get_object_attnum_namespace(class) : InvalidAttrNumber;
 	Relation	rel;
 	ScanKeyData key;
 	SysScanDesc scan;
@@ -130,9 +132,8 @@ is_temporary(Oid class, Oid object)
 	bool		isnull;
 	bool		result = false;
 
-	if (class == RelationRelationId || class == ConstraintRelationId ||
-		class == StatisticExtRelationId || !is_objectclass_supported(class) ||
-		get_object_attnum_namespace(class) == InvalidAttrNumber)
+	if (attnum == InvalidAttrNumber || class == RelationRelationId ||
+		class == ConstraintRelationId || class == StatisticExtRelationId)
 		return false;
 	rel = table_open(class, AccessShareLock);
 	ScanKeyInit(&key, get_object_attnum_oid(class), BTEqualStrategyNumber, F_OIDEQ,
@@ -141,8 +142,7 @@ is_temporary(Oid class, Oid object)
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
 	{
-		Datum		schema = heap_getattr(tuple, get_object_attnum_namespace(class),
-										  RelationGetDescr(rel), &isnull);
+		Datum		schema = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
 
 		result = isAnyTempNamespace(DatumGetObjectId(schema)) &&
 			(class != TypeRelationId || !is_of_table(tuple));

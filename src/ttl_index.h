@@ -17,8 +17,7 @@
  *	settings.c		the settings
  *	functions.c		run_pass, lag, and what is behind the view of indexes
  *	owner.c			becoming the owner of a table
- *	leftover.c		what one owner's code leaves to that of others; beside it
- *					code.c, temporary_object.c and unfinished.c
+ *	leftover.c		what one owner's code leaves: with code.c, temporary_object.c, unfinished.c
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
  *	inherit.c		what is below a relation, without a lock
@@ -106,6 +105,9 @@ extern Oid	ttl_owner_of(Oid relid);
 extern void ttl_owner_become(Oid owner, TtlUser *saved);
 extern void ttl_owner_read_as(Oid owner, TtlUser *saved);
 extern void ttl_owner_restore(const TtlUser *saved);
+extern void ttl_owner_do(Oid owner, void (*work) (void *), void *arg);
+extern void ttl_owner_look(Oid owner, void (*work) (void *), void *arg);
+extern void ttl_owner_parse(Oid owner, void (*work) (void *), void *arg);
 extern void ttl_owner_write_exactly(void);
 extern bool ttl_owner_check(Oid relid);
 extern bool ttl_owner_lock(Oid relid, LOCKMODE lockmode);

@@ -267,25 +267,15 @@ check_partitions(Relation rel)
 	}
 }
 
-/* A command, and as whom to run it. */
-typedef struct RunWork
-{
-	Oid			owner;
-	const char *command;
-} RunWork;
-
 static void
 run_work(void *arg)
 {
-	RunWork    *work = arg;
-	TtlUser		saved;
+	const char *command = arg;
 
-	ttl_owner_become(work->owner, &saved);
 	SPI_connect();
-	if (SPI_execute(work->command, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not run: %s", work->command);
+	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not run: %s", command);
 	SPI_finish();
-	ttl_owner_restore(&saved);
 }
 
 /*
@@ -293,11 +283,9 @@ run_work(void *arg)
  * gives a trigger to partitions.
  */
 static void
-run(Oid owner, const char *command)
+run(Oid owner, char *command)
 {
-	RunWork		work = {owner, command};
-
-	ttl_error_enclose(run_work, &work);
+	ttl_owner_do(owner, run_work, command);
 }
 
 /* Refuses where the column is missing and cannot be added. */

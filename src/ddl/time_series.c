@@ -209,44 +209,29 @@ create_meta_index(const SeriesArgs *args)
 									   quote_identifier(args->create.key)));
 }
 
-/* A table that partitions are made of, as its owner, and its TTL index. */
-typedef struct PartitionsWork
-{
-	Oid			owner;
-	Oid			relid;
-	const TtlIndex *index;
-} PartitionsWork;
-
+/* Makes the DEFAULT partition of a table, as its owner. */
 static void
 default_work(void *arg)
 {
-	PartitionsWork *work = arg;
-	Oid			relid = work->relid;
-	TtlUser		saved;
-	char	   *name;
-
-	ttl_owner_become(work->owner, &saved);
-	name = ChooseRelationName(get_rel_name(relid), NULL, "default",
-							  get_rel_namespace(relid), false);
+	Oid			relid = *(Oid *) arg;
+	char	   *name = ChooseRelationName(get_rel_name(relid), NULL, "default",
+										  get_rel_namespace(relid), false);
 
 	ttl_citus_run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT%s",
 								   ttl_make_name_beside(relid, name), ttl_name_qualified(relid),
 								   ttl_make_tablespace_clause(relid)));
 	ttl_make_follow_table(relid, name);
-	ttl_owner_restore(&saved);
 }
 
+/* Makes the partitions that a TTL index wants now, likewise. */
 static void
 partitions_work(void *arg)
 {
-	PartitionsWork *work = arg;
-	TtlUser		saved;
+	const TtlIndex *index = arg;
 	ListCell   *lc;
 
-	ttl_owner_become(work->owner, &saved);
-	foreach(lc, ttl_make_wanted(work->index, GetCurrentTimestamp()))
-		ttl_make_attach(work->index, lfirst(lc));
-	ttl_owner_restore(&saved);
+	foreach(lc, ttl_make_wanted(index, GetCurrentTimestamp()))
+		ttl_make_attach(index, lfirst(lc));
 }
 
 /* create_time_series(relation, time_field, ...) returns regclass */
@@ -257,7 +242,7 @@ ttl_create_time_series_called(PG_FUNCTION_ARGS)
 	Relation	rel;
 	Oid			indexrelid;
 	TtlIndex	index;
-	PartitionsWork work = {.index = &index};
+	Oid			owner;
 	bool		again;
 
 	PreventCommandIfReadOnly("ttl_index.create_time_series()");
@@ -265,16 +250,15 @@ ttl_create_time_series_called(PG_FUNCTION_ARGS)
 	rel = ttl_owner_open(args.create.relid, AccessExclusiveLock);
 	check_series(rel, &args);
 	again = is_series(rel, &args);
-	work.relid = args.create.relid;
-	work.owner = rel->rd_rel->relowner;
+	owner = rel->rd_rel->relowner;
 	ttl_name_keep(args.create.relid);
 	relation_close(rel, NoLock);
 
 	/* like those to come, the partitions belong to the owner of the table */
 	if (!again)
 	{
-		ttl_make_check(work.relid, work.owner);
-		ttl_error_enclose(default_work, &work);
+		ttl_make_check(args.create.relid, owner);
+		ttl_owner_do(owner, default_work, &args.create.relid);
 	}
 	/* of an earlier call: a notice, or an error where the options differ */
 	indexrelid = ttl_create_index_for(&args.create);
@@ -283,6 +267,6 @@ ttl_create_time_series_called(PG_FUNCTION_ARGS)
 		PG_RETURN_OID(indexrelid);
 	if (!ttl_catalog_describe(indexrelid, true, &index))
 		elog(ERROR, "could not describe index %u", indexrelid);
-	ttl_error_enclose(partitions_work, &work);
+	ttl_owner_do(owner, partitions_work, &index);
 	PG_RETURN_OID(indexrelid);
 }

@@ -67,7 +67,6 @@ are_same_expressions(const void *a, const void *b)
 /* The arguments and the result of comparing what two indexes of a table say. */
 typedef struct CompareWork
 {
-	Oid			relid;
 	const void *a;
 	const void *b;
 	bool		(*compare) (const void *a, const void *b);
@@ -78,11 +77,8 @@ static void
 compare_work(void *arg)
 {
 	CompareWork *work = arg;
-	TtlUser		saved;
 
-	ttl_owner_become(ttl_owner_of(work->relid), &saved);
 	work->result = work->compare(work->a, work->b);
-	ttl_owner_restore(&saved);
 }
 
 /*
@@ -92,9 +88,9 @@ compare_work(void *arg)
 static bool
 compare(Oid relid, const void *a, const void *b, bool (*how) (const void *a, const void *b))
 {
-	CompareWork work = {.relid = relid,.a = a,.b = b,.compare = how};
+	CompareWork work = {.a = a,.b = b,.compare = how};
 
-	ttl_error_isolate(compare_work, &work);
+	ttl_owner_look(ttl_owner_of(relid), compare_work, &work);
 	return work.result;
 }
 

@@ -125,9 +125,7 @@ expression_work(void *arg)
 	Relation	rel = work->rel;
 	ParseState *pstate = make_parsestate(NULL);
 	Node	   *node;
-	TtlUser		saved;
 
-	ttl_owner_read_as(rel->rd_rel->relowner, &saved);
 	pstate->p_sourcetext = work->source->command;
 	addNSItemToQuery(pstate,
 					 addRangeTableEntryForRelation(pstate, rel,
@@ -140,7 +138,6 @@ expression_work(void *arg)
 		transformExpr(pstate, node, EXPR_KIND_INDEX_EXPRESSION);
 	assign_expr_collations(pstate, work->node);
 	free_parsestate(pstate);
-	ttl_owner_restore(&saved);
 }
 
 /*
@@ -156,7 +153,7 @@ ttl_parse_expression(Relation rel, const char *text, bool is_filter,
 	ParseWork	work = {.rel = rel,.source = &source,.is_filter = is_filter};
 
 	error_context_stack = &callback;
-	ttl_error_isolate(expression_work, &work);
+	ttl_owner_parse(rel->rd_rel->relowner, expression_work, &work);
 	error_context_stack = callback.previous;
 	return work.node;
 }
@@ -173,11 +170,8 @@ static void
 command_work(void *arg)
 {
 	CommandWork *work = arg;
-	TtlUser		saved;
 
-	ttl_owner_read_as(ttl_owner_of(work->relid), &saved);
 	work->statement = transformIndexStmt(work->relid, work->statement, work->command);
-	ttl_owner_restore(&saved);
 }
 
 /* Parses a CREATE INDEX on a table that is locked, so that it can be run. */
@@ -188,6 +182,6 @@ ttl_parse_create_index(Oid relid, const char *command)
 	CommandWork work = {.relid = relid,.command = command,
 	.statement = castNode(IndexStmt, linitial_node(RawStmt, raw)->stmt)};
 
-	ttl_error_isolate(command_work, &work);
+	ttl_owner_parse(ttl_owner_of(relid), command_work, &work);
 	return work.statement;
 }
