@@ -14,12 +14,8 @@ use TtlNode;
 
 my $faults = Faults->new;
 my $dir = PostgreSQL::Test::Utils::tempdir;
-
-# Several passes that make the same partition give way by bucket_lock_timeout, which no deadlock may
-# come before, however long the machine stalls.
 my $node = TtlNode->configured(
 	q{
-deadlock_timeout = '1min'
 ttl_index.monitor_enabled = off
 ttl_index.max_clock_jump = 0
 autovacuum = off
