@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * inherit.c
- *	  What is below a relation, for those who hold no lock on it.
+ *	  What is below and above a relation, for those who hold no lock on it.
  *
  * The views, the launcher and the choice of what to visit look at all TTL indexes and
  * must not wait for anybody.  Core's find_all_inheritors() raises an error without a lock
@@ -19,6 +19,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "utils/fmgroids.h"
@@ -92,9 +93,12 @@ ttl_inherit_foreign_tables(Oid relid)
 	return foreign;
 }
 
-/* What a relation is a partition of, or inherits from, directly. */
-List *
-ttl_inherit_parents(Oid relid)
+/*
+ * What a relation is a partition of, or inherits from, directly; and whether a partition is
+ * being detached from that.
+ */
+static List *
+read_parents(Oid relid, bool *detaching)
 {
 	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
 	List	   *parents = NIL;
@@ -102,12 +106,52 @@ ttl_inherit_parents(Oid relid)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
+	*detaching = false;
 	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		parents = lappend_oid(parents, ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent);
+	{
+		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
+
+		parents = lappend_oid(parents, form->inhparent);
+		*detaching = form->inhdetachpending;
+	}
 	systable_endscan(scan);
 	table_close(inherits, AccessShareLock);
 	return parents;
+}
+
+List *
+ttl_inherit_parents(Oid relid)
+{
+	bool		detaching;
+
+	return read_parents(relid, &detaching);
+}
+
+/*
+ * The first of these, or invalid where there is none.  Core's get_partition_parent() raises an
+ * error where a partition, or an index of one, is dropped or detached after pg_class was asked
+ * whether it is one.
+ */
+Oid
+ttl_inherit_parent(Oid relid, bool *detaching)
+{
+	bool		ignored;
+	List	   *parents = read_parents(relid, detaching ? detaching : &ignored);
+
+	return parents == NIL ? InvalidOid : linitial_oid(parents);
+}
+
+/*
+ * The topmost relation that this one is a part of, or itself.  A partition that is being
+ * detached is a part of nothing any more, although pg_class says so still.
+ */
+Oid
+ttl_inherit_top(Oid relid)
+{
+	List	   *ancestors = get_rel_relispartition(relid) ? get_partition_ancestors(relid) : NIL;
+
+	return ancestors == NIL ? relid : llast_oid(ancestors);
 }

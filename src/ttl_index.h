@@ -20,7 +20,7 @@
  *	leftover.c		what one owner's code leaves: with code.c, temporary_object.c, unfinished.c
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
- *	inherit.c		what is below a relation, without a lock
+ *	inherit.c		what is below and above a relation, without a lock
  *	lock.c			strong locks that hardly delay others
  *	visitor.c		who visits the TTL indexes of this database
  *	args.c			checks of what SQL declares: arguments, columns
@@ -47,6 +47,7 @@
 #include "utils/queryenvironment.h"
 #include "utils/relcache.h"
 #include "error.h"
+#include "inherit.h"
 #include "leftover.h"
 
 #define TTL_EXTENSION "ttl_index"
@@ -77,13 +78,6 @@ typedef struct TtlLimits
 extern void ttl_args_require(FunctionCallInfo fcinfo, int count, const char *const *names);
 extern char *ttl_args_text(FunctionCallInfo fcinfo, int i);
 extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *name);
-
-/* inherit.c */
-extern List *ttl_inherit_children(Oid relid, bool detaching);
-extern List *ttl_inherit_tree(Oid relid);
-extern List *ttl_inherit_partitions(Oid relid, LOCKMODE lockmode);
-extern List *ttl_inherit_foreign_tables(Oid relid);
-extern List *ttl_inherit_parents(Oid relid);
 
 /* lock.c */
 extern void ttl_lock_limit_waits(void);

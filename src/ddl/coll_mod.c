@@ -118,7 +118,7 @@ check_not_part(const TtlIndex *index)
 	if (!OidIsValid(index->parent))
 		return;
 	if (get_rel_relispartition(index->indexrelid))
-		whole = llast_oid(get_partition_ancestors(index->indexrelid));
+		whole = ttl_inherit_top(index->indexrelid);
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 			 errmsg("index \"%s\" is a part of index \"%s\"",

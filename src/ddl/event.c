@@ -486,9 +486,10 @@ check_created(const CollectedCommand *command, CommandTag tag)
 static Oid
 present_parent(Oid relid)
 {
-	if (!get_rel_relispartition(relid))
-		return InvalidOid;
-	return get_partition_parent(relid, false);
+	bool		detaching;
+	Oid			parent = ttl_inherit_parent(relid, &detaching);
+
+	return detaching ? InvalidOid : parent;
 }
 
 /*

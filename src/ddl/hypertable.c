@@ -44,11 +44,10 @@ check_index(HeapTuple tuple)
 	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
 	TtlIndex	index = {.indexrelid = form->indexrelid,.relid = form->indrelid};
 	TtlFunctions functions;
-	bool		detaching;
 
 	index.state = ttl_reach_state(form->indrelid, &index.citus);
 	if (index.state == TTL_HYPERTABLE &&
-		!OidIsValid(ttl_reach_inherits_from(form->indrelid, &detaching)) &&
+		!OidIsValid(ttl_inherit_parent(form->indrelid, NULL)) &&
 		ttl_function_lookup(&functions) &&
 		ttl_option_is_within(ttl_option_stored_tree(tuple, Anum_pg_index_indpred),
 							 &functions))

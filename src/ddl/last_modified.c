@@ -300,12 +300,14 @@ check_can_add(Relation rel, const char *column)
 				 errmsg("column_name must not be empty")));
 	if (!rel->rd_rel->relispartition)
 		return;
-	root = llast_oid(get_partition_ancestors(RelationGetRelid(rel)));
+	root = ttl_inherit_top(RelationGetRelid(rel));
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 			 errmsg("cannot add column \"%s\" to partition \"%s\"",
 					column, RelationGetRelationName(rel)),
-			 errhint("Track the column in table \"%s\".", get_rel_name(root))));
+			 root != RelationGetRelid(rel) ?
+			 errhint("Track the column in table \"%s\".", get_rel_name(root)) :
+			 errhint("Detach it to the end, with ALTER TABLE ... DETACH PARTITION ... FINALIZE.")));
 }
 
 /* Refuses what Citus would refuse, in its own words and after the column was added. */

@@ -23,7 +23,6 @@
 #include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
-#include "catalog/partition.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
@@ -91,17 +90,6 @@ read_column(Oid relid, AttrNumber attnum, FormData_pg_attribute *form)
 	return !form->attisdropped;
 }
 
-/* The table whose columns are changed by ALTER TABLE, which a partition has from the whole. */
-static Oid
-altered_table(Oid target)
-{
-	List	   *ancestors = NIL;
-
-	if (get_rel_relispartition(target))
-		ancestors = get_partition_ancestors(target);
-	return ancestors == NIL ? target : llast_oid(ancestors);
-}
-
 /* A command that changes an archive. */
 static char *
 alter_command(Oid target, const char *change)
@@ -152,7 +140,7 @@ column_missing(TtlIndex *index, const FormData_pg_attribute *column)
 	const char *name = NameStr(column->attname);
 
 	return mismatch(index, psprintf("it has no column \"%s\" of type %s", name, type_of(column)),
-					alter_command(altered_table(target),
+					alter_command(ttl_inherit_top(target),
 								  psprintf("ADD COLUMN %s %s", quote_identifier(name),
 										   type_and_collation(column))));
 }
@@ -172,7 +160,7 @@ column_state(TtlIndex *index, const FormData_pg_attribute *column)
 		(other.atttypmod != column->atttypmod && other.atttypmod != -1))
 		return mismatch(index, psprintf("its column \"%s\" is of type %s instead of %s", name,
 										type_of(&other), type_of(column)),
-						alter_command(altered_table(target),
+						alter_command(ttl_inherit_top(target),
 									  psprintf("ALTER COLUMN %s TYPE %s",
 											   quote_identifier(name),
 											   type_and_collation(column))));
@@ -181,7 +169,7 @@ column_state(TtlIndex *index, const FormData_pg_attribute *column)
 										name),
 						other.attgenerated == GENERATED_VIRTUAL ?
 						pstrdup("Make it an ordinary column: drop it there, and add it again.") :
-						alter_command(altered_table(target),
+						alter_command(ttl_inherit_top(target),
 									  psprintf("ALTER COLUMN %s DROP EXPRESSION",
 											   quote_identifier(name))));
 	if (other.attgenerated == '\0' && column->attgenerated == GENERATED_VIRTUAL)
@@ -234,7 +222,7 @@ attached_column_state(TtlIndex *index, const FormData_pg_attribute *column)
 	if (other.attnotnull && !column->attnotnull)
 		return mismatch(index, psprintf("its column \"%s\" takes no NULL, and that of the rows does, %s",
 										name, alone),
-						alter_command(altered_table(index->relid),
+						alter_command(ttl_inherit_top(index->relid),
 									  psprintf("ALTER COLUMN %s SET NOT NULL",
 											   quote_identifier(name))));
 	return TTL_ACTIVE;
@@ -265,7 +253,7 @@ columns_state(TtlIndex *index, int natts, int target_natts)
 			state = mismatch(index, psprintf("its column \"%s\" takes no NULL, has no default, and is no column of the rows",
 											 NameStr(column.attname)),
 							 psprintf("Give it a default, or let it take NULL: %s",
-									  alter_command(altered_table(target),
+									  alter_command(ttl_inherit_top(target),
 													psprintf("ALTER COLUMN %s DROP NOT NULL",
 															 quote_identifier(NameStr(column.attname))))));
 	}
@@ -754,7 +742,7 @@ ttl_archive_mend_renamed(TtlIndex *index, const char *from, const char *to)
 	for (int i = 0; i < lengthof(tables); i++)
 	{
 		if (get_attnum(tables[i], from) > 0 && get_attnum(tables[i], to) <= 0)
-			index->mend = alter_command(altered_table(tables[i]),
+			index->mend = alter_command(ttl_inherit_top(tables[i]),
 										psprintf("RENAME COLUMN %s TO %s",
 												 quote_identifier(from),
 												 quote_identifier(to)));

@@ -55,36 +55,6 @@ is_hypertable(Oid relid)
 								  lengthof(columns), NULL, NULL) != TTL_OTHER_NONE;
 }
 
-/*
- * The table that another one inherits from or is a partition of, the first where
- * there are more, and whether that partition is being detached; invalid for none.
- */
-Oid
-ttl_reach_inherits_from(Oid relid, bool *detaching)
-{
-	Relation	rel = table_open(InheritsRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			parent = InvalidOid;
-
-	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, InheritsRelidSeqnoIndexId, true, NULL, 1,
-							  &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
-
-		parent = form->inhparent;
-		*detaching = form->inhdetachpending;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return parent;
-}
-
 /* Is TimescaleDB in this database? */
 bool
 ttl_reach_has_hypertables(void)
@@ -100,12 +70,11 @@ TtlState
 ttl_reach_state(Oid relid, TtlCitusTable *citus)
 {
 	Oid			parent;
-	bool		detaching;
 
 	ttl_citus_look(relid, citus);
 	if (!ttl_reach_has_hypertables())
 		return TTL_ACTIVE;
-	parent = ttl_reach_inherits_from(relid, &detaching);
+	parent = ttl_inherit_parent(relid, NULL);
 	if (is_hypertable(relid) || (OidIsValid(parent) && is_hypertable(parent)))
 		return TTL_HYPERTABLE;
 	return TTL_ACTIVE;

@@ -165,7 +165,7 @@ count_blocks(Oid relid)
 static bool
 is_partition_of(Oid relid, Oid parent)
 {
-	return get_rel_relispartition(relid) && get_partition_parent(relid, true) == parent;
+	return ttl_inherit_parent(relid, NULL) == parent;
 }
 
 /* Raises that others have locked a table, which is no error of the visit. */

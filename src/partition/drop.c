@@ -220,7 +220,7 @@ find_pending_detach(Oid relid)
 	bool		pending;
 	ListCell   *lc;
 
-	if (OidIsValid(ttl_reach_inherits_from(relid, &pending)) && pending)
+	if (OidIsValid(ttl_inherit_parent(relid, &pending)) && pending)
 		return relid;
 	/* ttl_inherit_tree() would leave it out, and what is below it */
 	foreach(lc, ttl_inherit_children(relid, true))

@@ -66,8 +66,7 @@ ttl_leaves_index_of(Oid root, Oid relid)
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
-		if (get_rel_relispartition(lfirst_oid(lc)) &&
-			get_partition_parent(lfirst_oid(lc), true) == root)
+		if (ttl_inherit_parent(lfirst_oid(lc), NULL) == root)
 			return lfirst_oid(lc);
 	}
 	return InvalidOid;

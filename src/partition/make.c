@@ -291,8 +291,7 @@ ttl_make_follow_table(Oid parent, const char *name)
 	Oid			relid = get_relname_relid(name, get_rel_namespace(parent));
 	char	   *command;
 
-	if (!OidIsValid(relid) || !get_rel_relispartition(relid) ||
-		get_partition_parent(relid, false) != parent)
+	if (!OidIsValid(relid) || ttl_inherit_parent(relid, NULL) != parent)
 		elog(ERROR, "could not find partition \"%s\"", name);
 	command = table_subcommands(parent, relid);
 	if (command != NULL)

@@ -188,6 +188,10 @@ SELECT ttl_index.track_last_modified('pg_class');
 SELECT ttl_index.track_last_modified('no_such_table');
 SELECT ttl_index.track_last_modified(0);
 SELECT ttl_index.track_last_modified('child1', 'new_column');
+-- ... while it is being detached, it is a part of nothing, and takes no column yet
+UPDATE pg_inherits SET inhdetachpending = true WHERE inhrelid = 'child1'::regclass;
+SELECT ttl_index.track_last_modified('child1', 'new_column');
+UPDATE pg_inherits SET inhdetachpending = false WHERE inhrelid = 'child1'::regclass;
 SELECT ttl_index.untrack_last_modified('coll_view');
 CREATE MATERIALIZED VIEW matview AS SELECT now() AS _ts;
 SELECT ttl_index.track_last_modified('matview');
