@@ -16,8 +16,9 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/syscache.h"
@@ -63,15 +64,35 @@ ttl_function_version(void)
 	return definitions_version;
 }
 
+/*
+ * Can this be an option function?  Those are aliases of built-ins, which only a superuser can
+ * make.  So a schema of our name with functions of such names, which the owner of a database
+ * without the extension can make, is none of ours.
+ */
+bool
+ttl_function_is_alias(Oid funcid)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == INTERNALlanguageId;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * False where the extension is not installed.  pg_extension is not asked: PostgreSQL itself reads
+ * it for commands on extensions alone, and any role can come to wait for a lock on it, behind
+ * which all DDL, and the views, would wait.
+ */
 static bool
 look_up_functions(TtlFunctions *functions)
 {
-	Oid			schema;
+	Oid			schema = get_namespace_oid(TTL_SCHEMA, true);
 
 	memset(functions, 0, sizeof(*functions));
-	if (!OidIsValid(get_extension_oid(TTL_EXTENSION, true)))
-		return false;
-	schema = get_namespace_oid(TTL_SCHEMA, true);
 	if (!OidIsValid(schema))
 		return false;
 	functions->expire_after_seconds =
@@ -100,8 +121,8 @@ look_up_functions(TtlFunctions *functions)
 		lookup_function(schema, "document_date", 2, JSONBOID, TEXTARRAYOID);
 	functions->earliest =
 		lookup_function(schema, "earliest", 1, TIMESTAMPTZARRAYOID, InvalidOid);
-	return OidIsValid(functions->expire_after_seconds) &&
-		OidIsValid(functions->time_zone);
+	return ttl_function_is_alias(functions->expire_after_seconds) &&
+		ttl_function_is_alias(functions->time_zone);
 }
 
 /*

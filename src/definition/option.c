@@ -30,7 +30,6 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -86,9 +85,12 @@ ttl_option_is_within(Node *node, void *context)
 static bool
 is_unknown_option(Oid funcid, void *context)
 {
+	const TtlFunctions *functions = context;
+
 	return funcid >= FirstNormalObjectId && get_func_rettype(funcid) == BOOLOID &&
+		ttl_function_is_alias(funcid) &&
 		getExtensionOfObject(ProcedureRelationId, funcid) ==
-		get_extension_oid(TTL_EXTENSION, true);
+		getExtensionOfObject(ProcedureRelationId, functions->expire_after_seconds);
 }
 
 static bool
@@ -395,7 +397,7 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 	Const	   *value;
 
 	if (!ttl_option_is_within(member, (void *) functions) &&
-		!has_unknown_option(member, NULL))
+		!has_unknown_option(member, (void *) functions))
 	{
 		option->filter = lappend(option->filter, member);
 		return;
