@@ -208,13 +208,15 @@ note_lookup(Oid function)
 /*
  * Core asks nothing of functions with settings of their own, or another role's rights, but tells
  * of each call.  That is all where the planner calls one to estimate how many rows an operator
- * selects.
+ * selects.  It does not restore the user where an error ends one.
  */
 static void
 note_event(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 {
 	if (event == FHET_START)
 		note_call(function->fn_oid);
+	if (event == FHET_ABORT)
+		ttl_leftover_become_nobody();
 	if (next_fmgr)
 		next_fmgr(event, function, arg);
 }

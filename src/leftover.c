@@ -27,7 +27,8 @@
  * tells how far apart two values of a range are, and this can call the extension.  19 tells nobody what is
  * locked; there the command that failed is what ends the turn (unfinished.c), and with it the lock.
  *
- * Nor does return_next() take back the user whom a foreign key has made of who gave the command.
+ * Nor does return_next() take back the user whom a foreign key or a SECURITY DEFINER function has
+ * made of who ran before.  Where an error ends these, nobody goes on.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -303,15 +304,18 @@ ttl_leftover_commander(void)
 }
 
 /*
- * Goes on as who gave the command.  For those who raise an error where a foreign key has made core
- * become somebody else: it can be caught as ttl_leftover_call() says, and that code would go on
- * as the latter.
+ * Becomes nobody, where an error is raised while core has become somebody else, for a foreign key
+ * or a SECURITY DEFINER function.  The end of a (sub)transaction restores the user.  But the error
+ * can be caught as ttl_leftover_call() says, by any code in whose midst that was, and this
+ * code would go on with the rights of that role.  Whose they should be is not known: there can be
+ * functions of several roles in between.  A role that does not exist has the rights of PUBLIC, and is
+ * neither a member nor an owner of anything; and the turn ends with an error (unfinished.c).
  */
 void
-ttl_leftover_fall_back(void)
+ttl_leftover_become_nobody(void)
 {
 	if (acting != NULL)
-		SetUserIdAndSecContext(acting->commander,
+		SetUserIdAndSecContext(TTL_ANY_ROLE,
 							   acting->sec_context | SECURITY_LOCAL_USERID_CHANGE);
 }
 

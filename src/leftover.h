@@ -41,7 +41,7 @@ typedef struct TtlCommand
 	Oid			outer;			/* who gave the one in whose midst that is */
 } TtlCommand;
 
-/* code that goes on after an error can be that of any role */
+/* code that goes on after an error can be that of any role, and no role has this OID */
 #define TTL_ANY_ROLE OID_MAX
 
 /* Declares a function of SQL that can become the owner of a table: NAME_called() is what it does. */
@@ -74,7 +74,7 @@ extern void ttl_leftover_expect(void);
 extern Oid	ttl_leftover_failed(void);
 extern Oid	ttl_leftover_beside(void);
 extern Oid	ttl_leftover_commander(void);
-extern void ttl_leftover_fall_back(void);
+extern void ttl_leftover_become_nobody(void);
 extern Datum ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo);
 
 /* temporary_object.c */

@@ -39,6 +39,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -108,14 +109,21 @@ is_validator(Oid function)
 }
 
 /*
- * Does this type come with a table, of its rows or of arrays of them?  VACUUM FULL makes them anew,
- * for temporary tables, too.
+ * Is this a part of a temporary table?  Types of its rows and of arrays come with one, and VACUUM
+ * FULL makes them anew; ALTER TABLE does so with constraints and statistics.  Statistics of another
+ * table would need a lock on that when the process ends.
  */
 static bool
-is_of_table(HeapTuple tuple)
+is_of_table(Oid class, HeapTuple tuple)
 {
-	char		kind = ((Form_pg_type) GETSTRUCT(tuple))->typtype;
+	char		kind;
 
+	if (class == StatisticExtRelationId)
+		return get_rel_persistence(((Form_pg_statistic_ext) GETSTRUCT(tuple))->stxrelid) ==
+			RELPERSISTENCE_TEMP;
+	if (class != TypeRelationId)
+		return false;
+	kind = ((Form_pg_type) GETSTRUCT(tuple))->typtype;
 	return kind == TYPTYPE_COMPOSITE || kind == TYPTYPE_BASE;
 }
 
@@ -133,7 +141,7 @@ is_temporary(Oid class, Oid object)
 	bool		result = false;
 
 	if (attnum == InvalidAttrNumber || class == RelationRelationId ||
-		class == ConstraintRelationId || class == StatisticExtRelationId)
+		class == ConstraintRelationId)
 		return false;
 	rel = table_open(class, AccessShareLock);
 	ScanKeyInit(&key, get_object_attnum_oid(class), BTEqualStrategyNumber, F_OIDEQ,
@@ -145,7 +153,7 @@ is_temporary(Oid class, Oid object)
 		Datum		schema = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
 
 		result = isAnyTempNamespace(DatumGetObjectId(schema)) &&
-			(class != TypeRelationId || !is_of_table(tuple));
+			!is_of_table(class, tuple);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);

@@ -28,7 +28,8 @@
  * privileges of that role.  The tables that are locked are
  * looked at before the batch deletes anything.  But a rule or a trigger can change further
  * tables, with foreign keys on them, so each command that a foreign key gives during the
- * batch is looked at as well, where the executor starts it.  To look at which triggers
+ * batch is looked at as well, before it is planned and where the executor
+ * starts it, as a plan can be of before.  To look at which triggers
  * there are would not be enough: any code that runs meanwhile can create one.  What a foreign
  * key only reads may be anybody's, as long as that runs none of their code (foreign_read.c).
  *
@@ -103,7 +104,7 @@ check_rights(Oid relid, Oid role)
 {
 	if (has_privs_of_role(ttl_owner_of(relid), role))
 		return;
-	ttl_leftover_fall_back();
+	ttl_leftover_become_nobody();
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("a foreign key leads to table \"%s\" of another owner",
@@ -352,6 +353,45 @@ ttl_cascade_lock(Oid relid, Oid role)
 	return true;
 }
 
+/* Checks a table that a foreign key changes, and its partitions: an update can move rows to any. */
+static void
+check_changed(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_partitions(relid, NoLock))
+		check_rights(lfirst_oid(lc), ttl_leftover_commander());
+}
+
+/* Is this the text of a command by which a foreign key changes a table?  Core quotes all names. */
+static bool
+is_text_of_foreign_key(const char *text)
+{
+	return strncmp(text, "DELETE FROM \"", 13) == 0 || strncmp(text, "DELETE FROM ONLY \"", 18) == 0 ||
+		strncmp(text, "UPDATE \"", 8) == 0 || strncmp(text, "UPDATE ONLY \"", 13) == 0;
+}
+
+/*
+ * Checks a command of a foreign key before it is planned, which can call code in the definition of
+ * the table, and of what a rule changes in its place.  Core says that it acts as the owner without
+ * forced row security, which nothing else does.
+ */
+void
+ttl_cascade_check_query(const Query *query, const char *text)
+{
+	ListCell   *lc;
+
+	if (!in_batch || !InNoForceRLSOperation() || !is_text_of_foreign_key(text))
+		return;
+	foreach(lc, query->rtable)
+	{
+		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind == RTE_RELATION && ttl_owner_of(rte->relid) == GetUserId())
+			check_changed(rte->relid);
+	}
+}
+
 /* Checks the tables that a part of a command of a foreign key changes, if it does. */
 static void
 check_plan(const PlannedStmt *stmt, Plan * plan)
@@ -359,13 +399,7 @@ check_plan(const PlannedStmt *stmt, Plan * plan)
 	ListCell   *lc;
 
 	foreach(lc, plan && IsA(plan, ModifyTable) ? ((ModifyTable *) plan)->resultRelations : NIL)
-	{
-		ListCell   *lc2;
-
-		/* an update can move rows to any partition */
-		foreach(lc2, ttl_inherit_partitions(rt_fetch(lfirst_int(lc), stmt->rtable)->relid, NoLock))
-			check_rights(lfirst_oid(lc2), ttl_leftover_commander());
-	}
+		check_changed(rt_fetch(lfirst_int(lc), stmt->rtable)->relid);
 }
 
 /* Checks all of it: a rule can change tables in a WITH as well. */

@@ -53,7 +53,7 @@ raise_code(void)
 	const char *name = get_rel_name(planned);
 	const char *beside = GetUserNameFromId(ttl_leftover_beside(), true);
 
-	ttl_leftover_fall_back();
+	ttl_leftover_become_nobody();
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("a foreign key reads table \"%s\" of another owner, whose definition calls functions of users",
@@ -192,6 +192,7 @@ plan_query(Query *parse, const char *query_string, int options,
 	 */
 	if (OidIsValid(planned))
 		raise_code();
+	ttl_cascade_check_query(parse, query_string);
 	if (OidIsValid(ttl_leftover_beside()))
 		relid = table_of_foreign_key(parse);
 	if (OidIsValid(relid))

@@ -356,10 +356,12 @@ leave_open(PG_FUNCTION_ARGS)
 Datum
 goes_on(PG_FUNCTION_ARGS)
 {
+	const char *name;
+
 	run_and_catch(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	name = GetUserNameFromId(GetUserId(), true);
 	ereport(ERROR,
-			(errmsg("goes on as %s, by %s",
-					GetUserNameFromId(GetUserId(), false),
+			(errmsg("goes on as %s, by %s", name ? name : "nobody",
 					GetConfigOption("search_path", false, false))));
 }
 

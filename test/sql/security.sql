@@ -23,7 +23,7 @@ BEGIN
 	FOREACH attempt IN ARRAY ARRAY['ALTER ROLE regress_ttl_owner SUPERUSER', 'RESET ROLE', 'RESET SESSION AUTHORIZATION',
 		'SET ROLE NONE', 'SET SESSION AUTHORIZATION DEFAULT', 'CREATE ROLE regress_ttl_evil SUPERUSER',
 		'CREATE TEMP TABLE trap (x int)', 'CREATE DOMAIN pg_temp.date AS pg_catalog.date',
-		'CREATE TYPE pg_temp.text AS ENUM ()', 'CREATE FUNCTION pg_temp.trap() RETURNS int LANGUAGE sql AS ''SELECT 1''', 'CREATE OPERATOR pg_temp.+++ (FUNCTION = int4pl, LEFTARG = int, RIGHTARG = int)', 'CREATE COLLATION pg_temp.trap FROM "C"', 'CREATE TEXT SEARCH CONFIGURATION pg_temp.trap (COPY = simple)', 'CREATE TYPE pg_temp.name AS (x int)', 'CREATE TYPE pg_temp.timestamptz AS RANGE (SUBTYPE = int4)', 'LISTEN trap', 'DELETE FROM ttl_index.counters', 'SELECT ttl_index.stats_reset()'] LOOP
+		'CREATE TYPE pg_temp.text AS ENUM ()', 'CREATE FUNCTION pg_temp.trap() RETURNS int LANGUAGE sql AS ''SELECT 1''', 'CREATE OPERATOR pg_temp.+++ (FUNCTION = int4pl, LEFTARG = int, RIGHTARG = int)', 'CREATE COLLATION pg_temp.trap FROM "C"', 'CREATE TEXT SEARCH CONFIGURATION pg_temp.trap (COPY = simple)', 'CREATE TYPE pg_temp.name AS (x int)', 'CREATE STATISTICS pg_temp.trap ON id, ts FROM sec.victim', 'CREATE TYPE pg_temp.timestamptz AS RANGE (SUBTYPE = int4)', 'LISTEN trap', 'DELETE FROM ttl_index.counters', 'SELECT ttl_index.stats_reset()'] LOOP
 		BEGIN
 			EXECUTE attempt;
 			did := did || attempt || '; ';

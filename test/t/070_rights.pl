@@ -731,7 +731,7 @@ like(
 	'who catches an error goes on as the same user, by the same settings');
 unlike($stderr, qr/goes on as alice/, 'and not as the owner');
 
-# Not where that is refused which a foreign key would read, or change, as bob, either.
+# Nobody goes on where that is refused which a foreign key would read, or change, as bob, either.
 $node->safe_psql(
 	'postgres', q{
 SET SESSION AUTHORIZATION alice;
@@ -766,8 +766,46 @@ SELECT last_error FROM ttl_index.index_stats WHERE relname = 'reading'}),
 	return;
 }
 
-goes_on_as('alice', $_, "who deletes from $_ goes on as the same role")
+goes_on_as('nobody', $_, "nobody goes on who deletes from $_")
   foreach 'read', 'changed';
+
+# Nor is bob's code called before that, where the command of the foreign key is planned, or what a
+# rule makes of it.
+$node->safe_psql(
+	'postgres', q{
+SET SESSION AUTHORIZATION bob;
+CREATE SEQUENCE m.bob_calls;
+CREATE FUNCTION m.bob_counts() RETURNS bool IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM nextval(''m.bob_calls''); RETURN true; END';
+CREATE INDEX ON m.changes (id) WHERE m.bob_counts();
+CREATE TABLE m.changes_by_rule (id int REFERENCES m.changed ON DELETE SET NULL);
+CREATE RULE r AS ON UPDATE TO m.changes_by_rule DO ALSO DELETE FROM m.changes WHERE m.bob_counts();
+INSERT INTO m.changes_by_rule VALUES (1);
+SELECT setval('m.bob_calls', 1000);
+RESET SESSION AUTHORIZATION;
+});
+goes_on_as('nobody', 'changed', 'nor where bob has code');
+$node->safe_psql('postgres', 'ALTER TABLE m.changes DROP CONSTRAINT changes_id_fkey');
+goes_on_as('nobody', 'changed', 'nor where a rule has some');
+is($node->safe_psql('postgres', 'SELECT last_value FROM m.bob_calls'), 1000, 'which is not called');
+
+# Nor as the owner of the rows, or who gave the last command, where a function of carol's catches the
+# error of a query like those of foreign keys; nor as a superuser, whose function ends with an error.
+$node->safe_psql(
+	'postgres', q{
+SET SESSION AUTHORIZATION bob;
+CREATE TABLE m.like_a_reference (id int);
+CREATE INDEX ON m.like_a_reference (id) WHERE m.bob_counts();
+GRANT SELECT, UPDATE ON m.like_a_reference TO carol;
+SET SESSION AUTHORIZATION carol;
+CREATE FUNCTION m.carol_asks() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS
+	'BEGIN PERFORM m.goes_on(''SELECT 1 FROM ONLY m.like_a_reference x FOR KEY SHARE OF x''); END';
+RESET SESSION AUTHORIZATION;
+CREATE FUNCTION m.superuser_fails() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RAISE ''no''; END';
+CREATE OR REPLACE FUNCTION m.alice_goes_on() RETURNS trigger LANGUAGE plpgsql AS
+	'BEGIN IF OLD.command ~ ''asks'' THEN PERFORM m.carol_asks(); ELSE PERFORM m.goes_on(''SELECT m.superuser_fails()''); END IF; RETURN OLD; END';
+});
+goes_on_as('nobody', 'asks', 'nor who asks as a foreign key does');
+goes_on_as('nobody', 'fails', 'nor who calls a function of a superuser that fails');
 
 # Nor as the owner of the rows, for whose trigger carol deletes.
 $node->safe_psql(
@@ -777,7 +815,7 @@ CREATE FUNCTION m.carol_goes_on(text) RETURNS void LANGUAGE plpgsql SECURITY DEF
 ALTER FUNCTION m.carol_goes_on OWNER TO carol;
 CREATE OR REPLACE FUNCTION m.alice_goes_on() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM m.carol_goes_on(OLD.command); RETURN OLD; END';
 });
-goes_on_as('carol', $_, "nor who does so for somebody else: $_")
+goes_on_as('nobody', $_, "nor who does so for somebody else: $_")
   foreach 'read', 'changed';
 
 # Nor outside of a batch, where a function of the extension computes a filter; nor where ALTER TABLE
@@ -815,7 +853,7 @@ TRUNCATE m.filtering;
 INSERT INTO m.filtering VALUES ('$caller', '$command', '2001-01-01');
 SET application_name = go;
 SELECT * FROM ttl_index.preview('m.filtering_ttl')});
-		like($stderr, qr/goes on as $caller,/, "nor outside of a batch: $caller, $command");
+		like($stderr, qr/goes on as nobody,/, "nor outside of a batch: $caller, $command");
 	}
 }
 $node->safe_psql('postgres', 'DROP TABLE m.filtering');
