@@ -33,6 +33,8 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "fmgr.h"
@@ -40,8 +42,11 @@
 #include "optimizer/planner.h"
 #include "plpgsql.h"
 #include "postmaster/bgworker.h"
+#include "storage/lock.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
@@ -162,6 +167,72 @@ resources_released(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, v
 		return;
 	drops_caches = false;
 	InvalidateSystemCaches();
+}
+
+/* Has core yet to compute expressions of a relation, which it keeps for as long as that is open? */
+static bool
+is_uncomputed(Relation rel)
+{
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return rel->rd_partkey == NULL;
+	return rel->rd_index != NULL && rel->rd_indexprs == NIL && rel->rd_indpred == NIL &&
+		(!heap_attisnull(rel->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
+		 !heap_attisnull(rel->rd_indextuple, Anum_pg_index_indpred, NULL));
+}
+
+/*
+ * The relations that are open where a role's code begins, such as those of a query that calls the
+ * extension, and of which expressions are not computed yet, as after a change by another session.
+ * That code can make core compute them, by its search_path, and no invalidation makes core drop them
+ * while they are open.  They are opened once more until the code is over: it can close a cursor.
+ * Whatever is open is locked, and core lists nothing else.
+ */
+List *
+ttl_code_hold_open(bool within_other)
+{
+	List	   *held = NIL;
+	LockData   *locks;
+
+	if (is_worker() && !within_other)
+		return NIL;
+	locks = GetLockStatusData();
+	for (int i = 0; i < locks->nelements; i++)
+	{
+		const LockInstanceData *lock = &locks->locks[i];
+		Relation	rel;
+
+		if (lock->pid != MyProcPid || lock->locktag.locktag_type != LOCKTAG_RELATION ||
+			lock->locktag.locktag_field1 != MyDatabaseId)
+			continue;
+		rel = RelationIdGetRelation(lock->locktag.locktag_field2);
+		if (rel == NULL)
+			continue;
+		if (rel->rd_refcnt > 1 && is_uncomputed(rel))
+			held = lappend(held, rel);
+		else
+			RelationClose(rel);
+	}
+	pfree(locks->locks);
+	pfree(locks);
+	return held;
+}
+
+/* Where the code is over, core computes these expressions anew; queries have copies of them. */
+void
+ttl_code_forget_open(const List *held)
+{
+	ListCell   *lc;
+
+	foreach(lc, held)
+	{
+		Relation	rel = lfirst(lc);
+
+		rel->rd_indexprs = NIL;
+		rel->rd_indpred = NIL;
+		/* a query can use the key of before; what little that is stays in memory */
+		rel->rd_partkey = NULL;
+		rel->rd_partkeycxt = NULL;
+	}
 }
 
 /*

@@ -60,6 +60,7 @@ struct TtlActing
 	int			nest_level;
 	int			guc_level;		/* of the settings that end with it */
 	Oid			commander;		/* who gave the command that runs, whose triggers are fired */
+	List	   *held;			/* see ttl_code_hold_open() */
 	TtlActing  *outer;			/* who goes on behind it, or NULL */
 };
 
@@ -211,6 +212,7 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 	GetUserIdAndSecContext(&user, &inner->sec_context);
 	acting = inner;
 	ttl_code_begin(new_role, false, false);
+	inner->held = ttl_code_hold_open(inner->outer != NULL);
 }
 
 /*
@@ -252,11 +254,15 @@ ttl_leftover_end(const TtlLeftover *before)
 {
 	TtlActing  *inner = acting;
 	Oid			user = inner->role;
+	ListCell   *lc;
 
 	nest_level = GetCurrentTransactionNestLevel();
 	restore_signals();
 	release_locks(before->locks);
 	acting = inner->outer;
+	ttl_code_forget_open(inner->held);
+	foreach(lc, inner->held)
+		RelationClose(lfirst(lc));
 	pfree(inner);
 	ttl_code_begin(before->role, true, false);
 	ttl_temporary_object_check();
@@ -326,6 +332,9 @@ end_acting(TtlActing *outer)
 	if (acting == outer)
 		return;
 	restore_signals();
+	/* the end of the (sub)transaction closes them */
+	for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
+		ttl_code_forget_open(inner->held);
 	failed_as = OidIsValid(failed_as) && failed_as != acting->role ? TTL_ANY_ROLE : acting->role;
 	/* the memory is that of the transaction */
 	acting = outer;

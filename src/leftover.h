@@ -59,6 +59,8 @@ typedef struct TtlCommand
 extern void ttl_code_init(void);
 extern Oid	ttl_code_role(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
+extern List *ttl_code_hold_open(bool within_other);
+extern void ttl_code_forget_open(const List *held);
 extern bool ttl_code_is_of_user(Oid function);
 
 /* leftover.c */

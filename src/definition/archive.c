@@ -329,17 +329,18 @@ forget_archives(void)
 	known_kin = make_known("ttl_index kin", sizeof(Kin));
 }
 
+/* An entry is made last: it would stay where there is no memory for the lists, and lead nowhere. */
 static void
 remember_archive(const Archive *archive)
 {
-	Archive    *copy = hash_search(known, &archive->target, HASH_ENTER, NULL);
+	Archive		copy = *archive;
 	MemoryContext caller = MemoryContextSwitchTo(known_memory);
 
-	*copy = *archive;
-	copy->owners = list_copy(archive->owners);
-	copy->owned = list_copy(archive->owned);
-	copy->next = list_copy(archive->next);
+	copy.owners = list_copy(archive->owners);
+	copy.owned = list_copy(archive->owned);
+	copy.next = list_copy(archive->next);
 	MemoryContextSwitchTo(caller);
+	*(Archive *) hash_search(known, &archive->target, HASH_ENTER, NULL) = copy;
 }
 
 /* Where an index moves rows to, or invalid, by the option of its governor. */

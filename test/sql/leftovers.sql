@@ -165,6 +165,30 @@ EXCEPTION
 	WHEN raise_exception THEN NULL;
 END $$;
 INSERT INTO leftovers.kept VALUES ('E');
+-- nor of an index that the query of the caller has open, and that was changed since that was planned
+SET ROLE regress_ttl_first;
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql SET search_path = leftovers, pg_catalog AS $$
+BEGIN
+	PERFORM FROM leftovers.noted WHERE leftovers.fold_case(word) = 'a';
+	RETURN '1';
+EXCEPTION
+	WHEN insufficient_privilege THEN RETURN '2';
+END $$;
+RESET ROLE;
+CREATE FUNCTION leftovers.loops(looks bool) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+	word text;
+BEGIN
+	FOR word IN SELECT n.word FROM leftovers.noted AS n WHERE leftovers.fold_case(n.word) = 'a' LOOP
+		IF looks THEN
+			PERFORM FROM ttl_index.preview('leftovers.last_ttl');
+		END IF;
+	END LOOP;
+END $$;
+SELECT leftovers.loops(false);
+ALTER INDEX leftovers.noted_fold_case_idx SET (fillfactor = 80);
+SELECT leftovers.loops(true);
+INSERT INTO leftovers.noted VALUES ('F');
 -- a cursor that is left keeps tables open as well
 SET ROLE regress_ttl_first;
 CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql AS $$
