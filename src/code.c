@@ -105,8 +105,8 @@ note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 }
 
 /* Is this a worker of the monitor?  It runs nothing but the code of owners. */
-static bool
-is_worker(void)
+bool
+ttl_code_is_worker(void)
 {
 	return MyBgworkerEntry != NULL && strcmp(MyBgworkerEntry->bgw_type, TTL_WORKER_TYPE) == 0;
 }
@@ -131,11 +131,11 @@ void
 ttl_code_begin(Oid new_role, bool goes_on, bool after_error)
 {
 	/* a worker needs no debugger, and a session keeps the one that it has */
-	if (*used_plugin == NULL || is_worker())
+	if (*used_plugin == NULL || ttl_code_is_worker())
 		*used_plugin = &plugin;
 	if (!InSecurityRestrictedOperation())
 	{
-		if (is_worker())
+		if (ttl_code_is_worker())
 			return;
 		new_role = InvalidOid;
 	}
@@ -193,7 +193,7 @@ ttl_code_hold_open(bool within_other)
 	List	   *held = NIL;
 	LockData   *locks;
 
-	if (is_worker() && !within_other)
+	if (ttl_code_is_worker() && !within_other)
 		return NIL;
 	locks = GetLockStatusData();
 	for (int i = 0; i < locks->nelements; i++)

@@ -58,6 +58,7 @@ typedef struct TtlCommand
 /* code.c */
 extern void ttl_code_init(void);
 extern Oid	ttl_code_role(void);
+extern bool ttl_code_is_worker(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
 extern List *ttl_code_hold_open(bool within_other);
 extern void ttl_code_forget_open(const List *held);

@@ -118,6 +118,19 @@ finish_query(QueryDesc *query)
 	ncommands -= changes_rows(query) ? 2 : 1;
 }
 
+/*
+ * Would this fire deferred triggers of who has called the extension, by the settings of the code that
+ * runs?  That has none of its own, as core refuses to queue them in a restricted operation; nor
+ * has a worker.
+ */
+static bool
+fires_for_caller(const PlannedStmt *pstmt)
+{
+	return IsA(pstmt->utilityStmt, ConstraintsSetStmt) &&
+		!((ConstraintsSetStmt *) pstmt->utilityStmt)->deferred &&
+		!ttl_code_is_worker() && OidIsValid(ttl_leftover_commander());
+}
+
 /* Other commands fire some as well, as ALTER TABLE does those of a new foreign key. */
 static void
 process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
@@ -129,7 +142,9 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	ncommands++;
 	PG_TRY();
 	{
-		if (next_process_utility)
+		if (fires_for_caller(pstmt))
+			 /* nothing is left to be fired */ ;
+		else if (next_process_utility)
 			next_process_utility(pstmt, queryString, readOnlyTree, context, params,
 								 queryEnv, dest, qc);
 		else

@@ -353,14 +353,33 @@ ttl_cascade_lock(Oid relid, Oid role)
 	return true;
 }
 
-/* Checks a table that a foreign key changes, and its partitions: an update can move rows to any. */
+/*
+ * Checks a table to which a foreign key leads from one that code of the batch has changed, as those
+ * are checked to which the foreign keys of the table itself lead (lock_referencing_table).
+ */
 static void
-check_changed(Oid relid)
+check_table(Oid relid, bool changes)
 {
 	ListCell   *lc;
 
+	if (changes)
+		check_rights(relid, ttl_leftover_commander());
+	/* a query of the whole is planned with all of them, and an update can move rows to any */
 	foreach(lc, ttl_inherit_partitions(relid, NoLock))
-		check_rights(lfirst_oid(lc), ttl_leftover_commander());
+		check_rights(lfirst_oid(lc), ttl_owner_of(relid));
+	if (!lock_above(relid, changes))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on a table of which table \"%s\" is a partition",
+						get_rel_name(relid))));
+}
+
+/* Checks a table that a foreign key reads as its owner, who runs the code of the batch as well. */
+void
+ttl_cascade_check_read(Oid relid)
+{
+	if (in_batch)
+		check_table(relid, false);
 }
 
 /* Is this the text of a command by which a foreign key changes a table?  Core quotes all names. */
@@ -388,7 +407,7 @@ ttl_cascade_check_query(const Query *query, const char *text)
 		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
 
 		if (rte->rtekind == RTE_RELATION && ttl_owner_of(rte->relid) == GetUserId())
-			check_changed(rte->relid);
+			check_table(rte->relid, true);
 	}
 }
 
@@ -396,10 +415,15 @@ ttl_cascade_check_query(const Query *query, const char *text)
 static void
 check_plan(const PlannedStmt *stmt, Plan * plan)
 {
+	const ModifyTable *change = (ModifyTable *) plan;
 	ListCell   *lc;
 
-	foreach(lc, plan && IsA(plan, ModifyTable) ? ((ModifyTable *) plan)->resultRelations : NIL)
-		check_changed(rt_fetch(lfirst_int(lc), stmt->rtable)->relid);
+	if (plan == NULL || !IsA(plan, ModifyTable))
+		return;
+	if (change->rootRelation > 0)
+		check_table(rt_fetch(change->rootRelation, stmt->rtable)->relid, true);
+	foreach(lc, change->resultRelations)
+		check_table(rt_fetch(lfirst_int(lc), stmt->rtable)->relid, true);
 }
 
 /* Checks all of it: a rule can change tables in a WITH as well. */

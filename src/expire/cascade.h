@@ -22,6 +22,7 @@
 extern bool ttl_cascade_lock(Oid relid, Oid role);
 extern bool ttl_cascade_lock_written(Oid relid);
 extern bool ttl_cascade_is_locked(Oid relid);
+extern void ttl_cascade_check_read(Oid relid);
 extern void ttl_cascade_check_query(const Query *query, const char *text);
 extern int64 ttl_cascade_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 							 const char *name, DestReceiver *dest);

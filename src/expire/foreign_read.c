@@ -91,8 +91,9 @@ refuse_call(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 
 /*
  * The table in which a foreign key is to find out by this whether rows are referenced, or are
- * there that are; invalid where it is another query.  Others hardly ever ask for such locks, of
- * a table that they call "x".
+ * there that are; invalid where it is another query.  Core says that it acts as the owner without
+ * forced row security, which nothing else does; code that runs in the midst of that hardly ever
+ * asks for such locks, of a table that it calls "x".
  */
 static Oid
 table_of_foreign_key(const Query *query)
@@ -193,10 +194,12 @@ plan_query(Query *parse, const char *query_string, int options,
 	if (OidIsValid(planned))
 		raise_code();
 	ttl_cascade_check_query(parse, query_string);
-	if (OidIsValid(ttl_leftover_beside()))
+	if (InNoForceRLSOperation() && OidIsValid(ttl_leftover_commander()))
 		relid = table_of_foreign_key(parse);
-	if (OidIsValid(relid))
+	if (OidIsValid(relid) && OidIsValid(ttl_leftover_beside()))
 		return plan_read(plan, relid, parse, query_string, options, params ttl_and_explain(es));
+	if (OidIsValid(relid))
+		ttl_cascade_check_read(relid);
 	return plan(parse, query_string, options, params ttl_and_explain(es));
 }
 

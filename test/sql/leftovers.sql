@@ -189,6 +189,24 @@ SELECT leftovers.loops(false);
 ALTER INDEX leftovers.noted_fold_case_idx SET (fillfactor = 80);
 SELECT leftovers.loops(true);
 INSERT INTO leftovers.noted VALUES ('F');
+-- nor are deferred triggers of the caller fired by the settings of this code
+CREATE FUNCTION leftovers.measures() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM leftovers.fold_case(NEW.word), length(NEW.word); RETURN NULL; END $$;
+CREATE TABLE leftovers.deferring (word text);
+CREATE CONSTRAINT TRIGGER measures AFTER INSERT ON leftovers.deferring DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION leftovers.measures();
+SET ROLE regress_ttl_first;
+CREATE FUNCTION leftovers.length(text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE 'the trap is shown "%"', $1; END $$;
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql SET search_path = leftovers, pg_catalog AS $$
+BEGIN
+	SET CONSTRAINTS ALL IMMEDIATE;
+	RETURN '1';
+END $$;
+RESET ROLE;
+BEGIN;
+INSERT INTO leftovers.deferring VALUES ('secret');
+SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
+COMMIT;
+SELECT word FROM leftovers.deferring;
 -- a cursor that is left keeps tables open as well
 SET ROLE regress_ttl_first;
 CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql AS $$

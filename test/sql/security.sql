@@ -514,6 +514,67 @@ TABLE refused;
 TRUNCATE armed;
 DROP TABLE moves, moved, whole, above_all;
 DELETE FROM master WHERE id = 0;
+-- all of that also where a trigger leads there, to tables of the owner, or of a member of that role
+SET ROLE regress_ttl_stranger;
+CREATE SEQUENCE stranger_calls;
+SELECT setval('stranger_calls', 1000);
+CREATE FUNCTION stranger_counts() RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	IF EXISTS (SELECT FROM sec.armed) THEN PERFORM nextval('sec.stranger_calls'); END IF;
+	RETURN 0;
+END $$;
+CREATE FUNCTION stranger_trigger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM sec.stranger_counts(); RETURN OLD; END $$;
+GRANT USAGE ON stranger_calls TO PUBLIC;
+CREATE TABLE stranger_whole (id int, more int) PARTITION BY LIST ((more + stranger_counts()));
+SET ROLE regress_ttl_owner;
+CREATE TABLE leads (id int, ts timestamptz);
+CREATE TABLE led (id int PRIMARY KEY);
+CREATE FUNCTION lead_on() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM sec.led WHERE id = OLD.id; RETURN OLD; END $$;
+CREATE TRIGGER a BEFORE DELETE ON leads FOR EACH ROW EXECUTE FUNCTION lead_on();
+SELECT ttl_index.create_index('leads', 'ts', 0);
+INSERT INTO led VALUES (1), (2), (3);
+INSERT INTO leads VALUES (1, '2001-01-01');
+RESET ROLE;
+CREATE TABLE led_leaf PARTITION OF stranger_whole FOR VALUES IN (1);
+ALTER TABLE led_leaf OWNER TO regress_ttl_member;
+SET ROLE regress_ttl_member;
+ALTER TABLE led_leaf ADD FOREIGN KEY (id) REFERENCES led ON DELETE SET NULL;
+INSERT INTO led_leaf VALUES (1, 1);
+CREATE TABLE led_whole (id int REFERENCES led ON DELETE CASCADE) PARTITION BY LIST (id);
+CREATE TABLE led_part PARTITION OF led_whole DEFAULT;
+INSERT INTO led_whole VALUES (1), (2);
+RESET ROLE;
+ALTER TABLE led_part OWNER TO regress_ttl_stranger;
+CREATE TRIGGER a BEFORE DELETE ON led_part FOR EACH ROW EXECUTE FUNCTION stranger_trigger();
+SET ROLE regress_ttl_owner;
+CREATE TABLE read_whole (id int REFERENCES led) PARTITION BY LIST (id);
+CREATE TABLE read_part PARTITION OF read_whole DEFAULT;
+INSERT INTO read_whole VALUES (3);
+RESET ROLE;
+ALTER TABLE read_part OWNER TO regress_ttl_stranger;
+SET ROLE regress_ttl_stranger;
+CREATE INDEX ON read_part (id) WHERE stranger_counts() = 0;
+RESET ROLE;
+INSERT INTO armed VALUES (true);
+CALL ttl_index.run_pass();
+SELECT last_error FROM ttl_index.index_stats WHERE relname = 'leads';
+DROP TABLE stranger_whole;
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT last_error FROM ttl_index.index_stats WHERE relname = 'leads';
+DROP TABLE led_whole;
+SELECT ttl_index.stats_reset();
+CALL ttl_index.run_pass();
+SELECT last_error FROM ttl_index.index_stats WHERE relname = 'leads';
+SELECT last_value FROM stranger_calls;
+-- who has the rights may own a partition
+ALTER TABLE read_part OWNER TO regress_ttl_member;
+CALL ttl_index.run_pass();
+SELECT (SELECT count(*) FROM leads) AS leads, (SELECT count(*) FROM led) AS led;
+TRUNCATE armed;
+DROP TABLE leads, led, read_whole;
+DROP FUNCTION lead_on(), stranger_trigger(), stranger_counts() CASCADE;
+DROP SEQUENCE stranger_calls;
 
 -- with the rights of the owner of the expiring table all of it may run
 TRUNCATE log, detail, master;
