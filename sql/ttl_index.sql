@@ -387,22 +387,23 @@ AS 'MODULE_PATHNAME', 'ttl_list_indexes';
 COMMENT ON FUNCTION list_indexes() IS
 'the rows of the view ttl_index.indexes, without the texts that only those get who ask for them: index_key(), index_filter() and index_document_ttl()';
 
+-- They set search_path, which no process may in a parallel query, the leader neither.
 CREATE FUNCTION index_key(index regclass)
-RETURNS text LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_shown_text_key';
 
 COMMENT ON FUNCTION index_key(regclass) IS
 'the key of an index as the view ttl_index.indexes shows it';
 
 CREATE FUNCTION index_filter(index regclass)
-RETURNS text LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_shown_text_filter';
 
 COMMENT ON FUNCTION index_filter(regclass) IS
 'the filter of a TTL index as the view ttl_index.indexes shows it';
 
 CREATE FUNCTION index_document_ttl(index regclass)
-RETURNS text LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_shown_text_document_ttl';
 
 COMMENT ON FUNCTION index_document_ttl(regclass) IS

@@ -45,6 +45,7 @@
 #include "storage/lock.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/resowner.h"
@@ -169,12 +170,21 @@ resources_released(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, v
 	InvalidateSystemCaches();
 }
 
-/* Has core yet to compute expressions of a relation, which it keeps for as long as that is open? */
+/* Have the files of a relation been made in this transaction? */
+static bool
+is_new(Relation rel)
+{
+	return rel->rd_createSubid != InvalidSubTransactionId ||
+		rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+}
+
+/* Has core yet to compute expressions of a relation? */
 static bool
 is_uncomputed(Relation rel)
 {
-	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		return rel->rd_partkey == NULL;
+	if ((rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE && rel->rd_partkey == NULL) ||
+		(rel->rd_rel->relispartition && rel->rd_index == NULL && !rel->rd_partcheckvalid))
+		return true;
 	return rel->rd_index != NULL && rel->rd_indexprs == NIL && rel->rd_indpred == NIL &&
 		(!heap_attisnull(rel->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
 		 !heap_attisnull(rel->rd_indextuple, Anum_pg_index_indpred, NULL));
@@ -182,19 +192,20 @@ is_uncomputed(Relation rel)
 
 /*
  * The relations that are open where a role's code begins, such as those of a query that calls the
- * extension, and of which expressions are not computed yet, as after a change by another session.
- * That code can make core compute them, by its search_path, and no invalidation makes core drop them
- * while they are open.  They are opened once more until the code is over: it can close a cursor.
- * Whatever is open is locked, and core lists nothing else.
+ * extension, or new, and of which expressions are not computed yet, as after a change by another
+ * session.  That code can make core compute them, by its search_path, and no invalidation would make
+ * core drop that.  Whatever is open or new is locked, and core lists nothing else.
+ *
+ * Open ones are opened once more until the code is over, which can close a cursor.  New ones are
+ * not, as the extension may alter them in the meantime; they stay in memory.
  */
-List *
-ttl_code_hold_open(bool within_other)
+void
+ttl_code_note_uncomputed(TtlUncomputed *relations, bool within_other)
 {
-	List	   *held = NIL;
 	LockData   *locks;
 
 	if (ttl_code_is_worker() && !within_other)
-		return NIL;
+		return;
 	locks = GetLockStatusData();
 	for (int i = 0; i < locks->nelements; i++)
 	{
@@ -208,31 +219,43 @@ ttl_code_hold_open(bool within_other)
 		if (rel == NULL)
 			continue;
 		if (rel->rd_refcnt > 1 && is_uncomputed(rel))
-			held = lappend(held, rel);
-		else
-			RelationClose(rel);
+		{
+			relations->open = lappend(relations->open, rel);
+			continue;
+		}
+		if (is_new(rel) && is_uncomputed(rel))
+			relations->fresh = lappend(relations->fresh, rel);
+		RelationClose(rel);
 	}
 	pfree(locks->locks);
 	pfree(locks);
-	return held;
+}
+
+static void
+forget_computed(Relation rel)
+{
+	rel->rd_indexprs = NIL;
+	rel->rd_indpred = NIL;
+	if (rel->rd_partcheckcxt != NULL)
+		MemoryContextDelete(rel->rd_partcheckcxt);
+	rel->rd_partcheckcxt = NULL;
+	rel->rd_partcheck = NIL;
+	rel->rd_partcheckvalid = false;
+	/* a query can use the key of before; what little that is stays in memory */
+	rel->rd_partkey = NULL;
+	rel->rd_partkeycxt = NULL;
 }
 
 /* Where the code is over, core computes these expressions anew; queries have copies of them. */
 void
-ttl_code_forget_open(const List *held)
+ttl_code_forget_computed(const TtlUncomputed *relations)
 {
 	ListCell   *lc;
 
-	foreach(lc, held)
-	{
-		Relation	rel = lfirst(lc);
-
-		rel->rd_indexprs = NIL;
-		rel->rd_indpred = NIL;
-		/* a query can use the key of before; what little that is stays in memory */
-		rel->rd_partkey = NULL;
-		rel->rd_partkeycxt = NULL;
-	}
+	foreach(lc, relations->open)
+		forget_computed(lfirst(lc));
+	foreach(lc, relations->fresh)
+		forget_computed(lfirst(lc));
 }
 
 /*

@@ -45,8 +45,9 @@
 #define UUID_V7_FILTER(uuid) psprintf("substr(%s::text, 15, 1) = '7' AND ", uuid)
 #endif
 
-/* One function for all classes of objects since 16. */
+/* One function for all classes of objects since 16, and another name for files. */
 #if PG_VERSION_NUM < 160000
+#define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
 static inline AclResult
 object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 {

@@ -60,7 +60,8 @@ struct TtlActing
 	int			nest_level;
 	int			guc_level;		/* of the settings that end with it */
 	Oid			commander;		/* who gave the command that runs, whose triggers are fired */
-	List	   *held;			/* see ttl_code_hold_open() */
+	TtlUncomputed uncomputed;
+	List	   *cursors;		/* the memory of those that were open before */
 	TtlActing  *outer;			/* who goes on behind it, or NULL */
 };
 
@@ -129,6 +130,38 @@ open_cursors(void)
 	return cursors;
 }
 
+/* Where a cursor is closed, the next one can have its memory, but is not the same. */
+static void
+cursor_closed(void *cursor)
+{
+	for (TtlActing *inner = acting; inner != NULL; inner = inner->outer)
+		inner->cursors = list_delete_ptr(inner->cursors, cursor);
+}
+
+/* All cursors that are open, from now on without those that are closed. */
+static List *
+watch_cursors(void)
+{
+	List	   *cursors = open_cursors();
+	ListCell   *lc;
+
+	foreach(lc, cursors)
+	{
+		MemoryContext cursor = lfirst(lc);
+		MemoryContextCallback *callback = cursor->reset_cbs;
+
+		while (callback != NULL && callback->func != cursor_closed)
+			callback = callback->next;
+		if (callback != NULL)
+			continue;
+		callback = MemoryContextAlloc(cursor, sizeof(MemoryContextCallback));
+		callback->func = cursor_closed;
+		callback->arg = cursor;
+		MemoryContextRegisterResetCallback(cursor, callback);
+	}
+	return cursors;
+}
+
 static void
 add_lock(LWLock *lock, LWLockMode mode, void *locks)
 {
@@ -192,10 +225,10 @@ void
 ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 {
 	TtlActing  *inner = MemoryContextAlloc(TopTransactionContext, sizeof(TtlActing));
+	MemoryContext oldcontext;
 	Oid			user;
 
 	before->role = ttl_code_role();
-	before->cursors = open_cursors();
 	before->locks = held_locks();
 	ttl_unfinished_note(&before->unfinished);
 	/* the code of one owner can make the extension run that of another one */
@@ -212,7 +245,22 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 	GetUserIdAndSecContext(&user, &inner->sec_context);
 	acting = inner;
 	ttl_code_begin(new_role, false, false);
-	inner->held = ttl_code_hold_open(inner->outer != NULL);
+	oldcontext = MemoryContextSwitchTo(TopTransactionContext);
+	inner->cursors = watch_cursors();
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/*
+ * Keeps what core has yet to compute for relations that are open from what code of this role makes of
+ * it.  Not where texts are only written, many in a view: no such code runs then.
+ */
+void
+ttl_leftover_note_uncomputed(void)
+{
+	MemoryContext oldcontext = MemoryContextSwitchTo(TopTransactionContext);
+
+	ttl_code_note_uncomputed(&acting->uncomputed, acting->outer != NULL);
+	MemoryContextSwitchTo(oldcontext);
 }
 
 /*
@@ -220,7 +268,7 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
  * current user, as whose the executor ends.
  */
 void
-ttl_leftover_close(const TtlLeftover *before)
+ttl_leftover_close(void)
 {
 	ListCell   *lc;
 
@@ -231,7 +279,7 @@ ttl_leftover_close(const TtlLeftover *before)
 
 		CHECK_FOR_INTERRUPTS();
 		/* it is called like the cursor, but for one with what that has read */
-		if (list_member_ptr(before->cursors, cursor) || cursor->ident == NULL)
+		if (list_member_ptr(acting->cursors, cursor) || cursor->ident == NULL)
 			continue;
 		portal = GetPortalByName(cursor->ident);
 		if (portal == NULL || portal->portalContext != cursor ||
@@ -260,9 +308,12 @@ ttl_leftover_end(const TtlLeftover *before)
 	restore_signals();
 	release_locks(before->locks);
 	acting = inner->outer;
-	ttl_code_forget_open(inner->held);
-	foreach(lc, inner->held)
+	ttl_code_forget_computed(&inner->uncomputed);
+	foreach(lc, inner->uncomputed.open)
 		RelationClose(lfirst(lc));
+	list_free(inner->uncomputed.open);
+	list_free(inner->uncomputed.fresh);
+	list_free(inner->cursors);
 	pfree(inner);
 	ttl_code_begin(before->role, true, false);
 	ttl_temporary_object_check();
@@ -334,7 +385,7 @@ end_acting(TtlActing *outer)
 	restore_signals();
 	/* the end of the (sub)transaction closes them */
 	for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
-		ttl_code_forget_open(inner->held);
+		ttl_code_forget_computed(&inner->uncomputed);
 	failed_as = OidIsValid(failed_as) && failed_as != acting->role ? TTL_ANY_ROLE : acting->role;
 	/* the memory is that of the transaction */
 	acting = outer;

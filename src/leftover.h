@@ -27,10 +27,16 @@ typedef struct TtlUnfinished
 typedef struct TtlLeftover
 {
 	Oid			role;			/* whose code ran */
-	List	   *cursors;		/* the memory of those that were open */
 	List	   *locks;			/* of pages, that were held */
 	TtlUnfinished unfinished;
 } TtlLeftover;
+
+/* Relations that no invalidation makes core forget; see ttl_code_note_uncomputed(). */
+typedef struct TtlUncomputed
+{
+	List	   *open;			/* once more, until the turn is over */
+	List	   *fresh;
+} TtlUncomputed;
 
 typedef struct TtlActing TtlActing;
 
@@ -60,8 +66,8 @@ extern void ttl_code_init(void);
 extern Oid	ttl_code_role(void);
 extern bool ttl_code_is_worker(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
-extern List *ttl_code_hold_open(bool within_other);
-extern void ttl_code_forget_open(const List *held);
+extern void ttl_code_note_uncomputed(TtlUncomputed *kept, bool within_other);
+extern void ttl_code_forget_computed(const TtlUncomputed *kept);
 extern bool ttl_code_is_of_user(Oid function);
 
 /* leftover.c */
@@ -70,7 +76,8 @@ extern bool ttl_leftover_is_other_role(void);
 extern TtlCommand ttl_leftover_begin_command(bool fires_triggers);
 extern void ttl_leftover_end_command(const TtlCommand *command);
 extern void ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before);
-extern void ttl_leftover_close(const TtlLeftover *before);
+extern void ttl_leftover_note_uncomputed(void);
+extern void ttl_leftover_close(void);
 extern void ttl_leftover_end(const TtlLeftover *before);
 extern void ttl_leftover_ends_well(void);
 extern void ttl_leftover_expect(void);

@@ -49,13 +49,18 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION |
 						   SECURITY_NOFORCE_RLS);
 	saved->guc_level = ttl_settings_begin_safe();
+	/* policies ask for it; a worker, and who calls run_pass(), can be one */
+	if (!superuser_arg(owner))
+		(void) set_config_option("is_superuser", "off", PGC_INTERNAL, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
 	ttl_leftover_begin(owner, saved->guc_level, &saved->leftover);
+	ttl_leftover_note_uncomputed();
 }
 
 void
 ttl_owner_restore(const TtlUser *saved)
 {
-	ttl_leftover_close(&saved->leftover);
+	ttl_leftover_close();
 	AtEOXact_GUC(false, saved->guc_level);
 	SetUserIdAndSecContext(saved->userid, saved->sec_context);
 	ttl_leftover_end(&saved->leftover);
@@ -127,6 +132,14 @@ ttl_owner_read_as(Oid owner, TtlUser *saved)
 	ttl_leftover_begin(owner, saved->guc_level, &saved->leftover);
 }
 
+/* Texts are parsed with constants of domains, whose CHECK constraints call functions. */
+static void
+parse_as(Oid owner, TtlUser *saved)
+{
+	ttl_owner_read_as(owner, saved);
+	ttl_leftover_note_uncomputed();
+}
+
 /* Something to do as an owner, and how to become that. */
 typedef struct OwnerWork
 {
@@ -172,7 +185,7 @@ ttl_owner_look(Oid owner, void (*work) (void *), void *arg)
 void
 ttl_owner_parse(Oid owner, void (*work) (void *), void *arg)
 {
-	OwnerWork	as = {owner, ttl_owner_read_as, work, arg};
+	OwnerWork	as = {owner, parse_as, work, arg};
 
 	ttl_error_isolate(owner_work, &as);
 }

@@ -295,10 +295,12 @@ ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 			  const char *name, DestReceiver *dest)
 {
 	CommandTag	tag = command_tag(query);
-	List	   *plans = plan(query, name);
+	List	   *plans;
 	Portal		portal = CreateNewPortal();
 	QueryCompletion completion;
 
+	ttl_settings_renew_safe();
+	plans = plan(query, name);
 	portal->visible = false;
 	portal->queryEnv = env;
 	PortalDefineQuery(portal, NULL, name, tag, plans, NULL);

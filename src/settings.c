@@ -188,6 +188,13 @@ ttl_settings_each_cost(void (*set) (const char *name, const char *value))
 	set("cpu_operator_cost", "0.0025");
 }
 
+static void
+set_safe(void)
+{
+	ttl_settings_set("search_path", "pg_catalog, pg_temp");
+	ttl_settings_set("constraint_exclusion", "partition");
+}
+
 /*
  * Begins a level of settings that do not depend on whose code has run, and returns it for
  * AtEOXact_GUC(): a search_path to which nobody can add anything, and not constraint_exclusion,
@@ -199,7 +206,18 @@ ttl_settings_begin_safe(void)
 {
 	int			level = NewGUCNestLevel();
 
-	ttl_settings_set("search_path", "pg_catalog, pg_temp");
-	ttl_settings_set("constraint_exclusion", "partition");
+	set_safe();
 	return level;
+}
+
+/*
+ * Sets them once more, before the extension itself plans or runs something in the midst of what it
+ * does as an owner: SECURITY DEFINER functions of other roles can have changed them.  Nothing
+ * where it acts as nobody else.
+ */
+void
+ttl_settings_renew_safe(void)
+{
+	if (OidIsValid(ttl_leftover_commander()))
+		set_safe();
 }

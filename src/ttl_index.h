@@ -140,5 +140,6 @@ extern TtlLimits ttl_settings_limits(void);
 extern void ttl_settings_set(const char *name, const char *value);
 extern void ttl_settings_each_cost(void (*set) (const char *name, const char *value));
 extern int	ttl_settings_begin_safe(void);
+extern void ttl_settings_renew_safe(void);
 
 #endif							/* TTL_INDEX_H */

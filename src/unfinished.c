@@ -119,16 +119,15 @@ finish_query(QueryDesc *query)
 }
 
 /*
- * Would this fire deferred triggers of who has called the extension, by the settings of the code that
- * runs?  That has none of its own, as core refuses to queue them in a restricted operation; nor
- * has a worker.
+ * Would this change when triggers are fired?  It changes nothing in the midst of what the extension
+ * does as others: core refuses to queue deferred triggers in a restricted operation, so those that
+ * are there are the caller's, whose triggers would be fired by the settings of the code that
+ * runs, or be deferred behind it.
  */
 static bool
-fires_for_caller(const PlannedStmt *pstmt)
+sets_constraints(const PlannedStmt *pstmt)
 {
-	return IsA(pstmt->utilityStmt, ConstraintsSetStmt) &&
-		!((ConstraintsSetStmt *) pstmt->utilityStmt)->deferred &&
-		!ttl_code_is_worker() && OidIsValid(ttl_leftover_commander());
+	return IsA(pstmt->utilityStmt, ConstraintsSetStmt) && OidIsValid(ttl_leftover_commander());
 }
 
 /* Other commands fire some as well, as ALTER TABLE does those of a new foreign key. */
@@ -142,8 +141,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	ncommands++;
 	PG_TRY();
 	{
-		if (fires_for_caller(pstmt))
-			 /* nothing is left to be fired */ ;
+		if (sets_constraints(pstmt))
+			 /* all of this code's are immediate */ ;
 		else if (next_process_utility)
 			next_process_utility(pstmt, queryString, readOnlyTree, context, params,
 								 queryEnv, dest, qc);

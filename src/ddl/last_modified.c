@@ -272,6 +272,7 @@ run_work(void *arg)
 {
 	const char *command = arg;
 
+	ttl_settings_renew_safe();
 	SPI_connect();
 	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
 		elog(ERROR, "could not run: %s", command);

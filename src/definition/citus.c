@@ -532,6 +532,7 @@ void
 ttl_citus_run_command(const char *command)
 {
 	command = limit_waits(command);
+	ttl_settings_renew_safe();
 	SPI_connect();
 	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
 		elog(ERROR, "could not run: %s", command);

@@ -17,10 +17,13 @@
 
 #include <math.h>
 
+#include "access/xlog.h"
+#include "catalog/pg_class.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -97,11 +100,17 @@ static void
 add_leaf(Forecast *forecast, const TtlDueLeaf *due, const TtlIndex *leaf)
 {
 	double		rows = ttl_estimate_tuples(leaf->relid);
-	Datum		bytes = DirectFunctionCall1(pg_total_relation_size,
-											ObjectIdGetDatum(leaf->relid));
-	double		bytes_per_row = DatumGetInt64(bytes) / Max(rows, 1);
+	Datum		bytes;
+	double		bytes_per_row;
 	TtlEstimate estimate = {0};
 
+	/* as a query of it would say */
+	if (RecoveryInProgress() && get_rel_persistence(leaf->relid) != RELPERSISTENCE_PERMANENT)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary or unlogged relations during recovery")));
+	bytes = DirectFunctionCall1(pg_total_relation_size, ObjectIdGetDatum(leaf->relid));
+	bytes_per_row = DatumGetInt64(bytes) / Max(rows, 1);
 	if (ttl_estimate_is_empty(leaf->relid))
 		return;
 	if (rows >= 0 && due->since != DT_NOBEGIN)

@@ -60,7 +60,6 @@
 #include "utils/rel.h"
 
 #include "definition/option.h"
-#include "expire/cascade.h"
 #include "expire/expirer.h"
 #include "expire/look.h"
 #include "ttl_index.h"
@@ -369,7 +368,7 @@ delete_rows(const Range *range, const TtlIndex *index)
 {
 	List	   *conditions = list_concat(copyObject(range->filter), within(range, 0));
 
-	return ttl_cascade_run(ttl_query_make(CMD_DELETE, range->rel, conditions), NULL, NULL,
+	return ttl_query_run(ttl_query_make(CMD_DELETE, range->rel, conditions), NULL, NULL,
 						   psprintf("DELETE by TTL index \"%s\"",
 									get_rel_name(index->indexrelid)),
 						   None_Receiver);

@@ -27,9 +27,10 @@
  * and compiled by it.  So no foreign key may change a table of somebody who has not the
  * privileges of that role.  The tables that are locked are
  * looked at before the batch deletes anything.  But a rule or a trigger can change further
- * tables, with foreign keys on them, so each command that a foreign key gives during the
- * batch is looked at as well, before it is planned and where the executor
- * starts it, as a plan can be of before.  To look at which triggers
+ * tables, with foreign keys on them, and so can what runs elsewhere as an owner, such as an event
+ * trigger where a partition goes.  So each command that a foreign key gives while the extension acts
+ * as an owner is looked at as well, before it is planned, and where the executor starts it, as a plan
+ * can be of before.  To look at which triggers
  * there are would not be enough: any code that runs meanwhile can create one.  What a foreign
  * key only reads may be anybody's, as long as that runs none of their code (foreign_read.c).
  *
@@ -88,13 +89,9 @@ typedef struct Cascade
 	Oid			role;			/* who gives the command */
 }			Cascade;
 
-/* Does a command run that takes or moves the rows of a batch? */
-static bool in_batch = false;
-
 /* the command of a foreign key that was started last, if none has run since; it can be gone */
 static const QueryDesc *of_foreign_key = NULL;
 
-static bool has_hooks = false;
 static ExecutorStart_hook_type next_start = NULL;
 static ExecutorRun_hook_type next_run = NULL;
 
@@ -378,30 +375,18 @@ check_table(Oid relid, bool changes)
 void
 ttl_cascade_check_read(Oid relid)
 {
-	if (in_batch)
-		check_table(relid, false);
-}
-
-/* Is this the text of a command by which a foreign key changes a table?  Core quotes all names. */
-static bool
-is_text_of_foreign_key(const char *text)
-{
-	return strncmp(text, "DELETE FROM \"", 13) == 0 || strncmp(text, "DELETE FROM ONLY \"", 18) == 0 ||
-		strncmp(text, "UPDATE \"", 8) == 0 || strncmp(text, "UPDATE ONLY \"", 13) == 0;
+	check_table(relid, false);
 }
 
 /*
  * Checks a command of a foreign key before it is planned, which can call code in the definition of
- * the table, and of what a rule changes in its place.  Core says that it acts as the owner without
- * forced row security, which nothing else does.
+ * the table, which the current user owns, and of what a rule changes in its place.
  */
 void
-ttl_cascade_check_query(const Query *query, const char *text)
+ttl_cascade_check_change(const Query *query)
 {
 	ListCell   *lc;
 
-	if (!in_batch || !InNoForceRLSOperation() || !is_text_of_foreign_key(text))
-		return;
 	foreach(lc, query->rtable)
 	{
 		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
@@ -420,9 +405,10 @@ check_plan(const PlannedStmt *stmt, Plan * plan)
 
 	if (plan == NULL || !IsA(plan, ModifyTable))
 		return;
+	/* the partitions are checked with the whole, whose locks a batch may have taken already */
 	if (change->rootRelation > 0)
 		check_table(rt_fetch(change->rootRelation, stmt->rtable)->relid, true);
-	foreach(lc, change->resultRelations)
+	foreach(lc, change->rootRelation > 0 ? NIL : change->resultRelations)
 		check_table(rt_fetch(lfirst_int(lc), stmt->rtable)->relid, true);
 }
 
@@ -445,7 +431,7 @@ check_command(const PlannedStmt *stmt)
 static void
 start_command(QueryDesc *query, int eflags)
 {
-	bool		is_of_foreign_key = in_batch && (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0 &&
+	bool		is_of_foreign_key = OidIsValid(ttl_leftover_commander()) && (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0 &&
 		query->dest->mydest != DestSQLFunction;
 
 	if (is_of_foreign_key)
@@ -485,38 +471,11 @@ run_command(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once
 	ttl_settings_set("lock_timeout", lock_timeout);
 }
 
-static void
-set_hooks(void)
+void
+ttl_cascade_init(void)
 {
-	if (has_hooks)
-		return;
 	next_start = ExecutorStart_hook;
 	ExecutorStart_hook = start_command;
 	next_run = ExecutorRun_hook;
 	ExecutorRun_hook = run_command;
-	has_hooks = true;
-}
-
-/*
- * Runs a command that takes or moves rows, and returns how many; those that it returns go to
- * dest.
- */
-int64
-ttl_cascade_run(Query *query, ParamListInfo params, QueryEnvironment *env, const char *name,
-				DestReceiver *dest)
-{
-	volatile int64 count = 0;
-
-	set_hooks();
-	in_batch = true;
-	PG_TRY();
-	{
-		count = ttl_query_run(query, params, env, name, dest);
-	}
-	PG_FINALLY();
-	{
-		in_batch = false;
-	}
-	PG_END_TRY();
-	return count;
 }

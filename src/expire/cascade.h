@@ -13,19 +13,15 @@
 #ifndef TTL_CASCADE_H
 #define TTL_CASCADE_H
 
-#include "nodes/params.h"
 #include "nodes/parsenodes.h"
-#include "tcop/dest.h"
-#include "utils/queryenvironment.h"
 
 /* cascade.c */
 extern bool ttl_cascade_lock(Oid relid, Oid role);
 extern bool ttl_cascade_lock_written(Oid relid);
 extern bool ttl_cascade_is_locked(Oid relid);
 extern void ttl_cascade_check_read(Oid relid);
-extern void ttl_cascade_check_query(const Query *query, const char *text);
-extern int64 ttl_cascade_run(Query *query, ParamListInfo params, QueryEnvironment *env,
-							 const char *name, DestReceiver *dest);
+extern void ttl_cascade_check_change(const Query *query);
+extern void ttl_cascade_init(void);
 
 /* foreign_read.c */
 extern void ttl_foreign_read_init(void);

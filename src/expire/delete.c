@@ -41,7 +41,6 @@
 
 #include "compat.h"
 #include "definition/option.h"
-#include "expire/cascade.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
@@ -190,7 +189,7 @@ delete_by_query(TtlExpirer *x, const TtlIndex *target, ArrayType *tids)
 	set_parameter(params, 1, TIDARRAYOID, PointerGetDatum(tids));
 	set_parameter(params, 2, cutoff->keytype,
 				  ttl_index_scan_datum(cutoff->keytype, cutoff->bound));
-	return ttl_cascade_run(delete_query(target, x->heap, x->moved != NULL), params, NULL, name,
+	return ttl_query_run(delete_query(target, x->heap, x->moved != NULL), params, NULL, name,
 						   ttl_move_receiver(x));
 }
 

@@ -90,10 +90,27 @@ refuse_call(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 }
 
 /*
+ * Is this the text of a query of a foreign key?  Nothing else tells one from a query of the code that
+ * runs.  Core writes operators with their schemas, and the values of the keys as parameters; who
+ * writes the same is refused the same.
+ */
+static bool
+is_text_of_foreign_key(const char *text)
+{
+	static const char *const begins[] = {"SELECT 1 FROM ", "DELETE FROM ", "UPDATE "};
+
+	for (int i = 0; i < lengthof(begins) && text != NULL; i++)
+	{
+		if (strncmp(text, begins[i], strlen(begins[i])) == 0)
+			return strstr(text, " OPERATOR(") != NULL && strstr(text, "$1") != NULL;
+	}
+	return false;
+}
+
+/*
  * The table in which a foreign key is to find out by this whether rows are referenced, or are
- * there that are; invalid where it is another query.  Core says that it acts as the owner without
- * forced row security, which nothing else does; code that runs in the midst of that hardly ever
- * asks for such locks, of a table that it calls "x".
+ * there that are; invalid where it is another query.  Others hardly ever ask for such locks, of
+ * a table that they call "x".
  */
 static Oid
 table_of_foreign_key(const Query *query)
@@ -193,13 +210,17 @@ plan_query(Query *parse, const char *query_string, int options,
 	 */
 	if (OidIsValid(planned))
 		raise_code();
-	ttl_cascade_check_query(parse, query_string);
-	if (InNoForceRLSOperation() && OidIsValid(ttl_leftover_commander()))
+	if (OidIsValid(ttl_leftover_commander()) && is_text_of_foreign_key(query_string))
+	{
 		relid = table_of_foreign_key(parse);
-	if (OidIsValid(relid) && OidIsValid(ttl_leftover_beside()))
-		return plan_read(plan, relid, parse, query_string, options, params ttl_and_explain(es));
-	if (OidIsValid(relid))
-		ttl_cascade_check_read(relid);
+		if (!OidIsValid(relid))
+			ttl_cascade_check_change(parse);
+		else if (!OidIsValid(ttl_leftover_beside()))
+			ttl_cascade_check_read(relid);
+		else
+			return plan_read(plan, relid, parse, query_string, options,
+							 params ttl_and_explain(es));
+	}
 	return plan(parse, query_string, options, params ttl_and_explain(es));
 }
 

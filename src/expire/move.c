@@ -31,7 +31,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "expire/cascade.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
@@ -102,8 +101,8 @@ insert_by_query(TtlExpirer *x)
 	int64		count;
 
 	register_ENR(env, &rows);
-	count = ttl_cascade_run(ttl_query_make_insert(x->archive, x->heap, env, MOVED_ROWS),
-							NULL, env, name, None_Receiver);
+	count = ttl_query_run(ttl_query_make_insert(x->archive, x->heap, env, MOVED_ROWS),
+						  NULL, env, name, None_Receiver);
 	if (count != x->batch->archived)
 		ereport(ERROR,
 				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),

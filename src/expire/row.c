@@ -54,6 +54,7 @@ ttl_row_begin_checks(TtlExpirer *x)
 	AttrNumber	attnum;
 	Node	   *key;
 
+	ttl_settings_renew_safe();
 	if (!ttl_key_read(indexrelid, &attnum, &key) || !ttl_option_read(indexrelid, &own))
 		elog(ERROR, "cache lookup failed for index %u", indexrelid);
 	x->info = BuildIndexInfo(x->index);

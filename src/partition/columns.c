@@ -195,12 +195,14 @@ ttl_columns_add(const TtlIndex *root, Oid relid)
 {
 	Relation	target = table_open(root->option.archive_to, NoLock);
 	List	   *columns = missing_columns(root, relid, target);
-	List	   *values = present_values(target, columns);
+	List	   *values;
 	AlterTableStmt *statement = makeNode(AlterTableStmt);
 	PlannedStmt *wrapper = makeNode(PlannedStmt);
 	ListCell   *lc;
 	ListCell   *lc2;
 
+	ttl_settings_renew_safe();
+	values = present_values(target, columns);
 	/* the defaults were computed just now, by functions that may do anything */
 	ttl_query_refresh(target);
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) ||

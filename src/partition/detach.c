@@ -571,6 +571,7 @@ keep_bounds(List *tree)
 	List	   *constraints = NIL;
 	ListCell   *lc;
 
+	ttl_settings_renew_safe();
 	foreach(lc, tree)
 		constraints = lappend(constraints, keep_bounds_of(lfirst_oid(lc)));
 	return constraints;

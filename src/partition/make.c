@@ -262,8 +262,9 @@ revoke_commands(Oid parent, Oid relid)
 	MemoryContext caller = CurrentMemoryContext;
 	char	   *commands;
 
+	/* all names are those of pg_catalog */
+	ttl_settings_renew_safe();
 	SPI_connect();
-	/* in pg_catalog, see owner.c */
 	if (SPI_execute(psprintf("SELECT string_agg(format('REVOKE %%s%%s ON %%s FROM %%s', "
 							 "CASE WHEN g.granted THEN 'GRANT OPTION FOR ' END, a.privilege_type, %s, "
 							 "CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "

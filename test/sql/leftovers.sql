@@ -189,6 +189,47 @@ SELECT leftovers.loops(false);
 ALTER INDEX leftovers.noted_fold_case_idx SET (fillfactor = 80);
 SELECT leftovers.loops(true);
 INSERT INTO leftovers.noted VALUES ('F');
+-- nor what it has computed for a partition that is open, where the caller catches an error of it
+CREATE TABLE leftovers.compared (word text) PARTITION BY LIST (leftovers.fold_case(word));
+CREATE TABLE leftovers.compared_g PARTITION OF leftovers.compared FOR VALUES IN ('g');
+SET ROLE regress_ttl_first;
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql
+	SET search_path = leftovers, pg_catalog SET constraint_exclusion = on AS $$
+BEGIN
+	BEGIN
+		PERFORM FROM leftovers.compared_g WHERE word = 'g';
+	EXCEPTION WHEN insufficient_privilege THEN
+	END;
+	RAISE 'no';
+END $$;
+RESET ROLE;
+CREATE FUNCTION leftovers.catches() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM FROM ttl_index.preview('leftovers.last_ttl');
+	RETURN NEW;
+EXCEPTION
+	WHEN raise_exception THEN RETURN NEW;
+END $$;
+CREATE TRIGGER catches BEFORE INSERT ON leftovers.compared_g FOR EACH ROW EXECUTE FUNCTION leftovers.catches();
+INSERT INTO leftovers.compared_g VALUES ('G');
+INSERT INTO leftovers.compared VALUES ('G');
+-- nor for one that is not open, but has new files
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql
+	SET search_path = leftovers, pg_catalog SET constraint_exclusion = on AS $$
+BEGIN
+	PERFORM FROM leftovers.compared_g WHERE word = 'g';
+	RETURN '1';
+EXCEPTION WHEN insufficient_privilege THEN
+	RETURN '2';
+END $$;
+DROP TRIGGER catches ON leftovers.compared_g;
+\c -
+SET client_min_messages = error;
+BEGIN;
+TRUNCATE leftovers.compared_g;
+SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
+INSERT INTO leftovers.compared_g VALUES ('G');
+COMMIT;
 -- nor are deferred triggers of the caller fired by the settings of this code
 CREATE FUNCTION leftovers.measures() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM leftovers.fold_case(NEW.word), length(NEW.word); RETURN NULL; END $$;
 CREATE TABLE leftovers.deferring (word text);
@@ -229,6 +270,37 @@ SELECT count(ttl_index.due_count('leftovers.last_ttl')) FROM generate_series(1, 
 SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
 SELECT name FROM pg_cursors;
 CLOSE held;
+
+-- nor does a cursor stay that it opens in the place of one of the caller's, by that name and in that memory
+SET ROLE regress_ttl_first;
+CREATE FUNCTION leftovers.opens_anew(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+	own refcursor;
+	name text;
+BEGIN
+	FOREACH name IN ARRAY ARRAY['another', 'own'] LOOP
+		own := name;
+		IF name = 'own' THEN
+			CLOSE own;
+		END IF;
+		OPEN own FOR SELECT current_user FROM generate_series(1, 3);
+		IF name <> 'own' THEN
+			CLOSE own;
+		END IF;
+	END LOOP;
+	RETURN true;
+EXCEPTION
+	WHEN invalid_cursor_name THEN RETURN true;
+END $$;
+CREATE TABLE leftovers.new_series (id int, at timestamptz NOT NULL, CHECK (leftovers.opens_anew(1))) PARTITION BY RANGE (at);
+RESET ROLE;
+BEGIN;
+DECLARE own CURSOR FOR SELECT 'of the caller' FROM generate_series(1, 3);
+FETCH own;
+SELECT ttl_index.create_time_series('leftovers.new_series', 'at', granularity => 'hours');
+SELECT name, statement FROM pg_cursors;
+FETCH own;
+ROLLBACK;
 
 -- and a session, which can have left anything, runs no code of owners whose rights it has not
 SET ROLE regress_ttl_first;

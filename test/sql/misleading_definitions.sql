@@ -138,6 +138,12 @@ BEGIN;
 CREATE TABLE written ();
 SELECT said_safe('SELECT ttl_index.stats_reset()') FROM frozen;
 ROLLBACK;
+-- a query that could be parallel shows keys and filters
+CREATE FUNCTION is_cold(timestamptz) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1 > '2000-01-01'; END $$;
+CREATE TABLE colds (ts timestamptz);
+CREATE INDEX cold ON colds (ts) WHERE is_cold(ts) AND ttl_index.expire_after_seconds(1);
+SELECT i.partial_filter_expression, n FROM ttl_index.indexes AS i, (SELECT count(said_safe('SELECT 1')) AS n FROM frozen) AS f WHERE i.indexrelid = 'cold'::regclass;
+DROP TABLE colds;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;

@@ -74,12 +74,15 @@ my ($overview) = run_command([ $standby->config_data('--bindir') . '/ttl_index_r
 	'-h', $standby->host, '-p', $standby->port, 'postgres' ]);
 like($overview, qr/The primary deletes the rows.*This is a standby/s, 'the report says that it is of a standby');
 unlike($overview, qr/^ ! (?:Nobody|.*no_monitor)/m, 'which is not wrong');
-my ($ret, $out, $err) = $standby->psql('postgres',
-	"SELECT ttl_index.due_count('unlogged_ttl')");
-like(
-	$err,
-	qr/cannot access temporary or unlogged relations during recovery/,
-	'but not of what a standby does not have');
+my ($ret, $out, $err);
+foreach my $function ('due_count', 'forecast')
+{
+	($ret, $out, $err) = $standby->psql('postgres', "SELECT ttl_index.$function('unlogged_ttl')");
+	like(
+		$err,
+		qr/cannot access temporary or unlogged relations during recovery/,
+		"but not of what a standby does not have: $function()");
+}
 is($standby->safe_psql('postgres', $launchers),
 	0, 'rule 28: neither launcher nor worker runs on a standby');
 unlike(slurp_file($standby->logfile),

@@ -794,17 +794,21 @@ $node->safe_psql(
 	'postgres', q{
 SET SESSION AUTHORIZATION bob;
 CREATE TABLE m.like_a_reference (id int);
-CREATE INDEX ON m.like_a_reference (id) WHERE m.bob_counts();
+CREATE FUNCTION m.bob_agrees() RETURNS bool IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN true; END';
+CREATE INDEX ON m.like_a_reference (id) WHERE m.bob_agrees();
 GRANT SELECT, UPDATE ON m.like_a_reference TO carol;
 SET SESSION AUTHORIZATION carol;
 CREATE FUNCTION m.carol_asks() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS
+	'BEGIN PERFORM m.goes_on(''SELECT 1 FROM ONLY m.like_a_reference x WHERE id OPERATOR(pg_catalog.=) 1 FOR KEY SHARE OF x -- $1''); END';
+CREATE FUNCTION m.carol_locks() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS
 	'BEGIN PERFORM m.goes_on(''SELECT 1 FROM ONLY m.like_a_reference x FOR KEY SHARE OF x''); END';
 RESET SESSION AUTHORIZATION;
 CREATE FUNCTION m.superuser_fails() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RAISE ''no''; END';
 CREATE OR REPLACE FUNCTION m.alice_goes_on() RETURNS trigger LANGUAGE plpgsql AS
-	'BEGIN IF OLD.command ~ ''asks'' THEN PERFORM m.carol_asks(); ELSE PERFORM m.goes_on(''SELECT m.superuser_fails()''); END IF; RETURN OLD; END';
+	'BEGIN IF OLD.command ~ ''asks'' THEN PERFORM m.carol_asks(); ELSIF OLD.command ~ ''locks'' THEN PERFORM m.carol_locks(); ELSE PERFORM m.goes_on(''SELECT m.superuser_fails()''); END IF; RETURN OLD; END';
 });
 goes_on_as('nobody', 'asks', 'nor who asks as a foreign key does');
+goes_on_as('carol', 'locks', 'but who locks rows otherwise is not refused that');
 goes_on_as('nobody', 'fails', 'nor who calls a function of a superuser that fails');
 
 # Nor as the owner of the rows, for whose trigger carol deletes.
