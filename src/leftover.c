@@ -59,6 +59,7 @@ struct TtlActing
 	int			sec_context;
 	int			nest_level;
 	int			guc_level;		/* of the settings that end with it */
+	int			before;			/* what nest_level was */
 	Oid			commander;		/* who gave the command that runs, whose triggers are fired */
 	TtlUncomputed uncomputed;
 	List	   *cursors;		/* the memory of those that were open before */
@@ -227,6 +228,7 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 	TtlActing  *inner = MemoryContextAlloc(TopTransactionContext, sizeof(TtlActing));
 	MemoryContext oldcontext;
 	Oid			user;
+	int			before_level;
 
 	before->role = ttl_code_role();
 	before->locks = held_locks();
@@ -236,10 +238,11 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 		restore_signals();
 	else
 		note_signals();
+	before_level = nest_level;
 	nest_level = GetCurrentTransactionNestLevel();
 	*inner = (TtlActing)
 	{
-		.role = new_role,.nest_level = nest_level,.guc_level = guc_level,
+		.role = new_role,.nest_level = nest_level,.guc_level = guc_level,.before = before_level,
 		.commander = new_role,.outer = acting
 	};
 	GetUserIdAndSecContext(&user, &inner->sec_context);
@@ -391,12 +394,25 @@ end_acting(TtlActing *outer)
 	acting = outer;
 }
 
-/* Code that has caught an error of its own goes on as it was, or the session does. */
+/*
+ * Ends what the extension did within this one, by an error that has been caught.  The code goes on
+ * as it was, or the session does.  What the same role had done is nothing to take back: its functions
+ * would be compiled anew at each error, and PL/pgSQL would keep those of before, which run.
+ */
 static void
-go_on(void)
+go_on(TtlActing *outer)
 {
-	nest_level = GetCurrentTransactionNestLevel();
-	if (OidIsValid(ttl_code_role()))
+	bool		is_same = outer != NULL && acting != outer && ttl_code_role() == outer->role;
+	int			before = nest_level;
+
+	for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
+	{
+		is_same = is_same && inner->role == outer->role;
+		before = inner->before;
+	}
+	end_acting(outer);
+	nest_level = is_same ? before : GetCurrentTransactionNestLevel();
+	if (OidIsValid(ttl_code_role()) && !is_same)
 		ttl_code_begin(acting != NULL ? TTL_ANY_ROLE : InvalidOid, true, true);
 }
 
@@ -426,8 +442,7 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 		{
 			for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
 				AtEOXact_GUC(false, inner->guc_level);
-			end_acting(outer);
-			go_on();
+			go_on(outer);
 		}
 		PG_RE_THROW();
 	}
@@ -459,9 +474,8 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 		return;
 	while (outer != NULL && outer->nest_level >= level)
 		outer = outer->outer;
-	end_acting(outer);
-	go_on();
-	nest_level = level - 1;
+	go_on(outer);
+	nest_level = Min(nest_level, level - 1);
 }
 
 void

@@ -409,6 +409,22 @@ RESET ROLE;
 SET client_min_messages = error;
 SELECT count(*) FROM ttl_index.preview('leftovers.looking_ttl');
 SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'PL/pgSQL function' AND ident LIKE '%looks_itself%';
+-- nor where it catches an error of what it calls
+CREATE TABLE leftovers.looked_at_unreadable (n int, at timestamptz, document json);
+ALTER TABLE leftovers.looked_at_unreadable OWNER TO regress_ttl_first;
+INSERT INTO leftovers.looked_at_unreadable VALUES (0, '2001-01-01', '"\u0000"');
+CREATE INDEX looked_at_unreadable_ttl ON leftovers.looked_at_unreadable (at) WHERE leftovers.looks_itself(n) AND ttl_index.expire_after_seconds(0);
+CREATE OR REPLACE FUNCTION leftovers.looks_itself(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	IF $1 > 0 THEN
+		PERFORM ttl_index.preview('leftovers.looked_at_unreadable_ttl');
+	END IF;
+	RETURN true;
+EXCEPTION
+	WHEN untranslatable_character THEN RETURN leftovers.looks_itself(0);
+END $$;
+SELECT count(*) FROM ttl_index.preview('leftovers.looking_ttl');
+SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'PL/pgSQL function' AND ident LIKE '%looks_itself%';
 -- nor are large objects that this code has left open
 SET ROLE regress_ttl_first;
 SELECT lo_from_bytea(987654, 'secret');
