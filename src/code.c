@@ -178,16 +178,19 @@ is_new(Relation rel)
 		rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
 }
 
-/* Has core yet to compute expressions of a relation? */
+/*
+ * Has core yet to compute expressions of a relation?  Those of a partition's bounds it computes anew
+ * behind each invalidation, also while that is open.
+ */
 static bool
 is_uncomputed(Relation rel)
 {
 	if ((rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE && rel->rd_partkey == NULL) ||
-		(rel->rd_rel->relispartition && rel->rd_index == NULL && !rel->rd_partcheckvalid))
+		(rel->rd_rel->relispartition && rel->rd_index == NULL))
 		return true;
-	return rel->rd_index != NULL && rel->rd_indexprs == NIL && rel->rd_indpred == NIL &&
-		(!heap_attisnull(rel->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
-		 !heap_attisnull(rel->rd_indextuple, Anum_pg_index_indpred, NULL));
+	return rel->rd_index != NULL &&
+		((rel->rd_indexprs == NIL && !heap_attisnull(rel->rd_indextuple, Anum_pg_index_indexprs, NULL)) ||
+		 (rel->rd_indpred == NIL && !heap_attisnull(rel->rd_indextuple, Anum_pg_index_indpred, NULL)));
 }
 
 /*

@@ -26,6 +26,8 @@
 static Node *
 fold(Node *expression)
 {
+	/* what was folded before can have called code that leaves settings */
+	ttl_settings_renew_safe();
 	return eval_const_expressions(NULL, copyObject(expression));
 }
 

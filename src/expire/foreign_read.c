@@ -170,8 +170,8 @@ refuse_code_in_table(Oid relid)
 }
 
 /*
- * Plans what a foreign key reads in a table of another role.  The settings of what runs do not
- * matter there: the path by which is found what is inlined, which is kept, and whether the
+ * Plans what a foreign key reads in a table, of another role or not.  The settings of what runs do
+ * not matter there: the path by which is found what is inlined, which is kept, and whether the
  * partition keys above the table are computed.
  */
 static PlannedStmt *
@@ -181,11 +181,16 @@ plan_read(planner_hook_type plan, Oid relid, Query *parse, const char *query_str
 	int			level = ttl_settings_begin_safe();
 	PlannedStmt *result;
 
-	planned = relid;
+	planned = OidIsValid(ttl_leftover_beside()) ? relid : InvalidOid;
 	PG_TRY();
 	{
-		(void) refuse_code_in_query((Node *) parse, NULL);
-		refuse_code_in_table(relid);
+		if (!OidIsValid(planned))
+			ttl_cascade_check_read(relid);
+		else
+		{
+			(void) refuse_code_in_query((Node *) parse, NULL);
+			refuse_code_in_table(relid);
+		}
 		result = plan(parse, query_string, options, params ttl_and_explain(es));
 	}
 	PG_FINALLY();
@@ -202,7 +207,7 @@ plan_query(Query *parse, const char *query_string, int options,
 		   ParamListInfo params ttl_and_explain(struct ExplainState *es))
 {
 	planner_hook_type plan = next_planner ? next_planner : standard_planner;
-	Oid			relid = InvalidOid;
+	Oid			relid;
 
 	/*
 	 * planning calls nothing that plans but code, be it of a type, which was
@@ -213,13 +218,10 @@ plan_query(Query *parse, const char *query_string, int options,
 	if (OidIsValid(ttl_leftover_commander()) && is_text_of_foreign_key(query_string))
 	{
 		relid = table_of_foreign_key(parse);
-		if (!OidIsValid(relid))
-			ttl_cascade_check_change(parse);
-		else if (!OidIsValid(ttl_leftover_beside()))
-			ttl_cascade_check_read(relid);
-		else
+		if (OidIsValid(relid))
 			return plan_read(plan, relid, parse, query_string, options,
 							 params ttl_and_explain(es));
+		ttl_cascade_check_change(parse);
 	}
 	return plan(parse, query_string, options, params ttl_and_explain(es));
 }

@@ -45,6 +45,9 @@ ttl_row_begin(TtlExpirer *x)
  * functions in SQL in their place, and goes on with these when such a function is replaced.
  * Core lets both take the whole row where it has virtual columns, which it then leaves NULL
  * in the index; queries do not.
+ *
+ * Each step can call constant parts of them, which leave settings.  Both are prepared before they are
+ * called for a row, also the key, which core would put off.
  */
 void
 ttl_row_begin_checks(TtlExpirer *x)
@@ -61,6 +64,9 @@ ttl_row_begin_checks(TtlExpirer *x)
 	if (key != NULL)
 		x->info->ii_Expressions = list_make1(TTL_EXPAND_VIRTUAL(key, x->heap));
 	x->estate = CreateExecutorState();
+	ttl_settings_renew_safe();
+	x->info->ii_ExpressionsState = ExecPrepareExprList(x->info->ii_Expressions, x->estate);
+	ttl_settings_renew_safe();
 	x->filter = ExecPrepareQual((List *) TTL_EXPAND_VIRTUAL((Node *) own.filter, x->heap),
 								x->estate);
 }

@@ -100,13 +100,16 @@ make_constraint(ConstrType type, Node *expression)
 static Node *
 present_value(Node *expression, Form_pg_attribute column)
 {
-	Node	   *value = (Node *) expression_planner((Expr *) expression);
+	Node	   *value;
 	A_Const    *literal = makeNode(A_Const);
 	TypeCast   *cast = makeNode(TypeCast);
 	Const	   *constant;
 	Oid			output;
 	bool		is_varlena;
 
+	/* those of other columns were computed by functions that may do anything */
+	ttl_settings_renew_safe();
+	value = (Node *) expression_planner((Expr *) expression);
 	if (!IsA(value, Const))
 		value = (Node *) evaluate_expr((Expr *) value, column->atttypid, column->atttypmod,
 									   column->attcollation);
@@ -195,15 +198,14 @@ ttl_columns_add(const TtlIndex *root, Oid relid)
 {
 	Relation	target = table_open(root->option.archive_to, NoLock);
 	List	   *columns = missing_columns(root, relid, target);
-	List	   *values;
+	List	   *values = present_values(target, columns);
 	AlterTableStmt *statement = makeNode(AlterTableStmt);
 	PlannedStmt *wrapper = makeNode(PlannedStmt);
 	ListCell   *lc;
 	ListCell   *lc2;
 
+	/* so were these just now */
 	ttl_settings_renew_safe();
-	values = present_values(target, columns);
-	/* the defaults were computed just now, by functions that may do anything */
 	ttl_query_refresh(target);
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) ||
 		!equal(columns, missing_columns(root, relid, target)))
@@ -230,6 +232,9 @@ ttl_columns_add(const TtlIndex *root, Oid relid)
 		CommandCounterIncrement();
 	}
 	foreach(lc, ttl_inherit_tree(relid))
+	{
+		ttl_settings_renew_safe();
 		copy_defaults(target, lfirst_oid(lc), columns);
+	}
 	table_close(target, NoLock);
 }

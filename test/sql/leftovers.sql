@@ -210,9 +210,27 @@ BEGIN
 EXCEPTION
 	WHEN raise_exception THEN RETURN NEW;
 END $$;
-CREATE TRIGGER catches BEFORE INSERT ON leftovers.compared_g FOR EACH ROW EXECUTE FUNCTION leftovers.catches();
+CREATE TRIGGER catches BEFORE INSERT ON leftovers.compared_g FOR EACH ROW WHEN (NEW.word = 'G') EXECUTE FUNCTION leftovers.catches();
 INSERT INTO leftovers.compared_g VALUES ('G');
 INSERT INTO leftovers.compared VALUES ('G');
+-- nor where code of another role has run in between, so that what the caller had computed was dropped
+SET ROLE regress_ttl_first;
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql
+	SET search_path = leftovers, pg_catalog SET constraint_exclusion = on AS $$
+BEGIN
+	PERFORM leftovers.status();
+	PERFORM FROM ttl_index.preview('leftovers.inner_ttl');
+	BEGIN
+		PERFORM FROM leftovers.compared_g WHERE word = 'g';
+	EXCEPTION WHEN insufficient_privilege THEN
+	END;
+	RAISE 'no';
+END $$;
+CREATE TABLE leftovers.inner (at timestamptz);
+CREATE INDEX inner_ttl ON leftovers.inner (at) WHERE ttl_index.expire_after_seconds(0);
+RESET ROLE;
+INSERT INTO leftovers.compared_g VALUES ('g');
+INSERT INTO leftovers.compared_g VALUES ('G');
 -- nor for one that is not open, but has new files
 CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql
 	SET search_path = leftovers, pg_catalog SET constraint_exclusion = on AS $$
@@ -229,6 +247,22 @@ BEGIN;
 TRUNCATE leftovers.compared_g;
 SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
 INSERT INTO leftovers.compared_g VALUES ('G');
+COMMIT;
+-- nor for an index of which the key alone was computed, as CREATE INDEX does
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql
+	SET search_path = leftovers, pg_catalog AS $$
+BEGIN
+	PERFORM FROM leftovers.keyed WHERE leftovers.fold_case(word) <> 'q';
+	RETURN '1';
+EXCEPTION WHEN insufficient_privilege THEN
+	RETURN '2';
+END $$;
+CREATE TABLE leftovers.keyed (word text);
+CREATE FUNCTION leftovers.same_case(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1; END $$;
+BEGIN;
+CREATE INDEX ON leftovers.keyed (leftovers.same_case(word)) WHERE leftovers.fold_case(word) <> 'q';
+SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
+INSERT INTO leftovers.keyed VALUES ('G');
 COMMIT;
 -- nor are deferred triggers of the caller fired by the settings of this code
 CREATE FUNCTION leftovers.measures() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM leftovers.fold_case(NEW.word), length(NEW.word); RETURN NULL; END $$;

@@ -619,19 +619,33 @@ RESET ROLE;
 CREATE TABLE series (id int, ts timestamptz) PARTITION BY RANGE (ts);
 CREATE INDEX ON series (id) WHERE strange_path.leave(1) = 1;
 SELECT ttl_index.create_time_series('series', 'ts', granularity => 'hours');
+SELECT last_value FROM strange_path.calls;
 CREATE FUNCTION harmless() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$;
 CREATE FUNCTION absolute(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT abs($1)';
 CREATE TABLE calls (id int, ts timestamptz);
 CREATE TRIGGER a BEFORE DELETE ON calls FOR EACH ROW EXECUTE FUNCTION harmless();
-SELECT ttl_index.create_index('calls', 'ts', 0, 'strange_path.leave(id) = id AND absolute(id) = id');
+CREATE FUNCTION absolute(timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS 'SELECT CASE abs(1) WHEN 1 THEN $1 END';
+CREATE INDEX ON calls (absolute(ts)) WHERE absolute(id) = id AND strange_path.leave(id) = id AND strange_path.leave(1) = 1 AND ttl_index.expire_after_seconds(0);
 BEGIN;
 SET LOCAL search_path = pg_catalog;
 INSERT INTO sec.calls VALUES (1, '2001-01-01');
 COMMIT;
+-- core itself plans constant parts one behind the other
+SELECT setval('strange_path.calls', 1000);
 CALL ttl_index.run_pass();
 SELECT (SELECT count(*) FROM calls) AS calls, last_value FROM strange_path.calls;
-DROP TABLE calls, series;
-DROP FUNCTION absolute(int);
+-- nor are filters that are compared one after the other, and the defaults of columns that an archive alone has
+CREATE INDEX ON calls (ts) WHERE id = 1 AND absolute(1) = 1 AND ttl_index.expire_after_seconds(0);
+CREATE INDEX ON calls (ts) WHERE id = 2 AND strange_path.leave(1) = 1 AND ttl_index.expire_after_seconds(0);
+CREATE INDEX ON calls (ts) WHERE id = 3 AND absolute(1) = 1 AND ttl_index.expire_after_seconds(0);
+CREATE TABLE hot (id int, ts timestamptz) PARTITION BY RANGE (ts);
+CREATE TABLE hot_2001 PARTITION OF hot FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE TABLE cold (id int, ts timestamptz, a int DEFAULT strange_path.leave(1), b int DEFAULT absolute(7)) PARTITION BY RANGE (ts);
+SELECT ttl_index.create_index('hot', 'ts', 0, drop_expired_partitions => true, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT (SELECT count(*) FROM pg_inherits WHERE inhparent = 'cold'::regclass) AS cold, last_value FROM strange_path.calls;
+DROP TABLE calls, series, hot, cold;
+DROP FUNCTION absolute(int), absolute(timestamptz);
 DROP SCHEMA strange_path CASCADE;
 
 -- with the rights of the owner of the expiring table all of it may run
