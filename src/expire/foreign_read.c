@@ -91,13 +91,17 @@ refuse_call(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 
 /*
  * Is this the text of a query of a foreign key?  Nothing else tells one from a query of the code that
- * runs.  Core writes operators with their schemas, and the values of the keys as parameters; who
- * writes the same is refused the same.
+ * runs.  Core quotes all names, writes operators with their schemas, and the values of the keys as
+ * parameters; who writes the same is refused the same.
  */
 static bool
 is_text_of_foreign_key(const char *text)
 {
-	static const char *const begins[] = {"SELECT 1 FROM ", "DELETE FROM ", "UPDATE "};
+	/* the last one is that of a period */
+	static const char *const begins[] = {
+		"DELETE FROM ONLY \"", "DELETE FROM \"", "UPDATE ONLY \"", "UPDATE \"",
+		"SELECT 1 FROM ONLY \"", "SELECT 1 FROM \"", "SELECT 1 FROM (SELECT \""
+	};
 
 	for (int i = 0; i < lengthof(begins) && text != NULL; i++)
 	{

@@ -331,11 +331,19 @@ has_columns(Node *expression, AttrMap *map)
 	return true;
 }
 
+/* What an index says, which core computes by functions that may leave settings to the next. */
+static IndexInfo *
+index_info(Relation index)
+{
+	ttl_settings_renew_safe();
+	return BuildIndexInfo(index);
+}
+
 /* Is there an index of the partition that can be a part of this one of the archive? */
 static bool
 has_match(Relation index, Relation partition, AttrMap *map)
 {
-	IndexInfo  *wanted = BuildIndexInfo(index);
+	IndexInfo  *wanted = index_info(index);
 	bool		constraint = OidIsValid(get_index_constraint(RelationGetRelid(index)));
 	bool		found = false;
 	ListCell   *lc;
@@ -350,7 +358,7 @@ has_match(Relation index, Relation partition, AttrMap *map)
 
 		found = own->rd_index->indisvalid &&
 			(!constraint || OidIsValid(get_index_constraint(lfirst_oid(lc)))) &&
-			CompareIndexInfo(BuildIndexInfo(own), wanted, own->rd_indcollation,
+			CompareIndexInfo(index_info(own), wanted, own->rd_indcollation,
 							 index->rd_indcollation, own->rd_opfamily,
 							 index->rd_opfamily, map);
 		index_close(own, NoLock);
@@ -545,6 +553,7 @@ keep_bounds_of(Oid relid)
 	List	   *made;
 	ObjectAddress *address = palloc(sizeof(ObjectAddress));
 
+	ttl_settings_renew_safe();
 	constraint->contype = CONSTR_CHECK;
 	constraint->location = -1;
 	constraint->cooked_expr = nodeToString(make_ands_explicit(RelationGetPartitionQual(rel)));
@@ -571,7 +580,6 @@ keep_bounds(List *tree)
 	List	   *constraints = NIL;
 	ListCell   *lc;
 
-	ttl_settings_renew_safe();
 	foreach(lc, tree)
 		constraints = lappend(constraints, keep_bounds_of(lfirst_oid(lc)));
 	return constraints;

@@ -799,9 +799,9 @@ CREATE INDEX ON m.like_a_reference (id) WHERE m.bob_agrees();
 GRANT SELECT, UPDATE ON m.like_a_reference TO carol;
 SET SESSION AUTHORIZATION carol;
 CREATE FUNCTION m.carol_asks() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS
-	'BEGIN PERFORM m.goes_on(''SELECT 1 FROM ONLY m.like_a_reference x WHERE id OPERATOR(pg_catalog.=) 1 FOR KEY SHARE OF x -- $1''); END';
+	'BEGIN PERFORM m.goes_on(''SELECT 1 FROM ONLY "m"."like_a_reference" x WHERE id OPERATOR(pg_catalog.=) 1 FOR KEY SHARE OF x -- $1''); END';
 CREATE FUNCTION m.carol_locks() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS
-	'BEGIN PERFORM m.goes_on(''SELECT 1 FROM ONLY m.like_a_reference x FOR KEY SHARE OF x''); END';
+	'BEGIN PERFORM m.goes_on(''SELECT 1 FROM ONLY m.like_a_reference x WHERE id OPERATOR(pg_catalog.=) 1 FOR KEY SHARE OF x -- $1''); END';
 RESET SESSION AUTHORIZATION;
 CREATE FUNCTION m.superuser_fails() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RAISE ''no''; END';
 CREATE OR REPLACE FUNCTION m.alice_goes_on() RETURNS trigger LANGUAGE plpgsql AS
