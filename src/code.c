@@ -178,19 +178,38 @@ is_new(Relation rel)
 		rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
 }
 
+/* A relation that no invalidation makes core forget, and which expressions it had yet to compute. */
+typedef struct Uncomputed
+{
+	Relation	rel;
+	bool		is_open;		/* once more, for this */
+	bool		key;
+	bool		filter;
+	bool		partition_key;
+	bool		bounds;
+} Uncomputed;
+
 /*
- * Has core yet to compute expressions of a relation?  Those of a partition's bounds it computes anew
- * behind each invalidation, also while that is open.
+ * Notes what core has yet to compute of a relation.  What comes of a partition's bounds it computes
+ * anew behind each invalidation, also while that is open.  False where there is nothing.
  */
 static bool
-is_uncomputed(Relation rel)
+is_uncomputed(Relation rel, Uncomputed *note)
 {
-	if ((rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE && rel->rd_partkey == NULL) ||
-		(rel->rd_rel->relispartition && rel->rd_index == NULL))
-		return true;
-	return rel->rd_index != NULL &&
-		((rel->rd_indexprs == NIL && !heap_attisnull(rel->rd_indextuple, Anum_pg_index_indexprs, NULL)) ||
-		 (rel->rd_indpred == NIL && !heap_attisnull(rel->rd_indextuple, Anum_pg_index_indpred, NULL)));
+	*note = (Uncomputed)
+	{
+		.rel = rel,
+		.key = rel->rd_index != NULL && rel->rd_indexprs == NIL,
+		.filter = rel->rd_index != NULL && rel->rd_indpred == NIL,
+		.partition_key = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE &&
+		rel->rd_partkey == NULL,
+		.bounds = rel->rd_rel->relispartition && rel->rd_index == NULL
+	};
+	if (note->key)
+		note->key = !heap_attisnull(rel->rd_indextuple, Anum_pg_index_indexprs, NULL);
+	if (note->filter)
+		note->filter = !heap_attisnull(rel->rd_indextuple, Anum_pg_index_indpred, NULL);
+	return note->key || note->filter || note->partition_key || note->bounds;
 }
 
 /*
@@ -202,18 +221,20 @@ is_uncomputed(Relation rel)
  * Open ones are opened once more until the code is over, which can close a cursor.  New ones are
  * not, as the extension may alter them in the meantime; they stay in memory.
  */
-void
-ttl_code_note_uncomputed(TtlUncomputed *relations, bool within_other)
+List *
+ttl_code_note_uncomputed(bool within_other)
 {
+	List	   *notes = NIL;
 	LockData   *locks;
 
 	if (ttl_code_is_worker() && !within_other)
-		return;
+		return NIL;
 	locks = GetLockStatusData();
 	for (int i = 0; i < locks->nelements; i++)
 	{
 		const LockInstanceData *lock = &locks->locks[i];
 		Relation	rel;
+		Uncomputed	note;
 
 		if (lock->pid != MyProcPid || lock->locktag.locktag_type != LOCKTAG_RELATION ||
 			lock->locktag.locktag_field1 != MyDatabaseId)
@@ -221,44 +242,72 @@ ttl_code_note_uncomputed(TtlUncomputed *relations, bool within_other)
 		rel = RelationIdGetRelation(lock->locktag.locktag_field2);
 		if (rel == NULL)
 			continue;
-		if (rel->rd_refcnt > 1 && is_uncomputed(rel))
+		if ((rel->rd_refcnt > 1 || is_new(rel)) && is_uncomputed(rel, &note))
 		{
-			relations->open = lappend(relations->open, rel);
-			continue;
+			note.is_open = rel->rd_refcnt > 1;
+			notes = lappend(notes, memcpy(palloc(sizeof(note)), &note, sizeof(note)));
 		}
-		if (is_new(rel) && is_uncomputed(rel))
-			relations->fresh = lappend(relations->fresh, rel);
-		RelationClose(rel);
+		else
+			note.is_open = false;
+		if (!note.is_open)
+			RelationClose(rel);
 	}
 	pfree(locks->locks);
 	pfree(locks);
+	return notes;
 }
 
+/* Makes core compute anew what it has computed meanwhile; queries have copies of it. */
 static void
-forget_computed(Relation rel)
+forget_computed(const Uncomputed *note)
 {
-	rel->rd_indexprs = NIL;
-	rel->rd_indpred = NIL;
-	if (rel->rd_partcheckcxt != NULL)
-		MemoryContextDelete(rel->rd_partcheckcxt);
-	rel->rd_partcheckcxt = NULL;
-	rel->rd_partcheck = NIL;
-	rel->rd_partcheckvalid = false;
-	/* a query can use the key of before; what little that is stays in memory */
-	rel->rd_partkey = NULL;
-	rel->rd_partkeycxt = NULL;
+	Relation	rel = note->rel;
+
+	if (note->key)
+		rel->rd_indexprs = NIL;
+	if (note->filter)
+		rel->rd_indpred = NIL;
+	if (note->bounds)
+	{
+		if (rel->rd_partcheckcxt != NULL)
+			MemoryContextDelete(rel->rd_partcheckcxt);
+		rel->rd_partcheckcxt = NULL;
+		rel->rd_partcheck = NIL;
+		rel->rd_partcheckvalid = false;
+	}
+	if (note->partition_key)
+	{
+		/* a query can use it; what little that is stays in memory */
+		rel->rd_partkey = NULL;
+		rel->rd_partkeycxt = NULL;
+	}
 }
 
-/* Where the code is over, core computes these expressions anew; queries have copies of them. */
+/* Forgets it where the code is over, by an error: the end of the (sub)transaction closes them. */
 void
-ttl_code_forget_computed(const TtlUncomputed *relations)
+ttl_code_forget_computed(List *notes)
 {
 	ListCell   *lc;
 
-	foreach(lc, relations->open)
+	foreach(lc, notes)
 		forget_computed(lfirst(lc));
-	foreach(lc, relations->fresh)
-		forget_computed(lfirst(lc));
+}
+
+/* Does so where it has come to its good end. */
+void
+ttl_code_let_go(List *notes)
+{
+	ListCell   *lc;
+
+	ttl_code_forget_computed(notes);
+	foreach(lc, notes)
+	{
+		Uncomputed *note = lfirst(lc);
+
+		if (note->is_open)
+			RelationClose(note->rel);
+	}
+	list_free_deep(notes);
 }
 
 /*

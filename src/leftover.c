@@ -61,7 +61,7 @@ struct TtlActing
 	int			guc_level;		/* of the settings that end with it */
 	int			before;			/* what nest_level was */
 	Oid			commander;		/* who gave the command that runs, whose triggers are fired */
-	TtlUncomputed uncomputed;
+	List	   *uncomputed;		/* see ttl_code_note_uncomputed() */
 	List	   *cursors;		/* the memory of those that were open before */
 	TtlActing  *outer;			/* who goes on behind it, or NULL */
 };
@@ -262,7 +262,7 @@ ttl_leftover_note_uncomputed(void)
 {
 	MemoryContext oldcontext = MemoryContextSwitchTo(TopTransactionContext);
 
-	ttl_code_note_uncomputed(&acting->uncomputed, acting->outer != NULL);
+	acting->uncomputed = ttl_code_note_uncomputed(acting->outer != NULL);
 	MemoryContextSwitchTo(oldcontext);
 }
 
@@ -305,17 +305,12 @@ ttl_leftover_end(const TtlLeftover *before)
 {
 	TtlActing  *inner = acting;
 	Oid			user = inner->role;
-	ListCell   *lc;
 
 	nest_level = GetCurrentTransactionNestLevel();
 	restore_signals();
 	release_locks(before->locks);
 	acting = inner->outer;
-	ttl_code_forget_computed(&inner->uncomputed);
-	foreach(lc, inner->uncomputed.open)
-		RelationClose(lfirst(lc));
-	list_free(inner->uncomputed.open);
-	list_free(inner->uncomputed.fresh);
+	ttl_code_let_go(inner->uncomputed);
 	list_free(inner->cursors);
 	pfree(inner);
 	ttl_code_begin(before->role, true, false);
@@ -364,8 +359,8 @@ ttl_leftover_commander(void)
 }
 
 /*
- * Becomes nobody, where an error is raised while core has become somebody else, for a foreign key
- * or a SECURITY DEFINER function.  The end of a (sub)transaction restores the user.  But the error
+ * Becomes nobody, where an error is raised while core can have become somebody else, for a foreign
+ * key, a SECURITY DEFINER function or a command such as CREATE INDEX.  The end of a (sub)transaction restores the user.  But the error
  * can be caught as ttl_leftover_call() says, by any code in whose midst that was, and this
  * code would go on with the rights of that role.  Whose they should be is not known: there can be
  * functions of several roles in between.  A role that does not exist has the rights of PUBLIC, and is
@@ -379,6 +374,14 @@ ttl_leftover_become_nobody(void)
 							   acting->sec_context | SECURITY_LOCAL_USERID_CHANGE);
 }
 
+/* Raises an error where nobody goes on, for what the extension itself does next. */
+void
+ttl_leftover_check_user(void)
+{
+	if (acting != NULL && GetUserId() == TTL_ANY_ROLE)
+		ttl_unfinished_raise(acting->role);
+}
+
 /* An error has ended what the extension did as others within this one. */
 static void
 end_acting(TtlActing *outer)
@@ -386,9 +389,8 @@ end_acting(TtlActing *outer)
 	if (acting == outer)
 		return;
 	restore_signals();
-	/* the end of the (sub)transaction closes them */
 	for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
-		ttl_code_forget_computed(&inner->uncomputed);
+		ttl_code_forget_computed(inner->uncomputed);
 	failed_as = OidIsValid(failed_as) && failed_as != acting->role ? TTL_ANY_ROLE : acting->role;
 	/* the memory is that of the transaction */
 	acting = outer;

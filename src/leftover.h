@@ -31,13 +31,6 @@ typedef struct TtlLeftover
 	TtlUnfinished unfinished;
 } TtlLeftover;
 
-/* Relations that no invalidation makes core forget; see ttl_code_note_uncomputed(). */
-typedef struct TtlUncomputed
-{
-	List	   *open;			/* once more, until the turn is over */
-	List	   *fresh;
-} TtlUncomputed;
-
 typedef struct TtlActing TtlActing;
 
 /* Who gives a command that fires triggers, in the midst of what the extension does as others. */
@@ -66,8 +59,9 @@ extern void ttl_code_init(void);
 extern Oid	ttl_code_role(void);
 extern bool ttl_code_is_worker(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
-extern void ttl_code_note_uncomputed(TtlUncomputed *kept, bool within_other);
-extern void ttl_code_forget_computed(const TtlUncomputed *kept);
+extern List *ttl_code_note_uncomputed(bool within_other);
+extern void ttl_code_forget_computed(List *notes);
+extern void ttl_code_let_go(List *notes);
 extern bool ttl_code_is_of_user(Oid function);
 
 /* leftover.c */
@@ -85,6 +79,7 @@ extern Oid	ttl_leftover_failed(void);
 extern Oid	ttl_leftover_beside(void);
 extern Oid	ttl_leftover_commander(void);
 extern void ttl_leftover_become_nobody(void);
+extern void ttl_leftover_check_user(void);
 extern Datum ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo);
 
 /* temporary_object.c */
@@ -94,6 +89,7 @@ extern void ttl_temporary_object_check(void);
 /* unfinished.c */
 extern void ttl_unfinished_init(void);
 extern void ttl_unfinished_note(TtlUnfinished *before);
+extern void ttl_unfinished_raise(Oid user);
 extern void ttl_unfinished_check(const TtlUnfinished *before, Oid user);
 
 #endif							/* TTL_LEFTOVER_H */

@@ -39,6 +39,15 @@
 #include "compat.h"
 #include "ttl_index.h"
 
+/* Policies ask whether the user is a superuser; a worker is one, and who calls run_pass() can be. */
+static void
+show_superuser(Oid owner)
+{
+	if (!superuser_arg(owner))
+		(void) set_config_option("is_superuser", "off", PGC_INTERNAL, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+}
+
 void
 ttl_owner_become(Oid owner, TtlUser *saved)
 {
@@ -49,10 +58,7 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION |
 						   SECURITY_NOFORCE_RLS);
 	saved->guc_level = ttl_settings_begin_safe();
-	/* policies ask for it; a worker, and who calls run_pass(), can be one */
-	if (!superuser_arg(owner))
-		(void) set_config_option("is_superuser", "off", PGC_INTERNAL, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
+	show_superuser(owner);
 	ttl_leftover_begin(owner, saved->guc_level, &saved->leftover);
 	ttl_leftover_note_uncomputed();
 }
@@ -137,6 +143,7 @@ static void
 parse_as(Oid owner, TtlUser *saved)
 {
 	ttl_owner_read_as(owner, saved);
+	show_superuser(owner);
 	ttl_leftover_note_uncomputed();
 }
 

@@ -218,6 +218,8 @@ ttl_settings_begin_safe(void)
 void
 ttl_settings_renew_safe(void)
 {
-	if (OidIsValid(ttl_leftover_commander()))
-		set_safe();
+	if (!OidIsValid(ttl_leftover_commander()))
+		return;
+	ttl_leftover_check_user();
+	set_safe();
 }

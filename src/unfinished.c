@@ -110,11 +110,14 @@ finish_query(QueryDesc *query)
 		else
 			standard_ExecutorFinish(query);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		ttl_leftover_end_command(&command);
+		ttl_leftover_become_nobody();
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	ttl_leftover_end_command(&command);
 	ncommands -= changes_rows(query) ? 2 : 1;
 }
 
@@ -150,11 +153,14 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 			standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params,
 									queryEnv, dest, qc);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		ttl_leftover_end_command(&command);
+		ttl_leftover_become_nobody();
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	ttl_leftover_end_command(&command);
 	ncommands--;
 }
 
@@ -213,18 +219,24 @@ ttl_unfinished_note(TtlUnfinished *before)
 	before->spi_levels = spi_levels();
 }
 
-/* Raises an error if something that has begun since then did not come to its end. */
+/* Says that code of a role has left something unfinished. */
 void
-ttl_unfinished_check(const TtlUnfinished *before, Oid user)
+ttl_unfinished_raise(Oid user)
 {
-	if (ncommands == before->commands && spi_levels() == before->spi_levels)
-		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
 			 errmsg("code of role \"%s\" has caught an error without a subtransaction",
 					GetUserNameFromId(user, false)),
 			 errdetail("What the command that failed has done is not taken back by that."),
 			 errhint("Let no value that return_next() of PL/Perl converts fail in a function or a query, as in the CHECK constraint of a domain.")));
+}
+
+/* Raises an error if something that has begun since then did not come to its end. */
+void
+ttl_unfinished_check(const TtlUnfinished *before, Oid user)
+{
+	if (ncommands != before->commands || spi_levels() != before->spi_levels)
+		ttl_unfinished_raise(user);
 }
 
 void

@@ -248,6 +248,26 @@ TRUNCATE leftovers.compared_g;
 SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
 INSERT INTO leftovers.compared_g VALUES ('G');
 COMMIT;
+-- nor what it computes where code of another role within has made core forget what the caller had computed
+CREATE TABLE leftovers.nested (word text) PARTITION BY LIST (leftovers.fold_case(word));
+CREATE TABLE leftovers.nested_g PARTITION OF leftovers.nested FOR VALUES IN ('g') PARTITION BY LIST (leftovers.fold_case(word));
+CREATE TABLE leftovers.nested_g_g PARTITION OF leftovers.nested_g FOR VALUES IN ('g');
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql
+	SET search_path = leftovers, pg_catalog SET constraint_exclusion = on AS $$
+BEGIN
+	PERFORM leftovers.status();
+	PERFORM FROM ttl_index.preview('leftovers.inner_ttl');
+	PERFORM FROM leftovers.nested_g WHERE leftovers.fold_case(word) = 'g';
+	RETURN '1';
+EXCEPTION WHEN insufficient_privilege THEN
+	RETURN '2';
+END $$;
+\c -
+SET client_min_messages = error;
+INSERT INTO leftovers.nested_g VALUES ('g');
+INSERT INTO leftovers.nested_g SELECT 'G' FROM (SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl') OFFSET 0) AS x;
+INSERT INTO leftovers.nested_g VALUES ('G');
+SELECT count(*) FROM leftovers.nested_g;
 -- nor for an index of which the key alone was computed, as CREATE INDEX does
 CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql
 	SET search_path = leftovers, pg_catalog AS $$

@@ -803,12 +803,19 @@ CREATE FUNCTION m.carol_asks() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS
 CREATE FUNCTION m.carol_locks() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS
 	'BEGIN PERFORM m.goes_on(''SELECT 1 FROM ONLY m.like_a_reference x WHERE id OPERATOR(pg_catalog.=) 1 FOR KEY SHARE OF x -- $1''); END';
 RESET SESSION AUTHORIZATION;
+SET SESSION AUTHORIZATION alice;
+CREATE TABLE m.builds (v int) PARTITION BY LIST (v);
+CREATE TABLE m.builds_0 PARTITION OF m.builds FOR VALUES IN (0);
+INSERT INTO m.builds VALUES (0);
+RESET SESSION AUTHORIZATION;
+ALTER TABLE m.builds_0 OWNER TO bob;
 CREATE FUNCTION m.superuser_fails() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RAISE ''no''; END';
 CREATE OR REPLACE FUNCTION m.alice_goes_on() RETURNS trigger LANGUAGE plpgsql AS
-	'BEGIN IF OLD.command ~ ''asks'' THEN PERFORM m.carol_asks(); ELSIF OLD.command ~ ''locks'' THEN PERFORM m.carol_locks(); ELSE PERFORM m.goes_on(''SELECT m.superuser_fails()''); END IF; RETURN OLD; END';
+	'BEGIN IF OLD.command ~ ''asks'' THEN PERFORM m.carol_asks(); ELSIF OLD.command ~ ''locks'' THEN PERFORM m.carol_locks(); ELSIF OLD.command ~ ''builds'' THEN PERFORM m.goes_on(''CREATE INDEX ON m.builds ((1 / v))''); ELSE PERFORM m.goes_on(''SELECT m.superuser_fails()''); END IF; RETURN OLD; END';
 });
 goes_on_as('nobody', 'asks', 'nor who asks as a foreign key does');
 goes_on_as('carol', 'locks', 'but who locks rows otherwise is not refused that');
+goes_on_as('nobody', 'builds', 'nor who builds an index of a partition of another role');
 goes_on_as('nobody', 'fails', 'nor who calls a function of a superuser that fails');
 
 # Nor as the owner of the rows, for whose trigger carol deletes.
@@ -973,13 +980,15 @@ CREATE INDEX late_ttl ON m.late (at)
 	WHERE ttl_index.expire_after_seconds(0) AND ttl_index.drop_expired_partitions() AND ttl_index.archive_to('m.late_archive');
 RESET SESSION AUTHORIZATION;
 });
-is( $node->safe_psql(
+like(
+	$node->safe_psql(
 		'postgres', q{
 SET client_min_messages = error;
 SELECT ttl_index.stats_reset();
 CALL ttl_index.run_pass();
 SELECT last_error FROM ttl_index.index_stats WHERE relname = 'late'}),
-	"\n$unfinished",
+	# the command around that code, of core, goes on without any rights
+	qr/^\n(?:permission denied for table late_2001|$unfinished)$/,
 	'nor where a cursor has taken back what is left of the command');
 is($node->safe_psql('postgres', 'TABLE m.fired_as'), '', 'nor is a trigger fired then');
 $node->safe_psql('postgres', 'DROP TABLE m.late, m.late_archive');
