@@ -213,10 +213,57 @@ is_uncomputed(Relation rel, Uncomputed *note)
 }
 
 /*
+ * The relations that are open or new, of which there are no more while a function of the extension
+ * runs, which can act as the owners of thousands of partitions.
+ */
+static List *candidates = NIL;
+static bool candidates_known = false;
+
+/* Forgets them where a function begins, or goes on; returns those of the one in whose midst it is. */
+List *
+ttl_code_change_candidates(List *others, bool *known)
+{
+	List	   *before = candidates;
+	bool		before_known = candidates_known;
+
+	candidates = others;
+	candidates_known = *known;
+	*known = before_known;
+	return before;
+}
+
+/* Whatever is open or new is locked, and core lists nothing else. */
+static void
+find_candidates(void)
+{
+	LockData   *locks = GetLockStatusData();
+
+	candidates = NIL;
+	for (int i = 0; i < locks->nelements; i++)
+	{
+		const LockInstanceData *lock = &locks->locks[i];
+		Relation	rel;
+
+		if (lock->pid != MyProcPid || lock->locktag.locktag_type != LOCKTAG_RELATION ||
+			lock->locktag.locktag_field1 != MyDatabaseId)
+			continue;
+		rel = RelationIdGetRelation(lock->locktag.locktag_field2);
+		if (rel == NULL)
+			continue;
+		if (rel->rd_refcnt > 1 || is_new(rel))
+			candidates = lappend_oid(candidates, RelationGetRelid(rel));
+		RelationClose(rel);
+	}
+	pfree(locks->locks);
+	pfree(locks);
+	candidates_known = true;
+}
+
+/*
  * The relations that are open where a role's code begins, such as those of a query that calls the
  * extension, or new, and of which expressions are not computed yet, as after a change by another
  * session.  That code can make core compute them, by its search_path, and no invalidation would make
- * core drop that.  Whatever is open or new is locked, and core lists nothing else.
+ * core drop that.
  *
  * Open ones are opened once more until the code is over, which can close a cursor.  New ones are
  * not, as the extension may alter them in the meantime; they stay in memory.
@@ -225,21 +272,17 @@ List *
 ttl_code_note_uncomputed(bool within_other)
 {
 	List	   *notes = NIL;
-	LockData   *locks;
+	ListCell   *lc;
 
 	if (ttl_code_is_worker() && !within_other)
 		return NIL;
-	locks = GetLockStatusData();
-	for (int i = 0; i < locks->nelements; i++)
+	if (!candidates_known)
+		find_candidates();
+	foreach(lc, candidates)
 	{
-		const LockInstanceData *lock = &locks->locks[i];
-		Relation	rel;
+		Relation	rel = RelationIdGetRelation(lfirst_oid(lc));
 		Uncomputed	note;
 
-		if (lock->pid != MyProcPid || lock->locktag.locktag_type != LOCKTAG_RELATION ||
-			lock->locktag.locktag_field1 != MyDatabaseId)
-			continue;
-		rel = RelationIdGetRelation(lock->locktag.locktag_field2);
 		if (rel == NULL)
 			continue;
 		if ((rel->rd_refcnt > 1 || is_new(rel)) && is_uncomputed(rel, &note))
@@ -252,8 +295,6 @@ ttl_code_note_uncomputed(bool within_other)
 		if (!note.is_open)
 			RelationClose(rel);
 	}
-	pfree(locks->locks);
-	pfree(locks);
 	return notes;
 }
 

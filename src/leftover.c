@@ -428,6 +428,8 @@ Datum
 ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 {
 	TtlActing  *outer = acting;
+	bool		known = false;
+	List	   *candidates = ttl_code_change_candidates(NIL, &known);
 	Oid			user;
 	int			sec_context;
 	Datum		result;
@@ -440,6 +442,7 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 	PG_CATCH();
 	{
 		SetUserIdAndSecContext(user, sec_context);
+		(void) ttl_code_change_candidates(candidates, &known);
 		if (acting != outer)
 		{
 			for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
@@ -449,6 +452,7 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	(void) ttl_code_change_candidates(candidates, &known);
 	return result;
 }
 
@@ -456,6 +460,10 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 static void
 xact_event(XactEvent event, void *arg)
 {
+	bool		known = false;
+
+	/* their memory is that of the transaction */
+	(void) ttl_code_change_candidates(NIL, &known);
 	if (event != XACT_EVENT_ABORT)
 	{
 		Assert(acting == NULL);

@@ -116,6 +116,7 @@ present_value(Node *expression, Form_pg_attribute column)
 	constant = castNode(Const, value);
 	if (constant->constisnull)
 		return NULL;
+	ttl_owner_write_exactly();
 	getTypeOutputInfo(column->atttypid, &output, &is_varlena);
 	literal->val.sval.type = T_String;
 	literal->val.sval.sval = OidOutputFunctionCall(output, constant->constvalue);
@@ -204,8 +205,9 @@ ttl_columns_add(const TtlIndex *root, Oid relid)
 	ListCell   *lc;
 	ListCell   *lc2;
 
-	/* so were these just now */
+	/* so were these just now, and their texts are read again below */
 	ttl_settings_renew_safe();
+	ttl_owner_write_exactly();
 	ttl_query_refresh(target);
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) ||
 		!equal(columns, missing_columns(root, relid, target)))

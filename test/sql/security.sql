@@ -613,8 +613,11 @@ GRANT USAGE ON strange_path.calls TO PUBLIC;
 CREATE FUNCTION strange_path.abs(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM nextval('strange_path.calls'); RETURN $1; END $$;
 CREATE FUNCTION strange_path.aclexplode(aclitem[], OUT grantee oid, OUT privilege_type text, OUT is_grantable bool) RETURNS SETOF record LANGUAGE plpgsql AS
 	$$ BEGIN PERFORM nextval('strange_path.calls'); RETURN; END $$;
-CREATE FUNCTION strange_path.leave(int) RETURNS int LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER AS
-	$$ BEGIN PERFORM set_config('search_path', 'strange_path, pg_catalog', true); RETURN $1; END $$;
+CREATE FUNCTION strange_path.leave(int) RETURNS int LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER AS $$
+BEGIN
+	PERFORM set_config('search_path', 'strange_path, pg_catalog', true), set_config('extra_float_digits', '-10', true), set_config('array_nulls', 'off', true);
+	RETURN $1;
+END $$;
 RESET ROLE;
 CREATE TABLE series (id int, ts timestamptz) PARTITION BY RANGE (ts);
 CREATE INDEX ON series (id) WHERE strange_path.leave(1) = 1;
@@ -640,10 +643,13 @@ CREATE INDEX ON calls (ts) WHERE id = 2 AND strange_path.leave(1) = 1 AND ttl_in
 CREATE INDEX ON calls (ts) WHERE id = 3 AND absolute(1) = 1 AND ttl_index.expire_after_seconds(0);
 CREATE TABLE hot (id int, ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE hot_2001 PARTITION OF hot FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
-CREATE TABLE cold (id int, ts timestamptz, a int DEFAULT strange_path.leave(1), b int DEFAULT absolute(7)) PARTITION BY RANGE (ts);
+CREATE TABLE cold (id int, ts timestamptz, a int DEFAULT strange_path.leave(1), b int DEFAULT absolute(7),
+	c float8 DEFAULT 1.2345678901234, d text[] DEFAULT ARRAY['a', NULL]) PARTITION BY RANGE (ts);
+INSERT INTO hot VALUES (1, '2001-06-01');
 SELECT ttl_index.create_index('hot', 'ts', 0, drop_expired_partitions => true, archive_to => 'cold');
+SET extra_float_digits = 1;
 CALL ttl_index.run_pass();
-SELECT (SELECT count(*) FROM pg_inherits WHERE inhparent = 'cold'::regclass) AS cold, last_value FROM strange_path.calls;
+SELECT a, b, c, d, d[2] IS NULL AS is_null, tableoid::regclass, (SELECT last_value FROM strange_path.calls) FROM cold;
 DROP TABLE calls, series, hot, cold;
 DROP FUNCTION absolute(int), absolute(timestamptz);
 DROP SCHEMA strange_path CASCADE;
