@@ -360,10 +360,10 @@ ttl_leftover_commander(void)
 
 /*
  * Becomes nobody, where an error is raised while core can have become somebody else, for a foreign
- * key, a SECURITY DEFINER function or a command such as CREATE INDEX.  The end of a (sub)transaction restores the user.  But the error
- * can be caught as ttl_leftover_call() says, by any code in whose midst that was, and this
- * code would go on with the rights of that role.  Whose they should be is not known: there can be
- * functions of several roles in between.  A role that does not exist has the rights of PUBLIC, and is
+ * key, a SECURITY DEFINER function or a command such as CREATE INDEX.  The end of a
+ * (sub)transaction restores the user.  But the error can be caught as ttl_leftover_call() says, by
+ * any code in whose midst that was, and this code would go on with the rights of that role.
+ * Whose they should be is not known: there can be functions of several roles in between.  A role that does not exist has the rights of PUBLIC, and is
  * neither a member nor an owner of anything; and the turn ends with an error (unfinished.c).
  */
 void
