@@ -232,6 +232,14 @@ ttl_code_change_candidates(List *others, bool *known)
 	return before;
 }
 
+/* Others can be open or new now. */
+void
+ttl_code_forget_candidates(void)
+{
+	candidates = NIL;
+	candidates_known = false;
+}
+
 /* Whatever is open or new is locked, and core lists nothing else. */
 static void
 find_candidates(void)

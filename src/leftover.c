@@ -460,10 +460,8 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 static void
 xact_event(XactEvent event, void *arg)
 {
-	bool		known = false;
-
 	/* their memory is that of the transaction */
-	(void) ttl_code_change_candidates(NIL, &known);
+	ttl_code_forget_candidates();
 	if (event != XACT_EVENT_ABORT)
 	{
 		Assert(acting == NULL);

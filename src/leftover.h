@@ -60,6 +60,7 @@ extern Oid	ttl_code_role(void);
 extern bool ttl_code_is_worker(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
 extern List *ttl_code_change_candidates(List *others, bool *known);
+extern void ttl_code_forget_candidates(void);
 extern List *ttl_code_note_uncomputed(bool within_other);
 extern void ttl_code_forget_computed(List *notes);
 extern void ttl_code_let_go(List *notes);

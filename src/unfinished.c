@@ -162,6 +162,9 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	PG_END_TRY();
 	ttl_leftover_end_command(&command);
 	ncommands--;
+	/* a command of the session, as that of create_index() is, can have truncated tables */
+	if (!OidIsValid(ttl_leftover_commander()))
+		ttl_code_forget_candidates();
 }
 
 /* A subtransaction that ends with an error takes with it the commands that have begun within. */
