@@ -216,28 +216,25 @@ is_uncomputed(Relation rel, Uncomputed *note)
  * The relations that are open or new, of which there are no more while a function of the extension
  * runs, which can act as the owners of thousands of partitions.
  */
-static List *candidates = NIL;
-static bool candidates_known = false;
+static TtlCandidates candidates;
 
-/* Forgets them where a function begins, or goes on; returns those of the one in whose midst it is. */
-List *
-ttl_code_change_candidates(List *others, bool *known)
+/*
+ * Forgets them, as others can be open or new now.  Returns those of before, for a function in
+ * whose midst another one begins.
+ */
+TtlCandidates
+ttl_code_forget_candidates(void)
 {
-	List	   *before = candidates;
-	bool		before_known = candidates_known;
+	TtlCandidates before = candidates;
 
-	candidates = others;
-	candidates_known = *known;
-	*known = before_known;
+	candidates = (TtlCandidates){0};
 	return before;
 }
 
-/* Others can be open or new now. */
 void
-ttl_code_forget_candidates(void)
+ttl_code_restore_candidates(TtlCandidates before)
 {
-	candidates = NIL;
-	candidates_known = false;
+	candidates = before;
 }
 
 /* Whatever is open or new is locked, and core lists nothing else. */
@@ -246,7 +243,7 @@ find_candidates(void)
 {
 	LockData   *locks = GetLockStatusData();
 
-	candidates = NIL;
+	candidates.relids = NIL;
 	for (int i = 0; i < locks->nelements; i++)
 	{
 		const LockInstanceData *lock = &locks->locks[i];
@@ -259,12 +256,12 @@ find_candidates(void)
 		if (rel == NULL)
 			continue;
 		if (rel->rd_refcnt > 1 || is_new(rel))
-			candidates = lappend_oid(candidates, RelationGetRelid(rel));
+			candidates.relids = lappend_oid(candidates.relids, RelationGetRelid(rel));
 		RelationClose(rel);
 	}
 	pfree(locks->locks);
 	pfree(locks);
-	candidates_known = true;
+	candidates.known = true;
 }
 
 /*
@@ -284,23 +281,25 @@ ttl_code_note_uncomputed(bool within_other)
 
 	if (ttl_code_is_worker() && !within_other)
 		return NIL;
-	if (!candidates_known)
+	if (!candidates.known)
 		find_candidates();
-	foreach(lc, candidates)
+	foreach(lc, candidates.relids)
 	{
 		Relation	rel = RelationIdGetRelation(lfirst_oid(lc));
 		Uncomputed	note;
+		bool		is_open;
+		bool		is_noted;
 
 		if (rel == NULL)
 			continue;
-		if ((rel->rd_refcnt > 1 || is_new(rel)) && is_uncomputed(rel, &note))
+		is_open = rel->rd_refcnt > 1;
+		is_noted = (is_open || is_new(rel)) && is_uncomputed(rel, &note);
+		if (is_noted)
 		{
-			note.is_open = rel->rd_refcnt > 1;
+			note.is_open = is_open;
 			notes = lappend(notes, memcpy(palloc(sizeof(note)), &note, sizeof(note)));
 		}
-		else
-			note.is_open = false;
-		if (!note.is_open)
+		if (!is_noted || !is_open)
 			RelationClose(rel);
 	}
 	return notes;
@@ -359,6 +358,20 @@ ttl_code_let_go(List *notes)
 	list_free_deep(notes);
 }
 
+/* The language of a function, invalid where there is none. */
+Oid
+ttl_code_language(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid			language;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
+	ReleaseSysCache(tuple);
+	return language;
+}
+
 /*
  * Can this function be code of a user?  What is in C is a superuser's; so is what the options
  * of TTL indexes are made of, functions of core under other names.
@@ -366,16 +379,11 @@ ttl_code_let_go(List *notes)
 bool
 ttl_code_is_of_user(Oid function)
 {
-	HeapTuple	tuple;
 	Oid			language;
 
 	if (function < FirstNormalObjectId)
 		return false;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	if (!HeapTupleIsValid(tuple))
-		return true;
-	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
-	ReleaseSysCache(tuple);
+	language = ttl_code_language(function);
 	return language != ClanguageId && language != INTERNALlanguageId;
 }
 

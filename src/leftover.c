@@ -363,8 +363,9 @@ ttl_leftover_commander(void)
  * key, a SECURITY DEFINER function or a command such as CREATE INDEX.  The end of a
  * (sub)transaction restores the user.  But the error can be caught as ttl_leftover_call() says, by
  * any code in whose midst that was, and this code would go on with the rights of that role.
- * Whose they should be is not known: there can be functions of several roles in between.  A role that does not exist has the rights of PUBLIC, and is
- * neither a member nor an owner of anything; and the turn ends with an error (unfinished.c).
+ * Whose they should be is not known: there can be functions of several roles in between.  A role
+ * that does not exist has the rights of PUBLIC, and is neither a member nor an owner of anything;
+ * and the turn ends with an error (unfinished.c).
  */
 void
 ttl_leftover_become_nobody(void)
@@ -428,8 +429,7 @@ Datum
 ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 {
 	TtlActing  *outer = acting;
-	bool		known = false;
-	List	   *candidates = ttl_code_change_candidates(NIL, &known);
+	TtlCandidates candidates = ttl_code_forget_candidates();
 	Oid			user;
 	int			sec_context;
 	Datum		result;
@@ -442,7 +442,7 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 	PG_CATCH();
 	{
 		SetUserIdAndSecContext(user, sec_context);
-		(void) ttl_code_change_candidates(candidates, &known);
+		ttl_code_restore_candidates(candidates);
 		if (acting != outer)
 		{
 			for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
@@ -452,7 +452,7 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	(void) ttl_code_change_candidates(candidates, &known);
+	ttl_code_restore_candidates(candidates);
 	return result;
 }
 
@@ -461,7 +461,7 @@ static void
 xact_event(XactEvent event, void *arg)
 {
 	/* their memory is that of the transaction */
-	ttl_code_forget_candidates();
+	(void) ttl_code_forget_candidates();
 	if (event != XACT_EVENT_ABORT)
 	{
 		Assert(acting == NULL);

@@ -31,6 +31,13 @@ typedef struct TtlLeftover
 	TtlUnfinished unfinished;
 } TtlLeftover;
 
+/* The relations that are open or new; see code.c. */
+typedef struct TtlCandidates
+{
+	bool		known;
+	List	   *relids;
+} TtlCandidates;
+
 typedef struct TtlActing TtlActing;
 
 /* Who gives a command that fires triggers, in the midst of what the extension does as others. */
@@ -59,11 +66,12 @@ extern void ttl_code_init(void);
 extern Oid	ttl_code_role(void);
 extern bool ttl_code_is_worker(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
-extern List *ttl_code_change_candidates(List *others, bool *known);
-extern void ttl_code_forget_candidates(void);
+extern TtlCandidates ttl_code_forget_candidates(void);
+extern void ttl_code_restore_candidates(TtlCandidates before);
 extern List *ttl_code_note_uncomputed(bool within_other);
 extern void ttl_code_forget_computed(List *notes);
 extern void ttl_code_let_go(List *notes);
+extern Oid	ttl_code_language(Oid function);
 extern bool ttl_code_is_of_user(Oid function);
 
 /* leftover.c */

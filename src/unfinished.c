@@ -164,7 +164,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	ncommands--;
 	/* a command of the session, as that of create_index() is, can have truncated tables */
 	if (!OidIsValid(ttl_leftover_commander()))
-		ttl_code_forget_candidates();
+		(void) ttl_code_forget_candidates();
 }
 
 /* A subtransaction that ends with an error takes with it the commands that have begun within. */

@@ -17,7 +17,6 @@
 
 #include "catalog/namespace.h"
 #include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -72,14 +71,7 @@ ttl_function_version(void)
 bool
 ttl_function_is_alias(Oid funcid)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == INTERNALlanguageId;
-	ReleaseSysCache(tuple);
-	return result;
+	return ttl_code_language(funcid) == INTERNALlanguageId;
 }
 
 /*

@@ -369,9 +369,9 @@ delete_rows(const Range *range, const TtlIndex *index)
 	List	   *conditions = list_concat(copyObject(range->filter), within(range, 0));
 
 	return ttl_query_run(ttl_query_make(CMD_DELETE, range->rel, conditions), NULL, NULL,
-						   psprintf("DELETE by TTL index \"%s\"",
-									get_rel_name(index->indexrelid)),
-						   None_Receiver);
+						 psprintf("DELETE by TTL index \"%s\"",
+								  get_rel_name(index->indexrelid)),
+						 None_Receiver);
 }
 
 /* Moves a position behind a range; its last row may have failed. */

@@ -407,8 +407,11 @@ check_plan(const PlannedStmt *stmt, Plan * plan)
 		return;
 	/* the partitions are checked with the whole, whose locks a batch may have taken already */
 	if (change->rootRelation > 0)
+	{
 		check_table(rt_fetch(change->rootRelation, stmt->rtable)->relid, true);
-	foreach(lc, change->rootRelation > 0 ? NIL : change->resultRelations)
+		return;
+	}
+	foreach(lc, change->resultRelations)
 		check_table(rt_fetch(lfirst_int(lc), stmt->rtable)->relid, true);
 }
 
@@ -431,7 +434,8 @@ check_command(const PlannedStmt *stmt)
 static void
 start_command(QueryDesc *query, int eflags)
 {
-	bool		is_of_foreign_key = OidIsValid(ttl_leftover_commander()) && (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0 &&
+	bool		is_of_foreign_key = OidIsValid(ttl_leftover_commander()) &&
+		(eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0 &&
 		query->dest->mydest != DestSQLFunction;
 
 	if (is_of_foreign_key)

@@ -190,7 +190,7 @@ delete_by_query(TtlExpirer *x, const TtlIndex *target, ArrayType *tids)
 	set_parameter(params, 2, cutoff->keytype,
 				  ttl_index_scan_datum(cutoff->keytype, cutoff->bound));
 	return ttl_query_run(delete_query(target, x->heap, x->moved != NULL), params, NULL, name,
-						   ttl_move_receiver(x));
+						 ttl_move_receiver(x));
 }
 
 /* Deletes the rows that ttl_delete_row() has locked. */
