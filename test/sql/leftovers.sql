@@ -284,6 +284,44 @@ CREATE INDEX ON leftovers.keyed (leftovers.same_case(word)) WHERE leftovers.fold
 SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
 INSERT INTO leftovers.keyed VALUES ('G');
 COMMIT;
+-- nor for one that gets new files only within the call, by code of the caller that CREATE INDEX runs
+CREATE TABLE leftovers.staged (id int, at timestamptz) PARTITION BY LIST (id);
+CREATE TABLE leftovers.staged_1 PARTITION OF leftovers.staged FOR VALUES IN (1);
+CREATE TABLE leftovers.staged_2 PARTITION OF leftovers.staged FOR VALUES IN (2);
+CREATE TABLE leftovers.staged_3 PARTITION OF leftovers.staged FOR VALUES IN (3);
+INSERT INTO leftovers.staged SELECT id, '2001-01-01' FROM generate_series(1, 3) AS id;
+ALTER TABLE leftovers.staged_2 OWNER TO regress_ttl_first;
+CREATE FUNCTION leftovers.truncates(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN true; END $$;
+SET ROLE regress_ttl_first;
+CREATE FUNCTION leftovers.plans(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN 1; END $$;
+CREATE INDEX ON leftovers.staged_2 (id) WHERE leftovers.plans(1) = 1;
+CREATE OR REPLACE FUNCTION leftovers.plans(int) RETURNS int LANGUAGE plpgsql IMMUTABLE
+	SET search_path = leftovers, pg_catalog SET constraint_exclusion = on AS $$
+BEGIN
+	PERFORM FROM leftovers.nested_g_g WHERE word = 'g';
+	RETURN 1;
+EXCEPTION WHEN insufficient_privilege THEN
+	RETURN 1;
+END $$;
+RESET ROLE;
+CREATE FUNCTION leftovers.renews_nested() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO leftovers.nested_g_g VALUES ('G');
+	TRUNCATE leftovers.nested;
+END $$;
+CREATE OR REPLACE FUNCTION leftovers.truncates(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	IF current_user = session_user THEN
+		PERFORM leftovers.renews_nested();
+	END IF;
+	RETURN true;
+END $$;
+\c -
+SET client_min_messages = error;
+BEGIN;
+SELECT ttl_index.create_index('leftovers.staged', 'at', 60, 'leftovers.truncates(id)');
+INSERT INTO leftovers.nested_g_g VALUES ('G');
+ROLLBACK;
 -- nor are deferred triggers of the caller fired by the settings of this code
 CREATE FUNCTION leftovers.measures() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM leftovers.fold_case(NEW.word), length(NEW.word); RETURN NULL; END $$;
 CREATE TABLE leftovers.deferring (word text);
