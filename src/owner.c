@@ -37,6 +37,7 @@
 #include "utils/varlena.h"
 
 #include "compat.h"
+#include "compute.h"
 #include "ttl_index.h"
 
 /* Policies ask whether the user is a superuser; a worker is one, and who calls run_pass() can be. */
@@ -324,12 +325,9 @@ count_work(void *arg)
 	ttl_lock_limit_waits();
 	/* later than the lock, but before the planner can call code that writes */
 	PushActiveSnapshot(GetTransactionSnapshot());
-	SPI_connect();
-	if (SPI_execute(psprintf("SELECT pg_catalog.count(*) FROM "
-							 "(SELECT 1 FROM ONLY %s WHERE %s LIMIT " INT64_FORMAT ") AS s",
-							 name, work->condition, work->max),
-					true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not count the rows of %s", name);
+	ttl_compute_select(psprintf("SELECT pg_catalog.count(*) FROM "
+								"(SELECT 1 FROM ONLY %s WHERE %s LIMIT " INT64_FORMAT ") AS s",
+								name, work->condition, work->max), true);
 	work->rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 											 SPI_tuptable->tupdesc, 1, &isnull));
 	SPI_finish();

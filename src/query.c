@@ -26,13 +26,12 @@
 #include "rewrite/prs2lock.h"
 #include "rewrite/rewriteHandler.h"
 #include "tcop/dest.h"
-#include "tcop/tcopprot.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
 
 #include "compat.h"
+#include "compute.h"
 #include "definition/key.h"
 #include "ttl_index.h"
 
@@ -267,25 +266,6 @@ command_tag(const Query *query)
 }
 
 /*
- * Plans a query by settings by which rows are found by where they lie, or by an index: not by
- * those of a session, or of the owner of a database, by which each batch would read all of the
- * table.
- */
-static List *
-plan(Query *query, const char *name)
-{
-	int			level = NewGUCNestLevel();
-	List	   *plans;
-
-	ttl_settings_set("enable_tidscan", "on");
-	ttl_settings_each_cost(ttl_settings_set);
-	ttl_settings_set("jit", "off");
-	plans = pg_plan_queries(QueryRewrite(query), name, 0, NULL);
-	AtEOXact_GUC(false, level);
-	return plans;
-}
-
-/*
  * Runs a query, with what rules and triggers add to it, and returns how many rows it
  * processed.  The plan is made without the values of the parameters.  The name is shown
  * where the text of a query would be.  The environment, or NULL, has the ephemeral relations.
@@ -295,12 +275,10 @@ ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 			  const char *name, DestReceiver *dest)
 {
 	CommandTag	tag = command_tag(query);
-	List	   *plans;
+	List	   *plans = ttl_compute_plans(query, name);
 	Portal		portal = CreateNewPortal();
 	QueryCompletion completion;
 
-	ttl_settings_renew_safe();
-	plans = plan(query, name);
 	portal->visible = false;
 	portal->queryEnv = env;
 	PortalDefineQuery(portal, NULL, name, tag, plans, NULL);

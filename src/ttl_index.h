@@ -20,6 +20,7 @@
  *	leftover.c		what one owner's code leaves: with code.c, temporary_object.c, unfinished.c
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
+ *	compute.c		what core folds, plans and runs in the midst of code of others
  *	inherit.c		what is below and above a relation, without a lock
  *	lock.c			strong locks that hardly delay others
  *	visitor.c		who visits the TTL indexes of this database

@@ -23,7 +23,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -38,6 +37,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
+#include "compute.h"
 #include "ddl/ddl.h"
 #include "definition/archive.h"
 #include "definition/definition.h"
@@ -783,9 +783,6 @@ ttl_drop_index_called(PG_FUNCTION_ARGS)
 	if (OidIsValid(other))
 		command = psprintf("%s, %s", command, lock_to_drop(other));
 
-	SPI_connect();
-	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not run: %s", command);
-	SPI_finish();
+	ttl_compute_command(command);
 	PG_RETURN_VOID();
 }

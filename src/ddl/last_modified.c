@@ -59,6 +59,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "compute.h"
 #include "definition/citus.h"
 #include "leftover.h"
 #include "ttl_index.h"
@@ -270,13 +271,7 @@ check_partitions(Relation rel)
 static void
 run_work(void *arg)
 {
-	const char *command = arg;
-
-	ttl_settings_renew_safe();
-	SPI_connect();
-	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not run: %s", command);
-	SPI_finish();
+	ttl_compute_command(arg);
 }
 
 /*

@@ -27,7 +27,6 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -41,6 +40,7 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
+#include "compute.h"
 #include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/option.h"
@@ -531,12 +531,7 @@ limit_waits(const char *command)
 void
 ttl_citus_run_command(const char *command)
 {
-	command = limit_waits(command);
-	ttl_settings_renew_safe();
-	SPI_connect();
-	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not run: %s", command);
-	SPI_finish();
+	ttl_compute_command(limit_waits(command));
 }
 
 static bool

@@ -19,17 +19,9 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 
+#include "compute.h"
 #include "definition/option.h"
 #include "ttl_index.h"
-
-/* Folds an expression, of which the caller keeps the original. */
-static Node *
-fold(Node *expression)
-{
-	/* what was folded before can have called code that leaves settings */
-	ttl_settings_renew_safe();
-	return eval_const_expressions(NULL, copyObject(expression));
-}
 
 /*
  * Folds a predicate as the relation cache does.  This can run immutable
@@ -42,7 +34,7 @@ fold_predicate(List *members)
 
 	if (members == NIL)
 		return NULL;
-	folded = fold((Node *) make_ands_explicit(members));
+	folded = ttl_compute_folded((Node *) make_ands_explicit(members));
 	folded = (Node *) canonicalize_qual((Expr *) folded, false);
 	return (Node *) make_ands_implicit((Expr *) folded);
 }
@@ -63,7 +55,7 @@ are_same(const void *a, const void *b)
 static bool
 are_same_expressions(const void *a, const void *b)
 {
-	return equal(fold((Node *) a), fold((Node *) b));
+	return equal(ttl_compute_folded((Node *) a), ttl_compute_folded((Node *) b));
 }
 
 /* The arguments and the result of comparing what two indexes of a table say. */

@@ -22,6 +22,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "compute.h"
 #include "definition/citus.h"
 #include "due/due.h"
 #include "ttl_index.h"
@@ -68,20 +69,15 @@ ttl_nodes_ask(Oid indexrelid, const char *call, const char *aggregate, int eleve
 			  bool *isnull)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	Oid			type = TEXTOID;
-	Datum		query = CStringGetTextDatum(node_query(indexrelid, call));
 	char	   *problem;
 	Datum		result;
 
-	SPI_connect();
-	if (SPI_execute_with_args(psprintf("SELECT %s, pg_catalog.min(pg_catalog.format('node %%s:%%s: %%s', "
-									   "a.nodename, a.nodeport, a.error)) FILTER (WHERE a.error IS NOT NULL) "
-									   "FROM ttl_index.ask_nodes($1) AS a LEFT JOIN LATERAL "
-									   "pg_catalog.jsonb_array_elements_text(a.answer) WITH ORDINALITY AS e (v, n) ON true",
-									   aggregate),
-							  1, &type, &query, NULL, false, 0) != SPI_OK_SELECT ||
-		SPI_processed != 1)
-		elog(ERROR, "could not ask the nodes");
+	ttl_compute_select(psprintf("SELECT %s, pg_catalog.min(pg_catalog.format('node %%s:%%s: %%s', "
+								"a.nodename, a.nodeport, a.error)) FILTER (WHERE a.error IS NOT NULL) "
+								"FROM ttl_index.ask_nodes(%s) AS a LEFT JOIN LATERAL "
+								"pg_catalog.jsonb_array_elements_text(a.answer) WITH ORDINALITY AS e (v, n) ON true",
+								aggregate, quote_literal_cstr(node_query(indexrelid, call))),
+					   false);
 	problem = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
 	result = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, isnull);
 	if (problem != NULL)

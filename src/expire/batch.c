@@ -36,16 +36,15 @@
 #include "catalog/catalog.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
-#include "optimizer/optimizer.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "compute.h"
 #include "definition/archive.h"
 #include "definition/definition.h"
 #include "expire/cascade.h"
@@ -243,10 +242,9 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 static void
 compute_what_is_kept(TtlExpirer *x)
 {
-	(void) RelationGetIndexExpressions(x->index);
-	(void) RelationGetIndexPredicate(x->index);
+	ttl_compute_index(x->index);
 	if (x->archive != NULL && x->archive->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		(void) RelationGetPartitionKey(x->archive);
+		(void) ttl_compute_partition_key(x->archive);
 }
 
 /*
@@ -331,7 +329,7 @@ begin_shown_rows(TtlExpirer *x)
 	MemoryContext caller = MemoryContextSwitchTo(x->estate->es_query_cxt);
 	TupleDesc	desc = CreateTupleDescCopy(RelationGetDescr(x->heap));
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-	Expr	   *row = expression_planner((Expr *) ttl_query_columns(x->heap));
+	Expr	   *row = ttl_compute_planned((Expr *) ttl_query_columns(x->heap));
 	ProjectionInfo *shown = ExecBuildProjectionInfo((List *) row,
 													GetPerTupleExprContext(x->estate),
 													slot, NULL, RelationGetDescr(x->heap));

@@ -26,12 +26,12 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "compat.h"
+#include "compute.h"
 #include "definition/codeless.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
@@ -80,7 +80,7 @@ value_by_default(Relation to, AttrNumber attnum)
 		return (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
 	value = build_column_default(to, attnum);
 	if (value != NULL)
-		return ttl_codeless_expression(value) ? expression_planner((Expr *) value) : NULL;
+		return ttl_codeless_expression(value) ? ttl_compute_planned((Expr *) value) : NULL;
 	/* a domain may refuse NULL */
 	if (get_typtype(attr->atttypid) == TYPTYPE_DOMAIN)
 		return NULL;

@@ -25,6 +25,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "compute.h"
 #include "definition/key.h"
 #include "definition/option.h"
 #include "expire/expirer.h"
@@ -46,8 +47,7 @@ ttl_row_begin(TtlExpirer *x)
  * Core lets both take the whole row where it has virtual columns, which it then leaves NULL
  * in the index; queries do not.
  *
- * Each step can call constant parts of them, which leave settings.  Both are prepared before they are
- * called for a row, also the key, which core would put off.
+ * Both are prepared before they are called for a row, also the key, which core would put off.
  */
 void
 ttl_row_begin_checks(TtlExpirer *x)
@@ -57,18 +57,15 @@ ttl_row_begin_checks(TtlExpirer *x)
 	AttrNumber	attnum;
 	Node	   *key;
 
-	ttl_settings_renew_safe();
 	if (!ttl_key_read(indexrelid, &attnum, &key) || !ttl_option_read(indexrelid, &own))
 		elog(ERROR, "cache lookup failed for index %u", indexrelid);
-	x->info = BuildIndexInfo(x->index);
+	x->info = ttl_compute_index_info(x->index);
 	if (key != NULL)
 		x->info->ii_Expressions = list_make1(TTL_EXPAND_VIRTUAL(key, x->heap));
 	x->estate = CreateExecutorState();
-	ttl_settings_renew_safe();
-	x->info->ii_ExpressionsState = ExecPrepareExprList(x->info->ii_Expressions, x->estate);
-	ttl_settings_renew_safe();
-	x->filter = ExecPrepareQual((List *) TTL_EXPAND_VIRTUAL((Node *) own.filter, x->heap),
-								x->estate);
+	x->info->ii_ExpressionsState = ttl_compute_states(x->info->ii_Expressions, x->estate);
+	x->filter = ttl_compute_qual((List *) TTL_EXPAND_VIRTUAL((Node *) own.filter, x->heap),
+								 x->estate);
 }
 
 void

@@ -31,6 +31,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "compute.h"
 #include "definition/definition.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
@@ -100,20 +101,13 @@ make_constraint(ConstrType type, Node *expression)
 static Node *
 present_value(Node *expression, Form_pg_attribute column)
 {
-	Node	   *value;
 	A_Const    *literal = makeNode(A_Const);
 	TypeCast   *cast = makeNode(TypeCast);
-	Const	   *constant;
+	Const	   *constant = ttl_compute_value((Expr *) expression, column->atttypid,
+											 column->atttypmod, column->attcollation);
 	Oid			output;
 	bool		is_varlena;
 
-	/* those of other columns were computed by functions that may do anything */
-	ttl_settings_renew_safe();
-	value = (Node *) expression_planner((Expr *) expression);
-	if (!IsA(value, Const))
-		value = (Node *) evaluate_expr((Expr *) value, column->atttypid, column->atttypmod,
-									   column->attcollation);
-	constant = castNode(Const, value);
 	if (constant->constisnull)
 		return NULL;
 	ttl_owner_write_exactly();

@@ -48,12 +48,12 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
-#include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "compute.h"
 #include "definition/archive.h"
 #include "definition/definition.h"
 #include "definition/key.h"
@@ -244,7 +244,7 @@ row_within_query(Relation rel, Relation partition)
 {
 	AttrMap    *map = map_columns(partition, rel);
 	bool		whole_row;
-	Node	   *bounds = map_variable_attnos((Node *) RelationGetPartitionQual(partition),
+	Node	   *bounds = map_variable_attnos((Node *) ttl_compute_bounds(partition),
 											 1, 0, map, RelationGetForm(rel)->reltype,
 											 &whole_row);
 	Query	   *query = ttl_query_make(CMD_SELECT, rel, (List *) bounds);
@@ -331,19 +331,11 @@ has_columns(Node *expression, AttrMap *map)
 	return true;
 }
 
-/* What an index says, which core computes by functions that may leave settings to the next. */
-static IndexInfo *
-index_info(Relation index)
-{
-	ttl_settings_renew_safe();
-	return BuildIndexInfo(index);
-}
-
 /* Is there an index of the partition that can be a part of this one of the archive? */
 static bool
 has_match(Relation index, Relation partition, AttrMap *map)
 {
-	IndexInfo  *wanted = index_info(index);
+	IndexInfo  *wanted = ttl_compute_index_info(index);
 	bool		constraint = OidIsValid(get_index_constraint(RelationGetRelid(index)));
 	bool		found = false;
 	ListCell   *lc;
@@ -358,7 +350,7 @@ has_match(Relation index, Relation partition, AttrMap *map)
 
 		found = own->rd_index->indisvalid &&
 			(!constraint || OidIsValid(get_index_constraint(lfirst_oid(lc)))) &&
-			CompareIndexInfo(index_info(own), wanted, own->rd_indcollation,
+			CompareIndexInfo(ttl_compute_index_info(own), wanted, own->rd_indcollation,
 							 index->rd_indcollation, own->rd_opfamily,
 							 index->rd_opfamily, map);
 		index_close(own, NoLock);
@@ -553,10 +545,9 @@ keep_bounds_of(Oid relid)
 	List	   *made;
 	ObjectAddress *address = palloc(sizeof(ObjectAddress));
 
-	ttl_settings_renew_safe();
 	constraint->contype = CONSTR_CHECK;
 	constraint->location = -1;
-	constraint->cooked_expr = nodeToString(make_ands_explicit(RelationGetPartitionQual(rel)));
+	constraint->cooked_expr = nodeToString(make_ands_explicit(ttl_compute_bounds(rel)));
 	constraint->initially_valid = true;
 	constraint->skip_validation = true;
 	TTL_ENFORCE(constraint);

@@ -45,6 +45,7 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
+#include "compute.h"
 #include "definition/codeless.h"
 #include "definition/definition.h"
 #include "definition/key.h"
@@ -263,21 +264,18 @@ revoke_commands(Oid parent, Oid relid)
 	char	   *commands;
 
 	/* all names are those of pg_catalog */
-	ttl_settings_renew_safe();
-	SPI_connect();
-	if (SPI_execute(psprintf("SELECT string_agg(format('REVOKE %%s%%s ON %%s FROM %%s', "
-							 "CASE WHEN g.granted THEN 'GRANT OPTION FOR ' END, a.privilege_type, %s, "
-							 "CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "
-							 "FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a, LATERAL ("
-							 "SELECT count(*) > 0 AS granted, coalesce(bool_or(b.is_grantable), false) AS grantable "
-							 "FROM pg_class AS p, LATERAL aclexplode(p.relacl) AS b "
-							 "WHERE p.oid = %u AND b.grantee IN (a.grantee, 0) AND b.privilege_type = a.privilege_type) AS g "
-							 "WHERE c.oid = %u AND a.grantee <> c.relowner "
-							 "AND (NOT g.granted OR (a.is_grantable AND NOT g.grantable))",
-							 quote_literal_cstr(ttl_name_qualified(relid)),
-							 parent, relid),
-					false, 1) != SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "could not read the privileges of table %u", relid);
+	ttl_compute_select(psprintf("SELECT string_agg(format('REVOKE %%s%%s ON %%s FROM %%s', "
+								"CASE WHEN g.granted THEN 'GRANT OPTION FOR ' END, a.privilege_type, %s, "
+								"CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "
+								"FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a, LATERAL ("
+								"SELECT count(*) > 0 AS granted, coalesce(bool_or(b.is_grantable), false) AS grantable "
+								"FROM pg_class AS p, LATERAL aclexplode(p.relacl) AS b "
+								"WHERE p.oid = %u AND b.grantee IN (a.grantee, 0) AND b.privilege_type = a.privilege_type) AS g "
+								"WHERE c.oid = %u AND a.grantee <> c.relowner "
+								"AND (NOT g.granted OR (a.is_grantable AND NOT g.grantable))",
+								quote_literal_cstr(ttl_name_qualified(relid)),
+								parent, relid),
+					   false);
 	commands = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 	if (commands != NULL)
 		commands = MemoryContextStrdup(caller, commands);
