@@ -41,18 +41,44 @@ ttl_error_is_of_lock(const ErrorData *edata)
 }
 
 /*
- * Runs a function in a subtransaction; where nothing is to be kept, so does its end.
+ * Copies the error that has been caught; NULL where there is no memory for that, and then the error
+ * says so.
+ */
+static ErrorData *
+copy_error(void)
+{
+	ErrorData  *volatile edata = NULL;
+
+	PG_TRY();
+	{
+		edata = CopyErrorData();
+	}
+	PG_CATCH();
+	{
+		/* what was allocated for the subtransaction is given back next */
+	}
+	PG_END_TRY();
+	return edata;
+}
+
+/*
+ * Runs a function in a subtransaction, so that an error takes back its work alone; where nothing
+ * is to be kept, so does its end.  Returns the error, or NULL.
+ *
+ * The error is copied before the subtransaction ends: one that a language has caught and thrown anew
+ * says where it was raised in memory of the function that did so.
  *
  * Code of users can leave subtransactions open within this one: a language does where it
  * catches an error and meets another one, out of memory say, before it has rolled back its own.
- * Nothing would be committed any more behind that, and no locks given back.  For the same reason
- * nothing is done here with an error, not even a copy, before the subtransaction has ended.
+ * Nothing would be committed any more behind that, and no locks given back.
  */
-static void
-run_in_subtransaction(void (*work) (void *), void *arg, bool keep)
+ErrorData *
+ttl_error_catch(void (*work) (void *), void *arg, bool keep)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile edata = NULL;
+	volatile bool failed = false;
 	int			level;
 
 	BeginInternalSubTransaction(NULL);
@@ -68,38 +94,33 @@ run_in_subtransaction(void (*work) (void *), void *arg, bool keep)
 		else
 			ttl_leftover_ends_well();
 	}
-	PG_FINALLY();
-	{
-		while (GetCurrentTransactionNestLevel() >= level)
-			RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-	}
-	PG_END_TRY();
-}
-
-/*
- * Runs a function in a subtransaction, so that an error takes back its work alone; where nothing
- * is to be kept, so does its end.  Returns the error, or NULL.
- */
-ErrorData *
-ttl_error_catch(void (*work) (void *), void *arg, bool keep)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ErrorData  *volatile edata = NULL;
-
-	PG_TRY();
-	{
-		run_in_subtransaction(work, arg, keep);
-	}
 	PG_CATCH();
 	{
+		failed = true;
 		MemoryContextSwitchTo(context);
-		edata = CopyErrorData();
-		FlushErrorState();
+		edata = copy_error();
 	}
 	PG_END_TRY();
+	while (GetCurrentTransactionNestLevel() >= level)
+		RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (!failed)
+		return NULL;
+	if (edata == NULL)
+		edata = CopyErrorData();
+	FlushErrorState();
 	return edata;
+}
+
+/* Does the same, and raises the error for the caller. */
+static void
+run_in_subtransaction(void (*work) (void *), void *arg, bool keep)
+{
+	ErrorData  *edata = ttl_error_catch(work, arg, keep);
+
+	if (edata != NULL)
+		ReThrowError(edata);
 }
 
 /* Runs a function in a subtransaction, which closes what it has opened, and leaves its errors to the caller. */
