@@ -106,11 +106,12 @@ note_horizon(TtlExpirer *x)
 }
 
 /*
- * Makes deferrable constraints be checked within the batch: a deferred trigger could run
- * only after the security-restricted operation has ended, and as another user.
+ * Makes deferrable constraints be checked within what is done as an owner, a batch or the DDL of a
+ * partition, for which event triggers of others write: a deferred trigger could run only after the
+ * security-restricted operation has ended, and as another user.
  */
-static void
-set_constraints_immediate(void)
+void
+ttl_batch_set_immediate(void)
 {
 	ConstraintsSetStmt *stmt = makeNode(ConstraintsSetStmt);
 
@@ -205,7 +206,7 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (!x->direct || x->archive != NULL)
-		set_constraints_immediate();
+		ttl_batch_set_immediate();
 	ttl_row_begin(x);
 	ttl_row_begin_checks(x);
 	note_horizon(x);

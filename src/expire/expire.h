@@ -119,6 +119,7 @@ extern void ttl_announce_to_wal(const char *root, const char *partition,
 								const char *archive);
 
 /* batch.c */
+extern void ttl_batch_set_immediate(void);
 extern bool ttl_batch_lock(Oid relid, Oid indexrelid);
 extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 						  const TtlCutoff *pass_cutoff,

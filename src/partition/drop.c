@@ -540,6 +540,7 @@ let_go(const TtlIndex *root, const TtlIndex *part, Oid relid, bool keep)
 	TtlUser		saved;
 
 	ttl_owner_become(part->owner, &saved);
+	ttl_batch_set_immediate();
 	ttl_announce_to_session(name);
 	ttl_announce_to_wal(name, ttl_name_qualified(relid), !keep ? NULL :
 						ttl_name_qualified(OidIsValid(root->option.archive_to) ?

@@ -575,6 +575,7 @@ ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
 	if (OidIsValid(rest))
 		check_default(&index, rest, partition);
 	ttl_owner_become(index.owner, &saved);
+	ttl_batch_set_immediate();
 	/* there may be more to lock, such as tables below a partitioned DEFAULT */
 	ttl_lock_limit_waits();
 	batch->busy = !make_missing_partition(&index, rest, partition);

@@ -306,6 +306,26 @@ DROP PUBLICATION ttl_series_published;
 DROP TABLE guarded, open;
 DROP OWNED BY ttl_series_reader, ttl_series_backup;
 
+-- what event triggers of others write is checked at once, as it is in a batch
+CREATE TABLE kinds (kind text PRIMARY KEY);
+INSERT INTO kinds VALUES ('table');
+CREATE TABLE noted (kind text REFERENCES kinds DEFERRABLE INITIALLY DEFERRED);
+GRANT INSERT ON noted TO PUBLIC;
+CREATE FUNCTION notes() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO series.noted VALUES ('table'); END $$;
+CREATE TABLE watched (ts timestamptz) PARTITION BY RANGE (ts);
+SELECT ttl_index.create_time_series('watched', 'ts', expire_after_seconds => 0);
+DO $$ BEGIN EXECUTE (SELECT string_agg(format('DROP TABLE %s', inhrelid::regclass), '; ') FROM pg_inherits
+	WHERE inhparent = 'watched'::regclass AND inhrelid <> 'watched_default'::regclass); END $$;
+CREATE TABLE watched_2001 PARTITION OF watched FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE EVENT TRIGGER ttl_series_drops ON sql_drop EXECUTE FUNCTION notes();
+CREATE EVENT TRIGGER ttl_series_makes ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION notes();
+CALL ttl_index.run_pass();
+SELECT state, reason FROM ttl_index.indexes WHERE indexrelid = 'watched_ts_ttl'::regclass;
+SELECT count(*) > 1 AS made, bool_or(inhrelid::regclass::text = 'watched_2001') AS is_left FROM pg_inherits WHERE inhparent = 'watched'::regclass;
+SELECT DISTINCT kind FROM noted;
+DROP EVENT TRIGGER ttl_series_drops;
+DROP EVENT TRIGGER ttl_series_makes;
+
 DROP SCHEMA series CASCADE;
 DROP TABLESPACE ttl_series;
 DROP OWNED BY ttl_series_owner;
