@@ -76,6 +76,13 @@ static planner_hook_type next_planner = NULL;
 static needs_fmgr_hook_type next_needs_fmgr = NULL;
 static fmgr_hook_type next_fmgr = NULL;
 
+/*
+ * In the midst of whose code, as a SECURITY DEFINER function is, the extension has acted as a role, and
+ * then let forget what there was: that code could put in its place what the code around it
+ * finds then.  Invalid for nobody.
+ */
+static Oid	refilled_by = InvalidOid;
+
 /* Whose code runs; not always the current user, who changes in a SECURITY DEFINER function. */
 Oid
 ttl_code_role(void)
@@ -127,6 +134,26 @@ forget_functions(void)
 	}
 }
 
+/* Forgets once more, as soon as another user's code goes on than that which can have filled it anew. */
+void
+ttl_code_check_refilled(bool after_error)
+{
+	const Oid	user = GetUserId();
+
+	if (!OidIsValid(refilled_by) || user == refilled_by || user == TTL_ANY_ROLE)
+		return;
+	refilled_by = InvalidOid;
+	forget_functions();
+	if (after_error)
+	{
+		drops_caches = true;
+		return;
+	}
+	InvalidateSystemCaches();
+	if (!IsInParallelMode())
+		ttl_settings_renew_safe();
+}
+
 /* From now on the code of this role runs, or goes on, or that of the session. */
 void
 ttl_code_begin(Oid new_role, bool goes_on, bool after_error)
@@ -147,6 +174,8 @@ ttl_code_begin(Oid new_role, bool goes_on, bool after_error)
 	if (has_run && !after_error)
 		InvalidateSystemCaches();
 	drops_caches = drops_caches || (has_run && goes_on);
+	refilled_by = goes_on && (InLocalUserIdChange() || InSecurityRestrictedOperation()) ?
+		GetUserId() : InvalidOid;
 	/* what goes on need not look up anew what it calls */
 	has_run = goes_on && OidIsValid(role);
 }
@@ -234,6 +263,7 @@ ttl_code_forget_candidates(void)
 void
 ttl_code_restore_candidates(TtlCandidates before)
 {
+	list_free(candidates.relids);
 	candidates = before;
 }
 
@@ -395,6 +425,7 @@ ttl_code_is_of_user(Oid function)
 static void
 note_call(Oid function)
 {
+	ttl_code_check_refilled(false);
 	if (OidIsValid(role) && InSecurityRestrictedOperation() &&
 		(!has_run || ttl_leftover_is_other_role()) && ttl_code_is_of_user(function))
 		note_code();
@@ -420,6 +451,8 @@ note_event(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 		note_call(function->fn_oid);
 	if (event == FHET_ABORT)
 		ttl_leftover_become_nobody();
+	if (event == FHET_END)
+		ttl_code_check_refilled(false);
 	if (next_fmgr)
 		next_fmgr(event, function, arg);
 }
@@ -430,6 +463,7 @@ note_planning(Query *parse, const char *query_string, int options,
 {
 	planner_hook_type plan = next_planner ? next_planner : standard_planner;
 
+	ttl_code_check_refilled(false);
 	if (OidIsValid(role) && InSecurityRestrictedOperation() && !ttl_leftover_is_other_role())
 		note_code();
 	return plan(parse, query_string, options, params ttl_and_explain(es));

@@ -60,9 +60,11 @@ struct TtlActing
 	int			nest_level;
 	int			guc_level;		/* of the settings that end with it */
 	int			before;			/* what nest_level was */
+	bool		is_changed;		/* is it the code of another one than what ran before? */
 	Oid			commander;		/* who gave the command that runs, whose triggers are fired */
 	List	   *uncomputed;		/* see ttl_code_note_uncomputed() */
 	List	   *cursors;		/* the memory of those that were open before */
+	Portal		portal;			/* the one that was being run then */
 	TtlActing  *outer;			/* who goes on behind it, or NULL */
 };
 
@@ -221,13 +223,27 @@ ttl_leftover_end_command(const TtlCommand *command)
 		command->within->commander = command->outer;
 }
 
-/* From now on the code of this role runs. */
+/*
+ * Is the code that goes on that of who runs already?  Not where core runs what belongs to a role, as
+ * in ANALYZE and CREATE INDEX, and that calls the extension: to forget all would be for each row,
+ * and PL/pgSQL keeps for ever what it has compiled of a function that runs.
+ */
+static bool
+goes_on_alone(Oid new_role, Oid user, int sec_context)
+{
+	return acting == NULL && user == new_role && sec_context == SECURITY_RESTRICTED_OPERATION;
+}
+
+/*
+ * From now on the extension acts as this role, before which there were a user and a security context.
+ * Where it only writes texts, no code of the role runs: there can be thousands in a view.
+ */
 void
-ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
+ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool runs_code,
+				   TtlLeftover *before)
 {
 	TtlActing  *inner = MemoryContextAlloc(TopTransactionContext, sizeof(TtlActing));
 	MemoryContext oldcontext;
-	Oid			user;
 	int			before_level;
 
 	before->role = ttl_code_role();
@@ -243,20 +259,19 @@ ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before)
 	*inner = (TtlActing)
 	{
 		.role = new_role,.nest_level = nest_level,.guc_level = guc_level,.before = before_level,
-		.commander = new_role,.outer = acting
+		.is_changed = runs_code && !goes_on_alone(new_role, user, sec_context),
+		.commander = new_role,.portal = ActivePortal,.outer = acting
 	};
 	GetUserIdAndSecContext(&user, &inner->sec_context);
 	acting = inner;
-	ttl_code_begin(new_role, false, false);
+	if (inner->is_changed)
+		ttl_code_begin(new_role, false, false);
 	oldcontext = MemoryContextSwitchTo(TopTransactionContext);
 	inner->cursors = watch_cursors();
 	MemoryContextSwitchTo(oldcontext);
 }
 
-/*
- * Keeps what core has yet to compute for relations that are open from what code of this role makes of
- * it.  Not where texts are only written, many in a view: no such code runs then.
- */
+/* Keeps what core has yet to compute for relations that are open from what code of this role makes of it. */
 void
 ttl_leftover_note_uncomputed(void)
 {
@@ -295,6 +310,24 @@ ttl_leftover_close(void)
 }
 
 /*
+ * Refuses to run what a cursor of those says which were open before.  A query is planned, but
+ * functions in SQL that return rows are read on, and parsed, as they are asked for rows: by the settings
+ * of the code that asks, and then for the caller.  And it would open relations that nobody has noted.
+ */
+void
+ttl_leftover_check_cursor(void)
+{
+	if (acting == NULL || ActivePortal == NULL || ActivePortal == acting->portal ||
+		!list_member_ptr(acting->cursors, ActivePortal->portalContext))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_CURSOR_STATE),
+			 errmsg("cursor \"%s\" was opened before the code of role \"%s\" began",
+					ActivePortal->name, GetUserNameFromId(acting->role, true)),
+			 errhint("Open a cursor where it is read: the extension runs the code of a table's owner apart from what has called it.")));
+}
+
+/*
  * From now on that goes on whose code ran before.  Not where that code has caught an error as
  * return_next() of PL/Perl does, and has left what only the end of a subtransaction takes back: a
  * type that was refused to it, or a command that did not come to its end, and can have queued
@@ -305,6 +338,7 @@ ttl_leftover_end(const TtlLeftover *before)
 {
 	TtlActing  *inner = acting;
 	Oid			user = inner->role;
+	bool		is_changed = inner->is_changed;
 
 	nest_level = GetCurrentTransactionNestLevel();
 	restore_signals();
@@ -313,7 +347,8 @@ ttl_leftover_end(const TtlLeftover *before)
 	ttl_code_let_go(inner->uncomputed);
 	list_free(inner->cursors);
 	pfree(inner);
-	ttl_code_begin(before->role, true, false);
+	if (is_changed)
+		ttl_code_begin(before->role, true, false);
 	ttl_temporary_object_check();
 	ttl_unfinished_check(&before->unfinished, user);
 }
@@ -375,12 +410,18 @@ ttl_leftover_become_nobody(void)
 							   acting->sec_context | SECURITY_LOCAL_USERID_CHANGE);
 }
 
-/* Raises an error where nobody goes on, for what the extension itself does next. */
+/*
+ * For what the extension itself does next, what SECURITY DEFINER functions of others have let core
+ * compile or keep meanwhile is not there, as it is not at the beginning; and where nobody goes on, that
+ * is an error.
+ */
 void
-ttl_leftover_check_user(void)
+ttl_leftover_renew(void)
 {
-	if (acting != NULL && GetUserId() == TTL_ANY_ROLE)
+	if (GetUserId() == TTL_ANY_ROLE)
 		ttl_unfinished_raise(acting->role);
+	if (acting->is_changed && ttl_code_role() == TTL_ANY_ROLE)
+		ttl_code_begin(acting->role, false, false);
 }
 
 /* An error has ended what the extension did as others within this one. */
@@ -410,7 +451,7 @@ go_on(TtlActing *outer)
 
 	for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
 	{
-		is_same = is_same && inner->role == outer->role;
+		is_same = is_same && (!inner->is_changed || inner->role == outer->role);
 		before = inner->before;
 	}
 	end_acting(outer);
@@ -478,7 +519,10 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 	int			level = GetCurrentTransactionNestLevel();
 	TtlActing  *outer = acting;
 
-	if (event != SUBXACT_EVENT_ABORT_SUB || nest_level < level)
+	if (event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	ttl_code_check_refilled(true);
+	if (nest_level < level)
 		return;
 	while (outer != NULL && outer->nest_level >= level)
 		outer = outer->outer;

@@ -66,6 +66,7 @@ extern void ttl_code_init(void);
 extern Oid	ttl_code_role(void);
 extern bool ttl_code_is_worker(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
+extern void ttl_code_check_refilled(bool after_error);
 extern TtlCandidates ttl_code_forget_candidates(void);
 extern void ttl_code_restore_candidates(TtlCandidates before);
 extern List *ttl_code_note_uncomputed(bool within_other);
@@ -79,8 +80,10 @@ extern void ttl_leftover_init(void);
 extern bool ttl_leftover_is_other_role(void);
 extern TtlCommand ttl_leftover_begin_command(bool fires_triggers);
 extern void ttl_leftover_end_command(const TtlCommand *command);
-extern void ttl_leftover_begin(Oid new_role, int guc_level, TtlLeftover *before);
+extern void ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level,
+							   bool runs_code, TtlLeftover *before);
 extern void ttl_leftover_note_uncomputed(void);
+extern void ttl_leftover_check_cursor(void);
 extern void ttl_leftover_close(void);
 extern void ttl_leftover_end(const TtlLeftover *before);
 extern void ttl_leftover_ends_well(void);
@@ -89,7 +92,7 @@ extern Oid	ttl_leftover_failed(void);
 extern Oid	ttl_leftover_beside(void);
 extern Oid	ttl_leftover_commander(void);
 extern void ttl_leftover_become_nobody(void);
-extern void ttl_leftover_check_user(void);
+extern void ttl_leftover_renew(void);
 extern Datum ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo);
 
 /* temporary_object.c */

@@ -49,6 +49,13 @@ show_superuser(Oid owner)
 								 GUC_ACTION_SAVE, true, 0, false);
 }
 
+static void
+begin(Oid owner, bool runs_code, TtlUser *saved)
+{
+	ttl_leftover_begin(owner, saved->userid, saved->sec_context, saved->guc_level, runs_code,
+					   &saved->leftover);
+}
+
 void
 ttl_owner_become(Oid owner, TtlUser *saved)
 {
@@ -60,7 +67,7 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 						   SECURITY_NOFORCE_RLS);
 	saved->guc_level = ttl_settings_begin_safe();
 	show_superuser(owner);
-	ttl_leftover_begin(owner, saved->guc_level, &saved->leftover);
+	begin(owner, true, saved);
 	ttl_leftover_note_uncomputed();
 }
 
@@ -121,13 +128,9 @@ search_path_of_user(Oid owner)
 	return path.data;
 }
 
-/*
- * Does the same for parsing a text that the caller wrote, or for writing one that the
- * caller reads: names are looked up by the caller's search_path.  Core calls no functions
- * for that but the input and output functions of types.
- */
-void
-ttl_owner_read_as(Oid owner, TtlUser *saved)
+/* Becomes an owner who finds names as the current user does. */
+static void
+become_reader(Oid owner, bool runs_code, TtlUser *saved)
 {
 	char	   *path = search_path_of_user(owner);
 
@@ -136,14 +139,27 @@ ttl_owner_read_as(Oid owner, TtlUser *saved)
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION);
 	saved->guc_level = NewGUCNestLevel();
 	ttl_settings_set("search_path", path);
-	ttl_leftover_begin(owner, saved->guc_level, &saved->leftover);
+	begin(owner, runs_code, saved);
 }
 
-/* Texts are parsed with constants of domains, whose CHECK constraints call functions. */
+/*
+ * Does the same for writing a text that the caller reads.  Core calls no functions for that but the
+ * output functions of types, which are not code of users.
+ */
+void
+ttl_owner_write_as(Oid owner, TtlUser *saved)
+{
+	become_reader(owner, false, saved);
+}
+
+/*
+ * For parsing one that the caller wrote.  Constants of domains are computed, whose CHECK constraints
+ * call functions.
+ */
 static void
 parse_as(Oid owner, TtlUser *saved)
 {
-	ttl_owner_read_as(owner, saved);
+	become_reader(owner, true, saved);
 	show_superuser(owner);
 	ttl_leftover_note_uncomputed();
 }
@@ -189,7 +205,7 @@ ttl_owner_look(Oid owner, void (*work) (void *), void *arg)
 	ttl_error_isolate(owner_work, &as);
 }
 
-/* The same for a text of the caller, which finds names as ttl_owner_read_as() says. */
+/* The same for a text of the caller, who finds names by his own search_path. */
 void
 ttl_owner_parse(Oid owner, void (*work) (void *), void *arg)
 {

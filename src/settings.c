@@ -212,14 +212,14 @@ ttl_settings_begin_safe(void)
 
 /*
  * Sets them once more, before the extension itself plans or runs something in the midst of what it
- * does as an owner: SECURITY DEFINER functions of other roles can have changed them.  Nothing
- * where it acts as nobody else.
+ * does as an owner: SECURITY DEFINER functions of other roles can have changed them, and what is kept by
+ * them.  Nothing where it acts as nobody else.
  */
 void
 ttl_settings_renew_safe(void)
 {
 	if (!OidIsValid(ttl_leftover_commander()))
 		return;
-	ttl_leftover_check_user();
+	ttl_leftover_renew();
 	set_safe();
 }

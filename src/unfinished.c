@@ -87,6 +87,7 @@ start_query(QueryDesc *query, int eflags)
 static void
 run_query(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
 {
+	ttl_leftover_check_cursor();
 	ncommands++;
 	if (next_run)
 		next_run(query, direction, count ttl_and_once(once));
@@ -118,6 +119,7 @@ finish_query(QueryDesc *query)
 	}
 	PG_END_TRY();
 	ttl_leftover_end_command(&command);
+	ttl_code_check_refilled(false);
 	ncommands -= changes_rows(query) ? 2 : 1;
 }
 
@@ -139,8 +141,10 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
 {
-	const TtlCommand command = ttl_leftover_begin_command(true);
+	TtlCommand	command;
 
+	ttl_leftover_check_cursor();
+	command = ttl_leftover_begin_command(true);
 	ncommands++;
 	PG_TRY();
 	{
@@ -161,10 +165,11 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	}
 	PG_END_TRY();
 	ttl_leftover_end_command(&command);
+	ttl_code_check_refilled(false);
 	ncommands--;
 	/* a command of the session, as that of create_index() is, can have truncated tables */
 	if (!OidIsValid(ttl_leftover_commander()))
-		(void) ttl_code_forget_candidates();
+		ttl_code_restore_candidates((TtlCandidates){0});
 }
 
 /* A subtransaction that ends with an error takes with it the commands that have begun within. */

@@ -346,7 +346,7 @@ is_on_key(Oid indexrelid, const char *name, const TtlKey *key)
 			return true;
 	}
 	/* with the output functions of types */
-	ttl_owner_read_as(ttl_owner_of(indexrelid), &saved);
+	ttl_owner_write_as(ttl_owner_of(indexrelid), &saved);
 	matches = strcmp(pg_get_indexdef_columns(indexrelid, true), name) == 0;
 	ttl_owner_restore(&saved);
 	return matches;

@@ -103,7 +103,7 @@ begin_text(Oid relid, TtlUser *reader)
 		UnlockRelationOid(relid, AccessShareLock);
 		return false;
 	}
-	ttl_owner_read_as(ttl_owner_of(relid), reader);
+	ttl_owner_write_as(ttl_owner_of(relid), reader);
 	return true;
 }
 

@@ -394,6 +394,26 @@ SELECT name, statement FROM pg_cursors;
 FETCH own;
 ROLLBACK;
 
+-- nor does it read on from one of the caller, whose functions in SQL are parsed when they are asked for rows
+CREATE FUNCTION leftovers.words() RETURNS SETOF text LANGUAGE sql AS 'SELECT lower(word) FROM leftovers.noted';
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql
+	SET search_path = leftovers, pg_catalog AS $$
+DECLARE
+	of_caller refcursor = 'of_caller';
+	word text;
+BEGIN
+	FETCH of_caller INTO word;
+	PERFORM FROM leftovers.noted WHERE leftovers.fold_case(leftovers.noted.word) = 'a';
+	RETURN '1';
+END $$;
+GRANT SELECT ON leftovers.noted TO regress_ttl_first;
+\c -
+SET client_min_messages = error;
+BEGIN;
+DECLARE of_caller CURSOR FOR SELECT leftovers.words();
+SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
+COMMIT;
+REVOKE SELECT ON leftovers.noted FROM regress_ttl_first;
 -- and a session, which can have left anything, runs no code of owners whose rights it has not
 SET ROLE regress_ttl_first;
 CREATE TABLE leftovers.parted (at timestamptz) PARTITION BY RANGE (at);
@@ -516,6 +536,20 @@ EXCEPTION
 	WHEN untranslatable_character THEN RETURN leftovers.looks_itself(0);
 END $$;
 SELECT count(*) FROM ttl_index.preview('leftovers.looking_ttl');
+SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'PL/pgSQL function' AND ident LIKE '%looks_itself%';
+-- nor where core itself runs it, for ANALYZE and the like
+CREATE OR REPLACE FUNCTION leftovers.looks_itself(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	IF $1 > 0 THEN
+		PERFORM FROM ttl_index.indexes AS i WHERE i::text = '';
+		PERFORM ttl_index.preview('leftovers.looked_at_ttl');
+		PERFORM leftovers.looks_itself(0);
+	END IF;
+	RETURN true;
+END $$;
+\c -
+SET client_min_messages = error;
+ANALYZE leftovers.looking;
 SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'PL/pgSQL function' AND ident LIKE '%looks_itself%';
 -- nor are large objects that this code has left open
 SET ROLE regress_ttl_first;
