@@ -45,12 +45,38 @@
 
 #include "compat.h"
 #include "definition/codeless.h"
+#include "leftover.h"
 
 /* Is a type, with all that its functions call, core's? */
 static bool
 is_of_core(Oid type)
 {
 	return type < FirstGenbkiObjectId || get_typtype(type) == TYPTYPE_ENUM;
+}
+
+/* Has a type the values of a calendar or a clock? */
+static bool
+is_of_time(Oid type)
+{
+	return type == DATEOID || type == TIMEOID || type == TIMETZOID || type == TIMESTAMPOID ||
+		type == TIMESTAMPTZOID || type == INTERVALOID;
+}
+
+/*
+ * Does a function of core compute with dates and times, as to_char() and comparing a date with a time
+ * do, by the zone or the language of the session?  None with such an argument runs a query.
+ */
+static bool
+computes_with_time(Oid function)
+{
+	Oid		   *types;
+	int			nargs;
+	bool		found = false;
+
+	(void) get_func_signature(function, &types, &nargs);
+	for (int i = 0; i < nargs; i++)
+		found = found || is_of_time(types[i]);
+	return found && function < FirstGenbkiObjectId && func_volatile(function) == PROVOLATILE_STABLE;
 }
 
 /*
@@ -61,6 +87,8 @@ is_of_core(Oid type)
 static bool
 can_run_code(Oid function, void *arg)
 {
+	if (ttl_code_is_of_user(function))
+		return true;
 	switch (function)
 	{
 		case F_CLOCK_TIMESTAMP:
@@ -73,8 +101,7 @@ can_run_code(Oid function, void *arg)
 		case F_SATISFIES_HASH_PARTITION:
 			return true;
 	}
-	return function >= FirstGenbkiObjectId ||
-		func_volatile(function) != PROVOLATILE_IMMUTABLE;
+	return func_volatile(function) != PROVOLATILE_IMMUTABLE && !computes_with_time(function);
 }
 
 /*

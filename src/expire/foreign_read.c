@@ -56,7 +56,7 @@ raise_code(void)
 	ttl_leftover_become_nobody();
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("a foreign key reads table \"%s\" of another owner, whose definition calls functions of users",
+			 errmsg("a foreign key reads table \"%s\" of another owner, whose definition may call functions of users",
 					name ? name : "?"),
 			 errdetail("What is constant in its partition key, indexes, statistics and CHECK constraints, and casts of its keys, would be computed beside code of role \"%s\".",
 					   beside ? beside : "?"),
