@@ -267,6 +267,13 @@ ttl_code_restore_candidates(TtlCandidates before)
 	candidates = before;
 }
 
+/* None are in a transaction of run_pass() that has just begun, and it has one for each batch. */
+void
+ttl_code_begin_pass(void)
+{
+	candidates = (TtlCandidates){.known = true};
+}
+
 /* Whatever is open or new is locked, and core lists nothing else. */
 static void
 find_candidates(void)

@@ -66,6 +66,7 @@ extern void ttl_code_init(void);
 extern Oid	ttl_code_role(void);
 extern bool ttl_code_is_worker(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
+extern void ttl_code_begin_pass(void);
 extern void ttl_code_check_refilled(bool after_error);
 extern TtlCandidates ttl_code_forget_candidates(void);
 extern void ttl_code_restore_candidates(TtlCandidates before);

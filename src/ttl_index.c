@@ -39,6 +39,7 @@ _PG_init(void)
 	ttl_temporary_object_init();
 	ttl_unfinished_init();
 	ttl_foreign_read_init();
+	ttl_checked_init();
 	ttl_cascade_init();
 	ttl_citus_init();
 	ttl_reindex_init();

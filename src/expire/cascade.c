@@ -357,10 +357,15 @@ ttl_cascade_lock(Oid relid, Oid role)
 static void
 check_table(Oid relid, bool changes)
 {
+	const Oid	role = changes ? ttl_leftover_commander() : InvalidOid;
+	const TtlCheck check = changes ? TTL_CHECK_CHANGE : TTL_CHECK_READ;
+	uint64		since;
 	ListCell   *lc;
 
+	if (ttl_checked_find(relid, role, check, &since))
+		return;
 	if (changes)
-		check_rights(relid, ttl_leftover_commander());
+		check_rights(relid, role);
 	/* a query of the whole is planned with all of them, and an update can move rows to any */
 	foreach(lc, ttl_inherit_partitions(relid, NoLock))
 		check_rights(lfirst_oid(lc), ttl_owner_of(relid));
@@ -369,6 +374,7 @@ check_table(Oid relid, bool changes)
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not obtain lock on a table of which table \"%s\" is a partition",
 						get_rel_name(relid))));
+	ttl_checked_add(relid, role, check, since);
 }
 
 /* Checks a table that a foreign key reads as its owner, who runs the code of the batch as well. */

@@ -164,13 +164,17 @@ refuse_code_in_query(Node *node, void *arg)
 static void
 refuse_code_in_table(Oid relid)
 {
+	uint64		since;
 	ListCell   *lc;
 
+	if (ttl_checked_find(relid, InvalidOid, TTL_CHECK_CODE, &since))
+		return;
 	foreach(lc, ttl_inherit_partitions(relid, RowShareLock))
 	{
 		if (!ttl_codeless_planning(lfirst_oid(lc)))
 			raise_code();
 	}
+	ttl_checked_add(relid, InvalidOid, TTL_CHECK_CODE, since);
 }
 
 /*
