@@ -150,7 +150,8 @@ ttl_code_check_refilled(bool after_error)
 		return;
 	}
 	InvalidateSystemCaches();
-	if (!IsInParallelMode())
+	/* a function that has settings of its own goes on with these */
+	if (!IsInParallelMode() && ttl_leftover_has_own_settings())
 		ttl_settings_renew_safe();
 }
 

@@ -271,12 +271,19 @@ ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool 
 	MemoryContextSwitchTo(oldcontext);
 }
 
-/* Keeps what core has yet to compute for relations that are open from what code of this role makes of it. */
+/*
+ * Keeps what core has yet to compute for relations that are open from what code of this role makes of
+ * it.  Nobody is to be kept from that who calls code of its own: to look at all that a transaction
+ * has locked, at each call, would be n squared in a migration.
+ */
 void
-ttl_leftover_note_uncomputed(void)
+ttl_leftover_note_uncomputed(Oid user, int sec_context)
 {
-	MemoryContext oldcontext = MemoryContextSwitchTo(TopTransactionContext);
+	MemoryContext oldcontext;
 
+	if (user == acting->role && sec_context == 0)
+		return;
+	oldcontext = MemoryContextSwitchTo(TopTransactionContext);
 	acting->uncomputed = ttl_code_note_uncomputed(acting->outer != NULL);
 	MemoryContextSwitchTo(oldcontext);
 }
@@ -391,6 +398,16 @@ Oid
 ttl_leftover_commander(void)
 {
 	return acting != NULL ? acting->commander : InvalidOid;
+}
+
+/* Are the settings at hand those of what the extension does as a role, and no function's with SET? */
+bool
+ttl_leftover_has_own_settings(void)
+{
+	int			level = NewGUCNestLevel();
+
+	AtEOXact_GUC(true, level);
+	return acting != NULL && level == acting->guc_level + 1;
 }
 
 /*

@@ -83,7 +83,7 @@ extern TtlCommand ttl_leftover_begin_command(bool fires_triggers);
 extern void ttl_leftover_end_command(const TtlCommand *command);
 extern void ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level,
 							   bool runs_code, TtlLeftover *before);
-extern void ttl_leftover_note_uncomputed(void);
+extern void ttl_leftover_note_uncomputed(Oid user, int sec_context);
 extern void ttl_leftover_check_cursor(void);
 extern void ttl_leftover_close(void);
 extern void ttl_leftover_end(const TtlLeftover *before);
@@ -92,6 +92,7 @@ extern void ttl_leftover_expect(void);
 extern Oid	ttl_leftover_failed(void);
 extern Oid	ttl_leftover_beside(void);
 extern Oid	ttl_leftover_commander(void);
+extern bool ttl_leftover_has_own_settings(void);
 extern void ttl_leftover_become_nobody(void);
 extern void ttl_leftover_renew(void);
 extern Datum ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo);

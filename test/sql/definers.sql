@@ -75,12 +75,38 @@ INSERT INTO definers.filtered SELECT id, '2001-01-01' FROM generate_series(1, 3)
 CALL ttl_index.run_pass();
 SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'filtered_ttl';
 SELECT * FROM definers.filtered;
+-- also where it leaves a search_path
+SET ROLE regress_ttl_definer;
+CREATE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1; END $$;
+RESET ROLE;
+CREATE TABLE definers.left (id int, at timestamptz);
+CREATE INDEX left_ttl ON definers.left (at) WHERE definers.uses_date(id) = id AND definers.leaves(id) = id
+	AND ttl_index.expire_after_seconds(0);
+INSERT INTO definers.left SELECT id, '2001-01-01' FROM generate_series(1, 3) AS id;
+SET ROLE regress_ttl_definer;
+CREATE FUNCTION definers.sets() RETURNS void LANGUAGE plpgsql AS
+$$ BEGIN PERFORM definers.looks(1), set_config('search_path', 'trap, pg_catalog', true); END $$;
+CREATE OR REPLACE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER AS
+$$ BEGIN PERFORM definers.sets(); RETURN $1; END $$;
+RESET ROLE;
+CALL ttl_index.run_pass();
+SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'left_ttl';
+SELECT * FROM definers.left;
 -- in a session
 SELECT definers.uses_date(1);
 SELECT definers.looks(1);
 SELECT definers.uses_date(1);
 -- where a query goes on
 SELECT definers.uses_date(id), definers.looks(id) FROM generate_series(1, 2) AS id;
+-- but what goes on keeps the settings of its own
+CREATE TABLE definers.noted (id int);
+CREATE FUNCTION definers.notes() RETURNS trigger LANGUAGE plpgsql SET search_path = definers, pg_temp AS
+$$ BEGIN PERFORM looks(1); INSERT INTO noted VALUES (OLD.id); RETURN OLD; END $$;
+CREATE TRIGGER notes BEFORE DELETE ON definers.filtered FOR EACH ROW EXECUTE FUNCTION definers.notes();
+INSERT INTO definers.filtered VALUES (1, '2001-01-01');
+CALL ttl_index.run_pass();
+SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'filtered_ttl';
+SELECT * FROM definers.noted;
 -- also behind an error
 SET ROLE regress_ttl_definer;
 CREATE FUNCTION definers.looks_and_fails() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = trap, pg_catalog AS
