@@ -5,18 +5,24 @@ contenders="ttl plain ctid_1000 ctid_10000 skip_1000"
 due=$((option[rows] / 10))
 live=$((option[rows] / 10))
 
+make_item() {
+	echo 'CREATE TABLE item (event bigint REFERENCES event ON DELETE CASCADE, n int);'
+}
+
 make_data() {
 	make_events
-	in_template cascade <<-END
-		CREATE TABLE item (event bigint REFERENCES event ON DELETE CASCADE, n int);
-		INSERT INTO item SELECT id, 1 FROM event;
-		CREATE INDEX ON item (event);
-		VACUUM ANALYZE item;
-	END
+	{
+		make_item
+		cat <<-END
+			INSERT INTO item SELECT id, 1 FROM event;
+			CREATE INDEX ON item (event);
+			VACUUM ANALYZE item;
+		END
+	} | in_template "$case_name"
 }
 
 check_more() {
 	local result
 	result=$(query -c 'SELECT count(*) FROM item')
-	[ "$result" = "$live" ] || die "cascade, $1: $result rows of the other table are left"
+	[ "$result" = "$live" ] || die "$case_name, $1: $result rows of the other table are left"
 }
