@@ -77,11 +77,13 @@ static needs_fmgr_hook_type next_needs_fmgr = NULL;
 static fmgr_hook_type next_fmgr = NULL;
 
 /*
- * In the midst of whose code, as a SECURITY DEFINER function is, the extension has acted as a role, and
- * then let forget what there was: that code could put in its place what the code around it
- * finds then.  Invalid for nobody.
+ * How deep in calls and commands that can be code of another role than what is around: SECURITY DEFINER
+ * functions, the commands of foreign keys, and utility commands such as ANALYZE.  And how deep in these the
+ * extension has acted as a role, and then let forget what there was: that code can put in its place what
+ * the code around it finds.
  */
-static Oid	refilled_by = InvalidOid;
+static int	depth = 0;
+static int	refilled = 0;
 
 /* Whose code runs; not always the current user, who changes in a SECURITY DEFINER function. */
 Oid
@@ -134,15 +136,10 @@ forget_functions(void)
 	}
 }
 
-/* Forgets once more, as soon as another user's code goes on than that which can have filled it anew. */
-void
-ttl_code_check_refilled(bool after_error)
+/* Lets all be forgotten once more where code is over that can have filled it anew. */
+static void
+forget_refilled(bool after_error)
 {
-	const Oid	user = GetUserId();
-
-	if (!OidIsValid(refilled_by) || user == refilled_by || user == TTL_ANY_ROLE)
-		return;
-	refilled_by = InvalidOid;
 	forget_functions();
 	if (after_error)
 	{
@@ -153,6 +150,24 @@ ttl_code_check_refilled(bool after_error)
 	/* a function that has settings of its own goes on with these */
 	if (!IsInParallelMode() && ttl_leftover_has_own_settings())
 		ttl_settings_renew_safe();
+}
+
+/* Code begins that can be another role's than what is around it. */
+void
+ttl_code_enter(void)
+{
+	depth++;
+}
+
+/* It is over.  What is around can be within other such code, which is no better. */
+void
+ttl_code_leave(bool after_error)
+{
+	if (refilled == depth--)
+	{
+		refilled = depth;
+		forget_refilled(after_error);
+	}
 }
 
 /* From now on the code of this role runs, or goes on, or that of the session. */
@@ -175,8 +190,8 @@ ttl_code_begin(Oid new_role, bool goes_on, bool after_error)
 	if (has_run && !after_error)
 		InvalidateSystemCaches();
 	drops_caches = drops_caches || (has_run && goes_on);
-	refilled_by = goes_on && (InLocalUserIdChange() || InSecurityRestrictedOperation()) ?
-		GetUserId() : InvalidOid;
+	if (goes_on && (InLocalUserIdChange() || InSecurityRestrictedOperation()))
+		refilled = depth;
 	/* what goes on need not look up anew what it calls */
 	has_run = goes_on && OidIsValid(role);
 }
@@ -433,7 +448,6 @@ ttl_code_is_of_user(Oid function)
 static void
 note_call(Oid function)
 {
-	ttl_code_check_refilled(false);
 	if (OidIsValid(role) && InSecurityRestrictedOperation() &&
 		(!has_run || ttl_leftover_is_other_role()) && ttl_code_is_of_user(function))
 		note_code();
@@ -459,10 +473,13 @@ note_event(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 		note_call(function->fn_oid);
 	if (event == FHET_ABORT)
 		ttl_leftover_become_nobody();
-	if (event == FHET_END)
-		ttl_code_check_refilled(false);
 	if (next_fmgr)
 		next_fmgr(event, function, arg);
+	/* where another hook raises an error, core tells of no end */
+	if (event == FHET_START)
+		ttl_code_enter();
+	else
+		ttl_code_leave(event == FHET_ABORT);
 }
 
 static PlannedStmt *
@@ -471,7 +488,6 @@ note_planning(Query *parse, const char *query_string, int options,
 {
 	planner_hook_type plan = next_planner ? next_planner : standard_planner;
 
-	ttl_code_check_refilled(false);
 	if (OidIsValid(role) && InSecurityRestrictedOperation() && !ttl_leftover_is_other_role())
 		note_code();
 	return plan(parse, query_string, options, params ttl_and_explain(es));

@@ -536,10 +536,7 @@ subxact_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 	int			level = GetCurrentTransactionNestLevel();
 	TtlActing  *outer = acting;
 
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	ttl_code_check_refilled(true);
-	if (nest_level < level)
+	if (event != SUBXACT_EVENT_ABORT_SUB || nest_level < level)
 		return;
 	while (outer != NULL && outer->nest_level >= level)
 		outer = outer->outer;

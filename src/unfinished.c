@@ -36,7 +36,7 @@
 /*
  * How many commands, or steps of them, have begun and not come to their end, but for those that
  * the end of a subtransaction has taken back.  Only by how it changes in a turn: commands that end a
- * transaction, and those that began before the hooks were set, are not counted right.
+ * transaction are not counted right.
  */
 static uint64 ncommands = 0;
 
@@ -44,7 +44,6 @@ static uint64 ncommands = 0;
 static uint64 *ncommands_at = NULL;
 static int	nlevels = 0;
 
-static bool has_hooks = false;
 static ExecutorStart_hook_type next_start = NULL;
 static ExecutorRun_hook_type next_run = NULL;
 static ExecutorFinish_hook_type next_finish = NULL;
@@ -88,11 +87,22 @@ static void
 run_query(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
 {
 	ttl_leftover_check_cursor();
+	ttl_code_enter();
 	ncommands++;
-	if (next_run)
-		next_run(query, direction, count ttl_and_once(once));
-	else
-		standard_ExecutorRun(query, direction, count ttl_and_once(once));
+	PG_TRY();
+	{
+		if (next_run)
+			next_run(query, direction, count ttl_and_once(once));
+		else
+			standard_ExecutorRun(query, direction, count ttl_and_once(once));
+	}
+	PG_CATCH();
+	{
+		ttl_code_leave(true);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	ttl_code_leave(false);
 	ncommands--;
 }
 
@@ -103,6 +113,7 @@ finish_query(QueryDesc *query)
 	const bool	fires_triggers = (query->estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0;
 	const TtlCommand command = ttl_leftover_begin_command(fires_triggers);
 
+	ttl_code_enter();
 	ncommands++;
 	PG_TRY();
 	{
@@ -115,11 +126,12 @@ finish_query(QueryDesc *query)
 	{
 		ttl_leftover_end_command(&command);
 		ttl_leftover_become_nobody();
+		ttl_code_leave(true);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 	ttl_leftover_end_command(&command);
-	ttl_code_check_refilled(false);
+	ttl_code_leave(false);
 	ncommands -= changes_rows(query) ? 2 : 1;
 }
 
@@ -145,6 +157,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 
 	ttl_leftover_check_cursor();
 	command = ttl_leftover_begin_command(true);
+	ttl_code_enter();
 	ncommands++;
 	PG_TRY();
 	{
@@ -161,11 +174,12 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	{
 		ttl_leftover_end_command(&command);
 		ttl_leftover_become_nobody();
+		ttl_code_leave(true);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 	ttl_leftover_end_command(&command);
-	ttl_code_check_refilled(false);
+	ttl_code_leave(false);
 	ncommands--;
 	/* a command of the session, as that of create_index() is, can have truncated tables */
 	if (!OidIsValid(ttl_leftover_commander()))
@@ -198,23 +212,6 @@ note_subtransaction(SubXactEvent event, SubTransactionId mine, SubTransactionId 
 	ncommands_at[level] = ncommands;
 }
 
-/* Only a process that acts as others has these. */
-static void
-set_hooks(void)
-{
-	if (has_hooks)
-		return;
-	next_start = ExecutorStart_hook;
-	ExecutorStart_hook = start_query;
-	next_run = ExecutorRun_hook;
-	ExecutorRun_hook = run_query;
-	next_finish = ExecutorFinish_hook;
-	ExecutorFinish_hook = finish_query;
-	next_process_utility = ProcessUtility_hook;
-	ProcessUtility_hook = process_utility;
-	has_hooks = true;
-}
-
 /*
  * Notes what has begun, before code of a role can run: also where core itself becomes that role, as
  * for the functions in an index that it builds.
@@ -222,7 +219,6 @@ set_hooks(void)
 void
 ttl_unfinished_note(TtlUnfinished *before)
 {
-	set_hooks();
 	before->commands = ncommands;
 	before->spi_levels = spi_levels();
 }
@@ -251,4 +247,12 @@ void
 ttl_unfinished_init(void)
 {
 	RegisterSubXactCallback(note_subtransaction, NULL);
+	next_start = ExecutorStart_hook;
+	ExecutorStart_hook = start_query;
+	next_run = ExecutorRun_hook;
+	ExecutorRun_hook = run_query;
+	next_finish = ExecutorFinish_hook;
+	ExecutorFinish_hook = finish_query;
+	next_process_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
 }

@@ -98,6 +98,18 @@ SELECT definers.looks(1);
 SELECT definers.uses_date(1);
 -- where a query goes on
 SELECT definers.uses_date(id), definers.looks(id) FROM generate_series(1, 2) AS id;
+-- also where code of a third role runs in between
+CREATE FUNCTION definers.does_nothing() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN END $$;
+ALTER FUNCTION definers.does_nothing OWNER TO pg_monitor;
+SET ROLE regress_ttl_definer;
+CREATE FUNCTION definers.looks_and_calls_more() RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = trap, pg_catalog AS $$
+BEGIN
+	PERFORM FROM ttl_index.preview('definers.own_ttl');
+	PERFORM definers.does_nothing();
+	RETURN definers.uses_date(7);
+END $$;
+RESET ROLE;
+SELECT definers.uses_date(id), definers.looks_and_calls_more() FROM generate_series(1, 2) AS id;
 -- but what goes on keeps the settings of its own
 CREATE TABLE definers.noted (id int);
 CREATE FUNCTION definers.notes() RETURNS trigger LANGUAGE plpgsql SET search_path = definers, pg_temp AS
