@@ -84,25 +84,37 @@ start_query(QueryDesc *query, int eflags)
 }
 
 static void
+run_next(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
+{
+	if (next_run)
+		next_run(query, direction, count ttl_and_once(once));
+	else
+		standard_ExecutorRun(query, direction, count ttl_and_once(once));
+}
+
+/* That of a foreign key runs as somebody else, who is nobody's SECURITY DEFINER function. */
+static void
 run_query(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
 {
 	ttl_leftover_check_cursor();
-	ttl_code_enter();
 	ncommands++;
-	PG_TRY();
+	if (!InLocalUserIdChange())
+		run_next(query, direction, count ttl_and_once(once));
+	else
 	{
-		if (next_run)
-			next_run(query, direction, count ttl_and_once(once));
-		else
-			standard_ExecutorRun(query, direction, count ttl_and_once(once));
+		ttl_code_enter();
+		PG_TRY();
+		{
+			run_next(query, direction, count ttl_and_once(once));
+		}
+		PG_CATCH();
+		{
+			ttl_code_leave(true);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		ttl_code_leave(false);
 	}
-	PG_CATCH();
-	{
-		ttl_code_leave(true);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
-	ttl_code_leave(false);
 	ncommands--;
 }
 
