@@ -33,6 +33,7 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_language.h"
@@ -77,13 +78,22 @@ static needs_fmgr_hook_type next_needs_fmgr = NULL;
 static fmgr_hook_type next_fmgr = NULL;
 
 /*
- * How deep in calls and commands that can be code of another role than what is around: SECURITY DEFINER
- * functions, the commands of foreign keys, and utility commands such as ANALYZE.  And how deep in these the
- * extension has acted as a role, and then let forget what there was: that code can put in its place what
- * the code around it finds.
+ * Has the extension acted as a role in the midst of other code, in this transaction, and let forget what
+ * there was?  Code of another role than what is around, as a SECURITY DEFINER function is, could put in
+ * its place what the code around it finds then.
  */
-static int	depth = 0;
-static int	refilled = 0;
+static bool refilled = false;
+
+/* A function that is being called, of which core tells, and the search_path of what has called it. */
+typedef struct CalledFunction
+{
+	Oid			function;
+	char	   *path;			/* NULL where that is not known, or need not be put back */
+} CalledFunction;
+
+static CalledFunction *called_functions = NULL;
+static int	ncalled = 0;
+static int	maxcalled = 0;
 
 /* Whose code runs; not always the current user, who changes in a SECURITY DEFINER function. */
 Oid
@@ -136,10 +146,12 @@ forget_functions(void)
 	}
 }
 
-/* Lets all be forgotten once more where code is over that can have filled it anew. */
-static void
-forget_refilled(bool after_error)
+/* Lets all be forgotten once more where code of another role is over that can have filled it anew. */
+void
+ttl_code_forget_refilled(bool after_error)
 {
+	if (!refilled)
+		return;
 	forget_functions();
 	if (after_error)
 	{
@@ -147,27 +159,6 @@ forget_refilled(bool after_error)
 		return;
 	}
 	InvalidateSystemCaches();
-	/* a function that has settings of its own goes on with these */
-	if (!IsInParallelMode() && ttl_leftover_has_own_settings())
-		ttl_settings_renew_safe();
-}
-
-/* Code begins that can be another role's than what is around it. */
-void
-ttl_code_enter(void)
-{
-	depth++;
-}
-
-/* It is over.  What is around can be within other such code, which is no better. */
-void
-ttl_code_leave(bool after_error)
-{
-	if (refilled == depth--)
-	{
-		refilled = depth;
-		forget_refilled(after_error);
-	}
 }
 
 /* From now on the code of this role runs, or goes on, or that of the session. */
@@ -191,7 +182,7 @@ ttl_code_begin(Oid new_role, bool goes_on, bool after_error)
 		InvalidateSystemCaches();
 	drops_caches = drops_caches || (has_run && goes_on);
 	if (goes_on && (InLocalUserIdChange() || InSecurityRestrictedOperation()))
-		refilled = depth;
+		refilled = true;
 	/* what goes on need not look up anew what it calls */
 	has_run = goes_on && OidIsValid(role);
 }
@@ -288,6 +279,14 @@ void
 ttl_code_begin_pass(void)
 {
 	candidates = (TtlCandidates){.known = true};
+}
+
+/* Their memory is that of the transaction, and what is cached then is as in a new session. */
+void
+ttl_code_end_transaction(void)
+{
+	candidates = (TtlCandidates){0};
+	refilled = false;
 }
 
 /* Whatever is open or new is locked, and core lists nothing else. */
@@ -461,6 +460,97 @@ note_lookup(Oid function)
 	return next_needs_fmgr && next_needs_fmgr(function);
 }
 
+/* Has a function the rights of another role than what calls it, the current user? */
+static bool
+is_of_other_role(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	result = ((Form_pg_proc) GETSTRUCT(tuple))->prosecdef &&
+		((Form_pg_proc) GETSTRUCT(tuple))->proowner != GetUserId();
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* Could a function that begins leave a search_path to the code of an owner, and is that of the latter still set? */
+static bool
+can_leave_path(Oid function)
+{
+	HeapTuple	tuple;
+	bool		result;
+
+	if (!OidIsValid(ttl_leftover_commander()) || !ttl_leftover_is_other_role())
+		return false;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_proc) GETSTRUCT(tuple))->prosecdef &&
+		heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static void
+enter_function(Oid function)
+{
+	if (ncalled == maxcalled)
+	{
+		int			larger = Max(2 * maxcalled, 16);
+
+		called_functions = called_functions == NULL ?
+			MemoryContextAlloc(TopMemoryContext, larger * sizeof(CalledFunction)) :
+			repalloc(called_functions, larger * sizeof(CalledFunction));
+		maxcalled = larger;
+	}
+	called_functions[ncalled].function = function;
+	called_functions[ncalled].path = can_leave_path(function) ?
+		MemoryContextStrdup(TopMemoryContext, namespace_search_path) : NULL;
+	ncalled++;
+}
+
+/* The path from before a function, which is no more noted then; nor are those of which core has told no end. */
+static char *
+forget_function(Oid function)
+{
+	while (ncalled > 0)
+	{
+		CalledFunction *last = &called_functions[--ncalled];
+
+		if (last->function == function)
+			return last->path;
+		if (last->path != NULL)
+			pfree(last->path);
+	}
+	return NULL;
+}
+
+/*
+ * A function of another role that runs in the midst of what the extension does as an owner leaves no
+ * search_path to the code of the owner, and nothing that core keeps, where that was forgotten
+ * meanwhile.  What the path was before one with settings of its own is not known: there it is a safe one
+ * again, unless what has called it has settings of its own.
+ */
+static void
+leave_function(Oid function, bool after_error)
+{
+	char	   *path = forget_function(function);
+
+	if (refilled && (after_error || is_of_other_role(function)))
+	{
+		ttl_code_forget_refilled(after_error);
+		if (path == NULL && !after_error && !IsInParallelMode() && ttl_leftover_has_own_settings())
+			ttl_settings_renew_safe();
+	}
+	if (path == NULL)
+		return;
+	if (!after_error && strcmp(path, namespace_search_path) != 0 && !IsInParallelMode())
+		ttl_settings_set("search_path", path);
+	pfree(path);
+}
+
 /*
  * Core asks nothing of functions with settings of their own, or another role's rights, but tells
  * of each call.  That is all where the planner calls one to estimate how many rows an operator
@@ -477,9 +567,9 @@ note_event(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 		next_fmgr(event, function, arg);
 	/* where another hook raises an error, core tells of no end */
 	if (event == FHET_START)
-		ttl_code_enter();
+		enter_function(function->fn_oid);
 	else
-		ttl_code_leave(event == FHET_ABORT);
+		leave_function(function->fn_oid, event == FHET_ABORT);
 }
 
 static PlannedStmt *

@@ -135,15 +135,22 @@ ttl_compute_plans(Query *query, const char *name)
 	return plans;
 }
 
-/* Runs a command. */
+/* Runs a command for the caller, which means the same by any settings. */
 void
-ttl_compute_command(const char *command)
+ttl_compute_command_of_caller(const char *command)
 {
-	ttl_settings_renew_safe();
 	SPI_connect();
 	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
 		elog(ERROR, "could not run: %s", command);
 	SPI_finish();
+}
+
+/* Runs a command as an owner. */
+void
+ttl_compute_command(const char *command)
+{
+	ttl_settings_renew_safe();
+	ttl_compute_command_of_caller(command);
 }
 
 /*

@@ -29,6 +29,7 @@ extern PartitionKey ttl_compute_partition_key(Relation rel);
 extern List *ttl_compute_bounds(Relation partition);
 extern List *ttl_compute_plans(Query *query, const char *name);
 extern void ttl_compute_command(const char *command);
+extern void ttl_compute_command_of_caller(const char *command);
 extern void ttl_compute_select(const char *query, bool read_only);
 
 #endif							/* TTL_COMPUTE_H */

@@ -430,15 +430,18 @@ ttl_leftover_become_nobody(void)
 /*
  * For what the extension itself does next, what SECURITY DEFINER functions of others have let core
  * compile or keep meanwhile is not there, as it is not at the beginning; and where nobody goes on, that
- * is an error.
+ * is an error.  False where it does something for code of another role in the midst of that.
  */
-void
+bool
 ttl_leftover_renew(void)
 {
 	if (GetUserId() == TTL_ANY_ROLE)
 		ttl_unfinished_raise(acting->role);
+	if (GetUserId() != acting->role)
+		return false;
 	if (acting->is_changed && ttl_code_role() == TTL_ANY_ROLE)
 		ttl_code_begin(acting->role, false, false);
+	return true;
 }
 
 /* An error has ended what the extension did as others within this one. */
@@ -518,8 +521,7 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 static void
 xact_event(XactEvent event, void *arg)
 {
-	/* their memory is that of the transaction */
-	(void) ttl_code_forget_candidates();
+	ttl_code_end_transaction();
 	if (event != XACT_EVENT_ABORT)
 	{
 		Assert(acting == NULL);

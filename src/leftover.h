@@ -67,8 +67,8 @@ extern Oid	ttl_code_role(void);
 extern bool ttl_code_is_worker(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
 extern void ttl_code_begin_pass(void);
-extern void ttl_code_enter(void);
-extern void ttl_code_leave(bool after_error);
+extern void ttl_code_forget_refilled(bool after_error);
+extern void ttl_code_end_transaction(void);
 extern TtlCandidates ttl_code_forget_candidates(void);
 extern void ttl_code_restore_candidates(TtlCandidates before);
 extern List *ttl_code_note_uncomputed(bool within_other);
@@ -95,7 +95,7 @@ extern Oid	ttl_leftover_beside(void);
 extern Oid	ttl_leftover_commander(void);
 extern bool ttl_leftover_has_own_settings(void);
 extern void ttl_leftover_become_nobody(void);
-extern void ttl_leftover_renew(void);
+extern bool ttl_leftover_renew(void);
 extern Datum ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo);
 
 /* temporary_object.c */

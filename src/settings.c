@@ -218,8 +218,6 @@ ttl_settings_begin_safe(void)
 void
 ttl_settings_renew_safe(void)
 {
-	if (!OidIsValid(ttl_leftover_commander()))
-		return;
-	ttl_leftover_renew();
-	set_safe();
+	if (OidIsValid(ttl_leftover_commander()) && ttl_leftover_renew())
+		set_safe();
 }

@@ -92,28 +92,33 @@ run_next(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bo
 		standard_ExecutorRun(query, direction, count ttl_and_once(once));
 }
 
-/* That of a foreign key runs as somebody else, who is nobody's SECURITY DEFINER function. */
+/* Is this the command of a foreign key, which runs as the owner of the table that it leads to? */
+static bool
+is_of_foreign_key(const QueryDesc *query)
+{
+	return InLocalUserIdChange() && (query->estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0;
+}
+
 static void
 run_query(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
 {
 	ttl_leftover_check_cursor();
 	ncommands++;
-	if (!InLocalUserIdChange())
+	if (!is_of_foreign_key(query))
 		run_next(query, direction, count ttl_and_once(once));
 	else
 	{
-		ttl_code_enter();
 		PG_TRY();
 		{
 			run_next(query, direction, count ttl_and_once(once));
 		}
 		PG_CATCH();
 		{
-			ttl_code_leave(true);
+			ttl_code_forget_refilled(true);
 			PG_RE_THROW();
 		}
 		PG_END_TRY();
-		ttl_code_leave(false);
+		ttl_code_forget_refilled(false);
 	}
 	ncommands--;
 }
@@ -125,7 +130,6 @@ finish_query(QueryDesc *query)
 	const bool	fires_triggers = (query->estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0;
 	const TtlCommand command = ttl_leftover_begin_command(fires_triggers);
 
-	ttl_code_enter();
 	ncommands++;
 	PG_TRY();
 	{
@@ -138,12 +142,10 @@ finish_query(QueryDesc *query)
 	{
 		ttl_leftover_end_command(&command);
 		ttl_leftover_become_nobody();
-		ttl_code_leave(true);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 	ttl_leftover_end_command(&command);
-	ttl_code_leave(false);
 	ncommands -= changes_rows(query) ? 2 : 1;
 }
 
@@ -169,7 +171,6 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 
 	ttl_leftover_check_cursor();
 	command = ttl_leftover_begin_command(true);
-	ttl_code_enter();
 	ncommands++;
 	PG_TRY();
 	{
@@ -186,12 +187,12 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	{
 		ttl_leftover_end_command(&command);
 		ttl_leftover_become_nobody();
-		ttl_code_leave(true);
+		ttl_code_forget_refilled(true);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 	ttl_leftover_end_command(&command);
-	ttl_code_leave(false);
+	ttl_code_forget_refilled(false);
 	ncommands--;
 	/* a command of the session, as that of create_index() is, can have truncated tables */
 	if (!OidIsValid(ttl_leftover_commander()))

@@ -783,6 +783,6 @@ ttl_drop_index_called(PG_FUNCTION_ARGS)
 	if (OidIsValid(other))
 		command = psprintf("%s, %s", command, lock_to_drop(other));
 
-	ttl_compute_command(command);
+	ttl_compute_command_of_caller(command);
 	PG_RETURN_VOID();
 }

@@ -110,6 +110,34 @@ BEGIN
 END $$;
 RESET ROLE;
 SELECT definers.uses_date(id), definers.looks_and_calls_more() FROM generate_series(1, 2) AS id;
+-- also where another function of that role is called for it
+SET ROLE regress_ttl_definer;
+CREATE FUNCTION definers.only_looks() RETURNS int LANGUAGE plpgsql SECURITY DEFINER AS
+$$ BEGIN RETURN (SELECT count(*) FROM ttl_index.preview('definers.own_ttl')); END $$;
+RESET ROLE;
+SELECT definers.uses_date(id), definers.only_looks(), definers.compiles() FROM generate_series(1, 2) AS id;
+-- also where the extension runs a command for such a function, which is no part of the batch
+SET ROLE regress_ttl_definer;
+CREATE TABLE definers.dropped (at timestamptz);
+CREATE INDEX dropped_ttl ON definers.dropped (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE OR REPLACE FUNCTION definers.sets() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF EXISTS (SELECT FROM pg_class WHERE relname = 'dropped_ttl') THEN
+		PERFORM ttl_index.drop_index('definers.dropped', 'at');
+	END IF;
+	PERFORM definers.compiles();
+END $$;
+CREATE OR REPLACE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1; END $$;
+RESET ROLE;
+INSERT INTO definers.left SELECT id, '2001-01-01' FROM generate_series(1, 3) AS id;
+SET ROLE regress_ttl_definer;
+CREATE OR REPLACE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER AS
+$$ BEGIN PERFORM definers.sets(); RETURN $1; END $$;
+RESET ROLE;
+CALL ttl_index.run_pass();
+SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'left_ttl';
+SELECT * FROM definers.left;
+SELECT count(*) FROM pg_class WHERE relname = 'dropped_ttl';
 -- but what goes on keeps the settings of its own
 CREATE TABLE definers.noted (id int);
 CREATE FUNCTION definers.notes() RETURNS trigger LANGUAGE plpgsql SET search_path = definers, pg_temp AS
