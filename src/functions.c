@@ -91,7 +91,7 @@ session_begin(void)
 {
 	SetConfigOption("transaction_isolation", "read committed", PGC_USERSET,
 					PGC_S_SESSION);
-	ttl_code_begin_pass();
+	ttl_uncomputed_begin_pass();
 }
 
 static void

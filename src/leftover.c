@@ -6,7 +6,7 @@
  * The code of many owners runs in one process, one after another, and then perhaps that of
  * the session which has called run_pass().  Each runs in a security-restricted operation,
  * which keeps it from most of what outlives it.  What is left is taken back here, or where that
- * takes more, in files beside this one: what is cached (code.c), types of pg_temp
+ * takes more, in files beside this one: what is cached (code.c, uncomputed.c), types of pg_temp
  * (temporary_object.c), and commands that have not come to their end (unfinished.c).
  *
  * Core makes no cursor WITH HOLD in a restricted operation, as a COMMIT would read it to the
@@ -62,7 +62,7 @@ struct TtlActing
 	int			before;			/* what nest_level was */
 	bool		is_changed;		/* is it the code of another one than what ran before? */
 	Oid			commander;		/* who gave the command that runs, whose triggers are fired */
-	List	   *uncomputed;		/* see ttl_code_note_uncomputed() */
+	List	   *uncomputed;		/* see ttl_uncomputed_note() */
 	List	   *cursors;		/* the memory of those that were open before */
 	Portal		portal;			/* the one that was being run then */
 	TtlActing  *outer;			/* who goes on behind it, or NULL */
@@ -284,7 +284,7 @@ ttl_leftover_note_uncomputed(Oid user, int sec_context)
 	if (user == acting->role && sec_context == 0)
 		return;
 	oldcontext = MemoryContextSwitchTo(TopTransactionContext);
-	acting->uncomputed = ttl_code_note_uncomputed(acting->outer != NULL);
+	acting->uncomputed = ttl_uncomputed_note(acting->outer != NULL);
 	MemoryContextSwitchTo(oldcontext);
 }
 
@@ -351,7 +351,7 @@ ttl_leftover_end(const TtlLeftover *before)
 	restore_signals();
 	release_locks(before->locks);
 	acting = inner->outer;
-	ttl_code_let_go(inner->uncomputed);
+	ttl_uncomputed_let_go(inner->uncomputed);
 	list_free(inner->cursors);
 	pfree(inner);
 	if (is_changed)
@@ -452,7 +452,7 @@ end_acting(TtlActing *outer)
 		return;
 	restore_signals();
 	for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
-		ttl_code_forget_computed(inner->uncomputed);
+		ttl_uncomputed_forget(inner->uncomputed);
 	failed_as = OidIsValid(failed_as) && failed_as != acting->role ? TTL_ANY_ROLE : acting->role;
 	/* the memory is that of the transaction */
 	acting = outer;
@@ -490,7 +490,7 @@ Datum
 ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 {
 	TtlActing  *outer = acting;
-	TtlCandidates candidates = ttl_code_forget_candidates();
+	TtlCandidates candidates = ttl_uncomputed_forget_candidates();
 	Oid			user;
 	int			sec_context;
 	Datum		result;
@@ -503,7 +503,7 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 	PG_CATCH();
 	{
 		SetUserIdAndSecContext(user, sec_context);
-		ttl_code_restore_candidates(candidates);
+		ttl_uncomputed_restore_candidates(candidates);
 		if (acting != outer)
 		{
 			for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
@@ -513,7 +513,7 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	ttl_code_restore_candidates(candidates);
+	ttl_uncomputed_restore_candidates(candidates);
 	return result;
 }
 
@@ -522,6 +522,7 @@ static void
 xact_event(XactEvent event, void *arg)
 {
 	ttl_code_end_transaction();
+	ttl_uncomputed_end_transaction();
 	if (event != XACT_EVENT_ABORT)
 	{
 		Assert(acting == NULL);

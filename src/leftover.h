@@ -31,7 +31,7 @@ typedef struct TtlLeftover
 	TtlUnfinished unfinished;
 } TtlLeftover;
 
-/* The relations that are open or new; see code.c. */
+/* The relations that are open or new; see uncomputed.c. */
 typedef struct TtlCandidates
 {
 	bool		known;
@@ -66,14 +66,8 @@ extern void ttl_code_init(void);
 extern Oid	ttl_code_role(void);
 extern bool ttl_code_is_worker(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
-extern void ttl_code_begin_pass(void);
 extern void ttl_code_forget_refilled(bool after_error);
 extern void ttl_code_end_transaction(void);
-extern TtlCandidates ttl_code_forget_candidates(void);
-extern void ttl_code_restore_candidates(TtlCandidates before);
-extern List *ttl_code_note_uncomputed(bool within_other);
-extern void ttl_code_forget_computed(List *notes);
-extern void ttl_code_let_go(List *notes);
 extern Oid	ttl_code_language(Oid function);
 extern bool ttl_code_is_of_user(Oid function);
 
@@ -101,6 +95,15 @@ extern Datum ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo);
 /* temporary_object.c */
 extern void ttl_temporary_object_init(void);
 extern void ttl_temporary_object_check(void);
+
+/* uncomputed.c */
+extern void ttl_uncomputed_begin_pass(void);
+extern void ttl_uncomputed_end_transaction(void);
+extern TtlCandidates ttl_uncomputed_forget_candidates(void);
+extern void ttl_uncomputed_restore_candidates(TtlCandidates before);
+extern List *ttl_uncomputed_note(bool within_other);
+extern void ttl_uncomputed_forget(List *notes);
+extern void ttl_uncomputed_let_go(List *notes);
 
 /* unfinished.c */
 extern void ttl_unfinished_init(void);

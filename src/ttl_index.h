@@ -17,7 +17,8 @@
  *	settings.c		the settings
  *	functions.c		run_pass, lag, and what is behind the view of indexes
  *	owner.c			becoming the owner of a table
- *	leftover.c		what one owner's code leaves: with code.c, temporary_object.c, unfinished.c
+ *	leftover.c		what one owner's code leaves: with code.c, uncomputed.c,
+ *					temporary_object.c, unfinished.c
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
  *	compute.c		what core folds, plans and runs in the midst of code of others

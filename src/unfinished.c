@@ -196,7 +196,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	ncommands--;
 	/* a command of the session, as that of create_index() is, can have truncated tables */
 	if (!OidIsValid(ttl_leftover_commander()))
-		ttl_code_restore_candidates((TtlCandidates){0});
+		ttl_uncomputed_restore_candidates((TtlCandidates){0});
 }
 
 /* A subtransaction that ends with an error takes with it the commands that have begun within. */
