@@ -33,7 +33,6 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "access/xact.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "fmgr.h"
@@ -56,7 +55,13 @@ static PLpgSQL_plugin plugin = {.func_setup = note_function};
 
 static PLpgSQL_plugin **used_plugin;
 
-/* of PLpgSQL_function *: what was called since the code of another role has run */
+/* What was called since the code of another role has run, and by whom first, who has had it compiled. */
+typedef struct Called
+{
+	PLpgSQL_function *function;
+	bool		by_other;		/* not by the role as which the extension acts */
+} Called;
+
 static HTAB *called;
 
 /* invalid for that of the session, and in a worker before the first owner's */
@@ -71,24 +76,6 @@ static bool drops_caches = false;
 static planner_hook_type next_planner = NULL;
 static needs_fmgr_hook_type next_needs_fmgr = NULL;
 static fmgr_hook_type next_fmgr = NULL;
-
-/*
- * Has the extension acted as a role in the midst of other code, in this transaction, and let forget what
- * there was?  Code of another role than what is around, as a SECURITY DEFINER function is, could put in
- * its place what the code around it finds then.
- */
-static bool refilled = false;
-
-/* A function that is being called, of which core tells, and the search_path of what has called it. */
-typedef struct CalledFunction
-{
-	Oid			function;
-	char	   *path;			/* NULL where that is not known, or need not be put back */
-} CalledFunction;
-
-static CalledFunction *called_functions = NULL;
-static int	ncalled = 0;
-static int	maxcalled = 0;
 
 /* Whose code runs; not always the current user, who changes in a SECURITY DEFINER function. */
 Oid
@@ -112,11 +99,17 @@ note_code(void)
 static void
 note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 {
+	Called	   *entry;
+	bool		found;
+
 	if (OidIsValid(role))
 		note_code();
 	/* that of a DO block is not kept */
-	if (OidIsValid(function->fn_oid))
-		(void) hash_search(called, &function, HASH_ENTER, NULL);
+	if (!OidIsValid(function->fn_oid))
+		return;
+	entry = hash_search(called, &function, HASH_ENTER, &found);
+	if (!found)
+		entry->by_other = ttl_leftover_is_other_role();
 }
 
 /* Is this a worker of the monitor?  It runs nothing but the code of owners. */
@@ -126,34 +119,36 @@ ttl_code_is_worker(void)
 	return MyBgworkerEntry != NULL && strcmp(MyBgworkerEntry->bgw_type, TTL_WORKER_TYPE) == 0;
 }
 
-/* Lets PL/pgSQL compile anew what was called. */
+/* Lets PL/pgSQL compile anew what was called, or only what others have called first. */
 static void
-forget_functions(void)
+forget_functions(bool by_other_only)
 {
 	HASH_SEQ_STATUS scan;
-	PLpgSQL_function **function;
+	Called	   *entry;
 
 	hash_seq_init(&scan, called);
-	while ((function = hash_seq_search(&scan)) != NULL)
+	while ((entry = hash_seq_search(&scan)) != NULL)
 	{
-		(*function)->ttl_compiled_xmin = InvalidTransactionId;
-		(void) hash_search(called, function, HASH_REMOVE, NULL);
+		if (by_other_only && !entry->by_other)
+			continue;
+		entry->function->ttl_compiled_xmin = InvalidTransactionId;
+		(void) hash_search(called, &entry->function, HASH_REMOVE, NULL);
 	}
 }
 
-/* Lets all be forgotten once more where code of another role is over that can have filled it anew. */
+/*
+ * The role goes on for which this one was begun, behind functions of other roles: nothing is there that
+ * these have had compiled or kept.
+ */
 void
-ttl_code_forget_refilled(bool after_error)
+ttl_code_renew(Oid new_role)
 {
-	if (!refilled)
+	if (role != TTL_ANY_ROLE)
 		return;
-	forget_functions();
-	if (after_error)
-	{
-		drops_caches = true;
-		return;
-	}
+	role = new_role;
+	forget_functions(true);
 	InvalidateSystemCaches();
+	has_run = false;
 }
 
 /* From now on the code of this role runs, or goes on, or that of the session. */
@@ -172,12 +167,10 @@ ttl_code_begin(Oid new_role, bool goes_on, bool after_error)
 	if (new_role == role && new_role != TTL_ANY_ROLE)
 		return;
 	role = new_role;
-	forget_functions();
+	forget_functions(false);
 	if (has_run && !after_error)
 		InvalidateSystemCaches();
 	drops_caches = drops_caches || (has_run && goes_on);
-	if (goes_on && (InLocalUserIdChange() || InSecurityRestrictedOperation()))
-		refilled = true;
 	/* what goes on need not look up anew what it calls */
 	has_run = goes_on && OidIsValid(role);
 }
@@ -199,13 +192,6 @@ resources_released(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, v
 		return;
 	drops_caches = false;
 	InvalidateSystemCaches();
-}
-
-/* What is called in the next transaction is called as in a new session. */
-void
-ttl_code_end_transaction(void)
-{
-	refilled = false;
 }
 
 /* The language of a function, invalid where there is none. */
@@ -258,97 +244,6 @@ note_lookup(Oid function)
 	return next_needs_fmgr && next_needs_fmgr(function);
 }
 
-/* Has a function the rights of another role than what calls it, the current user? */
-static bool
-is_of_other_role(Oid function)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return true;
-	result = ((Form_pg_proc) GETSTRUCT(tuple))->prosecdef &&
-		((Form_pg_proc) GETSTRUCT(tuple))->proowner != GetUserId();
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-/* Could a function that begins leave a search_path to the code of an owner, and is that of the latter still set? */
-static bool
-can_leave_path(Oid function)
-{
-	HeapTuple	tuple;
-	bool		result;
-
-	if (!OidIsValid(ttl_leftover_commander()) || !ttl_leftover_is_other_role())
-		return false;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_proc) GETSTRUCT(tuple))->prosecdef &&
-		heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL);
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-static void
-enter_function(Oid function)
-{
-	if (ncalled == maxcalled)
-	{
-		int			larger = Max(2 * maxcalled, 16);
-
-		called_functions = called_functions == NULL ?
-			MemoryContextAlloc(TopMemoryContext, larger * sizeof(CalledFunction)) :
-			repalloc(called_functions, larger * sizeof(CalledFunction));
-		maxcalled = larger;
-	}
-	called_functions[ncalled].function = function;
-	called_functions[ncalled].path = can_leave_path(function) ?
-		MemoryContextStrdup(TopMemoryContext, namespace_search_path) : NULL;
-	ncalled++;
-}
-
-/* The path from before a function, which is no more noted then; nor are those of which core has told no end. */
-static char *
-forget_function(Oid function)
-{
-	while (ncalled > 0)
-	{
-		CalledFunction *last = &called_functions[--ncalled];
-
-		if (last->function == function)
-			return last->path;
-		if (last->path != NULL)
-			pfree(last->path);
-	}
-	return NULL;
-}
-
-/*
- * A function of another role that runs in the midst of what the extension does as an owner leaves no
- * search_path to the code of the owner, and nothing that core keeps, where that was forgotten
- * meanwhile.  What the path was before one with settings of its own is not known: there it is a safe one
- * again, unless what has called it has settings of its own.
- */
-static void
-leave_function(Oid function, bool after_error)
-{
-	char	   *path = forget_function(function);
-
-	if (refilled && (after_error || is_of_other_role(function)))
-	{
-		ttl_code_forget_refilled(after_error);
-		if (path == NULL && !after_error && !IsInParallelMode() && ttl_leftover_has_own_settings())
-			ttl_settings_renew_safe();
-	}
-	if (path == NULL)
-		return;
-	if (!after_error && strcmp(path, namespace_search_path) != 0 && !IsInParallelMode())
-		ttl_settings_set("search_path", path);
-	pfree(path);
-}
-
 /*
  * Core asks nothing of functions with settings of their own, or another role's rights, but tells
  * of each call.  That is all where the planner calls one to estimate how many rows an operator
@@ -363,11 +258,6 @@ note_event(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 		ttl_leftover_become_nobody();
 	if (next_fmgr)
 		next_fmgr(event, function, arg);
-	/* where another hook raises an error, core tells of no end */
-	if (event == FHET_START)
-		enter_function(function->fn_oid);
-	else
-		leave_function(function->fn_oid, event == FHET_ABORT);
 }
 
 static PlannedStmt *
@@ -384,7 +274,7 @@ note_planning(Query *parse, const char *query_string, int options,
 void
 ttl_code_init(void)
 {
-	HASHCTL		ctl = {.keysize = sizeof(PLpgSQL_function *),.entrysize = sizeof(PLpgSQL_function *)};
+	HASHCTL		ctl = {.keysize = sizeof(PLpgSQL_function *),.entrysize = sizeof(Called)};
 
 	used_plugin = (PLpgSQL_plugin **) find_rendezvous_variable("PLpgSQL_plugin");
 	called = hash_create("ttl_index functions in PL/pgSQL", 64, &ctl, HASH_ELEM | HASH_BLOBS);

@@ -60,7 +60,8 @@ struct TtlActing
 	int			nest_level;
 	int			guc_level;		/* of the settings that end with it */
 	int			before;			/* what nest_level was */
-	bool		is_changed;		/* is it the code of another one than what ran before? */
+	bool		is_changed;		/* is what others have left forgotten for it? */
+	int			ncalls;			/* see there */
 	Oid			commander;		/* who gave the command that runs, whose triggers are fired */
 	List	   *uncomputed;		/* see ttl_uncomputed_note() */
 	List	   *cursors;		/* the memory of those that were open before */
@@ -70,6 +71,9 @@ struct TtlActing
 
 /* in the memory of the transaction, whose end is that of it; NULL for nobody else */
 static TtlActing *acting = NULL;
+
+/* how many functions of the extension, and commands, are being run by code */
+static int	ncalls = 0;
 
 /* as whom it acted when errors were raised that were caught since ttl_leftover_expect() */
 static Oid	failed_as = InvalidOid;
@@ -85,11 +89,15 @@ static struct sigaction handlers[LAST_SIGNAL + 1];
 /* how deep in subtransactions that has changed last: an error further in changes nothing */
 static int	nest_level = 0;
 
-/* Has the user been changed since the extension acts as a role? */
+/* Is the user another role than that for whose code all was forgotten, and which finds what is kept now? */
 bool
 ttl_leftover_is_other_role(void)
 {
-	return acting == NULL || GetUserId() != acting->role;
+	const TtlActing *inner = acting;
+
+	while (inner != NULL && !inner->is_changed)
+		inner = inner->outer;
+	return inner == NULL || GetUserId() != inner->role;
 }
 
 /* Notes what is done at signals, before code of an owner runs. */
@@ -206,6 +214,7 @@ ttl_leftover_begin_command(bool fires_triggers)
 {
 	TtlCommand	command = {0};
 
+	ncalls++;
 	if (acting != NULL && fires_triggers)
 	{
 		command.within = acting;
@@ -219,31 +228,37 @@ ttl_leftover_begin_command(bool fires_triggers)
 void
 ttl_leftover_end_command(const TtlCommand *command)
 {
+	ncalls--;
 	if (command->within != NULL)
 		command->within->commander = command->outer;
 }
 
 /*
- * Is the code that goes on that of who runs already?  Not where core runs what belongs to a role, as
- * in ANALYZE and CREATE INDEX, and that calls the extension: to forget all would be for each row,
- * and PL/pgSQL keeps for ever what it has compiled of a function that runs.
+ * Is the extension called by code in whose midst others' is, with this security context: by a
+ * SECURITY DEFINER function, by what core runs as an owner, or by that of an owner as whom it acts?  Not
+ * where it goes on itself to act as another owner.
  */
 static bool
-goes_on_alone(Oid new_role, Oid user, int sec_context)
+is_in_midst(int sec_context)
 {
-	return acting == NULL && user == new_role && sec_context == SECURITY_RESTRICTED_OPERATION;
+	return acting != NULL ? ncalls > acting->ncalls : sec_context != 0;
 }
 
 /*
- * From now on the extension acts as this role, before which there were a user and a security context.
- * Where it only writes texts, no code of the role runs: there can be thousands in a view.
+ * From now on the extension acts as this role, in the security context that there was before.
+ *
+ * Nothing is forgotten in the midst of other code: that would have lost what it had compiled, and who has
+ * called the extension could compile it then.  There a call is as a command of core is, and
+ * leaves what that would.  Nor is anything where only texts are written: no code of the role runs, and there
+ * can be thousands in a view.
  */
 void
-ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool runs_code,
+ttl_leftover_begin(Oid new_role, int sec_context, int guc_level, bool runs_code,
 				   TtlLeftover *before)
 {
 	TtlActing  *inner = MemoryContextAlloc(TopTransactionContext, sizeof(TtlActing));
 	MemoryContext oldcontext;
+	Oid			user;
 	int			before_level;
 
 	before->role = ttl_code_role();
@@ -259,7 +274,7 @@ ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool 
 	*inner = (TtlActing)
 	{
 		.role = new_role,.nest_level = nest_level,.guc_level = guc_level,.before = before_level,
-		.is_changed = runs_code && !goes_on_alone(new_role, user, sec_context),
+		.is_changed = runs_code && !is_in_midst(sec_context),.ncalls = ncalls,
 		.commander = new_role,.portal = ActivePortal,.outer = acting
 	};
 	GetUserIdAndSecContext(&user, &inner->sec_context);
@@ -389,7 +404,7 @@ ttl_leftover_failed(void)
 Oid
 ttl_leftover_beside(void)
 {
-	return acting != NULL && InSecurityRestrictedOperation() && ttl_leftover_is_other_role() ?
+	return acting != NULL && InSecurityRestrictedOperation() && GetUserId() != acting->role ?
 		acting->role : InvalidOid;
 }
 
@@ -398,16 +413,6 @@ Oid
 ttl_leftover_commander(void)
 {
 	return acting != NULL ? acting->commander : InvalidOid;
-}
-
-/* Are the settings at hand those of what the extension does as a role, and no function's with SET? */
-bool
-ttl_leftover_has_own_settings(void)
-{
-	int			level = NewGUCNestLevel();
-
-	AtEOXact_GUC(true, level);
-	return acting != NULL && level == acting->guc_level + 1;
 }
 
 /*
@@ -439,8 +444,8 @@ ttl_leftover_renew(void)
 		ttl_unfinished_raise(acting->role);
 	if (GetUserId() != acting->role)
 		return false;
-	if (acting->is_changed && ttl_code_role() == TTL_ANY_ROLE)
-		ttl_code_begin(acting->role, false, false);
+	if (acting->is_changed)
+		ttl_code_renew(acting->role);
 	return true;
 }
 
@@ -496,12 +501,14 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 	Datum		result;
 
 	GetUserIdAndSecContext(&user, &sec_context);
+	ncalls++;
 	PG_TRY();
 	{
 		result = function(fcinfo);
 	}
 	PG_CATCH();
 	{
+		ncalls--;
 		SetUserIdAndSecContext(user, sec_context);
 		ttl_uncomputed_restore_candidates(candidates);
 		if (acting != outer)
@@ -513,6 +520,7 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	ncalls--;
 	ttl_uncomputed_restore_candidates(candidates);
 	return result;
 }
@@ -521,7 +529,6 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 static void
 xact_event(XactEvent event, void *arg)
 {
-	ttl_code_end_transaction();
 	ttl_uncomputed_end_transaction();
 	if (event != XACT_EVENT_ABORT)
 	{

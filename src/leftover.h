@@ -66,8 +66,7 @@ extern void ttl_code_init(void);
 extern Oid	ttl_code_role(void);
 extern bool ttl_code_is_worker(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
-extern void ttl_code_forget_refilled(bool after_error);
-extern void ttl_code_end_transaction(void);
+extern void ttl_code_renew(Oid new_role);
 extern Oid	ttl_code_language(Oid function);
 extern bool ttl_code_is_of_user(Oid function);
 
@@ -76,8 +75,8 @@ extern void ttl_leftover_init(void);
 extern bool ttl_leftover_is_other_role(void);
 extern TtlCommand ttl_leftover_begin_command(bool fires_triggers);
 extern void ttl_leftover_end_command(const TtlCommand *command);
-extern void ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level,
-							   bool runs_code, TtlLeftover *before);
+extern void ttl_leftover_begin(Oid new_role, int sec_context, int guc_level, bool runs_code,
+							   TtlLeftover *before);
 extern void ttl_leftover_note_uncomputed(Oid user, int sec_context);
 extern void ttl_leftover_check_cursor(void);
 extern void ttl_leftover_close(void);
@@ -87,7 +86,6 @@ extern void ttl_leftover_expect(void);
 extern Oid	ttl_leftover_failed(void);
 extern Oid	ttl_leftover_beside(void);
 extern Oid	ttl_leftover_commander(void);
-extern bool ttl_leftover_has_own_settings(void);
 extern void ttl_leftover_become_nobody(void);
 extern bool ttl_leftover_renew(void);
 extern Datum ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo);

@@ -84,42 +84,14 @@ start_query(QueryDesc *query, int eflags)
 }
 
 static void
-run_next(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
-{
-	if (next_run)
-		next_run(query, direction, count ttl_and_once(once));
-	else
-		standard_ExecutorRun(query, direction, count ttl_and_once(once));
-}
-
-/* Is this the command of a foreign key, which runs as the owner of the table that it leads to? */
-static bool
-is_of_foreign_key(const QueryDesc *query)
-{
-	return InLocalUserIdChange() && (query->estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0;
-}
-
-static void
 run_query(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
 {
 	ttl_leftover_check_cursor();
 	ncommands++;
-	if (!is_of_foreign_key(query))
-		run_next(query, direction, count ttl_and_once(once));
+	if (next_run)
+		next_run(query, direction, count ttl_and_once(once));
 	else
-	{
-		PG_TRY();
-		{
-			run_next(query, direction, count ttl_and_once(once));
-		}
-		PG_CATCH();
-		{
-			ttl_code_forget_refilled(true);
-			PG_RE_THROW();
-		}
-		PG_END_TRY();
-		ttl_code_forget_refilled(false);
-	}
+		standard_ExecutorRun(query, direction, count ttl_and_once(once));
 	ncommands--;
 }
 
@@ -187,12 +159,10 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	{
 		ttl_leftover_end_command(&command);
 		ttl_leftover_become_nobody();
-		ttl_code_forget_refilled(true);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 	ttl_leftover_end_command(&command);
-	ttl_code_forget_refilled(false);
 	ncommands--;
 	/* a command of the session, as that of create_index() is, can have truncated tables */
 	if (!OidIsValid(ttl_leftover_commander()))
