@@ -67,6 +67,8 @@ static HTAB *called;
 /* invalid for that of the session, and in a worker before the first owner's */
 static Oid	role = InvalidOid;
 
+static bool in_pass = false;
+
 /* can anything that has run have filled the caches since they are new? */
 static bool has_run = false;
 
@@ -117,6 +119,19 @@ bool
 ttl_code_is_worker(void)
 {
 	return MyBgworkerEntry != NULL && strcmp(MyBgworkerEntry->bgw_type, TTL_WORKER_TYPE) == 0;
+}
+
+/* A session is in a pass while run_pass() runs. */
+void
+ttl_code_set_in_pass(bool is_in_pass)
+{
+	in_pass = is_in_pass;
+}
+
+bool
+ttl_code_is_in_pass(void)
+{
+	return in_pass || ttl_code_is_worker();
 }
 
 /* Lets PL/pgSQL compile anew what was called, or only what others have called first. */

@@ -115,6 +115,7 @@ run_sub_passes(const TtlDriver *driver)
 	TtlKept    *kept = palloc(sizeof(TtlKept));
 
 	ttl_kept_init(kept);
+	ttl_code_set_in_pass(true);
 	PG_TRY();
 	{
 		do
@@ -123,6 +124,7 @@ run_sub_passes(const TtlDriver *driver)
 	}
 	PG_FINALLY();
 	{
+		ttl_code_set_in_pass(false);
 		ttl_progress_end();
 	}
 	PG_END_TRY();

@@ -244,21 +244,27 @@ is_in_midst(int sec_context)
 	return acting != NULL ? ncalls > acting->ncalls : sec_context != 0;
 }
 
+/* Does a user look at a table of its own?  Not in a pass, which goes on to those of others. */
+static bool
+is_for_itself(Oid new_role, Oid user)
+{
+	return acting == NULL && user == new_role && !ttl_code_is_in_pass();
+}
+
 /*
- * From now on the extension acts as this role, in the security context that there was before.
+ * From now on the extension acts as this role, before which there were a user and a security context.
  *
  * Nothing is forgotten in the midst of other code: that would have lost what it had compiled, and who has
  * called the extension could compile it then.  There a call is as a command of core is, and
- * leaves what that would.  Nor is anything where only texts are written: no code of the role runs, and there
- * can be thousands in a view.
+ * leaves what that would.  So it is where the user's own code runs.  Nor is anything forgotten where only texts
+ * are written: no code of the role runs, and there can be thousands in a view.
  */
 void
-ttl_leftover_begin(Oid new_role, int sec_context, int guc_level, bool runs_code,
+ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool runs_code,
 				   TtlLeftover *before)
 {
 	TtlActing  *inner = MemoryContextAlloc(TopTransactionContext, sizeof(TtlActing));
 	MemoryContext oldcontext;
-	Oid			user;
 	int			before_level;
 
 	before->role = ttl_code_role();
@@ -274,7 +280,8 @@ ttl_leftover_begin(Oid new_role, int sec_context, int guc_level, bool runs_code,
 	*inner = (TtlActing)
 	{
 		.role = new_role,.nest_level = nest_level,.guc_level = guc_level,.before = before_level,
-		.is_changed = runs_code && !is_in_midst(sec_context),.ncalls = ncalls,
+		.is_changed = runs_code && !is_in_midst(sec_context) && !is_for_itself(new_role, user),
+		.ncalls = ncalls,
 		.commander = new_role,.portal = ActivePortal,.outer = acting
 	};
 	GetUserIdAndSecContext(&user, &inner->sec_context);

@@ -65,6 +65,8 @@ typedef struct TtlCommand
 extern void ttl_code_init(void);
 extern Oid	ttl_code_role(void);
 extern bool ttl_code_is_worker(void);
+extern void ttl_code_set_in_pass(bool is_in_pass);
+extern bool ttl_code_is_in_pass(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
 extern void ttl_code_renew(Oid new_role);
 extern Oid	ttl_code_language(Oid function);
@@ -75,8 +77,8 @@ extern void ttl_leftover_init(void);
 extern bool ttl_leftover_is_other_role(void);
 extern TtlCommand ttl_leftover_begin_command(bool fires_triggers);
 extern void ttl_leftover_end_command(const TtlCommand *command);
-extern void ttl_leftover_begin(Oid new_role, int sec_context, int guc_level, bool runs_code,
-							   TtlLeftover *before);
+extern void ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level,
+							   bool runs_code, TtlLeftover *before);
 extern void ttl_leftover_note_uncomputed(Oid user, int sec_context);
 extern void ttl_leftover_check_cursor(void);
 extern void ttl_leftover_close(void);

@@ -52,7 +52,8 @@ show_superuser(Oid owner)
 static void
 begin(Oid owner, bool runs_code, TtlUser *saved)
 {
-	ttl_leftover_begin(owner, saved->sec_context, saved->guc_level, runs_code, &saved->leftover);
+	ttl_leftover_begin(owner, saved->userid, saved->sec_context, saved->guc_level, runs_code,
+					   &saved->leftover);
 }
 
 void

@@ -168,5 +168,22 @@ CREATE TRIGGER looks BEFORE DELETE ON definers.detail FOR EACH ROW EXECUTE FUNCT
 RESET ROLE;
 DELETE FROM definers.master;
 SELECT definers.uses_date(1);
+-- nor is anything forgotten where somebody looks at a table of its own
+SET ROLE regress_ttl_definer;
+CREATE TABLE definers.analyzed (n int);
+INSERT INTO definers.analyzed VALUES (1);
+CREATE FUNCTION definers.compiles_too(int) RETURNS int LANGUAGE plpgsql IMMUTABLE SET search_path = trap, pg_catalog AS
+$$ BEGIN RETURN definers.uses_date($1); END $$;
+CREATE INDEX ON definers.analyzed (definers.compiles_too(n));
+RESET ROLE;
+CREATE TABLE definers.plain (at timestamptz);
+CREATE INDEX plain_ttl ON definers.plain (at) WHERE ttl_index.expire_after_seconds(0);
+\c -
+SET client_min_messages = warning;
+SELECT count(*) FROM ttl_index.preview('definers.own_ttl');
+SELECT definers.uses_date(1);
+SELECT ttl_index.due_count('definers.plain_ttl');
+ANALYZE definers.analyzed;
+SELECT definers.uses_date(1);
 DROP SCHEMA definers, trap CASCADE;
 DROP ROLE regress_ttl_definer;
