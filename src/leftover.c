@@ -369,7 +369,7 @@ ttl_leftover_end(const TtlLeftover *before)
 	Oid			user = inner->role;
 	bool		is_changed = inner->is_changed;
 
-	nest_level = GetCurrentTransactionNestLevel();
+	nest_level = is_changed ? GetCurrentTransactionNestLevel() : inner->before;
 	restore_signals();
 	release_locks(before->locks);
 	acting = inner->outer;
@@ -479,16 +479,20 @@ static void
 go_on(TtlActing *outer)
 {
 	bool		is_same = outer != NULL && acting != outer && ttl_code_role() == outer->role;
+	/* else one had come to its end before the error */
+	bool		is_changed = acting == outer;
 	int			before = nest_level;
 
 	for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
 	{
 		is_same = is_same && (!inner->is_changed || inner->role == outer->role);
+		is_changed = is_changed || inner->is_changed;
 		before = inner->before;
 	}
+	is_changed = is_changed && !is_same;
 	end_acting(outer);
-	nest_level = is_same ? before : GetCurrentTransactionNestLevel();
-	if (OidIsValid(ttl_code_role()) && !is_same)
+	nest_level = is_changed ? GetCurrentTransactionNestLevel() : before;
+	if (OidIsValid(ttl_code_role()) && is_changed)
 		ttl_code_begin(acting != NULL ? TTL_ANY_ROLE : InvalidOid, true, true);
 }
 

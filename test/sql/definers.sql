@@ -116,6 +116,37 @@ CREATE FUNCTION definers.only_looks() RETURNS int LANGUAGE plpgsql SECURITY DEFI
 $$ BEGIN RETURN (SELECT count(*) FROM ttl_index.preview('definers.own_ttl')); END $$;
 RESET ROLE;
 SELECT definers.uses_date(id), definers.only_looks(), definers.compiles() FROM generate_series(1, 2) AS id;
+-- also behind an error that it catches, in the extension or after it
+SET ROLE regress_ttl_definer;
+CREATE TABLE definers.unreadable (at timestamptz, n int);
+INSERT INTO definers.unreadable VALUES ('2001-01-01', 0);
+CREATE FUNCTION definers.divides(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN 1; END $$;
+CREATE INDEX unreadable_ttl ON definers.unreadable (at) WHERE definers.divides(n) = 1 AND ttl_index.expire_after_seconds(0)
+	AND ttl_index.paused();
+CREATE OR REPLACE FUNCTION definers.divides(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN 1 / $1; END $$;
+CREATE OR REPLACE FUNCTION definers.sets() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	BEGIN
+		PERFORM FROM ttl_index.preview('definers.unreadable_ttl');
+	EXCEPTION WHEN division_by_zero THEN
+	END;
+	BEGIN
+		PERFORM FROM ttl_index.preview('definers.own_ttl');
+		RAISE 'caught';
+	EXCEPTION WHEN raise_exception THEN
+	END;
+	PERFORM definers.compiles();
+END $$;
+CREATE OR REPLACE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1; END $$;
+RESET ROLE;
+INSERT INTO definers.left SELECT id, '2001-01-01' FROM generate_series(1, 3) AS id;
+SET ROLE regress_ttl_definer;
+CREATE OR REPLACE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER AS
+$$ BEGIN PERFORM definers.sets(); RETURN $1; END $$;
+RESET ROLE;
+CALL ttl_index.run_pass();
+SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'left_ttl';
+SELECT * FROM definers.left;
 -- also where the extension runs a command for such a function, which is no part of the batch
 SET ROLE regress_ttl_definer;
 CREATE TABLE definers.dropped (at timestamptz);
