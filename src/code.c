@@ -166,13 +166,27 @@ ttl_code_renew(Oid new_role)
 	has_run = false;
 }
 
+/* Has PL/pgSQL tell what it calls.  A worker needs no debugger, and a session keeps the one that it has. */
+static void
+watch_functions(void)
+{
+	if (*used_plugin == NULL || ttl_code_is_worker())
+		*used_plugin = &plugin;
+}
+
+/* Code runs for which nothing is forgotten: it is for those that come after it. */
+void
+ttl_code_go_on(void)
+{
+	watch_functions();
+	has_run = true;
+}
+
 /* From now on the code of this role runs, or goes on, or that of the session. */
 void
 ttl_code_begin(Oid new_role, bool goes_on, bool after_error)
 {
-	/* a worker needs no debugger, and a session keeps the one that it has */
-	if (*used_plugin == NULL || ttl_code_is_worker())
-		*used_plugin = &plugin;
+	watch_functions();
 	if (!InSecurityRestrictedOperation())
 	{
 		if (ttl_code_is_worker())

@@ -288,6 +288,8 @@ ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool 
 	acting = inner;
 	if (inner->is_changed)
 		ttl_code_begin(new_role, false, false);
+	else if (runs_code)
+		ttl_code_go_on();
 	oldcontext = MemoryContextSwitchTo(TopTransactionContext);
 	inner->cursors = watch_cursors();
 	MemoryContextSwitchTo(oldcontext);

@@ -68,6 +68,7 @@ extern bool ttl_code_is_worker(void);
 extern void ttl_code_set_in_pass(bool is_in_pass);
 extern bool ttl_code_is_in_pass(void);
 extern void ttl_code_begin(Oid new_role, bool goes_on, bool after_error);
+extern void ttl_code_go_on(void);
 extern void ttl_code_renew(Oid new_role);
 extern Oid	ttl_code_language(Oid function);
 extern bool ttl_code_is_of_user(Oid function);
