@@ -60,6 +60,7 @@ struct TtlActing
 	int			nest_level;
 	int			guc_level;		/* of the settings that end with it */
 	int			before;			/* what nest_level was */
+	bool		is_own;			/* does the user of a session look at a table of its own? */
 	bool		is_changed;		/* is what others have left forgotten for it? */
 	int			ncalls;			/* see there */
 	Oid			commander;		/* who gave the command that runs, whose triggers are fired */
@@ -244,26 +245,21 @@ is_in_midst(int sec_context)
 	return acting != NULL ? ncalls > acting->ncalls : sec_context != 0;
 }
 
-/* Does a user look at a table of its own?  Not in a pass, which goes on to those of others. */
-static bool
-is_for_itself(Oid new_role, Oid user)
-{
-	return acting == NULL && user == new_role && !ttl_code_is_in_pass();
-}
-
 /*
  * From now on the extension acts as this role, before which there were a user and a security context.
  *
  * Nothing is forgotten in the midst of other code: that would have lost what it had compiled, and who has
  * called the extension could compile it then.  There a call is as a command of core is, and
- * leaves what that would.  So it is where the user's own code runs.  Nor is anything forgotten where only texts
- * are written: no code of the role runs, and there can be thousands in a view.
+ * leaves what that would.  So it is where the user's own code runs, but for a pass, which goes on to tables of
+ * others.  Nor is anything forgotten where only texts are written: no code of the role runs, and there can be
+ * thousands in a view.
  */
 void
 ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool runs_code,
 				   TtlLeftover *before)
 {
 	TtlActing  *inner = MemoryContextAlloc(TopTransactionContext, sizeof(TtlActing));
+	bool		is_own = acting == NULL && user == new_role && sec_context == 0;
 	MemoryContext oldcontext;
 	int			before_level;
 
@@ -280,7 +276,8 @@ ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool 
 	*inner = (TtlActing)
 	{
 		.role = new_role,.nest_level = nest_level,.guc_level = guc_level,.before = before_level,
-		.is_changed = runs_code && !is_in_midst(sec_context) && !is_for_itself(new_role, user),
+		.is_own = is_own,
+		.is_changed = runs_code && !is_in_midst(sec_context) && (!is_own || ttl_code_is_in_pass()),
 		.ncalls = ncalls,
 		.commander = new_role,.portal = ActivePortal,.outer = acting
 	};
@@ -301,11 +298,11 @@ ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool 
  * has locked, at each call, would be n squared in a migration.
  */
 void
-ttl_leftover_note_uncomputed(Oid user, int sec_context)
+ttl_leftover_note_uncomputed(void)
 {
 	MemoryContext oldcontext;
 
-	if (user == acting->role && sec_context == 0)
+	if (acting->is_own)
 		return;
 	oldcontext = MemoryContextSwitchTo(TopTransactionContext);
 	acting->uncomputed = ttl_uncomputed_note(acting->outer != NULL);
@@ -542,7 +539,8 @@ ttl_leftover_call(PGFunction function, FunctionCallInfo fcinfo)
 static void
 xact_event(XactEvent event, void *arg)
 {
-	ttl_uncomputed_end_transaction();
+	/* their memory is that of the transaction */
+	(void) ttl_uncomputed_forget_candidates();
 	if (event != XACT_EVENT_ABORT)
 	{
 		Assert(acting == NULL);

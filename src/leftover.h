@@ -80,7 +80,7 @@ extern TtlCommand ttl_leftover_begin_command(bool fires_triggers);
 extern void ttl_leftover_end_command(const TtlCommand *command);
 extern void ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level,
 							   bool runs_code, TtlLeftover *before);
-extern void ttl_leftover_note_uncomputed(Oid user, int sec_context);
+extern void ttl_leftover_note_uncomputed(void);
 extern void ttl_leftover_check_cursor(void);
 extern void ttl_leftover_close(void);
 extern void ttl_leftover_end(const TtlLeftover *before);
@@ -99,7 +99,6 @@ extern void ttl_temporary_object_check(void);
 
 /* uncomputed.c */
 extern void ttl_uncomputed_begin_pass(void);
-extern void ttl_uncomputed_end_transaction(void);
 extern TtlCandidates ttl_uncomputed_forget_candidates(void);
 extern void ttl_uncomputed_restore_candidates(TtlCandidates before);
 extern List *ttl_uncomputed_note(bool within_other);

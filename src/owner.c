@@ -68,7 +68,7 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 	saved->guc_level = ttl_settings_begin_safe();
 	show_superuser(owner);
 	begin(owner, true, saved);
-	ttl_leftover_note_uncomputed(saved->userid, saved->sec_context);
+	ttl_leftover_note_uncomputed();
 }
 
 void
@@ -161,7 +161,7 @@ parse_as(Oid owner, TtlUser *saved)
 {
 	become_reader(owner, true, saved);
 	show_superuser(owner);
-	ttl_leftover_note_uncomputed(saved->userid, saved->sec_context);
+	ttl_leftover_note_uncomputed();
 }
 
 /* Something to do as an owner, and how to become that. */

@@ -104,13 +104,6 @@ ttl_uncomputed_begin_pass(void)
 	candidates = (TtlCandidates){.known = true};
 }
 
-/* Their memory is that of the transaction. */
-void
-ttl_uncomputed_end_transaction(void)
-{
-	candidates = (TtlCandidates){0};
-}
-
 /* Whatever is open or new is locked, and core lists nothing else. */
 static void
 find_candidates(void)
