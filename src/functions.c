@@ -144,8 +144,7 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 				 errhint("Each batch is a transaction of its own. Call it as a statement by itself.")));
 
 	/*
-	 * code of owners could read on from it, or close it under whoever reads
-	 * it
+	 * a commit of the pass would compute the rest of it, behind code of owners
 	 */
 	if (!ThereAreNoReadyPortals())
 		ereport(ERROR,

@@ -65,10 +65,17 @@ struct TtlActing
 	int			ncalls;			/* see there */
 	Oid			commander;		/* who gave the command that runs, whose triggers are fired */
 	List	   *uncomputed;		/* see ttl_uncomputed_note() */
-	List	   *cursors;		/* the memory of those that were open before */
-	Portal		portal;			/* the one that was being run then */
+	List	   *cursors;		/* those that were open before, as OpenCursor */
 	TtlActing  *outer;			/* who goes on behind it, or NULL */
 };
+
+/* A cursor that nobody can use for as long as the extension acts as somebody, and what it is else. */
+typedef struct OpenCursor
+{
+	Portal		portal;
+	PortalStatus status;
+	bool		is_pinned;		/* by a loop, say; PL/Perl takes that away before it closes one */
+} OpenCursor;
 
 /* in the memory of the transaction, whose end is that of it; NULL for nobody else */
 static TtlActing *acting = NULL;
@@ -121,8 +128,9 @@ restore_signals(void)
 }
 
 /*
- * All cursors that are open.  Core lists them in pg_cursors alone, which would take two queries
- * more in each batch.  But each has a memory context of its own, and these have one in common.
+ * All cursors that are open, and not being run.  Core lists them in pg_cursors alone, which would take two
+ * queries more in each batch.  But each has a memory context of its own, which is called like it, and these
+ * have one in common.
  */
 static List *
 open_cursors(void)
@@ -138,40 +146,61 @@ open_cursors(void)
 			all = child;
 	}
 	for (MemoryContext child = all->firstchild; child != NULL; child = child->nextchild)
-		cursors = lappend(cursors, child);
-	return cursors;
-}
-
-/* Where a cursor is closed, the next one can have its memory, but is not the same. */
-static void
-cursor_closed(void *cursor)
-{
-	for (TtlActing *inner = acting; inner != NULL; inner = inner->outer)
-		inner->cursors = list_delete_ptr(inner->cursors, cursor);
-}
-
-/* All cursors that are open, from now on without those that are closed. */
-static List *
-watch_cursors(void)
-{
-	List	   *cursors = open_cursors();
-	ListCell   *lc;
-
-	foreach(lc, cursors)
 	{
-		MemoryContext cursor = lfirst(lc);
-		MemoryContextCallback *callback = cursor->reset_cbs;
+		Portal		portal = child->ident != NULL ? GetPortalByName(child->ident) : NULL;
 
-		while (callback != NULL && callback->func != cursor_closed)
-			callback = callback->next;
-		if (callback != NULL)
-			continue;
-		callback = MemoryContextAlloc(cursor, sizeof(MemoryContextCallback));
-		callback->func = cursor_closed;
-		callback->arg = cursor;
-		MemoryContextRegisterResetCallback(cursor, callback);
+		/* the one without a name is called otherwise there, by which another one can be called */
+		if (portal == NULL || portal->portalContext != child)
+			portal = GetPortalByName("");
+		if (portal != NULL && portal->portalContext == child && portal->status != PORTAL_ACTIVE)
+			cursors = lappend(cursors, portal);
 	}
 	return cursors;
+}
+
+/*
+ * Lets nobody read from, rewind or close the cursors that are open before the code of a role runs: core refuses
+ * that where one is being run.  What is left to compute of them is what has opened them, as whoever that
+ * was, and it would be by the settings of the code that asks: functions in SQL are parsed then.
+ */
+static void
+hold_cursors(TtlActing *inner)
+{
+	MemoryContext oldcontext = MemoryContextSwitchTo(TopTransactionContext);
+	List	   *portals = open_cursors();
+	ListCell   *lc;
+
+	foreach(lc, portals)
+	{
+		OpenCursor *cursor = palloc(sizeof(OpenCursor));
+
+		cursor->portal = lfirst(lc);
+		cursor->status = cursor->portal->status;
+		cursor->is_pinned = cursor->portal->portalPinned;
+		inner->cursors = lappend(inner->cursors, cursor);
+		cursor->portal->status = PORTAL_ACTIVE;
+	}
+	list_free(portals);
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/* Gives them back, but for those that the end of a (sub)transaction has made fail. */
+static void
+release_cursors(TtlActing *inner)
+{
+	ListCell   *lc;
+
+	foreach(lc, inner->cursors)
+	{
+		OpenCursor *cursor = lfirst(lc);
+
+		if (cursor->portal->status != PORTAL_ACTIVE)
+			continue;
+		cursor->portal->status = cursor->status;
+		cursor->portal->portalPinned = cursor->is_pinned;
+	}
+	list_free_deep(inner->cursors);
+	inner->cursors = NIL;
 }
 
 static void
@@ -260,7 +289,6 @@ ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool 
 {
 	TtlActing  *inner = MemoryContextAlloc(TopTransactionContext, sizeof(TtlActing));
 	bool		is_own = acting == NULL && user == new_role && sec_context == 0;
-	MemoryContext oldcontext;
 	int			before_level;
 
 	before->role = ttl_code_role();
@@ -279,7 +307,7 @@ ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool 
 		.is_own = is_own,
 		.is_changed = runs_code && !is_in_midst(sec_context) && (!is_own || ttl_code_is_in_pass()),
 		.ncalls = ncalls,
-		.commander = new_role,.portal = ActivePortal,.outer = acting
+		.commander = new_role,.outer = acting
 	};
 	GetUserIdAndSecContext(&user, &inner->sec_context);
 	acting = inner;
@@ -287,9 +315,7 @@ ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool 
 		ttl_code_begin(new_role, false, false);
 	else if (runs_code)
 		ttl_code_go_on();
-	oldcontext = MemoryContextSwitchTo(TopTransactionContext);
-	inner->cursors = watch_cursors();
-	MemoryContextSwitchTo(oldcontext);
+	hold_cursors(inner);
 }
 
 /*
@@ -320,39 +346,13 @@ ttl_leftover_close(void)
 
 	foreach(lc, open_cursors())
 	{
-		MemoryContext cursor = lfirst(lc);
-		Portal		portal;
+		Portal		portal = lfirst(lc);
 
 		CHECK_FOR_INTERRUPTS();
-		/* it is called like the cursor, but for one with what that has read */
-		if (list_member_ptr(acting->cursors, cursor) || cursor->ident == NULL)
-			continue;
-		portal = GetPortalByName(cursor->ident);
-		if (portal == NULL || portal->portalContext != cursor ||
-			portal->status == PORTAL_ACTIVE)
-			continue;
 		if (portal->portalPinned)
 			UnpinPortal(portal);
 		PortalDrop(portal, false);
 	}
-}
-
-/*
- * Refuses to run what a cursor of those says which were open before.  A query is planned, but
- * functions in SQL that return rows are read on, and parsed, as they are asked for rows: by the settings
- * of the code that asks, and then for the caller.  And it would open relations that nobody has noted.
- */
-void
-ttl_leftover_check_cursor(void)
-{
-	if (acting == NULL || ActivePortal == NULL || ActivePortal == acting->portal ||
-		!list_member_ptr(acting->cursors, ActivePortal->portalContext))
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_CURSOR_STATE),
-			 errmsg("cursor \"%s\" was opened before the code of role \"%s\" began",
-					ActivePortal->name, GetUserNameFromId(acting->role, true)),
-			 errhint("Open a cursor where it is read: the extension runs the code of a table's owner apart from what has called it.")));
 }
 
 /*
@@ -372,8 +372,8 @@ ttl_leftover_end(const TtlLeftover *before)
 	restore_signals();
 	release_locks(before->locks);
 	acting = inner->outer;
+	release_cursors(inner);
 	ttl_uncomputed_let_go(inner->uncomputed);
-	list_free(inner->cursors);
 	pfree(inner);
 	if (is_changed)
 		ttl_code_begin(before->role, true, false);
@@ -463,7 +463,10 @@ end_acting(TtlActing *outer)
 		return;
 	restore_signals();
 	for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
+	{
+		release_cursors(inner);
 		ttl_uncomputed_forget(inner->uncomputed);
+	}
 	failed_as = OidIsValid(failed_as) && failed_as != acting->role ? TTL_ANY_ROLE : acting->role;
 	/* the memory is that of the transaction */
 	acting = outer;

@@ -81,7 +81,6 @@ extern void ttl_leftover_end_command(const TtlCommand *command);
 extern void ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level,
 							   bool runs_code, TtlLeftover *before);
 extern void ttl_leftover_note_uncomputed(void);
-extern void ttl_leftover_check_cursor(void);
 extern void ttl_leftover_close(void);
 extern void ttl_leftover_end(const TtlLeftover *before);
 extern void ttl_leftover_ends_well(void);

@@ -86,7 +86,6 @@ start_query(QueryDesc *query, int eflags)
 static void
 run_query(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
 {
-	ttl_leftover_check_cursor();
 	ncommands++;
 	if (next_run)
 		next_run(query, direction, count ttl_and_once(once));
@@ -139,10 +138,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
 {
-	TtlCommand	command;
+	const TtlCommand command = ttl_leftover_begin_command(true);
 
-	ttl_leftover_check_cursor();
-	command = ttl_leftover_begin_command(true);
 	ncommands++;
 	PG_TRY();
 	{

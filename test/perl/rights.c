@@ -50,6 +50,7 @@ void		_PG_init(void);
 
 PG_FUNCTION_INFO_V1(ignore_signals);
 PG_FUNCTION_INFO_V1(leave_cursor);
+PG_FUNCTION_INFO_V1(close_cursor);
 PG_FUNCTION_INFO_V1(run_commands);
 PG_FUNCTION_INFO_V1(silent_handler);
 PG_FUNCTION_INFO_V1(goes_on);
@@ -205,6 +206,20 @@ leave_cursor(PG_FUNCTION_ARGS)
 	if (PG_GETARG_BOOL(1))
 		MarkPortalFailed(cursor);
 	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* Closes a cursor that anybody has opened, as spi_cursor_close() of PL/Perl does. */
+Datum
+close_cursor(PG_FUNCTION_ARGS)
+{
+	Portal		cursor = SPI_cursor_find(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+
+	if (cursor != NULL)
+	{
+		UnpinPortal(cursor);
+		SPI_cursor_close(cursor);
+	}
 	PG_RETURN_VOID();
 }
 

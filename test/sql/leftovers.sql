@@ -363,7 +363,7 @@ SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
 SELECT name FROM pg_cursors;
 CLOSE held;
 
--- nor does a cursor stay that it opens in the place of one of the caller's, by that name and in that memory
+-- nor does it close one of the caller's, and open another one by that name and in that memory
 SET ROLE regress_ttl_first;
 CREATE FUNCTION leftovers.opens_anew(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -382,7 +382,7 @@ BEGIN
 	END LOOP;
 	RETURN true;
 EXCEPTION
-	WHEN invalid_cursor_name THEN RETURN true;
+	WHEN invalid_cursor_state OR invalid_cursor_name THEN RETURN true;
 END $$;
 CREATE TABLE leftovers.new_series (id int, at timestamptz NOT NULL, CHECK (leftovers.opens_anew(1))) PARTITION BY RANGE (at);
 RESET ROLE;
@@ -394,25 +394,50 @@ SELECT name, statement FROM pg_cursors;
 FETCH own;
 ROLLBACK;
 
--- nor does it read on from one of the caller, whose functions in SQL are parsed when they are asked for rows
+-- nor does it read on from one of the caller, whose functions in SQL are parsed when they are asked for rows,
+-- or rewind it, when limits and keys are computed
 CREATE FUNCTION leftovers.words() RETURNS SETOF text LANGUAGE sql AS 'SELECT lower(word) FROM leftovers.noted';
+CREATE FUNCTION leftovers.most() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE 'the limit is computed with the search_path %', current_setting('search_path');
+	RETURN 3;
+END $$;
 CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql
 	SET search_path = leftovers, pg_catalog AS $$
 DECLARE
-	of_caller refcursor = 'of_caller';
-	word text;
+	command text;
 BEGIN
-	FETCH of_caller INTO word;
+	FOREACH command IN ARRAY ARRAY['FETCH not_read', 'MOVE ABSOLUTE 0 FROM read'] LOOP
+		BEGIN
+			EXECUTE command;
+			RAISE NOTICE '%: done', command;
+		EXCEPTION
+			WHEN OTHERS THEN RAISE NOTICE '%: %', command, SQLERRM;
+		END;
+	END LOOP;
 	PERFORM FROM leftovers.noted WHERE leftovers.fold_case(leftovers.noted.word) = 'a';
 	RETURN '1';
 END $$;
 GRANT SELECT ON leftovers.noted TO regress_ttl_first;
 \c -
-SET client_min_messages = error;
 BEGIN;
-DECLARE of_caller CURSOR FOR SELECT leftovers.words();
+DECLARE not_read CURSOR FOR SELECT leftovers.words();
+DECLARE read SCROLL CURSOR FOR SELECT generate_series(1, 3) LIMIT leftovers.most();
+DECLARE held CURSOR WITH HOLD FOR SELECT 1;
+FETCH read;
 SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
+FETCH read;
+FETCH not_read;
+-- nor where that ends with an error
+SAVEPOINT before;
+CREATE OR REPLACE FUNCTION leftovers.mood_as_json(leftovers.mood) RETURNS json LANGUAGE plpgsql AS $$ BEGIN RAISE 'failed'; END $$;
+SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
+ROLLBACK TO before;
+FETCH read;
 COMMIT;
+FETCH held;
+CLOSE held;
+SET client_min_messages = error;
 REVOKE SELECT ON leftovers.noted FROM regress_ttl_first;
 -- and a session, which can have left anything, runs no code of owners whose rights it has not
 SET ROLE regress_ttl_first;

@@ -393,6 +393,41 @@ $node->poll_query_until('postgres', $gone, 2)
 $node->set('monitor_enabled', 'off');
 check_rights($offset, "with the owner's rights: the monitor, behind a cursor that is left");
 
+# Nor does it close that of a loop of its caller, which would go on with one that it opens in its place.
+$node->safe_psql(
+	'postgres', qq{
+CREATE FUNCTION m.close_cursor(text) RETURNS void LANGUAGE C AS '$library';
+CREATE OR REPLACE FUNCTION m.alice_leaves(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
+	'DECLARE
+		name text;
+	BEGIN
+		FOR name IN SELECT c.name FROM pg_cursors AS c LOOP
+			BEGIN
+				PERFORM m.close_cursor(name);
+				PERFORM m.leave_cursor(''SELECT -1 FROM generate_series(1, 100)'');
+			EXCEPTION
+				WHEN OTHERS THEN NULL;
+			END;
+		END LOOP;
+		RETURN true;
+	END';
+});
+is( $node->safe_psql(
+		'postgres', q{
+CREATE TEMP TABLE seen (id int);
+DO $$
+DECLARE
+	id int;
+BEGIN
+	FOR id IN SELECT * FROM generate_series(1, 100) LOOP
+		PERFORM ttl_index.preview('m.leaving_ttl');
+		INSERT INTO seen VALUES (id);
+	END LOOP;
+END $$;
+SELECT count(*), sum(id) FROM seen}),
+	'100|5050',
+	'a loop goes on with its own cursor');
+
 # Signals that code of an owner ignores, as PL/Perl lets it do, are not ignored behind it, also
 # where that ends with an error: nothing would end the code of others, or the process.
 $node->safe_psql(
