@@ -9,8 +9,6 @@
  * planned, could put its own function "lower" into the index of another one's table, to be
  * called as the latter.  A key or a CHECK does it without the planner, and so does a CREATE
  * INDEX by code of which no hook tells: a cast to json, or a function of a type, in PL/Perl.
- * Plans that were made without forced row security would be used in the session that goes on,
- * also where it is the owner.
  *
  * PL/pgSQL compiles a function once in a process, and looks up the types of its variables
  * then, by the search_path of whoever calls it first.  So one owner could call a function

@@ -27,6 +27,10 @@
  * tells how far apart two values of a range are, and this can call the extension.  19 tells nobody what is
  * locked; there the command that failed is what ends the turn (unfinished.c), and with it the lock.
  *
+ * Forced row security does not apply to expiry, nor to a look at what will be deleted (owner.c).
+ * Core would use a plan that was made without it where the same role goes on with it, and the
+ * other way round.
+ *
  * Nor does return_next() take back the user whom a foreign key or a SECURITY DEFINER function has
  * made of who ran before.  Where an error ends these, nobody goes on.
  *
@@ -47,6 +51,7 @@
 #include "storage/lwlock.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 #include "utils/portal.h"
 
 #include "compat.h"
@@ -62,6 +67,7 @@ struct TtlActing
 	int			before;			/* what nest_level was */
 	bool		is_own;			/* does the user of a session look at a table of its own? */
 	bool		is_changed;		/* is what others have left forgotten for it? */
+	bool		is_unforced;	/* is row security not forced any more, as it was before? */
 	int			ncalls;			/* see there */
 	Oid			commander;		/* who gave the command that runs, whose triggers are fired */
 	List	   *uncomputed;		/* see ttl_uncomputed_note() */
@@ -203,6 +209,17 @@ release_cursors(TtlActing *inner)
 	inner->cursors = NIL;
 }
 
+/*
+ * Queries that were planned where row security is forced are planned anew where it is not, and the
+ * other way: core compares for whom a plan was made, but not that, and the same role can go on.
+ */
+static void
+forget_plans(const TtlActing *inner)
+{
+	if (inner->is_unforced)
+		ResetPlanCache();
+}
+
 static void
 add_lock(LWLock *lock, LWLockMode mode, void *locks)
 {
@@ -310,7 +327,11 @@ ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool 
 		.commander = new_role,.outer = acting
 	};
 	GetUserIdAndSecContext(&user, &inner->sec_context);
+	/* in a worker it is never forced */
+	inner->is_unforced = !ttl_code_is_worker() &&
+		(inner->sec_context & ~sec_context & SECURITY_NOFORCE_RLS) != 0;
 	acting = inner;
+	forget_plans(inner);
 	if (inner->is_changed)
 		ttl_code_begin(new_role, false, false);
 	else if (runs_code)
@@ -372,6 +393,7 @@ ttl_leftover_end(const TtlLeftover *before)
 	restore_signals();
 	release_locks(before->locks);
 	acting = inner->outer;
+	forget_plans(inner);
 	release_cursors(inner);
 	ttl_uncomputed_let_go(inner->uncomputed);
 	pfree(inner);
@@ -464,6 +486,7 @@ end_acting(TtlActing *outer)
 	restore_signals();
 	for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
 	{
+		forget_plans(inner);
 		release_cursors(inner);
 		ttl_uncomputed_forget(inner->uncomputed);
 	}

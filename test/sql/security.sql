@@ -735,9 +735,27 @@ SET client_min_messages = error;
 CALL ttl_index.run_pass();
 SET client_min_messages = warning;
 SELECT place, count_forced() FROM log WHERE place LIKE 'trigger%';
+-- also where the owner looks at a table of its own, whose filter is computed as in a pass
+CREATE FUNCTION sees(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	RAISE WARNING 'sees %', sec.count_forced();
+	RETURN true;
+END $$;
+CREATE TABLE looked_at (id int, ts timestamptz);
+INSERT INTO looked_at VALUES (1, '2001-01-01');
+CREATE INDEX looked_at_ttl ON looked_at (ts) WHERE sees(id) AND ttl_index.expire_after_seconds(0);
+SELECT count(*) FROM ttl_index.preview('sec.looked_at_ttl');
+SELECT count_forced();
+-- and where that ends with an error
+CREATE OR REPLACE FUNCTION sees(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	RAISE 'sees %', sec.count_forced();
+END $$;
+SELECT count(*) FROM ttl_index.preview('sec.looked_at_ttl');
+SELECT count_forced();
 RESET ROLE;
 DROP SCHEMA strange CASCADE;
-DROP TABLE kept_source, kept_rows, calls;
+DROP TABLE kept_source, kept_rows, calls, looked_at;
 
 -- a table that VACUUM FULL makes anew, in such an operation, has types as well
 CREATE TEMP TABLE kept (id int);
