@@ -23,6 +23,7 @@
 #include "catalog/index.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
@@ -115,6 +116,25 @@ ttl_compute_bounds(Relation partition)
 }
 
 /*
+ * Adds what rules and policies say.  Forced row security does not apply to what is deleted, but to
+ * what an archive takes, as in an INSERT by its owner; and which it does is decided here.
+ */
+static List *
+rewrite(Query *query)
+{
+	Oid			user;
+	int			sec_context;
+	List	   *queries;
+
+	GetUserIdAndSecContext(&user, &sec_context);
+	if (query->commandType == CMD_INSERT)
+		SetUserIdAndSecContext(user, sec_context & ~SECURITY_NOFORCE_RLS);
+	queries = QueryRewrite(query);
+	SetUserIdAndSecContext(user, sec_context);
+	return queries;
+}
+
+/*
  * Plans a query by settings by which rows are found by where they lie, or by an index: not by
  * those of a session, or of the owner of a database, by which each batch would read all of the
  * table.
@@ -130,7 +150,7 @@ ttl_compute_plans(Query *query, const char *name)
 	ttl_settings_set("enable_tidscan", "on");
 	ttl_settings_each_cost(ttl_settings_set);
 	ttl_settings_set("jit", "off");
-	plans = pg_plan_queries(QueryRewrite(query), name, 0, NULL);
+	plans = pg_plan_queries(rewrite(query), name, 0, NULL);
 	AtEOXact_GUC(false, level);
 	return plans;
 }

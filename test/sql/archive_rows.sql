@@ -134,6 +134,21 @@ SELECT state FROM failed;
 CALL ttl_index.run_pass();
 SELECT count(*) FROM t;
 DROP TABLE t, cold;
+-- or under policies of his own, if those are forced: not for what goes, but for what comes
+SET ROLE ar_owner;
+CREATE TABLE t (id int, ts timestamptz);
+ALTER TABLE t ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE TABLE cold (id int, ts timestamptz);
+ALTER TABLE cold ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY even ON cold USING (true) WITH CHECK (id % 2 = 0);
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+RESET ROLE;
+INSERT INTO t SELECT g, '2001-01-01' FROM generate_series(1, 4) AS g;
+CALL ttl_index.run_pass();
+SELECT id FROM t ORDER BY 1;
+SELECT id FROM cold ORDER BY 1;
+SELECT archived, skipped_failed, sqlstate FROM failed;
+DROP TABLE t, cold;
 
 -- partitioned, both, with columns in another order; no partition for a row: it stays
 CREATE TABLE t (id int, ts timestamptz) PARTITION BY RANGE (ts);
