@@ -134,7 +134,7 @@ restore_signals(void)
 }
 
 /*
- * All cursors that are open, and not being run.  Core lists them in pg_cursors alone, which would take two
+ * All cursors that are open.  Core lists them in pg_cursors alone, which would take two
  * queries more in each batch.  But each has a memory context of its own, which is called like it, and these
  * have one in common.
  */
@@ -158,7 +158,7 @@ open_cursors(void)
 		/* the one without a name is called otherwise there, by which another one can be called */
 		if (portal == NULL || portal->portalContext != child)
 			portal = GetPortalByName("");
-		if (portal != NULL && portal->portalContext == child && portal->status != PORTAL_ACTIVE)
+		if (portal != NULL && portal->portalContext == child)
 			cursors = lappend(cursors, portal);
 	}
 	return cursors;
@@ -370,6 +370,8 @@ ttl_leftover_close(void)
 		Portal		portal = lfirst(lc);
 
 		CHECK_FOR_INTERRUPTS();
+		if (portal->status == PORTAL_ACTIVE)
+			continue;
 		if (portal->portalPinned)
 			UnpinPortal(portal);
 		PortalDrop(portal, false);

@@ -427,6 +427,22 @@ END $$;
 SELECT count(*), sum(id) FROM seen}),
 	'100|5050',
 	'a loop goes on with its own cursor');
+# what core keeps over a COMMIT of the loop is that which is pinned
+is( $node->safe_psql(
+		'postgres', q{
+CREATE TEMP TABLE counted (docs bigint);
+DO $$
+DECLARE
+	docs bigint;
+BEGIN
+	FOR docs IN SELECT (SELECT count(*) FROM ttl_index.preview('m.leaving_ttl') WHERE g > 0) FROM generate_series(1, 100) AS g LOOP
+		INSERT INTO counted VALUES (docs);
+		COMMIT;
+	END LOOP;
+END $$;
+SELECT count(*) FROM counted}),
+	100,
+	'also where its query calls the extension');
 
 # Signals that code of an owner ignores, as PL/Perl lets it do, are not ignored behind it, also
 # where that ends with an error: nothing would end the code of others, or the process.
