@@ -209,17 +209,6 @@ release_cursors(TtlActing *inner)
 	inner->cursors = NIL;
 }
 
-/*
- * Queries that were planned where row security is forced are planned anew where it is not, and the
- * other way: core compares for whom a plan was made, but not that, and the same role can go on.
- */
-static void
-forget_plans(const TtlActing *inner)
-{
-	if (inner->is_unforced)
-		ResetPlanCache();
-}
-
 static void
 add_lock(LWLock *lock, LWLockMode mode, void *locks)
 {
@@ -327,16 +316,26 @@ ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level, bool 
 		.commander = new_role,.outer = acting
 	};
 	GetUserIdAndSecContext(&user, &inner->sec_context);
-	/* in a worker it is never forced */
-	inner->is_unforced = !ttl_code_is_worker() &&
-		(inner->sec_context & ~sec_context & SECURITY_NOFORCE_RLS) != 0;
 	acting = inner;
-	forget_plans(inner);
 	if (inner->is_changed)
 		ttl_code_begin(new_role, false, false);
 	else if (runs_code)
 		ttl_code_go_on();
 	hold_cursors(inner);
+}
+
+/*
+ * Queries that were planned where row security is forced are planned anew where it is not, as from now
+ * on, and the other way when that ends: core compares for whom a plan was made, but not this, and the
+ * same role can go on.  In a worker it is never forced.
+ */
+void
+ttl_leftover_forget_plans(int sec_context_before)
+{
+	acting->is_unforced = !ttl_code_is_worker() &&
+		(acting->sec_context & ~sec_context_before & SECURITY_NOFORCE_RLS) != 0;
+	if (acting->is_unforced)
+		ResetPlanCache();
 }
 
 /*
@@ -395,7 +394,8 @@ ttl_leftover_end(const TtlLeftover *before)
 	restore_signals();
 	release_locks(before->locks);
 	acting = inner->outer;
-	forget_plans(inner);
+	if (inner->is_unforced)
+		ResetPlanCache();
 	release_cursors(inner);
 	ttl_uncomputed_let_go(inner->uncomputed);
 	pfree(inner);
@@ -488,7 +488,8 @@ end_acting(TtlActing *outer)
 	restore_signals();
 	for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
 	{
-		forget_plans(inner);
+		if (inner->is_unforced)
+			ResetPlanCache();
 		release_cursors(inner);
 		ttl_uncomputed_forget(inner->uncomputed);
 	}

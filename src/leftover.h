@@ -80,6 +80,7 @@ extern TtlCommand ttl_leftover_begin_command(bool fires_triggers);
 extern void ttl_leftover_end_command(const TtlCommand *command);
 extern void ttl_leftover_begin(Oid new_role, Oid user, int sec_context, int guc_level,
 							   bool runs_code, TtlLeftover *before);
+extern void ttl_leftover_forget_plans(int sec_context_before);
 extern void ttl_leftover_note_uncomputed(void);
 extern void ttl_leftover_close(void);
 extern void ttl_leftover_end(const TtlLeftover *before);

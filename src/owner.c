@@ -56,8 +56,9 @@ begin(Oid owner, bool runs_code, TtlUser *saved)
 					   &saved->leftover);
 }
 
+/* To read an index, which plans no query of a user: counting is done beside many of them, in monitoring. */
 void
-ttl_owner_become(Oid owner, TtlUser *saved)
+ttl_owner_become_to_count(Oid owner, TtlUser *saved)
 {
 	GetUserIdAndSecContext(&saved->userid, &saved->sec_context);
 
@@ -69,6 +70,13 @@ ttl_owner_become(Oid owner, TtlUser *saved)
 	show_superuser(owner);
 	begin(owner, true, saved);
 	ttl_leftover_note_uncomputed();
+}
+
+void
+ttl_owner_become(Oid owner, TtlUser *saved)
+{
+	ttl_owner_become_to_count(owner, saved);
+	ttl_leftover_forget_plans(saved->sec_context);
 }
 
 void

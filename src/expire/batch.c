@@ -412,7 +412,10 @@ ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look)
 	look->count = 0;
 	look->stopped = false;
 	ttl_cutoff_init(&cutoff, index, at);
-	ttl_owner_become(index->owner, &saved);
+	if (look->row != NULL || index->citus.replicated)
+		ttl_owner_become(index->owner, &saved);
+	else
+		ttl_owner_become_to_count(index->owner, &saved);
 	if (open_relations(index->relid, index->indexrelid, &x))
 	{
 		/* in the words of the planner */
