@@ -57,7 +57,7 @@ SELECT max(left_in_x) FILTER (WHERE what = 'y') >= 20000 AS y_in_the_first_round
 
 -- nor do the rows of one partition those of another one, of the same index
 SET ttl_index.index_delete_target_docs = 20;
-SET ttl_index.batch_target_time = 0;
+SET ttl_index.batch_target_time = '1h';
 TRUNCATE trace;
 CREATE TABLE parts (ts timestamptz, part int) PARTITION BY LIST (part);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
