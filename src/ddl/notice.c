@@ -577,6 +577,24 @@ report_no_date(const TtlIndex *index, const Sample *sample)
 					   (long long) sample->rows)));
 }
 
+/* Warns of a filter that says which rows are not to expire: it leaves out all that have a date. */
+static bool
+report_never(const TtlIndex *index)
+{
+	AttrNumber	attnum;
+	Node	   *expression;
+
+	if (!ttl_key_read(index->indexrelid, &attnum, &expression) ||
+		!ttl_filter_excludes_key(index->relid, index->option.filter, attnum, expression))
+		return false;
+	ereport(WARNING,
+			(errmsg("no row of table \"%s\" can expire by TTL index \"%s\"",
+					get_rel_name(index->relid), get_rel_name(index->indexrelid)),
+			 errdetail("Its filter leaves out all rows that have a date under the key."),
+			 errhint("A filter says which rows expire. Those without a date never do.")));
+	return true;
+}
+
 /* Warns where many documents hold something else than a date. */
 static void
 report_other_kinds(const TtlIndex *index, const Sample *sample)
@@ -642,6 +660,8 @@ report(void *arg)
 	find_obstacle(&index, &obstacle);
 	is_readable = obstacle.state != TTL_OWNER_LACKS_PRIVILEGE &&
 		obstacle.state != TTL_OPTION_NOT_EXECUTABLE;
+	if (is_new && is_readable && !OidIsValid(ttl_pair_main(indexrelid)) && report_never(&index))
+		return;
 	if (index.option.drop_partitions && !index.option.boundary_rows)
 		due = report_partitions_due(&index);
 	else

@@ -18,6 +18,7 @@
 
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
 
 #include "compute.h"
 #include "definition/option.h"
@@ -39,11 +40,23 @@ fold_predicate(List *members)
 	return (Node *) make_ands_implicit((Expr *) folded);
 }
 
+/* Core's logic takes a constant for an unknown condition. */
+static bool
+is_never(List *folded)
+{
+	Const	   *condition = folded != NIL && IsA(linitial(folded), Const) ? linitial(folded) : NULL;
+
+	return condition != NULL && (condition->constisnull || !DatumGetBool(condition->constvalue));
+}
+
 static bool
 exclude(const void *a, const void *b)
 {
-	return predicate_refuted_by((List *) fold_predicate((List *) b),
-								(List *) fold_predicate((List *) a), true);
+	List	   *folded = (List *) fold_predicate((List *) a);
+
+	return is_never(folded) ||
+		predicate_refuted_by((List *) fold_predicate((List *) b),
+							 folded, true);
 }
 
 static bool
@@ -96,6 +109,26 @@ bool
 ttl_filter_excludes(Oid relid, List *a, List *b)
 {
 	return a != NIL && b != NIL && compare(relid, a, b, exclude);
+}
+
+/* Does a filter leave out all rows in which a column, or an expression, is not NULL? */
+bool
+ttl_filter_excludes_key(Oid relid, List *filter, AttrNumber attnum, Node *expression)
+{
+	NullTest   *has_key = makeNode(NullTest);
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+
+	if (expression == NULL)
+	{
+		get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
+		expression = (Node *) makeVar(1, attnum, type, typmod, collation, 0);
+	}
+	has_key->arg = (Expr *) expression;
+	has_key->nulltesttype = IS_NOT_NULL;
+	has_key->location = -1;
+	return ttl_filter_excludes(relid, lappend(list_copy(filter), has_key), filter);
 }
 
 /* Are two filters of a table the same once folded? */

@@ -16,6 +16,17 @@ CREATE INDEX CONCURRENTLY b ON t (ts) WHERE id <= 100 AND ttl_index.expire_after
 CREATE INDEX c ON t ((ttl_index.document_date(doc, 'at'))) WHERE ttl_index.expire_after_seconds(60);
 DROP INDEX a, b, c;
 
+-- nor can there be one, also in an empty table
+CREATE TABLE soft (id int, deleted_at timestamptz, doc jsonb);
+CREATE INDEX soft_1 ON soft (deleted_at) WHERE deleted_at IS NULL AND ttl_index.expire_after_seconds(60);
+CREATE INDEX soft_2 ON soft (deleted_at) WHERE (id = 1 OR deleted_at IS NULL) AND id = 2 AND ttl_index.expire_after_seconds(60);
+CREATE INDEX soft_3 ON soft (deleted_at) WHERE false AND ttl_index.expire_after_seconds(60);
+SELECT ttl_index.create_index('soft', 'doc.at', 60, partial_filter_expression => $$ttl_index.document_date(doc, 'at') IS NULL$$);
+DROP TABLE soft;
+CREATE TABLE soft (id int, deleted_at timestamptz);
+CREATE INDEX soft_ttl ON soft (deleted_at) WHERE (id = 1 OR deleted_at IS NULL) AND ttl_index.expire_after_seconds(60);
+DROP TABLE soft;
+
 -- a restore asks for no notices, and gets nothing; our functions warn all the same
 SET client_min_messages = warning;
 CREATE INDEX a ON t (ts) WHERE ttl_index.expire_after_seconds(60);

@@ -244,7 +244,7 @@ CREATE FUNCTION chosen(varchar) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT t
 CREATE TABLE owned (status varchar, at timestamptz);
 RESET ROLE;
 SET search_path = "$user", filters;
-CREATE FUNCTION chosen(varchar) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT false';
+CREATE FUNCTION chosen(varchar) RETURNS bool IMMUTABLE LANGUAGE sql AS $$SELECT $1 <> ''$$;
 GRANT USAGE ON SCHEMA filters TO regress_ttl_owner;
 SELECT ttl_index.create_index('regress_ttl_owner.owned', 'at', 3600, $$status = 'closed' AND chosen(status)$$);
 CREATE INDEX by_hand ON regress_ttl_owner.owned (at) WHERE status = 'closed' AND chosen(status);
