@@ -62,6 +62,9 @@ extern void ttl_beside_report(Oid indexrelid);
 /* hypertable.c */
 extern void ttl_hypertable_init(void);
 
+/* dropped.c */
+extern void ttl_dropped_report(const CollectedCommand *command, Snapshot before);
+
 /* mismatch.c */
 extern void ttl_mismatch_report(const CollectedCommand *command,
 								Snapshot before);

@@ -680,6 +680,7 @@ ttl_on_ddl_called(PG_FUNCTION_ARGS)
 			check_created(command, tag);
 		else if (command->type == SCT_AlterTable)
 			check_altered(command);
+		ttl_dropped_report(command, before);
 		ttl_mismatch_report(command, before);
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);

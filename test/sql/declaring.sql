@@ -27,6 +27,23 @@ CREATE TABLE soft (id int, deleted_at timestamptz);
 CREATE INDEX soft_ttl ON soft (deleted_at) WHERE (id = 1 OR deleted_at IS NULL) AND ttl_index.expire_after_seconds(60);
 DROP TABLE soft;
 
+-- an index goes with a column, also with one that only its filter names
+CREATE TABLE narrow (id int, tenant int, at timestamptz, made timestamptz, expire int);
+CREATE INDEX narrow_ttl ON narrow (at) WHERE tenant = 5 AND ttl_index.expire_after_seconds(60);
+CREATE INDEX narrow_plain ON narrow (id) WHERE tenant = 5;
+SELECT ttl_index.create_index('narrow', 'made', 60, document_ttl_field => 'expire');
+ALTER TABLE narrow ALTER tenant TYPE bigint, ALTER expire TYPE bigint;
+ALTER TABLE narrow DROP COLUMN tenant, DROP COLUMN expire;
+SELECT indexrelid FROM ttl_index.indexes WHERE relid = 'narrow'::regclass;
+CREATE INDEX narrow_ttl ON narrow (at) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX narrow_ttl;
+DROP TABLE narrow;
+CREATE TABLE narrow (tenant int, at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE narrow_1 PARTITION OF narrow FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE INDEX narrow_ttl ON narrow (at) WHERE tenant = 5 AND ttl_index.expire_after_seconds(60);
+ALTER TABLE narrow DROP COLUMN tenant;
+DROP TABLE narrow;
+
 -- a restore asks for no notices, and gets nothing; our functions warn all the same
 SET client_min_messages = warning;
 CREATE INDEX a ON t (ts) WHERE ttl_index.expire_after_seconds(60);
