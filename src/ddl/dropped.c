@@ -19,6 +19,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
@@ -34,7 +35,10 @@
 #include "definition/option.h"
 #include "ttl_index.h"
 
-/* The indexes that a table had before the command, and has not any more. */
+/*
+ * The indexes that a table had before the command, which this transaction has dropped since: for the
+ * lock of a table it can have waited for another one that dropped some.
+ */
 static List *
 dropped_indexes(Oid relid, Snapshot before)
 {
@@ -50,7 +54,9 @@ dropped_indexes(Oid relid, Snapshot before)
 	{
 		Oid			indexrelid = ((Form_pg_index) GETSTRUCT(tuple))->indexrelid;
 
-		if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
+		if ((tuple->t_data->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data)) &&
+			!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
 			dropped = lappend_oid(dropped, indexrelid);
 	}
 	systable_endscan(scan);
