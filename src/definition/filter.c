@@ -52,11 +52,10 @@ is_never(List *folded)
 static bool
 exclude(const void *a, const void *b)
 {
-	List	   *folded = (List *) fold_predicate((List *) a);
+	List	   *first = (List *) fold_predicate((List *) a);
+	List	   *second = (List *) fold_predicate((List *) b);
 
-	return is_never(folded) ||
-		predicate_refuted_by((List *) fold_predicate((List *) b),
-							 folded, true);
+	return is_never(first) || is_never(second) || predicate_refuted_by(second, first, true);
 }
 
 static bool
@@ -111,7 +110,10 @@ ttl_filter_excludes(Oid relid, List *a, List *b)
 	return a != NIL && b != NIL && compare(relid, a, b, exclude);
 }
 
-/* Does a filter leave out all rows in which a column, or an expression, is not NULL? */
+/*
+ * Does a filter leave out all rows in which a column, or an expression, is not NULL?  Not whether it
+ * contradicts itself: that takes time that doubles with each few levels of AND within OR.
+ */
 bool
 ttl_filter_excludes_key(Oid relid, List *filter, AttrNumber attnum, Node *expression)
 {
@@ -128,7 +130,7 @@ ttl_filter_excludes_key(Oid relid, List *filter, AttrNumber attnum, Node *expres
 	has_key->arg = (Expr *) expression;
 	has_key->nulltesttype = IS_NOT_NULL;
 	has_key->location = -1;
-	return ttl_filter_excludes(relid, lappend(list_copy(filter), has_key), filter);
+	return ttl_filter_excludes(relid, list_make1(has_key), filter);
 }
 
 /* Are two filters of a table the same once folded? */
