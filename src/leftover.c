@@ -134,9 +134,9 @@ restore_signals(void)
 }
 
 /*
- * All cursors that are open.  Core lists them in pg_cursors alone, which would take two
- * queries more in each batch.  But each has a memory context of its own, which is called like it, and these
- * have one in common.
+ * All cursors that are open.  Core lists them in pg_cursors alone, which would take two queries
+ * more in each batch.  But each has a memory context of its own, which is called like it, and
+ * these have one in common.
  */
 static List *
 open_cursors(void)
@@ -190,12 +190,17 @@ hold_cursors(TtlActing *inner)
 	MemoryContextSwitchTo(oldcontext);
 }
 
-/* Gives them back, but for those that the end of a (sub)transaction has made fail. */
+/*
+ * Gives back the cursors, but for those that the end of a (sub)transaction has made fail, and no
+ * plan that was made without forced row security.
+ */
 static void
-release_cursors(TtlActing *inner)
+give_back(TtlActing *inner)
 {
 	ListCell   *lc;
 
+	if (inner->is_unforced)
+		ResetPlanCache();
 	foreach(lc, inner->cursors)
 	{
 		OpenCursor *cursor = lfirst(lc);
@@ -394,9 +399,7 @@ ttl_leftover_end(const TtlLeftover *before)
 	restore_signals();
 	release_locks(before->locks);
 	acting = inner->outer;
-	if (inner->is_unforced)
-		ResetPlanCache();
-	release_cursors(inner);
+	give_back(inner);
 	ttl_uncomputed_let_go(inner->uncomputed);
 	pfree(inner);
 	if (is_changed)
@@ -488,9 +491,7 @@ end_acting(TtlActing *outer)
 	restore_signals();
 	for (TtlActing *inner = acting; inner != outer; inner = inner->outer)
 	{
-		if (inner->is_unforced)
-			ResetPlanCache();
-		release_cursors(inner);
+		give_back(inner);
 		ttl_uncomputed_forget(inner->uncomputed);
 	}
 	failed_as = OidIsValid(failed_as) && failed_as != acting->role ? TTL_ANY_ROLE : acting->role;

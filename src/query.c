@@ -43,13 +43,7 @@ ttl_query_key(Oid indexrelid, Relation rel, Oid keytype)
 	Node	   *key;
 
 	(void) ttl_key_read(indexrelid, &attnum, &key);
-	if (key == NULL)
-	{
-		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
-
-		key = (Node *) makeVar(1, attnum, attr->atttypid, attr->atttypmod,
-							   attr->attcollation, 0);
-	}
+	key = ttl_key_node(RelationGetRelid(rel), attnum, key);
 	if (exprType(key) != keytype)	/* a domain */
 		key = (Node *) makeRelabelType((Expr *) key, keytype, -1, InvalidOid,
 									   COERCE_IMPLICIT_CAST);

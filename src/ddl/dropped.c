@@ -19,7 +19,6 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
@@ -54,8 +53,7 @@ dropped_indexes(Oid relid, Snapshot before)
 	{
 		Oid			indexrelid = ((Form_pg_index) GETSTRUCT(tuple))->indexrelid;
 
-		if ((tuple->t_data->t_infomask & HEAP_XMAX_INVALID) == 0 &&
-			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data)) &&
+		if (ttl_event_has_deleted(tuple) &&
 			!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
 			dropped = lappend_oid(dropped, indexrelid);
 	}
@@ -98,26 +96,19 @@ called(Oid indexrelid, Oid function, Snapshot before)
 static void
 report(Oid indexrelid, Oid relid, Snapshot before)
 {
-	Relation	classes = table_open(RelationRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple	tuple = ttl_event_class_before(indexrelid, before);
+	Form_pg_class form;
 
-	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(indexrelid));
-	scan = systable_beginscan(classes, ClassOidIndexId, true, before, 1, &key);
-	if (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
-
-		if (!OidIsValid(get_relname_relid(NameStr(form->relname), form->relnamespace)))
-			ereport(NOTICE,
-					(errmsg("TTL index \"%s\" of table \"%s\" is dropped with a column that it named",
-							NameStr(form->relname), get_rel_name(relid)),
-					 errdetail("Rows do not expire by it any more."),
-					 errhint("Create it without that column, if they are to.")));
-	}
-	systable_endscan(scan);
-	table_close(classes, AccessShareLock);
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	if (OidIsValid(get_relname_relid(NameStr(form->relname), form->relnamespace)))
+		return;
+	ereport(NOTICE,
+			(errmsg("TTL index \"%s\" of table \"%s\" is dropped with a column that it named",
+					NameStr(form->relname), get_rel_name(relid)),
+			 errdetail("Rows do not expire by it any more."),
+			 errhint("Create it without that column, if they are to.")));
 }
 
 /* Tells which TTL indexes a command has dropped that only altered their table. */
@@ -126,13 +117,15 @@ ttl_dropped_report(const CollectedCommand *command, Snapshot before)
 {
 	Oid			relid = command->d.alterTable.objectId;
 	TtlFunctions functions;
+	List	   *dropped;
 	ListCell   *lc;
 
-	if (client_min_messages > NOTICE || before == NULL ||
-		command->type != SCT_AlterTable || get_rel_name(relid) == NULL ||
-		!ttl_function_lookup(&functions))
+	if (client_min_messages > NOTICE || before == NULL || command->type != SCT_AlterTable)
 		return;
-	foreach(lc, dropped_indexes(relid, before))
+	dropped = dropped_indexes(relid, before);
+	if (dropped == NIL || get_rel_name(relid) == NULL || !ttl_function_lookup(&functions))
+		return;
+	foreach(lc, dropped)
 	{
 		if (called(lfirst_oid(lc), functions.expire_after_seconds, before))
 			report(lfirst_oid(lc), relid, before);

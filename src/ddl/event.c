@@ -107,6 +107,36 @@ follow_now(Oid child, const TtlIndex *index)
 }
 
 /*
+ * The row of a relation in pg_class as the command found it, by its snapshot; NULL where it was not
+ * there.
+ */
+HeapTuple
+ttl_event_class_before(Oid relid, Snapshot before)
+{
+	Relation	classes = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(classes, ClassOidIndexId, true, before, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		tuple = heap_copytuple(tuple);
+	systable_endscan(scan);
+	table_close(classes, AccessShareLock);
+	return tuple;
+}
+
+/* Has this transaction deleted a row of a catalog, or put another one in its place? */
+bool
+ttl_event_has_deleted(const HeapTupleData *tuple)
+{
+	return (tuple->t_data->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data));
+}
+
+/*
  * What this table or index was a partition of before this transaction detached it,
  * or invalid.  pg_inherits still has the row, which is deleted for this transaction.
  */
@@ -128,8 +158,7 @@ former_parent(Oid relid)
 	{
 		CommandId	deleted;
 
-		if ((tuple->t_data->t_infomask & HEAP_XMAX_INVALID) ||
-			!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data)))
+		if (!ttl_event_has_deleted(tuple))
 			continue;
 		/* it may have been attached and detached more than once */
 		deleted = HeapTupleHeaderGetCmax(tuple->t_data);

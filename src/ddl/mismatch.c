@@ -154,26 +154,17 @@ typedef struct Rights
 static bool
 read_rights(Oid target, Snapshot before, Rights *rights)
 {
-	Relation	classes = table_open(RelationRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple	tuple = ttl_event_class_before(target, before);
 	Datum		acl;
 	bool		is_default;
 
-	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(target));
-	scan = systable_beginscan(classes, ClassOidIndexId, true, before, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		rights->target = target;
-		rights->owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-		acl = heap_getattr(tuple, Anum_pg_class_relacl, RelationGetDescr(classes), &is_default);
-		rights->acl = is_default ? acldefault(OBJECT_TABLE, rights->owner) : DatumGetAclPCopy(acl);
-	}
-	systable_endscan(scan);
-	table_close(classes, AccessShareLock);
-	return HeapTupleIsValid(tuple);
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	rights->target = target;
+	rights->owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &is_default);
+	rights->acl = is_default ? acldefault(OBJECT_TABLE, rights->owner) : DatumGetAclPCopy(acl);
+	return true;
 }
 
 /*

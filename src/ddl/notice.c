@@ -585,7 +585,8 @@ report_never(const TtlIndex *index)
 	Node	   *expression;
 
 	if (!ttl_key_read(index->indexrelid, &attnum, &expression) ||
-		!ttl_filter_excludes_key(index->relid, index->option.filter, attnum, expression))
+		!ttl_filter_excludes_key(index->relid, index->option.filter,
+								 ttl_key_node(index->relid, attnum, expression)))
 		return false;
 	ereport(WARNING,
 			(errmsg("no row of table \"%s\" can expire by TTL index \"%s\"",

@@ -18,7 +18,6 @@
 
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
-#include "utils/lsyscache.h"
 
 #include "compute.h"
 #include "definition/option.h"
@@ -111,23 +110,15 @@ ttl_filter_excludes(Oid relid, List *a, List *b)
 }
 
 /*
- * Does a filter leave out all rows in which a column, or an expression, is not NULL?  Not whether it
+ * Does a filter leave out all rows in which an expression, a key, is not NULL?  Not whether it
  * contradicts itself: that takes time that doubles with each few levels of AND within OR.
  */
 bool
-ttl_filter_excludes_key(Oid relid, List *filter, AttrNumber attnum, Node *expression)
+ttl_filter_excludes_key(Oid relid, List *filter, Node *key)
 {
 	NullTest   *has_key = makeNode(NullTest);
-	Oid			type;
-	int32		typmod;
-	Oid			collation;
 
-	if (expression == NULL)
-	{
-		get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
-		expression = (Node *) makeVar(1, attnum, type, typmod, collation, 0);
-	}
-	has_key->arg = (Expr *) expression;
+	has_key->arg = (Expr *) key;
 	has_key->nulltesttype = IS_NOT_NULL;
 	has_key->location = -1;
 	return ttl_filter_excludes(relid, list_make1(has_key), filter);

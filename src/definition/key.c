@@ -224,6 +224,20 @@ ttl_key_path_text(Node *expression, Oid relid)
 	return dotted.data;
 }
 
+/* A key as an expression over its table: the one that it is, or the column. */
+Node *
+ttl_key_node(Oid relid, AttrNumber attnum, Node *expression)
+{
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+
+	if (expression != NULL)
+		return expression;
+	get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
+	return (Node *) makeVar(1, attnum, type, typmod, collation, 0);
+}
+
 /* The only key of an index: a column number, or an expression, which is not that of one that is too long. */
 bool
 ttl_key_read(Oid indexrelid, AttrNumber *attnum, Node **expression)

@@ -64,6 +64,7 @@ typedef struct TtlDate
 extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
 extern bool ttl_key_read(Oid indexrelid, AttrNumber *attnum,
 						 Node **expression);
+extern Node *ttl_key_node(Oid relid, AttrNumber attnum, Node *expression);
 extern Node *ttl_key_strip_coercions(Node *node);
 extern char *ttl_key_path_text(Node *expression, Oid relid);
 extern bool ttl_key_is_id(Oid indexrelid, Oid relid);

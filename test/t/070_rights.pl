@@ -412,37 +412,37 @@ CREATE OR REPLACE FUNCTION m.alice_leaves(int) RETURNS bool IMMUTABLE LANGUAGE p
 		RETURN true;
 	END';
 });
-is( $node->safe_psql(
-		'postgres', q{
+foreach my $loop (
+	[
+		'a loop goes on with its own cursor',
+		'SELECT * FROM generate_series(1, 100)',
+		q{PERFORM ttl_index.preview('m.leaving_ttl')}
+	],
+	# what core keeps over a COMMIT of the loop is that which is pinned
+	[
+		'also where its query calls the extension',
+		q{SELECT g FROM generate_series(1, 100) AS g
+			WHERE (SELECT count(*) FROM ttl_index.preview('m.leaving_ttl') WHERE g > 0) >= 0},
+		'COMMIT'
+	])
+{
+	my ($name, $query, $command) = @$loop;
+	is( $node->safe_psql(
+			'postgres', qq{
 CREATE TEMP TABLE seen (id int);
-DO $$
+DO \$\$
 DECLARE
 	id int;
 BEGIN
-	FOR id IN SELECT * FROM generate_series(1, 100) LOOP
-		PERFORM ttl_index.preview('m.leaving_ttl');
+	FOR id IN $query LOOP
 		INSERT INTO seen VALUES (id);
+		$command;
 	END LOOP;
-END $$;
+END \$\$;
 SELECT count(*), sum(id) FROM seen}),
-	'100|5050',
-	'a loop goes on with its own cursor');
-# what core keeps over a COMMIT of the loop is that which is pinned
-is( $node->safe_psql(
-		'postgres', q{
-CREATE TEMP TABLE counted (docs bigint);
-DO $$
-DECLARE
-	docs bigint;
-BEGIN
-	FOR docs IN SELECT (SELECT count(*) FROM ttl_index.preview('m.leaving_ttl') WHERE g > 0) FROM generate_series(1, 100) AS g LOOP
-		INSERT INTO counted VALUES (docs);
-		COMMIT;
-	END LOOP;
-END $$;
-SELECT count(*) FROM counted}),
-	100,
-	'also where its query calls the extension');
+		'100|5050',
+		$name);
+}
 
 # Signals that code of an owner ignores, as PL/Perl lets it do, are not ignored behind it, also
 # where that ends with an error: nothing would end the code of others, or the process.
