@@ -137,13 +137,9 @@ BEGIN
 	END;
 	PERFORM definers.compiles();
 END $$;
-CREATE OR REPLACE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1; END $$;
-RESET ROLE;
-INSERT INTO definers.left SELECT id, '2001-01-01' FROM generate_series(1, 3) AS id;
-SET ROLE regress_ttl_definer;
-CREATE OR REPLACE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER AS
-$$ BEGIN PERFORM definers.sets(); RETURN $1; END $$;
-RESET ROLE;
+-- rows can come only while the function of the filter is harmless
+\set insert_left 'CREATE OR REPLACE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1; END $$; RESET ROLE; INSERT INTO definers.left SELECT id, ''2001-01-01'' FROM generate_series(1, 3) AS id; SET ROLE regress_ttl_definer; CREATE OR REPLACE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER AS $$ BEGIN PERFORM definers.sets(); RETURN $1; END $$; RESET ROLE;'
+:insert_left
 CALL ttl_index.run_pass();
 SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'left_ttl';
 SELECT * FROM definers.left;
@@ -158,13 +154,7 @@ BEGIN
 	END IF;
 	PERFORM definers.compiles();
 END $$;
-CREATE OR REPLACE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1; END $$;
-RESET ROLE;
-INSERT INTO definers.left SELECT id, '2001-01-01' FROM generate_series(1, 3) AS id;
-SET ROLE regress_ttl_definer;
-CREATE OR REPLACE FUNCTION definers.leaves(int) RETURNS int LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER AS
-$$ BEGIN PERFORM definers.sets(); RETURN $1; END $$;
-RESET ROLE;
+:insert_left
 CALL ttl_index.run_pass();
 SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'left_ttl';
 SELECT * FROM definers.left;
