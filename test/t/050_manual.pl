@@ -3,7 +3,8 @@
 # Every block of SQL in the manual runs, from the top of its page to the bottom, in
 # a database of the page's own; and where a line promises a result ("--> result"),
 # that is what comes out.  A block that is not to be run has another language tag.  The
-# programs of the page on frameworks are those that other tests run.
+# programs of the page on frameworks are those that other tests run.  Readers paste blocks
+# into databases of their own, so a block drops and alters only what its page has created.
 
 use strict;
 use warnings;
@@ -24,6 +25,16 @@ TimeZone = 'UTC'
 });
 $node->start;
 
+# What a section cannot run with, of the examples above it.  It is not in the page, because
+# a reader can have a table of that name.
+my %before = (
+	'doc/operations.md: ## Uninstalling' => q{
+ALTER TABLE coll DROP CONSTRAINT coll_doc_check;
+DROP VIEW current_measurement;
+DROP POLICY not_due ON measurement;
+DROP TABLE booking;
+});
+
 # The statements of a page: the first line of each, its text, and what it promises.
 sub statements
 {
@@ -34,6 +45,8 @@ sub statements
 	foreach my $line (split /\n/, slurp_file($page))
 	{
 		$number++;
+		push @found, { line => $number, text => $before{"$page: $line"} }
+		  if $before{"$page: $line"};
 		if ($line =~ /^\s*```(\w*)/)
 		{
 			die "$page:$number: a statement without its end"
@@ -119,6 +132,38 @@ sub check_links
 	return;
 }
 
+# A block drops, empties and alters only what the page has created, the extension, and
+# settings of the extension.  Whoever uninstalls has not run the examples of the page.
+sub check_pasted
+{
+	my ($page) = @_;
+	my $takes = '(?:DROP|ALTER)(?: FOREIGN| MATERIALIZED| EVENT)? \w+|TRUNCATE(?: TABLE)?|DELETE FROM|UPDATE';
+	my (%created, @foreign);
+
+	foreach my $part (split /^(\s*```.*?^\s*```)$/ms, slurp_file($page))
+	{
+		%created = () if $part =~ /^#+ .*uninstall/mi;
+		next unless $part =~ s/^\s*```.*\n//;
+		my $code = $part =~ s/--.*$//mgr =~ s/\s+/ /gr;
+
+		$created{ $1 // $2 } = 1
+		  while $code =~ /\bCREATE (?:UNIQUE |FOREIGN |MATERIALIZED )?\w+ (?:IF NOT EXISTS )?([\w.]+)|\bname => '(\w+)'/gi;
+		push @foreign, grep { !$created{$_} } $code =~ /\bttl_index\.drop_index\('(\w+)'/gi;
+		# also statements in strings
+		foreach my $statement (split /[;'"]\s*/, $code =~ s/^\s+//r)
+		{
+			my ($names) =
+			  $statement =~ /^(?:$takes) (?:IF EXISTS )?([^\s,]+(?:, [^\s,]+)*)/i;
+
+			next if !defined $names || $statement =~ /^ALTER \w+ \S+ (?:RE)?SET ttl_index\./i;
+			push @foreign, $statement
+			  if $statement =~ /\bCASCADE\b/i || grep { !$created{$_} && $_ ne 'ttl_index' } split /, /, $names;
+		}
+	}
+	is(join("\n", @foreign), '', "$page drops and alters only what it has created");
+	return;
+}
+
 # Text without what differs where it is quoted: the indentation.
 sub unindented
 {
@@ -157,6 +202,7 @@ sub check_programs
 }
 
 run_page($_) foreach @pages;
+check_pasted($_) foreach @pages;
 check_programs('doc/frameworks.md');
 check_links($_) foreach @pages, 'CONTRIBUTING.md', 'bench/results/README.md';
 cmp_ok(-s 'README.md', '<=', 12 * 1024, 'README.md is for ten minutes');
