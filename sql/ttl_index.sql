@@ -27,14 +27,14 @@ BEGIN
 		WHERE n.nspname OPERATOR(pg_catalog.=) 'ttl_index' AND NOT r.rolsuper)
 	THEN
 		RAISE EXCEPTION 'schema "ttl_index" exists and belongs to a role that is no superuser'
-			USING ERRCODE = 'duplicate_schema', HINT = 'Drop or rename it.';
+			USING ERRCODE = 'duplicate_schema', HINT = 'Rename it.';
 	END IF;
 	DROP SCHEMA IF EXISTS ttl_index;
 EXCEPTION
 	WHEN dependent_objects_still_exist THEN
 		GET STACKED DIAGNOSTICS contents = PG_EXCEPTION_DETAIL;
 		RAISE EXCEPTION 'schema "ttl_index" exists and is not empty'
-			USING ERRCODE = 'duplicate_schema', DETAIL = contents, HINT = 'Drop or rename it.';
+			USING ERRCODE = 'duplicate_schema', DETAIL = contents, HINT = 'Rename it.';
 END
 $$;
 

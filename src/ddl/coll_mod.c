@@ -597,7 +597,7 @@ remove_option(const TtlIndex *index, int elevel)
 				 errmsg("cannot remove the TTL of index \"%s\": %s",
 						get_rel_name(index->indexrelid),
 						index->option.problem),
-				 errhint("Drop the index.")));
+				 errhint("Create another index without the option, then drop this one.")));
 		return;
 	}
 	if (OidIsValid(other))

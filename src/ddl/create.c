@@ -685,7 +685,7 @@ check_name(const TtlCreate *args)
 			 IndexGetRelation(taken, true) == args->relid ?
 			 errdetail("It is an index of the table with another key, filter or kind than asked for.") :
 			 errdetail("It is no index of table \"%s\".", get_rel_name(args->relid)),
-			 errhint("Drop or rename it, or give another name.")));
+			 errhint("Rename it, or give another name.")));
 }
 
 /*

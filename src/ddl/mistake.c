@@ -302,7 +302,7 @@ report_existing(const Declaration *command)
 		ereport(NOTICE,
 				(errmsg("relation \"%s\" is no TTL index of table \"%s\"",
 						name, get_rel_name(command->relid)),
-				 errhint("Drop or rename it, or give another name.")));
+				 errhint("Rename it, or give another name.")));
 	else if (index.option.problem == NULL && read_seconds(command, &seconds) &&
 			 seconds != index.option.seconds)
 		ereport(NOTICE,

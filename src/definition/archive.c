@@ -168,14 +168,14 @@ column_state(TtlIndex *index, const FormData_pg_attribute *column)
 		return mismatch(index, psprintf("its column \"%s\" is generated, so that the value would be lost",
 										name),
 						other.attgenerated == GENERATED_VIRTUAL ?
-						pstrdup("Make it an ordinary column: drop it there, and add it again.") :
+						pstrdup("Rename it there, and add an ordinary column of its name.") :
 						alter_command(ttl_inherit_top(target),
 									  psprintf("ALTER COLUMN %s DROP EXPRESSION",
 											   quote_identifier(name))));
 	if (other.attgenerated == '\0' && column->attgenerated == GENERATED_VIRTUAL)
 		return mismatch(index, psprintf("its column \"%s\" is not generated, and that of the rows is not stored",
 										name),
-						pstrdup("Let the same expression generate it there: drop it, and add it again."));
+						pstrdup("Rename it there, and add one of its name that the same expression generates."));
 	return TTL_ACTIVE;
 }
 
@@ -252,10 +252,7 @@ columns_state(TtlIndex *index, int natts, int target_natts)
 			get_attnum(index->relid, NameStr(column.attname)) <= 0)
 			state = mismatch(index, psprintf("its column \"%s\" takes no NULL, has no default, and is no column of the rows",
 											 NameStr(column.attname)),
-							 psprintf("Give it a default, or let it take NULL: %s",
-									  alter_command(ttl_inherit_top(target),
-													psprintf("ALTER COLUMN %s DROP NOT NULL",
-															 quote_identifier(NameStr(column.attname))))));
+							 pstrdup("Give the column a default."));
 	}
 	return state;
 }
@@ -515,7 +512,7 @@ find_related(Oid relid, List *tables)
 static TtlState
 table_relationship(TtlIndex *index, Oid relid, const Archive *archive)
 {
-	static char *const elsewhere = "Let one of these tables archive to another one, or to none with archive_to => '-'.";
+	static char *const elsewhere = "Let one of these tables archive to another one, or make its index a plain one with ttl_index.remove_ttl().";
 	List	   *stages;
 	Oid			related;
 
@@ -569,7 +566,7 @@ kind_state(TtlIndex *index, const FormData_pg_class *form)
 						"Name a table that stays when the session ends.");
 	if (ttl_catalog_has_rule(target, CMD_INSERT, false))
 		return mismatch(index, "it has a rule ON INSERT",
-						"DROP RULE, or disable it with ALTER TABLE ... DISABLE RULE.");
+						"Replace the rule with a trigger, which can do the same.");
 	return TTL_ACTIVE;
 }
 

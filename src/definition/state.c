@@ -86,7 +86,7 @@ static const StateText state_texts[] = {
 	"ALTER TABLE ... SET ACCESS METHOD changes it."},
 	{"instead_rule", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"a TTL index needs a table without a rule ON DELETE DO INSTEAD",
-	"DROP RULE, or disable it with ALTER TABLE ... DISABLE RULE; a trigger sees the rows that expire."},
+	"Replace the rule with a trigger, which can do the same for rows that expire."},
 	{"not_partitioned_by_key", ERRCODE_FEATURE_NOT_SUPPORTED,
 		"partitions can be dropped and made only where the table is partitioned by RANGE of the key alone",
 		"The key of the index and of PARTITION BY RANGE must be the same column. "
@@ -95,8 +95,7 @@ static const StateText state_texts[] = {
 		"a TTL index with a filter cannot drop or make partitions",
 	"Let an index without a filter do that; this one can expire its rows earlier."},
 	{"archive_mismatch", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL,
-		"Another table can be named with ttl_index.coll_mod_index(..., archive_to => ...); "
-	"with archive_to => '-' rows are deleted and no longer moved."},
+	"Another table can be named with ttl_index.coll_mod_index(..., archive_to => ...)."},
 	{"not_valid", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index is being built, or its build failed, or a partition has no index of it",
 	"Drop and create the index again, or REINDEX it, or attach an index of each partition."},

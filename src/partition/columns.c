@@ -49,7 +49,6 @@ missing_columns(const TtlIndex *root, Oid relid, Relation target)
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(desc, i);
-		const char *hint = NULL;
 
 		if (column->attisdropped || get_attnum(relid, NameStr(column->attname)) > 0)
 			continue;
@@ -61,17 +60,13 @@ missing_columns(const TtlIndex *root, Oid relid, Relation target)
 		if (column->attgenerated != '\0')
 			ttl_detach_refuse(root, relid,
 							  psprintf("the generated column \"%s\" is only there", NameStr(column->attname)),
-							  "Let the table that the rows are in have that column as well, or drop it there.");
-		if (get_typtype(column->atttypid) == TYPTYPE_DOMAIN)
-			hint = "Let that column be of the type that the domain is made of.";
-		else if (column->attidentity != '\0' ||
-				 (column->atthasdef &&
-				  contain_volatile_functions(build_column_default(target, column->attnum))))
-			hint = "Give that column a default that is the same for all rows.";
-		if (hint != NULL)
+							  TTL_ROW_BY_ROW_HINT);
+		if (get_typtype(column->atttypid) == TYPTYPE_DOMAIN || column->attidentity != '\0' ||
+			(column->atthasdef &&
+			 contain_volatile_functions(build_column_default(target, column->attnum))))
 			ttl_detach_refuse(root, relid,
 							  psprintf("to add column \"%s\", all of it would be written anew",
-									   NameStr(column->attname)), hint);
+									   NameStr(column->attname)), TTL_ROW_BY_ROW_HINT);
 		missing = lappend_int(missing, column->attnum);
 	}
 	return missing;

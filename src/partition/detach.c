@@ -135,7 +135,7 @@ check_bounds(const TtlIndex *root, Oid relid)
 			ttl_detach_refuse(root, relid,
 							  psprintf("partition \"%s\" there is for a part of the same range",
 									   get_rel_name(other->relid)),
-							  "Detach or drop that, or move its rows.");
+							  TTL_ROW_BY_ROW_HINT);
 	}
 }
 
@@ -375,7 +375,7 @@ check_attaching(const TtlIndex *root, Oid relid)
 	ttl_columns_check(root, relid, target);
 	if (RelationGetFKeyList(target) != NIL)
 		ttl_detach_refuse(root, relid, "that table has foreign keys, which would be checked meanwhile",
-						  "Drop them: the rows were checked when they were written.");
+						  TTL_ROW_BY_ROW_HINT);
 	foreach(lc, RelationGetIndexList(target))
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
@@ -384,7 +384,7 @@ check_attaching(const TtlIndex *root, Oid relid)
 			ttl_detach_refuse(root, relid,
 							  psprintf("it has no index like \"%s\" there",
 									   RelationGetRelationName(index)),
-							  "Create one on the table that the rows are in, or drop that one.");
+							  "Create one on the table that the rows are in.");
 		index_close(index, NoLock);
 	}
 	table_close(partition, NoLock);
@@ -456,10 +456,10 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 	if (ttl_drop_find_reference(relid, &reference))
 		ttl_detach_refuse(root, relid, psprintf("%s would have to be checked meanwhile",
 												getObjectDescription(&reference, true)),
-						  "Drop the foreign key, or detach the partition by hand.");
+						  psprintf("%s;", ttl_drop_detach_command(root->relid, relid)));
 	if (ttl_detach_by_row_only(&root->option))
 		ttl_detach_refuse(root, relid, "that is a foreign table",
-						  "Let the rows move one by one: set delete_boundary_rows => true.");
+						  TTL_ROW_BY_ROW_HINT);
 	check_subscriptions(root, relid);
 	if (!ttl_archive_is_attachable(root))
 		return;

@@ -485,6 +485,45 @@ is_empty(Oid relid)
 	return true;
 }
 
+/* The name of a relation for a hint, where somebody may be dropping it just now. */
+static const char *
+name_in_hint(Oid relid)
+{
+	char	   *name = ttl_name_find(relid);
+
+	return name ? name : "...";
+}
+
+/* The command that takes a partition out of its table, and nothing from what depends on it. */
+char *
+ttl_drop_detach_command(Oid parent, Oid relid)
+{
+	return psprintf("ALTER TABLE %s DETACH PARTITION %s", name_in_hint(parent),
+					name_in_hint(relid));
+}
+
+/*
+ * What to do about an obstacle.  DROP ... CASCADE of a partition would drop a foreign key to
+ * the whole table; once the partition is detached, that does not depend on it.
+ */
+static char *
+obstacle_hint(Oid parent, Oid relid, const char *obstacle)
+{
+	Oid			pending = find_pending_detach(relid);
+	char	   *detach = ttl_drop_detach_command(parent, relid);
+	ObjectAddress object;
+	char	   *reference = NULL;
+
+	if (OidIsValid(pending))
+		return psprintf("%s FINALIZE;",
+						ttl_drop_detach_command(ttl_inherit_parent(pending, NULL), pending));
+	if (ttl_drop_find_reference(relid, &object))
+		reference = getObjectDescription(&object, true);
+	if (reference != NULL && strcmp(obstacle, reference) == 0)
+		return psprintf("%s; DROP TABLE %s;", detach, name_in_hint(relid));
+	return psprintf("%s;", detach);
+}
+
 /* Drops a table; the table and its name are locked. */
 static void
 drop_table(Oid relid)
@@ -529,7 +568,7 @@ check_obstacles(const TtlIndex *root, Oid relid, bool empty)
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("partition \"%s\" cannot be dropped because of %s",
 						get_rel_name(relid), dependent),
-				 errhint("Drop that, or finish it, or drop the partition by hand, with CASCADE where that belongs to another role.")));
+				 errhint("%s", obstacle_hint(root->relid, relid, dependent))));
 }
 
 /* Drops a partition, or does what is wanted instead, as its owner; the locks are in hand. */

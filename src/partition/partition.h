@@ -39,11 +39,14 @@ extern List *ttl_drop_due(const TtlIndex *root, TimestampTz at);
 extern bool ttl_drop_lock_tree(Oid relid, LOCKMODE lockmode);
 extern char *ttl_drop_obstacle(Oid relid);
 extern bool ttl_drop_find_reference(Oid relid, ObjectAddress *found);
+extern char *ttl_drop_detach_command(Oid parent, Oid relid);
 extern bool ttl_drop_find_subscription(Oid relid, ObjectAddress *found);
 extern void ttl_drop_partition(Oid root, Oid relid, TimestampTz at,
 							   TtlBatch *batch);
 
 /* detach.c */
+#define TTL_ROW_BY_ROW_HINT "Let the rows move one by one: set delete_boundary_rows => true."
+
 extern bool ttl_detach_is_running(Oid relid);
 extern bool ttl_detach_is_any_running(void);
 extern bool ttl_detach_is_wanted(const TtlOption *option);

@@ -94,7 +94,7 @@ BEGIN
 	IF by_ddl IS DISTINCT FROM by_function OR by_ddl IS DISTINCT FROM by_coll_mod OR the_hint = '' THEN
 		RETURN format('%s -- %s -- %s -- %s', by_ddl, by_function, by_coll_mod, the_hint);
 	END IF;
-	RETURN by_ddl || E'\n' || replace(the_hint, ' Another table can be named with ttl_index.coll_mod_index(..., archive_to => ...); with archive_to => ''-'' rows are deleted and no longer moved.', ' ...');
+	RETURN by_ddl || E'\n' || replace(the_hint, ' Another table can be named with ttl_index.coll_mod_index(..., archive_to => ...).', ' ...');
 END
 $$;
 CREATE VIEW cold.a_view AS SELECT * FROM event;
@@ -233,7 +233,7 @@ ALTER TABLE event RENAME COLUMN "More" TO most;
 ALTER TABLE cold.past DROP COLUMN most;
 ALTER TABLE event DROP COLUMN most, DROP COLUMN "the Note";
 ALTER TABLE cold.past ADD COLUMN batch int NOT NULL;
-ALTER TABLE cold.past ALTER COLUMN batch DROP NOT NULL;
+ALTER TABLE cold.past ALTER COLUMN batch SET DEFAULT 0;
 ALTER TABLE cold.past SET UNLOGGED;
 ALTER TABLE cold.past SET LOGGED;
 CREATE RULE gone AS ON INSERT TO cold.past DO INSTEAD NOTHING;

@@ -248,6 +248,40 @@ CALL ttl_index.run_pass();
 SELECT relname FROM pg_class WHERE relnamespace = 'buckets'::regnamespace AND relname ~ '^s_2...$' ORDER BY 1;
 DROP TABLE s, sensor;
 
+-- whoever does what the HINT says takes nothing from anybody: no view, no foreign key to the whole table
+CREATE TABLE w (id int, ts timestamptz, PRIMARY KEY (id, ts)) PARTITION BY RANGE (ts);
+CREATE TABLE w_2000 PARTITION OF w FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+INSERT INTO w VALUES (1, '2000-06-01');
+CREATE VIEW v AS SELECT id FROM w_2000;
+SELECT ttl_index.create_index('w', 'ts', 1, drop_expired_partitions => true);
+CALL ttl_index.run_pass();
+ALTER TABLE buckets.w DETACH PARTITION buckets.w_2000;
+TABLE v;
+CREATE TABLE w_2001 PARTITION OF w FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+INSERT INTO w VALUES (2, '2001-06-01');
+CREATE TABLE referencing (id int, ts timestamptz, FOREIGN KEY (id, ts) REFERENCES w);
+INSERT INTO referencing VALUES (2, '2001-06-01');
+-- its constraints on the partitions have other names on another major
+SELECT format('ALTER TABLE referencing RENAME CONSTRAINT %I TO %I', conname, 'to_' || confrelid::regclass)
+	FROM pg_constraint WHERE conrelid = 'referencing'::regclass AND conparentid <> 0 \gexec
+CALL ttl_index.run_pass();
+-- refused while rows are referenced
+\set VERBOSITY terse
+ALTER TABLE buckets.w DETACH PARTITION buckets.w_2001; DROP TABLE buckets.w_2001;
+\set VERBOSITY default
+DELETE FROM referencing;
+ALTER TABLE buckets.w DETACH PARTITION buckets.w_2001; DROP TABLE buckets.w_2001;
+SELECT to_regclass('w_2001');
+SELECT conname, confrelid::regclass FROM pg_constraint WHERE conrelid = 'referencing'::regclass;
+-- CASCADE would drop it
+CREATE TABLE w_2001 PARTITION OF w FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+BEGIN;
+DROP TABLE w_2001 CASCADE;
+SELECT conname FROM pg_constraint WHERE conrelid = 'referencing'::regclass;
+ROLLBACK;
+DROP VIEW v;
+DROP TABLE referencing, w, w_2000;
+
 -- rows of dropped partitions are estimated, or counted where that is asked for
 CREATE TABLE m (id int, ts timestamptz, kind text) PARTITION BY RANGE (ts);
 CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01') PARTITION BY LIST (kind);
