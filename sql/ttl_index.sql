@@ -198,9 +198,9 @@ COMMENT ON FUNCTION expire_at(timestamptz, integer) IS
 CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds bigint,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
-	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false,
-	concurrently boolean DEFAULT false, paused boolean DEFAULT false, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT false)
+	drop_expired_partitions boolean DEFAULT NULL, delete_boundary_rows boolean DEFAULT NULL,
+	concurrently boolean DEFAULT false, paused boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT NULL)
 RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
@@ -210,36 +210,36 @@ COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, tex
 CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds bigint,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
-	drop_expired_partitions boolean DEFAULT false, delete_boundary_rows boolean DEFAULT false,
-	or_change boolean DEFAULT false, paused boolean DEFAULT false, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT false)
+	drop_expired_partitions boolean DEFAULT NULL, delete_boundary_rows boolean DEFAULT NULL,
+	or_change boolean DEFAULT false, paused boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT NULL)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
 COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean) IS
-'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; with or_change, an index on the same key and filter gets the seconds and the time zone, without a rebuild; with paused, a new one deletes nothing until unpause_index; with archive_to, rows are moved to that table; with detach_expired_partitions, partitions that are due become tables of their own; returns the index, the main one of two';
+'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; with or_change, the index on the same key and filter gets the options that were given, without a rebuild; with paused, nothing is deleted until unpause_index; with archive_to, rows are moved to that table; with detach_expired_partitions, partitions that are due become tables of their own; an option that is not given, NULL, stays as it is; returns the index, the main one of two';
 
 CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
-COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean) IS
-'changes the seconds of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or turns the plain index on it into a TTL index, without a rebuild; returns the old and the new seconds; archive_to names the table that rows are moved to, ''-'' ends that; -1, never, only where documents can have a TTL of their own, and for a time series';
+COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean) IS
+'changes the seconds of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or turns the plain index on it into a TTL index, without a rebuild; returns the old and the new seconds; an option that is not given, NULL, stays as it is; archive_to names the table that rows are moved to, ''-'' ends that; -1, never, only where documents can have a TTL of their own, and for a time series';
 
 CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
-COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean) IS
-'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds; archive_to names the table that rows are moved to, ''-'' ends that; -1, never, only where documents can have a TTL of their own, and for a time series';
+COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean) IS
+'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds; an option that is not given, NULL, stays as it is; archive_to names the table that rows are moved to, ''-'' ends that; -1, never, only where documents can have a TTL of their own, and for a time series';
 
 CREATE FUNCTION pause_index(index regclass)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -277,14 +277,14 @@ COMMENT ON FUNCTION drop_index(regclass, text) IS
 'drops the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), both indexes where documents can have a TTL of their own';
 
 CREATE FUNCTION create_time_series(relation regclass, time_field text, meta_field text DEFAULT NULL,
-	granularity text DEFAULT NULL, expire_after_seconds bigint DEFAULT -1,
+	granularity text DEFAULT NULL, expire_after_seconds bigint DEFAULT NULL,
 	bucket_max_span_seconds integer DEFAULT NULL, time_zone text DEFAULT NULL,
-	delete_boundary_rows boolean DEFAULT false)
+	delete_boundary_rows boolean DEFAULT NULL)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_time_series';
 
 COMMENT ON FUNCTION create_time_series(regclass, text, text, text, bigint, integer, text, boolean) IS
-'makes an empty table that is range-partitioned by time_field a time series: a DEFAULT partition, a TTL index that drops whole partitions (-1 seconds: never), an index on (meta_field, time_field), and partitions ahead of the clock, which the monitor goes on making; granularity is seconds (1 hour a partition), minutes (1 day) or hours (30 days); returns the TTL index';
+'makes an empty table that is range-partitioned by time_field a time series: a DEFAULT partition, a TTL index that drops whole partitions (-1 seconds, or none: never), an index on (meta_field, time_field), and partitions ahead of the clock, which the monitor goes on making; granularity is seconds (1 hour a partition), minutes (1 day) or hours (30 days); returns the TTL index';
 
 --
 -- The time of the last change, as Cosmos DB's _ts
@@ -1094,8 +1094,8 @@ GRANT EXECUTE ON FUNCTION
 	expire_at(timestamptz, integer),
 	create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean),
 	create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean),
-	coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean),
-	coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean),
+	coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean),
+	coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean),
 	pause_index(regclass),
 	unpause_index(regclass),
 	remove_ttl(regclass),

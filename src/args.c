@@ -37,6 +37,26 @@ ttl_args_text(FunctionCallInfo fcinfo, int i)
 	return PG_ARGISNULL(i) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(i));
 }
 
+/* Returns an argument of type boolean, or NULL. */
+const bool *
+ttl_args_bool(FunctionCallInfo fcinfo, int i)
+{
+	bool	   *value = palloc(sizeof(bool));
+
+	*value = PG_GETARG_BOOL(i);
+	return PG_ARGISNULL(i) ? NULL : value;
+}
+
+/* Returns an argument of type regclass, or NULL. */
+const Oid  *
+ttl_args_oid(FunctionCallInfo fcinfo, int i)
+{
+	Oid		   *value = palloc(sizeof(Oid));
+
+	*value = PG_GETARG_OID(i);
+	return PG_ARGISNULL(i) ? NULL : value;
+}
+
 /*
  * Raises an error if a table of the extension, or the result of one of its functions, does
  * not have the columns that the library expects.  That happens between the installation

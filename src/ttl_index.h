@@ -79,6 +79,8 @@ typedef struct TtlLimits
 /* args.c */
 extern void ttl_args_require(FunctionCallInfo fcinfo, int count, const char *const *names);
 extern char *ttl_args_text(FunctionCallInfo fcinfo, int i);
+extern const bool *ttl_args_bool(FunctionCallInfo fcinfo, int i);
+extern const Oid *ttl_args_oid(FunctionCallInfo fcinfo, int i);
 extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *name);
 
 /* lock.c */

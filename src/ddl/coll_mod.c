@@ -267,23 +267,31 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 		check_changed(&index);
 }
 
-/* What an index is to have; NULL leaves alone what there is. */
-typedef struct Change
-{
-	int32		seconds;
-	char	   *time_zone;
-	const bool *drop_partitions;
-	const bool *detach_partitions;
-	const bool *boundary_rows;
-	const Oid  *archive_to;
-} Change;
-
-/* Changes the options about partitions, and checks that they make sense. */
+/* Raises an error unless these options go together. */
 static void
-change_partition_options(TtlIndex *index, const Change *change)
+check_together(bool drop_partitions, bool detach_partitions, bool boundary_rows, Oid archive_to)
 {
-	TtlOption  *option = &index->option;
+	if (drop_partitions && detach_partitions)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg_internal("%s", TTL_DROP_OR_DETACH),
+				 errhint("A partition that is detached stays as a table of its own.")));
+	if (detach_partitions && OidIsValid(archive_to))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg_internal("%s", TTL_ARCHIVE_OR_DETACH),
+				 errhint("With drop_expired_partitions and archive_to, partitions move to the archive.")));
+	if (boundary_rows && !drop_partitions)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("delete_boundary_rows needs drop_expired_partitions"),
+				 errhint("Without it all rows that are due go one by one.")));
+}
 
+/* Merges what was given about partitions into an option. */
+static void
+merge_partition_options(TtlOption *option, const TtlChange *change)
+{
 	bool		drop = option->drop_partitions && !option->detach_partitions;
 	bool		detach = option->detach_partitions;
 
@@ -302,22 +310,47 @@ change_partition_options(TtlIndex *index, const Change *change)
 		option->boundary_rows = *change->boundary_rows;
 	else if (!drop)
 		option->boundary_rows = false;
-	ttl_create_check_together(drop, detach, option->boundary_rows,
-							  change->archive_to ? *change->archive_to : option->archive_to);
+	check_together(drop, detach, option->boundary_rows, option->archive_to);
 	option->drop_partitions = drop || detach;
 	option->detach_partitions = detach;
-	index->state = ttl_partition_key_state(index);
-	if (index->state != TTL_ACTIVE)
-		ttl_state_raise(index);
+	if (change->bucket_seconds != 0)
+		option->bucket_seconds = change->bucket_seconds;
 }
 
-/* Changes where rows, or partitions, are moved to, and checks that they can be. */
-static void
-change_archive(TtlIndex *index, const Change *change)
+/*
+ * Merges what was given into the option of an index, which may be a plain one or one to be
+ * made.  That begins with what the other index of its pair has, which counts for both.
+ */
+void
+ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 {
+	TtlOption  *option = &index->option;
+	TtlOption	pair;
+
+	if (!option->present && OidIsValid(other) && ttl_option_read(other, &pair))
+	{
+		option->paused = pair.paused;
+		option->archive_to = pair.archive_to;
+	}
+	option->present = true;
+	if (change->seconds != NULL)
+		option->seconds = *change->seconds;
+	/* of a key that takes none, a zone is a mistake that every change repairs */
+	if (change->time_zone != NULL || index->keytype == TIMESTAMPTZOID)
+		option->time_zone = change->time_zone;
+	if (change->paused != NULL)
+		option->paused = *change->paused;
 	if (change->archive_to != NULL)
-		index->option.archive_to = *change->archive_to;
-	else if (change->drop_partitions == NULL)
+		option->archive_to = *change->archive_to;
+	merge_partition_options(option, change);
+	ttl_catalog_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
+}
+
+/* Raises an error where rows, or partitions, cannot be moved to where they are to be now. */
+static void
+check_archive(TtlIndex *index, const TtlChange *change)
+{
+	if (change->archive_to == NULL && change->drop_partitions == NULL)
 		return;
 	ttl_archive_check(index);
 	/* so that it is not dropped before the index depends on it */
@@ -347,38 +380,44 @@ check_other(Oid other, const TtlOption *option)
 				 errhint("REINDEX it, or drop and create it again.")));
 }
 
-/* Gives the other index of a pair what both of them have. */
+/* Gives the other index of a pair what both of them have, as far as it was given. */
 static void
-change_other(Oid other, bool was_ttl, const TtlOption *main)
+change_other(Oid other, bool was_ttl, const TtlChange *change, const TtlOption *main)
 {
-	TtlOption	option = {0};
+	TtlOption	option;
 
-	if (was_ttl && (!ttl_option_read(other, &option) || !option.present ||
-					option.archive_to == main->archive_to))
+	if (!ttl_option_read(other, &option) || (was_ttl && !option.present) ||
+		(was_ttl && change->paused == NULL && change->archive_to == NULL))
 		return;
 	check_other(other, &option);
 	option.present = true;
-	option.archive_to = main->archive_to;
+	if (!was_ttl || change->paused != NULL)
+		option.paused = main->paused;
+	if (!was_ttl || change->archive_to != NULL)
+		option.archive_to = main->archive_to;
 	change_option(other, &option);
 }
 
-/* The seconds before, for the result; false where it was a plain index. */
-static bool
-coll_mod(Oid indexrelid, const Change *change, int32 *old)
+/*
+ * Changes an index, and sets *old to the seconds before.  Returns false where it was a plain
+ * one.
+ */
+bool
+ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 {
 	TtlIndex	index;
 	Oid			other;
 	bool		was_ttl;
-	int32		seconds = change->seconds;
-	char	   *time_zone = change->time_zone;
+	bool		was_paused;
 
 	lock_for_change(indexrelid, &index);
-	ttl_state_check_seconds(seconds,
+	ttl_state_check_seconds(*change->seconds,
 							ttl_own_ttl_asked_for(index.option.filter) != NULL ||
 							index.option.bucket_seconds != 0);
 	check_not_part(&index);
 	ttl_state_check_usable(indexrelid);
 	was_ttl = index.option.present && index.option.problem == NULL;
+	was_paused = index.option.paused;
 	*old = index.option.seconds;
 
 	/* What the new option repairs is no reason to refuse it. */
@@ -390,20 +429,17 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 		index.state != TTL_FILTERED_BUCKETS &&
 		index.state != TTL_ARCHIVE_MISMATCH)
 		ttl_state_raise(&index);
-	if (time_zone == NULL && index.keytype != TIMESTAMPTZOID)
-		time_zone = index.option.time_zone;
-	ttl_catalog_check_key(index.relid, index.keyattnum, index.keytype, time_zone);
-	index.option.present = true;
-	index.option.seconds = seconds;
-	index.option.time_zone = time_zone;
-	change_partition_options(&index, change);
-	change_archive(&index, change);
+	other = ttl_pair_other(indexrelid);
+	ttl_coll_mod_merge(&index, other, change);
+	index.state = ttl_partition_key_state(&index);
+	if (index.state != TTL_ACTIVE)
+		ttl_state_raise(&index);
+	check_archive(&index, change);
 	if (!was_ttl)
 		ttl_beside_check(indexrelid);
 	change_option(indexrelid, &index.option);
-	other = ttl_pair_other(indexrelid);
 	if (OidIsValid(other))
-		change_other(other, was_ttl, &index.option);
+		change_other(other, was_ttl, change, &index.option);
 	if (change->archive_to != NULL && OidIsValid(*change->archive_to))
 		ttl_catalog_each(find_all_inheritors(indexrelid, NoLock, NULL),
 						 check_archive_of_part, NULL);
@@ -412,21 +448,10 @@ coll_mod(Oid indexrelid, const Change *change, int32 *old)
 		ttl_beside_report(indexrelid);
 		ttl_reach_report_left_out(indexrelid);
 	}
-	if (!was_ttl || seconds < *old || *old < 0 || change->archive_to != NULL)
+	if (!was_ttl || *change->seconds < *old || *old < 0 || change->archive_to != NULL ||
+		(was_paused && !index.option.paused))
 		ttl_notice_report_due(indexrelid, true);
 	return was_ttl;
-}
-
-/* Gives an index, which may have none, the options that create_index() was asked for. */
-void
-ttl_coll_mod_apply(Oid indexrelid, const TtlCreate *args)
-{
-	Change		change = {args->seconds, args->time_zone,
-		&args->drop_partitions, &args->detach_partitions, &args->boundary_rows,
-	args->has_archive_to ? &args->archive_to : NULL};
-	int32		old;
-
-	(void) coll_mod(indexrelid, &change, &old);
 }
 
 static Datum
@@ -446,52 +471,39 @@ coll_mod_result(FunctionCallInfo fcinfo, bool was_ttl, int32 old, int32 new)
 											 nulls));
 }
 
-/* Values that arguments may be given. */
-typedef struct ChangeValues
-{
-	bool		drop_partitions;
-	bool		detach_partitions;
-	bool		boundary_rows;
-	Oid			archive_to;
-} ChangeValues;
-
 /* The arguments from the seconds on. */
 static void
-read_change(FunctionCallInfo fcinfo, int first, ChangeValues *values, Change *change)
+read_change(FunctionCallInfo fcinfo, int first, TtlChange *change)
 {
-	change->seconds = ttl_state_read_seconds(PG_GETARG_INT64(first));
+	memset(change, 0, sizeof(*change));
+	change->seconds = ttl_state_read_seconds(fcinfo, first);
 	change->time_zone = ttl_args_text(fcinfo, first + 1);
-	values->drop_partitions = PG_GETARG_BOOL(first + 2);
-	values->boundary_rows = PG_GETARG_BOOL(first + 3);
-	values->archive_to = PG_GETARG_OID(first + 4);
-	change->drop_partitions = PG_ARGISNULL(first + 2) ? NULL : &values->drop_partitions;
-	change->boundary_rows = PG_ARGISNULL(first + 3) ? NULL : &values->boundary_rows;
-	values->detach_partitions = PG_GETARG_BOOL(first + 5);
-	change->archive_to = PG_ARGISNULL(first + 4) ? NULL : &values->archive_to;
-	change->detach_partitions = PG_ARGISNULL(first + 5) ? NULL : &values->detach_partitions;
+	change->drop_partitions = ttl_args_bool(fcinfo, first + 2);
+	change->boundary_rows = ttl_args_bool(fcinfo, first + 3);
+	change->archive_to = ttl_args_oid(fcinfo, first + 4);
+	change->detach_partitions = ttl_args_bool(fcinfo, first + 5);
+	change->paused = ttl_args_bool(fcinfo, first + 6);
 }
 
 /*
  * coll_mod(relation, key, expire_after_seconds, time_zone,
- * drop_expired_partitions, delete_boundary_rows, archive_to, detach_expired_partitions)
+ * drop_expired_partitions, delete_boundary_rows, archive_to, detach_expired_partitions, paused)
  */
 static Datum
 ttl_coll_mod_called(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"relation", "key", "expire_after_seconds"};
-	ChangeValues values;
-	Change		change;
+	TtlChange	change;
 	int32		old;
 	bool		was_ttl;
 
 	check_may_write("ttl_index.coll_mod()");
 	ttl_args_require(fcinfo, 3, names);
-	read_change(fcinfo, 2, &values, &change);
-	ttl_state_check_seconds(change.seconds, true);
-	was_ttl = coll_mod(ttl_key_index(PG_GETARG_OID(0), ttl_args_text(fcinfo, 1),
-									 false),
-					   &change, &old);
-	return coll_mod_result(fcinfo, was_ttl, old, change.seconds);
+	read_change(fcinfo, 2, &change);
+	ttl_state_check_seconds(*change.seconds, true);
+	was_ttl = ttl_coll_mod_apply(ttl_key_index(PG_GETARG_OID(0), ttl_args_text(fcinfo, 1), false),
+								 &change, &old);
+	return coll_mod_result(fcinfo, was_ttl, old, *change.seconds);
 }
 
 /* coll_mod_index(index, expire_after_seconds, ...) */
@@ -499,16 +511,15 @@ static Datum
 ttl_coll_mod_index_called(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"index", "expire_after_seconds"};
-	ChangeValues values;
-	Change		change;
+	TtlChange	change;
 	int32		old;
 	bool		was_ttl;
 
 	check_may_write("ttl_index.coll_mod_index()");
 	ttl_args_require(fcinfo, 2, names);
-	read_change(fcinfo, 1, &values, &change);
-	was_ttl = coll_mod(PG_GETARG_OID(0), &change, &old);
-	return coll_mod_result(fcinfo, was_ttl, old, change.seconds);
+	read_change(fcinfo, 1, &change);
+	was_ttl = ttl_coll_mod_apply(PG_GETARG_OID(0), &change, &old);
+	return coll_mod_result(fcinfo, was_ttl, old, *change.seconds);
 }
 
 /* Locks the whole of a TTL index, to change its option. */
@@ -533,8 +544,8 @@ lock_ttl_index(Oid indexrelid, TtlIndex *index)
 static void
 set_paused(Oid indexrelid, bool paused)
 {
+	TtlChange	change = {.paused = &paused};
 	TtlIndex	index;
-	TtlOption	option;
 	Oid			other;
 
 	lock_ttl_index(indexrelid, &index);
@@ -552,12 +563,8 @@ set_paused(Oid indexrelid, bool paused)
 	index.option.paused = paused;
 	change_option(indexrelid, &index.option);
 	other = ttl_pair_other(indexrelid);
-	if (OidIsValid(other) && ttl_option_read(other, &option) && option.present)
-	{
-		check_other(other, &option);
-		option.paused = paused;
-		change_option(other, &option);
-	}
+	if (OidIsValid(other))
+		change_other(other, true, &change, &index.option);
 	if (!paused)
 		ttl_notice_report_due(indexrelid, true);
 }

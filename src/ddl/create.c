@@ -35,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 #include "compute.h"
@@ -59,63 +60,17 @@ read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
 	memset(args, 0, sizeof(*args));
 	args->relid = PG_GETARG_OID(0);
 	args->key = ttl_args_text(fcinfo, 1);
-	args->seconds = ttl_state_read_seconds(PG_GETARG_INT64(2));
 	args->filter = ttl_args_text(fcinfo, 3);
-	args->time_zone = ttl_args_text(fcinfo, 4);
 	args->ttl_field = ttl_args_text(fcinfo, 5);
 	args->name = PG_ARGISNULL(6) ? NULL : pstrdup(NameStr(*PG_GETARG_NAME(6)));
-	args->drop_partitions = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
-	args->boundary_rows = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
-	args->paused = !PG_ARGISNULL(10) && PG_GETARG_BOOL(10);
-	args->has_archive_to = !PG_ARGISNULL(11);
-	args->archive_to = args->has_archive_to ? PG_GETARG_OID(11) : InvalidOid;
-	ttl_state_check_seconds(args->seconds, args->ttl_field != NULL);
-	args->detach_partitions = !PG_ARGISNULL(12) && PG_GETARG_BOOL(12);
-	ttl_create_check_together(args->drop_partitions, args->detach_partitions,
-							  args->boundary_rows, args->archive_to);
-}
-
-/* Raises an error unless these arguments go together. */
-void
-ttl_create_check_together(bool drop_partitions, bool detach_partitions,
-						  bool boundary_rows, Oid archive_to)
-{
-	if (drop_partitions && detach_partitions)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg_internal("%s", TTL_DROP_OR_DETACH),
-				 errhint("A partition that is detached stays as a table of its own.")));
-	if (detach_partitions && OidIsValid(archive_to))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg_internal("%s", TTL_ARCHIVE_OR_DETACH),
-				 errhint("With drop_expired_partitions and archive_to, partitions move to the archive.")));
-	if (boundary_rows && !drop_partitions)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("delete_boundary_rows needs drop_expired_partitions"),
-				 errhint("Without it all rows that are due go one by one.")));
-}
-
-/*
- * The options that create_index() was asked for.  Where rows are moved to stays as it is
- * unless it was asked for.
- */
-static TtlOption
-asked_option(const TtlCreate *args, const TtlOption *existing)
-{
-	TtlOption	option = {
-		.present = true,
-		.seconds = args->seconds,
-		.time_zone = args->time_zone,
-		.drop_partitions = args->drop_partitions || args->detach_partitions,
-		.detach_partitions = args->detach_partitions,
-		.boundary_rows = args->boundary_rows,
-		.bucket_seconds = args->bucket_seconds,
-		.archive_to = args->has_archive_to ? args->archive_to : existing->archive_to
-	};
-
-	return option;
+	args->change.seconds = ttl_state_read_seconds(fcinfo, 2);
+	args->change.time_zone = ttl_args_text(fcinfo, 4);
+	args->change.drop_partitions = ttl_args_bool(fcinfo, 7);
+	args->change.boundary_rows = ttl_args_bool(fcinfo, 8);
+	args->change.paused = ttl_args_bool(fcinfo, 10);
+	args->change.archive_to = ttl_args_oid(fcinfo, 11);
+	args->change.detach_partitions = ttl_args_bool(fcinfo, 12);
+	ttl_state_check_seconds(*args->change.seconds, args->ttl_field != NULL);
 }
 
 static void
@@ -161,58 +116,100 @@ differences(const TtlOption *has, const TtlOption *instead)
 				   psprintf("%d", instead->seconds));
 	add_difference(&text, "time_zone", has->time_zone ? has->time_zone : "none",
 				   instead->time_zone ? instead->time_zone : "none");
+	add_difference(&text, "paused", has->paused ? "true" : "false",
+				   instead->paused ? "true" : "false");
 	add_difference(&text, "archive_to", archive_text(has), archive_text(instead));
 	add_partition_differences(&text, has, instead);
 	return text.data;
 }
 
-/* Can or_change make the one of the other? */
-static bool
-is_changeable(const TtlOption *has, const TtlOption *asked)
+/* What create_index() is to do. */
+typedef struct Creation
 {
-	StringInfoData text;
+	TtlIndex	index;			/* with the options that it is to have */
+	TtlOption	has;			/* what it has, if it is there */
+	bool		change;			/* it is there, and to be changed */
+	List	   *commands;		/* of what is not there */
+} Creation;
 
-	initStringInfo(&text);
-	add_partition_differences(&text, has, asked);
-	return text.len == 0;
+/* Has the index that is there the name that was given, if one was? */
+static bool
+is_named(const Creation *creation, const TtlCreate *args)
+{
+	const char *name = get_rel_name(creation->index.indexrelid);
+
+	return args->name == NULL || (name != NULL && strcmp(args->name, name) == 0);
+}
+
+/* Raises an error about a plain index, with the command that creates the TTL index beside it. */
+static void
+refuse_plain(const Creation *creation, const TtlCreate *args, const char *command)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("index \"%s\" on the same key already exists",
+					get_rel_name(creation->index.indexrelid)),
+			 args->is_series ?
+			 errhint("Drop it if it is yours. If it belongs to an application or its migrations, create a second one, and call this again: %s;",
+					 command) :
+			 errhint("If it is yours, ttl_index.create_index(..., or_change => true)%s makes it a TTL index. If it belongs to an application or its migrations, create a second one: %s;",
+					 is_named(creation, args) ? "" : " without name", command)));
 }
 
 /*
- * Does an index on the same key and filter need to be changed, to be what was asked for?
- * Raises an error if that was not asked for, or would be more than a change of the TTL.
+ * Does the index that is there differ from what was asked for?  Raises an error for a TTL index
+ * that is not to be changed, or differs in more than its options.
  */
 static bool
-needs_change(Oid indexrelid, const TtlCreate *args, const TtlOption *option)
+differs(const Creation *creation, const TtlCreate *args)
 {
-	TtlOption	asked = asked_option(args, option);
+	Oid			indexrelid = creation->index.indexrelid;
+	bool		named = is_named(creation, args);
 	char	   *text;
 
-	ttl_state_check_usable(indexrelid);
-	if (!option->present || option->problem != NULL)
-	{
-		if (!args->or_change)
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_OBJECT),
-					 errmsg("index \"%s\" on the same key already exists",
-							get_rel_name(indexrelid)),
-					 errhint("Turn it into a TTL index with ttl_index.coll_mod() or ttl_index.coll_mod_index().")));
+	if (!creation->has.present || creation->has.problem != NULL)
 		return true;
-	}
-	text = differences(option, &asked);
-	if (text[0] == '\0')
-		return false;
-	if (!args->or_change || !is_changeable(option, &asked))
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("TTL index \"%s\" on the same key has other options",
-						get_rel_name(indexrelid)),
-				 errdetail_internal("%s.", text),
-				 is_changeable(option, &asked) && args->bucket_seconds == 0 ?
-				 errhint("Change it with ttl_index.coll_mod() or ttl_index.coll_mod_index(), or by or_change => true.") :
-				 option->bucket_seconds != args->bucket_seconds ?
-				 errhint("It is that of a time series: change its seconds with ttl_index.coll_mod().") :
-				 errhint("Change it with ttl_index.coll_mod() or ttl_index.coll_mod_index().")));
+	text = differences(&creation->has, &creation->index.option);
+	if (named && (text[0] == '\0' || args->or_change))
+		return text[0] != '\0';
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("TTL index \"%s\" on the same key has other options",
+					get_rel_name(indexrelid)),
+			 named ? errdetail_internal("%s.", text) :
+			 errdetail("%s%sname is %s instead of %s.", text, text[0] != '\0' ? ", " : "",
+					   get_rel_name(indexrelid), args->name),
+			 !named ?
+			 errhint("Leave name out, or rename the index: ALTER INDEX %s RENAME TO %s;",
+					 ttl_name_qualified(indexrelid), quote_identifier(args->name)) :
+			 creation->has.bucket_seconds == creation->index.option.bucket_seconds ?
+			 errhint("Change it with ttl_index.coll_mod() or ttl_index.coll_mod_index()%s.",
+					 args->is_series ? "" : ", or by or_change => true") :
+			 creation->has.bucket_seconds == 0 ?
+			 errhint("Drop it first: DROP INDEX %s;", ttl_name_qualified(indexrelid)) :
+			 errhint("The span of its partitions cannot be changed. Leave granularity and bucket_max_span_seconds out.")));
 	return true;
+}
+
+/*
+ * Raises an error where the index for documents with a TTL of their own is all that is there of
+ * a pair, and is not what was asked for.
+ */
+static void
+check_half(Oid other, const TtlOption *asked)
+{
+	TtlOption	has;
+
+	if (!ttl_option_read(other, &has) ||
+		(has.present && has.problem == NULL && has.paused == asked->paused &&
+		 has.archive_to == asked->archive_to))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("index \"%s\", for documents with a TTL of their own, has other options",
+					get_rel_name(other)),
+			 errhint("Drop it first, then both are created: DROP INDEX %s;",
+					 ttl_name_qualified(other))));
 }
 
 /*
@@ -239,53 +236,68 @@ check_other_field(Oid indexrelid, const TtlIndex *index, List *filter)
 			 errhint("Drop it with ttl_index.drop_index() first: this needs new indexes.")));
 }
 
-/*
- * The index on the same key with the same filter that makes the call a no-op;
- * invalid where there is none.  One that could only stand beside a TTL index
- * (of a constraint, a unique one, another operator class) is ignored.  A leftover of a
- * failed build counts only if there is nothing else.  An option that REINDEX CONCURRENTLY
- * has lost counts as long as it is saved.
- */
-static Oid
-find_existing(Relation rel, const TtlCreate *args, List *filter, bool *change)
+/* The index of this name alone, if it is among these. */
+static List *
+prefer_named(List *indexes, const char *name)
 {
-	Oid			leftover = InvalidOid;
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		const char *present = get_rel_name(lfirst_oid(lc));
+
+		if (name != NULL && present != NULL && strcmp(present, name) == 0)
+			return list_make1_oid(lfirst_oid(lc));
+	}
+	return ttl_key_prefer_ttl(indexes);
+}
+
+/*
+ * Finds the index on the same key with the same filter that is meant: the one of the name that
+ * was given, else the TTL index, else the plain one.  False where there is none.  One that could
+ * only stand beside a TTL index (of a constraint, a unique one, another operator class) is
+ * ignored.  An option that REINDEX CONCURRENTLY has lost counts as long as it is saved.
+ */
+static bool
+find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index)
+{
+	List	   *found = NIL;
 	ListCell   *lc;
 
 	foreach(lc, ttl_key_indexes(rel, args->key))
 	{
 		Oid			indexrelid = lfirst_oid(lc);
-		TtlIndex	index;
 
-		if (!ttl_catalog_describe(indexrelid, true, &index))
+		if (!ttl_catalog_describe(indexrelid, true, index))
 			continue;
-		if (index.state == TTL_CONSTRAINT_INDEX ||
-			index.state == TTL_UNIQUE_INDEX || index.state == TTL_NOT_BTREE ||
-			index.state == TTL_OPERATOR_CLASS ||
-			!ttl_filter_same(index.relid,
-							 ttl_own_ttl_plain_filter(index.option.filter),
+		if (index->state == TTL_CONSTRAINT_INDEX ||
+			index->state == TTL_UNIQUE_INDEX || index->state == TTL_NOT_BTREE ||
+			index->state == TTL_OPERATOR_CLASS ||
+			!ttl_filter_same(index->relid,
+							 ttl_own_ttl_plain_filter(index->option.filter),
 							 ttl_own_ttl_plain_filter(filter)))
 			continue;
-		if (!equal(ttl_own_ttl_asked_for(index.option.filter),
-				   ttl_own_ttl_asked_for(filter)))
-		{
-			if (args->or_change)
-				check_other_field(indexrelid, &index, filter);
-			continue;
-		}
-		if (ttl_state_is_leftover(indexrelid))
-		{
-			leftover = indexrelid;
-			continue;
-		}
-		if (!index.option.present)
-			(void) ttl_saved_option_apply(indexrelid, &index.option);
-		*change = needs_change(indexrelid, args, &index.option);
-		return indexrelid;
+		if (equal(ttl_own_ttl_asked_for(index->option.filter),
+				  ttl_own_ttl_asked_for(filter)))
+			found = lappend_oid(found, indexrelid);
+		else if (args->or_change)
+			check_other_field(indexrelid, index, filter);
 	}
-	if (OidIsValid(leftover))
-		ttl_state_check_usable(leftover);
-	return InvalidOid;
+	found = prefer_named(found, args->name);
+	if (found == NIL || !ttl_catalog_describe(linitial_oid(found), true, index))
+		return false;
+	/* with or without a TTL, that is an error */
+	ttl_state_check_usable(index->indexrelid);
+	if (!index->option.present)
+		(void) ttl_saved_option_apply(index->indexrelid, &index->option);
+	if (list_length(found) > 1 && (args->or_change || index->option.present))
+		ereport(ERROR,
+				(errcode(ERRCODE_AMBIGUOUS_PARAMETER),
+				 errmsg("table \"%s\" has more than one %sindex with this key and filter",
+						RelationGetRelationName(rel), index->option.present ? "TTL " : ""),
+				 errhint("Say which one is meant by its name, as in name => %s, or drop the others.",
+						 quote_literal_cstr(get_rel_name(index->indexrelid)))));
+	return true;
 }
 
 /* Raises an error where partitions are to be dropped or made and cannot be. */
@@ -294,7 +306,9 @@ check_partition_options(const TtlCreate *args, const TtlKey *key)
 {
 	TtlIndex	index = {0};
 
-	if (!args->drop_partitions && !args->detach_partitions && args->bucket_seconds == 0)
+	if ((args->change.drop_partitions == NULL || !*args->change.drop_partitions) &&
+		(args->change.detach_partitions == NULL || !*args->change.detach_partitions) &&
+		!args->is_series)
 		return;
 	index.state = ttl_partition_key_possible(args->relid, key->attnum,
 											 getBaseType(key->type),
@@ -304,22 +318,17 @@ check_partition_options(const TtlCreate *args, const TtlKey *key)
 		ttl_state_raise(&index);
 }
 
-/*
- * Raises an error where rows cannot be moved to the table that was asked for.  Its name
- * stays until the end of the transaction: a command names it.
- */
+/* Raises an error where rows cannot be moved to the table that was asked for. */
 static void
 check_archive(Relation rel, const TtlCreate *args)
 {
 	TtlIndex	index = {.relid = args->relid,.owner = rel->rd_rel->relowner};
 
-	if (!OidIsValid(args->archive_to))
+	if (args->change.archive_to == NULL || !OidIsValid(*args->change.archive_to))
 		return;
 	index.option.present = true;
-	index.option.archive_to = args->archive_to;
+	index.option.archive_to = *args->change.archive_to;
 	ttl_archive_check(&index);
-	LockRelationOid(args->archive_to, AccessShareLock);
-	ttl_name_keep(args->archive_to);
 }
 
 /* A name as part of another one that can be typed without quotes. */
@@ -350,7 +359,7 @@ typedef struct Command
 static Command *
 create_command(Relation rel, const TtlCreate *args, const char *name,
 			   const char *label, const char *key_sql, const char *condition,
-			   int32 seconds, bool paused, bool concurrently)
+			   const TtlOption *option, bool concurrently)
 {
 	Command    *command = palloc(sizeof(Command));
 	StringInfoData sql;
@@ -369,23 +378,31 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 						 strstr(args->filter, "--") ? "\n" : "");
 	if (condition != NULL)
 		appendStringInfo(&sql, "%s AND ", condition);
-	appendStringInfo(&sql, TTL_SCHEMA ".expire_after_seconds(%d)", seconds);
-	if (args->time_zone != NULL)
+	appendStringInfo(&sql, TTL_SCHEMA ".expire_after_seconds(%d)", option->seconds);
+	if (option->time_zone != NULL)
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".time_zone(%s)",
-						 quote_literal_cstr(args->time_zone));
-	if (args->drop_partitions)
-		appendStringInfo(&sql, " AND " TTL_SCHEMA ".drop_expired_partitions(%s)",
-						 args->boundary_rows ? "true" : "");
-	if (args->detach_partitions)
+						 quote_literal_cstr(option->time_zone));
+	if (option->detach_partitions)
 		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".detach_expired_partitions()");
-	if (args->bucket_seconds != 0)
+	else if (option->drop_partitions)
+		appendStringInfo(&sql, " AND " TTL_SCHEMA ".drop_expired_partitions(%s)",
+						 option->boundary_rows ? "true" : "");
+	if (option->bucket_seconds != 0)
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".bucket_max_span_seconds(%d)",
-						 args->bucket_seconds);
-	if (paused)
+						 option->bucket_seconds);
+	if (option->paused)
 		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".paused()");
-	if (OidIsValid(args->archive_to))
+	if (OidIsValid(option->archive_to))
+	{
+		/*
+		 * its name stays until the end of the transaction: the command names
+		 * it
+		 */
+		LockRelationOid(option->archive_to, AccessShareLock);
+		ttl_name_keep(option->archive_to);
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".archive_to(%s)",
-						 quote_literal_cstr(ttl_name_qualified(args->archive_to)));
+						 quote_literal_cstr(ttl_name_qualified(option->archive_to)));
+	}
 	command->sql = sql.data;
 	return command;
 }
@@ -401,7 +418,7 @@ refuse_zone_as_filter(const TtlCreate *args)
 	 * a look through all zones takes long, and no name of one has a blank or
 	 * a sign
 	 */
-	if (args->filter == NULL || args->time_zone != NULL ||
+	if (args->filter == NULL || args->change.time_zone != NULL ||
 		!isalpha((unsigned char) args->filter[0]) ||
 		strpbrk(args->filter, " ().,;:'\"$=<>") != NULL ||
 		!ttl_time_zone_ok(args->filter) ||
@@ -415,18 +432,15 @@ refuse_zone_as_filter(const TtlCreate *args)
 					 quote_literal_cstr(args->filter))));
 }
 
-/*
- * Checks everything and writes the commands.  *existing is the index that is
- * there already, so that no command or that of its pair alone is left; *change says
- * whether it has to be changed.
- */
-static List *
-prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
-			   Oid *existing, bool *change)
+/* Checks everything and writes the commands; those of what is there are left out. */
+static void
+prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation *creation)
 {
 	TtlKey		key;
 	List	   *filter = NIL;
-	List	   *commands = NIL;
+	TtlIndex   *index = &creation->index;
+	TtlOption	own;
+	bool		is_there;
 	char	   *ttl = NULL;
 	Oid			other = InvalidOid;
 	char	   *label = unquoted(args->key);
@@ -434,7 +448,6 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 	ttl_catalog_check_table(args->relid);
 	ttl_key_resolve(rel, args->key, &key);
 	refuse_zone_as_filter(args);
-	ttl_catalog_check_key(args->relid, key.attnum, key.type, args->time_zone);
 	check_partition_options(args, &key);
 	check_archive(rel, args);
 	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
@@ -464,24 +477,55 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently,
 		filter = lappend(list_copy(filter), is_null);
 	}
 
-	*change = false;
-	*existing = find_existing(rel, args, filter, change);
-	if (!OidIsValid(*existing) || (ttl != NULL && !OidIsValid(other)))
-		ttl_beside_check_new(args->relid, &key, filter);
-	if (!OidIsValid(*existing))
-		commands = lappend(commands,
-						   create_command(rel, args, args->name, label, key.sql,
+	memset(creation, 0, sizeof(*creation));
+	is_there = find_existing(rel, args, filter, index);
+	if (!is_there)
+		memset(index, 0, sizeof(*index));
+	index->relid = args->relid;
+	/* create_time_series() without seconds */
+	if (!index->option.present)
+		index->option.seconds = -1;
+	index->keyattnum = key.attnum;
+	index->keytype = key.type;
+	creation->has = index->option;
+	if (args->is_series && index->option.bucket_seconds == 0)
+	{
+		index->option.drop_partitions = true;
+		index->option.bucket_seconds = SECS_PER_HOUR;
+	}
+	ttl_coll_mod_merge(index, other, &args->change);
+	if (args->is_series && getBaseType(key.type) == DATEOID &&
+		index->option.bucket_seconds % SECS_PER_DAY != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partitions of a key of type date must span whole days"),
+				 errhint("Take the granularity minutes or hours, or a multiple of 86400 for bucket_max_span_seconds.")));
+	creation->change = is_there && differs(creation, args);
+	if (!is_there || (creation->change && !(args->or_change && is_named(creation, args))))
+	{
+		const char *name = is_there && is_named(creation, args) ? NULL : args->name;
+		Command    *main = create_command(rel, args, name, label, key.sql,
 										  ttl ? psprintf("%s IS NULL", ttl) : NULL,
-										  args->seconds, args->paused, concurrently));
-	if (ttl != NULL && !OidIsValid(other))
-		commands = lappend(commands,
-						   create_command(rel, args, NULL,
-										  psprintf("%s_own", label),
-										  psprintf("(" TTL_SCHEMA ".expire_at(%s, %s))",
-												   key.sql, ttl),
-										  psprintf("%s IS NOT NULL", ttl),
-										  0, args->paused, concurrently));
-	return commands;
+										  &index->option, concurrently);
+
+		if (is_there)
+			refuse_plain(creation, args, main->sql);
+		if (OidIsValid(other))
+			check_half(other, &index->option);
+		creation->commands = list_make1(main);
+	}
+	if (!is_there || (ttl != NULL && !OidIsValid(other)))
+		ttl_beside_check_new(args->relid, &key, filter);
+	if (ttl == NULL || OidIsValid(other))
+		return;
+	own = index->option;
+	own.seconds = 0;
+	creation->commands = lappend(creation->commands,
+								 create_command(rel, args, NULL, psprintf("%s_own", label),
+												psprintf("(" TTL_SCHEMA ".expire_at(%s, %s))",
+														 key.sql, ttl),
+												psprintf("%s IS NOT NULL", ttl),
+												&own, concurrently));
 }
 
 /* create_index_command(relation, key, ..., concurrently) returns setof text */
@@ -491,10 +535,8 @@ ttl_create_index_command_called(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	TtlCreate	args;
 	Relation	rel;
-	Oid			existing;
+	Creation	creation;
 	bool		concurrently;
-	bool		change;
-	List	   *commands;
 	ListCell   *lc;
 
 	read_create_args(fcinfo, &args);
@@ -506,15 +548,15 @@ ttl_create_index_command_called(PG_FUNCTION_ARGS)
 				 errmsg("cannot create an index on partitioned table \"%s\" concurrently",
 						RelationGetRelationName(rel)),
 				 errhint("Create one concurrently on each partition, then one on the table, which takes them over.")));
-	commands = prepare_create(rel, &args, concurrently, &existing, &change);
+	prepare_create(rel, &args, concurrently, &creation);
 	relation_close(rel, NoLock);
-	if (commands == NIL)
+	if (creation.commands == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("TTL index \"%s\" on the same key with the same options already exists",
-						get_rel_name(existing))));
+						get_rel_name(creation.index.indexrelid))));
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	foreach(lc, commands)
+	foreach(lc, creation.commands)
 	{
 		Datum		value = CStringGetTextDatum(((Command *) lfirst(lc))->sql);
 		bool		isnull = false;
@@ -633,39 +675,21 @@ run_create(const TtlCreate *args, const Command *command)
 	return indexrelid;
 }
 
-/*
- * The end of a message about an index that is there under another name than asked for.  Code
- * in its filter, which is run to say what is due, can have dropped it meanwhile.
- */
-static int
-detail_of_name(Oid indexrelid, const char *name)
-{
-	const char *present = get_rel_name(indexrelid);
-
-	if (name == NULL || present == NULL || strcmp(name, present) == 0)
-		return 0;
-	errdetail("It is not renamed to \"%s\".", name);
-	return errhint("ALTER INDEX ... RENAME TO does that.");
-}
-
 /* Changes an index to what was asked for, and says so. */
 static void
-change_existing(Oid indexrelid, const TtlCreate *args)
+change_existing(const Creation *creation, const TtlCreate *args)
 {
-	TtlIndex	old;
-	bool		was_ttl = ttl_catalog_describe(indexrelid, true, &old) &&
-	old.option.present && old.option.problem == NULL;
-	TtlOption	asked = asked_option(args, &old.option);
-	const char *name = get_rel_name(indexrelid);
+	const char *name = get_rel_name(creation->index.indexrelid);
+	bool		was_ttl;
+	int32		old;
 
 	PreventCommandIfReadOnly("ttl_index.create_index()");
-	ttl_coll_mod_apply(indexrelid, args);
+	was_ttl = ttl_coll_mod_apply(creation->index.indexrelid, &args->change, &old);
 	ereport(NOTICE,
 			(was_ttl ?
 			 errmsg("changed TTL index \"%s\": %s", name,
-					differences(&asked, &old.option)) :
-			 errmsg("made index \"%s\" a TTL index", name),
-			 detail_of_name(indexrelid, args->name)));
+					differences(&creation->index.option, &creation->has)) :
+			 errmsg("made index \"%s\" a TTL index", name)));
 }
 
 /* With or_change, says what the name belongs to, if that is not the index asked for. */
@@ -697,16 +721,14 @@ static LOCKMODE
 lock_needed(const TtlCreate *args)
 {
 	Relation	rel;
-	List	   *commands;
-	Oid			existing;
-	bool		change;
+	Creation	creation;
 
 	if (!args->or_change)
 		return ShareRowExclusiveLock;
 	rel = ttl_owner_open(args->relid, AccessShareLock);
-	commands = prepare_create(rel, args, false, &existing, &change);
+	prepare_create(rel, args, false, &creation);
 	relation_close(rel, AccessShareLock);
-	return commands == NIL ? ShareUpdateExclusiveLock : ShareRowExclusiveLock;
+	return creation.commands == NIL ? ShareUpdateExclusiveLock : ShareRowExclusiveLock;
 }
 
 /* Creates what create_index() was asked for, as the caller; returns the index. */
@@ -714,25 +736,24 @@ Oid
 ttl_create_index_for(const TtlCreate *args)
 {
 	Relation	rel;
+	Creation	creation;
 	Oid			main;
-	bool		change;
-	List	   *commands;
 	ListCell   *lc;
 
 	rel = ttl_owner_open(args->relid, lock_needed(args));
 	ttl_name_keep(args->relid);
-	commands = prepare_create(rel, args, false, &main, &change);
+	prepare_create(rel, args, false, &creation);
 	relation_close(rel, NoLock);
-	if (change)
-		change_existing(main, args);
-	else if (commands == NIL)
+	main = creation.index.indexrelid;
+	if (creation.change)
+		change_existing(&creation, args);
+	else if (creation.commands == NIL)
 		ereport(NOTICE,
 				(errmsg("TTL index \"%s\" with the same options already exists, skipping",
-						get_rel_name(main)),
-				 detail_of_name(main, args->name)));
+						get_rel_name(main))));
 	if (!OidIsValid(main))
 		check_name(args);
-	foreach(lc, commands)
+	foreach(lc, creation.commands)
 	{
 		Oid			indexrelid = run_create(args, lfirst(lc));
 

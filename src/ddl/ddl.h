@@ -19,33 +19,39 @@
 #include "tcop/deparse_utility.h"
 #include "utils/snapshot.h"
 
+/* The options that an index is to have; NULL, or 0 for bucket_seconds, keeps what there is. */
+typedef struct TtlChange
+{
+	const int32 *seconds;
+	char	   *time_zone;
+	const bool *drop_partitions;
+	const bool *detach_partitions;
+	const bool *boundary_rows;
+	const bool *paused;
+	const Oid  *archive_to;
+	int32		bucket_seconds;
+} TtlChange;
+
+/* What comes before or_change says which index is meant. */
 typedef struct TtlCreate
 {
 	Oid			relid;
 	char	   *key;
-	int32		seconds;
 	char	   *filter;			/* SQL text, or NULL */
-	char	   *time_zone;
 	char	   *ttl_field;		/* document_ttl_field */
 	char	   *name;
-	bool		drop_partitions;
-	bool		detach_partitions;
-	bool		paused;			/* of a new index */
-	bool		boundary_rows;
-	int32		bucket_seconds;
 	bool		or_change;
-	bool		has_archive_to; /* it was given */
-	Oid			archive_to;
+	bool		is_series;		/* create_time_series() */
+	TtlChange	change;
 } TtlCreate;
 
 /* create.c */
 extern Oid	ttl_create_index_for(const TtlCreate *args);
 extern bool ttl_create_is_running(void);
-extern void ttl_create_check_together(bool drop_partitions, bool detach_partitions,
-									  bool boundary_rows, Oid archive_to);
 
 /* coll_mod.c */
-extern void ttl_coll_mod_apply(Oid indexrelid, const TtlCreate *args);
+extern void ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change);
+extern bool ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old);
 extern void ttl_coll_mod_here(Oid indexrelid, const TtlOption *option);
 
 /* cluster.c */
@@ -54,7 +60,7 @@ extern void ttl_cluster_change(Oid indexrelid, const TtlOption *option);
 /* event.c */
 extern EventTriggerData *ttl_event_data(FunctionCallInfo fcinfo);
 extern HeapTuple ttl_event_class_before(Oid relid, Snapshot before);
-extern bool ttl_event_has_deleted(const HeapTupleData *tuple);
+extern bool ttl_event_has_deleted(const HeapTupleData * tuple);
 
 /* beside.c */
 extern void ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter);

@@ -75,12 +75,12 @@ read_series_args(FunctionCallInfo fcinfo, SeriesArgs *args)
 	args->create.relid = PG_GETARG_OID(0);
 	args->create.key = ttl_args_text(fcinfo, 1);
 	args->meta_field = ttl_args_text(fcinfo, 2);
-	args->create.seconds = PG_ARGISNULL(4) ? -1 :
-		ttl_state_read_seconds(PG_GETARG_INT64(4));
-	args->create.time_zone = ttl_args_text(fcinfo, 6);
-	args->create.drop_partitions = true;
-	args->create.boundary_rows = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
-	ttl_state_check_seconds(args->create.seconds, true);
+	args->create.is_series = true;
+	args->create.change.seconds = ttl_state_read_seconds(fcinfo, 4);
+	args->create.change.time_zone = ttl_args_text(fcinfo, 6);
+	args->create.change.boundary_rows = ttl_args_bool(fcinfo, 7);
+	if (args->create.change.seconds != NULL)
+		ttl_state_check_seconds(*args->create.change.seconds, true);
 
 	if (args->meta_field != NULL &&
 		strcmp(args->meta_field, args->create.key) == 0)
@@ -89,19 +89,19 @@ read_series_args(FunctionCallInfo fcinfo, SeriesArgs *args)
 				 errmsg("meta_field and time_field must not be the same column"),
 				 errhint("meta_field is what tells the sources of the series apart; it can be left out.")));
 
-	if (granularity != NULL || PG_ARGISNULL(5))
-		args->create.bucket_seconds = granularity_seconds(granularity ? granularity : "seconds");
+	if (granularity != NULL)
+		args->create.change.bucket_seconds = granularity_seconds(granularity);
 	if (PG_ARGISNULL(5))
 		return;
-	if (granularity != NULL && PG_GETARG_INT32(5) != args->create.bucket_seconds)
+	if (granularity != NULL && PG_GETARG_INT32(5) != args->create.change.bucket_seconds)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("bucket_max_span_seconds of granularity %s is %d",
-						granularity, args->create.bucket_seconds),
+						granularity, args->create.change.bucket_seconds),
 				 errhint("Give one of the two.")));
-	args->create.bucket_seconds = PG_GETARG_INT32(5);
-	if (args->create.bucket_seconds < TTL_MIN_BUCKET_SECONDS ||
-		args->create.bucket_seconds > TTL_MAX_BUCKET_SECONDS)
+	args->create.change.bucket_seconds = PG_GETARG_INT32(5);
+	if (args->create.change.bucket_seconds < TTL_MIN_BUCKET_SECONDS ||
+		args->create.change.bucket_seconds > TTL_MAX_BUCKET_SECONDS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg_internal("%s", TTL_BUCKET_SECONDS_RANGE)));
@@ -127,18 +127,10 @@ check_series(Relation rel, const SeriesArgs *args)
 				 errhint("Create a table PARTITION BY RANGE (%s), make that one the time series, and insert the rows of this one.",
 						 quote_identifier(args->create.key))));
 	ttl_key_resolve(rel, args->create.key, &key);
-	ttl_catalog_check_key(args->create.relid, key.attnum, key.type,
-						  args->create.time_zone);
 	index.state = ttl_partition_key_possible(args->create.relid, key.attnum,
 											 getBaseType(key.type), false);
 	if (index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
-	if (getBaseType(key.type) == DATEOID &&
-		args->create.bucket_seconds % SECS_PER_DAY != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("partitions of a key of type date must span whole days"),
-				 errhint("Take the granularity minutes or hours, or a multiple of 86400 for bucket_max_span_seconds.")));
 	if (args->meta_field != NULL &&
 		get_attnum(args->create.relid, args->meta_field) == InvalidAttrNumber)
 		ereport(ERROR,

@@ -102,7 +102,7 @@ extern bool ttl_state_is_usable(Oid indexrelid);
 extern bool ttl_state_is_leftover(Oid indexrelid);
 extern bool ttl_state_is_copy(Oid indexrelid);
 extern void ttl_state_check_usable(Oid indexrelid);
-extern int32 ttl_state_read_seconds(int64 seconds);
+extern const int32 *ttl_state_read_seconds(FunctionCallInfo fcinfo, int i);
 extern void ttl_state_check_seconds(int32 seconds, bool may_be_never);
 
 /* catalog.c */

@@ -494,31 +494,59 @@ no_index_hint(Oid relid, const char *key)
 }
 
 /*
- * The one index on a key.  With only_ttl, plain ones do not count; else what was
- * left behind counts only where there is nothing else.
+ * Returns the TTL indexes among these; the plain ones if there are none; what a failed build
+ * or REINDEX CONCURRENTLY has left behind if there is nothing else.  An option that REINDEX
+ * CONCURRENTLY has lost counts.
+ */
+List *
+ttl_key_prefer_ttl(List *indexes)
+{
+	List	   *ranked[3] = {NIL, NIL, NIL};
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		Oid			indexrelid = lfirst_oid(lc);
+		int			rank = 1;
+
+		if (ttl_state_is_leftover(indexrelid))
+			rank = 2;
+		else if (OidIsValid(ttl_catalog_root(indexrelid)) ||
+				 ttl_saved_option_is_dependent(indexrelid))
+			rank = 0;
+		ranked[rank] = lappend_oid(ranked[rank], indexrelid);
+	}
+	for (int i = 0; i < lengthof(ranked); i++)
+	{
+		if (ranked[i] != NIL)
+			return ranked[i];
+	}
+	return NIL;
+}
+
+/*
+ * The one index on a key.  With only_ttl, plain ones do not count; else they count only where
+ * there is no TTL index.
  */
 Oid
 ttl_key_index(Oid relid, const char *key, bool only_ttl)
 {
 	Relation	rel;
+	List	   *indexes;
 	List	   *found = NIL;
-	List	   *leftovers = NIL;
 	ListCell   *lc;
 
 	rel = ttl_owner_open(relid, ShareUpdateExclusiveLock);
-	foreach(lc, ttl_key_indexes(rel, key))
+	indexes = ttl_key_indexes(rel, key);
+	foreach(lc, indexes)
 	{
-		Oid			indexrelid = lfirst_oid(lc);
 		TtlOption	option;
 
-		if (!only_ttl && ttl_state_is_leftover(indexrelid))
-			leftovers = lappend_oid(leftovers, indexrelid);
-		else if (!only_ttl ||
-				 (ttl_option_read(indexrelid, &option) && option.present))
-			found = lappend_oid(found, indexrelid);
+		if (ttl_option_read(lfirst_oid(lc), &option) && option.present)
+			found = lappend_oid(found, lfirst_oid(lc));
 	}
-	if (found == NIL)
-		found = leftovers;
+	if (!only_ttl)
+		found = ttl_key_prefer_ttl(indexes);
 	relation_close(rel, NoLock);
 	if (found == NIL)
 		ereport(ERROR,

@@ -69,6 +69,7 @@ extern Node *ttl_key_strip_coercions(Node *node);
 extern char *ttl_key_path_text(Node *expression, Oid relid);
 extern bool ttl_key_is_id(Oid indexrelid, Oid relid);
 extern List *ttl_key_indexes(Relation rel, const char *name);
+extern List *ttl_key_prefer_ttl(List *indexes);
 extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
 
 /* pair.c */

@@ -327,18 +327,22 @@ ttl_state_check_usable(Oid indexrelid)
 }
 
 /*
- * The argument of a function that is a number of seconds.  It is a bigint in SQL: milliseconds
+ * Returns an argument that is a number of seconds, or NULL.  It is a bigint in SQL: milliseconds
  * must not end in an error that there is no such function.
  */
-int32
-ttl_state_read_seconds(int64 seconds)
+const int32 *
+ttl_state_read_seconds(FunctionCallInfo fcinfo, int i)
 {
+	int64		seconds = PG_ARGISNULL(i) ? 0 : PG_GETARG_INT64(i);
+	int32	   *value = palloc(sizeof(int32));
+
 	if (seconds > PG_INT32_MAX || seconds < PG_INT32_MIN)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg_internal("%s", TTL_SECONDS_RANGE),
 				 errhint(TTL_SECONDS_HINT)));
-	return (int32) seconds;
+	*value = (int32) seconds;
+	return PG_ARGISNULL(i) ? NULL : value;
 }
 
 /* Raises an error unless the seconds are in the range of the option. */

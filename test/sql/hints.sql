@@ -75,8 +75,8 @@ SELECT try($$SELECT ttl_index.create_index('"T"', 'ok', 60, 'UTC')$$);
 SELECT try($$SELECT ttl_index.create_index_command('"T"', 'ts', 60, 'utc')$$);
 -- a column may have such a name
 ALTER TABLE "T" ADD COLUMN utc boolean;
-SELECT try($$SELECT ttl_index.create_index('"T"', 'ts', 60, 'utc', 'UTC')$$);
 SELECT try($$SELECT ttl_index.create_index('"T"', 'ts', 60, 'utc')$$);
+SELECT try($$SELECT ttl_index.create_index('"T"', 'ts', 60, 'utc', 'UTC')$$);
 
 -- hints on an argument speak of arguments
 SELECT try($$SELECT ttl_index.create_index('"T"', 'd', 60)$$);

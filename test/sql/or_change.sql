@@ -27,9 +27,9 @@ SELECT ttl_index.create_index('t', 'doc.at', 50, or_change => true);
 SELECT ttl_index.create_index('t', 'doc.at', 40, or_change => true);
 SELECT * FROM oids();
 
--- names: the index keeps its own; one that is taken is said
+-- names: the index keeps its own, so another one is an error; one that is taken is said
 SELECT ttl_index.create_index('t', 'ts', 61, name => 'other', or_change => true);
-SELECT ttl_index.create_index('t', 'ts', 61, name => 'other', or_change => true);
+SELECT ttl_index.create_index('t', 'ts', 61, name => 't_ts_ttl', or_change => true);
 SELECT ttl_index.create_index('t', 'ts', 60, 'id > 5', name => 't_ts_ttl', or_change => true);
 SELECT ttl_index.create_index('t', 'ts', 60, 'id > 5', name => 'oids', or_change => true);
 CREATE TABLE taken ();
@@ -82,7 +82,7 @@ END $$;
 CREATE FUNCTION dropping(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM oc.drops(); RETURN true; END';
 SELECT ttl_index.create_index('gone', 'ts', 2000000000, 'oc.dropping(id)');
 SET oc.drops = 'on';
-SELECT ttl_index.create_index('gone', 'ts', 60, 'oc.dropping(id)', name => 'other', or_change => true) > 0 AS changed;
+SELECT ttl_index.create_index('gone', 'ts', 60, 'oc.dropping(id)', or_change => true) > 0 AS changed;
 SELECT to_regclass('gone_ts_ttl');
 SET client_min_messages = error;
 DROP SCHEMA oc CASCADE;

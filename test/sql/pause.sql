@@ -80,6 +80,7 @@ SELECT ttl_index.create_index('c', 'ts', 120, document_ttl_field => 'doc.ttl', o
 SELECT indexrelid, n, state FROM marks;
 SELECT ttl_index.unpause_index('c_ts_ttl');
 SELECT ttl_index.create_index('c', 'ts', 120, document_ttl_field => 'doc.ttl', paused => true);
+SELECT indexrelid, n, state FROM marks;
 CALL ttl_index.run_pass();
 SELECT count(*) FROM c;
 DROP TABLE c;

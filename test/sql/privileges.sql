@@ -43,8 +43,8 @@ INSERT INTO expected VALUES
 -- declaring is for owners
 ('create_index_command(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.create_index_command(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('create_index(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('coll_mod(regclass,text,bigint,text,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.coll_mod(''%1$s'', ''ts'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('coll_mod_index(regclass,bigint,text,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('coll_mod(regclass,text,bigint,text,boolean,boolean,regclass,boolean,boolean)', 'SELECT ttl_index.coll_mod(''%1$s'', ''ts'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('coll_mod_index(regclass,bigint,text,boolean,boolean,regclass,boolean,boolean)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 -- the tables here are not partitioned
 ('create_time_series(regclass,text,text,text,bigint,integer,text,boolean)', 'SELECT ttl_index.create_time_series(''%1$s'', ''ts'')', '0A000', '0A000', '42501', '0A000', '42501', '0A000'),
 ('pause_index(regclass)', 'SELECT ttl_index.pause_index(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
