@@ -328,7 +328,7 @@ ttl_detach_lock(const TtlIndex *root)
 
 	if (!OidIsValid(target))
 		return true;
-	if (!ttl_lock_soon(target, ShareUpdateExclusiveLock))
+	if (!ttl_lock_soon(target, ShareUpdateExclusiveLock) || !ttl_name_lock(target, false))
 		return false;
 	rest = ttl_archive_is_attachable(root) ? get_default_partition_oid(target) : InvalidOid;
 	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);

@@ -358,7 +358,8 @@ drop_partition(const TtlIndex *root, Oid relid, TimestampTz at, TtlBatch *batch)
 			return;
 		rows = count_rows(relid, PG_INT64_MAX);
 	}
-	batch->busy = (keep && !ttl_detach_lock(root)) || !lock_for_drop(root->relid, relid, batch);
+	batch->busy = (keep && !ttl_detach_lock(root)) || !lock_for_drop(root->relid, relid, batch) ||
+		!ttl_name_lock(root->relid, false) || !ttl_name_lock(relid, false);
 	if (batch->busy)
 		return;
 	locked_since = GetCurrentTimestamp();
@@ -379,7 +380,7 @@ drop_partition(const TtlIndex *root, Oid relid, TimestampTz at, TtlBatch *batch)
 	else
 	{
 		ttl_citus_run_command(psprintf("DROP TABLE %s", table));
-		/* the schema may have been renamed meanwhile, and another table dropped */
+		/* an event trigger may have renamed it, so that another table was dropped */
 		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -423,7 +423,7 @@ make_missing_partition(const TtlIndex *root, const TtlPartition *partition)
 	}
 	if (OidIsValid(rest))
 		check_default(root, rest, partition);
-	if (!lock_for_attach(root, rest))
+	if (!lock_for_attach(root, rest) || !ttl_name_lock(root->relid, false))
 		return false;
 	/* read again, because the locks may have taken a while */
 	if (!ttl_catalog_describe(root->indexrelid, true, &now) ||

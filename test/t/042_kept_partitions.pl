@@ -130,13 +130,10 @@ is( sql('SELECT count(*), count(archived_at) FROM cold.hot'),
 	'1000|1000', 'with the columns of the archive');
 
 make('', "drop_expired_partitions => true, archive_to => 'cold.hot'");
-sql('CREATE TABLE cold.hot_2000 ()');
 crash_at('public.hot_2000 in none');
-crash_at('public.hot_2000_2 in none');
-sql('ALTER TABLE cold.hot_2000 RENAME TO taken');
+crash_at('cold.hot_2000 in none');
 finishes('cold.hot_2000 in none: 0 + 0', 'the next pass moves it beside the archive');
 is(sql('SELECT count(*) FROM cold.hot_2000'), 1000, 'with all rows');
-sql('DROP TABLE cold.taken');
 
 make('', 'detach_expired_partitions => true');
 crash_at('public.hot_2000 in none');
