@@ -50,27 +50,6 @@ COMMENT ON SCHEMA ttl_index IS
 -- for everybody but a superuser.
 COMMENT ON EXTENSION ttl_index IS NULL;
 
--- What a saved option is made of: an index depends on one column for each digit, to
--- the base of 36, of its seconds, and of the hash of its time zone's name.  REINDEX
--- CONCURRENTLY, which can lose an option, hands these dependencies on.  The order of
--- the columns is part of the format.  Older than the option functions, so that DROP
--- EXTENSION names those as what an index depends on.
-DO $$
-BEGIN
-	EXECUTE (
-		SELECT pg_catalog.format('CREATE TYPE ttl_index.saved_option AS (%s)',
-			pg_catalog.string_agg(pg_catalog.format('%s_%s_%s boolean', number,
-				pg_catalog.to_char(36::numeric OPERATOR(pg_catalog.^) place, 'FM99999999'), digit),
-				', ' ORDER BY number, place DESC, digit))
-		FROM pg_catalog.unnest(ARRAY['seconds', 'time_zone']) AS number,
-			pg_catalog.generate_series(0, 5) AS place,
-			pg_catalog.generate_series(0, 35) AS digit);
-END
-$$;
-
-COMMENT ON TYPE saved_option IS
-'not for data: what each TTL index depends on in place of its seconds and its time zone, so that these survive REINDEX CONCURRENTLY';
-
 --
 -- The options: functions that are always true, so that the planner folds them
 -- away, and that stay in pg_index.indpred, so that the index carries them.
@@ -762,6 +741,21 @@ CREATE TABLE past_hours (
 COMMENT ON TABLE past_hours IS
 'what is behind the view ttl_index.history, but for the hour at hand; written by the monitor and by run_pass() only';
 
+-- For REINDEX CONCURRENTLY, which loses an option that stands alone.  A dump need not have
+-- it: CREATE INDEX writes it.
+CREATE TABLE saved_options (
+	relid oid NOT NULL,
+	indexname name NOT NULL,
+	expire_after_seconds integer NOT NULL,
+	time_zone text,
+	paused boolean NOT NULL,
+	archive_to oid NOT NULL,
+	PRIMARY KEY (relid, indexname)
+);
+
+COMMENT ON TABLE saved_options IS
+'the option of each TTL index, by its table and name: a pass gives it back to an index that has lost it by REINDEX CONCURRENTLY';
+
 CREATE FUNCTION ignore_subscription()
 RETURNS trigger LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_ignore_subscription';
@@ -776,6 +770,9 @@ ALTER TABLE counters ENABLE REPLICA TRIGGER ignore_subscription;
 CREATE TRIGGER ignore_subscription BEFORE INSERT OR UPDATE OR DELETE ON past_hours
 	FOR EACH ROW EXECUTE FUNCTION ignore_subscription();
 ALTER TABLE past_hours ENABLE REPLICA TRIGGER ignore_subscription;
+CREATE TRIGGER ignore_subscription BEFORE INSERT OR UPDATE OR DELETE ON saved_options
+	FOR EACH ROW EXECUTE FUNCTION ignore_subscription();
+ALTER TABLE saved_options ENABLE REPLICA TRIGGER ignore_subscription;
 
 -- An index that is there has the names that it has now, one that is gone those that it
 -- had.  By names, so that an index goes on after a REINDEX CONCURRENTLY.
@@ -983,11 +980,10 @@ END
 $$;
 
 --
--- DDL: the same refusals for CREATE INDEX and friends as for create_index, and
--- the saved options that REINDEX CONCURRENTLY needs.  In C: an event trigger runs
--- with the rights of whoever runs the command, and what is written in SQL would
--- make that command fail where this role lacks one; it would also take longer than
--- the command, and add its own lines to every refusal.
+-- DDL: the same refusals for CREATE INDEX and friends as for create_index.  In C:
+-- an event trigger runs with the rights of whoever runs the command, and what is
+-- written in SQL would make that command fail where this role lacks one; it would
+-- also take longer than the command, and add its own lines to every refusal.
 --
 
 CREATE FUNCTION on_ddl()
@@ -1017,30 +1013,6 @@ CREATE EVENT TRIGGER ttl_index_before_alter_index ON ddl_command_start
 
 COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS 'changes the options of tables of Citus on each node';
 
-CREATE FUNCTION on_reindex()
-RETURNS event_trigger LANGUAGE C
-AS 'MODULE_PATHNAME', 'ttl_on_reindex';
-
-COMMENT ON FUNCTION on_reindex() IS
-'event trigger function: saves the options that REINDEX CONCURRENTLY could lose, and restores those that it lost; also part of every pass';
-
--- REINDEX fires event triggers from PostgreSQL 17 on.  The first one saves
--- what is not saved yet.
-DO $$
-BEGIN
-	IF current_setting('server_version_num')::integer >= 170000 THEN
-		EXECUTE 'CREATE EVENT TRIGGER ttl_index_before_reindex ON ddl_command_start
-			WHEN TAG IN (''REINDEX'') EXECUTE FUNCTION ttl_index.on_reindex()';
-		EXECUTE 'COMMENT ON EVENT TRIGGER ttl_index_before_reindex IS
-			''saves the options that REINDEX CONCURRENTLY could lose''';
-		EXECUTE 'CREATE EVENT TRIGGER ttl_index_reindex ON ddl_command_end
-			WHEN TAG IN (''REINDEX'') EXECUTE FUNCTION ttl_index.on_reindex()';
-		EXECUTE 'COMMENT ON EVENT TRIGGER ttl_index_reindex IS
-			''restores the options that REINDEX CONCURRENTLY lost''';
-	END IF;
-END
-$$;
-
 --
 -- Privileges, by name and whatever ALTER DEFAULT PRIVILEGES says: folding an
 -- option checks the right of whoever reads the table, and whoever could write the
@@ -1058,9 +1030,6 @@ BEGIN
 		FROM (
 			SELECT 'SCHEMA ttl_index' AS name, nspacl AS acl FROM pg_catalog.pg_namespace
 			WHERE oid OPERATOR(pg_catalog.=) 'ttl_index'::regnamespace
-			UNION ALL
-			SELECT 'TYPE ttl_index.saved_option', typacl FROM pg_catalog.pg_type
-			WHERE oid OPERATOR(pg_catalog.=) 'ttl_index.saved_option'::regtype
 			UNION ALL
 			SELECT pg_catalog.format('TABLE ttl_index.%I', relname), relacl FROM pg_catalog.pg_class
 			WHERE relnamespace OPERATOR(pg_catalog.=) 'ttl_index'::regnamespace AND relacl IS NOT NULL
@@ -1122,10 +1091,9 @@ TO PUBLIC;
 
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
 
-REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), list_databases(), on_ddl(), on_alter_index(), on_reindex(),
+REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), list_databases(), on_ddl(), on_alter_index(),
 	ignore_subscription() FROM PUBLIC;
-REVOKE ALL ON TABLE counters, past_hours FROM PUBLIC;
-REVOKE ALL ON TYPE saved_option FROM PUBLIC;
+REVOKE ALL ON TABLE counters, past_hours, saved_options FROM PUBLIC;
 
 GRANT SELECT ON indexes, stats, index_stats, cluster_stats, cluster_index_stats TO PUBLIC;
 GRANT SELECT ON history, cluster_history TO PUBLIC;

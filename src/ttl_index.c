@@ -20,7 +20,6 @@
 #include "miscadmin.h"
 
 #include "ddl/ddl.h"
-#include "definition/option.h"
 #include "expire/cascade.h"
 #include "leftover.h"
 #include "monitor/monitor.h"
@@ -42,7 +41,6 @@ _PG_init(void)
 	ttl_checked_init();
 	ttl_cascade_init();
 	ttl_citus_init();
-	ttl_reindex_init();
 	ttl_hypertable_init();
 	ttl_mistake_init();
 	if (process_shared_preload_libraries_in_progress)

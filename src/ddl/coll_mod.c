@@ -718,7 +718,6 @@ ttl_remove_all_ttl_called(PG_FUNCTION_ARGS)
 	List	   *indexes;
 
 	check_may_write("ttl_index.remove_all_ttl()");
-	ttl_saved_option_complete_dependencies();
 	removal.dependents = ttl_catalog_dependents();
 	indexes = list_copy(removal.dependents);
 	list_sort(indexes, compare_tables);

@@ -57,7 +57,6 @@
 #include "ttl_index.h"
 
 TTL_FUNCTION(ttl_on_ddl);
-TTL_FUNCTION(ttl_on_reindex);
 
 /* Says what a partition loses of its own option: rows may go that were to stay. */
 static void
@@ -478,7 +477,7 @@ report_rebuilt(Oid indexrelid)
 	report_due(indexrelid, false);
 }
 
-/* What a CREATE TABLE or CREATE INDEX has made, also one inside CREATE SCHEMA. */
+/* What a CREATE TABLE or CREATE INDEX has made, also one inside CREATE SCHEMA, or renamed. */
 static void
 check_created(const CollectedCommand *command, CommandTag tag)
 {
@@ -495,6 +494,12 @@ check_created(const CollectedCommand *command, CommandTag tag)
 		if (tag == CMDTAG_CREATE_INDEX)
 			ttl_reach_report_left_out(made.objectId);
 		report_due(made.objectId, true);
+	}
+	else if (IsA(command->parsetree, RenameStmt))
+	{
+		if (made.objectSubId == 0 && get_rel_relkind(made.objectId) == RELKIND_INDEX)
+			ttl_saved_option_rename(made.objectId,
+									((RenameStmt *) command->parsetree)->relation->relname);
 	}
 	else if (IsA(command->parsetree, CreateStmt))
 	{
@@ -716,21 +721,5 @@ ttl_on_ddl_called(PG_FUNCTION_ARGS)
 	}
 	PopActiveSnapshot();
 	MemoryContextDelete(own);
-	PG_RETURN_NULL();
-}
-
-/*
- * on_reindex(): saves the options that REINDEX CONCURRENTLY could lose, and restores
- * those that it lost.
- */
-static Datum
-ttl_on_reindex_called(PG_FUNCTION_ARGS)
-{
-	EventTriggerData *data = ttl_event_data(fcinfo);
-
-	if (strcmp(data->event, "ddl_command_start") == 0)
-		ttl_reindex_before(data->parsetree);
-	else
-		ttl_reindex_after(data->parsetree);
 	PG_RETURN_NULL();
 }

@@ -98,8 +98,6 @@ extern Node *ttl_parse_expression(Relation rel, const char *text,
 /* time_zone.c */
 extern bool ttl_time_zone_is_ambiguous(const char *name);
 extern bool ttl_time_zone_ok(const char *name);
-extern int32 ttl_time_zone_hash(const char *name);
-extern char *ttl_time_zone_by_hash(int32 hash);
 
 /* cutoff.c */
 extern void ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index,

@@ -483,11 +483,10 @@ ttl_option_expires(const TtlOption *option)
 
 /*
  * Checks what options ask of each other.  -1, never, makes sense where documents can have
- * a TTL of their own, and for a time series.  A table that the key or the filter names
- * cannot be told from that of a saved archive_to().
+ * a TTL of their own, and for a time series.
  */
 static void
-check_together(Node *keys, bool has_seconds, TtlOption *option)
+check_together(bool has_seconds, TtlOption *option)
 {
 	if (!option->present || option->problem != NULL)
 		return;
@@ -506,10 +505,6 @@ check_together(Node *keys, bool has_seconds, TtlOption *option)
 								   "bucket_max_span_seconds");
 	else if (OidIsValid(option->archive_to) && option->detach_partitions)
 		option->problem = TTL_ARCHIVE_OR_DETACH;
-	else if (OidIsValid(option->archive_to) &&
-			 list_member_oid(ttl_option_named_relations((Node *) lcons(keys, list_copy(option->filter))),
-							 option->archive_to))
-		option->problem = "the key or the filter names the table of the option archive_to";
 }
 
 /*
@@ -578,7 +573,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 			read_member(lfirst(lc), &functions, option, &has_seconds);
 	}
 
-	check_together(keys, has_seconds, option);
+	check_together(has_seconds, option);
 	return true;
 }
 

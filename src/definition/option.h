@@ -52,10 +52,6 @@ typedef struct TtlFunctions
 /* How many can stand in what remove_ttl() takes out of an index: these and seconds(). */
 #define TTL_REMOVED_FUNCTIONS 8
 
-/* Where paused() and archive_to() are among them. */
-#define TTL_PAUSED_FUNCTION 4
-#define TTL_ARCHIVE_FUNCTION 5
-
 /* What the predicate of one index says. */
 typedef struct TtlOption
 {
@@ -109,18 +105,14 @@ extern void ttl_saved_option_put(Oid indexrelid, const TtlOption *option);
 extern bool ttl_saved_option_is_dependent(Oid indexrelid);
 extern bool ttl_saved_option_apply(Oid indexrelid, TtlOption *option);
 extern void ttl_saved_option_write(Oid indexrelid, const TtlOption *option);
-extern void ttl_saved_option_complete_dependencies(void);
+extern void ttl_saved_option_rename(Oid indexrelid, const char *old);
+extern void ttl_saved_option_trim(void);
 extern void ttl_saved_option_restore(Oid indexrelid);
 extern bool ttl_saved_option_lock(Oid indexrelid);
 extern bool ttl_saved_option_needs_repair(Oid indexrelid);
 extern void ttl_saved_option_repair(Oid indexrelid);
 extern bool ttl_saved_option_is_lost(Oid indexrelid);
 extern void ttl_saved_option_warn(Oid indexrelid);
-
-/* reindex.c */
-extern void ttl_reindex_before(Node *statement);
-extern void ttl_reindex_after(Node *statement);
-extern void ttl_reindex_init(void);
 
 /* children.c */
 extern bool ttl_children_same(const TtlOption *a, const TtlOption *b);

@@ -16,7 +16,6 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
 #include "pgtime.h"
 #include "utils/memutils.h"
 
@@ -95,37 +94,4 @@ ttl_time_zone_ok(const char *name)
 			return true;
 	}
 	return false;
-}
-
-/* A number of 31 bits that stands for a zone in what is saved (see saved_option.c). */
-int32
-ttl_time_zone_hash(const char *name)
-{
-	char		folded[TZ_STRLEN_MAX + 1];
-	int			i;
-
-	for (i = 0; name[i] != '\0' && i < TZ_STRLEN_MAX; i++)
-		folded[i] = pg_ascii_tolower((unsigned char) name[i]);
-	return (int32) (hash_bytes((unsigned char *) folded, i) & 0x7fffffff);
-}
-
-/* The only zone with this number; NULL if there is none or more than one. */
-char *
-ttl_time_zone_by_hash(int32 hash)
-{
-	char	   *found = NULL;
-	int			count = 0;
-	ListCell   *lc;
-
-	foreach(lc, zone_names())
-	{
-		const char *name = lfirst(lc);
-
-		if (ttl_time_zone_hash(name) != hash ||
-			(found != NULL && same_name(found, name)))
-			continue;
-		found = pstrdup(name);
-		count++;
-	}
-	return count == 1 ? found : NULL;
 }

@@ -425,7 +425,8 @@ typedef struct Cutoff
  * cutoff(index regclass) returns timestamptz
  *
  * Where nothing expires, nothing is to be left out either: that is -infinity, also after
- * remove_ttl() and for an index that is dropped while a query uses it.
+ * remove_ttl() and for an index that is dropped while a query uses it.  An option that REINDEX
+ * CONCURRENTLY has lost until the next pass counts.
  */
 Datum
 ttl_cutoff(PG_FUNCTION_ARGS)
@@ -445,7 +446,8 @@ ttl_cutoff(PG_FUNCTION_ARGS)
 		ttl_state_check_is_index(indexrelid);
 		kept->at = DT_NOBEGIN;
 		if (ttl_catalog_governor(indexrelid, &parent, &governor, &option) &&
-			option.present && option.problem == NULL && option.seconds >= 0)
+			(option.present || ttl_saved_option_apply(indexrelid, &option)) &&
+			option.problem == NULL && option.seconds >= 0)
 			kept->at = statement - option.seconds * USECS_PER_SEC;
 		kept->indexrelid = indexrelid;
 		kept->statement = statement;

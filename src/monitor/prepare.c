@@ -26,6 +26,7 @@
 
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
+#include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -478,6 +479,8 @@ ttl_prepare_targets(TtlRun *run)
 		count_death(run);
 		if (work.begins)
 			ttl_kept_set_failing(run->kept, ttl_counters_failing());
+		if (work.begins && superuser())
+			ttl_saved_option_trim();
 		MemoryContextSwitchTo(run->context);
 		work.indexes = list_copy(ttl_catalog_dependents());
 		work.crashed = ttl_crash_skipped(&file);

@@ -73,7 +73,6 @@ ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO regress_ttl_squatter, PUBLIC;
 CREATE EXTENSION ttl_index;
 SELECT has_schema_privilege('regress_ttl_squatter', 'ttl_index', 'CREATE') AS may_create,
 	has_schema_privilege('regress_ttl_squatter', 'ttl_index', 'USAGE') AS may_use,
-	has_type_privilege('regress_ttl_squatter', 'ttl_index.saved_option', 'USAGE') AS may_use_type,
 	has_function_privilege('regress_ttl_squatter', 'ttl_index.resume()', 'EXECUTE') AS may_resume,
 	has_function_privilege('regress_ttl_squatter', 'ttl_index.lag(regclass)', 'EXECUTE') AS may_look;
 SELECT relname FROM pg_class WHERE relnamespace = 'ttl_index'::regnamespace AND relkind IN ('r', 'v')

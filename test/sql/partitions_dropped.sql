@@ -176,6 +176,7 @@ CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-0
 CREATE TABLE m_2001 PARTITION OF m FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
 SELECT ttl_index.create_index('m', 'ts', 2147483647, drop_expired_partitions => true, delete_boundary_rows => true, name => 'm_ttl');
 REINDEX INDEX CONCURRENTLY m_ttl;
+CALL ttl_index.run_pass();
 \d m
 \d m_2000
 SET client_min_messages = notice;

@@ -18,8 +18,8 @@ SELECT * FROM ttl_index.coll_mod('t', 'ts', 120);
 SELECT * FROM marks;
 SELECT relfilenode = :file AS same_file FROM pg_class WHERE relname = 't_i';
 REINDEX INDEX CONCURRENTLY t_i;
-SELECT pg_get_indexdef('t_i'::regclass);
 CALL ttl_index.run_pass();
+SELECT pg_get_indexdef('t_i'::regclass);
 SELECT count(*) FROM t;
 -- said twice
 SET client_min_messages = notice;
@@ -30,8 +30,8 @@ SET client_min_messages = warning;
 \d t
 -- and REINDEX does not bring it back
 REINDEX INDEX CONCURRENTLY t_i;
-SELECT * FROM marks;
 CALL ttl_index.run_pass();
+SELECT * FROM marks;
 SELECT count(*) FROM t;
 SELECT ttl_index.pause_index('t_i');
 SELECT ttl_index.remove_ttl('t_i');

@@ -93,14 +93,13 @@ INSERT INTO expected VALUES
 ('monitor_status()', 'SELECT * FROM ttl_index.monitor_status()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('list_operations()', 'SELECT * FROM ttl_index.list_operations()', '42501', '42501', '42501', 'ok', 'ok', '42501'),
 ('list_databases()', 'SELECT * FROM ttl_index.list_databases()', '42501', '42501', '42501', 'ok', 'ok', '42501'),
--- for nobody's data
-('saved_option', 'CREATE TABLE priv.x (y ttl_index.saved_option)', '42501', '42501', '42501', 'ok', '42501', '42501'),
+('saved_options', 'SELECT * FROM ttl_index.saved_options', '42501', '42501', '42501', 'ok', '42501', '42501'),
+('saved_options', 'DELETE FROM ttl_index.saved_options', '42501', '42501', '42501', 'ok', '42501', '42501'),
 -- for the triggers alone
 ('set_last_modified()', 'SELECT ttl_index.set_last_modified()', '39P01', '39P01', '39P01', '39P01', '39P01', '39P01'),
 ('ignore_subscription()', 'SELECT ttl_index.ignore_subscription()', '42501', '42501', '42501', '39P01', '42501', '42501'),
 ('on_ddl()', 'SELECT ttl_index.on_ddl()', '42501', '42501', '42501', '39P03', '42501', '42501'),
-('on_alter_index()', 'SELECT ttl_index.on_alter_index()', '42501', '42501', '42501', '39P03', '42501', '42501'),
-('on_reindex()', 'SELECT ttl_index.on_reindex()', '42501', '42501', '42501', '39P03', '42501', '42501');
+('on_alter_index()', 'SELECT ttl_index.on_alter_index()', '42501', '42501', '42501', '39P03', '42501', '42501');
 
 -- What has no row, and rows for nothing.  Array types are members since 17.
 CREATE VIEW members AS
