@@ -45,6 +45,9 @@
 /* After this time it reads no more lags. */
 #define LAG_TIME_MS 1000
 
+/* Of the lag of an index it looks at so many tuples of the table at most, in each place. */
+#define LAG_TUPLES 500
+
 /* How many indexes are looked at in one transaction. */
 #define LOOK_SHARED 50
 
@@ -116,7 +119,8 @@ static void
 index_work(void *arg)
 {
 	Look	   *look = arg;
-	TtlLag		lag = {look->found.at, DEBUG1, find_position, look->run->kept};
+	TtlLag		lag = {.at = look->found.at,.elevel = DEBUG1,.max_tuples = LAG_TUPLES,
+	.find_position = find_position,.arg = look->run->kept};
 	TimestampTz since;
 
 	/* there can be thousands of these, and most belong to another one */
