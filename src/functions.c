@@ -144,7 +144,8 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 				 errhint("Each batch is a transaction of its own. Call it as a statement by itself.")));
 
 	/*
-	 * a commit of the pass would compute the rest of it, behind code of owners
+	 * a commit of the pass would compute the rest of it, behind code of
+	 * owners
 	 */
 	if (!ThereAreNoReadyPortals())
 		ereport(ERROR,

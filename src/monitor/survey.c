@@ -241,7 +241,11 @@ look_at_all(Look *look)
 		look_at(look);
 		ttl_work_forget(run);
 	}
-	/* nothing is to be kept, so that it does not matter if code of users has it fail */
+
+	/*
+	 * nothing is to be kept, so that it does not matter if code of users has
+	 * it fail
+	 */
 	(void) ttl_work_try_commit(run, &timed_out);
 	return true;
 }
