@@ -47,7 +47,6 @@ typedef struct TtlCreate
 
 /* create.c */
 extern Oid	ttl_create_index_for(const TtlCreate *args);
-extern bool ttl_create_is_running(void);
 
 /* coll_mod.c */
 extern void ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change);
@@ -67,18 +66,12 @@ extern void ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter);
 extern void ttl_beside_check(Oid indexrelid);
 extern void ttl_beside_report(Oid indexrelid);
 
-/* hypertable.c */
-extern void ttl_hypertable_init(void);
-
 /* dropped.c */
 extern void ttl_dropped_report(const CollectedCommand *command, Snapshot before);
 
 /* mismatch.c */
 extern void ttl_mismatch_report(const CollectedCommand *command,
 								Snapshot before);
-
-/* mistake.c */
-extern void ttl_mistake_init(void);
 
 /* notice.c */
 extern void ttl_notice_report_due(Oid indexrelid, bool is_new);

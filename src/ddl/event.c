@@ -25,6 +25,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
@@ -36,10 +37,12 @@
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
 #include "tcop/deparse_utility.h"
 #include "tcop/utility.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -52,12 +55,11 @@
 #include "ddl/ddl.h"
 #include "definition/definition.h"
 #include "definition/option.h"
-#include "leftover.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-TTL_FUNCTION(ttl_on_ddl);
-TTL_FUNCTION(ttl_on_reindex);
+PG_FUNCTION_INFO_V1(ttl_on_ddl);
+PG_FUNCTION_INFO_V1(ttl_on_reindex);
 
 /* Says what a partition loses of its own option: rows may go that were to stay. */
 static void
@@ -435,7 +437,7 @@ notice_table(Oid relid, const char *how)
 static void
 report_due(Oid indexrelid, bool is_new)
 {
-	if (client_min_messages <= NOTICE && !ttl_create_is_running())
+	if (client_min_messages <= NOTICE)
 		ttl_notice_report_due(indexrelid, is_new);
 }
 
@@ -466,6 +468,46 @@ check_constraints(Oid relid, const char *name)
 					 errhint("Create an index on the date with it: CREATE INDEX ON ... (...) WHERE " TTL_SCHEMA ".expire_after_seconds(...).")));
 	}
 	table_close(rel, NoLock);
+}
+
+/*
+ * IF NOT EXISTS has found something of the name and made nothing: says what it is, unless it is
+ * what the command asked for.
+ */
+static void
+report_existing(const IndexStmt *statement)
+{
+	Oid			relid = RangeVarGetRelid(statement->relation, NoLock, true);
+	Oid			existing = get_relname_relid(statement->idxname, get_rel_namespace(relid));
+	const FuncExpr *call = NULL;
+	TtlFunctions functions;
+	TtlOption	option;
+	int32		seconds;
+	ListCell   *lc;
+
+	if (!statement->transformed || !OidIsValid(existing) || !ttl_function_lookup(&functions))
+		return;
+	foreach(lc, make_ands_implicit((Expr *) statement->whereClause))
+	{
+		if (IsA(lfirst(lc), FuncExpr) &&
+			((FuncExpr *) lfirst(lc))->funcid == functions.expire_after_seconds)
+			call = lfirst(lc);
+	}
+	if (call == NULL ||
+		!ttl_option_read_seconds(linitial(ttl_function_arguments(call)), &seconds))
+		return;
+	if (IndexGetRelation(existing, true) != relid ||
+		!ttl_option_read(existing, &option) || !option.present)
+		ereport(NOTICE,
+				(errmsg("relation \"%s\" is no TTL index of table \"%s\"",
+						get_rel_name(existing), get_rel_name(relid)),
+				 errhint("Rename it, or give another name.")));
+	else if (option.problem == NULL && seconds != option.seconds)
+		ereport(NOTICE,
+				(errmsg("TTL index \"%s\" is left as it is: expire_after_seconds is %d instead of %d",
+						get_rel_name(existing), option.seconds, seconds),
+				 errhint("ttl_index.coll_mod_index(%s, %d) changes it. ttl_index.create_index(..., or_change => true) creates or changes it.",
+						 quote_literal_cstr(ttl_name_qualified(existing)), seconds)));
 }
 
 /* Tells the same of an index whose key has changed its type, and with it its dates. */
@@ -681,10 +723,11 @@ ttl_event_data(FunctionCallInfo fcinfo)
 }
 
 /* on_ddl(): checks the TTL indexes that a command made or changed. */
-static Datum
-ttl_on_ddl_called(PG_FUNCTION_ARGS)
+Datum
+ttl_on_ddl(PG_FUNCTION_ARGS)
 {
 	CommandTag	tag = ttl_event_data(fcinfo)->tag;
+	IndexStmt  *statement = (IndexStmt *) ttl_event_data(fcinfo)->parsetree;
 	List	   *commands = collected_commands();
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext own = AllocSetContextCreate(caller, "ttl_index command",
@@ -714,6 +757,8 @@ ttl_on_ddl_called(PG_FUNCTION_ARGS)
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);
 	}
+	if (commands == NIL && IsA(statement, IndexStmt) && statement->if_not_exists)
+		report_existing(statement);
 	PopActiveSnapshot();
 	MemoryContextDelete(own);
 	PG_RETURN_NULL();
@@ -723,8 +768,8 @@ ttl_on_ddl_called(PG_FUNCTION_ARGS)
  * on_reindex(): saves the options that REINDEX CONCURRENTLY could lose, and restores
  * those that it lost.
  */
-static Datum
-ttl_on_reindex_called(PG_FUNCTION_ARGS)
+Datum
+ttl_on_reindex(PG_FUNCTION_ARGS)
 {
 	EventTriggerData *data = ttl_event_data(fcinfo);
 
