@@ -24,7 +24,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -32,12 +31,10 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
 #include "compat.h"
-#include "compute.h"
 #include "ttl_index.h"
 
 /* Policies ask whether the user is a superuser; a worker is one, and who calls run_pass() can be. */
@@ -323,68 +320,28 @@ ttl_owner_open(Oid relid, LOCKMODE lockmode)
 	return rel;
 }
 
-/* The arguments and the result of counting rows. */
-typedef struct CountWork
-{
-	Oid			relid;
-	const char *condition;
-	int64		max;
-	int64		rows;
-} CountWork;
-
-/* Counts rows of one table, without those of its partitions, as its owner. */
-static void
-count_work(void *arg)
-{
-	CountWork  *work = arg;
-	char	   *name;
-	TtlUser		saved;
-	bool		isnull;
-
-	LockRelationOid(work->relid, AccessShareLock);
-	ttl_name_keep_now(work->relid);
-	name = ttl_name_qualified(work->relid);
-	ttl_owner_become(ttl_owner_of(work->relid), &saved);
-	/* an index can be locked when its table is not */
-	ttl_lock_limit_waits();
-	/* later than the lock, but before the planner can call code that writes */
-	PushActiveSnapshot(GetTransactionSnapshot());
-	ttl_compute_select(psprintf("SELECT pg_catalog.count(*) FROM "
-								"(SELECT 1 FROM ONLY %s WHERE %s LIMIT " INT64_FORMAT ") AS s",
-								name, work->condition, work->max), true);
-	work->rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-											 SPI_tuptable->tupdesc, 1, &isnull));
-	SPI_finish();
-	PopActiveSnapshot();
-	ttl_owner_restore(&saved);
-}
-
 /*
- * Counts the rows of a table and of all tables below it that meet an SQL condition, up to a
- * number.  Each partition is read as its own owner.  One query for all of them could not
- * do that, and the planner computes expressions in the definition of each table.
- *
- * Each in a subtransaction, which is taken back.  What the code of one owner has opened would be
- * open to the next one otherwise, as large objects are.  And for as long as a subtransaction lasts,
- * core calls some functions in SQL as they were parsed by the search_path of who used them
- * first, such as one that belongs to a range type, which the planner uses.  So this is not for
- * the midst of what is done as an owner, either: the subtransaction of that one would last.
+ * Raises an error unless one role owns a table, what that is a partition of, and all of its
+ * partitions.  Only such a tree is extended, attached and detached: its partition keys, defaults
+ * and constraints are then that role's own.
  */
-int64
-ttl_owner_count_rows(Oid relid, const char *condition, int64 max)
+void
+ttl_owner_check_tree(Oid relid, Oid owner)
 {
-	int64		rows = 0;
 	ListCell   *lc;
 
-	Assert(!OidIsValid(ttl_leftover_commander()));
-	foreach(lc, ttl_inherit_tree(relid))
+	foreach(lc, ttl_inherit_tree(ttl_inherit_top(relid)))
 	{
-		CountWork	work = {.relid = lfirst_oid(lc),.condition = condition,.max = max - rows};
+		NameData	name;
+		Oid			other = read_owner(lfirst_oid(lc), &name);
 
-		if (work.max <= 0 || get_rel_relkind(work.relid) == RELKIND_PARTITIONED_TABLE)
-			continue;
-		ttl_error_isolate(count_work, &work);
-		rows += work.rows;
+		if (OidIsValid(other) && other != owner)
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("table \"%s\" does not belong to role \"%s\"", NameStr(name),
+							GetUserNameFromId(owner, false)),
+					 errdetail("Partitions are made, attached and detached only where one role owns the table, all its partitions, and what it is a partition of."),
+					 errhint("ALTER TABLE %s OWNER TO %s;", ttl_name_qualified(lfirst_oid(lc)),
+							 quote_identifier(GetUserNameFromId(owner, false)))));
 	}
-	return rows;
 }

@@ -148,8 +148,7 @@ lock_others(TtlExpirer *x, const TtlIndex *index)
 
 	return (x->direct || ttl_cascade_lock(index->relid, index->owner)) &&
 		(!OidIsValid(archive) ||
-		 (ttl_move_lock(x, archive) && ttl_partition_key_lock_above(archive) &&
-		  ttl_cascade_lock_written(archive)));
+		 (ttl_move_lock(x, archive) && ttl_cascade_lock_written(archive)));
 }
 
 /* Can the rows still be moved, with the lock in hand? */

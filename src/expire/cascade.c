@@ -145,29 +145,6 @@ has_triggers(Oid relid)
 	return result;
 }
 
-/*
- * Raises an error if a partition key above a table is of somebody else.  It is computed as the
- * owner of the table in an UPDATE there, in any query of a partitioned table, and, where a
- * trigger has set constraint_exclusion, in any other.  Returns false if somebody else has locked
- * a table above, whose owner could attach it to one by such a key meanwhile.
- */
-static bool
-lock_above(Oid relid, bool changes)
-{
-	Oid			role;
-	Oid			above;
-
-	if (!changes && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
-		return true;
-	if (!ttl_partition_key_lock_above(relid))
-		return false;
-	role = ttl_owner_of(relid);
-	above = ttl_partition_key_of_stranger(relid, role);
-	if (OidIsValid(above))
-		check_rights(above, role);
-	return true;
-}
-
 /* The tables that foreign keys of a table reference. */
 static List *
 referenced_by(Oid relid)
@@ -199,8 +176,7 @@ referenced_by(Oid relid)
 
 /*
  * Raises an error if somebody gets rights where the foreign keys of a table are checked, as
- * rows are written to it.  They read the referenced tables.  Returns false if somebody else
- * has locked a table of which one of these is a partition.
+ * rows are written to it.  They read the referenced tables.  Returns true.
  */
 bool
 ttl_cascade_lock_written(Oid relid)
@@ -214,8 +190,6 @@ ttl_cascade_lock_written(Oid relid)
 		CHECK_FOR_INTERRUPTS();
 		foreach(lc2, referenced_by(lfirst_oid(lc)))
 		{
-			if (!lock_above(lfirst_oid(lc2), false))
-				return false;
 			foreach(lc3, ttl_inherit_partitions(lfirst_oid(lc2), NoLock))
 				check_rights(lfirst_oid(lc3), ttl_owner_of(lfirst_oid(lc2)));
 		}
@@ -293,8 +267,7 @@ lock_referencing_table(const Trigger *trigger, Cascade * cascade)
 	 * an update that sets a column to NULL can write others, too: by a move
 	 * to another partition, a generated column, a trigger
 	 */
-	return lock_above(relid, action != CASCADE_READS) &&
-		(action != CASCADE_UPDATES || ttl_cascade_lock_written(relid));
+	return action != CASCADE_UPDATES || ttl_cascade_lock_written(relid);
 }
 
 /* Locks the tables whose foreign keys act when rows of this one are deleted or updated. */
@@ -369,11 +342,6 @@ check_table(Oid relid, bool changes)
 	/* a query of the whole is planned with all of them, and an update can move rows to any */
 	foreach(lc, ttl_inherit_partitions(relid, NoLock))
 		check_rights(lfirst_oid(lc), ttl_owner_of(relid));
-	if (!lock_above(relid, changes))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on a table of which table \"%s\" is a partition",
-						get_rel_name(relid))));
 	ttl_checked_add(relid, role, check, since);
 }
 

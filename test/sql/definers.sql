@@ -42,18 +42,6 @@ CALL ttl_index.run_pass();
 SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'log_ttl';
 SELECT id, seven, eight FROM definers.log_archive;
 
--- an archive of partitions, whose columns have defaults
-CREATE TABLE definers.parts (id int, at timestamptz) PARTITION BY RANGE (at);
-CREATE TABLE definers.parts_2001 PARTITION OF definers.parts FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
-CREATE TABLE definers.parts_archive (id int, at timestamptz, six int DEFAULT definers.reads_check(), seven int DEFAULT 7::definers.positive)
-	PARTITION BY RANGE (at);
-INSERT INTO definers.parts VALUES (1, '2001-01-01');
-CREATE INDEX parts_ttl ON definers.parts (at) WHERE ttl_index.expire_after_seconds(0)
-	AND ttl_index.drop_expired_partitions() AND ttl_index.archive_to('definers.parts_archive'::regclass);
-CALL ttl_index.run_pass();
-SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'parts_ttl';
-SELECT tableoid::regclass, six, seven FROM definers.parts_archive;
-
 -- one that looks at a table of its role makes functions be compiled anew, and then calls them first: in a batch
 SET ROLE regress_ttl_definer;
 CREATE TABLE definers.own (id int, at timestamptz);
