@@ -585,7 +585,7 @@ report_never(const TtlIndex *index)
 	Node	   *expression;
 
 	if (!ttl_key_read(index->indexrelid, &attnum, &expression) ||
-		!ttl_filter_excludes_key(index->relid, index->option.filter,
+		!ttl_filter_excludes_key(index->option.filter,
 								 ttl_key_node(index->relid, attnum, expression)))
 		return false;
 	ereport(WARNING,

@@ -95,10 +95,8 @@ extern Node *ttl_own_ttl_asked_for(List *members);
 extern List *ttl_own_ttl_plain_filter(List *members);
 
 /* filter.c */
-extern bool ttl_filter_excludes(Oid relid, List *a, List *b);
-extern bool ttl_filter_excludes_key(Oid relid, List *filter, Node *key);
-extern bool ttl_filter_same(Oid relid, List *a, List *b);
-extern bool ttl_filter_same_expression(Oid relid, Node *a, Node *b);
+extern bool ttl_filter_excludes(List *a, List *b);
+extern bool ttl_filter_excludes_key(List *filter, Node *key);
 
 /* saved_option.c */
 extern void ttl_saved_option_put(Oid indexrelid, const TtlOption *option);

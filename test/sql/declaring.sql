@@ -20,7 +20,6 @@ DROP INDEX a, b, c;
 CREATE TABLE soft (id int, deleted_at timestamptz, doc jsonb);
 CREATE INDEX soft_1 ON soft (deleted_at) WHERE deleted_at IS NULL AND ttl_index.expire_after_seconds(60);
 CREATE INDEX soft_2 ON soft (deleted_at) WHERE (id = 1 AND deleted_at IS NULL OR deleted_at IS NULL AND id = 3) AND id < 4 AND ttl_index.expire_after_seconds(60);
-CREATE INDEX soft_3 ON soft (deleted_at) WHERE false AND ttl_index.expire_after_seconds(60);
 SELECT ttl_index.create_index('soft', 'doc.at', 60, partial_filter_expression => $$ttl_index.document_date(doc, 'at') IS NULL$$);
 DROP TABLE soft;
 CREATE TABLE soft (id int, deleted_at timestamptz);

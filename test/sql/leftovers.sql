@@ -363,37 +363,6 @@ SELECT count(*) FROM ttl_index.preview('leftovers.last_ttl');
 SELECT name FROM pg_cursors;
 CLOSE held;
 
--- nor does it close one of the caller's, and open another one by that name and in that memory
-SET ROLE regress_ttl_first;
-CREATE FUNCTION leftovers.opens_anew(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-	own refcursor;
-	name text;
-BEGIN
-	FOREACH name IN ARRAY ARRAY['another', 'own'] LOOP
-		own := name;
-		IF name = 'own' THEN
-			CLOSE own;
-		END IF;
-		OPEN own FOR SELECT current_user FROM generate_series(1, 3);
-		IF name <> 'own' THEN
-			CLOSE own;
-		END IF;
-	END LOOP;
-	RETURN true;
-EXCEPTION
-	WHEN invalid_cursor_state OR invalid_cursor_name THEN RETURN true;
-END $$;
-CREATE TABLE leftovers.new_series (id int, at timestamptz NOT NULL, CHECK (leftovers.opens_anew(1))) PARTITION BY RANGE (at);
-RESET ROLE;
-BEGIN;
-DECLARE own CURSOR FOR SELECT 'of the caller' FROM generate_series(1, 3);
-FETCH own;
-SELECT ttl_index.create_time_series('leftovers.new_series', 'at', granularity => 'hours');
-SELECT name, statement FROM pg_cursors;
-FETCH own;
-ROLLBACK;
-
 -- nor does it read on from one of the caller, whose functions in SQL are parsed when they are asked for rows,
 -- or rewind it, when limits and keys are computed
 CREATE FUNCTION leftovers.words() RETURNS SETOF text LANGUAGE sql AS 'SELECT lower(word) FROM leftovers.noted';

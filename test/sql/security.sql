@@ -627,10 +627,6 @@ BEGIN
 	RETURN $1;
 END $$;
 RESET ROLE;
-CREATE TABLE series (id int, ts timestamptz) PARTITION BY RANGE (ts);
-CREATE INDEX ON series (id) WHERE strange_path.leave(1) = 1;
-SELECT ttl_index.create_time_series('series', 'ts', granularity => 'hours');
-SELECT last_value FROM strange_path.calls;
 CREATE FUNCTION harmless() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$;
 CREATE FUNCTION absolute(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT abs($1)';
 CREATE TABLE calls (id int, ts timestamptz);
@@ -658,7 +654,7 @@ SELECT ttl_index.create_index('hot', 'ts', 0, drop_expired_partitions => true, a
 SET extra_float_digits = 1;
 CALL ttl_index.run_pass();
 SELECT a, b, c, d, d[2] IS NULL AS is_null, tableoid::regclass, (SELECT last_value FROM strange_path.calls) FROM cold;
-DROP TABLE calls, series, hot, cold;
+DROP TABLE calls, hot, cold;
 DROP FUNCTION absolute(int), absolute(timestamptz);
 DROP SCHEMA strange_path CASCADE;
 
