@@ -35,14 +35,6 @@
 #include "compute.h"
 #include "ttl_index.h"
 
-/* Folds the constant parts of an expression, of which the caller keeps the original. */
-Node *
-ttl_compute_folded(Node *expression)
-{
-	ttl_settings_renew_safe();
-	return eval_const_expressions(NULL, copyObject(expression));
-}
-
 /* Makes an expression one that can be executed. */
 Expr *
 ttl_compute_planned(Expr *expression)
@@ -155,22 +147,15 @@ ttl_compute_plans(Query *query, const char *name)
 	return plans;
 }
 
-/* Runs a command for the caller, which means the same by any settings. */
-void
-ttl_compute_command_of_caller(const char *command)
-{
-	SPI_connect();
-	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not run: %s", command);
-	SPI_finish();
-}
-
-/* Runs a command as an owner. */
+/* Runs a command. */
 void
 ttl_compute_command(const char *command)
 {
 	ttl_settings_renew_safe();
-	ttl_compute_command_of_caller(command);
+	SPI_connect();
+	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not run: %s", command);
+	SPI_finish();
 }
 
 /*

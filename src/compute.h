@@ -18,7 +18,6 @@
 #include "partitioning/partdefs.h"
 #include "utils/relcache.h"
 
-extern Node *ttl_compute_folded(Node *expression);
 extern Expr *ttl_compute_planned(Expr *expression);
 extern Const *ttl_compute_value(Expr *expression, Oid typid, int32 typmod, Oid collation);
 extern List *ttl_compute_states(List *expressions, EState *estate);
@@ -29,7 +28,6 @@ extern PartitionKey ttl_compute_partition_key(Relation rel);
 extern List *ttl_compute_bounds(Relation partition);
 extern List *ttl_compute_plans(Query *query, const char *name);
 extern void ttl_compute_command(const char *command);
-extern void ttl_compute_command_of_caller(const char *command);
 extern void ttl_compute_select(const char *query, bool read_only);
 
 #endif							/* TTL_COMPUTE_H */

@@ -113,23 +113,6 @@ ttl_error_catch(void (*work) (void *), void *arg, bool keep)
 	return edata;
 }
 
-/* Does the same, and raises the error for the caller. */
-static void
-run_in_subtransaction(void (*work) (void *), void *arg, bool keep)
-{
-	ErrorData  *edata = ttl_error_catch(work, arg, keep);
-
-	if (edata != NULL)
-		ReThrowError(edata);
-}
-
-/* Runs a function in a subtransaction, which closes what it has opened, and leaves its errors to the caller. */
-void
-ttl_error_enclose(void (*work) (void *), void *arg)
-{
-	run_in_subtransaction(work, arg, true);
-}
-
 /*
  * Runs a function of which nothing is to be kept but what it has put into memory, and leaves its
  * errors to the caller.  For code of owners that only looks: what it has opened or queued until the
@@ -139,5 +122,8 @@ ttl_error_enclose(void (*work) (void *), void *arg)
 void
 ttl_error_isolate(void (*work) (void *), void *arg)
 {
-	run_in_subtransaction(work, arg, false);
+	ErrorData  *edata = ttl_error_catch(work, arg, false);
+
+	if (edata != NULL)
+		ReThrowError(edata);
 }

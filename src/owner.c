@@ -136,9 +136,12 @@ search_path_of_user(Oid owner)
 	return path.data;
 }
 
-/* Becomes an owner who finds names as the current user does. */
-static void
-become_reader(Oid owner, bool runs_code, TtlUser *saved)
+/*
+ * Becomes an owner who finds names as the current user does, to write a text that the caller reads.
+ * Core calls no functions for that but the output functions of types, which are not code of users.
+ */
+void
+ttl_owner_write_as(Oid owner, TtlUser *saved)
 {
 	char	   *path = search_path_of_user(owner);
 
@@ -147,79 +150,7 @@ become_reader(Oid owner, bool runs_code, TtlUser *saved)
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION);
 	saved->guc_level = NewGUCNestLevel();
 	ttl_settings_set("search_path", path);
-	begin(owner, runs_code, saved);
-}
-
-/*
- * Does the same for writing a text that the caller reads.  Core calls no functions for that but the
- * output functions of types, which are not code of users.
- */
-void
-ttl_owner_write_as(Oid owner, TtlUser *saved)
-{
-	become_reader(owner, false, saved);
-}
-
-/*
- * For parsing one that the caller wrote.  Constants of domains are computed, whose CHECK constraints
- * call functions.
- */
-static void
-parse_as(Oid owner, TtlUser *saved)
-{
-	become_reader(owner, true, saved);
-	show_superuser(owner);
-	ttl_leftover_note_uncomputed();
-}
-
-/* Something to do as an owner, and how to become that. */
-typedef struct OwnerWork
-{
-	Oid			owner;
-	void		(*become) (Oid owner, TtlUser *saved);
-	void		(*work) (void *arg);
-	void	   *arg;
-} OwnerWork;
-
-static void
-owner_work(void *arg)
-{
-	OwnerWork  *work = arg;
-	TtlUser		saved;
-
-	work->become(work->owner, &saved);
-	work->work(work->arg);
-	ttl_owner_restore(&saved);
-}
-
-/*
- * Does something as an owner, in a subtransaction of its own: with that end what core keeps of the
- * code of this owner until then, and what the code has left open.
- */
-void
-ttl_owner_do(Oid owner, void (*work) (void *), void *arg)
-{
-	OwnerWork	as = {owner, ttl_owner_become, work, arg};
-
-	ttl_error_enclose(owner_work, &as);
-}
-
-/* Looks at something as an owner: nothing is kept but what is put into memory. */
-void
-ttl_owner_look(Oid owner, void (*work) (void *), void *arg)
-{
-	OwnerWork	as = {owner, ttl_owner_become, work, arg};
-
-	ttl_error_isolate(owner_work, &as);
-}
-
-/* The same for a text of the caller, who finds names by his own search_path. */
-void
-ttl_owner_parse(Oid owner, void (*work) (void *), void *arg)
-{
-	OwnerWork	as = {owner, parse_as, work, arg};
-
-	ttl_error_isolate(owner_work, &as);
+	begin(owner, false, saved);
 }
 
 /* Reads the owner and the name of a table; invalid if the table is gone. */
