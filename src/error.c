@@ -91,8 +91,6 @@ ttl_error_catch(void (*work) (void *), void *arg, bool keep)
 			elog(ERROR, "a function has left a subtransaction open");
 		if (keep)
 			ReleaseCurrentSubTransaction();
-		else
-			ttl_leftover_ends_well();
 	}
 	PG_CATCH();
 	{

@@ -408,13 +408,6 @@ ttl_leftover_end(const TtlLeftover *before)
 	ttl_unfinished_check(&before->unfinished, user);
 }
 
-/* The subtransaction at hand is taken back next, and not because of an error: all goes on as it is. */
-void
-ttl_leftover_ends_well(void)
-{
-	nest_level = Min(nest_level, GetCurrentTransactionNestLevel() - 1);
-}
-
 /* Begins to note as whom errors are raised. */
 void
 ttl_leftover_expect(void)
@@ -431,14 +424,6 @@ Oid
 ttl_leftover_failed(void)
 {
 	return failed_as;
-}
-
-/* The role in the midst of whose code something runs as another one; else invalid. */
-Oid
-ttl_leftover_beside(void)
-{
-	return acting != NULL && InSecurityRestrictedOperation() && GetUserId() != acting->role ?
-		acting->role : InvalidOid;
 }
 
 /* Who gave the command that runs, whose triggers are fired; invalid where nobody else is acted as. */

@@ -18,20 +18,21 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "catalog/pg_trigger.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_relation.h"
 #include "rewrite/prs2lock.h"
 #include "rewrite/rewriteHandler.h"
 #include "tcop/dest.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
 
 #include "compat.h"
-#include "compute.h"
 #include "definition/key.h"
 #include "ttl_index.h"
 
@@ -235,16 +236,6 @@ ttl_query_is_plain(Relation rel, CmdType command)
 	return true;
 }
 
-/*
- * Brings what core has cached of an open table up to date.  What code of users has altered in
- * a subtransaction, and taken back with it, stays there until the table is opened again.
- */
-void
-ttl_query_refresh(Relation rel)
-{
-	relation_close(relation_open(RelationGetRelid(rel), NoLock), NoLock);
-}
-
 static CommandTag
 command_tag(const Query *query)
 {
@@ -260,6 +251,34 @@ command_tag(const Query *query)
 }
 
 /*
+ * Plans a query with what rules and policies add to it.  Forced row security does not apply to
+ * what is deleted, but to what an archive takes, as in an INSERT by its owner.  The costs are such
+ * that rows are found by where they are, or by an index: with those of the owner's settings, each
+ * batch could read the whole table.
+ */
+static List *
+plan_query(Query *query, const char *name)
+{
+	int			level = NewGUCNestLevel();
+	Oid			user;
+	int			sec_context;
+	List	   *queries;
+	List	   *plans;
+
+	GetUserIdAndSecContext(&user, &sec_context);
+	if (query->commandType == CMD_INSERT)
+		SetUserIdAndSecContext(user, sec_context & ~SECURITY_NOFORCE_RLS);
+	queries = QueryRewrite(query);
+	SetUserIdAndSecContext(user, sec_context);
+	ttl_settings_set("enable_tidscan", "on");
+	ttl_settings_each_cost(ttl_settings_set);
+	ttl_settings_set("jit", "off");
+	plans = pg_plan_queries(queries, name, 0, NULL);
+	AtEOXact_GUC(false, level);
+	return plans;
+}
+
+/*
  * Runs a query, with what rules and triggers add to it, and returns how many rows it
  * processed.  The plan is made without the values of the parameters.  The name is shown
  * where the text of a query would be.  The environment, or NULL, has the ephemeral relations.
@@ -269,7 +288,7 @@ ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 			  const char *name, DestReceiver *dest)
 {
 	CommandTag	tag = command_tag(query);
-	List	   *plans = ttl_compute_plans(query, name);
+	List	   *plans = plan_query(query, name);
 	Portal		portal = CreateNewPortal();
 	QueryCompletion completion;
 

@@ -118,7 +118,6 @@ extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);
 extern Query *ttl_query_make(CmdType command, Relation rel, List *conditions);
 extern Query *ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env, char *rows);
 extern Expr * ttl_query_value(Relation to, AttrNumber attnum, Relation from);
-extern void ttl_query_refresh(Relation rel);
 extern void ttl_query_limit(Query *query, int64 skip, int64 max);
 extern bool ttl_query_is_plain(Relation rel, CmdType command);
 extern List *ttl_query_columns(Relation rel);

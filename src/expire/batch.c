@@ -16,7 +16,7 @@
  * read again the entries of all rows that were deleted before, and wait for locked
  * rows.
  *
- * All of this runs as the table's owner (owner.c).  Core is used through its
+ * All of this runs as the table's owner.  Core is used through its
  * interfaces for table access methods, for index expressions and for queries; of the
  * heap, the code relies on tuple IDs that are ordered by block, on how many rows are in
  * one, and on xmin.  Nothing here reads a setting, a counter or a clock.
@@ -106,9 +106,8 @@ note_horizon(TtlExpirer *x)
 }
 
 /*
- * Makes deferrable constraints be checked within what is done as an owner, a batch or the DDL of a
- * partition, for which event triggers of others write: a deferred trigger could run only after the
- * security-restricted operation has ended, and as another user.
+ * Lets deferrable constraints be checked at once, so that an error belongs to the batch, and to the
+ * row, that causes it.
  */
 void
 ttl_batch_set_immediate(void)
@@ -147,9 +146,7 @@ lock_others(TtlExpirer *x, const TtlIndex *index)
 	Oid			archive = index->option.archive_to;
 
 	return (x->direct || ttl_cascade_lock(index->relid, index->owner)) &&
-		(!OidIsValid(archive) ||
-		 (ttl_move_lock(x, archive) && ttl_partition_key_lock_above(archive) &&
-		  ttl_cascade_lock_written(archive)));
+		(!OidIsValid(archive) || ttl_move_lock(x, archive));
 }
 
 /* Can the rows still be moved, with the lock in hand? */
@@ -159,40 +156,6 @@ may_move(const TtlIndex *index)
 	TtlIndex	now = *index;
 
 	return ttl_archive_state_now(&now) == TTL_ACTIVE;
-}
-
-/* Raises an error for the state of an archive that cannot take the rows any more. */
-static void
-check_archive(const TtlIndex *index, TtlState (*look) (TtlIndex *index))
-{
-	TtlIndex	now = *index;
-
-	now.state = look(&now);
-	if (now.state != TTL_ACTIVE)
-		ttl_state_raise(&now);
-}
-
-/*
- * Moves the rows that were taken.  Code of users has run since this was allowed: it may have
- * renamed columns of the archive, which core lets it do though that is open.  Nor are the
- * partitions of the archive locked, which can be given to somebody else meanwhile, and while
- * the rows are inserted.
- */
-static void
-move_rows(TtlExpirer *x, const TtlIndex *index)
-{
-	if (x->archive == NULL)
-		return;
-	ttl_query_refresh(x->heap);
-	ttl_query_refresh(x->archive);
-	check_archive(index, ttl_archive_state_now);
-	if (!ttl_cascade_lock_written(index->option.archive_to))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on a table that a foreign key of table \"%s\" leads to",
-						RelationGetRelationName(x->archive))));
-	ttl_move_end(x);
-	check_archive(index, ttl_archive_rights);
 }
 
 /*
@@ -227,25 +190,9 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 	ttl_row_end(x);
 	PopActiveSnapshot();
 	if (x->nrows > 0)
-	{
-		ttl_query_refresh(x->heap);
 		ttl_delete_locked(x, index);
-	}
-	move_rows(x, index);
+	ttl_move_end(x);
 	return phase;
-}
-
-/*
- * Has core compute, as the owner and by a safe search_path, what it keeps of these relations for
- * as long as they are open.  Triggers can call code of other roles, which would have it computed
- * by their own: SECURITY DEFINER functions, or what this extension runs as them.
- */
-static void
-compute_what_is_kept(TtlExpirer *x)
-{
-	ttl_compute_index(x->index);
-	if (x->archive != NULL && x->archive->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		(void) ttl_compute_partition_key(x->archive);
 }
 
 /*
@@ -271,8 +218,6 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
 		(x->archive == NULL || !may_move(index));
 	if (batch->busy || batch->inactive)
 		close_relations(x);
-	else if (!x->direct || x->archive != NULL)
-		compute_what_is_kept(x);
 	return !batch->busy && !batch->inactive;
 }
 
@@ -280,9 +225,7 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
  * Runs one batch of up to max_docs rows of a locked index, in the caller's transaction,
  * from the cursor on.  Code of users runs here and may raise any error.
  *
- * What core has cached by the code of another role is dropped when this becomes the owner,
- * but what it has computed for a relation is kept for as long as that is open.  So nothing
- * is open then, nor when the owner's code is over.
+ * What the code sets, and ttl_index.expiring, ends with the level of settings.
  */
 void
 ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
@@ -294,10 +237,13 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	.cursor = &batch->cursor,.batch = batch,.root = ttl_name_find(index->root)};
 	TtlPhase	phase;
 	TtlUser		saved;
+	int			level;
 
 	memset(batch, 0, sizeof(*batch));
 	batch->cursor = *cursor;
+	/* until workers connect as the owner */
 	ttl_owner_become(index->owner, &saved);
+	level = NewGUCNestLevel();
 	if (begin_batch(&x, index))
 	{
 		if (!x.direct)
@@ -311,6 +257,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		batch->from_before = phase != TTL_CATCH_UP &&
 			(batch->from_before || batch->live == 0);
 	}
+	AtEOXact_GUC(false, level);
 	ttl_owner_restore(&saved);
 
 	/*

@@ -3,11 +3,10 @@
  * insert.c
  *	  Inserting rows of one table into another one, without a command.
  *
- * This is for an ordinary table to which nothing is attached that only the command INSERT
- * knows about, and no code of users, which could change the table meanwhile (codeless.c).  It
- * saves most of what that does for each row: many rows go into a block at a time, with one
- * record in the WAL.  Indexes, constraints and defaults are those of the command, by the same
- * functions of core, in the same order, as the same user.
+ * This is for an ordinary table without triggers, rules, row security, CHECK constraints,
+ * generated columns, and indexes on expressions or with a predicate.  It saves most of what the
+ * command does for each row: many rows are inserted into a block at a time, with one record in the
+ * WAL.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -18,21 +17,23 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "compat.h"
-#include "compute.h"
-#include "definition/codeless.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
@@ -56,19 +57,46 @@ typedef struct Insertion
 	Size		size;
 } Insertion;
 
-/* Is a table one to which nothing is attached that only the command knows, or has code? */
+/* Have the indexes of a table neither expressions nor predicates? */
+static bool
+are_indexes_plain(Relation rel)
+{
+	bool		plain = true;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), NoLock);
+
+		plain = plain &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+		index_close(index, NoLock);
+	}
+	return plain;
+}
+
+/* Is nothing attached to a table but NOT NULL constraints, defaults and indexes on columns? */
 static bool
 is_plain(Relation rel)
 {
-	return rel->rd_rel->relkind == RELKIND_RELATION &&
-		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
-		!rel->rd_rel->relispartition && !rel->rd_rel->relrowsecurity &&
-		ttl_query_is_plain(rel, CMD_INSERT) && ttl_codeless_table(rel);
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION || rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
+		rel->rd_rel->relispartition || rel->rd_rel->relrowsecurity ||
+		(constr != NULL && constr->num_check > 0) || !ttl_query_is_plain(rel, CMD_INSERT))
+		return false;
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		if (TupleDescAttr(RelationGetDescr(rel), i)->attgenerated != '\0')
+			return false;
+	}
+	return are_indexes_plain(rel);
 }
 
 /*
- * The value of a column for which the other table has none; NULL where the command has to
- * say.
+ * The value of a column that the other table does not have.  It is the same for all rows; NULL if
+ * it may not be, as with a sequence, and for the NULL of a domain.
  */
 static Expr *
 value_by_default(Relation to, AttrNumber attnum)
@@ -80,8 +108,9 @@ value_by_default(Relation to, AttrNumber attnum)
 		return (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
 	value = build_column_default(to, attnum);
 	if (value != NULL)
-		return ttl_codeless_expression(value) ? ttl_compute_planned((Expr *) value) : NULL;
-	/* a domain may refuse NULL */
+		return contain_volatile_functions(value) ? NULL :
+			evaluate_expr(expression_planner((Expr *) value), attr->atttypid, attr->atttypmod,
+						  attr->attcollation);
 	if (get_typtype(attr->atttypid) == TYPTYPE_DOMAIN)
 		return NULL;
 	return (Expr *) makeNullConst(attr->atttypid, attr->atttypmod, attr->attcollation);

@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
@@ -197,7 +198,8 @@ ttl_columns_add(const TtlIndex *root, Oid relid)
 	/* so were these just now, and their texts are read again below */
 	ttl_settings_renew_safe();
 	ttl_owner_write_exactly();
-	ttl_query_refresh(target);
+	/* what a default has altered and taken back stays in the cache until then */
+	relation_close(relation_open(RelationGetRelid(target), NoLock), NoLock);
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) ||
 		!equal(columns, missing_columns(root, relid, target)))
 		ereport(ERROR,

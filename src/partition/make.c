@@ -46,7 +46,6 @@
 
 #include "compat.h"
 #include "compute.h"
-#include "definition/codeless.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "expire/expire.h"
@@ -361,18 +360,6 @@ check_default(const TtlIndex *root, Oid rest, const TtlPartition *partition)
 				 errdetail("The bucket will be made when they have expired.")));
 }
 
-/* Can the CHECK constraints of a table call functions of users?  ATTACH will lock it as well. */
-static bool
-has_code_in_checks(Oid relid)
-{
-	Relation	rel = try_relation_open(relid, AccessShareLock);
-	bool		codeless = rel == NULL || ttl_codeless_checks(rel);
-
-	if (rel != NULL)
-		relation_close(rel, NoLock);
-	return !codeless;
-}
-
 /*
  * Raises an error where ATTACH would compute, as the owner of the series, what somebody else
  * wrote into the definition of the DEFAULT partition.
@@ -386,14 +373,13 @@ check_default_owner(const TtlIndex *root, Oid rest)
 	{
 		Oid			relid = lfirst_oid(lc);
 
-		if (!has_privs_of_role(ttl_owner_of(relid), root->owner) &&
-			(get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE || has_code_in_checks(relid)))
+		if (!has_privs_of_role(ttl_owner_of(relid), root->owner))
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("partition \"%s\" belongs to another role than table \"%s\"",
 							get_rel_name(relid), get_rel_name(root->relid)),
 					 errdetail("To make a partition, CHECK constraints and partition keys below DEFAULT are computed as the owner of the table."),
-					 errhint("Give both the same owner with ALTER TABLE ... OWNER TO, or let these definitions call no functions of users.")));
+					 errhint("Give both the same owner with ALTER TABLE ... OWNER TO.")));
 	}
 }
 
@@ -438,53 +424,11 @@ check_above(Oid relid, Oid owner)
 				 errhint("Give both the same owner with ALTER TABLE ... OWNER TO.")));
 }
 
-/* Does the planner compute for a role what somebody else wrote into the definition of a table? */
-static bool
-computes_of_stranger(Oid relid, Oid role)
-{
-	/* in a query of a partitioned table, the keys above that as well */
-	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE &&
-		OidIsValid(ttl_partition_key_of_stranger(relid, role)))
-		return true;
-	if (has_privs_of_role(ttl_owner_of(relid), role))
-		return false;
-	return !ttl_codeless_planning(relid) || OidIsValid(ttl_partition_key_of_stranger(relid, role));
-}
-
-/*
- * Raises an error where ATTACH would do so for the owner of the series, with a table that a
- * foreign key references, or a partition of that: it checks the rows of the new partition by
- * a query, although there are none.  The locks are those that it takes itself, and that a
- * pass has taken before.
- */
-static void
-check_referenced(Oid relid, Oid owner)
-{
-	ListCell   *lc;
-	ListCell   *lc2;
-
-	foreach(lc, referenced_tables(relid))
-	{
-		LockRelationOid(lfirst_oid(lc), ShareRowExclusiveLock);
-		foreach(lc2, ttl_inherit_partitions(lfirst_oid(lc), ShareRowExclusiveLock))
-		{
-			if (computes_of_stranger(lfirst_oid(lc2), owner))
-				ereport(ERROR,
-						(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-						 errmsg("table \"%s\", which a foreign key of \"%s\" references, belongs to another role",
-								get_rel_name(lfirst_oid(lc2)), get_rel_name(relid)),
-						 errdetail("To make a partition, what is constant in its partition key, indexes, statistics and CHECK constraints is computed as the owner of the referencing table."),
-						 errhint("Give both the same owner with ALTER TABLE ... OWNER TO, or let these definitions call no functions of users.")));
-		}
-	}
-}
-
 /* Raises an error where ATTACH would compute, as this role, what others wrote. */
 void
 ttl_make_check(Oid relid, Oid owner)
 {
 	check_above(relid, owner);
-	check_referenced(relid, owner);
 }
 
 /*

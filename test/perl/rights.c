@@ -17,8 +17,7 @@
  *
  * What is in C here stands for PL/Perl, which need not be there.  run_commands(), which can be
  * a cast to json, runs rights.commands.  leave_cursor() opens a cursor for a query and leaves it behind, pinned, as spi_query()
- * of PL/Perl does, and ignore_signals() does what $SIG{ALRM} = 'IGNORE' does there.  Functions of
- * a language with silent_handler() return true, and plan no queries.
+ * of PL/Perl does, and ignore_signals() does what $SIG{ALRM} = 'IGNORE' does there.
  */
 #include "postgres.h"
 
@@ -52,7 +51,6 @@ PG_FUNCTION_INFO_V1(ignore_signals);
 PG_FUNCTION_INFO_V1(leave_cursor);
 PG_FUNCTION_INFO_V1(close_cursor);
 PG_FUNCTION_INFO_V1(run_commands);
-PG_FUNCTION_INFO_V1(silent_handler);
 PG_FUNCTION_INFO_V1(goes_on);
 PG_FUNCTION_INFO_V1(catches);
 PG_FUNCTION_INFO_V1(catches_unfinished);
@@ -414,12 +412,6 @@ is_unlocked(PG_FUNCTION_ARGS)
 	if (result)
 		LWLockRelease(AddinShmemInitLock);
 	PG_RETURN_BOOL(result);
-}
-
-Datum
-silent_handler(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(true);
 }
 
 void

@@ -22,26 +22,12 @@ CREATE DOMAIN definers.positive AS int CHECK (definers.is_positive(VALUE));
 CREATE FUNCTION definers.uses_date(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS
 $$ DECLARE day date := '2001-01-01'; BEGIN RETURN $1; END $$;
 
--- an archive, row by row, behind a trigger
 SET ROLE regress_ttl_definer;
 CREATE FUNCTION definers.reads_check() RETURNS int LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = trap, pg_catalog AS
 $$ DECLARE n int; BEGIN EXECUTE 'SELECT 7::definers.positive' INTO n; RETURN n; END $$;
 CREATE FUNCTION definers.compiles() RETURNS int LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = trap, pg_catalog AS
 $$ BEGIN RETURN definers.uses_date(7); END $$;
 RESET ROLE;
-CREATE FUNCTION definers.calls_both() RETURNS trigger LANGUAGE plpgsql AS
-$$ BEGIN PERFORM definers.reads_check(), definers.compiles(); RETURN OLD; END $$;
-CREATE TABLE definers.log (id int, at timestamptz);
-CREATE TABLE definers.log_archive (id int, at timestamptz, seven int DEFAULT 7::definers.positive,
-	eight int DEFAULT definers.uses_date(8));
-CREATE TRIGGER calls_both BEFORE DELETE ON definers.log FOR EACH ROW EXECUTE FUNCTION definers.calls_both();
-CREATE INDEX log_ttl ON definers.log (at) WHERE ttl_index.expire_after_seconds(0)
-	AND ttl_index.archive_to('definers.log_archive'::regclass);
-INSERT INTO definers.log VALUES (1, '2001-01-01');
-CALL ttl_index.run_pass();
-SELECT last_error FROM ttl_index.index_stats WHERE indexrelname = 'log_ttl';
-SELECT id, seven, eight FROM definers.log_archive;
-
 -- an archive of partitions, whose columns have defaults
 CREATE TABLE definers.parts (id int, at timestamptz) PARTITION BY RANGE (at);
 CREATE TABLE definers.parts_2001 PARTITION OF definers.parts FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
