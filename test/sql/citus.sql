@@ -247,7 +247,7 @@ INSERT INTO pg_dist_shard VALUES ('series', 102040), ('series_old', 102041);
 INSERT INTO pg_dist_placement (shardid, groupid) VALUES (102040, 1), (102041, 1);
 SELECT relid, state FROM marks WHERE relid::text ~ '^series';
 CALL ttl_index.run_pass();
-SELECT inhparent::regclass, count(*) FROM pg_inherits WHERE inhparent IN ('series'::regclass, 'series_102040'::regclass) GROUP BY 1;
+SELECT inhparent::regclass, count(*) FROM pg_inherits WHERE inhparent IN ('series'::regclass, 'series_102040'::regclass) GROUP BY 1 ORDER BY 1;
 SELECT errors, deleted_buckets FROM ttl_index.stats;
 DROP TABLE series, series_102040;
 \i :stand_in_gone
