@@ -35,7 +35,6 @@
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
-#include "executor/spi.h"
 #include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
@@ -182,13 +181,33 @@ ttl_saved_option_rename(Oid indexrelid, const char *old)
 void
 ttl_saved_option_trim(void)
 {
-	if (!ConditionalLockRelationOid(own_relation("saved_options"), ShareRowExclusiveLock))
+	Oid			table = own_relation("saved_options");
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!ConditionalLockRelationOid(table, ShareRowExclusiveLock))
 		return;
-	SPI_connect();
-	SPI_execute("DELETE FROM ttl_index.saved_options AS s WHERE NOT EXISTS ("
-				"SELECT FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid "
-				"WHERE i.indrelid = s.relid AND c.relname = s.indexname)", false, 0);
-	SPI_finish();
+	rel = table_open(table, NoLock);
+	ttl_args_check_columns(RelationGetDescr(rel), NCOLUMNS, "saved_options");
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Datum		values[NCOLUMNS];
+		bool		nulls[NCOLUMNS];
+		Oid			relid;
+		Oid			indexrelid;
+
+		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
+		relid = DatumGetObjectId(values[COLUMN_RELID]);
+		/* an index is in the schema of its table */
+		indexrelid = get_relname_relid(NameStr(*DatumGetName(values[COLUMN_INDEXNAME])),
+									   get_rel_namespace(relid));
+		if (!OidIsValid(indexrelid) || IndexGetRelation(indexrelid, true) != relid)
+			CatalogTupleDelete(rel, &tuple->t_self);
+	}
+	systable_endscan(scan);
+	table_close(rel, NoLock);
 }
 
 /* The objects of a class, as a whole, that an index depends on. */
@@ -241,12 +260,14 @@ bool
 ttl_saved_option_apply(Oid indexrelid, TtlOption *option)
 {
 	TtlOption	saved = saved_option(indexrelid);
-	List	   *called = dependencies(indexrelid, ProcedureRelationId);
 	bool		archives = OidIsValid(saved.archive_to);
 	TtlFunctions functions;
+	List	   *called;
 
-	if (!saved.present || !ttl_function_lookup(&functions) ||
-		!list_member_oid(called, functions.expire_after_seconds) ||
+	if (!saved.present || !ttl_function_lookup(&functions))
+		return false;
+	called = dependencies(indexrelid, ProcedureRelationId);
+	if (!list_member_oid(called, functions.expire_after_seconds) ||
 		list_member_oid(called, functions.time_zone) != (saved.time_zone != NULL) ||
 		list_member_oid(called, functions.paused) != saved.paused ||
 		list_member_oid(called, functions.archive_to) != archives ||
