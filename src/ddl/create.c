@@ -132,13 +132,19 @@ typedef struct Creation
 	List	   *commands;		/* of what is not there */
 } Creation;
 
+static bool
+has_name(Oid indexrelid, const char *name)
+{
+	const char *present = get_rel_name(indexrelid);
+
+	return present != NULL && strcmp(present, name) == 0;
+}
+
 /* Has the index that is there the name that was given, if one was? */
 static bool
 is_named(const Creation *creation, const TtlCreate *args)
 {
-	const char *name = get_rel_name(creation->index.indexrelid);
-
-	return args->name == NULL || (name != NULL && strcmp(args->name, name) == 0);
+	return args->name == NULL || has_name(creation->index.indexrelid, args->name);
 }
 
 /* Raises an error about a plain index, with the command that creates the TTL index beside it. */
@@ -242,11 +248,9 @@ prefer_named(List *indexes, const char *name)
 {
 	ListCell   *lc;
 
-	foreach(lc, indexes)
+	foreach(lc, name != NULL ? indexes : NIL)
 	{
-		const char *present = get_rel_name(lfirst_oid(lc));
-
-		if (name != NULL && present != NULL && strcmp(present, name) == 0)
+		if (has_name(lfirst_oid(lc), name))
 			return list_make1_oid(lfirst_oid(lc));
 	}
 	return ttl_key_prefer_ttl(indexes);

@@ -60,7 +60,7 @@ extern void ttl_cluster_change(Oid indexrelid, const TtlOption *option);
 /* event.c */
 extern EventTriggerData *ttl_event_data(FunctionCallInfo fcinfo);
 extern HeapTuple ttl_event_class_before(Oid relid, Snapshot before);
-extern bool ttl_event_has_deleted(const HeapTupleData * tuple);
+extern bool ttl_event_has_deleted(const HeapTupleData *tuple);
 
 /* beside.c */
 extern void ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter);

@@ -532,21 +532,23 @@ Oid
 ttl_key_index(Oid relid, const char *key, bool only_ttl)
 {
 	Relation	rel;
-	List	   *indexes;
-	List	   *found = NIL;
+	List	   *found;
 	ListCell   *lc;
 
 	rel = ttl_owner_open(relid, ShareUpdateExclusiveLock);
-	indexes = ttl_key_indexes(rel, key);
-	foreach(lc, indexes)
-	{
-		TtlOption	option;
-
-		if (ttl_option_read(lfirst_oid(lc), &option) && option.present)
-			found = lappend_oid(found, lfirst_oid(lc));
-	}
+	found = ttl_key_indexes(rel, key);
 	if (!only_ttl)
-		found = ttl_key_prefer_ttl(indexes);
+		found = ttl_key_prefer_ttl(found);
+	else
+	{
+		foreach(lc, found)
+		{
+			TtlOption	option;
+
+			if (!ttl_option_read(lfirst_oid(lc), &option) || !option.present)
+				found = foreach_delete_current(found, lc);
+		}
+	}
 	relation_close(rel, NoLock);
 	if (found == NIL)
 		ereport(ERROR,
