@@ -102,6 +102,13 @@ typedef int SysCacheIdentifier;
 #define ttl_and_once(argument) , argument
 #endif
 
+/* Since 17 a dshash table copies its keys by a function. */
+#if PG_VERSION_NUM >= 170000
+#define TTL_DSHASH_COPY .copy_function = dshash_memcpy,
+#else
+#define TTL_DSHASH_COPY
+#endif
+
 /* Renamed in 16, when backend IDs and array indexes were told apart. */
 #if PG_VERSION_NUM < 160000
 #define pgstat_get_local_beentry_by_index(i) pgstat_fetch_stat_local_beentry(i)

@@ -14,11 +14,9 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -44,16 +42,13 @@
 #include "due/due.h"
 #include "leftover.h"
 #include "monitor/monitor.h"
-#include "monitor/pass.h"
 #include "monitor/progress.h"
-#include "monitor/schedule.h"
 #include "monitor/state_file.h"
 #include "monitor/survey.h"
 #include "ttl_index.h"
 #include "visitor.h"
 
 PG_FUNCTION_INFO_V1(ttl_earliest);
-PG_FUNCTION_INFO_V1(ttl_run_pass);
 TTL_FUNCTION(ttl_list_indexes);
 PG_FUNCTION_INFO_V1(ttl_relation_name);
 TTL_FUNCTION(ttl_lag);
@@ -80,90 +75,6 @@ ttl_earliest(PG_FUNCTION_ARGS)
 	if (!found)
 		PG_RETURN_NULL();
 	PG_RETURN_TIMESTAMPTZ(earliest);
-}
-
-/*
- * Prepares a transaction of run_pass(), which SPI_commit() began when it ended the one
- * before.
- */
-static void
-session_begin(void)
-{
-	SetConfigOption("transaction_isolation", "read committed", PGC_USERSET,
-					PGC_S_SESSION);
-	ttl_uncomputed_begin_pass();
-}
-
-static void
-session_commit(void)
-{
-	SPI_commit();
-}
-
-static bool
-is_atomic(FunctionCallInfo fcinfo)
-{
-	return !(fcinfo->context && IsA(fcinfo->context, CallContext)) ||
-		castNode(CallContext, fcinfo->context)->atomic;
-}
-
-/* Runs sub-passes until the pass is over. */
-static void
-run_sub_passes(const TtlDriver *driver)
-{
-	TtlShared  *shared = palloc0(sizeof(TtlShared));
-	TtlKept    *kept = palloc(sizeof(TtlKept));
-
-	ttl_kept_init(kept);
-	ttl_code_set_in_pass(true);
-	PG_TRY();
-	{
-		do
-			ttl_sub_pass_run(driver, shared, kept);
-		while (shared->more);
-	}
-	PG_FINALLY();
-	{
-		ttl_code_set_in_pass(false);
-		ttl_progress_end();
-	}
-	PG_END_TRY();
-}
-
-/* CALL run_pass() */
-Datum
-ttl_run_pass(PG_FUNCTION_ARGS)
-{
-	TtlDriver	driver = {session_begin, session_commit, false, GetUserId()};
-
-	PreventCommandDuringRecovery("ttl_index.run_pass()");
-	if (is_atomic(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("ttl_index.run_pass() cannot run inside a transaction block"),
-				 errhint("Each batch is a transaction of its own. Call it as a statement by itself.")));
-
-	/*
-	 * a commit of the pass would compute the rest of it, behind code of owners
-	 */
-	if (!ThereAreNoReadyPortals())
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_CURSOR_STATE),
-				 errmsg("ttl_index.run_pass() cannot run while a cursor is open"),
-				 errhint("Close it, and call run_pass() outside of a loop over a query: it runs code of the owners of tables.")));
-	PreventCommandIfReadOnly("ttl_index.run_pass()");
-	if (!IsUnderPostmaster)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("ttl_index.run_pass() cannot run in single-user mode"),
-				 errhint("Start the server.")));
-
-	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	/* this begins a transaction that has no snapshot yet */
-	SPI_commit();
-	run_sub_passes(&driver);
-	SPI_finish();
-	PG_RETURN_VOID();
 }
 
 /* The number of columns of list_indexes(). */

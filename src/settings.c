@@ -19,12 +19,15 @@
 
 #include <limits.h>
 
+#include "lib/stringinfo.h"
+#include "postmaster/postmaster.h"
 #include "utils/guc.h"
 
 #include "ttl_index.h"
 
 bool		ttl_monitor_enabled = true;
 int			ttl_monitor_sleep = 60;
+int			ttl_max_workers = 1;
 static int	sub_pass_target_time = 60;
 static int	index_delete_target_docs = 50000;
 static int	index_delete_target_time = 1000;
@@ -67,6 +70,11 @@ ttl_settings_init(void)
 							"Counted from the end of a pass.",
 							&ttl_monitor_sleep, 60, 1, INT_MAX / 1000,
 							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
+	DefineCustomIntVariable("ttl_index.max_workers",
+							"Sets how many processes of a pass may run at a time.",
+							"Each deletes for one owner in one database.",
+							&ttl_max_workers, 1, 1, MAX_BACKENDS,
+							PGC_SIGHUP, 0, NULL, NULL, NULL);
 	define_int("ttl_index.sub_pass_target_time",
 			   "Sets how long a sub-pass over the TTL indexes of a database may take.",
 			   "The next sub-pass goes on where this one stopped. Zero means no limit.",
@@ -146,6 +154,55 @@ ttl_settings_init(void)
 							   GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
 							   NULL, NULL, NULL);
 	MarkGUCPrefixReserved("ttl_index");
+}
+
+/* Those of a session that count for the processes of its run_pass(). */
+static const char *const handed_over[] = {
+	"ttl_index.sub_pass_target_time", "ttl_index.index_delete_target_docs",
+	"ttl_index.index_delete_target_time", "ttl_index.batch_target_docs",
+	"ttl_index.batch_target_time", "ttl_index.batch_timeout", "ttl_index.log_min_duration",
+	"ttl_index.delete_rate_limit", "ttl_index.max_replication_lag",
+	"ttl_index.max_retained_wal", "ttl_index.max_lag_pause", "ttl_index.bucket_lock_timeout",
+	"ttl_index.count_dropped_documents", "ttl_index.logical_messages",
+	"ttl_index.history_retention", "client_min_messages"
+};
+
+/* Writes them into shared memory, as strings one after another. */
+dsa_pointer
+ttl_settings_store(dsa_area *area)
+{
+	StringInfoData values;
+	dsa_pointer result;
+
+	initStringInfo(&values);
+	for (int i = 0; i < lengthof(handed_over); i++)
+	{
+		appendStringInfoString(&values, GetConfigOption(handed_over[i], false, false));
+		appendStringInfoChar(&values, '\0');
+	}
+	result = dsa_allocate(area, values.len);
+	memcpy(dsa_get_address(area, result), values.data, values.len);
+	return result;
+}
+
+/* Forces them in a process that is not connected yet, whatever ALTER ROLE and ALTER DATABASE say. */
+void
+ttl_settings_load(const char *values)
+{
+	for (int i = 0; i < lengthof(handed_over); i++)
+	{
+		ttl_settings_force(handed_over[i], values);
+		values += strlen(values) + 1;
+	}
+}
+
+/* Sets what nothing but the process itself changes any more, also not RESET ALL in it. */
+void
+ttl_settings_force(const char *name, const char *value)
+{
+	/* there is no transaction_timeout before PostgreSQL 17 */
+	if (GetConfigOption(name, true, false) != NULL)
+		SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
 }
 
 TtlLimits

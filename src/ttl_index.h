@@ -46,6 +46,7 @@
 #include "nodes/parsenodes.h"
 #include "storage/lockdefs.h"
 #include "tcop/dest.h"
+#include "utils/dsa.h"
 #include "utils/queryenvironment.h"
 #include "utils/relcache.h"
 #include "error.h"
@@ -55,6 +56,7 @@
 #define TTL_EXTENSION "ttl_index"
 #define TTL_SCHEMA "ttl_index"
 #define TTL_WORKER_TYPE "ttl_index worker"
+#define TTL_SURVEY_TYPE "ttl_index survey"
 
 /* What ttl_owner_become() saves. */
 typedef struct TtlUser
@@ -128,6 +130,7 @@ extern int64 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment 
 /* settings.c */
 extern PGDLLIMPORT bool ttl_monitor_enabled;
 extern PGDLLIMPORT int ttl_monitor_sleep;
+extern PGDLLIMPORT int ttl_max_workers;
 extern PGDLLIMPORT int ttl_batch_timeout;
 extern PGDLLIMPORT int ttl_log_min_duration;
 extern PGDLLIMPORT int ttl_max_clock_jump;
@@ -142,6 +145,9 @@ extern PGDLLIMPORT bool ttl_logical_messages;
 extern PGDLLIMPORT int ttl_history_retention;
 extern void ttl_settings_init(void);
 extern TtlLimits ttl_settings_limits(void);
+extern dsa_pointer ttl_settings_store(dsa_area *area);
+extern void ttl_settings_load(const char *values);
+extern void ttl_settings_force(const char *name, const char *value);
 extern void ttl_settings_set(const char *name, const char *value);
 extern void ttl_settings_each_cost(void (*set) (const char *name, const char *value));
 extern int	ttl_settings_begin_safe(void);

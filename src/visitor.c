@@ -66,7 +66,6 @@ typedef enum Cause
 	NOT_VISITED,
 	READ_ONLY,
 	NO_WORKER_SLOT,
-	WORKER_HANGS,
 	COUNTERS_LOCKED
 } Cause;
 
@@ -96,8 +95,6 @@ static const struct
 	"Turn default_transaction_read_only off to let rows expire."},
 	{"no_worker_slot", "no background worker slot was free for the monitor's last pass",
 	TTL_SLOTS_HINT},
-	{"worker_hangs", TTL_WORKER_HANGS,
-	"See ttl_index.current_op for the indexes. What that code does not end, an immediate restart of the server does. Meanwhile CALL ttl_index.run_pass() every few minutes, for the other tables."},
 	{"counters_locked", TTL_COUNTERS_LOCKED, TTL_COUNTERS_LOCKED_HINT},
 };
 
@@ -239,8 +236,6 @@ ttl_visitor_find(TtlVisitor *visitor)
 		cause = HELD;
 	else if (cause == MONITOR && ttl_counters_are_locked())
 		cause = COUNTERS_LOCKED;
-	else if (cause == MONITOR && ttl_overview_worker_hangs())
-		cause = WORKER_HANGS;
 	visitor->status = causes[cause].status;
 	visitor->hint = cause == HELD ? ttl_hold_hint(&file.hold) : causes[cause].hint;
 	visitor->reason = cause == HELD ? hold : causes[cause].reason;

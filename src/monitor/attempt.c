@@ -9,8 +9,8 @@
  * that row is skipped, and the visit goes on behind it.  An index for which a visit
  * gets nothing done in that way waits for the next pass.  A batch that is canceled
  * because it takes too long ends the visit, and the next one takes its rows one by one.
- * The worker leaves all else of that index to the next pass, which knows what hangs; a
- * session, which knows nothing of earlier passes, goes on behind it, as long as its pass
+ * The monitor leaves all else of that index to the next pass, which knows what hangs; a
+ * pass of run_pass(), which knows nothing of earlier ones, goes on after it, as long as it
  * is short.
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -23,6 +23,7 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
+#include "miscadmin.h"
 #include "storage/proc.h"
 #include "utils/timestamp.h"
 
@@ -85,8 +86,7 @@ batch_work(void *arg)
 		return;
 	}
 	if (index.state != TTL_ACTIVE || index.root != work->root ||
-		!ttl_prepare_is_allowed(run, work->root) ||
-		!ttl_prepare_is_allowed(run, work->leaf) ||
+		index.owner != GetUserId() ||
 		ttl_citus_goes_elsewhere(&index.citus) || index.citus.shard != shard ||
 		!ttl_option_expires(&index.option) || !ttl_leaves_goes_by_row(&index))
 	{
@@ -160,10 +160,10 @@ fail_batch(BatchWork *work, const ErrorData *edata, bool timed_out)
 		batch->candidates = 0;
 	work->edata = edata;
 	work->skipped = has_row_failed(work);
-	/* a session keeps nothing for its next pass: this one has to get by */
-	work->gives_up = timed_out && (run->driver->is_worker || !work->skipped);
+	/* a pass of run_pass() keeps nothing for the next one: it has to get by */
+	work->gives_up = timed_out && (!OidIsValid(run->common->caller) || !work->skipped);
 	work->visit->skipped = work->gives_up &&
-		(run->driver->is_worker || ttl_outcome_is_long(run, GetCurrentTimestamp()));
+		(!OidIsValid(run->common->caller) || ttl_outcome_is_long(run, GetCurrentTimestamp()));
 	ttl_outcome_note_error(run, work->root, work->leaf, edata, false);
 	if (!work->gives_up)
 		return;
@@ -190,8 +190,7 @@ static void
 end_batch(BatchWork *work, TimestampTz begun)
 {
 	TtlRun	   *run = work->run;
-	Oid			table = IndexGetRelation(work->leaf, true);
-	bool		counted = ttl_outcome_count(work->root, table, work->visit, &work->batch,
+	bool		counted = ttl_outcome_count(work->root, work->visit, &work->batch,
 											work->skipped, work->edata,
 											(GetCurrentTimestamp() - begun) / 1000.0);
 	bool		timed_out;
@@ -206,7 +205,7 @@ end_batch(BatchWork *work, TimestampTz begun)
 		if (!work->batch.by_value || (!work->batch.busy && work->edata == NULL))
 			fail_batch(work, edata, timed_out);
 		counted = !ttl_work_must_stop(run) &&
-			ttl_outcome_count(work->root, table, work->visit, &work->batch, work->skipped,
+			ttl_outcome_count(work->root, work->visit, &work->batch, work->skipped,
 							  work->edata, (GetCurrentTimestamp() - begun) / 1000.0);
 		ttl_work_commit(run);
 	}
@@ -273,7 +272,7 @@ follow_batch(BatchWork *work, TtlCursor *cursor, TimestampTz begun)
 		bool		over = ttl_cursor_batch_done(cursor, batch, run->at);
 
 		batch->past_pass = batch->past_pass || is_for_next_pass(run, batch);
-		ttl_throttle_deleted(&run->shared->throttle, batch->deleted);
+		ttl_throttle_deleted(&run->common->throttle, batch->deleted);
 		ttl_kept_deleted(run->kept, work->root, batch->deleted, GetCurrentTimestamp());
 		ttl_schedule_batch_done(visit, batch, work->size, over, begun,
 								GetCurrentTimestamp());
@@ -349,7 +348,7 @@ static void
 do_batch(BatchWork *work, TimestampTz begun)
 {
 	bool		timed_out;
-	const ErrorData *edata = ttl_work_run(work->run->driver, batch_work, work, &timed_out);
+	const ErrorData *edata = ttl_work_run(batch_work, work, &timed_out);
 
 	if (edata != NULL && (is_of_move(work, edata) || is_of_lock(work, edata)))
 		edata = NULL;

@@ -17,8 +17,7 @@
  * finds such a mark has another postmaster, and ignores it.  It also ignores the
  * crashes that were counted before a restart of the server: the index is tried again.
  *
- * There is one mark.  A worker that cannot be ended (left.c) loses it to those that work
- * beside it, and so is not blamed when somebody kills it.
+ * Each worker of the monitor has a mark of its own, by a number that tasks.c gives it.
  *
  * With send_abort_for_crash the postmaster ends all processes by SIGABRT, which cannot be
  * told apart from a crash of the worker.  If restart_after_crash is off, nothing is
@@ -54,7 +53,7 @@
 /* Crashes that are further apart have nothing to do with each other. */
 #define FORGET_MS (24 * 60 * 60 * 1000)
 
-static bool watched = false;
+static int	mark_number = -1;	/* which mark is that of this process; -1: none */
 static int	mark_fd = -1;		/* while there is a mark */
 static emit_log_hook_type prev_emit_log_hook = NULL;
 
@@ -65,11 +64,12 @@ static emit_log_hook_type prev_emit_log_hook = NULL;
 static void
 write_mark(Oid indexrelid, TimestampTz begun)
 {
-	TtlMark		mark = {.server_start = PgStartTime,.database = MyDatabaseId,
+	TtlMark		mark = {.server_start = PgStartTime,.pid = MyProcPid,.database = MyDatabaseId,
 	.indexrelid = indexrelid,.begun = begun};
 
 	if (mark_fd >= 0 &&
-		pwrite(mark_fd, &mark, sizeof(mark), offsetof(TtlStateFile, mark)) < 0)
+		pwrite(mark_fd, &mark, sizeof(mark),
+			   offsetof(TtlStateFile, marks) + mark_number * sizeof(TtlMark)) < 0)
 		return;
 }
 
@@ -92,11 +92,16 @@ log_hook(ErrorData *edata)
 		prev_emit_log_hook(edata);
 }
 
-/* Called by a worker when it starts: from then on ttl_crash_mark() writes marks. */
+/*
+ * Called by a worker of the monitor when it starts: from then on ttl_crash_mark() writes the
+ * mark with this number.
+ */
 void
-ttl_crash_watch(void)
+ttl_crash_watch(int mark)
 {
-	watched = true;
+	mark_number = mark;
+	if (mark < 0)
+		return;
 	pqsignal(SIGQUIT, quit_handler);
 	prev_emit_log_hook = emit_log_hook;
 	emit_log_hook = log_hook;
@@ -111,7 +116,7 @@ ttl_crash_mark(Oid indexrelid)
 {
 	int			fd = mark_fd;
 
-	if (!watched)
+	if (mark_number < 0)
 		return;
 	if (fd >= 0)
 	{
@@ -161,16 +166,23 @@ find_crash(const TtlCrash *crashes, int count, const TtlMark *mark, TtlCrash *cr
 	return position;
 }
 
+/* Is this the mark of a worker that crashed, under this postmaster? */
+static bool
+has_crashed(const TtlMark *mark)
+{
+	/* the worker of a launcher that ended before can still be there */
+	return OidIsValid(mark->indexrelid) && mark->server_start == PgStartTime &&
+		kill(mark->pid, 0) != 0 && errno == ESRCH;
+}
+
 /*
- * Called by the launcher when it starts: counts the crash of a worker that left its mark,
- * and removes the mark.  Returns the index, or InvalidOid.  Where a worker of an earlier
- * launcher goes on, none has crashed.
+ * Called by the launcher when it starts, until it returns false: counts the crash of a
+ * worker that left its mark, and removes the mark.
  */
-Oid
-ttl_crash_take_mark(bool worker_goes_on, Oid *database)
+bool
+ttl_crash_take_mark(TtlMark *mark)
 {
 	TtlStateFile file;
-	TtlMark		mark;
 	TtlCrash   *crashes;
 	TtlCrash	crash;
 	int			count;
@@ -182,25 +194,26 @@ ttl_crash_take_mark(bool worker_goes_on, Oid *database)
 		/* workers need a file to write to; a damaged one stays */
 		if (file.hold.reason == TTL_NOT_HELD)
 			ttl_state_file_create(&file);
-		return InvalidOid;
+		return false;
 	}
-	mark = file.mark;
-	if (!OidIsValid(mark.indexrelid) || mark.server_start != PgStartTime ||
-		worker_goes_on)
-		return InvalidOid;
-
-	count = ttl_state_file_read_crashes(&crashes);
-	position = find_crash(crashes, count, &mark, &crash);
-	if (crash.count < SKIPPED_AFTER &&
-		TimestampDifferenceExceeds(crash.last, mark.begun, FORGET_MS))
-		crash.count = 0;
-	crash.count++;
-	crash.last = mark.begun;
-	ttl_state_file_write_crash(position, &crash);
-	memset(&file.mark, 0, sizeof(TtlMark));
-	ttl_state_file_write(&file, TTL_STATE_FILE_PART(mark), true);
-	*database = mark.database;
-	return mark.indexrelid;
+	for (int i = 0; i < TTL_MARKS; i++)
+	{
+		if (!has_crashed(&file.marks[i]))
+			continue;
+		*mark = file.marks[i];
+		count = ttl_state_file_read_crashes(&crashes);
+		position = find_crash(crashes, count, mark, &crash);
+		if (crash.count < SKIPPED_AFTER &&
+			TimestampDifferenceExceeds(crash.last, mark->begun, FORGET_MS))
+			crash.count = 0;
+		crash.count++;
+		crash.last = mark->begun;
+		ttl_state_file_write_crash(position, &crash);
+		memset(&file.marks[i], 0, sizeof(TtlMark));
+		ttl_state_file_write(&file, TTL_STATE_FILE_PART(marks), true);
+		return true;
+	}
+	return false;
 }
 
 /*

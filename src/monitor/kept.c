@@ -3,12 +3,13 @@
  * kept.c
  *	  What is kept of a database from one sub-pass to the next.
  *
- * A worker ends after its sub-pass, so the launcher keeps, for each database, what the
- * next worker has to know: which pass it is in and, of each index, where it goes on
- * and what went wrong.  In the worker, and in run_pass(), the indexes are a hash
- * table.  For the launcher, which only stores it, everything is packed into one piece
- * of shared memory.  The number of indexes has no limit: an index that is forgotten
- * would begin anew in each sub-pass, and the pass would never end.
+ * A process ends after its turn, so what the next one has to know of an index (where it
+ * goes on, what went wrong, how long it waits) is in a hash table in the dynamic shared
+ * memory of whoever started it: the launcher, or a session that calls run_pass().  A process
+ * works with copies of the entries that it uses, and writes them back when it ends.  No
+ * index is in two tasks at a time, so nobody else writes them meanwhile.  What concerns the
+ * whole pass is in TtlKept, of which each process has a copy as well; whoever started it
+ * adds up what has come to it (tasks.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -20,11 +21,14 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "miscadmin.h"
+#include "storage/lwlock.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "expire/expire.h"
 #include "monitor/kept.h"
 #include "ttl_index.h"
@@ -40,44 +44,183 @@
  */
 #define ESTIMATE_ROWS 1000
 
-/* Initializes it for a database of which nothing is known, in the current context. */
+static void
+init_entry(TtlKeptIndex *index, TtlKeptKey key)
+{
+	memset(index, 0, sizeof(*index));
+	index->key = key;
+	ttl_cursor_init(&index->cursor, key.relid, InvalidOid);
+}
+
+static const dshash_parameters parameters = {
+	.key_size = sizeof(TtlKeptKey),
+	.entry_size = sizeof(TtlKeptIndex),
+	.compare_function = dshash_memcmp,
+	.hash_function = dshash_memhash,
+	TTL_DSHASH_COPY
+	/* its locks are hardly ever waited for, and each launcher would use up a tranche */
+	.tranche_id = LWTRANCHE_PARALLEL_QUERY_DSA
+};
+
+dshash_table *
+ttl_kept_create(dsa_area *area)
+{
+	return dshash_create(area, &parameters, NULL);
+}
+
+dshash_table *
+ttl_kept_attach(dsa_area *area, dshash_table_handle handle)
+{
+	return dshash_attach(area, &parameters, handle, NULL);
+}
+
+/* Initializes what is known of a database: nothing. */
 void
 ttl_kept_init(TtlKept *kept)
 {
-	HASHCTL		info = {.keysize = sizeof(Oid),.entrysize = sizeof(TtlKeptIndex),
+	memset(kept, 0, sizeof(*kept));
+	kept->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
+	kept->survey.left = kept->survey.time_left = kept->survey.worst_lag = -1;
+}
+
+/* Gives a process, in the current memory context, copies of entries to work with. */
+void
+ttl_kept_open(TtlKept *kept, dshash_table *shared)
+{
+	HASHCTL		info = {.keysize = sizeof(TtlKeptKey),.entrysize = sizeof(TtlKeptIndex),
 		.hcxt = CurrentMemoryContext
 	};
 
-	memset(kept, 0, sizeof(*kept));
-	kept->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
+	kept->shared = shared;
 	kept->indexes = hash_create("ttl_index kept indexes", INITIAL_INDEXES, &info,
 								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/* Copies all entries of this database, for a survey. */
+void
+ttl_kept_load(TtlKept *kept)
+{
+	dshash_seq_status scan;
+	TtlKeptIndex *entry;
+
+	dshash_seq_init(&scan, kept->shared, false);
+	while ((entry = dshash_seq_next(&scan)) != NULL)
+	{
+		if (entry->key.database == MyDatabaseId)
+			*(TtlKeptIndex *) hash_search(kept->indexes, &entry->key, HASH_ENTER, NULL) = *entry;
+	}
+	dshash_seq_term(&scan);
+}
+
+/* Writes the copies back. */
+void
+ttl_kept_store(const TtlKept *kept)
+{
+	HASH_SEQ_STATUS scan;
+	TtlKeptIndex *index;
+
+	hash_seq_init(&scan, kept->indexes);
+	while ((index = hash_seq_search(&scan)) != NULL)
+	{
+		bool		found;
+		TtlKeptIndex *entry = dshash_find_or_insert(kept->shared, &index->key, &found);
+
+		*entry = *index;
+		dshash_release_lock(kept->shared, entry);
+	}
+}
+
+/* Adds what has come to a copy of what is known of a database. */
+void
+ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after)
+{
+#define ADD(field) (kept->field += after->field - before->field)
+	ADD(sum.deleted);
+	ADD(sum.pace.rows);
+	ADD(sum.pace.weighted);
+	ADD(sum.left);
+	ADD(sum.partitions);
+	ADD(sum.archived);
+	ADD(sum.archived_partitions);
+	ADD(sum.locked);
+	ADD(sum.failed);
+	ADD(lag_pauses);
+	ADD(survey.deleted);
+	ADD(survey.partitions);
+	ADD(unfolded_rows);
+#undef ADD
+	kept->sum.estimated = kept->sum.estimated || after->sum.estimated;
+	kept->sum.not_estimated = kept->sum.not_estimated || after->sum.not_estimated;
+	kept->counted = kept->counted || after->counted;
+	if (memcmp(&after->said, &before->said, sizeof(TtlSaid)) != 0)
+		kept->said = after->said;
+}
+
+/* Notes that a worker has died at an index: the next survey counts it. */
+void
+ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death)
+{
+	TtlKeptKey	key = {database, relid};
+	bool		found;
+	TtlKeptIndex *entry = dshash_find_or_insert(shared, &key, &found);
+
+	if (!found)
+		init_entry(entry, key);
+	entry->death = death;
+	dshash_release_lock(shared, entry);
+}
+
+/* Forgets a database that is gone. */
+void
+ttl_kept_forget(dshash_table *shared, Oid database)
+{
+	dshash_seq_status scan;
+	TtlKeptIndex *entry;
+
+	dshash_seq_init(&scan, shared, true);
+	while ((entry = dshash_seq_next(&scan)) != NULL)
+	{
+		if (entry->key.database == database)
+			dshash_delete_current(&scan);
+	}
+	dshash_seq_term(&scan);
 }
 
 /* Finds what is kept of an index, or of a partition that is dropped; NULL if nothing. */
 TtlKeptIndex *
 ttl_kept_find(const TtlKept *kept, Oid relid)
 {
-	return hash_search(kept->indexes, &relid, HASH_FIND, NULL);
+	TtlKeptKey	key = {MyDatabaseId, relid};
+	TtlKeptIndex *index = hash_search(kept->indexes, &key, HASH_FIND, NULL);
+	TtlKeptIndex *entry;
+
+	if (index != NULL)
+		return index;
+	entry = dshash_find(kept->shared, &key, false);
+	if (entry == NULL)
+		return NULL;
+	index = hash_search(kept->indexes, &key, HASH_ENTER, NULL);
+	*index = *entry;
+	dshash_release_lock(kept->shared, entry);
+	return index;
 }
 
 /* Finds what is kept of it, and makes an entry if there is none. */
 TtlKeptIndex *
 ttl_kept_index(TtlKept *kept, Oid relid)
 {
-	bool		found;
-	TtlKeptIndex *index = hash_search(kept->indexes, &relid, HASH_ENTER, &found);
+	TtlKeptKey	key = {MyDatabaseId, relid};
+	TtlKeptIndex *index = ttl_kept_find(kept, relid);
 
-	if (!found)
+	if (index == NULL)
 	{
-		memset(index, 0, sizeof(*index));
-		index->relid = relid;
-		ttl_cursor_init(&index->cursor, relid, InvalidOid);
+		index = hash_search(kept->indexes, &key, HASH_ENTER, NULL);
+		init_entry(index, key);
 	}
 	return index;
 }
 
-/* Begins a pass: forgets what does not outlast one. */
+/* Begins a pass, in a survey that has loaded all entries: forgets what does not outlast one. */
 void
 ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 {
@@ -110,11 +253,12 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 		/* this is too far ahead if the clock has gone back */
 		index->retry_at = Min(index->retry_at,
 							  now + index->delay * USECS_PER_MINUTE);
-		if ((goes_on || index->hangs || index->delay > 0 || index->first_docs > 0 ||
+		if ((goes_on || index->death != TTL_NOT_DEAD || index->hangs || index->delay > 0 || index->first_docs > 0 ||
 			 index->single_docs > 0 || index->said.at != 0 || OidIsValid(index->last_leaf)) &&
-			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->relid)))
+			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->key.relid)))
 			continue;
-		(void) hash_search(kept->indexes, &index->relid, HASH_REMOVE, NULL);
+		(void) dshash_delete_key(kept->shared, &index->key);
+		(void) hash_search(kept->indexes, &index->key, HASH_REMOVE, NULL);
 	}
 }
 
@@ -267,80 +411,34 @@ ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *p
 	progress->index_due = index && index->estimated ? index->due : -1;
 }
 
-/* Packs it into shared memory of its own; an invalid pointer where there is none for it. */
-dsa_pointer
-ttl_kept_store(const TtlKept *kept, dsa_area *area)
-{
-	Size		size = sizeof(TtlKept) +
-	hash_get_num_entries(kept->indexes) * sizeof(TtlKeptIndex);
-	dsa_pointer packed = dsa_allocate_extended(area, size,
-											   DSA_ALLOC_HUGE | DSA_ALLOC_NO_OOM);
-	TtlKept    *header;
-	TtlKeptIndex *next;
-	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
-
-	if (!DsaPointerIsValid(packed))
-		return packed;
-	header = dsa_get_address(area, packed);
-	next = (TtlKeptIndex *) (header + 1);
-	*header = *kept;
-	header->nindexes = 0;
-	hash_seq_init(&scan, kept->indexes);
-	while ((index = hash_seq_search(&scan)) != NULL)
-	{
-		*next++ = *index;
-		header->nindexes++;
-	}
-	return packed;
-}
-
 /*
  * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been
- * read, and returns how many there are; known is NULL to count them.  Where rows have failed,
- * the oldest ones may be among these, and it is not said.
+ * read, and returns how many there are.  Where rows have failed, the oldest ones may be
+ * among these, and it is not said.
  */
 int
-ttl_kept_read(const void *packed, Oid database, TtlKnownIndex *known)
+ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)
 {
-	const TtlKept *header = packed;
-	const TtlKeptIndex *indexes = (const TtlKeptIndex *) (header + 1);
+	dshash_seq_status scan;
+	TtlKeptIndex *entry;
 	int			count = 0;
 
-	for (int64 i = 0; i < header->nindexes; i++)
+	dshash_seq_init(&scan, shared, false);
+	while ((entry = dshash_seq_next(&scan)) != NULL)
 	{
-		const TtlCursor *cursor = &indexes[i].cursor;
+		const TtlCursor *cursor = &entry->cursor;
 		int64		key;
 
 		if (!cursor->keep || ttl_cursor_rows_failed(cursor) ||
 			!ttl_cursor_read_to(cursor, &key))
 			continue;
-		if (known != NULL)
+		if (count < max)
 			known[count] = (TtlKnownIndex)
 		{
-			database, indexes[i].relid, key
+			entry->key.database, entry->key.relid, key
 		};
 		count++;
 	}
+	dshash_seq_term(&scan);
 	return count;
-}
-
-/* Unpacks it, if it is there, into the current memory context. */
-void
-ttl_kept_load(TtlKept *kept, dsa_area *area, dsa_pointer packed)
-{
-	const TtlKept *header;
-	const TtlKeptIndex *indexes;
-	HTAB	   *table;
-
-	ttl_kept_init(kept);
-	if (!DsaPointerIsValid(packed))
-		return;
-	header = dsa_get_address(area, packed);
-	indexes = (const TtlKeptIndex *) (header + 1);
-	table = kept->indexes;
-	*kept = *header;
-	kept->indexes = table;
-	for (int64 i = 0; i < header->nindexes; i++)
-		*ttl_kept_index(kept, indexes[i].relid) = indexes[i];
 }

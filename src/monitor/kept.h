@@ -19,15 +19,33 @@
 #include "monitor/pace.h"
 #include "monitor/progress.h"
 #include "monitor/survey.h"
+#include "lib/dshash.h"
 #include "utils/dsa.h"
 
-/* For a database whose counters no worker has read yet: many enough to fold. */
+/* For a database whose counters no survey has read yet: many enough to fold. */
 #define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
+
+/* How a worker ended that did not come to the end of a visit. */
+typedef enum TtlDeath
+{
+	TTL_NOT_DEAD,
+	TTL_DEAD_CRASHED,			/* it crashed the server */
+	TTL_DEAD_TERMINATED,
+	TTL_DEAD_WANTED,			/* somebody wanted its database */
+	TTL_DEAD_CANCELED			/* its batch did not let itself be canceled */
+} TtlDeath;
+
+typedef struct TtlKeptKey
+{
+	Oid			database;
+	Oid			relid;
+} TtlKeptKey;
 
 /* What is kept of an index, or of a partition that is to be dropped (see kept.c). */
 typedef struct TtlKeptIndex
 {
-	Oid			relid;
+	TtlKeptKey	key;
+	TtlDeath	death;			/* of a worker that was at it, not yet counted */
 	/* in this pass */
 	bool		failed;			/* an error of it was reported */
 	bool		skipped;		/* it is not to be visited again, but see
@@ -76,7 +94,7 @@ typedef struct TtlPassSum
 	int			others;			/* of owners whose rights the session lacks */
 } TtlPassSum;
 
-/* What is kept of a database from sub-pass to sub-pass (see kept.c). */
+/* What is known of a database and its pass; a process has a copy (see kept.c). */
 typedef struct TtlKept
 {
 	TimestampTz pass_at;		/* clock reading when the pass began; 0: not
@@ -84,38 +102,34 @@ typedef struct TtlKept
 	TransactionId pass_xid;		/* the next one then */
 	TtlPassSum	sum;			/* of this pass */
 	TimestampTz again_at;		/* when it tries again what it has skipped */
-	int64		again_delay;	/* so long behind the last time */
+	int64		again_delay;	/* so long after the last time */
 	TimestampTz last_flush;		/* when the following three were last counted */
 	int64		idle_passes;
 	int64		idle_sub_passes;
 	int64		lag_pauses;
-	Oid			resume_at;		/* the index with which to begin */
 	bool		counted;		/* this pass added to the counters */
 	TtlSaid		said;			/* why nothing can be deleted here */
 	TtlSurvey	survey;			/* for ttl_index.databases */
 	int64		unfolded_rows;	/* rows added to the counters since the last
 								 * fold */
 	TimestampTz folded_hour;	/* the hour in which that was, or 0 */
-	int64		nindexes;		/* packed: so many TtlKeptIndex follow */
-	struct HTAB *indexes;		/* not packed: of TtlKeptIndex */
+	uint32		indexes_hash;	/* of the TTL indexes that the survey has found */
+	dshash_table *shared;		/* of all indexes of the server */
+	struct HTAB *indexes;		/* of TtlKeptIndex: those that this process uses */
 } TtlKept;
 
-/* What the launcher tells the next worker of a database. */
-typedef struct TtlTold
-{
-	bool		begins;			/* the first sub-pass here in this pass */
-	Oid			died_at;		/* the index at which the previous worker died */
-	bool		died_in_crash;	/* it crashed the server there */
-	bool		died_canceled;	/* its batch did not let itself be canceled */
-	bool		died_wanted;	/* it had to make room for others */
-	dsa_pointer kept;			/* of the database, packed by kept.c; not for
-								 * run_pass() */
-} TtlTold;
-
 /* kept.c */
+extern dshash_table *ttl_kept_create(dsa_area *area);
+extern dshash_table *ttl_kept_attach(dsa_area *area, dshash_table_handle handle);
 extern void ttl_kept_init(TtlKept *kept);
+extern void ttl_kept_open(TtlKept *kept, dshash_table *shared);
+extern void ttl_kept_store(const TtlKept *kept);
+extern void ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after);
+extern void ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death);
+extern void ttl_kept_forget(dshash_table *shared, Oid database);
 extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);
 extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
+extern void ttl_kept_load(TtlKept *kept);
 extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
 extern void ttl_kept_try_again(TtlKept *kept, TimestampTz now);
 extern void ttl_kept_set_failing(TtlKept *kept, const List *failing);
@@ -127,8 +141,6 @@ extern bool ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves);
 extern void ttl_kept_estimated(TtlKept *kept, Oid root, int64 due);
 extern void ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now,
 							  TtlProgress *progress);
-extern int	ttl_kept_read(const void *packed, Oid database, TtlKnownIndex *known);
-extern dsa_pointer ttl_kept_store(const TtlKept *kept, dsa_area *area);
-extern void ttl_kept_load(TtlKept *kept, dsa_area *area, dsa_pointer packed);
+extern int	ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max);
 
 #endif							/* TTL_KEPT_H */

@@ -39,7 +39,6 @@ extern void ttl_launcher_register(void);
 extern bool ttl_launcher_is_registered(void);
 
 /* visitor.c */
-#define TTL_WORKER_HANGS "workers of the monitor cannot be ended in this database: they run code that does not let itself be canceled"
 #define TTL_SLOTS_HINT \
 	"Consider increasing the configuration parameter \"max_worker_processes\" to at least three more than \"max_parallel_workers\": parallel queries take their workers from the same slots."
 
@@ -72,9 +71,9 @@ extern bool ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlSaid *said
 extern char *ttl_hold_reason(const TtlHold *hold);
 
 /* crash.c */
-extern void ttl_crash_watch(void);
+extern void ttl_crash_watch(int mark);
 extern void ttl_crash_mark(Oid indexrelid);
-extern Oid	ttl_crash_take_mark(bool worker_goes_on, Oid *database);
+extern bool ttl_crash_take_mark(TtlMark *mark);
 extern List *ttl_crash_skipped(const TtlStateFile *file);
 extern char *ttl_crash_reason(const List *skipped, Oid root);
 

@@ -16,6 +16,7 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
+#include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -67,17 +68,12 @@ ttl_outcome_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *e
 }
 
 /*
- * Counts an error that was met in a table of the index, which ttl_work_run() has returned.
- * What code of another role says, be it that of a partition, can be what is in other tables
- * of that role, and is not for the owner of the whole, now or later: the table can be given away.
+ * Counts an error that was met as a role, or as none of users.  The text is shown to those
+ * with the rights of that role: it can be about rows that only they may see.
  */
 void
-ttl_outcome_set_error(TtlCount *count, Oid table, const ErrorData *edata)
+ttl_outcome_set_error(TtlCount *count, Oid role, const ErrorData *edata)
 {
-	Oid			role = ttl_leftover_failed();
-
-	if (!OidIsValid(role) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)))
-		role = ttl_owner_of(table);
 	count->errors = 1;
 	count->last_error = edata->message;
 	count->last_error_role = role;
@@ -101,8 +97,8 @@ ttl_outcome_set_error(TtlCount *count, Oid table, const ErrorData *edata)
  * nothing, which is not counted.
  */
 bool
-ttl_outcome_count(Oid root, Oid table, const TtlVisit *visit, const TtlBatch *batch, bool skipped,
-			const ErrorData *edata, double milliseconds)
+ttl_outcome_count(Oid root, const TtlVisit *visit, const TtlBatch *batch, bool skipped,
+				  const ErrorData *edata, double milliseconds)
 {
 	TtlCount	count = {0};
 
@@ -122,7 +118,7 @@ ttl_outcome_count(Oid root, Oid table, const TtlVisit *visit, const TtlBatch *ba
 	if (batch->deleted > 0)
 		count.last_deleted = GetCurrentTimestamp();
 	if (edata != NULL && visit->failures == 0)
-		ttl_outcome_set_error(&count, table, edata);
+		ttl_outcome_set_error(&count, GetUserId(), edata);
 	ttl_counters_add(&count);
 	return true;
 }

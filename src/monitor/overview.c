@@ -7,7 +7,7 @@
  * its progress fields (progress.c), and any backend reads it there.  So nothing has to be
  * asked for when the server starts, there is no limit to the number of databases, and what
  * is shown ends with the launcher that knows it.  The area that the launcher shares with
- * its worker would not do: to attach to one that has just gone is an error.
+ * its workers would not do: to attach to one that has just gone is an error.
  *
  * There is one writer, and readers must not be able to delay it.  So nothing is locked: as
  * in the status entries of backends, a counter is odd while the contents change, and who
@@ -238,20 +238,6 @@ ttl_overview_read_to(Oid indexrelid, int64 *key)
 	return false;
 }
 
-/* Are there workers in this database that the launcher cannot end, and no other one? */
-bool
-ttl_overview_worker_hangs(void)
-{
-	Overview   *overview = read_overview();
-
-	for (int i = 0; overview != NULL && i < overview->count; i++)
-	{
-		if (overview->databases[i].oid == MyDatabaseId)
-			return overview->databases[i].hangs;
-	}
-	return false;
-}
-
 /* Of list_databases(): this many columns. */
 #define NCOLUMNS 16
 
@@ -265,7 +251,7 @@ put_database(ReturnSetInfo *rsinfo, const TtlKnownDatabase *database, const char
 	const char *reason = ttl_visitor_why_no_monitor(database->oid, &enabled, NULL);
 
 	if (reason == NULL)
-		reason = hold != NULL || !database->hangs ? hold : TTL_WORKER_HANGS;
+		reason = hold;
 	values[0] = ObjectIdGetDatum(database->oid);
 	values[1] = TimestampTzGetDatum(survey->pass_start);
 	nulls[1] = survey->pass_start == 0;

@@ -14,8 +14,14 @@
 #define TTL_PASS_H
 
 #include "access/xlogdefs.h"
+#include "lib/dshash.h"
+#include "monitor/kept.h"
 #include "monitor/monitor.h"
 #include "monitor/schedule.h"
+#include "monitor/state_file.h"
+#include "port/atomics.h"
+#include "storage/spin.h"
+#include "utils/dsa.h"
 
 /*
  * How long deletion has to wait (see throttle.c), in all databases, because the rate and
@@ -23,54 +29,69 @@
  */
 typedef struct TtlThrottle
 {
-	int64		batch_begun;
+	slock_t		mutex;			/* for all of it */
 	int64		next_batch_at;	/* by the rate limit */
 	int64		lag_since;		/* when the pause for replication began, or 0 */
 	XLogRecPtr	not_awaited;	/* who has not got here is not awaited */
 	TtlSaid		said;			/* that it is no longer waited for */
 } TtlThrottle;
 
-/*
- * What the launcher tells a worker, and what the worker tells the launcher.  It is in
- * shared memory (see launcher.c); run_pass() uses one in its own memory.
- */
+/* What all processes of a pass share. */
+typedef struct TtlCommon
+{
+	int			starter_pid;	/* the launcher, or the session that runs the pass */
+	Oid			caller;			/* of run_pass(), or invalid */
+	int64		pass;			/* its number, for pg_stat_activity */
+	dshash_table_handle kept;	/* of TtlKeptIndex */
+	pg_atomic_uint32 waiting;	/* others wait: a worker leaves after its round */
+	TtlThrottle throttle;
+	dsa_pointer settings;		/* those of a session, or invalid (settings.c) */
+} TtlCommon;
+
+/* A TTL index that has something to do for an owner. */
+typedef struct TtlWork
+{
+	Oid			owner;
+	bool		is_superuser;	/* that owner */
+	Oid			root;
+} TtlWork;
+
+/* What a process is told, and what it answers.  It is in shared memory (see tasks.c). */
 typedef struct TtlShared
 {
-	/* written by the launcher before it starts a worker */
-	int			launcher_pid;
-	int64		pass;			/* its number, for pg_stat_activity */
-	TtlTold		told;			/* of this database */
-	TtlThrottle throttle;		/* handed on, also from database to database */
-	/* written by the worker */
+	/* written by whoever starts it */
+	Oid			database;
+	Oid			owner;			/* invalid: it is a survey */
+	bool		is_superuser;	/* the owner is one */
+	int			mark;			/* which mark of crash.c is its, or -1 */
+	dsm_handle	messages;		/* a queue for what it says to a session, or 0 */
+	bool		begins;			/* a survey: the pass begins */
+	bool		ends;			/* a survey: the pass is over, but for its counters */
+	int			rounds;			/* a survey: that there were since the last one */
+	Oid			resume_at;		/* a worker: the index to begin with */
+	int			nroots;
+	dsa_pointer roots;			/* a worker: OIDs of TTL indexes */
+	/* both ways */
+	TtlKept		kept;			/* without its hash tables */
+	/* written by the process */
 	bool		answered;
 	bool		held;			/* nothing may be deleted in any database */
 	bool		more;			/* the pass needs another sub-pass here */
 	bool		canceled;		/* the worker ended within a canceled batch */
 	Oid			current_index;	/* the index that is being visited */
-	Oid			current_leaf;	/* the last one that was, of those with rows */
 	bool		limited;		/* work.c limits the time of what it does: */
 	uint32		works;			/* the number of that piece of work */
 	int			time_limit;		/* for it, in milliseconds; 0: none */
-	int64		lag_pauses;		/* not yet added to TtlKept */
-	dsa_pointer kept_next;		/* in place of TtlTold's, when it has ended */
+	int			nwork;
+	dsa_pointer work;			/* a survey: TtlWork */
 } TtlShared;
 
-/* What a worker gets beside its argument, the handle of the shared memory. */
+/* What a process gets beside its argument, the handle of the shared memory. */
 typedef struct TtlWorkerExtra
 {
-	Oid			database;
+	dsa_pointer common;
 	dsa_pointer shared;
 } TtlWorkerExtra;
-
-/* What differs between the worker and run_pass() (see sub_pass.c). */
-typedef struct TtlDriver
-{
-	void		(*begin) (void);
-	void		(*commit) (void);
-	bool		is_worker;
-	Oid			role;			/* for a session: only tables whose owner's
-								 * rights this role has are visited */
-} TtlDriver;
 
 /* A TTL index to visit, and the indexes of it that hold rows. */
 typedef struct TtlTarget
@@ -85,23 +106,25 @@ typedef struct TtlTarget
 
 typedef struct TtlRun
 {
-	const TtlDriver *driver;
+	TtlCommon  *common;
 	TtlShared  *shared;
 	TtlKept    *kept;
 	MemoryContext context;		/* lives as long as the sub-pass */
 	MemoryContext batch_context;	/* reset before each batch */
+	List	   *roots;			/* a worker: the TTL indexes that it was told */
 	TimestampTz at;				/* the clock reading of this sub-pass */
 	bool		stop;			/* end now: the monitor was disabled, the
 								 * extension dropped, or the launcher has gone */
 	List	   *targets;
-	int			others;			/* TTL indexes of others, left out */
 } TtlRun;
 
 /* work.c */
 extern bool ttl_work_is_canceled(void);
 extern void ttl_work_cancel(void);
-extern void ttl_work_init(TtlRun *run, const TtlDriver *driver, TtlShared *shared,
+extern void ttl_work_save_signals(void);
+extern void ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared,
 						  TtlKept *kept);
+extern uint32 ttl_work_hash(const List *indexes);
 extern void ttl_work_forget(TtlRun *run);
 extern void ttl_work_begin(TtlRun *run);
 extern void ttl_work_commit(TtlRun *run);
@@ -110,27 +133,37 @@ extern bool ttl_work_is_unwanted(const TtlRun *run);
 extern bool ttl_work_must_stop(TtlRun *run);
 extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern bool ttl_work_wait_for_batch(TtlRun *run);
-extern ErrorData *ttl_work_run(const TtlDriver *driver, void (*function) (void *), void *arg,
-							   bool *timed_out);
+extern ErrorData *ttl_work_run(void (*function) (void *), void *arg, bool *timed_out);
 
 /* prepare.c */
-extern bool ttl_prepare_is_allowed(const TtlRun *run, Oid root);
-extern bool ttl_prepare_may_act_on(const TtlRun *run, Oid relid);
-extern void ttl_prepare_targets(TtlRun *run);
+extern bool ttl_prepare_is_own(Oid relid);
+extern bool ttl_prepare_index_is_own(Oid indexrelid);
+extern bool ttl_prepare_is_held(TtlRun *run, TtlStateFile *file);
+extern bool ttl_prepare_objects_fit(TtlRun *run);
+extern List *ttl_prepare_partitions(TtlRun *run, const TtlIndex *index);
+extern void ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out);
+extern void ttl_prepare_targets(TtlRun *run, const List *roots);
 
 /* report.c */
 extern void ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata);
 extern void ttl_report_no_pass(TtlRun *run, const ErrorData *edata);
 extern void ttl_report_put_aside(TtlRun *run, Oid root, const char *reason);
 extern void ttl_report_lost(TtlRun *run, Oid indexrelid);
+extern char *ttl_report_pass_text(const TtlPassSum *sum);
 extern void ttl_report_pass(TtlRun *run);
 
 /* sub_pass.c */
-extern void ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept);
+extern void ttl_sub_pass_run(TtlRun *run, Oid *resume_at);
+
+/* count_pass.c */
+extern void ttl_count_pass(TtlRun *run, bool has_indexes);
+
+/* survey.c */
+extern void ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run);
 
 /* throttle.c */
 extern void ttl_throttle_deleted(TtlThrottle *throttle, int64 rows);
 extern int	ttl_throttle_batch_size(int size);
-extern TtlWait ttl_throttle_wait(TtlShared *shared, long *milliseconds);
+extern TtlWait ttl_throttle_wait(TtlRun *run, long *milliseconds);
 
 #endif							/* TTL_PASS_H */

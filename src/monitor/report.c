@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * report.c
- *	  What a pass says of itself: by NOTICE in a session, in the log by the monitor.
+ *	  What a pass says of itself, in the log and to the session that has called for it.
  *
  * The monitor makes a pass a minute, and what is wrong in one is wrong in the next.  So
  * it says something when it begins and when its reason changes, and once an hour while it
  * lasts.  TtlSaid is what it needs for that: one for each index and for each database
- * (kept.c), and those of the launcher.  A session begins with empty ones, and says all.
+ * (kept.c), and those of the launcher.  A pass of run_pass() begins with empty ones, and
+ * says all; messages.c relays it.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -158,8 +159,8 @@ append_count(StringInfo text, int64 n, const char *one, const char *many,
 }
 
 /* What a pass did, in one line, and what it left. */
-static char *
-pass_text(const TtlPassSum *sum)
+char *
+ttl_report_pass_text(const TtlPassSum *sum)
 {
 	StringInfoData text;
 
@@ -186,21 +187,18 @@ pass_text(const TtlPassSum *sum)
 	return text.data;
 }
 
-/* Says what a pass that has ended did: run_pass() always, the monitor if that was much. */
+/* Writes a line to the log for a pass of the monitor that has deleted many rows. */
 void
 ttl_report_pass(TtlRun *run)
 {
 	const TtlPassSum *sum = &run->kept->sum;
 
-	if (!run->driver->is_worker)
-		ereport(NOTICE, (errmsg_internal("%s", pass_text(sum))));
-	else if (sum->deleted > MANY_ROWS)
-	{
-		ttl_work_begin(run);
-		ereport(LOG,
-				(errmsg("TTL pass over database \"%s\": %s, %lld s",
-						get_database_name(MyDatabaseId), pass_text(sum),
-						(long long) ((GetCurrentTimestamp() - run->kept->pass_at) / USECS_PER_SEC))));
-		ttl_work_commit(run);
-	}
+	if (OidIsValid(run->common->caller) || sum->deleted <= MANY_ROWS)
+		return;
+	ttl_work_begin(run);
+	ereport(LOG,
+			(errmsg("TTL pass over database \"%s\": %s, %lld s",
+					get_database_name(MyDatabaseId), ttl_report_pass_text(sum),
+					(long long) ((GetCurrentTimestamp() - run->kept->pass_at) / USECS_PER_SEC))));
+	ttl_work_commit(run);
 }

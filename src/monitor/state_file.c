@@ -36,7 +36,7 @@
 #include "ttl_index.h"
 
 /* The last byte is the version of the layout. */
-#define MAGIC 0x74746c02
+#define MAGIC 0x74746c03
 
 #define TEMPORARY TTL_STATE_FILE ".tmp"
 

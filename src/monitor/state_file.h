@@ -49,10 +49,14 @@ typedef struct TtlClocks
 	int64		uptime;			/* the machine's clock, in microseconds */
 } TtlClocks;
 
-/* The index at which a worker is. */
+/* The index at which a worker is; so many workers of the monitor can have a mark. */
+#define TTL_MARKS 16
+
 typedef struct TtlMark
 {
 	TimestampTz server_start;	/* of its postmaster */
+	int32		pid;
+	int32		unused;			/* alignment */
 	Oid			database;
 	Oid			indexrelid;		/* invalid for none */
 	TimestampTz begun;
@@ -76,7 +80,7 @@ typedef struct TtlStateFile
 	TtlHold		hold;			/* whoever notices the cause, and resume() */
 	TtlClocks	clocks;			/* the first process to look, and resume() */
 	TimestampTz last_look;		/* whoever looks at the clock, and resume() */
-	TtlMark		mark;			/* the worker, of which there is one */
+	TtlMark		marks[TTL_MARKS];	/* one worker each */
 
 	/*
 	 * In the file, as many TtlCrash as there are follow: of the launcher when

@@ -9,8 +9,7 @@
  * transaction (work.c), which deletes rows (expire/batch.c) or a partition
  * (partition/drop.c) and adds to the counters (counters.c).
  *
- * The monitor's worker and run_pass() both call it; they differ in how a transaction
- * is ended, which is all that TtlDriver says.
+ * A worker (worker.c) calls it for the TTL indexes that it was told.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -21,8 +20,6 @@
  */
 #include "postgres.h"
 
-#include "utils/hsearch.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "monitor/monitor.h"
@@ -30,9 +27,6 @@
 #include "monitor/schedule.h"
 #include "monitor/visit.h"
 #include "ttl_index.h"
-
-/* Passes in which nothing happened are written to the counters this often, or less. */
-#define IDLE_FLUSH_MS (60 * 1000)
 
 /* At the end of a pass, locked tables are tried so often, at such intervals. */
 #define BUSY_TRIES 10
@@ -88,154 +82,6 @@ visit_busy(TtlRun *run, TtlSubPass *sub)
 	}
 }
 
-/* Notes how many indexes the pass visits: an index may come or go before it is over. */
-static void
-count_indexes(TtlRun *run)
-{
-	TtlPassSum *sum = &run->kept->sum;
-	int			active = 0;
-	ListCell   *lc;
-
-	foreach(lc, run->targets)
-		active += ((TtlTarget *) lfirst(lc))->active ? 1 : 0;
-	sum->indexes = Max(sum->indexes, active);
-	sum->inactive = Max(sum->inactive, list_length(run->targets) - active);
-	sum->others = Max(sum->others, run->others);
-}
-
-/*
- * Would the counters be older than a minute if this sub-pass was written with the next one
- * only?  What is known of a database for the first time is written at once.
- */
-static bool
-must_flush(const TtlKept *kept, TimestampTz now)
-{
-	int64		sleep_ms = Min(ttl_monitor_sleep * INT64CONST(1000), IDLE_FLUSH_MS);
-
-	/* the clock may have gone back */
-	return now < kept->last_flush ||
-		TimestampDifferenceExceeds(kept->last_flush, now,
-								   IDLE_FLUSH_MS - (int) sleep_ms);
-}
-
-/* The arguments and the result of a fold. */
-typedef struct FoldWork
-{
-	int64		rows;
-	bool		new_hour;
-	bool		folded;
-} FoldWork;
-
-static void
-fold_work(void *arg)
-{
-	FoldWork   *work = arg;
-
-	work->folded = ttl_counters_fold(work->rows, work->new_hour, true);
-}
-
-static void
-trim_work(void *arg)
-{
-	ttl_history_trim(GetCurrentTimestamp());
-}
-
-/* Reports what keeps the history from being written, but for room that there may be later. */
-static void
-report_history(const ErrorData *edata)
-{
-	if (edata != NULL &&
-		ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
-		ereport(WARNING,
-				(errcode(edata->sqlerrcode),
-				 errmsg("could not write ttl_index.history: %s", edata->message)));
-}
-
-/*
- * Folds the counters where it is time to.  On a full disk there may be no room for the
- * hours that are over: these stay in the counters until the next time, and no row is
- * missing in any view.  Those that are too long ago go by themselves: all of them are read
- * for that, which must not cost the others their turn where it takes too long.
- */
-static void
-fold_counters(TtlRun *run)
-{
-	TtlKept    *kept = run->kept;
-	TimestampTz hour = ttl_history_hour(GetCurrentTimestamp());
-	FoldWork	work = {.rows = kept->unfolded_rows,.new_hour = hour != kept->folded_hour};
-	bool		timed_out;
-	ErrorData  *edata = ttl_work_run(run->driver, fold_work, &work, &timed_out);
-
-	report_history(edata);
-	if (edata != NULL)
-		work.folded = ttl_counters_fold(work.rows, work.new_hour, false);
-	else if (work.folded)
-		report_history(ttl_work_run(run->driver, trim_work, NULL, &timed_out));
-	if (!work.folded)
-		return;
-	kept->unfolded_rows = 0;
-	kept->folded_hour = hour;
-}
-
-/* Adds a sub-pass to those that are not counted yet. */
-static void
-add_sub_pass(TtlRun *run)
-{
-	run->kept->idle_sub_passes++;
-	run->kept->lag_pauses += run->shared->lag_pauses;
-	run->shared->lag_pauses = 0;
-	if (!run->shared->more)
-		run->kept->idle_passes++;
-}
-
-/*
- * Counts the sub-pass: at once if this pass wrote anything, else once a minute.  One over
- * no index does not count, but that a session serves the database is remembered.
- */
-static void
-count_sub_pass(TtlRun *run)
-{
-	TtlShared  *shared = run->shared;
-	TtlKept    *kept = run->kept;
-	TimestampTz now = GetCurrentTimestamp();
-	TtlCount	count = {0};
-
-	if (run->targets != NIL || hash_get_num_entries(kept->indexes) > 0)
-	{
-		add_sub_pass(run);
-		count.passes = kept->idle_passes;
-		count.sub_passes = kept->idle_sub_passes;
-		count.last_pass_start = kept->pass_at;
-		count.last_pass_end = shared->more ? 0 : now;
-		count.last_cutoff = run->at;
-		count.lag_pauses = kept->lag_pauses;
-	}
-	else if (run->driver->is_worker)
-		return;
-	if (run->driver->is_worker && !kept->counted && !must_flush(kept, now))
-		return;
-	if (!run->driver->is_worker)
-	{
-		count.relid = run->driver->role;
-		count.last_call = now;
-	}
-	ttl_work_begin(run);
-	if (!ttl_counters_lock(!run->driver->is_worker))
-	{
-		/* the extension has just been dropped, or is about to be */
-		ttl_work_commit(run);
-		return;
-	}
-	ttl_counters_add(&count);
-	kept->unfolded_rows++;
-	fold_counters(run);
-	ttl_work_commit(run);
-	kept->idle_passes = kept->idle_sub_passes = kept->lag_pauses = 0;
-	kept->last_flush = now;
-	if (!shared->more)
-		kept->counted = false;
-}
-
 /* Shows that the process is at no index of the pass. */
 static void
 show_pass(const TtlRun *run, TimestampTz begun)
@@ -247,47 +93,30 @@ show_pass(const TtlRun *run, TimestampTz begun)
 }
 
 /*
- * Runs one sub-pass, and sets shared->more if another one is needed before the pass is
- * over.  A worker calls it outside of a transaction.
+ * Runs one sub-pass over the TTL indexes that the worker was told, beginning with one of
+ * them, and sets shared->more if another one is needed before the pass is over.  Called
+ * outside of a transaction.
  */
 void
-ttl_sub_pass_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
+ttl_sub_pass_run(TtlRun *run, Oid *resume_at)
 {
-	MemoryContext caller = CurrentMemoryContext;
-	TtlRun		run;
 	TtlSubPass	sub;
 	TtlLimits	limits = ttl_settings_limits();
 
-	ttl_work_init(&run, driver, shared, kept);
-	shared->more = false;
-	if (shared->told.begins)
-		kept->pass_at = 0;
-	show_pass(&run, GetCurrentTimestamp());
-	ttl_prepare_targets(&run);
-	/* 0 where it could not begin */
-	if (kept->pass_at != 0)
-		kept->survey.pass_start = kept->pass_at;
-	show_pass(&run, run.at);
+	run->shared->more = false;
+	show_pass(run, GetCurrentTimestamp());
+	ttl_prepare_targets(run, run->roots);
+	show_pass(run, run->at);
 
-	ttl_schedule_begin(&sub, &limits, list_length(run.targets),
-					   first_target(run.targets, kept->resume_at),
+	ttl_schedule_begin(&sub, &limits, list_length(run->targets),
+					   first_target(run->targets, *resume_at),
 					   GetCurrentTimestamp());
-	while (!run.stop && ttl_schedule_next(&sub, GetCurrentTimestamp()))
+	while (!run->stop && ttl_schedule_next(&sub, GetCurrentTimestamp()))
 	{
-		ttl_visit_target(&run, &sub, list_nth(run.targets, sub.current));
-		show_pass(&run, run.at);
+		ttl_visit_target(run, &sub, list_nth(run->targets, sub.current));
+		show_pass(run, run->at);
 	}
-	visit_busy(&run, &sub);
-	kept->resume_at = sub.cut ? target_root(run.targets, sub.current) : InvalidOid;
-	shared->more = sub.more && !run.stop;
-	count_indexes(&run);
-	if (!run.stop)
-		count_sub_pass(&run);
-	if (!shared->more && !run.stop)
-	{
-		kept->survey.pass_end = GetCurrentTimestamp();
-		ttl_report_pass(&run);
-	}
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(run.context);
+	visit_busy(run, &sub);
+	*resume_at = sub.cut ? target_root(run->targets, sub.current) : InvalidOid;
+	run->shared->more = sub.more && !run->stop;
 }

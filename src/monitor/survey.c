@@ -1,18 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * survey.c
- *	  What a worker finds out about the TTL indexes of its database, for the view
- *	  ttl_index.databases.
+ *	  What is to be done in a database, and how its TTL indexes are.
  *
- * Who looks from another database can read no table here.  So the worker, which is
- * connected anyway, looks when a pass is over, and once a minute in one that goes on: how
- * many TTL indexes are in which state, by the same rules as the view ttl_index.indexes, and
- * how far behind the worst of them is.  It looks also where it is not to delete.
+ * A survey is a short process at the beginning of a pass, between its sub-passes and at its
+ * end.  It is a superuser, so it runs no code of users: it reads catalog rows, index tuples
+ * and the visibility of rows, and evaluates nothing that is stored there.  It repairs the
+ * options that REINDEX CONCURRENTLY has lost, lists for each owner the TTL indexes by which
+ * something is due, counts passes, folds the counters, and finds the states and lags of all
+ * TTL indexes for the view ttl_index.databases.
  *
- * The worker has answered the launcher before it looks, so that nothing depends on how that
- * ends.  Like the preparation of a sub-pass (prepare.c), each index is looked at in a
- * subtransaction, within the limits of a batch, and what crashed the server or had to be
- * canceled is left out.  There is a limit for the whole, too: behind it no lag is read.
+ * Each index is looked at in a subtransaction, because DDL of others goes on beside it.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,6 +21,12 @@
  */
 #include "postgres.h"
 
+#include "catalog/index.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -32,36 +36,44 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "due/due.h"
+#include "monitor/connect.h"
 #include "monitor/monitor.h"
 #include "monitor/pace.h"
 #include "monitor/pass.h"
-#include "monitor/schedule.h"
 #include "monitor/survey.h"
+#include "monitor/visit.h"
+#include "partition/partition.h"
 #include "ttl_index.h"
-
-/* In a pass that goes on, it looks this often. */
-#define LOOK_EVERY_MS (60 * 1000)
-
-/* After this time it reads no more lags. */
-#define LAG_TIME_MS 1000
 
 /* How many indexes are looked at in one transaction. */
 #define LOOK_SHARED 50
 
+/* How often a look at an index is tried, if DDL of others makes it fail. */
+#define LOOK_TRIES 2
+
 typedef struct Look
 {
 	TtlRun	   *run;
+	bool		may_run;		/* rows may be deleted here */
 	TtlSurvey	found;
 	TtlVisitor	visitor;
 	TtlStateFile file;
-	List	   *crashed;
+	List	   *crashed;		/* TTL indexes that are put aside */
 	List	   *failing;
 	List	   *indexes;
-	Oid			indexrelid;		/* the one to look at */
-	int64		lag;			/* result: microseconds; -1: unknown */
-	TtlIndex	index;			/* result */
-	bool		is_root;		/* result: it counts */
-	bool		complete;		/* result: the worker need not leave */
+	List	   *work;			/* TtlWork */
+	/* of the index at hand */
+	Oid			indexrelid;
+	TtlIndex	index;
+	bool		is_root;		/* it counts */
+	bool		locks;			/* it may have locked or changed something */
+	int64		lag;			/* microseconds; -1: unknown */
+	List	   *owners;			/* that have something to do there */
+	bool		is_others;		/* and others, for whom the caller cannot act */
+	/* of all: for the sum of the pass */
+	int			active;
+	int			inactive;
+	int			others;
 } Look;
 
 /* Reads what the states of all indexes depend on, and lists the indexes. */
@@ -70,33 +82,72 @@ begin_work(void *arg)
 {
 	Look	   *look = arg;
 
-	/* no code of users is called, so the launcher may end a wait for a lock */
+	/* no code of users is called, so a wait for a lock may be ended from outside */
 	look->run->shared->limited = false;
+	if (look->run->shared->begins)
+		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
-	ttl_state_file_read(&look->file);
 	look->crashed = ttl_crash_skipped(&look->file);
 	ttl_visitor_find(&look->visitor);
 	look->failing = ttl_counters_failing();
-	look->indexes = ttl_catalog_shown();
+	look->indexes = list_copy(ttl_catalog_dependents());
+	look->run->kept->indexes_hash = ttl_work_hash(look->indexes);
 }
 
-/* Has it crashed the server, or was it canceled not long ago? */
-static bool
-is_put_aside(const Look *look)
+/*
+ * Counts the errors of workers that could not do so themselves, because they were terminated
+ * or have crashed at an index.
+ */
+static void
+count_deaths(TtlRun *run)
 {
-	return ttl_crash_reason(look->crashed, look->indexrelid) != NULL ||
-		ttl_kept_is_put_off(look->run->kept, look->indexrelid, look->found.at);
+	HASH_SEQ_STATUS scan;
+	TtlKeptIndex *index;
+
+	hash_seq_init(&scan, run->kept->indexes);
+	while ((index = hash_seq_search(&scan)) != NULL)
+	{
+		TtlDeath	death = index->death;
+		Oid			relid = index->key.relid;
+		TtlCount	count = {.indexrelid = relid};
+		bool		crashed = death == TTL_DEAD_CRASHED;
+
+		index->death = TTL_NOT_DEAD;
+		if (death == TTL_NOT_DEAD || death == TTL_DEAD_WANTED)
+			continue;
+		count.relid = IndexGetRelation(relid, true);
+		count.errors = 1;
+		count.last_error = crashed ?
+			"the server crashed while the worker was at this index" :
+			"the worker was terminated while it was at this index";
+		count.last_error_sqlstate =
+			unpack_sql_state(crashed ? ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
+		count.last_error_time = GetCurrentTimestamp();
+		ttl_counters_add(&count);
+		run->kept->counted = true;
+		if (crashed)
+		{
+			ErrorData	edata = {.sqlerrcode = ERRCODE_CRASH_SHUTDOWN,
+			.message = unconstify(char *, count.last_error)};
+
+			ttl_report_error(run, relid, relid, &edata);
+			continue;
+		}
+		(void) ttl_outcome_note_failed(run, relid, true);
+		if (death == TTL_DEAD_CANCELED)
+			ttl_kept_canceled(run->kept, relid, relid, run->at);
+	}
 }
 
-/* Is there time to read one more lag? */
-static bool
-has_time(const Look *look)
+/* Writes the option of a partitioned TTL index into the indexes of its partitions. */
+static void
+follow(Look *look, Oid indexrelid)
 {
-	TimestampTz now = GetCurrentTimestamp();
-
-	/* the clock may have gone back */
-	return now >= look->found.at &&
-		!TimestampDifferenceExceeds(look->found.at, now, LAG_TIME_MS);
+	if (!OidIsValid(indexrelid) ||
+		get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
+		return;
+	look->locks = true;
+	ttl_children_follow(indexrelid);
 }
 
 /* How far the passes have got in an index: the rows before that place were seen. */
@@ -112,28 +163,103 @@ find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
 	return true;
 }
 
+/* May the pass act as this owner? */
+static bool
+is_allowed(const Look *look, Oid owner)
+{
+	Oid			caller = look->run->common->caller;
+
+	return !OidIsValid(caller) || has_privs_of_role(caller, owner);
+}
+
+/* Notes that the owner of a table has something to do. */
+static void
+add_owner(Look *look, Oid relid)
+{
+	Oid			owner;
+
+	if (!OidIsValid(relid) || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		return;
+	owner = ttl_owner_of(relid);
+	if (!is_allowed(look, owner))
+		look->is_others = true;
+	else if (ttl_connect_is_possible(owner))
+		look->owners = list_append_unique_oid(look->owners, owner);
+}
+
+/* Lists who has something to do at the index at hand, which is active. */
+static void
+find_owners(Look *look, bool is_due)
+{
+	Oid			root = look->indexrelid;
+	const TtlKeptIndex *kept = ttl_kept_find(look->run->kept, root);
+	ListCell   *lc;
+
+	/* one that fails is visited until a visit is good */
+	if (is_due || (kept != NULL && (kept->failing || kept->said.at != 0)))
+	{
+		foreach(lc, ttl_leaves_by_row(root))
+			add_owner(look, IndexGetRelation(lfirst_oid(lc), true));
+	}
+	if (look->index.state != TTL_ACTIVE)
+		return;
+	foreach(lc, ttl_prepare_partitions(look->run, &look->index))
+	{
+		Oid			relid = ((TtlPartition *) lfirst(lc))->relid;
+
+		add_owner(look, OidIsValid(relid) ? relid : look->index.relid);
+	}
+}
+
 static void
 index_work(void *arg)
 {
 	Look	   *look = arg;
-	TtlLag		lag = {look->found.at, DEBUG1, find_position, look->run->kept};
+	TtlRun	   *run = look->run;
+	Oid			root = look->indexrelid;
+	TtlLag		lag = {run->at, DEBUG1, find_position, run->kept};
 	TimestampTz since;
+	bool		known;
+	bool		is_visited;
 
+	look->is_root = look->is_others = false;
+	look->lag = -1;
+	look->owners = NIL;
+	if (ttl_saved_option_needs_repair(root))
+	{
+		look->locks = true;
+		ttl_saved_option_repair(root);
+		ttl_report_lost(run, root);
+	}
 	/* there can be thousands of these, and most belong to another one */
-	if (get_rel_relispartition(look->indexrelid) &&
-		ttl_catalog_root(look->indexrelid) != look->indexrelid)
+	if (get_rel_relispartition(root) && ttl_catalog_root(root) != root)
 		return;
-	if (!ttl_catalog_describe(look->indexrelid, false, &look->index) ||
-		look->index.root != look->indexrelid)
+	follow(look, root);
+	follow(look, ttl_pair_other(root));
+	if (!ttl_catalog_describe(root, false, &look->index) || look->index.root != root)
 		return;
 	/* the coordinator looks at a table that has copies, for all nodes */
 	if (look->index.citus.replicated && ttl_citus_goes_elsewhere(&look->index.citus))
 		return;
 	look->is_root = true;
+	is_visited = look->index.state == TTL_ACTIVE || look->index.state == TTL_TABLE_LOCKED;
+	known = ttl_due_since(root, &lag, &since);
+	if (known)
+		look->lag = run->at - since;
+	if (is_visited && look->may_run && !run->shared->ends &&
+		!ttl_citus_goes_elsewhere(&look->index.citus) &&
+		!ttl_outcome_is_skipped(run, root) && !ttl_kept_is_put_off(run->kept, root, run->at))
+		find_owners(look, !known || look->lag > 0);
+	if (!is_allowed(look, look->index.owner) && look->owners == NIL)
+		look->others++;
+	else
+	{
+		look->active += is_visited ? 1 : 0;
+		look->inactive += is_visited ? 0 : 1;
+		look->others += look->is_others ? 1 : 0;
+	}
 	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->crashed,
 							 look->failing);
-	if (has_time(look) && ttl_due_since(look->indexrelid, &lag, &since))
-		look->lag = lag.at - since;
 }
 
 static void
@@ -158,167 +284,209 @@ count_index(Look *look)
 	found->worst_lag = Max(found->worst_lag, look->lag);
 }
 
+/* Looks at one index, within the limits of a batch, and lists what is to be done there. */
 static void
 look_at(Look *look)
 {
 	TtlRun	   *run = look->run;
-	bool		timed_out;
+	char	   *crash = ttl_crash_reason(look->crashed, look->indexrelid);
+	ErrorData  *edata = NULL;
+	bool		timed_out = false;
+	MemoryContext caller;
+	ListCell   *lc;
 
-	look->lag = -1;
-	look->is_root = false;
-	if (is_put_aside(look))
+	if (crash != NULL)
 	{
+		look->lag = -1;
 		look->is_root = !get_rel_relispartition(look->indexrelid);
 		look->index.state = TTL_CRASHED_SERVER;
+		if (run->shared->begins)
+			ttl_report_put_aside(run, look->indexrelid, crash);
 	}
 	else
 	{
 		ttl_crash_mark(look->indexrelid);
-		if (ttl_work_run(run->driver, index_work, look, &timed_out) != NULL)
+		for (int i = 0; i < LOOK_TRIES && !timed_out; i++)
 		{
-			/* a pass says what is wrong, unless it is that the index is gone */
-			look->is_root = !get_rel_relispartition(look->indexrelid) &&
-				SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(look->indexrelid));
-			look->index.state = TTL_FAILING;
+			edata = ttl_work_run(index_work, look, &timed_out);
+			if (edata == NULL)
+				break;
+			AcceptInvalidationMessages();
 		}
 		ttl_crash_mark(InvalidOid);
 	}
-	if (look->is_root)
-		count_index(look);
+	if (edata != NULL)
+	{
+		/* unless it is that the index is gone */
+		look->is_root = !get_rel_relispartition(look->indexrelid) &&
+			SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(look->indexrelid));
+		look->index.state = TTL_FAILING;
+		look->lag = -1;
+		if (look->may_run && look->is_root)
+			ttl_prepare_failed(run, look->indexrelid, edata, timed_out);
+		return;
+	}
+	if (!look->is_root)
+		return;
+	count_index(look);
+	caller = MemoryContextSwitchTo(run->context);
+	foreach(lc, crash == NULL ? look->owners : NIL)
+	{
+		TtlWork    *work = palloc(sizeof(TtlWork));
+
+		work->owner = lfirst_oid(lc);
+		work->is_superuser = superuser_arg(work->owner);
+		work->root = look->indexrelid;
+		look->work = lappend(look->work, work);
+	}
+	MemoryContextSwitchTo(caller);
 }
 
-/* Begins a transaction.  False if the worker is to leave: then there is none. */
-static bool
-begin(TtlRun *run)
+/* Looks at all TTL indexes. */
+static void
+look_at_all(void *arg)
 {
-	ttl_work_begin(run);
-	/* who drops the extension has locked the counters */
-	if (!ttl_work_is_unwanted(run) && ttl_counters_lock(false))
-		return true;
-	ttl_work_commit(run);
-	return false;
-}
-
-/* Looks at all indexes.  False if the worker is to leave. */
-static bool
-look_at_all(Look *look)
-{
+	Look	   *look = arg;
 	TtlRun	   *run = look->run;
-	bool		timed_out;
 	int			shared = 0;
 	ListCell   *lc;
 
-	if (!begin(run))
-		return false;
-	if (ttl_work_run(run->driver, begin_work, look, &timed_out) != NULL)
-	{
-		/*
-		 * the objects of the extension are of another version: the pass says
-		 * so
-		 */
-		ttl_work_commit(run);
-		return false;
-	}
+	ttl_work_begin(run);
 	foreach(lc, look->indexes)
 	{
-		if (shared++ == LOOK_SHARED)
+		if (shared == LOOK_SHARED || look->locks)
 		{
-			(void) ttl_work_try_commit(run, &timed_out);
-			if (!begin(run))
-				return false;
+			/* locks of thousands of indexes would fill the lock table */
+			ttl_work_commit(run);
+			ttl_work_begin(run);
 			shared = 0;
+			look->locks = false;
 		}
-		if (ttl_work_is_unwanted(run))
-		{
-			(void) ttl_work_try_commit(run, &timed_out);
-			return false;
-		}
+		shared++;
+		/* who drops the extension has locked the counters */
+		if (ttl_work_must_stop(run))
+			break;
 		look->indexrelid = lfirst_oid(lc);
 		look_at(look);
 		ttl_work_forget(run);
 	}
-	/* nothing is to be kept, so that it does not matter if code of users has it fail */
-	(void) ttl_work_try_commit(run, &timed_out);
+	ttl_work_commit(run);
+}
+
+/*
+ * Begins the survey: reads the clock, and what the states of indexes depend on.  Returns
+ * false if there is no extension, or nothing can be done here.
+ */
+static bool
+begin_survey(Look *look)
+{
+	TtlRun	   *run = look->run;
+	TtlFunctions functions;
+	bool		timed_out;
+
+	run->at = GetCurrentTimestamp();
+	ttl_hold_check_clock(&look->file, run->at);
+	if (look->may_run && ttl_prepare_is_held(run, &look->file))
+		look->may_run = false;
+	ttl_kept_load(run->kept);
+	if (run->shared->begins)
+		ttl_kept_begin_pass(run->kept, run->at);
+	else
+		ttl_kept_try_again(run->kept, run->at);
+	/* else a pass would last until a clock that was set back is there again */
+	run->kept->pass_at = Min(run->kept->pass_at, run->at);
+	if (!ttl_function_lookup(&functions) || ttl_work_must_stop(run) ||
+		(look->may_run && !ttl_prepare_objects_fit(run)))
+		return false;
+	count_deaths(run);
+	if (ttl_work_run(begin_work, look, &timed_out) != NULL)
+		return false;
+	if (run->shared->begins)
+	{
+		MemoryContextSwitchTo(run->context);
+		ttl_kept_set_failing(run->kept, look->failing);
+	}
 	return true;
 }
 
+/* Notes how much is left of a pass that goes on. */
 static void
-look_work(void *arg)
+note_progress(TtlRun *run)
 {
-	Look	   *look = arg;
-
-	look->complete = look_at_all(look);
-}
-
-static bool
-has_extension(TtlRun *run)
-{
-	TtlFunctions functions;
-	bool		result;
-
-	ttl_work_begin(run);
-	result = ttl_function_lookup(&functions);
-	ttl_work_commit(run);
-	return result;
-}
-
-/* Was the last look not long ago, in the same pass? */
-static bool
-is_recent(const TtlShared *shared, const TtlKept *kept, TimestampTz now)
-{
-	TimestampTz last = kept->survey.at;
-
-	return shared->more && last >= kept->pass_at && now >= last &&
-		!TimestampDifferenceExceeds(last, now, LOOK_EVERY_MS);
-}
-
-/* Notes how much is left of a pass that goes on, for as long as it does. */
-static void
-note_progress(const TtlShared *shared, TtlKept *kept, TimestampTz now)
-{
+	TtlSurvey  *survey = &run->kept->survey;
+	TimestampTz now = GetCurrentTimestamp();
 	TtlProgress progress;
 
-	kept->survey.left = kept->survey.time_left = -1;
-	if (!shared->more)
+	survey->left = survey->time_left = -1;
+	if (!run->shared->more)
 		return;
-	ttl_kept_progress(kept, InvalidOid, now, &progress);
-	kept->survey.left = progress.left;
-	kept->survey.time_left = ttl_pace_time_left(progress.left, progress.deleted,
-												progress.paced, now - progress.begun);
+	ttl_kept_progress(run->kept, InvalidOid, now, &progress);
+	survey->left = progress.left;
+	survey->time_left = ttl_pace_time_left(progress.left, progress.deleted,
+										   progress.paced, now - progress.begun);
 }
 
-/* Looks at the TTL indexes of the database, if it is time.  Called outside of a transaction. */
-void
-ttl_survey_run(const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
+/* Puts the list of what is to be done into shared memory. */
+static void
+hand_over(TtlShared *shared, dsa_area *area, const List *work)
 {
-	MemoryContext caller = CurrentMemoryContext;
-	TimestampTz now = GetCurrentTimestamp();
-	TtlRun		run;
-	Look	   *look;
+	TtlWork    *items;
+	ListCell   *lc;
 
-	note_progress(shared, kept, now);
-	if (is_recent(shared, kept, now))
+	if (work == NIL)
 		return;
-	ttl_work_init(&run, driver, shared, kept);
-	look = palloc0(sizeof(Look));
-	look->run = &run;
+	shared->work = dsa_allocate_extended(area, list_length(work) * sizeof(TtlWork),
+										 DSA_ALLOC_HUGE);
+	items = dsa_get_address(area, shared->work);
+	foreach(lc, work)
+		items[foreach_current_index(lc)] = *(TtlWork *) lfirst(lc);
+	shared->nwork = list_length(work);
+}
+
+/* Makes a survey of the database.  Called outside of a transaction. */
+void
+ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
+{
+	TtlShared  *shared = run->shared;
+	TtlSurvey  *survey = &run->kept->survey;
+	TtlPassSum *sum = &run->kept->sum;
+	Look	   *look = palloc0(sizeof(Look));
+	bool		is_there;
+
+	look->run = run;
+	look->may_run = may_run;
 	look->found = (TtlSurvey)
 	{
-		.at = now,.worst_lag = -1
+		.worst_lag = -1
 	};
-	look->complete = true;
-	if (has_extension(&run))
-		ttl_pair_hold(look_work, look);
-	if (look->complete)
+	ttl_work_begin(run);
+	is_there = begin_survey(look);
+	ttl_work_commit(run);
+	if (is_there)
+		ttl_pair_hold(look_at_all, look);
+	if (is_there && !run->stop)
 	{
-		look->found.pass_start = kept->survey.pass_start;
-		look->found.pass_end = kept->survey.pass_end;
-		look->found.deleted = kept->survey.deleted;
-		look->found.partitions = kept->survey.partitions;
-		look->found.left = kept->survey.left;
-		look->found.time_left = kept->survey.time_left;
-		kept->survey = look->found;
+		look->found.at = run->at;
+		look->found.pass_start = look->may_run ? run->kept->pass_at : survey->pass_start;
+		look->found.pass_end = survey->pass_end;
+		look->found.deleted = survey->deleted;
+		look->found.partitions = survey->partitions;
+		*survey = look->found;
+		sum->indexes = Max(sum->indexes, look->active);
+		sum->inactive = Max(sum->inactive, look->inactive);
+		sum->others = Max(sum->others, look->others);
 	}
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(run.context);
+	if (!look->may_run || run->stop || !is_there)
+		look->work = NIL;
+	shared->more = look->work != NIL;
+	note_progress(run);
+	if (!look->may_run || run->stop)
+		return;
+	ttl_count_pass(run, is_there && look->indexes != NIL);
+	if (!shared->more)
+	{
+		survey->pass_end = GetCurrentTimestamp();
+		ttl_report_pass(run);
+	}
+	hand_over(shared, area, look->work);
 }

@@ -39,7 +39,6 @@ typedef struct TtlSurvey
 typedef struct TtlKnownDatabase
 {
 	Oid			oid;
-	bool		hangs;			/* workers in it cannot be ended */
 	TtlSurvey	survey;
 } TtlKnownDatabase;
 
@@ -55,14 +54,6 @@ typedef struct TtlKnownIndex
 extern void ttl_overview_write(const TtlKnownDatabase *databases, int count,
 							   const TtlKnownIndex *indexes, int index_count);
 extern bool ttl_overview_read_to(Oid indexrelid, int64 *key);
-extern bool ttl_overview_worker_hangs(void);
 extern dsm_handle ttl_overview_handle(void);
-
-/* survey.c */
-struct TtlDriver;
-struct TtlShared;
-struct TtlKept;
-extern void ttl_survey_run(const struct TtlDriver *driver, struct TtlShared *shared,
-						   struct TtlKept *kept);
 
 #endif							/* TTL_SURVEY_H */

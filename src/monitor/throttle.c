@@ -19,7 +19,8 @@
  * stuck never gets there.  One that was only slow gets there and then counts again; all
  * others count all the time.
  *
- * Time is measured by the machine's clock: the wall clock may be set back.
+ * Both hold for all workers together, whose readings are in shared memory.  Time is
+ * measured by the machine's clock: the wall clock may be set back.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -49,14 +50,18 @@
 /* While waiting, look this often whether to end, or whether it is over. */
 #define LOOK_MS 200
 
+static int64 batch_begun;		/* of this process */
+
 /* Notes that the batch that began last has deleted so many rows. */
 void
 ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 {
-	if (ttl_delete_rate_limit > 0)
-		throttle->next_batch_at =
-			Max(throttle->next_batch_at, throttle->batch_begun) +
-			rows * USECS_PER_SEC / ttl_delete_rate_limit;
+	if (ttl_delete_rate_limit == 0)
+		return;
+	SpinLockAcquire(&throttle->mutex);
+	throttle->next_batch_at = Max(throttle->next_batch_at, batch_begun) +
+		rows * USECS_PER_SEC / ttl_delete_rate_limit;
+	SpinLockRelease(&throttle->mutex);
 }
 
 /* The greatest batch that the rate allows. */
@@ -130,43 +135,46 @@ is_behind(XLogRecPtr awaited)
 		 retained_wal(awaited) > (int64) ttl_max_retained_wal * 1024 * 1024);
 }
 
-/* Gives up waiting for replication. */
-static void
-give_up(TtlThrottle *throttle)
+/* Must deletion wait for replication?  Counts the pauses. */
+static bool
+must_pause(TtlRun *run, int64 now)
 {
-	throttle->lag_since = 0;
-	throttle->not_awaited = GetXLogInsertRecPtr();
-	if (ttl_report_is_news(&throttle->said,
-						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ""))
+	TtlThrottle *throttle = &run->common->throttle;
+	XLogRecPtr	not_awaited;
+	bool		behind;
+	bool		begins;
+	bool		gives_up;
+
+	SpinLockAcquire(&throttle->mutex);
+	not_awaited = throttle->not_awaited;
+	SpinLockRelease(&throttle->mutex);
+	behind = is_behind(not_awaited);
+	not_awaited = behind ? GetXLogInsertRecPtr() : InvalidXLogRecPtr;
+
+	SpinLockAcquire(&throttle->mutex);
+	begins = behind && throttle->lag_since == 0;
+	if (begins || !behind)
+		throttle->lag_since = behind ? now : 0;
+	gives_up = behind && ttl_max_lag_pause > 0 &&
+		now - throttle->lag_since >= (int64) ttl_max_lag_pause * USECS_PER_SEC;
+	if (gives_up)
+	{
+		throttle->lag_since = 0;
+		throttle->not_awaited = not_awaited;
+	}
+	SpinLockRelease(&throttle->mutex);
+
+	if (begins)
+		run->kept->lag_pauses++;
+	if (gives_up &&
+		ttl_report_is_news(&throttle->said, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ""))
 		ereport(WARNING,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("ttl_index goes on deleting although replication is behind"),
 				 errdetail("It has paused for %d s, and does not wait again for what is stuck.",
 						   ttl_max_lag_pause),
 				 errhint("See pg_stat_replication and pg_replication_slots; a slot that nobody needs should be dropped.")));
-}
-
-/* Must deletion wait for replication?  Counts the pauses. */
-static bool
-must_pause(TtlShared *shared, int64 now)
-{
-	TtlThrottle *throttle = &shared->throttle;
-
-	if (!is_behind(throttle->not_awaited))
-	{
-		throttle->lag_since = 0;
-		return false;
-	}
-	if (throttle->lag_since == 0)
-	{
-		throttle->lag_since = now;
-		shared->lag_pauses++;
-	}
-	if (ttl_max_lag_pause == 0 ||
-		now - throttle->lag_since < (int64) ttl_max_lag_pause * USECS_PER_SEC)
-		return true;
-	give_up(throttle);
-	return false;
+	return behind && !gives_up;
 }
 
 /*
@@ -174,24 +182,26 @@ must_pause(TtlShared *shared, int64 now)
  * that is nothing, the batch is taken to begin now.
  */
 TtlWait
-ttl_throttle_wait(TtlShared *shared, long *milliseconds)
+ttl_throttle_wait(TtlRun *run, long *milliseconds)
 {
-	TtlThrottle *throttle = &shared->throttle;
+	TtlThrottle *throttle = &run->common->throttle;
 	int64		now = ttl_hold_machine_clock();
 	int64		remaining;
 
-	if (must_pause(shared, now))
+	if (must_pause(run, now))
 	{
 		*milliseconds = LOOK_MS;
 		return TTL_WAIT_REPLICATION;
 	}
+	SpinLockAcquire(&throttle->mutex);
 	throttle->next_batch_at = Min(throttle->next_batch_at, now + USECS_PER_SEC);
 	remaining = throttle->next_batch_at - now;
+	SpinLockRelease(&throttle->mutex);
 	if (ttl_delete_rate_limit > 0 && remaining > 0)
 	{
 		*milliseconds = Min(remaining / 1000 + 1, LOOK_MS);
 		return TTL_WAIT_RATE;
 	}
-	throttle->batch_begun = now;
+	batch_begun = now;
 	return TTL_WAIT_NONE;
 }

@@ -101,7 +101,7 @@ estimate_due(TtlRun *run, const TtlTarget *target)
 	if (!ttl_work_must_stop(run))
 	{
 		/* an error is not worth a word: a batch will meet it */
-		if (ttl_work_run(run->driver, estimate_work, &work, &timed_out) != NULL)
+		if (ttl_work_run(estimate_work, &work, &timed_out) != NULL)
 			work.due = -1;
 		ttl_kept_estimated(run->kept, target->root, (int64) rint(work.due));
 	}
@@ -120,7 +120,6 @@ visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 		cursor = kept->cursor;
 	ttl_cursor_begin_visit(&cursor);
 	visit->single_docs = kept != NULL ? kept->single_docs : 0;
-	run->shared->current_leaf = leaf;
 	visit->over = false;
 	/* this holds if there is no time for a batch */
 	visit->more = true;
@@ -171,7 +170,7 @@ is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 static void
 note_recovery(TtlRun *run, TtlKeptIndex *kept)
 {
-	TtlCount	count = {.indexrelid = kept->relid};
+	TtlCount	count = {.indexrelid = kept->key.relid};
 
 	kept->said.at = 0;
 	if (!kept->failing)
@@ -179,7 +178,7 @@ note_recovery(TtlRun *run, TtlKeptIndex *kept)
 	ttl_work_begin(run);
 	if (!ttl_work_must_stop(run))
 	{
-		count.relid = IndexGetRelation(kept->relid, true);
+		count.relid = IndexGetRelation(kept->key.relid, true);
 		count.recovered = GetCurrentTimestamp();
 		ttl_counters_add(&count);
 		run->kept->unfolded_rows++;

@@ -17,9 +17,6 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
-#include "catalog/partition.h"
-#include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "monitor/monitor.h"
@@ -51,45 +48,22 @@ partition_key(const TtlTarget *target, const TtlPartition *partition)
 	return OidIsValid(partition->relid) ? partition->relid : target->relid;
 }
 
-/* A partition is made with a look at the rows of the DEFAULT partition, as its owner. */
-static bool
-may_act(const PartitionWork *work)
-{
-	Oid			table = IndexGetRelation(work->root, true);
-	Oid			relid = work->partition->relid;
-
-	if (!OidIsValid(relid) && OidIsValid(table))
-		relid = get_default_partition_oid(table);
-	if (!OidIsValid(relid) || ttl_prepare_may_act_on(work->run, relid))
-		return true;
-	if (!OidIsValid(work->partition->relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("partition \"%s\" belongs to a role whose privileges the caller lacks",
-						get_rel_name(relid)),
-				 errhint("Leave it to the monitor, or give the partition the owner of its table.")));
-	return false;
-}
-
 static void
 partition_work(void *arg)
 {
 	PartitionWork *work = arg;
 
-	if (!ttl_prepare_is_allowed(work->run, work->root) || !may_act(work))
+	Oid			relid = OidIsValid(work->partition->relid) ? work->partition->relid :
+	IndexGetRelation(work->root, true);
+
+	/* it may just have been dropped, or given to somebody else */
+	if (!OidIsValid(relid) || !ttl_prepare_is_own(relid))
 		return;
 	if (OidIsValid(work->partition->relid))
 		ttl_drop_partition(work->root, work->partition->relid, work->run->at,
 						   work->batch);
 	else
 		ttl_make_partition(work->root, work->partition, work->batch);
-	/* while locks were waited for, the table may have got another owner */
-	if (OidIsValid(IndexGetRelation(work->root, true)) &&
-		!ttl_prepare_is_allowed(work->run, work->root))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("the table of index with OID %u has another owner now",
-						work->root)));
 }
 
 /*
@@ -120,7 +94,7 @@ count_partition(const PartitionWork *work, TtlVisit *visit, bool first_error,
 	}
 	else if (ttl_outcome_hangs(run, key))
 		ttl_kept_index(run->kept, key)->hangs = false;
-	return ttl_outcome_count(work->root, key, visit, batch, false,
+	return ttl_outcome_count(work->root, visit, batch, false,
 							 batch->busy || !first_error ? NULL : edata,
 							 (GetCurrentTimestamp() - begun) / 1000.0);
 }
@@ -147,14 +121,7 @@ run_partition(TtlRun *run, const TtlTarget *target, const TtlPartition *partitio
 		ttl_work_commit(run);
 		return true;
 	}
-
-	/*
-	 * All others who use the table wait for its locks, which would last until
-	 * a standby has answered, also in a session.
-	 */
-	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-	edata = ttl_work_run(run->driver, partition_work, &work, &timed_out);
+	edata = ttl_work_run(partition_work, &work, &timed_out);
 	counted = count_partition(&work, visit, first_error, edata, timed_out, begun);
 	commit_error = ttl_work_try_commit(run, &timed_out);
 	if (commit_error != NULL)

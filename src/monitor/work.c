@@ -9,8 +9,7 @@
  *
  * The work may take ttl_index.batch_timeout.  A timer of this file ends it, because
  * statement_timeout is not armed in a background worker.  Code that catches the
- * cancellation and goes on ends the process: a worker at the second signal of the
- * timer, a session at the fourth.
+ * cancellation and goes on ends the process at the second signal of the timer.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -21,16 +20,22 @@
  */
 #include "postgres.h"
 
+#include <signal.h>
+
 #include "access/xact.h"
 #include "catalog/pg_database.h"
+#include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "postmaster/interrupt.h"
 #include "storage/latch.h"
 #include "storage/lock.h"
 #include "storage/procarray.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 #include "utils/snapmgr.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
@@ -48,16 +53,16 @@
 
 static TimeoutId batch_timer = MAX_TIMEOUTS;
 static volatile sig_atomic_t timer_fired = 0;
-static bool is_worker = false;
 static volatile sig_atomic_t in_batch = false;
 static TtlShared *work_shared;	/* of the run that is going on */
+static struct sigaction handlers[32];	/* by the number of the signal */
 
 /* Cancels the batch, or ends the process if that did not help.  A signal handler. */
 static void
 batch_timer_handler(void)
 {
 	timer_fired++;
-	if (timer_fired > (is_worker ? 1 : 3))
+	if (timer_fired > 1)
 		ProcDiePending = true;
 	QueryCancelPending = true;
 	InterruptPending = true;
@@ -79,10 +84,9 @@ ttl_work_cancel(void)
 }
 
 static void
-arm_batch_timer(const TtlDriver *driver)
+arm_batch_timer(void)
 {
 	timer_fired = 0;
-	is_worker = driver->is_worker;
 	in_batch = true;
 	work_shared->works++;
 	work_shared->time_limit = ttl_batch_timeout;
@@ -109,8 +113,7 @@ disarm_batch_timer(void)
 		disable_timeout(batch_timer, false);
 	fired = timer_fired > 0;
 	/* the signal may have come after the last check for interrupts */
-	if (fired || is_worker)
-		QueryCancelPending = false;
+	QueryCancelPending = false;
 	timer_fired = 0;
 	return fired;
 }
@@ -122,12 +125,28 @@ ttl_work_is_canceled(void)
 	return timer_fired > 0;
 }
 
+/* Remembers the signal handlers of a process that has run no code of users yet. */
+void
+ttl_work_save_signals(void)
+{
+	for (int i = 1; i < lengthof(handlers); i++)
+		(void) sigaction(i, NULL, &handlers[i]);
+}
+
+/* Puts them back: PL/Perl can change them, and a worker must let itself be ended. */
+static void
+restore_signals(void)
+{
+	for (int i = 1; i < lengthof(handlers); i++)
+		(void) sigaction(i, &handlers[i], NULL);
+}
+
 /* Initializes a run, and switches to its memory, which the caller deletes. */
 void
-ttl_work_init(TtlRun *run, const TtlDriver *driver, TtlShared *shared, TtlKept *kept)
+ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlKept *kept)
 {
 	memset(run, 0, sizeof(*run));
-	run->driver = driver;
+	run->common = common;
 	run->shared = shared;
 	run->kept = kept;
 	work_shared = shared;
@@ -149,10 +168,20 @@ ttl_work_forget(TtlRun *run)
 	MemoryContextSwitchTo(run->batch_context);
 }
 
+/*
+ * Begins a transaction.  Code of the owner in the one before can have changed settings of
+ * the session and signal handlers, opened cursors and taken advisory locks; these are taken
+ * back, because the next batch may be that of another table.
+ */
 void
 ttl_work_begin(TtlRun *run)
 {
-	run->driver->begin();
+	PortalHashTableDeleteAll();
+	LockReleaseSession(USER_LOCKMETHOD);
+	ResetAllOptions();
+	restore_signals();
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
 	/* for the catalogs and the counters; a batch takes its own snapshot */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	ttl_work_forget(run);
@@ -163,7 +192,8 @@ ttl_work_commit(TtlRun *run)
 {
 	MemoryContextSwitchTo(run->context);
 	PopActiveSnapshot();
-	run->driver->commit();
+	CommitTransactionCommand();
+	pgstat_report_stat(true);
 	MemoryContextSwitchTo(run->context);
 }
 
@@ -194,7 +224,7 @@ bool
 ttl_work_is_unwanted(const TtlRun *run)
 {
 	CHECK_FOR_INTERRUPTS();
-	return BackendPidGetProc(run->shared->launcher_pid) == NULL || !database_is_free();
+	return BackendPidGetProc(run->common->starter_pid) == NULL || !database_is_free();
 }
 
 /*
@@ -207,7 +237,7 @@ lock_counters(TtlRun *run)
 	ErrorData	edata = {.sqlerrcode = ERRCODE_LOCK_NOT_AVAILABLE,
 	.message = TTL_COUNTERS_LOCKED,.hint = TTL_COUNTERS_LOCKED_HINT};
 
-	if (ttl_counters_lock(!run->driver->is_worker))
+	if (ttl_counters_lock(OidIsValid(run->common->caller)))
 		return true;
 	if (ttl_counters_are_locked())
 		ttl_report_no_pass(run, &edata);
@@ -215,9 +245,9 @@ lock_counters(TtlRun *run)
 }
 
 /*
- * Should the sub-pass end now?  This is asked in a transaction, before each batch.  A
- * session that runs a pass goes on whatever the settings say, because its user can cancel
- * it, but not without the extension.
+ * Should the sub-pass end now?  This is asked in a transaction, before each batch.  A pass
+ * that a session has called for goes on whatever the settings say, because its user can
+ * cancel it, but not without the extension.
  *
  * The table of the counters is locked here, before any table of a user: DROP EXTENSION
  * ... CASCADE locks it before it locks their indexes.
@@ -225,21 +255,37 @@ lock_counters(TtlRun *run)
 bool
 ttl_work_must_stop(TtlRun *run)
 {
-	bool		is_worker = run->driver->is_worker;
-
 	CHECK_FOR_INTERRUPTS();
 	if (run->stop)
 		return true;
-	if (is_worker && ConfigReloadPending)
+	if (ConfigReloadPending)
 	{
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
 	}
-	if (is_worker)
-		run->stop = !ttl_monitor_enabled || ttl_work_is_unwanted(run);
+	run->stop = ttl_work_is_unwanted(run) ||
+		(!ttl_monitor_enabled && !OidIsValid(run->common->caller));
 	if (!run->stop)
 		run->stop = !lock_counters(run);
 	return run->stop;
+}
+
+/*
+ * A number that tells one list of TTL indexes from another, apart from those of partitions:
+ * a pass makes and drops them itself.
+ */
+uint32
+ttl_work_hash(const List *indexes)
+{
+	uint32		hash = 0;
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		if (!get_rel_relispartition(lfirst_oid(lc)))
+			hash = hash_combine(hash, murmurhash32(lfirst_oid(lc)));
+	}
+	return hash;
 }
 
 /* Waits, outside of a transaction.  Returns false if the sub-pass is to end. */
@@ -260,7 +306,7 @@ ttl_work_wait_for_batch(TtlRun *run)
 	TtlWait		wait;
 	long		milliseconds;
 
-	while ((wait = ttl_throttle_wait(run->shared, &milliseconds)) != TTL_WAIT_NONE)
+	while ((wait = ttl_throttle_wait(run, &milliseconds)) != TTL_WAIT_NONE)
 	{
 		if (!ttl_work_wait(run, wait, milliseconds))
 			return false;
@@ -294,12 +340,10 @@ tidy(char *text)
 	return text;
 }
 
-/* Tidies the texts of an error, says whether it was a cancellation, and raises that of a session. */
+/* Tidies the texts of an error, and says whether it was a cancellation. */
 static ErrorData *
-judge(const TtlDriver *driver, ErrorData *edata, bool *timed_out)
+judge(ErrorData *edata, bool *timed_out)
 {
-	if (is_cancel(edata) && !*timed_out && !driver->is_worker)
-		ReThrowError(edata);
 	edata->message = *timed_out ?
 		pstrdup("canceled after ttl_index.batch_timeout") : tidy(edata->message);
 	edata->detail = tidy(edata->detail);
@@ -311,23 +355,21 @@ judge(const TtlDriver *driver, ErrorData *edata, bool *timed_out)
 
 /*
  * Runs a function within the time of a batch.  Returns the error, or NULL.  *timed_out
- * says whether it was canceled, by the timer or, in a worker, by anybody.  If the user
- * of a session cancels it, the whole pass ends with that error.
+ * says whether it was canceled, by the timer or by anybody.
  */
 ErrorData *
-ttl_work_run(const TtlDriver *driver, void (*function) (void *), void *arg,
-			 bool *timed_out)
+ttl_work_run(void (*function) (void *), void *arg, bool *timed_out)
 {
 	ErrorData  *edata;
 
-	ttl_leftover_expect();
-	arm_batch_timer(driver);
+	arm_batch_timer();
 	edata = ttl_error_catch(function, arg, true);
 	*timed_out = disarm_batch_timer();
+	if (edata == NULL)
+		return NULL;
 	/* what code took before it failed can be all that the lock table has room for */
-	if (edata != NULL && driver->is_worker)
-		LockReleaseSession(USER_LOCKMETHOD);
-	return edata == NULL ? NULL : judge(driver, edata, timed_out);
+	LockReleaseSession(USER_LOCKMETHOD);
+	return judge(edata, timed_out);
 }
 
 /*
@@ -340,7 +382,7 @@ ttl_work_try_commit(TtlRun *run, bool *timed_out)
 {
 	ErrorData  *volatile edata = NULL;
 
-	arm_batch_timer(run->driver);
+	arm_batch_timer();
 	PG_TRY();
 	{
 		ttl_work_commit(run);
@@ -351,12 +393,10 @@ ttl_work_try_commit(TtlRun *run, bool *timed_out)
 		MemoryContextSwitchTo(run->context);
 		edata = CopyErrorData();
 		FlushErrorState();
-		/* SPI has begun another transaction already, for a session */
-		if (run->driver->is_worker)
-			AbortCurrentTransaction();
+		AbortCurrentTransaction();
 		MemoryContextSwitchTo(run->context);
 	}
 	PG_END_TRY();
 	*timed_out = disarm_batch_timer();
-	return edata == NULL ? NULL : judge(run->driver, edata, timed_out);
+	return edata == NULL ? NULL : judge(edata, timed_out);
 }

@@ -1,28 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * worker.c
- *	  The worker: the process of one sub-pass in one database.
+ *	  The processes of a pass: a survey, and the worker of an owner.
  *
- * The launcher (launcher.c) starts it as a dynamic background worker and waits until
- * it has ended.  It connects to its database as the bootstrap superuser, runs one
- * sub-pass (sub_pass.c), writes its answer into the launcher's memory, and ends.  It
- * does not stay for the next sub-pass; launcher.c says why.
+ * tasks.c starts both as dynamic background workers.  A survey is connected to its database
+ * as the bootstrap superuser and runs no code of users (survey.c).  A worker is connected as
+ * the owner of tables: what it does is what a session of that owner could do, and nobody
+ * else's tables are touched by it.  It makes sub-passes over the TTL indexes that it was told
+ * for one turn: until nothing is left, or others wait and a round is over.
  *
- * It has to be a superuser because it deletes in the tables of all owners; what users
- * wrote runs only as the owner of the table (owner.c).  The settings that could change
- * what a delete does, or keep it from ending, are forced here, whatever ALTER DATABASE
- * and ALTER ROLE say; all others are those of the database, so that ttl_index's own
- * can be set there.
+ * The settings that could change what a delete does, or keep it from ending, are forced
+ * before the connection, so that no ALTER DATABASE or ALTER ROLE counts for them; all others
+ * are those of the owner.
  *
- * What is kept of the database from one sub-pass to the next (kept.c) is copied from
- * the launcher's memory at the start, and written anew at the end.  The end is a callback of
- * before_shmem_exit(), so that it also happens when the worker is terminated, or ends
- * because a batch did not let itself be canceled.  If the process crashes, core
- * restarts all processes, the memory is gone, and crash.c has the index.  Behind that,
- * when core has given back what the process shared, it ends at once.
- *
- * A worker that finds the extension missing has nothing to do: ttl_prepare_targets()
- * finds that out, so a database without it costs one short connection a pass.
+ * What is to be kept is written by a callback of before_shmem_exit(), so that this also
+ * happens when the process is terminated, or ends because a batch did not let itself be
+ * canceled.  If the process crashes, core restarts all processes, the memory is gone, and
+ * crash.c has the index.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -37,128 +31,106 @@
 
 #include "access/xact.h"
 #include "commands/dbcommands.h"
-#include "commands/extension.h"
 #include "libpq/pqsignal.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
-#include "storage/lock.h"
 #include "tcop/tcopprot.h"
 #include "utils/dsa.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
+#include "definition/definition.h"
+#include "monitor/connect.h"
+#include "monitor/messages.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
-#include "monitor/schedule.h"
+#include "monitor/tasks.h"
 #include "monitor/visit.h"
 #include "ttl_index.h"
 
 PGDLLEXPORT void ttl_worker_main(Datum arg);
 
-static dsa_area *area;
-static TtlShared *shared;		/* in that area */
-static TtlKept kept;			/* a copy of what shared->told.kept points to */
+/* Even if nobody waits, a worker leaves after this time, so that a survey looks again. */
+#define TURN_MS (10 * 1000)
 
-static void
-force_setting(const char *name, const char *value)
-{
-	/* there is no transaction_timeout before PostgreSQL 17 */
-	if (GetConfigOption(name, true, false) != NULL)
-		SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
-}
+static dsa_area *area;
+static TtlCommon *common;
+static TtlShared *shared;
+static TtlKept kept;
 
 /*
- * Sets what no ALTER DATABASE or ALTER ROLE may change for a worker.  A delete that a
- * crash has lost is repeated, so no batch waits for the disk or for a standby.
+ * Sets what no ALTER DATABASE or ALTER ROLE may change.  A delete that a crash has lost is
+ * repeated, so no batch waits for the disk or for a standby.
  */
 static void
 force_settings(void)
 {
-	force_setting("application_name", TTL_EXTENSION);
-	force_setting("search_path", "");
-	force_setting("session_replication_role", "origin");
-	force_setting("statement_timeout", "0");
-	force_setting("lock_timeout", "0");
-	force_setting("idle_in_transaction_session_timeout", "0");
-	force_setting("transaction_timeout", "0");
-	force_setting("default_transaction_isolation", "read committed");
-	force_setting("default_transaction_deferrable", "off");
-	/* an error of an index must not end the process */
-	force_setting("exit_on_error", "off");
-	/* nor how foreign keys find rows: each would read all of a table, or all partitions */
-	force_setting("enable_indexscan", "on");
-	force_setting("enable_indexonlyscan", "on");
-	force_setting("enable_bitmapscan", "on");
-	force_setting("enable_partition_pruning", "on");
-	ttl_settings_each_cost(force_setting);
-	force_setting("synchronous_commit", "off");
+	static const char *const settings[][2] = {
+		{"application_name", TTL_EXTENSION},
+		{"role", "none"},
+		{"search_path", "pg_catalog, pg_temp"},
+		{"session_replication_role", "origin"},
+		{"row_security", "on"},
+		{"statement_timeout", "0"},
+		{"lock_timeout", "0"},
+		{"idle_in_transaction_session_timeout", "0"},
+		{"idle_session_timeout", "0"},
+		{"transaction_timeout", "0"},
+		{"default_transaction_isolation", "read committed"},
+		{"default_transaction_deferrable", "off"},
+		{"synchronous_commit", "off"},
+		/* an error of an index must not end the process */
+		{"exit_on_error", "off"},
+		/* nor how foreign keys find rows: each would read all of a table, or all partitions */
+		{"enable_indexscan", "on"},
+		{"enable_indexonlyscan", "on"},
+		{"enable_bitmapscan", "on"},
+		{"enable_partition_pruning", "on"},
+		{"constraint_exclusion", "partition"},
+		{"seq_page_cost", "1"},
+		{"random_page_cost", "4"},
+		{"cpu_tuple_cost", "0.01"},
+		{"cpu_index_tuple_cost", "0.005"},
+		{"cpu_operator_cost", "0.0025"}
+	};
+
+	for (int i = 0; i < lengthof(settings); i++)
+		ttl_settings_force(settings[i][0], settings[i][1]);
+	if (!DsaPointerIsValid(common->settings))
+		return;
+	ttl_settings_load(dsa_get_address(area, common->settings));
+	/* the session logs what is relayed to it */
+	ttl_settings_force("log_min_messages", "log");
 }
 
-/*
- * Is a superuser again, as who the worker was started, whoever ALTER DATABASE says: the owner of
- * the database is not who acts for all others there.
- */
-static void
-force_user(void)
-{
-	if (GetSessionUserId() != GetAuthenticatedUserId())
-	{
-		StartTransactionCommand();
-		force_setting("session_authorization",
-					  GetUserNameFromId(GetAuthenticatedUserId(), false));
-		CommitTransactionCommand();
-	}
-	force_setting("role", "none");
-}
-
-/*
- * Advisory locks that code of an owner took for the session end with its transaction: the next
- * owner's code would have them, and they can be all that the lock table has room for.
- */
-static void
-worker_begin(void)
-{
-	LockReleaseSession(USER_LOCKMETHOD);
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
-}
-
-static void
-worker_commit(void)
-{
-	CommitTransactionCommand();
-	pgstat_report_stat(true);
-}
-
-/* Is the database read-only by default?  Says so now and then. */
+/* Is the database, or the owner, read-only by default?  Says so now and then. */
 static bool
-is_read_only(void)
+is_read_only(TtlRun *run)
 {
-	bool		read_only = DefaultXactReadOnly;
-
-	if (read_only &&
-		ttl_report_is_news(&kept.said, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
+	if (!DefaultXactReadOnly)
+		return false;
+	if (ttl_report_is_news(&kept.said, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
 	{
-		worker_begin();
+		ttl_work_begin(run);
 		ereport(LOG,
 				(errmsg("ttl_index is idle in database \"%s\"",
 						get_database_name(MyDatabaseId)),
 				 errdetail("The database is read-only by default."),
 				 errhint("Turn default_transaction_read_only off to let rows expire.")));
-		worker_commit();
+		ttl_work_commit(run);
 	}
-	return read_only;
+	return true;
 }
 
 /*
  * Ends the process.  What else is called when a process ends would free nothing that its end
- * does not free; but PL/Perl runs the END blocks of users' code then, which nothing cancels
- * while the launcher waits.  Codes other than these, as where a function of a user
+ * does not free, and takes a third of its life; and PL/Perl runs the END blocks of users'
+ * code then, which nothing cancels.  Codes other than these, as where a function of a user
  * calls exit(), are a crash for the postmaster, and the mark of that stays.
  */
 static void
@@ -170,28 +142,31 @@ leave(int code, Datum arg)
 	_exit(code);
 }
 
-/*
- * Hands over to the launcher what is to be kept, when the worker ends, in whatever way.
- * If there is no memory for it, the launcher keeps what it had.
- */
+/* Hands over what is to be kept, when the process ends, in whatever way. */
 static void
 answer(int code, Datum arg)
 {
 	/* it is called before what others have registered until now */
 	on_proc_exit(leave, (Datum) 0);
 	shared->canceled = !ttl_attempt_died() && ttl_work_is_canceled();
-	shared->kept_next = ttl_kept_store(&kept, area);
+	shared->kept = kept;
+	ttl_kept_store(&kept);
 }
 
-/* Attaches to the launcher's memory, and copies what is kept of the database. */
-static void
-attach(dsa_handle handle, dsa_pointer shared_pointer)
+/*
+ * Is the owner still the one that the survey has found?  A parallel worker's way of
+ * connecting (connect.c) does not look the role up.
+ */
+static bool
+is_owner(TtlRun *run)
 {
-	area = dsa_attach(handle);
-	dsa_pin_mapping(area);
-	shared = dsa_get_address(area, shared_pointer);
-	ttl_kept_load(&kept, area, shared->told.kept);
-	before_shmem_exit(answer, (Datum) 0);
+	bool		result;
+
+	ttl_work_begin(run);
+	result = SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(shared->owner)) &&
+		superuser_arg(shared->owner) == shared->is_superuser;
+	ttl_work_commit(run);
+	return result;
 }
 
 /* Handles pg_cancel_backend(). */
@@ -201,12 +176,47 @@ cancel_handler(SIGNAL_ARGS)
 	ttl_work_cancel();
 }
 
+/* Have TTL indexes come or gone since the survey?  An index takes part from the next sub-pass on. */
+static bool
+indexes_changed(TtlRun *run)
+{
+	bool		result;
+
+	ttl_work_begin(run);
+	result = ttl_work_hash(ttl_catalog_dependents()) != kept.indexes_hash;
+	ttl_work_commit(run);
+	return result;
+}
+
+/* Makes the sub-passes of a turn. */
+static void
+run_turn(TtlRun *run)
+{
+	bool		changed;
+	Oid		   *roots = dsa_get_address(area, shared->roots);
+	instr_time	begun;
+
+	INSTR_TIME_SET_CURRENT(begun);
+	for (int i = 0; i < shared->nroots; i++)
+		run->roots = lappend_oid(run->roots, roots[i]);
+	list_sort(run->roots, list_oid_cmp);
+	do
+	{
+		ttl_sub_pass_run(run, &shared->resume_at);
+		shared->rounds++;
+		changed = !run->stop && indexes_changed(run);
+		shared->more = shared->more || changed;
+	} while (shared->more && !changed && !run->stop && pg_atomic_read_u32(&common->waiting) == 0 &&
+			 ttl_tasks_elapsed(begun) < TURN_MS);
+}
+
 void
 ttl_worker_main(Datum arg)
 {
-	static const TtlDriver driver = {worker_begin, worker_commit, true, InvalidOid};
 	TtlWorkerExtra extra;
+	TtlRun		run;
 	char		activity[64];
+	bool		may_run;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
@@ -214,21 +224,37 @@ ttl_worker_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 
 	memcpy(&extra, MyBgworkerEntry->bgw_extra, sizeof(extra));
-	BackgroundWorkerInitializeConnectionByOid(extra.database, InvalidOid, 0);
-	MemoryContextSwitchTo(TopMemoryContext);
-	attach(DatumGetUInt32(arg), extra.shared);
+	area = dsa_attach(DatumGetUInt32(arg));
+	dsa_pin_mapping(area);
+	common = dsa_get_address(area, extra.common);
+	shared = dsa_get_address(area, extra.shared);
+	if (shared->messages != 0)
+		ttl_messages_redirect(shared->messages);
 	force_settings();
-	force_user();
-	ttl_crash_watch();
+	if (OidIsValid(shared->owner))
+		ttl_connect_as(shared->database, shared->owner, shared->is_superuser);
+	else
+		BackgroundWorkerInitializeConnectionByOid(shared->database, InvalidOid,
+												  BGWORKER_BYPASS_ALLOWCONN);
 
-	if (ttl_monitor_enabled && !is_read_only())
-	{
-		snprintf(activity, sizeof(activity), "ttl_index: pass %lld",
-				 (long long) shared->pass);
-		pgstat_report_activity(STATE_RUNNING, activity);
-		ttl_sub_pass_run(&driver, shared, &kept);
-	}
+	/* what is relayed to a session of this database needs no conversion */
+	if (shared->messages != 0)
+		(void) SetClientEncoding(GetDatabaseEncoding());
+	MemoryContextSwitchTo(TopMemoryContext);
+	kept = shared->kept;
+	ttl_kept_open(&kept, ttl_kept_attach(area, common->kept));
+	before_shmem_exit(answer, (Datum) 0);
+	ttl_work_save_signals();
+	ttl_crash_watch(shared->mark);
+	ttl_work_init(&run, common, shared, &kept);
+	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) common->pass);
+	pgstat_report_activity(STATE_RUNNING, activity);
+
+	may_run = (ttl_monitor_enabled || OidIsValid(common->caller)) && !is_read_only(&run);
+	if (!OidIsValid(shared->owner))
+		ttl_survey_run(&run, area, may_run);
+	else if (may_run && is_owner(&run))
+		run_turn(&run);
 	shared->answered = true;
-	ttl_survey_run(&driver, shared, &kept);
 	proc_exit(0);
 }

@@ -1,0 +1,82 @@
+/*-------------------------------------------------------------------------
+ *
+ * tasks.h
+ *	  The processes of a pass: which there are, and which is next.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/monitor/tasks.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_TASKS_H
+#define TTL_TASKS_H
+
+#include "monitor/kept.h"
+#include "monitor/pass.h"
+#include "portability/instr_time.h"
+
+/* What a database waits for. */
+typedef enum TtlStage
+{
+	TTL_STAGE_DONE,				/* its pass is over */
+	TTL_STAGE_SURVEY,			/* a survey is to be started */
+	TTL_STAGE_SURVEYING,
+	TTL_STAGE_WORKING			/* tasks wait, or workers run */
+} TtlStage;
+
+/* What is known of the owner of tables in a database. */
+typedef struct TtlOwner
+{
+	Oid			oid;
+	bool		is_superuser;
+	bool		hangs;			/* a worker of it cannot be ended */
+	uint64		served;			/* when it last had a worker: larger is later */
+	Oid			resume_at;		/* the index with which its next worker begins */
+} TtlOwner;
+
+/* Work for one worker: TTL indexes of one owner. */
+typedef struct TtlTask
+{
+	TtlOwner   *owner;
+	List	   *roots;			/* OIDs */
+} TtlTask;
+
+/* What is known of a database, by the launcher or by a session that runs a pass. */
+typedef struct TtlDatabase
+{
+	Oid			oid;
+	char		name[NAMEDATALEN];
+	bool		seen;			/* in pg_database at the last look */
+	TtlStage	stage;
+	uint64		served;			/* as of an owner */
+	bool		had_pass;
+	instr_time	last_pass;		/* when its last process ended */
+	int			delay;			/* minutes that it waits since then, or 0 */
+	bool		begins;			/* the next survey begins a pass */
+	bool		more;			/* the pass needs another sub-pass */
+	int			rounds;			/* that workers have made since the last survey */
+	int			running;		/* processes */
+	List	   *tasks;			/* that wait for a worker */
+	List	   *owners;
+	TtlKept		kept;
+} TtlDatabase;
+
+/* tasks.c */
+extern int64 ttl_tasks_elapsed(instr_time since);
+extern void ttl_tasks_init(Oid caller);
+extern void ttl_tasks_end(void);
+extern void ttl_tasks_set_pass(int64 number);
+extern void ttl_tasks_note_crash(Oid database, Oid indexrelid);
+extern TtlDatabase *ttl_tasks_add_database(Oid oid);
+extern List *ttl_tasks_databases(void);
+extern void ttl_tasks_forget_unseen(void);
+extern void ttl_tasks_begin_pass(TtlDatabase *db);
+extern bool ttl_tasks_step(bool may_start);
+extern bool ttl_tasks_lack_slot(void);
+
+/* database.c */
+extern void ttl_database_read(bool begins);
+
+#endif							/* TTL_TASKS_H */
