@@ -472,6 +472,10 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 		look->found.deleted = survey->deleted;
 		look->found.partitions = survey->partitions;
 		*survey = look->found;
+	}
+	/* the last survey of a pass is followed by no sub-pass */
+	if (is_there && !run->stop && (shared->begins || look->work != NIL))
+	{
 		sum->indexes = Max(sum->indexes, look->active);
 		sum->inactive = Max(sum->inactive, look->inactive);
 		sum->others = Max(sum->others, look->others);
