@@ -22,7 +22,8 @@ EXTRA_CLEAN = sql/$(EXTENSION)--$(EXTVERSION).sql test/perl/rights.so
 # setup comes first: it creates the extension and keeps the monitor out.
 REGRESS = setup $(filter-out setup,$(sort $(basename $(notdir $(wildcard $(top)/test/sql/*.sql)))))
 REGRESS_OPTS = --inputdir=test --outputdir=.
-ISOLATION = $(sort $(basename $(notdir $(wildcard $(top)/test/specs/*.spec))))
+# workers comes first: it lets isolationtester see that a worker waits.
+ISOLATION = workers $(filter-out workers,$(sort $(basename $(notdir $(wildcard $(top)/test/specs/*.spec)))))
 ISOLATION_OPTS = --inputdir=test --outputdir=.
 TAP_TESTS = 1
 PROVE_TESTS ?= test/t/*.pl test/frameworks/*.pl test/monitoring/*.pl test/citus/*.pl
