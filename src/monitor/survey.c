@@ -225,7 +225,7 @@ index_work(void *arg)
 	look->is_root = look->is_others = false;
 	look->lag = -1;
 	look->owners = NIL;
-	if (ttl_saved_option_needs_repair(root))
+	if (look->may_run && ttl_saved_option_needs_repair(root))
 	{
 		look->locks = true;
 		ttl_saved_option_repair(root);
@@ -234,8 +234,11 @@ index_work(void *arg)
 	/* there can be thousands of these, and most belong to another one */
 	if (get_rel_relispartition(root) && ttl_catalog_root(root) != root)
 		return;
-	follow(look, root);
-	follow(look, ttl_pair_other(root));
+	if (look->may_run)
+	{
+		follow(look, root);
+		follow(look, ttl_pair_other(root));
+	}
 	if (!ttl_catalog_describe(root, false, &look->index) || look->index.root != root)
 		return;
 	/* the coordinator looks at a table that has copies, for all nodes */

@@ -247,7 +247,7 @@ lock_counters(TtlRun *run)
 /*
  * Should the sub-pass end now?  This is asked in a transaction, before each batch.  A pass
  * that a session has called for goes on whatever the settings say, because its user can
- * cancel it, but not without the extension.
+ * cancel it, and a survey because it deletes nothing; but neither without the extension.
  *
  * The table of the counters is locked here, before any table of a user: DROP EXTENSION
  * ... CASCADE locks it before it locks their indexes.
@@ -264,7 +264,8 @@ ttl_work_must_stop(TtlRun *run)
 		ProcessConfigFile(PGC_SIGHUP);
 	}
 	run->stop = ttl_work_is_unwanted(run) ||
-		(!ttl_monitor_enabled && !OidIsValid(run->common->caller));
+		(!ttl_monitor_enabled && OidIsValid(run->shared->owner) &&
+		 !OidIsValid(run->common->caller));
 	if (!run->stop)
 		run->stop = !lock_counters(run);
 	return run->stop;
