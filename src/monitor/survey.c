@@ -398,7 +398,13 @@ begin_survey(Look *look)
 		ttl_kept_try_again(run->kept, run->at);
 	/* else a pass would last until a clock that was set back is there again */
 	run->kept->pass_at = Min(run->kept->pass_at, run->at);
-	if (!ttl_function_lookup(&functions) || ttl_work_must_stop(run) ||
+	if (!ttl_function_lookup(&functions))
+	{
+		/* nothing is shown of what was dropped */
+		run->kept->survey = look->found;
+		return false;
+	}
+	if (ttl_work_must_stop(run) ||
 		(look->may_run && !ttl_prepare_objects_fit(run)))
 		return false;
 	count_deaths(run);
