@@ -49,9 +49,9 @@
 #include "visitor.h"
 
 PG_FUNCTION_INFO_V1(ttl_earliest);
-TTL_FUNCTION(ttl_list_indexes);
+PG_FUNCTION_INFO_V1(ttl_list_indexes);
 PG_FUNCTION_INFO_V1(ttl_relation_name);
-TTL_FUNCTION(ttl_lag);
+PG_FUNCTION_INFO_V1(ttl_lag);
 
 /* earliest(dates timestamptz[]) returns timestamptz */
 Datum
@@ -143,8 +143,8 @@ show_indexes(void *arg)
 }
 
 /* list_indexes(): the rows of the view ttl_index.indexes, without what shown_text.c writes */
-static Datum
-ttl_list_indexes_called(PG_FUNCTION_ARGS)
+Datum
+ttl_list_indexes(PG_FUNCTION_ARGS)
 {
 	IndexesView view = {0};
 
@@ -210,10 +210,10 @@ find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
 }
 
 /* lag(index regclass) returns interval */
-static Datum
-ttl_lag_called(PG_FUNCTION_ARGS)
+Datum
+ttl_lag(PG_FUNCTION_ARGS)
 {
-	TtlLag		lag = {GetCurrentTimestamp(), NOTICE, find_position, NULL};
+	TtlLag		lag = {.at = GetCurrentTimestamp(),.elevel = NOTICE,.find_position = find_position};
 	TimestampTz since;
 
 	if (!ttl_due_since(PG_GETARG_OID(0), &lag, &since))

@@ -113,7 +113,6 @@ extern void ttl_owner_write_exactly(void);
 extern bool ttl_owner_check(Oid relid);
 extern bool ttl_owner_lock(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_owner_open(Oid relid, LOCKMODE lockmode);
-extern int64 ttl_owner_count_rows(Oid relid, const char *condition, int64 max);
 
 /* query.c */
 extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);

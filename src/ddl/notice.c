@@ -3,13 +3,12 @@
  * notice.c
  *	  How many rows are due at once, told to whoever declares a TTL.
  *
- * A TTL index on an old table deletes its whole past within a minute, and one
- * on the wrong column deletes nothing for ever.  Both are worth a line before it
- * is too late.  The numbers come from a sample of the table's blocks (all of
- * them where the table is small), read as the table's owner, within a second.
+ * A TTL index on an old table deletes its whole past within a minute, and one on the wrong
+ * column never deletes anything.  The index that was just built tells both: the rows that are
+ * due are counted there, within a second, and a sample of its pages shows which dates it has.
  *
- * DDL says the same as our functions, but in a session that wants no notices nothing: a
- * restore would read samples of all its tables, and be told what was known before.
+ * DDL says the same as our functions, but nothing in a session that wants no notices, as
+ * that of a restore.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -20,99 +19,32 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_inherits.h"
-#include "catalog/pg_type.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
-#include "portability/instr_time.h"
-#include "storage/bufmgr.h"
+#include "nodes/nodeFuncs.h"
 #include "storage/lmgr.h"
-#include "utils/acl.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
+#include "utils/date.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "utils/snapmgr.h"
-#include "utils/syscache.h"
+#include "utils/ruleutils.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
 #include "definition/archive.h"
-#include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
-#include "expire/index_scan.h"
+#include "expire/look.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 #include "visitor.h"
 
-/* How many blocks are sampled, from the first number to the last, and how long at most. */
-#define FIRST_BLOCKS 20
-#define SAMPLE_BLOCKS 2000
-#define SAMPLE_MS 1000
+/* How long rows are counted at most, and how many pages of an index are sampled. */
+#define COUNT_MS 1000
+#define SAMPLE_PAGES 100
 
-/* Of shards: what part is sampled first, and when the sample is large enough. */
-#define FIRST_PERCENT 0.01
-#define ENOUGH_ROWS 5000
-
-/*
- * The number of blocks of a table and its partitions; 0 where one of them is a
- * foreign table, which cannot be sampled, and -1 where it is not known here.
- */
-static int64
-count_blocks(Oid relid)
-{
-	int64		blocks = 0;
-	List	   *rels = list_make1_oid(relid);
-	ListCell   *lc;
-
-	/* the rows are in shards, on other nodes */
-	if (ttl_citus_kind(relid) == TTL_CITUS_SHELL)
-		return -1;
-	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
-		rels = find_all_inheritors(relid, AccessShareLock, NULL);
-	foreach(lc, rels)
-	{
-		Relation	rel = table_open(lfirst_oid(lc), AccessShareLock);
-		char		relkind = rel->rd_rel->relkind;
-
-		if (relkind == RELKIND_RELATION)
-			blocks += RelationGetNumberOfBlocks(rel);
-		table_close(rel, NoLock);
-		if (relkind == RELKIND_FOREIGN_TABLE)
-			return 0;
-	}
-	return blocks;
-}
-
-/* What a document can hold where a date should be, by jsonb_typeof(). */
-static const struct
-{
-	const char *type;
-	const char *text;
-}			kinds[] = {
-	{"string", "strings that are no RFC 3339 date-time with an offset"},
-	{"number", "numbers"},
-	{"object", "objects without a valid $date"},
-	{"array", "arrays without a date"},
-	{"boolean", "booleans"},
-	{"null", "nulls"},
-	{NULL, "nothing"},
-};
-
-/* The first ones look as if a date was meant; null and nothing say that there is none. */
-#define WRONG_KINDS 5
-
-/* Dates that hardly anybody means, see count_odd(). */
+/* Dates that hardly anybody means, see count_entry(). */
 typedef enum Odd
 {
 	ODD_FUTURE,
@@ -141,258 +73,83 @@ static const struct
 #define JANUARY_1970 (-10957)
 #define YEAR_1900 (-36524)
 
-/* What a sample holds. */
-typedef struct Sample
+/* What a TTL index holds: all rows that are due, and a sample of all dates. */
+typedef struct Found
 {
-	double		percent;
-	const TtlIndex *leaf;		/* the one at hand */
 	TimestampTz at;
-	instr_time	begun;
-	int64		ms;				/* how long it may take */
-	bool		cut;			/* it took too long */
+	TimestampTz until;			/* counting ends then */
+	TtlCutoff	cutoff;			/* of the leaf at hand */
+	int64		due;
+	bool		more_due;		/* there was no time to count all of them */
 	int64		rows;
 	int64		dates;
-	int64		due;
 	int64		odd[lengthof(odds)];
-	bool		has_kinds;
-	int64		kinds[lengthof(kinds)]; /* of rows without a date */
-} Sample;
+} Found;
 
-/* Counts the rows of a sample of one table. */
-typedef struct SampleReceiver
-{
-	DestReceiver pub;
-	TtlCutoff	cutoff;
-	bool		has_kind;		/* beside the key */
-	Sample	   *sample;
-} SampleReceiver;
-
+/* Counts the rows of an index tuple, and dates that are far from today. */
 static void
-start_sample(DestReceiver *self, int operation, TupleDesc desc)
+count_entry(const int64 *date, int rows, void *arg)
 {
-}
+	Found	   *found = arg;
+	int64		day = found->cutoff.keytype == DATEOID ? 1 : USECS_PER_DAY;
+	bool		due;
 
-static void
-end_sample(DestReceiver *self)
-{
-}
-
-static int64
-elapsed_ms(instr_time since)
-{
-	instr_time	now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, since);
-	return (int64) INSTR_TIME_GET_MILLISEC(now);
-}
-
-static void
-count_kind(Sample *sample, TupleTableSlot *slot)
-{
-	bool		isnull;
-	Datum		type = slot_getattr(slot, 2, &isnull);
-	int			i = 0;
-
-	while (kinds[i].type != NULL &&
-		   (isnull || strcmp(TextDatumGetCString(type), kinds[i].type) != 0))
-		i++;
-	sample->kinds[i]++;
-}
-
-/* Counts a date that is far from today: somebody took one unit for another. */
-static void
-count_odd(Sample *sample, int64 key, bool due)
-{
-	if (TIMESTAMP_NOT_FINITE(key))
+	found->rows += rows;
+	if (date == NULL)
 		return;
-	if (key >= YEAR_10000 * USECS_PER_DAY)
-		sample->odd[ODD_FUTURE]++;
-	else if (due && key >= JANUARY_1970 * USECS_PER_DAY &&
-			 key < FEBRUARY_1970 * USECS_PER_DAY)
-		sample->odd[ODD_EPOCH]++;
-	else if (due && key < YEAR_1900 * USECS_PER_DAY)
-		sample->odd[ODD_PAST]++;
-}
-
-/* Counts a row; false when that has gone on for long enough. */
-static bool
-count_row(TupleTableSlot *slot, DestReceiver *self)
-{
-	SampleReceiver *receiver = (SampleReceiver *) self;
-	Sample	   *sample = receiver->sample;
-	bool		isnull;
-	Datum		key = slot_getattr(slot, 1, &isnull);
-
-	sample->rows++;
-	if (!isnull)
-	{
-		int64		date = ttl_index_scan_key(receiver->cutoff.keytype, key);
-		bool		due = ttl_cutoff_is_due(&receiver->cutoff, date);
-
-		sample->dates++;
-		sample->due += due;
-		count_odd(sample, date, due);
-	}
-	else if (receiver->has_kind)
-		count_kind(sample, slot);
-	sample->cut = elapsed_ms(sample->begun) >= sample->ms;
-	return !sample->cut;
-}
-
-/*
- * What documents hold where a date should be, as an expression; NULL where the key
- * is no path.
- */
-static Node *
-kind_expression(const TtlIndex *leaf)
-{
-	AttrNumber	attnum;
-	Node	   *key;
-	FuncExpr   *value;
-
-	if (!ttl_key_read(leaf->indexrelid, &attnum, &key) ||
-		ttl_key_path_text(key, leaf->relid) == NULL)
-		return NULL;
-	value = makeFuncExpr(F_JSONB_EXTRACT_PATH, JSONBOID, ((FuncExpr *) key)->args,
-						 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
-	/* other nodes are told so in words */
-	value->funcvariadic = true;
-	return (Node *) makeFuncExpr(F_JSONB_TYPEOF, TEXTOID, list_make1(value),
-								 DEFAULT_COLLATION_OID, InvalidOid,
-								 COERCE_EXPLICIT_CALL);
-}
-
-/* The query that samples a table: the key, and the kind where that is asked for. */
-static Query *
-sample_query(const TtlIndex *leaf, Relation rel, double percent, Node *kind)
-{
-	Query	   *query = ttl_query_make(CMD_SELECT, rel, leaf->option.filter);
-	TableSampleClause *sample = makeNode(TableSampleClause);
-	Const	   *argument = makeConst(FLOAT4OID, -1, InvalidOid, sizeof(float4),
-									 Float4GetDatum((float4) percent), false, true);
-	Node	   *key = ttl_query_key(leaf->indexrelid, rel, leaf->keytype);
-
-	sample->tsmhandler = F_SYSTEM;
-	sample->args = list_make1(argument);
-	linitial_node(RangeTblEntry, query->rtable)->tablesample = sample;
-	query->targetList = list_make1(makeTargetEntry((Expr *) key, 1, "key", false));
-	if (kind != NULL)
-		query->targetList = lappend(query->targetList,
-									makeTargetEntry((Expr *) kind, 2, "kind", false));
-	return query;
-}
-
-/*
- * Adds what a table without partitions holds.  Runs as its owner.  The caller has
- * locked it, unless it is being detached: its index is a part of the whole for longer
- * than itself.
- */
-static void
-sample_work(void *arg)
-{
-	Sample	   *sample = arg;
-	const TtlIndex *leaf = sample->leaf;
-	SampleReceiver receiver = {
-		.pub = {count_row, start_sample, end_sample, end_sample, DestNone},
-		.sample = sample
-	};
-	TtlUser		saved;
-	Relation	rel;
-	Node	   *kind;
-
-	/* the caller can have bent what code of others calls */
-	if (!has_privs_of_role(GetUserId(), leaf->owner) ||
-		!ConditionalLockRelationOid(leaf->relid, AccessShareLock) ||
-		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(leaf->relid)) ||
-		ttl_owner_of(leaf->relid) != leaf->owner)
+	found->dates += rows;
+	due = ttl_cutoff_is_due(&found->cutoff, *date);
+	if (found->cutoff.keytype == DATEOID ? DATE_NOT_FINITE(*date) : TIMESTAMP_NOT_FINITE(*date))
 		return;
-	ttl_cutoff_init(&receiver.cutoff, leaf, sample->at);
-	ttl_owner_become(leaf->owner, &saved);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	rel = table_open(leaf->relid, NoLock);
-	kind = kind_expression(leaf);
-	receiver.has_kind = kind != NULL;
-	sample->has_kinds = sample->has_kinds || receiver.has_kind;
-	(void) ttl_query_run(sample_query(leaf, rel, sample->percent, kind), NULL, NULL,
-						 "sample of a TTL index", &receiver.pub);
-	table_close(rel, NoLock);
-	PopActiveSnapshot();
-	ttl_owner_restore(&saved);
+	if (*date >= YEAR_10000 * day)
+		found->odd[ODD_FUTURE] += rows;
+	else if (due && *date >= JANUARY_1970 * day && *date < FEBRUARY_1970 * day)
+		found->odd[ODD_EPOCH] += rows;
+	else if (due && *date < YEAR_1900 * day)
+		found->odd[ODD_PAST] += rows;
 }
 
 /*
- * Samples all that a TTL index holds, each partition as its own owner: the planner
- * computes what stands in the definition of a table, and of its indexes.
+ * What is declared must not fail for a count: that ends when half of what statement_timeout
+ * leaves is over.
  */
+static TimestampTz
+time_to_end(TimestampTz now)
+{
+	int64		ms = COUNT_MS;
+
+	if (get_timeout_active(STATEMENT_TIMEOUT))
+		ms = Min(ms, TimestampDifferenceMilliseconds(now,
+													 get_timeout_finish_time(STATEMENT_TIMEOUT)) / 2);
+	return TimestampTzPlusMilliseconds(now, ms);
+}
+
+/* Looks at all leaves of a TTL index.  The rows of a table of Citus are on other nodes. */
 static void
-sample_index(Oid indexrelid, Sample *sample)
+look_at_leaves(Oid indexrelid, Found *found)
 {
 	ListCell   *lc;
 
+	found->until = time_to_end(GetCurrentTimestamp());
 	foreach(lc, ttl_inherit_tree(indexrelid))
 	{
+		TtlLook		look = {.until = found->until};
 		TtlIndex	leaf;
-		TtlOption	own;
 
-		sample->cut = sample->cut || elapsed_ms(sample->begun) >= sample->ms;
-		if (sample->cut)
+		found->more_due = found->more_due || GetCurrentTimestamp() >= found->until;
+		if (found->more_due && found->rows > 0)
 			return;
 		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_INDEX ||
 			!ttl_catalog_describe(lfirst_oid(lc), true, &leaf) ||
-			leaf.state != TTL_ACTIVE ||
-			!ttl_option_read(lfirst_oid(lc), &own))
+			leaf.state != TTL_ACTIVE || leaf.citus.kind == TTL_CITUS_SHELL ||
+			!ConditionalLockRelationOid(leaf.relid, AccessShareLock) ||
+			!ConditionalLockRelationOid(leaf.indexrelid, AccessShareLock))
 			continue;
-		/* a partition can number its columns otherwise */
-		leaf.option.filter = own.filter;
-		sample->leaf = &leaf;
-		ttl_error_isolate(sample_work, sample);
-	}
-}
-
-/*
- * How long sampling may take: what is declared must not fail because of it, so half of
- * what statement_timeout leaves is the end.
- */
-static int64
-time_to_sample(void)
-{
-	if (!get_timeout_active(STATEMENT_TIMEOUT))
-		return SAMPLE_MS;
-	return Min(SAMPLE_MS, TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-														  get_timeout_finish_time(STATEMENT_TIMEOUT)) / 2);
-}
-
-/*
- * Samples so many blocks as the time allows.  A sample that is cut knows the beginning of
- * the table only, so a small one comes first, and a larger one as long as ten times the
- * time is left.  Where the number of blocks is not known (-1), the rows tell when there
- * are enough.
- */
-static void
-take_sample(Oid indexrelid, int64 blocks, Sample *sample)
-{
-	bool		is_known = blocks > 0;
-	double		first = is_known ? 100.0 * FIRST_BLOCKS / blocks : FIRST_PERCENT;
-	double		last = is_known ? 100.0 * SAMPLE_BLOCKS / blocks : 100.0;
-	int64		ms = time_to_sample();
-	instr_time	begun;
-
-	INSTR_TIME_SET_CURRENT(begun);
-	for (double percent = first;; percent *= 10)
-	{
-		Sample		next = {.at = sample->at,.begun = begun,.ms = ms};
-		int64		before = elapsed_ms(begun);
-
-		next.percent = Min(100.0, percent);
-		sample_index(indexrelid, &next);
-		if (next.cut && percent > first)
-			return;
-		*sample = next;
-		if (next.cut || percent > Min(100.0, last) / 2 ||
-			(!is_known && next.rows >= ENOUGH_ROWS) ||
-			11 * elapsed_ms(begun) - 10 * before > ms)
-			return;
+		ttl_look_at(&leaf, found->at, &look);
+		found->due += look.count;
+		found->more_due = found->more_due || look.stopped;
+		ttl_cutoff_init(&found->cutoff, &leaf, found->at);
+		ttl_look_sample(&leaf, SAMPLE_PAGES, count_entry, found);
 	}
 }
 
@@ -516,195 +273,135 @@ report_partitions_due(const TtlIndex *index)
 }
 
 /* Tells the client how many rows are due now. */
-static int64
-report_rows_due(const TtlIndex *index, const Sample *sample)
+static void
+report_rows_due(const TtlIndex *index, const Found *found)
 {
-	int64		due = sample->cut ? sample->due :
-	(int64) (sample->due * 100.0 / sample->percent);
-	Future		future;
+	Future		future = find_future(index, false, "ttl_index.due_count() counts them exactly.");
 
-	if (due == 0)
-		return 0;
-	future = find_future(index, false, "ttl_index.due_count() counts them exactly.");
 	ereport(NOTICE,
-			(sample->cut ?
+			(found->more_due ?
 			 errmsg_plural("at least %lld row of table \"%s\" is due at once",
 						   "at least %lld rows of table \"%s\" are due at once",
-						   (unsigned long) due,
-						   (long long) due, get_rel_name(index->relid)) :
+						   (unsigned long) found->due,
+						   (long long) found->due, get_rel_name(index->relid)) :
 			 errmsg_plural("about %lld row of table \"%s\" is due at once",
 						   "about %lld rows of table \"%s\" are due at once",
-						   (unsigned long) due,
-						   (long long) due, get_rel_name(index->relid)),
+						   (unsigned long) found->due,
+						   (long long) found->due, get_rel_name(index->relid)),
 			 errdetail_internal("%s", future.detail),
 			 errhint("%s", future.hint)));
-	return due;
 }
 
-/* Is a part of something worth a warning? */
-static bool
-is_much(int64 part, int64 whole)
+/* A query for what documents hold where a date should be; NULL if the key is no path. */
+static char *
+kinds_query(const TtlIndex *index)
 {
-	return part > 0 && part >= whole / 4;
+	AttrNumber	attnum;
+	Node	   *key;
+	List	   *arguments;
+	List	   *context;
+
+	if (!ttl_key_read(index->indexrelid, &attnum, &key) ||
+		ttl_key_path_text(key, index->relid) == NULL)
+		return NULL;
+	arguments = ttl_function_arguments((FuncExpr *) key);
+	context = deparse_context_for(get_rel_name(index->relid), index->relid);
+	return psprintf("SELECT jsonb_typeof(jsonb_extract_path(%s, VARIADIC %s)), count(*) FROM %s GROUP BY 1;",
+					deparse_expression(linitial(arguments), context, false, false),
+					deparse_expression(lsecond(arguments), context, false, false),
+					ttl_name_qualified(index->relid));
 }
 
-/* The one of the first kinds, so many, that most rows without a date hold. */
-static const char *
-most_frequent_kind(const Sample *sample, int count)
-{
-	int			most = 0;
-
-	for (int i = 1; i < count; i++)
-	{
-		if (sample->kinds[i] > sample->kinds[most])
-			most = i;
-	}
-	return kinds[most].text;
-}
-
-/* Warns where no row has a date. */
-static void
-report_no_date(const TtlIndex *index, const Sample *sample)
-{
-	ereport(WARNING,
-			(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
-					get_rel_name(index->relid), get_rel_name(index->indexrelid)),
-			 sample->has_kinds ?
-			 errdetail("%lld rows were looked at. Most of them hold %s there. Rows without a date never expire.",
-					   (long long) sample->rows,
-					   most_frequent_kind(sample, lengthof(kinds))) :
-			 errdetail("%lld rows were looked at. Rows without a date never expire.",
-					   (long long) sample->rows)));
-}
-
-/* Warns of a filter that says which rows are not to expire: it leaves out all that have a date. */
+/* Warns of a filter that keeps all rows with a date, as "deleted_at IS NULL" does. */
 static bool
 report_never(const TtlIndex *index)
 {
 	AttrNumber	attnum;
-	Node	   *expression;
+	Node	   *key;
+	ListCell   *lc;
 
-	if (!ttl_key_read(index->indexrelid, &attnum, &expression) ||
-		!ttl_filter_excludes_key(index->relid, index->option.filter,
-								 ttl_key_node(index->relid, attnum, expression)))
+	if (!ttl_key_read(index->indexrelid, &attnum, &key))
 		return false;
-	ereport(WARNING,
-			(errmsg("no row of table \"%s\" can expire by TTL index \"%s\"",
-					get_rel_name(index->relid), get_rel_name(index->indexrelid)),
-			 errdetail("Its filter leaves out all rows that have a date under the key."),
-			 errhint("A filter says which rows expire. Those without a date never do.")));
-	return true;
-}
+	key = ttl_key_node(index->relid, attnum, key);
+	foreach(lc, index->option.filter)
+	{
+		NullTest   *test = lfirst(lc);
 
-/* Warns where many documents hold something else than a date. */
-static void
-report_other_kinds(const TtlIndex *index, const Sample *sample)
-{
-	int64		others = 0;
-
-	for (int i = 0; i < WRONG_KINDS; i++)
-		others += sample->kinds[i];
-	if (is_much(others, sample->rows))
+		if (!IsA(test, NullTest) || test->nulltesttype != IS_NULL || !equal(test->arg, key))
+			continue;
 		ereport(WARNING,
-				(errmsg("many rows of table \"%s\" never expire by TTL index \"%s\"",
+				(errmsg("no row of table \"%s\" can expire by TTL index \"%s\"",
 						get_rel_name(index->relid), get_rel_name(index->indexrelid)),
-				 errdetail("Of %lld rows that were looked at, %lld hold something else than a date under the key, most of them %s.",
-						   (long long) sample->rows, (long long) others,
-						   most_frequent_kind(sample, WRONG_KINDS)),
-				 errhint("Write dates as {\"$date\": ...}, or with an offset as in \"2024-02-29T12:34:56Z\".")));
+				 errdetail("Its filter leaves out all rows that have a date under the key."),
+				 errhint("A filter says which rows expire. Those without a date never do.")));
+		return true;
+	}
+	return false;
 }
 
-/* Warns of dates that are far from today. */
+/* Warns where no row has a date. */
 static void
-report_odd(const TtlIndex *index, const Sample *sample)
+report_no_date(const TtlIndex *index, const Found *found)
+{
+	char	   *query = kinds_query(index);
+
+	ereport(WARNING,
+			(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
+					get_rel_name(index->relid), get_rel_name(index->indexrelid)),
+			 errdetail("%lld rows were looked at. Rows without a date never expire.",
+					   (long long) found->rows),
+			 query ? errhint("See what is there: %s", query) : 0));
+}
+
+/* Warns of dates that are far from today, if they are a quarter of all or more. */
+static void
+report_odd(const TtlIndex *index, const Found *found)
 {
 	for (int i = 0; i < lengthof(odds); i++)
 	{
-		if (is_much(sample->odd[i], sample->dates))
+		if (found->odd[i] > 0 && found->odd[i] >= found->dates / 4)
 			ereport(WARNING,
 					(errmsg("dates under the key of TTL index \"%s\" %s",
 							get_rel_name(index->indexrelid), odds[i].where),
 					 errdetail("So do %lld of %lld dates that were looked at. %s",
-							   (long long) sample->odd[i], (long long) sample->dates,
+							   (long long) found->odd[i], (long long) found->dates,
 							   odds[i].detail),
 					 errhint("%s", odds[i].hint)));
 	}
 }
 
-/* What report() is to look at. */
-typedef struct Report
-{
-	Oid			indexrelid;
-	bool		is_new;
-} Report;
-
 /*
- * Tells the client how many rows are due now by this TTL index, if it is new who will delete
+ * Tells the client how many rows are due now by a TTL index, if it is new who will delete
  * what, and warns where dates are missing or odd.
- */
-static void
-report(void *arg)
-{
-	Oid			indexrelid = ((Report *) arg)->indexrelid;
-	bool		is_new = ((Report *) arg)->is_new;
-	TtlIndex	index;
-	Sample		sample = {.percent = 100.0,.at = GetCurrentTimestamp()};
-	TtlIndex	obstacle;
-	bool		is_readable;
-	int64		blocks;
-	int64		due;
-
-	if (!ttl_catalog_describe(indexrelid, true, &index) ||
-		index.state != TTL_ACTIVE || !index.option.present ||
-		index.option.seconds < 0)
-		return;
-	find_obstacle(&index, &obstacle);
-	is_readable = obstacle.state != TTL_OWNER_LACKS_PRIVILEGE &&
-		obstacle.state != TTL_OPTION_NOT_EXECUTABLE;
-	if (is_new && is_readable && !OidIsValid(ttl_pair_main(indexrelid)) && report_never(&index))
-		return;
-	if (index.option.drop_partitions && !index.option.boundary_rows)
-		due = report_partitions_due(&index);
-	else
-	{
-		blocks = is_readable ? count_blocks(index.relid) : 0;
-		if (blocks != 0)
-			take_sample(indexrelid, blocks, &sample);
-		due = report_rows_due(&index, &sample);
-	}
-	if ((is_new || !is_readable) && due == 0)
-		report_nobody(&index);
-	/* there is none under the second key of a pair where all TTLs are -1 */
-	if (sample.rows == 0 || OidIsValid(ttl_pair_main(indexrelid)))
-		return;
-	if (sample.dates == 0)
-		report_no_date(&index, &sample);
-	else
-		report_other_kinds(&index, &sample);
-	report_odd(&index, &sample);
-}
-
-/*
- * The same, but whatever fails in it, in code of users or beside DDL of others, is no
- * reason to refuse what was declared.
  */
 void
 ttl_notice_report_due(Oid indexrelid, bool is_new)
 {
-	Report		what = {.indexrelid = indexrelid,.is_new = is_new};
-	ErrorData  *edata;
+	TtlIndex	index;
+	Found		found = {.at = GetCurrentTimestamp()};
+	bool		whole;
 
-	if (!message_level_is_interesting(WARNING))
+	if (!message_level_is_interesting(WARNING) ||
+		!ttl_catalog_describe(indexrelid, true, &index) ||
+		index.state != TTL_ACTIVE || !index.option.present || index.option.seconds < 0)
 		return;
-	edata = ttl_error_catch(report, &what, true);
-	if (edata == NULL)
+	if (is_new && report_never(&index))
 		return;
-	/* who cancels means all of it; code of users can raise the same */
-	if (ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
-		ReThrowError(edata);
-	ereport(NOTICE,
-			(errmsg("could not count what is due at once by TTL index \"%s\"",
-					get_rel_name(indexrelid)),
-			 errdetail_internal("%s", edata->message)));
-	FreeErrorData(edata);
+	whole = index.option.drop_partitions && !index.option.boundary_rows;
+	if (whole)
+		found.due = report_partitions_due(&index);
+	else
+	{
+		look_at_leaves(indexrelid, &found);
+		if (found.due > 0)
+			report_rows_due(&index, &found);
+	}
+	if (is_new && found.due == 0)
+		report_nobody(&index);
+	/* under the second key of a pair there is no date where all TTLs are -1 */
+	if (found.rows == 0 || OidIsValid(ttl_pair_main(indexrelid)))
+		return;
+	if (found.dates == 0)
+		report_no_date(&index, &found);
+	report_odd(&index, &found);
 }

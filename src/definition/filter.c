@@ -109,21 +109,6 @@ ttl_filter_excludes(Oid relid, List *a, List *b)
 	return a != NIL && b != NIL && compare(relid, a, b, exclude);
 }
 
-/*
- * Does a filter leave out all rows in which an expression, a key, is not NULL?  Not whether it
- * contradicts itself: that takes time that doubles with each few levels of AND within OR.
- */
-bool
-ttl_filter_excludes_key(Oid relid, List *filter, Node *key)
-{
-	NullTest   *has_key = makeNode(NullTest);
-
-	has_key->arg = (Expr *) key;
-	has_key->nulltesttype = IS_NOT_NULL;
-	has_key->location = -1;
-	return ttl_filter_excludes(relid, list_make1(has_key), filter);
-}
-
 /* Are two filters of a table the same once folded? */
 bool
 ttl_filter_same(Oid relid, List *a, List *b)

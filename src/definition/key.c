@@ -341,8 +341,6 @@ is_on_key(Oid indexrelid, const char *name, const TtlKey *key)
 {
 	AttrNumber	attnum;
 	Node	   *expression;
-	TtlUser		saved;
-	bool		matches;
 
 	if (!ttl_key_read(indexrelid, &attnum, &expression))
 		return false;
@@ -359,11 +357,7 @@ is_on_key(Oid indexrelid, const char *name, const TtlKey *key)
 			(path != NULL && strcmp(path, name) == 0))
 			return true;
 	}
-	/* with the output functions of types */
-	ttl_owner_write_as(ttl_owner_of(indexrelid), &saved);
-	matches = strcmp(pg_get_indexdef_columns(indexrelid, true), name) == 0;
-	ttl_owner_restore(&saved);
-	return matches;
+	return strcmp(pg_get_indexdef_columns(indexrelid, true), name) == 0;
 }
 
 /* Can this text be the name of a column, or a path, alone? */

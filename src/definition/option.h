@@ -96,7 +96,6 @@ extern List *ttl_own_ttl_plain_filter(List *members);
 
 /* filter.c */
 extern bool ttl_filter_excludes(Oid relid, List *a, List *b);
-extern bool ttl_filter_excludes_key(Oid relid, List *filter, Node *key);
 extern bool ttl_filter_same(Oid relid, List *a, List *b);
 extern bool ttl_filter_same_expression(Oid relid, Node *a, Node *b);
 

@@ -5,8 +5,10 @@
  *
  * due_count() and oldest_due() read what a pass would delete, and raise an error where
  * they cannot.  ttl_due_since() is for those who watch many indexes again and again, lag()
- * and the monitor: it waits for nobody, reads little, and says where it cannot tell.  cutoff() is for queries that
- * are to leave out what is due, and looks at the definition alone.
+ * and the monitor: it waits for nobody, reads little, and says where it cannot tell.  All of
+ * these read index tuples and the visibility of rows (expire/look.c).  preview() is a query
+ * of the caller.  cutoff() is for queries that are to leave out what is due, and looks at the
+ * definition alone.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -20,72 +22,80 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rls.h"
+#include "utils/ruleutils.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 #include "definition/definition.h"
+#include "definition/key.h"
 #include "definition/option.h"
 #include "due/due.h"
 #include "expire/look.h"
-#include "leftover.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-TTL_FUNCTION(ttl_due_count);
-TTL_FUNCTION(ttl_oldest_due);
+PG_FUNCTION_INFO_V1(ttl_due_count);
+PG_FUNCTION_INFO_V1(ttl_oldest_due);
 PG_FUNCTION_INFO_V1(ttl_cutoff);
-TTL_FUNCTION(ttl_preview);
+PG_FUNCTION_INFO_V1(ttl_preview);
 
-/* lag() reads so many leaf pages of an index in one place before it gives up. */
+/* ttl_due_since() reads so many leaf pages of an index in one place before it gives up. */
 #define LAG_PAGES 32
 
+/*
+ * May the user know how many rows of a table are due, and since when?  Whoever may read all
+ * of them can count them.
+ */
 static bool
 may_look(const TtlIndex *index)
 {
+	bool		gone = false;
+
 	return has_privs_of_role(GetUserId(), index->owner) ||
-		has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
+		has_privs_of_role(GetUserId(), ROLE_PG_MONITOR) ||
+		(pg_class_aclcheck_ext(index->relid, GetUserId(), ACL_SELECT, &gone) == ACLCHECK_OK &&
+		 check_enable_rls(index->relid, InvalidOid, true) != RLS_ENABLED);
 }
 
-/*
- * Describes a TTL index, and raises an error unless the user may count its rows.  Its table
- * stays locked, if that takes no waiting, so that its owner stays the same.
- */
-void
-ttl_due_describe(Oid indexrelid, TtlIndex *index)
+/* Describes a TTL index, and raises an error unless rows expire by it. */
+static void
+describe(Oid indexrelid, TtlIndex *index)
 {
-	Oid			relid;
-	bool		locked;
-
 	ttl_state_check_is_index(indexrelid);
-	relid = IndexGetRelation(indexrelid, true);
-	locked = OidIsValid(relid) &&
-		ConditionalLockRelationOid(relid, AccessShareLock);
 	if (!ttl_catalog_describe(indexrelid, false, index))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("index with OID %u does not exist", indexrelid)));
-	if (!may_look(index))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
-					   get_rel_name(indexrelid));
 	if (!index->option.present && !ttl_saved_option_is_dependent(indexrelid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("index \"%s\" is not a TTL index",
 						get_rel_name(indexrelid))));
-	if (!locked && index->state == TTL_ACTIVE)
-		index->state = TTL_TABLE_LOCKED;
 	if (index->state != TTL_ACTIVE)
 		ttl_state_raise(index);
 }
 
-/* Locks an index and its table for a look.  False where others have locked one of them. */
+/* Does the same, and raises an error unless the user may count the rows that are due. */
+void
+ttl_due_describe(Oid indexrelid, TtlIndex *index)
+{
+	describe(indexrelid, index);
+	if (!may_look(index))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(indexrelid));
+}
+
+/* Locks an index and its table for a look.  False if others have locked one of them. */
 static bool
 lock_for_look(Oid relid, Oid indexrelid)
 {
@@ -114,25 +124,83 @@ ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index)
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not obtain lock on table \"%s\"", name)));
 	}
-	/* with the locks in hand: it may have changed since the list was made */
+	/* it may have changed since the list was made */
 	return ttl_catalog_describe(indexrelid, false, index) &&
 		index->state == TTL_ACTIVE && index->option.seconds >= 0;
 }
 
-/* Looks at what is due in an index that holds rows. */
+/*
+ * Selects from the rows that are due by an index that holds rows, as the caller: "target" is
+ * a list of expressions over the table "t", of which %s stands for the key.  The result is in
+ * SPI_tuptable.
+ */
 static void
-look_at_leaf(Oid indexrelid, TimestampTz at, TtlLook *look)
+select_due(const TtlIndex *leaf, TimestampTz at, const char *target, bool by_key, int64 max)
 {
-	TtlIndex	index;
+	static Oid	types[] = {InvalidOid, InvalidOid, TEXTOID, TIMESTAMPTZOID};
+	List	   *context = deparse_context_for("t", leaf->relid);
+	TtlCutoff	cutoff;
+	TtlOption	own;
+	AttrNumber	attnum;
+	Node	   *expression;
+	char	   *key;
+	Datum		values[4];
+	StringInfoData query;
 
-	look->count = 0;
-	if (ttl_due_lock_leaf(indexrelid, &index))
-		ttl_batch_look(&index, at, look);
+	if (!ttl_key_read(leaf->indexrelid, &attnum, &expression) ||
+		!ttl_option_read(leaf->indexrelid, &own))
+		elog(ERROR, "cache lookup failed for index %u", leaf->indexrelid);
+	key = psprintf("(%s)", deparse_expression(ttl_key_node(leaf->relid, attnum, expression),
+											  context, true, false));
+	ttl_cutoff_init(&cutoff, leaf, at);
+	types[0] = types[1] = leaf->keytype;
+	values[0] = ttl_index_scan_datum(leaf->keytype, cutoff.bound);
+	values[1] = ttl_index_scan_datum(leaf->keytype, cutoff.sure);
+	values[2] = CStringGetTextDatum(leaf->option.time_zone ? leaf->option.time_zone : "");
+	values[3] = TimestampTzGetDatum(cutoff.instant);
+
+	initStringInfo(&query);
+	appendStringInfoString(&query, "SELECT ");
+	appendStringInfo(&query, target, key);
+	appendStringInfo(&query, " FROM ONLY %s AS t WHERE %s OPERATOR(pg_catalog.<=) $1",
+					 ttl_name_qualified(leaf->relid), key);
+	/* near a change of summer time, local times are not in the order of their instants */
+	if (cutoff.zone != NULL)
+		appendStringInfo(&query,
+						 " AND (%s OPERATOR(pg_catalog.<=) $2 OR "
+						 "pg_catalog.timezone($3, %s::pg_catalog.timestamp) OPERATOR(pg_catalog.<=) $4)",
+						 key, key);
+	if (own.filter != NIL)
+		appendStringInfo(&query, " AND (%s)",
+						 deparse_expression((Node *) make_ands_explicit(own.filter),
+											context, true, false));
+	if (by_key)
+		appendStringInfo(&query, " ORDER BY %s", key);
+	if (SPI_execute_with_args(query.data, cutoff.zone != NULL ? 4 : 1, types, values, NULL,
+							  true, max) != SPI_OK_SELECT)
+		elog(ERROR, "could not select what is due by index %u", leaf->indexrelid);
+}
+
+/*
+ * Asks a table of Citus that has copies on several nodes for one value, as the caller; false
+ * if that is NULL.
+ */
+static bool
+select_value(const TtlIndex *leaf, TimestampTz at, const char *target, Datum *value)
+{
+	bool		isnull;
+
+	SPI_connect();
+	select_due(leaf, at, target, false, 1);
+	/* neither a number nor a date is by reference */
+	*value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+	SPI_finish();
+	return !isnull;
 }
 
 /* due_count(index regclass) returns bigint */
-static Datum
-ttl_due_count_called(PG_FUNCTION_ARGS)
+Datum
+ttl_due_count(PG_FUNCTION_ARGS)
 {
 	TtlIndex	index;
 	TimestampTz at = GetCurrentTimestamp();
@@ -146,17 +214,24 @@ ttl_due_count_called(PG_FUNCTION_ARGS)
 							 ERROR, &fcinfo->isnull);
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
-		TtlLook		look = {.max_rows = PG_INT64_MAX,.max_pages = PG_INT64_MAX};
+		TtlIndex	leaf;
+		TtlLook		look = {0};
+		Datum		value;
 
-		look_at_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, at, &look);
+		if (!ttl_due_lock_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, &leaf))
+			continue;
+		if (!leaf.citus.replicated)
+			ttl_look_at(&leaf, at, &look);
+		else if (select_value(&leaf, at, "pg_catalog.count(*)", &value))
+			look.count = DatumGetInt64(value);
 		count += look.count;
 	}
 	PG_RETURN_INT64(count);
 }
 
 /* oldest_due(index regclass) returns timestamptz */
-static Datum
-ttl_oldest_due_called(PG_FUNCTION_ARGS)
+Datum
+ttl_oldest_due(PG_FUNCTION_ARGS)
 {
 	TtlIndex	index;
 	TimestampTz at = GetCurrentTimestamp();
@@ -171,9 +246,21 @@ ttl_oldest_due_called(PG_FUNCTION_ARGS)
 							 ERROR, &fcinfo->isnull);
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
-		TtlLook		look = {.max_rows = 1,.max_pages = PG_INT64_MAX};
+		TtlIndex	leaf;
+		TtlLook		look = {.max_rows = 1};
+		TtlCutoff	cutoff;
+		Datum		key;
 
-		look_at_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, at, &look);
+		if (!ttl_due_lock_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, &leaf))
+			continue;
+		if (!leaf.citus.replicated)
+			ttl_look_at(&leaf, at, &look);
+		else if (select_value(&leaf, at, "pg_catalog.min(%s)", &key))
+		{
+			ttl_cutoff_init(&cutoff, &leaf, at);
+			look.oldest = ttl_cutoff_instant(&cutoff, ttl_index_scan_key(leaf.keytype, key));
+			look.count = 1;
+		}
 		if (look.count > 0)
 		{
 			oldest = Min(oldest, look.oldest);
@@ -185,52 +272,22 @@ ttl_oldest_due_called(PG_FUNCTION_ARGS)
 	PG_RETURN_TIMESTAMPTZ(oldest);
 }
 
-/* Puts a row into the result of preview(). */
-static void
-preview_row(TupleTableSlot *slot, void *arg)
-{
-	ReturnSetInfo *rsinfo = arg;
-	Datum		json = DirectFunctionCall1(row_to_json, ExecFetchSlotHeapTupleDatum(slot));
-	Datum		value = DirectFunctionCall1(jsonb_in,
-											CStringGetDatum(text_to_cstring(DatumGetTextPP(json))));
-	bool		isnull = false;
-
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
-}
-
-/* The arguments of a look at one leaf, and its result. */
-typedef struct LookWork
-{
-	const TtlIndex *index;
-	TimestampTz at;
-	TtlLook		look;
-} LookWork;
-
-static void
-look_work(void *arg)
-{
-	LookWork   *work = arg;
-
-	ttl_batch_look(work->index, work->at, &work->look);
-}
-
 /*
  * preview(index regclass, max_rows integer) returns setof jsonb
  *
- * Rows are for those who may read them; pg_monitor is not enough.
+ * A query of the caller, whose privileges and row security hold.
  */
-static Datum
-ttl_preview_called(PG_FUNCTION_ARGS)
+Datum
+ttl_preview(PG_FUNCTION_ARGS)
 {
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Oid			indexrelid = PG_GETARG_OID(0);
 	int64		max_rows = PG_GETARG_INT32(1);
 	TimestampTz at = GetCurrentTimestamp();
 	TtlIndex	index;
 	ListCell   *lc;
 
-	ttl_due_describe(indexrelid, &index);
-	if (!has_privs_of_role(GetUserId(), index.owner))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(indexrelid));
+	describe(indexrelid, &index);
 	if (ttl_nodes_know(indexrelid))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -244,28 +301,24 @@ ttl_preview_called(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
-		Oid			leaf = ((TtlDueLeaf *) lfirst(lc))->indexrelid;
-		TtlIndex	part;
-		LookWork	work = {
-			.index = &part,.at = at,
-			.look = {.max_rows = max_rows,.max_pages = PG_INT64_MAX,
-				.row = preview_row,.arg = fcinfo->resultinfo
-			}
-		};
+		TtlIndex	leaf;
 
 		if (max_rows == 0)
 			break;
-
-		/*
-		 * the code of a partition's owner runs for nobody else: who that is
-		 * is looked at with the lock in hand, too
-		 */
-		(void) ttl_owner_check(IndexGetRelation(leaf, true));
-		if (!ttl_due_lock_leaf(leaf, &part))
+		if (!ttl_due_lock_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, &leaf))
 			continue;
-		(void) ttl_owner_check(part.relid);
-		ttl_error_isolate(look_work, &work);
-		max_rows -= work.look.count;
+		SPI_connect();
+		select_due(&leaf, at, "pg_catalog.to_jsonb(t.*)", true, max_rows);
+		for (uint64 i = 0; i < SPI_processed; i++)
+		{
+			bool		isnull;
+			Datum		row = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1,
+											&isnull);
+
+			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &row, &isnull);
+		}
+		max_rows -= SPI_processed;
+		SPI_finish();
 	}
 	return (Datum) 0;
 }
@@ -280,63 +333,31 @@ can_look(const TtlIndex *index)
 		 index->state == TTL_NO_REPLICA_IDENTITY);
 }
 
-/* What is known of how long the oldest row that is due has been so. */
-typedef enum Since
-{
-	SINCE_UNKNOWN,
-	SINCE_EVER,					/* only rows at -infinity are due */
-	SINCE_KNOWN
-}			Since;
-
-/* A leaf that is asked for that, and what is found. */
-typedef struct LeafLag
-{
-	const TtlDueLeaf *leaf;
-	const TtlLag *lag;
-	TimestampTz since;
-	Since		known;
-} LeafLag;
-
 /*
- * Finds since when the oldest row of an index that holds rows has been due, and stores the
- * current time where none is.
+ * Finds out whether anything is due by an index that holds rows, and since when.  Where
+ * nothing is, *since is the clock reading.
  *
- * Behind a drain lie the entries of the rows that it has deleted.  What a pass has got to is
- * looked at where there are too many of them: rows that it left behind are not.
+ * This runs no code of users, evaluates no expression and waits for no lock, so that the
+ * survey can call it as a superuser for the indexes of everybody.  After a drain the entries
+ * of the deleted rows come first; if there are too many of them, it looks where the last pass
+ * has got to, and does not see rows that the pass left behind there.
  */
-static Since
-leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
+TtlDue
+ttl_due_since_leaf(const TtlIndex *leaf, const TtlLag *lag, TimestampTz *since)
 {
-	TimestampTz at = lag->at;
-	Oid			relid = IndexGetRelation(leaf->indexrelid, true);
-	TtlLook		look = {.max_rows = 1,.max_pages = LAG_PAGES};
-	TtlIndex	index;
+	TtlLook		look = {.max_rows = 1,.max_pages = LAG_PAGES,.max_tuples = lag->max_tuples};
 
-	*since = at;
-	if (!OidIsValid(relid))
-		return SINCE_KNOWN;
-	if (!lock_for_look(relid, leaf->indexrelid) ||
-		!ttl_catalog_describe(leaf->indexrelid, false, &index) || !can_look(&index))
-		return SINCE_UNKNOWN;
-	if (index.option.seconds < 0)
-		return SINCE_KNOWN;
-
-	/*
-	 * All copies of a table are asked by a query, which runs code of its
-	 * owner for as long as that likes: who watches the indexes of others does
-	 * not wait for it.
-	 */
-	if (index.citus.replicated && !has_privs_of_role(GetUserId(), index.owner))
-		return SINCE_UNKNOWN;
-	look.after = ttl_index_scan_finite(index.keytype);
-	ttl_batch_look(&index, at, &look);
+	*since = lag->at;
+	if (!lock_for_look(leaf->relid, leaf->indexrelid))
+		return TTL_DUE_UNKNOWN;
+	look.after = ttl_index_scan_finite(leaf->keytype);
+	ttl_look_at(leaf, lag->at, &look);
 	if (look.stopped && lag->find_position(leaf->indexrelid, lag->arg, &look.after))
-		ttl_batch_look(&index, at, &look);
+		ttl_look_at(leaf, lag->at, &look);
 	if (look.count > 0)
 	{
-		*since = Max(look.oldest + index.option.seconds * USECS_PER_SEC, leaf->since);
-		*since = Min(*since, at);
-		return SINCE_KNOWN;
+		*since = Min(look.oldest + leaf->option.seconds * USECS_PER_SEC, lag->at);
+		return TTL_DUE_KNOWN;
 	}
 	if (look.stopped)
 	{
@@ -344,50 +365,61 @@ leaf_due_since(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
 				(errmsg("the lag of TTL index \"%s\" cannot be told: too many entries of deleted rows",
 						get_rel_name(leaf->indexrelid)),
 				 errhint("VACUUM the table; a pass reads behind them.")));
-		return SINCE_UNKNOWN;
+		return TTL_DUE_UNKNOWN;
 	}
 	/* nobody knows how long a row at -infinity has been due */
 	look.after.set = false;
 	look.only_infinite = true;
-	ttl_batch_look(&index, at, &look);
+	ttl_look_at(leaf, lag->at, &look);
 	if (look.count > 0)
-		return SINCE_EVER;
-	return look.stopped ? SINCE_UNKNOWN : SINCE_KNOWN;
+		return TTL_DUE_EVER;
+	return look.stopped ? TTL_DUE_UNKNOWN : TTL_DUE_NOTHING;
 }
+
+/* A leaf that is looked at, and what is found. */
+typedef struct LeafWork
+{
+	const TtlDueLeaf *leaf;
+	const TtlLag *lag;
+	TimestampTz since;
+	TtlDue		due;
+} LeafWork;
 
 static void
-ask_leaf(void *arg)
+leaf_work(void *arg)
 {
-	LeafLag    *asked = arg;
+	LeafWork   *work = arg;
+	const TtlLag *lag = work->lag;
+	Oid			indexrelid = work->leaf->indexrelid;
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	TtlIndex	index;
 
-	asked->known = leaf_due_since(asked->leaf, asked->lag, &asked->since);
-}
-
-/*
- * Does so in a subtransaction that is rolled back, so that no more locks are held at a time
- * than those of one leaf.  A damaged index, or DDL of others, can raise an error: then the
- * lag cannot be told, and who watches all indexes still gets those of the others.
- */
-static Since
-try_leaf(const TtlDueLeaf *leaf, const TtlLag *lag, TimestampTz *since)
-{
-	LeafLag		asked = {.leaf = leaf,.lag = lag};
-	ErrorData  *edata = ttl_error_catch(ask_leaf, &asked, false);
-
-	if (edata == NULL)
-	{
-		*since = asked.since;
-		return asked.known;
-	}
-	/* who cancels the query means all of it */
-	if (ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
-		ReThrowError(edata);
-	return SINCE_UNKNOWN;
+	work->since = lag->at;
+	work->due = TTL_DUE_NOTHING;
+	if (!OidIsValid(relid))
+		return;
+	/* it stays as it is described */
+	if (!lock_for_look(relid, indexrelid) ||
+		!ttl_catalog_describe(indexrelid, false, &index) || !can_look(&index))
+		work->due = TTL_DUE_UNKNOWN;
+	else if (index.option.seconds < 0)
+		return;
+	/* a query of the copies would run code of the owner */
+	else if (index.citus.replicated)
+		work->due = TTL_DUE_UNKNOWN;
+	else
+		work->due = ttl_due_since_leaf(&index, lag, &work->since);
+	if (work->due == TTL_DUE_KNOWN)
+		work->since = Min(Max(work->since, work->leaf->since), lag->at);
 }
 
 /*
  * Finds since when the oldest row of a TTL index has been due, and stores the current time
  * where none is.  False where that cannot be told.
+ *
+ * Each leaf is looked at in a subtransaction that is rolled back, so that no more locks are
+ * held at a time than those of one leaf.  A damaged index, or DDL of others, can raise an
+ * error: then the lag cannot be told, and a query of all indexes still gets that of others.
  */
 bool
 ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since)
@@ -401,13 +433,15 @@ ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since)
 		return false;
 	foreach(lc, ttl_leaves_due(&index, lag->at))
 	{
-		TimestampTz leaf;
-		Since		known = try_leaf(lfirst(lc), lag, &leaf);
+		LeafWork	work = {.leaf = lfirst(lc),.lag = lag};
+		ErrorData  *edata = ttl_error_catch(leaf_work, &work, false);
 
-		if (known == SINCE_UNKNOWN)
+		if (edata != NULL && ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
+			ReThrowError(edata);
+		if (edata != NULL || work.due == TTL_DUE_UNKNOWN)
 			return false;
-		ever = ever || known == SINCE_EVER;
-		*since = Min(*since, leaf);
+		ever = ever || work.due == TTL_DUE_EVER;
+		*since = Min(*since, work.since);
 	}
 	/* it is known where some of the rows that are due have a date */
 	return !ever || *since < lag->at;

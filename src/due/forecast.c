@@ -30,11 +30,10 @@
 #include "definition/definition.h"
 #include "due/due.h"
 #include "expire/estimate.h"
-#include "leftover.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-TTL_FUNCTION(ttl_forecast);
+PG_FUNCTION_INFO_V1(ttl_forecast);
 
 #define MAX_STEPS 10000
 
@@ -167,8 +166,8 @@ init_forecast(Forecast *forecast, TimestampTz now, Interval *step, int steps)
 }
 
 /* forecast(index regclass, step interval, steps integer) returns setof record */
-static Datum
-ttl_forecast_called(PG_FUNCTION_ARGS)
+Datum
+ttl_forecast(PG_FUNCTION_ARGS)
 {
 	int			steps = PG_GETARG_INT32(2);
 	TtlIndex	index;

@@ -22,7 +22,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "compute.h"
 #include "definition/citus.h"
 #include "due/due.h"
 #include "ttl_index.h"
@@ -68,16 +67,17 @@ Datum
 ttl_nodes_ask(Oid indexrelid, const char *call, const char *aggregate, int elevel,
 			  bool *isnull)
 {
-	MemoryContext caller = CurrentMemoryContext;
 	char	   *problem;
 	Datum		result;
 
-	ttl_compute_select(psprintf("SELECT %s, pg_catalog.min(pg_catalog.format('node %%s:%%s: %%s', "
-								"a.nodename, a.nodeport, a.error)) FILTER (WHERE a.error IS NOT NULL) "
-								"FROM ttl_index.ask_nodes(%s) AS a LEFT JOIN LATERAL "
-								"pg_catalog.jsonb_array_elements_text(a.answer) WITH ORDINALITY AS e (v, n) ON true",
-								aggregate, quote_literal_cstr(node_query(indexrelid, call))),
-					   false);
+	SPI_connect();
+	if (SPI_execute(psprintf("SELECT %s, pg_catalog.min(pg_catalog.format('node %%s:%%s: %%s', "
+							 "a.nodename, a.nodeport, a.error)) FILTER (WHERE a.error IS NOT NULL) "
+							 "FROM ttl_index.ask_nodes(%s) AS a LEFT JOIN LATERAL "
+							 "pg_catalog.jsonb_array_elements_text(a.answer) WITH ORDINALITY AS e (v, n) ON true",
+							 aggregate, quote_literal_cstr(node_query(indexrelid, call))),
+					false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not ask the nodes for index %u", indexrelid);
 	problem = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
 	result = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, isnull);
 	if (problem != NULL)
@@ -92,6 +92,5 @@ ttl_nodes_ask(Oid indexrelid, const char *call, const char *aggregate, int eleve
 	else if (!*isnull && !TupleDescAttr(SPI_tuptable->tupdesc, 0)->attbyval)
 		result = SPI_datumTransfer(result, false, TupleDescAttr(SPI_tuptable->tupdesc, 0)->attlen);
 	SPI_finish();
-	MemoryContextSwitchTo(caller);
 	return result;
 }

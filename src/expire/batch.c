@@ -5,7 +5,7 @@
  *
  * A batch is one transaction's worth of deletes by one index.  monitor/visit.c calls
  * ttl_batch_lock() and ttl_batch_run() for it, in a transaction and a subtransaction
- * that it began; due/due.c calls ttl_batch_look(), which looks and deletes nothing.
+ * that it began.
  *
  * The rows are looked for in the order of the index (index_order.c), or of the heap
  * (block_order.c), fetched and checked (row.c), and deleted (delete.c), or moved (move.c,
@@ -50,7 +50,6 @@
 #include "expire/cascade.h"
 #include "expire/expirer.h"
 #include "expire/index_scan.h"
-#include "expire/look.h"
 #include "ttl_index.h"
 
 static bool
@@ -321,115 +320,4 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	if (batch->elsewhere)
 		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
 								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-}
-
-/* Prepares to show rows as a query does. */
-static ProjectionInfo *
-begin_shown_rows(TtlExpirer *x)
-{
-	MemoryContext caller = MemoryContextSwitchTo(x->estate->es_query_cxt);
-	TupleDesc	desc = CreateTupleDescCopy(RelationGetDescr(x->heap));
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-	Expr	   *row = ttl_compute_planned((Expr *) ttl_query_columns(x->heap));
-	ProjectionInfo *shown = ExecBuildProjectionInfo((List *) row,
-													GetPerTupleExprContext(x->estate),
-													slot, NULL, RelationGetDescr(x->heap));
-
-	MemoryContextSwitchTo(caller);
-	return shown;
-}
-
-/* Shows the row in the slot to the caller of a look, in memory for one row, if it is due. */
-static bool
-show_row(TtlExpirer *x, ProjectionInfo *shown, const TtlLook *look)
-{
-	MemoryContext caller = CurrentMemoryContext;
-
-	if (!ttl_row_is_due(x))
-		return false;
-	MemoryContextSwitchTo(GetPerTupleMemoryContext(x->estate));
-	look->row(ExecProject(shown), look->arg);
-	MemoryContextSwitchTo(caller);
-	return true;
-}
-
-/* Looks at the entries of an index, and at their rows. */
-static void
-look_at_entries(TtlExpirer *x, TtlLook *look)
-{
-	const TtlCutoff *cutoff = x->cutoff;
-	TtlIndexScan scan;
-	const TtlIndexEntry *entry;
-	IndexFetchTableData *fetch;
-	ProjectionInfo *shown = NULL;
-
-	ttl_row_begin(x);
-	/* who only counts waits for no code of users, and gets no error of it */
-	if (look->row != NULL)
-	{
-		ttl_row_begin_checks(x);
-		shown = begin_shown_rows(x);
-	}
-	fetch = ttl_index_fetch_begin(x->heap);
-	ttl_index_scan_begin(&scan, x->heap, x->index, cutoff->keytype,
-						 look->only_infinite ? ttl_index_scan_finite(cutoff->keytype).key :
-						 cutoff->bound, &look->after);
-	scan.max_pages = look->max_pages;
-	while (look->count < look->max_rows &&
-		   (entry = ttl_index_scan_next(&scan)) != NULL)
-	{
-		ItemPointerData tid = entry->tid;
-		bool		call_again = false;
-
-		if (!ttl_cutoff_is_due(cutoff, entry->key) ||
-			!table_index_fetch_tuple(fetch, &tid, x->snapshot, x->slot,
-									 &call_again, NULL))
-			continue;
-		if (look->row != NULL && !show_row(x, shown, look))
-			continue;
-		if (look->count++ == 0)
-			look->oldest = ttl_cutoff_instant(cutoff, entry->key);
-	}
-	look->stopped = look->count < look->max_rows && !ttl_index_scan_is_over(&scan);
-	ExecClearTuple(x->slot);
-	table_index_fetch_end(fetch);
-	ttl_index_scan_end(&scan);
-	ttl_row_end(x);
-}
-
-/*
- * Counts the rows that would be deleted at this clock reading, the oldest first, and keeps
- * the date of the first.  The caller has checked that its user may look at the table, and
- * has locked the table and the index.
- */
-void
-ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look)
-{
-	TtlCutoff	cutoff;
-	TtlUser		saved;
-	TtlExpirer	x = {.cutoff = &cutoff};
-
-	look->count = 0;
-	look->stopped = false;
-	ttl_cutoff_init(&cutoff, index, at);
-	if (look->row != NULL || index->citus.replicated)
-		ttl_owner_become(index->owner, &saved);
-	else
-		ttl_owner_become_to_count(index->owner, &saved);
-	if (open_relations(index->relid, index->indexrelid, &x))
-	{
-		/* in the words of the planner */
-		if (RecoveryInProgress() && !RelationIsPermanent(x.heap))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot access temporary or unlogged relations during recovery")));
-		PushActiveSnapshot(GetTransactionSnapshot());
-		if (index->citus.replicated)
-			ttl_by_value_look(x.heap, index, &cutoff, look);
-		else
-			look_at_entries(&x, look);
-		PopActiveSnapshot();
-		close_relations(&x);
-	}
-	ttl_owner_restore(&saved);
 }

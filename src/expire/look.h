@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * look.h
- *	  What a batch would delete, for those who only look.
+ *	  What is due by an index, and what its keys are, for those who only look.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -14,30 +14,29 @@
 #define TTL_LOOK_H
 
 #include "definition/definition.h"
-#include "definition/key.h"
-#include "executor/tuptable.h"
 #include "expire/index_scan.h"
 
-/* A look at the rows that are due, which deletes none. */
+/* A count of the rows that are due, oldest first. */
 typedef struct TtlLook
 {
-	int64		max_rows;		/* it ends behind so many */
-	int64		max_pages;		/* or so many leaf pages of the index */
-	TtlScanPosition after;		/* it begins here */
-	bool		only_infinite;	/* and ends behind the rows at -infinity */
-	void		(*row) (TupleTableSlot *slot, void *arg);	/* or NULL */
-	void	   *arg;
+	/* where it begins, and ends; 0 stands for no limit */
+	TtlScanPosition after;
+	bool		only_infinite;	/* it ends after the rows at -infinity */
+	int64		max_rows;		/* rows that are due */
+	int64		max_pages;		/* leaf pages of the index */
+	int64		max_tuples;		/* tuples of the heap, also those of deleted rows */
+	TimestampTz until;			/* when it has to be over */
 	/* what was found */
 	int64		count;			/* rows */
 	TimestampTz oldest;			/* date of the first one */
-	bool		stopped;		/* by max_pages */
+	bool		stopped;		/* by a limit other than max_rows */
 } TtlLook;
 
-/* batch.c */
-extern void ttl_batch_look(const TtlIndex *index, TimestampTz at, TtlLook *look);
+/* Called for each index tuple of a sample: its key, or NULL, of so many rows. */
+typedef void (*TtlLookEntry) (const int64 *key, int rows, void *arg);
 
-/* by_value.c */
-extern void ttl_by_value_look(Relation rel, const TtlIndex *index,
-							  const TtlCutoff *cutoff, TtlLook *look);
+/* look.c */
+extern void ttl_look_at(const TtlIndex *index, TimestampTz at, TtlLook *look);
+extern void ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg);
 
 #endif							/* TTL_LOOK_H */

@@ -45,6 +45,9 @@
 #include "partition/partition.h"
 #include "ttl_index.h"
 
+/* Of the lag of an index it looks at so many tuples of the table at most, in each place. */
+#define LAG_TUPLES 500
+
 /* How many indexes are looked at in one transaction. */
 #define LOOK_SHARED 50
 
@@ -217,7 +220,8 @@ index_work(void *arg)
 	Look	   *look = arg;
 	TtlRun	   *run = look->run;
 	Oid			root = look->indexrelid;
-	TtlLag		lag = {run->at, DEBUG1, find_position, run->kept};
+	TtlLag		lag = {.at = run->at,.elevel = DEBUG1,.max_tuples = LAG_TUPLES,
+	.find_position = find_position,.arg = run->kept};
 	TimestampTz since;
 	bool		known;
 	bool		is_visited;

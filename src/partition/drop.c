@@ -639,7 +639,7 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 		}
 		if (!is_still_due(root, relid, at, &index, &part))
 			return;
-		rows = ttl_owner_count_rows(relid, "true", PG_INT64_MAX);
+		rows = ttl_leaves_count_rows(relid, "true", PG_INT64_MAX);
 	}
 	if ((keep && !ttl_detach_lock(&index, relid)) || !lock_for_drop(parent, relid, batch) ||
 		!ttl_name_lock(parent, false) || !ttl_name_lock(relid, false))

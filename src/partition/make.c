@@ -353,7 +353,7 @@ check_default(const TtlIndex *root, Oid rest, const TtlPartition *partition)
 	condition = psprintf("%s OPERATOR(pg_catalog.>=) %s AND %s OPERATOR(pg_catalog.<) %s",
 						 column, key_literal(root, partition->lower), column,
 						 key_literal(root, partition->upper));
-	if (ttl_owner_count_rows(rest, condition, 1) > 0)
+	if (ttl_leaves_count_rows(rest, condition, 1) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
 				 errmsg("partition \"%s\" holds rows that belong into \"%s\"",

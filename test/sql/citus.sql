@@ -151,12 +151,12 @@ INSERT INTO unkeyed SELECT a, b, ts + (a % 10) * interval '1 day', kept FROM key
 SELECT ttl_index.stats_reset();
 CREATE INDEX keyed_ttl ON keyed (ts) WHERE ttl_index.expire_after_seconds(1);
 CREATE INDEX unkeyed_ttl ON unkeyed (ts DESC) WHERE ttl_index.expire_after_seconds(1);
-SELECT ttl_index.due_count('keyed_ttl'), ttl_index.oldest_due('keyed_ttl'), ttl_index.lag('keyed_ttl') > '20 years', ttl_index.due_count('unkeyed_ttl');
--- they are shown in that order, written as whoever looks likes, and counted without sorting
+SELECT ttl_index.due_count('keyed_ttl'), ttl_index.oldest_due('keyed_ttl'), ttl_index.lag('keyed_ttl'), ttl_index.due_count('unkeyed_ttl');
+-- they are shown as whoever looks likes, and counted without sorting
 ALTER TABLE keyed ADD gone int, ADD span interval DEFAULT '1 day 2 hours';
 ALTER TABLE keyed DROP gone;
 SET intervalstyle = iso_8601;
-SELECT ttl_index.preview('keyed_ttl', 3);
+SELECT ttl_index.preview('keyed_ttl', 1);
 RESET intervalstyle;
 SELECT count(*) FROM ttl_index.preview('unkeyed_ttl', 500);
 SELECT ttl_index.preview('keyed_ttl', 0);
@@ -199,7 +199,7 @@ INSERT INTO stamp SELECT gen_random_uuid(), '2001-01-01' FROM generate_series(1,
 SELECT ttl_index.stats_reset();
 CALL ttl_index.run_pass();
 SELECT (SELECT count(*) FROM stamp), deleted_documents, batches > 2 FROM ttl_index.index_stats WHERE relname = 'stamp';
--- a query of the copies runs code of the owner: who watches all indexes does not wait for it, nor is he stopped
+-- a query of the copies would run code of the owner: the lag is not known
 CREATE TABLE guarded (ts timestamptz);
 CREATE FUNCTION guard(timestamptz) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN
@@ -221,19 +221,8 @@ RESET ROLE;
 SELECT ttl_index.lag('guarded_ttl');
 RESET my.guard;
 DROP TABLE guarded;
--- a key that is not always the same
-CREATE SEQUENCE turn;
-CREATE FUNCTION sometimes(timestamptz) RETURNS timestamptz IMMUTABLE LANGUAGE sql
-	AS $$ SELECT CASE WHEN nextval('citus_a.turn') % 2 = 0 THEN NULL ELSE $1 END $$;
-CREATE TABLE liar (ts timestamptz);
-CREATE INDEX liar_ttl ON liar (sometimes(ts)) WHERE ttl_index.expire_after_seconds(1);
-INSERT INTO pg_dist_partition VALUES ('liar', 'n', 't');
-INSERT INTO liar VALUES ('2001-01-01');
-ALTER SEQUENCE turn RESTART;
-SELECT ttl_index.oldest_due('liar_ttl');
 RESET enable_indexscan;
 RESET enable_bitmapscan;
-DROP TABLE liar;
 UPDATE pg_dist_local_group SET groupid = 1;
 DROP TABLE document, local, stamp;
 DELETE FROM pg_dist_partition AS p WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = p.logicalrelid);

@@ -144,74 +144,17 @@ SELECT result, count(*) >= CASE result WHEN 'refused' THEN 1000 WHEN 'an index' 
 FROM generate_series(1, 4000) AS seed, any_text(seed::text) AS filter, try(filter) AS result GROUP BY result ORDER BY result COLLATE "C";
 SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass;
 
--- One that is nested so deeply that core cannot write it, as CREATE INDEX can make on some
--- versions, would be an error in the views for everybody.
-CREATE TABLE deep (at timestamptz, b boolean);
-DO $$BEGIN
-	EXECUTE 'CREATE INDEX deep_3 ON deep (at) WHERE NOT (NOT (NOT b)) AND ttl_index.expire_after_seconds(60)';
-	EXECUTE format('CREATE INDEX deep_1000 ON deep (at) WHERE %sb%s AND ttl_index.expire_after_seconds(60)',
-		repeat('NOT (', 1000), repeat(')', 1000));
-	EXECUTE format('CREATE INDEX deep_key ON deep ((%sat%s)) WHERE ttl_index.expire_after_seconds(60)',
-		repeat('coalesce(', 600), repeat(')', 600));
-END$$;
-SELECT indexrelid, key, partial_filter_expression FROM ttl_index.indexes WHERE relid = 'deep'::regclass
-ORDER BY indexrelid::text COLLATE "C";
-
--- Nor is one written that would take more memory than there may be: a number of ten bytes can be
--- one of 131,072 digits.  Those that are as long as one may write by hand are.
-CREATE TABLE long (at timestamptz, n numeric, i int, t text, a numeric[], r numrange, d jsonb);
-CREATE TYPE numbers AS (n numeric);
+-- One that is too long is not shown: a number of ten bytes can be one of 131,072 digits.
+CREATE TABLE long (at timestamptz, b boolean, n numeric, i int, t text);
 CREATE FUNCTION pg_temp.make(name text, filter text, key text = 'at') RETURNS void LANGUAGE plpgsql AS $$BEGIN
 	EXECUTE format('CREATE INDEX long_%s ON long (%s) WHERE %s AND ttl_index.expire_after_seconds(60)', name, key, filter);
 END$$;
-SELECT pg_temp.make('numbers', string_agg('n <> 1e131071', ' AND ')) FROM generate_series(1, 20);
 SELECT pg_temp.make('number', 'n <> 1e131071');
-SELECT pg_temp.make('array', format('a <> %L::numeric[]', array_fill(1e131071::numeric, ARRAY[200])));
-SELECT pg_temp.make('short_array', 'a <> ''{1.5,2.5}''');
-SELECT pg_temp.make('range', string_agg('r <> ''[1e131071,2e131071]''', ' AND ')) FROM generate_series(1, 20);
-SELECT pg_temp.make('document', format('d <> %L', jsonb_build_array(VARIADIC array_fill(1e131071::numeric, ARRAY[200])))); 
-SELECT pg_temp.make('rows', format('ARRAY[%s] IS NOT NULL', string_agg('''(1e131071)''::numbers', ', '))) FROM generate_series(1, 20);
--- Core would read this by what the type is now, and crash; minor releases of late refuse to alter it.
-CREATE TYPE altered AS (n int);
-SELECT pg_temp.make('altered', 'row(i)::altered <> ''(1000000)''::altered');
-DO $$ BEGIN ALTER TYPE altered ALTER ATTRIBUTE n TYPE text; EXCEPTION WHEN feature_not_supported THEN NULL; END $$;
-DO $$ BEGIN EXECUTE format('CREATE TYPE %1$I AS ENUM (); CREATE FUNCTION called(%2$s) RETURNS int LANGUAGE sql AS ''SELECT 1''',
-	repeat('x', 60), concat_ws(', ', VARIADIC array_fill(repeat('x', 60), ARRAY[100]))); END $$;
-SELECT pg_temp.make('procedure', format('(i > 0 OR %L::regprocedure IS NOT NULL)', p.oid)) FROM pg_proc AS p WHERE proname = 'called';
-SELECT pg_temp.make('procedures', format('(i > 0 OR %L::regprocedure[] IS NOT NULL)', array_fill(p.oid, ARRAY[2000]))) FROM pg_proc AS p WHERE proname = 'called';
-SELECT pg_temp.make('core_rows', format('%L::pg_catalog.pg_stat_wal[] IS NOT NULL',
-	array_fill(format('(,,1e131071%s)', repeat(',', (SELECT count(*)::int - 3 FROM pg_attribute WHERE attrelid = 'pg_stat_wal'::regclass AND attnum > 0))), ARRAY[60])));
+SELECT pg_temp.make('numbers', string_agg('n <> 1e131071', ' AND ')) FROM generate_series(1, 10);
 SELECT pg_temp.make('list', format('i IN (%s)', string_agg(g::text, ', '))) FROM generate_series(1, 500) AS g;
-SELECT pg_temp.make('text', format('t <> %L', repeat('x', 70000)));
-SELECT pg_temp.make('found_document', format('d @> %L', jsonb_build_object('status', 'closed', 'note', repeat('x', 200), 'n', jsonb_build_array(1, 2.5, 1e30, 'NaN'))));
-SELECT pg_temp.make('documents', format('d @> %L', jsonb_build_array(1e131071, 1e131071, 1e-16383)));
-SELECT pg_temp.make('small_array', format('a <> %L::numeric[]', array_fill(1e131071::numeric, ARRAY[80])));
--- Each range doubles the quotes of what it consists of.
-CREATE TYPE range1 AS RANGE (SUBTYPE = text);
-DO $$
-DECLARE value text := 'range1(''"'', NULL)';
-BEGIN
-	FOR i IN 2 .. 8 LOOP
-		EXECUTE format('CREATE TYPE range%s AS RANGE (SUBTYPE = range%s)', i, i - 1);
-		value := format('range%s(%s, NULL)', i, value);
-		IF i IN (3, 8) THEN
-			EXECUTE format('SELECT pg_temp.make(''range%s'', format(''%%L::range%s IS NOT NULL'', %s))', i, i, value);
-		END IF;
-	END LOOP;
-END $$;
-CREATE TYPE label AS ENUM ('a', 'b');
-SELECT pg_temp.make('labels', format('%L::label[] IS NOT NULL', array_fill('a'::label, ARRAY[100])));
-SELECT pg_temp.make('terms', string_agg('i <> ' || g, ' AND ')) FROM generate_series(1, 300) AS g;
--- To write a name takes as long as there are functions of that name.
-DO $$ BEGIN
-	CREATE FUNCTION namesake(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1';
-	FOR i IN 1 .. 1000 LOOP
-		EXECUTE format('CREATE FUNCTION namesake(%s) RETURNS int LANGUAGE sql AS ''SELECT 1''', concat_ws(', ', VARIADIC (
-			SELECT array_agg(CASE WHEN i & (1 << g) > 0 THEN 'text' ELSE 'int' END) FROM generate_series(0, 9) AS g)));
-	END LOOP;
-END $$;
-SELECT pg_temp.make('few_namesakes', string_agg('namesake(i) <> ' || g, ' AND ')) FROM generate_series(1, 10) AS g;
-SELECT pg_temp.make('namesakes', string_agg('namesake(i) <> ' || g, ' AND ')) FROM generate_series(1, 40) AS g;
+SELECT pg_temp.make('text', format('t <> %L', repeat('x', 100000)));
+SELECT pg_temp.make('nots', 'NOT (NOT (NOT b))');
+SELECT pg_temp.make('deep', format('%sb%s', repeat('NOT (', 200), repeat(')', 200)));
 SELECT pg_temp.make('key', 'true', format('coalesce(%s, at)', string_agg('CASE WHEN n = 1e131071 THEN at END', ', '))) FROM generate_series(1, 20);
 SELECT indexrelid, left(key, 10) AS key, left(partial_filter_expression, 20) AS filter, length(partial_filter_expression)
 FROM ttl_index.indexes WHERE relid = 'long'::regclass ORDER BY indexrelid::text COLLATE "C";
@@ -228,9 +171,6 @@ SELECT pg_temp.make('longer', format('t <> %L', repeat('x', 1100000)));
 SELECT ttl_index.create_index('long', 'at', 60, format('t <> %L', repeat('x', 1100000)));
 \set VERBOSITY default
 DROP TABLE long;
-DROP FUNCTION called;
-DO $$ BEGIN EXECUTE format('DROP TYPE %I', repeat('x', 60)); END $$;
-DROP TYPE numbers, altered;
 
 -- Names in it are those that the caller finds, as in a CREATE INDEX by hand: not those of the schema
 -- that is called like the owner, which a search_path of "$user" means for the latter.
@@ -252,9 +192,8 @@ CREATE INDEX other ON regress_ttl_owner.owned (at)
 WHERE regress_ttl_owner.chosen(status) AND ttl_index.expire_after_seconds(60);
 SELECT indexrelid, partial_filter_expression FROM ttl_index.indexes WHERE relid = 'regress_ttl_owner.owned'::regclass ORDER BY 1;
 SELECT pg_get_expr(indpred, indrelid) FROM pg_index WHERE indexrelid = 'regress_ttl_owner.by_hand'::regclass;
--- what the owner could not find is refused, and written with its schema
+-- what the owner could not find is refused
 REVOKE USAGE ON SCHEMA filters FROM regress_ttl_owner;
-SELECT indexrelid, partial_filter_expression FROM ttl_index.indexes WHERE relid = 'regress_ttl_owner.owned'::regclass ORDER BY 1;
 DROP INDEX regress_ttl_owner.owned_at_ttl, regress_ttl_owner.other;
 SELECT ttl_index.create_index('regress_ttl_owner.owned', 'at', 3600, 'chosen(status)');
 SELECT ttl_index.coll_mod('regress_ttl_owner.owned', 'lower(status)', 3600);

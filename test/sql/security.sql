@@ -266,24 +266,6 @@ CALL ttl_index.run_pass();
 SET client_min_messages = error;
 ALTER TABLE master OWNER TO CURRENT_USER;
 SELECT count(*), (SELECT count(*) FROM master) FROM read;
--- nor behind an error that a trigger has caught, of what was done as the owner of that code
-SET ROLE regress_ttl_owner;
-CREATE TABLE unreadable (document json, ts timestamptz);
-CREATE INDEX unreadable_ttl ON unreadable (ts) WHERE ttl_index.expire_after_seconds(2000000000);
-INSERT INTO unreadable VALUES ('"\u0000"', '1901-01-01');
-RESET ROLE;
-CREATE FUNCTION look_at_unreadable() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM FROM ttl_index.preview('sec.unreadable_ttl');
-	RETURN OLD;
-EXCEPTION WHEN untranslatable_character THEN
-	RETURN OLD;
-END $$;
-CREATE TRIGGER a BEFORE DELETE ON master FOR EACH ROW EXECUTE FUNCTION look_at_unreadable();
-CALL ttl_index.run_pass();
-SELECT last_error, (SELECT count(*) FROM master) FROM ttl_index.index_stats WHERE relname = 'master';
-DROP TRIGGER a ON master;
-DROP TABLE unreadable;
 -- a function in SQL that is not inlined is called as well, but a trigger can catch that
 DROP INDEX reader_id;
 CREATE INDEX reader_id ON reader (id) WHERE hostile_sql();
@@ -737,27 +719,9 @@ SET client_min_messages = error;
 CALL ttl_index.run_pass();
 SET client_min_messages = warning;
 SELECT place, count_forced() FROM log WHERE place LIKE 'trigger%';
--- also where the owner looks at a table of its own, whose filter is computed as in a pass
-CREATE FUNCTION sees(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-	RAISE WARNING 'sees %', sec.count_forced();
-	RETURN true;
-END $$;
-CREATE TABLE looked_at (id int, ts timestamptz);
-INSERT INTO looked_at VALUES (1, '2001-01-01');
-CREATE INDEX looked_at_ttl ON looked_at (ts) WHERE sees(id) AND ttl_index.expire_after_seconds(0);
-SELECT count(*) FROM ttl_index.preview('sec.looked_at_ttl');
-SELECT count_forced();
--- and where that ends with an error
-CREATE OR REPLACE FUNCTION sees(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-	RAISE 'sees %', sec.count_forced();
-END $$;
-SELECT count(*) FROM ttl_index.preview('sec.looked_at_ttl');
-SELECT count_forced();
 RESET ROLE;
 DROP SCHEMA strange CASCADE;
-DROP TABLE kept_source, kept_rows, calls, looked_at;
+DROP TABLE kept_source, kept_rows, calls;
 
 -- a table that VACUUM FULL makes anew, in such an operation, has types as well
 CREATE TEMP TABLE kept (id int);
