@@ -327,7 +327,7 @@ RETURNS SETOF jsonb LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_preview';
 
 COMMENT ON FUNCTION preview(regclass, integer) IS
-'the rows that a pass would delete first, or move to the archive, by this TTL index, of each partition the oldest first; for owners';
+'the rows that a pass would delete first, or move to the archive, by this TTL index, of each partition the oldest first; a SELECT as the caller';
 
 CREATE FUNCTION forecast(index regclass, step interval DEFAULT '1 hour', steps integer DEFAULT 24,
 	OUT due_from timestamptz, OUT due_until timestamptz, OUT documents bigint, OUT bytes bigint)
@@ -366,7 +366,7 @@ AS 'MODULE_PATHNAME', 'ttl_list_indexes';
 COMMENT ON FUNCTION list_indexes() IS
 'the rows of the view ttl_index.indexes, without the texts that only those get who ask for them: index_key(), index_filter() and index_document_ttl()';
 
--- They set search_path, which no process may in a parallel query, the leader neither.
+-- They begin a subtransaction, which no process may in a parallel query, the leader neither.
 CREATE FUNCTION index_key(index regclass)
 RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_shown_text_key';

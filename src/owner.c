@@ -151,16 +151,6 @@ become_reader(Oid owner, bool runs_code, TtlUser *saved)
 }
 
 /*
- * Does the same for writing a text that the caller reads.  Core calls no functions for that but the
- * output functions of types, which are not code of users.
- */
-void
-ttl_owner_write_as(Oid owner, TtlUser *saved)
-{
-	become_reader(owner, false, saved);
-}
-
-/*
  * For parsing one that the caller wrote.  Constants of domains are computed, whose CHECK constraints
  * call functions.
  */

@@ -7,7 +7,7 @@
  * make a name mean something else (see name.c).  The trees of the key and of the filter
  * are in pg_index, by OIDs; a query that is made of them calls the functions with which
  * the index was built.  expire/delete.c deletes by such queries,
- * expire/move.c inserts, ddl/notice.c samples; expire/insert.c makes rows by such trees.
+ * expire/move.c inserts; expire/insert.c makes rows by such trees.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

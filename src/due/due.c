@@ -164,7 +164,11 @@ select_due(const TtlIndex *leaf, TimestampTz at, const char *target, bool by_key
 	appendStringInfo(&query, target, key);
 	appendStringInfo(&query, " FROM ONLY %s AS t WHERE %s OPERATOR(pg_catalog.<=) $1",
 					 ttl_name_qualified(leaf->relid), key);
-	/* near a change of summer time, local times are not in the order of their instants */
+
+	/*
+	 * near a change of summer time, local times are not in the order of their
+	 * instants
+	 */
 	if (cutoff.zone != NULL)
 		appendStringInfo(&query,
 						 " AND (%s OPERATOR(pg_catalog.<=) $2 OR "

@@ -21,7 +21,8 @@ typedef struct TtlLag
 {
 	TimestampTz at;				/* the clock */
 	int			elevel;			/* for what is said where it cannot be told */
-	int64		max_tuples;		/* looked at in one place of an index; 0: no limit */
+	int64		max_tuples;		/* looked at in one place of an index; 0: no
+								 * limit */
 	/* how far a pass has got in an index; false for none */
 	bool		(*find_position) (Oid indexrelid, void *arg, TtlScanPosition *position);
 	void	   *arg;

@@ -33,8 +33,7 @@
  * A descending index is scanned backward, so that the oldest entries come first there
  * too.
  *
- * index_order.c and batch.c use the scan; the conversion of keys is also used by
- * ddl/notice.c.
+ * index_order.c and look.c use the scan; the conversion of keys is also used by others.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -24,7 +24,8 @@ typedef struct TtlLook
 	bool		only_infinite;	/* it ends after the rows at -infinity */
 	int64		max_rows;		/* rows that are due */
 	int64		max_pages;		/* leaf pages of the index */
-	int64		max_tuples;		/* tuples of the heap, also those of deleted rows */
+	int64		max_tuples;		/* tuples of the heap, also those of deleted
+								 * rows */
 	TimestampTz until;			/* when it has to be over */
 	/* what was found */
 	int64		count;			/* rows */

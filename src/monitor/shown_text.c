@@ -52,7 +52,8 @@ typedef struct TextWork
 	Oid			relid;
 	List	   *filter;			/* NIL for the key of the index, which is: */
 	Node	   *key;
-	char	   *text;			/* result, or NULL if the index is locked or gone */
+	char	   *text;			/* result, or NULL if the index is locked or
+								 * gone */
 } TextWork;
 
 static void

@@ -98,7 +98,7 @@ SELECT ttl_index.coll_mod_index('victim_ttl', 2);
 SELECT ttl_index.coll_mod('victim', 'ts', 1000000000);
 SELECT ttl_index.remove_ttl('victim_ts');
 SELECT ttl_index.create_index_command('victim', 'ts', 5, 'id === 1');
-SELECT * FROM log;
+SELECT * FROM log WHERE escaped;
 SELECT setval(format('%I', place), 0) FROM places() AS place \g /dev/null
 -- To change an option no function in the filter is called, so that none can keep anybody from it.
 SELECT ttl_index.coll_mod_index('victim_ttl', 3);

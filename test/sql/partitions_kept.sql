@@ -563,8 +563,7 @@ SELECT count(*) FROM pg_constraint WHERE conrelid IN ('written_2001'::regclass, 
 SELECT pg_get_expr(adbin, adrelid), adnum FROM pg_attrdef WHERE adrelid = 'written_2001_1'::regclass;
 DROP TABLE written;
 
--- a bucket whose rows have gone one by one is empty: it counts as none, and what code of its owner writes while
--- its rows are counted is neither counted nor kept
+-- a bucket whose rows have gone one by one is empty: it counts as none
 CREATE TABLE emptied (id int, ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE emptied_2001 PARTITION OF emptied FOR VALUES FROM ('2001-01-01') TO ('2001-01-02');
 CREATE TABLE cold.emptied (id int, ts timestamptz) PARTITION BY RANGE (ts);
@@ -579,23 +578,6 @@ CALL ttl_index.run_pass();
 SET client_min_messages = warning;
 SELECT to_regclass('emptied_2001'), deleted_documents, archived_documents, deleted_buckets FROM ttl_index.index_stats
 	WHERE indexrelid = 'emptied_ts_ttl'::regclass;
-CREATE FUNCTION fill() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
-	IF current_setting('kept.fill', true) = 'on' THEN
-		PERFORM set_config('kept.fill', 'off', false);
-		INSERT INTO kept.emptied VALUES (7, '2001-01-01 12:00');
-	END IF;
-END $$;
-CREATE FUNCTION filling(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM kept.fill(); RETURN $1; END';
-CREATE TABLE emptied_2001 PARTITION OF emptied FOR VALUES FROM ('2001-01-01') TO ('2001-01-02');
-CREATE INDEX ON emptied_2001 ((filling(1) + id));
-SET ttl_index.count_dropped_documents = on;
-SET kept.fill = on;
-CALL ttl_index.run_pass();
-SET kept.fill = off;
-CALL ttl_index.run_pass();
-RESET ttl_index.count_dropped_documents;
-SELECT to_regclass('emptied_2001'), deleted_documents, archived_documents, deleted_buckets, (SELECT count(*) FROM cold.emptied) AS moved
-	FROM ttl_index.index_stats WHERE indexrelid = 'emptied_ts_ttl'::regclass;
 DROP TABLE emptied;
 
 -- a partition key above can be of whole rows, which the partition and the archive lay out otherwise
