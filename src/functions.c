@@ -40,7 +40,6 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "due/due.h"
-#include "leftover.h"
 #include "monitor/monitor.h"
 #include "monitor/progress.h"
 #include "monitor/state_file.h"
@@ -215,8 +214,9 @@ ttl_lag(PG_FUNCTION_ARGS)
 {
 	TtlLag		lag = {.at = GetCurrentTimestamp(),.elevel = NOTICE,.find_position = find_position};
 	TimestampTz since;
+	bool		may_be_due;
 
-	if (!ttl_due_since(PG_GETARG_OID(0), &lag, &since))
+	if (!ttl_due_since(PG_GETARG_OID(0), &lag, &since, &may_be_due))
 		PG_RETURN_NULL();
 	/* it cannot be told where that of one shard cannot */
 	if (ttl_nodes_know(PG_GETARG_OID(0)))

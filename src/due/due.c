@@ -337,31 +337,50 @@ can_look(const TtlIndex *index)
 		 index->state == TTL_NO_REPLICA_IDENTITY);
 }
 
-/*
- * Finds out whether anything is due by an index that holds rows, and since when.  Where
- * nothing is, *since is the clock reading.
- *
- * This runs no code of users, evaluates no expression and waits for no lock, so that the
- * survey can call it as a superuser for the indexes of everybody.  After a drain the entries
- * of the deleted rows come first; if there are too many of them, it looks where the last pass
- * has got to, and does not see rows that the pass left behind there.
- */
-TtlDue
-ttl_due_since_leaf(const TtlIndex *leaf, const TtlLag *lag, TimestampTz *since)
+/* What is known of how long the oldest row that is due has been so. */
+typedef enum Since
 {
-	TtlLook		look = {.max_rows = 1,.max_pages = LAG_PAGES,.max_tuples = lag->max_tuples};
+	SINCE_UNKNOWN,
+	SINCE_EVER,					/* only rows at -infinity are due */
+	SINCE_KNOWN
+} Since;
 
-	*since = lag->at;
-	if (!lock_for_look(leaf->relid, leaf->indexrelid))
-		return TTL_DUE_UNKNOWN;
+/* A leaf that is looked at, and what is found. */
+typedef struct LeafWork
+{
+	const TtlDueLeaf *leaf;
+	const TtlLag *lag;
+	Since		known;
+	TimestampTz since;			/* the clock reading if nothing is due */
+	bool		may_be_due;
+} LeafWork;
+
+/*
+ * Looks for the oldest row that is due in an index that holds rows.  Rows at -infinity come
+ * last, because nobody knows how long they have been due.
+ *
+ * After a drain the entries of the deleted rows come first.  If there are too many of them, the
+ * lag is looked for where the last pass has got to.  Rows that came late may lie before that
+ * place, so something may be due even if nothing is found there.
+ */
+static void
+look_at_leaf(const TtlIndex *leaf, LeafWork *work)
+{
+	const TtlLag *lag = work->lag;
+	TtlLook		look = {.max_rows = 1,.max_pages = LAG_PAGES,.max_tuples = lag->max_tuples};
+	bool		stopped;
+
 	look.after = ttl_index_scan_finite(leaf->keytype);
 	ttl_look_at(leaf, lag->at, &look);
-	if (look.stopped && lag->find_position(leaf->indexrelid, lag->arg, &look.after))
+	stopped = look.stopped;
+	if (stopped && lag->find_position(leaf->indexrelid, lag->arg, &look.after))
 		ttl_look_at(leaf, lag->at, &look);
 	if (look.count > 0)
 	{
-		*since = Min(look.oldest + leaf->option.seconds * USECS_PER_SEC, lag->at);
-		return TTL_DUE_KNOWN;
+		work->since = Min(Max(look.oldest + leaf->option.seconds * USECS_PER_SEC,
+							  work->leaf->since), lag->at);
+		work->known = SINCE_KNOWN;
+		return;
 	}
 	if (look.stopped)
 	{
@@ -369,84 +388,78 @@ ttl_due_since_leaf(const TtlIndex *leaf, const TtlLag *lag, TimestampTz *since)
 				(errmsg("the lag of TTL index \"%s\" cannot be told: too many entries of deleted rows",
 						get_rel_name(leaf->indexrelid)),
 				 errhint("VACUUM the table; a pass reads behind them.")));
-		return TTL_DUE_UNKNOWN;
+		return;
 	}
-	/* nobody knows how long a row at -infinity has been due */
 	look.after.set = false;
 	look.only_infinite = true;
 	ttl_look_at(leaf, lag->at, &look);
-	if (look.count > 0)
-		return TTL_DUE_EVER;
-	return look.stopped ? TTL_DUE_UNKNOWN : TTL_DUE_NOTHING;
+	if (look.stopped)
+		return;
+	work->known = look.count > 0 ? SINCE_EVER : SINCE_KNOWN;
+	work->may_be_due = stopped || look.count > 0;
 }
-
-/* A leaf that is looked at, and what is found. */
-typedef struct LeafWork
-{
-	const TtlDueLeaf *leaf;
-	const TtlLag *lag;
-	TimestampTz since;
-	TtlDue		due;
-} LeafWork;
 
 static void
 leaf_work(void *arg)
 {
 	LeafWork   *work = arg;
-	const TtlLag *lag = work->lag;
 	Oid			indexrelid = work->leaf->indexrelid;
 	Oid			relid = IndexGetRelation(indexrelid, true);
 	TtlIndex	index;
+	bool		is_there = OidIsValid(relid);
 
-	work->since = lag->at;
-	work->due = TTL_DUE_NOTHING;
-	if (!OidIsValid(relid))
+	/* a query of the copies of a Citus table would run code of the owner */
+	if (is_there &&
+		(!lock_for_look(relid, indexrelid) ||
+		 !ttl_catalog_describe(indexrelid, false, &index) || !can_look(&index) ||
+		 index.citus.replicated))
 		return;
-	/* it stays as it is described */
-	if (!lock_for_look(relid, indexrelid) ||
-		!ttl_catalog_describe(indexrelid, false, &index) || !can_look(&index))
-		work->due = TTL_DUE_UNKNOWN;
-	else if (index.option.seconds < 0)
+	if (is_there && index.option.seconds >= 0)
+	{
+		look_at_leaf(&index, work);
 		return;
-	/* a query of the copies would run code of the owner */
-	else if (index.citus.replicated)
-		work->due = TTL_DUE_UNKNOWN;
-	else
-		work->due = ttl_due_since_leaf(&index, lag, &work->since);
-	if (work->due == TTL_DUE_KNOWN)
-		work->since = Min(Max(work->since, work->leaf->since), lag->at);
+	}
+	work->known = SINCE_KNOWN;
+	work->may_be_due = false;
 }
 
 /*
  * Finds since when the oldest row of a TTL index has been due, and stores the current time
- * where none is.  False where that cannot be told.
+ * where none is.  False where that cannot be told.  *may_be_due is false only if all entries
+ * up to the cutoff were looked at, and none is of a row that is due.
  *
- * Each leaf is looked at in a subtransaction that is rolled back, so that no more locks are
- * held at a time than those of one leaf.  A damaged index, or DDL of others, can raise an
- * error: then the lag cannot be told, and a query of all indexes still gets that of others.
+ * This runs no code of users, evaluates no expression and waits for no lock, so that the
+ * survey can call it as a superuser for the indexes of everybody.  Each leaf is looked at in a
+ * subtransaction that is rolled back, so that no more locks are held at a time than those of
+ * one leaf.  A damaged index, or DDL of others, can raise an error: then the lag cannot be
+ * told, and a query of all indexes still gets that of others.
  */
 bool
-ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since)
+ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since, bool *may_be_due)
 {
 	TtlIndex	index;
 	bool		ever = false;
+	bool		due = false;
 	ListCell   *lc;
 
 	*since = lag->at;
+	*may_be_due = true;
 	if (!ttl_catalog_describe(indexrelid, false, &index) || !can_look(&index))
 		return false;
 	foreach(lc, ttl_leaves_due(&index, lag->at))
 	{
-		LeafWork	work = {.leaf = lfirst(lc),.lag = lag};
+		LeafWork	work = {.leaf = lfirst(lc),.lag = lag,.since = lag->at,.may_be_due = true};
 		ErrorData  *edata = ttl_error_catch(leaf_work, &work, false);
 
 		if (edata != NULL && ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
 			ReThrowError(edata);
-		if (edata != NULL || work.due == TTL_DUE_UNKNOWN)
+		if (edata != NULL || work.known == SINCE_UNKNOWN)
 			return false;
-		ever = ever || work.due == TTL_DUE_EVER;
+		ever = ever || work.known == SINCE_EVER;
+		due = due || work.may_be_due;
 		*since = Min(*since, work.since);
 	}
+	*may_be_due = due;
 	/* it is known where some of the rows that are due have a date */
 	return !ever || *since < lag->at;
 }

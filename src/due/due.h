@@ -28,20 +28,11 @@ typedef struct TtlLag
 	void	   *arg;
 } TtlLag;
 
-/* What is known of the oldest row that is due. */
-typedef enum TtlDue
-{
-	TTL_DUE_UNKNOWN,
-	TTL_DUE_NOTHING,
-	TTL_DUE_EVER,				/* only rows at -infinity are due */
-	TTL_DUE_KNOWN
-} TtlDue;
-
 /* due.c */
 extern void ttl_due_describe(Oid indexrelid, TtlIndex *index);
 extern bool ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index);
-extern TtlDue ttl_due_since_leaf(const TtlIndex *leaf, const TtlLag *lag, TimestampTz *since);
-extern bool ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since);
+extern bool ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since,
+						  bool *may_be_due);
 
 /* nodes.c */
 extern bool ttl_nodes_have(Oid indexrelid);

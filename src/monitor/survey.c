@@ -223,7 +223,7 @@ index_work(void *arg)
 	TtlLag		lag = {.at = run->at,.elevel = DEBUG1,.max_tuples = LAG_TUPLES,
 	.find_position = find_position,.arg = run->kept};
 	TimestampTz since;
-	bool		known;
+	bool		is_due;
 	bool		is_visited;
 
 	look->is_root = look->is_others = false;
@@ -250,13 +250,12 @@ index_work(void *arg)
 		return;
 	look->is_root = true;
 	is_visited = look->index.state == TTL_ACTIVE || look->index.state == TTL_TABLE_LOCKED;
-	known = ttl_due_since(root, &lag, &since);
-	if (known)
+	if (ttl_due_since(root, &lag, &since, &is_due))
 		look->lag = run->at - since;
 	if (is_visited && look->may_run && !run->shared->ends &&
 		!ttl_citus_goes_elsewhere(&look->index.citus) &&
 		!ttl_outcome_is_skipped(run, root) && !ttl_kept_is_put_off(run->kept, root, run->at))
-		find_owners(look, !known || look->lag > 0);
+		find_owners(look, is_due);
 	if (!is_allowed(look, look->index.owner) && look->owners == NIL)
 		look->others++;
 	else

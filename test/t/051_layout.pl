@@ -2,8 +2,7 @@
 
 # The map of the source holds: folders include each other's headers one way only, a
 # header fits on two screens, and the name of a function says which file defines it.
-# What differs between the releases of PostgreSQL is in compat.h alone.  What core computes
-# by the settings of the moment is in compute.c alone.
+# What differs between the releases of PostgreSQL is in compat.h alone.
 
 use strict;
 use warnings;
@@ -111,21 +110,6 @@ foreach my $file (grep { $_ ne 'src/compat.h' } @sources)
 	my @calls = grep { $called_by_release{$_} } slurp_file($file) =~ s{/\*.*?\*/}{}gsr =~ /\b(\w+)\(/g;
 
 	is("@calls", '', "$file: calls what differs between releases through compat.h");
-}
-
-# What core folds, plans or runs for us parses functions in SQL by the settings of that moment,
-# which code of others may have left: compute.c sets safe ones, and alone calls such functions.
-my $computing = join '|', qw(eval_const_expressions expression_planner evaluate_expr
-  ExecPrepareExpr ExecPrepareExprList ExecPrepareQual ExecInitExpr ExecInitExprList ExecInitQual
-  BuildIndexInfo RelationGetIndexExpressions RelationGetIndexPredicate RelationGetPartitionKey
-  RelationGetPartitionQual QueryRewrite pg_plan_query pg_plan_queries planner
-  SPI_exec SPI_execp SPI_prepare SPI_execute\w*);
-
-foreach my $file (grep { /\.c$/ && $_ ne 'src/compute.c' } @sources)
-{
-	my @calls = slurp_file($file) =~ s{/\*.*?\*/}{}gsr =~ /\b($computing)\(/g;
-
-	is("@calls", '', "$file: core computes by way of compute.c");
 }
 
 done_testing();
