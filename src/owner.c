@@ -50,15 +50,14 @@ show_superuser(Oid owner)
 }
 
 static void
-begin(Oid owner, bool runs_code, TtlUser *saved)
+begin(Oid owner, TtlUser *saved)
 {
-	ttl_leftover_begin(owner, saved->userid, saved->sec_context, saved->guc_level, runs_code,
+	ttl_leftover_begin(owner, saved->userid, saved->sec_context, saved->guc_level, true,
 					   &saved->leftover);
 }
 
-/* To read an index, which plans no query of a user: counting is done beside many of them, in monitoring. */
 void
-ttl_owner_become_to_count(Oid owner, TtlUser *saved)
+ttl_owner_become(Oid owner, TtlUser *saved)
 {
 	GetUserIdAndSecContext(&saved->userid, &saved->sec_context);
 
@@ -68,14 +67,8 @@ ttl_owner_become_to_count(Oid owner, TtlUser *saved)
 						   SECURITY_NOFORCE_RLS);
 	saved->guc_level = ttl_settings_begin_safe();
 	show_superuser(owner);
-	begin(owner, true, saved);
+	begin(owner, saved);
 	ttl_leftover_note_uncomputed();
-}
-
-void
-ttl_owner_become(Oid owner, TtlUser *saved)
-{
-	ttl_owner_become_to_count(owner, saved);
 	ttl_leftover_forget_plans(saved->sec_context);
 }
 
@@ -136,9 +129,12 @@ search_path_of_user(Oid owner)
 	return path.data;
 }
 
-/* Becomes an owner who finds names as the current user does. */
+/*
+ * Becomes an owner who finds names as the current user does, to parse a text that this user
+ * wrote.  Constants of domains are computed, whose CHECK constraints call functions.
+ */
 static void
-become_reader(Oid owner, bool runs_code, TtlUser *saved)
+parse_as(Oid owner, TtlUser *saved)
 {
 	char	   *path = search_path_of_user(owner);
 
@@ -147,17 +143,7 @@ become_reader(Oid owner, bool runs_code, TtlUser *saved)
 						   saved->sec_context | SECURITY_RESTRICTED_OPERATION);
 	saved->guc_level = NewGUCNestLevel();
 	ttl_settings_set("search_path", path);
-	begin(owner, runs_code, saved);
-}
-
-/*
- * For parsing one that the caller wrote.  Constants of domains are computed, whose CHECK constraints
- * call functions.
- */
-static void
-parse_as(Oid owner, TtlUser *saved)
-{
-	become_reader(owner, true, saved);
+	begin(owner, saved);
 	show_superuser(owner);
 	ttl_leftover_note_uncomputed();
 }

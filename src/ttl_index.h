@@ -103,7 +103,6 @@ extern void ttl_name_keep_now(Oid relid);
 /* owner.c */
 extern Oid	ttl_owner_of(Oid relid);
 extern void ttl_owner_become(Oid owner, TtlUser *saved);
-extern void ttl_owner_become_to_count(Oid owner, TtlUser *saved);
 extern void ttl_owner_restore(const TtlUser *saved);
 extern void ttl_owner_do(Oid owner, void (*work) (void *), void *arg);
 extern void ttl_owner_look(Oid owner, void (*work) (void *), void *arg);

@@ -356,8 +356,8 @@ typedef struct LeafWork
 } LeafWork;
 
 /*
- * Looks for the oldest row that is due in an index that holds rows.  Rows at -infinity come
- * last, because nobody knows how long they have been due.
+ * Looks for the oldest row that is due in an index that holds rows.  Nobody knows how long one
+ * at -infinity has been due, so the first one after these is looked for.
  *
  * After a drain the entries of the deleted rows come first.  If there are too many of them, the
  * lag is looked for where the last pass has got to.  Rows that came late may lie before that
@@ -368,20 +368,18 @@ look_at_leaf(const TtlIndex *leaf, LeafWork *work)
 {
 	const TtlLag *lag = work->lag;
 	TtlLook		look = {.max_rows = 1,.max_pages = LAG_PAGES,.max_tuples = lag->max_tuples};
-	bool		stopped;
+	bool		ever;
 
-	look.after = ttl_index_scan_finite(leaf->keytype);
 	ttl_look_at(leaf, lag->at, &look);
-	stopped = look.stopped;
-	if (stopped && lag->find_position(leaf->indexrelid, lag->arg, &look.after))
-		ttl_look_at(leaf, lag->at, &look);
-	if (look.count > 0)
+	work->may_be_due = look.stopped || look.count > 0;
+	ever = look.count > 0 && TIMESTAMP_IS_NOBEGIN(look.oldest);
+	if (ever)
 	{
-		work->since = Min(Max(look.oldest + leaf->option.seconds * USECS_PER_SEC,
-							  work->leaf->since), lag->at);
-		work->known = SINCE_KNOWN;
-		return;
+		look.after = ttl_index_scan_finite(leaf->keytype);
+		ttl_look_at(leaf, lag->at, &look);
 	}
+	if (look.stopped && lag->find_position(leaf->indexrelid, lag->arg, &look.after))
+		ttl_look_at(leaf, lag->at, &look);
 	if (look.stopped)
 	{
 		ereport(lag->elevel,
@@ -390,13 +388,10 @@ look_at_leaf(const TtlIndex *leaf, LeafWork *work)
 				 errhint("VACUUM the table; a pass reads behind them.")));
 		return;
 	}
-	look.after.set = false;
-	look.only_infinite = true;
-	ttl_look_at(leaf, lag->at, &look);
-	if (look.stopped)
-		return;
-	work->known = look.count > 0 ? SINCE_EVER : SINCE_KNOWN;
-	work->may_be_due = stopped || look.count > 0;
+	if (look.count > 0)
+		work->since = Min(Max(look.oldest + leaf->option.seconds * USECS_PER_SEC,
+							  work->leaf->since), lag->at);
+	work->known = ever && look.count == 0 ? SINCE_EVER : SINCE_KNOWN;
 }
 
 static void

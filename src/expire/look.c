@@ -50,9 +50,7 @@ count_due(Relation heap, Relation index, const TtlCutoff *cutoff, TtlLook *look)
 	TtlIndexScan scan;
 	const TtlIndexEntry *entry;
 
-	ttl_index_scan_begin(&scan, heap, index, cutoff->keytype,
-						 look->only_infinite ? ttl_index_scan_finite(cutoff->keytype).key :
-						 cutoff->bound, &look->after);
+	ttl_index_scan_begin(&scan, heap, index, cutoff->keytype, cutoff->bound, &look->after);
 	if (look->max_pages > 0)
 		scan.max_pages = look->max_pages;
 	while ((look->max_rows == 0 || look->count < look->max_rows) && !look->stopped &&

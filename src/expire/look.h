@@ -21,7 +21,6 @@ typedef struct TtlLook
 {
 	/* where it begins, and ends; 0 stands for no limit */
 	TtlScanPosition after;
-	bool		only_infinite;	/* it ends after the rows at -infinity */
 	int64		max_rows;		/* rows that are due */
 	int64		max_pages;		/* leaf pages of the index */
 	int64		max_tuples;		/* tuples of the heap, also those of deleted
