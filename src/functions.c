@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * functions.c
- *	  SQL functions that need more than one folder: running a pass, counting what
- *	  is due, the view of indexes.
+ *	  SQL functions that need more than one folder: lag(), the view of indexes.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -14,23 +13,12 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/index.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "miscadmin.h"
-#include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
-#include "nodes/parsenodes.h"
-#include "storage/lmgr.h"
-#include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/portal.h"
-#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"

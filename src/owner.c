@@ -24,7 +24,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -32,12 +31,10 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
 #include "compat.h"
-#include "compute.h"
 #include "ttl_index.h"
 
 /* Policies ask whether the user is a superuser; a worker is one, and who calls run_pass() can be. */

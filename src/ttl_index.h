@@ -15,7 +15,7 @@
  *
  *	ttl_index.c		start: settings, launcher, hook
  *	settings.c		the settings
- *	functions.c		run_pass, lag, and what is behind the view of indexes
+ *	functions.c		lag, and what is behind the view of indexes
  *	owner.c			becoming the owner of a table
  *	leftover.c		what one owner's code leaves: with code.c, uncomputed.c,
  *					temporary_object.c, unfinished.c
