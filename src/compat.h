@@ -86,6 +86,9 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 	ExecInsertIndexTuples(table, slot, estate, false, false, NULL, NIL)
 #endif
 
+/* Since 18 an AFTER trigger runs as the user who queued it, before that as the one who gave the outer command. */
+#define TTL_TRIGGERS_RUN_AS_QUEUED (PG_VERSION_NUM >= 180000)
+
 /* A number until 19; nor was what EXPLAIN knows handed on to the planner; nor is told any more what is locked. */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;

@@ -26,8 +26,6 @@
 #include "miscadmin.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "rewrite/rewriteHandler.h"
-#include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
@@ -65,22 +63,6 @@ ttl_compute_value(Expr *expression, Oid typid, int32 typmod, Oid collation)
 	return castNode(Const, value);
 }
 
-/* Prepares expressions for rows. */
-List *
-ttl_compute_states(List *expressions, EState *estate)
-{
-	ttl_settings_renew_safe();
-	return ExecPrepareExprList(expressions, estate);
-}
-
-/* Prepares a condition for rows. */
-ExprState *
-ttl_compute_qual(List *qual, EState *estate)
-{
-	ttl_settings_renew_safe();
-	return ExecPrepareQual(qual, estate);
-}
-
 /* Has core compute what it keeps of an index for as long as that is open. */
 void
 ttl_compute_index(Relation index)
@@ -99,60 +81,12 @@ ttl_compute_index_info(Relation index)
 	return BuildIndexInfo(index);
 }
 
-/* The key by which a table is partitioned, which core keeps for as long as that is open. */
-PartitionKey
-ttl_compute_partition_key(Relation rel)
-{
-	ttl_settings_renew_safe();
-	return RelationGetPartitionKey(rel);
-}
-
 /* The conditions that the rows of a partition meet. */
 List *
 ttl_compute_bounds(Relation partition)
 {
 	ttl_settings_renew_safe();
 	return RelationGetPartitionQual(partition);
-}
-
-/*
- * Adds what rules and policies say.  Forced row security does not apply to what is deleted, but to
- * what an archive takes, as in an INSERT by its owner; and which it does is decided here.
- */
-static List *
-rewrite(Query *query)
-{
-	Oid			user;
-	int			sec_context;
-	List	   *queries;
-
-	GetUserIdAndSecContext(&user, &sec_context);
-	if (query->commandType == CMD_INSERT)
-		SetUserIdAndSecContext(user, sec_context & ~SECURITY_NOFORCE_RLS);
-	queries = QueryRewrite(query);
-	SetUserIdAndSecContext(user, sec_context);
-	return queries;
-}
-
-/*
- * Plans a query by settings by which rows are found by where they lie, or by an index: not by
- * those of a session, or of the owner of a database, by which each batch would read all of the
- * table.
- */
-List *
-ttl_compute_plans(Query *query, const char *name)
-{
-	int			level;
-	List	   *plans;
-
-	ttl_settings_renew_safe();
-	level = NewGUCNestLevel();
-	ttl_settings_set("enable_tidscan", "on");
-	ttl_settings_each_cost(ttl_settings_set);
-	ttl_settings_set("jit", "off");
-	plans = pg_plan_queries(rewrite(query), name, 0, NULL);
-	AtEOXact_GUC(false, level);
-	return plans;
 }
 
 /* Runs a command for the caller, which means the same by any settings. */

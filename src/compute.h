@@ -21,13 +21,9 @@
 extern Node *ttl_compute_folded(Node *expression);
 extern Expr *ttl_compute_planned(Expr *expression);
 extern Const *ttl_compute_value(Expr *expression, Oid typid, int32 typmod, Oid collation);
-extern List *ttl_compute_states(List *expressions, EState *estate);
-extern ExprState *ttl_compute_qual(List *qual, EState *estate);
 extern void ttl_compute_index(Relation index);
 extern IndexInfo *ttl_compute_index_info(Relation index);
-extern PartitionKey ttl_compute_partition_key(Relation rel);
 extern List *ttl_compute_bounds(Relation partition);
-extern List *ttl_compute_plans(Query *query, const char *name);
 extern void ttl_compute_command(const char *command);
 extern void ttl_compute_command_of_caller(const char *command);
 extern void ttl_compute_select(const char *query, bool read_only);

@@ -26,12 +26,12 @@
 #include "rewrite/prs2lock.h"
 #include "rewrite/rewriteHandler.h"
 #include "tcop/dest.h"
+#include "tcop/tcopprot.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
 
 #include "compat.h"
-#include "compute.h"
 #include "definition/key.h"
 #include "ttl_index.h"
 
@@ -269,7 +269,7 @@ ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 			  const char *name, DestReceiver *dest)
 {
 	CommandTag	tag = command_tag(query);
-	List	   *plans = ttl_compute_plans(query, name);
+	List	   *plans = pg_plan_queries(QueryRewrite(query), name, 0, NULL);
 	Portal		portal = CreateNewPortal();
 	QueryCompletion completion;
 

@@ -231,20 +231,6 @@ ttl_settings_set(const char *name, const char *value)
 							 true, 0, false);
 }
 
-/*
- * Sets the costs by which the planner finds rows by an index, or by where they lie, to what they
- * are without any configuration: nobody can tell which were the server's own.
- */
-void
-ttl_settings_each_cost(void (*set) (const char *name, const char *value))
-{
-	set("seq_page_cost", "1");
-	set("random_page_cost", "4");
-	set("cpu_tuple_cost", "0.01");
-	set("cpu_index_tuple_cost", "0.005");
-	set("cpu_operator_cost", "0.0025");
-}
-
 static void
 set_safe(void)
 {

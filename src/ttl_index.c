@@ -20,7 +20,6 @@
 #include "miscadmin.h"
 
 #include "ddl/ddl.h"
-#include "expire/cascade.h"
 #include "leftover.h"
 #include "monitor/monitor.h"
 #include "ttl_index.h"
@@ -37,9 +36,6 @@ _PG_init(void)
 	ttl_leftover_init();
 	ttl_temporary_object_init();
 	ttl_unfinished_init();
-	ttl_foreign_read_init();
-	ttl_checked_init();
-	ttl_cascade_init();
 	ttl_citus_init();
 	ttl_hypertable_init();
 	ttl_mistake_init();

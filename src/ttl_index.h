@@ -146,7 +146,6 @@ extern dsa_pointer ttl_settings_store(dsa_area *area);
 extern void ttl_settings_load(const char *values);
 extern void ttl_settings_force(const char *name, const char *value);
 extern void ttl_settings_set(const char *name, const char *value);
-extern void ttl_settings_each_cost(void (*set) (const char *name, const char *value));
 extern int	ttl_settings_begin_safe(void);
 extern void ttl_settings_renew_safe(void);
 

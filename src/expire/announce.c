@@ -6,7 +6,7 @@
  * Code of users that runs because of a delete, such as a trigger, can ask the setting
  * ttl_index.expiring, which is the name of the index while a batch runs and empty at all
  * other times.  Nobody can set it, because its context is PGC_INTERNAL.  Its value ends
- * with the level of settings that ttl_owner_become() has begun, so also with an error.
+ * with the caller's level of settings, so also with an error.
  *
  * Who reads the changes from the WAL sees a message of logical decoding before the rows
  * of a batch.  It belongs to the same subtransaction, so it is decoded if and only if
@@ -33,8 +33,8 @@
 #define MESSAGE_PREFIX "ttl_index"
 
 /*
- * Sets what code of users sees, until ttl_owner_restore().  The index is the one that has
- * a row in the view index_stats: that of the whole table, and the main one of a pair.
+ * Sets what code of users sees, until the level of settings ends.  The index is the one that
+ * has a row in the view index_stats: that of the whole table, and the main one of a pair.
  */
 void
 ttl_announce_to_session(const char *root)

@@ -16,8 +16,8 @@
  * read again the entries of all rows that were deleted before, and wait for locked
  * rows.
  *
- * All of this runs as the table's owner (owner.c).  Core is used through its
- * interfaces for table access methods, for index expressions and for queries; of the
+ * A batch runs in a process of the table's owner (monitor/worker.c).  Core is used through
+ * its interfaces for table access methods, for index expressions and for queries; of the
  * heap, the code relies on tuple IDs that are ordered by block, on how many rows are in
  * one, and on xmin.  Nothing here reads a setting, a counter or a clock.
  *
@@ -36,6 +36,7 @@
 #include "catalog/catalog.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -105,9 +106,8 @@ note_horizon(TtlExpirer *x)
 }
 
 /*
- * Makes deferrable constraints be checked within what is done as an owner, a batch or the DDL of a
- * partition, for which event triggers of others write: a deferred trigger could run only after the
- * security-restricted operation has ended, and as another user.
+ * Sets deferrable constraints immediate for the transaction: the row that a constraint keeps
+ * is found only if the batch itself fails, and not the commit.
  */
 void
 ttl_batch_set_immediate(void)
@@ -145,10 +145,8 @@ lock_others(TtlExpirer *x, const TtlIndex *index)
 {
 	Oid			archive = index->option.archive_to;
 
-	return (x->direct || ttl_cascade_lock(index->relid, index->owner)) &&
-		(!OidIsValid(archive) ||
-		 (ttl_move_lock(x, archive) && ttl_partition_key_lock_above(archive) &&
-		  ttl_cascade_lock_written(archive)));
+	return (x->direct || ttl_cascade_lock(index->relid)) &&
+		(!OidIsValid(archive) || ttl_move_lock(x, archive));
 }
 
 /* Can the rows still be moved, with the lock in hand? */
@@ -160,43 +158,9 @@ may_move(const TtlIndex *index)
 	return ttl_archive_state_now(&now) == TTL_ACTIVE;
 }
 
-/* Raises an error for the state of an archive that cannot take the rows any more. */
-static void
-check_archive(const TtlIndex *index, TtlState (*look) (TtlIndex *index))
-{
-	TtlIndex	now = *index;
-
-	now.state = look(&now);
-	if (now.state != TTL_ACTIVE)
-		ttl_state_raise(&now);
-}
-
 /*
- * Moves the rows that were taken.  Code of users has run since this was allowed: it may have
- * renamed columns of the archive, which core lets it do though that is open.  Nor are the
- * partitions of the archive locked, which can be given to somebody else meanwhile, and while
- * the rows are inserted.
- */
-static void
-move_rows(TtlExpirer *x, const TtlIndex *index)
-{
-	if (x->archive == NULL)
-		return;
-	ttl_query_refresh(x->heap);
-	ttl_query_refresh(x->archive);
-	check_archive(index, ttl_archive_state_now);
-	if (!ttl_cascade_lock_written(index->option.archive_to))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on a table that a foreign key of table \"%s\" leads to",
-						RelationGetRelationName(x->archive))));
-	ttl_move_end(x);
-	check_archive(index, ttl_archive_rights);
-}
-
-/*
- * Takes the rows of a batch, and deletes or moves them, as the owner.  Returns in which
- * phase that was: the cursor may be in the next one.
+ * Takes the rows of a batch, and deletes them.  Returns in which phase that was: the cursor
+ * may be in the next one.
  */
 static TtlPhase
 take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
@@ -226,25 +190,8 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 	ttl_row_end(x);
 	PopActiveSnapshot();
 	if (x->nrows > 0)
-	{
-		ttl_query_refresh(x->heap);
 		ttl_delete_locked(x, index);
-	}
-	move_rows(x, index);
 	return phase;
-}
-
-/*
- * Has core compute, as the owner and by a safe search_path, what it keeps of these relations for
- * as long as they are open.  Triggers can call code of other roles, which would have it computed
- * by their own: SECURITY DEFINER functions, or what this extension runs as them.
- */
-static void
-compute_what_is_kept(TtlExpirer *x)
-{
-	ttl_compute_index(x->index);
-	if (x->archive != NULL && x->archive->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		(void) ttl_compute_partition_key(x->archive);
 }
 
 /*
@@ -257,8 +204,8 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
 	TtlBatch   *batch = x->batch;
 
 	/*
-	 * the main index of a pair is not locked: REINDEX CONCURRENTLY may just
-	 * drop it
+	 * REINDEX CONCURRENTLY may drop the main index of a pair, which is not
+	 * locked
 	 */
 	batch->inactive = x->root == NULL ||
 		!open_relations(index->relid, index->indexrelid, x);
@@ -270,8 +217,6 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
 		(x->archive == NULL || !may_move(index));
 	if (batch->busy || batch->inactive)
 		close_relations(x);
-	else if (!x->direct || x->archive != NULL)
-		compute_what_is_kept(x);
 	return !batch->busy && !batch->inactive;
 }
 
@@ -279,9 +224,10 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
  * Runs one batch of up to max_docs rows of a locked index, in the caller's transaction,
  * from the cursor on.  Code of users runs here and may raise any error.
  *
- * What core has cached by the code of another role is dropped when this becomes the owner,
- * but what it has computed for a relation is kept for as long as that is open.  So nothing
- * is open then, nor when the owner's code is over.
+ * Forced row security does not apply to what is deleted, but to what an archive takes, as to
+ * an INSERT by its owner.  SET ROLE is refused, as the next batch would run as that role.  A
+ * superuser's batch is a security-restricted operation, as triggers of other roles may act
+ * in it.
  */
 void
 ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
@@ -292,17 +238,26 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	TtlExpirer	x = {.cutoff = cutoff,.pass_xid = pass_xid,
 	.cursor = &batch->cursor,.batch = batch,.root = ttl_name_find(index->root)};
 	TtlPhase	phase;
-	TtlUser		saved;
+	Oid			user;
+	int			saved_context;
+	int			sec_context;
+	int			level = NewGUCNestLevel();
 
 	memset(batch, 0, sizeof(*batch));
 	batch->cursor = *cursor;
-	ttl_owner_become(index->owner, &saved);
+	GetUserIdAndSecContext(&user, &saved_context);
+	sec_context = saved_context | SECURITY_LOCAL_USERID_CHANGE;
+	if (superuser())
+		sec_context |= SECURITY_RESTRICTED_OPERATION;
+	SetUserIdAndSecContext(user, sec_context | SECURITY_NOFORCE_RLS);
 	if (begin_batch(&x, index))
 	{
 		if (!x.direct)
 			x.rows = palloc(sizeof(Datum) * (max_docs + MaxHeapTuplesPerPage));
 		ttl_announce_to_session(x.root);
 		phase = take_rows(&x, index, max_docs, max_entries);
+		SetUserIdAndSecContext(user, sec_context);
+		ttl_move_end(&x);
 		close_relations(&x);
 		batch->past_pass = phase == TTL_FORWARD &&
 			batch->cursor.forward.set && batch->cursor.forward.key > pass_cutoff->bound;
@@ -310,7 +265,8 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		batch->from_before = phase != TTL_CATCH_UP &&
 			(batch->from_before || batch->live == 0);
 	}
-	ttl_owner_restore(&saved);
+	AtEOXact_GUC(false, level);
+	SetUserIdAndSecContext(user, saved_context);
 
 	/*
 	 * Another server commits before this one does.  If this server then lost

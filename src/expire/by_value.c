@@ -405,7 +405,20 @@ check_row_security(Relation rel)
 				 errhint("ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.")));
 }
 
-/* Takes up to so many rows from the cursor on, as the owner. */
+/* Writes values as each node reads them, whatever is set there, until the level of settings ends. */
+static void
+write_exactly(void)
+{
+	static const char *const settings[][2] = {
+		{"datestyle", "ISO, YMD"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "1"},
+		{"array_nulls", "on"}, {"xmloption", "content"}
+	};
+
+	for (int i = 0; i < lengthof(settings); i++)
+		ttl_settings_set(settings[i][0], settings[i][1]);
+}
+
+/* Takes up to so many rows from the cursor on. */
 void
 ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs)
 {
@@ -427,8 +440,7 @@ ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs)
 	batch->exhausted = !forward && !cursor->thorough && cursor->nfailures > 0;
 	if (batch->exhausted)
 		return;
-	/* each node reads the constants alike, whatever is set there */
-	ttl_owner_write_exactly();
+	write_exactly();
 	begin_range(&range, x->heap, index);
 	find_due(&range, index, position, bound, max_docs);
 	batch->candidates = batch->live = range.count;

@@ -1,38 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * cascade.c
- *	  Where a batch goes on to: tables that foreign keys lead to.
+ *	  Locking the tables that the foreign keys of a batch lead to.
  *
  * The triggers of foreign keys lock other tables, delete and update rows there, and go on
- * from these.  Four things are seen to for a batch (batch.c) to which that happens.
- *
- * All these tables are locked before the batch takes its first row, without waiting.  The
- * triggers would wait, while the batch holds its own locks, for DDL that holds such a
- * table and waits for the batch; and the batch is the one that has to give way.
- *
- * Which rows there others hold is not known before.  So each command of a foreign key waits
- * for them no longer than ttl_index.bucket_lock_timeout, and then fails with the row that
- * needs it.  Whoever holds one, and comes to wait for a row of the batch, would be ended by the
- * deadlock detector otherwise, or wait until the batch is canceled.  BEFORE triggers run
- * within such a command; all others are the user's own, and may wait.
- *
- * Nobody gets rights by a partition.  What a foreign key reads or changes it does as the owner
- * of the whole table, and code of those who own a partition would run as that one, in triggers
- * or when the query is planned.  So they need the privileges of that owner.
- *
- * Nobody gets rights by a cascade.  A foreign key acts as the owner of the table that it changes.
- * But up to 17, what it leaves to the end of the command, AFTER triggers first of all, is run
- * as whoever gave the command.  And on all releases the code of that owner's triggers would
- * leave settings to that of whoever gave the command, such as a search_path, and what is cached
- * and compiled by it.  So no foreign key may change a table of somebody who has not the
- * privileges of that role.  The tables that are locked are
- * looked at before the batch deletes anything.  But a rule or a trigger can change further
- * tables, with foreign keys on them, and so can what runs elsewhere as an owner, such as an event
- * trigger where a partition goes.  So each command that a foreign key gives while the extension acts
- * as an owner is looked at as well, before it is planned, and where the executor starts it, as a plan
- * can be of before.  To look at which triggers
- * there are would not be enough: any code that runs meanwhile can create one.  What a foreign
- * key only reads may be anybody's, as long as that runs none of their code (foreign_read.c).
+ * from these.  They would wait, while the batch holds its own locks, for DDL that holds such
+ * a table and waits for the batch.  So all these tables are locked before the batch (batch.c)
+ * takes its first row, without waiting: the batch is the one that gives way.  Which rows there
+ * others hold is not known before, so a batch that leads to other tables waits for any lock no
+ * longer than ttl_index.bucket_lock_timeout.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -43,449 +19,188 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/table.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_constraint.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
-#include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/plannodes.h"
-#include "parser/parsetree.h"
 #include "storage/lmgr.h"
-#include "tcop/dest.h"
 #include "utils/acl.h"
 #include "utils/fmgroids.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
 #include "compat.h"
-#include "definition/definition.h"
 #include "expire/cascade.h"
-#include "expire/expire.h"
-#include "leftover.h"
 #include "ttl_index.h"
 
-/* What is done to the tables that foreign keys lead to. */
-typedef enum CascadeAction
-{
-	CASCADE_READS,
-	CASCADE_UPDATES,
-	CASCADE_DELETES
-}			CascadeAction;
-
-#define CASCADE_ACTIONS (CASCADE_DELETES + 1)
-
-/* All of them, partitions included, by what is done there. */
+/* The tables that foreign keys lead to, partitions included, by what is done there. */
 typedef struct Cascade
 {
-	List	   *tables[CASCADE_ACTIONS];
-	Oid			role;			/* who gives the command */
-}			Cascade;
+	List	   *deleted;		/* first of all the table of the batch itself */
+	List	   *updated;
+	List	   *read;
+} Cascade;
 
-/* the command of a foreign key that was started last, if none has run since; it can be gone */
-static const QueryDesc *of_foreign_key = NULL;
-
-static ExecutorStart_hook_type next_start = NULL;
-static ExecutorRun_hook_type next_run = NULL;
-
-/* Raises an error if code of the owner of a table would run as a role where a foreign key leads. */
-static void
-check_rights(Oid relid, Oid role)
+/* The list for a table that the trigger of a foreign key acts on. */
+static List **
+tables_of_action(Cascade *cascade, Oid function)
 {
-	if (has_privs_of_role(ttl_owner_of(relid), role))
-		return;
-	ttl_leftover_become_nobody();
-	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("a foreign key leads to table \"%s\" of another owner",
-					get_rel_name(relid)),
-			 errdetail("Triggers and other code there would run with the privileges of role \"%s\", or beside code that does.",
-					   GetUserNameFromId(role, false)),
-			 errhint("Let this role own table \"%s\" as well, or grant the role to its owner.",
-					 get_rel_name(relid))));
-}
-
-static CascadeAction
-action_of(const Trigger *trigger)
-{
-	switch (trigger->tgfoid)
+	switch (function)
 	{
 		case F_RI_FKEY_CASCADE_DEL:
-			return CASCADE_DELETES;
+			return &cascade->deleted;
 		case F_RI_FKEY_CASCADE_UPD:
 		case F_RI_FKEY_SETNULL_DEL:
 		case F_RI_FKEY_SETNULL_UPD:
 		case F_RI_FKEY_SETDEFAULT_DEL:
 		case F_RI_FKEY_SETDEFAULT_UPD:
-			return CASCADE_UPDATES;
+			return &cascade->updated;
 		default:
-			return CASCADE_READS;
+			return &cascade->read;
 	}
 }
 
-/* Has a table triggers, as one with foreign keys has that are enforced? */
+/* Has a table AFTER triggers of users, or rules, which lead to those of other tables? */
 static bool
-has_triggers(Oid relid)
+has_triggers(Relation rel)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	bool		result = false;
+	bool		found = rel->rd_rules != NULL;
 
-	if (HeapTupleIsValid(tuple))
-	{
-		result = ((Form_pg_class) GETSTRUCT(tuple))->relhastriggers;
-		ReleaseSysCache(tuple);
-	}
-	return result;
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		found = found || (!rel->trigdesc->triggers[i].tgisinternal &&
+						  TRIGGER_FOR_AFTER(rel->trigdesc->triggers[i].tgtype));
+	return found;
 }
 
 /*
- * Raises an error if a partition key above a table is of somebody else.  It is computed as the
- * owner of the table in an UPDATE there, in any query of a partitioned table, and, where a
- * trigger has set constraint_exclusion, in any other.  Returns false if somebody else has locked
- * a table above, whose owner could attach it to one by such a key meanwhile.
+ * Raises an error if AFTER triggers of a table would run with rights that its owner does not
+ * have.  Before 18, those of a table that a foreign key changes run as the user who gave the
+ * outer command, and a worker gives that command again and again.
  */
-static bool
-lock_above(Oid relid, bool changes)
+static void
+check_triggers(Relation rel)
 {
-	Oid			role;
-	Oid			above;
+	const char *name = RelationGetRelationName(rel);
 
-	if (!changes && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
-		return true;
-	if (!ttl_partition_key_lock_above(relid))
-		return false;
-	role = ttl_owner_of(relid);
-	above = ttl_partition_key_of_stranger(relid, role);
-	if (OidIsValid(above))
-		check_rights(above, role);
-	return true;
-}
-
-/* The tables that foreign keys of a table reference. */
-static List *
-referenced_by(Oid relid)
-{
-	List	   *referenced = NIL;
-	Relation	constraints;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	if (!has_triggers(relid))
-		return NIL;
-	constraints = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(constraints, ConstraintRelidTypidNameIndexId, true, NULL, 1,
-							  &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
-
-		if (form->contype == CONSTRAINT_FOREIGN && TTL_IS_ENFORCED(form))
-			referenced = list_append_unique_oid(referenced, form->confrelid);
-	}
-	systable_endscan(scan);
-	table_close(constraints, AccessShareLock);
-	return referenced;
+	if (TTL_TRIGGERS_RUN_AS_QUEUED || !has_triggers(rel) ||
+		has_privs_of_role(rel->rd_rel->relowner, GetUserId()))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("a foreign key leads to table \"%s\" of another owner", name),
+			 errdetail("Triggers there would run with the privileges of role \"%s\".",
+					   GetUserNameFromId(GetUserId(), false)),
+			 errhint("Let this role own table \"%s\" as well, or grant the role to its owner.",
+					 name)));
 }
 
 /*
- * Raises an error if somebody gets rights where the foreign keys of a table are checked, as
- * rows are written to it.  They read the referenced tables.  Returns false if somebody else
- * has locked a table of which one of these is a partition.
- */
-bool
-ttl_cascade_lock_written(Oid relid)
-{
-	ListCell   *lc;
-	ListCell   *lc2;
-	ListCell   *lc3;
-
-	foreach(lc, ttl_inherit_partitions(relid, NoLock))
-	{
-		CHECK_FOR_INTERRUPTS();
-		foreach(lc2, referenced_by(lfirst_oid(lc)))
-		{
-			if (!lock_above(lfirst_oid(lc2), false))
-				return false;
-			foreach(lc3, ttl_inherit_partitions(lfirst_oid(lc2), NoLock))
-				check_rights(lfirst_oid(lc3), ttl_owner_of(lfirst_oid(lc2)));
-		}
-	}
-	return true;
-}
-
-/* Has somebody else locked a table that is read where the foreign keys of this one are checked? */
-bool
-ttl_cascade_is_locked(Oid relid)
-{
-	ListCell   *lc;
-	ListCell   *lc2;
-	ListCell   *lc3;
-
-	foreach(lc, ttl_inherit_partitions(relid, NoLock))
-	{
-		CHECK_FOR_INTERRUPTS();
-		foreach(lc2, referenced_by(lfirst_oid(lc)))
-		{
-			foreach(lc3, ttl_inherit_partitions(lfirst_oid(lc2), NoLock))
-			{
-				if (!ConditionalLockRelationOid(lfirst_oid(lc3), RowShareLock))
-					return true;
-			}
-		}
-	}
-	return false;
-}
-
-/*
- * Locks a table, or a partition of it, with its indexes and all below it, without waiting, and
- * adds them to the list.
+ * Locks a table with its indexes, and all partitions below it, without waiting, and adds them
+ * to the list.
  */
 static bool
-lock_tree(Oid relid, Oid whole, LOCKMODE lockmode, List **locked)
+lock_tree(Oid relid, LOCKMODE lockmode, List **locked)
 {
 	ListCell   *lc;
 
 	if (!ttl_lock_now(relid, lockmode))
 		return false;
-	/* it may just have been dropped */
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-		return true;
-	check_rights(relid, ttl_owner_of(whole));
 	*locked = list_append_unique_oid(*locked, relid);
 	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
 		return true;
 	foreach(lc, ttl_inherit_children(relid, false))
 	{
-		if (!lock_tree(lfirst_oid(lc), whole, lockmode, locked))
+		if (!lock_tree(lfirst_oid(lc), lockmode, locked))
 			return false;
 	}
 	return true;
-}
-
-/*
- * Locks the table on which a foreign key is, and all below it, and looks at whose code can run
- * there.
- */
-static bool
-lock_referencing_table(const Trigger *trigger, Cascade * cascade)
-{
-	Oid			relid = trigger->tgconstrrelid;
-	CascadeAction action = action_of(trigger);
-
-	/* a lock can replace the trigger in the cache */
-	if (!lock_tree(relid, relid, action == CASCADE_READS ? RowShareLock : RowExclusiveLock,
-				   &cascade->tables[action]))
-		return false;
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-		return true;
-
-	/*
-	 * an update that sets a column to NULL can write others, too: by a move
-	 * to another partition, a generated column, a trigger
-	 */
-	return lock_above(relid, action != CASCADE_READS) &&
-		(action != CASCADE_UPDATES || ttl_cascade_lock_written(relid));
 }
 
 /* Locks the tables whose foreign keys act when rows of this one are deleted or updated. */
 static bool
-lock_referencing(Oid relid, bool deletes, Cascade * cascade)
+lock_referencing(Relation rel, bool deletes, Cascade *cascade)
 {
-	Relation	rel = try_relation_open(relid, NoLock);
-	bool		locked = true;
-
-	for (int i = 0; rel != NULL && rel->trigdesc != NULL && locked &&
-		 i < rel->trigdesc->numtriggers; i++)
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		List	  **tables = tables_of_action(cascade, trigger->tgfoid);
 
 		if ((deletes ? TRIGGER_FOR_DELETE(trigger->tgtype) :
 			 TRIGGER_FOR_UPDATE(trigger->tgtype)) &&
 			trigger->tgenabled != TRIGGER_DISABLED &&
-			RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
-			locked = lock_referencing_table(trigger, cascade);
-	}
-	if (rel != NULL)
-		relation_close(rel, NoLock);
-	return locked;
-}
-
-/*
- * Locks all tables to which the foreign keys on a table lead when rows of it are deleted
- * by a role.  Returns false if somebody else has locked one of them.
- */
-bool
-ttl_cascade_lock(Oid relid, Oid role)
-{
-	Cascade		cascade = {.role = role};
-	List	  **tables = cascade.tables;
-	int			deleted = 0;
-	int			updated = 0;
-
-	tables[CASCADE_DELETES] = list_make1_oid(relid);
-	/* the lists grow by the tables that a cascade goes on to */
-	while (deleted < list_length(tables[CASCADE_DELETES]) ||
-		   updated < list_length(tables[CASCADE_UPDATES]))
-	{
-		bool		deletes = deleted < list_length(tables[CASCADE_DELETES]);
-		Oid			table = deletes ?
-		list_nth_oid(tables[CASCADE_DELETES], deleted++) :
-		list_nth_oid(tables[CASCADE_UPDATES], updated++);
-
-		if (table != relid)
-			check_rights(table, role);
-		if (!lock_referencing(table, deletes, &cascade))
+			RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK &&
+			!lock_tree(trigger->tgconstrrelid,
+					   tables == &cascade->read ? RowShareLock : RowExclusiveLock, tables))
 			return false;
 	}
 	return true;
 }
 
 /*
- * Checks a table to which a foreign key leads from one that code of the batch has changed, as those
- * are checked to which the foreign keys of the table itself lead (lock_referencing_table).
+ * Locks all tables to which the foreign keys on a table lead when rows of it are deleted.
+ * Returns false if somebody else has locked one of them.
  */
-static void
-check_table(Oid relid, bool changes)
+bool
+ttl_cascade_lock(Oid relid)
 {
-	const Oid	role = changes ? ttl_leftover_commander() : InvalidOid;
-	const TtlCheck check = changes ? TTL_CHECK_CHANGE : TTL_CHECK_READ;
-	uint64		since;
-	ListCell   *lc;
+	Cascade		cascade = {.deleted = list_make1_oid(relid)};
+	int			ndeleted = 0;
+	int			nupdated = 0;
 
-	if (ttl_checked_find(relid, role, check, &since))
-		return;
-	if (changes)
-		check_rights(relid, role);
-	/* a query of the whole is planned with all of them, and an update can move rows to any */
+	/* the lists grow by the tables that a cascade goes on to */
+	while (ndeleted < list_length(cascade.deleted) || nupdated < list_length(cascade.updated))
+	{
+		bool		deletes = ndeleted < list_length(cascade.deleted);
+		Oid			table = deletes ? list_nth_oid(cascade.deleted, ndeleted++) :
+		list_nth_oid(cascade.updated, nupdated++);
+		Relation	rel = try_relation_open(table, NoLock);
+		bool		locked;
+
+		if (rel == NULL)		/* it was dropped before it was locked */
+			continue;
+		if (table != relid)
+			check_triggers(rel);
+		locked = lock_referencing(rel, deletes, &cascade);
+		relation_close(rel, NoLock);
+		if (!locked)
+			return false;
+	}
+	if (ndeleted > 1 || nupdated > 0 || cascade.read != NIL)
+		ttl_lock_limit_waits();
+	return true;
+}
+
+/* Has somebody else locked a table that the foreign keys of this one, or of a partition, reference? */
+bool
+ttl_cascade_is_locked(Oid relid)
+{
+	List	   *referenced = NIL;
+	ListCell   *lc;
+	ListCell   *lc2;
+
 	foreach(lc, ttl_inherit_partitions(relid, NoLock))
-		check_rights(lfirst_oid(lc), ttl_owner_of(relid));
-	if (!lock_above(relid, changes))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on a table of which table \"%s\" is a partition",
-						get_rel_name(relid))));
-	ttl_checked_add(relid, role, check, since);
-}
-
-/* Checks a table that a foreign key reads as its owner, who runs the code of the batch as well. */
-void
-ttl_cascade_check_read(Oid relid)
-{
-	check_table(relid, false);
-}
-
-/*
- * Checks a command of a foreign key before it is planned, which can call code in the definition of
- * the table, which the current user owns, and of what a rule changes in its place.
- */
-void
-ttl_cascade_check_change(const Query *query)
-{
-	ListCell   *lc;
-
-	foreach(lc, query->rtable)
 	{
-		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+		Relation	rel;
 
-		if (rte->rtekind == RTE_RELATION && ttl_owner_of(rte->relid) == GetUserId())
-			check_table(rte->relid, true);
+		CHECK_FOR_INTERRUPTS();
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), RowExclusiveLock))
+			return true;
+		rel = try_relation_open(lfirst_oid(lc), NoLock);
+		if (rel == NULL)
+			continue;
+		foreach(lc2, RelationGetFKeyList(rel))
+			referenced = list_append_unique_oid(referenced,
+												lfirst_node(ForeignKeyCacheInfo, lc2)->confrelid);
+		relation_close(rel, NoLock);
 	}
-}
-
-/* Checks the tables that a part of a command of a foreign key changes, if it does. */
-static void
-check_plan(const PlannedStmt *stmt, Plan * plan)
-{
-	const ModifyTable *change = (ModifyTable *) plan;
-	ListCell   *lc;
-
-	if (plan == NULL || !IsA(plan, ModifyTable))
-		return;
-	/* the partitions are checked with the whole, whose locks a batch may have taken already */
-	if (change->rootRelation > 0)
+	foreach(lc, referenced)
 	{
-		check_table(rt_fetch(change->rootRelation, stmt->rtable)->relid, true);
-		return;
+		foreach(lc2, ttl_inherit_partitions(lfirst_oid(lc), NoLock))
+		{
+			if (!ConditionalLockRelationOid(lfirst_oid(lc2), RowShareLock))
+				return true;
+		}
 	}
-	foreach(lc, change->resultRelations)
-		check_table(rt_fetch(lfirst_int(lc), stmt->rtable)->relid, true);
-}
-
-/* Checks all of it: a rule can change tables in a WITH as well. */
-static void
-check_command(const PlannedStmt *stmt)
-{
-	ListCell   *lc;
-
-	check_plan(stmt, stmt->planTree);
-	foreach(lc, stmt->subplans)
-		check_plan(stmt, lfirst(lc));
-}
-
-/*
- * Only foreign keys ask to leave the AFTER triggers of their commands to an outer one, and so
- * do functions in SQL for a query that is read row by row.  Core says the same of every SELECT,
- * but later.  It runs the command of a foreign key as soon as it has started it.
- */
-static void
-start_command(QueryDesc *query, int eflags)
-{
-	bool		is_of_foreign_key = OidIsValid(ttl_leftover_commander()) &&
-		(eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0 &&
-		query->dest->mydest != DestSQLFunction;
-
-	if (is_of_foreign_key)
-		check_command(query->plannedstmt);
-	if (next_start)
-		next_start(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
-	of_foreign_key = is_of_foreign_key ? query : NULL;
-}
-
-static void
-run_next(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
-{
-	if (next_run)
-		next_run(query, direction, count ttl_and_once(once));
-	else
-		standard_ExecutorRun(query, direction, count ttl_and_once(once));
-}
-
-static void
-run_command(QueryDesc *query, ScanDirection direction, uint64 count ttl_and_once(bool once))
-{
-	bool		is_of_foreign_key = query == of_foreign_key;
-	char	   *lock_timeout;
-
-	of_foreign_key = NULL;
-	if (!is_of_foreign_key)
-	{
-		run_next(query, direction, count ttl_and_once(once));
-		return;
-	}
-	/* no level of settings: what triggers have set there stays */
-	lock_timeout = pstrdup(GetConfigOption("lock_timeout", false, false));
-	ttl_lock_limit_waits();
-	run_next(query, direction, count ttl_and_once(once));
-	ttl_settings_set("lock_timeout", lock_timeout);
-}
-
-void
-ttl_cascade_init(void)
-{
-	next_start = ExecutorStart_hook;
-	ExecutorStart_hook = start_command;
-	next_run = ExecutorRun_hook;
-	ExecutorRun_hook = run_command;
+	return false;
 }

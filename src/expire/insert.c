@@ -3,11 +3,11 @@
  * insert.c
  *	  Inserting rows of one table into another one, without a command.
  *
- * This is for an ordinary table to which nothing is attached that only the command INSERT
- * knows about, and no code of users, which could change the table meanwhile (codeless.c).  It
- * saves most of what that does for each row: many rows go into a block at a time, with one
- * record in the WAL.  Indexes, constraints and defaults are those of the command, by the same
- * functions of core, in the same order, as the same user.
+ * This is for an ordinary table without triggers, rules, row security, CHECK constraints,
+ * generated columns, or indexes with expressions or a filter; all others get their rows by the
+ * command INSERT (move.c).  It saves most of what that does for each row: many rows go into a
+ * block at a time, with one record in the WAL.  NOT NULL and unique indexes are checked by the
+ * same functions of core, in the same order.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -26,13 +27,12 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "compat.h"
-#include "compute.h"
-#include "definition/codeless.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
@@ -56,19 +56,50 @@ typedef struct Insertion
 	Size		size;
 } Insertion;
 
-/* Is a table one to which nothing is attached that only the command knows, or has code? */
+/* Has a table a CHECK constraint or a generated column? */
+static bool
+computes_for_rows(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	bool		found = desc->constr != NULL && desc->constr->num_check > 0;
+
+	for (int i = 0; i < desc->natts; i++)
+		found = found || TupleDescAttr(desc, i)->attgenerated != '\0';
+	return found;
+}
+
+/* Has a table, whose indexes are locked, one with an expression or a filter? */
+static bool
+computes_for_indexes(Relation rel)
+{
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), NoLock);
+
+		found = found || RelationGetIndexExpressions(index) != NIL ||
+			RelationGetIndexPredicate(index) != NIL;
+		index_close(index, NoLock);
+	}
+	return found;
+}
+
+/* Can rows be inserted into a table without the command? */
 static bool
 is_plain(Relation rel)
 {
 	return rel->rd_rel->relkind == RELKIND_RELATION &&
 		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		!rel->rd_rel->relispartition && !rel->rd_rel->relrowsecurity &&
-		ttl_query_is_plain(rel, CMD_INSERT) && ttl_codeless_table(rel);
+		ttl_query_is_plain(rel, CMD_INSERT) && !computes_for_rows(rel) &&
+		!computes_for_indexes(rel);
 }
 
 /*
- * The value of a column for which the other table has none; NULL where the command has to
- * say.
+ * The value of a column for which the other table has none, if that is a constant; else NULL,
+ * and the command computes it.
  */
 static Expr *
 value_by_default(Relation to, AttrNumber attnum)
@@ -80,7 +111,11 @@ value_by_default(Relation to, AttrNumber attnum)
 		return (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
 	value = build_column_default(to, attnum);
 	if (value != NULL)
-		return ttl_codeless_expression(value) ? ttl_compute_planned((Expr *) value) : NULL;
+	{
+		Expr	   *planned = expression_planner((Expr *) value);
+
+		return IsA(planned, Const) ? planned : NULL;
+	}
 	/* a domain may refuse NULL */
 	if (get_typtype(attr->atttypid) == TYPTYPE_DOMAIN)
 		return NULL;

@@ -25,7 +25,6 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
-#include "compute.h"
 #include "definition/key.h"
 #include "definition/option.h"
 #include "expire/expirer.h"
@@ -46,8 +45,6 @@ ttl_row_begin(TtlExpirer *x)
  * functions in SQL in their place, and goes on with these when such a function is replaced.
  * Core lets both take the whole row where it has virtual columns, which it then leaves NULL
  * in the index; queries do not.
- *
- * Both are prepared before they are called for a row, also the key, which core would put off.
  */
 void
 ttl_row_begin_checks(TtlExpirer *x)
@@ -59,13 +56,12 @@ ttl_row_begin_checks(TtlExpirer *x)
 
 	if (!ttl_key_read(indexrelid, &attnum, &key) || !ttl_option_read(indexrelid, &own))
 		elog(ERROR, "cache lookup failed for index %u", indexrelid);
-	x->info = ttl_compute_index_info(x->index);
+	x->info = BuildIndexInfo(x->index);
 	if (key != NULL)
 		x->info->ii_Expressions = list_make1(TTL_EXPAND_VIRTUAL(key, x->heap));
 	x->estate = CreateExecutorState();
-	x->info->ii_ExpressionsState = ttl_compute_states(x->info->ii_Expressions, x->estate);
-	x->filter = ttl_compute_qual((List *) TTL_EXPAND_VIRTUAL((Node *) own.filter, x->heap),
-								 x->estate);
+	x->filter = ExecPrepareQual((List *) TTL_EXPAND_VIRTUAL((Node *) own.filter, x->heap),
+								x->estate);
 }
 
 void

@@ -90,13 +90,15 @@ force_settings(void)
 		{"enable_indexscan", "on"},
 		{"enable_indexonlyscan", "on"},
 		{"enable_bitmapscan", "on"},
+		{"enable_tidscan", "on"},
 		{"enable_partition_pruning", "on"},
 		{"constraint_exclusion", "partition"},
 		{"seq_page_cost", "1"},
 		{"random_page_cost", "4"},
 		{"cpu_tuple_cost", "0.01"},
 		{"cpu_index_tuple_cost", "0.005"},
-		{"cpu_operator_cost", "0.0025"}
+		{"cpu_operator_cost", "0.0025"},
+		{"jit", "off"}
 	};
 
 	for (int i = 0; i < lengthof(settings); i++)

@@ -46,7 +46,6 @@
 
 #include "compat.h"
 #include "compute.h"
-#include "definition/codeless.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "expire/expire.h"
@@ -361,18 +360,6 @@ check_default(const TtlIndex *root, Oid rest, const TtlPartition *partition)
 				 errdetail("The bucket will be made when they have expired.")));
 }
 
-/* Can the CHECK constraints of a table call functions of users?  ATTACH will lock it as well. */
-static bool
-has_code_in_checks(Oid relid)
-{
-	Relation	rel = try_relation_open(relid, AccessShareLock);
-	bool		codeless = rel == NULL || ttl_codeless_checks(rel);
-
-	if (rel != NULL)
-		relation_close(rel, NoLock);
-	return !codeless;
-}
-
 /*
  * Raises an error where ATTACH would compute, as the owner of the series, what somebody else
  * wrote into the definition of the DEFAULT partition.
@@ -386,8 +373,7 @@ check_default_owner(const TtlIndex *root, Oid rest)
 	{
 		Oid			relid = lfirst_oid(lc);
 
-		if (!has_privs_of_role(ttl_owner_of(relid), root->owner) &&
-			(get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE || has_code_in_checks(relid)))
+		if (!has_privs_of_role(ttl_owner_of(relid), root->owner))
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("partition \"%s\" belongs to another role than table \"%s\"",
@@ -448,7 +434,7 @@ computes_of_stranger(Oid relid, Oid role)
 		return true;
 	if (has_privs_of_role(ttl_owner_of(relid), role))
 		return false;
-	return !ttl_codeless_planning(relid) || OidIsValid(ttl_partition_key_of_stranger(relid, role));
+	return OidIsValid(ttl_partition_key_of_stranger(relid, role));
 }
 
 /*

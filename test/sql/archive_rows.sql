@@ -193,7 +193,6 @@ CREATE TABLE cold (wide text, doc jsonb, ts timestamptz, id int);
 INSERT INTO t SELECT g, timestamptz '2001-01-01' + g * interval '1 s', jsonb_build_object('n', g % 10), repeat(g::text, CASE WHEN g % 100 = 0 THEN 20000 ELSE 50 END)
 	FROM generate_series(1, 3000) AS g;
 CREATE INDEX cold_id ON cold (id);
-CREATE INDEX cold_odd ON cold ((-id)) WHERE id % 2 = 1;
 CREATE INDEX cold_doc ON cold USING gin (doc);
 CREATE INDEX cold_hash ON cold USING hash (id);
 CREATE INDEX cold_ts ON cold USING brin (ts);
@@ -204,7 +203,6 @@ SELECT count(*) FROM t;
 SELECT count(*), count(DISTINCT id) FROM cold JOIN was USING (id) WHERE md5(wide) = md5;
 SET enable_seqscan = off;
 SELECT count(*), sum(id) FROM cold WHERE id BETWEEN 1000 AND 1999;
-SELECT count(*), sum(id) FROM cold WHERE id % 2 = 1 AND -id > -1000;
 SELECT count(*), sum(id) FROM cold WHERE doc @> '{"n": 3}';
 SELECT id, length(wide) FROM cold WHERE id = 2500;
 SELECT count(*), sum(id) FROM cold WHERE ts BETWEEN '2001-01-01 00:00:01' AND '2001-01-01 00:00:09';
@@ -212,10 +210,8 @@ RESET enable_seqscan;
 DROP TABLE t, cold, was;
 
 -- what it refuses stays, also where rows of one batch conflict with each other
-CREATE FUNCTION is_gone(int, int) RETURNS boolean LANGUAGE plpgsql STABLE SET search_path = ar, pg_temp AS
-	$$ BEGIN RETURN NOT EXISTS (SELECT FROM t WHERE (id, n) = ($1, $2)); END $$;
 CREATE TABLE t (id int, ts timestamptz, n int);
-CREATE TABLE cold (id int UNIQUE, ts timestamptz, n int, more int NOT NULL DEFAULT 7, CHECK (n > 0), CHECK (is_gone(id, n)), EXCLUDE (n WITH =));
+CREATE TABLE cold (id int UNIQUE, ts timestamptz, n int NOT NULL, more bigint NOT NULL DEFAULT 7, EXCLUDE (n WITH =));
 INSERT INTO cold VALUES (1, now(), 100);
 INSERT INTO t SELECT g, '2001-01-01', g FROM generate_series(1, 20) AS g;
 INSERT INTO t VALUES (5, '2001-01-02', 50), (51, '2001-01-02', 6), (52, '2001-01-02', 0), (53, '2001-01-02', 100), (54, '2001-01-02', NULL);
@@ -226,8 +222,23 @@ SELECT count(*), sum(id), sum(more) FROM cold;
 SELECT deleted, archived, skipped_failed, state FROM failed;
 DROP TABLE t, cold;
 
--- by the command: a deferrable constraint, a domain that takes no NULL, a partition, another access method
+-- by the command: what is computed for each row, a deferrable constraint, a domain that takes no NULL, a partition, another access method
 CREATE TABLE t (id int, ts timestamptz);
+CREATE FUNCTION is_gone(int, timestamptz) RETURNS boolean LANGUAGE plpgsql STABLE SET search_path = ar, pg_temp AS
+	$$ BEGIN RETURN NOT EXISTS (SELECT FROM t WHERE (id, ts) = ($1, $2)); END $$;
+CREATE TABLE cold (id int, ts timestamptz, twice int GENERATED ALWAYS AS (2 * id) STORED, CHECK (id < 4), CHECK (is_gone(id, ts)));
+CREATE INDEX cold_odd ON cold ((-id)) WHERE id % 2 = 1;
+INSERT INTO t VALUES (1, '2001-01-01'), (2, '2001-01-01'), (3, '2001-01-01'), (4, '2001-01-01');
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT id FROM t;
+SELECT id, twice FROM cold ORDER BY 1;
+SET enable_seqscan = off;
+SELECT count(*), sum(id) FROM cold WHERE id % 2 = 1 AND -id > -10;
+RESET enable_seqscan;
+SELECT ttl_index.drop_index('t', 'ts');
+DROP TABLE cold;
+TRUNCATE t;
 CREATE TABLE cold (id int UNIQUE DEFERRABLE INITIALLY DEFERRED, ts timestamptz);
 INSERT INTO cold VALUES (2, now());
 INSERT INTO t VALUES (1, '2001-01-01'), (2, '2001-01-01'), (3, '2001-01-01'), (3, '2001-01-02');
@@ -290,66 +301,11 @@ CREATE OR REPLACE FUNCTION alter_cold() RETURNS trigger LANGUAGE plpgsql AS
 	$$ BEGIN ALTER TABLE ar.cold RENAME id TO other; ALTER TABLE ar.cold RENAME note TO id; ALTER TABLE ar.cold RENAME other TO note;
 	RETURN OLD; END $$;
 CALL ttl_index.run_pass();
-CREATE OR REPLACE FUNCTION alter_cold() RETURNS trigger LANGUAGE plpgsql AS
-	$$ BEGIN ALTER TABLE ar.cold RENAME id TO other; RETURN NULL; END $$;
-DROP TRIGGER alters ON t;
-CREATE TRIGGER alters AFTER DELETE ON t FOR EACH STATEMENT EXECUTE FUNCTION alter_cold();
-CALL ttl_index.run_pass();
 DROP TRIGGER alters ON t;
 CALL ttl_index.run_pass();
 SELECT count(*) FROM t;
 SELECT id, note FROM cold;
 DROP TABLE t, cold;
--- nor does a default of the archive change what goes where
-CREATE TABLE t (id int8, ts timestamptz);
-INSERT INTO t VALUES (1, '2001-01-01');
-CREATE FUNCTION rename_id() RETURNS void LANGUAGE plpgsql AS 'BEGIN ALTER TABLE ar.t RENAME id TO other; END';
-CREATE FUNCTION renamed() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM ar.rename_id(); RETURN 1; END';
-CREATE TABLE cold (renamed int DEFAULT renamed(), id int8, ts timestamptz);
-SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
-CALL ttl_index.run_pass();
-SELECT count(*) FROM t;
-SELECT renamed, id FROM cold;
-DROP TABLE t, cold;
-
--- nor does one that drops itself, and the last constraint, in the middle of an INSERT
-CREATE TABLE t (id int8, ts timestamptz);
-INSERT INTO t VALUES (1, '2001-01-01');
-CREATE FUNCTION drops_itself() RETURNS int LANGUAGE plpgsql AS
-	$$ BEGIN EXECUTE 'DROP FUNCTION ar.drops_itself() CASCADE'; RETURN 1; END $$;
-CREATE TABLE cold (dropped int DEFAULT drops_itself(), id int8, ts timestamptz);
-SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
-CALL ttl_index.run_pass();
-SELECT ttl_index.drop_index('t', 'ts');
-SELECT (SELECT count(*) FROM t) AS left, (SELECT count(*) FROM cold) AS moved;
-DROP TABLE t, cold;
--- one that renames a column beside one that is left to core
-CREATE TABLE t (id int8, ts timestamptz, note text);
-INSERT INTO t VALUES (1, '2001-01-01', 'a note');
-CREATE DOMAIN number AS int;
-CREATE FUNCTION rename_note() RETURNS void LANGUAGE plpgsql AS 'BEGIN ALTER TABLE ar.cold RENAME note TO other; END';
-CREATE FUNCTION renamed_note() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM ar.rename_note(); RETURN 1; END';
-CREATE TABLE cold (renamed int DEFAULT renamed_note(), id int8, ts timestamptz, note text, own number);
-SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
-CALL ttl_index.run_pass();
-SELECT * FROM cold;
-DROP TABLE t, cold;
--- one that makes the archive a partition, which does not take the row
-CREATE TABLE t (id int8, ts timestamptz);
-INSERT INTO t VALUES (1, '2001-01-01');
-CREATE FUNCTION attaches() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
-	IF NOT (SELECT relispartition FROM pg_class WHERE oid = 'ar.cold'::regclass) THEN
-		ALTER TABLE ar.whole ATTACH PARTITION ar.cold FOR VALUES FROM (2) TO (3);
-	END IF;
-	RETURN 1;
-END $$;
-CREATE TABLE cold (attached int DEFAULT attaches(), id int8, ts timestamptz);
-CREATE TABLE whole (LIKE cold) PARTITION BY RANGE (id);
-SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
-CALL ttl_index.run_pass();
-SELECT (SELECT count(*) FROM t) AS left, (SELECT count(*) FROM cold) AS moved;
-SELECT ttl_index.drop_index('t', 'ts');
-DROP TABLE t, cold, whole;
 -- what a trigger alters and takes back is as it was
 CREATE TABLE t (id int8, ts timestamptz, one text, two text);
 CREATE TABLE cold (LIKE t);

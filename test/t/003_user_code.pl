@@ -333,33 +333,30 @@ $node->safe_psql('postgres', 'DROP DATABASE odd');
 
 # A commit that fails, or never ends, as where the code has changed something on a server of its
 # own by a foreign table, costs its own index the pass: behind a batch, a partition that is
-# made, and what is read to prepare an index.  So does nothing that it leaves: a cursor
-# that has failed, or code that does not let the process end, as an END block of PL/Perl.
+# made, and what is read to prepare an index.  So does code that does not let
+# the process end, as an END block of PL/Perl.
 my $library = TtlNode::rights_library();
 
 SKIP:
 {
-	skip 'make test/perl/rights.so was not run', 16 unless $library;
+	skip 'make test/perl/rights.so was not run', 12 unless $library;
 	$node->safe_psql('postgres', 'CREATE DATABASE commits');
 	$node->safe_psql(
 		'commits', qq{
 CREATE EXTENSION ttl_index;
 CREATE FUNCTION fail_commit(hangs bool) RETURNS void LANGUAGE C AS '$library';
-CREATE FUNCTION leave_cursor(text, failed bool) RETURNS void LANGUAGE C AS '$library';
 CREATE FUNCTION hang_at_exit() RETURNS void LANGUAGE C AS '$library';
 CREATE FUNCTION fails() RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
 	'BEGIN IF current_setting(''application_name'') = ''ttl_index'' THEN PERFORM public.fail_commit(false); END IF; RETURN true; END';
 CREATE FUNCTION hangs() RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
 	'BEGIN IF current_setting(''application_name'') = ''ttl_index'' THEN PERFORM public.fail_commit(true); END IF; RETURN true; END';
-CREATE FUNCTION leaves() RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
-	'BEGIN IF current_setting(''application_name'') = ''ttl_index'' THEN PERFORM public.leave_cursor(''SELECT 1'', true); END IF; RETURN true; END';
 BEGIN;
 } . sprintf($table, 'before', 'at') . q{
 DO $do$
 DECLARE
 	name text;
 BEGIN
-	FOREACH name IN ARRAY '{fails, hangs, leaves}'::text[]
+	FOREACH name IN ARRAY '{fails, hangs}'::text[]
 	LOOP
 		EXECUTE format('CREATE TABLE rows_%1$s (at timestamptz);
 CREATE FUNCTION trigger_of_rows_%1$s() RETURNS trigger LANGUAGE plpgsql AS ''BEGIN PERFORM public.%1$s(); RETURN OLD; END'';
@@ -393,13 +390,6 @@ SELECT count(*) > 0 FROM ttl_index.index_stats WHERE relname = '${kind}_$how' AN
 				"the error of a commit that $how is shown ($kind)");
 		}
 	}
-	$node->drains('commits', 'rows_leaves', 'a cursor that has failed keeps no row');
-	$node->drains('commits', 'pair_leaves', 'nor where it was left before');
-	$node->becomes('commits', q{SELECT count(*) > 1 FROM pg_inherits WHERE inhparent = 'series_leaves'::regclass},
-		'nor a partition');
-	is($node->safe_psql('commits', q{
-SELECT coalesce(string_agg(relname || ': ' || last_error, ', '), '-') FROM ttl_index.index_stats WHERE relname LIKE '%leaves' AND errors > 0}),
-		'-', 'without any error');
 	unlike(slurp_file($node->logfile, $from), qr/exited with exit code|FATAL|TRAP/, 'no worker ends by that');
 
 	# by a session, too
