@@ -295,3 +295,29 @@ ttl_owner_open(Oid relid, LOCKMODE lockmode)
 				 errhint("%s", table_hint(relkind))));
 	return rel;
 }
+
+/*
+ * Raises an error unless one role owns a table, what that is a partition of, and all of its
+ * partitions.  Only such a tree is extended, attached and detached: its partition keys, defaults
+ * and constraints are then that role's own.
+ */
+void
+ttl_owner_check_tree(Oid relid, Oid owner)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(ttl_inherit_top(relid)))
+	{
+		NameData	name;
+		Oid			other = read_owner(lfirst_oid(lc), &name);
+
+		if (OidIsValid(other) && other != owner)
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("table \"%s\" does not belong to role \"%s\"", NameStr(name),
+							GetUserNameFromId(owner, false)),
+					 errdetail("Partitions are made, attached and detached only where one role owns the table, all its partitions, and what it is a partition of."),
+					 errhint("ALTER TABLE %s OWNER TO %s;", ttl_name_qualified(lfirst_oid(lc)),
+							 quote_identifier(GetUserNameFromId(owner, false)))));
+	}
+}

@@ -111,6 +111,7 @@ extern void ttl_owner_write_exactly(void);
 extern bool ttl_owner_check(Oid relid);
 extern bool ttl_owner_lock(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_owner_open(Oid relid, LOCKMODE lockmode);
+extern void ttl_owner_check_tree(Oid relid, Oid owner);
 
 /* query.c */
 extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);

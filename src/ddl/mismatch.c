@@ -44,7 +44,6 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
-#include "partition/partition.h"
 #include "ttl_index.h"
 
 /* Does any index of this database move rows? */
@@ -64,7 +63,6 @@ has_archives(void)
 typedef struct Report
 {
 	List	   *indexes;
-	const RenameStmt *renamed;	/* or NULL */
 	int			said;
 	int			left;			/* and not looked at */
 } Report;
@@ -88,8 +86,6 @@ report_index(Oid indexrelid, void *arg)
 		index.state = ttl_archive_rights(&index);
 	if (index.state != TTL_ARCHIVE_MISMATCH)
 		return;
-	if (report->renamed != NULL)
-		ttl_archive_mend_renamed(&index, report->renamed->subname, report->renamed->newname);
 	report->said++;
 	ereport(WARNING,
 			(errmsg("rows of table \"%s\" will not be moved when they are due",
@@ -109,9 +105,9 @@ report_each(void *arg)
 
 /* Warns of those of some indexes whose rows cannot move now. */
 static void
-report_indexes(List *indexes, const RenameStmt *renamed)
+report_indexes(List *indexes)
 {
-	Report		report = {.indexes = indexes,.renamed = renamed};
+	Report		report = {.indexes = indexes};
 
 	ttl_pair_hold(report_each, &report);
 	if (report.left > 0)
@@ -228,7 +224,7 @@ sort_unique(List *oids)
  * now.  A REVOKE can name all partitions of a table, which have the same archive.
  */
 static void
-report_tables(List *relids, Snapshot before, const RenameStmt *renamed)
+report_tables(List *relids, Snapshot before)
 {
 	List	   *targets = list_copy(relids);
 	List	   *indexes = NIL;
@@ -247,13 +243,13 @@ report_tables(List *relids, Snapshot before, const RenameStmt *renamed)
 	foreach(lc, targets)
 		indexes = list_concat(indexes, indexes_to(lfirst_oid(lc), before));
 	sort_unique(indexes);
-	report_indexes(indexes, renamed);
+	report_indexes(indexes);
 }
 
 static void
-report_table(Oid relid, Snapshot before, const RenameStmt *renamed)
+report_table(Oid relid, Snapshot before)
 {
-	report_tables(list_make1_oid(relid), before, renamed);
+	report_tables(list_make1_oid(relid), before);
 }
 
 /* The first subcommand of a type of an ALTER TABLE, or NULL. */
@@ -286,7 +282,7 @@ report_attached(const CollectedCommand *command)
 		return;
 	partition = RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true);
 	if (OidIsValid(partition) && has_archives())
-		report_indexes(sources_of(partition), NULL);
+		report_indexes(sources_of(partition));
 }
 
 /* Warns where a command, which began with this snapshot, keeps rows from being moved. */
@@ -296,24 +292,24 @@ ttl_mismatch_report(const CollectedCommand *command, Snapshot before)
 	Node	   *tree = command->parsetree;
 	Oid			relid = command->d.simple.address.objectId;
 
-	if (client_min_messages > NOTICE || ttl_detach_is_any_running())
+	if (client_min_messages > NOTICE)
 		return;
 	if (command->type == SCT_Grant && command->d.grant.istmt->objtype == OBJECT_TABLE)
 	{
 		if (!command->d.grant.istmt->is_grant)
-			report_tables(command->d.grant.istmt->objects, before, NULL);
+			report_tables(command->d.grant.istmt->objects, before);
 	}
 	else if (command->type == SCT_AlterTable)
 	{
-		report_table(command->d.alterTable.objectId, before, NULL);
+		report_table(command->d.alterTable.objectId, before);
 		report_attached(command);
 	}
 	else if (command->type != SCT_Simple)
 		return;
 	else if (IsA(tree, RenameStmt) && ((RenameStmt *) tree)->renameType == OBJECT_COLUMN)
-		report_table(relid, before, (RenameStmt *) tree);
+		report_table(relid, before);
 	else if (IsA(tree, RuleStmt))
-		report_table(RangeVarGetRelid(((RuleStmt *) tree)->relation, NoLock, true), before, NULL);
+		report_table(RangeVarGetRelid(((RuleStmt *) tree)->relation, NoLock, true), before);
 	else if (IsA(tree, CreateStmt) && get_rel_relispartition(relid))
-		report_table(relid, before, NULL);
+		report_table(relid, before);
 }

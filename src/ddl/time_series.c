@@ -249,7 +249,7 @@ ttl_create_time_series_called(PG_FUNCTION_ARGS)
 	/* like those to come, the partitions belong to the owner of the table */
 	if (!again)
 	{
-		ttl_make_check(args.create.relid, owner);
+		ttl_owner_check_tree(args.create.relid, owner);
 		ttl_owner_do(owner, default_work, &args.create.relid);
 	}
 	/* of an earlier call: a notice, or an error where the options differ */

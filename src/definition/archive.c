@@ -19,23 +19,16 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/transam.h"
 #include "catalog/catalog.h"
-#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
-#include "foreign/fdwapi.h"
-#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/hsearch.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
@@ -108,8 +101,8 @@ type_of(const FormData_pg_attribute *column)
 }
 
 /* The same with a collation that is not that of the type, for a command. */
-static char *
-type_and_collation(const FormData_pg_attribute *column)
+char *
+ttl_archive_column_type(const FormData_pg_attribute *column)
 {
 	if (!OidIsValid(column->attcollation) ||
 		column->attcollation == get_typcollation(column->atttypid) ||
@@ -142,7 +135,7 @@ column_missing(TtlIndex *index, const FormData_pg_attribute *column)
 	return mismatch(index, psprintf("it has no column \"%s\" of type %s", name, type_of(column)),
 					alter_command(ttl_inherit_top(target),
 								  psprintf("ADD COLUMN %s %s", quote_identifier(name),
-										   type_and_collation(column))));
+										   ttl_archive_column_type(column))));
 }
 
 /* The state by whether this column of the table has a place in the archive. */
@@ -163,7 +156,7 @@ column_state(TtlIndex *index, const FormData_pg_attribute *column)
 						alter_command(ttl_inherit_top(target),
 									  psprintf("ALTER COLUMN %s TYPE %s",
 											   quote_identifier(name),
-											   type_and_collation(column))));
+											   ttl_archive_column_type(column))));
 	if (other.attgenerated != '\0' && column->attgenerated == '\0')
 		return mismatch(index, psprintf("its column \"%s\" is generated, so that the value would be lost",
 										name),
@@ -214,11 +207,11 @@ attached_column_state(TtlIndex *index, const FormData_pg_attribute *column)
 		return TTL_ACTIVE;
 	if (other.atttypmod != column->atttypmod || other.attcollation != column->attcollation)
 		return mismatch(index, psprintf("its column \"%s\" is of type %s instead of %s, %s", name,
-										type_and_collation(&other), type_and_collation(column),
+										ttl_archive_column_type(&other), ttl_archive_column_type(column),
 										alone),
 						alter_command(target, psprintf("ALTER COLUMN %s TYPE %s",
 													   quote_identifier(name),
-													   type_and_collation(column))));
+													   ttl_archive_column_type(column))));
 	if (other.attnotnull && !column->attnotnull)
 		return mismatch(index, psprintf("its column \"%s\" takes no NULL, and that of the rows does, %s",
 										name, alone),
@@ -257,89 +250,6 @@ columns_state(TtlIndex *index, int natts, int target_natts)
 	return state;
 }
 
-/* What is known of an archive with all that is below it. */
-typedef struct Archive
-{
-	Oid			target;
-	Oid			unlogged;		/* the first table that a crash empties, or
-								 * invalid */
-	List	   *owners;			/* of the tables */
-	List	   *owned;			/* a table of each owner */
-	List	   *next;			/* where its own TTL indexes move rows to */
-} Archive;
-
-/* What a table is a partition of, or inherits from, directly. */
-typedef struct Kin
-{
-	Oid			relid;			/* key of the hash table */
-	List	   *parents;
-	uint64		mark;			/* the last one that was set (see mark_above) */
-} Kin;
-
-/* What was found out about archives, and about kin, until a relation or an index changes. */
-static MemoryContext known_memory = NULL;
-static HTAB *known = NULL;
-static HTAB *known_kin = NULL;
-static uint64 known_version = 0;
-static uint64 known_held = 0;
-static uint64 catalog_version = 0;
-
-/* The last mark. */
-static uint64 marks = 0;
-
-/* This is told also of a parent that is taken away, as that changes the columns. */
-static void
-relation_changed(Datum arg, Oid relid)
-{
-	catalog_version++;
-}
-
-static HTAB *
-make_known(const char *name, Size entry_size)
-{
-	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = entry_size,.hcxt = known_memory};
-
-	return hash_create(name, 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-}
-
-/* Forgets what may have changed, but for what was good when ttl_pair_hold() began or later. */
-static void
-forget_archives(void)
-{
-	uint64		held = ttl_pair_held();
-
-	if (known_memory == NULL)
-	{
-		known_memory = AllocSetContextCreate(CacheMemoryContext, "ttl_index archives",
-											 ALLOCSET_SMALL_SIZES);
-		CacheRegisterRelcacheCallback(relation_changed, 0);
-	}
-	if (known_kin != NULL && known_version == catalog_version)
-		known_held = held;
-	if (known_kin != NULL && (known_version == catalog_version || (held != 0 && held == known_held)))
-		return;
-	known = known_kin = NULL;
-	MemoryContextReset(known_memory);
-	known_version = catalog_version;
-	known_held = held;
-	known = make_known("ttl_index archives", sizeof(Archive));
-	known_kin = make_known("ttl_index kin", sizeof(Kin));
-}
-
-/* An entry is made last: it would stay where there is no memory for the lists, and lead nowhere. */
-static void
-remember_archive(const Archive *archive)
-{
-	Archive		copy = *archive;
-	MemoryContext caller = MemoryContextSwitchTo(known_memory);
-
-	copy.owners = list_copy(archive->owners);
-	copy.owned = list_copy(archive->owned);
-	copy.next = list_copy(archive->next);
-	MemoryContextSwitchTo(caller);
-	*(Archive *) hash_search(known, &archive->target, HASH_ENTER, NULL) = copy;
-}
-
 /* Where an index moves rows to, or invalid, by the option of its governor. */
 Oid
 ttl_archive_of(Oid indexrelid, Oid *governor)
@@ -352,198 +262,63 @@ ttl_archive_of(Oid indexrelid, Oid *governor)
 	return option.archive_to;
 }
 
-/* Notes where the TTL indexes of a table move rows to. */
-static void
-note_next(Archive *archive, Oid relid)
+/* A table and all that it is a partition of, or inherits from. */
+static List *
+self_and_above(Oid relid)
 {
+	List	   *tables = list_make1_oid(relid);
 	ListCell   *lc;
 
-	foreach(lc, ttl_catalog_table_indexes(relid))
+	/* the list grows while it is read */
+	foreach(lc, tables)
 	{
-		Oid			governor;
-		Oid			next;
-
 		CHECK_FOR_INTERRUPTS();
-		next = ttl_archive_of(lfirst_oid(lc), &governor);
-		if (OidIsValid(next))
-			archive->next = list_append_unique_oid(archive->next, next);
+		tables = list_concat_unique_oid(tables, ttl_inherit_parents(lfirst_oid(lc)));
 	}
-}
-
-/* Notes whose a table of the archive is, and whether it stays. */
-static void
-note_table(Archive *archive, Oid relid)
-{
-	FormData_pg_class form;
-
-	if (!read_class(relid, &form))
-		return;
-	if (form.relpersistence == RELPERSISTENCE_UNLOGGED && !OidIsValid(archive->unlogged))
-		archive->unlogged = relid;
-	if (list_member_oid(archive->owners, form.relowner))
-		return;
-	archive->owners = lappend_oid(archive->owners, form.relowner);
-	archive->owned = lappend_oid(archive->owned, relid);
+	return tables;
 }
 
 /*
- * What is known of an archive, with all that is below it.  Each of many partitions asks for
- * the same one, which can have as many itself, and many archives lead on to the same one.
+ * The state by how the tables belong together: rows must not come back.  Follows the archive of
+ * the archive, and so on, for at most MAX_STAGES tables.
  */
-static void
-read_archive(Oid target, Archive *archive)
+static TtlState
+relationship_state(TtlIndex *index)
 {
-	Archive    *found;
-	ListCell   *lc;
-
-	forget_archives();
-	found = hash_search(known, &target, HASH_FIND, NULL);
-	if (found != NULL)
-	{
-		*archive = *found;
-		return;
-	}
-	memset(archive, 0, sizeof(*archive));
-	archive->target = target;
-	foreach(lc, ttl_inherit_partitions(target, NoLock))
-	{
-		note_table(archive, lfirst_oid(lc));
-		note_next(archive, lfirst_oid(lc));
-	}
-	/* what has changed meanwhile makes it stale */
-	remember_archive(archive);
-}
-
-/* Where rows of an archive move on to, over all stages; one more than allowed is enough. */
-static List *
-further_stages(const Archive *archive)
-{
-	List	   *stages = list_make1_oid(archive->target);
+	static char *const elsewhere = "Let one of these tables archive to another one, or make its index a plain one with ttl_index.remove_ttl().";
+	Oid			target = index->option.archive_to;
+	List	   *own = self_and_above(index->relid);
+	Oid			whole = ttl_inherit_top(index->relid);
+	List	   *stages = list_make1_oid(target);
 	ListCell   *lc;
 	ListCell   *lc2;
 
+	if (target == index->relid)
+		return mismatch(index, "it is the table that the rows are in", NULL);
 	/* the list grows while it is read */
 	foreach(lc, stages)
 	{
-		Archive		stage;
+		Oid			stage = lfirst_oid(lc);
+		List	   *above = self_and_above(stage);
 
-		read_archive(lfirst_oid(lc), &stage);
-		foreach(lc2, stage.next)
+		if (list_member_oid(own, stage) || list_member_oid(above, index->relid) ||
+			list_member_oid(above, whole))
+			return stage == target ?
+				mismatch(index, "one of the two is a partition of the other, or inherits from it", NULL) :
+				mismatch(index, psprintf("its rows move on to table %s, and would come back",
+										 ttl_archive_name(stage)), elsewhere);
+		foreach(lc2, ttl_catalog_table_indexes(stage))
 		{
-			stages = list_append_unique_oid(stages, lfirst_oid(lc2));
-			if (list_length(stages) > MAX_STAGES)
-				return list_delete_first(stages);
+			Oid			governor;
+			Oid			next = ttl_archive_of(lfirst_oid(lc2), &governor);
+
+			if (OidIsValid(next))
+				stages = list_append_unique_oid(stages, next);
 		}
+		if (list_length(stages) > MAX_STAGES)
+			return mismatch(index, "its rows move on over too many tables", elsewhere);
 	}
-	return list_delete_first(stages);
-}
-
-/* What is above a table, directly.  To ask that takes a scan, and is done once. */
-static Kin *
-kin_of(Oid relid)
-{
-	Kin		   *kin = hash_search(known_kin, &relid, HASH_FIND, NULL);
-	List	   *parents;
-	MemoryContext caller;
-
-	if (kin != NULL)
-		return kin;
-	parents = ttl_inherit_parents(relid);
-	caller = MemoryContextSwitchTo(known_memory);
-	parents = list_copy(parents);
-	MemoryContextSwitchTo(caller);
-	kin = hash_search(known_kin, &relid, HASH_ENTER, NULL);
-	kin->parents = parents;
-	kin->mark = 0;
-	return kin;
-}
-
-/* Marks a table and all above it; not again where it has the mark. */
-static void
-mark_above(Oid relid, uint64 mark)
-{
-	List	   *above = list_make1_oid(relid);
-	ListCell   *lc;
-
-	/* the list grows while it is read */
-	foreach(lc, above)
-	{
-		Kin		   *kin = kin_of(lfirst_oid(lc));
-
-		CHECK_FOR_INTERRUPTS();
-		if (kin->mark == mark)
-			continue;
-		kin->mark = mark;
-		above = list_concat(above, kin->parents);
-	}
-	list_free(above);
-}
-
-/*
- * One of these tables, rows of which belong to another table as well, or can; or invalid.
- *
- * Users can make thousands of tables of which one inherits from the other, many TTL indexes on
- * them, and an archive of an archive of these.  Each table is looked at twice at most.
- */
-static Oid
-find_related(Oid relid, List *tables)
-{
-	uint64		mark = ++marks;
-	ListCell   *lc;
-
-	forget_archives();
-	mark_above(relid, mark);
-	foreach(lc, tables)
-	{
-		if (kin_of(lfirst_oid(lc))->mark == mark)
-			return lfirst_oid(lc);
-	}
-	mark = ++marks;
-	foreach(lc, tables)
-	{
-		mark_above(lfirst_oid(lc), mark);
-		if (kin_of(relid)->mark == mark)
-			return lfirst_oid(lc);
-	}
-	return InvalidOid;
-}
-
-/* The state by how a table belongs together with the archive and those behind it. */
-static TtlState
-table_relationship(TtlIndex *index, Oid relid, const Archive *archive)
-{
-	static char *const elsewhere = "Let one of these tables archive to another one, or make its index a plain one with ttl_index.remove_ttl().";
-	List	   *stages;
-	Oid			related;
-
-	if (relid == archive->target)
-		return mismatch(index, "it is the table that the rows are in", NULL);
-	stages = further_stages(archive);
-	related = find_related(relid, lcons_oid(archive->target, list_copy(stages)));
-	if (related == archive->target)
-		return mismatch(index, "one of the two is a partition of the other, or inherits from it",
-						NULL);
-	if (OidIsValid(related))
-		return mismatch(index, psprintf("its rows move on to table %s, and would come back",
-										ttl_archive_name(related)),
-						elsewhere);
-	if (list_length(stages) >= MAX_STAGES)
-		return mismatch(index, "its rows move on over too many tables", elsewhere);
 	return TTL_ACTIVE;
-}
-
-/* The state by how the tables belong together: rows must not move in a circle. */
-static TtlState
-relationship(TtlIndex *index, const Archive *archive)
-{
-	TtlState	state = table_relationship(index, index->relid, archive);
-	Oid			whole;
-
-	if (state != TTL_ACTIVE || !OidIsValid(index->governor) ||
-		index->governor == index->indexrelid)
-		return state;
-	whole = IndexGetRelation(index->governor, true);
-	return OidIsValid(whole) ? table_relationship(index, whole, archive) : state;
 }
 
 /* The state by what kind of a relation it is. */
@@ -570,16 +345,6 @@ kind_state(TtlIndex *index, const FormData_pg_class *form)
 	return TTL_ACTIVE;
 }
 
-/* The state by what a crash leaves of the archive. */
-static TtlState
-persistence_state(TtlIndex *index, const Archive *archive, bool source_is_logged)
-{
-	if (!source_is_logged || !OidIsValid(archive->unlogged))
-		return TTL_ACTIVE;
-	return mismatch(index, "it is unlogged, so that a crash would lose the rows",
-					alter_command(archive->unlogged, "SET LOGGED"));
-}
-
 /*
  * The state of an index by where its option moves rows to.  Its table, its governor if
  * there is one, and its option are filled in; fills in the detail.
@@ -589,11 +354,10 @@ ttl_archive_state(TtlIndex *index)
 {
 	FormData_pg_class table;
 	FormData_pg_class other;
-	Archive		archive;
 	Oid			target = index->option.archive_to;
 	TtlState	state;
 
-	/* where the table is gone, something else is said */
+	/* if the table is gone, another state says so */
 	if (!index->option.present || !OidIsValid(target) || !read_class(index->relid, &table))
 		return TTL_ACTIVE;
 	if (!read_class(target, &other))
@@ -605,146 +369,66 @@ ttl_archive_state(TtlIndex *index)
 	if (ttl_citus_kind(target) != TTL_CITUS_NONE)
 		return mismatch(index, "it is a table of Citus", "Name one that is not.");
 	state = kind_state(index, &other);
-	if (state != TTL_ACTIVE)
-		return state;
-	read_archive(target, &archive);
-	state = persistence_state(index, &archive,
-							  table.relpersistence == RELPERSISTENCE_PERMANENT);
+	if (state == TTL_ACTIVE && other.relpersistence == RELPERSISTENCE_UNLOGGED &&
+		table.relpersistence == RELPERSISTENCE_PERMANENT)
+		state = mismatch(index, "it is unlogged, so that a crash would lose the rows",
+						 alter_command(target, "SET LOGGED"));
 	if (state == TTL_ACTIVE)
-		state = relationship(index, &archive);
+		state = relationship_state(index);
 	return state == TTL_ACTIVE ? columns_state(index, table.relnatts, other.relnatts) : state;
 }
 
-/* Does the owner lack the user mapping that postgres_fdw needs?  The table is locked. */
-static bool
-lacks_user_mapping(const TtlIndex *index, ForeignServer **server)
+/* The state by the rights of the owners, who are there, while the archive is locked. */
+static TtlState
+rights_state(TtlIndex *index, Oid archive_owner)
 {
 	Oid			target = index->option.archive_to;
-	ForeignDataWrapper *wrapper;
+	char	   *owner = GetUserNameFromId(index->owner, false);
+	char	   *other = GetUserNameFromId(archive_owner, false);
 
-	if (get_rel_relkind(target) != RELKIND_FOREIGN_TABLE)
-		return false;
-	*server = GetForeignServerExtended(GetForeignServerIdByRelId(target), FSV_MISSING_OK);
-	if (*server == NULL)
-		return false;
-	wrapper = GetForeignDataWrapperExtended((*server)->fdwid, FDW_MISSING_OK);
-	return wrapper != NULL && strcmp(wrapper->fdwname, "postgres_fdw") == 0 &&
-		!SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(index->owner),
-							   ObjectIdGetDatum((*server)->serverid)) &&
-		!SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(InvalidOid),
-							   ObjectIdGetDatum((*server)->serverid));
-}
-
-/*
- * The state by what the owner of the rows lacks.  It is asked for rights on a table only
- * while that is locked, as it may be dropped meanwhile; where the lock is not free, the
- * batch will not get it either.
- */
-static TtlState
-privilege_state(TtlIndex *index)
-{
-	Oid			target = index->option.archive_to;
-	TtlState	state = TTL_ACTIVE;
-	ForeignServer *server;
-	char	   *owner;
-	Oid			schema;
-
-	if (!ConditionalLockRelationOid(target, AccessShareLock))
-		return TTL_ACTIVE;
-	owner = GetUserNameFromId(index->owner, true);
-	schema = get_rel_namespace(target);
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(target)) || owner == NULL)
-		state = TTL_ACTIVE;
-	else if ((pg_class_aclcheck(target, index->owner, ACL_INSERT) != ACLCHECK_OK ||
-			  object_aclcheck(NamespaceRelationId, schema, index->owner, ACL_USAGE) != ACLCHECK_OK))
-		state = mismatch(index, psprintf("the owner of the rows, \"%s\", lacks INSERT on it or USAGE on its schema",
-										 owner),
-						 psprintf("GRANT INSERT ON %s TO %s; GRANT USAGE ON SCHEMA %s TO %s.",
-								  ttl_name_qualified(target), quote_identifier(owner),
-								  quote_identifier(get_namespace_name(schema)),
-								  quote_identifier(owner)));
-	else if (lacks_user_mapping(index, &server))
-		state = mismatch(index, psprintf("the owner of the rows, \"%s\", has no user mapping for server \"%s\"",
-										 owner, server->servername),
-						 psprintf("CREATE USER MAPPING FOR %s SERVER %s OPTIONS (user '...', password '...').",
-								  quote_identifier(owner),
-								  quote_identifier(server->servername)));
-	UnlockRelationOid(target, AccessShareLock);
-	return state;
-}
-
-/*
- * The state by whether one of the owners of the archive and its partitions lacks the
- * privileges of the owner of the rows.
- *
- * Triggers and all other code that they attach runs as the owner of the rows, as for any
- * INSERT.  A monitor that inserts all the time would make that a way to rights, so they must
- * be there before.
- */
-static TtlState
-owners_state(TtlIndex *index)
-{
-	Archive		archive;
-	Oid			above = ttl_partition_key_of_stranger(index->option.archive_to, index->owner);
-	ListCell   *lc;
-	ListCell   *lc2;
-
-	if (OidIsValid(above))
-		return mismatch(index, psprintf("it is a partition of table %s, whose owner has not the privileges of the owner of the rows, with which its partition key would be computed",
-										ttl_archive_name(above)),
-						"Give both tables the same owner, or detach the one.");
-	read_archive(index->option.archive_to, &archive);
-	forboth(lc, archive.owners, lc2, archive.owned)
-	{
-		char	   *stranger = GetUserNameFromId(lfirst_oid(lc), true);
-		char	   *owner = GetUserNameFromId(index->owner, true);
-
-		if (has_privs_of_role(lfirst_oid(lc), index->owner))
-			continue;
-		if (stranger == NULL || owner == NULL)
-			return mismatch(index, "its owner is gone", NULL);
-		return mismatch(index, psprintf("its owner, \"%s\", has not the privileges of the owner of the rows, \"%s\", with which its triggers would run",
-										stranger, owner),
+	if (!has_privs_of_role(archive_owner, index->owner) &&
+		!has_privs_of_role(index->owner, archive_owner))
+		return mismatch(index, psprintf("neither of the owners, \"%s\" of the rows and \"%s\" of that table, has the privileges of the other",
+										owner, other),
 						psprintf("GRANT %s TO %s, or %s", quote_identifier(owner),
-								 quote_identifier(stranger),
-								 alter_command(lfirst_oid(lc2),
-											   psprintf("OWNER TO %s", quote_identifier(owner)))));
-	}
+								 quote_identifier(other),
+								 alter_command(target, psprintf("OWNER TO %s", quote_identifier(owner)))));
+	if (pg_class_aclcheck(target, index->owner, ACL_INSERT) != ACLCHECK_OK ||
+		object_aclcheck(NamespaceRelationId, get_rel_namespace(target), index->owner,
+						ACL_USAGE) != ACLCHECK_OK)
+		return mismatch(index, psprintf("the owner of the rows, \"%s\", lacks INSERT on it or USAGE on its schema",
+										owner),
+						psprintf("GRANT INSERT ON %s TO %s; GRANT USAGE ON SCHEMA %s TO %s.",
+								 ttl_name_qualified(target), quote_identifier(owner),
+								 quote_identifier(get_namespace_name(get_rel_namespace(target))),
+								 quote_identifier(owner)));
 	return TTL_ACTIVE;
 }
 
 /*
- * The state of an index by who has which rights.  It is one of the moment, and no reason to
- * refuse DDL: a dump grants last.  The owner is filled in, too.
+ * The state of an index by who has which rights: rows move only where one of the two owners
+ * has the privileges of the other, so that neither gets rights by the triggers and defaults of
+ * the archive.  It is a state of the moment, and no reason to refuse DDL: a dump grants last.
+ * The owner is filled in, too.
+ *
+ * Rights on a table can be asked for only while it is locked, as it may be dropped
+ * concurrently; if the lock is not free, a batch does not get it either.
  */
 TtlState
 ttl_archive_rights(TtlIndex *index)
 {
-	TtlState	state;
+	Oid			target = index->option.archive_to;
+	FormData_pg_class form;
+	TtlState	state = TTL_ACTIVE;
 
-	if (!index->option.present || !OidIsValid(index->option.archive_to))
+	if (!index->option.present || !OidIsValid(target) ||
+		!ConditionalLockRelationOid(target, AccessShareLock))
 		return TTL_ACTIVE;
-	state = privilege_state(index);
-	return state == TTL_ACTIVE ? owners_state(index) : state;
-}
-
-/*
- * Where a column was renamed in one of the two tables, and has the old name in the other
- * one, that ends the mismatch by being renamed there as well.
- */
-void
-ttl_archive_mend_renamed(TtlIndex *index, const char *from, const char *to)
-{
-	Oid			tables[2] = {index->option.archive_to, index->relid};
-
-	for (int i = 0; i < lengthof(tables); i++)
-	{
-		if (get_attnum(tables[i], from) > 0 && get_attnum(tables[i], to) <= 0)
-			index->mend = alter_command(ttl_inherit_top(tables[i]),
-										psprintf("RENAME COLUMN %s TO %s",
-												 quote_identifier(from),
-												 quote_identifier(to)));
-	}
+	if (read_class(target, &form) &&
+		SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(index->owner)))
+		state = rights_state(index, form.relowner);
+	UnlockRelationOid(target, AccessShareLock);
+	return state;
 }
 
 /* The state by all that keeps rows from being moved; fills in the detail. */

@@ -13,6 +13,7 @@
 #ifndef TTL_ARCHIVE_H
 #define TTL_ARCHIVE_H
 
+#include "catalog/pg_attribute.h"
 #include "definition/definition.h"
 
 extern TtlState ttl_archive_state(TtlIndex *index);
@@ -22,7 +23,6 @@ extern void ttl_archive_check(TtlIndex *index);
 extern char *ttl_archive_name(Oid target);
 extern Oid	ttl_archive_of(Oid indexrelid, Oid *governor);
 extern bool ttl_archive_is_attachable(const TtlIndex *index);
-extern void ttl_archive_mend_renamed(TtlIndex *index, const char *from,
-									 const char *to);
+extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
 
 #endif							/* TTL_ARCHIVE_H */

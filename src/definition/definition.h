@@ -61,7 +61,6 @@ typedef enum TtlState
 	TTL_PAUSED,
 	/* shown only: its rows expire all the same */
 	TTL_FAILING,
-	TTL_BUCKET_HAS_DEPENDENTS,
 	TTL_BUCKET_FAILING,
 	TTL_BUCKET_MISSING
 } TtlState;
@@ -143,7 +142,5 @@ extern void ttl_reach_report_left_out(Oid indexrelid);
 extern TtlState ttl_partition_key_possible(Oid relid, AttrNumber attnum,
 										   Oid keytype, bool filtered);
 extern TtlState ttl_partition_key_state(const TtlIndex *index);
-extern bool ttl_partition_key_lock_above(Oid relid);
-extern Oid	ttl_partition_key_of_stranger(Oid relid, Oid owner);
 
 #endif							/* TTL_DEFINITION_H */

@@ -17,13 +17,10 @@
 
 #include "access/htup_details.h"
 #include "catalog/index.h"
-#include "catalog/partition.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_partitioned_table.h"
 #include "commands/defrem.h"
 #include "nodes/parsenodes.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -84,67 +81,4 @@ ttl_partition_key_state(const TtlIndex *index)
 	return ttl_partition_key_possible(IndexGetRelation(index->governor, false),
 									  attnum, index->keytype,
 									  option->filter != NIL);
-}
-
-/* Has a partitioned table a key with an expression, which can call functions? */
-static bool
-has_expression(Oid relid)
-{
-	HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(relid));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = !heap_attisnull(tuple, Anum_pg_partitioned_table_partexprs, NULL);
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-static List *
-tables_above(Oid relid)
-{
-	return get_rel_relispartition(relid) ? get_partition_ancestors(relid) : NIL;
-}
-
-/*
- * Locks all tables of which a locked one is a partition, without waiting, so that their owners
- * neither get another one nor attach them to one.  False where somebody else has locked one.
- */
-bool
-ttl_partition_key_lock_above(Oid relid)
-{
-	List	   *locked = NIL;
-
-	/* what was put above meanwhile is locked, too */
-	while (list_length(locked) < list_length(tables_above(relid)))
-	{
-		ListCell   *lc;
-
-		locked = tables_above(relid);
-		foreach(lc, locked)
-		{
-			if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-				return false;
-		}
-	}
-	return true;
-}
-
-/*
- * A table above this one whose partition key can call functions, and whose owner has not the
- * privileges of a role: where core computes for that role what belongs into a partition, it
- * computes the keys of all tables above.  Invalid where there is none.
- */
-Oid
-ttl_partition_key_of_stranger(Oid relid, Oid owner)
-{
-	ListCell   *lc;
-
-	foreach(lc, tables_above(relid))
-	{
-		if (has_expression(lfirst_oid(lc)) &&
-			!has_privs_of_role(ttl_owner_of(lfirst_oid(lc)), owner))
-			return lfirst_oid(lc);
-	}
-	return InvalidOid;
 }

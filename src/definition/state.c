@@ -141,7 +141,6 @@ static const StateText state_texts[] = {
 	{"failing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the last visit ended in an error, or rows that cannot be deleted are left: see last_error in ttl_index.index_stats",
 	NULL},
-	{"bucket_has_dependents", ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST, NULL, NULL},
 	{"bucket_failing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the partition was due and could not be dropped, detached or moved: see last_error in ttl_index.index_stats",
 	NULL},
@@ -181,9 +180,6 @@ ttl_state_reason(const TtlIndex *index)
 				return psprintf("time zone \"%s\" is also an abbreviation with another meaning",
 								index->detail);
 			return psprintf("time zone \"%s\" is not a name of pg_timezone_names",
-							index->detail);
-		case TTL_BUCKET_HAS_DEPENDENTS:
-			return psprintf("the partition cannot be dropped because of %s",
 							index->detail);
 		case TTL_ARCHIVE_MISMATCH:
 		case TTL_NO_MONITOR:

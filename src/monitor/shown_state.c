@@ -82,33 +82,17 @@ find_failing(const List *failing, Oid root)
  * that error was counted.
  */
 static bool
-is_failing(const TtlIndex *index, const TtlPartition *partition, const List *failing)
+is_failing(const TtlIndex *index, const List *failing)
 {
 	const TtlFailing *entry = find_failing(failing, index->root);
+	TtlPartition partition;
 	TtlCutoff	cutoff;
 
 	if (index->option.seconds < 0 || entry == NULL)
 		return false;
-	ttl_cutoff_init(&cutoff, index, entry->at);
-	return ttl_leaves_partition_is_due(partition, &cutoff);
-}
-
-/* Finds the state of a partition that is to be dropped once it is due. */
-static void
-show_partition(TtlIndex *index, const List *failing)
-{
-	TtlPartition partition;
-
 	ttl_bounds_read_one(index->relid, &partition);
-	if (!partition.has_upper)
-		return;
-	/* what is kept has other obstacles, which a pass finds out */
-	index->detail = ttl_detach_is_wanted(&index->option) ? NULL :
-		ttl_drop_obstacle(index->relid);
-	if (index->detail != NULL)
-		index->state = TTL_BUCKET_HAS_DEPENDENTS;
-	else if (is_failing(index, &partition, failing))
-		index->state = TTL_BUCKET_FAILING;
+	ttl_cutoff_init(&cutoff, index, entry->at);
+	return ttl_leaves_partition_is_due(&partition, &cutoff);
 }
 
 /* Finds the state of a partition, or of a time series that lacks one. */
@@ -118,7 +102,10 @@ show_partitions(TtlIndex *index, const List *failing)
 	List	   *missing;
 
 	if (index->option.drop_partitions && index->parent == index->governor)
-		show_partition(index, failing);
+	{
+		if (is_failing(index, failing))
+			index->state = TTL_BUCKET_FAILING;
+	}
 	else if (index->governor == index->indexrelid)
 	{
 		/* a later one may be missing only because its time has just come */

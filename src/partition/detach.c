@@ -3,20 +3,18 @@
  * detach.c
  *	  A partition that is due and stays: as a table of its own, or in the archive.
  *
- * It is detached, in one transaction with all that follows, so that a crash leaves either
- * nothing or all of it done.  The TTL does not act on it any more: what its indexes have
- * of the option is removed.  Where rows are to be archived and the archive is partitioned
- * by the same key, the partition is attached there; else it moves to the archive's schema.
+ * The partition is detached, and then attached to the archive if that is partitioned by the
+ * same key, or else moved to the archive's schema: all in one transaction, so that a crash
+ * leaves nothing or all of it done.  The TTL does not act on the partition any more: its
+ * indexes lose the option.
  *
- * To attach a table, core reads all of it, to find out whether its rows are within the
- * bounds, unless a constraint of the table says so.  They are, as the partition had the
- * same bounds until now.  So such a constraint is made as one that is valid, which is what
- * DETACH CONCURRENTLY of core does, and dropped again behind the command.  The locks last
- * for as long as the catalogs take, whatever the size of the partition.
+ * To attach a table, core reads all of it to find out whether its rows are within the bounds,
+ * unless a constraint says so.  The partition had the same bounds until now, so such a
+ * constraint is added as valid, as DETACH CONCURRENTLY of core does, and dropped after the
+ * command.  The locks last as long as the catalogs take, whatever the size of the partition.
  *
- * What else would take long is found out before: an index that core would have to build,
- * foreign keys to be checked, a DEFAULT partition to be read.  Then the partition stays
- * where it is, with an error that says why.
+ * What else would take long is an error before the strong locks are taken: an index that core
+ * would have to build, foreign keys to be checked, a large DEFAULT partition to be read.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -40,20 +38,20 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
-#include "rewrite/rewriteManip.h"
+#include "rewrite/rewriteHandler.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
+#include "utils/partcache.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
+#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "compute.h"
 #include "definition/archive.h"
 #include "definition/definition.h"
 #include "definition/key.h"
@@ -62,26 +60,21 @@
 #include "ttl_index.h"
 
 /*
- * A DEFAULT partition of the archive that is larger is not read while others wait: core
- * does that when it attaches another partition.
+ * A larger DEFAULT partition of the archive is not read while others wait: core reads it when
+ * it attaches another partition.
  */
 #define MAX_DEFAULT_BLOCKS 1024
+
+#define ROW_BY_ROW_HINT "Let the rows move one by one: set delete_boundary_rows => true."
 
 /* The partition that a command at hand detaches or attaches, or invalid. */
 static Oid	moving = InvalidOid;
 
-/* Is this what becomes of a partition right now? */
+/* Does a command of this file detach or attach a partition right now? */
 bool
 ttl_detach_is_running(Oid relid)
 {
 	return OidIsValid(moving) && moving == relid;
-}
-
-/* Is this done with any partition right now? */
-bool
-ttl_detach_is_any_running(void)
-{
-	return OidIsValid(moving);
 }
 
 /* Is a partition that is due kept as a table? */
@@ -100,8 +93,8 @@ ttl_detach_by_row_only(const TtlOption *option)
 }
 
 /* Raises an error that says why a partition stays where it is. */
-void
-ttl_detach_refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
+static void
+refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
 {
 	if (OidIsValid(root->option.archive_to))
 		ereport(ERROR,
@@ -109,218 +102,116 @@ ttl_detach_refuse(const TtlIndex *root, Oid relid, const char *reason, const cha
 				 errmsg("partition \"%s\" cannot be moved to table %s: %s",
 						get_rel_name(relid), ttl_archive_name(root->option.archive_to),
 						reason),
-				 hint ? errhint("%s", hint) : 0));
+				 errhint("%s", hint)));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("partition \"%s\" cannot be detached: %s", get_rel_name(relid), reason),
-			 hint ? errhint("%s", hint) : 0));
+			 errhint("%s", hint)));
 }
 
-/* Raises an error if a partition of the archive holds a part of this one's range. */
+/*
+ * Raises an error if a foreign key references the partition through its table: core would check
+ * all referencing rows.
+ */
 static void
-check_bounds(const TtlIndex *root, Oid relid)
+check_reference(const TtlIndex *root, Relation partition)
 {
-	TtlPartition own;
-	ListCell   *lc;
+	TriggerDesc *triggers = partition->trigdesc;
 
-	ttl_bounds_read_one(relid, &own);
-	foreach(lc, ttl_bounds_read(root->option.archive_to))
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
-		const TtlPartition *other = lfirst(lc);
+		Trigger    *trigger = &triggers->triggers[i];
 
-		/* another pass has just moved it */
-		if (other->relid != relid && !other->is_default &&
-			(!other->has_upper || !own.has_lower || other->upper > own.lower) &&
-			(!other->has_lower || !own.has_upper || other->lower < own.upper))
-			ttl_detach_refuse(root, relid,
-							  psprintf("partition \"%s\" there is for a part of the same range",
-									   get_rel_name(other->relid)),
-							  TTL_ROW_BY_ROW_HINT);
+		if (trigger->tgisclone && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
+			refuse(root, RelationGetRelid(partition),
+				   psprintf("foreign key \"%s\" of table \"%s\" would have to be checked meanwhile",
+							get_constraint_name(trigger->tgconstraint),
+							get_rel_name(trigger->tgconstrrelid)),
+				   psprintf("%s;", ttl_drop_detach_command(root->relid, RelationGetRelid(partition))));
 	}
 }
 
-/* How many pages have a table and all below it? */
-static BlockNumber
-count_blocks(Oid relid)
+/* Raises an error if a table at or below a partition cannot go where the partition goes. */
+static void
+check_tree(const TtlIndex *root, Oid relid, bool attach)
 {
-	BlockNumber blocks = 0;
+	Oid			target = root->option.archive_to;
 	ListCell   *lc;
 
 	foreach(lc, ttl_inherit_tree(relid))
 	{
-		Relation	rel;
+		Oid			table = lfirst_oid(lc);
+		char	   *subscription;
 
-		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_RELATION)
-			continue;
-		rel = try_relation_open(lfirst_oid(lc), AccessShareLock);
-		if (rel == NULL)
-			continue;
-		blocks += RelationGetNumberOfBlocks(rel);
-		relation_close(rel, AccessShareLock);
+		if (get_rel_relkind(table) == RELKIND_FOREIGN_TABLE)
+			refuse(root, relid, psprintf("\"%s\" is a foreign table", get_rel_name(table)),
+				   "Detach it by hand.");
+		if (attach && get_rel_persistence(table) == RELPERSISTENCE_UNLOGGED &&
+			get_rel_persistence(root->relid) == RELPERSISTENCE_PERMANENT)
+			refuse(root, relid, psprintf("\"%s\" is unlogged", get_rel_name(table)),
+				   "Make it a logged one with ALTER TABLE ... SET LOGGED.");
+
+		/*
+		 * a subscription finds its table by schema and name, and would stop
+		 * for good
+		 */
+		if (OidIsValid(target) && !attach &&
+			get_rel_namespace(table) != get_rel_namespace(target) &&
+			(subscription = ttl_drop_find_subscription(table)) != NULL)
+			refuse(root, relid,
+				   psprintf("%s writes to \"%s\" in its schema", subscription, get_rel_name(table)),
+				   "Let the publisher set publish_via_partition_root, or archive to a table that is partitioned in the same way.");
 	}
-	return blocks;
-}
-
-/* Is this table a partition of that one? */
-static bool
-is_partition_of(Oid relid, Oid parent)
-{
-	return ttl_inherit_parent(relid, NULL) == parent;
-}
-
-/* Raises that others have locked a table, which is no error of the visit. */
-void
-ttl_detach_raise_busy(Oid relid)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-			 errmsg("could not obtain lock on relation with OID %u", relid)));
-}
-
-/* Raises an error if a table is another role's than the whole. */
-static void
-check_owner(const TtlIndex *root, Oid relid, Oid table)
-{
-	/* where somebody has just given all of it away, that has to be read again */
-	if (ttl_owner_of(root->relid) != root->owner)
-		ttl_detach_raise_busy(root->relid);
-	if (ttl_owner_of(table) != root->owner)
-		ttl_detach_refuse(root, relid, psprintf("\"%s\" belongs to another role than the whole table",
-												get_rel_name(table)),
-						  "Give both the same owner with ALTER TABLE ... OWNER TO.");
 }
 
 /*
- * Raises an error if not all of these belong to one role: the table and what it is a
- * partition of, the archive, and all of that one's DEFAULT partition.  What decides where
- * a row belongs, and whether there is one of this partition in DEFAULT, is computed in one
- * piece, with the partition keys and CHECK constraints of all of them.  What is below the
- * table is looked at by check_tables().
+ * The subcommands of ALTER TABLE that add the columns which the archive has and the partition
+ * has not, empty for none.  Raises an error if core would rewrite all rows to add one.  A
+ * default that is stable is evaluated once by ADD COLUMN, as if the rows were inserted there.
  */
-static void
-check_owners(const TtlIndex *root, Oid relid)
+static char *
+missing_columns(const TtlIndex *root, Relation target, Oid relid)
 {
-	Oid			rest = get_default_partition_oid(root->option.archive_to);
-	List	   *tables = list_make1_oid(root->option.archive_to);
-	ListCell   *lc;
+	TupleDesc	desc = RelationGetDescr(target);
+	StringInfoData sql;
 
-	if (get_rel_relispartition(root->relid))
-		tables = list_concat(tables, get_partition_ancestors(root->relid));
-	if (OidIsValid(rest))
-		tables = list_concat(tables, ttl_inherit_tree(rest));
-	foreach(lc, tables)
-	{
-		/* so that the owner stays the same */
-		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-			ttl_detach_raise_busy(lfirst_oid(lc));
-		check_owner(root, relid, lfirst_oid(lc));
-	}
-}
-
-/* Maps the columns of one table to those of another one, by name; 0 for none. */
-static AttrMap *
-map_columns(Relation from, Relation to)
-{
-	TupleDesc	desc = RelationGetDescr(from);
-	AttrMap    *map = make_attrmap(desc->natts);
-
+	initStringInfo(&sql);
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(desc, i);
+		Node	   *value;
 
-		if (!column->attisdropped)
-			map->attnums[i] = get_attnum(RelationGetRelid(to), NameStr(column->attname));
+		if (column->attisdropped || get_attnum(relid, NameStr(column->attname)) > 0)
+			continue;
+		if (column->attgenerated != '\0')
+			refuse(root, relid,
+				   psprintf("the generated column \"%s\" is only there", NameStr(column->attname)),
+				   ROW_BY_ROW_HINT);
+		value = column->atthasdef ? build_column_default(target, column->attnum) : NULL;
+		if (get_typtype(column->atttypid) == TYPTYPE_DOMAIN || column->attidentity != '\0' ||
+			contain_volatile_functions(value))
+			refuse(root, relid,
+				   psprintf("to add column \"%s\", all of it would be rewritten", NameStr(column->attname)),
+				   ROW_BY_ROW_HINT);
+		appendStringInfo(&sql, "%s ADD COLUMN %s %s", sql.len > 0 ? "," : "",
+						 quote_identifier(NameStr(column->attname)),
+						 ttl_archive_column_type(column));
+		if (value != NULL)
+			appendStringInfo(&sql, " DEFAULT (%s)", deparse_expression(value, NIL, false, false));
+		if (column->attnotnull)
+			appendStringInfoString(&sql, " NOT NULL");
 	}
-	return map;
-}
-
-/*
- * Makes the query for one row of a table that is within the bounds of a partition.  Its
- * bounds are a tree, never text: the keys of the tables above it can call functions of
- * others, who could make a name mean something else.
- */
-static Query *
-row_within_query(Relation rel, Relation partition)
-{
-	AttrMap    *map = map_columns(partition, rel);
-	bool		whole_row;
-	Node	   *bounds = map_variable_attnos((Node *) ttl_compute_bounds(partition),
-											 1, 0, map, RelationGetForm(rel)->reltype,
-											 &whole_row);
-	Query	   *query = ttl_query_make(CMD_SELECT, rel, (List *) bounds);
-
-	ttl_query_limit(query, 0, 1);
-	return query;
-}
-
-/* Has a table without partitions a row that is within the bounds of a partition? */
-static bool
-has_row_within(Oid relid, Relation partition)
-{
-	TtlUser		saved;
-	Relation	rel;
-	bool		found;
-
-	LockRelationOid(relid, AccessShareLock);
-	ttl_owner_become(ttl_owner_of(relid), &saved);
-	/* an index can be locked when its table is not */
-	ttl_lock_limit_waits();
-	/* a snapshot that is later than the lock */
-	PushActiveSnapshot(GetTransactionSnapshot());
-	rel = relation_open(relid, NoLock);
-	found = ttl_query_run(row_within_query(rel, partition), NULL, NULL,
-						  "look at a DEFAULT partition", None_Receiver) > 0;
-	relation_close(rel, NoLock);
-	PopActiveSnapshot();
-	ttl_owner_restore(&saved);
-	return found;
-}
-
-/*
- * Raises an error if the DEFAULT partition of the archive holds rows of this partition, or
- * is too large to be read with the locks in hand.  Runs as the owner.
- */
-static void
-check_default(const TtlIndex *root, Oid relid)
-{
-	Oid			rest = get_default_partition_oid(root->option.archive_to);
-	Relation	partition;
-	ListCell   *lc;
-
-	if (!OidIsValid(rest))
-		return;
-	/* they are opened for the bounds, and that must not wait for a lock */
-	if (!ConditionalLockRelationOid(root->relid, AccessShareLock))
-		ttl_detach_raise_busy(root->relid);
-	if (!ConditionalLockRelationOid(relid, AccessShareLock) ||
-		!is_partition_of(relid, root->relid))
-		ttl_detach_raise_busy(relid);
-	partition = relation_open(relid, NoLock);
-	foreach(lc, ttl_inherit_tree(rest))
-	{
-		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE &&
-			has_row_within(lfirst_oid(lc), partition))
-			ttl_detach_refuse(root, relid,
-							  psprintf("partition \"%s\" there holds rows of the same range",
-									   get_rel_name(rest)),
-							  "Move them out of the DEFAULT partition.");
-	}
-	relation_close(partition, NoLock);
-	if (count_blocks(rest) > MAX_DEFAULT_BLOCKS)
-		ttl_detach_refuse(root, relid,
-						  psprintf("partition \"%s\" there is too large to be read meanwhile",
-								   get_rel_name(rest)),
-						  "Keep the DEFAULT partition of an archive small, or have none.");
+	return sql.data;
 }
 
 /* Has a partition all columns that an expression over the archive names? */
 static bool
-has_columns(Node *expression, AttrMap *map)
+has_columns(List *expression, AttrMap *map)
 {
 	Bitmapset  *columns = NULL;
 	int			column = -1;
 
-	pull_varattnos(expression, 1, &columns);
+	pull_varattnos((Node *) expression, 1, &columns);
 	while ((column = bms_next_member(columns, column)) >= 0)
 	{
 		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
@@ -331,18 +222,20 @@ has_columns(Node *expression, AttrMap *map)
 	return true;
 }
 
-/* Is there an index of the partition that can be a part of this one of the archive? */
+/* Is there an index of the partition that ATTACH can take for this one of the archive? */
 static bool
 has_match(Relation index, Relation partition, AttrMap *map)
 {
-	IndexInfo  *wanted = ttl_compute_index_info(index);
+	IndexInfo  *wanted = BuildIndexInfo(index);
 	bool		constraint = OidIsValid(get_index_constraint(RelationGetRelid(index)));
 	bool		found = false;
 	ListCell   *lc;
 
-	/* where it has not, core would raise an internal error */
-	if (!has_columns((Node *) wanted->ii_Expressions, map) ||
-		!has_columns((Node *) wanted->ii_Predicate, map))
+	/*
+	 * CompareIndexInfo() would raise an internal error for a column without a
+	 * match
+	 */
+	if (!has_columns(wanted->ii_Expressions, map) || !has_columns(wanted->ii_Predicate, map))
 		return false;
 	foreach(lc, RelationGetIndexList(partition))
 	{
@@ -350,7 +243,7 @@ has_match(Relation index, Relation partition, AttrMap *map)
 
 		found = own->rd_index->indisvalid &&
 			(!constraint || OidIsValid(get_index_constraint(lfirst_oid(lc)))) &&
-			CompareIndexInfo(ttl_compute_index_info(own), wanted, own->rd_indcollation,
+			CompareIndexInfo(BuildIndexInfo(own), wanted, own->rd_indcollation,
 							 index->rd_indcollation, own->rd_opfamily,
 							 index->rd_opfamily, map);
 		index_close(own, NoLock);
@@ -360,115 +253,76 @@ has_match(Relation index, Relation partition, AttrMap *map)
 	return found;
 }
 
-/*
- * Raises an error if core would have to build an index or check foreign keys to attach the
- * partition.  Both tables are locked.
- */
+/* Raises an error if core would build an index, check foreign keys, or read a large DEFAULT. */
 static void
-check_attaching(const TtlIndex *root, Oid relid)
+check_attaching(const TtlIndex *root, Relation target, Relation partition)
 {
-	Relation	target = table_open(root->option.archive_to, NoLock);
-	Relation	partition = table_open(relid, NoLock);
-	AttrMap    *map = map_columns(target, partition);
+	Oid			relid = RelationGetRelid(partition);
+	Oid			rest = get_default_partition_oid(RelationGetRelid(target));
+	TupleDesc	desc = RelationGetDescr(target);
+	AttrMap    *map = make_attrmap(desc->natts);
+	BlockNumber blocks = 0;
 	ListCell   *lc;
 
-	ttl_columns_check(root, relid, target);
 	if (RelationGetFKeyList(target) != NIL)
-		ttl_detach_refuse(root, relid, "that table has foreign keys, which would be checked meanwhile",
-						  TTL_ROW_BY_ROW_HINT);
+		refuse(root, relid, "that table has foreign keys, which would be checked meanwhile",
+			   ROW_BY_ROW_HINT);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			map->attnums[i] = get_attnum(relid, NameStr(TupleDescAttr(desc, i)->attname));
+	}
 	foreach(lc, RelationGetIndexList(target))
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
 		if (!has_match(index, partition, map))
-			ttl_detach_refuse(root, relid,
-							  psprintf("it has no index like \"%s\" there",
-									   RelationGetRelationName(index)),
-							  "Create one on the table that the rows are in.");
+			refuse(root, relid, psprintf("it has no index like \"%s\" there",
+										 RelationGetRelationName(index)),
+				   "Create one on the table that the rows are in.");
 		index_close(index, NoLock);
 	}
-	table_close(partition, NoLock);
-	table_close(target, NoLock);
-}
-
-/*
- * Raises an error if a partition, or one below it, is not the owner's own table, or would
- * be one of the archive that a crash empties: nothing more would be moved there then.
- */
-static void
-check_tables(const TtlIndex *root, Oid relid)
-{
-	bool		logged = ttl_archive_is_attachable(root) &&
-	get_rel_persistence(root->relid) == RELPERSISTENCE_PERMANENT;
-	ListCell   *lc;
-
-	foreach(lc, ttl_inherit_tree(relid))
+	foreach(lc, OidIsValid(rest) ? ttl_inherit_tree(rest) : NIL)
 	{
-		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
-			ttl_detach_refuse(root, relid, psprintf("\"%s\" is a foreign table",
-													get_rel_name(lfirst_oid(lc))),
-							  "Detach it by hand.");
-		check_owner(root, relid, lfirst_oid(lc));
-		if (logged && get_rel_persistence(lfirst_oid(lc)) == RELPERSISTENCE_UNLOGGED)
-			ttl_detach_refuse(root, relid, psprintf("\"%s\" is unlogged",
-													get_rel_name(lfirst_oid(lc))),
-							  "Make it a logged one with ALTER TABLE ... SET LOGGED.");
+		Relation	rel = relation_open(lfirst_oid(lc), AccessShareLock);
+
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+			blocks += RelationGetNumberOfBlocks(rel);
+		relation_close(rel, NoLock);
 	}
+	if (blocks > MAX_DEFAULT_BLOCKS)
+		refuse(root, relid, psprintf("partition \"%s\" there is too large to be read meanwhile",
+									 get_rel_name(rest)),
+			   "Keep the DEFAULT partition of an archive small, or have none.");
 }
 
 /*
- * Raises an error if a partition, or one below it, would go to another schema, where a
- * subscription that writes to it would not find it, and stop for good.
- */
-static void
-check_subscriptions(const TtlIndex *root, Oid relid)
-{
-	Oid			target = root->option.archive_to;
-	ListCell   *lc;
-
-	if (!OidIsValid(target) || ttl_archive_is_attachable(root))
-		return;
-	foreach(lc, ttl_inherit_tree(relid))
-	{
-		ObjectAddress subscription;
-
-		if (get_rel_namespace(lfirst_oid(lc)) != get_rel_namespace(target) &&
-			ttl_drop_find_subscription(lfirst_oid(lc), &subscription))
-			ttl_detach_refuse(root, relid,
-							  psprintf("%s writes to \"%s\" in its schema",
-									   getObjectDescription(&subscription, true),
-									   get_rel_name(lfirst_oid(lc))),
-							  "Let the publisher set publish_via_partition_root, or archive to a table that is partitioned in the same way.");
-	}
-}
-
-/*
- * Raises an error if the partition cannot be kept as it is wanted, as far as that can be
- * found out without a strong lock.
+ * Raises an error if the partition cannot be kept as it is wanted, as far as that can be found
+ * out without a strong lock.  What is left is for core to refuse.
  */
 void
 ttl_detach_check(const TtlIndex *root, Oid relid)
 {
-	ObjectAddress reference;
-	TtlUser		saved;
+	bool		attach = ttl_archive_is_attachable(root);
+	Relation	partition;
 
-	check_tables(root, relid);
-	if (ttl_drop_find_reference(relid, &reference))
-		ttl_detach_refuse(root, relid, psprintf("%s would have to be checked meanwhile",
-												getObjectDescription(&reference, true)),
-						  psprintf("%s;", ttl_drop_detach_command(root->relid, relid)));
+	ttl_owner_check_tree(root->relid, root->owner);
 	if (ttl_detach_by_row_only(&root->option))
-		ttl_detach_refuse(root, relid, "that is a foreign table",
-						  TTL_ROW_BY_ROW_HINT);
-	check_subscriptions(root, relid);
-	if (!ttl_archive_is_attachable(root))
-		return;
-	check_owners(root, relid);
-	check_bounds(root, relid);
-	ttl_owner_become(root->owner, &saved);
-	ttl_owner_write_exactly();
-	check_default(root, relid);
-	ttl_owner_restore(&saved);
+		refuse(root, relid, "that is a foreign table",
+			   ROW_BY_ROW_HINT);
+	check_tree(root, relid, attach);
+	partition = relation_open(relid, AccessShareLock);
+	check_reference(root, partition);
+	if (attach)
+	{
+		Relation	target = table_open(root->option.archive_to, AccessShareLock);
+
+		ttl_owner_check_tree(RelationGetRelid(target), root->owner);
+		(void) missing_columns(root, target, relid);
+		check_attaching(root, target, partition);
+		table_close(target, NoLock);
+	}
+	relation_close(partition, NoLock);
 }
 
 /*
@@ -476,35 +330,35 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
  * locked.  Returns false if the locks are not free soon.
  */
 bool
-ttl_detach_lock(const TtlIndex *root, Oid relid)
+ttl_detach_lock(const TtlIndex *root)
 {
 	Oid			target = root->option.archive_to;
 	Oid			rest;
-	TtlUser		saved;
 
 	if (!OidIsValid(target))
 		return true;
 	if (!ttl_lock_soon(target, ShareUpdateExclusiveLock) || !ttl_name_lock(target, false))
 		return false;
-	if (!ttl_archive_is_attachable(root))
-		return true;
-	rest = get_default_partition_oid(target);
-	if ((OidIsValid(rest) && !ttl_lock_soon(rest, AccessExclusiveLock)) ||
-		!ConditionalLockRelationOid(relid, AccessShareLock))
-		return false;
-	/* again: there may be another DEFAULT partition by now */
-	check_owners(root, relid);
-	ttl_owner_become(root->owner, &saved);
-	/* an index can be locked when its table is not */
-	ttl_lock_limit_waits();
-	check_attaching(root, relid);
-	ttl_owner_restore(&saved);
-	return true;
+	rest = ttl_archive_is_attachable(root) ? get_default_partition_oid(target) : InvalidOid;
+	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
 }
 
-/* Lists the indexes that a partition, with all below it, has as a part of its table. */
-static List *
-inherited_indexes(Oid relid)
+/* Raises an error if a command acted on another table, because names have changed meanwhile. */
+static void
+check_effect(bool had_effect, Oid relid)
+{
+	if (!had_effect)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("partition \"%s\" was not moved", get_rel_name(relid))));
+}
+
+/*
+ * Detaches a partition, and removes the option from the indexes that were parts of those of its
+ * table.  A malformed option expires nothing, and stays.
+ */
+static void
+detach(const TtlIndex *root, Oid relid)
 {
 	List	   *indexes = NIL;
 	ListCell   *lc;
@@ -514,15 +368,10 @@ inherited_indexes(Oid relid)
 		if (get_rel_relispartition(lfirst_oid(lc)))
 			indexes = list_concat(indexes, ttl_inherit_tree(lfirst_oid(lc)));
 	}
-	return indexes;
-}
-
-/* Makes the indexes plain ones.  A malformed option expires nothing, and is left. */
-static void
-remove_options(List *indexes)
-{
-	ListCell   *lc;
-
+	ttl_citus_run_command(psprintf("ALTER TABLE %s DETACH PARTITION %s",
+								   ttl_name_qualified(root->relid),
+								   ttl_name_qualified(relid)));
+	check_effect(ttl_inherit_parent(relid, NULL) != root->relid, relid);
 	foreach(lc, indexes)
 	{
 		TtlOption	option;
@@ -536,226 +385,82 @@ remove_options(List *indexes)
 	}
 }
 
-/* Adds a constraint that says what the bounds of a partition say, as valid; returns it. */
-static ObjectAddress *
-keep_bounds_of(Oid relid)
+/* Adds a CHECK constraint that says what the bounds of a partition say, as valid. */
+static ObjectAddress
+keep_bounds(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	Constraint *constraint = makeNode(Constraint);
 	List	   *made;
-	ObjectAddress *address = palloc(sizeof(ObjectAddress));
+	ObjectAddress address;
 
 	constraint->contype = CONSTR_CHECK;
 	constraint->location = -1;
-	constraint->cooked_expr = nodeToString(make_ands_explicit(ttl_compute_bounds(rel)));
+	constraint->cooked_expr = nodeToString(make_ands_explicit(RelationGetPartitionQual(rel)));
 	constraint->initially_valid = true;
 	constraint->skip_validation = true;
 	TTL_ENFORCE(constraint);
 	made = AddRelationNewConstraints(rel, NIL, list_make1(constraint), false, true,
 									 true, NULL);
 	table_close(rel, NoLock);
-	ObjectAddressSet(*address, ConstraintRelationId,
+	ObjectAddressSet(address, ConstraintRelationId,
 					 ((CookedConstraint *) linitial(made))->conoid);
 	CommandCounterIncrement();
 	return address;
-}
-
-/*
- * Does so for a partition and all below it: code of the owner can write to each of them by
- * itself.  Core checks what is written there, and takes the constraint of the first one for a
- * proof of what is in all.
- */
-static List *
-keep_bounds(List *tree)
-{
-	List	   *constraints = NIL;
-	ListCell   *lc;
-
-	foreach(lc, tree)
-		constraints = lappend(constraints, keep_bounds_of(lfirst_oid(lc)));
-	return constraints;
-}
-
-/* Drops these constraints again. */
-static void
-drop_kept_bounds(List *constraints, List *tree)
-{
-	Oid			relid = linitial_oid(tree);
-	bool		kept = equal(tree, ttl_inherit_tree(relid));
-	ListCell   *lc;
-
-	foreach(lc, constraints)
-		kept = kept && SearchSysCacheExists1(CONSTROID,
-											 ObjectIdGetDatum(((ObjectAddress *) lfirst(lc))->objectId));
-
-	/*
-	 * a default of the archive was computed meanwhile, by functions that may
-	 * do anything
-	 */
-	if (!kept)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a constraint that was made to move partition \"%s\" has been dropped meanwhile, or what is below the partition has changed",
-						get_rel_name(relid)),
-				 errhint("Let no default of the archive call a function that alters the partition.")));
-	foreach(lc, constraints)
-		performDeletion(lfirst(lc), DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
-}
-
-/* Raises an error unless a command had its effect: names may have changed meanwhile. */
-static void
-check_effect(bool had_effect, Oid relid)
-{
-	if (!had_effect)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("partition \"%s\" was not moved", get_rel_name(relid))));
-}
-
-static void
-detach(const TtlIndex *root, Oid relid)
-{
-	List	   *indexes = inherited_indexes(relid);
-
-	ttl_citus_run_command(psprintf("ALTER TABLE %s DETACH PARTITION %s",
-								   ttl_name_qualified(root->relid),
-								   ttl_name_qualified(relid)));
-	check_effect(!is_partition_of(relid, root->relid), relid);
-	remove_options(indexes);
 }
 
 static void
 detach_and_attach(const TtlIndex *root, Oid relid)
 {
 	Oid			target = root->option.archive_to;
-	Datum		bound;
-	char	   *bounds;
-	bool		isnull;
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	List	   *tree = ttl_inherit_tree(relid);
-	List	   *constraints;
+	ObjectAddress constraint = keep_bounds(relid);
+	TtlPartition partition;
+	Relation	rel;
+	char	   *columns;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relid);
-	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
-	bounds = TextDatumGetCString(DirectFunctionCall2(pg_get_expr, bound,
-													 ObjectIdGetDatum(relid)));
-	ReleaseSysCache(tuple);
-	constraints = keep_bounds(tree);
+	ttl_bounds_read_one(relid, &partition);
 	detach(root, relid);
-	ttl_columns_add(root, relid);
+	rel = table_open(target, NoLock);
+	columns = missing_columns(root, rel, relid);
+	table_close(rel, NoLock);
+	if (*columns != '\0')
+		ttl_citus_run_command(psprintf("ALTER TABLE %s%s", ttl_name_qualified(relid), columns));
 	ttl_citus_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s",
 								   ttl_name_qualified(target), ttl_name_qualified(relid),
-								   bounds));
-	check_effect(is_partition_of(relid, target), relid);
-	drop_kept_bounds(constraints, tree);
+								   ttl_make_bounds(root, &partition)));
+	check_effect(ttl_inherit_parent(relid, NULL) == target, relid);
+	performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 }
 
-static bool
-is_type(const char *name, Oid schema)
-{
-	return SearchSysCacheExists2(TYPENAMENSP, PointerGetDatum(name),
-								 ObjectIdGetDatum(schema));
-}
-
-/*
- * Is there a relation of this name in a schema, or, for a table, a type like that of its
- * rows or of arrays of them?
- */
-static bool
-is_taken(const char *name, Oid schema, bool for_table)
-{
-	return OidIsValid(get_relname_relid(name, schema)) ||
-		(for_table && (is_type(name, schema) ||
-					   is_type(makeArrayTypeName(name, InvalidOid), schema)));
-}
-
-/* Gives a table, an index or a sequence a name that is free in a schema, if it needs one. */
-static void
-take_free_name(Oid relid, Oid schema)
-{
-	char		relkind = get_rel_relkind(relid);
-	char	   *name = get_rel_name(relid);
-	char	   *free_name = name;
-	bool		is_table = relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE;
-
-	/* a sequence that no default uses is not locked with its table */
-	if (name == NULL)
-		return;
-	for (int i = 2; is_taken(free_name, schema, is_table) ||
-		 (i > 2 && is_taken(free_name, get_rel_namespace(relid), is_table)); i++)
-		free_name = ttl_name_with_suffix(name, psprintf("_%d", i));
-	if (free_name != name)
-		ttl_citus_run_command(psprintf("ALTER %s %s RENAME TO %s",
-									   relkind == RELKIND_SEQUENCE ? "SEQUENCE" :
-									   relkind == RELKIND_INDEX ||
-									   relkind == RELKIND_PARTITIONED_INDEX ? "INDEX" : "TABLE",
-									   ttl_name_qualified(relid),
-									   quote_identifier(free_name)));
-}
-
-/*
- * The name of the archive's schema, for SQL text.  Event triggers run with each command, and
- * may drop or move the archive.
- */
-static const char *
-schema_name(const TtlIndex *root, Oid schema)
-{
-	const char *name = get_namespace_name(schema);
-
-	if (name == NULL || get_rel_namespace(root->option.archive_to) != schema)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the table to which partitions of \"%s\" move has been dropped or moved meanwhile",
-						get_rel_name(root->relid)),
-				 errhint("Let no event trigger do that in ALTER TABLE.")));
-	return quote_identifier(name);
-}
-
-/*
- * Moves a table that is no partition any more, with all below it, to the schema of the
- * archive.
- */
+/* Moves a table that was a partition, with all below it, to the schema of the archive. */
 static void
 move_to_archive(const TtlIndex *root, Oid relid)
 {
 	Oid			schema = get_rel_namespace(root->option.archive_to);
+	char	   *name = get_namespace_name(schema);
 	ListCell   *lc;
 
+	/* an event trigger may have dropped the archive */
+	check_effect(name != NULL, relid);
 	foreach(lc, ttl_inherit_tree(relid))
 	{
 		Oid			table = lfirst_oid(lc);
-		List	   *along;
-		ListCell   *lc2;
 
 		if (get_rel_namespace(table) == schema)
 			continue;
-		/* one further below can be in another schema than those above it */
-		ttl_name_keep_now(table);
-		along = list_concat(ttl_catalog_table_indexes(table), getOwnedSequences(table));
-		take_free_name(table, schema);
-		foreach(lc2, along)
-			take_free_name(lfirst_oid(lc2), schema);
-		ttl_citus_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s",
-									   ttl_name_qualified(table),
-									   schema_name(root, schema)));
+		ttl_citus_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s", ttl_name_qualified(table),
+									   quote_identifier(name)));
 		check_effect(get_rel_namespace(table) == schema, table);
 	}
 }
 
-/*
- * Detaches a partition, or moves it to the archive, with all locks in hand, as the owner of
- * both tables.
- */
+/* Detaches a partition, or moves it to the archive, with all locks in hand. */
 void
 ttl_detach_partition(const TtlIndex *root, Oid relid)
 {
-	/* again, with the locks */
-	check_tables(root, relid);
 	moving = relid;
 	PG_TRY();
 	{
-		ttl_owner_write_exactly();
 		if (ttl_archive_is_attachable(root))
 			detach_and_attach(root, relid);
 		else

@@ -26,15 +26,12 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
 #include "executor/spi.h"
-#include "fmgr.h"
-#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
@@ -45,7 +42,6 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
-#include "compute.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "expire/expire.h"
@@ -145,13 +141,24 @@ key_literal(const TtlIndex *root, int64 key)
 {
 	struct pg_tm tm;
 	fsec_t		fsec;
+	char		text[MAXDATELEN + 1];
 
+	if (key == DT_NOBEGIN)
+		return "'-infinity'";
 	if (timestamp2tm(key, NULL, &tm, &fsec, NULL, NULL) != 0)
 		elog(ERROR, "timestamp out of range");
-	return psprintf("'%04d-%02d-%02d %02d:%02d:%02d.%06d%s'",
-					tm.tm_year, tm.tm_mon, tm.tm_mday,
-					tm.tm_hour, tm.tm_min, tm.tm_sec, fsec,
-					root->keytype == TIMESTAMPTZOID ? "+00" : "");
+	tm.tm_isdst = 0;
+	EncodeDateTime(&tm, fsec, root->keytype == TIMESTAMPTZOID, 0, NULL, USE_ISO_DATES, text);
+	return psprintf("'%s'", text);
+}
+
+/* The bounds of a partition, for CREATE TABLE and ATTACH PARTITION. */
+char *
+ttl_make_bounds(const TtlIndex *root, const TtlPartition *partition)
+{
+	return psprintf("FOR VALUES FROM (%s) TO (%s)",
+					partition->has_lower ? key_literal(root, partition->lower) : "MINVALUE",
+					partition->has_upper ? key_literal(root, partition->upper) : "MAXVALUE");
 }
 
 /*
@@ -252,6 +259,27 @@ table_subcommands(Oid parent, Oid relid)
 	return sql.len > 0 ? sql.data + strlen(", ") : NULL;
 }
 
+/* The value that a query returns, or NULL; all functions in it are those of pg_catalog. */
+char *
+ttl_make_select(const char *query)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	char	   *value = NULL;
+	int			level = NewGUCNestLevel();
+
+	ttl_settings_set("search_path", "pg_catalog, pg_temp");
+	SPI_connect();
+	if (SPI_execute(query, false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not run: %s", query);
+	if (SPI_processed > 0)
+		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (value != NULL)
+		value = MemoryContextStrdup(caller, value);
+	SPI_finish();
+	AtEOXact_GUC(false, level);
+	return value;
+}
+
 /*
  * The commands that take privileges from a partition which its table does not grant, or the
  * option to grant them, NULL for none: ALTER DEFAULT PRIVILEGES gives them to every new table.
@@ -259,27 +287,17 @@ table_subcommands(Oid parent, Oid relid)
 static char *
 revoke_commands(Oid parent, Oid relid)
 {
-	MemoryContext caller = CurrentMemoryContext;
-	char	   *commands;
-
-	/* all names are those of pg_catalog */
-	ttl_compute_select(psprintf("SELECT string_agg(format('REVOKE %%s%%s ON %%s FROM %%s', "
-								"CASE WHEN g.granted THEN 'GRANT OPTION FOR ' END, a.privilege_type, %s, "
-								"CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "
-								"FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a, LATERAL ("
-								"SELECT count(*) > 0 AS granted, coalesce(bool_or(b.is_grantable), false) AS grantable "
-								"FROM pg_class AS p, LATERAL aclexplode(p.relacl) AS b "
-								"WHERE p.oid = %u AND b.grantee IN (a.grantee, 0) AND b.privilege_type = a.privilege_type) AS g "
-								"WHERE c.oid = %u AND a.grantee <> c.relowner "
-								"AND (NOT g.granted OR (a.is_grantable AND NOT g.grantable))",
-								quote_literal_cstr(ttl_name_qualified(relid)),
-								parent, relid),
-					   false);
-	commands = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	if (commands != NULL)
-		commands = MemoryContextStrdup(caller, commands);
-	SPI_finish();
-	return commands;
+	return ttl_make_select(psprintf("SELECT string_agg(format('REVOKE %%s%%s ON %%s FROM %%s', "
+									"CASE WHEN g.granted THEN 'GRANT OPTION FOR ' END, a.privilege_type, %s, "
+									"CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "
+									"FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a, LATERAL ("
+									"SELECT count(*) > 0 AS granted, coalesce(bool_or(b.is_grantable), false) AS grantable "
+									"FROM pg_class AS p, LATERAL aclexplode(p.relacl) AS b "
+									"WHERE p.oid = %u AND b.grantee IN (a.grantee, 0) AND b.privilege_type = a.privilege_type) AS g "
+									"WHERE c.oid = %u AND a.grantee <> c.relowner "
+									"AND (NOT g.granted OR (a.is_grantable AND NOT g.grantable))",
+									quote_literal_cstr(ttl_name_qualified(relid)),
+									parent, relid));
 }
 
 /* Lets a new partition be guarded and replicated as its table is. */
@@ -299,23 +317,6 @@ ttl_make_follow_table(Oid parent, const char *name)
 		ttl_citus_run_command(command);
 }
 
-/*
- * Raises an error where the name of a partition is taken: by one that was detached, say,
- * or by another table of the user.
- */
-static void
-check_name_is_free(Oid parent, const char *name)
-{
-	if (!OidIsValid(get_relname_relid(name, get_rel_namespace(parent))))
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_DUPLICATE_TABLE),
-			 errmsg("partition \"%s\" cannot be made because another relation has its name",
-					name),
-			 errhint("Rename that relation. One that was detached from table \"%s\" can be attached again.",
-					 get_rel_name(parent))));
-}
-
 void
 ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 {
@@ -323,21 +324,26 @@ ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 	char	   *relname = ttl_make_name(root, partition);
 	char	   *name = ttl_make_name_beside(root->relid, relname);
 
-	check_name_is_free(root->relid, relname);
+	if (OidIsValid(get_relname_relid(relname, get_rel_namespace(root->relid))))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("partition \"%s\" cannot be made because another relation has its name",
+						relname),
+				 errhint("Rename that relation. One that was detached from table \"%s\" can be attached again.",
+						 get_rel_name(root->relid))));
 	ttl_citus_run_command(psprintf("CREATE %sTABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS "
 								   "INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION) USING heap%s",
 								   get_rel_persistence(root->relid) == RELPERSISTENCE_UNLOGGED ?
 								   "UNLOGGED " : "",
 								   name, table, ttl_make_tablespace_clause(root->relid)));
-	ttl_citus_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)",
-								   table, name, key_literal(root, partition->lower),
-								   key_literal(root, partition->upper)));
+	ttl_citus_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s", table, name,
+								   ttl_make_bounds(root, partition)));
 	ttl_make_follow_table(root->relid, relname);
 }
 
 /*
- * Raises an error where the DEFAULT partition holds rows of a partition.  ATTACH
- * would too, but only after reading all of it, with the partition locked.
+ * Raises an error if the DEFAULT partition holds rows of a partition.  ATTACH would do so,
+ * too, but only after it has read all of DEFAULT, with DEFAULT locked.
  */
 static void
 check_default(const TtlIndex *root, Oid rest, const TtlPartition *partition)
@@ -345,132 +351,18 @@ check_default(const TtlIndex *root, Oid rest, const TtlPartition *partition)
 	AttrNumber	attnum;
 	Node	   *expression;
 	const char *column;
-	char	   *condition;
 
 	ttl_key_read(root->indexrelid, &attnum, &expression);
 	column = quote_identifier(get_attname(root->relid, attnum, false));
-	condition = psprintf("%s OPERATOR(pg_catalog.>=) %s AND %s OPERATOR(pg_catalog.<) %s",
-						 column, key_literal(root, partition->lower), column,
-						 key_literal(root, partition->upper));
-	if (ttl_leaves_count_rows(rest, condition, 1) > 0)
+	if (ttl_make_select(psprintf("SELECT 1 FROM %s WHERE %s >= %s AND %s < %s",
+								 ttl_name_qualified(rest), column,
+								 key_literal(root, partition->lower), column,
+								 key_literal(root, partition->upper))) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
 				 errmsg("partition \"%s\" holds rows that belong into \"%s\"",
 						get_rel_name(rest), ttl_make_name(root, partition)),
 				 errdetail("The bucket will be made when they have expired.")));
-}
-
-/*
- * Raises an error where ATTACH would compute, as the owner of the series, what somebody else
- * wrote into the definition of the DEFAULT partition.
- */
-static void
-check_default_owner(const TtlIndex *root, Oid rest)
-{
-	ListCell   *lc;
-
-	foreach(lc, ttl_inherit_tree(rest))
-	{
-		Oid			relid = lfirst_oid(lc);
-
-		if (!has_privs_of_role(ttl_owner_of(relid), root->owner))
-			ereport(ERROR,
-					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-					 errmsg("partition \"%s\" belongs to another role than table \"%s\"",
-							get_rel_name(relid), get_rel_name(root->relid)),
-					 errdetail("To make a partition, CHECK constraints and partition keys below DEFAULT are computed as the owner of the table."),
-					 errhint("Give both the same owner with ALTER TABLE ... OWNER TO, or let these definitions call no functions of users.")));
-	}
-}
-
-/* The tables that foreign keys of a locked table reference. */
-static List *
-referenced_tables(Oid relid)
-{
-	Relation	rel = relation_open(relid, NoLock);
-	List	   *referenced = NIL;
-	ListCell   *lc;
-
-	/* the list lasts no longer than the next message about the table */
-	foreach(lc, RelationGetFKeyList(rel))
-	{
-		const		ForeignKeyCacheInfo *key = lfirst_node(ForeignKeyCacheInfo, lc);
-
-		if (TTL_IS_ENFORCED(key))
-			referenced = list_append_unique_oid(referenced, key->confrelid);
-	}
-	relation_close(rel, NoLock);
-	return referenced;
-}
-
-/*
- * Raises an error where ATTACH would compute, as the owner of the series, the partition key
- * of somebody else above.  The locks are those that it takes itself.
- */
-static void
-check_above(Oid relid, Oid owner)
-{
-	Oid			above;
-
-	if (!ttl_partition_key_lock_above(relid))
-		ttl_detach_raise_busy(relid);
-	above = ttl_partition_key_of_stranger(relid, owner);
-	if (OidIsValid(above))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("table \"%s\", of which \"%s\" is a partition, belongs to another role",
-						get_rel_name(above), get_rel_name(relid)),
-				 errdetail("To make a partition, the partition keys above it are computed as the owner of the table."),
-				 errhint("Give both the same owner with ALTER TABLE ... OWNER TO.")));
-}
-
-/* Does the planner compute for a role what somebody else wrote into the definition of a table? */
-static bool
-computes_of_stranger(Oid relid, Oid role)
-{
-	/* in a query of a partitioned table, the keys above that as well */
-	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE &&
-		OidIsValid(ttl_partition_key_of_stranger(relid, role)))
-		return true;
-	if (has_privs_of_role(ttl_owner_of(relid), role))
-		return false;
-	return OidIsValid(ttl_partition_key_of_stranger(relid, role));
-}
-
-/*
- * Raises an error where ATTACH would do so for the owner of the series, with a table that a
- * foreign key references, or a partition of that: it checks the rows of the new partition by
- * a query, although there are none.  The locks are those that it takes itself, and that a
- * pass has taken before.
- */
-static void
-check_referenced(Oid relid, Oid owner)
-{
-	ListCell   *lc;
-	ListCell   *lc2;
-
-	foreach(lc, referenced_tables(relid))
-	{
-		LockRelationOid(lfirst_oid(lc), ShareRowExclusiveLock);
-		foreach(lc2, ttl_inherit_partitions(lfirst_oid(lc), ShareRowExclusiveLock))
-		{
-			if (computes_of_stranger(lfirst_oid(lc2), owner))
-				ereport(ERROR,
-						(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-						 errmsg("table \"%s\", which a foreign key of \"%s\" references, belongs to another role",
-								get_rel_name(lfirst_oid(lc2)), get_rel_name(relid)),
-						 errdetail("To make a partition, what is constant in its partition key, indexes, statistics and CHECK constraints is computed as the owner of the referencing table."),
-						 errhint("Give both the same owner with ALTER TABLE ... OWNER TO, or let these definitions call no functions of users.")));
-		}
-	}
-}
-
-/* Raises an error where ATTACH would compute, as this role, what others wrote. */
-void
-ttl_make_check(Oid relid, Oid owner)
-{
-	check_above(relid, owner);
-	check_referenced(relid, owner);
 }
 
 /*
@@ -480,18 +372,26 @@ ttl_make_check(Oid relid, Oid owner)
 static bool
 lock_for_attach(const TtlIndex *root, Oid rest)
 {
+	Relation	rel;
+	List	   *referenced = NIL;
 	ListCell   *lc;
-	ListCell   *lc2;
 
 	if (!ttl_lock_soon(root->relid, ShareUpdateExclusiveLock))
 		return false;
-	foreach(lc, referenced_tables(root->relid))
+	rel = relation_open(root->relid, NoLock);
+	/* the list lasts no longer than the next message about the table */
+	foreach(lc, RelationGetFKeyList(rel))
 	{
-		foreach(lc2, ttl_inherit_partitions(lfirst_oid(lc), NoLock))
-		{
-			if (!ttl_lock_soon(lfirst_oid(lc2), ShareRowExclusiveLock))
-				return false;
-		}
+		const		ForeignKeyCacheInfo *key = lfirst_node(ForeignKeyCacheInfo, lc);
+
+		if (TTL_IS_ENFORCED(key))
+			referenced = list_concat_unique_oid(referenced, ttl_inherit_partitions(key->confrelid, NoLock));
+	}
+	relation_close(rel, NoLock);
+	foreach(lc, referenced)
+	{
+		if (!ttl_lock_soon(lfirst_oid(lc), ShareRowExclusiveLock))
+			return false;
 	}
 	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
 }
@@ -507,33 +407,34 @@ is_missing(const TtlIndex *root, const TtlPartition *partition)
 	return first != NULL && first->lower == partition->lower && first->upper == partition->upper;
 }
 
-/*
- * Makes a partition, as the owner of the time series, which the caller has described.
- * Returns false if the locks are not free soon.
- */
+/* Makes a partition of a described time series.  Returns false if the locks are not free soon. */
 static bool
-make_missing_partition(const TtlIndex *root, Oid rest, const TtlPartition *partition)
+make_missing_partition(const TtlIndex *root, const TtlPartition *partition)
 {
+	Oid			rest = get_default_partition_oid(root->relid);
 	TtlIndex	now;
+	ListCell   *lc;
 
-	ttl_settings_set("default_tablespace", "");
+	ttl_owner_check_tree(root->relid, root->owner);
+	foreach(lc, OidIsValid(rest) ? ttl_inherit_tree(rest) : NIL)
+	{
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+			return false;
+	}
+	if (OidIsValid(rest))
+		check_default(root, rest, partition);
 	if (!lock_for_attach(root, rest) || !ttl_name_lock(root->relid, false))
 		return false;
 	/* read again, because the locks may have taken a while */
 	if (!ttl_catalog_describe(root->indexrelid, true, &now) ||
 		now.state != TTL_ACTIVE || now.owner != root->owner ||
-		now.option.bucket_seconds != root->option.bucket_seconds)
+		now.option.bucket_seconds != root->option.bucket_seconds ||
+		get_default_partition_oid(root->relid) != rest)
 		return false;
+	ttl_owner_check_tree(root->relid, root->owner);
 	/* what is left of it is for the next pass */
-	if (!is_missing(root, partition))
-		return true;
-	ttl_make_check(root->relid, root->owner);
-	/* another one may be there by now, or none, which nobody has looked into */
-	if (get_default_partition_oid(root->relid) != rest)
-		return false;
-	if (OidIsValid(rest))
-		check_default_owner(root, rest);
-	ttl_make_attach(root, partition);
+	if (is_missing(root, partition))
+		ttl_make_attach(root, partition);
 	return true;
 }
 
@@ -545,7 +446,6 @@ void
 ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
 {
 	TtlIndex	index;
-	Oid			rest;
 	TtlUser		saved;
 
 	memset(batch, 0, sizeof(*batch));
@@ -553,17 +453,12 @@ ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
 		index.state != TTL_ACTIVE || index.option.bucket_seconds == 0 ||
 		!ttl_citus_keeps_partitions(&index.citus))
 		return;
-	rest = get_default_partition_oid(index.relid);
-	/* all of it is read, each table as its owner, who cannot change any more */
-	batch->busy = OidIsValid(rest) && !ttl_drop_lock_tree(rest, AccessShareLock);
-	if (batch->busy)
-		return;
-	if (OidIsValid(rest))
-		check_default(&index, rest, partition);
+	/* until workers connect as the owner */
 	ttl_owner_become(index.owner, &saved);
 	ttl_batch_set_immediate();
 	/* there may be more to lock, such as tables below a partitioned DEFAULT */
 	ttl_lock_limit_waits();
-	batch->busy = !make_missing_partition(&index, rest, partition);
+	batch->busy = !make_missing_partition(&index, partition);
+	/* until workers connect as the owner */
 	ttl_owner_restore(&saved);
 }

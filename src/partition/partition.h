@@ -13,7 +13,6 @@
 #ifndef TTL_PARTITION_H
 #define TTL_PARTITION_H
 
-#include "catalog/objectaddress.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "expire/expire.h"
@@ -37,31 +36,18 @@ extern int64 ttl_leaves_count_rows(Oid relid, const char *condition, int64 max);
 
 /* drop.c */
 extern List *ttl_drop_due(const TtlIndex *root, TimestampTz at);
-extern bool ttl_drop_lock_tree(Oid relid, LOCKMODE lockmode);
-extern char *ttl_drop_obstacle(Oid relid);
-extern bool ttl_drop_find_reference(Oid relid, ObjectAddress *found);
 extern char *ttl_drop_detach_command(Oid parent, Oid relid);
-extern bool ttl_drop_find_subscription(Oid relid, ObjectAddress *found);
+extern char *ttl_drop_find_subscription(Oid relid);
 extern void ttl_drop_partition(Oid root, Oid relid, TimestampTz at,
 							   TtlBatch *batch);
 
 /* detach.c */
-#define TTL_ROW_BY_ROW_HINT "Let the rows move one by one: set delete_boundary_rows => true."
-
 extern bool ttl_detach_is_running(Oid relid);
-extern bool ttl_detach_is_any_running(void);
 extern bool ttl_detach_is_wanted(const TtlOption *option);
 extern bool ttl_detach_by_row_only(const TtlOption *option);
-extern void ttl_detach_raise_busy(Oid relid);
-extern void ttl_detach_refuse(const TtlIndex *root, Oid relid, const char *reason,
-							  const char *hint);
 extern void ttl_detach_check(const TtlIndex *root, Oid relid);
-extern bool ttl_detach_lock(const TtlIndex *root, Oid relid);
+extern bool ttl_detach_lock(const TtlIndex *root);
 extern void ttl_detach_partition(const TtlIndex *root, Oid relid);
-
-/* columns.c */
-extern void ttl_columns_check(const TtlIndex *root, Oid relid, Relation target);
-extern void ttl_columns_add(const TtlIndex *root, Oid relid);
 
 /* make.c */
 extern List *ttl_make_wanted(const TtlIndex *root, TimestampTz at);
@@ -70,10 +56,11 @@ extern void ttl_make_partition(Oid root, const TtlPartition *partition,
 extern char *ttl_make_name_beside(Oid relid, const char *name);
 extern char *ttl_make_tablespace_clause(Oid relid);
 extern void ttl_make_follow_table(Oid parent, const char *name);
-extern void ttl_make_check(Oid relid, Oid owner);
 extern void ttl_make_attach(const TtlIndex *root, const TtlPartition *partition);
 extern List *ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead);
 extern int64 ttl_make_span(const TtlIndex *root);
 extern char *ttl_make_name(const TtlIndex *root, const TtlPartition *partition);
+extern char *ttl_make_select(const char *query);
+extern char *ttl_make_bounds(const TtlIndex *root, const TtlPartition *partition);
 
 #endif							/* TTL_PARTITION_H */

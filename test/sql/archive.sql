@@ -104,8 +104,6 @@ CREATE SEQUENCE cold.a_sequence;
 CREATE TYPE cold.a_type AS (id int);
 CREATE TEMP TABLE temporary (LIKE event);
 CREATE UNLOGGED TABLE cold.unlogged (LIKE event);
-CREATE TABLE cold.partly_unlogged (LIKE event) PARTITION BY RANGE (ts);
-CREATE UNLOGGED TABLE cold.partly_unlogged_1 PARTITION OF cold.partly_unlogged DEFAULT;
 CREATE TABLE cold.lacks (id int, ts timestamptz, amount numeric);
 CREATE TABLE cold.dropped (LIKE event);
 ALTER TABLE cold.dropped DROP COLUMN body;
@@ -121,54 +119,39 @@ CREATE TABLE inheriting () INHERITS (event);
 CREATE TABLE cold.loop (LIKE event);
 CREATE INDEX ON cold.loop (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
 SELECT target, regexp_replace(try(target), 'pg_temp_\d+', 'pg_temp') FROM unnest(ARRAY['cold.a_view', 'cold.a_matview', 'cold.a_sequence', 'cold.a_type', 'event_pkey',
-	'pg_catalog.pg_description', 'ttl_index.counters', 'pg_temp.temporary', 'cold.unlogged', 'cold.partly_unlogged', 'cold.lacks',
+	'pg_catalog.pg_description', 'ttl_index.counters', 'pg_temp.temporary', 'cold.unlogged', 'cold.lacks',
 	'cold.dropped', 'cold.type', 'cold.modifier', 'cold.part', 'cold.generated', 'cold.required', 'cold.ruled', 'archive.event',
 	'archive.inheriting', 'cold.loop', 'cold.past']) AS target;
 DROP INDEX refused;
 DROP TABLE inheriting, cold.loop;
 
--- rows must not come back: over partitions of the archive, over what the table is a partition of,
--- over inheritance, over more than one stage
-CREATE TABLE cold.ring (LIKE event) PARTITION BY RANGE (ts);
-CREATE TABLE cold.ring_1 PARTITION OF cold.ring DEFAULT;
-CREATE INDEX ON cold.ring_1 (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
-SELECT try('cold.ring');
-DROP INDEX cold.ring_1_ts_idx;
-CREATE INDEX refused ON event (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.ring');
-CREATE INDEX ON cold.ring_1 (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
-SELECT ttl_index.create_index('cold.ring_1', 'ts', 60, archive_to => 'archive.event');
-CREATE TABLE cold.after (LIKE event);
+-- rows must not come back: over more than one stage, over inheritance
+CREATE TABLE cold.ring (LIKE event);
+CREATE TABLE cold.after (LIKE event) PARTITION BY RANGE (ts);
 CREATE INDEX ON cold.after (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
 CREATE INDEX ON cold.ring (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.after');
-DROP INDEX refused;
--- the same from the side of a partition: its table is where the rows come back to, or another partition
-CREATE INDEX refused ON cold.ring_1 (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
-CREATE INDEX ON event (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.ring');
-CREATE INDEX ON event (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.ring_1');
+SELECT try('cold.ring');
 DROP TABLE cold.ring, cold.after;
 CREATE TABLE child () INHERITS (event);
 CREATE INDEX refused ON child (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.past');
 CREATE INDEX ON cold.past (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.child');
 DROP TABLE child;
 
--- a circle that is closed later stops both, with a line to whoever closes it
+-- a circle that is closed later stops it, with a line to whoever closes it
 CREATE TABLE cold.ring (LIKE event) PARTITION BY RANGE (ts);
-CREATE TABLE cold.ring_1 (LIKE event);
-CREATE INDEX event_i ON event (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.ring');
-CREATE INDEX ring_i ON cold.ring_1 (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
+CREATE TABLE closing (LIKE event);
+CREATE INDEX closing_i ON closing (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.ring');
+INSERT INTO closing VALUES (1, '2000-06-01', 'x', 1);
 SELECT state FROM marks;
 SET client_min_messages = notice;
-ALTER TABLE cold.ring ATTACH PARTITION cold.ring_1 FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+ALTER TABLE cold.ring ATTACH PARTITION closing FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
 SET client_min_messages = warning;
 SELECT indexrelid, state, reason FROM marks;
-INSERT INTO event VALUES (1, '2000-06-01', 'x', 1);
-INSERT INTO cold.ring VALUES (2, '2000-06-01', 'x', 1);
 CALL ttl_index.run_pass();
-SELECT tableoid::regclass, id FROM event UNION ALL SELECT tableoid::regclass, id FROM cold.ring ORDER BY 2;
-ALTER TABLE cold.ring DETACH PARTITION cold.ring_1;
+SELECT tableoid::regclass, id FROM cold.ring;
+ALTER TABLE cold.ring DETACH PARTITION closing;
 SELECT indexrelid, state FROM marks;
-DROP TABLE cold.ring, cold.ring_1 CASCADE;
-TRUNCATE event;
+DROP TABLE closing, cold.ring;
 
 -- a partitioned table: all its partitions' indexes, also of those that come later
 CREATE TABLE p (id int, ts timestamptz) PARTITION BY RANGE (ts);
@@ -306,7 +289,7 @@ DO $$ BEGIN
 	END LOOP;
 END $$;
 
--- who owns the archive has the rights of the owner of the rows, as its triggers do
+-- the owner of the archive has the rights of the owner of the rows, or the other way round
 CREATE ROLE archive_other;
 SET client_min_messages = notice;
 ALTER TABLE cold.past OWNER TO archive_other;
@@ -317,7 +300,7 @@ SELECT state FROM marks;
 CALL ttl_index.run_pass();
 SELECT id FROM cold.past;
 
--- what a table inherits from is read once, for all its indexes and all archives of an archive
+-- over what a table inherits from, and all archives of an archive
 CREATE TABLE heir_0 (ts timestamptz);
 CREATE TABLE cold.step_0 (ts timestamptz);
 DO $$
@@ -335,10 +318,7 @@ BEGIN
 			i, 'cold.step_5');
 	END LOOP;
 END $$;
-BEGIN;
 SELECT count(*) FROM marks WHERE state = 'active' AND indexrelid::text ~ 'heir_';
-SELECT pg_stat_get_xact_numscans('pg_inherits_relid_seqno_index'::regclass) < 1000 AS few_scans;
-COMMIT;
 ALTER TABLE heir_3 INHERIT cold.step_0;
 SELECT DISTINCT state, reason FROM marks WHERE indexrelid::text ~ 'heir_';
 ALTER TABLE heir_20 NO INHERIT heir_19;

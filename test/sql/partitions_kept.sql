@@ -118,7 +118,7 @@ CREATE INDEX ON m (ts) WHERE ttl_index.detach_expired_partitions();
 CREATE INDEX ON archive (ts) WHERE ttl_index.expire_after_seconds(1) AND ttl_index.detach_expired_partitions();
 DROP TABLE m, archive;
 
--- what is below a partition goes along, and what keeps a partition is said
+-- what is below a partition goes along; nothing does where the tree has two owners
 CREATE TABLE sensor (id int PRIMARY KEY, at timestamptz);
 CREATE TABLE m (id int, ts timestamptz, kind text) PARTITION BY RANGE (ts);
 CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01') PARTITION BY LIST (kind);
@@ -136,16 +136,18 @@ CREATE ROLE ttl_kept_owner;
 GRANT USAGE ON SCHEMA kept TO ttl_kept_owner;
 ALTER TABLE m_2002 OWNER TO ttl_kept_owner;
 SELECT ttl_index.stats_reset();
+SET client_min_messages = error;
 CALL ttl_index.run_pass();
-SELECT tableoid::regclass, id FROM m ORDER BY id;
-SELECT relname, part FROM tables;
-\d m_2000_a
-\d m_2003
-SELECT relname, buckets, archived_buckets, errors, last_error FROM counts WHERE buckets > 0;
+SET client_min_messages = warning;
+SELECT count(*) FROM m;
 SELECT indexrelid, state FROM marks WHERE state <> 'active';
 ALTER TABLE m_2002 OWNER TO CURRENT_USER;
 CALL ttl_index.run_pass();
 SELECT count(*) FROM m;
+SELECT relname, part FROM tables;
+\d m_2000_a
+\d m_2003
+SELECT relname, buckets, archived_buckets, errors FROM counts WHERE buckets > 0;
 DROP TABLE m, m_2000, m_2001, m_2002, m_2003;
 -- a foreign key to the whole would have to be checked
 CREATE TABLE m (id int, ts timestamptz, PRIMARY KEY (id, ts)) PARTITION BY RANGE (ts);
@@ -239,21 +241,9 @@ CREATE TABLE cold.k (LIKE k, mood "Odd types"."Mood" DEFAULT 'it''s ok', moods "
 SELECT ttl_index.create_index('k', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.k', name => 'k_ttl');
 SET intervalstyle = sql_standard;
 SET extra_float_digits = -10;
-SET array_nulls = off;
--- whoever gives a type's name to another one just now, does so in vain
-CREATE FUNCTION swap_types() RETURNS event_trigger LANGUAGE plpgsql AS $$
-DECLARE
-	name text := (SELECT enumtypid::regtype FROM pg_enum WHERE enumlabel = 'it''s ok');
-BEGIN
-	EXECUTE format('ALTER TYPE %s RENAME TO "Mood %s"', name, txid_current()::text || random());
-	EXECUTE format('CREATE DOMAIN %s AS text CHECK (VALUE = ''never'')', name);
-END $$;
-CREATE EVENT TRIGGER swap_types ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION swap_types();
 CALL ttl_index.run_pass();
-DROP EVENT TRIGGER swap_types;
 RESET intervalstyle;
 RESET extra_float_digits;
-RESET array_nulls;
 SELECT tableoid::regclass, id, mood, moods, pair, name, amounts, at > '2020-01-01' AS at, took, bits, "char", "select", ratio = 1 / 3.0::float8 AS ratio, void, holes, words FROM cold.k;
 SELECT attname, pg_get_expr(d.adbin, d.adrelid) = pg_get_expr(w.adbin, w.adrelid) AS same, attnotnull
 	FROM pg_attribute AS a JOIN pg_attrdef AS d ON adrelid = attrelid AND adnum = attnum
@@ -379,13 +369,14 @@ CREATE TABLE m_2002 PARTITION OF m FOR VALUES FROM ('2002-01-01') TO ('2003-01-0
 CREATE TABLE m_2002_a PARTITION OF m_2002 FOR VALUES IN ('a');
 INSERT INTO m VALUES (2, '2001-06-01', 'a'), (3, '2002-06-01', 'a');
 CREATE TABLE cold.m_2001 (ts timestamptz);
-CREATE INDEX m_2001_ts_idx ON cold.m_2001 (ts);
-CREATE SEQUENCE cold.m_2001_id_seq;
 SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.archive', name => 'm_ttl');
 CALL ttl_index.run_pass();
 SELECT schema, relname, part FROM tables WHERE relname ~ '^m_200';
-\d cold.m_2001_2
-SELECT id FROM cold.m_2001_2 UNION ALL SELECT id FROM cold.m_2002;
+-- the name was taken
+DROP TABLE cold.m_2001;
+CALL ttl_index.run_pass();
+\d cold.m_2001
+SELECT id FROM cold.m_2001 UNION ALL SELECT id FROM cold.m_2002;
 -- without the right to create tables there, it stays
 CREATE TABLE m_2003 PARTITION OF m FOR VALUES FROM ('2003-01-01') TO ('2004-01-01');
 ALTER TABLE m OWNER TO ttl_kept_owner;
@@ -401,18 +392,6 @@ GRANT INSERT ON archive TO ttl_kept_owner;
 SELECT ttl_index.coll_mod_index('m_ttl', 1, archive_to => 'archive');
 CALL ttl_index.run_pass();
 SELECT schema, part FROM tables WHERE relname = 'm_2003';
-
--- a name is taken by a type as well, and that of an array by a table
-CREATE TYPE cold.typed_2001 AS ENUM ('x');
-CREATE TABLE cold._typed_2002 ();
-CREATE TABLE typed (id int, ts timestamptz) PARTITION BY RANGE (ts);
-CREATE TABLE typed_2001 PARTITION OF typed FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
-CREATE TABLE typed_2002 PARTITION OF typed FOR VALUES FROM ('2002-01-01') TO ('2003-01-01');
-CREATE TABLE cold.typed (LIKE typed);
-SELECT ttl_index.create_index('typed', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.typed');
-CALL ttl_index.run_pass();
-SELECT schema, relname, part FROM tables WHERE relname ~ '^typed_';
-DROP TABLE typed, cold.typed;
 
 -- an unlogged partition stays: with it the archive would be one that a crash empties, to which nothing more moves
 CREATE TABLE u (id int, ts timestamptz) PARTITION BY RANGE (ts);
@@ -441,59 +420,31 @@ CALL ttl_index.run_pass();
 SELECT relname, inhparent::regclass FROM tables LEFT JOIN pg_inherits ON inhrelid = to_regclass(schema || '.' || relname) WHERE relname ~ '^n_';
 SELECT buckets, archived_buckets FROM counts WHERE relname = 'n';
 
--- what the owner wrote into the bounds of a partition is not computed as the owner of an archive
--- in which there are rows to compare, nor the other way round
-CREATE FUNCTION who(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE WARNING 'computed as %', current_user; RETURN 1; END $$;
-CREATE TABLE whole (id int, ts timestamptz) PARTITION BY LIST (who(id));
+-- a partition is attached only where one role owns the archive, what is below it, and what the table is a part of
+CREATE TABLE whole (id int, ts timestamptz) PARTITION BY LIST (id);
 CREATE TABLE o PARTITION OF whole FOR VALUES IN (1) PARTITION BY RANGE (ts);
 CREATE TABLE o_2001 PARTITION OF o FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
 CREATE TABLE cold.o (id int, ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE cold.o_rest PARTITION OF cold.o DEFAULT;
-INSERT INTO cold.o VALUES (1, '2001-06-01');
 GRANT INSERT ON cold.o TO ttl_kept_owner;
 ALTER TABLE o OWNER TO ttl_kept_owner;
 ALTER TABLE o_2001 OWNER TO ttl_kept_owner;
 SET client_min_messages = error;
 SELECT ttl_index.create_index('o', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.o');
-SET client_min_messages = warning;
-CALL ttl_index.run_pass();
-ALTER TABLE cold.o OWNER TO ttl_kept_owner;
 CALL ttl_index.run_pass();
 SELECT last_error FROM counts WHERE relname = 'o';
 ALTER TABLE whole OWNER TO ttl_kept_owner;
 CALL ttl_index.run_pass();
 SELECT last_error FROM counts WHERE relname = 'o';
-
--- bounds are compared as trees: in text a name could come to mean something else, or, as here, nothing
-CREATE SCHEMA shelf;
-ALTER FUNCTION who(int) SET SCHEMA shelf;
+ALTER TABLE cold.o OWNER TO ttl_kept_owner;
+CALL ttl_index.run_pass();
+SELECT last_error FROM counts WHERE relname = 'o';
 ALTER TABLE cold.o_rest OWNER TO ttl_kept_owner;
-ALTER TABLE cold.o DROP COLUMN id, ADD COLUMN id int;
-SELECT ttl_index.stats_reset();
 CALL ttl_index.run_pass();
-TRUNCATE cold.o;
-CALL ttl_index.run_pass();
-SELECT relname, errors, archived_buckets FROM counts WHERE relname = 'o';
-
--- the default of a column that is added runs code, which can drop the partition that moves
-CREATE FUNCTION drop_moving() RETURNS int LANGUAGE plpgsql AS $$
-BEGIN
-	DROP TABLE kept.moving_2001;
-	RETURN 7;
-END $$;
-CREATE FUNCTION number_of_source() RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN kept.drop_moving(); END';
-CREATE TABLE moving (ts timestamptz) PARTITION BY RANGE (ts);
-CREATE TABLE moving_2001 PARTITION OF moving FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
-INSERT INTO moving VALUES ('2001-06-01');
-CREATE TABLE cold.moving (ts timestamptz, source int DEFAULT number_of_source()) PARTITION BY RANGE (ts);
-SET client_min_messages = error;
-SELECT ttl_index.create_index('moving', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.moving');
+SELECT archived_buckets FROM counts WHERE relname = 'o';
 SET client_min_messages = warning;
-CALL ttl_index.run_pass();
-SELECT count(*) FROM moving;
 
 -- a subscription finds a partition by its schema and name, and would stop where it has moved to another one
-DROP TABLE moving;
 CREATE TABLE fed (ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE fed_2001 PARTITION OF fed FOR VALUES FROM ('2001-01-01') TO ('2002-01-01') PARTITION BY LIST (ts);
 CREATE TABLE fed_2001_rest PARTITION OF fed_2001 DEFAULT;
@@ -513,57 +464,7 @@ CALL ttl_index.run_pass();
 SELECT relname, inhparent::regclass FROM tables LEFT JOIN pg_inherits ON inhrelid = to_regclass(schema || '.' || relname) WHERE relname = 'fed_2001';
 DROP SUBSCRIPTION ttl_fed;
 
--- or it can drop the constraint that is made for the move
-CREATE FUNCTION drop_helper() RETURNS int LANGUAGE plpgsql AS $$
-BEGIN
-	EXECUTE (SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname)
-		FROM pg_constraint WHERE conrelid = 'kept.helped_2001'::regclass AND contype = 'c');
-	RETURN 7;
-END $$;
-CREATE FUNCTION number_of_helper() RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN kept.drop_helper(); END';
-CREATE TABLE helped (ts timestamptz) PARTITION BY RANGE (ts);
-CREATE TABLE helped_2001 PARTITION OF helped FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
-INSERT INTO helped VALUES ('2001-06-01');
-CREATE TABLE cold.helped (ts timestamptz, source int DEFAULT number_of_helper()) PARTITION BY RANGE (ts);
-SET client_min_messages = error;
-SELECT ttl_index.create_index('helped', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.helped');
-SET client_min_messages = warning;
-CALL ttl_index.run_pass();
-SELECT count(*) FROM helped;
-DROP TABLE helped;
--- nor writes to a part of it what is not within its bounds, which the archive would take for read
-CREATE FUNCTION write_beside() RETURNS int LANGUAGE plpgsql AS
-	$$ BEGIN INSERT INTO kept.written_2001_1 VALUES ('2030-01-01', 1); RETURN 7; END $$;
-CREATE FUNCTION number_of_writer() RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN kept.write_beside(); END';
-CREATE TABLE written (ts timestamptz, id int) PARTITION BY RANGE (ts);
-CREATE TABLE written_2001 PARTITION OF written FOR VALUES FROM ('2001-01-01') TO ('2002-01-01') PARTITION BY LIST (id);
-CREATE TABLE written_2001_1 PARTITION OF written_2001 FOR VALUES IN (1);
-INSERT INTO written VALUES ('2001-06-01', 1);
-CREATE TABLE cold.written (ts timestamptz, id int, source int DEFAULT number_of_writer()) PARTITION BY RANGE (ts);
-SET client_min_messages = error;
-SELECT ttl_index.create_index('written', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.written');
-SET client_min_messages = warning;
-CALL ttl_index.run_pass();
-SELECT count(*) FROM written;
--- nor puts a column in the place of another one
-CREATE OR REPLACE FUNCTION write_beside() RETURNS int LANGUAGE plpgsql AS
-	$$ BEGIN ALTER TABLE cold.written RENAME id TO other; ALTER TABLE cold.written RENAME source TO id; RETURN 7; END $$;
-CALL ttl_index.run_pass();
--- what it takes back is as it was
-CREATE OR REPLACE FUNCTION write_beside() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
-	ALTER TABLE cold.written RENAME id TO other;
-	ALTER TABLE cold.written RENAME source TO id;
-	RAISE division_by_zero;
-EXCEPTION
-	WHEN division_by_zero THEN RETURN 7;
-END $$;
-CALL ttl_index.run_pass();
-SELECT tableoid::regclass, * FROM cold.written;
-SELECT count(*) FROM pg_constraint WHERE conrelid IN ('written_2001'::regclass, 'written_2001_1'::regclass) AND contype = 'c';
-SELECT pg_get_expr(adbin, adrelid), adnum FROM pg_attrdef WHERE adrelid = 'written_2001_1'::regclass;
-DROP TABLE written;
-
--- a bucket whose rows have gone one by one is empty: it counts as none
+-- a bucket whose rows have gone one by one is empty, and counts as none
 CREATE TABLE emptied (id int, ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE emptied_2001 PARTITION OF emptied FOR VALUES FROM ('2001-01-01') TO ('2001-01-02');
 CREATE TABLE cold.emptied (id int, ts timestamptz) PARTITION BY RANGE (ts);
@@ -596,14 +497,12 @@ DELETE FROM cold.w WHERE id = 2;
 CALL ttl_index.run_pass();
 SELECT tableoid::regclass, id, more FROM cold.w;
 
--- an event trigger can drop the archive, its schema with it, or move it elsewhere, while a partition moves there
+-- an event trigger can drop the archive, its schema with it, while a partition moves there
 CREATE SCHEMA passing;
-CREATE SCHEMA elsewhere;
 CREATE TABLE u (ts timestamptz) PARTITION BY RANGE (ts);
 CREATE TABLE u_2001 PARTITION OF u FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
 INSERT INTO u VALUES ('2001-06-01');
 CREATE TABLE passing.u (ts timestamptz);
-CREATE TABLE passing.u_2001 (ts timestamptz);
 SELECT ttl_index.create_index('u', 'ts', 1, drop_expired_partitions => true, archive_to => 'passing.u');
 CREATE FUNCTION goes() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
 	IF to_regclass('passing.u') IS NOT NULL AND to_regclass(current_setting('kept.once')) IS NOT NULL THEN
@@ -616,18 +515,9 @@ SET kept.goes = 'DROP TABLE passing.u CASCADE';
 CALL ttl_index.run_pass();
 SET kept.goes = 'DROP SCHEMA passing CASCADE';
 CALL ttl_index.run_pass();
--- behind its new name
-SET kept.once = 'kept.u_2001_2';
-CALL ttl_index.run_pass();
-SET kept.goes = 'ALTER TABLE passing.u SET SCHEMA elsewhere';
-CALL ttl_index.run_pass();
-SELECT tableoid::regclass, to_regclass('passing.u') FROM u;
--- it follows one that has moved before its own turn
-SET kept.once = 'kept.u_2001';
-CALL ttl_index.run_pass();
 DROP EVENT TRIGGER regress_ttl_goes;
-SELECT count(*) FROM elsewhere.u_2001;
+SELECT tableoid::regclass FROM u;
 DROP TABLE u;
 
-DROP SCHEMA kept, cold, shelf, passing, elsewhere CASCADE;
+DROP SCHEMA kept, cold, passing CASCADE;
 DROP ROLE ttl_kept_owner, ttl_kept_reader;

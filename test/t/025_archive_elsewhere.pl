@@ -63,18 +63,7 @@ is($cold->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id), sum(length
 is($hot->safe_psql('postgres', 'SELECT id FROM event'), '0', 'what is not due stays');
 is(stats('event_ttl'), '1000|1000|0|0', 'and they are counted');
 
-# Whoever may not go there is told when that is declared, and by the state when it comes later.
-$hot->safe_psql('postgres', 'DROP USER MAPPING FOR CURRENT_USER SERVER cold');
-$hot->psql('postgres',
-	"CREATE TABLE more (LIKE event); SELECT ttl_index.create_index('more', 'at', 60, archive_to => 'event_cold')",
-	stderr => \my $refused);
-like($refused, qr/has no user mapping for server "cold"\nHINT:  CREATE USER MAPPING FOR \S+ SERVER cold OPTIONS/,
-	'who has no user mapping is told how to get one');
-is( $hot->safe_psql('postgres', "SELECT state FROM ttl_index.indexes WHERE indexrelid = 'event_ttl'::regclass"),
-	'archive_mismatch', 'and it is a state');
-$hot->safe_psql('postgres', 'CREATE USER MAPPING FOR PUBLIC SERVER cold');
-is( $hot->safe_psql('postgres', "SELECT state FROM ttl_index.indexes WHERE indexrelid = 'event_ttl'::regclass"),
-	'active', 'which one for all ends');
+$hot->safe_psql('postgres', 'DROP USER MAPPING FOR CURRENT_USER SERVER cold; CREATE USER MAPPING FOR PUBLIC SERVER cold');
 $hot->psql('postgres', 'ALTER FOREIGN TABLE event_cold RENAME COLUMN body TO content', stderr => \my $broken);
 like($broken, qr/rows of table "event" will not be moved when they are due/, 'ALTER FOREIGN TABLE is heeded, too');
 $hot->safe_psql('postgres', 'ALTER FOREIGN TABLE event_cold RENAME COLUMN content TO body');

@@ -130,13 +130,10 @@ is( sql('SELECT count(*), count(archived_at) FROM cold.hot'),
 	'1000|1000', 'with the columns of the archive');
 
 make('', "drop_expired_partitions => true, archive_to => 'cold.hot'");
-sql('CREATE TABLE cold.hot_2000 ()');
 crash_at('public.hot_2000 in none');
-crash_at('public.hot_2000_2 in none');
-sql('ALTER TABLE cold.hot_2000 RENAME TO taken');
+crash_at('cold.hot_2000 in none');
 finishes('cold.hot_2000 in none: 0 + 0', 'the next pass moves it beside the archive');
 is(sql('SELECT count(*) FROM cold.hot_2000'), 1000, 'with all rows');
-sql('DROP TABLE cold.taken');
 
 make('', 'detach_expired_partitions => true');
 crash_at('public.hot_2000 in none');
@@ -195,8 +192,6 @@ CREATE TABLE cold.hot_rest PARTITION OF cold.hot DEFAULT;
 # ALTER INDEX ... SET TABLESPACE locks the index, and not its table
 my $holds = 'SET TABLESPACE pg_default';
 stays("ALTER INDEX cold.hot_at_idx $holds", 'who holds an index of the archive');
-stays("ALTER INDEX cold.hot_rest_at_idx $holds",
-	'who holds an index of its DEFAULT partition');
 stays("ALTER INDEX hot_2000_at_idx $holds", 'who holds an index of the partition');
 stays('LOCK TABLE ONLY hot IN ACCESS EXCLUSIVE MODE', 'who holds the table');
 stays('LOCK TABLE hot_2000 IN ACCESS EXCLUSIVE MODE', 'who holds the partition');
@@ -214,7 +209,6 @@ CREATE TABLE below.hot_all PARTITION OF hot_2000 DEFAULT;
 INSERT INTO hot SELECT g, '2000-06-01' FROM generate_series(1, 1000) AS g;
 UPDATE watched SET id = 'hot_2000'::regclass;
 });
-stays('ALTER SCHEMA below RENAME TO other', 'who renames the schema of a table below it');
 finishes('cold.hot_2000 in none: 0 + 0', 'the next pass moves it');
 is(sql('SELECT count(*) FROM cold.hot_all'), 1000, 'and the table below it');
 sql('DROP TABLE cold.hot_2000; DROP SCHEMA below');
