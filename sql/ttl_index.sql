@@ -277,15 +277,47 @@ COMMENT ON FUNCTION set_last_modified() IS
 'trigger function: sets the column that is its argument to the current time, whatever the client wrote';
 
 CREATE FUNCTION track_last_modified(relation regclass, column_name name DEFAULT '_ts')
-RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'ttl_track_last_modified';
+RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	-- triggers fire in the order of their names, and "~" is the last character of ASCII
+	trigger_name name := '~ttl_index_' || CASE WHEN octet_length(column_name::text) <= 52 THEN column_name::text ELSE md5(column_name::text) END;
+	typid oid;
+	generated "char";
+BEGIN
+	SELECT atttypid, attgenerated INTO typid, generated FROM pg_attribute WHERE attrelid = relation AND attname = column_name AND attnum > 0;
+	IF NOT FOUND THEN
+		-- rows that are there get the time of this, or they would never expire
+		EXECUTE format('ALTER TABLE %s ADD COLUMN %I timestamptz DEFAULT now()', relation, column_name);
+	ELSIF typid <> 'timestamptz'::regtype OR generated <> '' THEN
+		RAISE EXCEPTION 'column "%" of relation "%" is % %', column_name, relation,
+				CASE generated WHEN '' THEN 'of type' ELSE 'generated, of type' END, format_type(typid, NULL)
+			USING ERRCODE = 'datatype_mismatch',
+				HINT = 'The time of the last change needs an ordinary column of type timestamp with time zone. Give the name of one that does not exist to have it added.';
+	ELSIF EXISTS (SELECT FROM pg_partition_tree(coalesce(pg_partition_root(relation), relation)) AS part, pg_attribute AS a, pg_depend AS d
+			WHERE a.attrelid = part.relid AND a.attname = column_name AND d.deptype = 'i' AND d.objsubid = a.attnum
+				AND (d.classid, d.objid, d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, part.relid, 'pg_class'::regclass, part.relid, 0)) THEN
+		RAISE EXCEPTION 'table "%" is partitioned by column "%"', relation, column_name
+			USING ERRCODE = 'feature_not_supported',
+				HINT = 'A trigger cannot move a row to another partition. Give the name of another column.';
+	ELSIF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = relation AND tgname = trigger_name AND tgenabled <> 'D') THEN
+		RAISE NOTICE 'column "%" of relation "%" is already tracked, skipping', column_name, relation;
+		RETURN;
+	END IF;
+	EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION ttl_index.set_last_modified(%L)',
+		trigger_name, relation, column_name);
+END $$;
 
 COMMENT ON FUNCTION track_last_modified(regclass, name) IS
 'makes a column hold the time of each row''s last change: adds the column where it is missing, and a trigger that sets it on every insert and update';
 
 CREATE FUNCTION untrack_last_modified(relation regclass, column_name name DEFAULT '_ts')
-RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'ttl_untrack_last_modified';
+RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	EXECUTE format('DROP TRIGGER %I ON %s',
+		'~ttl_index_' || CASE WHEN octet_length(column_name::text) <= 52 THEN column_name::text ELSE md5(column_name::text) END, relation);
+END $$;
 
 COMMENT ON FUNCTION untrack_last_modified(regclass, name) IS
 'drops the trigger that track_last_modified has created, and keeps the column';

@@ -98,8 +98,6 @@ SELECT nodeid, error FROM ttl_index.cluster_stats;
 SELECT relname, indexrelname, shards FROM ttl_index.cluster_index_stats WHERE schemaname = 'citus_c' ORDER BY 1;
 DROP DOMAIN citus_c.oid;
 
--- Citus allows no triggers
-SELECT ttl_index.track_last_modified('dist');
 
 -- the table alone is counted, as its shards go with it
 BEGIN;
