@@ -37,8 +37,6 @@ _PG_init(void)
 	ttl_temporary_object_init();
 	ttl_unfinished_init();
 	ttl_citus_init();
-	ttl_hypertable_init();
-	ttl_mistake_init();
 	if (process_shared_preload_libraries_in_progress)
 		ttl_launcher_register();
 }

@@ -67,18 +67,12 @@ extern void ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter);
 extern void ttl_beside_check(Oid indexrelid);
 extern void ttl_beside_report(Oid indexrelid);
 
-/* hypertable.c */
-extern void ttl_hypertable_init(void);
-
 /* dropped.c */
 extern void ttl_dropped_report(const CollectedCommand *command, Snapshot before);
 
 /* mismatch.c */
 extern void ttl_mismatch_report(const CollectedCommand *command,
 								Snapshot before);
-
-/* mistake.c */
-extern void ttl_mistake_init(void);
 
 /* notice.c */
 extern void ttl_notice_report_due(Oid indexrelid, bool is_new);

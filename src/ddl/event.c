@@ -25,6 +25,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
@@ -36,10 +37,12 @@
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
 #include "tcop/deparse_utility.h"
 #include "tcop/utility.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -467,6 +470,46 @@ check_constraints(Oid relid, const char *name)
 	table_close(rel, NoLock);
 }
 
+/*
+ * IF NOT EXISTS has found something of the name and made nothing: says what it is, unless it is
+ * what the command asked for.
+ */
+static void
+report_existing(const IndexStmt *statement)
+{
+	Oid			relid = RangeVarGetRelid(statement->relation, NoLock, true);
+	Oid			existing = get_relname_relid(statement->idxname, get_rel_namespace(relid));
+	const FuncExpr *call = NULL;
+	TtlFunctions functions;
+	TtlOption	option;
+	int32		seconds;
+	ListCell   *lc;
+
+	if (!statement->transformed || !OidIsValid(existing) || !ttl_function_lookup(&functions))
+		return;
+	foreach(lc, make_ands_implicit((Expr *) statement->whereClause))
+	{
+		if (IsA(lfirst(lc), FuncExpr) &&
+			((FuncExpr *) lfirst(lc))->funcid == functions.expire_after_seconds)
+			call = lfirst(lc);
+	}
+	if (call == NULL ||
+		!ttl_option_read_seconds(linitial(ttl_function_arguments(call)), &seconds))
+		return;
+	if (IndexGetRelation(existing, true) != relid ||
+		!ttl_option_read(existing, &option) || !option.present)
+		ereport(NOTICE,
+				(errmsg("relation \"%s\" is no TTL index of table \"%s\"",
+						get_rel_name(existing), get_rel_name(relid)),
+				 errhint("Rename it, or give another name.")));
+	else if (option.problem == NULL && seconds != option.seconds)
+		ereport(NOTICE,
+				(errmsg("TTL index \"%s\" is left as it is: expire_after_seconds is %d instead of %d",
+						get_rel_name(existing), option.seconds, seconds),
+				 errhint("ttl_index.coll_mod_index(%s, %d) changes it. ttl_index.create_index(..., or_change => true) creates or changes it.",
+						 quote_literal_cstr(ttl_name_qualified(existing)), seconds)));
+}
+
 /* Tells the same of an index whose key has changed its type, and with it its dates. */
 static void
 report_rebuilt(Oid indexrelid)
@@ -690,6 +733,7 @@ static Datum
 ttl_on_ddl_called(PG_FUNCTION_ARGS)
 {
 	CommandTag	tag = ttl_event_data(fcinfo)->tag;
+	IndexStmt  *statement = (IndexStmt *) ttl_event_data(fcinfo)->parsetree;
 	List	   *commands = collected_commands();
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext own = AllocSetContextCreate(caller, "ttl_index command",
@@ -719,6 +763,8 @@ ttl_on_ddl_called(PG_FUNCTION_ARGS)
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);
 	}
+	if (commands == NIL && IsA(statement, IndexStmt) && statement->if_not_exists)
+		report_existing(statement);
 	PopActiveSnapshot();
 	MemoryContextDelete(own);
 	PG_RETURN_NULL();

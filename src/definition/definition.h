@@ -132,7 +132,6 @@ extern bool ttl_catalog_has_rule(Oid relid, CmdType event, bool instead);
 extern TtlState ttl_citus_state(const TtlIndex *index);
 
 /* reach.c */
-extern bool ttl_reach_has_hypertables(void);
 extern TtlState ttl_reach_state(Oid relid, TtlCitusTable *citus);
 extern bool ttl_reach_is_repack_copy(Oid relid);
 extern char *ttl_reach_left_out(const TtlIndex *index);

@@ -55,13 +55,6 @@ is_hypertable(Oid relid)
 								  lengthof(columns), NULL, NULL) != TTL_OTHER_NONE;
 }
 
-/* Is TimescaleDB in this database? */
-bool
-ttl_reach_has_hypertables(void)
-{
-	return OidIsValid(ttl_other_catalog_find("_timescaledb_catalog", "hypertable"));
-}
-
 /*
  * Is the table another extension's to delete from?  A chunk inherits.  Shards are not
  * refused: Citus makes them, and where they are may change.
@@ -72,7 +65,7 @@ ttl_reach_state(Oid relid, TtlCitusTable *citus)
 	Oid			parent;
 
 	ttl_citus_look(relid, citus);
-	if (!ttl_reach_has_hypertables())
+	if (!OidIsValid(ttl_other_catalog_find("_timescaledb_catalog", "hypertable")))
 		return TTL_ACTIVE;
 	parent = ttl_inherit_parent(relid, NULL);
 	if (is_hypertable(relid) || (OidIsValid(parent) && is_hypertable(parent)))

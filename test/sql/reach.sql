@@ -37,10 +37,6 @@ SELECT deleted_documents, errors FROM ttl_index.stats;
 -- DDL and functions refuse them
 CREATE INDEX ON hyper (ts) WHERE ttl_index.expire_after_seconds(1);
 CREATE INDEX ON chunk_1 (ts) WHERE ttl_index.expire_after_seconds(1);
--- TimescaleDB makes the indexes of a hypertable without event triggers
-SET session_replication_role = replica;
-CREATE INDEX ON hyper (ts) WHERE ttl_index.expire_after_seconds(1);
-RESET session_replication_role;
 SELECT ttl_index.create_index_command('hyper', 'ts', 1);
 SELECT ttl_index.coll_mod_index('chunk_ttl', 2);
 SELECT ttl_index.due_count('hyper_ttl');

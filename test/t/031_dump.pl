@@ -410,7 +410,7 @@ $node->safe_psql('archiving_too', 'CALL ttl_index.run_pass()');
 is($node->safe_psql('archiving_too', 'SELECT (SELECT count(*) FROM aa_rows), (SELECT count(*) FROM zz_cold.rows)'),
 	'1|1', 'and what is due moves there');
 
-# One of the two alone: the index is not made, with a hint, and the rows stay.
+# One of the two alone: the index is not created, and the rows stay.
 $node->command_ok([ 'pg_dump', '-n', 'public', '-f', "$dir/alone.sql", '-d', $node->connstr('archiving') ],
 	'pg_dump of a schema without the archive');
 $node->safe_psql('postgres', 'CREATE DATABASE alone');
@@ -418,8 +418,7 @@ $node->monitor_in('alone', 'off');
 $node->safe_psql('alone', 'CREATE EXTENSION ttl_index');
 $node->psql('alone', slurp_file("$dir/alone.sql"), on_error_stop => 0, stderr => \my $missing);
 # core names the schema, and from 16 on the table
-like($missing, qr/(?:schema "zz_cold"|relation "zz_cold\.rows") does not exist.*?HINT:  The option is ttl_index\.archive_to\('schema\.table'\)/s,
-	'the archive is missed');
+like($missing, qr/(?:schema "zz_cold"|relation "zz_cold\.rows") does not exist/, 'the archive is missed');
 $node->safe_psql('alone', 'CALL ttl_index.run_pass()');
 is($node->safe_psql('alone', 'SELECT (SELECT count(*) FROM aa_rows), (SELECT count(*) FROM ttl_index.indexes)'),
 	'2|0', 'and nothing is deleted');
