@@ -107,7 +107,7 @@ is_beside(Oid indexrelid, void *arg)
 		read_side(indexrelid, &other) &&
 		(!beside->clashing || is_clash(beside->side, &other)) &&
 		has_ttl(indexrelid) && whole_pair(indexrelid) != beside->pair &&
-		!ttl_filter_excludes(beside->relid, beside->side->filter, other.filter);
+		!ttl_filter_excludes(beside->side->filter, other.filter);
 }
 
 /*

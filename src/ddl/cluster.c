@@ -37,11 +37,10 @@
 #include "ddl/ddl.h"
 #include "definition/citus.h"
 #include "definition/definition.h"
-#include "leftover.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-TTL_FUNCTION(ttl_on_alter_index);
+PG_FUNCTION_INFO_V1(ttl_on_alter_index);
 
 /* The parameters, one for each field of an option but its filter. */
 #define SECONDS "expire_after_seconds"
@@ -184,7 +183,6 @@ ttl_cluster_change(Oid indexrelid, const TtlOption *option)
 				 errmsg("cannot change index \"%s\" on this node alone",
 						get_rel_name(indexrelid)),
 				 errhint("Set citus.enable_ddl_propagation to on.")));
-	ttl_name_keep(indexrelid);
 	ttl_citus_run_command(psprintf("ALTER INDEX %s SET (%s)",
 								   ttl_name_qualified(indexrelid),
 								   parameters_of(option)));
@@ -197,8 +195,8 @@ ttl_cluster_change(Oid indexrelid, const TtlOption *option)
  * left to do.  Whoever runs it has the rights for that, or gets the same error as by
  * coll_mod().
  */
-static Datum
-ttl_on_alter_index_called(PG_FUNCTION_ARGS)
+Datum
+ttl_on_alter_index(PG_FUNCTION_ARGS)
 {
 	Node	   *node = ttl_event_data(fcinfo)->parsetree;
 	AlterTableStmt *statement = (AlterTableStmt *) node;

@@ -34,15 +34,14 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
-#include "leftover.h"
 #include "ttl_index.h"
 
-TTL_FUNCTION(ttl_coll_mod);
-TTL_FUNCTION(ttl_coll_mod_index);
-TTL_FUNCTION(ttl_pause_index);
-TTL_FUNCTION(ttl_unpause_index);
-TTL_FUNCTION(ttl_remove_ttl);
-TTL_FUNCTION(ttl_remove_all_ttl);
+PG_FUNCTION_INFO_V1(ttl_coll_mod);
+PG_FUNCTION_INFO_V1(ttl_coll_mod_index);
+PG_FUNCTION_INFO_V1(ttl_pause_index);
+PG_FUNCTION_INFO_V1(ttl_unpause_index);
+PG_FUNCTION_INFO_V1(ttl_remove_ttl);
+PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
 
 /*
  * Refuses what core refuses before it writes.  Any user can call a function in a parallel
@@ -179,23 +178,19 @@ change_here(Oid indexrelid, const TtlOption *new)
 		Oid			member = lfirst_oid(lc);
 		TtlOption	option;
 		List	   *filter;
-		List	   *stored;
 
 		if (!ttl_option_read(member, &option))
 			continue;
-		filter = option.filter;
-		stored = option.stored;
-		option = member == indexrelid ? *new : ttl_option_of_part(new, NIL);
-		option.filter = filter;
-		/* not the filter, which stays: a function in it could keep us from it */
-		if (!ttl_filter_same(IndexGetRelation(member, false),
-							 list_difference_ptr(stored, filter),
-							 list_difference_ptr(ttl_option_members(&option), filter)))
+		/* an option without a problem is always true, the old one as the new one */
+		if (option.problem != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("the change would alter what index \"%s\" holds",
 							get_rel_name(member)),
 					 errhint("Drop and create the index.")));
+		filter = option.filter;
+		option = member == indexrelid ? *new : ttl_option_of_part(new, NIL);
+		option.filter = filter;
 		ttl_saved_option_put(member, &option);
 		change_leftovers(member, &option);
 	}
@@ -489,8 +484,8 @@ read_change(FunctionCallInfo fcinfo, int first, TtlChange *change)
  * coll_mod(relation, key, expire_after_seconds, time_zone,
  * drop_expired_partitions, delete_boundary_rows, archive_to, detach_expired_partitions, paused)
  */
-static Datum
-ttl_coll_mod_called(PG_FUNCTION_ARGS)
+Datum
+ttl_coll_mod(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"relation", "key", "expire_after_seconds"};
 	TtlChange	change;
@@ -507,8 +502,8 @@ ttl_coll_mod_called(PG_FUNCTION_ARGS)
 }
 
 /* coll_mod_index(index, expire_after_seconds, ...) */
-static Datum
-ttl_coll_mod_index_called(PG_FUNCTION_ARGS)
+Datum
+ttl_coll_mod_index(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"index", "expire_after_seconds"};
 	TtlChange	change;
@@ -570,8 +565,8 @@ set_paused(Oid indexrelid, bool paused)
 }
 
 /* pause_index(index) returns void */
-static Datum
-ttl_pause_index_called(PG_FUNCTION_ARGS)
+Datum
+ttl_pause_index(PG_FUNCTION_ARGS)
 {
 	check_may_write("ttl_index.pause_index()");
 	set_paused(PG_GETARG_OID(0), true);
@@ -579,8 +574,8 @@ ttl_pause_index_called(PG_FUNCTION_ARGS)
 }
 
 /* unpause_index(index) returns void */
-static Datum
-ttl_unpause_index_called(PG_FUNCTION_ARGS)
+Datum
+ttl_unpause_index(PG_FUNCTION_ARGS)
 {
 	check_may_write("ttl_index.unpause_index()");
 	set_paused(PG_GETARG_OID(0), false);
@@ -629,8 +624,8 @@ stop_series(TtlIndex *index)
 }
 
 /* remove_ttl(index) returns void */
-static Datum
-ttl_remove_ttl_called(PG_FUNCTION_ARGS)
+Datum
+ttl_remove_ttl(PG_FUNCTION_ARGS)
 {
 	Oid			indexrelid = PG_GETARG_OID(0);
 	TtlIndex	index;
@@ -711,8 +706,8 @@ compare_tables(const ListCell *a, const ListCell *b)
 }
 
 /* remove_all_ttl() returns bigint */
-static Datum
-ttl_remove_all_ttl_called(PG_FUNCTION_ARGS)
+Datum
+ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 {
 	Removal		removal = {0};
 	List	   *indexes;

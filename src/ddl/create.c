@@ -18,9 +18,7 @@
 #include <ctype.h>
 
 #include "access/relation.h"
-#include "access/xact.h"
 #include "catalog/index.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "fmgr.h"
@@ -28,28 +26,25 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/scansup.h"
-#include "tcop/dest.h"
-#include "tcop/utility.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "compute.h"
 #include "ddl/ddl.h"
 #include "definition/archive.h"
+#include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
-#include "leftover.h"
 #include "ttl_index.h"
 
-TTL_FUNCTION(ttl_create_index);
-TTL_FUNCTION(ttl_create_index_command);
-TTL_FUNCTION(ttl_drop_index);
+PG_FUNCTION_INFO_V1(ttl_create_index);
+PG_FUNCTION_INFO_V1(ttl_create_index_command);
+PG_FUNCTION_INFO_V1(ttl_drop_index);
 
 static void
 read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
@@ -277,9 +272,8 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 		if (index->state == TTL_CONSTRAINT_INDEX ||
 			index->state == TTL_UNIQUE_INDEX || index->state == TTL_NOT_BTREE ||
 			index->state == TTL_OPERATOR_CLASS ||
-			!ttl_filter_same(index->relid,
-							 ttl_own_ttl_plain_filter(index->option.filter),
-							 ttl_own_ttl_plain_filter(filter)))
+			!equal(ttl_own_ttl_plain_filter(index->option.filter),
+				   ttl_own_ttl_plain_filter(filter)))
 			continue;
 		if (equal(ttl_own_ttl_asked_for(index->option.filter),
 				  ttl_own_ttl_asked_for(filter)))
@@ -353,6 +347,7 @@ unquoted(const char *name)
 typedef struct Command
 {
 	char	   *name;			/* of the index */
+	char	   *table;
 	char	   *sql;
 } Command;
 
@@ -371,11 +366,11 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 	command->name = name ? pstrdup(name) :
 		ChooseRelationName(unquoted(RelationGetRelationName(rel)), label, "ttl",
 						   RelationGetNamespace(rel), false);
+	command->table = ttl_name_qualified(args->relid);
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "CREATE INDEX %s%s ON %s (%s) WHERE ",
 					 concurrently ? "CONCURRENTLY " : "",
-					 quote_identifier(command->name),
-					 ttl_name_qualified(args->relid), key_sql);
+					 quote_identifier(command->name), command->table, key_sql);
 	/* the filter may end in a comment */
 	if (args->filter != NULL)
 		appendStringInfo(&sql, "(%s%s) AND ", args->filter,
@@ -461,13 +456,9 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 						format_type_be(key.type)),
 				 errhint("Change the type of the column.")));
 	if (args->filter != NULL)
-	{
-		ttl_parse_check_path(rel->rd_rel->relowner);
 		filter = make_ands_implicit((Expr *)
-									ttl_parse_expression(rel, args->filter,
-														 true,
+									ttl_parse_expression(rel, args->filter, true,
 														 "partial_filter_expression"));
-	}
 	if (args->ttl_field != NULL)
 	{
 		Node	   *is_null;
@@ -533,8 +524,8 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 }
 
 /* create_index_command(relation, key, ..., concurrently) returns setof text */
-static Datum
-ttl_create_index_command_called(PG_FUNCTION_ARGS)
+Datum
+ttl_create_index_command(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	TtlCreate	args;
@@ -571,111 +562,34 @@ ttl_create_index_command_called(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* As SPI has it, for an error in a command. */
 static void
-command_error(void *sql)
+add_filter_hint(void *arg)
 {
-	int			position = geterrposition();
-
-	/* nothing but a filter can be so */
 	if (geterrcode() == ERRCODE_INVALID_OBJECT_DEFINITION)
 		errhint(TTL_FILTER_HINT);
-	if (position > 0)
-	{
-		errposition(0);
-		internalerrposition(position);
-		internalerrquery(sql);
-	}
-	else
-		errcontext("SQL statement \"%s\"", (char *) sql);
-}
-
-static bool running = false;
-
-/* Is the command at hand one of ours, so that the report on it is ours, too? */
-bool
-ttl_create_is_running(void)
-{
-	return running;
 }
 
 /*
- * Makes sure that a command is about this table.  Its name is kept from other transactions, but
- * not from this one, in which code of the table's owner runs while an index is built and its
- * rows are looked at: it could swap two schemas, so that the next command names the table
- * of somebody else.  No such code runs from here until core has looked up the name.
- */
-static void
-check_name_of_table(const IndexStmt *statement, Oid relid)
-{
-	if (RangeVarGetRelid(statement->relation, NoLock, true) == relid)
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("table \"%s\" got another name while its index was created",
-					statement->relation->relname),
-			 errhint("Look for functions of its owner, in its indexes, that rename tables or schemas.")));
-}
-
-/* Runs a CREATE INDEX as the caller, but parses it as the table's owner. */
-static void
-run_command(Oid relid, char *sql)
-{
-	ErrorContextCallback callback = {error_context_stack, command_error, sql};
-	PlannedStmt *statement = makeNode(PlannedStmt);
-	bool		outer = running;
-	TtlUnfinished before;
-
-	error_context_stack = &callback;
-	statement->commandType = CMD_UTILITY;
-	statement->canSetTag = true;
-	statement->utilityStmt = (Node *) ttl_parse_create_index(relid, sql);
-	check_name_of_table((IndexStmt *) statement->utilityStmt, relid);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	ttl_unfinished_note(&before);
-	PG_TRY();
-	{
-		running = true;
-		ProcessUtility(statement, sql, false, PROCESS_UTILITY_QUERY, NULL, NULL,
-					   None_Receiver, NULL);
-	}
-	PG_FINALLY();
-	{
-		/* an event trigger of others may have called us within another one */
-		running = outer;
-	}
-	PG_END_TRY();
-	ttl_unfinished_check(&before, ttl_owner_of(relid));
-	PopActiveSnapshot();
-	CommandCounterIncrement();
-	error_context_stack = callback.previous;
-}
-
-/*
- * Runs a command, and makes sure of the index that it made.  Not by its name, which code of the
- * owner that runs while it is built can give to another one.
+ * Runs a command as the caller; returns the index that it has made.  Building the index before
+ * can have called functions of the table's owner that rename a schema.
  */
 static Oid
 run_create(const TtlCreate *args, const Command *command)
 {
-	List	   *before = ttl_catalog_table_indexes(args->relid);
-	List	   *made;
-	TtlIndex	index;
+	ErrorContextCallback callback = {error_context_stack, add_filter_hint, NULL};
 	Oid			indexrelid;
 
-	run_command(args->relid, command->sql);
-	made = list_difference_oid(ttl_catalog_table_indexes(args->relid), before);
-	indexrelid = list_length(made) == 1 ? linitial_oid(made) : InvalidOid;
-	if (!ttl_catalog_describe(indexrelid, true, &index))
+	if (strcmp(command->table, ttl_name_qualified(args->relid)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("other indexes of the table were created or dropped while index \"%s\" was created",
-						command->name),
-				 errhint("Look for functions of its owner, in its indexes, that do so.")));
-	/* the event trigger did this already, unless it is disabled */
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise(&index);
-	ttl_saved_option_write(indexrelid, &index.option);
+				 errmsg("table \"%s\" was renamed while its index was created",
+						get_rel_name(args->relid))));
+	error_context_stack = &callback;
+	ttl_citus_run_command(command->sql);
+	error_context_stack = callback.previous;
+	indexrelid = get_relname_relid(command->name, get_rel_namespace(args->relid));
+	if (!OidIsValid(indexrelid))
+		elog(ERROR, "could not find index \"%s\"", command->name);
 	return indexrelid;
 }
 
@@ -766,14 +680,16 @@ ttl_create_index_for(const TtlCreate *args)
 					(errmsg("created TTL index \"%s\"", get_rel_name(indexrelid))));
 		if (!OidIsValid(main))
 			main = indexrelid;
-		ttl_notice_report_due(indexrelid, true);
+		/* else the event trigger has done so */
+		if (client_min_messages > NOTICE)
+			ttl_notice_report_due(indexrelid, true);
 	}
 	return main;
 }
 
 /* create_index(relation, key, expire_after_seconds, ..., or_change) returns regclass */
-static Datum
-ttl_create_index_called(PG_FUNCTION_ARGS)
+Datum
+ttl_create_index(PG_FUNCTION_ARGS)
 {
 	TtlCreate	args;
 
@@ -782,19 +698,9 @@ ttl_create_index_called(PG_FUNCTION_ARGS)
 	PG_RETURN_OID(ttl_create_index_for(&args));
 }
 
-/* Locks an index of a locked table as DROP INDEX will; returns its name. */
-static char *
-lock_to_drop(Oid indexrelid)
-{
-	/* ALTER INDEX ... RENAME locks the index alone */
-	LockRelationOid(indexrelid, AccessExclusiveLock);
-	ttl_name_keep(indexrelid);
-	return ttl_name_qualified(indexrelid);
-}
-
 /* drop_index(relation, key) returns void */
-static Datum
-ttl_drop_index_called(PG_FUNCTION_ARGS)
+Datum
+ttl_drop_index(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 	Oid			indexrelid = ttl_key_index(relid, ttl_args_text(fcinfo, 1),
@@ -804,10 +710,10 @@ ttl_drop_index_called(PG_FUNCTION_ARGS)
 
 	/* with the weaker lock, the indexes and the owner have stayed */
 	LockRelationOid(relid, AccessExclusiveLock);
-	command = psprintf("DROP INDEX %s", lock_to_drop(indexrelid));
+	ttl_name_keep(relid);
+	command = psprintf("DROP INDEX %s", ttl_name_qualified(indexrelid));
 	if (OidIsValid(other))
-		command = psprintf("%s, %s", command, lock_to_drop(other));
-
-	ttl_compute_command_of_caller(command);
+		command = psprintf("%s, %s", command, ttl_name_qualified(other));
+	ttl_citus_run_command(command);
 	PG_RETURN_VOID();
 }

@@ -47,7 +47,6 @@ typedef struct TtlCreate
 
 /* create.c */
 extern Oid	ttl_create_index_for(const TtlCreate *args);
-extern bool ttl_create_is_running(void);
 
 /* coll_mod.c */
 extern void ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change);

@@ -55,11 +55,10 @@
 #include "ddl/ddl.h"
 #include "definition/definition.h"
 #include "definition/option.h"
-#include "leftover.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-TTL_FUNCTION(ttl_on_ddl);
+PG_FUNCTION_INFO_V1(ttl_on_ddl);
 
 /* Says what a partition loses of its own option: rows may go that were to stay. */
 static void
@@ -437,7 +436,7 @@ notice_table(Oid relid, const char *how)
 static void
 report_due(Oid indexrelid, bool is_new)
 {
-	if (client_min_messages <= NOTICE && !ttl_create_is_running())
+	if (client_min_messages <= NOTICE)
 		ttl_notice_report_due(indexrelid, is_new);
 }
 
@@ -729,8 +728,8 @@ ttl_event_data(FunctionCallInfo fcinfo)
 }
 
 /* on_ddl(): checks the TTL indexes that a command made or changed. */
-static Datum
-ttl_on_ddl_called(PG_FUNCTION_ARGS)
+Datum
+ttl_on_ddl(PG_FUNCTION_ARGS)
 {
 	CommandTag	tag = ttl_event_data(fcinfo)->tag;
 	IndexStmt  *statement = (IndexStmt *) ttl_event_data(fcinfo)->parsetree;

@@ -33,11 +33,10 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
-#include "leftover.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-TTL_FUNCTION(ttl_create_time_series);
+PG_FUNCTION_INFO_V1(ttl_create_time_series);
 
 /* The span that a granularity stands for, in seconds. */
 static int32
@@ -201,11 +200,9 @@ create_meta_index(const SeriesArgs *args)
 									   quote_identifier(args->create.key)));
 }
 
-/* Makes the DEFAULT partition of a table, as its owner. */
 static void
-default_work(void *arg)
+make_default(Oid relid)
 {
-	Oid			relid = *(Oid *) arg;
 	char	   *name = ChooseRelationName(get_rel_name(relid), NULL, "default",
 										  get_rel_namespace(relid), false);
 
@@ -215,43 +212,29 @@ default_work(void *arg)
 	ttl_make_follow_table(relid, name);
 }
 
-/* Makes the partitions that a TTL index wants now, likewise. */
-static void
-partitions_work(void *arg)
-{
-	const TtlIndex *index = arg;
-	ListCell   *lc;
-
-	foreach(lc, ttl_make_wanted(index, GetCurrentTimestamp()))
-		ttl_make_attach(index, lfirst(lc));
-}
-
 /* create_time_series(relation, time_field, ...) returns regclass */
-static Datum
-ttl_create_time_series_called(PG_FUNCTION_ARGS)
+Datum
+ttl_create_time_series(PG_FUNCTION_ARGS)
 {
 	SeriesArgs	args;
 	Relation	rel;
 	Oid			indexrelid;
 	TtlIndex	index;
-	Oid			owner;
 	bool		again;
+	ListCell   *lc;
 
 	PreventCommandIfReadOnly("ttl_index.create_time_series()");
 	read_series_args(fcinfo, &args);
 	rel = ttl_owner_open(args.create.relid, AccessExclusiveLock);
 	check_series(rel, &args);
 	again = is_series(rel, &args);
-	owner = rel->rd_rel->relowner;
+	if (!again)
+		ttl_owner_check_tree(args.create.relid, rel->rd_rel->relowner);
 	ttl_name_keep(args.create.relid);
 	relation_close(rel, NoLock);
 
-	/* like those to come, the partitions belong to the owner of the table */
 	if (!again)
-	{
-		ttl_owner_check_tree(args.create.relid, owner);
-		ttl_owner_do(owner, default_work, &args.create.relid);
-	}
+		make_default(args.create.relid);
 	/* of an earlier call: a notice, or an error where the options differ */
 	indexrelid = ttl_create_index_for(&args.create);
 	create_meta_index(&args);
@@ -259,6 +242,7 @@ ttl_create_time_series_called(PG_FUNCTION_ARGS)
 		PG_RETURN_OID(indexrelid);
 	if (!ttl_catalog_describe(indexrelid, true, &index))
 		elog(ERROR, "could not describe index %u", indexrelid);
-	ttl_owner_do(owner, partitions_work, &index);
+	foreach(lc, ttl_make_wanted(&index, GetCurrentTimestamp()))
+		ttl_make_attach(&index, lfirst(lc));
 	PG_RETURN_OID(indexrelid);
 }

@@ -373,9 +373,9 @@ is_name(const char *text)
 	return true;
 }
 
-/* Is this the only key of the index, or does it mean the same once folded? */
+/* Is this the only key of the index? */
 static bool
-is_on_expression(Oid indexrelid, Oid relid, Node *sought)
+is_on_expression(Oid indexrelid, Node *sought)
 {
 	AttrNumber	attnum;
 	Node	   *expression;
@@ -384,8 +384,7 @@ is_on_expression(Oid indexrelid, Oid relid, Node *sought)
 		return false;
 	if (attnum != 0)
 		return IsA(sought, Var) && ((Var *) sought)->varattno == attnum;
-	return equal(expression, sought) ||
-		ttl_filter_same_expression(relid, expression, sought);
+	return equal(expression, sought);
 }
 
 /*
@@ -425,7 +424,7 @@ prefer_plain_btrees(List *indexes)
 	return plain != NIL ? plain : indexes;
 }
 
-/* The indexes whose only key means the same as the text of an expression. */
+/* The indexes whose only key is the expression of a text, however that is written. */
 static List *
 indexes_on_expression(Relation rel, const char *text)
 {
@@ -433,19 +432,18 @@ indexes_on_expression(Relation rel, const char *text)
 	List	   *found = NIL;
 	ListCell   *lc;
 
-	ttl_parse_check_path(rel->rd_rel->relowner);
 	sought = ttl_parse_expression(rel, text, false, "key");
 	foreach(lc, RelationGetIndexList(rel))
 	{
-		if (is_on_expression(lfirst_oid(lc), RelationGetRelid(rel), sought))
+		if (is_on_expression(lfirst_oid(lc), sought))
 			found = lappend_oid(found, lfirst_oid(lc));
 	}
 	return found;
 }
 
 /*
- * The indexes whose only key is the named one, or an expression that reads so, or that
- * means the same; only those that could have a TTL, unless there are none.
+ * The indexes whose only key is the named one, or an expression that reads so, or
+ * that is the same; only those that could have a TTL, unless there are none.
  */
 List *
 ttl_key_indexes(Relation rel, const char *name)

@@ -90,8 +90,6 @@ extern char *ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type,
 							   const char *path);
 
 /* parse.c */
-extern void ttl_parse_check_path(Oid owner);
-extern IndexStmt *ttl_parse_create_index(Oid relid, const char *command);
 extern Node *ttl_parse_expression(Relation rel, const char *text,
 								  bool is_filter, const char *name);
 

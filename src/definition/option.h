@@ -95,9 +95,7 @@ extern Node *ttl_own_ttl_asked_for(List *members);
 extern List *ttl_own_ttl_plain_filter(List *members);
 
 /* filter.c */
-extern bool ttl_filter_excludes(Oid relid, List *a, List *b);
-extern bool ttl_filter_same(Oid relid, List *a, List *b);
-extern bool ttl_filter_same_expression(Oid relid, Node *a, Node *b);
+extern bool ttl_filter_excludes(List *a, List *b);
 
 /* saved_option.c */
 extern void ttl_saved_option_put(Oid indexrelid, const TtlOption *option);

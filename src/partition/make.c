@@ -243,6 +243,10 @@ table_subcommands(Oid parent, Oid relid)
 		return NULL;
 	form = (Form_pg_class) GETSTRUCT(tuple);
 	initStringInfo(&sql);
+	/* create_time_series() makes it as the caller */
+	if (form->relowner != ttl_owner_of(relid))
+		appendStringInfo(&sql, ", OWNER TO %s",
+						 quote_identifier(GetUserNameFromId(form->relowner, false)));
 	if (form->relrowsecurity)
 		appendStringInfoString(&sql, ", ENABLE ROW LEVEL SECURITY");
 	if (form->relforcerowsecurity)

@@ -184,7 +184,6 @@ CREATE INDEX expr_greatest ON expr (greatest("At", '2001-01-01 00:00+00'::timest
 CREATE INDEX expr_at ON expr ("At");
 SELECT * FROM ttl_index.coll_mod('expr', 'to_timestamp(epoch_ms / 1000.0)', 60);
 SELECT * FROM ttl_index.coll_mod('expr', '(pg_catalog.to_timestamp((epoch_ms::numeric/1000.0)::float8))', 61);
-SELECT * FROM ttl_index.coll_mod('expr', 'to_timestamp(epoch_ms /* milliseconds */ / (500.0 + 500.0))', 62);
 SELECT key FROM ttl_index.indexes WHERE indexrelid = 'expr_ms'::regclass;
 SELECT * FROM ttl_index.coll_mod('expr', (SELECT key FROM ttl_index.indexes WHERE indexrelid = 'expr_ms'::regclass), 63);
 SELECT * FROM ttl_index.coll_mod('expr', $$greatest("At", timestamptz '2001-01-01 00:00+00')$$, 64);

@@ -192,13 +192,6 @@ CREATE INDEX other ON regress_ttl_owner.owned (at)
 WHERE regress_ttl_owner.chosen(status) AND ttl_index.expire_after_seconds(60);
 SELECT indexrelid, partial_filter_expression FROM ttl_index.indexes WHERE relid = 'regress_ttl_owner.owned'::regclass ORDER BY 1;
 SELECT pg_get_expr(indpred, indrelid) FROM pg_index WHERE indexrelid = 'regress_ttl_owner.by_hand'::regclass;
--- what the owner could not find is refused
-REVOKE USAGE ON SCHEMA filters FROM regress_ttl_owner;
-DROP INDEX regress_ttl_owner.owned_at_ttl, regress_ttl_owner.other;
-SELECT ttl_index.create_index('regress_ttl_owner.owned', 'at', 3600, 'chosen(status)');
-SELECT ttl_index.coll_mod('regress_ttl_owner.owned', 'lower(status)', 3600);
-ALTER TABLE regress_ttl_owner.owned ADD doc jsonb;
-SELECT ttl_index.create_index('regress_ttl_owner.owned', 'at', 3600, document_ttl_field => 'doc.ttl', name => 'own');
 SET search_path = filters;
 
 SET client_min_messages = error;

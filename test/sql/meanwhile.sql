@@ -29,41 +29,6 @@ CREATE TABLE meanwhile_other.t (id int, at timestamptz, doc jsonb);
 RESET ROLE;
 SELECT ttl_index.create_index('meanwhile.t', 'at', 2000000000, 'meanwhile_code.f(id)', document_ttl_field => 'doc.ttl');
 SELECT indexrelid, relid FROM ttl_index.indexes WHERE relid::text LIKE 'meanwhile%';
--- what it does while the command is read, as its filter was before, in the CHECK of a domain, is taken back
-SET ROLE regress_ttl_owner;
-CREATE SEQUENCE meanwhile_code.calls;
-CREATE FUNCTION meanwhile_code.check_tag(text) RETURNS bool LANGUAGE plpgsql AS $$
-BEGIN
-	IF nextval('meanwhile_code.calls') = 2 THEN
-		ALTER SCHEMA meanwhile RENAME TO meanwhile_third;
-		ALTER SCHEMA meanwhile_other RENAME TO meanwhile;
-	END IF;
-	RETURN true;
-END $$;
-CREATE DOMAIN meanwhile_code.tag AS text CHECK (meanwhile_code.check_tag(VALUE));
-ALTER TABLE meanwhile.t ADD tags meanwhile_code.tag[];
-SET ROLE regress_ttl_other;
-ALTER TABLE meanwhile_other.t ADD other timestamptz, ADD tags text[];
-RESET ROLE;
-SELECT ttl_index.create_index('meanwhile.t', 'at', 2000000000, $$tags <> '{a}'$$);
-SELECT indexrelid, relid FROM ttl_index.indexes WHERE relid::text LIKE 'meanwhile%';
-SELECT last_value > 1 AS called FROM meanwhile_code.calls;
-DROP INDEX meanwhile.t_at_ttl;
-
--- While an index is built, it gives the name of that to another one.
-SET ROLE regress_ttl_owner;
-CREATE FUNCTION meanwhile_code.rename() RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-	IF to_regclass('meanwhile.built_ttl') IS NOT NULL AND to_regclass('meanwhile.hidden') IS NULL THEN
-		ALTER INDEX meanwhile.built_ttl RENAME TO hidden;
-		ALTER INDEX meanwhile.prepared RENAME TO built_ttl;
-	END IF;
-END $$;
-CREATE FUNCTION meanwhile_code.filter(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
-	$$ BEGIN PERFORM meanwhile_code.rename(); RETURN $1 = 1; END $$;
-RESET ROLE;
-SELECT ttl_index.create_index('meanwhile.t', 'at', 5, 'meanwhile_code.filter(id)', name => 'built_ttl');
-
 -- While core has a page of an index locked, it calls the extension, which leaves that locked.
 SET ROLE regress_ttl_owner;
 CREATE FUNCTION meanwhile_code.differ(int, int) RETURNS float8 IMMUTABLE LANGUAGE plpgsql AS
