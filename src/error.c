@@ -79,26 +79,3 @@ ttl_error_catch(void (*work) (void *), void *arg, bool keep)
 	CurrentResourceOwner = owner;
 	return edata;
 }
-
-/* Runs a function in a subtransaction, and raises its error for the caller. */
-void
-ttl_error_enclose(void (*work) (void *), void *arg)
-{
-	ErrorData  *edata = ttl_error_catch(work, arg, true);
-
-	if (edata != NULL)
-		ReThrowError(edata);
-}
-
-/*
- * Runs a function of which only what it has put into memory is kept, and raises its error for
- * the caller.
- */
-void
-ttl_error_isolate(void (*work) (void *), void *arg)
-{
-	ErrorData  *edata = ttl_error_catch(work, arg, false);
-
-	if (edata != NULL)
-		ReThrowError(edata);
-}

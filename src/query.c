@@ -235,16 +235,6 @@ ttl_query_is_plain(Relation rel, CmdType command)
 	return true;
 }
 
-/*
- * Brings what core has cached of an open table up to date.  What code of users has altered in
- * a subtransaction, and taken back with it, stays there until the table is opened again.
- */
-void
-ttl_query_refresh(Relation rel)
-{
-	relation_close(relation_open(RelationGetRelid(rel), NoLock), NoLock);
-}
-
 static CommandTag
 command_tag(const Query *query)
 {

@@ -230,37 +230,3 @@ ttl_settings_set(const char *name, const char *value)
 	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
 							 true, 0, false);
 }
-
-static void
-set_safe(void)
-{
-	ttl_settings_set("search_path", "pg_catalog, pg_temp");
-	ttl_settings_set("constraint_exclusion", "partition");
-}
-
-/*
- * Begins a level of settings that do not depend on whose code has run, and returns it for
- * AtEOXact_GUC(): a search_path to which nobody can add anything, and not constraint_exclusion,
- * which the owner of a database can let be on.  With it the planner computes the partition keys
- * of all that a table is a partition of, which can be other roles' tables.
- */
-int
-ttl_settings_begin_safe(void)
-{
-	int			level = NewGUCNestLevel();
-
-	set_safe();
-	return level;
-}
-
-/*
- * Sets them once more, before the extension itself plans or runs something in the midst of what it
- * does as an owner: SECURITY DEFINER functions of other roles can have changed them, and what is kept by
- * them.  Nothing where it acts as nobody else.
- */
-void
-ttl_settings_renew_safe(void)
-{
-	if (OidIsValid(ttl_leftover_commander()) && ttl_leftover_renew())
-		set_safe();
-}

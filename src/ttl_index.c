@@ -20,7 +20,6 @@
 #include "miscadmin.h"
 
 #include "ddl/ddl.h"
-#include "leftover.h"
 #include "monitor/monitor.h"
 #include "ttl_index.h"
 
@@ -32,10 +31,6 @@ void
 _PG_init(void)
 {
 	ttl_settings_init();
-	ttl_code_init();
-	ttl_leftover_init();
-	ttl_temporary_object_init();
-	ttl_unfinished_init();
 	ttl_citus_init();
 	if (process_shared_preload_libraries_in_progress)
 		ttl_launcher_register();

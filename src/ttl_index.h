@@ -13,15 +13,12 @@
  *
  * Each folder may use those above it only, which test 051_layout reads.  Beside them:
  *
- *	ttl_index.c		start: settings, launcher, hook
+ *	ttl_index.c		start: settings, launcher
  *	settings.c		the settings
  *	functions.c		lag, and what is behind the view of indexes
- *	owner.c			becoming the owner of a table
- *	leftover.c		what one owner's code leaves: with code.c, uncomputed.c,
- *					temporary_object.c, unfinished.c
+ *	owner.c			who owns a table
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
- *	compute.c		what core folds, plans and runs in the midst of code of others
  *	inherit.c		what is below and above a relation, without a lock
  *	lock.c			strong locks that hardly delay others
  *	visitor.c		who visits the TTL indexes of this database
@@ -29,7 +26,7 @@
  *	error.c			catching errors, and what one comes of
  *	compat.h		the differences between the major versions
  *
- * The name of a function begins with that of its file: ttl_owner_become() is in
+ * The name of a function begins with that of its file: ttl_owner_of() is in
  * owner.c.  doc/internals.md follows one row through the files.
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -42,6 +39,7 @@
 #ifndef TTL_INDEX_H
 #define TTL_INDEX_H
 
+#include "fmgr.h"
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "storage/lockdefs.h"
@@ -51,21 +49,11 @@
 #include "utils/relcache.h"
 #include "error.h"
 #include "inherit.h"
-#include "leftover.h"
 
 #define TTL_EXTENSION "ttl_index"
 #define TTL_SCHEMA "ttl_index"
 #define TTL_WORKER_TYPE "ttl_index worker"
 #define TTL_SURVEY_TYPE "ttl_index survey"
-
-/* What ttl_owner_become() saves. */
-typedef struct TtlUser
-{
-	Oid			userid;
-	int			sec_context;
-	int			guc_level;
-	TtlLeftover leftover;
-} TtlUser;
 
 /* The limits that schedule.c goes by, from the settings. */
 typedef struct TtlLimits
@@ -102,12 +90,6 @@ extern void ttl_name_keep_now(Oid relid);
 
 /* owner.c */
 extern Oid	ttl_owner_of(Oid relid);
-extern void ttl_owner_become(Oid owner, TtlUser *saved);
-extern void ttl_owner_restore(const TtlUser *saved);
-extern void ttl_owner_do(Oid owner, void (*work) (void *), void *arg);
-extern void ttl_owner_look(Oid owner, void (*work) (void *), void *arg);
-extern void ttl_owner_parse(Oid owner, void (*work) (void *), void *arg);
-extern void ttl_owner_write_exactly(void);
 extern bool ttl_owner_check(Oid relid);
 extern bool ttl_owner_lock(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_owner_open(Oid relid, LOCKMODE lockmode);
@@ -118,7 +100,6 @@ extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);
 extern Query *ttl_query_make(CmdType command, Relation rel, List *conditions);
 extern Query *ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env, char *rows);
 extern Expr * ttl_query_value(Relation to, AttrNumber attnum, Relation from);
-extern void ttl_query_refresh(Relation rel);
 extern void ttl_query_limit(Query *query, int64 skip, int64 max);
 extern bool ttl_query_is_plain(Relation rel, CmdType command);
 extern List *ttl_query_columns(Relation rel);
@@ -147,7 +128,5 @@ extern dsa_pointer ttl_settings_store(dsa_area *area);
 extern void ttl_settings_load(const char *values);
 extern void ttl_settings_force(const char *name, const char *value);
 extern void ttl_settings_set(const char *name, const char *value);
-extern int	ttl_settings_begin_safe(void);
-extern void ttl_settings_renew_safe(void);
 
 #endif							/* TTL_INDEX_H */

@@ -44,17 +44,6 @@ PG_FUNCTION_INFO_V1(ttl_remove_ttl);
 PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
 
 /*
- * Refuses what core refuses before it writes.  Any user can call a function in a parallel
- * worker, from another one that is declared to be safe there.
- */
-static void
-check_may_write(const char *function)
-{
-	PreventCommandIfReadOnly(function);
-	PreventCommandIfParallelMode(function);
-}
-
-/*
  * Locks the table, then the index, each with its partitions.  False where one of
  * the two is gone, also if that is seen only after waiting for its lock.
  */
@@ -492,7 +481,7 @@ ttl_coll_mod(PG_FUNCTION_ARGS)
 	int32		old;
 	bool		was_ttl;
 
-	check_may_write("ttl_index.coll_mod()");
+	PreventCommandIfReadOnly("ttl_index.coll_mod()");
 	ttl_args_require(fcinfo, 3, names);
 	read_change(fcinfo, 2, &change);
 	ttl_state_check_seconds(*change.seconds, true);
@@ -510,7 +499,7 @@ ttl_coll_mod_index(PG_FUNCTION_ARGS)
 	int32		old;
 	bool		was_ttl;
 
-	check_may_write("ttl_index.coll_mod_index()");
+	PreventCommandIfReadOnly("ttl_index.coll_mod_index()");
 	ttl_args_require(fcinfo, 2, names);
 	read_change(fcinfo, 1, &change);
 	was_ttl = ttl_coll_mod_apply(PG_GETARG_OID(0), &change, &old);
@@ -568,7 +557,7 @@ set_paused(Oid indexrelid, bool paused)
 Datum
 ttl_pause_index(PG_FUNCTION_ARGS)
 {
-	check_may_write("ttl_index.pause_index()");
+	PreventCommandIfReadOnly("ttl_index.pause_index()");
 	set_paused(PG_GETARG_OID(0), true);
 	PG_RETURN_VOID();
 }
@@ -577,7 +566,7 @@ ttl_pause_index(PG_FUNCTION_ARGS)
 Datum
 ttl_unpause_index(PG_FUNCTION_ARGS)
 {
-	check_may_write("ttl_index.unpause_index()");
+	PreventCommandIfReadOnly("ttl_index.unpause_index()");
 	set_paused(PG_GETARG_OID(0), false);
 	PG_RETURN_VOID();
 }
@@ -630,7 +619,7 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	Oid			indexrelid = PG_GETARG_OID(0);
 	TtlIndex	index;
 
-	check_may_write("ttl_index.remove_ttl()");
+	PreventCommandIfReadOnly("ttl_index.remove_ttl()");
 	lock_ttl_index(indexrelid, &index);
 	if (index.option.bucket_seconds != 0 && index.option.problem == NULL)
 		stop_series(&index);
@@ -712,7 +701,7 @@ ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 	Removal		removal = {0};
 	List	   *indexes;
 
-	check_may_write("ttl_index.remove_all_ttl()");
+	PreventCommandIfReadOnly("ttl_index.remove_all_ttl()");
 	removal.dependents = ttl_catalog_dependents();
 	indexes = list_copy(removal.dependents);
 	list_sort(indexes, compare_tables);

@@ -29,6 +29,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
+#include "executor/spi.h"
 #include "miscadmin.h"
 #include "parser/parse_func.h"
 #include "storage/lock.h"
@@ -40,7 +41,6 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
-#include "compute.h"
 #include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/option.h"
@@ -531,7 +531,11 @@ limit_waits(const char *command)
 void
 ttl_citus_run_command(const char *command)
 {
-	ttl_compute_command(limit_waits(command));
+	command = limit_waits(command);
+	SPI_connect();
+	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not run: %s", command);
+	SPI_finish();
 }
 
 static bool

@@ -71,7 +71,14 @@ ttl_function_version(void)
 bool
 ttl_function_is_alias(Oid funcid)
 {
-	return ttl_code_language(funcid) == INTERNALlanguageId;
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	bool		is_alias;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	is_alias = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == INTERNALlanguageId;
+	ReleaseSysCache(tuple);
+	return is_alias;
 }
 
 /*

@@ -460,13 +460,6 @@ ttl_pair_hold(void (*work) (void *arg), void *arg)
 	PG_END_TRY();
 }
 
-/* Which hold goes on, for what else is kept as long as pairs are; 0 for none. */
-uint64
-ttl_pair_held(void)
-{
-	return held;
-}
-
 static bool
 is_good(const TablePairs *table)
 {

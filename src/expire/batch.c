@@ -45,7 +45,6 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
-#include "compute.h"
 #include "definition/archive.h"
 #include "definition/definition.h"
 #include "expire/cascade.h"

@@ -449,7 +449,6 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 {
 	TtlIndex	index;
 	TtlIndex	part;
-	TtlUser		saved;
 
 	memset(batch, 0, sizeof(*batch));
 	if (!is_droppable(root, relid, &part) || !ttl_catalog_describe(root, false, &index))
@@ -457,8 +456,6 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 		batch->busy = part.state == TTL_TABLE_LOCKED;
 		return;
 	}
-	/* until workers connect as the owner */
-	ttl_owner_become(part.owner, &saved);
 	ttl_batch_set_immediate();
 
 	/*
@@ -467,6 +464,4 @@ ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
 	 */
 	ttl_lock_limit_waits();
 	drop_partition(&index, relid, at, batch);
-	/* until workers connect as the owner */
-	ttl_owner_restore(&saved);
 }

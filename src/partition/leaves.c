@@ -231,25 +231,3 @@ ttl_leaves_due(const TtlIndex *index, TimestampTz at)
 	}
 	return due;
 }
-
-/*
- * Counts the rows of a partition, and of those below it, that meet an SQL condition, up to a
- * number.  The caller holds a lock on it.
- */
-int64
-ttl_leaves_count_rows(Oid relid, const char *condition, int64 max)
-{
-	char	   *query = psprintf("SELECT pg_catalog.count(*) FROM "
-								 "(SELECT 1 FROM %s WHERE %s LIMIT " INT64_FORMAT ") AS s",
-								 ttl_name_qualified(relid), condition, max);
-	bool		isnull;
-	int64		rows;
-
-	SPI_connect();
-	/* not read-only: a new snapshot sees what was committed before the lock */
-	if (SPI_execute(query, false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not run: %s", query);
-	rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-	SPI_finish();
-	return rows;
-}

@@ -450,19 +450,14 @@ void
 ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
 {
 	TtlIndex	index;
-	TtlUser		saved;
 
 	memset(batch, 0, sizeof(*batch));
 	if (!ttl_catalog_describe(root, false, &index) ||
 		index.state != TTL_ACTIVE || index.option.bucket_seconds == 0 ||
 		!ttl_citus_keeps_partitions(&index.citus))
 		return;
-	/* until workers connect as the owner */
-	ttl_owner_become(index.owner, &saved);
 	ttl_batch_set_immediate();
 	/* there may be more to lock, such as tables below a partitioned DEFAULT */
 	ttl_lock_limit_waits();
 	batch->busy = !make_missing_partition(&index, partition);
-	/* until workers connect as the owner */
-	ttl_owner_restore(&saved);
 }

@@ -32,7 +32,6 @@ extern Oid	ttl_leaves_index_of(Oid root, Oid relid);
 extern List *ttl_leaves_by_row(Oid root);
 extern bool ttl_leaves_goes_by_row(const TtlIndex *leaf);
 extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);
-extern int64 ttl_leaves_count_rows(Oid relid, const char *condition, int64 max);
 
 /* drop.c */
 extern List *ttl_drop_due(const TtlIndex *root, TimestampTz at);
