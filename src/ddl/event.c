@@ -107,28 +107,6 @@ follow_now(Oid child, const TtlIndex *index)
 	ttl_children_write(child);
 }
 
-/*
- * The row of a relation in pg_class as the command found it, by its snapshot; NULL where it was not
- * there.
- */
-HeapTuple
-ttl_event_class_before(Oid relid, Snapshot before)
-{
-	Relation	classes = table_open(RelationRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(classes, ClassOidIndexId, true, before, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		tuple = heap_copytuple(tuple);
-	systable_endscan(scan);
-	table_close(classes, AccessShareLock);
-	return tuple;
-}
-
 /* Has this transaction deleted a row of a catalog, or put another one in its place? */
 bool
 ttl_event_has_deleted(const HeapTupleData *tuple)
@@ -757,8 +735,7 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 			check_created(command, tag);
 		else if (command->type == SCT_AlterTable)
 			check_altered(command);
-		ttl_dropped_report(command, before);
-		ttl_mismatch_report(command, before);
+		ttl_altered_report(command, before);
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);
 	}
