@@ -30,10 +30,13 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
 #include "commands/dbcommands.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
+#include "fmgr.h"
+#include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -43,6 +46,8 @@
 #include "utils/syscache.h"
 
 #include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_relation_name);
 
 /* Returns the name of a relation with its schema, as in SQL; NULL if it is gone. */
 char *
@@ -219,4 +224,40 @@ ttl_name_with_suffix(const char *name, const char *suffix)
 	return psprintf("%.*s_%08x%s",
 					pg_mbcliplen(name, length, room - 9), name,
 					hash_bytes((const unsigned char *) name, length), suffix);
+}
+
+/*
+ * relation_name(relation oid) returns record (schemaname, relname, relowner)
+ *
+ * Citus hides shards from queries of pg_class.  All columns are NULL for a relation that is
+ * gone.
+ */
+Datum
+ttl_relation_name(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	TupleDesc	desc;
+	Datum		values[3] = {0};
+	bool		nulls[3] = {true, true, true};
+	NameData	schema;
+	NameData	name;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+		char	   *nspname = get_namespace_name(form->relnamespace);
+
+		name = form->relname;
+		namestrcpy(&schema, nspname ? nspname : "");
+		values[0] = NameGetDatum(&schema);
+		values[1] = NameGetDatum(&name);
+		values[2] = ObjectIdGetDatum(form->relowner);
+		memset(nulls, false, sizeof(nulls));
+		nulls[0] = nspname == NULL;
+		ReleaseSysCache(tuple);
+	}
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 }

@@ -26,7 +26,6 @@
 
 #include "catalog/index.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "commands/event_trigger.h"
 #include "fmgr.h"
@@ -36,8 +35,6 @@
 
 #include "ddl/ddl.h"
 #include "definition/citus.h"
-#include "definition/definition.h"
-#include "partition/partition.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_on_alter_index);

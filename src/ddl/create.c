@@ -31,7 +31,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 #include "ddl/ddl.h"

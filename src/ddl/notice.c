@@ -21,7 +21,6 @@
 
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
-#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "storage/lmgr.h"
 #include "utils/date.h"
@@ -36,9 +35,9 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "expire/look.h"
+#include "monitor/monitor.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
-#include "visitor.h"
 
 /* How long rows are counted at most, and how many pages of an index are sampled. */
 #define COUNT_MS 1000
