@@ -94,9 +94,7 @@ extern char *ttl_name_with_suffix(const char *name, const char *suffix);
 extern char *ttl_name_find(Oid relid);
 extern char *ttl_name_qualified(Oid relid);
 extern char *ttl_name_index(Oid indexrelid);
-extern bool ttl_name_lock(Oid relid, bool wait);
 extern void ttl_name_keep(Oid relid);
-extern void ttl_name_keep_now(Oid relid);
 
 /* owner.c */
 extern Oid	ttl_owner_of(Oid relid);
