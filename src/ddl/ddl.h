@@ -41,7 +41,6 @@ typedef struct TtlCreate
 	char	   *ttl_field;		/* document_ttl_field */
 	char	   *name;
 	bool		or_change;
-	bool		is_series;		/* create_time_series() */
 	TtlChange	change;
 } TtlCreate;
 
