@@ -200,42 +200,6 @@ is_new(Oid indexrelid)
 	return result;
 }
 
-/*
- * Can the definition of an index name an option?  A look at one catalog row, as
- * most indexes that DDL makes have nothing to do with TTL.
- */
-static bool
-has_expressions(Oid indexrelid)
-{
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = !heap_attisnull(tuple, Anum_pg_index_indpred, NULL) ||
-		!heap_attisnull(tuple, Anum_pg_index_indexprs, NULL);
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-/* The same, also by an option of an index above it. */
-static bool
-may_have_option(Oid indexrelid)
-{
-	ListCell   *lc;
-
-	if (has_expressions(indexrelid))
-		return true;
-	if (!get_rel_relispartition(indexrelid))
-		return false;
-	foreach(lc, get_partition_ancestors(indexrelid))
-	{
-		if (has_expressions(lfirst_oid(lc)))
-			return true;
-	}
-	return false;
-}
-
 /* Does an option govern the index?  What has none is not looked at any further. */
 static bool
 has_option(Oid indexrelid)
@@ -244,32 +208,26 @@ has_option(Oid indexrelid)
 	Oid			parent;
 	Oid			governor;
 
-	return may_have_option(indexrelid) &&
-		ttl_catalog_governor(indexrelid, &parent, &governor, &option) &&
-		option.present;
+	return ttl_catalog_governor(indexrelid, &parent, &governor, &option) && option.present;
 }
 
-/* What else a command did with an index than making or attaching it. */
+/* What a command did with an index. */
 typedef enum Change
 {
-	TAKEN = 1,					/* by a constraint or replica identity:
+	MADE,						/* or attached it */
+	TAKEN,						/* by a constraint or replica identity:
 								 * pg_dump would lose the option */
 	REBUILT						/* by ALTER TABLE, for another type */
 } Change;
 
-static bool
-is_change(const Change *change, Change wanted)
-{
-	return change != NULL && *change == wanted;
-}
-
 /*
- * Raises what is wrong with an index that a command made, attached, or changed (change,
- * or NULL); and sees to it that its option is that of the index above it, and is saved.
+ * Raises what is wrong with an index that a command made, attached, or changed; and sees to it
+ * that its option is that of the index above it, and is saved.
  */
 static void
-check_index(Oid indexrelid, void *change)
+check_index(Oid indexrelid, void *arg)
 {
+	Change		change = *(Change *) arg;
 	TtlIndex	index;
 	TtlOption	own;
 
@@ -278,9 +236,9 @@ check_index(Oid indexrelid, void *change)
 		return;
 	if (TTL_STATE_IS_WRONG(index.state) &&
 		(is_new(indexrelid) ||
-		 (is_change(change, TAKEN) && index.state == TTL_CONSTRAINT_INDEX)))
+		 (change == TAKEN && index.state == TTL_CONSTRAINT_INDEX)))
 	{
-		if (is_change(change, REBUILT))
+		if (change == REBUILT)
 			ttl_state_raise_altered(&index);
 		ttl_state_raise(&index);
 	}
@@ -299,14 +257,10 @@ check_index(Oid indexrelid, void *change)
 
 /* Checks an index and those of partitions below it. */
 static void
-check_indexes(Oid indexrelid, void *change)
+check_indexes(Oid indexrelid, Change change)
 {
-	if (!has_option(indexrelid))
-		return;
-	if (get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
-		check_index(indexrelid, change);
-	else
-		ttl_catalog_each(ttl_inherit_tree(indexrelid), check_index, change);
+	if (has_option(indexrelid))
+		ttl_catalog_each(ttl_inherit_tree(indexrelid), check_index, &change);
 }
 
 /* The indexes of a table, or the index that it is. */
@@ -323,75 +277,60 @@ indexes_of(Oid relid)
 static void
 check_relation(Oid relid)
 {
-	ttl_catalog_each(indexes_of(relid), check_indexes, NULL);
+	ListCell   *lc;
+
+	foreach(lc, indexes_of(relid))
+		check_indexes(lfirst_oid(lc), MADE);
 }
 
-/* Is the option of a TTL index that of partitions of this table or index, too? */
-static bool
-governs_partitions(Oid relid)
+/* The first TTL index of a table, or the one that it is; invalid where it has none. */
+static Oid
+first_ttl_index(Oid relid)
 {
 	ListCell   *lc;
 
 	foreach(lc, indexes_of(relid))
 	{
 		if (has_option(lfirst_oid(lc)))
-			return true;
+			return lfirst_oid(lc);
 	}
-	return false;
-}
-
-static void
-check_taken_index(Oid indexrelid, void *arg)
-{
-	Change		change = TAKEN;
-
-	if (has_option(indexrelid))
-		check_index(indexrelid, &change);
+	return InvalidOid;
 }
 
 /* A constraint or replica identity of this table takes one of its indexes. */
 static void
 check_taken(Oid relid)
 {
-	ttl_catalog_each(ttl_catalog_table_indexes(relid), check_taken_index, NULL);
-}
-
-/* An index that is new loses options about partitions that do not suit its table. */
-static void
-strip_copy(Oid indexrelid, void *arg)
-{
-	TtlIndex	index;
-
-	if (!has_option(indexrelid) || !is_new(indexrelid) ||
-		!ttl_catalog_describe(indexrelid, true, &index) ||
-		index.state != TTL_NOT_PARTITIONED_BY_KEY)
-		return;
-	index.option = ttl_option_of_part(&index.option, index.option.filter);
-	ttl_saved_option_put(indexrelid, &index.option);
-}
-
-/*
- * A table that LIKE made after a time series is none, unless it is partitioned in
- * the same way.
- */
-static void
-strip_copies(Oid relid)
-{
-	ttl_catalog_each(ttl_catalog_table_indexes(relid), strip_copy, NULL);
-}
-
-/* The first TTL index of a table, for a message; invalid where it has none. */
-static Oid
-first_ttl_index(Oid relid)
-{
+	Change		change = TAKEN;
 	ListCell   *lc;
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
 		if (has_option(lfirst_oid(lc)))
-			return lfirst_oid(lc);
+			check_index(lfirst_oid(lc), &change);
 	}
-	return InvalidOid;
+}
+
+/*
+ * A table that LIKE made after a time series is none, unless it is partitioned in the same
+ * way: its new indexes lose options about partitions that do not suit it.
+ */
+static void
+strip_copies(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		TtlIndex	index;
+
+		if (!has_option(lfirst_oid(lc)) || !is_new(lfirst_oid(lc)) ||
+			!ttl_catalog_describe(lfirst_oid(lc), true, &index) ||
+			index.state != TTL_NOT_PARTITIONED_BY_KEY)
+			continue;
+		index.option = ttl_option_of_part(&index.option, index.option.filter);
+		ttl_saved_option_put(lfirst_oid(lc), &index.option);
+	}
 }
 
 /* A table that got a TTL index in passing is worth a line. */
@@ -485,16 +424,6 @@ report_existing(const IndexStmt *statement)
 						 quote_literal_cstr(ttl_name_qualified(existing)), seconds)));
 }
 
-/* Tells the same of an index whose key has changed its type, and with it its dates. */
-static void
-report_rebuilt(Oid indexrelid)
-{
-	if (get_rel_relispartition(indexrelid) || !has_option(indexrelid))
-		return;
-	ttl_beside_report(indexrelid);
-	report_due(indexrelid, false);
-}
-
 /* What a CREATE TABLE or CREATE INDEX has made, also one inside CREATE SCHEMA, or renamed. */
 static void
 check_created(const CollectedCommand *command, CommandTag tag)
@@ -507,7 +436,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 	{
 		if (!has_option(made.objectId))
 			return;
-		check_indexes(made.objectId, NULL);
+		check_indexes(made.objectId, MADE);
 		ttl_beside_report(made.objectId);
 		if (tag == CMDTAG_CREATE_INDEX)
 			ttl_reach_report_left_out(made.objectId);
@@ -534,16 +463,6 @@ check_created(const CollectedCommand *command, CommandTag tag)
 	}
 }
 
-/* The table or index that this one is a partition of now. */
-static Oid
-present_parent(Oid relid)
-{
-	bool		detaching;
-	Oid			parent = ttl_inherit_parent(relid, &detaching);
-
-	return detaching ? InvalidOid : parent;
-}
-
 /*
  * The partition, a table or an index, that a subcommand has attached or detached;
  * invalid where its parent has no TTL index.  The command tells its name alone,
@@ -553,14 +472,15 @@ static Oid
 find_partition(Oid parent, const AlterTableCmd *cmd)
 {
 	const RangeVar *name = castNode(PartitionCmd, cmd->def)->name;
+	bool		pending = false;
 	Oid			found;
 
-	if (!governs_partitions(parent))
+	if (!OidIsValid(first_ttl_index(parent)))
 		return InvalidOid;
 	found = RangeVarGetRelid(name, NoLock, true);
 	if (!OidIsValid(found) ||
 		parent != (cmd->subtype == AT_AttachPartition ?
-				   present_parent(found) : former_parent(found)))
+				   ttl_inherit_parent(found, &pending) : former_parent(found)) || pending)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("partition \"%s\" of \"%s\" was renamed in the meantime",
@@ -569,15 +489,26 @@ find_partition(Oid parent, const AlterTableCmd *cmd)
 	return found;
 }
 
-/*
- * Tells what is due at once in a partition by the indexes of the whole, and of TTL indexes
- * of its own beside those.
- */
+/* Notes what became of the indexes of a partition that was attached or detached. */
 static void
-report_attached(Oid partition)
+check_partition(Oid parent, const AlterTableCmd *cmd)
 {
+	Oid			partition = find_partition(parent, cmd);
 	ListCell   *lc;
 
+	if (!OidIsValid(partition))
+		return;
+	if (cmd->subtype == AT_AttachPartition)
+		check_relation(partition);
+	if (ttl_detach_is_running(partition))
+		return;
+	if (cmd->subtype != AT_AttachPartition)
+	{
+		keep_governing(partition);
+		notice_table(partition, "The detached partition keeps the TTL of its parent.");
+		return;
+	}
+	/* tell what is due in it at once, and of TTL indexes of its own beside those of the whole */
 	foreach(lc, indexes_of(partition))
 	{
 		if (!has_option(lfirst_oid(lc)))
@@ -589,28 +520,6 @@ report_attached(Oid partition)
 	}
 }
 
-/* Notes what became of the indexes of a partition that was attached or detached. */
-static void
-check_partition(Oid parent, const AlterTableCmd *cmd)
-{
-	Oid			partition = find_partition(parent, cmd);
-
-	if (!OidIsValid(partition))
-		return;
-	if (cmd->subtype == AT_AttachPartition)
-	{
-		check_relation(partition);
-		if (!ttl_detach_is_running(partition))
-			report_attached(partition);
-	}
-	else if (!ttl_detach_is_running(partition))
-	{
-		keep_governing(partition);
-		notice_table(partition,
-					 "The detached partition keeps the TTL of its parent.");
-	}
-}
-
 /*
  * What an ALTER TABLE or ALTER INDEX has done: only the indexes that it made or
  * changed are looked at, never those of the other partitions.
@@ -619,7 +528,6 @@ static void
 check_altered(const CollectedCommand *command)
 {
 	Oid			object = command->d.alterTable.objectId;
-	Change		rebuilt = REBUILT;
 	ListCell   *lc;
 
 	foreach(lc, command->d.alterTable.subcmds)
@@ -635,11 +543,16 @@ check_altered(const CollectedCommand *command)
 		switch (cmd->subtype)
 		{
 			case AT_AddIndex:
-				check_indexes(subcommand->address.objectId, NULL);
+				check_indexes(subcommand->address.objectId, MADE);
 				break;
 			case AT_ReAddIndex:
-				check_indexes(subcommand->address.objectId, &rebuilt);
-				report_rebuilt(subcommand->address.objectId);
+				check_indexes(subcommand->address.objectId, REBUILT);
+				/* the dates are of another type, too */
+				if (get_rel_relispartition(subcommand->address.objectId) ||
+					!has_option(subcommand->address.objectId))
+					break;
+				ttl_beside_report(subcommand->address.objectId);
+				report_due(subcommand->address.objectId, false);
 				break;
 			case AT_AddIndexConstraint:
 			case AT_ReplicaIdentity:
