@@ -75,12 +75,6 @@ add_difference(StringInfo text, const char *name, const char *has, const char *i
 						 text->len > 0 ? ", " : "", name, has, instead);
 }
 
-static const char *
-archive_text(const TtlOption *option)
-{
-	return OidIsValid(option->archive_to) ? ttl_archive_name(option->archive_to) : "none";
-}
-
 /* What the one has instead of what the other has, but for the filter: an empty text where they are equal. */
 static char *
 differences(const TtlOption *has, const TtlOption *instead)
@@ -94,7 +88,9 @@ differences(const TtlOption *has, const TtlOption *instead)
 				   instead->time_zone ? instead->time_zone : "none");
 	add_difference(&text, "paused", has->paused ? "true" : "false",
 				   instead->paused ? "true" : "false");
-	add_difference(&text, "archive_to", archive_text(has), archive_text(instead));
+	add_difference(&text, "archive_to",
+				   OidIsValid(has->archive_to) ? ttl_archive_name(has->archive_to) : "none",
+				   OidIsValid(instead->archive_to) ? ttl_archive_name(instead->archive_to) : "none");
 	add_difference(&text, "drop_expired_partitions",
 				   has->drop_partitions && !has->detach_partitions ? "true" : "false",
 				   instead->drop_partitions && !instead->detach_partitions ? "true" : "false");
@@ -184,27 +180,6 @@ differs(const Creation *creation, const TtlCreate *args)
 }
 
 /*
- * Raises an error where the index for documents with a TTL of their own is all that is there of
- * a pair, and is not what was asked for.
- */
-static void
-check_half(Oid other, const TtlOption *asked)
-{
-	TtlOption	has;
-
-	if (!ttl_option_read(other, &has) ||
-		(has.present && has.problem == NULL && has.paused == asked->paused &&
-		 has.archive_to == asked->archive_to))
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_DUPLICATE_OBJECT),
-			 errmsg("index \"%s\", for documents with a TTL of their own, has other options",
-					get_rel_name(other)),
-			 errhint("Drop it first, then both are created: DROP INDEX %s;",
-					 ttl_name_qualified(other))));
-}
-
-/*
  * With or_change, refuses a second TTL index on the key beside one that differs in nothing
  * but where documents have a TTL of their own: rows would go by both.
  */
@@ -228,20 +203,6 @@ check_other_field(Oid indexrelid, const TtlIndex *index, List *filter)
 			 errhint("Drop it with ttl_index.drop_index() first: this needs new indexes.")));
 }
 
-/* The index of this name alone, if it is among these. */
-static List *
-prefer_named(List *indexes, const char *name)
-{
-	ListCell   *lc;
-
-	foreach(lc, name != NULL ? indexes : NIL)
-	{
-		if (has_name(lfirst_oid(lc), name))
-			return list_make1_oid(lfirst_oid(lc));
-	}
-	return ttl_key_prefer_ttl(indexes);
-}
-
 /*
  * Finds the index on the same key with the same filter that is meant: the one of the name that
  * was given, else the TTL index, else the plain one.  False where there is none.  One that could
@@ -252,6 +213,7 @@ static bool
 find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index)
 {
 	List	   *found = NIL;
+	bool		named = false;
 	ListCell   *lc;
 
 	foreach(lc, ttl_key_indexes(rel, args->key))
@@ -268,11 +230,20 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 			continue;
 		if (equal(ttl_own_ttl_asked_for(index->option.filter),
 				  ttl_own_ttl_asked_for(filter)))
-			found = lappend_oid(found, indexrelid);
+		{
+			if (args->name != NULL && has_name(indexrelid, args->name))
+			{
+				named = true;
+				found = list_make1_oid(indexrelid);
+			}
+			else if (!named)
+				found = lappend_oid(found, indexrelid);
+		}
 		else if (args->or_change)
 			check_other_field(indexrelid, index, filter);
 	}
-	found = prefer_named(found, args->name);
+	if (!named)
+		found = ttl_key_prefer_ttl(found);
 	if (found == NIL || !ttl_catalog_describe(linitial_oid(found), true, index))
 		return false;
 	/* with or without a TTL, that is an error */
@@ -478,8 +449,16 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 
 		if (is_there)
 			refuse_plain(creation, args, main->sql);
-		if (OidIsValid(other))
-			check_half(other, &index->option);
+		/* the index for documents with a TTL of their own may be all that is there of a pair */
+		if (OidIsValid(other) && ttl_option_read(other, &own) &&
+			(!own.present || own.problem != NULL || own.paused != index->option.paused ||
+			 own.archive_to != index->option.archive_to))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("index \"%s\", for documents with a TTL of their own, has other options",
+							get_rel_name(other)),
+					 errhint("Drop it first, then both are created: DROP INDEX %s;",
+							 ttl_name_qualified(other))));
 		creation->commands = list_make1(main);
 	}
 	if (!is_there || (ttl != NULL && !OidIsValid(other)))

@@ -58,49 +58,43 @@
 
 PG_FUNCTION_INFO_V1(ttl_on_ddl);
 
-/* Says what a partition loses of its own option: rows may go that were to stay. */
-static void
-report_follows(Oid child, const TtlOption *own, const TtlIndex *index)
-{
-	const TtlOption *option = &index->option;
-	StringInfoData changes;
-
-	initStringInfo(&changes);
-	if (own->seconds != option->seconds)
-		appendStringInfo(&changes, " expire_after_seconds is %d instead of %d.",
-						 option->seconds, own->seconds);
-	if (own->paused && !option->paused)
-		appendStringInfoString(&changes, " It is no longer paused.");
-	if (own->detach_partitions && !option->detach_partitions)
-		appendStringInfoString(&changes, " Its partitions are no longer detached when they are due.");
-	if (OidIsValid(own->archive_to) && own->archive_to != option->archive_to)
-		appendStringInfo(&changes, " Its rows are no longer moved to table %s.",
-						 ttl_name_qualified(own->archive_to));
-	if (changes.len == 0)
-		return;
-	ereport(NOTICE,
-			(errmsg("TTL index \"%s\" of partition \"%s\" follows TTL index \"%s\" now",
-					get_rel_name(child), get_rel_name(index->relid),
-					get_rel_name(index->governor)),
-			 errdetail_internal("%s", changes.data + 1)));
-}
-
 /*
  * Writes the option that governs the index of a partition into it, which the command at
  * hand has made or attached: the option has to be right at once.  The command's own locks on the tables keep away
  * whoever changes options, so the index's lock is enough, and waiting for that on
- * the table, which VACUUM or CREATE INDEX CONCURRENTLY may have, is not needed.
+ * the table, which VACUUM or CREATE INDEX CONCURRENTLY may have, is not needed.  Says what
+ * the partition loses of an option of its own: rows may go that were to stay.
  */
 static void
 follow_now(Oid child, const TtlIndex *index)
 {
+	const TtlOption *option = &index->option;
+	StringInfoData changes;
 	TtlOption	own;
 	TtlOption	part;
 
-	if (index->governor == child || ttl_children_is_right(child, &index->option, &part))
+	if (index->governor == child || ttl_children_is_right(child, option, &part))
 		return;
+	initStringInfo(&changes);
 	if (ttl_option_read(child, &own) && own.present && own.problem == NULL)
-		report_follows(child, &own, index);
+	{
+		if (own.seconds != option->seconds)
+			appendStringInfo(&changes, " expire_after_seconds is %d instead of %d.",
+							 option->seconds, own.seconds);
+		if (own.paused && !option->paused)
+			appendStringInfoString(&changes, " It is no longer paused.");
+		if (own.detach_partitions && !option->detach_partitions)
+			appendStringInfoString(&changes, " Its partitions are no longer detached when they are due.");
+		if (OidIsValid(own.archive_to) && own.archive_to != option->archive_to)
+			appendStringInfo(&changes, " Its rows are no longer moved to table %s.",
+							 ttl_name_qualified(own.archive_to));
+	}
+	if (changes.len > 0)
+		ereport(NOTICE,
+				(errmsg("TTL index \"%s\" of partition \"%s\" follows TTL index \"%s\" now",
+						get_rel_name(child), get_rel_name(index->relid),
+						get_rel_name(index->governor)),
+				 errdetail_internal("%s", changes.data + 1)));
 	LockRelationOid(child, ShareUpdateExclusiveLock);
 	ttl_children_write(child);
 }
