@@ -93,11 +93,11 @@ ttl_inherit_foreign_tables(Oid relid)
 }
 
 /*
- * What a relation is a partition of, or inherits from, directly; and whether a partition is
- * being detached from that.
+ * What a relation is a partition of, or inherits from, directly; and, unless NULL, whether a
+ * partition is being detached from that.
  */
-static List *
-read_parents(Oid relid, bool *detaching)
+List *
+ttl_inherit_parents(Oid relid, bool *detaching)
 {
 	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
 	List	   *parents = NIL;
@@ -105,7 +105,8 @@ read_parents(Oid relid, bool *detaching)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	*detaching = false;
+	if (detaching)
+		*detaching = false;
 	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true, NULL, 1, &key);
@@ -114,19 +115,12 @@ read_parents(Oid relid, bool *detaching)
 		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
 
 		parents = lappend_oid(parents, form->inhparent);
-		*detaching = form->inhdetachpending;
+		if (detaching)
+			*detaching = form->inhdetachpending;
 	}
 	systable_endscan(scan);
 	table_close(inherits, AccessShareLock);
 	return parents;
-}
-
-List *
-ttl_inherit_parents(Oid relid)
-{
-	bool		detaching;
-
-	return read_parents(relid, &detaching);
 }
 
 /*
@@ -137,8 +131,7 @@ ttl_inherit_parents(Oid relid)
 Oid
 ttl_inherit_parent(Oid relid, bool *detaching)
 {
-	bool		ignored;
-	List	   *parents = read_parents(relid, detaching ? detaching : &ignored);
+	List	   *parents = ttl_inherit_parents(relid, detaching);
 
 	return parents == NIL ? InvalidOid : linitial_oid(parents);
 }

@@ -19,14 +19,15 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "ttl_index.h"
 
-/* Reads the owner and the name of a table; invalid if the table is gone. */
-static Oid
-read_owner(Oid relid, NameData *name)
+/* Returns the owner of a table or index, which can be another one than that of the whole; invalid if it is gone. */
+Oid
+ttl_owner_of(Oid relid)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	Oid			owner;
@@ -34,37 +35,19 @@ read_owner(Oid relid, NameData *name)
 	if (!HeapTupleIsValid(tuple))
 		return InvalidOid;
 	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	*name = ((Form_pg_class) GETSTRUCT(tuple))->relname;
 	ReleaseSysCache(tuple);
 	return owner;
 }
 
-/* Returns the owner of a table; a partition can have another one than the whole. */
-Oid
-ttl_owner_of(Oid relid)
-{
-	NameData	name;
-	Oid			owner = read_owner(relid, &name);
-
-	if (!OidIsValid(owner))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open relation with OID %u", relid)));
-	return owner;
-}
-
 /* Raises an error if somebody else owns the table.  Returns false if it is gone. */
-bool
-ttl_owner_check(Oid relid)
+static bool
+check_owner(Oid relid)
 {
-	NameData	name;
-	Oid			owner = read_owner(relid, &name);
+	Oid			owner = ttl_owner_of(relid);
 
-	if (!OidIsValid(owner))
-		return false;
-	if (!has_privs_of_role(GetUserId(), owner))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, NameStr(name));
-	return true;
+	if (OidIsValid(owner) && !has_privs_of_role(GetUserId(), owner))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	return OidIsValid(owner);
 }
 
 /*
@@ -76,32 +59,13 @@ ttl_owner_check(Oid relid)
 bool
 ttl_owner_lock(Oid relid, LOCKMODE lockmode)
 {
-	if (!ttl_owner_check(relid))
+	if (!check_owner(relid))
 		return false;
 	LockRelationOid(relid, lockmode);
-	if (ttl_owner_check(relid))
+	if (check_owner(relid))
 		return true;
 	UnlockRelationOid(relid, lockmode);
 	return false;
-}
-
-/* What to name in place of a relation whose rows cannot expire. */
-static const char *
-table_hint(char relkind)
-{
-	switch (relkind)
-	{
-		case RELKIND_VIEW:
-		case RELKIND_MATVIEW:
-			return "It is a view: name the table that it reads.";
-		case RELKIND_FOREIGN_TABLE:
-			return "It is a foreign table: let the rows expire on the server that has them.";
-		case RELKIND_INDEX:
-		case RELKIND_PARTITIONED_INDEX:
-			return "It is an index: name its table.";
-		default:
-			return "Rows of ordinary and partitioned tables can expire.";
-	}
 }
 
 /* Does the same for a table that has to be there, and opens it. */
@@ -121,7 +85,13 @@ ttl_owner_open(Oid relid, LOCKMODE lockmode)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a table", RelationGetRelationName(rel)),
-				 errhint("%s", table_hint(relkind))));
+				 relkind == RELKIND_VIEW || relkind == RELKIND_MATVIEW ?
+				 errhint("It is a view: name the table that it reads.") :
+				 relkind == RELKIND_FOREIGN_TABLE ?
+				 errhint("It is a foreign table: let the rows expire on the server that has them.") :
+				 relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX ?
+				 errhint("It is an index: name its table.") :
+				 errhint("Rows of ordinary and partitioned tables can expire.")));
 	return rel;
 }
 
@@ -137,13 +107,12 @@ ttl_owner_check_tree(Oid relid, Oid owner)
 
 	foreach(lc, ttl_inherit_tree(ttl_inherit_top(relid)))
 	{
-		NameData	name;
-		Oid			other = read_owner(lfirst_oid(lc), &name);
+		Oid			other = ttl_owner_of(lfirst_oid(lc));
 
 		if (OidIsValid(other) && other != owner)
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-					 errmsg("table \"%s\" does not belong to role \"%s\"", NameStr(name),
+					 errmsg("table \"%s\" does not belong to role \"%s\"", get_rel_name(lfirst_oid(lc)),
 							GetUserNameFromId(owner, false)),
 					 errdetail("Partitions are made, attached and detached only where one role owns the table, all its partitions, and what it is a partition of."),
 					 errhint("ALTER TABLE %s OWNER TO %s;", ttl_name_qualified(lfirst_oid(lc)),

@@ -79,7 +79,7 @@ extern List *ttl_inherit_children(Oid relid, bool detaching);
 extern List *ttl_inherit_tree(Oid relid);
 extern List *ttl_inherit_partitions(Oid relid, LOCKMODE lockmode);
 extern List *ttl_inherit_foreign_tables(Oid relid);
-extern List *ttl_inherit_parents(Oid relid);
+extern List *ttl_inherit_parents(Oid relid, bool *detaching);
 extern Oid	ttl_inherit_parent(Oid relid, bool *detaching);
 extern Oid	ttl_inherit_top(Oid relid);
 
@@ -98,7 +98,6 @@ extern void ttl_name_keep(Oid relid);
 
 /* owner.c */
 extern Oid	ttl_owner_of(Oid relid);
-extern bool ttl_owner_check(Oid relid);
 extern bool ttl_owner_lock(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_owner_open(Oid relid, LOCKMODE lockmode);
 extern void ttl_owner_check_tree(Oid relid, Oid owner);

@@ -273,7 +273,7 @@ self_and_above(Oid relid)
 	foreach(lc, tables)
 	{
 		CHECK_FOR_INTERRUPTS();
-		tables = list_concat_unique_oid(tables, ttl_inherit_parents(lfirst_oid(lc)));
+		tables = list_concat_unique_oid(tables, ttl_inherit_parents(lfirst_oid(lc), NULL));
 	}
 	return tables;
 }

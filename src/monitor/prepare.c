@@ -22,9 +22,7 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "catalog/index.h"
-#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -52,14 +50,7 @@
 bool
 ttl_prepare_is_own(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_class) GETSTRUCT(tuple))->relowner == GetUserId();
-	ReleaseSysCache(tuple);
-	return result;
+	return ttl_owner_of(relid) == GetUserId();
 }
 
 bool
