@@ -55,7 +55,7 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 }
 #endif
 
-/* Since 18 a constraint can be one that is not enforced, and a generated column one that is not stored. */
+/* Since 18 a constraint need not be enforced, nor a generated column be stored. */
 #if PG_VERSION_NUM < 180000
 #define TTL_ENFORCE(constraint) ((void) 0)
 #define TTL_IS_ENFORCED(constraint) true

@@ -25,7 +25,7 @@
 
 #include "ttl_index.h"
 
-/* Returns the owner of a table or index, which can be another one than that of the whole; invalid if it is gone. */
+/* Returns the owner of a table or index, which need not own the whole; invalid if it is gone. */
 Oid
 ttl_owner_of(Oid relid)
 {

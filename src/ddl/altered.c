@@ -65,8 +65,8 @@ report_dropped(Oid indexrelid, Oid relid, Snapshot before)
 }
 
 /*
- * Tells which TTL indexes a command has dropped that only altered their table.  Not those that another
- * transaction dropped, for which the command had to wait.
+ * Tells which TTL indexes a command has dropped that only altered their table.  Not those that
+ * another transaction dropped, for which the command had to wait.
  */
 static void
 find_dropped(Oid relid, Snapshot before)

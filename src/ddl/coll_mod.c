@@ -378,7 +378,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 	return was_ttl;
 }
 
-/* Changes an index by the arguments from the seconds on, and returns the seconds before and after. */
+/* Changes an index by the arguments from the seconds on; returns those before and after. */
 static Datum
 change_index(FunctionCallInfo fcinfo, Oid indexrelid, int first)
 {

@@ -75,7 +75,7 @@ add_difference(StringInfo text, const char *name, const char *has, const char *i
 						 text->len > 0 ? ", " : "", name, has, instead);
 }
 
-/* What the one has instead of what the other has, but for the filter: an empty text where they are equal. */
+/* What the one has instead of what the other has, but for the filter; an empty text for nothing. */
 static char *
 differences(const TtlOption *has, const TtlOption *instead)
 {
@@ -260,7 +260,7 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 	return true;
 }
 
-/* Raises an error where partitions cannot be dropped, or rows not be moved to the table that was asked for. */
+/* Raises an error where partitions cannot be dropped, or rows not be moved, as was asked for. */
 static void
 check_options(Relation rel, const TtlCreate *args, const TtlKey *key)
 {
@@ -522,30 +522,6 @@ add_filter_hint(void *arg)
 }
 
 /*
- * Runs a command as the caller; returns the index that it has made.  Building the index before
- * can have called functions of the table's owner that rename a schema.
- */
-static Oid
-run_create(const TtlCreate *args, const Command *command)
-{
-	ErrorContextCallback callback = {error_context_stack, add_filter_hint, NULL};
-	Oid			indexrelid;
-
-	if (strcmp(command->table, ttl_name_qualified(args->relid)) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" was renamed while its index was created",
-						get_rel_name(args->relid))));
-	error_context_stack = &callback;
-	ttl_citus_run_command(command->sql);
-	error_context_stack = callback.previous;
-	indexrelid = get_relname_relid(command->name, get_rel_namespace(args->relid));
-	if (!OidIsValid(indexrelid))
-		elog(ERROR, "could not find index \"%s\"", command->name);
-	return indexrelid;
-}
-
-/*
  * How strong a lock create_index() needs.  One that conflicts with itself, as two calls at
  * once must not make two indexes; but a deployment that finds what it wants, or changes it,
  * holds up no writes.  So it looks first.
@@ -609,8 +585,22 @@ ttl_create_index_for(const TtlCreate *args)
 				 errhint("Rename it, or give another name.")));
 	foreach(lc, creation.commands)
 	{
-		Oid			indexrelid = run_create(args, lfirst(lc));
+		const Command *command = lfirst(lc);
+		ErrorContextCallback callback = {error_context_stack, add_filter_hint, NULL};
+		Oid			indexrelid;
 
+		/* building the index before can have called functions that rename a schema */
+		if (strcmp(command->table, ttl_name_qualified(args->relid)) != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table \"%s\" was renamed while its index was created",
+							get_rel_name(args->relid))));
+		error_context_stack = &callback;
+		ttl_citus_run_command(command->sql);
+		error_context_stack = callback.previous;
+		indexrelid = get_relname_relid(command->name, get_rel_namespace(args->relid));
+		if (!OidIsValid(indexrelid))
+			elog(ERROR, "could not find index \"%s\"", command->name);
 		if (args->or_change)
 			ereport(NOTICE,
 					(errmsg("created TTL index \"%s\"", get_rel_name(indexrelid))));

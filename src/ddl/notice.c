@@ -293,7 +293,7 @@ report_never(const TtlIndex *index)
 	return false;
 }
 
-/* Warns where no row has a date, or of dates that are far from today, if they are a quarter of all or more. */
+/* Warns where no row has a date, or a quarter of the dates or more are far from today. */
 static void
 report_dates(const TtlIndex *index, const Found *found)
 {

@@ -137,22 +137,6 @@ check_series(Relation rel, const SeriesArgs *args)
 						args->meta_field, RelationGetRelationName(rel))));
 }
 
-/* Has an earlier call made an index? */
-static bool
-has_series_index(Relation rel, const char *key)
-{
-	ListCell   *lc;
-
-	foreach(lc, ttl_key_indexes(rel, key))
-	{
-		TtlOption	option;
-
-		if (ttl_option_read(lfirst_oid(lc), &option) && option.bucket_seconds != 0)
-			return true;
-	}
-	return false;
-}
-
 /* Has the table an index on these columns, or one that begins with them? */
 static bool
 has_index_on(Oid relid, AttrNumber first, AttrNumber second)
@@ -186,7 +170,7 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	Relation	rel;
 	Oid			indexrelid;
 	TtlIndex	index;
-	bool		made;
+	bool		made = false;	/* by an earlier call */
 	bool		again;
 	ListCell   *lc;
 
@@ -195,7 +179,12 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	relid = args.create.relid;
 	rel = ttl_owner_open(relid, AccessExclusiveLock);
 	check_series(rel, &args);
-	made = has_series_index(rel, args.create.key);
+	foreach(lc, ttl_key_indexes(rel, args.create.key))
+	{
+		TtlOption	option;
+
+		made = made || (ttl_option_read(lfirst_oid(lc), &option) && option.bucket_seconds != 0);
+	}
 	if (!made)
 	{
 		args.create.change.drop_partitions = &drop;
