@@ -121,7 +121,6 @@ typedef struct TtlRun
 /* work.c */
 extern bool ttl_work_is_canceled(void);
 extern void ttl_work_cancel(void);
-extern void ttl_work_save_signals(void);
 extern void ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared,
 						  TtlKept *kept);
 extern uint32 ttl_work_hash(const List *indexes);
