@@ -128,7 +128,6 @@ extern void ttl_work_forget(TtlRun *run);
 extern void ttl_work_begin(TtlRun *run);
 extern void ttl_work_commit(TtlRun *run);
 extern ErrorData *ttl_work_try_commit(TtlRun *run, bool *timed_out);
-extern bool ttl_work_is_unwanted(const TtlRun *run);
 extern bool ttl_work_must_stop(TtlRun *run);
 extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern bool ttl_work_wait_for_batch(TtlRun *run);
@@ -136,7 +135,6 @@ extern ErrorData *ttl_work_run(void (*function) (void *), void *arg, bool *timed
 
 /* prepare.c */
 extern bool ttl_prepare_is_own(Oid relid);
-extern bool ttl_prepare_index_is_own(Oid indexrelid);
 extern bool ttl_prepare_is_held(TtlRun *run, TtlStateFile *file);
 extern bool ttl_prepare_objects_fit(TtlRun *run);
 extern List *ttl_prepare_partitions(TtlRun *run, const TtlIndex *index);

@@ -200,8 +200,8 @@ database_is_free(void)
 }
 
 /* Has the launcher of this worker gone, or is its database wanted by somebody? */
-bool
-ttl_work_is_unwanted(const TtlRun *run)
+static bool
+is_unwanted(const TtlRun *run)
 {
 	CHECK_FOR_INTERRUPTS();
 	return BackendPidGetProc(run->common->starter_pid) == NULL || !database_is_free();
@@ -243,7 +243,7 @@ ttl_work_must_stop(TtlRun *run)
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
 	}
-	run->stop = ttl_work_is_unwanted(run) ||
+	run->stop = is_unwanted(run) ||
 		(!ttl_monitor_enabled && OidIsValid(run->shared->owner) &&
 		 !OidIsValid(run->common->caller));
 	if (!run->stop)
