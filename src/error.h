@@ -15,7 +15,6 @@
 
 /* error.c */
 extern ErrorData *ttl_error_catch(void (*work) (void *), void *arg, bool keep);
-extern void ttl_error_isolate(void (*work) (void *), void *arg);
 extern bool ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode);
 extern bool ttl_error_is_of_lock(const ErrorData *edata);
 
