@@ -16,7 +16,6 @@
 
 #include "access/nbtree.h"
 #include "access/tableam.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "parser/parse_node.h"
@@ -25,7 +24,6 @@
 #include "tcop/pquery.h"
 #include "utils/acl.h"
 #include "utils/backend_status.h"
-#include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
 #if PG_VERSION_NUM < 150000
@@ -45,9 +43,8 @@
 #define UUID_V7_FILTER(uuid) psprintf("substr(%s::text, 15, 1) = '7' AND ", uuid)
 #endif
 
-/* One function for all classes of objects since 16, and another name for files. */
+/* One function for all classes of objects since 16. */
 #if PG_VERSION_NUM < 160000
-#define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
 static inline AclResult
 object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 {
@@ -58,20 +55,15 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 }
 #endif
 
-/*
- * Since 18 a constraint can be one that is not enforced, and a generated column one that is
- * not stored, and core keeps what PL/pgSQL has compiled.
- */
+/* Since 18 a constraint can be one that is not enforced, and a generated column one that is not stored. */
 #if PG_VERSION_NUM < 180000
 #define TTL_ENFORCE(constraint) ((void) 0)
 #define TTL_IS_ENFORCED(constraint) true
 #define TTL_EXPAND_VIRTUAL(node, rel) (node)
-#define ttl_compiled_xmin fn_xmin
 #else
 #define TTL_ENFORCE(constraint) ((constraint)->is_enforced = true)
 #define TTL_IS_ENFORCED(constraint) ((constraint)->conenforced)
 #define TTL_EXPAND_VIRTUAL(node, rel) expand_generated_columns_in_expr(node, rel, 1)
-#define ttl_compiled_xmin cfunc.fn_xmin
 #endif
 
 /* Makes the index entries of a new row, none of which is checked later. */
@@ -89,20 +81,9 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 /* Since 18 an AFTER trigger runs as the user who queued it, before that as the one who gave the outer command. */
 #define TTL_TRIGGERS_RUN_AS_QUEUED (PG_VERSION_NUM >= 180000)
 
-/* A number until 19; nor was what EXPLAIN knows handed on to the planner; nor is told any more what is locked. */
+/* A number until 19. */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;
-#define ttl_and_explain(argument)
-#else
-#define ttl_and_explain(argument) , argument
-#define ForEachLWLockHeldByMe(callback, context) ((void) (callback))
-#endif
-
-/* Up to 17 whoever runs a query says that it is run once. */
-#if PG_VERSION_NUM >= 180000
-#define ttl_and_once(argument)
-#else
-#define ttl_and_once(argument) , argument
 #endif
 
 /* Since 17 a dshash table copies its keys by a function. */
@@ -213,10 +194,15 @@ ttl_log_logical_message(const char *prefix, const char *message, size_t size)
 #endif
 }
 
+/* Up to 17 whoever runs a query says that it is run once. */
 static inline bool
 ttl_portal_run(Portal portal, DestReceiver *dest, QueryCompletion *completion)
 {
-	return PortalRun(portal, FETCH_ALL, false ttl_and_once(true), dest, dest, completion);
+#if PG_VERSION_NUM >= 180000
+	return PortalRun(portal, FETCH_ALL, false, dest, dest, completion);
+#else
+	return PortalRun(portal, FETCH_ALL, false, true, dest, dest, completion);
+#endif
 }
 
 /*

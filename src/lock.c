@@ -35,7 +35,6 @@
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/guc.h"
-#include "utils/rel.h"
 
 #include "ttl_index.h"
 

@@ -6,15 +6,12 @@
  * A lock on a table keeps the table from being renamed, but not its schema: ALTER SCHEMA
  * ... RENAME takes no lock that would conflict with any that others hold.  The owner of
  * the schema could swap it with another schema after the name of a table was read and
- * before a command with that name is parsed.  Then a command that runs as the table's
- * owner would meet a table of the schema's owner, with triggers of that user.
+ * before a command with that name is parsed, which then would meet another table.
  *
  * Renaming and dropping a schema do change its row in pg_namespace, in a column that is a
  * key.  So a lock on that row in the weakest mode, KEY SHARE, makes both wait until the
  * end of the transaction, and nothing else: GRANT waits for nothing, and neither does
  * what is done in the schema.
- *
- * Where rows are deleted, text is not used at all (see expire/delete.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -30,10 +27,13 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
 #include "commands/dbcommands.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
+#include "fmgr.h"
+#include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -43,6 +43,8 @@
 #include "utils/syscache.h"
 
 #include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_relation_name);
 
 /* Returns the name of a relation with its schema, as in SQL; NULL if it is gone. */
 char *
@@ -62,7 +64,7 @@ raise_gone(Oid relid)
 			 errmsg("could not open relation with OID %u", relid)));
 }
 
-/* Returns the name of a table for SQL text; ttl_name_lock() keeps it from changing. */
+/* Returns the name of a table for SQL text; ttl_name_keep() keeps it from changing. */
 char *
 ttl_name_qualified(Oid relid)
 {
@@ -90,117 +92,51 @@ ttl_name_index(Oid indexrelid)
 					table ? table : "?");
 }
 
-/* Finds the current row of a schema; false if there is none. */
-static bool
-find_schema(Oid schema, ItemPointer tid)
-{
-	HeapTuple	tuple;
-
-	AcceptInvalidationMessages();
-	tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	*tid = tuple->t_self;
-	ReleaseSysCache(tuple);
-	return true;
-}
-
-/* Is there a later version of the row in a slot, be it not committed? */
-static bool
-is_being_changed(TupleTableSlot *slot)
-{
-	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
-
-	return !ItemPointerEquals(&tuple->t_data->t_ctid, &tuple->t_self);
-}
-
 /*
- * Locks the row of a schema, so that it keeps its name; false if that is impossible.
- *
- * A GRANT that has not ended does not stand in the way of that, but once it is
- * committed its version of the row counts, so that has to be locked, too.  There may
- * be another name behind it, for which core would wait: without wait, the schema is
- * busy then.
+ * Makes sure that the name of a relation, which is locked against being renamed, means
+ * this relation until the end of the transaction.  Waits for who is renaming or dropping its
+ * schema, or grants something on it.
  */
-static bool
-lock_schema(Oid schema, bool wait)
+void
+ttl_name_keep(Oid relid)
 {
-	uint8		flags = wait ? TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS : 0;
+	Oid			schema = get_rel_namespace(relid);
 	Relation	rel = table_open(NamespaceRelationId, RowShareLock);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	TM_FailureData failure;
-	TM_Result	result = TM_Deleted;
-	ItemPointerData tid;
-
-	/* a function of a user's own may say that it is safe in a parallel worker */
-	if (IsInParallelMode())
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
-				 errmsg("cannot lock a schema during a parallel operation")));
+	TM_Result	result;
+	char	   *name;
 
 	/*
 	 * near the last number this reads catalogs: not with one of their pages
 	 * locked
 	 */
 	(void) GetCurrentTransactionId();
-	while (find_schema(schema, &tid))
+	do
 	{
+		HeapTuple	tuple;
+		ItemPointerData tid;
+
 		CHECK_FOR_INTERRUPTS();
+		AcceptInvalidationMessages();
+		tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
+		if (!HeapTupleIsValid(tuple))
+			raise_gone(relid);
+		tid = tuple->t_self;
+		ReleaseSysCache(tuple);
 		result = table_tuple_lock(rel, &tid, SnapshotAny, slot,
-								  GetCurrentCommandId(true),
-								  LockTupleKeyShare,
-								  wait ? LockWaitBlock : LockWaitSkip, flags,
+								  GetCurrentCommandId(true), LockTupleKeyShare,
+								  LockWaitBlock, TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS,
 								  &failure);
-		if (result == TM_Ok && !wait && is_being_changed(slot))
-			result = TM_BeingModified;
 		ExecClearTuple(slot);
 		/* if it was updated in the meantime, lock the new version */
-		if (result != TM_Updated || !wait)
-			break;
-	}
+	} while (result == TM_Updated);
 	ExecDropSingleTupleTableSlot(slot);
 	table_close(rel, NoLock);
-	return result == TM_Ok;
-}
-
-/*
- * Makes sure that the name of a relation, which is locked against being renamed, means
- * this relation until the end of the transaction.  Returns false if its schema is being
- * renamed or dropped; with `wait`, waits for that.
- */
-bool
-ttl_name_lock(Oid relid, bool wait)
-{
-	Oid			schema = get_rel_namespace(relid);
-	char	   *name;
-
-	if (!OidIsValid(schema) || !lock_schema(schema, wait))
-		return false;
 	/* it may have been dropped while its schema was locked */
 	name = get_rel_name(relid);
-	if (name == NULL)
-		return false;
-	if (get_relname_relid(name, schema) != relid)
-		elog(ERROR, "relation %u is not found by its name", relid);
-	return true;
-}
-
-/* Does the same for a command of a session, which waits, and raises an error. */
-void
-ttl_name_keep(Oid relid)
-{
-	if (!ttl_name_lock(relid, true))
+	if (result != TM_Ok || name == NULL || get_relname_relid(name, schema) != relid)
 		raise_gone(relid);
-}
-
-/* Does the same for a pass, which waits for nobody, and raises that somebody is in the way. */
-void
-ttl_name_keep_now(Oid relid)
-{
-	if (!ttl_name_lock(relid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on the name of relation %u", relid)));
 }
 
 /*
@@ -219,4 +155,40 @@ ttl_name_with_suffix(const char *name, const char *suffix)
 	return psprintf("%.*s_%08x%s",
 					pg_mbcliplen(name, length, room - 9), name,
 					hash_bytes((const unsigned char *) name, length), suffix);
+}
+
+/*
+ * relation_name(relation oid) returns record (schemaname, relname, relowner)
+ *
+ * Citus hides shards from queries of pg_class.  All columns are NULL for a relation that is
+ * gone.
+ */
+Datum
+ttl_relation_name(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	TupleDesc	desc;
+	Datum		values[3] = {0};
+	bool		nulls[3] = {true, true, true};
+	NameData	schema;
+	NameData	name;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+		char	   *nspname = get_namespace_name(form->relnamespace);
+
+		name = form->relname;
+		namestrcpy(&schema, nspname ? nspname : "");
+		values[0] = NameGetDatum(&schema);
+		values[1] = NameGetDatum(&name);
+		values[2] = ObjectIdGetDatum(form->relowner);
+		memset(nulls, false, sizeof(nulls));
+		nulls[0] = nspname == NULL;
+		ReleaseSysCache(tuple);
+	}
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 }

@@ -14,20 +14,14 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_namespace.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
-#include "utils/varlena.h"
 
-#include "compat.h"
 #include "ttl_index.h"
 
 /* Reads the owner and the name of a table; invalid if the table is gone. */

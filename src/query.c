@@ -6,8 +6,7 @@
  * Text would name the table and the functions of its index, and the owner of a schema can
  * make a name mean something else (see name.c).  The trees of the key and of the filter
  * are in pg_index, by OIDs; a query that is made of them calls the functions with which
- * the index was built.  expire/delete.c deletes by such queries,
- * expire/move.c inserts; expire/insert.c makes rows by such trees.
+ * the index was built.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -18,8 +17,8 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "catalog/pg_trigger.h"
+#include "executor/spi.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_relation.h"
@@ -27,7 +26,7 @@
 #include "rewrite/rewriteHandler.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
-#include "utils/lsyscache.h"
+#include "tcop/utility.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
 
@@ -75,34 +74,15 @@ ttl_query_make(CmdType command, Relation rel, List *conditions)
 	return query;
 }
 
-static Node *
-make_number(int64 number)
-{
-	return (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
-							  Int64GetDatum(number), false, FLOAT8PASSBYVAL);
-}
-
 /* Lets a query return so many rows at most, without the first ones. */
 void
 ttl_query_limit(Query *query, int64 skip, int64 max)
 {
 	query->limitOption = LIMIT_OPTION_COUNT;
-	query->limitOffset = make_number(skip);
-	query->limitCount = make_number(max);
-}
-
-/* The column of a table with this name, or invalid. */
-static AttrNumber
-find_column(TupleDesc desc, const char *name)
-{
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute attr = TupleDescAttr(desc, i);
-
-		if (!attr->attisdropped && strcmp(NameStr(attr->attname), name) == 0)
-			return i + 1;
-	}
-	return InvalidAttrNumber;
+	query->limitOffset = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+											Int64GetDatum(skip), false, FLOAT8PASSBYVAL);
+	query->limitCount = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+										   Int64GetDatum(max), false, FLOAT8PASSBYVAL);
 }
 
 /*
@@ -115,12 +95,12 @@ ttl_query_value(Relation to, AttrNumber attnum, Relation from)
 {
 	Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(to), attnum - 1);
 	Form_pg_attribute source;
-	AttrNumber	number;
+	int			number;
 
 	if (attr->attisdropped || attr->attgenerated != '\0')
 		return NULL;
-	number = find_column(RelationGetDescr(from), NameStr(attr->attname));
-	if (number == InvalidAttrNumber)
+	number = SPI_fnumber(RelationGetDescr(from), NameStr(attr->attname));
+	if (number <= 0)
 		return NULL;
 	source = TupleDescAttr(RelationGetDescr(from), number - 1);
 
@@ -235,20 +215,6 @@ ttl_query_is_plain(Relation rel, CmdType command)
 	return true;
 }
 
-static CommandTag
-command_tag(const Query *query)
-{
-	switch (query->commandType)
-	{
-		case CMD_SELECT:
-			return CMDTAG_SELECT;
-		case CMD_INSERT:
-			return CMDTAG_INSERT;
-		default:
-			return CMDTAG_DELETE;
-	}
-}
-
 /*
  * Runs a query, with what rules and triggers add to it, and returns how many rows it
  * processed.  The plan is made without the values of the parameters.  The name is shown
@@ -258,7 +224,7 @@ int64
 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 			  const char *name, DestReceiver *dest)
 {
-	CommandTag	tag = command_tag(query);
+	CommandTag	tag = CreateCommandTag((Node *) query);
 	List	   *plans = pg_plan_queries(QueryRewrite(query), name, 0, NULL);
 	Portal		portal = CreateNewPortal();
 	QueryCompletion completion;

@@ -19,7 +19,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
-#include "ddl/ddl.h"
+#include "definition/citus.h"
 #include "monitor/monitor.h"
 #include "ttl_index.h"
 

@@ -7,21 +7,19 @@
  *	definition/		what an index says: its option, its key, its state
  *	expire/			deleting the rows of one index
  *	partition/		partitions that go, and are made, as a whole
- *	ddl/			declaring, changing and removing TTL indexes
  *	due/			what is due, and will be, for those who look
  *	monitor/		when rows are deleted, by which process, and what was done
+ *	ddl/			declaring, changing and removing TTL indexes
  *
  * Each folder may use those above it only, which test 051_layout reads.  Beside them:
  *
  *	ttl_index.c		start: settings, launcher
  *	settings.c		the settings
- *	functions.c		lag, and what is behind the view of indexes
  *	owner.c			who owns a table
  *	name.c			names that cannot change while SQL text uses them
  *	query.c			queries made as trees, not as text
  *	inherit.c		what is below and above a relation, without a lock
  *	lock.c			strong locks that hardly delay others
- *	visitor.c		who visits the TTL indexes of this database
  *	args.c			checks of what SQL declares: arguments, columns
  *	error.c			catching errors, and what one comes of
  *	compat.h		the differences between the major versions
@@ -47,8 +45,6 @@
 #include "utils/dsa.h"
 #include "utils/queryenvironment.h"
 #include "utils/relcache.h"
-#include "error.h"
-#include "inherit.h"
 
 #define TTL_EXTENSION "ttl_index"
 #define TTL_SCHEMA "ttl_index"
@@ -73,6 +69,20 @@ extern const bool *ttl_args_bool(FunctionCallInfo fcinfo, int i);
 extern const Oid *ttl_args_oid(FunctionCallInfo fcinfo, int i);
 extern void ttl_args_check_columns(TupleDesc desc, int expected, const char *name);
 
+/* error.c */
+extern ErrorData *ttl_error_catch(void (*work) (void *), void *arg, bool keep);
+extern bool ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode);
+extern bool ttl_error_is_of_lock(const ErrorData *edata);
+
+/* inherit.c */
+extern List *ttl_inherit_children(Oid relid, bool detaching);
+extern List *ttl_inherit_tree(Oid relid);
+extern List *ttl_inherit_partitions(Oid relid, LOCKMODE lockmode);
+extern List *ttl_inherit_foreign_tables(Oid relid);
+extern List *ttl_inherit_parents(Oid relid);
+extern Oid	ttl_inherit_parent(Oid relid, bool *detaching);
+extern Oid	ttl_inherit_top(Oid relid);
+
 /* lock.c */
 extern void ttl_lock_limit_waits(void);
 extern bool ttl_lock_now(Oid relid, LOCKMODE lockmode);
@@ -84,9 +94,7 @@ extern char *ttl_name_with_suffix(const char *name, const char *suffix);
 extern char *ttl_name_find(Oid relid);
 extern char *ttl_name_qualified(Oid relid);
 extern char *ttl_name_index(Oid indexrelid);
-extern bool ttl_name_lock(Oid relid, bool wait);
 extern void ttl_name_keep(Oid relid);
-extern void ttl_name_keep_now(Oid relid);
 
 /* owner.c */
 extern Oid	ttl_owner_of(Oid relid);

@@ -66,15 +66,6 @@ read_side(Oid indexrelid, Side *side)
 	return true;
 }
 
-/* Is one deleting what the other keeps? */
-static bool
-is_clash(const Side *a, const Side *b)
-{
-	return a->heeds_own_ttl != b->heeds_own_ttl &&
-		a->date.attnum == b->date.attnum &&
-		equal(a->date.expression, b->date.expression);
-}
-
 /* The main index where it is one of a pair, which counts as one TTL index. */
 static Oid
 whole_pair(Oid indexrelid)
@@ -84,45 +75,31 @@ whole_pair(Oid indexrelid)
 	return OidIsValid(main) ? main : indexrelid;
 }
 
-/* What is looked for beside an index. */
-typedef struct Beside
-{
-	Oid			relid;
-	const Side *side;
-	Oid			pair;			/* that the index is part of */
-	bool		clashing;
-} Beside;
-
-static bool
-is_beside(Oid indexrelid, void *arg)
-{
-	const Beside *beside = arg;
-	Side		other;
-
-	/* those of a pair heed the documents' own TTLs: no need to read them */
-	if (beside->clashing && beside->side->heeds_own_ttl &&
-		ttl_pair_has(indexrelid))
-		return false;
-	return indexrelid != beside->side->indexrelid &&
-		read_side(indexrelid, &other) &&
-		(!beside->clashing || is_clash(beside->side, &other)) &&
-		has_ttl(indexrelid) && whole_pair(indexrelid) != beside->pair &&
-		!ttl_filter_excludes(beside->side->filter, other.filter);
-}
-
 /*
  * A TTL index of the table that can hold the same rows as this one, and is no part
- * of the same pair; with clashing, only one that clashes.  Invalid for none.
+ * of the same pair; with clashing, only one that deletes what the other keeps.  Invalid for none.
  */
 static Oid
 find_beside(Oid relid, const Side *side, bool clashing)
 {
-	Beside		beside = {relid, side, InvalidOid, clashing};
+	Oid			pair = OidIsValid(side->indexrelid) ? whole_pair(side->indexrelid) : InvalidOid;
+	ListCell   *lc;
 
-	if (OidIsValid(side->indexrelid))
-		beside.pair = whole_pair(side->indexrelid);
-	return ttl_catalog_find(ttl_catalog_table_indexes(relid), is_beside,
-							&beside);
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		Oid			indexrelid = lfirst_oid(lc);
+		Side		other;
+
+		if (indexrelid == side->indexrelid || !read_side(indexrelid, &other) ||
+			(clashing && (side->heeds_own_ttl == other.heeds_own_ttl ||
+						  side->date.attnum != other.date.attnum ||
+						  !equal(side->date.expression, other.date.expression))) ||
+			!has_ttl(indexrelid) || whole_pair(indexrelid) == pair ||
+			ttl_filter_excludes(side->filter, other.filter))
+			continue;
+		return indexrelid;
+	}
+	return InvalidOid;
 }
 
 static void

@@ -26,7 +26,6 @@
 
 #include "catalog/index.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "commands/event_trigger.h"
 #include "fmgr.h"
@@ -36,8 +35,6 @@
 
 #include "ddl/ddl.h"
 #include "definition/citus.h"
-#include "definition/definition.h"
-#include "partition/partition.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_on_alter_index);
@@ -153,24 +150,13 @@ read_command(const Node *node, TtlOption *option)
 	return true;
 }
 
-/* Does the option of an index say what was asked for? */
-static bool
-has_option(Oid indexrelid, const TtlOption *wanted)
-{
-	TtlOption	option;
-	TtlOption	bare = *wanted;
-
-	if (!ttl_option_read(indexrelid, &option))
-		return false;
-	option.filter = bare.filter = NIL;
-	return equal(ttl_option_members(&option), ttl_option_members(&bare));
-}
-
 /* Gives the index of a table of Citus the option, or none, on all nodes. */
 void
 ttl_cluster_change(Oid indexrelid, const TtlOption *option)
 {
 	const char *propagates = GetConfigOption("citus.enable_ddl_propagation", true, false);
+	TtlOption	wanted = *option;
+	TtlOption	has;
 
 	if (OidIsValid(option->archive_to))
 		ereport(ERROR,
@@ -186,7 +172,9 @@ ttl_cluster_change(Oid indexrelid, const TtlOption *option)
 	ttl_citus_run_command(psprintf("ALTER INDEX %s SET (%s)",
 								   ttl_name_qualified(indexrelid),
 								   parameters_of(option)));
-	if (!has_option(indexrelid, option))
+	(void) ttl_option_read(indexrelid, &has);
+	has.filter = wanted.filter = NIL;
+	if (!equal(ttl_option_members(&has), ttl_option_members(&wanted)))
 		elog(ERROR, "the option of index \"%s\" did not change", get_rel_name(indexrelid));
 }
 

@@ -44,43 +44,29 @@ PG_FUNCTION_INFO_V1(ttl_remove_ttl);
 PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
 
 /*
- * Locks the table, then the index, each with its partitions.  False where one of
- * the two is gone, also if that is seen only after waiting for its lock.
- */
-static bool
-lock_tree(Oid indexrelid)
-{
-	Oid			relid = IndexGetRelation(indexrelid, true);
-
-	if (!OidIsValid(relid) ||
-		!ttl_owner_lock(relid, ShareUpdateExclusiveLock))
-		return false;
-	(void) find_all_inheritors(relid, ShareUpdateExclusiveLock, NULL);
-	LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
-	if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
-		return false;
-	(void) find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL);
-	return true;
-}
-
-/*
- * Locks an index whose option this user may change, and describes it.  False where
- * it is gone.
+ * Locks the table, then the index whose option this user may change, each with its partitions,
+ * and describes it.  False where one of the two is gone, also if that is seen only after waiting
+ * for its lock.
  */
 static bool
 lock_if_there(Oid indexrelid, TtlIndex *index)
 {
 	Oid			relid = IndexGetRelation(indexrelid, true);
 
-	if (OidIsValid(relid) &&
-		(IsCatalogRelationOid(relid) ||
-		 IsToastNamespace(get_rel_namespace(relid))))
+	if (!OidIsValid(relid))
+		return false;
+	if (IsCatalogRelationOid(relid) || IsToastNamespace(get_rel_namespace(relid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is an index of a system catalog",
 						get_rel_name(indexrelid))));
-	if (!lock_tree(indexrelid))
+	if (!ttl_owner_lock(relid, ShareUpdateExclusiveLock))
 		return false;
+	(void) find_all_inheritors(relid, ShareUpdateExclusiveLock, NULL);
+	LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
+	if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
+		return false;
+	(void) find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL);
 	/* what REINDEX CONCURRENTLY has lost is the option all the same */
 	ttl_saved_option_restore(indexrelid);
 	return ttl_catalog_describe(indexrelid, true, index);
@@ -208,21 +194,6 @@ change_option(Oid indexrelid, const TtlOption *new)
 }
 
 /*
- * Refuses a change that has made an index a TTL index that is none, or another one wrong.
- * What was wrong before may stay so: whoever pauses it does not have to repair it.
- */
-static void
-check_changed(const TtlIndex *before)
-{
-	TtlIndex	index;
-
-	if (ttl_catalog_describe(before->indexrelid, true, &index) &&
-		TTL_STATE_IS_WRONG(index.state) &&
-		(!before->option.present || index.state != before->state))
-		ttl_state_raise(&index);
-}
-
-/*
  * Makes a change that was decided on for the table of Citus that this is, or whose shard.
  * The option is whole, but for the filter.  Anybody can write such a command by hand, for
  * an index of his own.
@@ -231,6 +202,7 @@ void
 ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 {
 	TtlIndex	index;
+	TtlIndex	after;
 
 	lock_for_change(indexrelid, &index);
 	if (index.root != indexrelid && get_rel_relispartition(indexrelid))
@@ -247,58 +219,15 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 								  option->time_zone);
 	}
 	change_here(indexrelid, option);
-	if (option->present)
-		check_changed(&index);
-}
 
-/* Raises an error unless these options go together. */
-static void
-check_together(bool drop_partitions, bool detach_partitions, bool boundary_rows, Oid archive_to)
-{
-	if (drop_partitions && detach_partitions)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg_internal("%s", TTL_DROP_OR_DETACH),
-				 errhint("A partition that is detached stays as a table of its own.")));
-	if (detach_partitions && OidIsValid(archive_to))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg_internal("%s", TTL_ARCHIVE_OR_DETACH),
-				 errhint("With drop_expired_partitions and archive_to, partitions move to the archive.")));
-	if (boundary_rows && !drop_partitions)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("delete_boundary_rows needs drop_expired_partitions"),
-				 errhint("Without it all rows that are due go one by one.")));
-}
-
-/* Merges what was given about partitions into an option. */
-static void
-merge_partition_options(TtlOption *option, const TtlChange *change)
-{
-	bool		drop = option->drop_partitions && !option->detach_partitions;
-	bool		detach = option->detach_partitions;
-
-	/* who says one of the two ends the other */
-	if (change->drop_partitions != NULL)
-	{
-		drop = *change->drop_partitions;
-		detach = detach && !drop;
-	}
-	if (change->detach_partitions != NULL)
-	{
-		detach = *change->detach_partitions;
-		drop = drop && (!detach || change->drop_partitions != NULL);
-	}
-	if (change->boundary_rows != NULL)
-		option->boundary_rows = *change->boundary_rows;
-	else if (!drop)
-		option->boundary_rows = false;
-	check_together(drop, detach, option->boundary_rows, option->archive_to);
-	option->drop_partitions = drop || detach;
-	option->detach_partitions = detach;
-	if (change->bucket_seconds != 0)
-		option->bucket_seconds = change->bucket_seconds;
+	/*
+	 * What was wrong before may stay so: whoever pauses it does not have to
+	 * repair it.
+	 */
+	if (option->present && ttl_catalog_describe(indexrelid, true, &after) &&
+		TTL_STATE_IS_WRONG(after.state) &&
+		(!index.option.present || after.state != index.state))
+		ttl_state_raise(&after);
 }
 
 /*
@@ -310,6 +239,8 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 {
 	TtlOption  *option = &index->option;
 	TtlOption	pair;
+	bool		drop = option->drop_partitions && !option->detach_partitions;
+	bool		detach = option->detach_partitions;
 
 	if (!option->present && OidIsValid(other) && ttl_option_read(other, &pair))
 	{
@@ -326,42 +257,43 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 		option->paused = *change->paused;
 	if (change->archive_to != NULL)
 		option->archive_to = *change->archive_to;
-	merge_partition_options(option, change);
-	ttl_catalog_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
-}
+	if (change->bucket_seconds != 0)
+		option->bucket_seconds = change->bucket_seconds;
 
-/* Raises an error where rows, or partitions, cannot be moved to where they are to be now. */
-static void
-check_archive(TtlIndex *index, const TtlChange *change)
-{
-	if (change->archive_to == NULL && change->drop_partitions == NULL)
-		return;
-	ttl_archive_check(index);
-	/* so that it is not dropped before the index depends on it */
-	if (OidIsValid(index->option.archive_to))
-		LockRelationOid(index->option.archive_to, AccessShareLock);
-}
+	/* who says one of the two ends the other */
+	if (change->drop_partitions != NULL)
+	{
+		drop = *change->drop_partitions;
+		detach = detach && !drop;
+	}
+	if (change->detach_partitions != NULL)
+	{
+		detach = *change->detach_partitions;
+		drop = drop && (!detach || change->drop_partitions != NULL);
+	}
+	if (change->boundary_rows != NULL)
+		option->boundary_rows = *change->boundary_rows;
+	else if (!drop)
+		option->boundary_rows = false;
+	option->drop_partitions = drop || detach;
+	option->detach_partitions = detach;
 
-/* A partition can have another owner than the whole. */
-static void
-check_archive_of_part(Oid indexrelid, void *arg)
-{
-	TtlIndex	index;
-
-	if (ttl_catalog_describe(indexrelid, true, &index))
-		ttl_archive_check(&index);
-}
-
-/* Raises an error where the option of the other index of a pair cannot be changed. */
-static void
-check_other(Oid other, const TtlOption *option)
-{
-	if (option->problem != NULL)
+	if (drop && detach)
 		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("TTL index \"%s\", for documents with a TTL of their own, cannot be changed: %s",
-						get_rel_name(other), option->problem),
-				 errhint("REINDEX it, or drop and create it again.")));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg_internal("%s", TTL_DROP_OR_DETACH),
+				 errhint("A partition that is detached stays as a table of its own.")));
+	if (detach && OidIsValid(option->archive_to))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg_internal("%s", TTL_ARCHIVE_OR_DETACH),
+				 errhint("With drop_expired_partitions and archive_to, partitions move to the archive.")));
+	if (option->boundary_rows && !drop)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("delete_boundary_rows needs drop_expired_partitions"),
+				 errhint("Without it all rows that are due go one by one.")));
+	ttl_catalog_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
 }
 
 /* Gives the other index of a pair what both of them have, as far as it was given. */
@@ -373,7 +305,12 @@ change_other(Oid other, bool was_ttl, const TtlChange *change, const TtlOption *
 	if (!ttl_option_read(other, &option) || (was_ttl && !option.present) ||
 		(was_ttl && change->paused == NULL && change->archive_to == NULL))
 		return;
-	check_other(other, &option);
+	if (option.problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("TTL index \"%s\", for documents with a TTL of their own, cannot be changed: %s",
+						get_rel_name(other), option.problem),
+				 errhint("REINDEX it, or drop and create it again.")));
 	option.present = true;
 	if (!was_ttl || change->paused != NULL)
 		option.paused = main->paused;
@@ -418,15 +355,18 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 	index.state = ttl_partition_key_state(&index);
 	if (index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
-	check_archive(&index, change);
+	if (change->archive_to != NULL || change->drop_partitions != NULL)
+	{
+		ttl_archive_check(&index);
+		/* so that it is not dropped before the index depends on it */
+		if (OidIsValid(index.option.archive_to))
+			LockRelationOid(index.option.archive_to, AccessShareLock);
+	}
 	if (!was_ttl)
 		ttl_beside_check(indexrelid);
 	change_option(indexrelid, &index.option);
 	if (OidIsValid(other))
 		change_other(other, was_ttl, change, &index.option);
-	if (change->archive_to != NULL && OidIsValid(*change->archive_to))
-		ttl_catalog_each(find_all_inheritors(indexrelid, NoLock, NULL),
-						 check_archive_of_part, NULL);
 	if (!was_ttl)
 	{
 		ttl_beside_report(indexrelid);
@@ -438,35 +378,30 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 	return was_ttl;
 }
 
+/* Changes an index by the arguments from the seconds on, and returns the seconds before and after. */
 static Datum
-coll_mod_result(FunctionCallInfo fcinfo, bool was_ttl, int32 old, int32 new)
+change_index(FunctionCallInfo fcinfo, Oid indexrelid, int first)
 {
+	TtlChange	change = {
+		.seconds = ttl_state_read_seconds(fcinfo, first),
+		.time_zone = ttl_args_text(fcinfo, first + 1),
+		.drop_partitions = ttl_args_bool(fcinfo, first + 2),
+		.boundary_rows = ttl_args_bool(fcinfo, first + 3),
+		.archive_to = ttl_args_oid(fcinfo, first + 4),
+		.detach_partitions = ttl_args_bool(fcinfo, first + 5),
+		.paused = ttl_args_bool(fcinfo, first + 6)
+	};
 	TupleDesc	desc;
+	int32		old;
 	Datum		values[2];
-	bool		nulls[2];
+	bool		nulls[2] = {false, false};
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	nulls[0] = !ttl_coll_mod_apply(indexrelid, &change, &old);
 	values[0] = Int32GetDatum(old);
-	nulls[0] = !was_ttl;
-	values[1] = Int32GetDatum(new);
-	nulls[1] = false;
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
-											 nulls));
-}
-
-/* The arguments from the seconds on. */
-static void
-read_change(FunctionCallInfo fcinfo, int first, TtlChange *change)
-{
-	memset(change, 0, sizeof(*change));
-	change->seconds = ttl_state_read_seconds(fcinfo, first);
-	change->time_zone = ttl_args_text(fcinfo, first + 1);
-	change->drop_partitions = ttl_args_bool(fcinfo, first + 2);
-	change->boundary_rows = ttl_args_bool(fcinfo, first + 3);
-	change->archive_to = ttl_args_oid(fcinfo, first + 4);
-	change->detach_partitions = ttl_args_bool(fcinfo, first + 5);
-	change->paused = ttl_args_bool(fcinfo, first + 6);
+	values[1] = Int32GetDatum(*change.seconds);
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 }
 
 /*
@@ -477,17 +412,11 @@ Datum
 ttl_coll_mod(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"relation", "key", "expire_after_seconds"};
-	TtlChange	change;
-	int32		old;
-	bool		was_ttl;
 
 	PreventCommandIfReadOnly("ttl_index.coll_mod()");
 	ttl_args_require(fcinfo, 3, names);
-	read_change(fcinfo, 2, &change);
-	ttl_state_check_seconds(*change.seconds, true);
-	was_ttl = ttl_coll_mod_apply(ttl_key_index(PG_GETARG_OID(0), ttl_args_text(fcinfo, 1), false),
-								 &change, &old);
-	return coll_mod_result(fcinfo, was_ttl, old, *change.seconds);
+	ttl_state_check_seconds(*ttl_state_read_seconds(fcinfo, 2), true);
+	return change_index(fcinfo, ttl_key_index(PG_GETARG_OID(0), ttl_args_text(fcinfo, 1), false), 2);
 }
 
 /* coll_mod_index(index, expire_after_seconds, ...) */
@@ -495,15 +424,10 @@ Datum
 ttl_coll_mod_index(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"index", "expire_after_seconds"};
-	TtlChange	change;
-	int32		old;
-	bool		was_ttl;
 
 	PreventCommandIfReadOnly("ttl_index.coll_mod_index()");
 	ttl_args_require(fcinfo, 2, names);
-	read_change(fcinfo, 1, &change);
-	was_ttl = ttl_coll_mod_apply(PG_GETARG_OID(0), &change, &old);
-	return coll_mod_result(fcinfo, was_ttl, old, *change.seconds);
+	return change_index(fcinfo, PG_GETARG_OID(0), 1);
 }
 
 /* Locks the whole of a TTL index, to change its option. */
@@ -596,22 +520,6 @@ remove_option(const TtlIndex *index, int elevel)
 	change_option(index->indexrelid, &none);
 }
 
-/*
- * Stops the expiry of a time series.  It stays one: without partitions ahead of the
- * clock all new rows would end in its DEFAULT partition.
- */
-static void
-stop_series(TtlIndex *index)
-{
-	index->option.seconds = -1;
-	change_option(index->indexrelid, &index->option);
-	ereport(NOTICE,
-			(errmsg("time series \"%s\" does not expire any more",
-					get_rel_name(index->relid)),
-			 errdetail("Its partitions are still made ahead of the clock."),
-			 errhint("ttl_index.coll_mod() lets it expire again. Drop the index to end the time series.")));
-}
-
 /* remove_ttl(index) returns void */
 Datum
 ttl_remove_ttl(PG_FUNCTION_ARGS)
@@ -622,7 +530,19 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("ttl_index.remove_ttl()");
 	lock_ttl_index(indexrelid, &index);
 	if (index.option.bucket_seconds != 0 && index.option.problem == NULL)
-		stop_series(&index);
+	{
+		/*
+		 * It stays a time series: without partitions ahead of the clock all
+		 * new rows would end in its DEFAULT partition.
+		 */
+		index.option.seconds = -1;
+		change_option(indexrelid, &index.option);
+		ereport(NOTICE,
+				(errmsg("time series \"%s\" does not expire any more",
+						get_rel_name(index.relid)),
+				 errdetail("Its partitions are still made ahead of the clock."),
+				 errhint("ttl_index.coll_mod() lets it expire again. Drop the index to end the time series.")));
+	}
 	else
 		remove_option(&index, ERROR);
 	PG_RETURN_VOID();
@@ -644,16 +564,6 @@ is_below(Oid indexrelid, const List *indexes)
 	return false;
 }
 
-/* Is it an index of a shard, which is changed with its table? */
-static bool
-is_of_shard(Oid indexrelid)
-{
-	TtlCitusTable table;
-
-	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
-	return OidIsValid(table.shell);
-}
-
 typedef struct Removal
 {
 	List	   *dependents;
@@ -664,11 +574,12 @@ static void
 remove_one(Oid indexrelid, void *arg)
 {
 	Removal    *removal = arg;
+	TtlCitusTable table;
 	TtlIndex	index;
 
+	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
 	/* children go with their parent, and shards with their table */
-	if (is_below(indexrelid, removal->dependents) ||
-		is_of_shard(indexrelid) ||
+	if (is_below(indexrelid, removal->dependents) || OidIsValid(table.shell) ||
 		!lock_if_there(indexrelid, &index))
 		return;
 	/* so does the other one of a pair */

@@ -31,7 +31,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 #include "ddl/ddl.h"
@@ -76,31 +75,7 @@ add_difference(StringInfo text, const char *name, const char *has, const char *i
 						 text->len > 0 ? ", " : "", name, has, instead);
 }
 
-/* What the one has instead of what the other has, about partitions. */
-static void
-add_partition_differences(StringInfo text, const TtlOption *has, const TtlOption *instead)
-{
-	add_difference(text, "drop_expired_partitions",
-				   has->drop_partitions && !has->detach_partitions ? "true" : "false",
-				   instead->drop_partitions && !instead->detach_partitions ? "true" : "false");
-	add_difference(text, "detach_expired_partitions",
-				   has->detach_partitions ? "true" : "false",
-				   instead->detach_partitions ? "true" : "false");
-	add_difference(text, "delete_boundary_rows",
-				   has->boundary_rows ? "true" : "false",
-				   instead->boundary_rows ? "true" : "false");
-	add_difference(text, "bucket_max_span_seconds",
-				   psprintf("%d", has->bucket_seconds),
-				   psprintf("%d", instead->bucket_seconds));
-}
-
-static const char *
-archive_text(const TtlOption *option)
-{
-	return OidIsValid(option->archive_to) ? ttl_archive_name(option->archive_to) : "none";
-}
-
-/* The same for all options, but for the filter: an empty text where they are equal. */
+/* What the one has instead of what the other has, but for the filter: an empty text where they are equal. */
 static char *
 differences(const TtlOption *has, const TtlOption *instead)
 {
@@ -113,8 +88,20 @@ differences(const TtlOption *has, const TtlOption *instead)
 				   instead->time_zone ? instead->time_zone : "none");
 	add_difference(&text, "paused", has->paused ? "true" : "false",
 				   instead->paused ? "true" : "false");
-	add_difference(&text, "archive_to", archive_text(has), archive_text(instead));
-	add_partition_differences(&text, has, instead);
+	add_difference(&text, "archive_to",
+				   OidIsValid(has->archive_to) ? ttl_archive_name(has->archive_to) : "none",
+				   OidIsValid(instead->archive_to) ? ttl_archive_name(instead->archive_to) : "none");
+	add_difference(&text, "drop_expired_partitions",
+				   has->drop_partitions && !has->detach_partitions ? "true" : "false",
+				   instead->drop_partitions && !instead->detach_partitions ? "true" : "false");
+	add_difference(&text, "detach_expired_partitions",
+				   has->detach_partitions ? "true" : "false",
+				   instead->detach_partitions ? "true" : "false");
+	add_difference(&text, "delete_boundary_rows",
+				   has->boundary_rows ? "true" : "false",
+				   instead->boundary_rows ? "true" : "false");
+	add_difference(&text, "bucket_max_span_seconds", psprintf("%d", has->bucket_seconds),
+				   psprintf("%d", instead->bucket_seconds));
 	return text.data;
 }
 
@@ -150,7 +137,7 @@ refuse_plain(const Creation *creation, const TtlCreate *args, const char *comman
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
 			 errmsg("index \"%s\" on the same key already exists",
 					get_rel_name(creation->index.indexrelid)),
-			 args->is_series ?
+			 creation->index.option.bucket_seconds != 0 ?
 			 errhint("Drop it if it is yours. If it belongs to an application or its migrations, create a second one, and call this again: %s;",
 					 command) :
 			 errhint("If it is yours, ttl_index.create_index(..., or_change => true)%s makes it a TTL index. If it belongs to an application or its migrations, create a second one: %s;",
@@ -185,32 +172,11 @@ differs(const Creation *creation, const TtlCreate *args)
 					 ttl_name_qualified(indexrelid), quote_identifier(args->name)) :
 			 creation->has.bucket_seconds == creation->index.option.bucket_seconds ?
 			 errhint("Change it with ttl_index.coll_mod() or ttl_index.coll_mod_index()%s.",
-					 args->is_series ? "" : ", or by or_change => true") :
+					 creation->has.bucket_seconds != 0 ? "" : ", or by or_change => true") :
 			 creation->has.bucket_seconds == 0 ?
 			 errhint("Drop it first: DROP INDEX %s;", ttl_name_qualified(indexrelid)) :
 			 errhint("The span of its partitions cannot be changed. Leave granularity and bucket_max_span_seconds out.")));
 	return true;
-}
-
-/*
- * Raises an error where the index for documents with a TTL of their own is all that is there of
- * a pair, and is not what was asked for.
- */
-static void
-check_half(Oid other, const TtlOption *asked)
-{
-	TtlOption	has;
-
-	if (!ttl_option_read(other, &has) ||
-		(has.present && has.problem == NULL && has.paused == asked->paused &&
-		 has.archive_to == asked->archive_to))
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_DUPLICATE_OBJECT),
-			 errmsg("index \"%s\", for documents with a TTL of their own, has other options",
-					get_rel_name(other)),
-			 errhint("Drop it first, then both are created: DROP INDEX %s;",
-					 ttl_name_qualified(other))));
 }
 
 /*
@@ -237,20 +203,6 @@ check_other_field(Oid indexrelid, const TtlIndex *index, List *filter)
 			 errhint("Drop it with ttl_index.drop_index() first: this needs new indexes.")));
 }
 
-/* The index of this name alone, if it is among these. */
-static List *
-prefer_named(List *indexes, const char *name)
-{
-	ListCell   *lc;
-
-	foreach(lc, name != NULL ? indexes : NIL)
-	{
-		if (has_name(lfirst_oid(lc), name))
-			return list_make1_oid(lfirst_oid(lc));
-	}
-	return ttl_key_prefer_ttl(indexes);
-}
-
 /*
  * Finds the index on the same key with the same filter that is meant: the one of the name that
  * was given, else the TTL index, else the plain one.  False where there is none.  One that could
@@ -261,6 +213,7 @@ static bool
 find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index)
 {
 	List	   *found = NIL;
+	bool		named = false;
 	ListCell   *lc;
 
 	foreach(lc, ttl_key_indexes(rel, args->key))
@@ -277,11 +230,20 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 			continue;
 		if (equal(ttl_own_ttl_asked_for(index->option.filter),
 				  ttl_own_ttl_asked_for(filter)))
-			found = lappend_oid(found, indexrelid);
+		{
+			if (args->name != NULL && has_name(indexrelid, args->name))
+			{
+				named = true;
+				found = list_make1_oid(indexrelid);
+			}
+			else if (!named)
+				found = lappend_oid(found, indexrelid);
+		}
 		else if (args->or_change)
 			check_other_field(indexrelid, index, filter);
 	}
-	found = prefer_named(found, args->name);
+	if (!named)
+		found = ttl_key_prefer_ttl(found);
 	if (found == NIL || !ttl_catalog_describe(linitial_oid(found), true, index))
 		return false;
 	/* with or without a TTL, that is an error */
@@ -298,35 +260,29 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 	return true;
 }
 
-/* Raises an error where partitions are to be dropped or made and cannot be. */
+/* Raises an error where partitions cannot be dropped, or rows not be moved to the table that was asked for. */
 static void
-check_partition_options(const TtlCreate *args, const TtlKey *key)
+check_options(Relation rel, const TtlCreate *args, const TtlKey *key)
 {
-	TtlIndex	index = {0};
-
-	if ((args->change.drop_partitions == NULL || !*args->change.drop_partitions) &&
-		(args->change.detach_partitions == NULL || !*args->change.detach_partitions) &&
-		!args->is_series)
-		return;
-	index.state = ttl_partition_key_possible(args->relid, key->attnum,
-											 getBaseType(key->type),
-											 args->filter != NULL ||
-											 args->ttl_field != NULL);
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise(&index);
-}
-
-/* Raises an error where rows cannot be moved to the table that was asked for. */
-static void
-check_archive(Relation rel, const TtlCreate *args)
-{
+	const TtlChange *change = &args->change;
 	TtlIndex	index = {.relid = args->relid,.owner = rel->rd_rel->relowner};
 
-	if (args->change.archive_to == NULL || !OidIsValid(*args->change.archive_to))
-		return;
-	index.option.present = true;
-	index.option.archive_to = *args->change.archive_to;
-	ttl_archive_check(&index);
+	if ((change->drop_partitions != NULL && *change->drop_partitions) ||
+		(change->detach_partitions != NULL && *change->detach_partitions))
+	{
+		index.state = ttl_partition_key_possible(args->relid, key->attnum,
+												 getBaseType(key->type),
+												 args->filter != NULL ||
+												 args->ttl_field != NULL);
+		if (index.state != TTL_ACTIVE)
+			ttl_state_raise(&index);
+	}
+	if (change->archive_to != NULL && OidIsValid(*change->archive_to))
+	{
+		index.option.present = true;
+		index.option.archive_to = *change->archive_to;
+		ttl_archive_check(&index);
+	}
 }
 
 /* A name as part of another one that can be typed without quotes. */
@@ -447,8 +403,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	ttl_catalog_check_table(args->relid);
 	ttl_key_resolve(rel, args->key, &key);
 	refuse_zone_as_filter(args);
-	check_partition_options(args, &key);
-	check_archive(rel, args);
+	check_options(rel, args, &key);
 	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -483,18 +438,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	index->keyattnum = key.attnum;
 	index->keytype = key.type;
 	creation->has = index->option;
-	if (args->is_series && index->option.bucket_seconds == 0)
-	{
-		index->option.drop_partitions = true;
-		index->option.bucket_seconds = SECS_PER_HOUR;
-	}
 	ttl_coll_mod_merge(index, other, &args->change);
-	if (args->is_series && getBaseType(key.type) == DATEOID &&
-		index->option.bucket_seconds % SECS_PER_DAY != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("partitions of a key of type date must span whole days"),
-				 errhint("Take the granularity minutes or hours, or a multiple of 86400 for bucket_max_span_seconds.")));
 	creation->change = is_there && differs(creation, args);
 	if (!is_there || (creation->change && !(args->or_change && is_named(creation, args))))
 	{
@@ -505,8 +449,16 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 
 		if (is_there)
 			refuse_plain(creation, args, main->sql);
-		if (OidIsValid(other))
-			check_half(other, &index->option);
+		/* the index for documents with a TTL of their own may be all that is there of a pair */
+		if (OidIsValid(other) && ttl_option_read(other, &own) &&
+			(!own.present || own.problem != NULL || own.paused != index->option.paused ||
+			 own.archive_to != index->option.archive_to))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("index \"%s\", for documents with a TTL of their own, has other options",
+							get_rel_name(other)),
+					 errhint("Drop it first, then both are created: DROP INDEX %s;",
+							 ttl_name_qualified(other))));
 		creation->commands = list_make1(main);
 	}
 	if (!is_there || (ttl != NULL && !OidIsValid(other)))
@@ -593,43 +545,6 @@ run_create(const TtlCreate *args, const Command *command)
 	return indexrelid;
 }
 
-/* Changes an index to what was asked for, and says so. */
-static void
-change_existing(const Creation *creation, const TtlCreate *args)
-{
-	const char *name = get_rel_name(creation->index.indexrelid);
-	bool		was_ttl;
-	int32		old;
-
-	PreventCommandIfReadOnly("ttl_index.create_index()");
-	was_ttl = ttl_coll_mod_apply(creation->index.indexrelid, &args->change, &old);
-	ereport(NOTICE,
-			(was_ttl ?
-			 errmsg("changed TTL index \"%s\": %s", name,
-					differences(&creation->index.option, &creation->has)) :
-			 errmsg("made index \"%s\" a TTL index", name)));
-}
-
-/* With or_change, says what the name belongs to, if that is not the index asked for. */
-static void
-check_name(const TtlCreate *args)
-{
-	Oid			taken;
-
-	if (!args->or_change || args->name == NULL)
-		return;
-	taken = get_relname_relid(args->name, get_rel_namespace(args->relid));
-	if (!OidIsValid(taken))
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_DUPLICATE_TABLE),
-			 errmsg("relation \"%s\" already exists", args->name),
-			 IndexGetRelation(taken, true) == args->relid ?
-			 errdetail("It is an index of the table with another key, filter or kind than asked for.") :
-			 errdetail("It is no index of table \"%s\".", get_rel_name(args->relid)),
-			 errhint("Rename it, or give another name.")));
-}
-
 /*
  * How strong a lock create_index() needs.  One that conflicts with itself, as two calls at
  * once must not make two indexes; but a deployment that finds what it wants, or changes it,
@@ -656,6 +571,7 @@ ttl_create_index_for(const TtlCreate *args)
 	Relation	rel;
 	Creation	creation;
 	Oid			main;
+	Oid			taken = InvalidOid;
 	ListCell   *lc;
 
 	rel = ttl_owner_open(args->relid, lock_needed(args));
@@ -664,13 +580,33 @@ ttl_create_index_for(const TtlCreate *args)
 	relation_close(rel, NoLock);
 	main = creation.index.indexrelid;
 	if (creation.change)
-		change_existing(&creation, args);
+	{
+		bool		was_ttl;
+		int32		old;
+
+		PreventCommandIfReadOnly("ttl_index.create_index()");
+		was_ttl = ttl_coll_mod_apply(main, &args->change, &old);
+		ereport(NOTICE,
+				(was_ttl ?
+				 errmsg("changed TTL index \"%s\": %s", get_rel_name(main),
+						differences(&creation.index.option, &creation.has)) :
+				 errmsg("made index \"%s\" a TTL index", get_rel_name(main))));
+	}
 	else if (creation.commands == NIL)
 		ereport(NOTICE,
 				(errmsg("TTL index \"%s\" with the same options already exists, skipping",
 						get_rel_name(main))));
-	if (!OidIsValid(main))
-		check_name(args);
+	/* with or_change, say what the name belongs to */
+	if (!OidIsValid(main) && args->or_change && args->name != NULL)
+		taken = get_relname_relid(args->name, get_rel_namespace(args->relid));
+	if (OidIsValid(taken))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists", args->name),
+				 IndexGetRelation(taken, true) == args->relid ?
+				 errdetail("It is an index of the table with another key, filter or kind than asked for.") :
+				 errdetail("It is no index of table \"%s\".", get_rel_name(args->relid)),
+				 errhint("Rename it, or give another name.")));
 	foreach(lc, creation.commands)
 	{
 		Oid			indexrelid = run_create(args, lfirst(lc));

@@ -41,7 +41,6 @@ typedef struct TtlCreate
 	char	   *ttl_field;		/* document_ttl_field */
 	char	   *name;
 	bool		or_change;
-	bool		is_series;		/* create_time_series() */
 	TtlChange	change;
 } TtlCreate;
 
@@ -58,7 +57,6 @@ extern void ttl_cluster_change(Oid indexrelid, const TtlOption *option);
 
 /* event.c */
 extern EventTriggerData *ttl_event_data(FunctionCallInfo fcinfo);
-extern HeapTuple ttl_event_class_before(Oid relid, Snapshot before);
 extern bool ttl_event_has_deleted(const HeapTupleData *tuple);
 
 /* beside.c */
@@ -66,12 +64,8 @@ extern void ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter);
 extern void ttl_beside_check(Oid indexrelid);
 extern void ttl_beside_report(Oid indexrelid);
 
-/* dropped.c */
-extern void ttl_dropped_report(const CollectedCommand *command, Snapshot before);
-
-/* mismatch.c */
-extern void ttl_mismatch_report(const CollectedCommand *command,
-								Snapshot before);
+/* altered.c */
+extern void ttl_altered_report(const CollectedCommand *command, Snapshot before);
 
 /* notice.c */
 extern void ttl_notice_report_due(Oid indexrelid, bool is_new);

@@ -32,7 +32,6 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
-#include "commands/defrem.h"
 #include "commands/event_trigger.h"
 #include "executor/executor.h"
 #include "fmgr.h"
@@ -41,7 +40,6 @@
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
 #include "tcop/deparse_utility.h"
-#include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -60,73 +58,45 @@
 
 PG_FUNCTION_INFO_V1(ttl_on_ddl);
 
-/* Says what a partition loses of its own option: rows may go that were to stay. */
-static void
-report_follows(Oid child, const TtlOption *own, const TtlIndex *index)
-{
-	const TtlOption *option = &index->option;
-	StringInfoData changes;
-
-	initStringInfo(&changes);
-	if (own->seconds != option->seconds)
-		appendStringInfo(&changes, " expire_after_seconds is %d instead of %d.",
-						 option->seconds, own->seconds);
-	if (own->paused && !option->paused)
-		appendStringInfoString(&changes, " It is no longer paused.");
-	if (own->detach_partitions && !option->detach_partitions)
-		appendStringInfoString(&changes, " Its partitions are no longer detached when they are due.");
-	if (OidIsValid(own->archive_to) && own->archive_to != option->archive_to)
-		appendStringInfo(&changes, " Its rows are no longer moved to table %s.",
-						 ttl_name_qualified(own->archive_to));
-	if (changes.len == 0)
-		return;
-	ereport(NOTICE,
-			(errmsg("TTL index \"%s\" of partition \"%s\" follows TTL index \"%s\" now",
-					get_rel_name(child), get_rel_name(index->relid),
-					get_rel_name(index->governor)),
-			 errdetail_internal("%s", changes.data + 1)));
-}
-
 /*
  * Writes the option that governs the index of a partition into it, which the command at
  * hand has made or attached: the option has to be right at once.  The command's own locks on the tables keep away
  * whoever changes options, so the index's lock is enough, and waiting for that on
- * the table, which VACUUM or CREATE INDEX CONCURRENTLY may have, is not needed.
+ * the table, which VACUUM or CREATE INDEX CONCURRENTLY may have, is not needed.  Says what
+ * the partition loses of an option of its own: rows may go that were to stay.
  */
 static void
 follow_now(Oid child, const TtlIndex *index)
 {
+	const TtlOption *option = &index->option;
+	StringInfoData changes;
 	TtlOption	own;
 	TtlOption	part;
 
-	if (index->governor == child || ttl_children_is_right(child, &index->option, &part))
+	if (index->governor == child || ttl_children_is_right(child, option, &part))
 		return;
+	initStringInfo(&changes);
 	if (ttl_option_read(child, &own) && own.present && own.problem == NULL)
-		report_follows(child, &own, index);
+	{
+		if (own.seconds != option->seconds)
+			appendStringInfo(&changes, " expire_after_seconds is %d instead of %d.",
+							 option->seconds, own.seconds);
+		if (own.paused && !option->paused)
+			appendStringInfoString(&changes, " It is no longer paused.");
+		if (own.detach_partitions && !option->detach_partitions)
+			appendStringInfoString(&changes, " Its partitions are no longer detached when they are due.");
+		if (OidIsValid(own.archive_to) && own.archive_to != option->archive_to)
+			appendStringInfo(&changes, " Its rows are no longer moved to table %s.",
+							 ttl_name_qualified(own.archive_to));
+	}
+	if (changes.len > 0)
+		ereport(NOTICE,
+				(errmsg("TTL index \"%s\" of partition \"%s\" follows TTL index \"%s\" now",
+						get_rel_name(child), get_rel_name(index->relid),
+						get_rel_name(index->governor)),
+				 errdetail_internal("%s", changes.data + 1)));
 	LockRelationOid(child, ShareUpdateExclusiveLock);
 	ttl_children_write(child);
-}
-
-/*
- * The row of a relation in pg_class as the command found it, by its snapshot; NULL where it was not
- * there.
- */
-HeapTuple
-ttl_event_class_before(Oid relid, Snapshot before)
-{
-	Relation	classes = table_open(RelationRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(classes, ClassOidIndexId, true, before, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		tuple = heap_copytuple(tuple);
-	systable_endscan(scan);
-	table_close(classes, AccessShareLock);
-	return tuple;
 }
 
 /* Has this transaction deleted a row of a catalog, or put another one in its place? */
@@ -224,42 +194,6 @@ is_new(Oid indexrelid)
 	return result;
 }
 
-/*
- * Can the definition of an index name an option?  A look at one catalog row, as
- * most indexes that DDL makes have nothing to do with TTL.
- */
-static bool
-has_expressions(Oid indexrelid)
-{
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = !heap_attisnull(tuple, Anum_pg_index_indpred, NULL) ||
-		!heap_attisnull(tuple, Anum_pg_index_indexprs, NULL);
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-/* The same, also by an option of an index above it. */
-static bool
-may_have_option(Oid indexrelid)
-{
-	ListCell   *lc;
-
-	if (has_expressions(indexrelid))
-		return true;
-	if (!get_rel_relispartition(indexrelid))
-		return false;
-	foreach(lc, get_partition_ancestors(indexrelid))
-	{
-		if (has_expressions(lfirst_oid(lc)))
-			return true;
-	}
-	return false;
-}
-
 /* Does an option govern the index?  What has none is not looked at any further. */
 static bool
 has_option(Oid indexrelid)
@@ -268,32 +202,26 @@ has_option(Oid indexrelid)
 	Oid			parent;
 	Oid			governor;
 
-	return may_have_option(indexrelid) &&
-		ttl_catalog_governor(indexrelid, &parent, &governor, &option) &&
-		option.present;
+	return ttl_catalog_governor(indexrelid, &parent, &governor, &option) && option.present;
 }
 
-/* What else a command did with an index than making or attaching it. */
+/* What a command did with an index. */
 typedef enum Change
 {
-	TAKEN = 1,					/* by a constraint or replica identity:
+	MADE,						/* or attached it */
+	TAKEN,						/* by a constraint or replica identity:
 								 * pg_dump would lose the option */
 	REBUILT						/* by ALTER TABLE, for another type */
 } Change;
 
-static bool
-is_change(const Change *change, Change wanted)
-{
-	return change != NULL && *change == wanted;
-}
-
 /*
- * Raises what is wrong with an index that a command made, attached, or changed (change,
- * or NULL); and sees to it that its option is that of the index above it, and is saved.
+ * Raises what is wrong with an index that a command made, attached, or changed; and sees to it
+ * that its option is that of the index above it, and is saved.
  */
 static void
-check_index(Oid indexrelid, void *change)
+check_index(Oid indexrelid, void *arg)
 {
+	Change		change = *(Change *) arg;
 	TtlIndex	index;
 	TtlOption	own;
 
@@ -302,9 +230,9 @@ check_index(Oid indexrelid, void *change)
 		return;
 	if (TTL_STATE_IS_WRONG(index.state) &&
 		(is_new(indexrelid) ||
-		 (is_change(change, TAKEN) && index.state == TTL_CONSTRAINT_INDEX)))
+		 (change == TAKEN && index.state == TTL_CONSTRAINT_INDEX)))
 	{
-		if (is_change(change, REBUILT))
+		if (change == REBUILT)
 			ttl_state_raise_altered(&index);
 		ttl_state_raise(&index);
 	}
@@ -323,14 +251,10 @@ check_index(Oid indexrelid, void *change)
 
 /* Checks an index and those of partitions below it. */
 static void
-check_indexes(Oid indexrelid, void *change)
+check_indexes(Oid indexrelid, Change change)
 {
-	if (!has_option(indexrelid))
-		return;
-	if (get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
-		check_index(indexrelid, change);
-	else
-		ttl_catalog_each(ttl_inherit_tree(indexrelid), check_index, change);
+	if (has_option(indexrelid))
+		ttl_catalog_each(ttl_inherit_tree(indexrelid), check_index, &change);
 }
 
 /* The indexes of a table, or the index that it is. */
@@ -347,75 +271,60 @@ indexes_of(Oid relid)
 static void
 check_relation(Oid relid)
 {
-	ttl_catalog_each(indexes_of(relid), check_indexes, NULL);
+	ListCell   *lc;
+
+	foreach(lc, indexes_of(relid))
+		check_indexes(lfirst_oid(lc), MADE);
 }
 
-/* Is the option of a TTL index that of partitions of this table or index, too? */
-static bool
-governs_partitions(Oid relid)
+/* The first TTL index of a table, or the one that it is; invalid where it has none. */
+static Oid
+first_ttl_index(Oid relid)
 {
 	ListCell   *lc;
 
 	foreach(lc, indexes_of(relid))
 	{
 		if (has_option(lfirst_oid(lc)))
-			return true;
+			return lfirst_oid(lc);
 	}
-	return false;
-}
-
-static void
-check_taken_index(Oid indexrelid, void *arg)
-{
-	Change		change = TAKEN;
-
-	if (has_option(indexrelid))
-		check_index(indexrelid, &change);
+	return InvalidOid;
 }
 
 /* A constraint or replica identity of this table takes one of its indexes. */
 static void
 check_taken(Oid relid)
 {
-	ttl_catalog_each(ttl_catalog_table_indexes(relid), check_taken_index, NULL);
-}
-
-/* An index that is new loses options about partitions that do not suit its table. */
-static void
-strip_copy(Oid indexrelid, void *arg)
-{
-	TtlIndex	index;
-
-	if (!has_option(indexrelid) || !is_new(indexrelid) ||
-		!ttl_catalog_describe(indexrelid, true, &index) ||
-		index.state != TTL_NOT_PARTITIONED_BY_KEY)
-		return;
-	index.option = ttl_option_of_part(&index.option, index.option.filter);
-	ttl_saved_option_put(indexrelid, &index.option);
-}
-
-/*
- * A table that LIKE made after a time series is none, unless it is partitioned in
- * the same way.
- */
-static void
-strip_copies(Oid relid)
-{
-	ttl_catalog_each(ttl_catalog_table_indexes(relid), strip_copy, NULL);
-}
-
-/* The first TTL index of a table, for a message; invalid where it has none. */
-static Oid
-first_ttl_index(Oid relid)
-{
+	Change		change = TAKEN;
 	ListCell   *lc;
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
 		if (has_option(lfirst_oid(lc)))
-			return lfirst_oid(lc);
+			check_index(lfirst_oid(lc), &change);
 	}
-	return InvalidOid;
+}
+
+/*
+ * A table that LIKE made after a time series is none, unless it is partitioned in the same
+ * way: its new indexes lose options about partitions that do not suit it.
+ */
+static void
+strip_copies(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		TtlIndex	index;
+
+		if (!has_option(lfirst_oid(lc)) || !is_new(lfirst_oid(lc)) ||
+			!ttl_catalog_describe(lfirst_oid(lc), true, &index) ||
+			index.state != TTL_NOT_PARTITIONED_BY_KEY)
+			continue;
+		index.option = ttl_option_of_part(&index.option, index.option.filter);
+		ttl_saved_option_put(lfirst_oid(lc), &index.option);
+	}
 }
 
 /* A table that got a TTL index in passing is worth a line. */
@@ -509,16 +418,6 @@ report_existing(const IndexStmt *statement)
 						 quote_literal_cstr(ttl_name_qualified(existing)), seconds)));
 }
 
-/* Tells the same of an index whose key has changed its type, and with it its dates. */
-static void
-report_rebuilt(Oid indexrelid)
-{
-	if (get_rel_relispartition(indexrelid) || !has_option(indexrelid))
-		return;
-	ttl_beside_report(indexrelid);
-	report_due(indexrelid, false);
-}
-
 /* What a CREATE TABLE or CREATE INDEX has made, also one inside CREATE SCHEMA, or renamed. */
 static void
 check_created(const CollectedCommand *command, CommandTag tag)
@@ -531,7 +430,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 	{
 		if (!has_option(made.objectId))
 			return;
-		check_indexes(made.objectId, NULL);
+		check_indexes(made.objectId, MADE);
 		ttl_beside_report(made.objectId);
 		if (tag == CMDTAG_CREATE_INDEX)
 			ttl_reach_report_left_out(made.objectId);
@@ -558,16 +457,6 @@ check_created(const CollectedCommand *command, CommandTag tag)
 	}
 }
 
-/* The table or index that this one is a partition of now. */
-static Oid
-present_parent(Oid relid)
-{
-	bool		detaching;
-	Oid			parent = ttl_inherit_parent(relid, &detaching);
-
-	return detaching ? InvalidOid : parent;
-}
-
 /*
  * The partition, a table or an index, that a subcommand has attached or detached;
  * invalid where its parent has no TTL index.  The command tells its name alone,
@@ -577,14 +466,15 @@ static Oid
 find_partition(Oid parent, const AlterTableCmd *cmd)
 {
 	const RangeVar *name = castNode(PartitionCmd, cmd->def)->name;
+	bool		pending = false;
 	Oid			found;
 
-	if (!governs_partitions(parent))
+	if (!OidIsValid(first_ttl_index(parent)))
 		return InvalidOid;
 	found = RangeVarGetRelid(name, NoLock, true);
 	if (!OidIsValid(found) ||
 		parent != (cmd->subtype == AT_AttachPartition ?
-				   present_parent(found) : former_parent(found)))
+				   ttl_inherit_parent(found, &pending) : former_parent(found)) || pending)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("partition \"%s\" of \"%s\" was renamed in the meantime",
@@ -593,15 +483,26 @@ find_partition(Oid parent, const AlterTableCmd *cmd)
 	return found;
 }
 
-/*
- * Tells what is due at once in a partition by the indexes of the whole, and of TTL indexes
- * of its own beside those.
- */
+/* Notes what became of the indexes of a partition that was attached or detached. */
 static void
-report_attached(Oid partition)
+check_partition(Oid parent, const AlterTableCmd *cmd)
 {
+	Oid			partition = find_partition(parent, cmd);
 	ListCell   *lc;
 
+	if (!OidIsValid(partition))
+		return;
+	if (cmd->subtype == AT_AttachPartition)
+		check_relation(partition);
+	if (ttl_detach_is_running(partition))
+		return;
+	if (cmd->subtype != AT_AttachPartition)
+	{
+		keep_governing(partition);
+		notice_table(partition, "The detached partition keeps the TTL of its parent.");
+		return;
+	}
+	/* tell what is due in it at once, and of TTL indexes of its own beside those of the whole */
 	foreach(lc, indexes_of(partition))
 	{
 		if (!has_option(lfirst_oid(lc)))
@@ -613,28 +514,6 @@ report_attached(Oid partition)
 	}
 }
 
-/* Notes what became of the indexes of a partition that was attached or detached. */
-static void
-check_partition(Oid parent, const AlterTableCmd *cmd)
-{
-	Oid			partition = find_partition(parent, cmd);
-
-	if (!OidIsValid(partition))
-		return;
-	if (cmd->subtype == AT_AttachPartition)
-	{
-		check_relation(partition);
-		if (!ttl_detach_is_running(partition))
-			report_attached(partition);
-	}
-	else if (!ttl_detach_is_running(partition))
-	{
-		keep_governing(partition);
-		notice_table(partition,
-					 "The detached partition keeps the TTL of its parent.");
-	}
-}
-
 /*
  * What an ALTER TABLE or ALTER INDEX has done: only the indexes that it made or
  * changed are looked at, never those of the other partitions.
@@ -643,7 +522,6 @@ static void
 check_altered(const CollectedCommand *command)
 {
 	Oid			object = command->d.alterTable.objectId;
-	Change		rebuilt = REBUILT;
 	ListCell   *lc;
 
 	foreach(lc, command->d.alterTable.subcmds)
@@ -659,11 +537,16 @@ check_altered(const CollectedCommand *command)
 		switch (cmd->subtype)
 		{
 			case AT_AddIndex:
-				check_indexes(subcommand->address.objectId, NULL);
+				check_indexes(subcommand->address.objectId, MADE);
 				break;
 			case AT_ReAddIndex:
-				check_indexes(subcommand->address.objectId, &rebuilt);
-				report_rebuilt(subcommand->address.objectId);
+				check_indexes(subcommand->address.objectId, REBUILT);
+				/* the dates are of another type, too */
+				if (get_rel_relispartition(subcommand->address.objectId) ||
+					!has_option(subcommand->address.objectId))
+					break;
+				ttl_beside_report(subcommand->address.objectId);
+				report_due(subcommand->address.objectId, false);
 				break;
 			case AT_AddIndexConstraint:
 			case AT_ReplicaIdentity:
@@ -757,8 +640,7 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 			check_created(command, tag);
 		else if (command->type == SCT_AlterTable)
 			check_altered(command);
-		ttl_dropped_report(command, before);
-		ttl_mismatch_report(command, before);
+		ttl_altered_report(command, before);
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);
 	}

@@ -36,10 +36,17 @@
 
 PG_FUNCTION_INFO_V1(ttl_set_last_modified);
 
-static void
-check_called_by_trigger(FunctionCallInfo fcinfo)
+/* set_last_modified('column') returns trigger */
+Datum
+ttl_set_last_modified(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	TupleDesc	desc;
+	const char *name;
+	int			attnum;
+	int32		typmod;
+	Datum		now;
+	bool		isnull = false;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -55,47 +62,25 @@ check_called_by_trigger(FunctionCallInfo fcinfo)
 				 errmsg("function \"%s\" must be fired before INSERT or UPDATE for each row, with the name of a column",
 						TRIGGER_FUNCTION),
 				 errhint("Call ttl_index.track_last_modified() to create the trigger.")));
-}
 
-/* The column that the trigger is to set. */
-static AttrNumber
-trigger_column(const TriggerData *trigger)
-{
-	Relation	rel = trigger->tg_relation;
-	const char *name = trigger->tg_trigger->tgargs[0];
-	int			attnum = SPI_fnumber(RelationGetDescr(rel), name);
-
+	desc = RelationGetDescr(trigger->tg_relation);
+	name = trigger->tg_trigger->tgargs[0];
+	attnum = SPI_fnumber(desc, name);
 	if (attnum <= 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						name, RelationGetRelationName(rel)),
+						name, RelationGetRelationName(trigger->tg_relation)),
 				 errdetail("Trigger \"%s\" sets this column to the time of the last change.",
 						   trigger->tg_trigger->tgname),
 				 errhint("Call ttl_index.untrack_last_modified() with this name; where the column was renamed, then ttl_index.track_last_modified() with the new one.")));
-	if (SPI_gettypeid(RelationGetDescr(rel), attnum) != TIMESTAMPTZOID)
+	if (SPI_gettypeid(desc, attnum) != TIMESTAMPTZOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of relation \"%s\" is not of type timestamp with time zone",
-						name, RelationGetRelationName(rel)),
+						name, RelationGetRelationName(trigger->tg_relation)),
 				 errhint("Call ttl_index.untrack_last_modified(), or change the type of the column.")));
-	return attnum;
-}
 
-/* set_last_modified('column') returns trigger */
-Datum
-ttl_set_last_modified(PG_FUNCTION_ARGS)
-{
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
-	TupleDesc	desc;
-	int			attnum;
-	int32		typmod;
-	Datum		now;
-	bool		isnull = false;
-
-	check_called_by_trigger(fcinfo);
-	desc = RelationGetDescr(trigger->tg_relation);
-	attnum = trigger_column(trigger);
 	now = TimestampTzGetDatum(GetCurrentTimestamp());
 	typmod = TupleDescAttr(desc, attnum - 1)->atttypmod;
 	if (typmod >= 0)

@@ -21,7 +21,6 @@
 
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
-#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "storage/lmgr.h"
 #include "utils/date.h"
@@ -36,9 +35,9 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "expire/look.h"
+#include "monitor/monitor.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
-#include "visitor.h"
 
 /* How long rows are counted at most, and how many pages of an index are sampled. */
 #define COUNT_MS 1000
@@ -110,27 +109,19 @@ count_entry(const int64 *date, int rows, void *arg)
 }
 
 /*
- * What is declared must not fail for a count: that ends when half of what statement_timeout
- * leaves is over.
+ * Looks at all leaves of a TTL index.  The rows of a table of Citus are on other nodes.  What is
+ * declared must not fail for a count: that ends when half of what statement_timeout leaves is over.
  */
-static TimestampTz
-time_to_end(TimestampTz now)
-{
-	int64		ms = COUNT_MS;
-
-	if (get_timeout_active(STATEMENT_TIMEOUT))
-		ms = Min(ms, TimestampDifferenceMilliseconds(now,
-													 get_timeout_finish_time(STATEMENT_TIMEOUT)) / 2);
-	return TimestampTzPlusMilliseconds(now, ms);
-}
-
-/* Looks at all leaves of a TTL index.  The rows of a table of Citus are on other nodes. */
 static void
 look_at_leaves(Oid indexrelid, Found *found)
 {
+	int64		ms = COUNT_MS;
 	ListCell   *lc;
 
-	found->until = time_to_end(GetCurrentTimestamp());
+	if (get_timeout_active(STATEMENT_TIMEOUT))
+		ms = Min(ms, TimestampDifferenceMilliseconds(found->at,
+													 get_timeout_finish_time(STATEMENT_TIMEOUT)) / 2);
+	found->until = TimestampTzPlusMilliseconds(found->at, ms);
 	foreach(lc, ttl_inherit_tree(indexrelid))
 	{
 		TtlLook		look = {.until = found->until};
@@ -153,122 +144,83 @@ look_at_leaves(Oid indexrelid, Found *found)
 	}
 }
 
-/* Who will delete what is due, as the end of a message. */
-typedef struct Future
-{
-	bool		nobody;
-	const char *detail;
-	const char *hint;
-} Future;
-
 /*
- * What of the table itself keeps its rows from being deleted, until somebody changes that;
- * TTL_ACTIVE for nothing.  Fills in what its texts need.  A lock, or a snapshot that is
- * older than the index, passes.
+ * Says what becomes of rows that are due, or of partitions, and by whom, as the end of a message
+ * that has this hint.  False where nobody deletes them until somebody changes that.  A lock, or a
+ * snapshot that is older than the index, passes.
  */
-static void
-find_obstacle(const TtlIndex *index, TtlIndex *now)
-{
-	if (!ttl_catalog_describe(index->indexrelid, false, now) ||
-		(now->state != TTL_NO_REPLICA_IDENTITY &&
-		 now->state != TTL_OWNER_LACKS_PRIVILEGE &&
-		 now->state != TTL_OPTION_NOT_EXECUTABLE &&
-		 now->state != TTL_ARCHIVE_MISMATCH))
-		now->state = TTL_ACTIVE;
-}
-
-/* What becomes of rows that are due, or of partitions, and by whom. */
-static Future
-find_future(const TtlIndex *index, bool partitions, const char *hint)
+static bool
+find_future(const TtlIndex *index, bool partitions, const char **detail, const char **hint)
 {
 	bool		archive = OidIsValid(index->option.archive_to);
 	const char *to_do = archive ? "move" : !partitions ? "delete" :
 	index->option.detach_partitions ? "detach" : "drop";
 	const char *does = index->option.detach_partitions && partitions ? "detaches" :
 	psprintf("%ss", to_do);
-	TtlIndex	obstacle;
+	TtlIndex	now;
 	TtlVisitor	visitor;
 	const char *why;
 
-	find_obstacle(index, &obstacle);
 	if (index->option.paused)
-		return (Future)
 	{
-		true, psprintf("Nothing %s them while the index is paused.", does),
-			"ttl_index.unpause_index() lets it go on."
-	};
-	if (obstacle.state != TTL_ACTIVE)
-		return (Future)
+		*detail = psprintf("Nothing %s them while the index is paused.", does);
+		*hint = "ttl_index.unpause_index() lets it go on.";
+		return false;
+	}
+	if (ttl_catalog_describe(index->indexrelid, false, &now) &&
+		(now.state == TTL_NO_REPLICA_IDENTITY || now.state == TTL_OWNER_LACKS_PRIVILEGE ||
+		 now.state == TTL_OPTION_NOT_EXECUTABLE || now.state == TTL_ARCHIVE_MISMATCH))
 	{
-		true, psprintf("Nobody %s them: %s.", does, ttl_state_reason(&obstacle)),
-			ttl_state_hint(&obstacle)
-	};
+		*detail = psprintf("Nobody %s them: %s.", does, ttl_state_reason(&now));
+		*hint = ttl_state_hint(&now);
+		return false;
+	}
 	ttl_visitor_find(&visitor);
 	why = ttl_visitor_why_none(&visitor, index->owner, index->owner);
 	if (why != NULL)
-		return (Future)
 	{
-		true, psprintf("Nobody %s them: %s.", does, why), visitor.hint
-	};
-	return (Future)
-	{
-		false,
-			psprintf("The next %s begins to %s them%s.",
-					 ttl_visitor_is_session(&visitor, index->owner, index->owner) ?
-					 "ttl_index.run_pass()" : "pass", to_do,
-					 archive ? psprintf(" to table %s", ttl_archive_name(index->option.archive_to)) : ""),
-			hint
-	};
+		*detail = psprintf("Nobody %s them: %s.", does, why);
+		*hint = visitor.hint;
+		return false;
+	}
+	*detail = psprintf("The next %s begins to %s them%s.",
+					   ttl_visitor_is_session(&visitor, index->owner, index->owner) ?
+					   "ttl_index.run_pass()" : "pass", to_do,
+					   archive ? psprintf(" to table %s", ttl_archive_name(index->option.archive_to)) : "");
+	return true;
 }
 
-/* Tells the client if nobody will delete rows when they are due. */
-static void
-report_nobody(const TtlIndex *index)
-{
-	Future		future = find_future(index, false, NULL);
-
-	/* it was said of the main one of a pair */
-	if (future.nobody && !OidIsValid(ttl_pair_main(index->indexrelid)))
-		ereport(NOTICE,
-				(errmsg("rows of table \"%s\" will not be %s when they are due",
-						get_rel_name(index->relid),
-						OidIsValid(index->option.archive_to) ? "moved" : "deleted"),
-				 errdetail_internal("%s", future.detail),
-				 errhint("%s", future.hint)));
-}
-
-/* How many partitions are due: of the whole, or this one where the index is of one. */
-static int
-count_partitions_due(const TtlIndex *index, TimestampTz at)
-{
-	TtlPartition partition;
-	TtlCutoff	cutoff;
-
-	if (index->governor == index->indexrelid)
-		return list_length(ttl_drop_due(index, at));
-	if (index->parent != index->governor)
-		return 0;
-	ttl_bounds_read_one(index->relid, &partition);
-	ttl_cutoff_init(&cutoff, index, at);
-	return ttl_leaves_partition_is_due(&partition, &cutoff) ? 1 : 0;
-}
-
-/* Tells the client how many partitions are due now, where they go as a whole. */
+/*
+ * Tells the client how many partitions are due now, where they go as a whole: of all, or this one
+ * where the index is of one.
+ */
 static int64
 report_partitions_due(const TtlIndex *index)
 {
-	int			due = count_partitions_due(index, GetCurrentTimestamp());
-	Future		future;
+	const char *detail;
+	const char *hint = "ttl_index.due_count() counts their rows.";
+	int			due = 0;
 
+	if (index->governor == index->indexrelid)
+		due = list_length(ttl_drop_due(index, GetCurrentTimestamp()));
+	else if (index->parent == index->governor)
+	{
+		TtlPartition partition;
+		TtlCutoff	cutoff;
+
+		ttl_bounds_read_one(index->relid, &partition);
+		ttl_cutoff_init(&cutoff, index, GetCurrentTimestamp());
+		due = ttl_leaves_partition_is_due(&partition, &cutoff) ? 1 : 0;
+	}
 	if (due == 0)
 		return 0;
-	future = find_future(index, true, "ttl_index.due_count() counts their rows.");
+	(void) find_future(index, true, &detail, &hint);
 	ereport(NOTICE,
 			(errmsg_plural("%d partition of table \"%s\" is due at once",
 						   "%d partitions of table \"%s\" are due at once",
 						   due, due, get_rel_name(IndexGetRelation(index->governor, false))),
-			 errdetail_internal("%s", future.detail),
-			 errhint("%s", future.hint)));
+			 errdetail_internal("%s", detail),
+			 errhint("%s", hint)));
 	return due;
 }
 
@@ -276,8 +228,10 @@ report_partitions_due(const TtlIndex *index)
 static void
 report_rows_due(const TtlIndex *index, const Found *found)
 {
-	Future		future = find_future(index, false, "ttl_index.due_count() counts them exactly.");
+	const char *detail;
+	const char *hint = "ttl_index.due_count() counts them exactly.";
 
+	(void) find_future(index, false, &detail, &hint);
 	ereport(NOTICE,
 			(found->more_due ?
 			 errmsg_plural("at least %lld row of table \"%s\" is due at once",
@@ -288,8 +242,8 @@ report_rows_due(const TtlIndex *index, const Found *found)
 						   "about %lld rows of table \"%s\" are due at once",
 						   (unsigned long) found->due,
 						   (long long) found->due, get_rel_name(index->relid)),
-			 errdetail_internal("%s", future.detail),
-			 errhint("%s", future.hint)));
+			 errdetail_internal("%s", detail),
+			 errhint("%s", hint)));
 }
 
 /* A query for what documents hold where a date should be; NULL if the key is no path. */
@@ -339,24 +293,21 @@ report_never(const TtlIndex *index)
 	return false;
 }
 
-/* Warns where no row has a date. */
+/* Warns where no row has a date, or of dates that are far from today, if they are a quarter of all or more. */
 static void
-report_no_date(const TtlIndex *index, const Found *found)
+report_dates(const TtlIndex *index, const Found *found)
 {
-	char	   *query = kinds_query(index);
+	if (found->dates == 0)
+	{
+		char	   *query = kinds_query(index);
 
-	ereport(WARNING,
-			(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
-					get_rel_name(index->relid), get_rel_name(index->indexrelid)),
-			 errdetail("%lld rows were looked at. Rows without a date never expire.",
-					   (long long) found->rows),
-			 query ? errhint("See what is there: %s", query) : 0));
-}
-
-/* Warns of dates that are far from today, if they are a quarter of all or more. */
-static void
-report_odd(const TtlIndex *index, const Found *found)
-{
+		ereport(WARNING,
+				(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
+						get_rel_name(index->relid), get_rel_name(index->indexrelid)),
+				 errdetail("%lld rows were looked at. Rows without a date never expire.",
+						   (long long) found->rows),
+				 query ? errhint("See what is there: %s", query) : 0));
+	}
 	for (int i = 0; i < lengthof(odds); i++)
 	{
 		if (found->odd[i] > 0 && found->odd[i] >= found->dates / 4)
@@ -379,7 +330,8 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 {
 	TtlIndex	index;
 	Found		found = {.at = GetCurrentTimestamp()};
-	bool		whole;
+	const char *detail;
+	const char *hint = NULL;
 
 	if (!message_level_is_interesting(WARNING) ||
 		!ttl_catalog_describe(indexrelid, true, &index) ||
@@ -387,8 +339,7 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 		return;
 	if (is_new && report_never(&index))
 		return;
-	whole = index.option.drop_partitions && !index.option.boundary_rows;
-	if (whole)
+	if (index.option.drop_partitions && !index.option.boundary_rows)
 		found.due = report_partitions_due(&index);
 	else
 	{
@@ -396,12 +347,16 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 		if (found.due > 0)
 			report_rows_due(&index, &found);
 	}
-	if (is_new && found.due == 0)
-		report_nobody(&index);
-	/* under the second key of a pair there is no date where all TTLs are -1 */
-	if (found.rows == 0 || OidIsValid(ttl_pair_main(indexrelid)))
+	/* of a pair, all is said of the main one */
+	if (OidIsValid(ttl_pair_main(indexrelid)))
 		return;
-	if (found.dates == 0)
-		report_no_date(&index, &found);
-	report_odd(&index, &found);
+	if (is_new && found.due == 0 && !find_future(&index, false, &detail, &hint))
+		ereport(NOTICE,
+				(errmsg("rows of table \"%s\" will not be %s when they are due",
+						get_rel_name(index.relid),
+						OidIsValid(index.option.archive_to) ? "moved" : "deleted"),
+				 errdetail_internal("%s", detail),
+				 errhint("%s", hint)));
+	if (found.rows > 0)
+		report_dates(&index, &found);
 }

@@ -74,7 +74,6 @@ read_series_args(FunctionCallInfo fcinfo, SeriesArgs *args)
 	args->create.relid = PG_GETARG_OID(0);
 	args->create.key = ttl_args_text(fcinfo, 1);
 	args->meta_field = ttl_args_text(fcinfo, 2);
-	args->create.is_series = true;
 	args->create.change.seconds = ttl_state_read_seconds(fcinfo, 4);
 	args->create.change.time_zone = ttl_args_text(fcinfo, 6);
 	args->create.change.boundary_rows = ttl_args_bool(fcinfo, 7);
@@ -138,27 +137,19 @@ check_series(Relation rel, const SeriesArgs *args)
 						args->meta_field, RelationGetRelationName(rel))));
 }
 
-/* Is this the work of an earlier call?  Raises an error for other partitions. */
+/* Has an earlier call made an index? */
 static bool
-is_series(Relation rel, const SeriesArgs *args)
+has_series_index(Relation rel, const char *key)
 {
 	ListCell   *lc;
 
-	if (ttl_inherit_children(RelationGetRelid(rel), false) == NIL)
-		return false;
-	foreach(lc, ttl_key_indexes(rel, args->create.key))
+	foreach(lc, ttl_key_indexes(rel, key))
 	{
 		TtlOption	option;
 
-		if (ttl_option_read(lfirst_oid(lc), &option) &&
-			option.bucket_seconds != 0)
+		if (ttl_option_read(lfirst_oid(lc), &option) && option.bucket_seconds != 0)
 			return true;
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("table \"%s\" has partitions",
-					RelationGetRelationName(rel)),
-			 errhint("ttl_index.create_index() with drop_expired_partitions => true lets those expire that somebody else makes.")));
 	return false;
 }
 
@@ -185,59 +176,70 @@ has_index_on(Oid relid, AttrNumber first, AttrNumber second)
 	return found;
 }
 
-/* The index that queries for one source of the series use. */
-static void
-create_meta_index(const SeriesArgs *args)
-{
-	Oid			relid = args->create.relid;
-
-	if (args->meta_field != NULL &&
-		!has_index_on(relid, get_attnum(relid, args->meta_field),
-					  get_attnum(relid, args->create.key)))
-		ttl_citus_run_command(psprintf("CREATE INDEX ON %s (%s, %s)",
-									   ttl_name_qualified(args->create.relid),
-									   quote_identifier(args->meta_field),
-									   quote_identifier(args->create.key)));
-}
-
-static void
-make_default(Oid relid)
-{
-	char	   *name = ChooseRelationName(get_rel_name(relid), NULL, "default",
-										  get_rel_namespace(relid), false);
-
-	ttl_citus_run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT%s",
-								   ttl_make_name_beside(relid, name), ttl_name_qualified(relid),
-								   ttl_make_tablespace_clause(relid)));
-	ttl_make_follow_table(relid, name);
-}
-
 /* create_time_series(relation, time_field, ...) returns regclass */
 Datum
 ttl_create_time_series(PG_FUNCTION_ARGS)
 {
+	static const bool drop = true;
 	SeriesArgs	args;
+	Oid			relid;
 	Relation	rel;
 	Oid			indexrelid;
 	TtlIndex	index;
+	bool		made;
 	bool		again;
 	ListCell   *lc;
 
 	PreventCommandIfReadOnly("ttl_index.create_time_series()");
 	read_series_args(fcinfo, &args);
-	rel = ttl_owner_open(args.create.relid, AccessExclusiveLock);
+	relid = args.create.relid;
+	rel = ttl_owner_open(relid, AccessExclusiveLock);
 	check_series(rel, &args);
-	again = is_series(rel, &args);
+	made = has_series_index(rel, args.create.key);
+	if (!made)
+	{
+		args.create.change.drop_partitions = &drop;
+		if (args.create.change.bucket_seconds == 0)
+			args.create.change.bucket_seconds = SECS_PER_HOUR;
+	}
+	if (getBaseType(get_atttype(relid, get_attnum(relid, args.create.key))) == DATEOID &&
+		args.create.change.bucket_seconds % SECS_PER_DAY != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partitions of a key of type date must span whole days"),
+				 errhint("Take the granularity minutes or hours, or a multiple of 86400 for bucket_max_span_seconds.")));
+	again = ttl_inherit_children(relid, false) != NIL;
+	if (again && !made)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" has partitions",
+						RelationGetRelationName(rel)),
+				 errhint("ttl_index.create_index() with drop_expired_partitions => true lets those expire that somebody else makes.")));
 	if (!again)
-		ttl_owner_check_tree(args.create.relid, rel->rd_rel->relowner);
-	ttl_name_keep(args.create.relid);
+		ttl_owner_check_tree(relid, rel->rd_rel->relowner);
+	ttl_name_keep(relid);
 	relation_close(rel, NoLock);
 
 	if (!again)
-		make_default(args.create.relid);
+	{
+		char	   *name = ChooseRelationName(get_rel_name(relid), NULL, "default",
+											  get_rel_namespace(relid), false);
+
+		ttl_citus_run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT%s",
+									   ttl_make_name_beside(relid, name), ttl_name_qualified(relid),
+									   ttl_make_tablespace_clause(relid)));
+		ttl_make_follow_table(relid, name);
+	}
 	/* of an earlier call: a notice, or an error where the options differ */
 	indexrelid = ttl_create_index_for(&args.create);
-	create_meta_index(&args);
+	/* queries for one source of the series use it */
+	if (args.meta_field != NULL &&
+		!has_index_on(relid, get_attnum(relid, args.meta_field),
+					  get_attnum(relid, args.create.key)))
+		ttl_citus_run_command(psprintf("CREATE INDEX ON %s (%s, %s)",
+									   ttl_name_qualified(relid),
+									   quote_identifier(args.meta_field),
+									   quote_identifier(args.create.key)));
 	if (again)
 		PG_RETURN_OID(indexrelid);
 	if (!ttl_catalog_describe(indexrelid, true, &index))

@@ -681,7 +681,7 @@ ttl_citus_lock_copies(Oid relid)
 	ttl_settings_set("citus.enable_ddl_propagation", "on");
 	ttl_settings_set("citus.enable_metadata_sync", "on");
 	ttl_lock_limit_waits();
-	ttl_name_keep_now(relid);
+	ttl_name_keep(relid);
 	ttl_citus_run_command(psprintf("LOCK TABLE %s IN EXCLUSIVE MODE; SET LOCAL ttl_index.copies_locked = %s",
 								   ttl_name_qualified(relid),
 								   quote_literal_cstr(ttl_name_qualified(relid))));

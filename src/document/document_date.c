@@ -55,6 +55,7 @@
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_document_date);
+PG_FUNCTION_INFO_V1(ttl_earliest);
 
 #define EPOCH_MS \
 	((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * 1000)
@@ -503,4 +504,28 @@ ttl_document_date(PG_FUNCTION_ARGS)
 								&date))
 		PG_RETURN_NULL();
 	PG_RETURN_TIMESTAMPTZ(date);
+}
+
+/* earliest(dates timestamptz[]) returns timestamptz */
+Datum
+ttl_earliest(PG_FUNCTION_ARGS)
+{
+	ArrayIterator dates = array_create_iterator(PG_GETARG_ARRAYTYPE_P(0), 0,
+												NULL);
+	TimestampTz earliest = 0;
+	bool		found = false;
+	Datum		date;
+	bool		isnull;
+
+	while (array_iterate(dates, &date, &isnull))
+	{
+		if (isnull || (found && DatumGetTimestampTz(date) >= earliest))
+			continue;
+		earliest = DatumGetTimestampTz(date);
+		found = true;
+	}
+	array_free_iterator(dates);
+	if (!found)
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(earliest);
 }

@@ -18,7 +18,6 @@
 #include "expire/index_scan.h"
 #include "monitor/count.h"
 #include "monitor/state_file.h"
-#include "visitor.h"
 
 /* A TTL index whose last error was not followed by a good visit. */
 typedef struct TtlFailing
@@ -34,6 +33,15 @@ typedef struct TtlSaid
 	TimestampTz at;				/* 0: nothing, or it is over */
 } TtlSaid;
 
+/* Who visits the TTL indexes of this database. */
+typedef struct TtlVisitor
+{
+	const char *status;			/* a word */
+	const char *reason;			/* why the monitor does not, or NULL */
+	const char *hint;
+	List	   *roles;			/* whose run_pass() was not long ago */
+} TtlVisitor;
+
 /* launcher.c */
 extern void ttl_launcher_register(void);
 extern bool ttl_launcher_is_registered(void);
@@ -41,6 +49,12 @@ extern bool ttl_launcher_is_registered(void);
 /* visitor.c */
 #define TTL_SLOTS_HINT \
 	"Consider increasing the configuration parameter \"max_worker_processes\" to at least three more than \"max_parallel_workers\": parallel queries take their workers from the same slots."
+
+extern void ttl_visitor_find(TtlVisitor *visitor);
+extern bool ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner, Oid whole);
+extern const char *ttl_visitor_why_no_monitor(Oid database, bool *enabled,
+											  const char **hint);
+extern const char *ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner, Oid whole);
 
 /* counters.c */
 #define TTL_COUNTERS_LOCKED "table \"" TTL_SCHEMA ".counters\" is locked by others"

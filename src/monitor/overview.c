@@ -34,12 +34,14 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "due/due.h"
 #include "monitor/monitor.h"
 #include "monitor/progress.h"
 #include "monitor/survey.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_list_databases);
+PG_FUNCTION_INFO_V1(ttl_lag);
 
 #define INITIAL_DATABASES 64
 #define INITIAL_INDEXES 256
@@ -221,8 +223,8 @@ read_overview(void)
 }
 
 /* Up to which key has the monitor read an index of this database?  False if unknown. */
-bool
-ttl_overview_read_to(Oid indexrelid, int64 *key)
+static bool
+read_to(Oid indexrelid, int64 *key)
 {
 	Overview   *overview = read_overview();
 
@@ -323,4 +325,38 @@ ttl_list_databases(PG_FUNCTION_ARGS)
 	if (overview == NULL || overview->count == 0)
 		report_empty(&file.hold);
 	return (Datum) 0;
+}
+
+/* How far a pass has got: of one at work, or the last of the monitor. */
+static bool
+find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
+{
+	int64		key;
+
+	if (ttl_progress_position(indexrelid, position))
+		return true;
+	if (!read_to(indexrelid, &key))
+		return false;
+	*position = ttl_index_scan_from(key);
+	return true;
+}
+
+/* lag(index regclass) returns interval */
+Datum
+ttl_lag(PG_FUNCTION_ARGS)
+{
+	TtlLag		lag = {.at = GetCurrentTimestamp(),.elevel = NOTICE,.find_position = find_position};
+	TimestampTz since;
+	bool		may_be_due;
+
+	if (!ttl_due_since(PG_GETARG_OID(0), &lag, &since, &may_be_due))
+		PG_RETURN_NULL();
+	/* it cannot be told where that of one shard cannot */
+	if (ttl_nodes_know(PG_GETARG_OID(0)))
+		return ttl_nodes_ask(PG_GETARG_OID(0), "pg_catalog.extract('epoch', ttl_index.lag(i.indexrelid))",
+							 "CASE WHEN pg_catalog.bool_or(e.n IS NOT NULL AND e.v IS NULL) THEN NULL ELSE "
+							 "pg_catalog.make_interval(secs => coalesce(pg_catalog.max(e.v::pg_catalog.float8), 0)) END",
+							 NOTICE, &fcinfo->isnull);
+	return DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(lag.at),
+							   TimestampTzGetDatum(since));
 }

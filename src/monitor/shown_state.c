@@ -7,7 +7,6 @@
  * active, this file finds what else keeps rows or partitions from being deleted: that
  * nobody visits the database, a hold or a crash, which concern the monitor, errors that no
  * good visit has followed, and partitions that cannot be dropped or made.
- * functions.c calls it for each row of the view; the engine does not.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -20,10 +19,14 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "funcapi.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
 #include "compat.h"
 #include "definition/definition.h"
@@ -31,7 +34,8 @@
 #include "monitor/monitor.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
-#include "visitor.h"
+
+PG_FUNCTION_INFO_V1(ttl_list_indexes);
 
 /* Says why a partition is missing, as far as can be said without reading rows. */
 static char *
@@ -170,4 +174,86 @@ ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
 	if (index->state == TTL_ACTIVE && index->root == index->indexrelid &&
 		find_failing(failing, index->root) != NULL)
 		index->state = TTL_FAILING;
+}
+
+/* The number of columns of list_indexes(). */
+#define NCOLUMNS 12
+
+static void
+put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
+{
+	Datum		values[NCOLUMNS] = {0};
+	bool		nulls[NCOLUMNS] = {0};
+	char	   *reason = ttl_state_reason(index);
+	TtlCitusTable citus;
+
+	values[0] = ObjectIdGetDatum(index->indexrelid);
+	values[1] = ObjectIdGetDatum(index->relid);
+	/* an index with an option of its own has no parent as far as TTLs go */
+	values[2] = ObjectIdGetDatum(index->parent);
+	nulls[2] = index->root == index->indexrelid;
+	values[3] = Int32GetDatum(index->option.seconds);
+	nulls[3] = !index->option.present || index->option.problem != NULL;
+	nulls[4] = index->option.time_zone == NULL;
+	if (!nulls[4])
+		values[4] = CStringGetTextDatum(index->option.time_zone);
+	values[5] = BoolGetDatum(index->option.drop_partitions && !index->option.detach_partitions);
+	values[6] = CStringGetTextDatum(ttl_state_name(index->state));
+	nulls[7] = reason == NULL;
+	if (!nulls[7])
+		values[7] = CStringGetTextDatum(reason);
+	values[8] = ObjectIdGetDatum(index->option.archive_to);
+	nulls[8] = !OidIsValid(index->option.archive_to);
+	values[9] = BoolGetDatum(index->option.detach_partitions);
+	ttl_citus_look(index->relid, &citus);
+	values[10] = ObjectIdGetDatum(citus.shell);
+	nulls[10] = !OidIsValid(citus.shell);
+	values[11] = ObjectIdGetDatum(ttl_citus_shell_index(index->indexrelid, &citus));
+	nulls[11] = !OidIsValid(DatumGetObjectId(values[11]));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+typedef struct IndexesView
+{
+	ReturnSetInfo *rsinfo;
+	TtlVisitor	visitor;
+	TtlStateFile file;
+	List	   *crashed;
+	List	   *failing;
+} IndexesView;
+
+static void
+show_index(Oid indexrelid, void *arg)
+{
+	IndexesView *view = arg;
+	TtlIndex	index;
+
+	if (!ttl_catalog_describe(indexrelid, false, &index))
+		return;
+	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->crashed,
+							 view->failing);
+	put_index(view->rsinfo, &index);
+}
+
+static void
+show_indexes(void *arg)
+{
+	ttl_catalog_each(ttl_catalog_shown(), show_index, arg);
+}
+
+/* list_indexes(): the rows of the view ttl_index.indexes, without what shown_text.c writes */
+Datum
+ttl_list_indexes(PG_FUNCTION_ARGS)
+{
+	IndexesView view = {0};
+
+	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ttl_state_file_read(&view.file);
+	view.crashed = ttl_crash_skipped(&view.file);
+	ttl_visitor_find(&view.visitor);
+	InitMaterializedSRF(fcinfo, 0);
+	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
+	view.failing = ttl_counters_failing();
+	ttl_pair_hold(show_indexes, &view);
+	return (Datum) 0;
 }

@@ -53,7 +53,6 @@ typedef struct TtlKnownIndex
 /* overview.c */
 extern void ttl_overview_write(const TtlKnownDatabase *databases, int count,
 							   const TtlKnownIndex *indexes, int index_count);
-extern bool ttl_overview_read_to(Oid indexrelid, int64 *key);
 extern dsm_handle ttl_overview_handle(void);
 
 #endif							/* TTL_SURVEY_H */

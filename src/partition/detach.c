@@ -337,8 +337,9 @@ ttl_detach_lock(const TtlIndex *root)
 
 	if (!OidIsValid(target))
 		return true;
-	if (!ttl_lock_soon(target, ShareUpdateExclusiveLock) || !ttl_name_lock(target, false))
+	if (!ttl_lock_soon(target, ShareUpdateExclusiveLock))
 		return false;
+	ttl_name_keep(target);
 	rest = ttl_archive_is_attachable(root) ? get_default_partition_oid(target) : InvalidOid;
 	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
 }

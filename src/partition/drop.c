@@ -396,13 +396,14 @@ drop_partition(const TtlIndex *root, Oid relid, TimestampTz at, TtlBatch *batch)
 			return;
 		rows = count_rows(relid, PG_INT64_MAX);
 	}
-	batch->busy = (keep && !ttl_detach_lock(root)) || !lock_for_drop(root->relid, relid, batch) ||
-		!ttl_name_lock(root->relid, false) || !ttl_name_lock(relid, false);
+	batch->busy = (keep && !ttl_detach_lock(root)) || !lock_for_drop(root->relid, relid, batch);
 	if (batch->busy)
 		return;
 	locked_since = GetCurrentTimestamp();
 	if (!is_still_due(root, relid, at))
 		return;
+	ttl_name_keep(root->relid);
+	ttl_name_keep(relid);
 	/* an obstacle may have come while the locks were waited for */
 	check_obstacles(root, relid, keep);
 	if (rows < 0)

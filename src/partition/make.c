@@ -427,7 +427,7 @@ make_missing_partition(const TtlIndex *root, const TtlPartition *partition)
 	}
 	if (OidIsValid(rest))
 		check_default(root, rest, partition);
-	if (!lock_for_attach(root, rest) || !ttl_name_lock(root->relid, false))
+	if (!lock_for_attach(root, rest))
 		return false;
 	/* read again, because the locks may have taken a while */
 	if (!ttl_catalog_describe(root->indexrelid, true, &now) ||
@@ -435,6 +435,7 @@ make_missing_partition(const TtlIndex *root, const TtlPartition *partition)
 		now.option.bucket_seconds != root->option.bucket_seconds ||
 		get_default_partition_oid(root->relid) != rest)
 		return false;
+	ttl_name_keep(root->relid);
 	ttl_owner_check_tree(root->relid, root->owner);
 	/* what is left of it is for the next pass */
 	if (is_missing(root, partition))

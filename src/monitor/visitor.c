@@ -7,7 +7,7 @@
  * whoever declares a TTL is told who will delete, the view of indexes has a state for it,
  * and so has CREATE EXTENSION a warning: all three ask here.
  *
- * The launcher shows in its own status entry whether it is enabled (monitor/progress.c).
+ * The launcher shows in its own status entry whether it is enabled (progress.c).
  * What ALTER DATABASE and ALTER ROLE say beside that is read from the catalog, as the
  * worker will: this session began earlier, or as another role.  A session serves a
  * database as well, if its run_pass() was not long ago; the counters know that, for each
@@ -16,7 +16,7 @@
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/visitor.c
+ *	  src/monitor/visitor.c
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +26,6 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xlog.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_db_role_setting.h"
@@ -44,9 +43,7 @@
 #include "monitor/monitor.h"
 #include "monitor/progress.h"
 #include "monitor/state_file.h"
-#include "monitor/survey.h"
 #include "ttl_index.h"
-#include "visitor.h"
 
 PG_FUNCTION_INFO_V1(ttl_monitor_status);
 
