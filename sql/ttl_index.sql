@@ -374,7 +374,7 @@ LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_run_pass';
 
 COMMENT ON PROCEDURE run_pass() IS
-'one full pass over the TTL indexes of this database, now, in this session, over the tables whose owner''s role the caller has; not inside a transaction block';
+'one full pass over this database, now, by workers that it starts and waits for, over the tables whose owner''s privileges the caller has; not inside a transaction block';
 
 CREATE FUNCTION resume()
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
@@ -480,7 +480,7 @@ CREATE FUNCTION list_operations(
 RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_operations';
 
-COMMENT ON FUNCTION list_operations() IS 'what each process at work on a pass is at; the view ttl_index.current_op adds pg_stat_activity';
+COMMENT ON FUNCTION list_operations() IS 'what each worker is at; the view ttl_index.current_op adds pg_stat_activity';
 
 CREATE VIEW current_op AS
 SELECT a.pid, a.datname, a.backend_type, o.operation, o.relid, o.indexrelid,
@@ -496,7 +496,7 @@ LEFT JOIN LATERAL relation_name(o.relid) AS t
 	ON a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database();
 
 COMMENT ON VIEW current_op IS
-'what the monitor and every session that runs a pass are doing now, one row a process, and how far its pass is; relid and indexrelid belong to the database of that row';
+'what each worker of the monitor and of run_pass() is doing now, and how far its pass is; relid and indexrelid belong to the database of that row';
 
 COMMENT ON COLUMN current_op.pid IS 'the process';
 COMMENT ON COLUMN current_op.datname IS 'the database in which it works';
@@ -549,7 +549,7 @@ COMMENT ON COLUMN databases.indexes IS 'TTL indexes; a partitioned one with all 
 COMMENT ON COLUMN databases.not_active IS 'of these, those from which no row is deleted, for a reason that the view indexes of that database shows';
 COMMENT ON COLUMN databases.failing IS 'those with an error that no good visit has followed';
 COMMENT ON COLUMN databases.paused IS 'those that are paused and else active';
-COMMENT ON COLUMN databases.worst_lag IS 'how long the oldest due row of all that are not paused had been due at the end of the last pass, or, in a pass that goes on, about a minute ago; NULL where it is known of none';
+COMMENT ON COLUMN databases.worst_lag IS 'how long the oldest due row of all that are not paused had been due when the monitor last looked: when a pass begins, between its sub-passes, and when it ends; NULL where it is known of none';
 COMMENT ON COLUMN databases.lag_unknown IS 'of how many that could not be told';
 COMMENT ON COLUMN databases.deleted_documents IS 'rows that the monitor has deleted there since it started; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
 COMMENT ON COLUMN databases.deleted_buckets IS 'partitions that it has dropped there since then';
@@ -561,9 +561,8 @@ COMMENT ON COLUMN databases.reason IS 'why the monitor deletes nothing there; NU
 
 -- Written only by the C code, in the transaction that deletes, and only by
 -- insertion: an update would get slower with every version that an old
--- snapshot keeps.  A row is what one batch adds; the end of a sub-pass folds the
--- rows of an index into one for its sum, without an hour, and one for the hour at
--- hand.  indexrelid 0 holds what belongs to no index: the passes, and what was counted
+-- snapshot keeps.  A row is what one batch adds; a survey folds the rows of an index
+-- into one for its sum, without an hour, and one for the hour at hand.  indexrelid 0 holds what belongs to no index: the passes, and what was counted
 -- for indexes that are gone; those of run_pass() have in relid the role that has called
 -- it, and in last_call when.
 CREATE TABLE counters (

@@ -13,85 +13,11 @@
 #ifndef TTL_PASS_H
 #define TTL_PASS_H
 
-#include "access/xlogdefs.h"
-#include "lib/dshash.h"
 #include "monitor/kept.h"
 #include "monitor/monitor.h"
 #include "monitor/schedule.h"
+#include "monitor/shared.h"
 #include "monitor/state_file.h"
-#include "port/atomics.h"
-#include "storage/spin.h"
-#include "utils/dsa.h"
-
-/*
- * How long deletion has to wait (see throttle.c), in all databases, because the rate and
- * the standbys are the server's.  The times are readings of ttl_hold_machine_clock().
- */
-typedef struct TtlThrottle
-{
-	slock_t		mutex;			/* for all of it */
-	int64		next_batch_at;	/* by the rate limit */
-	int64		lag_since;		/* when the pause for replication began, or 0 */
-	XLogRecPtr	not_awaited;	/* who has not got here is not awaited */
-	TtlSaid		said;			/* that it is no longer waited for */
-} TtlThrottle;
-
-/* What all processes of a pass share. */
-typedef struct TtlCommon
-{
-	int			starter_pid;	/* the launcher, or the session that runs the pass */
-	Oid			caller;			/* of run_pass(), or invalid */
-	int64		pass;			/* its number, for pg_stat_activity */
-	dshash_table_handle kept;	/* of TtlKeptIndex */
-	pg_atomic_uint32 waiting;	/* others wait: a worker leaves after its round */
-	TtlThrottle throttle;
-	dsa_pointer settings;		/* those of a session, or invalid (settings.c) */
-} TtlCommon;
-
-/* A TTL index that has something to do for an owner. */
-typedef struct TtlWork
-{
-	Oid			owner;
-	bool		is_superuser;	/* that owner */
-	Oid			root;
-} TtlWork;
-
-/* What a process is told, and what it answers.  It is in shared memory (see tasks.c). */
-typedef struct TtlShared
-{
-	/* written by whoever starts it */
-	Oid			database;
-	Oid			owner;			/* invalid: it is a survey */
-	bool		is_superuser;	/* the owner is one */
-	int			mark;			/* which mark of crash.c is its, or -1 */
-	dsm_handle	messages;		/* a queue for what it says to a session, or 0 */
-	bool		begins;			/* a survey: the pass begins */
-	bool		ends;			/* a survey: the pass is over, but for its counters */
-	int			rounds;			/* a survey: that there were since the last one */
-	Oid			resume_at;		/* a worker: the index to begin with */
-	int			nroots;
-	dsa_pointer roots;			/* a worker: OIDs of TTL indexes */
-	/* both ways */
-	TtlKept		kept;			/* without its hash tables */
-	/* written by the process */
-	bool		answered;
-	bool		held;			/* nothing may be deleted in any database */
-	bool		more;			/* the pass needs another sub-pass here */
-	bool		canceled;		/* the worker ended within a canceled batch */
-	Oid			current_index;	/* the index that is being visited */
-	bool		limited;		/* work.c limits the time of what it does: */
-	uint32		works;			/* the number of that piece of work */
-	int			time_limit;		/* for it, in milliseconds; 0: none */
-	int			nwork;
-	dsa_pointer work;			/* a survey: TtlWork */
-} TtlShared;
-
-/* What a process gets beside its argument, the handle of the shared memory. */
-typedef struct TtlWorkerExtra
-{
-	dsa_pointer common;
-	dsa_pointer shared;
-} TtlWorkerExtra;
 
 /* A TTL index to visit, and the indexes of it that hold rows. */
 typedef struct TtlTarget
@@ -121,7 +47,6 @@ typedef struct TtlRun
 /* work.c */
 extern bool ttl_work_is_canceled(void);
 extern void ttl_work_cancel(void);
-extern void ttl_work_save_signals(void);
 extern void ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared,
 						  TtlKept *kept);
 extern uint32 ttl_work_hash(const List *indexes);
@@ -129,7 +54,6 @@ extern void ttl_work_forget(TtlRun *run);
 extern void ttl_work_begin(TtlRun *run);
 extern void ttl_work_commit(TtlRun *run);
 extern ErrorData *ttl_work_try_commit(TtlRun *run, bool *timed_out);
-extern bool ttl_work_is_unwanted(const TtlRun *run);
 extern bool ttl_work_must_stop(TtlRun *run);
 extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern bool ttl_work_wait_for_batch(TtlRun *run);
@@ -137,7 +61,6 @@ extern ErrorData *ttl_work_run(void (*function) (void *), void *arg, bool *timed
 
 /* prepare.c */
 extern bool ttl_prepare_is_own(Oid relid);
-extern bool ttl_prepare_index_is_own(Oid indexrelid);
 extern bool ttl_prepare_is_held(TtlRun *run, TtlStateFile *file);
 extern bool ttl_prepare_objects_fit(TtlRun *run);
 extern List *ttl_prepare_partitions(TtlRun *run, const TtlIndex *index);

@@ -46,17 +46,11 @@
 /* How many indexes are prepared in one transaction. */
 #define PREPARE_SHARED 50
 
-/* Does the table belong to the owner as whom the worker is connected? */
+/* Does a table, or an index, belong to the owner as whom the worker is connected? */
 bool
 ttl_prepare_is_own(Oid relid)
 {
 	return ttl_owner_of(relid) == GetUserId();
-}
-
-bool
-ttl_prepare_index_is_own(Oid indexrelid)
-{
-	return ttl_prepare_is_own(indexrelid);
 }
 
 /*
@@ -124,7 +118,7 @@ target_work(void *arg)
 	target->relid = active ? index.relid : InvalidOid;
 	foreach(lc, ttl_citus_goes_elsewhere(&index.citus) ? NIL : leaves)
 	{
-		if (ttl_prepare_index_is_own(lfirst_oid(lc)))
+		if (ttl_prepare_is_own(lfirst_oid(lc)))
 			target->leaves = lappend_oid(target->leaves, lfirst_oid(lc));
 	}
 	target->partitions = partitions;

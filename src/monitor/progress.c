@@ -128,8 +128,7 @@ ttl_progress_pass(const TtlProgress *progress, TimestampTz begun)
 }
 
 /*
- * Shows the visit whose next batch begins.  The activity of a worker names the index; that
- * of a session stays the command that it runs.
+ * Shows the visit whose next batch begins.  The activity of the worker names the index.
  */
 void
 ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff, const TtlCursor *cursor,
@@ -141,8 +140,6 @@ ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff, const TtlCursor *c
 	pgstat_progress_update_param(FIELD_HAS_KEY, ttl_cursor_read_to(cursor, &key));
 	pgstat_progress_update_param(FIELD_KEY, key);
 	set_fields(OPERATION_VISIT, index, cutoff, begun, deleted, progress);
-	if (MyBackendType != B_BG_WORKER)
-		return;
 	activity = psprintf("ttl_index: %s rows of %s by index %s",
 						OidIsValid(index->option.archive_to) ? "archiving" : "expiring",
 						ttl_name_qualified(index->relid),
@@ -160,17 +157,10 @@ ttl_progress_wait(TtlWait wait, long milliseconds)
 	const Operation *waiting = &operations[operation];
 
 	pgstat_progress_update_param(FIELD_OPERATION, operation);
-	if (MyBackendType == B_BG_WORKER)
-		pgstat_report_activity(STATE_RUNNING, waiting->activity);
+	pgstat_report_activity(STATE_RUNNING, waiting->activity);
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 					 milliseconds, ttl_wait_event(waiting->wait_event));
 	ResetLatch(MyLatch);
-}
-
-void
-ttl_progress_end(void)
-{
-	pgstat_progress_update_param(FIELD_MAGIC, 0);
 }
 
 /* The progress fields of a process that shows those of this magic, or NULL. */

@@ -54,7 +54,6 @@ extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
 							   const TtlCursor *cursor, TimestampTz begun,
 							   int64 deleted, const TtlProgress *progress);
 extern void ttl_progress_wait(TtlWait wait, long milliseconds);
-extern void ttl_progress_end(void);
 extern Datum ttl_progress_interval(int64 time_left, bool *isnull);
 extern bool ttl_progress_position(Oid indexrelid, TtlScanPosition *position);
 extern void ttl_progress_launcher(const TtlLauncher *launcher);

@@ -20,8 +20,6 @@
  */
 #include "postgres.h"
 
-#include <signal.h>
-
 #include "access/xact.h"
 #include "catalog/pg_database.h"
 #include "common/hashfn.h"
@@ -55,7 +53,6 @@ static TimeoutId batch_timer = MAX_TIMEOUTS;
 static volatile sig_atomic_t timer_fired = 0;
 static volatile sig_atomic_t in_batch = false;
 static TtlShared *work_shared;	/* of the run that is going on */
-static struct sigaction handlers[32];	/* by the number of the signal */
 
 /* Cancels the batch, or ends the process if that did not help.  A signal handler. */
 static void
@@ -125,22 +122,6 @@ ttl_work_is_canceled(void)
 	return timer_fired > 0;
 }
 
-/* Remembers the signal handlers of a process that has run no code of users yet. */
-void
-ttl_work_save_signals(void)
-{
-	for (int i = 1; i < lengthof(handlers); i++)
-		(void) sigaction(i, NULL, &handlers[i]);
-}
-
-/* Puts them back: PL/Perl can change them, and a worker must let itself be ended. */
-static void
-restore_signals(void)
-{
-	for (int i = 1; i < lengthof(handlers); i++)
-		(void) sigaction(i, &handlers[i], NULL);
-}
-
 /* Initializes a run, and switches to its memory, which the caller deletes. */
 void
 ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlKept *kept)
@@ -170,8 +151,8 @@ ttl_work_forget(TtlRun *run)
 
 /*
  * Begins a transaction.  Code of the owner in the one before can have changed settings of
- * the session and signal handlers, opened cursors and taken advisory locks; these are taken
- * back, because the next batch may be that of another table.
+ * the session, opened cursors and taken advisory locks; these are taken back, because the
+ * next batch may be that of another table.
  */
 void
 ttl_work_begin(TtlRun *run)
@@ -179,7 +160,6 @@ ttl_work_begin(TtlRun *run)
 	PortalHashTableDeleteAll();
 	LockReleaseSession(USER_LOCKMETHOD);
 	ResetAllOptions();
-	restore_signals();
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	/* for the catalogs and the counters; a batch takes its own snapshot */
@@ -220,8 +200,8 @@ database_is_free(void)
 }
 
 /* Has the launcher of this worker gone, or is its database wanted by somebody? */
-bool
-ttl_work_is_unwanted(const TtlRun *run)
+static bool
+is_unwanted(const TtlRun *run)
 {
 	CHECK_FOR_INTERRUPTS();
 	return BackendPidGetProc(run->common->starter_pid) == NULL || !database_is_free();
@@ -263,7 +243,7 @@ ttl_work_must_stop(TtlRun *run)
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
 	}
-	run->stop = ttl_work_is_unwanted(run) ||
+	run->stop = is_unwanted(run) ||
 		(!ttl_monitor_enabled && OidIsValid(run->shared->owner) &&
 		 !OidIsValid(run->common->caller));
 	if (!run->stop)

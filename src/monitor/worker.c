@@ -246,7 +246,6 @@ ttl_worker_main(Datum arg)
 	kept = shared->kept;
 	ttl_kept_open(&kept, ttl_kept_attach(area, common->kept));
 	before_shmem_exit(answer, (Datum) 0);
-	ttl_work_save_signals();
 	ttl_crash_watch(shared->mark);
 	ttl_work_init(&run, common, shared, &kept);
 	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) common->pass);

@@ -510,10 +510,10 @@ CREATE FUNCTION goes() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
 	END IF;
 END $$;
 CREATE EVENT TRIGGER regress_ttl_goes ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION goes();
-SET kept.once = 'kept.u_2001';
-SET kept.goes = 'DROP TABLE passing.u CASCADE';
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET kept.once = %L', current_database(), 'kept.u_2001'); END $$;
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET kept.goes = %L', current_database(), 'DROP TABLE passing.u CASCADE'); END $$;
 CALL ttl_index.run_pass();
-SET kept.goes = 'DROP SCHEMA passing CASCADE';
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET kept.goes = %L', current_database(), 'DROP SCHEMA passing CASCADE'); END $$;
 CALL ttl_index.run_pass();
 DROP EVENT TRIGGER regress_ttl_goes;
 SELECT tableoid::regclass FROM u;

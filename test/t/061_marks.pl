@@ -65,8 +65,8 @@ $session->query_safe('SET client_min_messages = warning');
 $session->query_safe('CALL ttl_index.run_pass()');
 $session->query_safe('SELECT pg_stat_force_next_flush()');
 my $blocks = $session->query_safe($blocks_read) - $before;
-# height 1, a root above leaves, and two more
-cmp_ok($blocks, '<=', 300, 'an idle pass reads no more than it has to');
+# height 1, a root above leaves, and two more; and one that says that no option is saved
+cmp_ok($blocks, '<=', 410, 'an idle pass reads no more than it has to');
 $session->quit;
 $node->set('monitor_enabled', 'on');
 
