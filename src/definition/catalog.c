@@ -23,8 +23,6 @@
  */
 #include "postgres.h"
 
-#include <limits.h>
-
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
@@ -119,75 +117,44 @@ ttl_catalog_sorted_oids_have(const List *sorted, Oid oid)
 }
 
 /*
- * The first of many indexes for which a function returns true, or invalid.  Each
- * call has memory of its own, which is freed behind it: there can be thousands of
- * indexes, and describing one parses trees.
+ * Does something with each of many indexes.  Each call has memory of its own, which is
+ * freed after it: there can be thousands of indexes, and describing one parses trees.
  */
-Oid
-ttl_catalog_find(List *indexes, bool (*is_it) (Oid indexrelid, void *arg),
+void
+ttl_catalog_each(List *indexes, void (*work) (Oid indexrelid, void *arg),
 				 void *arg)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext own = AllocSetContextCreate(caller, "ttl_index each",
 											  ALLOCSET_DEFAULT_SIZES);
-	Oid			found = InvalidOid;
 	ListCell   *lc;
 
 	foreach(lc, indexes)
 	{
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextSwitchTo(own);
-		if (is_it(lfirst_oid(lc), arg))
-			found = lfirst_oid(lc);
+		work(lfirst_oid(lc), arg);
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);
-		if (OidIsValid(found))
-			break;
 	}
 	MemoryContextDelete(own);
-	return found;
 }
 
-typedef struct EachWork
-{
-	void		(*work) (Oid indexrelid, void *arg);
-	void	   *arg;
-} EachWork;
-
-static bool
-do_work(Oid indexrelid, void *arg)
-{
-	EachWork   *each = arg;
-
-	each->work(indexrelid, each->arg);
-	return false;
-}
-
-/* Does something with each of many indexes, in the same way. */
-void
-ttl_catalog_each(List *indexes, void (*work) (Oid indexrelid, void *arg),
-				 void *arg)
-{
-	EachWork	each = {work, arg};
-
-	(void) ttl_catalog_find(indexes, do_work, &each);
-}
-
-/* Appends the indexes that depend on an object. */
+/* Appends the indexes that depend on a function. */
 static List *
-add_dependents(List *result, Relation depend, Oid classid, Oid object, int max)
+add_dependents(List *result, Relation depend, Oid function)
 {
 	ScanKeyData key[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
 	ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(classid));
+				F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
 	ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(object));
+				F_OIDEQ, ObjectIdGetDatum(function));
 	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2,
 							  key);
-	while (list_length(result) < max && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
 		char		relkind;
@@ -199,17 +166,6 @@ add_dependents(List *result, Relation depend, Oid classid, Oid object, int max)
 			result = lappend_oid(result, row->objid);
 	}
 	systable_endscan(scan);
-	return result;
-}
-
-/* The first ones of the indexes that depend on an object; one may come more than once. */
-List *
-ttl_catalog_dependents_of(Oid classid, Oid object, int max)
-{
-	Relation	depend = table_open(DependRelationId, AccessShareLock);
-	List	   *result = add_dependents(NIL, depend, classid, object, max);
-
-	table_close(depend, AccessShareLock);
 	return result;
 }
 
@@ -228,8 +184,7 @@ ttl_catalog_dependents(void)
 		return NIL;
 	depend = table_open(DependRelationId, AccessShareLock);
 	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
-		result = add_dependents(result, depend, ProcedureRelationId,
-								ttl_function_option(&functions, i), INT_MAX);
+		result = add_dependents(result, depend, ttl_function_option(&functions, i));
 	table_close(depend, AccessShareLock);
 	list_sort(result, list_oid_cmp);
 	list_deduplicate_oid(result);

@@ -106,13 +106,9 @@ extern void ttl_state_check_seconds(int32 seconds, bool may_be_never);
 
 /* catalog.c */
 extern bool ttl_catalog_sorted_oids_have(const List *sorted, Oid oid);
-extern Oid	ttl_catalog_find(List *indexes,
-							 bool (*is_it) (Oid indexrelid, void *arg),
-							 void *arg);
 extern void ttl_catalog_each(List *indexes,
 							 void (*work) (Oid indexrelid, void *arg),
 							 void *arg);
-extern List *ttl_catalog_dependents_of(Oid classid, Oid object, int max);
 extern List *ttl_catalog_dependents(void);
 extern Oid	ttl_catalog_root(Oid indexrelid);
 extern List *ttl_catalog_shown(void);

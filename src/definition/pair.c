@@ -501,22 +501,6 @@ pairs_of(Oid relid)
 	return table;
 }
 
-/* Is the index one of a pair? */
-bool
-ttl_pair_has(Oid indexrelid)
-{
-	Oid			relid = IndexGetRelation(indexrelid, true);
-	const TablePairs *table = pairs_of(relid);
-
-	for (int i = 0; i < table->count; i++)
-	{
-		if (table->pairs[i].main == indexrelid ||
-			table->pairs[i].other == indexrelid)
-			return true;
-	}
-	return false;
-}
-
 /* The second index of the pair whose main one this is, or invalid. */
 Oid
 ttl_pair_other(Oid main)
