@@ -51,10 +51,10 @@ extern bool ttl_launcher_is_registered(void);
 	"Consider increasing the configuration parameter \"max_worker_processes\" to at least three more than \"max_parallel_workers\": parallel queries take their workers from the same slots."
 
 extern void ttl_visitor_find(TtlVisitor *visitor);
-extern bool ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner, Oid whole);
+extern bool ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner);
 extern const char *ttl_visitor_why_no_monitor(Oid database, bool *enabled,
 											  const char **hint);
-extern const char *ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner, Oid whole);
+extern const char *ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner);
 
 /* counters.c */
 #define TTL_COUNTERS_LOCKED "table \"" TTL_SCHEMA ".counters\" is locked by others"

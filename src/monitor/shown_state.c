@@ -138,16 +138,12 @@ ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
 						 const TtlStateFile *file, const List *crashed,
 						 const List *failing)
 {
-	Oid			whole = ttl_owner_of(index->root);
-
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
 	{
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
 		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->root));
-		show_reason(index, TTL_NO_MONITOR,
-					ttl_visitor_why_none(visitor, index->owner,
-										 OidIsValid(whole) ? whole : index->owner));
+		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
 	if (index->state != TTL_ACTIVE)
 		return;

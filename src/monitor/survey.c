@@ -179,11 +179,10 @@ is_allowed(const Look *look, Oid owner)
 static void
 add_owner(Look *look, Oid relid)
 {
-	Oid			owner;
+	Oid			owner = ttl_owner_of(relid);
 
-	if (!OidIsValid(relid) || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+	if (!OidIsValid(owner))
 		return;
-	owner = ttl_owner_of(relid);
 	if (!is_allowed(look, owner))
 		look->is_others = true;
 	else if (ttl_connect_is_possible(owner))

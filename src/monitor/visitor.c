@@ -244,19 +244,15 @@ ttl_visitor_find(TtlVisitor *visitor)
 	visitor->roles = ttl_counters_roles_since(GetCurrentTimestamp() - SERVED_FOR);
 }
 
-/*
- * Does a session of a role with the owner's rights call run_pass()?  Of a partition it takes
- * a role that has those of the owner of the whole, too.
- */
+/* Does a session of a role with the owner's rights call run_pass()? */
 bool
-ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner, Oid whole)
+ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner)
 {
 	ListCell   *lc;
 
 	foreach(lc, visitor->roles)
 	{
-		if (has_privs_of_role(lfirst_oid(lc), owner) &&
-			has_privs_of_role(lfirst_oid(lc), whole))
+		if (has_privs_of_role(lfirst_oid(lc), owner))
 			return true;
 	}
 	return false;
@@ -264,9 +260,9 @@ ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner, Oid whole)
 
 /* Says why nobody deletes in the tables of this owner; NULL if somebody does. */
 const char *
-ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner, Oid whole)
+ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner)
 {
-	return ttl_visitor_is_session(visitor, owner, whole) ? NULL : visitor->reason;
+	return ttl_visitor_is_session(visitor, owner) ? NULL : visitor->reason;
 }
 
 /* monitor_status() returns record */
@@ -281,7 +277,7 @@ ttl_monitor_status(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	ttl_visitor_find(&visitor);
-	if (ttl_visitor_is_session(&visitor, GetUserId(), GetUserId()))
+	if (ttl_visitor_is_session(&visitor, GetUserId()))
 		visitor = (TtlVisitor)
 	{
 		.status = "run_pass"
