@@ -110,8 +110,8 @@ find_column(TupleDesc desc, const char *name)
  * the second table of a query.  NULL where there is none, and for what is generated: that is
  * computed anew.
  */
-Expr *
-ttl_query_value(Relation to, AttrNumber attnum, Relation from)
+static Expr *
+value_by_name(Relation to, AttrNumber attnum, Relation from)
 {
 	Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(to), attnum - 1);
 	Form_pg_attribute source;
@@ -138,16 +138,16 @@ ttl_query_value(Relation to, AttrNumber attnum, Relation from)
 							source->attcollation, 0);
 }
 
-/* The values for the columns that have one there; the rewriter adds the defaults. */
-static List *
-values_by_name(Relation to, Relation from)
+/* The values for the columns of a table that have one in a row of another table. */
+List *
+ttl_query_values(Relation to, Relation from)
 {
 	List	   *values = NIL;
 
 	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(to); i++)
 	{
 		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(to), i - 1);
-		Expr	   *value = ttl_query_value(to, i, from);
+		Expr	   *value = value_by_name(to, i, from);
 
 		if (value != NULL)
 			values = lappend(values,
@@ -157,11 +157,11 @@ values_by_name(Relation to, Relation from)
 }
 
 /*
- * Makes a query that inserts rows of one table into another one, which is locked.  The
- * rows are an ephemeral relation of the environment.
+ * Makes a query that inserts rows into a table, which is locked.  The rows are an ephemeral
+ * relation of the environment; the rewriter adds defaults to the values.
  */
 Query *
-ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env, char *rows)
+ttl_query_make_insert(Relation to, List *values, QueryEnvironment *env, char *rows)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	Query	   *query = makeNode(Query);
@@ -180,7 +180,7 @@ ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env, char *r
 	query->resultRelation = 1;
 	/* the rows keep what an identity column gave them */
 	query->override = OVERRIDING_SYSTEM_VALUE;
-	query->targetList = values_by_name(to, from);
+	query->targetList = copyObject(values);
 	query->jointree = makeFromExpr(pstate->p_joinlist, NULL);
 	free_parsestate(pstate);
 	return query;

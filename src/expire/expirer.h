@@ -48,6 +48,7 @@ typedef struct TtlExpirer
 	/* the rows that were deleted, if they are to be moved */
 	Relation	archive;		/* to here; NULL if they are not */
 	Tuplestorestate *moved;
+	List	   *values;			/* for the columns of the archive */
 	TtlBatch   *batch;
 } TtlExpirer;
 
@@ -73,7 +74,7 @@ extern DestReceiver *ttl_move_receiver(TtlExpirer *x);
 extern void ttl_move_end(TtlExpirer *x);
 
 /* insert.c */
-extern bool ttl_insert_rows(Relation to, Relation from, Tuplestorestate *rows);
+extern bool ttl_insert_rows(Relation to, Relation from, List *values, Tuplestorestate *rows);
 
 /* index_order.c */
 extern void ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries);
