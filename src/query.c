@@ -50,45 +50,25 @@ ttl_query_key(Oid indexrelid, Relation rel, Oid keytype)
 	return key;
 }
 
-/* Makes a query for the rows of this table alone, which is locked, that meet conditions. */
+/* Makes a query that deletes rows of this table alone, which is locked, that meet conditions. */
 Query *
-ttl_query_make(CmdType command, Relation rel, List *conditions)
+ttl_query_make_delete(Relation rel, List *conditions)
 {
-	bool		selects = command == CMD_SELECT;
 	ParseState *pstate = make_parsestate(NULL);
 	Query	   *query = makeNode(Query);
 	ParseNamespaceItem *item =
-	addRangeTableEntryForRelation(pstate, rel,
-								  selects ? AccessShareLock : RowExclusiveLock,
-								  NULL, false, selects);
+	addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
 
 	addNSItemToQuery(pstate, item, true, false, false);
-	ttl_query_take_table(query, pstate, item,
-						 selects ? ACL_SELECT : ACL_SELECT | ACL_DELETE);
-	query->commandType = command;
+	ttl_query_take_table(query, pstate, item, ACL_SELECT | ACL_DELETE);
+	query->commandType = CMD_DELETE;
 	query->querySource = QSRC_ORIGINAL;
 	query->canSetTag = true;
-	query->resultRelation = selects ? 0 : 1;
+	query->resultRelation = 1;
 	query->jointree = makeFromExpr(pstate->p_joinlist,
 								   (Node *) make_ands_explicit(conditions));
 	free_parsestate(pstate);
 	return query;
-}
-
-static Node *
-make_number(int64 number)
-{
-	return (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
-							  Int64GetDatum(number), false, FLOAT8PASSBYVAL);
-}
-
-/* Lets a query return so many rows at most, without the first ones. */
-void
-ttl_query_limit(Query *query, int64 skip, int64 max)
-{
-	query->limitOption = LIMIT_OPTION_COUNT;
-	query->limitOffset = make_number(skip);
-	query->limitCount = make_number(max);
 }
 
 /* The column of a table with this name, or invalid. */
@@ -235,20 +215,6 @@ ttl_query_is_plain(Relation rel, CmdType command)
 	return true;
 }
 
-static CommandTag
-command_tag(const Query *query)
-{
-	switch (query->commandType)
-	{
-		case CMD_SELECT:
-			return CMDTAG_SELECT;
-		case CMD_INSERT:
-			return CMDTAG_INSERT;
-		default:
-			return CMDTAG_DELETE;
-	}
-}
-
 /*
  * Runs a query, with what rules and triggers add to it, and returns how many rows it
  * processed.  The plan is made without the values of the parameters.  The name is shown
@@ -258,7 +224,7 @@ int64
 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
 			  const char *name, DestReceiver *dest)
 {
-	CommandTag	tag = command_tag(query);
+	CommandTag	tag = query->commandType == CMD_INSERT ? CMDTAG_INSERT : CMDTAG_DELETE;
 	List	   *plans = pg_plan_queries(QueryRewrite(query), name, 0, NULL);
 	Portal		portal = CreateNewPortal();
 	QueryCompletion completion;
