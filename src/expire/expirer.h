@@ -63,6 +63,9 @@ extern bool ttl_row_is_older(TtlExpirer *x, TransactionId xid);
 extern void ttl_delete_row(TtlExpirer *x);
 extern void ttl_delete_locked(TtlExpirer *x, const TtlIndex *index);
 
+/* cascade.c */
+extern bool ttl_cascade_lock(Relation rel);
+
 /* by_value.c */
 extern void ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs);
 

@@ -150,7 +150,7 @@ ttl_move_end(TtlExpirer *x)
 		/* triggers and functions there are to see that the rows are gone here */
 		CommandCounterIncrement();
 		ttl_lock_limit_waits();
-		x->batch->inserts_into = RelationGetRelid(x->archive);
+		x->batch->inserts = true;
 		PushActiveSnapshot(GetTransactionSnapshot());
 		if (!ttl_insert_rows(x->archive, x->heap, x->values, x->moved))
 			insert_by_query(x);
