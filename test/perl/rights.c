@@ -9,7 +9,7 @@
  * is a hole: it is logged as "borrowed rights".  With rights.log_all, each such
  * function is logged, for tests that know who it should run as.
  *
- * The extension is at work in its worker, and between the call of a function of its
+ * The extension is at work in its workers and surveys, and between the call of a function of its
  * schema and the return.  What a user's function calls is that user's business.
  *
  * Core inlines no function that is watched, and what it inlines can be the hole.  So
@@ -92,7 +92,8 @@ static bool
 is_in_worker(void)
 {
 	return MyBgworkerEntry != NULL &&
-		strcmp(MyBgworkerEntry->bgw_type, "ttl_index worker") == 0;
+		(strcmp(MyBgworkerEntry->bgw_type, "ttl_index worker") == 0 ||
+		 strcmp(MyBgworkerEntry->bgw_type, "ttl_index survey") == 0);
 }
 
 static bool
