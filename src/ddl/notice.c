@@ -176,7 +176,7 @@ find_future(const TtlIndex *index, bool partitions, const char **detail, const c
 		return false;
 	}
 	ttl_visitor_find(&visitor);
-	why = ttl_visitor_why_none(&visitor, index->owner, index->owner);
+	why = ttl_visitor_why_none(&visitor, index->owner);
 	if (why != NULL)
 	{
 		*detail = psprintf("Nobody %s them: %s.", does, why);
@@ -184,7 +184,7 @@ find_future(const TtlIndex *index, bool partitions, const char **detail, const c
 		return false;
 	}
 	*detail = psprintf("The next %s begins to %s them%s.",
-					   ttl_visitor_is_session(&visitor, index->owner, index->owner) ?
+					   ttl_visitor_is_session(&visitor, index->owner) ?
 					   "ttl_index.run_pass()" : "pass", to_do,
 					   archive ? psprintf(" to table %s", ttl_archive_name(index->option.archive_to)) : "");
 	return true;

@@ -132,26 +132,12 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 	index->detail = pstrdup(reason);
 }
 
-/* Returns the owner of the table that a partition belongs to, unless that is gone. */
-static Oid
-owner_of_whole(const TtlIndex *index)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index->root));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(tuple))
-		return index->owner;
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
 /*
  * Completes the description of an index for the view: what else keeps its rows from
  * being deleted, and what an active index leaves out.
  */
 void
-ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
+ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 						 const TtlStateFile *file, const List *crashed,
 						 const List *failing)
 {
@@ -160,8 +146,7 @@ ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
 	{
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
 		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->root));
-		show_reason(index, TTL_NO_MONITOR,
-					ttl_visitor_why_none(visitor, index->owner, owner_of_whole(index)));
+		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
 	if (index->state != TTL_ACTIVE)
 		return;
