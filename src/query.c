@@ -49,40 +49,25 @@ ttl_query_key(Oid indexrelid, Relation rel, Oid keytype)
 	return key;
 }
 
-/* Makes a query for the rows of this table alone, which is locked, that meet conditions. */
+/* Makes a query that deletes rows of this table alone, which is locked, that meet conditions. */
 Query *
-ttl_query_make(CmdType command, Relation rel, List *conditions)
+ttl_query_make_delete(Relation rel, List *conditions)
 {
-	bool		selects = command == CMD_SELECT;
 	ParseState *pstate = make_parsestate(NULL);
 	Query	   *query = makeNode(Query);
 	ParseNamespaceItem *item =
-	addRangeTableEntryForRelation(pstate, rel,
-								  selects ? AccessShareLock : RowExclusiveLock,
-								  NULL, false, selects);
+	addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
 
 	addNSItemToQuery(pstate, item, true, false, false);
-	ttl_query_take_table(query, pstate, item,
-						 selects ? ACL_SELECT : ACL_SELECT | ACL_DELETE);
-	query->commandType = command;
+	ttl_query_take_table(query, pstate, item, ACL_SELECT | ACL_DELETE);
+	query->commandType = CMD_DELETE;
 	query->querySource = QSRC_ORIGINAL;
 	query->canSetTag = true;
-	query->resultRelation = selects ? 0 : 1;
+	query->resultRelation = 1;
 	query->jointree = makeFromExpr(pstate->p_joinlist,
 								   (Node *) make_ands_explicit(conditions));
 	free_parsestate(pstate);
 	return query;
-}
-
-/* Lets a query return so many rows at most, without the first ones. */
-void
-ttl_query_limit(Query *query, int64 skip, int64 max)
-{
-	query->limitOption = LIMIT_OPTION_COUNT;
-	query->limitOffset = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
-											Int64GetDatum(skip), false, FLOAT8PASSBYVAL);
-	query->limitCount = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
-										   Int64GetDatum(max), false, FLOAT8PASSBYVAL);
 }
 
 /*
@@ -90,8 +75,8 @@ ttl_query_limit(Query *query, int64 skip, int64 max)
  * the second table of a query.  NULL where there is none, and for what is generated: that is
  * computed anew.
  */
-Expr *
-ttl_query_value(Relation to, AttrNumber attnum, Relation from)
+static Expr *
+value_by_name(Relation to, AttrNumber attnum, Relation from)
 {
 	Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(to), attnum - 1);
 	Form_pg_attribute source;
@@ -118,16 +103,16 @@ ttl_query_value(Relation to, AttrNumber attnum, Relation from)
 							source->attcollation, 0);
 }
 
-/* The values for the columns that have one there; the rewriter adds the defaults. */
-static List *
-values_by_name(Relation to, Relation from)
+/* The values for the columns of a table that have one in a row of another table. */
+List *
+ttl_query_values(Relation to, Relation from)
 {
 	List	   *values = NIL;
 
 	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(to); i++)
 	{
 		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(to), i - 1);
-		Expr	   *value = ttl_query_value(to, i, from);
+		Expr	   *value = value_by_name(to, i, from);
 
 		if (value != NULL)
 			values = lappend(values,
@@ -137,11 +122,11 @@ values_by_name(Relation to, Relation from)
 }
 
 /*
- * Makes a query that inserts rows of one table into another one, which is locked.  The
- * rows are an ephemeral relation of the environment.
+ * Makes a query that inserts rows into a table, which is locked.  The rows are an ephemeral
+ * relation of the environment; the rewriter adds defaults to the values.
  */
 Query *
-ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env, char *rows)
+ttl_query_make_insert(Relation to, List *values, QueryEnvironment *env, char *rows)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	Query	   *query = makeNode(Query);
@@ -160,7 +145,7 @@ ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env, char *r
 	query->resultRelation = 1;
 	/* the rows keep what an identity column gave them */
 	query->override = OVERRIDING_SYSTEM_VALUE;
-	query->targetList = values_by_name(to, from);
+	query->targetList = copyObject(values);
 	query->jointree = makeFromExpr(pstate->p_joinlist, NULL);
 	free_parsestate(pstate);
 	return query;

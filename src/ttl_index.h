@@ -104,10 +104,9 @@ extern void ttl_owner_check_tree(Oid relid, Oid owner);
 
 /* query.c */
 extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);
-extern Query *ttl_query_make(CmdType command, Relation rel, List *conditions);
-extern Query *ttl_query_make_insert(Relation to, Relation from, QueryEnvironment *env, char *rows);
-extern Expr * ttl_query_value(Relation to, AttrNumber attnum, Relation from);
-extern void ttl_query_limit(Query *query, int64 skip, int64 max);
+extern Query *ttl_query_make_delete(Relation rel, List *conditions);
+extern List *ttl_query_values(Relation to, Relation from);
+extern Query *ttl_query_make_insert(Relation to, List *values, QueryEnvironment *env, char *rows);
 extern bool ttl_query_is_plain(Relation rel, CmdType command);
 extern List *ttl_query_columns(Relation rel);
 extern int64 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,

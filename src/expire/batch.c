@@ -47,7 +47,6 @@
 #include "compat.h"
 #include "definition/archive.h"
 #include "definition/definition.h"
-#include "expire/cascade.h"
 #include "expire/expirer.h"
 #include "expire/index_scan.h"
 #include "ttl_index.h"
@@ -144,7 +143,7 @@ lock_others(TtlExpirer *x, const TtlIndex *index)
 {
 	Oid			archive = index->option.archive_to;
 
-	return (x->direct || ttl_cascade_lock(index->relid)) &&
+	return (x->direct || ttl_cascade_lock(x->heap)) &&
 		(!OidIsValid(archive) || ttl_move_lock(x, archive));
 }
 

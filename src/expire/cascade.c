@@ -20,70 +20,41 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "compat.h"
-#include "expire/cascade.h"
+#include "expire/expirer.h"
 #include "ttl_index.h"
 
-/* The tables that foreign keys lead to, partitions included, by what is done there. */
+/* The tables whose own foreign keys were followed, by what is done to their rows. */
 typedef struct Cascade
 {
-	List	   *deleted;		/* first of all the table of the batch itself */
+	List	   *deleted;
 	List	   *updated;
-	List	   *read;
+	bool		found;			/* there are others than that of the batch */
 } Cascade;
 
-/* The list for a table that the trigger of a foreign key acts on. */
-static List **
-tables_of_action(Cascade *cascade, Oid function)
-{
-	switch (function)
-	{
-		case F_RI_FKEY_CASCADE_DEL:
-			return &cascade->deleted;
-		case F_RI_FKEY_CASCADE_UPD:
-		case F_RI_FKEY_SETNULL_DEL:
-		case F_RI_FKEY_SETNULL_UPD:
-		case F_RI_FKEY_SETDEFAULT_DEL:
-		case F_RI_FKEY_SETDEFAULT_UPD:
-			return &cascade->updated;
-		default:
-			return &cascade->read;
-	}
-}
-
-/* Has a table AFTER triggers of users, or rules, which lead to those of other tables? */
-static bool
-has_triggers(Relation rel)
-{
-	bool		found = rel->rd_rules != NULL;
-
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-		found = found || (!rel->trigdesc->triggers[i].tgisinternal &&
-						  TRIGGER_FOR_AFTER(rel->trigdesc->triggers[i].tgtype));
-	return found;
-}
-
 /*
- * Raises an error if AFTER triggers of a table would run with rights that its owner does not
- * have.  Before 18, those of a table that a foreign key changes run as the user who gave the
- * outer command, and a worker gives that command again and again.
+ * Raises an error if AFTER triggers of a table, or those that its rules lead to, would run with
+ * rights that its owner does not have.  Before 18, triggers of a table that a foreign key changes
+ * run as the user who gave the outer command, and a worker gives that command again and again.
  */
 static void
 check_triggers(Relation rel)
 {
 	const char *name = RelationGetRelationName(rel);
+	bool		found = rel->rd_rules != NULL;
 
-	if (TTL_TRIGGERS_RUN_AS_QUEUED || !has_triggers(rel) ||
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		found = found || (!rel->trigdesc->triggers[i].tgisinternal &&
+						  TRIGGER_FOR_AFTER(rel->trigdesc->triggers[i].tgtype));
+	if (TTL_TRIGGERS_RUN_AS_QUEUED || !found ||
 		has_privs_of_role(rel->rd_rel->relowner, GetUserId()))
 		return;
 	ereport(ERROR,
@@ -95,46 +66,75 @@ check_triggers(Relation rel)
 					 name)));
 }
 
-/*
- * Locks a table with its indexes, and all partitions below it, without waiting, and adds them
- * to the list.
- */
-static bool
-lock_tree(Oid relid, LOCKMODE lockmode, List **locked)
-{
-	ListCell   *lc;
+static bool lock_table(Cascade *cascade, Oid relid, List **changed);
 
-	if (!ttl_lock_now(relid, lockmode))
-		return false;
-	*locked = list_append_unique_oid(*locked, relid);
-	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
-		return true;
-	foreach(lc, ttl_inherit_children(relid, false))
+/* Locks the tables whose foreign keys act when rows of this one are deleted or updated. */
+static bool
+lock_referencing(Cascade *cascade, Relation rel, bool deletes)
+{
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
-		if (!lock_tree(lfirst_oid(lc), lockmode, locked))
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		List	  **changed;
+
+		if (trigger->tgenabled == TRIGGER_DISABLED ||
+			RI_FKey_trigger_type(trigger->tgfoid) != RI_TRIGGER_PK ||
+			!(deletes ? TRIGGER_FOR_DELETE(trigger->tgtype) : TRIGGER_FOR_UPDATE(trigger->tgtype)))
+			continue;
+		switch (trigger->tgfoid)
+		{
+			case F_RI_FKEY_CASCADE_DEL:
+				changed = &cascade->deleted;
+				break;
+			case F_RI_FKEY_CASCADE_UPD:
+			case F_RI_FKEY_SETNULL_DEL:
+			case F_RI_FKEY_SETNULL_UPD:
+			case F_RI_FKEY_SETDEFAULT_DEL:
+			case F_RI_FKEY_SETDEFAULT_UPD:
+				changed = &cascade->updated;
+				break;
+			default:
+				changed = NULL;
+		}
+		if (!lock_table(cascade, trigger->tgconstrrelid, changed))
 			return false;
 	}
 	return true;
 }
 
-/* Locks the tables whose foreign keys act when rows of this one are deleted or updated. */
+/*
+ * Locks a table that the trigger of a foreign key acts on, with its indexes and partitions, and
+ * what the foreign keys on it lead to if rows of it are changed.
+ */
 static bool
-lock_referencing(Relation rel, bool deletes, Cascade *cascade)
+lock_table(Cascade *cascade, Oid relid, List **changed)
 {
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
-		List	  **tables = tables_of_action(cascade, trigger->tgfoid);
+	Relation	rel;
+	bool		locked = true;
+	ListCell   *lc;
 
-		if ((deletes ? TRIGGER_FOR_DELETE(trigger->tgtype) :
-			 TRIGGER_FOR_UPDATE(trigger->tgtype)) &&
-			trigger->tgenabled != TRIGGER_DISABLED &&
-			RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK &&
-			!lock_tree(trigger->tgconstrrelid,
-					   tables == &cascade->read ? RowShareLock : RowExclusiveLock, tables))
+	check_stack_depth();
+	cascade->found = true;
+	if (changed != NULL && list_member_oid(*changed, relid))
+		return true;
+	if (!ttl_lock_now(relid, changed ? RowExclusiveLock : RowShareLock))
+		return false;
+	foreach(lc, get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ttl_inherit_children(relid, false) : NIL)
+	{
+		if (!lock_table(cascade, lfirst_oid(lc), changed))
 			return false;
 	}
-	return true;
+	if (changed == NULL)
+		return true;
+	*changed = lappend_oid(*changed, relid);
+	rel = try_relation_open(relid, NoLock);
+	if (rel != NULL)			/* else it was dropped before it was locked */
+	{
+		check_triggers(rel);
+		locked = lock_referencing(cascade, rel, changed == &cascade->deleted);
+		relation_close(rel, NoLock);
+	}
+	return locked;
 }
 
 /*
@@ -142,65 +142,13 @@ lock_referencing(Relation rel, bool deletes, Cascade *cascade)
  * Returns false if somebody else has locked one of them.
  */
 bool
-ttl_cascade_lock(Oid relid)
+ttl_cascade_lock(Relation rel)
 {
-	Cascade		cascade = {.deleted = list_make1_oid(relid)};
-	int			ndeleted = 0;
-	int			nupdated = 0;
+	Cascade		cascade = {.deleted = list_make1_oid(RelationGetRelid(rel))};
 
-	/* the lists grow by the tables that a cascade goes on to */
-	while (ndeleted < list_length(cascade.deleted) || nupdated < list_length(cascade.updated))
-	{
-		bool		deletes = ndeleted < list_length(cascade.deleted);
-		Oid			table = deletes ? list_nth_oid(cascade.deleted, ndeleted++) :
-		list_nth_oid(cascade.updated, nupdated++);
-		Relation	rel = try_relation_open(table, NoLock);
-		bool		locked;
-
-		if (rel == NULL)		/* it was dropped before it was locked */
-			continue;
-		if (table != relid)
-			check_triggers(rel);
-		locked = lock_referencing(rel, deletes, &cascade);
-		relation_close(rel, NoLock);
-		if (!locked)
-			return false;
-	}
-	if (ndeleted > 1 || nupdated > 0 || cascade.read != NIL)
+	if (!lock_referencing(&cascade, rel, true))
+		return false;
+	if (cascade.found)
 		ttl_lock_limit_waits();
 	return true;
-}
-
-/* Has somebody else locked a table that the foreign keys of this one, or of a partition, reference? */
-bool
-ttl_cascade_is_locked(Oid relid)
-{
-	List	   *referenced = NIL;
-	ListCell   *lc;
-	ListCell   *lc2;
-
-	foreach(lc, ttl_inherit_partitions(relid, NoLock))
-	{
-		Relation	rel;
-
-		CHECK_FOR_INTERRUPTS();
-		if (!ConditionalLockRelationOid(lfirst_oid(lc), RowExclusiveLock))
-			return true;
-		rel = try_relation_open(lfirst_oid(lc), NoLock);
-		if (rel == NULL)
-			continue;
-		foreach(lc2, RelationGetFKeyList(rel))
-			referenced = list_append_unique_oid(referenced,
-												lfirst_node(ForeignKeyCacheInfo, lc2)->confrelid);
-		relation_close(rel, NoLock);
-	}
-	foreach(lc, referenced)
-	{
-		foreach(lc2, ttl_inherit_partitions(lfirst_oid(lc), NoLock))
-		{
-			if (!ConditionalLockRelationOid(lfirst_oid(lc2), RowShareLock))
-				return true;
-		}
-	}
-	return false;
 }

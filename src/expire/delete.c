@@ -158,7 +158,7 @@ delete_query(const TtlIndex *target, Relation rel, bool returns_rows)
 	conditions = list_make2(tid_condition(1),
 							key_condition(target->indexrelid, rel,
 										  target->keytype, 2));
-	query = ttl_query_make(CMD_DELETE, rel, list_concat(conditions, own.filter));
+	query = ttl_query_make_delete(rel, list_concat(conditions, own.filter));
 	if (returns_rows)
 		query->returningList = ttl_query_columns(rel);
 	return query;

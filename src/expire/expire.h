@@ -102,7 +102,7 @@ typedef struct TtlBatch
 	int64		archived_partitions;	/* of these, those that are kept
 										 * elsewhere */
 	bool		moves;			/* rows are moved to another table */
-	Oid			inserts_into;	/* where waits are limited while rows are inserted */
+	bool		inserts;		/* rows there, while waits are limited */
 	bool		elsewhere;		/* another server has a part in it */
 	bool		by_value;		/* so have all nodes of Citus: see by_value.c */
 	bool		locks_copies;	/* it waits for those who write there */

@@ -48,6 +48,7 @@ typedef struct TtlExpirer
 	/* the rows that were deleted, if they are to be moved */
 	Relation	archive;		/* to here; NULL if they are not */
 	Tuplestorestate *moved;
+	List	   *values;			/* for the columns of the archive */
 	TtlBatch   *batch;
 } TtlExpirer;
 
@@ -62,6 +63,9 @@ extern bool ttl_row_is_older(TtlExpirer *x, TransactionId xid);
 extern void ttl_delete_row(TtlExpirer *x);
 extern void ttl_delete_locked(TtlExpirer *x, const TtlIndex *index);
 
+/* cascade.c */
+extern bool ttl_cascade_lock(Relation rel);
+
 /* by_value.c */
 extern void ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs);
 
@@ -73,7 +77,7 @@ extern DestReceiver *ttl_move_receiver(TtlExpirer *x);
 extern void ttl_move_end(TtlExpirer *x);
 
 /* insert.c */
-extern bool ttl_insert_rows(Relation to, Relation from, Tuplestorestate *rows);
+extern bool ttl_insert_rows(Relation to, Relation from, List *values, Tuplestorestate *rows);
 
 /* index_order.c */
 extern void ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries);

@@ -28,6 +28,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -127,16 +128,15 @@ value_by_default(Relation to, AttrNumber attnum)
  * that inserts it would have it in the end.  NIL where that is left to such a query.
  */
 static List *
-make_row(Relation to, Relation from)
+make_row(Relation to, List *values)
 {
 	List	   *row = NIL;
 
 	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(to); i++)
 	{
-		Expr	   *value = ttl_query_value(to, i, from);
+		TargetEntry *given = get_tle_by_resno(values, i);
+		Expr	   *value = given ? given->expr : value_by_default(to, i);
 
-		if (value == NULL)
-			value = value_by_default(to, i);
 		if (value == NULL)
 			return NIL;
 		row = lappend(row, makeTargetEntry(value, i, NULL, false));
@@ -211,13 +211,13 @@ add_row(Insertion *x)
 }
 
 /*
- * Inserts rows of a table into another one, which is locked; or returns false, if that is
- * left to the command.
+ * Inserts rows of a table into another one, which is locked, by the values for its columns; or
+ * returns false, if that is left to the command.
  */
 bool
-ttl_insert_rows(Relation to, Relation from, Tuplestorestate *rows)
+ttl_insert_rows(Relation to, Relation from, List *values, Tuplestorestate *rows)
 {
-	List	   *row = is_plain(to) ? make_row(to, from) : NIL;
+	List	   *row = is_plain(to) ? make_row(to, values) : NIL;
 	Insertion	x = {0};
 
 	if (row == NIL)

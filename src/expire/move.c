@@ -38,8 +38,8 @@
 #define MOVED_ROWS "moved"
 
 /*
- * Locks and opens the table to which rows are moved, unless that needs waiting.  As long as it
- * is open, core lets no code that runs in the batch alter it.
+ * Locks and opens the table to which rows are moved, unless that needs waiting.  While it is
+ * open, core lets no code that runs in the batch alter it, but for the names of columns.
  */
 bool
 ttl_move_lock(TtlExpirer *x, Oid archive_to)
@@ -56,8 +56,10 @@ ttl_move_lock(TtlExpirer *x, Oid archive_to)
 void
 ttl_move_begin(TtlExpirer *x)
 {
-	if (x->archive != NULL)
-		x->moved = tuplestore_begin_heap(false, false, maintenance_work_mem);
+	if (x->archive == NULL)
+		return;
+	x->moved = tuplestore_begin_heap(false, false, maintenance_work_mem);
+	x->values = ttl_query_values(x->archive, x->heap);
 }
 
 /* Keeps the row in the slot, which was deleted, if it is to be moved. */
@@ -101,7 +103,7 @@ insert_by_query(TtlExpirer *x)
 	int64		count;
 
 	register_ENR(env, &rows);
-	count = ttl_query_run(ttl_query_make_insert(x->archive, x->heap, env, MOVED_ROWS),
+	count = ttl_query_run(ttl_query_make_insert(x->archive, x->values, env, MOVED_ROWS),
 						  NULL, env, name, None_Receiver);
 	if (count != x->batch->archived)
 		ereport(ERROR,
@@ -111,6 +113,25 @@ insert_by_query(TtlExpirer *x)
 						(long long) (x->batch->archived - count),
 						(long long) x->batch->archived),
 				 errhint("A trigger BEFORE INSERT there that returns NULL would lose these rows.")));
+}
+
+/*
+ * Raises an error if code that ran in the batch has renamed a column: rows of which time were
+ * meant?  An open relation does not yet show what a subtransaction has rolled back.
+ */
+static void
+check_columns(TtlExpirer *x)
+{
+	Relation	heap = relation_open(RelationGetRelid(x->heap), NoLock);
+	Relation	archive = relation_open(RelationGetRelid(x->archive), NoLock);
+
+	if (!equal(x->values, ttl_query_values(archive, heap)))
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+				 errmsg("a column of table \"%s\" or \"%s\" was renamed while rows were moved",
+						RelationGetRelationName(heap), RelationGetRelationName(archive))));
+	relation_close(archive, NoLock);
+	relation_close(heap, NoLock);
 }
 
 /*
@@ -129,11 +150,12 @@ ttl_move_end(TtlExpirer *x)
 		/* triggers and functions there are to see that the rows are gone here */
 		CommandCounterIncrement();
 		ttl_lock_limit_waits();
-		x->batch->inserts_into = RelationGetRelid(x->archive);
+		x->batch->inserts = true;
 		PushActiveSnapshot(GetTransactionSnapshot());
-		if (!ttl_insert_rows(x->archive, x->heap, x->moved))
+		if (!ttl_insert_rows(x->archive, x->heap, x->values, x->moved))
 			insert_by_query(x);
 		PopActiveSnapshot();
+		check_columns(x);
 	}
 	tuplestore_end(x->moved);
 	x->moved = NULL;

@@ -28,7 +28,6 @@
 #include "utils/timestamp.h"
 
 #include "definition/definition.h"
-#include "expire/cascade.h"
 #include "expire/expire.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
@@ -296,20 +295,16 @@ is_of_writers(const TtlBatch *batch, const ErrorData *edata)
 
 /*
  * Is an error that others have locked a table or index to which the batch moves rows, or one
- * that all of these lead to?  Where others hold a row there, all rows but those that need it can go.
- * An INSERT alone takes a lock in the mode of the first.  That of a foreign key is also how core
- * awaits a row in the place of a second session, for a trigger: so these tables are looked at.
+ * that all of these reference?  An INSERT and a foreign key take locks of these modes.  Where
+ * others hold a row there, all rows but those that need it can be moved.
  */
 static bool
 is_of_archive(const TtlBatch *batch, const ErrorData *edata)
 {
 	LOCKMODE	mode = MyProc->waitLockMode;
 
-	if (!OidIsValid(batch->inserts_into) ||
-		!ttl_error_is_interrupt(edata, ERRCODE_LOCK_NOT_AVAILABLE))
-		return false;
-	return mode == RowExclusiveLock ||
-		(mode == RowShareLock && ttl_cascade_is_locked(batch->inserts_into));
+	return batch->inserts && ttl_error_is_interrupt(edata, ERRCODE_LOCK_NOT_AVAILABLE) &&
+		(mode == RowExclusiveLock || mode == RowShareLock);
 }
 
 /* Is an error only that others hold a lock that the batch needs?  Then it did nothing. */

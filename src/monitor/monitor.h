@@ -40,6 +40,8 @@ typedef struct TtlVisitor
 	const char *reason;			/* why the monitor does not, or NULL */
 	const char *hint;
 	List	   *roles;			/* whose run_pass() was not long ago */
+	Oid			owner;			/* the last one that was asked about: */
+	const char *owner_reason;	/* why a worker of it does not, or NULL */
 } TtlVisitor;
 
 /* launcher.c */
@@ -54,7 +56,7 @@ extern void ttl_visitor_find(TtlVisitor *visitor);
 extern bool ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner);
 extern const char *ttl_visitor_why_no_monitor(Oid database, bool *enabled,
 											  const char **hint);
-extern const char *ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner);
+extern const char *ttl_visitor_why_none(TtlVisitor *visitor, Oid owner);
 
 /* counters.c */
 #define TTL_COUNTERS_LOCKED "table \"" TTL_SCHEMA ".counters\" is locked by others"
@@ -103,7 +105,7 @@ extern void ttl_state_file_write_crash(int position, const TtlCrash *crash);
 extern bool ttl_report_is_news(TtlSaid *said, int sqlerrcode, const char *text);
 
 /* shown_state.c */
-extern void ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
+extern void ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 									 const TtlStateFile *file,
 									 const List *crashed, const List *failing);
 

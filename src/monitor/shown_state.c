@@ -134,7 +134,7 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
  * being deleted, and what an active index leaves out.
  */
 void
-ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
+ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 						 const TtlStateFile *file, const List *crashed,
 						 const List *failing)
 {

@@ -309,7 +309,7 @@ take_survey(TtlDatabase *db, TtlShared *shared)
 
 		owner->is_superuser = work[i].is_superuser;
 		/* a worker that cannot be ended holds up its own owner alone */
-		if (owner->hangs ||
+		if (owner->hanging > 0 ||
 			(OidIsValid(common->caller) && !has_privs_of_role(common->caller, owner->oid)))
 			continue;
 		foreach(lc, db->tasks)
@@ -419,7 +419,7 @@ reap(void)
 		if (process->db != NULL)
 			take_answer(process);
 		else
-			process->owner->hangs = false;
+			process->owner->hanging--;
 		forget(process);
 		reaped = true;
 	}
@@ -489,7 +489,7 @@ leave(Process *process, pid_t pid)
 	TtlDatabase *db = process->db;
 
 	TerminateBackgroundWorker(process->handle);
-	process->owner->hangs = true;
+	process->owner->hanging++;
 	process->shared->canceled = true;
 	take_answer(process);
 	process->db = NULL;

@@ -31,7 +31,7 @@ typedef struct TtlOwner
 {
 	Oid			oid;
 	bool		is_superuser;
-	bool		hangs;			/* a worker of it cannot be ended */
+	int			hanging;		/* workers of it that cannot be ended */
 	uint64		served;			/* when it last had a worker: larger is later */
 	Oid			resume_at;		/* the index with which its next worker begins */
 } TtlOwner;

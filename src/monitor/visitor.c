@@ -40,6 +40,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "monitor/connect.h"
 #include "monitor/monitor.h"
 #include "monitor/progress.h"
 #include "monitor/state_file.h"
@@ -144,16 +145,16 @@ read_settings(Oid database, Oid role, const char *name, bool *value)
 }
 
 /*
- * The value of a boolean setting in a worker of a database, which connects as the
- * bootstrap superuser, given the one that the launcher has.
+ * The value of a boolean setting in a process of this role in a database, given the one that
+ * the launcher has.
  */
 static bool
-value_in_worker(Oid database, const char *name, bool value)
+value_in_worker(Oid database, Oid role, const char *name, bool value)
 {
 	read_settings(InvalidOid, InvalidOid, name, &value);
 	read_settings(database, InvalidOid, name, &value);
-	read_settings(InvalidOid, BOOTSTRAP_SUPERUSERID, name, &value);
-	read_settings(database, BOOTSTRAP_SUPERUSERID, name, &value);
+	read_settings(InvalidOid, role, name, &value);
+	read_settings(database, role, name, &value);
 	return value;
 }
 
@@ -194,9 +195,10 @@ find_cause(Oid database)
 		return cause;
 	if (!is_visited(database))
 		return NOT_VISITED;
-	if (!value_in_worker(database, "ttl_index.monitor_enabled", true))
+	if (!value_in_worker(database, BOOTSTRAP_SUPERUSERID, "ttl_index.monitor_enabled", true))
 		return DISABLED_HERE;
-	if (value_in_worker(database, "default_transaction_read_only", launcher.read_only))
+	if (value_in_worker(database, BOOTSTRAP_SUPERUSERID, "default_transaction_read_only",
+						launcher.read_only))
 		return READ_ONLY;
 	return launcher.no_slot ? NO_WORKER_SLOT : MONITOR;
 }
@@ -237,6 +239,7 @@ ttl_visitor_find(TtlVisitor *visitor)
 	visitor->hint = cause == HELD ? ttl_hold_hint(&file.hold) : causes[cause].hint;
 	visitor->reason = cause == HELD ? hold : causes[cause].reason;
 	visitor->roles = NIL;
+	visitor->owner = InvalidOid;
 	if (cause == MONITOR || cause == STANDBY || cause == HELD || cause == COUNTERS_LOCKED)
 		return;
 	visitor->reason = psprintf("%s, and nobody with the owner's rights has called ttl_index.run_pass() within ten minutes",
@@ -258,11 +261,33 @@ ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner)
 	return false;
 }
 
+/* Why a worker that is connected as this owner deletes nothing; NULL if it does. */
+static const char *
+why_no_worker(Oid owner)
+{
+	if (!ttl_connect_is_possible(owner))
+		return "this minor release of PostgreSQL cannot connect a worker as an owner without LOGIN";
+	if (!value_in_worker(MyDatabaseId, owner, "ttl_index.monitor_enabled", true))
+		return "ttl_index.monitor_enabled is off for the owner of the table";
+	if (value_in_worker(MyDatabaseId, owner, "default_transaction_read_only", false))
+		return "default_transaction_read_only is on for the owner of the table";
+	return NULL;
+}
+
 /* Says why nobody deletes in the tables of this owner; NULL if somebody does. */
 const char *
-ttl_visitor_why_none(const TtlVisitor *visitor, Oid owner)
+ttl_visitor_why_none(TtlVisitor *visitor, Oid owner)
 {
-	return ttl_visitor_is_session(visitor, owner) ? NULL : visitor->reason;
+	if (ttl_visitor_is_session(visitor, owner))
+		return NULL;
+	if (visitor->reason == NULL && visitor->owner != owner)
+	{
+		visitor->owner = owner;
+		visitor->owner_reason = why_no_worker(owner);
+		if (visitor->owner_reason != NULL)
+			visitor->hint = "\\drds of psql lists the settings of roles, which ALTER ROLE ... RESET removes.";
+	}
+	return visitor->reason != NULL ? visitor->reason : visitor->owner_reason;
 }
 
 /* monitor_status() returns record */

@@ -96,15 +96,11 @@ ttl_detach_by_row_only(const TtlOption *option)
 static void
 refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
 {
-	if (OidIsValid(root->option.archive_to))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("partition \"%s\" cannot be moved to table %s: %s",
-						get_rel_name(relid), ttl_archive_name(root->option.archive_to),
-						reason),
-				 errhint("%s", hint)));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 OidIsValid(root->option.archive_to) ?
+			 errmsg("partition \"%s\" cannot be moved to table %s: %s", get_rel_name(relid),
+					ttl_archive_name(root->option.archive_to), reason) :
 			 errmsg("partition \"%s\" cannot be detached: %s", get_rel_name(relid), reason),
 			 errhint("%s", hint)));
 }
@@ -204,24 +200,6 @@ missing_columns(const TtlIndex *root, Relation target, Oid relid)
 	return sql.data;
 }
 
-/* Has a partition all columns that an expression over the archive names? */
-static bool
-has_columns(List *expression, AttrMap *map)
-{
-	Bitmapset  *columns = NULL;
-	int			column = -1;
-
-	pull_varattnos((Node *) expression, 1, &columns);
-	while ((column = bms_next_member(columns, column)) >= 0)
-	{
-		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
-
-		if (attnum > 0 && map->attnums[attnum - 1] == 0)
-			return false;
-	}
-	return true;
-}
-
 /* Is there an index of the partition that ATTACH can take for this one of the archive? */
 static bool
 has_match(Relation index, Relation partition, AttrMap *map)
@@ -229,26 +207,34 @@ has_match(Relation index, Relation partition, AttrMap *map)
 	IndexInfo  *wanted = BuildIndexInfo(index);
 	bool		constraint = OidIsValid(get_index_constraint(RelationGetRelid(index)));
 	bool		found = false;
+	Bitmapset  *columns = NULL;
+	int			column = -1;
 	ListCell   *lc;
 
 	/*
 	 * CompareIndexInfo() would raise an internal error for a column without a
 	 * match
 	 */
-	if (!has_columns(wanted->ii_Expressions, map) || !has_columns(wanted->ii_Predicate, map))
-		return false;
+	pull_varattnos((Node *) wanted->ii_Expressions, 1, &columns);
+	pull_varattnos((Node *) wanted->ii_Predicate, 1, &columns);
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
+
+		if (attnum > 0 && map->attnums[attnum - 1] == 0)
+			return false;
+	}
 	foreach(lc, RelationGetIndexList(partition))
 	{
 		Relation	own = index_open(lfirst_oid(lc), AccessShareLock);
 
-		found = own->rd_index->indisvalid &&
-			(!constraint || OidIsValid(get_index_constraint(lfirst_oid(lc)))) &&
-			CompareIndexInfo(BuildIndexInfo(own), wanted, own->rd_indcollation,
-							 index->rd_indcollation, own->rd_opfamily,
-							 index->rd_opfamily, map);
+		found = found ||
+			(own->rd_index->indisvalid &&
+			 (!constraint || OidIsValid(get_index_constraint(lfirst_oid(lc)))) &&
+			 CompareIndexInfo(BuildIndexInfo(own), wanted, own->rd_indcollation,
+							  index->rd_indcollation, own->rd_opfamily,
+							  index->rd_opfamily, map));
 		index_close(own, NoLock);
-		if (found)
-			break;
 	}
 	return found;
 }
@@ -410,27 +396,21 @@ keep_bounds(Oid relid)
 	return address;
 }
 
+/* Attaches a table to the archive that was a partition with these bounds. */
 static void
-detach_and_attach(const TtlIndex *root, Oid relid)
+attach(const TtlIndex *root, Oid relid, const TtlPartition *bounds)
 {
 	Oid			target = root->option.archive_to;
-	ObjectAddress constraint = keep_bounds(relid);
-	TtlPartition partition;
-	Relation	rel;
-	char	   *columns;
+	Relation	rel = table_open(target, NoLock);
+	char	   *columns = missing_columns(root, rel, relid);
 
-	ttl_bounds_read_one(relid, &partition);
-	detach(root, relid);
-	rel = table_open(target, NoLock);
-	columns = missing_columns(root, rel, relid);
 	table_close(rel, NoLock);
 	if (*columns != '\0')
 		ttl_citus_run_command(psprintf("ALTER TABLE %s%s", ttl_name_qualified(relid), columns));
 	ttl_citus_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s",
 								   ttl_name_qualified(target), ttl_name_qualified(relid),
-								   ttl_make_bounds(root, &partition)));
+								   ttl_make_bounds(root, bounds)));
 	check_effect(ttl_inherit_parent(relid, NULL) == target, relid);
-	performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 }
 
 /* Moves a table that was a partition, with all below it, to the schema of the archive. */
@@ -459,21 +439,23 @@ move_to_archive(const TtlIndex *root, Oid relid)
 void
 ttl_detach_partition(const TtlIndex *root, Oid relid)
 {
+	/* who meets this after an error detaches the same partition */
 	moving = relid;
-	PG_TRY();
+	if (ttl_archive_is_attachable(root))
 	{
-		if (ttl_archive_is_attachable(root))
-			detach_and_attach(root, relid);
-		else
-		{
-			detach(root, relid);
-			if (OidIsValid(root->option.archive_to))
-				move_to_archive(root, relid);
-		}
+		ObjectAddress constraint = keep_bounds(relid);
+		TtlPartition bounds;
+
+		ttl_bounds_read_one(relid, &bounds);
+		detach(root, relid);
+		attach(root, relid, &bounds);
+		performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 	}
-	PG_FINALLY();
+	else
 	{
-		moving = InvalidOid;
+		detach(root, relid);
+		if (OidIsValid(root->option.archive_to))
+			move_to_archive(root, relid);
 	}
-	PG_END_TRY();
+	moving = InvalidOid;
 }

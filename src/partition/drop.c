@@ -22,32 +22,21 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
-#include "catalog/index.h"
-#include "catalog/objectaddress.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_subscription.h"
-#include "catalog/pg_subscription_rel.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
-#include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
 
 #include "compat.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "expire/expire.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
@@ -77,50 +66,46 @@ ttl_drop_due(const TtlIndex *root, TimestampTz at)
 char *
 ttl_drop_find_subscription(Oid relid)
 {
-	Relation	rel = table_open(SubscriptionRelRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	char	   *result = NULL;
-
-	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, SubscriptionRelSrrelidSrsubidIndexId, true,
-							  NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		ObjectAddress subscription;
-
-		ObjectAddressSet(subscription, SubscriptionRelationId,
-						 ((Form_pg_subscription_rel) GETSTRUCT(tuple))->srsubid);
-		result = getObjectDescription(&subscription, true);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return result;
+	return ttl_make_select(psprintf("SELECT pg_describe_object('pg_subscription'::regclass, srsubid, 0) "
+									"FROM pg_subscription_rel WHERE srrelid = %u LIMIT 1", relid));
 }
 
-/*
- * What depends on these tables, their row types and their sequences, and keeps DROP TABLE from
- * dropping them, such as a view or a foreign key, or a publication that would lose one; NULL for
- * nothing.  DROP TABLE has the last word, but only after it has locked out all users of the
- * partitioned table.
- */
+/* A partition and all below it, with their sequences, as a list of OIDs for SQL. */
 static char *
-find_dependent(List *tree)
+list_tree(Oid relid)
 {
 	StringInfoData list;
 	ListCell   *lc;
+	ListCell   *lc2;
 
 	initStringInfo(&list);
-	foreach(lc, tree)
+	foreach(lc, ttl_inherit_tree(relid))
 	{
-		ListCell   *lc2;
-
 		appendStringInfo(&list, "%s%u", list.len > 0 ? ", " : "", lfirst_oid(lc));
 		foreach(lc2, getOwnedSequences(lfirst_oid(lc)))
 			appendStringInfo(&list, ", %u", lfirst_oid(lc2));
+	}
+	return list.data;
+}
+
+/*
+ * What depends on a partition, those below it, their row types and their sequences, and keeps
+ * DROP TABLE from dropping them, such as a view or a foreign key; or a subscription or a
+ * publication that would lose one; NULL for nothing.  DROP TABLE has the last word, but only
+ * after it has locked out all users of the partitioned table.
+ */
+static char *
+find_dependent(Oid relid)
+{
+	char	   *list = list_tree(relid);
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(relid))
+	{
+		char	   *subscription = ttl_drop_find_subscription(lfirst_oid(lc));
+
+		if (subscription != NULL)
+			return subscription;
 	}
 	return ttl_make_select(psprintf("SELECT pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_depend AS d "
 									"WHERE ((d.refclassid = 'pg_class'::regclass AND d.refobjid IN (%s)) OR "
@@ -130,7 +115,7 @@ find_dependent(List *tree)
 									"AND NOT (d.classid = 'pg_class'::regclass AND d.objid IN (%s)) "
 									"AND NOT EXISTS (SELECT FROM pg_depend AS a WHERE a.classid = d.classid AND a.objid = d.objid "
 									"AND a.refclassid = 'pg_class'::regclass AND a.refobjid IN (%s) AND a.deptype <> 'n'))) LIMIT 1",
-									list.data, list.data, list.data, list.data));
+									list, list, list, list));
 }
 
 /*
@@ -141,20 +126,11 @@ find_dependent(List *tree)
 static Oid
 find_pending_detach(Oid relid)
 {
-	bool		pending;
-	ListCell   *lc;
+	char	   *list = list_tree(relid);
+	char	   *pending = ttl_make_select(psprintf("SELECT inhrelid FROM pg_inherits WHERE inhdetachpending AND "
+												   "(inhrelid = %u OR inhparent IN (%s)) LIMIT 1", relid, list));
 
-	if (OidIsValid(ttl_inherit_parent(relid, &pending)) && pending)
-		return relid;
-	foreach(lc, ttl_inherit_tree(relid))
-	{
-		List	   *detaching = list_difference_oid(ttl_inherit_children(lfirst_oid(lc), true),
-													ttl_inherit_children(lfirst_oid(lc), false));
-
-		if (detaching != NIL)
-			return linitial_oid(detaching);
-	}
-	return InvalidOid;
+	return pending ? atooid(pending) : InvalidOid;
 }
 
 /* The command that takes a partition out of its table, and nothing from what depends on it. */
@@ -168,36 +144,24 @@ ttl_drop_detach_command(Oid parent, Oid relid)
 }
 
 /*
- * Raises an error if something keeps a partition from being dropped, or from being kept as it
- * is wanted; takes no strong lock for that.  DROP TABLE ... CASCADE would drop a foreign key to
- * the whole table, so the hint is to detach the partition.
+ * Raises an error if something keeps a partition from being dropped; takes no strong lock for
+ * that.  DROP TABLE ... CASCADE would drop a foreign key to the whole table, so the hint is to
+ * detach the partition.
  */
 static void
-check_obstacles(const TtlIndex *root, Oid relid, bool keep)
+check_obstacles(const TtlIndex *root, Oid relid)
 {
-	List	   *tree = ttl_inherit_tree(relid);
 	List	   *foreign = ttl_inherit_foreign_tables(relid);
 	Oid			pending = find_pending_detach(relid);
-	char	   *obstacle = NULL;
-	ListCell   *lc;
+	char	   *obstacle;
 
-	if (keep)
-	{
-		ttl_detach_check(root, relid);
-		return;
-	}
 	if (OidIsValid(pending))
 		obstacle = psprintf("the pending DETACH of partition \"%s\"", get_rel_name(pending));
 	/* nobody has compared the rows of a foreign table with its bounds */
 	else if (foreign != NIL)
 		obstacle = psprintf("foreign table \"%s\"", get_rel_name(linitial_oid(foreign)));
-	foreach(lc, tree)
-	{
-		if (obstacle == NULL)
-			obstacle = ttl_drop_find_subscription(lfirst_oid(lc));
-	}
-	if (obstacle == NULL)
-		obstacle = find_dependent(tree);
+	else
+		obstacle = find_dependent(relid);
 	if (obstacle != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
@@ -342,35 +306,65 @@ estimate_rows(Oid relid)
 	foreach(lc, ttl_inherit_tree(relid))
 	{
 		Relation	rel = relation_open(lfirst_oid(lc), NoLock);
+		int64		most = rel->rd_rel->relkind != RELKIND_RELATION ? 0 :
+		(int64) RelationGetNumberOfBlocks(rel) * MaxHeapTuplesPerPage;
 		int64		live = DatumGetInt64(DirectFunctionCall1(pg_stat_get_live_tuples,
 															 ObjectIdGetDatum(lfirst_oid(lc))));
 
-		if (rel->rd_rel->relkind == RELKIND_RELATION)
-		{
-			int64		most = (int64) RelationGetNumberOfBlocks(rel) * MaxHeapTuplesPerPage;
-
-			/*
-			 * the statistics are gone after a crash, reltuples is unknown
-			 * before ANALYZE
-			 */
-			live = Max(live, (int64) Min(rel->rd_rel->reltuples, (double) most));
-			rows += Min(live, most);
-		}
+		/*
+		 * the statistics are gone after a crash, reltuples is unknown before
+		 * ANALYZE
+		 */
+		live = Max(live, (int64) Min(rel->rd_rel->reltuples, (double) most));
+		rows += Min(live, most);
 		relation_close(rel, NoLock);
 	}
 	return rows;
 }
 
-/* Drops a partition, or detaches it, or moves it to the archive, if it is still due. */
+/*
+ * Raises an error if something keeps a partition from being detached, moved or dropped, as far as
+ * that is found out without a lock on the whole table.
+ */
 static void
-drop_partition(const TtlIndex *root, Oid relid, TimestampTz at, TtlBatch *batch)
+check_partition(const TtlIndex *root, Oid relid, bool keep)
 {
-	bool		keep = ttl_detach_is_wanted(&root->option);
+	if (keep)
+		ttl_detach_check(root, relid);
+	else
+		check_obstacles(root, relid);
+}
+
+/*
+ * Drops a partition, or detaches it, or moves it to the archive, if it is due at this clock
+ * reading, in the caller's transaction.
+ */
+void
+ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
+{
+	TtlIndex	index;
+	TtlIndex	part;
+	const TtlIndex *root = &index;
+	bool		keep;
 	bool		empty = false;
-	char	   *name = ttl_name_qualified(root->indexrelid);
 	char	   *table;
 	int64		rows = -1;
 	TimestampTz locked_since;
+
+	memset(batch, 0, sizeof(*batch));
+	if (!is_droppable(indexrelid, relid, &part) || !ttl_catalog_describe(indexrelid, false, &index))
+	{
+		batch->busy = part.state == TTL_TABLE_LOCKED;
+		return;
+	}
+	ttl_batch_set_immediate();
+
+	/*
+	 * a foreign key of the partition has triggers on another table, which
+	 * DROP TABLE locks
+	 */
+	ttl_lock_limit_waits();
+	keep = ttl_detach_is_wanted(&root->option);
 
 	/*
 	 * rows that are archived one by one go first; the partition is dropped
@@ -386,8 +380,7 @@ drop_partition(const TtlIndex *root, Oid relid, TimestampTz at, TtlBatch *batch)
 		if (keep && ttl_detach_by_row_only(&root->option))
 			return;
 	}
-	/* what keeps it is found out without a lock on the whole table */
-	check_obstacles(root, relid, keep);
+	check_partition(root, relid, keep);
 	/* rows can be counted while nobody writes there; readers go on */
 	if (ttl_count_dropped_documents)
 	{
@@ -405,13 +398,13 @@ drop_partition(const TtlIndex *root, Oid relid, TimestampTz at, TtlBatch *batch)
 	ttl_name_keep(root->relid);
 	ttl_name_keep(relid);
 	/* an obstacle may have come while the locks were waited for */
-	check_obstacles(root, relid, keep);
+	check_partition(root, relid, keep);
 	if (rows < 0)
 		rows = empty ? 0 : estimate_rows(relid);
 
 	table = ttl_name_qualified(relid);
-	ttl_announce_to_session(name);
-	ttl_announce_to_wal(name, table, !keep ? NULL :
+	ttl_announce_to_session(ttl_name_qualified(indexrelid));
+	ttl_announce_to_wal(ttl_name_qualified(indexrelid), table, !keep ? NULL :
 						ttl_name_qualified(OidIsValid(root->option.archive_to) ?
 										   root->option.archive_to : relid));
 	if (keep)
@@ -442,27 +435,4 @@ drop_partition(const TtlIndex *root, Oid relid, TimestampTz at, TtlBatch *batch)
 	ereport(DEBUG1,
 			(errmsg_internal("table %u was locked for %.3f ms, for a partition to go", root->relid,
 							 (GetCurrentTimestamp() - locked_since) / 1000.0)));
-}
-
-/* Drops a partition that is due at this clock reading, in the caller's transaction. */
-void
-ttl_drop_partition(Oid root, Oid relid, TimestampTz at, TtlBatch *batch)
-{
-	TtlIndex	index;
-	TtlIndex	part;
-
-	memset(batch, 0, sizeof(*batch));
-	if (!is_droppable(root, relid, &part) || !ttl_catalog_describe(root, false, &index))
-	{
-		batch->busy = part.state == TTL_TABLE_LOCKED;
-		return;
-	}
-	ttl_batch_set_immediate();
-
-	/*
-	 * a foreign key of the partition has triggers on another table, which
-	 * DROP TABLE locks
-	 */
-	ttl_lock_limit_waits();
-	drop_partition(&index, relid, at, batch);
 }

@@ -24,11 +24,8 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/partition.h"
-#include "catalog/pg_index.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
 #include "executor/spi.h"
@@ -38,13 +35,9 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "expire/expire.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
@@ -211,58 +204,6 @@ ttl_make_tablespace_clause(Oid relid)
 				 quote_identifier(get_tablespace_name(tablespace))) : "";
 }
 
-/* The index of a partition for its replica identity, where the table has one. */
-static Oid
-replica_index(Oid parent, Oid relid)
-{
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_table_indexes(parent))
-	{
-		if (get_index_isreplident(lfirst_oid(lc)))
-			return ttl_leaves_index_of(lfirst_oid(lc), relid);
-	}
-	return InvalidOid;
-}
-
-/*
- * The subcommands of ALTER TABLE that give a partition the row security and the
- * replica identity of its table; NULL where there is nothing to do.  Row security
- * without a policy denies all to those who read the partition by itself: policies
- * are for those who go through the table.
- */
-static char *
-table_subcommands(Oid parent, Oid relid)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(parent));
-	Form_pg_class form;
-	StringInfoData sql;
-	Oid			index;
-
-	if (!HeapTupleIsValid(tuple))
-		return NULL;
-	form = (Form_pg_class) GETSTRUCT(tuple);
-	initStringInfo(&sql);
-	/* create_time_series() makes it as the caller */
-	if (form->relowner != ttl_owner_of(relid))
-		appendStringInfo(&sql, ", OWNER TO %s",
-						 quote_identifier(GetUserNameFromId(form->relowner, false)));
-	if (form->relrowsecurity)
-		appendStringInfoString(&sql, ", ENABLE ROW LEVEL SECURITY");
-	if (form->relforcerowsecurity)
-		appendStringInfoString(&sql, ", FORCE ROW LEVEL SECURITY");
-	if (form->relreplident == REPLICA_IDENTITY_FULL)
-		appendStringInfoString(&sql, ", REPLICA IDENTITY FULL");
-	else if (form->relreplident == REPLICA_IDENTITY_NOTHING)
-		appendStringInfoString(&sql, ", REPLICA IDENTITY NOTHING");
-	else if (form->relreplident == REPLICA_IDENTITY_INDEX &&
-			 OidIsValid(index = replica_index(parent, relid)))
-		appendStringInfo(&sql, ", REPLICA IDENTITY USING INDEX %s",
-						 quote_identifier(get_rel_name(index)));
-	ReleaseSysCache(tuple);
-	return sql.len > 0 ? sql.data + strlen(", ") : NULL;
-}
-
 /* The value that a query returns, or NULL; all functions in it are those of pg_catalog. */
 char *
 ttl_make_select(const char *query)
@@ -282,6 +223,28 @@ ttl_make_select(const char *query)
 	SPI_finish();
 	AtEOXact_GUC(false, level);
 	return value;
+}
+
+/*
+ * The subcommands of ALTER TABLE that give a partition the owner, the row security and the replica
+ * identity of its table, NULL for none: create_time_series() makes it as the caller.  Row security
+ * without a policy denies all to those who read the partition by itself: policies are for those
+ * who go through the table.
+ */
+static char *
+table_subcommands(Oid parent, Oid relid)
+{
+	return ttl_make_select(psprintf("SELECT nullif(concat_ws(', ', "
+									"CASE WHEN p.relowner <> c.relowner THEN format('OWNER TO %%I', pg_get_userbyid(p.relowner)) END, "
+									"CASE WHEN p.relrowsecurity THEN 'ENABLE ROW LEVEL SECURITY' END, "
+									"CASE WHEN p.relforcerowsecurity THEN 'FORCE ROW LEVEL SECURITY' END, "
+									"CASE p.relreplident WHEN 'f' THEN 'REPLICA IDENTITY FULL' WHEN 'n' THEN 'REPLICA IDENTITY NOTHING' "
+									"WHEN 'i' THEN (SELECT format('REPLICA IDENTITY USING INDEX %%I', own.relname) FROM pg_index AS i "
+									"JOIN pg_inherits ON inhparent = i.indexrelid JOIN pg_index AS o ON o.indexrelid = inhrelid "
+									"JOIN pg_class AS own ON own.oid = inhrelid "
+									"WHERE i.indrelid = p.oid AND i.indisreplident AND o.indrelid = c.oid) END), '') "
+									"FROM pg_class AS p, pg_class AS c WHERE p.oid = %u AND c.oid = %u",
+									parent, relid));
 }
 
 /*
@@ -309,16 +272,16 @@ void
 ttl_make_follow_table(Oid parent, const char *name)
 {
 	Oid			relid = get_relname_relid(name, get_rel_namespace(parent));
-	char	   *command;
+	char	   *commands;
 
 	if (!OidIsValid(relid) || ttl_inherit_parent(relid, NULL) != parent)
 		elog(ERROR, "could not find partition \"%s\"", name);
-	command = table_subcommands(parent, relid);
-	if (command != NULL)
-		ttl_citus_run_command(psprintf("ALTER TABLE %s %s", ttl_name_qualified(relid), command));
-	command = revoke_commands(parent, relid);
-	if (command != NULL)
-		ttl_citus_run_command(command);
+	commands = table_subcommands(parent, relid);
+	if (commands != NULL)
+		ttl_citus_run_command(psprintf("ALTER TABLE %s %s", ttl_name_qualified(relid), commands));
+	commands = revoke_commands(parent, relid);
+	if (commands != NULL)
+		ttl_citus_run_command(commands);
 }
 
 void
@@ -400,65 +363,56 @@ lock_for_attach(const TtlIndex *root, Oid rest)
 	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
 }
 
-/* Is all of a partition still missing?  Another pass, or a user, may have made it meanwhile. */
-static bool
-is_missing(const TtlIndex *root, const TtlPartition *partition)
-{
-	List	   *missing = add_missing(NIL, ttl_bounds_read(root->relid),
-									  partition->lower, partition->upper);
-	const TtlPartition *first = missing == NIL ? NULL : linitial(missing);
-
-	return first != NULL && first->lower == partition->lower && first->upper == partition->upper;
-}
-
-/* Makes a partition of a described time series.  Returns false if the locks are not free soon. */
-static bool
-make_missing_partition(const TtlIndex *root, const TtlPartition *partition)
-{
-	Oid			rest = get_default_partition_oid(root->relid);
-	TtlIndex	now;
-	ListCell   *lc;
-
-	ttl_owner_check_tree(root->relid, root->owner);
-	foreach(lc, OidIsValid(rest) ? ttl_inherit_tree(rest) : NIL)
-	{
-		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-			return false;
-	}
-	if (OidIsValid(rest))
-		check_default(root, rest, partition);
-	if (!lock_for_attach(root, rest))
-		return false;
-	/* read again, because the locks may have taken a while */
-	if (!ttl_catalog_describe(root->indexrelid, true, &now) ||
-		now.state != TTL_ACTIVE || now.owner != root->owner ||
-		now.option.bucket_seconds != root->option.bucket_seconds ||
-		get_default_partition_oid(root->relid) != rest)
-		return false;
-	ttl_name_keep(root->relid);
-	ttl_owner_check_tree(root->relid, root->owner);
-	/* what is left of it is for the next pass */
-	if (is_missing(root, partition))
-		ttl_make_attach(root, partition);
-	return true;
-}
-
 /*
  * Makes a partition of a time series that is missing, in the caller's transaction, if the
  * locks are free soon.
  */
 void
-ttl_make_partition(Oid root, const TtlPartition *partition, TtlBatch *batch)
+ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batch)
 {
-	TtlIndex	index;
+	TtlIndex	root;
+	TtlIndex	now;
+	Oid			rest;
+	List	   *missing;
+	ListCell   *lc;
 
 	memset(batch, 0, sizeof(*batch));
-	if (!ttl_catalog_describe(root, false, &index) ||
-		index.state != TTL_ACTIVE || index.option.bucket_seconds == 0 ||
-		!ttl_citus_keeps_partitions(&index.citus))
+	if (!ttl_catalog_describe(indexrelid, false, &root) ||
+		root.state != TTL_ACTIVE || root.option.bucket_seconds == 0 ||
+		!ttl_citus_keeps_partitions(&root.citus))
 		return;
 	ttl_batch_set_immediate();
 	/* there may be more to lock, such as tables below a partitioned DEFAULT */
 	ttl_lock_limit_waits();
-	batch->busy = !make_missing_partition(&index, partition);
+	ttl_owner_check_tree(root.relid, root.owner);
+	batch->busy = true;
+	rest = get_default_partition_oid(root.relid);
+	foreach(lc, OidIsValid(rest) ? ttl_inherit_tree(rest) : NIL)
+	{
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+			return;
+	}
+	if (OidIsValid(rest))
+		check_default(&root, rest, partition);
+	if (!lock_for_attach(&root, rest))
+		return;
+	/* read again, because the locks may have taken a while */
+	if (!ttl_catalog_describe(indexrelid, true, &now) ||
+		now.state != TTL_ACTIVE || now.owner != root.owner ||
+		now.option.bucket_seconds != root.option.bucket_seconds ||
+		get_default_partition_oid(root.relid) != rest)
+		return;
+	batch->busy = false;
+	ttl_name_keep(root.relid);
+	ttl_owner_check_tree(root.relid, root.owner);
+
+	/*
+	 * another pass, or a user, may have made it meanwhile; what is left of it
+	 * is for the next pass
+	 */
+	missing = add_missing(NIL, ttl_bounds_read(root.relid), partition->lower, partition->upper);
+	if (list_length(missing) == 1 &&
+		((TtlPartition *) linitial(missing))->lower == partition->lower &&
+		((TtlPartition *) linitial(missing))->upper == partition->upper)
+		ttl_make_attach(&root, partition);
 }

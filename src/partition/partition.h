@@ -37,7 +37,7 @@ extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);
 extern List *ttl_drop_due(const TtlIndex *root, TimestampTz at);
 extern char *ttl_drop_detach_command(Oid parent, Oid relid);
 extern char *ttl_drop_find_subscription(Oid relid);
-extern void ttl_drop_partition(Oid root, Oid relid, TimestampTz at,
+extern void ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at,
 							   TtlBatch *batch);
 
 /* detach.c */
@@ -50,7 +50,7 @@ extern void ttl_detach_partition(const TtlIndex *root, Oid relid);
 
 /* make.c */
 extern List *ttl_make_wanted(const TtlIndex *root, TimestampTz at);
-extern void ttl_make_partition(Oid root, const TtlPartition *partition,
+extern void ttl_make_partition(Oid indexrelid, const TtlPartition *partition,
 							   TtlBatch *batch);
 extern char *ttl_make_name_beside(Oid relid, const char *name);
 extern char *ttl_make_tablespace_clause(Oid relid);

@@ -9,16 +9,13 @@
  * is a hole: it is logged as "borrowed rights".  With rights.log_all, each such
  * function is logged, for tests that know who it should run as.
  *
- * The extension is at work in its worker, and between the call of a function of its
+ * The extension is at work in its workers and surveys, and between the call of a function of its
  * schema and the return.  What a user's function calls is that user's business.
  *
  * Core inlines no function that is watched, and what it inlines can be the hole.  So
  * there are tests that turn rights.watch off.
  *
- * What is in C here stands for PL/Perl, which need not be there.  run_commands(), which can be
- * a cast to json, runs rights.commands.  leave_cursor() opens a cursor for a query and leaves it behind, pinned, as spi_query()
- * of PL/Perl does, and ignore_signals() does what $SIG{ALRM} = 'IGNORE' does there.  Functions of
- * a language with silent_handler() return true, and plan no queries.
+ * What is in C here stands for what a user's code can do in other languages.
  */
 #include "postgres.h"
 
@@ -34,14 +31,11 @@
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
-#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 PG_MODULE_MAGIC;
@@ -50,18 +44,8 @@ void		_PG_init(void);
 
 PG_FUNCTION_INFO_V1(ignore_signals);
 PG_FUNCTION_INFO_V1(leave_cursor);
-PG_FUNCTION_INFO_V1(close_cursor);
-PG_FUNCTION_INFO_V1(run_commands);
-PG_FUNCTION_INFO_V1(silent_handler);
-PG_FUNCTION_INFO_V1(goes_on);
-PG_FUNCTION_INFO_V1(catches);
-PG_FUNCTION_INFO_V1(catches_unfinished);
-PG_FUNCTION_INFO_V1(leave_spi_level);
-PG_FUNCTION_INFO_V1(leave_open);
-PG_FUNCTION_INFO_V1(exits);
 PG_FUNCTION_INFO_V1(leave_subtransaction);
-PG_FUNCTION_INFO_V1(leave_lock);
-PG_FUNCTION_INFO_V1(is_unlocked);
+PG_FUNCTION_INFO_V1(exits);
 PG_FUNCTION_INFO_V1(fail_commit);
 PG_FUNCTION_INFO_V1(hang_at_exit);
 
@@ -86,13 +70,13 @@ static Seen seen[MAX_SEEN];
 static int	nseen = 0;
 static bool log_all = false;
 static bool watch = true;
-static char *commands = NULL;
 
 static bool
 is_in_worker(void)
 {
 	return MyBgworkerEntry != NULL &&
-		strcmp(MyBgworkerEntry->bgw_type, "ttl_index worker") == 0;
+		(strcmp(MyBgworkerEntry->bgw_type, "ttl_index worker") == 0 ||
+		 strcmp(MyBgworkerEntry->bgw_type, "ttl_index survey") == 0);
 }
 
 static bool
@@ -192,37 +176,6 @@ hook(FmgrHookEventType event, FmgrInfo *info, Datum *private)
 		next_hook(event, info, private);
 }
 
-/* Leaves a cursor open, or one that has failed, as spi_query() of PL/Perl does. */
-Datum
-leave_cursor(PG_FUNCTION_ARGS)
-{
-	SPIPlanPtr	plan;
-	Portal		cursor;
-
-	SPI_connect();
-	plan = SPI_prepare(text_to_cstring(PG_GETARG_TEXT_PP(0)), 0, NULL);
-	cursor = SPI_cursor_open(NULL, plan, NULL, NULL, false);
-	PinPortal(cursor);
-	if (PG_GETARG_BOOL(1))
-		MarkPortalFailed(cursor);
-	SPI_finish();
-	PG_RETURN_VOID();
-}
-
-/* Closes a cursor that anybody has opened, as spi_cursor_close() of PL/Perl does. */
-Datum
-close_cursor(PG_FUNCTION_ARGS)
-{
-	Portal		cursor = SPI_cursor_find(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-
-	if (cursor != NULL)
-	{
-		UnpinPortal(cursor);
-		SPI_cursor_close(cursor);
-	}
-	PG_RETURN_VOID();
-}
-
 /* Has the commit of the transaction fail, or hang, as the remote server of a foreign table can. */
 static enum
 {
@@ -272,6 +225,7 @@ hang_at_exit(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* Does what $SIG{ALRM} = 'IGNORE' does in PL/Perl. */
 Datum
 ignore_signals(PG_FUNCTION_ARGS)
 {
@@ -282,109 +236,21 @@ ignore_signals(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* Leaves a cursor open, or one that has failed, as spi_query() of PL/Perl does. */
 Datum
-run_commands(PG_FUNCTION_ARGS)
+leave_cursor(PG_FUNCTION_ARGS)
 {
-	SPI_connect();
-	SPI_execute(commands, false, 0);
-	SPI_finish();
-	PG_RETURN_TEXT_P(cstring_to_text("1"));
-}
-
-/* Catches an error of a command as return_next() of PL/Perl does. */
-static void
-run_and_catch(char *command)
-{
-	MemoryContext context = CurrentMemoryContext;
-
-	PG_TRY();
-	{
-		SPI_connect();
-		(void) SPI_execute(command, false, 0);
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-	}
-	PG_END_TRY();
-}
-
-Datum
-catches(PG_FUNCTION_ARGS)
-{
-	Snapshot	snapshot = GetActiveSnapshot();
-
-	run_and_catch(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	/* core asserts that there are no others, at the end of a command */
-	while (GetActiveSnapshot() != snapshot)
-		PopActiveSnapshot();
-	SPI_finish();
-	PG_RETURN_VOID();
-}
-
-/* Does so, and leaves it at that, but for so many levels of SPI that the command has left. */
-Datum
-catches_unfinished(PG_FUNCTION_ARGS)
-{
-	run_and_catch(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	for (int i = 0; i <= PG_GETARG_INT32(1); i++)
-		SPI_finish();
-	PG_RETURN_VOID();
-}
-
-/* Leaves the level of SPI that a function has in which an error was raised. */
-Datum
-leave_spi_level(PG_FUNCTION_ARGS)
-{
-	MemoryContext context = CurrentMemoryContext;
+	SPIPlanPtr	plan;
+	Portal		cursor;
 
 	SPI_connect();
-	MemoryContextSwitchTo(context);
-	PG_RETURN_INT32(0);
-}
-
-/*
- * Leaves a table open that is partitioned by a list, and whose key was computed: that is an error of
- * core's, behind both.
- */
-Datum
-leave_open(PG_FUNCTION_ARGS)
-{
-	MemoryContext context = CurrentMemoryContext;
-
-	PG_TRY();
-	{
-		(void) OidFunctionCall4(F_SATISFIES_HASH_PARTITION, PG_GETARG_DATUM(0), Int32GetDatum(2),
-								Int32GetDatum(0), Int32GetDatum(0));
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-	}
-	PG_END_TRY();
-	PG_RETURN_BOOL(true);
-}
-
-/* Does so, and tells what is left of that. */
-Datum
-goes_on(PG_FUNCTION_ARGS)
-{
-	const char *name;
-
-	run_and_catch(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	name = GetUserNameFromId(GetUserId(), true);
-	ereport(ERROR,
-			(errmsg("goes on as %s, by %s", name ? name : "nobody",
-					GetConfigOption("search_path", false, false))));
-}
-
-/* Ends the process, as PL/Perl does where a signal has no handler any more. */
-Datum
-exits(PG_FUNCTION_ARGS)
-{
-	exit(11);
+	plan = SPI_prepare(text_to_cstring(PG_GETARG_TEXT_PP(0)), 0, NULL);
+	cursor = SPI_cursor_open(NULL, plan, NULL, NULL, false);
+	PinPortal(cursor);
+	if (PG_GETARG_BOOL(1))
+		MarkPortalFailed(cursor);
+	SPI_finish();
+	PG_RETURN_VOID();
 }
 
 /* Leaves a subtransaction open, as a language does that meets no memory where it catches an error. */
@@ -397,29 +263,11 @@ leave_subtransaction(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Leaves a lock behind, as an error does that is caught without the end of a subtransaction. */
+/* Ends the process, as PL/Perl does where a signal has no handler any more. */
 Datum
-leave_lock(PG_FUNCTION_ARGS)
+exits(PG_FUNCTION_ARGS)
 {
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	InterruptHoldoffCount = 0;
-	PG_RETURN_VOID();
-}
-
-Datum
-is_unlocked(PG_FUNCTION_ARGS)
-{
-	bool		result = LWLockConditionalAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-
-	if (result)
-		LWLockRelease(AddinShmemInitLock);
-	PG_RETURN_BOOL(result);
-}
-
-Datum
-silent_handler(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(true);
+	exit(11);
 }
 
 void
@@ -431,9 +279,6 @@ _PG_init(void)
 	DefineCustomBoolVariable("rights.watch", "Watches the functions of users.",
 							 NULL, &watch, true, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
-	DefineCustomStringVariable("rights.commands", "What run_commands() runs.",
-							   NULL, &commands, "", PGC_USERSET, 0,
-							   NULL, NULL, NULL);
 	next_needs_hook = needs_fmgr_hook;
 	needs_fmgr_hook = needs_hook;
 	next_hook = fmgr_hook;

@@ -306,6 +306,22 @@ CALL ttl_index.run_pass();
 SELECT count(*) FROM t;
 SELECT id, note FROM cold;
 DROP TABLE t, cold;
+-- nor does one lose what is in a column by renaming that, of either table
+CREATE TABLE t (id int8, ts timestamptz, note text);
+CREATE TABLE cold (LIKE t);
+INSERT INTO t VALUES (1, '2001-01-01', 'a note');
+CREATE FUNCTION renames() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN EXECUTE format('ALTER TABLE ar.%I RENAME note TO remark', TG_ARGV[0]); RETURN OLD; END $$;
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CREATE TRIGGER renames BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION renames('cold');
+CALL ttl_index.run_pass();
+CREATE OR REPLACE TRIGGER renames BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION renames('t');
+CALL ttl_index.run_pass();
+SELECT * FROM t;
+DROP TRIGGER renames ON t;
+CALL ttl_index.run_pass();
+SELECT * FROM cold;
+DROP TABLE t, cold;
 -- what a trigger alters and takes back is as it was
 CREATE TABLE t (id int8, ts timestamptz, one text, two text);
 CREATE TABLE cold (LIKE t);

@@ -45,6 +45,26 @@ SELECT (SELECT count(*) FROM a) AS a, (SELECT count(*) FROM b) AS b;
 CALL ttl_index.run_pass();
 SELECT (SELECT count(*) FROM a) AS a, (SELECT count(*) FROM b) AS b;
 
+-- an owner with a small table is served after one round of an owner with a backlog
+SET ROLE regress_ttl_first;
+SELECT format('CREATE TABLE backlog_%1$s (ts timestamptz); INSERT INTO backlog_%1$s SELECT ''2001-01-01'' FROM generate_series(1, 100);
+	CREATE INDEX ON backlog_%1$s (ts) WHERE ttl_index.expire_after_seconds(0); GRANT SELECT ON backlog_%1$s TO regress_ttl_second', i)
+FROM generate_series(1, 5) AS i \gexec
+RESET ROLE;
+CREATE VIEW backlog AS SELECT count(*) AS rows FROM (SELECT FROM backlog_1 UNION ALL SELECT FROM backlog_2
+	UNION ALL SELECT FROM backlog_3 UNION ALL SELECT FROM backlog_4 UNION ALL SELECT FROM backlog_5) AS b;
+CREATE TABLE seen (rows int);
+GRANT SELECT ON backlog TO regress_ttl_second;
+GRANT INSERT ON seen TO regress_ttl_second;
+CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO own.seen SELECT rows FROM own.backlog; RETURN NULL; END';
+CREATE TRIGGER see AFTER DELETE ON b FOR EACH ROW EXECUTE FUNCTION see();
+INSERT INTO b VALUES ('2001-01-01');
+SET ttl_index.index_delete_target_docs = 10;
+CALL ttl_index.run_pass();
+SELECT s.rows >= 450 AS after_one_round, backlog.rows AS left FROM seen AS s, backlog;
+RESET ttl_index.index_delete_target_docs;
+DROP TRIGGER see ON b;
+
 -- what code of an owner leaves behind runs as the owner, or not at all
 CREATE FUNCTION leave() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE held refcursor := 'held';
