@@ -129,21 +129,6 @@ is_named(const Creation *creation, const TtlCreate *args)
 	return args->name == NULL || has_name(creation->index.indexrelid, args->name);
 }
 
-/* Raises an error about a plain index, with the command that creates the TTL index beside it. */
-static void
-refuse_plain(const Creation *creation, const TtlCreate *args, const char *command)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_DUPLICATE_OBJECT),
-			 errmsg("index \"%s\" on the same key already exists",
-					get_rel_name(creation->index.indexrelid)),
-			 creation->index.option.bucket_seconds != 0 ?
-			 errhint("Drop it if it is yours. If it belongs to an application or its migrations, create a second one, and call this again: %s;",
-					 command) :
-			 errhint("If it is yours, ttl_index.create_index(..., or_change => true)%s makes it a TTL index. If it belongs to an application or its migrations, create a second one: %s;",
-					 is_named(creation, args) ? "" : " without name", command)));
-}
-
 /*
  * Does the index that is there differ from what was asked for?  Raises an error for a TTL index
  * that is not to be changed, or differs in more than its options.
@@ -447,8 +432,17 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 										  ttl ? psprintf("%s IS NULL", ttl) : NULL,
 										  &index->option, concurrently);
 
+		/* a plain index, which is not to be changed */
 		if (is_there)
-			refuse_plain(creation, args, main->sql);
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("index \"%s\" on the same key already exists",
+							get_rel_name(index->indexrelid)),
+					 index->option.bucket_seconds != 0 ?
+					 errhint("Drop it if it is yours. If it belongs to an application or its migrations, create a second one, and call this again: %s;",
+							 main->sql) :
+					 errhint("If it is yours, ttl_index.create_index(..., or_change => true)%s makes it a TTL index. If it belongs to an application or its migrations, create a second one: %s;",
+							 is_named(creation, args) ? "" : " without name", main->sql)));
 		/* the index for documents with a TTL of their own may be all that is there of a pair */
 		if (OidIsValid(other) && ttl_option_read(other, &own) &&
 			(!own.present || own.problem != NULL || own.paused != index->option.paused ||
