@@ -54,10 +54,12 @@ extern void ttl_work_forget(TtlRun *run);
 extern void ttl_work_begin(TtlRun *run);
 extern void ttl_work_commit(TtlRun *run);
 extern ErrorData *ttl_work_try_commit(TtlRun *run, bool *timed_out);
+extern bool ttl_work_is_wanted(Oid database);
 extern bool ttl_work_must_stop(TtlRun *run);
 extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern bool ttl_work_wait_for_batch(TtlRun *run);
 extern ErrorData *ttl_work_run(void (*function) (void *), void *arg, bool *timed_out);
+extern ErrorData *ttl_work_retry(void (*function) (void *), void *arg, bool *timed_out);
 
 /* prepare.c */
 extern bool ttl_prepare_is_own(Oid relid);

@@ -48,7 +48,7 @@ typedef struct TtlDatabase
 {
 	Oid			oid;
 	char		name[NAMEDATALEN];
-	bool		seen;			/* in pg_database at the last look */
+	bool		seen;			/* in pg_database, at this look */
 	TtlStage	stage;
 	uint64		served;			/* as of an owner */
 	bool		had_pass;
@@ -66,17 +66,13 @@ typedef struct TtlDatabase
 /* tasks.c */
 extern int64 ttl_tasks_elapsed(instr_time since);
 extern void ttl_tasks_init(Oid caller);
-extern void ttl_tasks_end(void);
-extern void ttl_tasks_set_pass(int64 number);
+extern void ttl_tasks_end(int code, Datum arg);
+extern int64 ttl_tasks_next_pass(void);
 extern void ttl_tasks_note_crash(Oid database, Oid indexrelid);
 extern TtlDatabase *ttl_tasks_add_database(Oid oid);
-extern List *ttl_tasks_databases(void);
 extern void ttl_tasks_forget_unseen(void);
 extern void ttl_tasks_begin_pass(TtlDatabase *db);
 extern bool ttl_tasks_step(bool may_start);
 extern bool ttl_tasks_lack_slot(void);
-
-/* database.c */
-extern void ttl_database_read(bool begins);
 
 #endif							/* TTL_TASKS_H */
