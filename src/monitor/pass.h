@@ -46,7 +46,7 @@ typedef struct TtlRun
 
 /* work.c */
 extern bool ttl_work_is_canceled(void);
-extern void ttl_work_cancel(void);
+extern void ttl_work_cancel(SIGNAL_ARGS);
 extern void ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared,
 						  TtlKept *kept);
 extern uint32 ttl_work_hash(const List *indexes);
@@ -60,6 +60,10 @@ extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern bool ttl_work_wait_for_batch(TtlRun *run);
 extern ErrorData *ttl_work_run(void (*function) (void *), void *arg, bool *timed_out);
 extern ErrorData *ttl_work_retry(void (*function) (void *), void *arg, bool *timed_out);
+
+/* connect.c */
+extern bool ttl_connect_is_possible(Oid owner);
+extern void ttl_connect_as(Oid database, Oid owner, bool is_superuser);
 
 /* prepare.c */
 extern bool ttl_prepare_is_own(Oid relid);

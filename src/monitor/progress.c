@@ -30,7 +30,6 @@
 
 #include "compat.h"
 #include "definition/definition.h"
-#include "monitor/pace.h"
 #include "monitor/progress.h"
 #include "ttl_index.h"
 

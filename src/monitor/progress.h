@@ -27,6 +27,14 @@ typedef enum TtlWait
 	TTL_WAIT_LOCKS
 } TtlWait;
 
+/* Rows that a pass deletes one by one. */
+typedef struct TtlPace
+{
+	int64		rows;
+	double		weighted;		/* each by the time at which it was deleted,
+								 * in microseconds since the pass began */
+} TtlPace;
+
 /* How far a pass is, in all and by the index that is visited; -1: not known. */
 typedef struct TtlProgress
 {
@@ -47,6 +55,11 @@ typedef struct TtlLauncher
 	bool		no_slot;		/* the last worker found no slot */
 	dsm_handle	overview;		/* see overview.c; 0 for none */
 } TtlLauncher;
+
+/* pace.c */
+extern void ttl_pace_add(TtlPace *pace, int64 rows, int64 took);
+extern int64 ttl_pace_rows(const TtlPace *pace, int64 took);
+extern int64 ttl_pace_time_left(int64 left, int64 deleted, int64 paced, int64 took);
 
 /* progress.c */
 extern void ttl_progress_pass(const TtlProgress *progress, TimestampTz begun);

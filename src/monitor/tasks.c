@@ -32,7 +32,6 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
-#include "monitor/messages.h"
 #include "monitor/tasks.h"
 #include "ttl_index.h"
 
@@ -677,10 +676,7 @@ start(TtlDatabase *db, TtlTask *task)
 			roots[foreach_current_index(lc)] = lfirst_oid(lc);
 	}
 	if (OidIsValid(common->caller))
-	{
-		process->messages = ttl_messages_begin();
-		shared->messages = ttl_messages_handle(process->messages);
-	}
+		process->messages = ttl_messages_begin(&shared->messages);
 
 	/* not BGWORKER_INTERRUPTIBLE of 19: that looks like a termination by hand */
 	entry.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;

@@ -16,6 +16,8 @@
 #include "monitor/kept.h"
 #include "monitor/pass.h"
 #include "portability/instr_time.h"
+#include "postmaster/bgworker.h"
+#include "storage/dsm.h"
 
 /* What a database waits for. */
 typedef enum TtlStage
@@ -62,6 +64,16 @@ typedef struct TtlDatabase
 	List	   *owners;
 	TtlKept		kept;
 } TtlDatabase;
+
+/* A queue for what a process says to the session that runs the pass. */
+typedef struct TtlMessages TtlMessages;
+
+/* messages.c */
+extern TtlMessages *ttl_messages_begin(dsm_handle *handle);
+extern void ttl_messages_set_handle(TtlMessages *messages, BackgroundWorkerHandle *handle);
+extern void ttl_messages_relay(TtlMessages *messages, bool raises);
+extern void ttl_messages_end(TtlMessages *messages);
+extern void ttl_messages_redirect(dsm_handle handle);
 
 /* tasks.c */
 extern int64 ttl_tasks_elapsed(instr_time since);

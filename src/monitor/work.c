@@ -69,12 +69,9 @@ batch_timer_handler(void)
 	SetLatch(MyLatch);
 }
 
-/*
- * Cancels the batch of a worker, as pg_cancel_backend() would cancel a command.  Between two
- * batches it does nothing.  Called in a signal handler.
- */
+/* Handles SIGINT of pg_cancel_backend(): cancels the batch.  Between two it does nothing. */
 void
-ttl_work_cancel(void)
+ttl_work_cancel(SIGNAL_ARGS)
 {
 	if (!in_batch)
 		return;
