@@ -3,11 +3,10 @@
  * shown_state.c
  *	  The state of an index as the view ttl_index.indexes shows it.
  *
- * definition/catalog.c decides the state by the definition and by the moment.  If that is
- * active, this file finds what else keeps rows or partitions from being deleted: that
- * nobody visits the database, a hold or a crash, which concern the monitor, errors that no
- * good visit has followed, and partitions that cannot be dropped or made.
- * functions.c calls it for each row of the view; the engine does not.
+ * definition/catalog.c decides the state by the definition and by the moment.  If that is active,
+ * this file finds what else keeps rows or partitions from being deleted: no monitor visits the
+ * database, a hold, a crash, errors that no good visit has followed, and partitions that cannot be
+ * dropped or made.  functions.c calls it for each row of the view, and the survey for each index.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -18,8 +17,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_class.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -33,7 +30,7 @@
 #include "ttl_index.h"
 #include "visitor.h"
 
-/* Says why a partition is missing, as far as can be said without reading rows. */
+/* Returns why a partition is missing, as far as that is known without reading rows. */
 static char *
 why_missing(const TtlIndex *root, const TtlPartition *partition)
 {
@@ -55,7 +52,7 @@ why_missing(const TtlIndex *root, const TtlPartition *partition)
 					name);
 }
 
-/* Finds the failure of a TTL index in a list that is in the order of OIDs; NULL if none. */
+/* Finds a TTL index in a list in the order of OIDs; NULL if it does not fail. */
 static const TtlFailing *
 find_failing(const List *failing, Oid root)
 {
@@ -77,24 +74,6 @@ find_failing(const List *failing, Oid root)
 	return NULL;
 }
 
-/*
- * Has an error kept a partition from being dropped?  Its index fails, and it was due when
- * that error was counted.
- */
-static bool
-is_failing(const TtlIndex *index, const List *failing)
-{
-	const TtlFailing *entry = find_failing(failing, index->root);
-	TtlPartition partition;
-	TtlCutoff	cutoff;
-
-	if (index->option.seconds < 0 || entry == NULL)
-		return false;
-	ttl_bounds_read_one(index->relid, &partition);
-	ttl_cutoff_init(&cutoff, index, entry->at);
-	return ttl_leaves_partition_is_due(&partition, &cutoff);
-}
-
 /* Finds the state of a partition, or of a time series that lacks one. */
 static void
 show_partitions(TtlIndex *index, const List *failing)
@@ -103,7 +82,16 @@ show_partitions(TtlIndex *index, const List *failing)
 
 	if (index->option.drop_partitions && index->parent == index->governor)
 	{
-		if (is_failing(index, failing))
+		/* it could not be dropped if it was due when an error was counted */
+		const TtlFailing *entry = find_failing(failing, index->root);
+		TtlPartition partition;
+		TtlCutoff	cutoff;
+
+		if (index->option.seconds < 0 || entry == NULL)
+			return;
+		ttl_bounds_read_one(index->relid, &partition);
+		ttl_cutoff_init(&cutoff, index, entry->at);
+		if (ttl_leaves_partition_is_due(&partition, &cutoff))
 			index->state = TTL_BUCKET_FAILING;
 	}
 	else if (index->governor == index->indexrelid)
@@ -118,7 +106,7 @@ show_partitions(TtlIndex *index, const List *failing)
 	}
 }
 
-/* Gives an index that is still active a state, if there is a reason for it. */
+/* Sets the state of an index that is still active, if there is a reason for it. */
 static void
 show_reason(TtlIndex *index, TtlState state, const char *reason)
 {
@@ -128,23 +116,9 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 	index->detail = pstrdup(reason);
 }
 
-/* Returns the owner of the table that a partition belongs to, unless that is gone. */
-static Oid
-owner_of_whole(const TtlIndex *index)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index->root));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(tuple))
-		return index->owner;
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
 /*
- * Completes the description of an index for the view: what else keeps its rows from
- * being deleted, and what an active index leaves out.
+ * Completes the description of an index for the view: what else keeps its rows from being deleted,
+ * and what an active index leaves out.
  */
 void
 ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
@@ -154,10 +128,15 @@ ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
 	{
+		Oid			whole = index->owner;
+
+		/* else the index of which this is a part has just been dropped */
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->root)))
+			whole = ttl_owner_of(index->root);
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
 		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->root));
 		show_reason(index, TTL_NO_MONITOR,
-					ttl_visitor_why_none(visitor, index->owner, owner_of_whole(index)));
+					ttl_visitor_why_none(visitor, index->owner, whole));
 	}
 	if (index->state != TTL_ACTIVE)
 		return;

@@ -161,12 +161,12 @@ note_recovery(TtlRun *run, TtlKeptIndex *kept)
 
 /* Keeps what the next visit has to know: also the leaf after which it begins. */
 static void
-end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
+end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
 {
 	int			first_docs;
 	TtlKeptIndex *kept;
 
-	ttl_schedule_visit_end(visit);
+	ttl_schedule_visit_end(sub, visit);
 	first_docs = ttl_schedule_first_docs(visit);
 	target->busy = visit->busy;
 	if (visit->skipped)
@@ -242,8 +242,7 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 	visit.more = visit.more || more_partitions;
 	if (count == 1 || (visit.over && !visit.skipped))
 		last_leaf = InvalidOid;
-	end_visit(run, target, &visit, last_leaf);
-	ttl_schedule_visited(sub, &visit);
+	end_visit(run, sub, target, &visit, last_leaf);
 	ttl_crash_mark(InvalidOid);
 	run->shared->current_index = InvalidOid;
 	took = (GetCurrentTimestamp() - visit.begun) / 1000;
