@@ -31,7 +31,6 @@
 #include "monitor/monitor.h"
 #include "monitor/progress.h"
 #include "monitor/state_file.h"
-#include "monitor/survey.h"
 #include "ttl_index.h"
 #include "visitor.h"
 

@@ -31,7 +31,6 @@
 #include "expire/expire.h"
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
-#include "monitor/visit.h"
 #include "partition/partition.h"
 
 /* The arguments and the result of one batch. */

@@ -17,7 +17,6 @@
 #include "expire/expire.h"
 #include "monitor/monitor.h"
 #include "monitor/progress.h"
-#include "monitor/survey.h"
 #include "lib/dshash.h"
 #include "utils/dsa.h"
 

@@ -23,7 +23,6 @@
 
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
-#include "monitor/visit.h"
 #include "ttl_index.h"
 
 /* Is the index or partition not to be visited again in this pass? */

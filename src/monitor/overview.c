@@ -34,7 +34,6 @@
 
 #include "monitor/monitor.h"
 #include "monitor/progress.h"
-#include "monitor/survey.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_list_databases);

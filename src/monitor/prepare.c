@@ -31,7 +31,6 @@
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/state_file.h"
-#include "monitor/visit.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 

@@ -75,10 +75,7 @@ enum
 enum
 {
 	OPERATION_PASS,
-	OPERATION_VISIT,
-	OPERATION_WAIT_RATE,
-	OPERATION_WAIT_REPLICATION,
-	OPERATION_WAIT_LOCKS
+	OPERATION_VISIT				/* those of TtlWait follow */
 };
 
 typedef struct Operation
@@ -146,7 +143,7 @@ ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff, const TtlCursor *c
 void
 ttl_progress_wait(TtlWait wait, long milliseconds)
 {
-	int			operation = OPERATION_WAIT_RATE + (wait - TTL_WAIT_RATE);
+	int			operation = OPERATION_VISIT + wait;
 	const Operation *waiting = &operations[operation];
 
 	pgstat_progress_update_param(FIELD_OPERATION, operation);

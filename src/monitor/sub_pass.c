@@ -21,7 +21,6 @@
 
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
-#include "monitor/visit.h"
 #include "ttl_index.h"
 
 /* At the end of a pass, locked tables are tried so often, at such intervals. */

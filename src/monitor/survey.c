@@ -35,8 +35,6 @@
 #include "due/due.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
-#include "monitor/survey.h"
-#include "monitor/visit.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 

@@ -28,7 +28,6 @@
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
-#include "monitor/visit.h"
 #include "ttl_index.h"
 
 /* The arguments and the result of an estimate. */

@@ -20,7 +20,6 @@
 #include "utils/timestamp.h"
 
 #include "monitor/pass.h"
-#include "monitor/visit.h"
 #include "partition/partition.h"
 
 /* A visit tries no more partitions after so many that needed a lock which others need, too. */

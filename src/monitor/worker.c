@@ -40,7 +40,6 @@
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/tasks.h"
-#include "monitor/visit.h"
 #include "ttl_index.h"
 
 PGDLLEXPORT void ttl_worker_main(Datum arg);
@@ -100,25 +99,6 @@ force_settings(void)
 	ttl_settings_force("log_min_messages", "log");
 }
 
-/* Is the database, or the owner, read-only by default?  Says so now and then. */
-static bool
-is_read_only(TtlRun *run)
-{
-	if (!DefaultXactReadOnly)
-		return false;
-	if (ttl_report_is_news(&kept.said, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
-	{
-		ttl_work_begin(run);
-		ereport(LOG,
-				(errmsg("ttl_index is idle in database \"%s\"",
-						get_database_name(MyDatabaseId)),
-				 errdetail("The database is read-only by default."),
-				 errhint("Turn default_transaction_read_only off to let rows expire.")));
-		ttl_work_commit(run);
-	}
-	return true;
-}
-
 /*
  * Ends the process without the other callbacks: they free nothing that its end does not free,
  * and PL/Perl runs the END blocks of users' code, which nothing cancels.  Other codes, as of a
@@ -144,27 +124,22 @@ answer(int code, Datum arg)
 	ttl_kept_store(&kept);
 }
 
-/* Is the owner still the one that the survey has found?  connect.c may not look it up. */
-static bool
-is_owner(TtlRun *run)
-{
-	bool		result;
-
-	ttl_work_begin(run);
-	result = SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(shared->owner)) &&
-		superuser_arg(shared->owner) == shared->is_superuser;
-	ttl_work_commit(run);
-	return result;
-}
-
 /* Makes the sub-passes of a turn. */
 static void
 run_turn(TtlRun *run)
 {
 	Oid		   *roots = dsa_get_address(area, shared->roots);
-	bool		changed = false;
+	bool		is_owner;
+	bool		changed;
 	instr_time	begun;
 
+	/* is the owner still the one that the survey has found?  connect.c may not look it up */
+	ttl_work_begin(run);
+	is_owner = SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(shared->owner)) &&
+		superuser_arg(shared->owner) == shared->is_superuser;
+	ttl_work_commit(run);
+	if (!is_owner)
+		return;
 	INSTR_TIME_SET_CURRENT(begun);
 	for (int i = 0; i < shared->nroots; i++)
 		run->roots = lappend_oid(run->roots, roots[i]);
@@ -223,10 +198,24 @@ ttl_worker_main(Datum arg)
 	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) common->pass);
 	pgstat_report_activity(STATE_RUNNING, activity);
 
-	may_run = (ttl_monitor_enabled || OidIsValid(common->caller)) && !is_read_only(&run);
+	may_run = ttl_monitor_enabled || OidIsValid(common->caller);
+	if (may_run && DefaultXactReadOnly)
+	{
+		may_run = false;
+		if (ttl_report_is_news(&kept.said, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
+		{
+			ttl_work_begin(&run);
+			ereport(LOG,
+					(errmsg("ttl_index is idle in database \"%s\"",
+							get_database_name(MyDatabaseId)),
+					 errdetail("The database is read-only by default."),
+					 errhint("Turn default_transaction_read_only off to let rows expire.")));
+			ttl_work_commit(&run);
+		}
+	}
 	if (!OidIsValid(shared->owner))
 		ttl_survey_run(&run, area, may_run);
-	else if (may_run && is_owner(&run))
+	else if (may_run)
 		run_turn(&run);
 	shared->answered = true;
 	proc_exit(0);
