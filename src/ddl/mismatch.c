@@ -62,7 +62,6 @@ has_archives(void)
 /* What a command is told. */
 typedef struct Report
 {
-	List	   *indexes;
 	int			said;
 	int			left;			/* and not looked at */
 } Report;
@@ -95,21 +94,13 @@ report_index(Oid indexrelid, void *arg)
 			 errhint("%s", ttl_state_hint(&index))));
 }
 
-static void
-report_each(void *arg)
-{
-	Report	   *report = arg;
-
-	ttl_catalog_each(report->indexes, report_index, report);
-}
-
 /* Warns of those of some indexes whose rows cannot move now. */
 static void
 report_indexes(List *indexes)
 {
-	Report		report = {.indexes = indexes};
+	Report		report = {0};
 
-	ttl_pair_hold(report_each, &report);
+	ttl_catalog_each(indexes, report_index, &report);
 	if (report.left > 0)
 		ereport(WARNING,
 				(errmsg_plural("rows of %d more TTL index may not be moved either",
