@@ -172,7 +172,6 @@ find_obstacle(const TtlIndex *index, TtlIndex *now)
 	if (!ttl_catalog_describe(index->indexrelid, false, now) ||
 		(now->state != TTL_NO_REPLICA_IDENTITY &&
 		 now->state != TTL_OWNER_LACKS_PRIVILEGE &&
-		 now->state != TTL_OPTION_NOT_EXECUTABLE &&
 		 now->state != TTL_ARCHIVE_MISMATCH))
 		now->state = TTL_ACTIVE;
 }
