@@ -208,12 +208,6 @@ show_index(Oid indexrelid, void *arg)
 	put_index(view->rsinfo, &index);
 }
 
-static void
-show_indexes(void *arg)
-{
-	ttl_catalog_each(ttl_catalog_shown(), show_index, arg);
-}
-
 /* list_indexes(): the rows of the view ttl_index.indexes, without what shown_text.c writes */
 Datum
 ttl_list_indexes(PG_FUNCTION_ARGS)
@@ -227,6 +221,6 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
 	view.failing = ttl_counters_failing();
-	ttl_pair_hold(show_indexes, &view);
+	ttl_catalog_each(ttl_catalog_shown(), show_index, &view);
 	return (Datum) 0;
 }

@@ -321,9 +321,8 @@ look_at(Look *look)
 
 /* Looks at all TTL indexes. */
 static void
-look_at_all(void *arg)
+look_at_all(Look *look)
 {
-	Look	   *look = arg;
 	TtlRun	   *run = look->run;
 	int			shared = 0;
 	ListCell   *lc;
@@ -409,7 +408,7 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 	is_there = begin_survey(look);
 	ttl_work_commit(run);
 	if (is_there)
-		ttl_pair_hold(look_at_all, look);
+		look_at_all(look);
 	if (is_there && !run->stop)
 	{
 		look->found.at = run->at;
