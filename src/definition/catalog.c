@@ -554,9 +554,22 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	return state == TTL_ACTIVE ? ttl_archive_state(index) : state;
 }
 
+static bool
+has_publications(void)
+{
+	Relation	rel = table_open(PublicationRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	bool		result = HeapTupleIsValid(systable_getnext(scan));
+
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
 /*
  * Does a publication of deletes need what the table cannot give?  It is locked, so
- * that it can be opened.
+ * that it can be opened.  Before 18, core's look at the publications of each of many tables
+ * gets slower with their number.
  */
 static bool
 lacks_replica_identity(Oid relid)
@@ -569,7 +582,7 @@ lacks_replica_identity(Oid relid)
 		return false;
 	if (rel->rd_rel->relkind == RELKIND_RELATION &&
 		rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL &&
-		!OidIsValid(RelationGetReplicaIndex(rel)))
+		!OidIsValid(RelationGetReplicaIndex(rel)) && has_publications())
 	{
 		RelationBuildPublicationDesc(rel, &publications);
 		result = publications.pubactions.pubdelete;

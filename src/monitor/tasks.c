@@ -528,16 +528,21 @@ look_after(void)
 	}
 }
 
-/* How many processes may still be started?  One that is not waited for does not count. */
+/*
+ * How many processes may still be started?  One that is not waited for does not count, nor, to
+ * know what will soon be free, does a survey.
+ */
 static int
-free_places(void)
+free_places(bool soon)
 {
 	int			places = ttl_max_workers;
 	ListCell   *lc;
 
 	foreach(lc, processes)
 	{
-		if (((Process *) lfirst(lc))->db != NULL)
+		Process    *process = lfirst(lc);
+
+		if (process->db != NULL && !(soon && process->owner == NULL))
 			places--;
 	}
 	return Max(places, 0);
@@ -794,11 +799,11 @@ ttl_tasks_step(bool may_start)
 	ListCell   *lc;
 
 	look_after();
-	while (may_start && !held && (waiting = count_waiting()) > 0 && free_places() > 0)
+	while (may_start && !held && (waiting = count_waiting()) > 0 && free_places(false) > 0)
 	{
 		if (slot_tries > 0 && ttl_tasks_elapsed(slot_at) < SLOT_RETRY_MS)
 			break;
-		while (waiting < free_places() && cut_task())
+		while (waiting < free_places(true) && cut_task())
 			waiting++;
 		if (!start_next())
 		{
