@@ -771,7 +771,9 @@ note_no_slot(void)
 
 	lacks_slot = true;
 	INSTR_TIME_SET_CURRENT(slot_at);
-	slot_tries++;
+	/* a process of our own gives its slot back */
+	if (free_places() == ttl_max_workers)
+		slot_tries++;
 	if (is_session ? slot_tries >= SLOT_TRIES :
 		ttl_report_is_news(&slots_said, ERRCODE_INSUFFICIENT_RESOURCES, ""))
 		ereport(is_session ? ERROR : WARNING,
