@@ -772,7 +772,7 @@ note_no_slot(void)
 	lacks_slot = true;
 	INSTR_TIME_SET_CURRENT(slot_at);
 	/* a process of our own gives its slot back */
-	if (free_places() == ttl_max_workers)
+	if (free_places(false) == ttl_max_workers)
 		slot_tries++;
 	if (is_session ? slot_tries >= SLOT_TRIES :
 		ttl_report_is_news(&slots_said, ERRCODE_INSUFFICIENT_RESOURCES, ""))
