@@ -6,8 +6,7 @@
  * A function that a user wrote and that the extension makes run, through whatever
  * definition it stands in, has to run as the owner of the table with that
  * definition.  One that runs as somebody whose rights its own owner does not have
- * is a hole: it is logged as "borrowed rights".  With rights.log_all, each such
- * function is logged, for tests that know who it should run as.
+ * is a hole: it is logged as "borrowed rights".
  *
  * The extension is at work in its workers and surveys, and between the call of a function of its
  * schema and the return.  What a user's function calls is that user's business.
@@ -68,7 +67,6 @@ static fmgr_hook_type next_hook = NULL;
 static Frame *top = NULL;
 static Seen seen[MAX_SEEN];
 static int	nseen = 0;
-static bool log_all = false;
 static bool watch = true;
 
 static bool
@@ -124,13 +122,11 @@ look_at(Oid function)
 {
 	Oid			user = GetUserId();
 	Oid			owner = function_owner(function);
-	bool		borrowed = !has_privs_of_role(owner, user);
 
-	if ((!borrowed && !log_all) || !is_new(function, user))
+	if (has_privs_of_role(owner, user) || !is_new(function, user))
 		return;
 	ereport(LOG_SERVER_ONLY,
-			(errmsg("%s: function \"%s\" of \"%s\" runs as \"%s\"",
-					borrowed ? "borrowed rights" : "rights",
+			(errmsg("borrowed rights: function \"%s\" of \"%s\" runs as \"%s\"",
 					get_func_name(function),
 					GetUserNameFromId(owner, true),
 					GetUserNameFromId(user, true)),
@@ -273,9 +269,6 @@ exits(PG_FUNCTION_ARGS)
 void
 _PG_init(void)
 {
-	DefineCustomBoolVariable("rights.log_all", "Logs who runs each function of a user.",
-							 NULL, &log_all, false, PGC_SIGHUP, 0,
-							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("rights.watch", "Watches the functions of users.",
 							 NULL, &watch, true, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
