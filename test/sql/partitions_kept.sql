@@ -154,8 +154,8 @@ CREATE TABLE m (id int, ts timestamptz, PRIMARY KEY (id, ts)) PARTITION BY RANGE
 CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
 CREATE TABLE referencing (id int, at timestamptz, FOREIGN KEY (id, at) REFERENCES m);
 -- its constraint on the partition has another name on another major
-SELECT format('ALTER TABLE referencing RENAME CONSTRAINT %I TO %I', conname, 'to_' || confrelid::regclass)
-	FROM pg_constraint WHERE conrelid = 'referencing'::regclass AND conparentid <> 0 \gexec
+SELECT conname FROM pg_constraint WHERE conrelid = 'referencing'::regclass AND conparentid <> 0 \gset
+ALTER TABLE referencing RENAME CONSTRAINT :conname TO to_m_2000;
 SELECT ttl_index.create_index('m', 'ts', 1, detach_expired_partitions => true, name => 'm_ttl');
 CALL ttl_index.run_pass();
 SELECT relname, part FROM tables WHERE relname ~ '^m';
