@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
+#include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
 #include "ddl/ddl.h"
@@ -107,7 +108,8 @@ is_beside(Oid indexrelid, void *arg)
 		read_side(indexrelid, &other) &&
 		(!beside->clashing || is_clash(beside->side, &other)) &&
 		has_ttl(indexrelid) && whole_pair(indexrelid) != beside->pair &&
-		!ttl_filter_excludes(beside->side->filter, other.filter);
+	/* as far as core can tell, by the filters as they are stored */
+		!predicate_refuted_by(other.filter, beside->side->filter, true);
 }
 
 /*

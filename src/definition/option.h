@@ -94,9 +94,6 @@ extern Node *ttl_own_ttl_complete_call(FuncExpr *call,
 extern Node *ttl_own_ttl_asked_for(List *members);
 extern List *ttl_own_ttl_plain_filter(List *members);
 
-/* filter.c */
-extern bool ttl_filter_excludes(List *a, List *b);
-
 /* saved_option.c */
 extern void ttl_saved_option_put(Oid indexrelid, const TtlOption *option);
 extern bool ttl_saved_option_is_dependent(Oid indexrelid);
