@@ -83,7 +83,6 @@ extern List *ttl_option_named_relations(Node *node);
 
 /* function.c */
 extern List *ttl_function_arguments(const FuncExpr *call);
-extern uint64 ttl_function_version(void);
 extern bool ttl_function_is_alias(Oid funcid);
 extern bool ttl_function_lookup(TtlFunctions *functions);
 extern Oid	ttl_function_option(const TtlFunctions *functions, int i);
