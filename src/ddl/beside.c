@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
+#include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
 #include "ddl/ddl.h"
@@ -95,7 +96,8 @@ find_beside(Oid relid, const Side *side, bool clashing)
 						  side->date.attnum != other.date.attnum ||
 						  !equal(side->date.expression, other.date.expression))) ||
 			!has_ttl(indexrelid) || whole_pair(indexrelid) == pair ||
-			ttl_filter_excludes(side->filter, other.filter))
+			/* as far as core can tell, by the filters as they are stored */
+			predicate_refuted_by(other.filter, side->filter, true))
 			continue;
 		return indexrelid;
 	}

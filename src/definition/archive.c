@@ -56,19 +56,6 @@ ttl_archive_name(Oid target)
 	return psprintf("\"%s.%s\"", schema, name);
 }
 
-/* Copies the catalog row of a relation; false where it is gone. */
-static bool
-read_class(Oid relid, FormData_pg_class *form)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	memcpy(form, GETSTRUCT(tuple), CLASS_TUPLE_SIZE);
-	ReleaseSysCache(tuple);
-	return true;
-}
-
 /* Copies the catalog row of a column that is not dropped. */
 static bool
 read_column(Oid relid, AttrNumber attnum, FormData_pg_attribute *form)
@@ -358,9 +345,9 @@ ttl_archive_state(TtlIndex *index)
 	TtlState	state;
 
 	/* if the table is gone, another state says so */
-	if (!index->option.present || !OidIsValid(target) || !read_class(index->relid, &table))
+	if (!index->option.present || !OidIsValid(target) || !ttl_catalog_class(index->relid, &table))
 		return TTL_ACTIVE;
-	if (!read_class(target, &other))
+	if (!ttl_catalog_class(target, &other))
 		return mismatch(index, "it does not exist", NULL);
 	/* what is written to a shell itself is lost */
 	if (ttl_citus_kind(index->relid) != TTL_CITUS_NONE)
@@ -424,7 +411,7 @@ ttl_archive_rights(TtlIndex *index)
 	if (!index->option.present || !OidIsValid(target) ||
 		!ConditionalLockRelationOid(target, AccessShareLock))
 		return TTL_ACTIVE;
-	if (read_class(target, &form) &&
+	if (ttl_catalog_class(target, &form) &&
 		SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(index->owner)))
 		state = rights_state(index, form.relowner);
 	UnlockRelationOid(target, AccessShareLock);

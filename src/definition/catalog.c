@@ -374,18 +374,18 @@ ttl_catalog_table_indexes(Oid relid)
 	return indexes;
 }
 
-/* Owner and access method of a relation; invalid where it is gone. */
-static void
-read_class(Oid relid, Oid *owner, Oid *am)
+/* Copies the row of a relation in pg_class; false, and zeros, where it is gone. */
+bool
+ttl_catalog_class(Oid relid, FormData_pg_class *form)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 
-	*owner = *am = InvalidOid;
+	memset(form, 0, sizeof(*form));
 	if (!HeapTupleIsValid(tuple))
-		return;
-	*owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	*am = ((Form_pg_class) GETSTRUCT(tuple))->relam;
+		return false;
+	memcpy(form, GETSTRUCT(tuple), CLASS_TUPLE_SIZE);
 	ReleaseSysCache(tuple);
+	return true;
 }
 
 /*
@@ -407,20 +407,15 @@ has_constraint(Oid indexrelid, Form_pg_index form)
 bool
 ttl_catalog_has_rule(Oid relid, CmdType event, bool instead)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	FormData_pg_class form;
 	bool		found = false;
 	Relation	rel;
 	ScanKeyData key;
 	SysScanDesc scan;
+	HeapTuple	tuple;
 
-	if (HeapTupleIsValid(tuple))
-	{
-		found = ((Form_pg_class) GETSTRUCT(tuple))->relhasrules;
-		ReleaseSysCache(tuple);
-	}
-	if (!found)
+	if (!ttl_catalog_class(relid, &form) || !form.relhasrules)
 		return false;
-	found = false;
 	rel = table_open(RewriteRelationId, AccessShareLock);
 	ScanKeyInit(&key, Anum_pg_rewrite_ev_class, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(relid));
@@ -438,29 +433,17 @@ ttl_catalog_has_rule(Oid relid, CmdType event, bool instead)
 	return found;
 }
 
-static bool
-is_temporary(Oid relid)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	bool		result = false;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		result = ((Form_pg_class) GETSTRUCT(tuple))->relpersistence == RELPERSISTENCE_TEMP;
-		ReleaseSysCache(tuple);
-	}
-	return result;
-}
-
 /* The state by the table alone. */
 static TtlState
 table_state(Oid relid, TtlCitusTable *citus)
 {
+	FormData_pg_class form;
 	TtlState	state;
 
-	if (get_rel_relkind(relid) == RELKIND_MATVIEW)
+	ttl_catalog_class(relid, &form);
+	if (form.relkind == RELKIND_MATVIEW)
 		return TTL_MATERIALIZED_VIEW;
-	if (is_temporary(relid))
+	if (form.relpersistence == RELPERSISTENCE_TEMP)
 		return TTL_TEMPORARY_TABLE;
 	state = ttl_reach_state(relid, citus);
 	/* such a rule would keep rows, or change them in every pass */
@@ -505,14 +488,13 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	Oid			indexrelid = index->indexrelid;
 	Oid			type = get_atttype(indexrelid, 1);
 	TtlState	state;
-	Oid			owner;
-	Oid			index_am;
-	Oid			table_am;
+	FormData_pg_class index_class;
+	FormData_pg_class table_class;
 	Datum		indclass;
 	bool		isnull;
 
-	read_class(indexrelid, &owner, &index_am);
-	read_class(index->relid, &owner, &table_am);
+	ttl_catalog_class(indexrelid, &index_class);
+	ttl_catalog_class(index->relid, &table_class);
 	if (ttl_option_is_long(tuple))
 		return TTL_LONG_DEFINITION;
 	if (index->option.problem != NULL)
@@ -523,7 +505,7 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		state = table_state(IndexGetRelation(index->governor, true), &index->citus_governor);
 	if (state != TTL_ACTIVE)
 		return state;
-	if (index_am != BTREE_AM_OID)
+	if (index_class.relam != BTREE_AM_OID)
 		return TTL_NOT_BTREE;
 	if (has_constraint(indexrelid, form))
 		return TTL_CONSTRAINT_INDEX;
@@ -547,8 +529,8 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		return TTL_OPERATOR_CLASS;
 	if (state != TTL_ACTIVE)
 		return state;
-	if (get_rel_relkind(index->relid) == RELKIND_RELATION &&
-		table_am != HEAP_TABLE_AM_OID)
+	if (table_class.relkind == RELKIND_RELATION &&
+		table_class.relam != HEAP_TABLE_AM_OID)
 		return TTL_TABLE_ACCESS_METHOD;
 	state = ttl_partition_key_state(index);
 	return state == TTL_ACTIVE ? ttl_archive_state(index) : state;
@@ -642,15 +624,14 @@ static bool
 describe(Oid indexrelid, bool definition_only, bool locked, TtlIndex *index)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	Form_pg_index form;
-	Oid			am;
+	FormData_pg_class table;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	form = (Form_pg_index) GETSTRUCT(tuple);
-	index->relid = form->indrelid;
+	index->relid = ((Form_pg_index) GETSTRUCT(tuple))->indrelid;
 	index->relkind = get_rel_relkind(indexrelid);
-	read_class(index->relid, &index->owner, &am);
+	ttl_catalog_class(index->relid, &table);
+	index->owner = table.relowner;
 	if (!OidIsValid(index->owner) || index->relkind == '\0' ||
 		!find_root(indexrelid, index))
 	{

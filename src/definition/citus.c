@@ -62,8 +62,8 @@
 #define SHARD_METADATA_LOCK_CLASS 4
 
 /* Is Citus in this database? */
-bool
-ttl_citus_is_here(void)
+static bool
+is_here(void)
 {
 	return OidIsValid(ttl_other_catalog_find(CITUS_SCHEMA, "pg_dist_partition"));
 }
@@ -92,12 +92,12 @@ has_nodes(void)
 }
 
 /* Is this node the coordinator of a cluster? */
-bool
-ttl_citus_is_coordinator(void)
+static bool
+is_coordinator(void)
 {
 	int32		group;
 
-	return ttl_citus_is_here() && find_local_group(&group) &&
+	return is_here() && find_local_group(&group) &&
 		group == COORDINATOR_GROUP && has_nodes();
 }
 
@@ -377,7 +377,7 @@ ttl_citus_look(Oid relid, TtlCitusTable *table)
 	char		replication;
 
 	memset(table, 0, sizeof(*table));
-	if (!ttl_citus_is_here())
+	if (!is_here())
 		return;
 	switch (find_table(relid, &replication))
 	{
@@ -410,7 +410,7 @@ ttl_citus_keeps_partitions(const TtlCitusTable *table)
 {
 	return table->kind == TTL_CITUS_NONE ||
 		(table->kind == TTL_CITUS_SHELL && !table->replicated &&
-		 ttl_citus_is_coordinator());
+		 is_coordinator());
 }
 
 /* Are rows of this table deleted here, from all copies at once?  The coordinator does so. */
@@ -418,7 +418,7 @@ bool
 ttl_citus_goes_by_value(const TtlCitusTable *table)
 {
 	return table->kind == TTL_CITUS_SHELL && table->replicated &&
-		ttl_citus_is_coordinator();
+		is_coordinator();
 }
 
 /* Are rows that are in this table, or seem to be, deleted elsewhere? */
@@ -501,7 +501,7 @@ limit_waits(const char *command)
 {
 	const char *timeout = GetConfigOption("lock_timeout", false, false);
 
-	if (strcmp(timeout, "0") == 0 || !ttl_citus_is_coordinator())
+	if (strcmp(timeout, "0") == 0 || !is_coordinator())
 		return command;
 	return psprintf("DO %s",
 					quote_literal_cstr(psprintf("BEGIN SET LOCAL citus.propagate_set_commands = 'local'; "

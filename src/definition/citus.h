@@ -34,8 +34,6 @@ typedef struct TtlCitusTable
 	int64		shard;			/* its number, or 0 */
 } TtlCitusTable;
 
-extern bool ttl_citus_is_here(void);
-extern bool ttl_citus_is_coordinator(void);
 extern void ttl_citus_look(Oid relid, TtlCitusTable *table);
 extern TtlCitusKind ttl_citus_kind(Oid relid);
 extern Oid	ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table);

@@ -13,6 +13,7 @@
 #ifndef TTL_DEFINITION_H
 #define TTL_DEFINITION_H
 
+#include "catalog/pg_class.h"
 #include "definition/citus.h"
 #include "definition/option.h"
 #include "utils/relcache.h"
@@ -121,6 +122,7 @@ extern void ttl_catalog_check_table(Oid relid);
 extern void ttl_catalog_check_key(Oid relid, AttrNumber attnum, Oid type,
 								  const char *time_zone);
 extern bool ttl_catalog_key_type_ok(Oid type);
+extern bool ttl_catalog_class(Oid relid, FormData_pg_class *form);
 extern bool ttl_catalog_has_rule(Oid relid, CmdType event, bool instead);
 
 /* citus.c, beside what is in citus.h */

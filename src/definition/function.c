@@ -37,30 +37,12 @@ lookup_function(Oid schema, const char *name, int nargs, Oid type1, Oid type2)
 						   ObjectIdGetDatum(schema));
 }
 
-static uint64 definitions_version = 1;
+static uint64 definitions_version = 0;
 
 static void
 definitions_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
 {
 	definitions_version++;
-}
-
-/*
- * Another number whenever a function or a schema may have changed: what was found out
- * about them under the same number still holds.
- */
-uint64
-ttl_function_version(void)
-{
-	static bool registered = false;
-
-	if (!registered)
-	{
-		CacheRegisterSyscacheCallback(PROCOID, definitions_changed, 0);
-		CacheRegisterSyscacheCallback(NAMESPACEOID, definitions_changed, 0);
-		registered = true;
-	}
-	return definitions_version;
 }
 
 /*
@@ -133,8 +115,15 @@ ttl_function_lookup(TtlFunctions *functions)
 {
 	static TtlFunctions known;
 	static uint64 known_version = 0;
-	uint64		version = ttl_function_version();
+	uint64		version;
 
+	if (definitions_version == 0)
+	{
+		CacheRegisterSyscacheCallback(PROCOID, definitions_changed, 0);
+		CacheRegisterSyscacheCallback(NAMESPACEOID, definitions_changed, 0);
+		definitions_version = 1;
+	}
+	version = definitions_version;
 	if (version == known_version)
 	{
 		*functions = known;

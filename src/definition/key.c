@@ -373,20 +373,6 @@ is_name(const char *text)
 	return true;
 }
 
-/* Is this the only key of the index? */
-static bool
-is_on_expression(Oid indexrelid, Node *sought)
-{
-	AttrNumber	attnum;
-	Node	   *expression;
-
-	if (!ttl_key_read(indexrelid, &attnum, &expression))
-		return false;
-	if (attnum != 0)
-		return IsA(sought, Var) && ((Var *) sought)->varattno == attnum;
-	return equal(expression, sought);
-}
-
 /*
  * Could the index have a TTL, as far as its kind goes?  A unique one cannot; so an
  * index of its own can stand beside a constraint on the same key.
@@ -394,34 +380,17 @@ is_on_expression(Oid indexrelid, Node *sought)
 static bool
 is_plain_btree(Oid indexrelid)
 {
-	HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(indexrelid));
 	HeapTuple	index = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	bool		result = false;
+	FormData_pg_class class;
+	bool		result;
 
-	if (HeapTupleIsValid(class) && HeapTupleIsValid(index))
-		result = ((Form_pg_class) GETSTRUCT(class))->relam == BTREE_AM_OID &&
-			!((Form_pg_index) GETSTRUCT(index))->indisunique &&
-			!((Form_pg_index) GETSTRUCT(index))->indisexclusion;
-	if (HeapTupleIsValid(class))
-		ReleaseSysCache(class);
-	if (HeapTupleIsValid(index))
-		ReleaseSysCache(index);
+	if (!HeapTupleIsValid(index))
+		return false;
+	result = ttl_catalog_class(indexrelid, &class) && class.relam == BTREE_AM_OID &&
+		!((Form_pg_index) GETSTRUCT(index))->indisunique &&
+		!((Form_pg_index) GETSTRUCT(index))->indisexclusion;
+	ReleaseSysCache(index);
 	return result;
-}
-
-/* Those of the indexes that could have a TTL; all of them if none could. */
-static List *
-prefer_plain_btrees(List *indexes)
-{
-	List	   *plain = NIL;
-	ListCell   *lc;
-
-	foreach(lc, indexes)
-	{
-		if (is_plain_btree(lfirst_oid(lc)))
-			plain = lappend_oid(plain, lfirst_oid(lc));
-	}
-	return plain != NIL ? plain : indexes;
 }
 
 /* The indexes whose only key is the expression of a text, however that is written. */
@@ -435,7 +404,13 @@ indexes_on_expression(Relation rel, const char *text)
 	sought = ttl_parse_expression(rel, text, false, "key");
 	foreach(lc, RelationGetIndexList(rel))
 	{
-		if (is_on_expression(lfirst_oid(lc), sought))
+		AttrNumber	attnum;
+		Node	   *key;
+
+		if (!ttl_key_read(lfirst_oid(lc), &attnum, &key))
+			continue;
+		if (attnum != 0 ? IsA(sought, Var) && ((Var *) sought)->varattno == attnum :
+			equal(key, sought))
 			found = lappend_oid(found, lfirst_oid(lc));
 	}
 	return found;
@@ -451,6 +426,7 @@ ttl_key_indexes(Relation rel, const char *name)
 	TtlKey		key = {0};
 	const char *path;
 	List	   *found = NIL;
+	List	   *plain = NIL;
 	ListCell   *lc;
 
 	/* the key of an index that coll_mod will refuse may be of any type */
@@ -471,18 +447,12 @@ ttl_key_indexes(Relation rel, const char *name)
 	}
 	if (found == NIL && key.column == NULL && !is_name(name))
 		found = indexes_on_expression(rel, name);
-	return prefer_plain_btrees(found);
-}
-
-/* What to do where no index has a key. */
-static const char *
-no_index_hint(Oid relid, const char *key)
-{
-	const char *path;
-
-	if (split_key(relid, key, &path) != NULL)
-		return "Create one with ttl_index.create_index().";
-	return ttl_hint_key_name(relid, key);
+	foreach(lc, found)
+	{
+		if (is_plain_btree(lfirst_oid(lc)))
+			plain = lappend_oid(plain, lfirst_oid(lc));
+	}
+	return plain != NIL ? plain : found;
 }
 
 /*
@@ -525,6 +495,7 @@ ttl_key_index(Oid relid, const char *key, bool only_ttl)
 {
 	Relation	rel;
 	List	   *found;
+	const char *path;
 	ListCell   *lc;
 
 	rel = ttl_owner_open(relid, ShareUpdateExclusiveLock);
@@ -549,7 +520,9 @@ ttl_key_index(Oid relid, const char *key, bool only_ttl)
 						get_rel_name(relid), only_ttl ? "TTL " : "", key),
 				 only_ttl ?
 				 errhint("The view ttl_index.indexes lists the TTL indexes.") :
-				 errhint("%s", no_index_hint(relid, key))));
+				 errhint("%s", split_key(relid, key, &path) ?
+						 "Create one with ttl_index.create_index()." :
+						 ttl_hint_key_name(relid, key))));
 	if (list_length(found) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_AMBIGUOUS_PARAMETER),

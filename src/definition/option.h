@@ -83,7 +83,6 @@ extern List *ttl_option_named_relations(Node *node);
 
 /* function.c */
 extern List *ttl_function_arguments(const FuncExpr *call);
-extern uint64 ttl_function_version(void);
 extern bool ttl_function_is_alias(Oid funcid);
 extern bool ttl_function_lookup(TtlFunctions *functions);
 extern Oid	ttl_function_option(const TtlFunctions *functions, int i);
@@ -93,9 +92,6 @@ extern Node *ttl_own_ttl_complete_call(FuncExpr *call,
 									   const TtlFunctions *functions);
 extern Node *ttl_own_ttl_asked_for(List *members);
 extern List *ttl_own_ttl_plain_filter(List *members);
-
-/* filter.c */
-extern bool ttl_filter_excludes(List *a, List *b);
 
 /* saved_option.c */
 extern void ttl_saved_option_put(Oid indexrelid, const TtlOption *option);

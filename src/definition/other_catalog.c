@@ -44,36 +44,28 @@ ttl_other_catalog_find(const char *schema, const char *name)
 {
 	Oid			namespace = get_namespace_oid(schema, true);
 	Oid			relid = OidIsValid(namespace) ? get_relname_relid(name, namespace) : InvalidOid;
-	HeapTuple	tuple;
-	bool		found;
+	FormData_pg_class form;
 
-	if (!OidIsValid(relid))
+	if (!OidIsValid(relid) || !ttl_catalog_class(relid, &form) ||
+		form.relkind != RELKIND_RELATION ||
+		!(IsCatalogNamespace(namespace) || superuser_arg(form.relowner)))
 		return InvalidOid;
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	found = ((Form_pg_class) GETSTRUCT(tuple))->relkind == RELKIND_RELATION &&
-		(IsCatalogNamespace(namespace) ||
-		 superuser_arg(((Form_pg_class) GETSTRUCT(tuple))->relowner));
-	ReleaseSysCache(tuple);
-	return found ? relid : InvalidOid;
+	return relid;
 }
 
 /* Can each row be found by an index?  Another kind than a btree has other strategies. */
 static bool
 is_whole_btree(Oid indexrelid)
 {
-	HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(indexrelid));
 	HeapTuple	index = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	bool		result = false;
+	FormData_pg_class class;
+	bool		result;
 
-	if (HeapTupleIsValid(class) && HeapTupleIsValid(index))
-		result = ((Form_pg_class) GETSTRUCT(class))->relam == BTREE_AM_OID &&
-			heap_attisnull(index, Anum_pg_index_indpred, NULL);
-	if (HeapTupleIsValid(class))
-		ReleaseSysCache(class);
-	if (HeapTupleIsValid(index))
-		ReleaseSysCache(index);
+	if (!HeapTupleIsValid(index))
+		return false;
+	result = ttl_catalog_class(indexrelid, &class) && class.relam == BTREE_AM_OID &&
+		heap_attisnull(index, Anum_pg_index_indpred, NULL);
+	ReleaseSysCache(index);
 	return result;
 }
 

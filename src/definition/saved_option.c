@@ -572,7 +572,8 @@ keep_leftover(Oid indexrelid, void *arg)
 {
 	TtlOption	option;
 
-	if (ttl_option_read(indexrelid, &option) && option.present)
+	if (ttl_state_is_copy(indexrelid) &&
+		ttl_option_read(indexrelid, &option) && option.present)
 		follow_trees(indexrelid, slot_of(indexrelid));
 }
 

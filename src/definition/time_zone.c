@@ -22,13 +22,6 @@
 #include "definition/key.h"
 #include "ttl_index.h"
 
-/* How timestamp_zone() sees the name: PostgreSQL folds its case. */
-static bool
-same_name(const char *a, const char *b)
-{
-	return pg_strcasecmp(a, b) == 0;
-}
-
 /*
  * Some names are also abbreviations with another meaning, a fixed offset: CET in
  * summer is one hour off "... AT TIME ZONE 'CET'".  They are refused.  The other
@@ -41,7 +34,7 @@ ttl_time_zone_is_ambiguous(const char *name)
 
 	for (int i = 0; i < lengthof(ambiguous); i++)
 	{
-		if (same_name(name, ambiguous[i]))
+		if (pg_strcasecmp(name, ambiguous[i]) == 0)
 			return true;
 	}
 	return false;
@@ -90,7 +83,7 @@ ttl_time_zone_ok(const char *name)
 		return false;
 	foreach(lc, zone_names())
 	{
-		if (same_name(name, lfirst(lc)))
+		if (pg_strcasecmp(name, lfirst(lc)) == 0)
 			return true;
 	}
 	return false;

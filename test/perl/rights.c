@@ -18,8 +18,6 @@
  */
 #include "postgres.h"
 
-#include <signal.h>
-
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "access/xact.h"
@@ -41,7 +39,6 @@ PG_MODULE_MAGIC;
 
 void		_PG_init(void);
 
-PG_FUNCTION_INFO_V1(ignore_signals);
 PG_FUNCTION_INFO_V1(leave_cursor);
 PG_FUNCTION_INFO_V1(leave_subtransaction);
 PG_FUNCTION_INFO_V1(exits);
@@ -218,17 +215,6 @@ Datum
 hang_at_exit(PG_FUNCTION_ARGS)
 {
 	on_proc_exit(at_exit, (Datum) 0);
-	PG_RETURN_VOID();
-}
-
-/* Does what $SIG{ALRM} = 'IGNORE' does in PL/Perl. */
-Datum
-ignore_signals(PG_FUNCTION_ARGS)
-{
-	(void) signal(SIGALRM, SIG_IGN);
-	(void) signal(SIGTERM, SIG_IGN);
-	(void) signal(SIGUSR1, SIG_IGN);
-	(void) signal(SIGSEGV, SIG_IGN);
 	PG_RETURN_VOID();
 }
 

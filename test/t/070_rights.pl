@@ -152,17 +152,15 @@ my $library = TtlNode::rights_library();
 
 SKIP:
 {
-	skip 'make test/perl/rights.so was not run', 5 unless $library;
+	skip 'make test/perl/rights.so was not run', 4 unless $library;
 	$node->safe_psql(
 		'postgres', qq{
 CREATE FUNCTION m.leave_cursor(text, bool) RETURNS void LANGUAGE C AS '$library';
-CREATE FUNCTION m.ignore_signals() RETURNS void LANGUAGE C AS '$library';
 CREATE FUNCTION m.leave_subtransaction(bool) RETURNS void LANGUAGE C AS '$library';
 });
 	foreach my $leftover (
 		[ "leave_cursor('SELECT 1', false)", 1 ],
 		[ "leave_cursor('SELECT 1', true)", 1 ],
-		[ 'ignore_signals()', 0 ],
 		[ 'leave_subtransaction(false)', 1 ],
 		[ 'leave_subtransaction(true)', 1 ])
 	{
