@@ -279,7 +279,7 @@ had little else to do.
 - Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, \
 $(awk '/^MemTotal/ { printf "%.1f", $2 / 1048576 }' /proc/meminfo) GiB; $(uname -sr)
 - Server: $(query -d postgres -c 'SHOW server_version'), debug_assertions $(query -d postgres -c 'SHOW debug_assertions'); \
-fsync off$(printf ', %s' "${@//\'/}" "${settings[@]//\'/}")
+$(printf '%s' "fsync $(query -d postgres -c 'SHOW fsync')"; printf ', %s' "${@//\'/}" "${settings[@]//\'/}")
 - Command: \`$command\`, rounds: ${option[rounds]}, medians; $(date -u +%F), $(((SECONDS + 30) / 60)) minutes
 - Load (1, 5, 15 minutes): $load_before before, $load_after after; $own
 END

@@ -1,23 +1,27 @@
-# bench/probes.sh: how bench/expire looks at a session from outside; sourced after
-# bench/lib.sh.
+# bench/probes.sh: how benchmarks look at sessions and at the monitor from outside; sourced
+# after bench/lib.sh.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 # A file without an end, to wait a moment without another process.
 exec {never}<> <(:)
 
+# note_memory PID: raises $peak to the kilobytes of memory of its own that the process has.
+note_memory() {
+	local key value
+	while read -r key value _; do
+		if [ "$key" = RssAnon: ] && [ "$value" -gt "$peak" ]; then
+			peak=$value
+		fi
+	done 2>/dev/null <"/proc/$1/status" || true
+}
+
 # watch_memory CLIENT: waits for the process, and prints the most kilobytes of
 # memory of its own that the backend whose pid is in the file "backend" had meanwhile.
 watch_memory() {
-	local client=$1 pid='' peak=0 key value
+	local client=$1 pid='' peak=0
 	while kill -0 "$client" 2>/dev/null; do
 		[ -n "$pid" ] || { read -r pid <backend; } 2>/dev/null || true
-		if [ -n "$pid" ]; then
-			while read -r key value _; do
-				if [ "$key" = RssAnon: ] && [ "$value" -gt "$peak" ]; then
-					peak=$value
-				fi
-			done 2>/dev/null <"/proc/$pid/status" || true
-		fi
+		[ -z "$pid" ] || note_memory "$pid"
 		read -r -t 0.02 -u "$never" || true
 	done
 	echo "$peak"
@@ -40,8 +44,8 @@ transaction_times() { # BEGUN FROM TO
 }
 
 # A session beside those that are measured: one at a time.
-open_session() {
-	coproc session { query; }
+open_session() { # PSQL-ARGUMENT...
+	coproc session { query "$@"; }
 }
 
 ask() { # COMMAND: with a single row as its result, which goes to $answer
@@ -53,6 +57,37 @@ close_session() {
 	local pid=$session_PID fd=${session[1]}
 	exec {fd}>&-
 	wait "$pid"
+}
+
+# configure LINE...: adds to the configuration, until reset_configuration.
+configure() {
+	local line commands=()
+	for line; do
+		commands+=(-c "ALTER SYSTEM SET $line")
+	done
+	sql -d postgres -o /dev/null "${commands[@]}" -c 'SELECT pg_reload_conf()'
+}
+
+reset_configuration() {
+	sql -d postgres -o /dev/null -c 'ALTER SYSTEM RESET ALL' -c 'SELECT pg_reload_conf()'
+}
+
+# drain_by_monitor [SETTING...]: lets the monitor make its first pass over the database
+# "bench"; sets when that began and ended, in seconds.
+drain_by_monitor() {
+	local deadline=$((SECONDS + 1800))
+	configure "ttl_index.monitor_sleep = '1s'" 'ttl_index.monitor_enabled = on' "$@"
+	open_session
+	answer=0
+	while [ "$answer" = 0 ]; do
+		[ $SECONDS -lt $deadline ] || die "the monitor's pass has not ended within half an hour"
+		read -r -t 0.2 -u "$never" || true
+		ask 'SELECT passes FROM ttl_index.stats'
+	done
+	ask "SELECT extract(epoch FROM last_pass_start) || ' ' || extract(epoch FROM last_pass_end) FROM ttl_index.stats"
+	read -r began ended <<<"$answer"
+	close_session
+	reset_configuration
 }
 
 # Caches

@@ -50,6 +50,26 @@ COMMENT ON SCHEMA ttl_index IS
 -- for everybody but a superuser.
 COMMENT ON EXTENSION ttl_index IS NULL;
 
+-- For REINDEX CONCURRENTLY, which loses an option that stands alone.  A dump need not have
+-- it: CREATE INDEX writes it.  An index depends on one column, by whose number it finds its
+-- row; as the table is older than the functions, DROP EXTENSION names these in its errors.
+CREATE TABLE saved_options (
+	relid oid NOT NULL,
+	key_hash bigint NOT NULL,
+	slot integer NOT NULL,
+	indexrelid oid NOT NULL,
+	expire_after_seconds integer NOT NULL,
+	time_zone text,
+	paused boolean NOT NULL,
+	archive_to oid NOT NULL,
+	PRIMARY KEY (relid, key_hash, slot)
+);
+-- nothing of it is for clients that decode the WAL
+ALTER TABLE saved_options REPLICA IDENTITY NOTHING;
+
+COMMENT ON TABLE saved_options IS
+'the option of each TTL index without a filter: a pass gives it back to an index that has lost it by REINDEX CONCURRENTLY';
+
 --
 -- The options: functions that are always true, so that the planner folds them
 -- away, and that stay in pg_index.indpred, so that the index carries them.
@@ -771,21 +791,6 @@ CREATE TABLE past_hours (
 
 COMMENT ON TABLE past_hours IS
 'what is behind the view ttl_index.history, but for the hour at hand; written by the monitor and by run_pass() only';
-
--- For REINDEX CONCURRENTLY, which loses an option that stands alone.  A dump need not have
--- it: CREATE INDEX writes it.
-CREATE TABLE saved_options (
-	relid oid NOT NULL,
-	indexname name NOT NULL,
-	expire_after_seconds integer NOT NULL,
-	time_zone text,
-	paused boolean NOT NULL,
-	archive_to oid NOT NULL,
-	PRIMARY KEY (relid, indexname)
-);
-
-COMMENT ON TABLE saved_options IS
-'the option of each TTL index, by its table and name: a pass gives it back to an index that has lost it by REINDEX CONCURRENTLY';
 
 CREATE FUNCTION ignore_subscription()
 RETURNS trigger LANGUAGE C

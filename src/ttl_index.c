@@ -31,7 +31,6 @@ void
 _PG_init(void)
 {
 	ttl_settings_init();
-	ttl_citus_init();
 	if (process_shared_preload_libraries_in_progress)
 		ttl_launcher_register();
 }

@@ -435,12 +435,6 @@ check_created(const CollectedCommand *command, CommandTag tag)
 			ttl_reach_report_left_out(made.objectId);
 		report_due(made.objectId, true);
 	}
-	else if (IsA(command->parsetree, RenameStmt))
-	{
-		if (made.objectSubId == 0 && get_rel_relkind(made.objectId) == RELKIND_INDEX)
-			ttl_saved_option_rename(made.objectId,
-									((RenameStmt *) command->parsetree)->relation->relname);
-	}
 	else if (IsA(command->parsetree, CreateStmt))
 	{
 		bool		is_partition = get_rel_relispartition(made.objectId);

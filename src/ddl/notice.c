@@ -169,7 +169,7 @@ find_future(const TtlIndex *index, bool partitions, const char **detail, const c
 	}
 	if (ttl_catalog_describe(index->indexrelid, false, &now) &&
 		(now.state == TTL_NO_REPLICA_IDENTITY || now.state == TTL_OWNER_LACKS_PRIVILEGE ||
-		 now.state == TTL_OPTION_NOT_EXECUTABLE || now.state == TTL_ARCHIVE_MISMATCH))
+		 now.state == TTL_ARCHIVE_MISMATCH))
 	{
 		*detail = psprintf("Nobody %s them: %s.", does, ttl_state_reason(&now));
 		*hint = ttl_state_hint(&now);

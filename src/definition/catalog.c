@@ -554,9 +554,22 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	return state == TTL_ACTIVE ? ttl_archive_state(index) : state;
 }
 
+static bool
+has_publications(void)
+{
+	Relation	rel = table_open(PublicationRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	bool		result = HeapTupleIsValid(systable_getnext(scan));
+
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
 /*
  * Does a publication of deletes need what the table cannot give?  It is locked, so
- * that it can be opened.
+ * that it can be opened.  Before 18, core's look at the publications of each of many tables
+ * gets slower with their number.
  */
 static bool
 lacks_replica_identity(Oid relid)
@@ -569,7 +582,7 @@ lacks_replica_identity(Oid relid)
 		return false;
 	if (rel->rd_rel->relkind == RELKIND_RELATION &&
 		rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL &&
-		!OidIsValid(RelationGetReplicaIndex(rel)))
+		!OidIsValid(RelationGetReplicaIndex(rel)) && has_publications())
 	{
 		RelationBuildPublicationDesc(rel, &publications);
 		result = publications.pubactions.pubdelete;
@@ -589,36 +602,6 @@ owner_may_delete(const TtlIndex *index)
 						index->owner, ACL_USAGE) == ACLCHECK_OK;
 }
 
-static bool
-may_execute(Oid owner, Oid function)
-{
-	return object_aclcheck(ProcedureRelationId, function, owner,
-						   ACL_EXECUTE) == ACLCHECK_OK;
-}
-
-static bool
-owner_may_fold(const TtlIndex *index)
-{
-	const TtlOption *option = &index->option;
-	TtlFunctions functions;
-	TtlFunctions only = {0};
-
-	ttl_function_lookup(&functions);
-	only.expire_after_seconds = functions.seconds;
-	return may_execute(index->owner, functions.expire_after_seconds) &&
-		(!ttl_option_is_within((Node *) option->stored, &only) ||
-		 may_execute(index->owner, functions.seconds)) &&
-		(option->time_zone == NULL ||
-		 may_execute(index->owner, functions.time_zone)) &&
-		(!option->drop_partitions ||
-		 may_execute(index->owner, option->detach_partitions ?
-					 functions.detach_expired_partitions : functions.drop_expired_partitions)) &&
-		(option->bucket_seconds == 0 ||
-		 may_execute(index->owner, functions.bucket_max_span_seconds)) &&
-		(!OidIsValid(option->archive_to) ||
-		 may_execute(index->owner, functions.archive_to));
-}
-
 /* The state of the moment, for an index that is well defined. */
 static TtlState
 runtime_state(TtlIndex *index, HeapTuple tuple, bool locked)
@@ -628,8 +611,6 @@ runtime_state(TtlIndex *index, HeapTuple tuple, bool locked)
 
 	if (ttl_reach_is_repack_copy(index->relid))
 		return TTL_REPACK_COPY;
-	if (!owner_may_fold(index))
-		return TTL_OPTION_NOT_EXECUTABLE;
 	if (!locked)
 		return TTL_TABLE_LOCKED;
 	if (!owner_may_delete(index))

@@ -23,8 +23,6 @@
  */
 #include "postgres.h"
 
-#include "access/parallel.h"
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
@@ -33,7 +31,6 @@
 #include "miscadmin.h"
 #include "parser/parse_func.h"
 #include "storage/lock.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -61,11 +58,8 @@
 /* A name that is cut ends with a hash of the whole, in so many digits, and the number. */
 #define HASH_DIGITS 8
 
-/*
- * How long the lock on a shard is waited for.  Whoever moves it holds that for as long as
- * nobody may write to it, maybe for hours.
- */
-#define SHARD_LOCK_TIMEOUT "10ms"
+/* The class of the advisory lock on the metadata of a shard, which writers share. */
+#define SHARD_METADATA_LOCK_CLASS 4
 
 /* Is Citus in this database? */
 bool
@@ -470,25 +464,6 @@ ttl_citus_state(const TtlIndex *index)
 	return TTL_ACTIVE;
 }
 
-/* Locks the placement of a shard as whoever writes to it does, or raises lock_not_available. */
-static void
-lock_placement(int64 shard)
-{
-	Oid			types[] = {INT4OID, INT8ARRAYOID};
-	Oid			function = LookupFuncName(list_make2(makeString(CITUS_SCHEMA),
-													 makeString("lock_shard_metadata")),
-										  lengthof(types), types, false);
-	Datum		shards[] = {Int64GetDatum(shard)};
-	int			level = NewGUCNestLevel();
-
-	ttl_settings_set("lock_timeout", SHARD_LOCK_TIMEOUT);
-	(void) OidFunctionCall2(function, Int32GetDatum(ShareLock),
-							PointerGetDatum(construct_array(shards, lengthof(shards), INT8OID,
-															sizeof(int64), FLOAT8PASSBYVAL,
-															TYPALIGN_DOUBLE)));
-	AtEOXact_GUC(false, level);
-}
-
 /*
  * Keeps the placement of a shard as it is until the end of the transaction, and returns
  * its number; 0 for a table that is not called like one.  It need not be on this node, and
@@ -501,10 +476,17 @@ ttl_citus_lock(Oid relid)
 	const char *suffix;
 	int64		number = number_of(get_rel_name(relid), &suffix);
 	TtlCitusTable table = {0};
+	LOCKTAG		tag;
 
-	if (number != 0 && find_shard(relid, number, &table) == TTL_OTHER_FOUND &&
-		table.shard != 0)
-		lock_placement(table.shard);
+	if (number == 0 || find_shard(relid, number, &table) != TTL_OTHER_FOUND ||
+		table.shard == 0)
+		return 0;
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (table.shard >> 32),
+						 (uint32) table.shard, SHARD_METADATA_LOCK_CLASS);
+	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("shard " INT64_FORMAT " is being moved or split", table.shard)));
 	return table.shard;
 }
 
@@ -536,88 +518,6 @@ ttl_citus_run_command(const char *command)
 	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
 		elog(ERROR, "could not run: %s", command);
 	SPI_finish();
-}
-
-static bool
-add_shard(const TtlOtherColumn *columns, void *arg)
-{
-	Oid			shard = named_by_citus(DatumGetObjectId(columns[0].value),
-									   DatumGetInt64(columns[1].value));
-
-	if (OidIsValid(shard))
-		*(List **) arg = lappend_oid(*(List **) arg, shard);
-	return false;
-}
-
-/*
- * Has a transaction that is prepared on this node written to one of these tables?  It shares
- * the weak locks with those who write to others, which reference a row of these.
- */
-static bool
-is_written_by_prepared(List *tables)
-{
-	LockData   *locks = GetLockStatusData();
-
-	for (int i = 0; i < locks->nelements; i++)
-	{
-		const LockInstanceData *lock = &locks->locks[i];
-
-		if (lock->pid == 0 && lock->locktag.locktag_type == LOCKTAG_RELATION &&
-			lock->locktag.locktag_field1 == MyDatabaseId &&
-			(lock->holdMask & ~(LOCKBIT_ON(AccessShareLock) | LOCKBIT_ON(RowShareLock))) != 0 &&
-			list_member_oid(tables, lock->locktag.locktag_field2))
-			return true;
-	}
-	return false;
-}
-
-/*
- * The setting by which a batch asks each node, in its transaction, whether all who have
- * written to a table have committed there.  Citus carries it as it does lock_timeout.
- */
-static bool
-check_copies_locked(char **newval, void **extra, GucSource source)
-{
-	Oid			relid;
-	TtlOtherColumn columns[] = {
-		{"logicalrelid", REGCLASSOID, F_OIDEQ},
-		{"shardid", INT8OID}
-	};
-	List	   *shards = NIL;
-
-	if (source != PGC_S_SESSION || (*newval)[0] == '\0' || InitializingParallelWorker ||
-		!IsTransactionState())
-		return true;
-	relid = RangeVarGetRelid(makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(*newval))),
-							 NoLock, true);
-	columns[0].value = ObjectIdGetDatum(relid);
-	if (!OidIsValid(relid) || !ttl_citus_is_here() ||
-		ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_shard", columns, lengthof(columns),
-							   add_shard, &shards) == TTL_OTHER_UNCLEAR)
-	{
-		/* as of a node that does not answer: no row is to blame */
-		GUC_check_errcode(ERRCODE_CONNECTION_FAILURE);
-		GUC_check_errmsg("the shards of table \"%s\" are not known on this node", *newval);
-		return false;
-	}
-	if (!is_written_by_prepared(shards))
-		return true;
-	GUC_check_errcode(ERRCODE_LOCK_NOT_AVAILABLE);
-	GUC_check_errmsg("a prepared transaction has written to table \"%s\"", *newval);
-	return false;
-}
-
-void
-ttl_citus_init(void)
-{
-	static char *copies_locked = NULL;
-
-	DefineCustomStringVariable("ttl_index.copies_locked",
-							   "Names the table of which a batch has locked all copies.",
-							   "Set by the monitor; an error where a prepared transaction has written to it.",
-							   &copies_locked, "", PGC_USERSET,
-							   GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
-							   check_copies_locked, NULL, NULL);
 }
 
 /* The nodes in use, by their groups. */
@@ -669,9 +569,7 @@ check_nodes(void)
 /*
  * Locks out all who write to a table of Citus, on all nodes, until the end of the
  * transaction; and limits all waits, until the caller leaves this level of settings.
- * Raises lock_not_available if one of them does not end soon; and if one has left behind a
- * transaction that is prepared on some nodes, and has ended on others.  Citus looks for
- * those from time to time.
+ * Raises lock_not_available if one of them does not end soon.
  */
 void
 ttl_citus_lock_copies(Oid relid)
@@ -682,7 +580,5 @@ ttl_citus_lock_copies(Oid relid)
 	ttl_settings_set("citus.enable_metadata_sync", "on");
 	ttl_lock_limit_waits();
 	ttl_name_keep(relid);
-	ttl_citus_run_command(psprintf("LOCK TABLE %s IN EXCLUSIVE MODE; SET LOCAL ttl_index.copies_locked = %s",
-								   ttl_name_qualified(relid),
-								   quote_literal_cstr(ttl_name_qualified(relid))));
+	ttl_citus_run_command(psprintf("LOCK TABLE %s IN EXCLUSIVE MODE", ttl_name_qualified(relid)));
 }

@@ -34,7 +34,6 @@ typedef struct TtlCitusTable
 	int64		shard;			/* its number, or 0 */
 } TtlCitusTable;
 
-extern void ttl_citus_init(void);
 extern bool ttl_citus_is_here(void);
 extern bool ttl_citus_is_coordinator(void);
 extern void ttl_citus_look(Oid relid, TtlCitusTable *table);

@@ -76,7 +76,6 @@ extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
 extern bool ttl_pair_date(Oid indexrelid, TtlDate *date);
 extern Oid	ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression,
 						  Node *ttl, List *plain_filter);
-extern void ttl_pair_hold(void (*work) (void *arg), void *arg);
 extern Oid	ttl_pair_main(Oid indexrelid);
 extern Oid	ttl_pair_other(Oid main);
 extern char *ttl_pair_field_name(Node *call, Oid relid);

@@ -102,7 +102,6 @@ extern void ttl_saved_option_put(Oid indexrelid, const TtlOption *option);
 extern bool ttl_saved_option_is_dependent(Oid indexrelid);
 extern bool ttl_saved_option_apply(Oid indexrelid, TtlOption *option);
 extern void ttl_saved_option_write(Oid indexrelid, const TtlOption *option);
-extern void ttl_saved_option_rename(Oid indexrelid, const char *old);
 extern void ttl_saved_option_trim(void);
 extern void ttl_saved_option_restore(Oid indexrelid);
 extern bool ttl_saved_option_lock(Oid indexrelid);

@@ -24,16 +24,11 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/index.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -212,292 +207,125 @@ typedef struct Pair
 	Oid			other;
 } Pair;
 
-/* The row of an index in pg_index: as long as it is this one, its trees are the same. */
-typedef struct IndexRow
-{
-	Oid			indexrelid;
-	TransactionId xmin;
-	ItemPointerData tid;
-} IndexRow;
-
 /* The pairs of a table, in the order of table_indexes() of their main indexes. */
 typedef struct TablePairs
 {
 	Oid			relid;			/* key of the hash table */
-	uint64		version;		/* of all definitions when they were looked
-								 * at, or 0 */
-	uint64		held;			/* in which hold that was, or 0 */
-	TtlFunctions functions;		/* by which the trees were read */
-	int			index_count;
-	IndexRow   *indexes;		/* all of the table; NULL where they were not
-								 * read */
 	int			count;
 	Pair	   *pairs;
 } TablePairs;
 
-/* After so many tables those that are gone are forgotten, with all others. */
-#define MAX_TABLES 10000
-
-static MemoryContext pairs_memory = NULL;
+/*
+ * Each index of a pair is asked for its partner, and to find that takes the trees of all
+ * indexes of the table.  So the pairs of a table are kept until one of its indexes changes.
+ */
 static HTAB *tables = NULL;
 
-/* Another number whenever definitions of any table may have changed. */
-static uint64 all_changes = 1;
+/* The table whose pairs are being read, or invalid if it changed since. */
+static Oid	reading = InvalidOid;
 
-/* How many holds there were, and which one goes on, or 0 (see ttl_pair_hold). */
-static uint64 holds = 0;
-static uint64 held = 0;
-
-static uint64
-current_version(void)
+static void
+forget_pairs(TablePairs *table)
 {
-	return all_changes + ttl_function_version();
+	pfree(table->pairs);
+	hash_search(tables, &table->relid, HASH_REMOVE, NULL);
 }
 
+/* Forgets the pairs of a table, or of all. */
 static void
 relation_changed(Datum arg, Oid relid)
 {
-	all_changes++;
-}
+	HASH_SEQ_STATUS scan;
+	TablePairs *table;
 
-/* Forgets all pairs. */
-static void
-reset_pairs(void)
-{
-	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(TablePairs)};
-
-	if (pairs_memory == NULL)
+	if (!OidIsValid(relid))
 	{
-		pairs_memory = AllocSetContextCreate(TopMemoryContext, "ttl_index pairs",
-											 ALLOCSET_SMALL_SIZES);
-		CacheRegisterRelcacheCallback(relation_changed, 0);
+		reading = InvalidOid;
+		hash_seq_init(&scan, tables);
+		while ((table = hash_seq_search(&scan)) != NULL)
+			forget_pairs(table);
+		return;
 	}
-	tables = NULL;
-	MemoryContextReset(pairs_memory);
-	ctl.hcxt = pairs_memory;
-	tables = hash_create("ttl_index pairs", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	if (reading == relid)
+		reading = InvalidOid;
+	table = hash_search(tables, &relid, HASH_FIND, NULL);
+	if (table != NULL)
+		forget_pairs(table);
 }
 
-/* Lists the halves among the indexes of a table, each of which is read once. */
+/* Reads the pairs of a table, in the caller's memory. */
 static void
-read_halves(List *indexes, List **mains, List **others)
+read_pairs(TablePairs *table)
 {
+	List	   *mains = NIL;
+	List	   *others = NIL;
 	ListCell   *lc;
+	ListCell   *lc2;
 
-	*mains = *others = NIL;
-	foreach(lc, indexes)
+	foreach(lc, table_indexes(table->relid))
 	{
 		Half	   *main = palloc(sizeof(Half));
 		Half	   *other = palloc(sizeof(Half));
 
 		CHECK_FOR_INTERRUPTS();
 		if (read_main(lfirst_oid(lc), main))
-			*mains = lappend(*mains, main);
+			mains = lappend(mains, main);
 		if (read_other(lfirst_oid(lc), other))
-			*others = lappend(*others, other);
+			others = lappend(others, other);
 	}
-}
-
-static const Half *
-find_other(const Half *main, List *others)
-{
-	ListCell   *lc;
-
-	foreach(lc, others)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (is_pair(main, lfirst(lc)))
-			return lfirst(lc);
-	}
-	return NULL;
-}
-
-/* Lists the rows of the indexes of a table in pg_index. */
-static IndexRow *
-read_index_rows(Oid relid, int *count)
-{
-	Relation	rel = table_open(IndexRelationId, AccessShareLock);
-	int			room = 8;
-	IndexRow   *rows = palloc(room * sizeof(IndexRow));
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	*count = 0;
-	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, IndexIndrelidIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		IndexRow   *row;
-
-		if (*count == room)
-			rows = repalloc(rows, (room *= 2) * sizeof(IndexRow));
-		row = &rows[(*count)++];
-		/* all of it is compared */
-		memset(row, 0, sizeof(*row));
-		row->indexrelid = ((Form_pg_index) GETSTRUCT(tuple))->indexrelid;
-		row->xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
-		row->tid = tuple->t_self;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return rows;
-}
-
-/* The option functions, all invalid where the extension is not installed. */
-static void
-read_functions(TtlFunctions *functions)
-{
-	memset(functions, 0, sizeof(*functions));
-	if (!ttl_function_lookup(functions))
-		memset(functions, 0, sizeof(*functions));
-}
-
-/*
- * Would the pairs of a table be read from the same trees?  To ask that takes one scan, while
- * trees can be as long as users like, and core says only that definitions have changed: also
- * when others make temporary tables all the time.
- *
- * The name of an index, by which table_indexes() knows a copy, is not looked at: it counts
- * as soon as an index of the table has changed.
- */
-static bool
-is_unchanged(const TablePairs *table)
-{
-	TtlFunctions functions;
-	IndexRow   *rows;
-	int			count;
-	bool		result;
-
-	if (table->indexes == NULL)
-		return false;
-	read_functions(&functions);
-	rows = read_index_rows(table->relid, &count);
-	result = memcmp(&functions, &table->functions, sizeof(functions)) == 0 &&
-		count == table->index_count &&
-		memcmp(rows, table->indexes, count * sizeof(IndexRow)) == 0;
-	pfree(rows);
-	return result;
-}
-
-static void
-forget_pairs(TablePairs *table)
-{
-	if (table->indexes != NULL)
-		pfree(table->indexes);
-	if (table->pairs != NULL)
-		pfree(table->pairs);
-	table->indexes = NULL;
-	table->pairs = NULL;
-	table->version = table->held = 0;
 	table->count = 0;
-}
-
-/* Reads the pairs of a table.  What changes meanwhile makes them stale. */
-static void
-read_pairs(TablePairs *table)
-{
-	MemoryContext trees = AllocSetContextCreate(CurrentMemoryContext,
-												"ttl_index trees",
-												ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(trees);
-	uint64		version = current_version();
-	IndexRow   *rows;
-	int			row_count;
-	List	   *mains;
-	List	   *others;
-	ListCell   *lc;
-
-	/* where an error ends this, they were not read */
-	forget_pairs(table);
-	read_functions(&table->functions);
-	rows = read_index_rows(table->relid, &row_count);
-	read_halves(table_indexes(table->relid), &mains, &others);
-	table->pairs = MemoryContextAlloc(pairs_memory, sizeof(Pair) *
-									  Max(list_length(mains), 1));
+	table->pairs = palloc(sizeof(Pair) * Max(list_length(mains), 1));
 	foreach(lc, mains)
 	{
 		const Half *main = lfirst(lc);
-		const Half *other = find_other(main, others);
-		Pair	   *pair = &table->pairs[table->count];
 
-		if (other == NULL)
-			continue;
-		pair->main = main->indexrelid;
-		pair->main_present = main->present;
-		pair->other = other->indexrelid;
-		table->count++;
+		foreach(lc2, others)
+		{
+			const Half *other = lfirst(lc2);
+			Pair	   *pair = &table->pairs[table->count];
+
+			CHECK_FOR_INTERRUPTS();
+			if (!is_pair(main, other))
+				continue;
+			pair->main = main->indexrelid;
+			pair->main_present = main->present;
+			pair->other = other->indexrelid;
+			table->count++;
+			break;
+		}
 	}
-	table->indexes = MemoryContextAlloc(pairs_memory, Max(row_count, 1) * sizeof(IndexRow));
-	memcpy(table->indexes, rows, row_count * sizeof(IndexRow));
-	table->index_count = row_count;
-	table->version = version;
-	table->held = held;
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(trees);
 }
 
-/*
- * Does something that looks at many indexes, and changes none, with pairs that are those of
- * its beginning or later.  Else all indexes of a table would be read again for each of them,
- * where others change definitions all the time: n² of expressions as long as users like.
- */
-void
-ttl_pair_hold(void (*work) (void *arg), void *arg)
-{
-	uint64		before = held;
-
-	held = ++holds;
-	PG_TRY();
-	{
-		work(arg);
-	}
-	PG_FINALLY();
-	{
-		held = before;
-	}
-	PG_END_TRY();
-}
-
-static bool
-is_good(const TablePairs *table)
-{
-	return table->version == current_version() ||
-		(held != 0 && table->held == held);
-}
-
-/*
- * The pairs of a table.  Each index of a pair is asked for its partner, so they
- * are kept until one of them may have changed.  The result is good until the
- * next call.
- */
-static const TablePairs *
+/* The pairs of a table.  The result is good until catalogs are read. */
+static TablePairs
 pairs_of(Oid relid)
 {
-	uint64		version = current_version();
-	TablePairs *table;
-	bool		found;
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(TablePairs)};
+	TablePairs *kept;
+	TablePairs	table = {.relid = relid};
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext trees;
 
-	if (tables == NULL ||
-		(held == 0 && hash_get_num_entries(tables) >= MAX_TABLES))
-		reset_pairs();
-	table = hash_search(tables, &relid, HASH_ENTER, &found);
-	if (!found)
+	if (tables == NULL)
 	{
-		table->indexes = NULL;
-		table->pairs = NULL;
-		forget_pairs(table);
+		tables = hash_create("ttl_index pairs", 64, &ctl, HASH_ELEM | HASH_BLOBS);
+		CacheRegisterRelcacheCallback(relation_changed, 0);
 	}
-	if (is_good(table))
-		return table;
-	if (is_unchanged(table))
-	{
-		table->version = version;
-		table->held = held;
-	}
-	else
-		read_pairs(table);
+	kept = hash_search(tables, &relid, HASH_FIND, NULL);
+	if (kept != NULL)
+		return *kept;
+	trees = AllocSetContextCreate(caller, "ttl_index trees", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(trees);
+	reading = relid;
+	read_pairs(&table);
+	/* memory of the transaction is enough for one look */
+	MemoryContextSwitchTo(reading == relid ? TopMemoryContext : caller);
+	table.pairs = memcpy(palloc(sizeof(Pair) * Max(table.count, 1)), table.pairs,
+						 sizeof(Pair) * table.count);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(trees);
+	if (reading == relid)
+		*(TablePairs *) hash_search(tables, &relid, HASH_ENTER, NULL) = table;
 	return table;
 }
 
@@ -507,16 +335,16 @@ ttl_pair_other(Oid main)
 {
 	Half		half;
 	Oid			relid = IndexGetRelation(main, true);
-	const TablePairs *table;
+	TablePairs	table;
 
 	/* most are none, and need no look at the other indexes of their table */
 	if (!OidIsValid(relid) || !read_main(main, &half))
 		return InvalidOid;
 	table = pairs_of(relid);
-	for (int i = 0; i < table->count; i++)
+	for (int i = 0; i < table.count; i++)
 	{
-		if (table->pairs[i].main == main)
-			return table->pairs[i].other;
+		if (table.pairs[i].main == main)
+			return table.pairs[i].other;
 	}
 	return InvalidOid;
 }
@@ -528,15 +356,15 @@ ttl_pair_main(Oid indexrelid)
 	Oid			relid = IndexGetRelation(indexrelid, true);
 	Node	   *since;
 	Node	   *ttl;
-	const TablePairs *table;
+	TablePairs	table;
 
 	if (!OidIsValid(relid) || !read_expire_at(indexrelid, &since, &ttl))
 		return InvalidOid;
 	table = pairs_of(relid);
-	for (int i = 0; i < table->count; i++)
+	for (int i = 0; i < table.count; i++)
 	{
-		if (table->pairs[i].other == indexrelid && table->pairs[i].main_present)
-			return table->pairs[i].main;
+		if (table.pairs[i].other == indexrelid && table.pairs[i].main_present)
+			return table.pairs[i].main;
 	}
 	return InvalidOid;
 }

@@ -4,14 +4,15 @@
  *	  The memory of an option, for REINDEX CONCURRENTLY, and its repair.
  *
  * REINDEX CONCURRENTLY copies a predicate only if the folded one is not empty, so the
- * new index has lost an option that stands alone.  index_concurrently_swap() gives it the
- * name and the pg_depend rows of the old one.  So the table saved_options has the option of
- * each index by table and name, and a dependency on the option functions without a call
- * in the predicate tells such an index from one that was created under an old name.
+ * new index has lost an option that stands alone.  The table saved_options has these options.
+ * Names do not tell which row is whose, as indexes can be renamed while event triggers
+ * are disabled.  But index_concurrently_swap() gives the new index the pg_depend rows of the
+ * old one.  So an index depends on one column of saved_options, and its row is the one of its
+ * table and its key that has the number of that column.  An index that was created meanwhile
+ * under the same name has no such dependency.
  *
  * The next pass puts the option back; until then the state is option_remembered.  Without
- * a row, or if the dependencies contradict it, the state is option_lost: expiry stops
- * visibly, and never goes on with another value.
+ * a row the state is option_lost: expiry stops visibly, and never goes on with another value.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,6 +24,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/transam.h"
@@ -35,7 +37,9 @@
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
+#include "common/hashfn.h"
 #include "nodes/makefuncs.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
 #include "utils/builtins.h"
@@ -49,11 +53,13 @@
 #include "definition/option.h"
 #include "ttl_index.h"
 
-/* The columns of ttl_index.saved_options. */
+/* The columns of ttl_index.saved_options, whose primary key is the first three. */
 enum
 {
 	COLUMN_RELID,
-	COLUMN_INDEXNAME,
+	COLUMN_KEY_HASH,
+	COLUMN_SLOT,
+	COLUMN_INDEXRELID,
 	COLUMN_SECONDS,
 	COLUMN_TIME_ZONE,
 	COLUMN_PAUSED,
@@ -61,156 +67,72 @@ enum
 	NCOLUMNS
 };
 
+/* A row of that table. */
+typedef struct SavedRow
+{
+	Oid			relid;
+	int64		key_hash;
+	int			slot;			/* number of the column that the index depends
+								 * on; 0 for none */
+	Oid			indexrelid;		/* as of the last write */
+	TtlOption	option;
+	ItemPointerData tid;
+} SavedRow;
+
 static Oid
 own_relation(const char *name)
 {
 	return get_relname_relid(name, get_namespace_oid(TTL_SCHEMA, false));
 }
 
-/* Returns a copy of the row of an index, or NULL. */
-static HeapTuple
-find_row(Relation rel, Oid relid, const char *indexname)
+static SavedRow *
+read_row(HeapTuple tuple, TupleDesc desc)
 {
-	NameData	name;
-	ScanKeyData key[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ttl_args_check_columns(RelationGetDescr(rel), NCOLUMNS, "saved_options");
-	namestrcpy(&name, indexname);
-	ScanKeyInit(&key[0], COLUMN_RELID + 1, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(relid));
-	ScanKeyInit(&key[1], COLUMN_INDEXNAME + 1, BTEqualStrategyNumber,
-				F_NAMEEQ, NameGetDatum(&name));
-	scan = systable_beginscan(rel, own_relation("saved_options_pkey"), true, NULL,
-							  2, key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		tuple = heap_copytuple(tuple);
-	systable_endscan(scan);
-	return tuple;
-}
-
-/* Reads the row of an index; without one, the option is not present. */
-static TtlOption
-read_row(Oid relid, const char *indexname)
-{
-	Relation	rel = table_open(own_relation("saved_options"), AccessShareLock);
-	HeapTuple	tuple = find_row(rel, relid, indexname);
-	TtlOption	option = {0};
+	SavedRow   *row = palloc0(sizeof(SavedRow));
 	Datum		values[NCOLUMNS];
 	bool		nulls[NCOLUMNS];
 
-	if (HeapTupleIsValid(tuple))
-	{
-		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
-		option.present = true;
-		option.seconds = DatumGetInt32(values[COLUMN_SECONDS]);
-		if (!nulls[COLUMN_TIME_ZONE])
-			option.time_zone = TextDatumGetCString(values[COLUMN_TIME_ZONE]);
-		option.paused = DatumGetBool(values[COLUMN_PAUSED]);
-		option.archive_to = DatumGetObjectId(values[COLUMN_ARCHIVE_TO]);
-	}
-	table_close(rel, AccessShareLock);
-	return option;
+	ttl_args_check_columns(desc, NCOLUMNS, "saved_options");
+	heap_deform_tuple(tuple, desc, values, nulls);
+	row->relid = DatumGetObjectId(values[COLUMN_RELID]);
+	row->key_hash = DatumGetInt64(values[COLUMN_KEY_HASH]);
+	row->slot = DatumGetInt32(values[COLUMN_SLOT]);
+	row->indexrelid = DatumGetObjectId(values[COLUMN_INDEXRELID]);
+	row->option.present = true;
+	row->option.seconds = DatumGetInt32(values[COLUMN_SECONDS]);
+	if (!nulls[COLUMN_TIME_ZONE])
+		row->option.time_zone = TextDatumGetCString(values[COLUMN_TIME_ZONE]);
+	row->option.paused = DatumGetBool(values[COLUMN_PAUSED]);
+	row->option.archive_to = DatumGetObjectId(values[COLUMN_ARCHIVE_TO]);
+	row->tid = tuple->t_self;
+	return row;
 }
 
-/*
- * Writes the row of an index that the caller has locked, or deletes it if the option is not
- * present.  The lock on the table is kept, for ttl_saved_option_trim().
- */
-static void
-write_row(Oid relid, const char *indexname, const TtlOption *option)
+/* The row of this table, key and slot, or NULL. */
+static SavedRow *
+find_row(Relation rel, const SavedRow *like)
 {
-	Relation	rel = table_open(own_relation("saved_options"), RowExclusiveLock);
-	HeapTuple	old = find_row(rel, relid, indexname);
-	NameData	name;
-	Datum		values[NCOLUMNS] = {0};
-	bool		nulls[NCOLUMNS] = {0};
-	HeapTuple	new;
-
-	namestrcpy(&name, indexname);
-	values[COLUMN_RELID] = ObjectIdGetDatum(relid);
-	values[COLUMN_INDEXNAME] = NameGetDatum(&name);
-	values[COLUMN_SECONDS] = Int32GetDatum(option->seconds);
-	nulls[COLUMN_TIME_ZONE] = option->time_zone == NULL;
-	if (option->time_zone != NULL)
-		values[COLUMN_TIME_ZONE] = CStringGetTextDatum(option->time_zone);
-	values[COLUMN_PAUSED] = BoolGetDatum(option->paused);
-	values[COLUMN_ARCHIVE_TO] = ObjectIdGetDatum(option->archive_to);
-	new = heap_form_tuple(RelationGetDescr(rel), values, nulls);
-	if (option->present && old != NULL)
-		CatalogTupleUpdate(rel, &old->t_self, new);
-	else if (option->present)
-		CatalogTupleInsert(rel, new);
-	else if (old != NULL)
-		CatalogTupleDelete(rel, &old->t_self);
-	table_close(rel, NoLock);
-	CommandCounterIncrement();
-}
-
-/* The option that is saved for the table and the name of an index. */
-static TtlOption
-saved_option(Oid indexrelid)
-{
-	Oid			relid = IndexGetRelation(indexrelid, true);
-	const char *name = get_rel_name(indexrelid);
-
-	return OidIsValid(relid) && name ? read_row(relid, name) : (TtlOption) {0};
-}
-
-/* ALTER INDEX ... RENAME: the row follows, over what a dropped index has left. */
-void
-ttl_saved_option_rename(Oid indexrelid, const char *old)
-{
-	static const TtlOption none = {0};
-	Oid			relid = IndexGetRelation(indexrelid, false);
-	TtlOption	option;
-
-	if (!ttl_saved_option_is_dependent(indexrelid))
-		return;
-	option = read_row(relid, old);
-	write_row(relid, old, &none);
-	write_row(relid, get_rel_name(indexrelid), &option);
-}
-
-/*
- * Deletes the rows of indexes that were dropped, unless a transaction is open that has written
- * rows: CREATE INDEX may have taken over the row of an old index.
- */
-void
-ttl_saved_option_trim(void)
-{
-	Oid			table = own_relation("saved_options");
-	Relation	rel;
+	ScanKeyData key[3];
 	SysScanDesc scan;
 	HeapTuple	tuple;
+	SavedRow   *row = NULL;
 
-	if (!ConditionalLockRelationOid(table, ShareRowExclusiveLock))
-		return;
-	rel = table_open(table, NoLock);
-	ttl_args_check_columns(RelationGetDescr(rel), NCOLUMNS, "saved_options");
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Datum		values[NCOLUMNS];
-		bool		nulls[NCOLUMNS];
-		Oid			relid;
-		Oid			indexrelid;
-
-		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
-		relid = DatumGetObjectId(values[COLUMN_RELID]);
-		/* an index is in the schema of its table */
-		indexrelid = get_relname_relid(NameStr(*DatumGetName(values[COLUMN_INDEXNAME])),
-									   get_rel_namespace(relid));
-		if (!OidIsValid(indexrelid) || IndexGetRelation(indexrelid, true) != relid)
-			CatalogTupleDelete(rel, &tuple->t_self);
-	}
+	ScanKeyInit(&key[0], COLUMN_RELID + 1, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(like->relid));
+	ScanKeyInit(&key[1], COLUMN_KEY_HASH + 1, BTEqualStrategyNumber,
+				F_INT8EQ, Int64GetDatum(like->key_hash));
+	ScanKeyInit(&key[2], COLUMN_SLOT + 1, BTEqualStrategyNumber,
+				F_INT4EQ, Int32GetDatum(like->slot));
+	scan = systable_beginscan(rel, own_relation("saved_options_pkey"), true, NULL,
+							  lengthof(key), key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		row = read_row(tuple, RelationGetDescr(rel));
 	systable_endscan(scan);
-	table_close(rel, NoLock);
+	return row;
 }
 
-/* The objects of a class, as a whole, that an index depends on. */
+/* Lists the objects of a class that an index depends on. */
 static List *
 dependencies(Oid indexrelid, Oid classid)
 {
@@ -229,8 +151,13 @@ dependencies(Oid indexrelid, Oid classid)
 	{
 		Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
 
-		if (row->refclassid == classid && row->refobjsubid == 0)
-			objects = lappend_oid(objects, row->refobjid);
+		if (row->refclassid == classid)
+		{
+			ObjectAddress *object = palloc(sizeof(ObjectAddress));
+
+			ObjectAddressSubSet(*object, classid, row->refobjid, row->refobjsubid);
+			objects = lappend(objects, object);
+		}
 	}
 	systable_endscan(scan);
 	table_close(depend, AccessShareLock);
@@ -242,53 +169,260 @@ bool
 ttl_saved_option_is_dependent(Oid indexrelid)
 {
 	TtlFunctions functions;
-	List	   *found;
+	ListCell   *lc;
 
 	if (!ttl_function_lookup(&functions))
 		return false;
-	found = dependencies(indexrelid, ProcedureRelationId);
-	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
+	foreach(lc, dependencies(indexrelid, ProcedureRelationId))
 	{
-		if (list_member_oid(found, ttl_function_option(&functions, i)))
-			return true;
+		for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
+		{
+			if (((ObjectAddress *) lfirst(lc))->objectId == ttl_function_option(&functions, i))
+				return true;
+		}
 	}
 	return false;
+}
+
+static int
+slot_of(Oid indexrelid)
+{
+	Oid			table = own_relation("saved_options");
+	ListCell   *lc;
+
+	foreach(lc, dependencies(indexrelid, RelationRelationId))
+	{
+		const ObjectAddress *object = lfirst(lc);
+
+		if (object->objectId == table)
+			return object->objectSubId;
+	}
+	return 0;
+}
+
+/*
+ * Fills in the row of an index, but for the option.  False if the index is gone, or its
+ * definition is too long.  REINDEX copies the tree of an expression, but not the locations in it.
+ */
+static bool
+identify(Oid indexrelid, SavedRow *row)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	bool		is_there = HeapTupleIsValid(tuple) && !ttl_option_is_long(tuple);
+
+	memset(row, 0, sizeof(*row));
+	if (is_there)
+	{
+		Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
+		char	   *trees = nodeToString(ttl_option_stored_tree(tuple, Anum_pg_index_indexprs));
+
+		row->relid = form->indrelid;
+		row->key_hash = hash_bytes_extended((unsigned char *) form->indkey.values,
+											form->indnatts * sizeof(int16),
+											hash_bytes_extended((unsigned char *) trees,
+																strlen(trees), 0));
+		row->slot = slot_of(indexrelid);
+		row->indexrelid = indexrelid;
+	}
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return is_there;
+}
+
+/* Does a row belong to the index for which it was written? */
+static bool
+is_in_use(const SavedRow *row)
+{
+	SavedRow	now;
+
+	return identify(row->indexrelid, &now) && now.relid == row->relid &&
+		now.key_hash == row->key_hash && now.slot == row->slot;
+}
+
+/* The row that is saved for an index, or NULL. */
+static SavedRow *
+saved_row(const SavedRow *index)
+{
+	Relation	rel;
+	SavedRow   *row;
+
+	if (index->slot == 0)
+		return NULL;
+	rel = table_open(own_relation("saved_options"), AccessShareLock);
+	row = find_row(rel, index);
+	table_close(rel, AccessShareLock);
+	return row && (row->indexrelid == index->indexrelid || !is_in_use(row)) ? row : NULL;
 }
 
 /* Gives a lost option the values that are saved; false without any. */
 bool
 ttl_saved_option_apply(Oid indexrelid, TtlOption *option)
 {
-	TtlOption	saved = saved_option(indexrelid);
-	bool		archives = OidIsValid(saved.archive_to);
-	TtlFunctions functions;
-	List	   *called;
+	SavedRow	index;
+	SavedRow   *row;
 
-	if (!saved.present || !ttl_function_lookup(&functions))
-		return false;
-	called = dependencies(indexrelid, ProcedureRelationId);
-	if (!list_member_oid(called, functions.expire_after_seconds) ||
-		list_member_oid(called, functions.time_zone) != (saved.time_zone != NULL) ||
-		list_member_oid(called, functions.paused) != saved.paused ||
-		list_member_oid(called, functions.archive_to) != archives ||
-		(archives && !list_member_oid(dependencies(indexrelid, RelationRelationId),
-									  saved.archive_to)))
+	if (!identify(indexrelid, &index) || (row = saved_row(&index)) == NULL)
 		return false;
 	option->present = true;
-	option->seconds = saved.seconds;
-	option->time_zone = saved.time_zone;
-	option->paused = saved.paused;
-	option->archive_to = saved.archive_to;
+	option->seconds = row->option.seconds;
+	option->time_zone = row->option.time_zone;
+	option->paused = row->option.paused;
+	option->archive_to = row->option.archive_to;
 	return true;
 }
 
 /*
+ * What is to be saved of an option.  With a filter nothing gets lost, and a partitioned index
+ * is not rebuilt.
+ */
+static TtlOption
+option_to_save(Oid indexrelid, const TtlOption *option)
+{
+	if (!option->present || option->filter != NIL ||
+		get_rel_relkind(indexrelid) != RELKIND_INDEX)
+		return (TtlOption) {0};
+	return ttl_option_of_part(option, NIL);
+}
+
+/*
+ * Inserts a row.  Like those of the counters, it is not for clients that decode the WAL: see
+ * ttl_count_insert().
+ */
+static void
+insert_row(Relation rel, const SavedRow *row)
+{
+	Relation	pkey = index_open(own_relation("saved_options_pkey"), RowExclusiveLock);
+	const char *time_zone = row->option.time_zone;
+	Datum		values[NCOLUMNS];
+	bool		nulls[NCOLUMNS] = {0};
+	HeapTuple	tuple;
+
+	values[COLUMN_RELID] = ObjectIdGetDatum(row->relid);
+	values[COLUMN_KEY_HASH] = Int64GetDatum(row->key_hash);
+	values[COLUMN_SLOT] = Int32GetDatum(row->slot);
+	values[COLUMN_INDEXRELID] = ObjectIdGetDatum(row->indexrelid);
+	values[COLUMN_SECONDS] = Int32GetDatum(row->option.seconds);
+	nulls[COLUMN_TIME_ZONE] = time_zone == NULL;
+	values[COLUMN_TIME_ZONE] = time_zone ? CStringGetTextDatum(time_zone) : (Datum) 0;
+	values[COLUMN_PAUSED] = BoolGetDatum(row->option.paused);
+	values[COLUMN_ARCHIVE_TO] = ObjectIdGetDatum(row->option.archive_to);
+	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+	heap_insert(rel, tuple, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL, NULL);
+	index_insert(pkey, values, nulls, &tuple->t_self, rel, UNIQUE_CHECK_YES, false,
+				 BuildIndexInfo(pkey));
+	index_close(pkey, NoLock);
+}
+
+/*
+ * Takes a slot that no row of the table and the key has, and no other transaction is about to
+ * give away; 0 if there is none.
+ */
+static int
+take_slot(Relation rel, const SavedRow *index)
+{
+	SavedRow	like = *index;
+
+	for (like.slot = 1; like.slot <= NCOLUMNS; like.slot++)
+	{
+		LOCKTAG		tag;
+
+		SET_LOCKTAG_OBJECT(tag, MyDatabaseId, RelationGetRelid(rel), index->relid, like.slot);
+		if (find_row(rel, &like) == NULL &&
+			LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL &&
+			find_row(rel, &like) == NULL)
+			return like.slot;
+	}
+	return 0;
+}
+
+/*
+ * Replaces the row of an index that the caller has locked, and returns the slot: 0 where nothing
+ * is to be saved, or no slot is free.  The lock on the table is kept, for
+ * ttl_saved_option_trim().
+ */
+static int
+write_row(Oid indexrelid, const TtlOption *option)
+{
+	Relation	rel = table_open(own_relation("saved_options"), RowExclusiveLock);
+	SavedRow	index;
+	SavedRow   *old;
+
+	if (identify(indexrelid, &index))
+	{
+		old = saved_row(&index);
+		if (old != NULL)
+			simple_heap_delete(rel, &old->tid);
+		index.option = option_to_save(indexrelid, option);
+		if (!index.option.present)
+			index.slot = 0;
+		else if (old == NULL)
+			index.slot = take_slot(rel, &index);
+		if (index.slot != 0)
+			insert_row(rel, &index);
+	}
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+	return index.slot;
+}
+
+/* Does an index of the table wait for its option? */
+static bool
+has_lost(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		TtlOption	option;
+
+		if (ttl_option_read(lfirst_oid(lc), &option) && !option.present &&
+			ttl_saved_option_is_dependent(lfirst_oid(lc)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Deletes the rows of indexes that were dropped, unless a transaction is open that has written
+ * rows, and where no index of the table waits for its option.
+ */
+void
+ttl_saved_option_trim(void)
+{
+	Oid			table = own_relation("saved_options");
+	Oid			relid = InvalidOid;
+	bool		keep = false;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!ConditionalLockRelationOid(table, ShareRowExclusiveLock))
+		return;
+	rel = table_open(table, NoLock);
+	/* in the order of the tables */
+	scan = systable_beginscan(rel, own_relation("saved_options_pkey"), true, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		SavedRow   *row = read_row(tuple, RelationGetDescr(rel));
+
+		if (is_in_use(row))
+			continue;
+		if (row->relid != relid)
+			keep = has_lost(relid = row->relid);
+		if (!keep)
+			simple_heap_delete(rel, &row->tid);
+	}
+	systable_endscan(scan);
+	table_close(rel, NoLock);
+}
+
+/*
  * Makes an index depend on the option functions, seconds() and the tables that its trees name,
- * and on no others.  A function can occur elsewhere than as an option, too: without the
+ * and on its slot, and on no others.  A function can occur elsewhere than as an option, too: without the
  * dependency, DROP EXTENSION would leave an index behind that cannot be opened.
  */
 static void
-follow_trees(Oid indexrelid)
+follow_trees(Oid indexrelid, int slot)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	ObjectAddresses *wanted = new_object_addresses();
@@ -322,24 +456,23 @@ follow_trees(Oid indexrelid)
 		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(lfirst_oid(lc))))
 			add_exact_object_address(&object, wanted);
 	}
+	if (slot != 0)
+	{
+		ObjectAddressSubSet(object, RelationRelationId, own_relation("saved_options"), slot);
+		add_exact_object_address(&object, wanted);
+	}
 	ObjectAddressSet(index, RelationRelationId, indexrelid);
 	record_object_address_dependencies(&index, wanted, DEPENDENCY_NORMAL);
 	free_object_addresses(wanted);
 	CommandCounterIncrement();
 }
 
-/*
- * Makes the dependencies of an index say what its predicate says, and saves its option.  Options
- * about partitions stand in partitioned indexes alone, which are not rebuilt.
- */
+/* Saves the option of an index, and makes its dependencies say what its predicate says. */
 void
 ttl_saved_option_write(Oid indexrelid, const TtlOption *option)
 {
-	TtlOption	part = ttl_option_of_part(option, NIL);
-
 	Assert(!option->present || option->problem == NULL);
-	follow_trees(indexrelid);
-	write_row(IndexGetRelation(indexrelid, false), get_rel_name(indexrelid), &part);
+	follow_trees(indexrelid, write_row(indexrelid, option));
 }
 
 /*
@@ -440,7 +573,7 @@ keep_leftover(Oid indexrelid, void *arg)
 	TtlOption	option;
 
 	if (ttl_option_read(indexrelid, &option) && option.present)
-		follow_trees(indexrelid);
+		follow_trees(indexrelid, slot_of(indexrelid));
 }
 
 /* Puts back what REINDEX CONCURRENTLY has lost of a locked index, if it is saved. */
@@ -505,11 +638,17 @@ ttl_saved_option_warn(Oid indexrelid)
 bool
 ttl_saved_option_needs_repair(Oid indexrelid)
 {
-	TtlOption	saved = saved_option(indexrelid);
 	TtlOption	option;
+	TtlOption	saved = {0};
+	SavedRow	index;
+	SavedRow   *row;
 
-	if (!ttl_option_read(indexrelid, &option) || option.problem != NULL)
+	if (!ttl_option_read(indexrelid, &option) || option.problem != NULL ||
+		!identify(indexrelid, &index))
 		return false;
-	option = ttl_option_of_part(&option, NIL);
-	return !option.present || !ttl_children_same(&saved, &option);
+	row = saved_row(&index);
+	if (row != NULL && row->indexrelid == indexrelid)
+		saved = row->option;
+	index.option = option_to_save(indexrelid, &option);
+	return !option.present || !ttl_children_same(&saved, &index.option);
 }

@@ -114,12 +114,6 @@ static const StateText state_texts[] = {
 	{"owner_lacks_privilege", ERRCODE_INSUFFICIENT_PRIVILEGE,
 		"the table's owner lacks SELECT or DELETE on it, or USAGE on its schema",
 	"Rows are deleted with the privileges of the owner: GRANT them."},
-	{"option_not_executable", ERRCODE_INSUFFICIENT_PRIVILEGE,
-		"the table's owner may not execute the option functions of schema ttl_index",
-		"GRANT EXECUTE ON FUNCTION ttl_index.expire_after_seconds, ttl_index.time_zone, "
-		"ttl_index.drop_expired_partitions, ttl_index.bucket_max_span_seconds, "
-		"ttl_index.paused, ttl_index.archive_to, ttl_index.detach_expired_partitions, "
-	"ttl_index.seconds TO PUBLIC."},
 	{"old_snapshots", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the index cannot be used until transactions older than it have ended",
 	NULL},

@@ -3,22 +3,15 @@
  * batch.c
  *	  One batch of one index: collect, check, delete.
  *
- * A batch is one transaction's worth of deletes by one index.  monitor/visit.c calls
- * ttl_batch_lock() and ttl_batch_run() for it, in a transaction and a subtransaction
- * that it began.
+ * A batch is one transaction's worth of deletes by one index, in a process of the table's
+ * owner (monitor/worker.c).  The rows are looked for in the order of the index (index_order.c),
+ * or of the heap (block_order.c), fetched and checked (row.c), and deleted (delete.c), or moved
+ * (move.c, insert.c).  Rows of a table of Citus that has copies are deleted by by_value.c.
  *
- * The rows are looked for in the order of the index (index_order.c), or of the heap
- * (block_order.c), fetched and checked (row.c), and deleted (delete.c), or moved (move.c,
- * insert.c).  Those of a table of Citus that is on several nodes go another way
- * (by_value.c).
+ * A plain DELETE command for each batch would be simpler.  It would trust the index, read again
+ * the entries of all rows that were deleted before, and wait for locked rows.
  *
- * A plain DELETE command for each batch would be simpler.  It would trust the index,
- * read again the entries of all rows that were deleted before, and wait for locked
- * rows.
- *
- * A batch runs in a process of the table's owner (monitor/worker.c).  Core is used through
- * its interfaces for table access methods, for index expressions and for queries; of the
- * heap, the code relies on tuple IDs that are ordered by block, on how many rows are in
+ * Of the heap, the code relies on tuple IDs that are ordered by block, on how many rows are in
  * one, and on xmin.  Nothing here reads a setting, a counter or a clock.
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -31,7 +24,6 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/tableam.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "commands/trigger.h"
@@ -39,29 +31,11 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "compat.h"
-#include "definition/archive.h"
-#include "definition/definition.h"
 #include "expire/expirer.h"
-#include "expire/index_scan.h"
 #include "ttl_index.h"
-
-static bool
-open_relations(Oid relid, Oid indexrelid, TtlExpirer *x)
-{
-	x->heap = try_relation_open(relid, NoLock);
-	if (x->heap == NULL)
-		return false;
-	x->index = try_relation_open(indexrelid, NoLock);
-	if (x->index == NULL)
-		relation_close(x->heap, NoLock);
-	return x->index != NULL;
-}
 
 static void
 close_relations(TtlExpirer *x)
@@ -86,24 +60,6 @@ ttl_batch_lock(Oid relid, Oid indexrelid)
 }
 
 /*
- * Notes what the batch can see: what is written later is not in it.  If the index was
- * built anew, or the table was emptied, since the last batch, the cursor begins again.
- */
-static void
-note_horizon(TtlExpirer *x)
-{
-	TtlCursor  *cursor = &x->batch->cursor;
-	Oid			filenode = x->index->rd_rel->relfilenode;
-
-	if (cursor->filenode != filenode)
-		ttl_cursor_init(cursor, RelationGetRelid(x->index), filenode);
-	x->batch->horizon.set = true;
-	x->batch->horizon.xmin = x->snapshot->xmin;
-	if (RelationNeedsWAL(x->index))
-		x->batch->horizon.lsn = GetXLogInsertRecPtr();
-}
-
-/*
  * Sets deferrable constraints immediate for the transaction: the row that a constraint keeps
  * is found only if the batch itself fails, and not the commit.
  */
@@ -118,42 +74,42 @@ ttl_batch_set_immediate(void)
 }
 
 /*
- * Locks where the long values of rows are, and the other indexes of the table, unless that needs
- * waiting or nothing opens them.  Without a command, indexes are opened only where the WAL is to
- * say which row was deleted; but with its block locked, so that who waited could not even be
- * canceled.
+ * Opens and locks what a batch needs.  Returns false, and why in the batch, where that needs
+ * waiting or something is gone.
  */
 static bool
-lock_parts(TtlExpirer *x)
+begin_batch(TtlExpirer *x, const TtlIndex *index)
 {
-	Oid			toast = x->heap->rd_rel->reltoastrelid;
+	TtlBatch   *batch = x->batch;
+	Oid			toast;
 
-	if (OidIsValid(toast) && !ttl_lock_now(toast, RowExclusiveLock))
+	batch->inactive = true;
+	/* REINDEX CONCURRENTLY may drop the main index of a pair, which is not locked */
+	if (x->root == NULL || (x->heap = try_relation_open(index->relid, NoLock)) == NULL)
 		return false;
-	return (x->direct && !RelationIsLogicallyLogged(x->heap)) ||
-		ttl_lock_now(RelationGetRelid(x->heap), RowExclusiveLock);
-}
+	x->index = try_relation_open(index->indexrelid, NoLock);
+	if (x->index == NULL)
+	{
+		relation_close(x->heap, NoLock);
+		return false;
+	}
+	batch->inactive = false;
+	x->direct = ttl_query_is_plain(x->heap, CMD_DELETE);
+	toast = x->heap->rd_rel->reltoastrelid;
 
-/*
- * Locks what a batch goes on to, unless that needs waiting: the tables to which foreign keys
- * lead, and the one to which rows are moved.
- */
-static bool
-lock_others(TtlExpirer *x, const TtlIndex *index)
-{
-	Oid			archive = index->option.archive_to;
-
-	return (x->direct || ttl_cascade_lock(x->heap)) &&
-		(!OidIsValid(archive) || ttl_move_lock(x, archive));
-}
-
-/* Can the rows still be moved, with the lock in hand? */
-static bool
-may_move(const TtlIndex *index)
-{
-	TtlIndex	now = *index;
-
-	return ttl_archive_state_now(&now) == TTL_ACTIVE;
+	/*
+	 * Where long values are, and the other indexes: without a command, these
+	 * are opened only where the WAL is to say which row was deleted; but with
+	 * its block locked, so that who waited could not even be canceled.
+	 */
+	batch->busy = (OidIsValid(toast) && !ttl_lock_now(toast, RowExclusiveLock)) ||
+		((!x->direct || RelationIsLogicallyLogged(x->heap)) &&
+		 !ttl_lock_now(index->relid, RowExclusiveLock)) ||
+		(!x->direct && !ttl_cascade_lock(x->heap)) ||
+		!ttl_move_begin(x, index);
+	if (batch->busy || batch->inactive)
+		close_relations(x);
+	return !batch->busy && !batch->inactive;
 }
 
 /*
@@ -163,16 +119,23 @@ may_move(const TtlIndex *index)
 static TtlPhase
 take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 {
+	TtlCursor  *cursor = &x->batch->cursor;
+	Oid			filenode = x->index->rd_rel->relfilenode;
 	TtlPhase	phase;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (!x->direct || x->archive != NULL)
 		ttl_batch_set_immediate();
 	ttl_row_begin(x);
-	ttl_row_begin_checks(x);
-	note_horizon(x);
-	ttl_move_begin(x);
-	phase = x->batch->cursor.phase;
+	/* if the index was built anew, or the table was emptied, the cursor begins again */
+	if (cursor->filenode != filenode)
+		ttl_cursor_init(cursor, index->indexrelid, filenode);
+	/* what is written later is not in the batch */
+	x->batch->horizon.set = true;
+	x->batch->horizon.xmin = x->snapshot->xmin;
+	if (RelationNeedsWAL(x->index))
+		x->batch->horizon.lsn = GetXLogInsertRecPtr();
+	phase = cursor->phase;
 
 	/*
 	 * as core does for any DELETE of a table that is published with a row
@@ -190,32 +153,6 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 	if (x->nrows > 0)
 		ttl_delete_locked(x, index);
 	return phase;
-}
-
-/*
- * Opens and locks what a batch needs.  Returns false, and why in the batch, where that needs
- * waiting or something is gone.
- */
-static bool
-begin_batch(TtlExpirer *x, const TtlIndex *index)
-{
-	TtlBatch   *batch = x->batch;
-
-	/*
-	 * REINDEX CONCURRENTLY may drop the main index of a pair, which is not
-	 * locked
-	 */
-	batch->inactive = x->root == NULL ||
-		!open_relations(index->relid, index->indexrelid, x);
-	if (batch->inactive)
-		return false;
-	x->direct = ttl_query_is_plain(x->heap, CMD_DELETE);
-	batch->busy = !lock_parts(x) || !lock_others(x, index);
-	batch->inactive = !batch->busy && OidIsValid(index->option.archive_to) &&
-		(x->archive == NULL || !may_move(index));
-	if (batch->busy || batch->inactive)
-		close_relations(x);
-	return !batch->busy && !batch->inactive;
 }
 
 /*

@@ -17,7 +17,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/tableam.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
@@ -86,18 +85,6 @@ ttl_block_order_is_better(TtlExpirer *x, int blocks, int count)
 	table_relation_estimate_size(x->heap, NULL, &nblocks, &rows, &all_visible);
 	return blocks >= ORDER_SCATTERED * count * (nblocks / Max(rows, 1)) &&
 		sample_due(x, nblocks) >= ORDER_MOST;
-}
-
-/* Finds the first tuple ID behind a position. */
-static void
-first_behind(const TtlScanPosition *position, ItemPointer tid)
-{
-	ItemPointerSet(tid, 0, FirstOffsetNumber);
-	if (position->set)
-	{
-		*tid = position->tid;
-		ItemPointerInc(tid);
-	}
 }
 
 /* Has a batch in block order done enough? */
@@ -169,7 +156,12 @@ ttl_block_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 	 * longer
 	 */
 	position->key = Min(position->key, x->cutoff->sure);
-	first_behind(position, &first);
+	ItemPointerSet(&first, 0, FirstOffsetNumber);
+	if (position->set)
+	{
+		first = position->tid;
+		ItemPointerInc(&first);
+	}
 	while (!is_full(batch, max_docs, max_entries) &&
 		   ItemPointerGetBlockNumber(&first) < nblocks)
 	{

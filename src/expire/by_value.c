@@ -47,7 +47,6 @@
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 
-#include "definition/option.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
@@ -131,38 +130,6 @@ list_values(HeapTuple row)
 	return list.data;
 }
 
-/* How many of the rows with the key of a position are passed over. */
-static BlockNumber
-skip_of(const TtlScanPosition *position)
-{
-	return position->set ? ItemPointerGetBlockNumberNoCheck(&position->tid) : 0;
-}
-
-/* Moves a position behind the row with this key, of which so many are passed over. */
-static void
-move_position(TtlScanPosition *position, int64 key, BlockNumber skip)
-{
-	position->set = true;
-	position->key = key;
-	ItemPointerSet(&position->tid, skip, FirstOffsetNumber);
-}
-
-/*
- * Forced row security does not apply here, but it does on the other nodes, where no more is
- * known than who owns the table: they would keep rows that go here.
- */
-static void
-check_row_security(Relation rel)
-{
-	if (rel->rd_rel->relrowsecurity && rel->rd_rel->relforcerowsecurity &&
-		!has_bypassrls_privilege(rel->rd_rel->relowner))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("row security of table \"%s\", which has copies on other nodes, is forced for its owner",
-						RelationGetRelationName(rel)),
-				 errhint("ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.")));
-}
-
 /* Writes values as each node reads them, whatever is set there, until the level of settings ends. */
 static void
 write_exactly(void)
@@ -189,7 +156,7 @@ take_range(TtlExpirer *x, const TtlIndex *index, TtlScanPosition *position, int6
 	char	   *key = psprintf("(%s)", deparse_expression(ttl_query_key(index->indexrelid, x->heap, index->keytype),
 														  context, false, false));
 	char	   *table = ttl_name_qualified(index->relid);
-	BlockNumber skip = skip_of(position);
+	BlockNumber skip = position->set ? ItemPointerGetBlockNumberNoCheck(&position->tid) : 0;
 	Oid			types[] = {index->keytype, index->keytype};
 	Datum		values[] = {
 		ttl_index_scan_datum(index->keytype, bound),
@@ -226,8 +193,10 @@ take_range(TtlExpirer *x, const TtlIndex *index, TtlScanPosition *position, int6
 												SPI_tuptable->tupdesc, 1, &isnull));
 	if (position->key != last_key)
 		skip = 0;
+	position->set = true;
+	position->key = last_key;
 	/* where the batch fails */
-	move_position(position, last_key, has_primary ? skip + 1 : ALL_OF_KEY);
+	ItemPointerSet(&position->tid, has_primary ? skip + 1 : ALL_OF_KEY, FirstOffsetNumber);
 	batch->locks_copies = true;
 	ttl_citus_lock_copies(index->relid);
 	batch->locks_copies = false;
@@ -238,7 +207,7 @@ take_range(TtlExpirer *x, const TtlIndex *index, TtlScanPosition *position, int6
 					false, 0) != SPI_OK_DELETE)
 		elog(ERROR, "could not delete what is due by index %u", index->indexrelid);
 	batch->deleted = SPI_processed;
-	move_position(position, last_key, skip);
+	ItemPointerSet(&position->tid, skip, FirstOffsetNumber);
 }
 
 /* Takes up to so many rows from the cursor on. */
@@ -251,7 +220,19 @@ ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs)
 	int64		bound = x->cutoff->sure;
 
 	batch->by_value = batch->elsewhere = true;
-	check_row_security(x->heap);
+
+	/*
+	 * Forced row security does not apply here, but it does on the other
+	 * nodes, where no more is known than who owns the table: they would keep
+	 * rows that go here.
+	 */
+	if (x->heap->rd_rel->relrowsecurity && x->heap->rd_rel->relforcerowsecurity &&
+		!has_bypassrls_privilege(index->owner))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("row security of table \"%s\", which has copies on other nodes, is forced for its owner",
+						RelationGetRelationName(x->heap)),
+				 errhint("ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.")));
 	/* each row that is due from now on is behind the position */
 	ttl_cursor_pull_back(cursor, bound);
 	if (!forward)

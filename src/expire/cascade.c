@@ -3,12 +3,11 @@
  * cascade.c
  *	  Locking the tables that the foreign keys of a batch lead to.
  *
- * The triggers of foreign keys lock other tables, delete and update rows there, and go on
- * from these.  They would wait, while the batch holds its own locks, for DDL that holds such
- * a table and waits for the batch.  So all these tables are locked before the batch (batch.c)
- * takes its first row, without waiting: the batch is the one that gives way.  Which rows there
- * others hold is not known before, so a batch that leads to other tables waits for any lock no
- * longer than ttl_index.bucket_lock_timeout.
+ * The triggers of foreign keys lock other tables, delete and update rows there, and go on from
+ * these.  They would deadlock with DDL that holds such a table and waits for the batch.  So all
+ * these tables are locked before the batch takes its first row, without waiting.  Which rows
+ * there others hold is not known before, so a batch that leads to other tables waits for any
+ * lock no longer than ttl_index.bucket_lock_timeout.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

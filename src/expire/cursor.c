@@ -3,13 +3,11 @@
  * cursor.c
  *	  Where an index goes on: from batch to batch, and from pass to pass.
  *
- * Each batch begins where the previous one ended, so that it reads neither the entries
- * of the rows that were just deleted nor those of rows that could not be deleted: an
- * entry stays until a vacuum removes it, and no vacuum can do that while an old snapshot
- * is open.  But what lies before that position is not finished for ever: rows arrive
- * there that are due already, and transactions commit whose entries the scan has passed.
- * So once nothing more is due behind the position, the index catches up on what lies
- * before it, in every visit.
+ * Each batch begins where the previous one ended, so that it does not read again the entries
+ * of rows that were deleted or could not be deleted: these stay until a vacuum, and that must
+ * wait for old snapshots.  But rows that are due arrive before that position, too, and
+ * transactions commit whose entries the scan has passed.  So once nothing more is due behind
+ * the position, the index catches up on what lies before it, in every visit.
  *
  *		   visit begins
  *				|
@@ -29,14 +27,12 @@
  *	CATCH UP	reads from the oldest entry to where FORWARD is, once in a visit.  If a
  *				limit cuts such a round short, the next visit continues it.
  *
- * CATCH UP does not read everything that lies there.  If the LSN of a leaf page is older
- * than the beginning of the previous round, the page has got no entry since, and all of
- * its entries have been looked at: the page is skipped, so that millions of dead entries
- * cost a look at one page for each few hundred of them.  Rows that were met and could
- * not be taken yet, because somebody held the row or had not committed it, are noted as
- * a range of keys, whose leaf pages are read all the same.  Pages of an unlogged table
- * have no LSN, and any round over a large index takes a while: after a round that read
- * much and found nothing, the next one waits for a time in proportion to it.
+ * CATCH UP skips a leaf page whose LSN is older than the beginning of the previous round: all
+ * of its entries have been looked at.  So millions of dead entries cost a look at one page for
+ * each few hundred of them.  Rows that were locked or not committed yet are noted as a range
+ * of keys, whose leaf pages are read all the same.  Pages of an unlogged table have no LSN, and
+ * any round over a large index takes a while: after a round that read much and found nothing,
+ * the next one waits for a time in proportion to it.
  *
  * Rows that could not be deleted, or that a trigger kept, are tried again after 1 minute,
  * then after 2, 4, ... 60, by a round that is thorough: it reads all leaf pages.  Until
@@ -49,16 +45,13 @@
  *
  * A cursor is kept from pass to pass (monitor/kept.c) if that saves reading many pages or
  * if there are rows that could not be deleted.  Otherwise the next pass begins at the
- * oldest entry again.  Vacuum and page splits do not hurt it, because it holds a key and
- * a tuple ID and no page number; a rewrite of the index does, which its relfilenode tells.
- * A batch that finds its index not active has looked at nothing, whatever the phase, so
- * the cursor begins again, too.
+ * oldest entry again.  A cursor survives vacuum and page splits, because it holds a key and
+ * a tuple ID and no page number.  It begins again where the relfilenode tells of a rewrite of
+ * the index, and after a batch that found the index not active.
  *
- * Remembering only the last key would be simpler, but one key can have a million rows;
- * reading from the oldest entry in each batch would take quadratic time.
+ * Remembering only the last key would be simpler, but one key can have a million rows.
  *
  * This file is pure bookkeeping like monitor/schedule.c, and the caller tells it the time.
- * monitor/visit.c calls it between batches, and the files of a batch during one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -73,7 +66,6 @@
 #include "utils/timestamp.h"
 
 #include "expire/expire.h"
-#include "expire/index_scan.h"
 #include "ttl_index.h"
 
 /* A cursor is worth keeping if it saves reading more entries or leaf pages than this. */

@@ -26,13 +26,13 @@
 #include "postgres.h"
 
 #include "access/sysattr.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "executor/tstoreReceiver.h"
 #include "nodes/makefuncs.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
@@ -40,7 +40,6 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
-#include "definition/option.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
@@ -84,7 +83,8 @@ ttl_delete_row(TtlExpirer *x)
 	if (x->direct)
 	{
 		x->batch->deleted++;
-		ttl_move_take(x);
+		if (x->moved != NULL)
+			tuplestore_puttupleslot(x->moved, x->slot);
 	}
 	else
 	{
@@ -108,35 +108,6 @@ make_parameter(int number, Oid type)
 	return parameter;
 }
 
-/* Makes the condition that the key of an index is not later than a parameter. */
-static Node *
-key_condition(Oid indexrelid, Relation rel, Oid keytype, int param)
-{
-	Oid			family = get_opclass_family(GetDefaultOpClass(keytype, BTREE_AM_OID));
-
-	return (Node *) make_opclause(get_opfamily_member(family, keytype, keytype,
-													  BTLessEqualStrategyNumber),
-								  BOOLOID, false,
-								  (Expr *) ttl_query_key(indexrelid, rel, keytype),
-								  (Expr *) make_parameter(param, keytype),
-								  InvalidOid, InvalidOid);
-}
-
-/* Makes the condition that the tuple ID of a row is in an array parameter. */
-static Node *
-tid_condition(int param)
-{
-	ScalarArrayOpExpr *condition = makeNode(ScalarArrayOpExpr);
-
-	condition->opno = TIDEqualOperator;
-	condition->useOr = true;
-	condition->args = list_make2(makeVar(1, SelfItemPointerAttributeNumber,
-										 TIDOID, -1, InvalidOid, 0),
-								 make_parameter(param, TIDARRAYOID));
-	condition->location = -1;
-	return (Node *) condition;
-}
-
 /*
  * Makes the query DELETE FROM ONLY the table.  $1 holds the tuple IDs, $2 the greatest
  * key that can be due.  The exact check of a key near a change of summer time was made
@@ -145,8 +116,11 @@ tid_condition(int param)
 static Query *
 delete_query(const TtlIndex *target, Relation rel, bool returns_rows)
 {
+	Oid			keytype = target->keytype;
+	Oid			family = get_opclass_family(GetDefaultOpClass(keytype, BTREE_AM_OID));
+	ScalarArrayOpExpr *tids = makeNode(ScalarArrayOpExpr);
+	Expr	   *key;
 	Query	   *query;
-	List	   *conditions;
 	TtlOption	own;
 
 	/*
@@ -155,10 +129,16 @@ delete_query(const TtlIndex *target, Relation rel, bool returns_rows)
 	 */
 	if (!ttl_option_read(target->indexrelid, &own))
 		elog(ERROR, "cache lookup failed for index %u", target->indexrelid);
-	conditions = list_make2(tid_condition(1),
-							key_condition(target->indexrelid, rel,
-										  target->keytype, 2));
-	query = ttl_query_make_delete(rel, list_concat(conditions, own.filter));
+	tids->opno = TIDEqualOperator;
+	tids->useOr = true;
+	tids->args = list_make2(makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0),
+							make_parameter(1, TIDARRAYOID));
+	tids->location = -1;
+	key = make_opclause(get_opfamily_member(family, keytype, keytype, BTLessEqualStrategyNumber),
+						BOOLOID, false,
+						(Expr *) ttl_query_key(target->indexrelid, rel, keytype),
+						(Expr *) make_parameter(2, keytype), InvalidOid, InvalidOid);
+	query = ttl_query_make_delete(rel, list_concat(list_make2(tids, key), own.filter));
 	if (returns_rows)
 		query->returningList = ttl_query_columns(rel);
 	return query;
@@ -175,35 +155,34 @@ set_parameter(ParamListInfo params, int number, Oid type, Datum value)
 }
 
 /*
- * Runs the query.  Its plan is made for an array of unknown length, so it is a TID scan;
- * a plan made for these thousands of tuple IDs could be a sequential scan.
+ * Deletes the rows that ttl_delete_row() has locked.  The plan is made for an array of unknown
+ * length, so it is a TID scan; a plan made for these thousands of tuple IDs could be a
+ * sequential scan.
  */
-static int64
-delete_by_query(TtlExpirer *x, const TtlIndex *target, ArrayType *tids)
+void
+ttl_delete_locked(TtlExpirer *x, const TtlIndex *index)
 {
 	const TtlCutoff *cutoff = x->cutoff;
-	char	   *name = psprintf("DELETE by TTL index \"%s\"",
-								get_rel_name(target->indexrelid));
+	ArrayType  *tids = construct_array(x->rows, x->nrows, TIDOID,
+									   sizeof(ItemPointerData), false,
+									   TYPALIGN_SHORT);
 	ParamListInfo params = makeParamList(2);
+	DestReceiver *receiver = None_Receiver;
 
 	set_parameter(params, 1, TIDARRAYOID, PointerGetDatum(tids));
 	set_parameter(params, 2, cutoff->keytype,
 				  ttl_index_scan_datum(cutoff->keytype, cutoff->bound));
-	return ttl_query_run(delete_query(target, x->heap, x->moved != NULL), params, NULL, name,
-						 ttl_move_receiver(x));
-}
-
-/* Deletes the rows that ttl_delete_row() has locked. */
-void
-ttl_delete_locked(TtlExpirer *x, const TtlIndex *index)
-{
-	ArrayType  *tids = construct_array(x->rows, x->nrows, TIDOID,
-									   sizeof(ItemPointerData), false,
-									   TYPALIGN_SHORT);
-
+	if (x->moved != NULL)
+	{
+		receiver = CreateTuplestoreDestReceiver();
+		SetTuplestoreDestReceiverParams(receiver, x->moved, CurrentMemoryContext, false,
+										NULL, NULL);
+	}
 	announce_once(x);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	x->batch->deleted = delete_by_query(x, index, tids);
+	x->batch->deleted = ttl_query_run(delete_query(index, x->heap, x->moved != NULL), params, NULL,
+									  psprintf("DELETE by TTL index \"%s\"", RelationGetRelationName(x->index)),
+									  receiver);
 	/* a trigger has kept the other rows */
 	if (x->batch->deleted < x->nrows)
 		x->batch->cursor.rows_remain = true;

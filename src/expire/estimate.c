@@ -26,7 +26,6 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "definition/definition.h"
 #include "definition/key.h"
 #include "expire/estimate.h"
 #include "expire/index_scan.h"

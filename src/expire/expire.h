@@ -16,11 +16,6 @@
 #include "access/xlogdefs.h"
 #include "definition/key.h"
 #include "expire/index_scan.h"
-#include "nodes/params.h"
-#include "nodes/parsenodes.h"
-#include "tcop/dest.h"
-#include "utils/queryenvironment.h"
-#include "utils/relcache.h"
 
 /* So many rows that could not be deleted are known by their key and tuple ID. */
 #define TTL_KNOWN_FAILURES 16

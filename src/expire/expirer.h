@@ -15,11 +15,8 @@
 
 #include "access/tableam.h"
 #include "definition/definition.h"
-#include "definition/key.h"
-#include "executor/tuptable.h"
 #include "expire/expire.h"
 #include "nodes/execnodes.h"
-#include "tcop/dest.h"
 #include "utils/tuplestore.h"
 
 /* The state of one batch while it runs. */
@@ -54,7 +51,6 @@ typedef struct TtlExpirer
 
 /* row.c */
 extern void ttl_row_begin(TtlExpirer *x);
-extern void ttl_row_begin_checks(TtlExpirer *x);
 extern void ttl_row_end(TtlExpirer *x);
 extern bool ttl_row_is_due(TtlExpirer *x);
 extern bool ttl_row_is_older(TtlExpirer *x, TransactionId xid);
@@ -70,14 +66,11 @@ extern bool ttl_cascade_lock(Relation rel);
 extern void ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs);
 
 /* move.c */
-extern bool ttl_move_lock(TtlExpirer *x, Oid archive_to);
-extern void ttl_move_begin(TtlExpirer *x);
-extern void ttl_move_take(TtlExpirer *x);
-extern DestReceiver *ttl_move_receiver(TtlExpirer *x);
+extern bool ttl_move_begin(TtlExpirer *x, const TtlIndex *index);
 extern void ttl_move_end(TtlExpirer *x);
 
 /* insert.c */
-extern bool ttl_insert_rows(Relation to, Relation from, List *values, Tuplestorestate *rows);
+extern bool ttl_insert_rows(Relation to, Relation from, List *values, Tuplestorestate *moved);
 
 /* index_order.c */
 extern void ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries);

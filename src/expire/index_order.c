@@ -16,7 +16,6 @@
  */
 #include "postgres.h"
 
-#include "access/tableam.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
@@ -24,7 +23,6 @@
 #include "utils/spccache.h"
 
 #include "compat.h"
-#include "expire/index_scan.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
@@ -95,17 +93,6 @@ typedef struct Prefetch
 } Prefetch;
 
 static void
-prefetch_init(Prefetch *p, Relation heap, const TtlIndexEntry *entries, int count)
-{
-	memset(p, 0, sizeof(*p));
-	p->heap = heap;
-	p->entries = entries;
-	p->count = count;
-	p->distance = get_tablespace_maintenance_io_concurrency(heap->rd_rel->reltablespace);
-	p->block = InvalidBlockNumber;	/* block 0 follows this one */
-}
-
-static void
 prefetch_beyond(Prefetch *p, int current)
 {
 	if (p->tried >= PREFETCH_TRIAL && p->cached == p->tried)
@@ -114,7 +101,6 @@ prefetch_beyond(Prefetch *p, int current)
 		 p->next < p->count && p->next < current + p->distance; p->next++)
 	{
 		BlockNumber block = ItemPointerGetBlockNumber(&p->entries[p->next].tid);
-
 		bool		follows = block == p->block || block == p->block + 1;
 
 		/* the kernel reads adjacent blocks ahead by itself */
@@ -249,9 +235,14 @@ fetch_row(TtlExpirer *x, IndexFetchTableData *fetch, const TtlIndexEntry *entry)
 static void
 take_single(TtlExpirer *x, IndexFetchTableData *fetch, TtlIndexEntry *entries, int count)
 {
-	Prefetch	prefetch;
+	Prefetch	prefetch = {
+		.heap = x->heap,
+		.entries = entries,
+		.count = count,
+		.distance = get_tablespace_maintenance_io_concurrency(x->heap->rd_rel->reltablespace),
+		.block = InvalidBlockNumber /* block 0 follows this one */
+	};
 
-	prefetch_init(&prefetch, x->heap, entries, count);
 	for (int i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

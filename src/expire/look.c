@@ -32,14 +32,6 @@
 #include "expire/look.h"
 #include "ttl_index.h"
 
-/* Has a look come to one of its limits? */
-static bool
-is_over(const TtlLook *look, int64 tuples)
-{
-	return (look->max_tuples > 0 && tuples >= look->max_tuples) ||
-		(look->until != 0 && GetCurrentTimestamp() >= look->until);
-}
-
 static void
 count_due(Relation heap, Relation index, const TtlCutoff *cutoff, TtlLook *look)
 {
@@ -61,7 +53,8 @@ count_due(Relation heap, Relation index, const TtlCutoff *cutoff, TtlLook *look)
 
 		if (!ttl_cutoff_is_due(cutoff, entry->key))
 			continue;
-		look->stopped = is_over(look, tuples++);
+		look->stopped = (look->max_tuples > 0 && tuples++ >= look->max_tuples) ||
+			(look->until != 0 && GetCurrentTimestamp() >= look->until);
 		if (!look->stopped &&
 			table_index_fetch_tuple(fetch, &tid, snapshot, slot, &call_again, NULL) &&
 			look->count++ == 0)

@@ -25,12 +25,11 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
-#include "executor/tstoreReceiver.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "definition/archive.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
@@ -38,50 +37,29 @@
 #define MOVED_ROWS "moved"
 
 /*
- * Locks and opens the table to which rows are moved, unless that needs waiting.  While it is
- * open, core lets no code that runs in the batch alter it, but for the names of columns.
+ * Locks and opens the table to which rows are moved, if they are; false where that needs waiting.
+ * While it is open, core lets no code that runs in the batch alter it, but for the names of
+ * columns.
  */
 bool
-ttl_move_lock(TtlExpirer *x, Oid archive_to)
+ttl_move_begin(TtlExpirer *x, const TtlIndex *index)
 {
-	if (!ttl_lock_now(archive_to, RowExclusiveLock))
-		return false;
-	x->archive = try_relation_open(archive_to, NoLock);
-	x->batch->moves = true;
-	x->batch->elsewhere = ttl_inherit_foreign_tables(archive_to) != NIL;
-	return true;
-}
+	Oid			target = index->option.archive_to;
+	TtlIndex	now = *index;
 
-/* Prepares to keep rows, if they are to be moved. */
-void
-ttl_move_begin(TtlExpirer *x)
-{
-	if (x->archive == NULL)
-		return;
+	if (!OidIsValid(target))
+		return true;
+	if (!ttl_lock_now(target, RowExclusiveLock))
+		return false;
+	x->archive = try_relation_open(target, NoLock);
+	x->batch->inactive = x->archive == NULL || ttl_archive_state_now(&now) != TTL_ACTIVE;
+	if (x->batch->inactive)
+		return true;
+	x->batch->moves = true;
+	x->batch->elsewhere = ttl_inherit_foreign_tables(target) != NIL;
 	x->moved = tuplestore_begin_heap(false, false, maintenance_work_mem);
 	x->values = ttl_query_values(x->archive, x->heap);
-}
-
-/* Keeps the row in the slot, which was deleted, if it is to be moved. */
-void
-ttl_move_take(TtlExpirer *x)
-{
-	if (x->moved != NULL)
-		tuplestore_puttupleslot(x->moved, x->slot);
-}
-
-/* Where a DELETE that returns rows puts them. */
-DestReceiver *
-ttl_move_receiver(TtlExpirer *x)
-{
-	DestReceiver *receiver;
-
-	if (x->moved == NULL)
-		return None_Receiver;
-	receiver = CreateTuplestoreDestReceiver();
-	SetTuplestoreDestReceiverParams(receiver, x->moved, CurrentMemoryContext, false,
-									NULL, NULL);
-	return receiver;
+	return true;
 }
 
 /* Inserts the rows by a command, and checks that the table has taken them all. */

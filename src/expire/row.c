@@ -17,7 +17,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/tableam.h"
 #include "access/transam.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
@@ -25,21 +24,12 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
-/* Prepares to fetch rows under the active snapshot. */
-void
-ttl_row_begin(TtlExpirer *x)
-{
-	x->snapshot = GetActiveSnapshot();
-	x->slot = table_slot_create(x->heap, NULL);
-}
-
 /*
- * Prepares to check them: this alone runs code that a user wrote.
+ * Prepares to fetch rows under the active snapshot, and to check them: the check alone runs code
+ * that a user wrote.
  *
  * Key and filter are read as they are stored.  The relation cache has put the bodies of
  * functions in SQL in their place, and goes on with these when such a function is replaced.
@@ -47,13 +37,15 @@ ttl_row_begin(TtlExpirer *x)
  * in the index; queries do not.
  */
 void
-ttl_row_begin_checks(TtlExpirer *x)
+ttl_row_begin(TtlExpirer *x)
 {
 	Oid			indexrelid = RelationGetRelid(x->index);
 	TtlOption	own;
 	AttrNumber	attnum;
 	Node	   *key;
 
+	x->snapshot = GetActiveSnapshot();
+	x->slot = table_slot_create(x->heap, NULL);
 	if (!ttl_key_read(indexrelid, &attnum, &key) || !ttl_option_read(indexrelid, &own))
 		elog(ERROR, "cache lookup failed for index %u", indexrelid);
 	x->info = BuildIndexInfo(x->index);
@@ -70,24 +62,7 @@ ttl_row_end(TtlExpirer *x)
 	if (x->run != NULL)
 		table_endscan(x->run);
 	ExecDropSingleTupleTableSlot(x->slot);
-	if (x->estate != NULL)
-		FreeExecutorState(x->estate);
-}
-
-/* Computes the key of the row in the slot, which is a column or an expression. */
-static Datum
-row_key(TtlExpirer *x, bool *isnull)
-{
-	AttrNumber	attnum = x->info->ii_IndexAttrNumbers[0];
-	Datum		values[INDEX_MAX_KEYS];
-	bool		isnulls[INDEX_MAX_KEYS];
-
-	/* the common case is worth a short cut */
-	if (attnum != 0)
-		return slot_getattr(x->slot, attnum, isnull);
-	FormIndexDatum(x->info, x->slot, x->estate, values, isnulls);
-	*isnull = isnulls[0];
-	return values[0];
+	FreeExecutorState(x->estate);
 }
 
 /*
@@ -99,17 +74,22 @@ bool
 ttl_row_is_due(TtlExpirer *x)
 {
 	ExprContext *econtext = GetPerTupleExprContext(x->estate);
-	Datum		key;
-	bool		isnull;
+	AttrNumber	attnum = x->info->ii_IndexAttrNumbers[0];
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
 
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = x->slot;
 	if (!ExecQual(x->filter, econtext))
 		return false;
-	key = row_key(x, &isnull);
-	if (isnull)
+	/* the common case is worth a short cut */
+	if (attnum != 0)
+		values[0] = slot_getattr(x->slot, attnum, &isnull[0]);
+	else
+		FormIndexDatum(x->info, x->slot, x->estate, values, isnull);
+	if (isnull[0])
 		return false;
-	x->key = ttl_index_scan_key(x->cutoff->keytype, key);
+	x->key = ttl_index_scan_key(x->cutoff->keytype, values[0]);
 	return ttl_cutoff_is_due(x->cutoff, x->key);
 }
 

@@ -3,15 +3,14 @@
  * attempt.c
  *	  One batch, tried.
  *
- * Each batch is a transaction, in which the work itself is a subtransaction (work.c):
- * if it fails, its error is counted in the same transaction.  A batch that fails is
- * tried again with a tenth of the rows, down to the single row that cannot be deleted:
- * that row is skipped, and the visit goes on behind it.  An index for which a visit
- * gets nothing done in that way waits for the next pass.  A batch that is canceled
- * because it takes too long ends the visit, and the next one takes its rows one by one.
- * The monitor leaves all else of that index to the next pass, which knows what hangs; a
- * pass of run_pass(), which knows nothing of earlier ones, goes on after it, as long as it
- * is short.
+ * Each batch is a transaction, in which the work itself is a subtransaction (work.c).  If it
+ * fails, its error is counted in the same transaction, and the next batch has a tenth of the
+ * rows, down to the single row that cannot be deleted: that row is skipped.
+ *
+ * A batch that is canceled because it takes too long ends the visit, and the next visit takes its
+ * rows one by one.  The monitor leaves the rest of that index to the next pass, which knows what
+ * hangs.  A pass of run_pass(), which knows nothing of earlier ones, goes on after it until it
+ * has lasted for long.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,12 +28,9 @@
 
 #include "definition/definition.h"
 #include "expire/expire.h"
-#include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
-#include "monitor/visit.h"
 #include "partition/partition.h"
-#include "ttl_index.h"
 
 /* The arguments and the result of one batch. */
 typedef struct BatchWork
@@ -75,7 +71,7 @@ batch_work(void *arg)
 		work->batch.busy = true;
 		return;
 	}
-	/* with the lock in hand: it may have changed since it was prepared */
+	/* it may have changed since it was prepared, before the lock */
 	if (!ttl_catalog_describe(work->leaf, false, &index) ||
 		index.state == TTL_TABLE_LOCKED)
 	{
@@ -103,33 +99,12 @@ batch_work(void *arg)
 				  &work->batch);
 }
 
-/* Notes that others have locked an index, which is counted once in a pass. */
-static void
-note_busy(TtlRun *run, Oid leaf, TtlBatch *batch)
-{
-	TtlKeptIndex *kept = ttl_kept_index(run->kept, leaf);
-
-	batch->skipped_locked = kept->busy ? 0 : 1;
-	kept->busy = true;
-}
-
 /*
- * What was written since the pass began goes in the pass too, but does not keep it
- * going for longer than the monitor sleeps: a trigger may write the rows again without
- * end.
+ * Is no row to blame for an error?  The place to which rows are moved may be full, or on a
+ * server that does not answer; or the tables were still being locked.
  */
 static bool
-is_for_next_pass(const TtlRun *run, const TtlBatch *batch)
-{
-	return !batch->from_before && ttl_outcome_is_long(run, run->at);
-}
-
-/*
- * Is no row to blame?  Where rows are moved to, there may be no room for any of them, or
- * another server does not answer.  Nor was any row touched while their table was locked.
- */
-static bool
-is_blameless(const TtlBatch *batch, const ErrorData *edata)
+is_transient_error(const TtlBatch *batch, const ErrorData *edata)
 {
 	if (batch->locks_copies || (batch->moves && edata->sqlerrcode == ERRCODE_DISK_FULL))
 		return true;
@@ -153,16 +128,17 @@ fail_batch(BatchWork *work, const ErrorData *edata, bool timed_out)
 {
 	TtlRun	   *run = work->run;
 	TtlBatch   *batch = &work->batch;
+	bool		is_session = OidIsValid(run->common->caller);
 
 	batch->deleted = batch->archived = batch->skipped_locked = 0;
-	if (is_blameless(batch, edata))
+	if (is_transient_error(batch, edata))
 		batch->candidates = 0;
 	work->edata = edata;
 	work->skipped = has_row_failed(work);
-	/* a pass of run_pass() keeps nothing for the next one: it has to get by */
-	work->gives_up = timed_out && (!OidIsValid(run->common->caller) || !work->skipped);
+	/* a pass of run_pass() keeps nothing for the next one */
+	work->gives_up = timed_out && (!is_session || !work->skipped);
 	work->visit->skipped = work->gives_up &&
-		(!OidIsValid(run->common->caller) || ttl_outcome_is_long(run, GetCurrentTimestamp()));
+		(!is_session || ttl_outcome_is_long(run, GetCurrentTimestamp()));
 	ttl_outcome_note_error(run, work->root, work->leaf, edata, false);
 	if (!work->gives_up)
 		return;
@@ -170,20 +146,9 @@ fail_batch(BatchWork *work, const ErrorData *edata, bool timed_out)
 	(void) ttl_outcome_note_failed(run, work->leaf, true);
 }
 
-/* Keeps what is counted of an error for longer than the memory of a batch. */
-static const ErrorData *
-keep_error(MemoryContext context, const ErrorData *edata)
-{
-	ErrorData  *kept = MemoryContextAllocZero(context, sizeof(ErrorData));
-
-	kept->sqlerrcode = edata->sqlerrcode;
-	kept->message = MemoryContextStrdup(context, edata->message);
-	return kept;
-}
-
 /*
- * Counts a batch and commits it, which can fail.  It does so after a batch that has failed
- * on another node, and says less then.
+ * Counts a batch and commits it.  If the commit fails, which needs another server, the failure
+ * is counted in a transaction of its own.
  */
 static void
 end_batch(BatchWork *work, TimestampTz begun)
@@ -196,7 +161,14 @@ end_batch(BatchWork *work, TimestampTz begun)
 	const ErrorData *edata;
 
 	if (work->edata != NULL)
-		work->edata = keep_error(run->context, work->edata);
+	{
+		/* what is counted of an error outlives the memory of the batch */
+		ErrorData  *copy = MemoryContextAllocZero(run->context, sizeof(ErrorData));
+
+		copy->sqlerrcode = work->edata->sqlerrcode;
+		copy->message = MemoryContextStrdup(run->context, work->edata->message);
+		work->edata = copy;
+	}
 	edata = ttl_work_try_commit(run, &timed_out);
 	if (edata != NULL)
 	{
@@ -212,7 +184,7 @@ end_batch(BatchWork *work, TimestampTz begun)
 		ttl_outcome_counted(run, work->visit, &work->batch);
 }
 
-/* Moves the cursor, and what is known of the visit, behind a batch that failed. */
+/* Moves the cursor after a batch that failed. */
 static void
 follow_failure(const BatchWork *work, TtlCursor *cursor, TimestampTz begun)
 {
@@ -220,7 +192,7 @@ follow_failure(const BatchWork *work, TtlCursor *cursor, TimestampTz begun)
 
 	if (work->skipped)
 		ttl_cursor_row_failed(cursor, &work->batch, work->run->at);
-	/* where no row goes beside what hangs already, it may be all that does */
+	/* if no row is deleted beside what hangs already, all of the index may hang */
 	if (work->visit->skipped && visit->waits && visit->deleted == 0)
 		ttl_kept_index(work->run->kept, work->root)->rests = true;
 	ttl_schedule_batch_failed(visit, &work->batch, work->size, work->gives_up, begun);
@@ -238,8 +210,8 @@ keep_leaf(const BatchWork *work, const TtlCursor *cursor)
 }
 
 /*
- * Notes that the worker ends within a batch that did not let itself be canceled, as if it
- * had, or behind it.  Returns whether there is one.
+ * Called when the worker ends: if that is because a batch could not be canceled, notes it like
+ * one that was.  Returns whether there is one.
  */
 bool
 ttl_attempt_died(void)
@@ -256,41 +228,6 @@ ttl_attempt_died(void)
 	ttl_kept_canceled(work->run->kept, work->root, work->leaf, work->run->at);
 	keep_leaf(work, &cursor);
 	return true;
-}
-
-/* Moves the cursor, and what is known of the visit, by what a batch did. */
-static void
-follow_batch(BatchWork *work, TtlCursor *cursor, TimestampTz begun)
-{
-	TtlRun	   *run = work->run;
-	TtlVisit   *visit = work->visit;
-	TtlBatch   *batch = &work->batch;
-
-	if (work->edata == NULL)
-	{
-		bool		over = ttl_cursor_batch_done(cursor, batch, run->at);
-
-		batch->past_pass = batch->past_pass || is_for_next_pass(run, batch);
-		ttl_throttle_deleted(&run->common->throttle, batch->deleted);
-		ttl_kept_deleted(run->kept, work->root, batch->deleted, GetCurrentTimestamp());
-		ttl_schedule_batch_done(visit, batch, work->size, over, begun,
-								GetCurrentTimestamp());
-	}
-	else
-		follow_failure(work, cursor, begun);
-}
-
-/*
- * Is an error only that others write to a table, all copies of which the batch was to
- * lock?  Of a lock on another node, Citus says no more than that it failed.
- */
-static bool
-is_of_writers(const TtlBatch *batch, const ErrorData *edata)
-{
-	return batch->by_value &&
-		(edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
-		 edata->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
-		 (edata->sqlerrcode == ERRCODE_INTERNAL_ERROR && batch->locks_copies));
 }
 
 /*
@@ -311,14 +248,20 @@ is_of_archive(const TtlBatch *batch, const ErrorData *edata)
 static bool
 is_of_lock(BatchWork *work, const ErrorData *edata)
 {
-	bool		by_value = work->batch.by_value;
+	TtlBatch   *batch = &work->batch;
+	bool		by_value = batch->by_value;
 
-	if (!is_of_writers(&work->batch, edata) && !is_of_archive(&work->batch, edata))
+	/* all copies of a table are locked; Citus says no more than that a lock elsewhere failed */
+	if (!(by_value &&
+		  (edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
+		   edata->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
+		   (edata->sqlerrcode == ERRCODE_INTERNAL_ERROR && batch->locks_copies))) &&
+		!is_of_archive(batch, edata))
 		return false;
-	memset(&work->batch, 0, sizeof(work->batch));
-	work->batch.cursor = *work->cursor;
-	work->batch.by_value = by_value;
-	work->batch.busy = true;
+	memset(batch, 0, sizeof(*batch));
+	batch->cursor = *work->cursor;
+	batch->by_value = by_value;
+	batch->busy = true;
 	return true;
 }
 
@@ -338,22 +281,6 @@ is_of_move(BatchWork *work, const ErrorData *edata)
 	return work->batch.busy || work->batch.inactive;
 }
 
-/* Does the work of a batch, counts it, and commits it. */
-static void
-do_batch(BatchWork *work, TimestampTz begun)
-{
-	bool		timed_out;
-	const ErrorData *edata = ttl_work_run(batch_work, work, &timed_out);
-
-	if (edata != NULL && (is_of_move(work, edata) || is_of_lock(work, edata)))
-		edata = NULL;
-	if (edata != NULL)
-		fail_batch(work, edata, timed_out);
-	if (work->batch.busy)
-		note_busy(work->run, work->leaf, &work->batch);
-	end_batch(work, begun);
-}
-
 /* Runs one batch in a transaction of its own, and moves the cursor. */
 void
 ttl_attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor, int size)
@@ -361,8 +288,9 @@ ttl_attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *c
 	TimestampTz begun = GetCurrentTimestamp();
 	BatchWork	work = {.run = run,.root = root,.leaf = leaf,.visit = visit,
 	.size = size,.cursor = cursor};
+	TtlBatch   *batch = &work.batch;
 
-	work.batch.cursor = *cursor;
+	batch->cursor = *cursor;
 	ttl_work_begin(run);
 	if (ttl_work_must_stop(run))
 	{
@@ -373,15 +301,44 @@ ttl_attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *c
 	at_work = &work;
 	PG_TRY();
 	{
-		do_batch(&work, begun);
+		bool		timed_out;
+		const ErrorData *edata = ttl_work_run(batch_work, &work, &timed_out);
+
+		if (edata != NULL && !is_of_move(&work, edata) && !is_of_lock(&work, edata))
+			fail_batch(&work, edata, timed_out);
+		if (batch->busy)
+		{
+			/* that is counted once in a pass */
+			TtlKeptIndex *kept = ttl_kept_index(run->kept, leaf);
+
+			batch->skipped_locked = kept->busy ? 0 : 1;
+			kept->busy = true;
+		}
+		end_batch(&work, begun);
 	}
 	PG_FINALLY();
 	{
-		/* who ends the process by an error leaves this function first */
+		/* an error that ends the process leaves this function first */
 		at_work = NULL;
 	}
 	PG_END_TRY();
-	follow_batch(&work, cursor, begun);
+
+	if (work.edata == NULL)
+	{
+		bool		over = ttl_cursor_batch_done(cursor, batch, run->at);
+
+		/*
+		 * Rows that were written since the pass began do not keep it going for
+		 * longer than the monitor sleeps: a trigger may write them again.
+		 */
+		if (!batch->from_before && ttl_outcome_is_long(run, run->at))
+			batch->past_pass = true;
+		ttl_throttle_deleted(&run->common->throttle, batch->deleted);
+		ttl_kept_deleted(run->kept, root, batch->deleted, GetCurrentTimestamp());
+		ttl_schedule_batch_done(visit, batch, size, over, begun, GetCurrentTimestamp());
+	}
+	else
+		follow_failure(&work, cursor, begun);
 	/* nothing is kept of an index in which no entry was found */
 	if (cursor->forward.set || cursor->phase != TTL_FORWARD || visit->single_docs > 0 ||
 		ttl_kept_find(run->kept, leaf) != NULL)

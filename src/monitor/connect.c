@@ -3,13 +3,12 @@
  * connect.c
  *	  Connecting a worker as the owner of tables, also one without LOGIN.
  *
- * From PostgreSQL 17 on core lets a background worker connect as any role.  Up to 16,
- * InitializeSessionUserId() refuses a role without LOGIN.  What ParallelWorkerMain() of
- * these releases does works for all owners: the user and the session's user are set before
- * the connection, which then looks up no role.  The process never was anybody else.  It
- * needs the minor releases 15.11 and 16.7; before these, owners need LOGIN.
+ * From PostgreSQL 17 on a background worker can connect as any role.  Up to 16,
+ * InitializeSessionUserId() refuses a role without LOGIN.  There the user and the session's user
+ * are set before the connection, as ParallelWorkerMain() does, and the connection looks up no role.
+ * This needs the minor releases 15.11 and 16.7; before these, owners need LOGIN.
  *
- * That the role is still there is for the caller to check.
+ * The caller checks that the role still exists.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,7 +28,7 @@
 #include "utils/guc.h"
 #include "utils/syscache.h"
 
-#include "monitor/connect.h"
+#include "monitor/pass.h"
 
 #ifdef BGWORKER_BYPASS_ROLELOGINCHECK
 

@@ -3,9 +3,8 @@
  * count.c
  *	  What was counted, as rows of a table.
  *
- * Two tables have such rows: the counters (counters.c), and the hours that are over
- * (history.c).  Each lists its columns, in order; how one is written, read and added up
- * is written here, once for each kind.
+ * The counters (counters.c) and the hours that are over (history.c) are tables of such rows.  Each
+ * lists its columns, in order.  This file writes, reads and adds up the columns of each kind.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -76,9 +75,8 @@ ttl_count_form(const TtlCount *count, const TtlCountColumn *columns, TupleDesc d
 }
 
 /*
- * Inserts such a row.  It is not for those who decode the WAL: a publication FOR ALL TABLES has
- * this table in it, whose rows are of this server alone, and a subscriber that has no such table
- * would stop at the first one.
+ * Inserts such a row.  Logical decoding leaves it out: a publication FOR ALL TABLES has this
+ * table in it, and a subscriber without it would stop at the first row.
  */
 void
 ttl_count_insert(Relation rel, HeapTuple row)

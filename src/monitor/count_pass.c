@@ -3,8 +3,8 @@
  * count_pass.c
  *	  Counting passes and sub-passes, and folding the counters.
  *
- * What needs rights beyond an owner's is done by the survey: it counts what the workers
- * have done in common, and folds the rows that they have added (counters.c).
+ * The survey does what needs rights beyond an owner's: it counts passes and sub-passes of all
+ * workers, and folds the rows that they have added (counters.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,21 +23,6 @@
 
 /* Passes in which nothing happened are written to the counters this often, or less. */
 #define IDLE_FLUSH_MS (60 * 1000)
-
-/*
- * Would the counters be older than a minute if this sub-pass was written with the next one
- * only?  What is known of a database for the first time is written at once.
- */
-static bool
-must_flush(const TtlKept *kept, TimestampTz now)
-{
-	int64		sleep_ms = Min(ttl_monitor_sleep * INT64CONST(1000), IDLE_FLUSH_MS);
-
-	/* the clock may have gone back */
-	return now < kept->last_flush ||
-		TimestampDifferenceExceeds(kept->last_flush, now,
-								   IDLE_FLUSH_MS - (int) sleep_ms);
-}
 
 /* The arguments and the result of a fold. */
 typedef struct FoldWork
@@ -61,7 +46,7 @@ trim_work(void *arg)
 	ttl_history_trim(GetCurrentTimestamp());
 }
 
-/* Reports what keeps the history from being written, but for room that there may be later. */
+/* Reports what keeps the history from being written, unless there may be room later. */
 static void
 report_history(const ErrorData *edata)
 {
@@ -73,10 +58,9 @@ report_history(const ErrorData *edata)
 }
 
 /*
- * Folds the counters where it is time to.  On a full disk there may be no room for the
- * hours that are over: these stay in the counters until the next time, and no row is
- * missing in any view.  Those that are too long ago go by themselves: all of them are read
- * for that, which must not cost the others their turn where it takes too long.
+ * Folds the counters if it is time to.  If a full disk has no room for past hours, they stay
+ * in the counters until the next time.  Trimming the history is a piece of work of its own,
+ * because it reads all of that table.
  */
 static void
 fold_counters(TtlRun *run)
@@ -109,6 +93,7 @@ ttl_count_pass(TtlRun *run, bool has_indexes)
 	TtlShared  *shared = run->shared;
 	TtlKept    *kept = run->kept;
 	Oid			caller = run->common->caller;
+	int			sleep_ms = Min(ttl_monitor_sleep * INT64CONST(1000), IDLE_FLUSH_MS);
 	TimestampTz now = GetCurrentTimestamp();
 	TtlCount	count = {0};
 
@@ -128,7 +113,9 @@ ttl_count_pass(TtlRun *run, bool has_indexes)
 	}
 	else if (!OidIsValid(caller))
 		return;
-	if (!OidIsValid(caller) && !kept->counted && !must_flush(kept, now))
+	/* if the next sub-pass is in time, an idle one waits for it; the clock may have gone back */
+	if (!OidIsValid(caller) && !kept->counted && now >= kept->last_flush &&
+		!TimestampDifferenceExceeds(kept->last_flush, now, IDLE_FLUSH_MS - sleep_ms))
 		return;
 	if (OidIsValid(caller))
 	{
@@ -138,7 +125,7 @@ ttl_count_pass(TtlRun *run, bool has_indexes)
 	ttl_work_begin(run);
 	if (!ttl_counters_lock(OidIsValid(caller)))
 	{
-		/* the extension has just been dropped, or is about to be */
+		/* the extension has just been dropped, or will be */
 		ttl_work_commit(run);
 		return;
 	}

@@ -3,26 +3,18 @@
  * counters.c
  *	  The counters: the table behind the views stats and index_stats.
  *
- * Each batch adds a row for what it did, in its own transaction (visit.c), and each
- * sub-pass one for itself (sub_pass.c).  So the counters are exact whatever crashes,
- * and the cost of a batch does not depend on how many came before it.  An update of
- * one row for each index would have to read all versions of it that an old snapshot
- * keeps.  The cumulative statistics system of core does not survive a crash.  At the
- * end of a sub-pass the rows of each index are folded into one.
+ * Each batch adds a row for what it did, in its own transaction, and each survey one for the
+ * passes.  So the counters are exact after a crash, and the cost of a batch does not depend on
+ * how many came before it: updating one row would mean reading all versions of it that an old
+ * snapshot keeps.  A survey folds the rows of each index into one for its sum, and one for the
+ * hour at hand.  A row has the names of table and index, which may be gone when they are read.
+ * What was done in an hour that is over goes to ttl_index.past_hours (history.c).
  *
- * A row of an index says in which hour its batch was, and has the names that the table
- * and the index had, because they may be gone when somebody asks.  So an index has one
- * row for its sum, and one for the hour at hand.  What was done in an hour that is over
- * is added to the sum, and goes on to ttl_index.past_hours (history.c).
+ * Rows have to be deleted and counted on a full disk, too.  So the table begins with empty pages
+ * that are never truncated, and the rows of a fold leave their space to later ones.
  *
- * Rows have to be deleted and counted on a full disk, too.  So the table begins with
- * pages that are empty and are never given back, and whoever adds a row uses the space
- * of rows that were folded, instead of letting the table grow.  Only an old snapshot,
- * which keeps these, makes it grow.
- *
- * The table has no index, so rows are inserted into the heap directly.  That also asks for
- * no privilege and calls no trigger: nobody but this file writes the table.  Its trigger is
- * for subscriptions to all tables of another server, which copy that one's counters.
+ * The table has no index, so rows are inserted into the heap directly, without privileges and
+ * triggers.  Its trigger is for subscriptions to all tables of another server.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -69,10 +61,7 @@ PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
 /* Fewer rows are not folded, so that an idle table is left alone. */
 #define FOLD_ROWS 100
 
-/*
- * So many indexes that are gone keep their names in an hour.  Whoever makes and drops more
- * than that would let the table grow, which all passes and views read.
- */
+/* So many indexes that are gone keep their names in an hour: all passes read the table. */
 #define MAX_GONE 1000
 
 /* How many rows a page is taken to hold: about half of what fits. */
@@ -81,10 +70,7 @@ PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
 /* When a page is full, room is looked for in so many pages. */
 #define ROOM_BLOCKS 64
 
-/*
- * A page has room while so much is free, which is about two rows.  It is less than what
- * makes core remove dead rows when it reads a page.
- */
+/* A page has room while so much is free: two rows, and less than makes core prune a page. */
 #define ROOM_SIZE 512
 
 /* The columns of ttl_index.counters, in order. */
@@ -123,7 +109,7 @@ static const TtlCountColumn columns[] = {
 
 #define NCOLUMNS lengthof(columns)
 
-/* What makes a row, of what adds up to it: the index, its table and the hour. */
+/* The rows of an index, its table and an hour add up to one. */
 #define KEY_SIZE (offsetof(TtlCount, hour) + sizeof(TimestampTz))
 
 /* The rows of which hours are moved to ttl_index.past_hours? */
@@ -145,10 +131,13 @@ typedef struct Sums
 	Moved		moved;
 } Sums;
 
+/* The table, or InvalidOid if the extension has just been dropped. */
 static Oid
 counters_relid(void)
 {
-	return get_relname_relid("counters", get_namespace_oid(TTL_SCHEMA, false));
+	Oid			schema = get_namespace_oid(TTL_SCHEMA, true);
+
+	return OidIsValid(schema) ? get_relname_relid("counters", schema) : InvalidOid;
 }
 
 static Relation
@@ -168,23 +157,14 @@ ttl_counters_check(void)
 	ttl_history_check();
 }
 
-/* The table, or InvalidOid if the extension has just been dropped. */
-static Oid
-find_counters(void)
-{
-	Oid			schema = get_namespace_oid(TTL_SCHEMA, true);
-
-	return OidIsValid(schema) ? get_relname_relid("counters", schema) : InvalidOid;
-}
-
 /*
  * Locks the table for what is to be counted in this transaction.  Returns false if it is
- * gone or, unless the caller waits, if others have locked it.
+ * gone or, unless the caller waits, locked by others.
  */
 bool
 ttl_counters_lock(bool wait)
 {
-	Oid			relid = find_counters();
+	Oid			relid = counters_relid();
 
 	if (!OidIsValid(relid))
 		return false;
@@ -199,7 +179,7 @@ ttl_counters_lock(bool wait)
 bool
 ttl_counters_are_locked(void)
 {
-	Oid			relid = find_counters();
+	Oid			relid = counters_relid();
 
 	if (!OidIsValid(relid))
 		return false;
@@ -224,9 +204,8 @@ has_room(Relation rel, BlockNumber block, Size size)
 }
 
 /*
- * Makes core insert the next row into a page that has room for it, if there is one.  Core
- * itself asks the free space map, which does not know what was freed since the last
- * vacuum, and would let the table grow, which it cannot on a full disk.
+ * Makes core insert the next row into a page that has room for it, if there is one: the free
+ * space map does not know what was freed since the last vacuum.
  */
 static void
 find_room(Relation rel, Size size)
@@ -275,26 +254,7 @@ is_gone(const TtlCount *row)
 		!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(row->relid));
 }
 
-/* Is there a sum for this index and hour? */
-static bool
-is_known(const Sums *sums, const TtlCount *key)
-{
-	bool		known;
-
-	(void) hash_search(sums->found, key, HASH_FIND, &known);
-	return known;
-}
-
-/* Is the row of an hour one to be counted without a name, as too many have one? */
-static bool
-loses_name(Sums *sums, const TtlCount *row, const TtlCount *key)
-{
-	if (key->hour == 0 || !OidIsValid(row->indexrelid) || is_known(sums, key) || !is_gone(row))
-		return false;
-	return ++sums->gone > MAX_GONE;
-}
-
-/* Adds a row to the one for this index and hour among those made so far, or to a new one. */
+/* Adds a row to the sum for this index and hour, or begins one. */
 static void
 add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
 {
@@ -303,17 +263,15 @@ add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
 	TtlCount   *sum;
 	bool		known;
 
-	/*
-	 * what was counted for an index, or of a role, that is gone belongs to
-	 * none
-	 */
 	if (hour == 0 && is_gone(row))
 	{
+		/* it belongs to no index, or role; and the database was not reset */
 		key.indexrelid = key.relid = InvalidOid;
-		/* an index that is gone was reset, not the database */
 		added.stats_reset = 0;
 	}
-	else if (loses_name(sums, row, &key))
+	else if (hour != 0 && OidIsValid(row->indexrelid) &&
+			 hash_search(sums->found, &key, HASH_FIND, NULL) == NULL &&
+			 is_gone(row) && ++sums->gone > MAX_GONE)
 	{
 		key.indexrelid = key.relid = InvalidOid;
 		added.schemaname = added.relname = added.indexrelname = NULL;
@@ -328,15 +286,15 @@ add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
 }
 
 /*
- * Sums up all rows that a snapshot sees, and deletes them if `take` is set.  The list is
- * in the current memory context.  What is moved is added to the sum of its index, too.
+ * Sums up all rows that a snapshot sees, in the current memory context, and deletes them if
+ * `take` is set.  What is moved is added to the sum of its index, too.
  */
 static void
 sum_rows(Relation rel, Snapshot snapshot, bool take, Moved moved, Sums *sums)
 {
 	HASHCTL		ctl = {.keysize = KEY_SIZE,.entrysize = sizeof(TtlCount),.hcxt = CurrentMemoryContext};
 	TupleDesc	desc = RelationGetDescr(rel);
-	TableScanDesc scan = ttl_table_beginscan(rel, snapshot);
+	TableScanDesc scan;
 	HeapTuple	tuple;
 
 	memset(sums, 0, sizeof(*sums));
@@ -344,6 +302,8 @@ sum_rows(Relation rel, Snapshot snapshot, bool take, Moved moved, Sums *sums)
 							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	sums->now = GetCurrentTimestamp();
 	sums->moved = moved;
+	snapshot = RegisterSnapshot(snapshot);
+	scan = ttl_table_beginscan(rel, snapshot);
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
 		TtlCount	row;
@@ -357,22 +317,20 @@ sum_rows(Relation rel, Snapshot snapshot, bool take, Moved moved, Sums *sums)
 			simple_heap_delete(rel, &tuple->t_self);
 	}
 	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
 }
 
 /*
- * Takes all rows out of the table, and moves what is to be moved.  This may happen again in
- * the same transaction, and in the same command, where a query resets one index after another.
+ * Takes all rows out of the table, and moves what is to be moved.  A query that resets one
+ * index after another does so several times in the same command.
  */
 static void
 take_rows(Relation rel, Moved moved, Sums *sums)
 {
-	Snapshot	snapshot;
 	ListCell   *lc;
 
 	CommandCounterIncrement();
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	sum_rows(rel, snapshot, true, moved, sums);
-	UnregisterSnapshot(snapshot);
+	sum_rows(rel, GetLatestSnapshot(), true, moved, sums);
 	foreach(lc, sums->list)
 	{
 		const TtlCount *sum = lfirst(lc);
@@ -382,7 +340,7 @@ take_rows(Relation rel, Moved moved, Sums *sums)
 	}
 }
 
-/* Replaces the rows of each index and hour by one, in a table that is locked for it. */
+/* Replaces the rows of each index and hour by one. */
 static void
 fold_rows(Relation rel, Moved moved)
 {
@@ -399,10 +357,7 @@ fold_rows(Relation rel, Moved moved)
 	}
 }
 
-/*
- * Opens the table for a view or a message; NULL if it is locked exclusively, or does not
- * fit this library: there is more to be told than what is counted.
- */
+/* Opens the table for a view or a message; NULL if it is locked, or does not fit this library. */
 static Relation
 open_to_look(void)
 {
@@ -429,8 +384,8 @@ failing_cmp(const ListCell *a, const ListCell *b)
 }
 
 /*
- * Lists the TTL indexes that fail: those with an error that no good visit has followed.  A
- * list of TtlFailing in the order of OIDs.
+ * Lists the TTL indexes with an error that no good visit has followed, as TtlFailing in the
+ * order of OIDs.
  */
 List *
 ttl_counters_failing(void)
@@ -466,31 +421,28 @@ List *
 ttl_counters_roles_since(TimestampTz since)
 {
 	Relation	rel = open_to_look();
-	TimestampTz now = GetCurrentTimestamp();
 	List	   *roles = NIL;
-	TableScanDesc scan;
-	HeapTuple	tuple;
+	Sums		sums;
+	ListCell   *lc;
 
 	if (rel == NULL)
 		return NIL;
-	scan = ttl_table_beginscan(rel, GetActiveSnapshot());
-	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	sum_rows(rel, GetActiveSnapshot(), false, MOVE_NONE, &sums);
+	foreach(lc, sums.list)
 	{
-		TtlCount	row;
+		const TtlCount *sum = lfirst(lc);
 
-		ttl_count_read(tuple, columns, RelationGetDescr(rel), &row);
-		if (row.last_call >= since && row.last_call <= now)
-			roles = list_append_unique_oid(roles, row.relid);
+		if (OidIsValid(sum->relid) && sum->last_call != 0 && sum->last_call >= since)
+			roles = lappend_oid(roles, sum->relid);
 	}
-	table_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return roles;
 }
 
 /*
- * Keeps some pages of a small table from filling up: once all are full, the sums of its
- * rows would not fit either.  Reading the table frees what older folds have deleted in
- * pages that are full; if that is not enough, the table is folded.
+ * Keeps some pages of a small table from filling up: once all are full, the sums of its rows
+ * would not fit either.  Reading the table prunes full pages; if that is not enough, the
+ * table is folded.
  */
 static void
 keep_room(Relation rel)
@@ -498,15 +450,12 @@ keep_room(Relation rel)
 	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
 	BlockNumber target = RelationGetTargetBlock(rel);
 	BlockNumber with_room = 0;
-	Snapshot	snapshot;
 	Sums		sums;
 
 	if (nblocks > ROOM_BLOCKS ||
 		(target < nblocks && has_room(rel, target, ROOM_SIZE)))
 		return;
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	sum_rows(rel, snapshot, false, MOVE_NONE, &sums);
-	UnregisterSnapshot(snapshot);
+	sum_rows(rel, GetLatestSnapshot(), false, MOVE_NONE, &sums);
 	for (BlockNumber block = 0; block < nblocks; block++)
 	{
 		if (has_room(rel, block, ROOM_SIZE))
@@ -518,7 +467,7 @@ keep_room(Relation rel)
 		fold_rows(rel, MOVE_NONE);
 }
 
-/* Adds to the counters, in the current transaction, what was done by an index or by none. */
+/* Adds to the counters what was done by an index or by none, in the current transaction. */
 void
 ttl_counters_add(const TtlCount *count)
 {
@@ -538,35 +487,12 @@ ttl_counters_add(const TtlCount *count)
 }
 
 /*
- * Are there more rows than a reader should have to add up, or some of a past hour that can
- * be moved?  Not where each index has its own already: a session, which knows nothing of
- * earlier passes, would write all of them again, and anybody may call run_pass().
- */
-static bool
-worth_folding(Relation rel, bool move)
-{
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	Sums		sums;
-	bool		past = false;
-	ListCell   *lc;
-
-	sum_rows(rel, snapshot, false, MOVE_NONE, &sums);
-	UnregisterSnapshot(snapshot);
-	sums.moved = move ? MOVE_PAST : MOVE_NONE;
-	foreach(lc, sums.list)
-		past = past || is_moved(&sums, ((TtlCount *) lfirst(lc))->hour);
-	return past || sums.rows - list_length(sums.list) > FOLD_ROWS;
-}
-
-/*
- * Folds the rows of each index into one, in the current transaction, unless
- * somebody else is at it (or a vacuum).  The caller has added so many rows since
- * the last time; it returns whether they count from zero again.
+ * Folds the rows of each index into one, in the current transaction, unless somebody else does
+ * (or a vacuum).  The caller has added so many rows since the last time; this returns whether
+ * they count from zero again.
  *
- * To fold, the whole table is read, also what it held before earlier folds and an
- * old snapshot keeps.  So it waits until as many rows have come as it would have
- * to read, or nearly: that keeps the cost of a row the same however many came
- * before.  But it is done in each hour.
+ * A fold reads the whole table, also what an old snapshot keeps of earlier folds.  So it waits
+ * until about as many rows have come as it has to read, but is made in each hour.
  *
  * Past hours are moved only if the caller says so: there may be no room for them.
  */
@@ -576,6 +502,9 @@ ttl_counters_fold(int64 rows, bool new_hour, bool move)
 	Oid			relid = counters_relid();
 	Relation	rel;
 	bool		due;
+	bool		past = false;
+	Sums		sums;
+	ListCell   *lc;
 
 	if ((rows < FOLD_ROWS && !new_hour) ||
 		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
@@ -584,39 +513,21 @@ ttl_counters_fold(int64 rows, bool new_hour, bool move)
 	due = new_hour ||
 		rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
 	move = move && due && ttl_history_lock(RowExclusiveLock);
-	if (due && worth_folding(rel, move))
-		fold_rows(rel, move ? MOVE_PAST : MOVE_NONE);
+	if (due)
+	{
+		/*
+		 * Not if each index has one row already: anybody may call run_pass(),
+		 * which knows nothing of earlier folds.
+		 */
+		sum_rows(rel, GetLatestSnapshot(), false, MOVE_NONE, &sums);
+		sums.moved = move ? MOVE_PAST : MOVE_NONE;
+		foreach(lc, sums.list)
+			past = past || is_moved(&sums, ((TtlCount *) lfirst(lc))->hour);
+		if (past || sums.rows - list_length(sums.list) > FOLD_ROWS)
+			fold_rows(rel, sums.moved);
+	}
 	table_close(rel, NoLock);
 	return due;
-}
-
-/* Opens the table for a reset, with nobody else who folds its rows. */
-static Relation
-open_for_reset(void)
-{
-	PreventCommandIfReadOnly("ttl_index.stats_reset()");
-	PreventCommandIfParallelMode("ttl_index.stats_reset()");
-	LockRelationOid(counters_relid(), ShareUpdateExclusiveLock);
-	return open_counters(RowExclusiveLock);
-}
-
-/* A row of zeros, and of NULLs where the table takes these, whatever columns it has. */
-static HeapTuple
-form_empty_row(TupleDesc desc)
-{
-	static const int64 zero = 0;
-	Datum		values[MaxTupleAttributeNumber];
-	bool		nulls[MaxTupleAttributeNumber];
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute column = TupleDescAttr(desc, i);
-
-		/* no number is longer */
-		values[i] = column->attbyval ? (Datum) 0 : PointerGetDatum(&zero);
-		nulls[i] = !column->attnotnull;
-	}
-	return heap_form_tuple(desc, values, nulls);
 }
 
 /*
@@ -626,13 +537,23 @@ form_empty_row(TupleDesc desc)
 Datum
 ttl_reserve_room(PG_FUNCTION_ARGS)
 {
+	static const int64 zero = 0;
 	Relation	rel = table_open(counters_relid(), RowExclusiveLock);
+	TupleDesc	desc = RelationGetDescr(rel);
+	Datum		values[MaxTupleAttributeNumber];
+	bool		nulls[MaxTupleAttributeNumber];
 	Snapshot	snapshot;
 	TableScanDesc scan;
 	HeapTuple	tuple;
 
+	/* zeros, none of which is longer than this one, and NULLs where these may be */
+	for (int i = 0; i < desc->natts; i++)
+	{
+		values[i] = TupleDescAttr(desc, i)->attbyval ? (Datum) 0 : PointerGetDatum(&zero);
+		nulls[i] = !TupleDescAttr(desc, i)->attnotnull;
+	}
 	for (int i = 0; i < ROOM_ROWS; i++)
-		ttl_count_insert(rel, form_empty_row(RelationGetDescr(rel)));
+		ttl_count_insert(rel, heap_form_tuple(desc, values, nulls));
 	CommandCounterIncrement();
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	scan = ttl_table_beginscan(rel, snapshot);
@@ -644,57 +565,38 @@ ttl_reserve_room(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* stats_reset() returns void */
-Datum
-ttl_stats_reset(PG_FUNCTION_ARGS)
+/*
+ * Resets the counters of an index, whose counts stay in the sums of the database, or all of
+ * them if root is invalid.
+ */
+static void
+reset(Oid root)
 {
-	Relation	rel = open_for_reset();
-	TtlCount	zero = {0};
+	TtlCount	zero = {.indexrelid = root};
+	Relation	rel;
 	Sums		sums;
 	ListCell   *lc;
 
+	PreventCommandIfReadOnly("ttl_index.stats_reset()");
+	PreventCommandIfParallelMode("ttl_index.stats_reset()");
+	/* nobody folds the rows meanwhile */
+	LockRelationOid(counters_relid(), ShareUpdateExclusiveLock);
+	rel = open_counters(RowExclusiveLock);
 	take_rows(rel, MOVE_ALL, &sums);
-	/* that a role calls run_pass() is no count */
 	foreach(lc, sums.list)
 	{
 		TtlCount   *sum = lfirst(lc);
 		TtlCount	call = {.relid = sum->relid,.last_call = sum->last_call};
 
-		if (sum->hour == 0 && call.last_call != 0)
-			insert_row(rel, &call);
-	}
-	zero.stats_reset = sums.now;
-	insert_row(rel, &zero);
-	table_close(rel, NoLock);
-	PG_RETURN_VOID();
-}
-
-/*
- * stats_reset(index regclass) returns void: of a part, the TTL index that it belongs to.
- * What was counted for it stays in the sums of the database.
- */
-Datum
-ttl_stats_reset_index(PG_FUNCTION_ARGS)
-{
-	Oid			indexrelid = PG_GETARG_OID(0);
-	TtlCount	zero = {0};
-	Relation	rel;
-	Oid			root;
-	Sums		sums;
-	ListCell   *lc;
-
-	ttl_state_check_is_index(indexrelid);
-	root = ttl_catalog_root(indexrelid);
-	if (!OidIsValid(root))
-		root = indexrelid;
-	rel = open_for_reset();
-	take_rows(rel, MOVE_ALL, &sums);
-	foreach(lc, sums.list)
-	{
-		TtlCount   *sum = lfirst(lc);
-
 		if (sum->hour != 0)
 			continue;
+		if (!OidIsValid(root))
+		{
+			/* that a role calls run_pass() is no count */
+			if (call.last_call != 0)
+				insert_row(rel, &call);
+			continue;
+		}
 		if (sum->indexrelid == root)
 		{
 			sum->indexrelid = sum->relid = InvalidOid;
@@ -704,17 +606,37 @@ ttl_stats_reset_index(PG_FUNCTION_ARGS)
 		}
 		insert_row(rel, sum);
 	}
-	zero.indexrelid = root;
-	zero.relid = IndexGetRelation(root, true);
+	if (OidIsValid(root))
+		zero.relid = IndexGetRelation(root, true);
 	zero.stats_reset = sums.now;
 	insert_row(rel, &zero);
 	table_close(rel, NoLock);
+}
+
+/* stats_reset() returns void */
+Datum
+ttl_stats_reset(PG_FUNCTION_ARGS)
+{
+	reset(InvalidOid);
+	PG_RETURN_VOID();
+}
+
+/* stats_reset(index regclass) returns void: of a part, the TTL index that it belongs to */
+Datum
+ttl_stats_reset_index(PG_FUNCTION_ARGS)
+{
+	Oid			indexrelid = PG_GETARG_OID(0);
+	Oid			root;
+
+	ttl_state_check_is_index(indexrelid);
+	root = ttl_catalog_root(indexrelid);
+	reset(OidIsValid(root) ? root : indexrelid);
 	PG_RETURN_VOID();
 }
 
 /*
- * ignore_subscription() returns trigger: leaves out a row that a subscription copies.  These
- * are the counters of the publisher, for what has OIDs there.
+ * ignore_subscription() returns trigger: leaves out a row that a subscription copies, since the
+ * OIDs in it are those of the publisher.
  */
 Datum
 ttl_ignore_subscription(PG_FUNCTION_ARGS)

@@ -3,25 +3,17 @@
  * crash.c
  *	  Indexes whose visits crash the server.
  *
- * A function of a user in C, or a damaged page, can end the worker in a way that makes
- * the postmaster restart all processes; and the next visit does it again.  So a worker
- * marks in the state file (state_file.c) which index it is at, and when its postmaster
- * started.  An orderly end removes the mark, and so does the SIGQUIT by which the
- * postmaster ends all other processes when one has crashed: only a worker that crashed
- * itself leaves its mark for a launcher of the same postmaster.  An index that did
- * this twice within a day is skipped until ttl_index.resume() is called, until the
- * server is restarted, or until the index is created anew.
+ * A function of a user in C, or a damaged page, can crash the worker, upon which the postmaster
+ * restarts all processes; and the next visit does it again.  So a worker marks in the state file
+ * (state_file.c) which index it is at, and when its postmaster started.  An orderly end removes the
+ * mark, and so does the SIGQUIT by which the postmaster ends all other processes.  An index that
+ * left its mark twice within a day is skipped until ttl_index.resume() is called, until the server
+ * is restarted, or until the index is created anew.
  *
- * A machine that loses power, a container that is killed with all of its processes,
- * and a base backup that is taken during a visit leave a mark, too.  A launcher that
- * finds such a mark has another postmaster, and ignores it.  It also ignores the
- * crashes that were counted before a restart of the server: the index is tried again.
+ * After a loss of power, and in a base backup, a mark is of another postmaster, and is ignored.  With
+ * send_abort_for_crash, the crash of another process looks like one of the worker.
  *
  * Each worker of the monitor has a mark of its own, by a number that tasks.c gives it.
- *
- * With send_abort_for_crash the postmaster ends all processes by SIGABRT, which cannot be
- * told apart from a crash of the worker.  If restart_after_crash is off, nothing is
- * counted, because the next launcher has another postmaster.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -36,14 +28,12 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "libpq/pqsignal.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "utils/elog.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
-#include "definition/definition.h"
 #include "monitor/monitor.h"
 #include "monitor/state_file.h"
 #include "ttl_index.h"
@@ -57,10 +47,7 @@ static int	mark_number = -1;	/* which mark is that of this process; -1: none */
 static int	mark_fd = -1;		/* while there is a mark */
 static emit_log_hook_type prev_emit_log_hook = NULL;
 
-/*
- * Writes the mark; also called in a signal handler.  If it cannot be written, a crash goes
- * unnoticed or counts once too often, which is no reason to stop.
- */
+/* Writes the mark; also called in a signal handler, so that a failure is ignored. */
 static void
 write_mark(Oid indexrelid, TimestampTz begun)
 {
@@ -92,10 +79,7 @@ log_hook(ErrorData *edata)
 		prev_emit_log_hook(edata);
 }
 
-/*
- * Called by a worker of the monitor when it starts: from then on ttl_crash_mark() writes the
- * mark with this number.
- */
+/* Called by a worker when it starts: ttl_crash_mark() writes the mark with this number. */
 void
 ttl_crash_watch(int mark)
 {
@@ -108,8 +92,8 @@ ttl_crash_watch(int mark)
 }
 
 /*
- * Marks the index at which the worker is, or none.  Does nothing outside of a worker.  The file
- * can be another one each time: resume() makes a new one.
+ * Marks the index at which the worker is, or none.  Without a number it does nothing.  The file can
+ * be another one each time: resume() makes a new one.
  */
 void
 ttl_crash_mark(Oid indexrelid)
@@ -139,45 +123,8 @@ is_ours(const TtlCrash *crash)
 }
 
 /*
- * Finds the entry of this index among so many; else a free one, or one more.  Returns its
- * position, and a copy.
- */
-static int
-find_crash(const TtlCrash *crashes, int count, const TtlMark *mark, TtlCrash *crash)
-{
-	int			position = count;
-
-	for (int i = 0; i < count; i++)
-	{
-		if (!is_ours(&crashes[i]))
-			position = Min(position, i);
-		else if (crashes[i].database == mark->database &&
-				 crashes[i].indexrelid == mark->indexrelid)
-		{
-			*crash = crashes[i];
-			return i;
-		}
-	}
-	*crash = (TtlCrash)
-	{
-		.server_start = PgStartTime,.database = mark->database,
-			.indexrelid = mark->indexrelid
-	};
-	return position;
-}
-
-/* Is this the mark of a worker that crashed, under this postmaster? */
-static bool
-has_crashed(const TtlMark *mark)
-{
-	/* the worker of a launcher that ended before can still be there */
-	return OidIsValid(mark->indexrelid) && mark->server_start == PgStartTime &&
-		kill(mark->pid, 0) != 0 && errno == ESRCH;
-}
-
-/*
- * Called by the launcher when it starts, until it returns false: counts the crash of a
- * worker that left its mark, and removes the mark.
+ * Called by the launcher when it starts, until it returns false: counts the crash of a worker that
+ * left its mark, and removes the mark.
  */
 bool
 ttl_crash_take_mark(TtlMark *mark)
@@ -198,11 +145,31 @@ ttl_crash_take_mark(TtlMark *mark)
 	}
 	for (int i = 0; i < TTL_MARKS; i++)
 	{
-		if (!has_crashed(&file.marks[i]))
-			continue;
 		*mark = file.marks[i];
-		count = ttl_state_file_read_crashes(&crashes);
-		position = find_crash(crashes, count, mark, &crash);
+		/* the worker of a launcher that ended before can still be there */
+		if (!OidIsValid(mark->indexrelid) || mark->server_start != PgStartTime ||
+			kill(mark->pid, 0) == 0 || errno != ESRCH)
+			continue;
+
+		/* find the entry of this index; else a free one, or one more */
+		crash = (TtlCrash)
+		{
+			.server_start = PgStartTime,.database = mark->database,
+				.indexrelid = mark->indexrelid
+		};
+		position = count = ttl_state_file_read_crashes(&crashes);
+		for (int j = 0; j < count; j++)
+		{
+			if (!is_ours(&crashes[j]))
+				position = Min(position, j);
+			else if (crashes[j].database == mark->database &&
+					 crashes[j].indexrelid == mark->indexrelid)
+			{
+				crash = crashes[j];
+				position = j;
+				break;
+			}
+		}
 		if (crash.count < SKIPPED_AFTER &&
 			TimestampDifferenceExceeds(crash.last, mark->begun, FORGET_MS))
 			crash.count = 0;
@@ -216,10 +183,7 @@ ttl_crash_take_mark(TtlMark *mark)
 	return false;
 }
 
-/*
- * Lists the crashes, as TtlCrash, of indexes of this database that are skipped.  While the
- * file cannot be read all of them are, and held.
- */
+/* Lists, as TtlCrash, the indexes of this database that are skipped.  An unusable file has none. */
 List *
 ttl_crash_skipped(const TtlStateFile *file)
 {

@@ -3,14 +3,13 @@
  * history.c
  *	  What was done in each hour that is over, behind the view history.
  *
- * The counters (counters.c) have the hour at hand.  Once it is over, a fold moves its
- * row of each index here, in the transaction that adds it to the sum of the index, so
- * each row that was deleted is in one of the two tables at any time.  They are two so
- * that the counters stay small, whatever the number of hours: each fold reads them, and
- * each look at stats and index_stats, and a full disk needs the room in them.
+ * The counters (counters.c) have the hour at hand.  Once it is over, a fold moves its row of each
+ * index here, in the transaction that adds it to the sum of the index.  So each row that was
+ * deleted is in one of the two tables at any time, and the counters, which each fold reads, stay
+ * small.
  *
- * The rows here are never changed.  Those that are older than
- * ttl_index.history_retention are deleted, once an hour.
+ * Rows here are never changed.  Those older than ttl_index.history_retention are deleted, once
+ * an hour.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -28,7 +27,6 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "storage/lmgr.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -60,7 +58,7 @@ static const TtlCountColumn columns[] = {
 #define NCOLUMNS lengthof(columns)
 #define ATTNUM_HOUR 1
 
-/* The hour of a moment, of UTC: an hour of each zone that differs from it by whole hours. */
+/* The hour of a moment, in UTC. */
 TimestampTz
 ttl_history_hour(TimestampTz at)
 {
@@ -82,10 +80,7 @@ open_past_hours(LOCKMODE lockmode)
 	return rel;
 }
 
-/*
- * Locks the table, unless that takes waiting: DROP EXTENSION locks it before the
- * counters, which the caller has locked.
- */
+/* Tries to lock the table: DROP EXTENSION locks it before the counters, which the caller has. */
 bool
 ttl_history_lock(LOCKMODE lockmode)
 {

@@ -3,29 +3,18 @@
  * hold.c
  *	  Holding deletion in the whole server, until somebody has looked at the clock.
  *
- * A clock that jumps ahead makes everything due at once.  So each sub-pass
- * compares how far the wall clock has come since the first look at it with how
- * far the machine's own clock has, which nobody can set.  Where the wall clock is
- * ahead by more than ttl_index.max_clock_jump, deletion is held.  The readings
- * that are compared are one pair for as long as the server runs: several jumps
- * add up, one that takes back another counts as none, and neither a crash nor a
- * new launcher forgets them.
+ * A clock that jumps ahead makes everything due at once.  So each sub-pass compares how far the
+ * wall clock has come since the first look at it with how far the machine's own clock has, which
+ * nobody can set.  If the wall clock is ahead by more than ttl_index.max_clock_jump, deletion is
+ * held.  The first look is the same one for as long as the server runs, so several jumps add up.
  *
- * While the server is down there is nothing to compare.  A copy of it that is
- * started to rescue what has expired looks like one that was switched off; whoever
- * wants both held sets ttl_index.hold_after_downtime.  So each look at the clock is
- * noted, by the launcher about once a minute, whatever is enabled: the downtime lies
- * between the last look and the first one after a start.  How long ago the last pass over
- * a database was does not tell it: passes may have been turned off, and anybody can run
- * one.
+ * While the server is down there is nothing to compare.  So the launcher notes each look at the
+ * clock, about once a minute.  If the first one after a start is later than the last one by more
+ * than ttl_index.hold_after_downtime, deletion is held as well.  On a standby, where there is no
+ * launcher, the time of the last replayed transaction counts as a look.
  *
- * On a standby there is no launcher, and the state file is not replicated.  But the WAL
- * that it replays tells until when its primary was running, because the monitor there
- * commits every few minutes.  So the time of the last transaction that was replayed
- * counts as a look, also for a copy that replays an archive.
- *
- * A hold is written to the state file (state_file.c), so that all backends see it and a
- * restart does not release it.  ttl_index.resume() releases it.
+ * A hold is written to the state file, so that all backends see it and a restart does not release
+ * it.  ttl_index.resume() does.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -44,7 +33,6 @@
 #include "utils/datetime.h"
 #include "utils/timestamp.h"
 
-#include "definition/definition.h"
 #include "monitor/monitor.h"
 #include "monitor/state_file.h"
 #include "ttl_index.h"
@@ -82,8 +70,7 @@ read_clocks(TimestampTz wall)
 }
 
 static void
-set_hold(TtlStateFile *file, TtlHoldReason reason, TimestampTz expected,
-		 TimestampTz found)
+set_hold(TtlStateFile *file, TtlHoldReason reason, TimestampTz expected, TimestampTz found)
 {
 	file->hold.reason = reason;
 	file->hold.expected = expected;
@@ -91,76 +78,46 @@ set_hold(TtlStateFile *file, TtlHoldReason reason, TimestampTz expected,
 	ttl_state_file_write(file, TTL_STATE_FILE_PART(hold), true);
 }
 
-static void
-check_downtime(TtlStateFile *file, TimestampTz wall)
-{
-	TimestampTz last_look = Max(file->last_look, GetLatestXTime());
-
-	/* a server on which nobody ever looked is new, or a restored dump */
-	if (last_look == 0 || ttl_hold_after_downtime == 0)
-		return;
-	if (wall - last_look > ttl_hold_after_downtime * USECS_PER_SEC)
-		set_hold(file, TTL_HOLD_DOWNTIME, last_look, wall);
-}
-
-static void
-check_jump(TtlStateFile *file, TtlClocks now)
-{
-	TimestampTz expected = file->clocks.wall +
-	(now.uptime - file->clocks.uptime);
-
-	if (ttl_max_clock_jump > 0 &&
-		now.wall - expected > ttl_max_clock_jump * USECS_PER_SEC)
-		set_hold(file, TTL_HOLD_CLOCK_JUMP, expected, now.wall);
-}
-
-static void
-look_at_clock(TtlStateFile *file, TimestampTz wall, bool starts)
+/*
+ * Reads the state file, and holds deletion if this reading of the wall clock is too far
+ * ahead, or after a start, if the server was down for too long.  To be called with each
+ * reading before rows are deleted by it, and once a minute otherwise.  The launcher says when
+ * it starts, because a standby that was promoted had started before.
+ */
+void
+ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall, bool starts)
 {
 	TtlClocks	now = read_clocks(wall);
+	TimestampTz expected;
 
 	ttl_state_file_read(file);
 	if (file->hold.reason != TTL_NOT_HELD)
 		return;
 	if (starts || file->clocks.server_start != PgStartTime)
-		check_downtime(file, wall);
-	if (file->hold.reason != TTL_NOT_HELD)
-		return;
+	{
+		TimestampTz last_look = Max(file->last_look, GetLatestXTime());
+
+		/* a server on which nobody ever looked is new, or a restored dump */
+		if (last_look != 0 && ttl_hold_after_downtime > 0 &&
+			wall - last_look > ttl_hold_after_downtime * USECS_PER_SEC)
+		{
+			set_hold(file, TTL_HOLD_DOWNTIME, last_look, wall);
+			return;
+		}
+	}
 	if (file->clocks.server_start != PgStartTime)
 	{
 		file->clocks = now;
 		ttl_state_file_write(file, TTL_STATE_FILE_PART(clocks), true);
 	}
-	check_jump(file, now);
-	if (file->hold.reason == TTL_NOT_HELD &&
-		(wall < file->last_look || wall - file->last_look >= NOTE_LOOK_AFTER))
+	expected = file->clocks.wall + (now.uptime - file->clocks.uptime);
+	if (ttl_max_clock_jump > 0 && wall - expected > ttl_max_clock_jump * USECS_PER_SEC)
+		set_hold(file, TTL_HOLD_CLOCK_JUMP, expected, wall);
+	else if (wall < file->last_look || wall - file->last_look >= NOTE_LOOK_AFTER)
 	{
 		file->last_look = wall;
 		ttl_state_file_write(file, TTL_STATE_FILE_PART(last_look), false);
 	}
-}
-
-/*
- * Called by the launcher when it starts: holds deletion if the server was down for too
- * long.  It is told to look, because a standby that was promoted had started before.
- */
-void
-ttl_hold_check_start(void)
-{
-	TtlStateFile file;
-
-	look_at_clock(&file, GetCurrentTimestamp(), true);
-}
-
-/*
- * Reads the state file, and holds deletion if this reading of the wall clock is too far
- * ahead.  It has to be called with each reading before rows are deleted by it, and once a
- * minute otherwise.
- */
-void
-ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall)
-{
-	look_at_clock(file, wall, false);
 }
 
 /* Says in one line why deletion is held; NULL if it is not. */

@@ -3,13 +3,13 @@
  * kept.c
  *	  What is kept of a database from one sub-pass to the next.
  *
- * A process ends after its turn, so what the next one has to know of an index (where it
- * goes on, what went wrong, how long it waits) is in a hash table in the dynamic shared
- * memory of whoever started it: the launcher, or a session that calls run_pass().  A process
- * works with copies of the entries that it uses, and writes them back when it ends.  No
- * index is in two tasks at a time, so nobody else writes them meanwhile.  What concerns the
- * whole pass is in TtlKept, of which each process has a copy as well; whoever started it
- * adds up what has come to it (tasks.c).
+ * A process ends after its turn, so what the next one has to know of an index (where it goes on,
+ * what failed, how long it waits) is in a hash table in the dynamic shared memory of the launcher,
+ * or of the session that calls run_pass().  A process works with copies of the entries that it
+ * uses, and writes them back when it ends.  No index is in two tasks at a time.
+ *
+ * What concerns the whole pass is in TtlKept, of which each process has a copy as well.  Whoever
+ * started the process adds what the copy has gained (tasks.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -24,7 +24,6 @@
 #include "miscadmin.h"
 #include "storage/lwlock.h"
 #include "utils/hsearch.h"
-#include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -38,10 +37,7 @@
 #define MAX_REST 4				/* likewise */
 #define MAX_AGAIN_US (60 * USECS_PER_MINUTE)
 
-/*
- * What was due is estimated where a pass has deleted so many rows for each index that
- * holds them: what goes in a moment needs no estimate.
- */
+/* What was due is estimated after so many deleted rows for each index that holds them. */
 #define ESTIMATE_ROWS 1000
 
 static void
@@ -68,12 +64,6 @@ ttl_kept_create(dsa_area *area)
 	return dshash_create(area, &parameters, NULL);
 }
 
-dshash_table *
-ttl_kept_attach(dsa_area *area, dshash_table_handle handle)
-{
-	return dshash_attach(area, &parameters, handle, NULL);
-}
-
 /* Initializes what is known of a database: nothing. */
 void
 ttl_kept_init(TtlKept *kept)
@@ -83,15 +73,15 @@ ttl_kept_init(TtlKept *kept)
 	kept->survey.left = kept->survey.time_left = kept->survey.worst_lag = -1;
 }
 
-/* Gives a process, in the current memory context, copies of entries to work with. */
+/* Attaches a process, and makes room for its copies of entries in the current memory context. */
 void
-ttl_kept_open(TtlKept *kept, dshash_table *shared)
+ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle)
 {
 	HASHCTL		info = {.keysize = sizeof(TtlKeptKey),.entrysize = sizeof(TtlKeptIndex),
 		.hcxt = CurrentMemoryContext
 	};
 
-	kept->shared = shared;
+	kept->shared = dshash_attach(area, &parameters, handle, NULL);
 	kept->indexes = hash_create("ttl_index kept indexes", INITIAL_INDEXES, &info,
 								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
@@ -130,7 +120,7 @@ ttl_kept_store(const TtlKept *kept)
 	}
 }
 
-/* Adds what has come to a copy of what is known of a database. */
+/* Adds what a copy has gained. */
 void
 ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after)
 {
@@ -220,7 +210,7 @@ ttl_kept_index(TtlKept *kept, Oid relid)
 	return index;
 }
 
-/* Begins a pass, in a survey that has loaded all entries: forgets what does not outlast one. */
+/* Begins a pass, in a survey that has loaded all entries: forgets what is of the last one. */
 void
 ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 {
@@ -237,24 +227,18 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 	{
 		bool		goes_on = ttl_cursor_begin_pass(&index->cursor, now);
 
-		/*
-		 * what once was canceled, and is not any more, begins with a minute
-		 * again
-		 */
+		/* what is no longer canceled begins with a minute again */
 		if (index->visited && !index->skipped)
 			index->delay = 0;
 		index->failed = index->skipped = index->summed = false;
 		index->busy = index->visited = false;
-		index->pace = (TtlPace)
-		{
-			0
-		};
+		memset(&index->pace, 0, sizeof(index->pace));
 		index->estimated = false;
 		/* this is too far ahead if the clock has gone back */
 		index->retry_at = Min(index->retry_at,
 							  now + index->delay * USECS_PER_MINUTE);
-		if ((goes_on || index->death != TTL_NOT_DEAD || index->hangs || index->delay > 0 || index->first_docs > 0 ||
-			 index->single_docs > 0 || index->said.at != 0 || OidIsValid(index->last_leaf)) &&
+		if ((goes_on || index->death != TTL_NOT_DEAD || index->hangs || index->delay > 0 ||
+			 index->first_docs > 0 || index->single_docs > 0 || index->said.at != 0 || OidIsValid(index->last_leaf)) &&
 			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->key.relid)))
 			continue;
 		(void) dshash_delete_key(kept->shared, &index->key);
@@ -263,9 +247,8 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 }
 
 /*
- * Lets a pass that lasts try again what it has left for the next one: rows of one index can
- * keep it going for hours, and the others must not wait for that.  The delay grows, so that
- * these tries do not keep it going themselves.
+ * Lets a pass that lasts for hours try again what it has left for the next one.  The delay grows,
+ * so that these tries do not keep the pass going themselves.
  */
 void
 ttl_kept_try_again(TtlKept *kept, TimestampTz now)
@@ -288,10 +271,7 @@ ttl_kept_try_again(TtlKept *kept, TimestampTz now)
 	}
 }
 
-/*
- * Notes which indexes fail, as the counters say.  What the log was told of one that another
- * session has found to be well is over.
- */
+/* Notes which indexes fail, as the counters say: another session may have found one good. */
 void
 ttl_kept_set_failing(TtlKept *kept, const List *failing)
 {
@@ -312,9 +292,8 @@ ttl_kept_set_failing(TtlKept *kept, const List *failing)
 }
 
 /*
- * Notes that work on an index had to be canceled: at one of those that hold its rows, at a
- * partition, or at the whole of it.  It would take that long in every pass, so what hangs
- * waits, longer each time that it is tried again.  The others go on.
+ * Notes that work on a leaf, a partition, or all of an index had to be canceled.  What hangs
+ * waits, longer each time, and the others go on.
  */
 void
 ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now)
@@ -335,9 +314,8 @@ ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now)
 }
 
 /*
- * Is all of an index put off: did it hang at the last try, and is it not time for another
- * one?  Where several of those that hold its rows did, the next one may or may not hang, so
- * it is tried sooner.
+ * Is all of an index put off: did it hang at the last try, and is it not time for another one?
+ * If several of its leaves hung, the next one may not, so it is tried sooner.
  */
 bool
 ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now)
@@ -387,12 +365,12 @@ ttl_kept_estimated(TtlKept *kept, Oid root, int64 due)
 	index->estimated = true;
 	index->due = due;
 	if (due < 0)
-	{
 		kept->sum.not_estimated = true;
-		return;
+	else
+	{
+		kept->sum.estimated = true;
+		kept->sum.left += Max(due - index->pace.rows, 0);
 	}
-	kept->sum.estimated = true;
-	kept->sum.left += Max(due - index->pace.rows, 0);
 }
 
 /* Sums up how far the pass is, in all and by an index, which may be invalid. */
@@ -412,9 +390,8 @@ ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *p
 }
 
 /*
- * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been
- * read, and returns how many there are.  Where rows have failed, the oldest ones may be
- * among these, and it is not said.
+ * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been read,
+ * and returns how many there are.  If rows have failed, the oldest ones may be among these.
  */
 int
 ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)
@@ -433,10 +410,11 @@ ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)
 			!ttl_cursor_read_to(cursor, &key))
 			continue;
 		if (count < max)
-			known[count] = (TtlKnownIndex)
 		{
-			entry->key.database, entry->key.relid, key
-		};
+			known[count].database = entry->key.database;
+			known[count].indexrelid = entry->key.relid;
+			known[count].key = key;
+		}
 		count++;
 	}
 	dshash_seq_term(&scan);

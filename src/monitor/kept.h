@@ -16,9 +16,7 @@
 #include "datatype/timestamp.h"
 #include "expire/expire.h"
 #include "monitor/monitor.h"
-#include "monitor/pace.h"
 #include "monitor/progress.h"
-#include "monitor/survey.h"
 #include "lib/dshash.h"
 #include "utils/dsa.h"
 
@@ -120,9 +118,8 @@ typedef struct TtlKept
 
 /* kept.c */
 extern dshash_table *ttl_kept_create(dsa_area *area);
-extern dshash_table *ttl_kept_attach(dsa_area *area, dshash_table_handle handle);
 extern void ttl_kept_init(TtlKept *kept);
-extern void ttl_kept_open(TtlKept *kept, dshash_table *shared);
+extern void ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle);
 extern void ttl_kept_store(const TtlKept *kept);
 extern void ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after);
 extern void ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death);

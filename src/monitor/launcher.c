@@ -3,22 +3,14 @@
  * launcher.c
  *	  The launcher: passes over all databases of the server, with a sleep between them.
  *
- * The launcher is one background worker for the whole server, which core restarts if
- * it dies.  A pass of it begins in each database of pg_database, and is over when nothing
- * is left in any; the processes that it takes are started and reaped by tasks.c.  The
- * launcher never waits for one of them: its loop waits for a signal, and goes on with
- * whatever has ended.
+ * The launcher is one background worker for the whole server.  A pass of it begins in each
+ * database of pg_database, and ends when nothing is left in any.  tasks.c starts and reaps the
+ * processes of a pass.  The launcher is connected to no database, so it can open shared
+ * catalogs only.
  *
- * It begins its own transactions, to read pg_database and to see whether somebody waits
- * for a database.  It is connected to no database, so it can open shared catalogs only.
- *
- * It starts when recovery has finished, so there is none on a standby until it is
- * promoted.  It sleeps before its first pass, as MongoDB's monitor does: whoever
- * starts a restored server has that long to turn it off.  While it waits, it looks at
- * the clock once a minute (hold.c), and after a crash it takes note of the index at
- * which the worker was (crash.c).
- *
- * ttl_index.c registers it; postmaster calls ttl_launcher_main().
+ * It starts when recovery has finished, so a standby has none until it is promoted.  It sleeps
+ * before its first pass, so that there is time to turn it off on a restored server.  While it
+ * waits, it looks at the clock once a minute (hold.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,8 +21,11 @@
  */
 #include "postgres.h"
 
+#include "access/heapam.h"
+#include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
-#include "libpq/pqsignal.h"
+#include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
@@ -39,6 +34,7 @@
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
+#include "utils/rel.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -59,25 +55,12 @@ PGDLLEXPORT void ttl_launcher_main(Datum arg);
 /* While a pass goes on, the launcher looks this often for what it has to do. */
 #define WAIT_MS 500
 
-static int64 pass_number = 0;
 static TtlSaid hold_said;
 static TtlSaid file_said;
 static bool registered = false;
 static instr_time last_look;	/* when nap() last looked at the clock */
 
-static void
-end_processes(int code, Datum arg)
-{
-	ttl_tasks_end();
-}
-
-/* Ignores pg_cancel_backend(): there is nothing to cancel here, but in the worker. */
-static void
-cancel_handler(SIGNAL_ARGS)
-{
-}
-
-/* Shows other processes what they need to know whether the monitor visits a database. */
+/* Shows other processes whether the monitor visits databases. */
 static void
 show_launcher(void)
 {
@@ -91,60 +74,29 @@ show_launcher(void)
 	ttl_progress_launcher(&launcher);
 }
 
-static void
-handle_interrupts(void)
-{
-	CHECK_FOR_INTERRUPTS();
-	if (ConfigReloadPending)
-	{
-		ConfigReloadPending = false;
-		ProcessConfigFile(PGC_SIGHUP);
-		show_launcher();
-	}
-}
-
-static int64
-sleep_ms(void)
-{
-	return (int64) ttl_monitor_sleep * 1000;
-}
-
-/* Takes note of the indexes at which workers have crashed the server, if some have. */
-static void
-take_crashes(void)
-{
-	TtlMark		mark;
-
-	while (ttl_crash_take_mark(&mark))
-	{
-		ereport(WARNING,
-				(errcode(ERRCODE_CRASH_SHUTDOWN),
-				 errmsg("the server crashed during a visit to the TTL index with OID %u of the database with OID %u",
-						mark.indexrelid, mark.database)));
-		ttl_tasks_note_crash(mark.database, mark.indexrelid);
-	}
-}
-
 /*
- * Looks at the clock.  If the file in which a hold is kept cannot be read or written, it is
- * not known whether rows may be deleted: the launcher stays, says so now and then, and
- * returns false.
+ * Looks at the clock, and at the start at which indexes workers have crashed the server.  If
+ * the state file cannot be read or written, it is not known whether rows may be deleted: the
+ * launcher stays, says so now and then, and returns false.
  */
 static bool
 check_clock(TtlStateFile *file, bool starts)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	ErrorData  *volatile edata = NULL;
+	TtlMark		mark;
 
 	PG_TRY();
 	{
-		if (starts)
+		while (starts && ttl_crash_take_mark(&mark))
 		{
-			take_crashes();
-			ttl_hold_check_start();
+			ereport(WARNING,
+					(errcode(ERRCODE_CRASH_SHUTDOWN),
+					 errmsg("the server crashed during a visit to the TTL index with OID %u of the database with OID %u",
+							mark.indexrelid, mark.database)));
+			ttl_tasks_note_crash(mark.database, mark.indexrelid);
 		}
-		else
-			ttl_hold_check_clock(file, GetCurrentTimestamp());
+		ttl_hold_check_clock(file, GetCurrentTimestamp(), starts);
 	}
 	PG_CATCH();
 	{
@@ -167,10 +119,7 @@ check_clock(TtlStateFile *file, bool starts)
 	return false;
 }
 
-/*
- * Waits for so many milliseconds, or until a signal.  It looks at the clock once a minute,
- * so that the time of the last look tells since when the server has been down.
- */
+/* Waits for so many milliseconds, or until a signal. */
 static void
 nap(long milliseconds)
 {
@@ -179,11 +128,57 @@ nap(long milliseconds)
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 					 milliseconds, PG_WAIT_EXTENSION);
 	ResetLatch(MyLatch);
-	handle_interrupts();
+	CHECK_FOR_INTERRUPTS();
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+		show_launcher();
+	}
+	/* the time of the last look tells since when the server has been down */
 	if (ttl_tasks_elapsed(last_look) < LOOK_MS)
 		return;
 	INSTR_TIME_SET_CURRENT(last_look);
 	(void) check_clock(&file, false);
+}
+
+/*
+ * Updates the list of databases.  At the beginning of a pass one begins in each of them.  Later
+ * in the pass one begins in databases that are new, or whose last one ended as long ago as the
+ * sleep, so that one that drains for hours does not keep the others waiting.
+ */
+static void
+read_databases(bool begins)
+{
+	Relation	rel;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	rel = table_open(DatabaseRelationId, AccessShareLock);
+	scan = table_beginscan_catalog(rel, 0, NULL);
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		Form_pg_database form = (Form_pg_database) GETSTRUCT(tuple);
+		TtlDatabase *db;
+
+		/* a limit of -2 marks a database whose DROP was interrupted */
+		if (form->datistemplate || !form->datallowconn || form->datconnlimit == -2)
+			continue;
+		db = ttl_tasks_add_database(form->oid);
+		strlcpy(db->name, NameStr(form->datname), NAMEDATALEN);
+		db->seen = true;
+		if (begins ? db->running == 0 :
+			db->stage == TTL_STAGE_DONE &&
+			(!db->had_pass ||
+			 ttl_tasks_elapsed(db->last_pass) >= ttl_monitor_sleep * INT64CONST(1000)))
+			ttl_tasks_begin_pass(db);
+	}
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+	CommitTransactionCommand();
+	ttl_tasks_forget_unseen();
 }
 
 /* Makes a pass over all databases. */
@@ -197,11 +192,9 @@ run_pass(void)
 	if (!check_clock(&file, false) || ttl_hold_is_held(&file, WARNING, &hold_said))
 		return;
 	hold_said.at = 0;
-	ttl_tasks_set_pass(++pass_number);
-	snprintf(activity, sizeof(activity), "ttl_index: pass %lld",
-			 (long long) pass_number);
+	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) ttl_tasks_next_pass());
 	pgstat_report_activity(STATE_RUNNING, activity);
-	ttl_database_read(true);
+	read_databases(true);
 	INSTR_TIME_SET_CURRENT(read_at);
 	while (ttl_tasks_step(ttl_monitor_enabled))
 	{
@@ -209,7 +202,7 @@ run_pass(void)
 		nap(WAIT_MS);
 		if (ttl_tasks_elapsed(read_at) >= WAIT_MS && ttl_monitor_enabled)
 		{
-			ttl_database_read(false);
+			read_databases(false);
 			INSTR_TIME_SET_CURRENT(read_at);
 		}
 	}
@@ -217,41 +210,38 @@ run_pass(void)
 	pgstat_report_activity(STATE_IDLE, NULL);
 }
 
-/* Sleeps; a change of monitor_sleep during the sleep takes effect at once. */
-static void
-sleep_between_passes(void)
-{
-	instr_time	since;
-	int64		remaining;
-
-	INSTR_TIME_SET_CURRENT(since);
-	while ((remaining = sleep_ms() - ttl_tasks_elapsed(since)) > 0)
-		nap(Min(remaining, LOOK_MS));
-}
-
 void
 ttl_launcher_main(Datum arg)
 {
+	TtlStateFile file;
+
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
-	pqsignal(SIGINT, cancel_handler);
+	/* there is nothing to cancel here, but in a worker */
+	pqsignal(SIGINT, SIG_IGN);
 	BackgroundWorkerUnblockSignals();
 
 	/* shared catalogs only */
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	ttl_tasks_init(InvalidOid);
-	before_shmem_exit(end_processes, (Datum) 0);
+	before_shmem_exit(ttl_tasks_end, (Datum) 0);
 	/* else the status entry of this process, which others read, stays empty */
 	SetConfigOption("track_activities", "on", PGC_SUSET, PGC_S_OVERRIDE);
 	ereport(LOG, (errmsg("ttl_index launcher started")));
-	(void) check_clock(NULL, true);
-	/* who sees that there is a monitor again sees what has crashed as well */
+	(void) check_clock(&file, true);
+	/* a session that sees the launcher sees the crashes as well */
 	show_launcher();
 	INSTR_TIME_SET_CURRENT(last_look);
 
 	for (;;)
 	{
-		sleep_between_passes();
+		instr_time	since;
+		int64		remaining;
+
+		/* a change of monitor_sleep takes effect at once */
+		INSTR_TIME_SET_CURRENT(since);
+		while ((remaining = ttl_monitor_sleep * INT64CONST(1000) - ttl_tasks_elapsed(since)) > 0)
+			nap(Min(remaining, LOOK_MS));
 		if (ttl_monitor_enabled)
 			run_pass();
 	}
@@ -267,14 +257,11 @@ ttl_launcher_register(void)
 	if (IsBinaryUpgrade)
 		return;
 	registered = true;
-	entry.bgw_flags = BGWORKER_SHMEM_ACCESS |
-		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	entry.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
 	entry.bgw_start_time = BgWorkerStart_RecoveryFinished;
 	entry.bgw_restart_time = RESTART_SECONDS;
-	snprintf(entry.bgw_library_name, sizeof(entry.bgw_library_name),
-			 "ttl_index");
-	snprintf(entry.bgw_function_name, sizeof(entry.bgw_function_name),
-			 "ttl_launcher_main");
+	snprintf(entry.bgw_library_name, sizeof(entry.bgw_library_name), "ttl_index");
+	snprintf(entry.bgw_function_name, sizeof(entry.bgw_function_name), "ttl_launcher_main");
 	snprintf(entry.bgw_name, sizeof(entry.bgw_name), LAUNCHER_TYPE);
 	snprintf(entry.bgw_type, sizeof(entry.bgw_type), LAUNCHER_TYPE);
 	RegisterBackgroundWorker(&entry);

@@ -3,10 +3,9 @@
  * messages.c
  *	  What the processes of run_pass() say, for the session that called it.
  *
- * A process sends its messages through a queue in shared memory, in the words of the
- * frontend/backend protocol, as a parallel worker does (libpq/pqmq.h), and the session
- * raises them again.  An error that ended a survey is the session's; one that ended a worker
- * is a WARNING, because the others go on.
+ * A process sends its messages through a queue in shared memory, in the frontend/backend protocol,
+ * as a parallel worker does (libpq/pqmq.h), and the session raises them again.  An error that ended
+ * a survey is the session's.  One that ended a worker is a WARNING, because the others go on.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -22,7 +21,7 @@
 #include "storage/proc.h"
 #include "storage/shm_mq.h"
 
-#include "monitor/messages.h"
+#include "monitor/tasks.h"
 
 #define QUEUE_SIZE 16384
 
@@ -34,7 +33,7 @@ struct TtlMessages
 
 /* Makes a queue in the current memory context, whose receiver this session is. */
 TtlMessages *
-ttl_messages_begin(void)
+ttl_messages_begin(dsm_handle *handle)
 {
 	TtlMessages *messages = palloc(sizeof(TtlMessages));
 	shm_mq	   *queue;
@@ -44,23 +43,18 @@ ttl_messages_begin(void)
 	queue = shm_mq_create(dsm_segment_address(messages->segment), QUEUE_SIZE);
 	shm_mq_set_receiver(queue, MyProc);
 	messages->queue = shm_mq_attach(queue, messages->segment, NULL);
+	*handle = dsm_segment_handle(messages->segment);
 	return messages;
 }
 
-dsm_handle
-ttl_messages_handle(const TtlMessages *messages)
-{
-	return dsm_segment_handle(messages->segment);
-}
-
-/* Tells the queue of its sender, so that one that could not start counts as gone. */
+/* Sets the sender of the queue, so that one that could not start counts as gone. */
 void
 ttl_messages_set_handle(TtlMessages *messages, BackgroundWorkerHandle *handle)
 {
 	shm_mq_set_handle(messages->queue, handle);
 }
 
-/* Raises again what has come through the queue; errors as such only if that is asked for. */
+/* Raises again what has come through the queue; errors as such only if the caller wants it. */
 void
 ttl_messages_relay(TtlMessages *messages, bool raises)
 {

@@ -80,8 +80,7 @@ extern void ttl_history_trim(TimestampTz now);
 
 /* hold.c */
 extern int64 ttl_hold_machine_clock(void);
-extern void ttl_hold_check_start(void);
-extern void ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall);
+extern void ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall, bool starts);
 extern const char *ttl_hold_hint(const TtlHold *hold);
 extern bool ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlSaid *said);
 extern char *ttl_hold_reason(const TtlHold *hold);

@@ -23,7 +23,6 @@
 
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
-#include "monitor/visit.h"
 #include "ttl_index.h"
 
 /* Is the index or partition not to be visited again in this pass? */
@@ -68,8 +67,8 @@ ttl_outcome_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *e
 }
 
 /*
- * Counts an error that was met as a role, or as none of users.  The text is shown to those
- * with the rights of that role: it can be about rows that only they may see.
+ * Counts an error that was met as a role, or as none of users.  The text is shown to those with
+ * the rights of that role only: it can be about rows that only they may see.
  */
 void
 ttl_outcome_set_error(TtlCount *count, Oid role, const ErrorData *edata)
@@ -92,10 +91,7 @@ ttl_outcome_set_error(TtlCount *count, Oid role, const ErrorData *edata)
 	count->last_error_time = GetCurrentTimestamp();
 }
 
-/*
- * Counts what a batch did, in its transaction.  Returns false for a batch that did
- * nothing, which is not counted.
- */
+/* Counts what a batch did, in its transaction.  One that did nothing is not counted: false. */
 bool
 ttl_outcome_count(Oid root, const TtlVisit *visit, const TtlBatch *batch, bool skipped,
 				  const ErrorData *edata, double milliseconds)

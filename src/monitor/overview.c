@@ -3,15 +3,14 @@
  * overview.c
  *	  What the launcher knows of each database, for the view ttl_index.databases and lag().
  *
- * The launcher writes it into a dynamic shared memory segment, whose handle it shows in
- * its progress fields (progress.c), and any backend reads it there.  So nothing has to be
- * asked for when the server starts, there is no limit to the number of databases, and what
- * is shown ends with the launcher that knows it.  The area that the launcher shares with
- * its workers would not do: to attach to one that has just gone is an error.
+ * The launcher writes it into a dynamic shared memory segment, whose handle it shows in its
+ * progress fields (progress.c).  So no shared memory is requested at the start of the server, and
+ * there is no limit to the number of databases.  The area that the launcher shares with its
+ * workers would not do: attaching to one that has just gone is an error.
  *
- * There is one writer, and readers must not be able to delay it.  So nothing is locked: as
- * in the status entries of backends, a counter is odd while the contents change, and who
- * finds that it has changed meanwhile reads again.
+ * There is one writer, which readers must not delay.  So nothing is locked: as in the status
+ * entries of backends, a counter is odd while the contents change, and a reader that finds it
+ * changed reads again.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -30,18 +29,19 @@
 #include "storage/lwlock.h"
 #include "utils/backend_status.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 #include "due/due.h"
 #include "monitor/monitor.h"
 #include "monitor/progress.h"
-#include "monitor/survey.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_list_databases);
 PG_FUNCTION_INFO_V1(ttl_lag);
+
+/* Without memory for a segment, the launcher tries again this often. */
+#define RETRY_US USECS_PER_MINUTE
 
 #define INITIAL_DATABASES 64
 #define INITIAL_INDEXES 256
@@ -70,37 +70,13 @@ known_indexes(Overview *overview)
 	return (TtlKnownIndex *) &overview->databases[overview->max];
 }
 
-/* Without memory for a segment, it tries again this often. */
-#define RETRY_US USECS_PER_MINUTE
-
 static dsm_segment * segment = NULL;
 static TimestampTz failed_at = 0;	/* the last try, or 0 */
 static TtlSaid failure_said;
 
-/* Says now and then that not all is shown. */
-static void
-report_failure(int sqlerrcode, const char *message)
-{
-	failed_at = GetCurrentTimestamp();
-	if (ttl_report_is_news(&failure_said, sqlerrcode, message))
-		ereport(WARNING,
-				(errcode(sqlerrcode),
-				 errmsg("ttl_index.databases does not show all databases: %s", message)));
-}
-
-/* Is it time for a try? */
-static bool
-may_make_segment(void)
-{
-	TimestampTz now = GetCurrentTimestamp();
-
-	/* the clock may have gone back */
-	return failed_at == 0 || now < failed_at || now - failed_at >= RETRY_US;
-}
-
 /*
- * Makes a segment with room for so many, in the place of the one before.  That there is no
- * memory must not end the launcher: then some databases are not shown.
+ * Makes a segment with room for so many, in the place of the one before.  If there is no memory,
+ * the launcher goes on, and some databases are not shown.
  */
 static void
 make_segment(int max, int max_indexes)
@@ -124,8 +100,14 @@ make_segment(int max, int max_indexes)
 	PG_END_TRY();
 	if (made == NULL)
 	{
-		report_failure(edata ? edata->sqlerrcode : ERRCODE_INSUFFICIENT_RESOURCES,
-					   edata ? edata->message : "too many dynamic shared memory segments");
+		int			sqlerrcode = edata ? edata->sqlerrcode : ERRCODE_INSUFFICIENT_RESOURCES;
+		const char *message = edata ? edata->message : "too many dynamic shared memory segments";
+
+		failed_at = GetCurrentTimestamp();
+		if (ttl_report_is_news(&failure_said, sqlerrcode, message))
+			ereport(WARNING,
+					(errcode(sqlerrcode),
+					 errmsg("ttl_index.databases does not show all databases: %s", message)));
 		if (edata != NULL)
 			FreeErrorData(edata);
 		return;
@@ -137,7 +119,7 @@ make_segment(int max, int max_indexes)
 	overview->max = max;
 	overview->max_indexes = max_indexes;
 	overview->count = overview->index_count = 0;
-	/* who reads the old one keeps it until then */
+	/* a reader of the old one keeps it until then */
 	if (segment != NULL)
 		dsm_detach(segment);
 	segment = made;
@@ -149,11 +131,12 @@ ttl_overview_write(const TtlKnownDatabase *databases, int count,
 				   const TtlKnownIndex *indexes, int index_count)
 {
 	Overview   *overview = segment ? dsm_segment_address(segment) : NULL;
+	TimestampTz now = GetCurrentTimestamp();
 
-	if ((overview == NULL || overview->max < count ||
-		 overview->max_indexes < index_count) && may_make_segment())
-		make_segment(Max(INITIAL_DATABASES, count * 2),
-					 Max(INITIAL_INDEXES, index_count * 2));
+	/* the clock may have gone back */
+	if ((overview == NULL || overview->max < count || overview->max_indexes < index_count) &&
+		(failed_at == 0 || now < failed_at || now - failed_at >= RETRY_US))
+		make_segment(Max(INITIAL_DATABASES, count * 2), Max(INITIAL_INDEXES, index_count * 2));
 	if (segment == NULL)
 		return;
 	overview = dsm_segment_address(segment);
@@ -175,14 +158,31 @@ ttl_overview_handle(void)
 	return segment ? dsm_segment_handle(segment) : 0;
 }
 
-/* Copies the contents of a segment at one moment. */
+/* Copies what the launcher of this server shows; NULL if there is no launcher. */
 static Overview *
-copy_overview(Overview *overview)
+read_overview(void)
 {
-	Size		size = overview_size(overview->max, overview->max_indexes);
-	Overview   *copy = palloc(size);
+	TtlLauncher launcher;
+	dsm_segment *attached = NULL;
+	Overview   *overview;
+	Overview   *copy;
+	Size		size;
 	uint32		before;
 
+	for (int tries = 0; tries < 2 && attached == NULL; tries++)
+	{
+		/* this transaction may have looked at the backends long ago */
+		if (tries > 0)
+			pgstat_clear_backend_activity_snapshot();
+		if (!ttl_progress_find_launcher(&launcher) || launcher.overview == 0)
+			return NULL;
+		attached = dsm_attach(launcher.overview);
+	}
+	if (attached == NULL)
+		return NULL;
+	overview = dsm_segment_address(attached);
+	size = overview_size(overview->max, overview->max_indexes);
+	copy = palloc(size);
 	for (;;)
 	{
 		before = pg_atomic_read_u32(&overview->changes);
@@ -190,36 +190,12 @@ copy_overview(Overview *overview)
 		memcpy(copy, overview, size);
 		pg_read_barrier();
 		if (before % 2 == 0 && pg_atomic_read_u32(&overview->changes) == before)
-			return copy;
+			break;
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(100);
 	}
-}
-
-/* Reads what the launcher of this server shows; NULL if there is no launcher. */
-static Overview *
-read_overview(void)
-{
-	TtlLauncher launcher;
-	Overview   *overview;
-	dsm_segment *attached;
-
-	if (!ttl_progress_find_launcher(&launcher) || launcher.overview == 0)
-		return NULL;
-	attached = dsm_attach(launcher.overview);
-	if (attached == NULL)
-	{
-		/* this transaction has looked at the backends long ago */
-		pgstat_clear_backend_activity_snapshot();
-		if (!ttl_progress_find_launcher(&launcher) || launcher.overview == 0)
-			return NULL;
-		attached = dsm_attach(launcher.overview);
-	}
-	if (attached == NULL)
-		return NULL;
-	overview = copy_overview(dsm_segment_address(attached));
 	dsm_detach(attached);
-	return overview;
+	return copy;
 }
 
 /* Up to which key has the monitor read an index of this database?  False if unknown. */
@@ -283,29 +259,6 @@ put_database(ReturnSetInfo *rsinfo, const TtlKnownDatabase *database, const char
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* Says why there is nothing to show. */
-static void
-report_empty(const TtlHold *hold)
-{
-	bool		enabled;
-	const char *hint;
-	const char *reason = ttl_visitor_why_no_monitor(InvalidOid, &enabled, &hint);
-
-	if (reason != NULL)
-		ereport(NOTICE,
-				(errmsg("the monitor has visited no database with TTL indexes: %s", reason),
-				 errhint("%s", hint)));
-	else if (hold->reason != TTL_NOT_HELD)
-		ereport(NOTICE,
-				(errmsg("the monitor has visited no database with TTL indexes: it is held, %s",
-						ttl_hold_reason(hold)),
-				 errhint("%s", ttl_hold_hint(hold))));
-	else
-		ereport(NOTICE,
-				(errmsg("the monitor has found no database with TTL indexes since it has started"),
-				 errdetail("Its first pass begins ttl_index.monitor_sleep after the start.")));
-}
-
 /* list_databases(): one row for each database in which the monitor has found TTL indexes */
 Datum
 ttl_list_databases(PG_FUNCTION_ARGS)
@@ -314,6 +267,9 @@ ttl_list_databases(PG_FUNCTION_ARGS)
 	TtlStateFile file;
 	char	   *hold;
 	Overview   *overview;
+	bool		enabled;
+	const char *hint;
+	const char *reason;
 
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(rsinfo->setDesc, NCOLUMNS, "list_databases()");
@@ -322,8 +278,22 @@ ttl_list_databases(PG_FUNCTION_ARGS)
 	overview = read_overview();
 	for (int i = 0; overview != NULL && i < overview->count; i++)
 		put_database(rsinfo, &overview->databases[i], hold);
-	if (overview == NULL || overview->count == 0)
-		report_empty(&file.hold);
+	if (overview != NULL && overview->count > 0)
+		return (Datum) 0;
+
+	reason = ttl_visitor_why_no_monitor(InvalidOid, &enabled, &hint);
+	if (reason != NULL)
+		ereport(NOTICE,
+				(errmsg("the monitor has visited no database with TTL indexes: %s", reason),
+				 errhint("%s", hint)));
+	else if (hold != NULL)
+		ereport(NOTICE,
+				(errmsg("the monitor has visited no database with TTL indexes: it is held, %s", hold),
+				 errhint("%s", ttl_hold_hint(&file.hold))));
+	else
+		ereport(NOTICE,
+				(errmsg("the monitor has found no database with TTL indexes since it has started"),
+				 errdetail("Its first pass begins ttl_index.monitor_sleep after the start.")));
 	return (Datum) 0;
 }
 

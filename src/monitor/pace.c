@@ -3,14 +3,10 @@
  * pace.c
  *	  How fast rows go, and so when a pass will be over.
  *
- * The rate changes while a pass goes on: what is cached goes first, autovacuum comes after
- * the first minute, others begin to work.  So the last rows say more about the next ones
- * than the first do.  A window of fixed length would not do, neither for a pass of half a
- * minute nor for one of a day, in which a minute says little.  Here a row counts by the
- * time since the pass began: at an even rate, the last half of the time makes up three
- * quarters of the sum, however long that is.
- *
- * This file is pure arithmetic, and the caller tells it the time.
+ * The rate changes while a pass goes on: cached pages come first, autovacuum starts, others begin
+ * to work.  So the last rows say more about the next ones than the first do.  A window of fixed
+ * length fits neither a pass of half a minute nor one of a day.  Here a row counts by the time since
+ * the pass began: at an even rate, the last half of the time makes up three quarters of the sum.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,12 +19,9 @@
 
 #include <math.h>
 
-#include "monitor/pace.h"
+#include "monitor/progress.h"
 
-/*
- * An end is told behind the first seconds, or the first tenth of the rows: what is seen
- * before that is how a pass begins.
- */
+/* The rate counts after the first seconds, or the first tenth of the rows. */
 #define FIRST_US INT64CONST(5000000)
 #define FIRST_PART 10
 
@@ -51,8 +44,8 @@ ttl_pace_rows(const TtlPace *pace, int64 took)
 }
 
 /*
- * The time in microseconds that rows will take which are left of a pass, if they go as
- * fast as so many others (paced) in the time since it began; -1 if that cannot be told.
+ * The time in microseconds for the rows that are left of a pass, at the rate of so many others
+ * (paced) in the time since it began; -1 if it is not known.
  */
 int64
 ttl_pace_time_left(int64 left, int64 deleted, int64 paced, int64 took)

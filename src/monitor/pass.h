@@ -46,7 +46,7 @@ typedef struct TtlRun
 
 /* work.c */
 extern bool ttl_work_is_canceled(void);
-extern void ttl_work_cancel(void);
+extern void ttl_work_cancel(SIGNAL_ARGS);
 extern void ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared,
 						  TtlKept *kept);
 extern uint32 ttl_work_hash(const List *indexes);
@@ -54,10 +54,33 @@ extern void ttl_work_forget(TtlRun *run);
 extern void ttl_work_begin(TtlRun *run);
 extern void ttl_work_commit(TtlRun *run);
 extern ErrorData *ttl_work_try_commit(TtlRun *run, bool *timed_out);
+extern bool ttl_work_is_wanted(Oid database);
 extern bool ttl_work_must_stop(TtlRun *run);
 extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern bool ttl_work_wait_for_batch(TtlRun *run);
 extern ErrorData *ttl_work_run(void (*function) (void *), void *arg, bool *timed_out);
+extern ErrorData *ttl_work_retry(void (*function) (void *), void *arg, bool *timed_out);
+
+/* attempt.c */
+extern void ttl_attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
+							  int size);
+extern bool ttl_attempt_died(void);
+
+/* connect.c */
+extern bool ttl_connect_is_possible(Oid owner);
+extern void ttl_connect_as(Oid database, Oid owner, bool is_superuser);
+
+/* outcome.c */
+extern bool ttl_outcome_is_skipped(const TtlRun *run, Oid relid);
+extern bool ttl_outcome_hangs(const TtlRun *run, Oid relid);
+extern bool ttl_outcome_is_long(const TtlRun *run, TimestampTz now);
+extern bool ttl_outcome_note_failed(TtlRun *run, Oid relid, bool skipped);
+extern void ttl_outcome_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata,
+								   bool timed_out);
+extern void ttl_outcome_set_error(TtlCount *count, Oid role, const ErrorData *edata);
+extern bool ttl_outcome_count(Oid root, const TtlVisit *visit, const TtlBatch *batch,
+							  bool skipped, const ErrorData *edata, double milliseconds);
+extern void ttl_outcome_counted(TtlRun *run, TtlVisit *visit, const TtlBatch *batch);
 
 /* prepare.c */
 extern bool ttl_prepare_is_own(Oid relid);
@@ -88,5 +111,11 @@ extern void ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run);
 extern void ttl_throttle_deleted(TtlThrottle *throttle, int64 rows);
 extern int	ttl_throttle_batch_size(int size);
 extern TtlWait ttl_throttle_wait(TtlRun *run, long *milliseconds);
+
+/* visit.c */
+extern void ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target);
+
+/* visit_partitions.c */
+extern bool ttl_visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool makes);
 
 #endif							/* TTL_PASS_H */

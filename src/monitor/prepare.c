@@ -3,15 +3,12 @@
  * prepare.c
  *	  Preparing a sub-pass: finding what it has to do, index by index.
  *
- * sub_pass.c calls ttl_prepare_targets() at the beginning of each sub-pass.  It reads
- * the clock once for all visits, lets hold.c compare it, and makes the list of the TTL
- * indexes to visit, each with the indexes that hold its rows and with the partitions
- * that are to be made or dropped, as far as they belong to the owner as whom the worker is
- * connected.  The survey (survey.c) has listed the TTL indexes.
+ * A sub-pass begins with ttl_prepare_targets().  It reads the clock once for all visits, and
+ * lists what there is to do at each TTL index that the worker was told: the indexes that hold
+ * its rows, and the partitions to make or drop, as far as they belong to the owner as whom the
+ * worker is connected.
  *
- * DDL of others goes on beside it, so each index is prepared in a subtransaction of its own,
- * within the limits of a batch (work.c), and an error is that of one index.  The indexes
- * share transactions.
+ * Each index is prepared in a subtransaction, so that an error is that of one index.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -24,8 +21,6 @@
 
 #include "catalog/index.h"
 #include "miscadmin.h"
-#include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -34,14 +29,9 @@
 #include "definition/option.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
-#include "monitor/schedule.h"
 #include "monitor/state_file.h"
-#include "monitor/visit.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
-
-/* How often the preparation of an index is tried, if DDL of others makes it fail. */
-#define PREPARE_TRIES 2
 
 /* How many indexes are prepared in one transaction. */
 #define PREPARE_SHARED 50
@@ -54,8 +44,8 @@ ttl_prepare_is_own(Oid relid)
 }
 
 /*
- * Lists the partitions of a time series to make or drop, in the memory of the run.  A survey
- * lists those of all owners.
+ * Lists the partitions of a time series to make or drop, in the memory of the run.  A worker
+ * makes those of its owner's tables, and drops those of its owner.  A survey lists all.
  */
 List *
 ttl_prepare_partitions(TtlRun *run, const TtlIndex *index)
@@ -74,7 +64,6 @@ ttl_prepare_partitions(TtlRun *run, const TtlIndex *index)
 		TtlPartition *partition;
 		Oid			relid = ((TtlPartition *) lfirst(lc))->relid;
 
-		/* a partition is made by the owner of the whole, and dropped by its own */
 		if (!is_survey && !ttl_prepare_is_own(OidIsValid(relid) ? relid : index->relid))
 			continue;
 		partition = palloc(sizeof(TtlPartition));
@@ -101,7 +90,7 @@ target_work(void *arg)
 	TtlRun	   *run = work->run;
 	Oid			root = work->root;
 	List	   *leaves = ttl_leaves_by_row(root);
-	List	   *partitions;
+	List	   *partitions = NIL;
 	TtlIndex	index;
 	bool		active;
 	TtlTarget  *target;
@@ -109,8 +98,8 @@ target_work(void *arg)
 
 	active = ttl_catalog_describe(root, false, &index) &&
 		(index.state == TTL_ACTIVE || index.state == TTL_TABLE_LOCKED);
-	partitions = active && index.state == TTL_ACTIVE ?
-		ttl_prepare_partitions(run, &index) : NIL;
+	if (active && index.state == TTL_ACTIVE)
+		partitions = ttl_prepare_partitions(run, &index);
 
 	MemoryContextSwitchTo(run->context);
 	target = palloc0(sizeof(TtlTarget));
@@ -143,28 +132,19 @@ ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out
 	run->kept->counted = true;
 }
 
-/*
- * Prepares an index in a subtransaction, within the limits of a batch.  It gets a second
- * try, because DDL of others can make it fail.
- */
+/* Prepares an index, within the limits of a batch. */
 static void
 prepare_index(TtlRun *run, Oid root)
 {
 	PrepareWork work = {.run = run,.root = root};
-	ErrorData  *edata = NULL;
-	bool		timed_out = false;
+	ErrorData  *edata;
+	bool		timed_out;
 
 	if (ttl_outcome_is_skipped(run, root) || ttl_kept_is_put_off(run->kept, root, run->at))
 		return;
 	run->shared->current_index = root;
 	ttl_crash_mark(root);
-	for (int i = 0; i < PREPARE_TRIES && !timed_out; i++)
-	{
-		edata = ttl_work_run(target_work, &work, &timed_out);
-		if (edata == NULL)
-			break;
-		AcceptInvalidationMessages();
-	}
+	edata = ttl_work_retry(target_work, &work, &timed_out);
 	ttl_crash_mark(InvalidOid);
 	run->shared->current_index = InvalidOid;
 	MemoryContextSwitchTo(run->context);
@@ -178,7 +158,7 @@ prepare_index(TtlRun *run, Oid root)
 bool
 ttl_prepare_is_held(TtlRun *run, TtlStateFile *file)
 {
-	ttl_hold_check_clock(file, run->at);
+	ttl_hold_check_clock(file, run->at, false);
 	run->shared->held = ttl_hold_is_held(file,
 										 OidIsValid(run->common->caller) ? ERROR : WARNING,
 										 &run->kept->said);

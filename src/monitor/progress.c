@@ -3,9 +3,9 @@
  * progress.c
  *	  What a process is doing, for pg_stat_activity and ttl_index.current_op.
  *
- * The numbers are written into the progress fields that the status entry of every backend
- * has, without starting one of core's progress commands.  So no shared memory has to be
- * asked for, and an entry disappears with its process.
+ * The numbers are in the progress fields that the status entry of every backend has, without
+ * starting one of core's progress commands.  So no shared memory is requested, and an entry
+ * disappears with its process.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -18,7 +18,6 @@
 
 #include <math.h>
 
-#include "commands/progress.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -31,8 +30,6 @@
 
 #include "compat.h"
 #include "definition/definition.h"
-#include "monitor/monitor.h"
-#include "monitor/pace.h"
 #include "monitor/progress.h"
 #include "ttl_index.h"
 
@@ -63,7 +60,7 @@ enum
 	FIELD_INDEX_PACED
 };
 
-/* The launcher shows instead, behind the same two: */
+/* The launcher shows these instead, after the same two. */
 enum
 {
 	FIELD_ENABLED = FIELD_OPERATION,
@@ -78,10 +75,7 @@ enum
 enum
 {
 	OPERATION_PASS,
-	OPERATION_VISIT,
-	OPERATION_WAIT_RATE,
-	OPERATION_WAIT_REPLICATION,
-	OPERATION_WAIT_LOCKS
+	OPERATION_VISIT				/* those of TtlWait follow */
 };
 
 typedef struct Operation
@@ -127,9 +121,7 @@ ttl_progress_pass(const TtlProgress *progress, TimestampTz begun)
 	set_fields(OPERATION_PASS, NULL, 0, begun, 0, progress);
 }
 
-/*
- * Shows the visit whose next batch begins.  The activity of the worker names the index.
- */
+/* Shows the visit whose next batch begins.  The activity of the worker names the index. */
 void
 ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff, const TtlCursor *cursor,
 				   TimestampTz begun, int64 deleted, const TtlProgress *progress)
@@ -147,13 +139,11 @@ ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff, const TtlCursor *c
 	pgstat_report_activity(STATE_RUNNING, activity);
 }
 
-/*
- * Waits between two batches for so many milliseconds, or until a signal, and shows that.
- */
+/* Waits between two batches for so many milliseconds, or until a signal, and shows that. */
 void
 ttl_progress_wait(TtlWait wait, long milliseconds)
 {
-	int			operation = OPERATION_WAIT_RATE + (wait - TTL_WAIT_RATE);
+	int			operation = OPERATION_VISIT + wait;
 	const Operation *waiting = &operations[operation];
 
 	pgstat_progress_update_param(FIELD_OPERATION, operation);
@@ -266,31 +256,6 @@ put_left(Datum *values, bool *nulls, int column, int64 left, int64 deleted, int6
 											   &nulls[column + 1]);
 }
 
-/* Fills the columns about the pass, which has begun. */
-static void
-put_pass(const int64 *param, Datum *values, bool *nulls)
-{
-	TimestampTz begun = param[FIELD_PASS_START];
-
-	int64		took = GetCurrentTimestamp() - begun;
-	int64		deleted = param[FIELD_INDEX_DELETED];
-	int64		due = param[FIELD_INDEX_DUE];
-
-	values[COLUMN_PASS_START] = TimestampTzGetDatum(begun);
-	values[COLUMN_PASS_DELETED] = Int64GetDatum(param[FIELD_PASS_DELETED]);
-	put_left(values, nulls, COLUMN_PASS_LEFT, param[FIELD_PASS_LEFT],
-			 param[FIELD_PASS_DELETED], param[FIELD_PASS_PACED], took);
-	if (param[FIELD_INDEX] == 0)
-		return;
-	nulls[COLUMN_INDEX_DELETED] = false;
-	values[COLUMN_INDEX_DELETED] = Int64GetDatum(deleted);
-	nulls[COLUMN_INDEX_DUE] = due < 0;
-	values[COLUMN_INDEX_DUE] = Int64GetDatum(due);
-	/* more than was expected: there is no telling how many more */
-	put_left(values, nulls, COLUMN_INDEX_LEFT, due < deleted ? -1 : due - deleted,
-			 deleted, param[FIELD_INDEX_PACED], took);
-}
-
 /* list_operations(): one row for each process at work on a pass */
 Datum
 ttl_list_operations(PG_FUNCTION_ARGS)
@@ -305,9 +270,14 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 		const int64 *param = local ? fields_of(&local->backendStatus, MAGIC) : NULL;
 		Datum		values[NCOLUMNS] = {0};
 		bool		nulls[NCOLUMNS] = {0};
+		bool		is_visit;
+		int64		took;
+		int64		deleted;
+		int64		due;
 
 		if (param == NULL)
 			continue;
+		is_visit = param[FIELD_INDEX] != 0;
 		values[COLUMN_PID] = Int32GetDatum((int32) param[FIELD_PID]);
 		values[COLUMN_OPERATION] = CStringGetTextDatum(operations[param[FIELD_OPERATION]].name);
 		values[COLUMN_RELID] = ObjectIdGetDatum((Oid) param[FIELD_TABLE]);
@@ -315,13 +285,29 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 		values[COLUMN_CUTOFF] = TimestampTzGetDatum(param[FIELD_CUTOFF]);
 		values[COLUMN_OP_START] = TimestampTzGetDatum(param[FIELD_START]);
 		values[COLUMN_DELETED_DOCUMENTS] = Int64GetDatum(param[FIELD_DELETED]);
-		nulls[COLUMN_RELID] = nulls[COLUMN_INDEXRELID] = nulls[COLUMN_CUTOFF] =
-			param[FIELD_INDEX] == 0;
+		nulls[COLUMN_RELID] = nulls[COLUMN_INDEXRELID] = nulls[COLUMN_CUTOFF] = !is_visit;
+
 		memset(&nulls[COLUMN_PASS_START], true, NCOLUMNS - COLUMN_PASS_START);
+		took = GetCurrentTimestamp() - param[FIELD_PASS_START];
 		if (param[FIELD_PASS_START] != 0)
 		{
 			nulls[COLUMN_PASS_START] = nulls[COLUMN_PASS_DELETED] = false;
-			put_pass(param, values, nulls);
+			values[COLUMN_PASS_START] = TimestampTzGetDatum(param[FIELD_PASS_START]);
+			values[COLUMN_PASS_DELETED] = Int64GetDatum(param[FIELD_PASS_DELETED]);
+			put_left(values, nulls, COLUMN_PASS_LEFT, param[FIELD_PASS_LEFT],
+					 param[FIELD_PASS_DELETED], param[FIELD_PASS_PACED], took);
+		}
+		if (param[FIELD_PASS_START] != 0 && is_visit)
+		{
+			deleted = param[FIELD_INDEX_DELETED];
+			due = param[FIELD_INDEX_DUE];
+			nulls[COLUMN_INDEX_DELETED] = false;
+			values[COLUMN_INDEX_DELETED] = Int64GetDatum(deleted);
+			nulls[COLUMN_INDEX_DUE] = due < 0;
+			values[COLUMN_INDEX_DUE] = Int64GetDatum(due);
+			/* more than was expected: it is not known how many more */
+			put_left(values, nulls, COLUMN_INDEX_LEFT, due < deleted ? -1 : due - deleted,
+					 deleted, param[FIELD_INDEX_PACED], took);
 		}
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}

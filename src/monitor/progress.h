@@ -27,6 +27,14 @@ typedef enum TtlWait
 	TTL_WAIT_LOCKS
 } TtlWait;
 
+/* Rows that a pass deletes one by one. */
+typedef struct TtlPace
+{
+	int64		rows;
+	double		weighted;		/* each by the time at which it was deleted,
+								 * in microseconds since the pass began */
+} TtlPace;
+
 /* How far a pass is, in all and by the index that is visited; -1: not known. */
 typedef struct TtlProgress
 {
@@ -39,6 +47,40 @@ typedef struct TtlProgress
 	int64		index_due;		/* when the pass began */
 } TtlProgress;
 
+/* What the monitor has done in a database, and how it has found its TTL indexes. */
+typedef struct TtlSurvey
+{
+	TimestampTz pass_start;		/* of the last pass; 0 for none */
+	TimestampTz pass_end;		/* of the last pass that has ended, likewise */
+	int64		deleted;		/* rows, since the launcher started */
+	int64		partitions;		/* dropped, likewise */
+	int64		left;			/* about so many rows, of a pass that goes on;
+								 * -1: not known, or there is none */
+	int64		time_left;		/* for these, in microseconds; -1: likewise */
+	TimestampTz at;				/* when the following were found; 0: never */
+	int32		indexes;
+	int32		not_active;		/* of these, by the view ttl_index.indexes */
+	int32		failing;
+	int32		paused;
+	int32		lag_unknown;
+	int64		worst_lag;		/* microseconds; -1: unknown of all */
+} TtlSurvey;
+
+/* What the launcher knows of a database. */
+typedef struct TtlKnownDatabase
+{
+	Oid			oid;
+	TtlSurvey	survey;
+} TtlKnownDatabase;
+
+/* Up to which key the monitor has read an index in which it has deleted much. */
+typedef struct TtlKnownIndex
+{
+	Oid			database;
+	Oid			indexrelid;
+	int64		key;
+} TtlKnownIndex;
+
 /* What the launcher shows of itself (see progress.c). */
 typedef struct TtlLauncher
 {
@@ -47,6 +89,16 @@ typedef struct TtlLauncher
 	bool		no_slot;		/* the last worker found no slot */
 	dsm_handle	overview;		/* see overview.c; 0 for none */
 } TtlLauncher;
+
+/* overview.c */
+extern void ttl_overview_write(const TtlKnownDatabase *databases, int count,
+							   const TtlKnownIndex *indexes, int index_count);
+extern dsm_handle ttl_overview_handle(void);
+
+/* pace.c */
+extern void ttl_pace_add(TtlPace *pace, int64 rows, int64 took);
+extern int64 ttl_pace_rows(const TtlPace *pace, int64 took);
+extern int64 ttl_pace_time_left(int64 left, int64 deleted, int64 paced, int64 took);
 
 /* progress.c */
 extern void ttl_progress_pass(const TtlProgress *progress, TimestampTz begun);

@@ -3,11 +3,9 @@
  * report.c
  *	  What a pass says of itself, in the log and to the session that has called for it.
  *
- * The monitor makes a pass a minute, and what is wrong in one is wrong in the next.  So
- * it says something when it begins and when its reason changes, and once an hour while it
- * lasts.  TtlSaid is what it needs for that: one for each index and for each database
- * (kept.c), and those of the launcher.  A pass of run_pass() begins with empty ones, and
- * says all; messages.c relays it.
+ * What is wrong in one pass is wrong in the next.  So the monitor says it when it begins, when its
+ * reason changes, and once an hour while it lasts.  TtlSaid keeps that for each index, each
+ * database (kept.c) and the launcher.  A pass of run_pass() begins with empty ones, and says all.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -22,13 +20,11 @@
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "definition/option.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
-#include "monitor/schedule.h"
 #include "ttl_index.h"
 
 /* The monitor writes a line for each pass that has deleted more rows than this. */
@@ -38,8 +34,8 @@
 #define REPEAT (1 * USECS_PER_HOUR)
 
 /*
- * Makes a number of a reason.  Words with digits are left out: they are numbers, times and
- * keys of rows, which differ each time.
+ * Makes a number of a reason.  Words with digits are left out: numbers, times and keys of rows
+ * differ each time.
  */
 static uint32
 reason_number(int sqlerrcode, const char *text)
@@ -74,34 +70,19 @@ ttl_report_is_news(TtlSaid *said, int sqlerrcode, const char *text)
 	return true;
 }
 
-/*
- * What the user can do about an error, where the error does not say it.  A name that is not
- * found in a function of users is most often one that is not qualified.
- */
-static const char *
-hint_for(const ErrorData *edata)
-{
-	switch (edata->sqlerrcode)
-	{
-		case ERRCODE_UNDEFINED_TABLE:
-		case ERRCODE_UNDEFINED_FUNCTION:
-		case ERRCODE_UNDEFINED_OBJECT:
-			if (edata->context != NULL)
-				return "Functions run with search_path = pg_catalog, pg_temp here: qualify the name, "
-					"or set it with ALTER FUNCTION ... SET search_path.";
-			break;
-		default:
-			break;
-	}
-	return edata->hint;
-}
-
 /* Reports an error of an index. */
 void
 ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 {
-	const char *hint = hint_for(edata);
+	const char *hint = edata->hint;
 
+	/* a name that a function of users does not find is most often not qualified */
+	if (edata->context != NULL &&
+		(edata->sqlerrcode == ERRCODE_UNDEFINED_TABLE ||
+		 edata->sqlerrcode == ERRCODE_UNDEFINED_FUNCTION ||
+		 edata->sqlerrcode == ERRCODE_UNDEFINED_OBJECT))
+		hint = "Functions run with search_path = pg_catalog, pg_temp here: qualify the name, "
+			"or set it with ALTER FUNCTION ... SET search_path.";
 	if (!ttl_report_is_news(&ttl_kept_index(run->kept, root)->said,
 							edata->sqlerrcode, edata->message))
 		return;
@@ -149,7 +130,7 @@ ttl_report_lost(TtlRun *run, Oid indexrelid)
 		ttl_saved_option_warn(indexrelid);
 }
 
-/* Appends "5 rows deleted", say, with a comma before it where it is not the first. */
+/* Appends, for example, "5 rows deleted", after a comma if it is not the first. */
 static void
 append_count(StringInfo text, int64 n, const char *one, const char *many,
 			 const char *what)

@@ -4,11 +4,11 @@
  *	  CALL ttl_index.run_pass(): a pass over one database, on demand.
  *
  * The session runs no pass itself.  It starts the processes that the launcher would start
- * (tasks.c), for the owners whose rights the caller has, waits for them, relays what they
- * say, and ends them if it is canceled.  That needs no preload.
+ * (tasks.c), for the owners whose rights the caller has, waits for them, relays their messages,
+ * and ends them if it is canceled.  That needs no preload.
  *
  * It holds no snapshot and no lock while it waits: a worker that waited for a lock of the
- * session would be in a deadlock that nobody detects.
+ * session would be in a deadlock that is not detected.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -39,33 +39,6 @@ PG_FUNCTION_INFO_V1(ttl_run_pass);
 /* The session looks this often for what it has to do, if no signal comes. */
 #define WAIT_MS 100
 
-static void
-end_processes(int code, Datum arg)
-{
-	ttl_tasks_end();
-}
-
-/* Runs the processes of a pass over this database. */
-static void
-run_processes(void)
-{
-	TtlDatabase *db;
-
-	ttl_tasks_init(GetUserId());
-	db = ttl_tasks_add_database(MyDatabaseId);
-	strlcpy(db->name, get_database_name(MyDatabaseId), NAMEDATALEN);
-	ttl_tasks_begin_pass(db);
-	while (ttl_tasks_step(true))
-	{
-		InvalidateCatalogSnapshot();
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 WAIT_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-	}
-	ereport(NOTICE, (errmsg_internal("%s", ttl_report_pass_text(&db->kept.sum))));
-}
-
 /* CALL run_pass() */
 Datum
 ttl_run_pass(PG_FUNCTION_ARGS)
@@ -87,12 +60,26 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	/* this begins a transaction that has no snapshot yet */
 	SPI_commit();
-	PG_ENSURE_ERROR_CLEANUP(end_processes, (Datum) 0);
+	PG_ENSURE_ERROR_CLEANUP(ttl_tasks_end, (Datum) 0);
 	{
-		run_processes();
+		TtlDatabase *db;
+
+		ttl_tasks_init(GetUserId());
+		db = ttl_tasks_add_database(MyDatabaseId);
+		strlcpy(db->name, get_database_name(MyDatabaseId), NAMEDATALEN);
+		ttl_tasks_begin_pass(db);
+		while (ttl_tasks_step(true))
+		{
+			InvalidateCatalogSnapshot();
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+							 WAIT_MS, PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+			CHECK_FOR_INTERRUPTS();
+		}
+		ereport(NOTICE, (errmsg_internal("%s", ttl_report_pass_text(&db->kept.sum))));
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(end_processes, (Datum) 0);
-	ttl_tasks_end();
+	PG_END_ENSURE_ERROR_CLEANUP(ttl_tasks_end, (Datum) 0);
+	ttl_tasks_end(0, (Datum) 0);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

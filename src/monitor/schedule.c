@@ -3,9 +3,8 @@
  * schedule.c
  *	  The scheduler: which index next, how large a batch, when to stop.
  *
- * The rules are those of MongoDB's TTL monitor.  This file is pure bookkeeping: it opens
- * nothing and reads neither a clock nor a setting, and the caller tells it the time.
- * sub_pass.c asks it which index is next, visit.c how large a batch may be.
+ * The rules are those of MongoDB's TTL monitor.  This file opens nothing and reads neither a clock
+ * nor a setting.  sub_pass.c asks it which index is next, visit.c how large a batch may be.
  *
  *	pass		sub-passes until nothing remains that was due when it began
  *	sub-pass	a visit to each index; it also ends when its time is over, and then the
@@ -28,9 +27,9 @@
 #include "ttl_index.h"
 
 /*
- * The first batch of a visit is small: where a trigger is slow, a large one would run into
- * its timeout, and so in every pass.  The next ones grow up to MAX_GROWTH times.  If even
- * the first size is too large for an index, the right one is kept for its next visit.
+ * The first batch of a visit is small: if a trigger is slow, a large one would be canceled in
+ * every pass.  The next ones grow up to MAX_GROWTH times.  If the first size is too large for an
+ * index, the right one is kept for its next visit.
  */
 #define FIRST_BATCH_DOCS 100
 #define FIRST_BATCH_ENTRIES 1200
@@ -46,10 +45,7 @@ is_over(TimestampTz since, int64 milliseconds, TimestampTz now)
 	return now < since || now - since >= milliseconds * 1000;
 }
 
-/*
- * Begins a sub-pass over so many indexes, which the caller keeps in a list, with the one
- * at the position `first`.
- */
+/* Begins a sub-pass over so many indexes with the one at the position `first`. */
 void
 ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int count, int first,
 				   TimestampTz now)
@@ -62,8 +58,8 @@ ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int count, int firs
 }
 
 /*
- * Goes to the next index to visit.  Returns false if each has been visited, or if the
- * time of the sub-pass is over; then there is more to do, from that index on.
+ * Advances to the next index to visit.  Returns false if each has been visited, or if the time
+ * of the sub-pass is over; then there is more to do, from that index on.
  */
 bool
 ttl_schedule_next(TtlSubPass *sub, TimestampTz now)
@@ -102,36 +98,24 @@ ttl_schedule_first_docs(const TtlVisit *visit)
 	return visit->batch_size < FIRST_BATCH_DOCS ? visit->batch_size : 0;
 }
 
-/* Is the time of the visit over?  The search for a row that fails may take longer. */
-static bool
-is_late(const TtlVisit *visit, TimestampTz now)
-{
-	int64		limit = visit->limits.index_time;
-
-	if (limit == 0 || visit->started == 0)
-		return false;
-	if (visit->narrowing)
-		limit = Max(limit, visit->limits.failure_time);
-	return is_over(visit->started, limit, now);
-}
-
 /* How many rows the next batch may delete; 0 ends the visit. */
 int
 ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
 {
 	int64		size = visit->single_docs > 0 ? 1 : visit->batch_size;
+	int64		limit = visit->limits.index_time;
 
-	if (visit->over || is_late(visit, now))
+	/* the search for a row that fails may take longer */
+	if (limit > 0 && visit->narrowing)
+		limit = Max(limit, visit->limits.failure_time);
+	if (visit->over || (limit > 0 && visit->started != 0 && is_over(visit->started, limit, now)))
 		return 0;
 	if (visit->limits.index_docs > 0)
 		size = Min(size, visit->limits.index_docs - visit->deleted);
 	return Max(size, 0);
 }
 
-/*
- * How many entries of the index, or rows of the heap, the next batch may look at, if it is
- * to delete up to `size` rows.
- */
+/* How many index entries, or rows of the heap, a batch that deletes up to `size` rows may look at. */
 int64
 ttl_schedule_batch_entries(const TtlVisit *visit, int size)
 {
@@ -139,12 +123,10 @@ ttl_schedule_batch_entries(const TtlVisit *visit, int size)
 }
 
 /*
- * Notes how long a batch took, to find out what a batch takes whatever the number of its
- * rows: a trigger for the statement, a machine with too much to do.  This shows when a
- * batch of half the rows or fewer takes hardly less time.  For example, 1000 rows took
- * 100 ms, and then 500 rows took 90 ms: that is 0.02 ms a row, and 80 ms for the batch.
- * A later batch that takes much less or more than these numbers explain shows that
- * something else was the cause, and they are forgotten.
+ * Notes how long a batch took, to find what a batch takes whatever the number of its rows, as for
+ * a statement trigger.  This shows when a batch of half the rows or fewer takes hardly less time:
+ * if 1000 rows took 100 ms, and then 500 rows took 90 ms, that is 0.02 ms a row, and 80 ms for the
+ * batch.  A later batch that takes much less or more had another cause, and they are forgotten.
  */
 static void
 note_speed(TtlVisit *visit, int64 rows, int64 took_us)
@@ -174,10 +156,10 @@ note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 }
 
 /*
- * Sets the batch size to what would have taken the target time.  At least half of the
- * time is to be for the rows, or batches would become smaller and smaller for nothing.
- * In the example above, with a target of 50 ms, the time becomes 160 ms, of which 80 ms
- * are for rows: the 500 rows took 10 ms of the 90 ms, so the next batch gets 4000.
+ * Sets the batch size to what would have taken the target time.  At least half of the time is for
+ * the rows, or batches would become smaller and smaller.  In the example above, with a target of
+ * 50 ms, the time becomes 160 ms, of which 80 ms are for rows: the 500 rows took 10 ms of the
+ * 90 ms, so the next batch gets 4000.
  */
 static void
 adapt_size(TtlVisit *visit, int64 rows, int64 took_us)
@@ -193,18 +175,14 @@ adapt_size(TtlVisit *visit, int64 rows, int64 took_us)
 				   (took_us - visit->fixed_us));
 	size = Max(Min(size, visit->limits.batch_docs), 1);
 
-	/*
-	 * a batch in which few entries led to a row is no reason for a smaller
-	 * one
-	 */
+	/* not smaller because few entries led to a row */
 	if (size > visit->batch_size || took_us > target_us)
 		visit->batch_size = size;
 }
 
 /*
- * Sets how much a batch may look at, after one that found nothing to delete: what would
- * have taken the target time.  These were entries of dead rows, or rows that are not due;
- * no trigger is called for them, so their number has nothing to do with the batch size.
+ * Sets how much a batch may look at, after one that found only dead rows, or rows that are not
+ * due: what would have taken the target time.
  */
 static void
 adapt_entries(TtlVisit *visit, int64 entries, int64 took_us)
@@ -218,8 +196,7 @@ adapt_entries(TtlVisit *visit, int64 entries, int64 took_us)
 }
 
 /*
- * Notes what a batch of this size did, and when it began and ended.  `over` says that
- * nothing more is due.  After a visit that ends at a limit there is more to do.
+ * Notes what a batch of this size did, and when it began and ended.  `over`: nothing more is due.
  */
 void
 ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
@@ -245,10 +222,9 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 }
 
 /*
- * Notes that a batch of this size has failed.  If the search for the row is possible, the
- * next batch is smaller, down to the single row that fails.  If the batch was canceled,
- * the visit is given up, and the next one takes these rows one by one: a single one of
- * them may be what takes so long, and each attempt at more than one costs as much.
+ * Notes that a batch of this size has failed.  To find the row, the next batch is smaller, down to
+ * a single row.  If the batch was canceled, the visit is given up, and the next one takes these
+ * rows one by one, because each attempt at more than one costs as much.
  */
 void
 ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
@@ -261,7 +237,6 @@ ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
 	else if (gives_up)
 		visit->single_docs = batch->live + 1;
 	visit->batches++;
-	/* whether others of its indexes go on is for the caller to say */
 	visit->failures += gives_up ? 0 : 1;
 	if (visit->started == 0)
 		visit->started = begun;
@@ -272,21 +247,16 @@ ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
 }
 
 /*
- * Ends the visit.  If it met errors and deleted nothing, or ended in the middle of the
- * search for a row that fails, the index is not visited again in this pass.
+ * Ends the visit.  If it met errors and deleted nothing, or ended during the search for a row
+ * that fails, the index is not visited again in this pass.
  */
 void
-ttl_schedule_visit_end(TtlVisit *visit)
+ttl_schedule_visit_end(TtlSubPass *sub, TtlVisit *visit)
 {
 	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing))
 		visit->skipped = true;
 	if (visit->skipped)
 		visit->more = false;
-}
-
-void
-ttl_schedule_visited(TtlSubPass *sub, const TtlVisit *visit)
-{
 	sub->more = sub->more || visit->more;
 	sub->busy = sub->busy || visit->busy;
 }

@@ -71,7 +71,6 @@ extern void ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch,
 									TimestampTz now);
 extern void ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch,
 									  int size, bool gives_up, TimestampTz begun);
-extern void ttl_schedule_visit_end(TtlVisit *visit);
-extern void ttl_schedule_visited(TtlSubPass *sub, const TtlVisit *visit);
+extern void ttl_schedule_visit_end(TtlSubPass *sub, TtlVisit *visit);
 
 #endif							/* TTL_SCHEDULE_H */

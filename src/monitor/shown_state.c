@@ -34,7 +34,7 @@
 
 PG_FUNCTION_INFO_V1(ttl_list_indexes);
 
-/* Says why a partition is missing, as far as can be said without reading rows. */
+/* Returns why a partition is missing, as far as that is known without reading rows. */
 static char *
 why_missing(const TtlIndex *root, const TtlPartition *partition)
 {
@@ -56,7 +56,7 @@ why_missing(const TtlIndex *root, const TtlPartition *partition)
 					name);
 }
 
-/* Finds the failure of a TTL index in a list that is in the order of OIDs; NULL if none. */
+/* Finds a TTL index in a list in the order of OIDs; NULL if it does not fail. */
 static const TtlFailing *
 find_failing(const List *failing, Oid root)
 {
@@ -78,24 +78,6 @@ find_failing(const List *failing, Oid root)
 	return NULL;
 }
 
-/*
- * Has an error kept a partition from being dropped?  Its index fails, and it was due when
- * that error was counted.
- */
-static bool
-is_failing(const TtlIndex *index, const List *failing)
-{
-	const TtlFailing *entry = find_failing(failing, index->root);
-	TtlPartition partition;
-	TtlCutoff	cutoff;
-
-	if (index->option.seconds < 0 || entry == NULL)
-		return false;
-	ttl_bounds_read_one(index->relid, &partition);
-	ttl_cutoff_init(&cutoff, index, entry->at);
-	return ttl_leaves_partition_is_due(&partition, &cutoff);
-}
-
 /* Finds the state of a partition, or of a time series that lacks one. */
 static void
 show_partitions(TtlIndex *index, const List *failing)
@@ -104,7 +86,16 @@ show_partitions(TtlIndex *index, const List *failing)
 
 	if (index->option.drop_partitions && index->parent == index->governor)
 	{
-		if (is_failing(index, failing))
+		/* it could not be dropped if it was due when an error was counted */
+		const TtlFailing *entry = find_failing(failing, index->root);
+		TtlPartition partition;
+		TtlCutoff	cutoff;
+
+		if (index->option.seconds < 0 || entry == NULL)
+			return;
+		ttl_bounds_read_one(index->relid, &partition);
+		ttl_cutoff_init(&cutoff, index, entry->at);
+		if (ttl_leaves_partition_is_due(&partition, &cutoff))
 			index->state = TTL_BUCKET_FAILING;
 	}
 	else if (index->governor == index->indexrelid)
@@ -119,7 +110,7 @@ show_partitions(TtlIndex *index, const List *failing)
 	}
 }
 
-/* Gives an index that is still active a state, if there is a reason for it. */
+/* Sets the state of an index that is still active, if there is a reason for it. */
 static void
 show_reason(TtlIndex *index, TtlState state, const char *reason)
 {
@@ -130,8 +121,8 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 }
 
 /*
- * Completes the description of an index for the view: what else keeps its rows from
- * being deleted, and what an active index leaves out.
+ * Completes the description of an index for the view: what else keeps its rows from being deleted,
+ * and what an active index leaves out.
  */
 void
 ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
@@ -217,12 +208,6 @@ show_index(Oid indexrelid, void *arg)
 	put_index(view->rsinfo, &index);
 }
 
-static void
-show_indexes(void *arg)
-{
-	ttl_catalog_each(ttl_catalog_shown(), show_index, arg);
-}
-
 /* list_indexes(): the rows of the view ttl_index.indexes, without what shown_text.c writes */
 Datum
 ttl_list_indexes(PG_FUNCTION_ARGS)
@@ -236,6 +221,6 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
 	view.failing = ttl_counters_failing();
-	ttl_pair_hold(show_indexes, &view);
+	ttl_catalog_each(ttl_catalog_shown(), show_index, &view);
 	return (Datum) 0;
 }

@@ -3,11 +3,11 @@
  * shown_text.c
  *	  The keys and filters of TTL indexes, as the views show them.
  *
- * They are deparsed as the reader, as \d does.  These are functions of their own, which the view
- * ttl_index.indexes calls only for columns that a query asks for.
+ * They are deparsed as the reader, as \d does, by functions that the view ttl_index.indexes calls
+ * only for columns that a query asks for.
  *
- * A query of all indexes must neither fail nor wait because of one of them.  So the locks are
- * only tried, and "..." stands for an expression that cannot be deparsed, or is too long.
+ * A query of all indexes must neither fail nor wait because of one of them.  So locks are only tried,
+ * and "..." stands for an expression that cannot be deparsed, or is too long.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,7 +23,6 @@
 #include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
@@ -39,10 +38,7 @@ PG_FUNCTION_INFO_V1(ttl_shown_text_document_ttl);
 
 #define NOT_SHOWN "..."
 
-/*
- * The greatest length of an expression, as it is stored and as it is shown.  Ten bytes of a
- * constant of type numeric can have 131,072 digits, so the stored form has to be limited, too.
- */
+/* The greatest length of an expression, as it is stored and as it is shown. */
 #define MAX_LENGTH (256 * 1024)
 
 /* An index to write a text of. */

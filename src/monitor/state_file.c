@@ -3,17 +3,13 @@
  * state_file.c
  *	  A file for what must be known in the whole server and outlive a crash of it.
  *
- * It is a small file beside core's own statistics.  A table would not do: a
- * hold (hold.c) is for all databases, and what a worker writes about the index at which it
- * then crashes (crash.c) would be lost with its transaction.  Shared memory would not do
- * either, because it ends with the crash.
+ * It is a small file beside core's statistics.  A table would not do: a hold (hold.c) is for all
+ * databases, and what a worker writes about the index at which it then crashes (crash.c) would be
+ * rolled back.  Shared memory ends with the crash.
  *
- * The file is read and written, not mapped: if the disk is full, touching a mapped page can
- * end the process, and with it the server.  Each part has one kind of writer, so a part is
- * written by itself and nothing is locked; the time of the last look at the clock has many
- * writers, which write nearly the same.
- *
- * A base backup contains the file: a copy of a server whose deletion is held is held, too.
+ * The file is not mapped: if the disk is full, touching a mapped page can end the process.  Each part
+ * has one kind of writer, so nothing is locked.  A base backup contains the file: a copy of a server
+ * whose deletion is held is held, too.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -48,7 +44,7 @@ report_failure(int elevel, const char *what, const char *path)
 			 errmsg("could not %s file \"%s\": %m", what, path)));
 }
 
-/* The same behind an open file: who catches the error may have no transaction to close it. */
+/* Closes the file first: who catches the error may have no transaction to do so. */
 static void
 report_and_close(int elevel, int fd, const char *what, const char *path)
 {
@@ -60,8 +56,7 @@ report_and_close(int elevel, int fd, const char *what, const char *path)
 }
 
 static void
-write_at(int fd, const char *path, const void *data, size_t size, off_t offset,
-		 bool durable)
+write_at(int fd, const char *path, const void *data, size_t size, off_t offset, bool durable)
 {
 	errno = 0;
 	if (pg_pwrite(fd, data, size, offset) != size)
@@ -78,10 +73,9 @@ write_at(int fd, const char *path, const void *data, size_t size, off_t offset,
 }
 
 /*
- * Reads the file.  A missing file counts as empty.  A file of another format, or a part of
- * one, is damaged: what it said is unknown, so deletion is held.  So it is while the file
- * cannot be read, or not be written, as by rights or on a file system that has become read
- * only: that is no error, since those who show what keeps rows from being deleted come here.
+ * Reads the file.  A missing file counts as empty.  A file of another format, or a part of one, is
+ * damaged: what it said is unknown, so deletion is held, and so it is while the file cannot be read
+ * or written.  That is no error, because views that show why rows are not deleted call this.
  */
 void
 ttl_state_file_read(TtlStateFile *file)
@@ -111,8 +105,8 @@ ttl_state_file_read(TtlStateFile *file)
 }
 
 /*
- * Reads the crashes that follow, in the current memory context, and returns how many there
- * are.  A part of one at the end is of a machine that crashed, too.
+ * Reads the crashes that follow, in the current memory context, and returns how many there are.  A
+ * crash of the machine can leave a part of one at the end.
  */
 int
 ttl_state_file_read_crashes(TtlCrash **crashes)
@@ -159,8 +153,7 @@ ttl_state_file_create(TtlStateFile *file)
 	int			fd;
 
 	file->magic = MAGIC;
-	fd = OpenTransientFile(TEMPORARY,
-						   O_RDWR | O_CREAT | O_TRUNC | PG_BINARY);
+	fd = OpenTransientFile(TEMPORARY, O_RDWR | O_CREAT | O_TRUNC | PG_BINARY);
 	if (fd < 0)
 		report_failure(ERROR, "create", TEMPORARY);
 	write_at(fd, TEMPORARY, file, sizeof(TtlStateFile), 0, true);
@@ -168,18 +161,16 @@ ttl_state_file_create(TtlStateFile *file)
 }
 
 /*
- * Writes a part of the file; unless that is to be durable, a crash of the machine may undo
- * it.  A damaged file stays as it is: only ttl_index.resume() writes a new one.
+ * Writes a part of the file; if that is not durable, a crash of the machine may undo it.  A damaged
+ * file stays as it is: only ttl_index.resume() writes a new one.
  */
 void
-ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size,
-					 bool durable)
+ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size, bool durable)
 {
 	int			fd = OpenTransientFile(TTL_STATE_FILE, O_RDWR | PG_BINARY);
 
 	if (fd >= 0)
-		write_at(fd, TTL_STATE_FILE, (char *) file + offset, size, offset,
-				 durable);
+		write_at(fd, TTL_STATE_FILE, (char *) file + offset, size, offset, durable);
 	else if (errno == ENOENT)
 		ttl_state_file_create(file);
 	else

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * state_file.h
- *	  The layout of the file that outlives a crash (state_file.c), for those who
- *	  keep a part of it: hold.c and crash.c.
+ *	  The layout of the file that outlives a crash (state_file.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *

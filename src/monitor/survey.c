@@ -4,13 +4,12 @@
  *	  What is to be done in a database, and how its TTL indexes are.
  *
  * A survey is a short process at the beginning of a pass, between its sub-passes and at its
- * end.  It is a superuser, so it runs no code of users: it reads catalog rows, index tuples
- * and the visibility of rows, and evaluates nothing that is stored there.  It repairs the
- * options that REINDEX CONCURRENTLY has lost, lists for each owner the TTL indexes by which
- * something is due, counts passes, folds the counters, and finds the states and lags of all
- * TTL indexes for the view ttl_index.databases.
+ * end.  It is a superuser, so it runs no code of users: it reads catalog rows, index tuples and
+ * the visibility of rows.  It repairs the options that REINDEX CONCURRENTLY has lost, lists for
+ * each owner the TTL indexes by which something is due, counts passes, folds the counters, and
+ * finds the states and lags that ttl_index.databases shows.
  *
- * Each index is looked at in a subtransaction, because DDL of others goes on beside it.
+ * Each index is looked at in a subtransaction, because DDL of others goes on meanwhile.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -26,9 +25,7 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/hsearch.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -36,12 +33,8 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "due/due.h"
-#include "monitor/connect.h"
 #include "monitor/monitor.h"
-#include "monitor/pace.h"
 #include "monitor/pass.h"
-#include "monitor/survey.h"
-#include "monitor/visit.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
@@ -50,9 +43,6 @@
 
 /* How many indexes are looked at in one transaction. */
 #define LOOK_SHARED 50
-
-/* How often a look at an index is tried, if DDL of others makes it fail. */
-#define LOOK_TRIES 2
 
 typedef struct Look
 {
@@ -85,7 +75,7 @@ begin_work(void *arg)
 {
 	Look	   *look = arg;
 
-	/* no code of users is called, so a wait for a lock may be ended from outside */
+	/* the launcher may end this process if it waits for a lock */
 	look->run->shared->limited = false;
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
@@ -97,10 +87,7 @@ begin_work(void *arg)
 	look->run->kept->indexes_hash = ttl_work_hash(look->indexes);
 }
 
-/*
- * Counts the errors of workers that could not do so themselves, because they were terminated
- * or have crashed at an index.
- */
+/* Counts the errors of workers that were terminated, or have crashed, at an index. */
 static void
 count_deaths(TtlRun *run)
 {
@@ -153,7 +140,7 @@ follow(Look *look, Oid indexrelid)
 	ttl_children_follow(indexrelid);
 }
 
-/* How far the passes have got in an index: the rows before that place were seen. */
+/* How far the passes have read an index: the rows before that place were seen. */
 static bool
 find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
 {
@@ -267,36 +254,13 @@ index_work(void *arg)
 							 look->failing);
 }
 
-static void
-count_index(Look *look)
-{
-	TtlSurvey  *found = &look->found;
-	TtlState	state = look->index.state;
-
-	found->indexes++;
-	if (state == TTL_PAUSED)
-	{
-		/* its rows stay because somebody wants it */
-		found->paused++;
-		return;
-	}
-	if (state >= TTL_FAILING)
-		found->failing++;
-	else if (state != TTL_ACTIVE)
-		found->not_active++;
-	if (look->lag < 0)
-		found->lag_unknown++;
-	found->worst_lag = Max(found->worst_lag, look->lag);
-}
-
 /* Looks at one index, within the limits of a batch, and lists what is to be done there. */
 static void
 look_at(Look *look)
 {
 	TtlRun	   *run = look->run;
+	TtlSurvey  *found = &look->found;
 	char	   *crash = ttl_crash_reason(look->crashed, look->indexrelid);
-	ErrorData  *edata = NULL;
-	bool		timed_out = false;
 	MemoryContext caller;
 	ListCell   *lc;
 
@@ -305,37 +269,45 @@ look_at(Look *look)
 		look->lag = -1;
 		look->is_root = !get_rel_relispartition(look->indexrelid);
 		look->index.state = TTL_CRASHED_SERVER;
+		look->owners = NIL;
 		if (run->shared->begins)
 			ttl_report_put_aside(run, look->indexrelid, crash);
 	}
 	else
 	{
+		ErrorData  *edata;
+		bool		timed_out;
+
 		ttl_crash_mark(look->indexrelid);
-		for (int i = 0; i < LOOK_TRIES && !timed_out; i++)
-		{
-			edata = ttl_work_run(index_work, look, &timed_out);
-			if (edata == NULL)
-				break;
-			AcceptInvalidationMessages();
-		}
+		edata = ttl_work_retry(index_work, look, &timed_out);
 		ttl_crash_mark(InvalidOid);
-	}
-	if (edata != NULL)
-	{
-		/* unless it is that the index is gone */
-		look->is_root = !get_rel_relispartition(look->indexrelid) &&
-			SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(look->indexrelid));
-		look->index.state = TTL_FAILING;
-		look->lag = -1;
-		if (look->may_run && look->is_root)
-			ttl_prepare_failed(run, look->indexrelid, edata, timed_out);
-		return;
+		if (edata != NULL)
+		{
+			if (look->may_run && !get_rel_relispartition(look->indexrelid) &&
+				SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(look->indexrelid)))
+				ttl_prepare_failed(run, look->indexrelid, edata, timed_out);
+			return;
+		}
 	}
 	if (!look->is_root)
 		return;
-	count_index(look);
+
+	/* the rows of a paused index stay because somebody wants it */
+	found->indexes++;
+	if (look->index.state == TTL_PAUSED)
+		found->paused++;
+	else
+	{
+		if (look->index.state >= TTL_FAILING)
+			found->failing++;
+		else if (look->index.state != TTL_ACTIVE)
+			found->not_active++;
+		if (look->lag < 0)
+			found->lag_unknown++;
+		found->worst_lag = Max(found->worst_lag, look->lag);
+	}
 	caller = MemoryContextSwitchTo(run->context);
-	foreach(lc, crash == NULL ? look->owners : NIL)
+	foreach(lc, look->owners)
 	{
 		TtlWork    *work = palloc(sizeof(TtlWork));
 
@@ -349,9 +321,8 @@ look_at(Look *look)
 
 /* Looks at all TTL indexes. */
 static void
-look_at_all(void *arg)
+look_at_all(Look *look)
 {
-	Look	   *look = arg;
 	TtlRun	   *run = look->run;
 	int			shared = 0;
 	ListCell   *lc;
@@ -380,7 +351,7 @@ look_at_all(void *arg)
 
 /*
  * Begins the survey: reads the clock, and what the states of indexes depend on.  Returns
- * false if there is no extension, or nothing can be done here.
+ * false if there is no extension, or no pass is possible.
  */
 static bool
 begin_survey(Look *look)
@@ -390,7 +361,7 @@ begin_survey(Look *look)
 	bool		timed_out;
 
 	run->at = GetCurrentTimestamp();
-	ttl_hold_check_clock(&look->file, run->at);
+	ttl_hold_check_clock(&look->file, run->at, false);
 	if (look->may_run && ttl_prepare_is_held(run, &look->file))
 		look->may_run = false;
 	ttl_kept_load(run->kept);
@@ -420,40 +391,6 @@ begin_survey(Look *look)
 	return true;
 }
 
-/* Notes how much is left of a pass that goes on. */
-static void
-note_progress(TtlRun *run)
-{
-	TtlSurvey  *survey = &run->kept->survey;
-	TimestampTz now = GetCurrentTimestamp();
-	TtlProgress progress;
-
-	survey->left = survey->time_left = -1;
-	if (!run->shared->more)
-		return;
-	ttl_kept_progress(run->kept, InvalidOid, now, &progress);
-	survey->left = progress.left;
-	survey->time_left = ttl_pace_time_left(progress.left, progress.deleted,
-										   progress.paced, now - progress.begun);
-}
-
-/* Puts the list of what is to be done into shared memory. */
-static void
-hand_over(TtlShared *shared, dsa_area *area, const List *work)
-{
-	TtlWork    *items;
-	ListCell   *lc;
-
-	if (work == NIL)
-		return;
-	shared->work = dsa_allocate_extended(area, list_length(work) * sizeof(TtlWork),
-										 DSA_ALLOC_HUGE);
-	items = dsa_get_address(area, shared->work);
-	foreach(lc, work)
-		items[foreach_current_index(lc)] = *(TtlWork *) lfirst(lc);
-	shared->nwork = list_length(work);
-}
-
 /* Makes a survey of the database.  Called outside of a transaction. */
 void
 ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
@@ -466,15 +403,12 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 
 	look->run = run;
 	look->may_run = may_run;
-	look->found = (TtlSurvey)
-	{
-		.worst_lag = -1
-	};
+	look->found.worst_lag = -1;
 	ttl_work_begin(run);
 	is_there = begin_survey(look);
 	ttl_work_commit(run);
 	if (is_there)
-		ttl_pair_hold(look_at_all, look);
+		look_at_all(look);
 	if (is_there && !run->stop)
 	{
 		look->found.at = run->at;
@@ -483,25 +417,47 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 		look->found.deleted = survey->deleted;
 		look->found.partitions = survey->partitions;
 		*survey = look->found;
-	}
-	/* the last survey of a pass is followed by no sub-pass */
-	if (is_there && !run->stop && (shared->begins || look->work != NIL))
-	{
-		sum->indexes = Max(sum->indexes, look->active);
-		sum->inactive = Max(sum->inactive, look->inactive);
-		sum->others = Max(sum->others, look->others);
+		/* the last survey of a pass is followed by no sub-pass */
+		if (shared->begins || look->work != NIL)
+		{
+			sum->indexes = Max(sum->indexes, look->active);
+			sum->inactive = Max(sum->inactive, look->inactive);
+			sum->others = Max(sum->others, look->others);
+		}
 	}
 	if (!look->may_run || run->stop || !is_there)
 		look->work = NIL;
+
+	/* how much is left of a pass that goes on */
 	shared->more = look->work != NIL;
-	note_progress(run);
+	survey->left = survey->time_left = -1;
+	if (shared->more)
+	{
+		TimestampTz now = GetCurrentTimestamp();
+		TtlProgress progress;
+
+		ttl_kept_progress(run->kept, InvalidOid, now, &progress);
+		survey->left = progress.left;
+		survey->time_left = ttl_pace_time_left(progress.left, progress.deleted,
+											   progress.paced, now - progress.begun);
+	}
 	if (!look->may_run || run->stop)
 		return;
 	ttl_count_pass(run, is_there && look->indexes != NIL);
-	if (!shared->more)
+	if (shared->more)
+	{
+		TtlWork    *items;
+		ListCell   *lc;
+
+		shared->nwork = list_length(look->work);
+		shared->work = dsa_allocate_extended(area, shared->nwork * sizeof(TtlWork), DSA_ALLOC_HUGE);
+		items = dsa_get_address(area, shared->work);
+		foreach(lc, look->work)
+			items[foreach_current_index(lc)] = *(TtlWork *) lfirst(lc);
+	}
+	else
 	{
 		survey->pass_end = GetCurrentTimestamp();
 		ttl_report_pass(run);
 	}
-	hand_over(shared, area, look->work);
 }

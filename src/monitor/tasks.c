@@ -3,17 +3,14 @@
  * tasks.c
  *	  The processes of a pass: started, watched and reaped.
  *
- * The launcher and a session that calls run_pass() both come here.  For each database a
- * survey says which owners have something due; then each of these has a worker, which is
- * connected as that owner; then there is another survey, until nothing is left.
+ * The launcher and run_pass() call ttl_tasks_step() from an event loop.  It waits for nothing.
+ * For each database a survey lists the owners that have something due, then each of these has
+ * a worker, until a survey finds nothing.  At most ttl_index.max_workers processes run at a
+ * time.  The next one is for the database, and there for the owner, that was served least
+ * recently.
  *
- * ttl_tasks_step() is called by an event loop, and waits for nothing.  At most
- * ttl_index.max_workers processes run at a time.  The next one is for the database that
- * was served least recently, and there for the owner that was.
- *
- * All of them share a dynamic shared memory area: in TtlCommon what concerns all, in a
- * TtlShared for each process what it is told and what it answers, and a hash table with
- * what is kept of each index (kept.c).
+ * The processes share a dynamic shared memory area with TtlCommon, a TtlShared for each of
+ * them, and the hash table of kept.c.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -28,7 +25,6 @@
 #include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
@@ -36,7 +32,6 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
-#include "monitor/messages.h"
 #include "monitor/tasks.h"
 #include "ttl_index.h"
 
@@ -44,20 +39,16 @@
 #define LOOK_MS 500
 
 /*
- * Maximum time a process may wait for a lock while no timeout is armed, as during its
- * start (for example behind VACUUM FULL of a system catalog).  Then its database waits,
- * for minutes that double each time.
+ * Maximum time a process may wait for a lock while no timeout is armed, for example during
+ * its start.  Then its database waits, for minutes that double each time.
  */
 #define MAX_LOCK_WAIT_MS (10 * 1000)
 #define MAX_DELAY 8
 
-/*
- * A worker counts as one that cannot be ended when its work has been over its limit for so
- * long: its own timer has tried to end it before (work.c).
- */
+/* A worker cannot be ended if it is over its limit for so long: its timer has tried to. */
 #define MAX_OVERDUE_MS (15 * 1000)
 
-/* How often a worker slot is asked for in vain, and at which intervals. */
+/* How often a pass asks for a worker slot in vain, and at which intervals. */
 #define SLOT_TRIES 10
 #define SLOT_RETRY_MS 1000
 
@@ -94,10 +85,7 @@ static instr_time looked_at;
 static TtlSaid slots_said;
 static TtlSaid hang_said;
 
-/*
- * Returns the milliseconds since a moment, by a clock that nobody can set: if the wall
- * clock is set back, nobody must wait until it has caught up.
- */
+/* Milliseconds since a moment, by a clock that nobody can set. */
 int64
 ttl_tasks_elapsed(instr_time since)
 {
@@ -108,7 +96,7 @@ ttl_tasks_elapsed(instr_time since)
 	return (int64) INSTR_TIME_GET_MILLISEC(now);
 }
 
-/* Creates the memory that is shared with the processes.  A session says who calls. */
+/* Creates the memory that is shared with the processes.  The caller is that of run_pass(). */
 void
 ttl_tasks_init(Oid caller)
 {
@@ -136,9 +124,9 @@ ttl_tasks_init(Oid caller)
 	MemoryContextSwitchTo(old);
 }
 
-/* Ends all processes, and gives the memory back. */
+/* Ends all processes, and frees the memory.  Also a callback. */
 void
-ttl_tasks_end(void)
+ttl_tasks_end(int code, Datum arg)
 {
 	ListCell   *lc;
 
@@ -159,11 +147,11 @@ ttl_tasks_end(void)
 	databases = processes = NIL;
 }
 
-/* Gives the pass at hand its number, for pg_stat_activity. */
-void
-ttl_tasks_set_pass(int64 number)
+/* Returns the number of the next pass, for pg_stat_activity. */
+int64
+ttl_tasks_next_pass(void)
 {
-	common->pass = number;
+	return ++common->pass;
 }
 
 /* Notes that an index has crashed the server. */
@@ -171,12 +159,6 @@ void
 ttl_tasks_note_crash(Oid database, Oid indexrelid)
 {
 	ttl_kept_died(kept, database, indexrelid, TTL_DEAD_CRASHED);
-}
-
-List *
-ttl_tasks_databases(void)
-{
-	return databases;
 }
 
 /* Was there no slot for the process that was last to be started? */
@@ -209,14 +191,16 @@ ttl_tasks_add_database(Oid oid)
 	return db;
 }
 
+/* Gives up the tasks of a database that no worker has begun. */
 static void
 drop_tasks(TtlDatabase *db)
 {
 	list_free_deep(db->tasks);
 	db->tasks = NIL;
+	db->stage = db->running > 0 ? TTL_STAGE_WORKING : TTL_STAGE_DONE;
 }
 
-/* Forgets the databases that were not seen, but for those with processes. */
+/* Forgets the databases that were not seen since the last time, but for those with processes. */
 void
 ttl_tasks_forget_unseen(void)
 {
@@ -226,13 +210,16 @@ ttl_tasks_forget_unseen(void)
 	{
 		TtlDatabase *db = lfirst(lc);
 
-		if (db->seen || db->running > 0)
-			continue;
-		databases = foreach_delete_current(databases, lc);
-		ttl_kept_forget(kept, db->oid);
-		drop_tasks(db);
-		list_free(db->owners);
-		pfree(db);
+		if (!db->seen && db->running == 0)
+		{
+			databases = foreach_delete_current(databases, lc);
+			ttl_kept_forget(kept, db->oid);
+			drop_tasks(db);
+			list_free(db->owners);
+			pfree(db);
+		}
+		else
+			db->seen = false;
 	}
 }
 
@@ -268,7 +255,7 @@ add_owner(TtlDatabase *db, Oid oid)
 	return owner;
 }
 
-/* Shows other processes what is known of the databases and of the indexes. */
+/* Shows other processes what is known of the databases and the indexes. */
 static void
 show(void)
 {
@@ -283,17 +270,17 @@ show(void)
 		TtlDatabase *db = lfirst(lc);
 
 		if (db->kept.survey.indexes > 0)
-			known[count++] = (TtlKnownDatabase)
 		{
-			db->oid, db->kept.survey
-		};
+			known[count].oid = db->oid;
+			known[count++].survey = db->kept.survey;
+		}
 	}
 	ttl_overview_write(known, count, indexes, Min(max, ttl_kept_read(kept, indexes, max)));
 	pfree(known);
 	pfree(indexes);
 }
 
-/* Lists the tasks that a survey has found: one for each owner. */
+/* Takes over what a survey has found: a task for each owner. */
 static void
 take_survey(TtlDatabase *db, TtlShared *shared)
 {
@@ -334,7 +321,7 @@ take_survey(TtlDatabase *db, TtlShared *shared)
 	db->stage = db->tasks == NIL ? TTL_STAGE_DONE : TTL_STAGE_WORKING;
 }
 
-/* Takes over what a worker has answered, and at what it was when it did not. */
+/* Takes over what a worker has done, and the index at which it was if it has died. */
 static void
 take_worker(Process *process)
 {
@@ -357,7 +344,7 @@ take_worker(Process *process)
 				  process->wanted || process->stuck ? TTL_DEAD_WANTED : TTL_DEAD_TERMINATED);
 }
 
-/* Goes on with a database when one of its processes has ended, or is left alone. */
+/* Continues with a database when one of its processes has ended, or is not waited for. */
 static void
 take_answer(Process *process)
 {
@@ -372,12 +359,9 @@ take_answer(Process *process)
 		take_survey(db, process->shared);
 	else
 		db->stage = TTL_STAGE_DONE;
+	/* a database that somebody wants waits for the next pass */
 	if (process->wanted || process->stuck || held)
-	{
-		/* if somebody wants the database, it waits for the next pass */
 		drop_tasks(db);
-		db->stage = db->running > 0 ? TTL_STAGE_WORKING : TTL_STAGE_DONE;
-	}
 	else
 		db->delay = 0;
 	if (db->stage == TTL_STAGE_WORKING && db->tasks == NIL && db->running == 0)
@@ -437,16 +421,13 @@ static void
 wanted_work(void *arg)
 {
 	WantedWork *work = arg;
-	LOCKTAG		tag;
 
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, work->database, 0);
-	work->wanted = LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL;
+	work->wanted = ttl_work_is_wanted(work->database);
 }
 
 /*
- * Does somebody hold the lock on the database that DROP DATABASE, CREATE DATABASE ...
- * TEMPLATE and their like take?  These commands wait for its connections to end.  If the
- * lock table is full, that is not known.  A session is itself connected to its database.
+ * Does somebody want to drop or copy a database?  If the lock table is full, that is not
+ * known.  A session is itself connected to its database.
  */
 static bool
 database_is_wanted(Oid oid)
@@ -462,7 +443,7 @@ database_is_wanted(Oid oid)
 	return work.wanted;
 }
 
-/* Ends a process that has waited for a lock for too long, and puts its database off. */
+/* Ends a process that has waited for a lock for too long.  Its database waits. */
 static void
 put_off(Process *process)
 {
@@ -480,8 +461,8 @@ put_off(Process *process)
 }
 
 /*
- * Leaves a worker alone that runs code which nothing cancels.  It costs its owner, and a
- * slot; what it has learned it writes itself when it ends.
+ * No longer waits for a worker whose code cannot be canceled.  It costs its owner, and a
+ * slot.  When it ends, it writes what it has learned.
  */
 static void
 leave(Process *process, pid_t pid)
@@ -502,7 +483,7 @@ leave(Process *process, pid_t pid)
 				 errhint("See ttl_index.current_op for the index. What that code does not end, an immediate restart of the server does.")));
 }
 
-/* Looks after the processes, now and then. */
+/* Looks at the processes, every LOOK_MS. */
 static void
 look_after(void)
 {
@@ -547,16 +528,21 @@ look_after(void)
 	}
 }
 
-/* How many processes may still be started: one that is left alone does not count. */
+/*
+ * How many processes may still be started?  One that is not waited for does not count, nor, to
+ * know what will soon be free, does a survey.
+ */
 static int
-free_places(void)
+free_places(bool soon)
 {
 	int			places = ttl_max_workers;
 	ListCell   *lc;
 
 	foreach(lc, processes)
 	{
-		if (((Process *) lfirst(lc))->db != NULL)
+		Process    *process = lfirst(lc);
+
+		if (process->db != NULL && !(soon && process->owner == NULL))
 			places--;
 	}
 	return Max(places, 0);
@@ -636,7 +622,7 @@ cut_task(void)
 	return true;
 }
 
-/* The first mark of a crash that no process has, or -1: sessions count no crashes. */
+/* The first mark of crash.c that no process has, or -1: sessions count no crashes. */
 static int
 free_mark(void)
 {
@@ -695,15 +681,9 @@ start(TtlDatabase *db, TtlTask *task)
 			roots[foreach_current_index(lc)] = lfirst_oid(lc);
 	}
 	if (OidIsValid(common->caller))
-	{
-		process->messages = ttl_messages_begin();
-		shared->messages = ttl_messages_handle(process->messages);
-	}
+		process->messages = ttl_messages_begin(&shared->messages);
 
-	/*
-	 * Not BGWORKER_INTERRUPTIBLE, which 19 has: core would end the process a
-	 * little sooner, and nobody could tell that from a termination by hand.
-	 */
+	/* not BGWORKER_INTERRUPTIBLE of 19: that looks like a termination by hand */
 	entry.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
 	entry.bgw_start_time = BgWorkerStart_RecoveryFinished;
 	entry.bgw_restart_time = BGW_NEVER_RESTART;
@@ -732,8 +712,8 @@ start(TtlDatabase *db, TtlTask *task)
 }
 
 /*
- * Gives a place to the database that was served least recently, and there to the owner that
- * was.  False if there is no slot.
+ * Starts a process for the database that was served least recently, and there for the owner
+ * that was.  Returns false if there is no slot.
  */
 static bool
 start_next(void)
@@ -751,9 +731,8 @@ start_next(void)
 	}
 	if (database_is_wanted(next->oid))
 	{
-		/* a database that is being dropped or copied waits for the next pass */
+		/* it waits for the next pass */
 		drop_tasks(next);
-		next->stage = next->running > 0 ? TTL_STAGE_WORKING : TTL_STAGE_DONE;
 		next->more = false;
 		return true;
 	}
@@ -781,8 +760,8 @@ start_next(void)
 }
 
 /*
- * Notes that there was no slot: parallel queries use them up and give them back.  After some
- * tries a pass gives up what waits, and run_pass() ends.
+ * Notes that there was no slot: parallel queries use them up and give them back.  After
+ * SLOT_TRIES, a pass gives up what waits, and run_pass() ends.
  */
 static void
 note_no_slot(void)
@@ -792,7 +771,9 @@ note_no_slot(void)
 
 	lacks_slot = true;
 	INSTR_TIME_SET_CURRENT(slot_at);
-	slot_tries++;
+	/* a process of our own gives its slot back */
+	if (free_places(false) == ttl_max_workers)
+		slot_tries++;
 	if (is_session ? slot_tries >= SLOT_TRIES :
 		ttl_report_is_news(&slots_said, ERRCODE_INSUFFICIENT_RESOURCES, ""))
 		ereport(is_session ? ERROR : WARNING,
@@ -805,14 +786,12 @@ note_no_slot(void)
 
 		drop_tasks(db);
 		db->more = false;
-		if (db->running == 0)
-			db->stage = TTL_STAGE_DONE;
 	}
 }
 
 /*
  * Reaps what has ended, and starts what may be started.  Returns false when the pass is
- * over: then nothing runs, and nothing waits.
+ * over: nothing runs, and nothing waits.
  */
 bool
 ttl_tasks_step(bool may_start)
@@ -822,11 +801,11 @@ ttl_tasks_step(bool may_start)
 	ListCell   *lc;
 
 	look_after();
-	while (may_start && !held && (waiting = count_waiting()) > 0 && free_places() > 0)
+	while (may_start && !held && (waiting = count_waiting()) > 0 && free_places(false) > 0)
 	{
 		if (slot_tries > 0 && ttl_tasks_elapsed(slot_at) < SLOT_RETRY_MS)
 			break;
-		while (waiting < free_places() && cut_task())
+		while (waiting < free_places(true) && cut_task())
 			waiting++;
 		if (!start_next())
 		{

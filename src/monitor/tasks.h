@@ -16,6 +16,8 @@
 #include "monitor/kept.h"
 #include "monitor/pass.h"
 #include "portability/instr_time.h"
+#include "postmaster/bgworker.h"
+#include "storage/dsm.h"
 
 /* What a database waits for. */
 typedef enum TtlStage
@@ -48,7 +50,7 @@ typedef struct TtlDatabase
 {
 	Oid			oid;
 	char		name[NAMEDATALEN];
-	bool		seen;			/* in pg_database at the last look */
+	bool		seen;			/* in pg_database, at this look */
 	TtlStage	stage;
 	uint64		served;			/* as of an owner */
 	bool		had_pass;
@@ -63,20 +65,26 @@ typedef struct TtlDatabase
 	TtlKept		kept;
 } TtlDatabase;
 
+/* A queue for what a process says to the session that runs the pass. */
+typedef struct TtlMessages TtlMessages;
+
+/* messages.c */
+extern TtlMessages *ttl_messages_begin(dsm_handle *handle);
+extern void ttl_messages_set_handle(TtlMessages *messages, BackgroundWorkerHandle *handle);
+extern void ttl_messages_relay(TtlMessages *messages, bool raises);
+extern void ttl_messages_end(TtlMessages *messages);
+extern void ttl_messages_redirect(dsm_handle handle);
+
 /* tasks.c */
 extern int64 ttl_tasks_elapsed(instr_time since);
 extern void ttl_tasks_init(Oid caller);
-extern void ttl_tasks_end(void);
-extern void ttl_tasks_set_pass(int64 number);
+extern void ttl_tasks_end(int code, Datum arg);
+extern int64 ttl_tasks_next_pass(void);
 extern void ttl_tasks_note_crash(Oid database, Oid indexrelid);
 extern TtlDatabase *ttl_tasks_add_database(Oid oid);
-extern List *ttl_tasks_databases(void);
 extern void ttl_tasks_forget_unseen(void);
 extern void ttl_tasks_begin_pass(TtlDatabase *db);
 extern bool ttl_tasks_step(bool may_start);
 extern bool ttl_tasks_lack_slot(void);
-
-/* database.c */
-extern void ttl_database_read(bool begins);
 
 #endif							/* TTL_TASKS_H */

@@ -3,24 +3,16 @@
  * throttle.c
  *	  How long deletion has to wait: for its rate, or for replication.
  *
- * Both are off by default, and both wait between two batches, outside of any
- * transaction.
+ * ttl_index.delete_rate_limit spreads the rows over time: after a batch of n rows the next one
+ * waits until n / limit seconds have passed since that one began, but no longer than a second.
  *
- * ttl_index.delete_rate_limit spreads the rows over time: after a batch of n rows
- * the next one waits until n / limit seconds have gone by since that one began.
- * A batch within the limit never makes the next one wait longer than a second, and one
- * that was larger, before the limit was set, does not either.
+ * ttl_index.max_replication_lag and max_retained_wal pause deletion while a standby or a
+ * replication slot is behind.  One that is stuck must not stop expiry for ever: after
+ * ttl_index.max_lag_pause there is a WARNING, and from then on no standby or slot is awaited that
+ * has not reached the end of WAL of that moment.  One that was only slow gets there.
  *
- * ttl_index.max_replication_lag and max_retained_wal pause deletion while a standby
- * or a replication slot is behind, since deletes would put it further behind.
- * A standby that is stuck, or a slot that nobody reads any more, must not stop expiry
- * for ever: after ttl_index.max_lag_pause there is a WARNING, and from then on no standby
- * or slot is awaited that has not got to where WAL ended at that moment.  A standby that is
- * stuck never gets there.  One that was only slow gets there and then counts again; all
- * others count all the time.
- *
- * Both hold for all workers together, whose readings are in shared memory.  Time is
- * measured by the machine's clock: the wall clock may be set back.
+ * Both wait between two batches, outside of any transaction, and hold for all workers together,
+ * whose readings are in shared memory.  Time is measured by the machine's clock.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -37,7 +29,6 @@
 #include "replication/walsender_private.h"
 #include "storage/lwlock.h"
 #include "storage/spin.h"
-#include "utils/timestamp.h"
 
 #include "compat.h"
 #include "monitor/monitor.h"
@@ -47,7 +38,7 @@
 /* A batch deletes no more than is allowed in a tenth of a second. */
 #define BATCHES_PER_SECOND 10
 
-/* While waiting, look this often whether to end, or whether it is over. */
+/* While it waits, a worker looks this often whether the wait is over. */
 #define LOOK_MS 200
 
 static int64 batch_begun;		/* of this process */
@@ -74,9 +65,8 @@ ttl_throttle_batch_size(int size)
 }
 
 /*
- * The longest replay lag of all standbys and subscribers that have got to this
- * position, in microseconds.  A receiver that applies nothing, such as pg_receivewal,
- * reports no such position, and its lag only ever grows.
+ * The longest replay lag in microseconds of all standbys and subscribers that have reached this
+ * position.  A receiver that applies nothing, such as pg_receivewal, reports no position.
  */
 static int64
 replay_lag(XLogRecPtr awaited)
@@ -98,10 +88,7 @@ replay_lag(XLogRecPtr awaited)
 	return longest;
 }
 
-/*
- * The most WAL that a replication slot keeps from being removed, in bytes, of those
- * that have got to this position.
- */
+/* The most WAL in bytes that a replication slot retains, of those that have reached this position. */
 static int64
 retained_wal(XLogRecPtr awaited)
 {
@@ -126,15 +113,6 @@ retained_wal(XLogRecPtr awaited)
 	return most;
 }
 
-static bool
-is_behind(XLogRecPtr awaited)
-{
-	return (ttl_max_replication_lag > 0 &&
-			replay_lag(awaited) > (int64) ttl_max_replication_lag * 1000) ||
-		(ttl_max_retained_wal > 0 &&
-		 retained_wal(awaited) > (int64) ttl_max_retained_wal * 1024 * 1024);
-}
-
 /* Must deletion wait for replication?  Counts the pauses. */
 static bool
 must_pause(TtlRun *run, int64 now)
@@ -148,7 +126,10 @@ must_pause(TtlRun *run, int64 now)
 	SpinLockAcquire(&throttle->mutex);
 	not_awaited = throttle->not_awaited;
 	SpinLockRelease(&throttle->mutex);
-	behind = is_behind(not_awaited);
+	behind = (ttl_max_replication_lag > 0 &&
+			  replay_lag(not_awaited) > (int64) ttl_max_replication_lag * 1000) ||
+		(ttl_max_retained_wal > 0 &&
+		 retained_wal(not_awaited) > (int64) ttl_max_retained_wal * 1024 * 1024);
 	not_awaited = behind ? GetXLogInsertRecPtr() : InvalidXLogRecPtr;
 
 	SpinLockAcquire(&throttle->mutex);
@@ -177,10 +158,7 @@ must_pause(TtlRun *run, int64 now)
 	return behind && !gives_up;
 }
 
-/*
- * Says what the next batch has to wait for, if anything, and for how long at most.  If
- * that is nothing, the batch is taken to begin now.
- */
+/* Returns what the next batch waits for, and for how long at most.  If nothing, it begins now. */
 TtlWait
 ttl_throttle_wait(TtlRun *run, long *milliseconds)
 {

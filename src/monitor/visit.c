@@ -3,10 +3,9 @@
  * visit.c
  *	  One visit to a TTL index: batches of its leaves, and whole partitions.
  *
- * sub_pass.c calls ttl_visit_target() for one TTL index after another.  A visit first
- * makes and drops partitions of a time series (visit_partitions.c), then deletes rows from the
- * indexes that hold them, batch by batch (attempt.c), until schedule.c says that its limits
- * are reached.  What became of either is noted and counted by outcome.c.
+ * A visit first makes and drops partitions of a time series (visit_partitions.c), then deletes
+ * rows from the indexes that hold them, batch by batch (attempt.c), until schedule.c says that its
+ * limits are reached.  outcome.c notes and counts what became of either.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,7 +28,6 @@
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/schedule.h"
-#include "monitor/visit.h"
 #include "ttl_index.h"
 
 /* The arguments and the result of an estimate. */
@@ -40,59 +38,46 @@ typedef struct EstimateWork
 	double		due;			/* -1: not known */
 } EstimateWork;
 
-/* Estimates what was due by one of the indexes that hold rows; false if that is not known. */
-static bool
-estimate_leaf(EstimateWork *work, Oid leaf)
-{
-	Oid			relid = IndexGetRelation(leaf, true);
-	TtlIndex	index;
-	TtlEstimate estimate;
-
-	if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock) ||
-		!ttl_catalog_describe(leaf, false, &index))
-		return false;
-	if (!ttl_option_expires(&index.option))
-		return true;
-
-	/*
-	 * it may have lost its options since the batch; the statistics are of the
-	 * shards
-	 */
-	if (index.state != TTL_ACTIVE || index.citus.kind == TTL_CITUS_SHELL)
-		return false;
-	if (ttl_estimate_is_empty(relid))
-		return true;
-	if (!ttl_estimate_read(&index, &estimate))
-		return false;
-	work->due += ttl_estimate_due(&estimate, &index, work->run->kept->pass_at);
-	ttl_estimate_free(&estimate);
-	return true;
-}
-
 static void
 estimate_work(void *arg)
 {
 	EstimateWork *work = arg;
+	double		due = 0;
 	ListCell   *lc;
 
 	foreach(lc, work->target->leaves)
 	{
-		if (!estimate_leaf(work, lfirst_oid(lc)))
-		{
-			work->due = -1;
+		Oid			leaf = lfirst_oid(lc);
+		Oid			relid = IndexGetRelation(leaf, true);
+		TtlIndex	index;
+		TtlEstimate estimate;
+
+		if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock) ||
+			!ttl_catalog_describe(leaf, false, &index))
 			return;
-		}
+		if (!ttl_option_expires(&index.option))
+			continue;
+		/* it may have changed since the batch; of Citus, shards have statistics */
+		if (index.state != TTL_ACTIVE || index.citus.kind == TTL_CITUS_SHELL)
+			return;
+		if (ttl_estimate_is_empty(relid))
+			continue;
+		if (!ttl_estimate_read(&index, &estimate))
+			return;
+		due += ttl_estimate_due(&estimate, &index, work->run->kept->pass_at);
+		ttl_estimate_free(&estimate);
 	}
+	work->due = due;
 }
 
 /*
  * Estimates how many rows were due when the pass began, once in it.  The statistics still
- * tell of those that it has deleted since.
+ * count those that it has deleted since.
  */
 static void
 estimate_due(TtlRun *run, const TtlTarget *target)
 {
-	EstimateWork work = {.run = run,.target = target};
+	EstimateWork work = {.run = run,.target = target,.due = -1};
 	bool		timed_out;
 
 	if (!ttl_kept_lacks_estimate(run->kept, target->root, list_length(target->leaves)))
@@ -100,9 +85,8 @@ estimate_due(TtlRun *run, const TtlTarget *target)
 	ttl_work_begin(run);
 	if (!ttl_work_must_stop(run))
 	{
-		/* an error is not worth a word: a batch will meet it */
-		if (ttl_work_run(estimate_work, &work, &timed_out) != NULL)
-			work.due = -1;
+		/* an error is not reported: a batch will meet it */
+		(void) ttl_work_run(estimate_work, &work, &timed_out);
 		ttl_kept_estimated(run->kept, target->root, (int64) rint(work.due));
 	}
 	(void) ttl_work_try_commit(run, &timed_out);
@@ -131,20 +115,6 @@ visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 						  ttl_throttle_batch_size(size));
 		estimate_due(run, target);
 	}
-}
-
-static void
-log_visit(Oid root, const TtlVisit *visit)
-{
-	int64		took = (GetCurrentTimestamp() - visit->begun) / 1000;
-
-	if (ttl_log_min_duration < 0 || took < ttl_log_min_duration ||
-		visit->deleted == 0)
-		return;
-	ereport(LOG,
-			(errmsg("TTL index %s: deleted %lld rows in %d batches, %lld ms",
-					ttl_name_index(root), (long long) visit->deleted,
-					visit->batches, (long long) took)));
 }
 
 /* Is all well with an index that was visited: no error in this pass, no row that failed? */
@@ -188,14 +158,14 @@ note_recovery(TtlRun *run, TtlKeptIndex *kept)
 	ttl_work_commit(run);
 }
 
-/* Keeps what the next visit has to know: also the leaf that it is to begin behind. */
+/* Keeps what the next visit has to know: also the leaf after which it begins. */
 static void
-end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
+end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
 {
 	int			first_docs;
 	TtlKeptIndex *kept;
 
-	ttl_schedule_visit_end(visit);
+	ttl_schedule_visit_end(sub, visit);
 	first_docs = ttl_schedule_first_docs(visit);
 	target->busy = visit->busy;
 	if (visit->skipped)
@@ -212,36 +182,18 @@ end_visit(TtlRun *run, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
 		!(visit->busy || run->stop || visit->waits || visit->put_off);
 }
 
-/*
- * With which of the leaves does a visit begin?  With the one behind that at which the
- * visit before ended early: its batches may be canceled each time, or its rows come due
- * faster than they can be deleted.
- */
-static int
-first_leaf(const TtlTarget *target, const TtlKeptIndex *kept)
-{
-	int			position = 0;
-	ListCell   *lc;
-
-	foreach(lc, target->leaves)
-	{
-		position++;
-		if (kept != NULL && lfirst_oid(lc) == kept->last_leaf)
-			return position;
-	}
-	return 0;
-}
-
 /* Visits a TTL index: its leaves one after another, with one set of limits. */
 void
 ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 {
 	TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
 	int			count = list_length(target->leaves);
-	int			first = first_leaf(target, kept);
+	int			first = 0;
 	TtlVisit	visit;
 	Oid			last_leaf = InvalidOid;
 	bool		more_partitions;
+	int64		took;
+	ListCell   *lc;
 
 	run->shared->current_index = target->root;
 	ttl_crash_mark(target->root);
@@ -251,8 +203,20 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 		kept->hangs = kept->rests = false;
 		visit.waits = ttl_kept_waits(kept, run->at);
 	}
+
 	more_partitions = ttl_visit_partitions(run, target, &visit, true);
 	more_partitions = ttl_visit_partitions(run, target, &visit, false) || more_partitions;
+
+	/*
+	 * Begin after the leaf at which the last visit ended early: its batches
+	 * may be canceled each time, or its rows come due faster than they are
+	 * deleted.
+	 */
+	foreach(lc, kept != NULL ? target->leaves : NIL)
+	{
+		if (lfirst_oid(lc) == kept->last_leaf)
+			first = foreach_current_index(lc) + 1;
+	}
 	for (int i = 0; i < count && !run->stop && !visit.skipped; i++)
 	{
 		Oid			leaf = list_nth_oid(target->leaves, (first + i) % count);
@@ -260,7 +224,7 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 
 		if (ttl_outcome_is_skipped(run, leaf) || (visit.waits && ttl_outcome_hangs(run, leaf)))
 			continue;
-		/* it is noted beforehand, as the worker may not survive it */
+		/* the worker may not survive it */
 		if (count > 1)
 			ttl_kept_index(run->kept, target->root)->last_leaf = leaf;
 		visit_leaf(run, target, leaf, &visit);
@@ -273,17 +237,21 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 			break;
 		}
 	}
+
 	visit.more = visit.more || more_partitions;
 	if (count == 1 || (visit.over && !visit.skipped))
 		last_leaf = InvalidOid;
-	end_visit(run, target, &visit, last_leaf);
-	ttl_schedule_visited(sub, &visit);
+	end_visit(run, sub, target, &visit, last_leaf);
 	ttl_crash_mark(InvalidOid);
 	run->shared->current_index = InvalidOid;
-	if (ttl_log_min_duration >= 0 && visit.deleted > 0)
+	took = (GetCurrentTimestamp() - visit.begun) / 1000;
+	if (ttl_log_min_duration >= 0 && took >= ttl_log_min_duration && visit.deleted > 0)
 	{
 		ttl_work_begin(run);
-		log_visit(target->root, &visit);
+		ereport(LOG,
+				(errmsg("TTL index %s: deleted %lld rows in %d batches, %lld ms",
+						ttl_name_index(target->root), (long long) visit.deleted,
+						visit.batches, (long long) took)));
 		ttl_work_commit(run);
 	}
 }

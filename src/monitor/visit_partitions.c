@@ -3,9 +3,9 @@
  * visit_partitions.c
  *	  Partitions that a visit makes and drops, each in a transaction of its own.
  *
- * What is due of a time series goes as a whole partition, without a look at its rows, and
- * new partitions are made ahead of time.  Partitions have the time of a visit, before the batches
- * of rows have theirs (visit.c).
+ * What is due of a time series is dropped as a whole partition, without a look at its rows, and
+ * new partitions are made ahead of time.  Both have the time of a visit, before the batches of
+ * rows have theirs (visit.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -19,16 +19,10 @@
 #include "catalog/index.h"
 #include "utils/timestamp.h"
 
-#include "monitor/monitor.h"
 #include "monitor/pass.h"
-#include "monitor/visit.h"
 #include "partition/partition.h"
-#include "ttl_index.h"
 
-/*
- * After so many partitions for which a lock is not free that others need as well, a visit
- * tries no more of them.
- */
+/* A visit tries no more partitions after so many that needed a lock which others need, too. */
 #define MAX_BUSY_PARTITIONS 3
 
 /* The arguments and the result of making or dropping one partition. */
@@ -36,7 +30,6 @@ typedef struct PartitionWork
 {
 	TtlRun	   *run;
 	const TtlTarget *target;
-	Oid			root;
 	const TtlPartition *partition;
 	TtlBatch   *batch;
 } PartitionWork;
@@ -52,24 +45,20 @@ static void
 partition_work(void *arg)
 {
 	PartitionWork *work = arg;
-
-	Oid			relid = OidIsValid(work->partition->relid) ? work->partition->relid :
-	IndexGetRelation(work->root, true);
+	Oid			root = work->target->root;
+	Oid			partition = work->partition->relid;
+	Oid			relid = OidIsValid(partition) ? partition : IndexGetRelation(root, true);
 
 	/* it may just have been dropped, or given to somebody else */
 	if (!OidIsValid(relid) || !ttl_prepare_is_own(relid))
 		return;
-	if (OidIsValid(work->partition->relid))
-		ttl_drop_partition(work->root, work->partition->relid, work->run->at,
-						   work->batch);
+	if (OidIsValid(partition))
+		ttl_drop_partition(root, partition, work->run->at, work->batch);
 	else
-		ttl_make_partition(work->root, work->partition, work->batch);
+		ttl_make_partition(root, work->partition, work->batch);
 }
 
-/*
- * Notes what became of a partition, and counts it, in the transaction at hand.  Returns whether
- * there was anything to count.
- */
+/* Notes what became of a partition, and counts it.  Returns whether there was anything to count. */
 static bool
 count_partition(const PartitionWork *work, TtlVisit *visit, bool first_error,
 				const ErrorData *edata, bool timed_out, TimestampTz begun)
@@ -86,30 +75,29 @@ count_partition(const PartitionWork *work, TtlVisit *visit, bool first_error,
 	if (batch->busy)
 		batch->skipped_locked = 1;
 	if (edata != NULL && !batch->busy)
-		ttl_outcome_note_error(run, work->root, work->root, edata, false);
+		ttl_outcome_note_error(run, work->target->root, work->target->root, edata, false);
 	if (edata != NULL && timed_out)
 	{
-		ttl_kept_canceled(run->kept, work->root, key, run->at);
+		ttl_kept_canceled(run->kept, work->target->root, key, run->at);
 		visit->put_off = true;
 	}
 	else if (ttl_outcome_hangs(run, key))
 		ttl_kept_index(run->kept, key)->hangs = false;
-	return ttl_outcome_count(work->root, visit, batch, false,
+	return ttl_outcome_count(work->target->root, visit, batch, false,
 							 batch->busy || !first_error ? NULL : edata,
 							 (GetCurrentTimestamp() - begun) / 1000.0);
 }
 
 /*
- * Makes or drops a partition in a transaction of its own.  Returns false if that failed;
- * the locks that were not free are no failure.
+ * Makes or drops a partition in a transaction of its own.  Returns false if that failed; locks
+ * that are not free are no failure.
  */
 static bool
 run_partition(TtlRun *run, const TtlTarget *target, const TtlPartition *partition,
 			  TtlVisit *visit, bool first_error, TtlBatch *batch)
 {
 	TimestampTz begun = GetCurrentTimestamp();
-	PartitionWork work = {.run = run,.target = target,.root = target->root,
-	.partition = partition,.batch = batch};
+	PartitionWork work = {.run = run,.target = target,.partition = partition,.batch = batch};
 	ErrorData  *edata;
 	ErrorData  *commit_error;
 	bool		timed_out;
@@ -138,13 +126,11 @@ run_partition(TtlRun *run, const TtlTarget *target, const TtlPartition *partitio
 }
 
 /*
- * Makes or drops the partitions of a time series, within the time of a visit each.  What
- * keeps those from being made, a lock on their names, say, need not keep others from being
- * dropped.  Returns whether some of them remain for the next sub-pass.  A partition that
- * was locked gets a second try there and no third one in this pass, because the lock may be
- * held for hours; the others go on, unless they need that lock, too.  A partition that could
- * not be dropped waits for the next pass, so that one that takes long to fail does not use
- * up the time of the others.
+ * Makes or drops the partitions of a time series, within the time of a visit each, so that an
+ * error of one does not prevent the other.  Returns whether some of them remain for the next
+ * sub-pass.  A partition that was locked is tried once more there, and no more in this pass,
+ * because the lock may be held for hours.  A partition that could not be dropped waits for the
+ * next pass, so that it does not use up the time of the others.
  */
 bool
 ttl_visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool makes)

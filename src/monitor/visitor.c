@@ -40,8 +40,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-#include "monitor/connect.h"
-#include "monitor/monitor.h"
+#include "monitor/pass.h"
 #include "monitor/progress.h"
 #include "monitor/state_file.h"
 #include "ttl_index.h"

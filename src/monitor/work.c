@@ -3,13 +3,12 @@
  * work.c
  *	  A piece of work in a transaction: its time, its errors, and whether to go on.
  *
- * prepare.c and visit.c run all that can call code of users, or fail, by
- * ttl_work_run().  It is a subtransaction, so that an error takes back that work
- * alone, and can be counted in the transaction around it.
+ * All that can call code of users, or fail, is run by ttl_work_run().  It is a subtransaction,
+ * so that an error rolls back that work alone, and can be counted in the transaction around it.
  *
  * The work may take ttl_index.batch_timeout.  A timer of this file ends it, because
- * statement_timeout is not armed in a background worker.  Code that catches the
- * cancellation and goes on ends the process at the second signal of the timer.
+ * statement_timeout is not armed in a background worker.  Code that catches the cancellation
+ * and goes on ends the process at the second signal of the timer.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -31,6 +30,7 @@
 #include "storage/lock.h"
 #include "storage/procarray.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
@@ -49,6 +49,9 @@
 /* So many bytes of each text of an error are kept. */
 #define MAX_ERROR_TEXT 1000
 
+/* How often work is tried that DDL of others can make fail. */
+#define TRIES 2
+
 static TimeoutId batch_timer = MAX_TIMEOUTS;
 static volatile sig_atomic_t timer_fired = 0;
 static volatile sig_atomic_t in_batch = false;
@@ -66,12 +69,9 @@ batch_timer_handler(void)
 	SetLatch(MyLatch);
 }
 
-/*
- * Cancels the batch of a worker, as pg_cancel_backend() would cancel a command of a
- * session.  Between two batches it does nothing.  Called in a signal handler.
- */
+/* Handles SIGINT of pg_cancel_backend(): cancels the batch.  Between two it does nothing. */
 void
-ttl_work_cancel(void)
+ttl_work_cancel(SIGNAL_ARGS)
 {
 	if (!in_batch)
 		return;
@@ -138,10 +138,7 @@ ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlKept *kept)
 	MemoryContextSwitchTo(run->context);
 }
 
-/*
- * Frees what one index, or batch, needed.  Several indexes can share a transaction, and the
- * trees of one can be large.
- */
+/* Frees what one index, or batch, needed: several indexes can share a transaction. */
 void
 ttl_work_forget(TtlRun *run)
 {
@@ -150,9 +147,8 @@ ttl_work_forget(TtlRun *run)
 }
 
 /*
- * Begins a transaction.  Code of the owner in the one before can have changed settings of
- * the session, opened cursors and taken advisory locks; these are taken back, because the
- * next batch may be that of another table.
+ * Begins a transaction.  Resets the settings of the session, its cursors and its advisory
+ * locks, which code of the owner can have left from the one before.
  */
 void
 ttl_work_begin(TtlRun *run)
@@ -177,64 +173,34 @@ ttl_work_commit(TtlRun *run)
 	MemoryContextSwitchTo(run->context);
 }
 
-static bool
-is_cancel(const ErrorData *edata)
-{
-	return ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED);
-}
-
 /*
- * Is the lock on this database free that every connection takes?  DROP DATABASE and
+ * Does somebody hold the lock on a database that every connection takes?  DROP DATABASE and
  * CREATE DATABASE ... TEMPLATE hold it while they wait for connections to end.
  */
-static bool
-database_is_free(void)
+bool
+ttl_work_is_wanted(Oid database)
 {
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
 	if (LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
-		return false;
-	LockRelease(&tag, RowExclusiveLock, false);
-	return true;
-}
-
-/* Has the launcher of this worker gone, or is its database wanted by somebody? */
-static bool
-is_unwanted(const TtlRun *run)
-{
-	CHECK_FOR_INTERRUPTS();
-	return BackendPidGetProc(run->common->starter_pid) == NULL || !database_is_free();
-}
-
-/*
- * Locks the counters for a transaction.  False if the sub-pass is to end: the extension has
- * gone, or others have locked its table.  A worker does not wait for these, but says so.
- */
-static bool
-lock_counters(TtlRun *run)
-{
-	ErrorData	edata = {.sqlerrcode = ERRCODE_LOCK_NOT_AVAILABLE,
-	.message = TTL_COUNTERS_LOCKED,.hint = TTL_COUNTERS_LOCKED_HINT};
-
-	if (ttl_counters_lock(OidIsValid(run->common->caller)))
 		return true;
-	if (ttl_counters_are_locked())
-		ttl_report_no_pass(run, &edata);
+	LockRelease(&tag, RowExclusiveLock, false);
 	return false;
 }
 
 /*
- * Should the sub-pass end now?  This is asked in a transaction, before each batch.  A pass
- * that a session has called for goes on whatever the settings say, because its user can
- * cancel it, and a survey because it deletes nothing; but neither without the extension.
+ * Should the sub-pass end now?  This is asked in a transaction, before each batch.  A pass of
+ * run_pass() goes on whatever the settings say, and a survey because it deletes nothing.
  *
- * The table of the counters is locked here, before any table of a user: DROP EXTENSION
- * ... CASCADE locks it before it locks their indexes.
+ * This locks the table of the counters, before any table of a user: DROP EXTENSION ...
+ * CASCADE locks it before it locks their indexes.  The monitor does not wait for that lock.
  */
 bool
 ttl_work_must_stop(TtlRun *run)
 {
+	bool		is_session = OidIsValid(run->common->caller);
+
 	CHECK_FOR_INTERRUPTS();
 	if (run->stop)
 		return true;
@@ -243,16 +209,24 @@ ttl_work_must_stop(TtlRun *run)
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
 	}
-	run->stop = is_unwanted(run) ||
-		(!ttl_monitor_enabled && OidIsValid(run->shared->owner) &&
-		 !OidIsValid(run->common->caller));
-	if (!run->stop)
-		run->stop = !lock_counters(run);
+	run->stop = BackendPidGetProc(run->common->starter_pid) == NULL ||
+		ttl_work_is_wanted(MyDatabaseId) ||
+		(!ttl_monitor_enabled && OidIsValid(run->shared->owner) && !is_session);
+	if (!run->stop && !ttl_counters_lock(is_session))
+	{
+		ErrorData	edata = {.sqlerrcode = ERRCODE_LOCK_NOT_AVAILABLE,
+		.message = TTL_COUNTERS_LOCKED,.hint = TTL_COUNTERS_LOCKED_HINT};
+
+		run->stop = true;
+		/* else the extension has gone */
+		if (ttl_counters_are_locked())
+			ttl_report_no_pass(run, &edata);
+	}
 	return run->stop;
 }
 
 /*
- * A number that tells one list of TTL indexes from another, apart from those of partitions:
+ * A number that tells one list of TTL indexes from another.  Those of partitions do not count:
  * a pass makes and drops them itself.
  */
 uint32
@@ -296,9 +270,8 @@ ttl_work_wait_for_batch(TtlRun *run)
 }
 
 /*
- * Makes a text of an error one that can be kept, and read by everybody.  One that users raise
- * can have any length; and core's own messages can break off within a character, as that
- * of to_date() does, where a client that has another encoding could read nothing at all.
+ * Makes a text of an error one that can be kept, and sent to any client: users can raise one of
+ * any length, and core's own messages can break off within a character, as that of to_date().
  */
 static char *
 tidy(char *text)
@@ -330,7 +303,7 @@ judge(ErrorData *edata, bool *timed_out)
 	edata->detail = tidy(edata->detail);
 	edata->hint = tidy(edata->hint);
 	edata->context = tidy(edata->context);
-	*timed_out = *timed_out || is_cancel(edata);
+	*timed_out = *timed_out || ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED);
 	return edata;
 }
 
@@ -353,10 +326,26 @@ ttl_work_run(void (*function) (void *), void *arg, bool *timed_out)
 	return judge(edata, timed_out);
 }
 
+/* Runs a function likewise, and once more if it fails: DDL of others can be the cause. */
+ErrorData *
+ttl_work_retry(void (*function) (void *), void *arg, bool *timed_out)
+{
+	ErrorData  *edata = NULL;
+
+	*timed_out = false;
+	for (int i = 0; i < TRIES && !*timed_out; i++)
+	{
+		edata = ttl_work_run(function, arg, timed_out);
+		if (edata == NULL)
+			break;
+		AcceptInvalidationMessages();
+	}
+	return edata;
+}
+
 /*
- * Commits like ttl_work_commit().  Returns the error that kept it from that, or NULL:
- * another server, to which rows were moved, commits its part first, and may refuse, or
- * never answer.
+ * Commits like ttl_work_commit().  Returns the error that prevented it, or NULL: another
+ * server, to which rows were moved, commits its part first, and may refuse or never answer.
  */
 ErrorData *
 ttl_work_try_commit(TtlRun *run, bool *timed_out)

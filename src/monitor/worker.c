@@ -3,20 +3,13 @@
  * worker.c
  *	  The processes of a pass: a survey, and the worker of an owner.
  *
- * tasks.c starts both as dynamic background workers.  A survey is connected to its database
- * as the bootstrap superuser and runs no code of users (survey.c).  A worker is connected as
- * the owner of tables: what it does is what a session of that owner could do, and nobody
- * else's tables are touched by it.  It makes sub-passes over the TTL indexes that it was told
- * for one turn: until nothing is left, or others wait and a round is over.
+ * tasks.c starts both as dynamic background workers.  A survey is connected to its database as
+ * the bootstrap superuser and runs no code of users (survey.c).  A worker is connected as the
+ * owner of tables, and does what a session of that owner could do.  It makes sub-passes over the
+ * TTL indexes that it was told until nothing is left, or others wait and a round is over.
  *
- * The settings that could change what a delete does, or keep it from ending, are forced
- * before the connection, so that no ALTER DATABASE or ALTER ROLE counts for them; all others
- * are those of the owner.
- *
- * What is to be kept is written by a callback of before_shmem_exit(), so that this also
- * happens when the process is terminated, or ends because a batch did not let itself be
- * canceled.  If the process crashes, core restarts all processes, the memory is gone, and
- * crash.c has the index.
+ * A before_shmem_exit() callback writes what is to be kept, so that this also happens when the
+ * process is terminated.  If it crashes, the memory is gone, and crash.c has the index.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -31,7 +24,6 @@
 
 #include "access/xact.h"
 #include "commands/dbcommands.h"
-#include "libpq/pqsignal.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -45,12 +37,9 @@
 #include "utils/syscache.h"
 
 #include "definition/definition.h"
-#include "monitor/connect.h"
-#include "monitor/messages.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/tasks.h"
-#include "monitor/visit.h"
 #include "ttl_index.h"
 
 PGDLLEXPORT void ttl_worker_main(Datum arg);
@@ -110,30 +99,10 @@ force_settings(void)
 	ttl_settings_force("log_min_messages", "log");
 }
 
-/* Is the database, or the owner, read-only by default?  Says so now and then. */
-static bool
-is_read_only(TtlRun *run)
-{
-	if (!DefaultXactReadOnly)
-		return false;
-	if (ttl_report_is_news(&kept.said, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
-	{
-		ttl_work_begin(run);
-		ereport(LOG,
-				(errmsg("ttl_index is idle in database \"%s\"",
-						get_database_name(MyDatabaseId)),
-				 errdetail("The database is read-only by default."),
-				 errhint("Turn default_transaction_read_only off to let rows expire.")));
-		ttl_work_commit(run);
-	}
-	return true;
-}
-
 /*
- * Ends the process.  What else is called when a process ends would free nothing that its end
- * does not free, and takes a third of its life; and PL/Perl runs the END blocks of users'
- * code then, which nothing cancels.  Codes other than these, as where a function of a user
- * calls exit(), are a crash for the postmaster, and the mark of that stays.
+ * Ends the process without the other callbacks: they free nothing that its end does not free,
+ * and PL/Perl runs the END blocks of users' code, which nothing cancels.  Other codes, as of a
+ * function of a user that calls exit(), are a crash for the postmaster, and the mark stays.
  */
 static void
 leave(int code, Datum arg)
@@ -144,7 +113,7 @@ leave(int code, Datum arg)
 	_exit(code);
 }
 
-/* Hands over what is to be kept, when the process ends, in whatever way. */
+/* Hands over what is to be kept, however the process ends. */
 static void
 answer(int code, Datum arg)
 {
@@ -155,49 +124,22 @@ answer(int code, Datum arg)
 	ttl_kept_store(&kept);
 }
 
-/*
- * Is the owner still the one that the survey has found?  A parallel worker's way of
- * connecting (connect.c) does not look the role up.
- */
-static bool
-is_owner(TtlRun *run)
-{
-	bool		result;
-
-	ttl_work_begin(run);
-	result = SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(shared->owner)) &&
-		superuser_arg(shared->owner) == shared->is_superuser;
-	ttl_work_commit(run);
-	return result;
-}
-
-/* Handles pg_cancel_backend(). */
-static void
-cancel_handler(SIGNAL_ARGS)
-{
-	ttl_work_cancel();
-}
-
-/* Have TTL indexes come or gone since the survey?  An index takes part from the next sub-pass on. */
-static bool
-indexes_changed(TtlRun *run)
-{
-	bool		result;
-
-	ttl_work_begin(run);
-	result = ttl_work_hash(ttl_catalog_dependents()) != kept.indexes_hash;
-	ttl_work_commit(run);
-	return result;
-}
-
 /* Makes the sub-passes of a turn. */
 static void
 run_turn(TtlRun *run)
 {
-	bool		changed;
 	Oid		   *roots = dsa_get_address(area, shared->roots);
+	bool		is_owner;
+	bool		changed;
 	instr_time	begun;
 
+	/* is the owner still the one that the survey has found?  connect.c may not look it up */
+	ttl_work_begin(run);
+	is_owner = SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(shared->owner)) &&
+		superuser_arg(shared->owner) == shared->is_superuser;
+	ttl_work_commit(run);
+	if (!is_owner)
+		return;
 	INSTR_TIME_SET_CURRENT(begun);
 	for (int i = 0; i < shared->nroots; i++)
 		run->roots = lappend_oid(run->roots, roots[i]);
@@ -206,9 +148,14 @@ run_turn(TtlRun *run)
 	{
 		ttl_sub_pass_run(run, &shared->resume_at);
 		shared->rounds++;
-		changed = !run->stop && indexes_changed(run);
+		if (run->stop)
+			return;
+		/* a TTL index that has been created meanwhile takes part after a survey */
+		ttl_work_begin(run);
+		changed = ttl_work_hash(ttl_catalog_dependents()) != kept.indexes_hash;
+		ttl_work_commit(run);
 		shared->more = shared->more || changed;
-	} while (shared->more && !changed && !run->stop && pg_atomic_read_u32(&common->waiting) == 0 &&
+	} while (shared->more && !changed && pg_atomic_read_u32(&common->waiting) == 0 &&
 			 ttl_tasks_elapsed(begun) < TURN_MS);
 }
 
@@ -222,7 +169,7 @@ ttl_worker_main(Datum arg)
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
-	pqsignal(SIGINT, cancel_handler);
+	pqsignal(SIGINT, ttl_work_cancel);
 	BackgroundWorkerUnblockSignals();
 
 	memcpy(&extra, MyBgworkerEntry->bgw_extra, sizeof(extra));
@@ -244,17 +191,31 @@ ttl_worker_main(Datum arg)
 		(void) SetClientEncoding(GetDatabaseEncoding());
 	MemoryContextSwitchTo(TopMemoryContext);
 	kept = shared->kept;
-	ttl_kept_open(&kept, ttl_kept_attach(area, common->kept));
+	ttl_kept_open(&kept, area, common->kept);
 	before_shmem_exit(answer, (Datum) 0);
 	ttl_crash_watch(shared->mark);
 	ttl_work_init(&run, common, shared, &kept);
 	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) common->pass);
 	pgstat_report_activity(STATE_RUNNING, activity);
 
-	may_run = (ttl_monitor_enabled || OidIsValid(common->caller)) && !is_read_only(&run);
+	may_run = ttl_monitor_enabled || OidIsValid(common->caller);
+	if (may_run && DefaultXactReadOnly)
+	{
+		may_run = false;
+		if (ttl_report_is_news(&kept.said, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
+		{
+			ttl_work_begin(&run);
+			ereport(LOG,
+					(errmsg("ttl_index is idle in database \"%s\"",
+							get_database_name(MyDatabaseId)),
+					 errdetail("The database is read-only by default."),
+					 errhint("Turn default_transaction_read_only off to let rows expire.")));
+			ttl_work_commit(&run);
+		}
+	}
 	if (!OidIsValid(shared->owner))
 		ttl_survey_run(&run, area, may_run);
-	else if (may_run && is_owner(&run))
+	else if (may_run)
 		run_turn(&run);
 	shared->answered = true;
 	proc_exit(0);

@@ -4,14 +4,12 @@
  *	  A partition that is due and stays: as a table of its own, or in the archive.
  *
  * The partition is detached, and then attached to the archive if that is partitioned by the
- * same key, or else moved to the archive's schema: all in one transaction, so that a crash
- * leaves nothing or all of it done.  The TTL does not act on the partition any more: its
- * indexes lose the option.
+ * same key, or else moved to the archive's schema: all in one transaction.  The TTL does not act
+ * on the partition any more: its indexes lose the option.
  *
- * To attach a table, core reads all of it to find out whether its rows are within the bounds,
- * unless a constraint says so.  The partition had the same bounds until now, so such a
- * constraint is added as valid, as DETACH CONCURRENTLY of core does, and dropped after the
- * command.  The locks last as long as the catalogs take, whatever the size of the partition.
+ * To attach a table, core reads all of it, unless a constraint says that its rows are within the
+ * bounds.  The partition had the same bounds until now, so such a constraint is added as valid,
+ * as DETACH CONCURRENTLY of core does, and dropped after the command.
  *
  * What else would take long is an error before the strong locks are taken: an index that core
  * would have to build, foreign keys to be checked, a large DEFAULT partition to be read.
@@ -42,20 +40,15 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
-#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
-#include "utils/syscache.h"
 
 #include "compat.h"
 #include "definition/archive.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
@@ -75,13 +68,6 @@ bool
 ttl_detach_is_running(Oid relid)
 {
 	return OidIsValid(moving) && moving == relid;
-}
-
-/* Is a partition that is due kept as a table? */
-bool
-ttl_detach_is_wanted(const TtlOption *option)
-{
-	return option->detach_partitions || OidIsValid(option->archive_to);
 }
 
 /* Is the archive on another server, so that no table can move there? */
@@ -179,13 +165,9 @@ missing_columns(const TtlIndex *root, Relation target, Oid relid)
 
 		if (column->attisdropped || get_attnum(relid, NameStr(column->attname)) > 0)
 			continue;
-		if (column->attgenerated != '\0')
-			refuse(root, relid,
-				   psprintf("the generated column \"%s\" is only there", NameStr(column->attname)),
-				   ROW_BY_ROW_HINT);
 		value = column->atthasdef ? build_column_default(target, column->attnum) : NULL;
-		if (get_typtype(column->atttypid) == TYPTYPE_DOMAIN || column->attidentity != '\0' ||
-			contain_volatile_functions(value))
+		if (column->attgenerated != '\0' || column->attidentity != '\0' ||
+			get_typtype(column->atttypid) == TYPTYPE_DOMAIN || contain_volatile_functions(value))
 			refuse(root, relid,
 				   psprintf("to add column \"%s\", all of it would be rewritten", NameStr(column->attname)),
 				   ROW_BY_ROW_HINT);
@@ -247,7 +229,6 @@ check_attaching(const TtlIndex *root, Relation target, Relation partition)
 	Oid			rest = get_default_partition_oid(RelationGetRelid(target));
 	TupleDesc	desc = RelationGetDescr(target);
 	AttrMap    *map = make_attrmap(desc->natts);
-	BlockNumber blocks = 0;
 	ListCell   *lc;
 
 	if (RelationGetFKeyList(target) != NIL)
@@ -268,15 +249,9 @@ check_attaching(const TtlIndex *root, Relation target, Relation partition)
 				   "Create one on the table that the rows are in.");
 		index_close(index, NoLock);
 	}
-	foreach(lc, OidIsValid(rest) ? ttl_inherit_tree(rest) : NIL)
-	{
-		Relation	rel = relation_open(lfirst_oid(lc), AccessShareLock);
-
-		if (rel->rd_rel->relkind == RELKIND_RELATION)
-			blocks += RelationGetNumberOfBlocks(rel);
-		relation_close(rel, NoLock);
-	}
-	if (blocks > MAX_DEFAULT_BLOCKS)
+	if (OidIsValid(rest) &&
+		*ttl_make_select(psprintf("SELECT coalesce(sum(pg_relation_size(relid)) > %d, false) FROM pg_partition_tree(%u)",
+								  MAX_DEFAULT_BLOCKS * BLCKSZ, rest)) == 't')
 		refuse(root, relid, psprintf("partition \"%s\" there is too large to be read meanwhile",
 									 get_rel_name(rest)),
 			   "Keep the DEFAULT partition of an archive small, or have none.");

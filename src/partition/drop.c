@@ -3,12 +3,11 @@
  * drop.c
  *	  Dropping a partition that is due.
  *
- * A partition is dropped by DROP TABLE as its owner runs it, so that event triggers see it and
- * whatever depends on it keeps it.  That needs ACCESS EXCLUSIVE on the partitioned table and on
- * its DEFAULT partition, whose constraint changes.  DETACH CONCURRENTLY would need less, but it
- * is impossible with a DEFAULT partition and inside a function.  All locks are taken before the
- * command begins, so they are held for as long as the catalogs take, a few milliseconds; the
- * files are removed after the commit.
+ * A partition is dropped by DROP TABLE, so that event triggers see it and whatever depends on it
+ * keeps it.  That needs ACCESS EXCLUSIVE on the partitioned table and on its DEFAULT partition,
+ * whose constraint changes.  DETACH CONCURRENTLY would need less, but it is impossible with a
+ * DEFAULT partition and inside a function.  All locks are taken before the command begins, so
+ * they are held for a few milliseconds; the files are removed after the commit.
  *
  * A partition that is to be kept is detached or moved instead (detach.c), with the same locks.
  * What was read before the locks were taken is read again after that.
@@ -25,13 +24,10 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
-#include "storage/bufmgr.h"
-#include "storage/lmgr.h"
-#include "utils/fmgrprotos.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -240,11 +236,10 @@ static bool
 is_still_due(const TtlIndex *root, Oid relid, TimestampTz at)
 {
 	TtlIndex	now;
-	TtlIndex	part;
 	TtlPartition partition;
 	TtlCutoff	cutoff;
 
-	if (!is_droppable(root->indexrelid, relid, &part) || OidIsValid(find_pending_detach(relid)) ||
+	if (!is_droppable(root->indexrelid, relid, &now) || OidIsValid(find_pending_detach(relid)) ||
 		!ttl_catalog_describe(root->indexrelid, false, &now) ||
 		now.state != TTL_ACTIVE || now.governor != root->indexrelid ||
 		!now.option.drop_partitions || !ttl_option_expires(&now.option) ||
@@ -293,46 +288,19 @@ count_rows(Oid relid, int64 max)
 }
 
 /*
- * Estimates the rows of a partition that is locked, without reading them.  There are no more than
- * fit: the owner can set reltuples, from 18 on, and a sum that is out of range would be an error
- * in the view of the counters.
+ * Estimates the rows of a partition that is locked, without reading them: the statistics are gone
+ * after a crash, and reltuples is unknown before ANALYZE.  There are no more than fit: the owner
+ * can set reltuples, from 18 on, and a sum that is out of range would be an error in the view of
+ * the counters.
  */
 static int64
 estimate_rows(Oid relid)
 {
-	int64		rows = 0;
-	ListCell   *lc;
-
-	foreach(lc, ttl_inherit_tree(relid))
-	{
-		Relation	rel = relation_open(lfirst_oid(lc), NoLock);
-		int64		most = rel->rd_rel->relkind != RELKIND_RELATION ? 0 :
-		(int64) RelationGetNumberOfBlocks(rel) * MaxHeapTuplesPerPage;
-		int64		live = DatumGetInt64(DirectFunctionCall1(pg_stat_get_live_tuples,
-															 ObjectIdGetDatum(lfirst_oid(lc))));
-
-		/*
-		 * the statistics are gone after a crash, reltuples is unknown before
-		 * ANALYZE
-		 */
-		live = Max(live, (int64) Min(rel->rd_rel->reltuples, (double) most));
-		rows += Min(live, most);
-		relation_close(rel, NoLock);
-	}
-	return rows;
-}
-
-/*
- * Raises an error if something keeps a partition from being detached, moved or dropped, as far as
- * that is found out without a lock on the whole table.
- */
-static void
-check_partition(const TtlIndex *root, Oid relid, bool keep)
-{
-	if (keep)
-		ttl_detach_check(root, relid);
-	else
-		check_obstacles(root, relid);
+	return pg_strtoint64(ttl_make_select(psprintf("SELECT coalesce(sum(least(greatest(pg_stat_get_live_tuples(oid), "
+												  "least(reltuples, most)), most)), 0)::bigint "
+												  "FROM pg_class, LATERAL (SELECT pg_relation_size(oid) / %d * %d AS most) AS m "
+												  "WHERE oid IN (%s) AND relkind = 'r'",
+												  BLCKSZ, (int) MaxHeapTuplesPerPage, list_tree(relid))));
 }
 
 /*
@@ -364,7 +332,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	 * DROP TABLE locks
 	 */
 	ttl_lock_limit_waits();
-	keep = ttl_detach_is_wanted(&root->option);
+	keep = root->option.detach_partitions || OidIsValid(root->option.archive_to);
 
 	/*
 	 * rows that are archived one by one go first; the partition is dropped
@@ -380,7 +348,8 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 		if (keep && ttl_detach_by_row_only(&root->option))
 			return;
 	}
-	check_partition(root, relid, keep);
+	/* what keeps it is found out without a lock on the whole table */
+	keep ? ttl_detach_check(root, relid) : check_obstacles(root, relid);
 	/* rows can be counted while nobody writes there; readers go on */
 	if (ttl_count_dropped_documents)
 	{
@@ -398,7 +367,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	ttl_name_keep(root->relid);
 	ttl_name_keep(relid);
 	/* an obstacle may have come while the locks were waited for */
-	check_partition(root, relid, keep);
+	keep ? ttl_detach_check(root, relid) : check_obstacles(root, relid);
 	if (rows < 0)
 		rows = empty ? 0 : estimate_rows(relid);
 

@@ -20,16 +20,11 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
-#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
 
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
@@ -73,104 +68,49 @@ ttl_leaves_index_of(Oid root, Oid relid)
 	return InvalidOid;
 }
 
-/* Adds leaves to those that are due. */
-static List *
-add_leaves(List *due, List *leaves, TimestampTz since)
-{
-	ListCell   *lc;
-
-	foreach(lc, leaves)
-	{
-		TtlDueLeaf *leaf = palloc(sizeof(TtlDueLeaf));
-
-		leaf->indexrelid = lfirst_oid(lc);
-		leaf->since = since;
-		due = lappend(due, leaf);
-	}
-	return due;
-}
-
-/* Since when has a partition that goes as a whole been due? */
-static TimestampTz
-due_since(const TtlPartition *partition, const TtlIndex *root, const TtlCutoff *cutoff)
-{
-	int64		key = partition->upper;
-
-	if (cutoff->keytype == DATEOID)
-		key = key == DT_NOBEGIN ? DATEVAL_NOBEGIN : key / USECS_PER_DAY;
-	return ttl_cutoff_instant(cutoff, key) + root->option.seconds * USECS_PER_SEC;
-}
-
-/*
- * Do the rows of a partition expire one by one, or, with a cutoff, is it due as a whole?  Then
- * *since says since when, and else that this is told by the rows.
- */
+/* Reads the partition of a table in which a leaf index lies; false where that is none. */
 static bool
-is_due(const TtlPartition *partition, const TtlIndex *root, const TtlCutoff *cutoff, TimestampTz *since)
+read_partition(Oid indexrelid, Oid table, TtlPartition *partition)
 {
-	*since = DT_NOBEGIN;
-	if (go_by_row(partition, &root->option))
-		return true;
-	if (cutoff == NULL || !ttl_leaves_partition_is_due(partition, cutoff))
-		return false;
-	*since = due_since(partition, root, cutoff);
-	return true;
-}
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	bool		detaching;
 
-/* Finds the leaves of the partitions of which that is so. */
-static List *
-find_leaves(const TtlIndex *root, const TtlCutoff *cutoff)
-{
-	List	   *leaves = NIL;
-	ListCell   *lc;
-
-	foreach(lc, ttl_bounds_read(root->relid))
+	while (OidIsValid(relid))
 	{
-		TtlPartition *partition = lfirst(lc);
-		TimestampTz since;
-		Oid			indexrelid;
+		Oid			parent = ttl_inherit_parent(relid, &detaching);
 
-		if (!is_due(partition, root, cutoff, &since))
-			continue;
-		indexrelid = ttl_leaves_index_of(root->indexrelid, partition->relid);
-		if (OidIsValid(indexrelid))
-			leaves = add_leaves(leaves, ttl_catalog_leaves(indexrelid), since);
+		if (detaching || !OidIsValid(parent))
+			break;
+		if (parent == table)
+		{
+			ttl_bounds_read_one(relid, partition);
+			return true;
+		}
+		relid = parent;
 	}
-	return leaves;
+	return false;
 }
 
 /* The indexes of a TTL index whose rows are to be deleted one by one. */
 List *
 ttl_leaves_by_row(Oid root)
 {
+	List	   *leaves = ttl_catalog_leaves(root);
 	TtlIndex	index;
-	List	   *leaves = NIL;
+	TtlPartition partition;
 	ListCell   *lc;
 
 	if (!ttl_catalog_describe(root, true, &index) ||
 		!index.option.drop_partitions || index.option.boundary_rows ||
 		index.state != TTL_ACTIVE || index.relkind != RELKIND_PARTITIONED_INDEX)
-		return ttl_catalog_leaves(root);
-	foreach(lc, find_leaves(&index, NULL))
-		leaves = lappend_oid(leaves, ((TtlDueLeaf *) lfirst(lc))->indexrelid);
-	return leaves;
-}
-
-/* The partition of a table in which a leaf lies, or invalid. */
-static Oid
-partition_above(Oid relid, Oid table)
-{
-	ListCell   *lc;
-
-	if (!get_rel_relispartition(relid))
-		return InvalidOid;
-	foreach(lc, get_partition_ancestors(relid))
+		return leaves;
+	foreach(lc, leaves)
 	{
-		if (lfirst_oid(lc) == table)
-			return relid;
-		relid = lfirst_oid(lc);
+		if (!read_partition(lfirst_oid(lc), index.relid, &partition) ||
+			!go_by_row(&partition, &index.option))
+			leaves = foreach_delete_current(leaves, lc);
 	}
-	return InvalidOid;
+	return leaves;
 }
 
 /*
@@ -181,53 +121,49 @@ partition_above(Oid relid, Oid table)
 bool
 ttl_leaves_goes_by_row(const TtlIndex *leaf)
 {
-	Oid			table;
-	Oid			relid;
 	TtlPartition partition;
 
-	if (!leaf->option.drop_partitions)
-		return true;
-	table = IndexGetRelation(leaf->governor, true);
-	relid = OidIsValid(table) ? partition_above(leaf->relid, table) : InvalidOid;
-	if (!OidIsValid(relid))
-		return false;
-	ttl_bounds_read_one(relid, &partition);
-	return go_by_row(&partition, &leaf->option);
+	return !leaf->option.drop_partitions ||
+		(read_partition(leaf->indexrelid, IndexGetRelation(leaf->governor, true), &partition) &&
+		 go_by_row(&partition, &leaf->option));
 }
 
 /*
  * Those of an index, or of a part of one, of which a pass would delete rows: a list of
- * TtlDueLeaf.  Of a part only its own partition is read: whoever asks for all parts, one by
- * one, would else read all of them for each.
+ * TtlDueLeaf.
  */
 List *
 ttl_leaves_due(const TtlIndex *index, TimestampTz at)
 {
-	List	   *leaves = ttl_catalog_leaves(index->indexrelid);
 	List	   *due = NIL;
 	TtlIndex	root;
 	TtlCutoff	cutoff;
+	bool		whole = index->option.drop_partitions && !index->option.boundary_rows &&
+		ttl_catalog_describe(index->governor, true, &root) && root.state == TTL_ACTIVE;
 	ListCell   *lc;
 
-	if (!index->option.drop_partitions || index->option.boundary_rows ||
-		!ttl_catalog_describe(index->governor, true, &root) ||
-		root.state != TTL_ACTIVE)
-		return add_leaves(NIL, leaves, DT_NOBEGIN);
-	ttl_cutoff_init(&cutoff, &root, at);
-	if (root.indexrelid == index->indexrelid)
-		return find_leaves(&root, &cutoff);
-	foreach(lc, leaves)
+	if (whole)
+		ttl_cutoff_init(&cutoff, &root, at);
+	foreach(lc, ttl_catalog_leaves(index->indexrelid))
 	{
-		Oid			relid = IndexGetRelation(lfirst_oid(lc), true);
+		TtlDueLeaf *leaf = palloc(sizeof(TtlDueLeaf));
 		TtlPartition partition;
-		TimestampTz since;
 
-		relid = OidIsValid(relid) ? partition_above(relid, root.relid) : InvalidOid;
-		if (!OidIsValid(relid))
+		leaf->indexrelid = lfirst_oid(lc);
+		leaf->since = DT_NOBEGIN;
+		if (whole && !read_partition(lfirst_oid(lc), root.relid, &partition))
 			continue;
-		ttl_bounds_read_one(relid, &partition);
-		if (is_due(&partition, &root, &cutoff, &since))
-			due = add_leaves(due, list_make1_oid(lfirst_oid(lc)), since);
+		if (whole && !go_by_row(&partition, &root.option))
+		{
+			int64		key = partition.upper;
+
+			if (!ttl_leaves_partition_is_due(&partition, &cutoff))
+				continue;
+			if (cutoff.keytype == DATEOID)
+				key = key == DT_NOBEGIN ? DATEVAL_NOBEGIN : key / USECS_PER_DAY;
+			leaf->since = ttl_cutoff_instant(&cutoff, key) + root.option.seconds * USECS_PER_SEC;
+		}
+		due = lappend(due, leaf);
 	}
 	return due;
 }

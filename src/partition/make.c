@@ -3,17 +3,14 @@
  * make.c
  *	  Making partitions of a time series ahead of the clock.
  *
- * The span of the partitions is an option of the TTL index, so nothing else has to be
- * stored.  Partitions begin at multiples of the span, counted from a Monday, in the key's
- * own time: UTC for timestamptz.  They are made for the present and a while ahead of it
- * (see horizon()), so that rows which are on time find their partition, also after the
- * monitor was off for a while.
+ * The span of the partitions is an option of the TTL index.  Partitions begin at multiples of
+ * the span, counted from a Monday, in the key's own time: UTC for timestamptz.  They are made
+ * ahead of the clock, so that rows find them also after the monitor was off for a while.
  *
- * A partition is made as a table of its own and then attached.  That takes SHARE
- * UPDATE EXCLUSIVE on the partitioned table, behind which reads and writes go on,
- * where CREATE TABLE ... PARTITION OF would take ACCESS EXCLUSIVE.  Both need ACCESS
- * EXCLUSIVE on the DEFAULT partition, to make sure that it holds no row of the new
- * one.  If it does, the new one is not made until those rows have expired.
+ * A partition is made as a table of its own and then attached.  That takes SHARE UPDATE
+ * EXCLUSIVE on the partitioned table, where CREATE TABLE ... PARTITION OF would take ACCESS
+ * EXCLUSIVE.  Both need ACCESS EXCLUSIVE on the DEFAULT partition, to make sure that it holds no
+ * row of the new one.  If it does, the new one is not made until those rows have expired.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -48,22 +45,6 @@ int64
 ttl_make_span(const TtlIndex *root)
 {
 	return root->option.bucket_seconds * USECS_PER_SEC;
-}
-
-/* Finds where the partition begins to which a key belongs. */
-static int64
-partition_start(int64 key, int64 span)
-{
-	int64		past = (key - ORIGIN) % span;
-
-	return key - (past < 0 ? past + span : past);
-}
-
-/* How far ahead partitions are made: 24 spans, but at most a day, and at least 2 spans. */
-static int64
-horizon(int64 span)
-{
-	return Max(2 * span, Min(24 * span, USECS_PER_DAY));
 }
 
 /* Lists, as partitions to be made, what none covers between two keys. */
@@ -102,6 +83,7 @@ ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 {
 	int64		span = ttl_make_span(root);
 	int64		now;
+	int64		past;
 	List	   *missing = NIL;
 	List	   *partitions;
 	ListCell   *lc;
@@ -110,7 +92,8 @@ ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 		return NIL;
 	partitions = ttl_bounds_read(root->relid);
 	now = ttl_cutoff_clock(root, at);
-	for (int64 start = partition_start(now, span); start <= now + ahead; start += span)
+	past = (now - ORIGIN) % span;
+	for (int64 start = now - (past < 0 ? past + span : past); start <= now + ahead; start += span)
 		missing = add_missing(missing, partitions, start, start + span);
 	/* what is left of the past is for the DEFAULT partition */
 	foreach(lc, missing)
@@ -121,11 +104,16 @@ ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 	return missing;
 }
 
-/* Lists the partitions of a time series that are to be made at this clock reading. */
+/*
+ * Lists the partitions of a time series that are to be made at this clock reading: for 24 spans
+ * ahead, but at most for a day, and at least for 2 spans.
+ */
 List *
 ttl_make_wanted(const TtlIndex *root, TimestampTz at)
 {
-	return ttl_make_missing(root, at, horizon(ttl_make_span(root)));
+	int64		span = ttl_make_span(root);
+
+	return ttl_make_missing(root, at, Max(2 * span, Min(24 * span, USECS_PER_DAY)));
 }
 
 /* A key as a literal of its type. */
@@ -226,48 +214,12 @@ ttl_make_select(const char *query)
 }
 
 /*
- * The subcommands of ALTER TABLE that give a partition the owner, the row security and the replica
- * identity of its table, NULL for none: create_time_series() makes it as the caller.  Row security
- * without a policy denies all to those who read the partition by itself: policies are for those
- * who go through the table.
+ * Lets a new partition be owned, guarded and replicated as its table is.  create_time_series()
+ * makes it as the caller.  Row security without a policy denies all to those who read the
+ * partition by itself: policies are for those who go through the table.  ALTER DEFAULT PRIVILEGES
+ * grants privileges, and the option to grant them, on every new table: those that the table does
+ * not grant are revoked.
  */
-static char *
-table_subcommands(Oid parent, Oid relid)
-{
-	return ttl_make_select(psprintf("SELECT nullif(concat_ws(', ', "
-									"CASE WHEN p.relowner <> c.relowner THEN format('OWNER TO %%I', pg_get_userbyid(p.relowner)) END, "
-									"CASE WHEN p.relrowsecurity THEN 'ENABLE ROW LEVEL SECURITY' END, "
-									"CASE WHEN p.relforcerowsecurity THEN 'FORCE ROW LEVEL SECURITY' END, "
-									"CASE p.relreplident WHEN 'f' THEN 'REPLICA IDENTITY FULL' WHEN 'n' THEN 'REPLICA IDENTITY NOTHING' "
-									"WHEN 'i' THEN (SELECT format('REPLICA IDENTITY USING INDEX %%I', own.relname) FROM pg_index AS i "
-									"JOIN pg_inherits ON inhparent = i.indexrelid JOIN pg_index AS o ON o.indexrelid = inhrelid "
-									"JOIN pg_class AS own ON own.oid = inhrelid "
-									"WHERE i.indrelid = p.oid AND i.indisreplident AND o.indrelid = c.oid) END), '') "
-									"FROM pg_class AS p, pg_class AS c WHERE p.oid = %u AND c.oid = %u",
-									parent, relid));
-}
-
-/*
- * The commands that take privileges from a partition which its table does not grant, or the
- * option to grant them, NULL for none: ALTER DEFAULT PRIVILEGES gives them to every new table.
- */
-static char *
-revoke_commands(Oid parent, Oid relid)
-{
-	return ttl_make_select(psprintf("SELECT string_agg(format('REVOKE %%s%%s ON %%s FROM %%s', "
-									"CASE WHEN g.granted THEN 'GRANT OPTION FOR ' END, a.privilege_type, %s, "
-									"CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "
-									"FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a, LATERAL ("
-									"SELECT count(*) > 0 AS granted, coalesce(bool_or(b.is_grantable), false) AS grantable "
-									"FROM pg_class AS p, LATERAL aclexplode(p.relacl) AS b "
-									"WHERE p.oid = %u AND b.grantee IN (a.grantee, 0) AND b.privilege_type = a.privilege_type) AS g "
-									"WHERE c.oid = %u AND a.grantee <> c.relowner "
-									"AND (NOT g.granted OR (a.is_grantable AND NOT g.grantable))",
-									quote_literal_cstr(ttl_name_qualified(relid)),
-									parent, relid));
-}
-
-/* Lets a new partition be guarded and replicated as its table is. */
 void
 ttl_make_follow_table(Oid parent, const char *name)
 {
@@ -276,10 +228,29 @@ ttl_make_follow_table(Oid parent, const char *name)
 
 	if (!OidIsValid(relid) || ttl_inherit_parent(relid, NULL) != parent)
 		elog(ERROR, "could not find partition \"%s\"", name);
-	commands = table_subcommands(parent, relid);
+	commands = ttl_make_select(psprintf("SELECT nullif(concat_ws(', ', "
+										"CASE WHEN p.relowner <> c.relowner THEN format('OWNER TO %%I', pg_get_userbyid(p.relowner)) END, "
+										"CASE WHEN p.relrowsecurity THEN 'ENABLE ROW LEVEL SECURITY' END, "
+										"CASE WHEN p.relforcerowsecurity THEN 'FORCE ROW LEVEL SECURITY' END, "
+										"CASE p.relreplident WHEN 'f' THEN 'REPLICA IDENTITY FULL' WHEN 'n' THEN 'REPLICA IDENTITY NOTHING' "
+										"WHEN 'i' THEN (SELECT format('REPLICA IDENTITY USING INDEX %%I', own.relname) FROM pg_index AS i "
+										"JOIN pg_inherits ON inhparent = i.indexrelid JOIN pg_index AS o ON o.indexrelid = inhrelid "
+										"JOIN pg_class AS own ON own.oid = inhrelid "
+										"WHERE i.indrelid = p.oid AND i.indisreplident AND o.indrelid = c.oid) END), '') "
+										"FROM pg_class AS p, pg_class AS c WHERE p.oid = %u AND c.oid = %u",
+										parent, relid));
 	if (commands != NULL)
 		ttl_citus_run_command(psprintf("ALTER TABLE %s %s", ttl_name_qualified(relid), commands));
-	commands = revoke_commands(parent, relid);
+	commands = ttl_make_select(psprintf("SELECT string_agg(format('REVOKE %%s%%s ON %%s FROM %%s', "
+										"CASE WHEN g.granted THEN 'GRANT OPTION FOR ' END, a.privilege_type, %s, "
+										"CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "
+										"FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a, LATERAL ("
+										"SELECT count(*) > 0 AS granted, coalesce(bool_or(b.is_grantable), false) AS grantable "
+										"FROM pg_class AS p, LATERAL aclexplode(p.relacl) AS b "
+										"WHERE p.oid = %u AND b.grantee IN (a.grantee, 0) AND b.privilege_type = a.privilege_type) AS g "
+										"WHERE c.oid = %u AND a.grantee <> c.relowner "
+										"AND (NOT g.granted OR (a.is_grantable AND NOT g.grantable))",
+										quote_literal_cstr(ttl_name_qualified(relid)), parent, relid));
 	if (commands != NULL)
 		ttl_citus_run_command(commands);
 }

@@ -151,18 +151,6 @@ $cluster->sql('CALL ttl_index.run_pass()');
 is($cluster->sql(q{SELECT string_agg(id::text, ' ') FROM parent}), '1', 'what it has refreshed stays');
 $writer->quit;
 
-# a transaction that one node has not been told to commit yet, as after a crash
-my $copy = 'parent_' . $cluster->sql(q{SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'parent'::regclass});
-my $insert = "SET citus.enable_manual_changes_to_shards = on; BEGIN; INSERT INTO $copy VALUES (2, '2001-01-01');";
-$cluster->on_node($_, "$insert COMMIT") foreach $coordinator, $worker1;
-$cluster->on_node($worker2, "$insert PREPARE TRANSACTION 'lost'");
-$cluster->sql('CALL ttl_index.run_pass()');
-is($cluster->sql(q{SELECT string_agg(id::text, ' ' ORDER BY id) FROM parent}), '1 2', 'a row stays as long as it is not in all copies');
-$worker2->safe_psql('postgres', q{COMMIT PREPARED 'lost'});
-$cluster->sql('CALL ttl_index.run_pass()');
-is(contents('parent', 'id') . $cluster->sql(q{SELECT string_agg(id::text, ' ') FROM parent}), '3 copies of 1 shards with 1 contents1',
-	'then it goes from all of them');
-
 # a node that LOCK TABLE does not reach, but where sessions can write
 my $node = sprintf q{'%s', %d}, $worker2->host, $worker2->port;
 $cluster->sql("SELECT stop_metadata_sync_to_node($node, clear_metadata => false)");

@@ -42,7 +42,7 @@ CREATE INDEX t_order ON t (id);
 CREATE VIEW options AS
 	SELECT indexrelid::text, n::text AS option, time_zone, state FROM marks
 	UNION ALL
-	SELECT indexname, expire_after_seconds::text, time_zone, 'saved' FROM ttl_index.saved_options;
+	SELECT indexrelid::regclass::text, expire_after_seconds::text, time_zone, 'saved' FROM ttl_index.saved_options;
 CALL ttl_index.run_pass();
 CREATE TABLE before AS TABLE options;
 TABLE before ORDER BY indexrelid COLLATE "C", option, state;

@@ -100,14 +100,4 @@ SELECT indexrelid, parent_indexrelid, expire_after_seconds, state, substring(pg_
 FROM ttl_index.indexes ORDER BY indexrelid::text;
 DROP TABLE p, p2;
 
--- whoever may not execute it cannot read the table
-CREATE INDEX t_revoked ON t (at) WHERE ttl_index.expire_after_seconds(ttl_index.seconds('1 day'));
-REVOKE EXECUTE ON FUNCTION ttl_index.seconds FROM PUBLIC;
-CREATE ROLE regress_ttl_seconds;
-GRANT ALL ON SCHEMA iv TO regress_ttl_seconds;
-ALTER TABLE t OWNER TO regress_ttl_seconds;
-SELECT indexrelid, state FROM ttl_index.indexes;
-GRANT EXECUTE ON FUNCTION ttl_index.seconds TO PUBLIC;
-SELECT indexrelid, state FROM ttl_index.indexes;
 DROP SCHEMA iv CASCADE;
-DROP ROLE regress_ttl_seconds;

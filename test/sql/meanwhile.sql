@@ -29,20 +29,6 @@ CREATE TABLE meanwhile_other.t (id int, at timestamptz, doc jsonb);
 RESET ROLE;
 SELECT ttl_index.create_index('meanwhile.t', 'at', 2000000000, 'meanwhile_code.f(id)', document_ttl_field => 'doc.ttl');
 SELECT indexrelid, relid FROM ttl_index.indexes WHERE relid::text LIKE 'meanwhile%';
--- While core has a page of an index locked, it calls the extension, which leaves that locked.
-SET ROLE regress_ttl_owner;
-CREATE FUNCTION meanwhile_code.differ(int, int) RETURNS float8 IMMUTABLE LANGUAGE plpgsql AS
-	$$ BEGIN PERFORM ttl_index.due_count('meanwhile.prepared_too'); RETURN $1 - $2; END $$;
-CREATE INDEX prepared_too ON meanwhile.t (at) WHERE ttl_index.expire_after_seconds(6);
-CREATE TYPE meanwhile.span AS RANGE (subtype = int4, subtype_diff = meanwhile_code.differ);
-CREATE TABLE meanwhile.spans (span meanwhile.span);
-CREATE INDEX ON meanwhile.spans USING gist (span);
-SET client_min_messages = error;
-INSERT INTO meanwhile.spans SELECT meanwhile.span(i % 97, i % 97 + i % 13 + 1) FROM generate_series(1, 1000) AS i;
-RESET client_min_messages;
-SET enable_seqscan = off;
-SELECT count(*) FROM meanwhile.spans WHERE span && meanwhile.span(0, 200);
-RESET enable_seqscan;
 RESET ROLE;
 
 SET client_min_messages = warning;

@@ -1,5 +1,5 @@
--- Code that a user wrote runs as the table's owner, with a safe search path (doc/security.md);
--- whose tables run_pass() visits: rule 24.
+-- Code of a table runs as its owner, with a safe search path; whose tables run_pass() visits:
+-- rule 24; who may look; where a foreign key may lead.  See owners for what code leaves behind.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE ROLE regress_ttl_owner;
@@ -82,27 +82,6 @@ SELECT place, who, min(path) AS path, string_agg(DISTINCT did, '') AS did, count
 FROM log GROUP BY place, who ORDER BY place;
 SELECT rolname FROM pg_roles WHERE rolname LIKE 'regress_ttl%' AND rolsuper;
 SELECT current_user = session_user AS same_user, current_setting('search_path') AS search_path, current_setting('work_mem') AS work_mem;
-
--- a trigger that is deferred after all runs at commit, as the owner
-SET ROLE regress_ttl_owner;
-CREATE TABLE deferring (id int, ts timestamptz);
-CREATE FUNCTION defer() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	SET CONSTRAINTS ALL DEFERRED;
-	RETURN OLD;
-END $$;
-CREATE TRIGGER b BEFORE DELETE ON deferring FOR EACH ROW EXECUTE FUNCTION defer();
-CREATE CONSTRAINT TRIGGER d AFTER DELETE ON deferring DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION hostile_trigger();
-CREATE INDEX deferring_ttl ON deferring (ts) WHERE ttl_index.expire_after_seconds(0);
-INSERT INTO deferring VALUES (1, '2001-01-01');
-RESET ROLE;
-TRUNCATE log;
-\set VERBOSITY terse
-CALL ttl_index.run_pass();
-\set VERBOSITY default
-SELECT count(*) FROM deferring;
-SELECT * FROM log;
-DROP TABLE deferring;
 
 -- operators, functions and tables of the same names on the path of the session are not used
 CREATE FUNCTION evil_le(timestamptz, timestamptz) RETURNS bool LANGUAGE sql AS 'SELECT true';

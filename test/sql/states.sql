@@ -83,10 +83,6 @@ GRANT DELETE ON poor TO regress_ttl_poor;
 REVOKE SELECT ON poor FROM regress_ttl_poor;
 SELECT indexrelid, state FROM ttl_index.indexes WHERE indexrelid = 's_poor'::regclass;
 GRANT SELECT ON poor TO regress_ttl_poor;
--- rule of the option 7: the right to fold the option
-REVOKE EXECUTE ON FUNCTION ttl_index.expire_after_seconds FROM PUBLIC;
-SELECT indexrelid, state, reason FROM ttl_index.indexes WHERE indexrelid = 's_poor'::regclass;
-GRANT EXECUTE ON FUNCTION ttl_index.expire_after_seconds TO PUBLIC;
 CALL ttl_index.run_pass();
 SELECT (SELECT count(*) FROM poor) AS poor, (SELECT count(*) FROM published) AS published, (SELECT count(*) FROM invalid) AS invalid,
 	(SELECT count(*) FROM t) AS t, (SELECT count(*) FROM am) AS am;

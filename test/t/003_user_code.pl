@@ -223,95 +223,15 @@ $node->drains('again', 'beside', 'a table beside a trigger that writes rows agai
 ok( $node->poll_query_until('again', 'SELECT passes > 1 FROM ttl_index.stats'),
 	'rule 26: passes end where a trigger writes the rows again');
 
-# What one owner's code leaves in the process is not called as the owner of another table:
-# here the CHECK of a domain with a function in SQL, inlined by the search_path of a key
-# that is computed without any plan, and the partition key of an archive, which core keeps for
-# as long as that is open.  (The other tests run under a module that keeps
-# functions from being inlined.)
-$node->safe_psql('postgres', 'CREATE DATABASE leftovers');
-$node->safe_psql(
-	'leftovers', q{
-CREATE EXTENSION ttl_index;
-CREATE ROLE stranger;
-CREATE FUNCTION plain(text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT lower($1)';
-CREATE DOMAIN plain_text AS text CHECK (plain(VALUE) <> '');
-CREATE TABLE plain_row (note plain_text);
-CREATE TABLE calls (by name DEFAULT current_user);
-GRANT INSERT ON calls TO stranger;
-CREATE SCHEMA strange AUTHORIZATION stranger;
-SET ROLE stranger;
-CREATE FUNCTION strange.note_call() RETURNS void LANGUAGE sql AS 'INSERT INTO public.calls DEFAULT VALUES';
-CREATE FUNCTION strange.lower(text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS
-	$$ BEGIN PERFORM strange.note_call(); RETURN 'a'; END $$;
-CREATE FUNCTION strange.key(at timestamptz) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE
-	SET search_path = strange, pg_catalog AS
-	$$ DECLARE inlined public.plain_text; BEGIN RETURN at; END $$;
-CREATE DOMAIN strange.key AS timestamptz CHECK (set_config('search_path', 'strange, pg_catalog', true) <> '' AND
-	jsonb_populate_record(NULL::public.plain_row, '{"note": null}') IS NULL);
-CREATE TABLE strange.by_variable (at timestamptz);
-CREATE TABLE strange.by_domain (at timestamptz);
-CREATE INDEX ON strange.by_variable (strange.key(at)) WHERE ttl_index.expire_after_seconds(60);
-CREATE INDEX ON strange.by_domain ((at::strange.key::timestamptz)) WHERE ttl_index.expire_after_seconds(60);
-RESET ROLE;
-CREATE FUNCTION takes_plain_text() RETURNS trigger LANGUAGE plpgsql AS
-	$$ DECLARE plain public.plain_text; BEGIN plain := 'A'; RETURN OLD; END $$;
-CREATE TABLE own (at timestamptz);
-CREATE TRIGGER own BEFORE DELETE ON own FOR EACH ROW EXECUTE FUNCTION takes_plain_text();
-CREATE INDEX ON own (at) WHERE ttl_index.expire_after_seconds(60);
-CREATE TABLE cold (at timestamptz, note text) PARTITION BY LIST (plain(note));
-CREATE TABLE cold_a PARTITION OF cold FOR VALUES IN ('a');
-SET ROLE stranger;
-CREATE FUNCTION strange.plans_cold() RETURNS trigger LANGUAGE plpgsql SET search_path = strange, pg_catalog AS $$ BEGIN
-	PERFORM FROM public.cold;
-	RETURN OLD;
-EXCEPTION
-	WHEN insufficient_privilege THEN RETURN OLD;
-END $$;
-CREATE TABLE strange.by_planning (at timestamptz);
-CREATE TRIGGER plans BEFORE DELETE ON strange.by_planning FOR EACH ROW EXECUTE FUNCTION strange.plans_cold();
-CREATE INDEX ON strange.by_planning (at) WHERE ttl_index.expire_after_seconds(60);
-RESET ROLE;
-CREATE TABLE own_moved (at timestamptz, note text DEFAULT 'A');
-CREATE INDEX ON own_moved (at) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold');
-});
-foreach my $tables ([qw(by_variable own)], [qw(by_domain own)], [qw(by_planning own_moved)])
-{
-	my ($name, $own) = @$tables;
-
-	$node->safe_psql(
-		'leftovers', qq{
-BEGIN;
-INSERT INTO strange.$name VALUES ('2000-01-01');
-INSERT INTO public.$own VALUES ('2000-01-01');
-COMMIT});
-	$node->becomes(
-		'leftovers', qq{
-SELECT NOT EXISTS (TABLE strange.$name) AND NOT EXISTS (TABLE $own)},
-		"the rows of a stranger and of others go ($name)");
-}
-is($node->safe_psql('leftovers', 'TABLE calls'),
-	'', "a stranger's function is not inlined in what others use");
-
-# Advisory locks of the session, as many as the lock table has room for, do not stay behind.
+# Advisory locks of the session, as many as the lock table has room for, do not stay after an error.
 $node->safe_psql('postgres', 'CREATE DATABASE locks');
 $node->safe_psql(
 	'locks', 'CREATE EXTENSION ttl_index; BEGIN;' . sprintf($table, 'locking', 'at') . q{
 CREATE FUNCTION trigger_of_locking() RETURNS trigger LANGUAGE plpgsql AS
 	'BEGIN FOR i IN 1 .. 30000 LOOP PERFORM pg_advisory_lock(i); END LOOP; RETURN OLD; END';
 CREATE TRIGGER t BEFORE DELETE ON locking FOR EACH ROW EXECUTE FUNCTION trigger_of_locking();
-CREATE TABLE locking_few (at timestamptz);
-INSERT INTO locking_few VALUES ('2000-01-01'), ('2100-01-01');
-CREATE FUNCTION trigger_of_locking_few() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_lock(1); RETURN OLD; END';
-CREATE TRIGGER t BEFORE DELETE ON locking_few FOR EACH ROW EXECUTE FUNCTION trigger_of_locking_few();
-CREATE INDEX locking_few_ttl ON locking_few (at) WHERE ttl_index.expire_after_seconds(3600);
-CREATE FUNCTION trigger_of_seeing() RETURNS trigger LANGUAGE plpgsql AS
-	'BEGIN INSERT INTO public.seen SELECT count(*) FROM pg_locks WHERE locktype = ''advisory''; RETURN OLD; END';
-CREATE TABLE seen (locks int);
-} . sprintf($table, 'behind', 'at') . q{
-CREATE TRIGGER t BEFORE DELETE ON behind FOR EACH ROW EXECUTE FUNCTION trigger_of_seeing();
-COMMIT});
-$node->drains('locks', $_, "rows behind code that takes advisory locks go ($_)") foreach 'locking_few', 'behind';
-is($node->safe_psql('locks', 'SELECT max(locks) FROM seen'), 0, 'no advisory lock is left to the code of others');
+} . sprintf($table, 'behind', 'at') . 'COMMIT');
+$node->drains('locks', 'behind', 'rows behind code that takes advisory locks go');
 is(left_in('locks', 'locking'), 3, 'the rows of that code stay');
 
 # Text of an error that has no encoding can be read by a client that has one.

@@ -210,133 +210,82 @@ FROM ttl_index.stats}),
 }
 
 # Core asks for no cancellation while it opens a FIFO that nobody writes to.  So nothing ends
-# the worker but a writer, or a signal that ends the server.
-$node->safe_psql('postgres', 'CREATE DATABASE hangs');
-$node->safe_psql('hangs', 'CREATE EXTENSION ttl_index');
+# the worker but a writer, or a signal that ends the server.  That costs its owner, and nobody else.
+$node->safe_psql('postgres', 'CREATE DATABASE hangs; CREATE ROLE bob; GRANT pg_read_server_files TO bob');
+$node->safe_psql('hangs', 'CREATE EXTENSION ttl_index; GRANT EXECUTE ON FUNCTION pg_read_file(text) TO bob');
 $node->safe_psql('postgres', 'ALTER DATABASE hangs SET ttl_index.batch_timeout = 100');
 
-my $fifos = PostgreSQL::Test::Utils::tempdir;
+my $fifo = PostgreSQL::Test::Utils::tempdir . '/fifo';
 
-sub make_hanging
-{
-	my ($table) = @_;
-
-	mkfifo("$fifos/$table", 0600) or die "could not make a FIFO: $!";
-	$node->safe_psql('hangs',
-		"CREATE TABLE $table (at timestamptz); INSERT INTO $table VALUES ('2000-01-01'), ('2001-01-01')"
-	);
-	$node->add_trigger('hangs', $table, "wait_in_$table",
-		"IF OLD.at = '2000-01-01' THEN PERFORM pg_read_file('$fifos/$table'); END IF;");
-	$node->safe_psql('hangs',
-		"CREATE INDEX ${table}_ttl ON $table (at) WHERE ttl_index.expire_after_seconds(0)");
-	return;
-}
-
-sub hang
-{
-	my ($table) = @_;
-
-	my $position = -s $node->logfile;
-	make_hanging($table);
-	ok( $node->wait_for_log(
-			qr/WARNING: .*could not end the ttl_index worker with PID \d+ in database "hangs"\n/,
-			$position),
-		'the log tells of a worker that cannot be ended');
-	return;
-}
-
-hang('events');
-foreach my $db ('neighbour', 'hangs')
-{
-	$node->safe_psql($db,
-		"CREATE TABLE others (at timestamptz); INSERT INTO others VALUES ('2000-01-01')");
-	$node->safe_psql($db,
-		'CREATE INDEX ON others (at) WHERE ttl_index.expire_after_seconds(0)');
-	$node->empties($db, 'others', 'which keeps no other rows waiting');
-}
+mkfifo($fifo, 0600) or die "could not make a FIFO: $!";
+my $position = -s $node->logfile;
+$node->safe_psql('hangs', qq{
+CREATE TABLE others (at timestamptz);
+CREATE INDEX others_ttl ON others (at) WHERE ttl_index.expire_after_seconds(0);
+CREATE TABLE of_bob (LIKE others INCLUDING INDEXES);
+ALTER TABLE of_bob OWNER TO bob;
+CREATE TABLE events (at timestamptz);
+INSERT INTO events VALUES ('2000-01-01'), ('2001-01-01')});
+$node->add_trigger('hangs', 'events', 'wait_for_writer',
+	"IF OLD.at = '2000-01-01' THEN PERFORM pg_read_file('$fifo'); END IF;");
+$node->safe_psql('hangs',
+	'ALTER TABLE events OWNER TO bob; CREATE INDEX events_ttl ON events (at) WHERE ttl_index.expire_after_seconds(0)');
+my $is_at_events = "SELECT count(*) = 1 FROM ttl_index.current_op WHERE indexrelid = 'events_ttl'::regclass";
+$node->becomes('hangs', $is_at_events, 'a worker is at a row for which it waits without an end');
+ok( $node->wait_for_log(
+		qr/WARNING: .*could not end the ttl_index worker with PID \d+ in database "hangs"\n.*DETAIL:  .*no rows of its owner/,
+		$position),
+	'the log says so when it cannot be ended');
+$node->safe_psql('hangs', "INSERT INTO of_bob VALUES ('2000-01-01'); INSERT INTO others VALUES ('2000-01-01')");
+$node->safe_psql('neighbour', "INSERT INTO events VALUES ('2000-01-01')");
+$node->empties('hangs', 'others', 'rows of another owner in the database are deleted');
+$node->empties('neighbour', 'events', 'so are those in other databases');
+$node->wait_for_passes(2);
+is($node->safe_psql('hangs', 'SELECT count(*) FROM of_bob'), 1, 'other rows of its owner wait');
 is( $node->safe_psql(
 		'hangs',
-		'SELECT status, relid, state FROM ttl_index.monitor_status(), ttl_index.indexes ORDER BY relid'
+		'SELECT status, relid, state FROM ttl_index.monitor_status(), ttl_index.indexes ORDER BY relid::text'
 	),
-	"monitor|events|failing\nmonitor|others|active",
+	"monitor|events|failing\nmonitor|of_bob|active\nmonitor|others|active",
 	'and its index has a state');
 
-# Each of them keeps a slot.
-hang('more');
-is( $node->safe_psql(
-		'hangs',
-		'SELECT DISTINCT status, state FROM ttl_index.monitor_status(), ttl_index.indexes'),
-	'worker_hangs|no_monitor',
-	'two of them are too many in a database');
-is( $node->safe_psql(
-		'neighbour',
-		q{SELECT reason, deleted_documents FROM ttl_index.databases WHERE datname = 'hangs'}
-	),
-	'workers of the monitor cannot be ended in this database: they run code that does not let itself be canceled|1',
-	'which is told to others');
-$node->safe_psql('neighbour', "INSERT INTO others VALUES ('2000-01-01')");
-$node->empties('neighbour', 'others', 'who do not wait');
-
-# One that ends makes room, and what it has learned is not lost.
-sysopen(my $fifo, "$fifos/events", O_WRONLY | O_NONBLOCK) or die "nobody reads a FIFO: $!";
-close($fifo);
-$node->safe_psql('hangs', "INSERT INTO others VALUES ('2000-01-01')");
-$node->empties('hangs', 'others', 'when one of them has ended, its database has a monitor again');
+# When it ends, what it has learned is not lost.
+sysopen(my $writer, $fifo, O_WRONLY | O_NONBLOCK) or die "nobody reads the FIFO: $!";
+close($writer);
+$node->empties('hangs', 'of_bob', 'when it has ended, the rows of its owner are deleted');
 $node->becomes('hangs', "SELECT min(at) = '2000-01-01' AND count(*) = 1 FROM events",
-	'which goes on behind the row that took so long');
+	'also those after the row that took so long');
 
-# Lets all go on that wait in these tables, or will.  A writer ends the wait of a reader.
-sub let_go
-{
-	foreach my $table (@_)
-	{
-		sysopen(my $writer, "$fifos/$table", O_RDWR) or die "no FIFO for $table: $!";
-		append_to_file("$fifos/file", 'go on');
-		rename("$fifos/file", "$fifos/$table") or die "no file for $table: $!";
-		close($writer);
-	}
-	return;
-}
-
-# That row is tried again: it has failed twice, with another one and alone, so two minutes later,
-# or four, where it was just begun again.
-{
-	local $PostgreSQL::Test::Utils::timeout_default = 300;
-	let_go('events');
-	$node->empties('hangs', 'events', 'which is tried again later');
-}
-
-# The next launcher counts those that it finds, and its own worker comes to one more.
+# Another launcher tries that row again, and one more does not wait for the worker of that one.
 sub end_launcher
 {
-	my $position = -s $node->logfile;
+	my $offset = -s $node->logfile;
 
 	$node->safe_psql('postgres',
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'ttl_index launcher'"
 	);
-	$node->wait_for_log(qr/ttl_index launcher started/, $position);
+	$node->wait_for_log(qr/ttl_index launcher started/, $offset);
 	return;
 }
 
 end_launcher();
-make_hanging('third');
-$node->becomes('hangs',
-	"SELECT count(*) = 1 FROM ttl_index.current_op WHERE indexrelid = 'third_ttl'::regclass",
-	'a worker of the next launcher goes on');
+$node->becomes('hangs', $is_at_events, 'a worker of the next launcher waits at that row');
 end_launcher();
-$node->becomes('neighbour', "SELECT status = 'monitor' FROM ttl_index.monitor_status()",
-	'beside the one after that');
-$node->becomes('hangs', "SELECT status = 'worker_hangs' FROM ttl_index.monitor_status()",
-	'which counts both of them');
-let_go('more', 'third');
-$node->safe_psql('hangs', "INSERT INTO others VALUES ('2000-01-01')");
-$node->empties('hangs', 'others', 'until they have ended');
+$node->safe_psql('hangs', "INSERT INTO of_bob VALUES ('2000-01-01')");
+$node->empties('hangs', 'of_bob', 'beside it a worker of another launcher deletes rows of its owner');
+
+# a writer ends the wait, and there is a file for those who come later
+sysopen($writer, $fifo, O_RDWR) or die "no FIFO: $!";
+append_to_file("$fifo.file", 'go on');
+rename("$fifo.file", $fifo) or die "no file: $!";
+close($writer);
+$node->empties('hangs', 'events', 'the row is deleted when its trigger ends');
 unlike(slurp_file($node->logfile),
-	qr/the server crashed during a visit/, 'which does not take it for one that has crashed');
+	qr/the server crashed during a visit/, 'no worker is taken for one that has crashed the server');
 
 # The monitor is none the worse for it.
 unlike(slurp_file($node->logfile),
-	qr/PANIC|TRAP|could not expire rows by TTL index "(?!(?:events|more|third)_ttl" of table "hangs)/,
+	qr/PANIC|TRAP|could not expire rows by TTL index "(?!events_ttl" of table "hangs)/,
 	'nothing else has failed');
 
 $node->stop('immediate');

@@ -45,12 +45,14 @@ SELECT pg_create_logical_replication_slot('binary', 'pgoutput');
 });
 
 # What test_decoding makes of a pass: a text for each transaction that has more than the
-# extension's own table, of which only that rows are gone can be seen.
+# extension's own table, of which only that rows are gone can be seen.  The checkpoint
+# flushes the WAL of the workers, whose commits are asynchronous.
 sub decoded_pass
 {
 	my $text = $node->safe_psql(
 		'postgres', q{
 CALL ttl_index.run_pass();
+CHECKPOINT;
 SELECT data FROM pg_logical_slot_get_changes('text', NULL, NULL)
 WHERE data NOT LIKE 'table ttl_index.%: DELETE: (no-tuple-data)'});
 

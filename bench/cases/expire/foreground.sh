@@ -26,22 +26,6 @@ drain() { # CONTENDER
 	ended=$EPOCHREALTIME
 }
 
-# The monitor itself, whose next pass is near.
-drain_by_monitor() {
-	local deadline=$((SECONDS + 600))
-	open_session
-	sql -c "ALTER SYSTEM SET ttl_index.monitor_sleep = '1s'" \
-		-c 'ALTER SYSTEM SET ttl_index.monitor_enabled = on' -o /dev/null -c 'SELECT pg_reload_conf()'
-	began='' answer=0
-	while [ "$answer" != "$due" ]; do
-		[ $SECONDS -lt $deadline ] || die "the monitor has deleted $answer rows of $due in ten minutes"
-		read -r -t 0.02 -u "$never" || true
-		ask 'SELECT deleted_documents FROM ttl_index.stats'
-		[ -n "$began" ] || [ "$answer" = 0 ] || began=$EPOCHREALTIME
-	done
-	close_session
-}
-
 # Records the latencies of pgbench while the backlog is deleted.
 measure() { # CONTENDER
 	local began ended pgbench
@@ -65,7 +49,6 @@ measure() { # CONTENDER
 	# pgbench finishes its files only where it ends by itself: take its sessions away
 	sql -o /dev/null -c "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pgbench'"
 	wait $pgbench || true
-	[ "$1" != ttl ] || sql -c 'ALTER SYSTEM RESET ALL' -o /dev/null -c 'SELECT pg_reload_conf()'
 	[ "$1" = none ] || check_result "$1"
 
 	awk -v began="$began" -v ended="$ended" '{ at = $5 + $6 / 1e6 } at >= began && at <= ended { print $3 / 1000 }' \

@@ -1,0 +1,3 @@
+# shellcheck shell=bash disable=SC2034
+heading="One owner"
+owners="a a"
