@@ -156,8 +156,8 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 }
 
 /*
- * Runs one batch of up to max_docs rows of a locked index, in the caller's transaction,
- * from the cursor on.  Code of users runs here and may raise any error.
+ * Runs one batch of up to max_docs rows of a locked index, in the caller's transaction, from
+ * its cursor on; all else in it is zero.  Code of users runs here and may raise any error.
  *
  * Forced row security does not apply to what is deleted, but to what an archive takes, as to
  * an INSERT by its owner.  SET ROLE is refused, as the next batch would run as that role.  A
@@ -167,19 +167,16 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 void
 ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 			  const TtlCutoff *pass_cutoff, TransactionId pass_xid,
-			  const TtlCursor *cursor, int max_docs, int64 max_entries,
-			  TtlBatch *batch)
+			  int max_docs, int64 max_entries, TtlBatch *batch)
 {
-	TtlExpirer	x = {.cutoff = cutoff,.pass_xid = pass_xid,
-	.cursor = &batch->cursor,.batch = batch,.root = ttl_name_find(index->root)};
+	TtlExpirer	x = {.cutoff = cutoff,.pass_xid = pass_xid,.batch = batch,
+	.root = ttl_name_find(index->root)};
 	TtlPhase	phase;
 	Oid			user;
 	int			saved_context;
 	int			sec_context;
 	int			level = NewGUCNestLevel();
 
-	memset(batch, 0, sizeof(*batch));
-	batch->cursor = *cursor;
 	GetUserIdAndSecContext(&user, &saved_context);
 	sec_context = saved_context | SECURITY_LOCAL_USERID_CHANGE;
 	if (superuser())

@@ -119,8 +119,8 @@ take_rows_of_scan(TtlExpirer *x, TableScanDesc scan, int max_docs, int64 max_ent
 		batch->row.tid = position->tid;
 		batch->row.set = false;
 		/* computing the key may be what failed */
-		if (!ttl_cursor_has_failed(x->cursor, NULL, &position->tid) && ttl_row_is_due(x) &&
-			!ttl_cursor_has_failed(x->cursor, &x->key, &position->tid))
+		if (!ttl_cursor_has_failed(&x->batch->cursor, NULL, &position->tid) && ttl_row_is_due(x) &&
+			!ttl_cursor_has_failed(&x->batch->cursor, &x->key, &position->tid))
 		{
 			batch->row.key = x->key;
 			batch->row.set = true;

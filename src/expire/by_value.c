@@ -130,19 +130,6 @@ list_values(HeapTuple row)
 	return list.data;
 }
 
-/* Writes values as each node reads them, whatever is set there, until the level of settings ends. */
-static void
-write_exactly(void)
-{
-	static const char *const settings[][2] = {
-		{"datestyle", "ISO, YMD"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "1"},
-		{"array_nulls", "on"}, {"xmloption", "content"}
-	};
-
-	for (int i = 0; i < lengthof(settings); i++)
-		ttl_settings_set(settings[i][0], settings[i][1]);
-}
-
 /*
  * Takes the rows that are due up to this key, from a position on, at most so many, and moves
  * the position behind them.
@@ -214,6 +201,10 @@ take_range(TtlExpirer *x, const TtlIndex *index, TtlScanPosition *position, int6
 void
 ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs)
 {
+	static const char *const formats[][2] = {
+		{"datestyle", "ISO, YMD"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "1"},
+		{"array_nulls", "on"}, {"xmloption", "content"}
+	};
 	TtlBatch   *batch = x->batch;
 	TtlCursor  *cursor = &batch->cursor;
 	bool		forward = cursor->phase != TTL_CATCH_UP;
@@ -241,7 +232,9 @@ ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs)
 	batch->exhausted = !forward && !cursor->thorough && cursor->nfailures > 0;
 	if (batch->exhausted)
 		return;
-	write_exactly();
+	/* values are written as each node reads them, whatever is set there */
+	for (int i = 0; i < lengthof(formats); i++)
+		ttl_settings_set(formats[i][0], formats[i][1]);
 	SPI_connect();
 	take_range(x, index, forward ? &cursor->forward : &cursor->catch_up, bound, max_docs);
 	SPI_finish();

@@ -34,13 +34,12 @@
  * any round over a large index takes a while: after a round that read much and found nothing,
  * the next one waits for a time in proportion to it.
  *
- * Rows that could not be deleted, or that a trigger kept, are tried again after 1 minute,
- * then after 2, 4, ... 60, by a round that is thorough: it reads all leaf pages.  Until
- * then they are passed over.  If a good part of them can be deleted then, the delay begins
- * with 1 minute again: in a table that references itself, one row after the other becomes
- * free, from the last on.  The first TTL_KNOWN_FAILURES of them are known by their
- * key and tuple ID.  If there are more, the age of a row tells: a row that the previous round
- * could see was tried then, unless it could not be taken.  Those that could not are known
+ * Rows that could not be deleted, or that a trigger kept, are skipped, and tried again after
+ * 1 minute, then after 2, 4, ... 60, by a thorough round, which reads all leaf pages.  If it
+ * deletes a good part of them, the delay begins with 1 minute again: in a table that references
+ * itself, one row after the other becomes free.  The first TTL_KNOWN_FAILURES of them are known
+ * by their key and tuple ID.  If there are more, the age of a row tells: a row that the previous
+ * round could see was tried then, unless it could not be taken.  Those that could not are known
  * by a bit each, which others may share: these are tried too often, and none too late.
  *
  * A cursor is kept from pass to pass (monitor/kept.c) if that saves reading many pages or

@@ -118,8 +118,8 @@ extern void ttl_batch_set_immediate(void);
 extern bool ttl_batch_lock(Oid relid, Oid indexrelid);
 extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 						  const TtlCutoff *pass_cutoff,
-						  TransactionId pass_xid, const TtlCursor *cursor,
-						  int max_docs, int64 max_entries, TtlBatch *batch);
+						  TransactionId pass_xid, int max_docs, int64 max_entries,
+						  TtlBatch *batch);
 
 /* cursor.c */
 extern void ttl_cursor_init(TtlCursor *cursor, Oid indexrelid, Oid filenode);

@@ -26,7 +26,6 @@ typedef struct TtlExpirer
 	Relation	index;
 	const TtlCutoff *cutoff;
 	TransactionId pass_xid;		/* those before it are older than the pass */
-	const TtlCursor *cursor;
 	Snapshot	snapshot;
 	TupleTableSlot *slot;		/* the row at hand */
 	int64		key;			/* and its key */

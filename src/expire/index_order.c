@@ -121,9 +121,9 @@ static void
 take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
 {
 	/* the previous round saw it, and could not delete it */
-	if (ttl_cursor_goes_by_age(x->cursor, &entry->tid) &&
-		ttl_cursor_goes_by_age(x->cursor, &x->slot->tts_tid) &&
-		ttl_row_is_older(x, x->cursor->seen.xmin))
+	if (ttl_cursor_goes_by_age(&x->batch->cursor, &entry->tid) &&
+		ttl_cursor_goes_by_age(&x->batch->cursor, &x->slot->tts_tid) &&
+		ttl_row_is_older(x, x->batch->cursor.seen.xmin))
 		return;
 	if (x->found != NULL)
 	{
@@ -198,7 +198,7 @@ take_run(TtlExpirer *x, TtlIndexEntry *entries, int count)
 			entries[unmet++] = entries[next++];
 		if (next == count || tid_number(&entries[next].tid) != tid)
 			continue;
-		if (!ttl_cursor_has_failed(x->cursor, &entries[next].key, &x->slot->tts_tid))
+		if (!ttl_cursor_has_failed(&x->batch->cursor, &entries[next].key, &x->slot->tts_tid))
 			take_entry(x, &entries[next]);
 		next++;
 	}
@@ -246,7 +246,7 @@ take_single(TtlExpirer *x, IndexFetchTableData *fetch, TtlIndexEntry *entries, i
 	for (int i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (ttl_cursor_has_failed(x->cursor, &entries[i].key, &entries[i].tid))
+		if (ttl_cursor_has_failed(&x->batch->cursor, &entries[i].key, &entries[i].tid))
 			continue;
 		prefetch_beyond(&prefetch, i);
 		if (fetch_row(x, fetch, &entries[i]))

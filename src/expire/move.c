@@ -4,15 +4,13 @@
  *	  Moving the rows of a batch to another table instead of only deleting them.
  *
  * Rows are kept as they are deleted, and are inserted at the end of the batch, in the same
- * transaction.  So a row is in one of the two tables, whatever is killed when; and what a
- * trigger keeps in its table, or others hold, is not inserted.
+ * transaction.  So a row is always in one of the two tables; and what a trigger keeps in its
+ * table, or others hold, is not inserted.
  *
  * Into an ordinary table with nothing attached they are inserted directly (insert.c).  All
- * others get them by the command INSERT, with all that belongs to it there: triggers,
- * partitions, row security, foreign tables.  Either acts as the owner of the table that the
- * rows leave.  Where the command takes fewer rows than it got, because of a trigger that
- * returns NULL, say, the batch fails, so that no row is lost; and which row it was is found
- * like one that cannot be deleted.
+ * others get them by the command INSERT, with triggers, partitions and row security.  If the
+ * command takes fewer rows than it got, because a trigger returns NULL, for example, the batch
+ * fails, so that no row is lost; the row is then found like one that cannot be deleted.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

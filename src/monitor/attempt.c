@@ -93,8 +93,7 @@ batch_work(void *arg)
 	ttl_kept_progress(run->kept, work->root, GetCurrentTimestamp(), &progress);
 	ttl_progress_visit(&index, cutoff.instant, work->cursor, work->visit->begun,
 					   work->visit->deleted, &progress);
-	ttl_batch_run(&index, &cutoff, &pass_cutoff, run->kept->pass_xid,
-				  work->cursor, work->size,
+	ttl_batch_run(&index, &cutoff, &pass_cutoff, run->kept->pass_xid, work->size,
 				  ttl_schedule_batch_entries(work->visit, work->size),
 				  &work->batch);
 }

@@ -91,28 +91,6 @@ refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
 			 errhint("%s", hint)));
 }
 
-/*
- * Raises an error if a foreign key references the partition through its table: core would check
- * all referencing rows.
- */
-static void
-check_reference(const TtlIndex *root, Relation partition)
-{
-	TriggerDesc *triggers = partition->trigdesc;
-
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		Trigger    *trigger = &triggers->triggers[i];
-
-		if (trigger->tgisclone && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
-			refuse(root, RelationGetRelid(partition),
-				   psprintf("foreign key \"%s\" of table \"%s\" would have to be checked meanwhile",
-							get_constraint_name(trigger->tgconstraint),
-							get_rel_name(trigger->tgconstrrelid)),
-				   psprintf("%s;", ttl_drop_detach_command(root->relid, RelationGetRelid(partition))));
-	}
-}
-
 /* Raises an error if a table at or below a partition cannot go where the partition goes. */
 static void
 check_tree(const TtlIndex *root, Oid relid, bool attach)
@@ -273,7 +251,18 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 			   ROW_BY_ROW_HINT);
 	check_tree(root, relid, attach);
 	partition = relation_open(relid, AccessShareLock);
-	check_reference(root, partition);
+	for (int i = 0; partition->trigdesc != NULL && i < partition->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &partition->trigdesc->triggers[i];
+
+		/* core would check all rows that reference the partition through its table */
+		if (trigger->tgisclone && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
+			refuse(root, relid,
+				   psprintf("foreign key \"%s\" of table \"%s\" would have to be checked meanwhile",
+							get_constraint_name(trigger->tgconstraint),
+							get_rel_name(trigger->tgconstrrelid)),
+				   psprintf("%s;", ttl_drop_detach_command(root->relid, relid)));
+	}
 	if (attach)
 	{
 		Relation	target = table_open(root->option.archive_to, AccessShareLock);

@@ -122,9 +122,9 @@ find_dependent(Oid relid)
 static Oid
 find_pending_detach(Oid relid)
 {
-	char	   *list = list_tree(relid);
 	char	   *pending = ttl_make_select(psprintf("SELECT inhrelid FROM pg_inherits WHERE inhdetachpending AND "
-												   "(inhrelid = %u OR inhparent IN (%s)) LIMIT 1", relid, list));
+												   "(inhrelid = %u OR inhparent IN (%s)) LIMIT 1",
+												   relid, list_tree(relid)));
 
 	return pending ? atooid(pending) : InvalidOid;
 }
@@ -133,10 +133,7 @@ find_pending_detach(Oid relid)
 char *
 ttl_drop_detach_command(Oid parent, Oid relid)
 {
-	char	   *table = ttl_name_find(parent);
-	char	   *name = ttl_name_find(relid);
-
-	return psprintf("ALTER TABLE %s DETACH PARTITION %s", table ? table : "...", name ? name : "...");
+	return psprintf("ALTER TABLE %s DETACH PARTITION %s", ttl_name_qualified(parent), ttl_name_qualified(relid));
 }
 
 /*
@@ -314,12 +311,10 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	TtlIndex	part;
 	const TtlIndex *root = &index;
 	bool		keep;
-	bool		empty = false;
 	char	   *table;
 	int64		rows = -1;
 	TimestampTz locked_since;
 
-	memset(batch, 0, sizeof(*batch));
 	if (!is_droppable(indexrelid, relid, &part) || !ttl_catalog_describe(indexrelid, false, &index))
 	{
 		batch->busy = part.state == TTL_TABLE_LOCKED;
@@ -334,30 +329,32 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	ttl_lock_limit_waits();
 	keep = root->option.detach_partitions || OidIsValid(root->option.archive_to);
 
+	/* rows can be counted while nobody writes there; readers go on */
+	if (ttl_count_dropped_documents || (keep && root->option.boundary_rows))
+	{
+		batch->busy = batch->busy_alone = !lock_tree(relid, ShareLock);
+		if (batch->busy)
+			return;
+	}
+
 	/*
 	 * rows that are archived one by one go first; the partition is dropped
 	 * once it is empty
 	 */
 	if (keep && root->option.boundary_rows)
 	{
-		batch->busy = batch->busy_alone = !lock_tree(relid, ShareLock);
-		if (batch->busy)
-			return;
-		empty = count_rows(relid, 1) == 0;
-		keep = !empty;
-		if (keep && ttl_detach_by_row_only(&root->option))
+		if (count_rows(relid, 1) == 0)
+		{
+			keep = false;
+			rows = 0;
+		}
+		else if (ttl_detach_by_row_only(&root->option))
 			return;
 	}
 	/* what keeps it is found out without a lock on the whole table */
 	keep ? ttl_detach_check(root, relid) : check_obstacles(root, relid);
-	/* rows can be counted while nobody writes there; readers go on */
 	if (ttl_count_dropped_documents)
-	{
-		batch->busy = batch->busy_alone = !lock_tree(relid, ShareLock);
-		if (batch->busy)
-			return;
 		rows = count_rows(relid, PG_INT64_MAX);
-	}
 	batch->busy = (keep && !ttl_detach_lock(root)) || !lock_for_drop(root->relid, relid, batch);
 	if (batch->busy)
 		return;
@@ -369,7 +366,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	/* an obstacle may have come while the locks were waited for */
 	keep ? ttl_detach_check(root, relid) : check_obstacles(root, relid);
 	if (rows < 0)
-		rows = empty ? 0 : estimate_rows(relid);
+		rows = estimate_rows(relid);
 
 	table = ttl_name_qualified(relid);
 	ttl_announce_to_session(ttl_name_qualified(indexrelid));

@@ -347,7 +347,6 @@ ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batc
 	List	   *missing;
 	ListCell   *lc;
 
-	memset(batch, 0, sizeof(*batch));
 	if (!ttl_catalog_describe(indexrelid, false, &root) ||
 		root.state != TTL_ACTIVE || root.option.bucket_seconds == 0 ||
 		!ttl_citus_keeps_partitions(&root.citus))
