@@ -36,7 +36,6 @@
 #include "compat.h"
 #include "monitor/monitor.h"
 #include "monitor/state_file.h"
-#include "ttl_index.h"
 
 #define SKIPPED_AFTER 2
 

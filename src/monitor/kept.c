@@ -25,7 +25,6 @@
 #include "storage/lwlock.h"
 #include "utils/hsearch.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
 
 #include "compat.h"
 #include "expire/expire.h"

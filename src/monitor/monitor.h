@@ -13,11 +13,10 @@
 #ifndef TTL_MONITOR_H
 #define TTL_MONITOR_H
 
-#include "access/xlogdefs.h"
 #include "definition/definition.h"
-#include "expire/index_scan.h"
 #include "monitor/count.h"
 #include "monitor/state_file.h"
+#include "storage/lockdefs.h"
 #include "visitor.h"
 
 /* A TTL index whose last error was not followed by a good visit. */

@@ -20,7 +20,6 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
-#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"

@@ -153,14 +153,21 @@ ttl_progress_wait(TtlWait wait, long milliseconds)
 	ResetLatch(MyLatch);
 }
 
-/* The progress fields of a process that shows those of this magic, or NULL. */
-static const int64 *
-fields_of(const PgBackendStatus *entry, int64 magic)
+/* The next backend, from number *i on, that shows fields of this magic; NULL for none. */
+static const PgBackendStatus *
+next_entry(int *i, int64 magic)
 {
-	const int64 *param = entry->st_progress_param;
+	while (*i <= pgstat_fetch_stat_numbackends())
+	{
+		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index((*i)++);
+		const PgBackendStatus *entry = local ? &local->backendStatus : NULL;
 
-	return param[FIELD_MAGIC] == magic && param[FIELD_PID] == entry->st_procpid &&
-		entry->st_progress_command == PROGRESS_COMMAND_INVALID ? param : NULL;
+		if (entry != NULL && entry->st_progress_param[FIELD_MAGIC] == magic &&
+			entry->st_progress_param[FIELD_PID] == entry->st_procpid &&
+			entry->st_progress_command == PROGRESS_COMMAND_INVALID)
+			return entry;
+	}
+	return NULL;
 }
 
 /* Shows what the launcher knows of itself. */
@@ -179,33 +186,31 @@ ttl_progress_launcher(const TtlLauncher *launcher)
 bool
 ttl_progress_find_launcher(TtlLauncher *launcher)
 {
-	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
-	{
-		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		const int64 *param = local ? fields_of(&local->backendStatus, LAUNCHER_MAGIC) : NULL;
+	int			i = 1;
+	const PgBackendStatus *entry = next_entry(&i, LAUNCHER_MAGIC);
 
-		if (param == NULL)
-			continue;
-		launcher->enabled = param[FIELD_ENABLED];
-		launcher->read_only = param[FIELD_READ_ONLY];
-		launcher->no_slot = param[FIELD_NO_SLOT];
-		launcher->overview = param[FIELD_OVERVIEW];
-		return true;
-	}
-	return false;
+	if (entry == NULL)
+		return false;
+	launcher->enabled = entry->st_progress_param[FIELD_ENABLED];
+	launcher->read_only = entry->st_progress_param[FIELD_READ_ONLY];
+	launcher->no_slot = entry->st_progress_param[FIELD_NO_SLOT];
+	launcher->overview = entry->st_progress_param[FIELD_OVERVIEW];
+	return true;
 }
 
-/* How far a pass has got in an index at which it is at work; false for none. */
+/* How far a pass has read an index at which it is at work; false for none. */
 bool
 ttl_progress_position(Oid indexrelid, TtlScanPosition *position)
 {
-	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
-	{
-		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		const int64 *param = local ? fields_of(&local->backendStatus, MAGIC) : NULL;
+	const PgBackendStatus *entry;
+	int			i = 1;
 
-		if (param == NULL || local->backendStatus.st_databaseid != MyDatabaseId ||
-			param[FIELD_INDEX] != indexrelid || !param[FIELD_HAS_KEY])
+	while ((entry = next_entry(&i, MAGIC)) != NULL)
+	{
+		const int64 *param = entry->st_progress_param;
+
+		if (entry->st_databaseid != MyDatabaseId || param[FIELD_INDEX] != indexrelid ||
+			!param[FIELD_HAS_KEY])
 			continue;
 		*position = ttl_index_scan_from(param[FIELD_KEY]);
 		return true;
@@ -261,23 +266,21 @@ Datum
 ttl_list_operations(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	const PgBackendStatus *entry;
+	int			i = 1;
 
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(rsinfo->setDesc, NCOLUMNS, "list_operations()");
-	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
+	while ((entry = next_entry(&i, MAGIC)) != NULL)
 	{
-		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		const int64 *param = local ? fields_of(&local->backendStatus, MAGIC) : NULL;
+		const int64 *param = entry->st_progress_param;
 		Datum		values[NCOLUMNS] = {0};
 		bool		nulls[NCOLUMNS] = {0};
-		bool		is_visit;
-		int64		took;
-		int64		deleted;
-		int64		due;
+		bool		is_visit = param[FIELD_INDEX] != 0;
+		int64		took = GetCurrentTimestamp() - param[FIELD_PASS_START];
+		int64		deleted = param[FIELD_INDEX_DELETED];
+		int64		due = param[FIELD_INDEX_DUE];
 
-		if (param == NULL)
-			continue;
-		is_visit = param[FIELD_INDEX] != 0;
 		values[COLUMN_PID] = Int32GetDatum((int32) param[FIELD_PID]);
 		values[COLUMN_OPERATION] = CStringGetTextDatum(operations[param[FIELD_OPERATION]].name);
 		values[COLUMN_RELID] = ObjectIdGetDatum((Oid) param[FIELD_TABLE]);
@@ -288,7 +291,6 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 		nulls[COLUMN_RELID] = nulls[COLUMN_INDEXRELID] = nulls[COLUMN_CUTOFF] = !is_visit;
 
 		memset(&nulls[COLUMN_PASS_START], true, NCOLUMNS - COLUMN_PASS_START);
-		took = GetCurrentTimestamp() - param[FIELD_PASS_START];
 		if (param[FIELD_PASS_START] != 0)
 		{
 			nulls[COLUMN_PASS_START] = nulls[COLUMN_PASS_DELETED] = false;
@@ -299,8 +301,6 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 		}
 		if (param[FIELD_PASS_START] != 0 && is_visit)
 		{
-			deleted = param[FIELD_INDEX_DELETED];
-			due = param[FIELD_INDEX_DUE];
 			nulls[COLUMN_INDEX_DELETED] = false;
 			values[COLUMN_INDEX_DELETED] = Int64GetDatum(deleted);
 			nulls[COLUMN_INDEX_DUE] = due < 0;

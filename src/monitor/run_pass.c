@@ -32,7 +32,6 @@
 
 #include "monitor/pass.h"
 #include "monitor/tasks.h"
-#include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_run_pass);
 

@@ -29,7 +29,6 @@
 
 #include "monitor/monitor.h"
 #include "monitor/state_file.h"
-#include "ttl_index.h"
 
 /* The last byte is the version of the layout. */
 #define MAGIC 0x74746c03
