@@ -3,13 +3,14 @@
  * kept.c
  *	  What is kept of a database from one sub-pass to the next.
  *
- * A process ends after its turn, so what the next one has to know of an index (where it goes on,
- * what failed, how long it waits) is in a hash table in the dynamic shared memory of the launcher,
- * or of the session that calls run_pass().  A process works with copies of the entries that it
- * uses, and writes them back when it ends.  No index is in two tasks at a time.
+ * A process ends after its turn, so what the next one has to know of an index (where it
+ * goes on, what failed, how long it waits) is in a hash table in the dynamic shared memory
+ * of the launcher, or of the session that calls run_pass().  A process works with copies of
+ * the entries that it uses, and writes them back when it ends.  No index is in two tasks at
+ * a time.
  *
- * What concerns the whole pass is in TtlKept, of which each process has a copy as well.  Whoever
- * started the process adds what the copy has gained (tasks.c).
+ * What concerns the whole pass is in TtlKept, of which each process has a copy as well.
+ * Whoever started the process adds what the copy has gained (tasks.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -72,7 +73,10 @@ ttl_kept_init(TtlKept *kept)
 	kept->survey.left = kept->survey.time_left = kept->survey.worst_lag = -1;
 }
 
-/* Attaches a process, and makes room for its copies of entries in the current memory context. */
+/*
+ * Attaches a process, and makes room for its copies of entries in the current memory
+ * context.
+ */
 void
 ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle)
 {
@@ -246,8 +250,8 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 }
 
 /*
- * Lets a pass that lasts for hours try again what it has left for the next one.  The delay grows,
- * so that these tries do not keep the pass going themselves.
+ * Lets a pass that lasts for hours try again what it has left for the next one.  The delay
+ * grows, so that these tries do not keep the pass going themselves.
  */
 void
 ttl_kept_try_again(TtlKept *kept, TimestampTz now)
@@ -291,8 +295,8 @@ ttl_kept_set_failing(TtlKept *kept, const List *failing)
 }
 
 /*
- * Notes that work on a leaf, a partition, or all of an index had to be canceled.  What hangs
- * waits, longer each time, and the others go on.
+ * Notes that work on a leaf, a partition, or all of an index had to be canceled.  What
+ * hangs waits, longer each time, and the others go on.
  */
 void
 ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now)
@@ -313,8 +317,8 @@ ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now)
 }
 
 /*
- * Is all of an index put off: did it hang at the last try, and is it not time for another one?
- * If several of its leaves hung, the next one may not, so it is tried sooner.
+ * Is all of an index put off: did it hang at the last try, and is it not time for another
+ * one? If several of its leaves hung, the next one may not, so it is tried sooner.
  */
 bool
 ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now)
@@ -389,8 +393,9 @@ ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *p
 }
 
 /*
- * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been read,
- * and returns how many there are.  If rows have failed, the oldest ones may be among these.
+ * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been
+ * read, and returns how many there are.  If rows have failed, the oldest ones may be among
+ * these.
  */
 int
 ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)

@@ -16,7 +16,6 @@
 #include "definition/definition.h"
 #include "monitor/count.h"
 #include "monitor/state_file.h"
-#include "storage/lockdefs.h"
 #include "visitor.h"
 
 /* A TTL index whose last error was not followed by a good visit. */

@@ -3,10 +3,11 @@
  * pace.c
  *	  How fast rows go, and so when a pass will be over.
  *
- * The rate changes while a pass goes on: cached pages come first, autovacuum starts, others begin
- * to work.  So the last rows say more about the next ones than the first do.  A window of fixed
- * length fits neither a pass of half a minute nor one of a day.  Here a row counts by the time since
- * the pass began: at an even rate, the last half of the time makes up three quarters of the sum.
+ * The rate changes while a pass goes on: cached pages come first, autovacuum starts, others
+ * begin to work.  So the last rows say more about the next ones than the first do.  A
+ * window of fixed length fits neither a pass of half a minute nor one of a day.  Here a row
+ * counts by the time since the pass began: at an even rate, the last half of the time makes
+ * up three quarters of the sum.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -44,8 +45,8 @@ ttl_pace_rows(const TtlPace *pace, int64 took)
 }
 
 /*
- * The time in microseconds for the rows that are left of a pass, at the rate of so many others
- * (paced) in the time since it began; -1 if it is not known.
+ * The time in microseconds for the rows that are left of a pass, at the rate of so many
+ * others (paced) in the time since it began; -1 if it is not known.
  */
 int64
 ttl_pace_time_left(int64 left, int64 deleted, int64 paced, int64 took)

@@ -3,9 +3,9 @@
  * progress.c
  *	  What a process is doing, for pg_stat_activity and ttl_index.current_op.
  *
- * The numbers are in the progress fields that the status entry of every backend has, without
- * starting one of core's progress commands.  So no shared memory is requested, and an entry
- * disappears with its process.
+ * The numbers are in the progress fields that the status entry of every backend has,
+ * without starting one of core's progress commands.  So no shared memory is requested, and
+ * an entry disappears with its process.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

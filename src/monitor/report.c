@@ -3,9 +3,10 @@
  * report.c
  *	  What a pass says of itself, in the log and to the session that has called for it.
  *
- * What is wrong in one pass is wrong in the next.  So the monitor says it when it begins, when its
- * reason changes, and once an hour while it lasts.  TtlSaid keeps that for each index, each
- * database (kept.c) and the launcher.  A pass of run_pass() begins with empty ones, and says all.
+ * What is wrong in one pass is wrong in the next.  So the monitor says it when it begins,
+ * when its reason changes, and once an hour while it lasts.  TtlSaid keeps that for each
+ * index, each database (kept.c) and the launcher.  A pass of run_pass() begins with empty
+ * ones, and says all.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

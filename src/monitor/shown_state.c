@@ -3,10 +3,11 @@
  * shown_state.c
  *	  The state of an index as the view ttl_index.indexes shows it.
  *
- * definition/catalog.c decides the state by the definition and by the moment.  If that is active,
- * this file finds what else keeps rows or partitions from being deleted: no monitor visits the
- * database, a hold, a crash, errors that no good visit has followed, and partitions that cannot be
- * dropped or made.  functions.c calls it for each row of the view, and the survey for each index.
+ * definition/catalog.c decides the state by the definition and by the moment.  If that is
+ * active, this file finds what else keeps rows or partitions from being deleted: no monitor
+ * visits the database, a hold, a crash, errors that no good visit has followed, and
+ * partitions that cannot be dropped or made.  functions.c calls it for each row of the
+ * view, and the survey for each index.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -117,8 +118,8 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 }
 
 /*
- * Completes the description of an index for the view: what else keeps its rows from being deleted,
- * and what an active index leaves out.
+ * Completes the description of an index for the view: what else keeps its rows from being
+ * deleted, and what an active index leaves out.
  */
 void
 ttl_shown_state_complete(TtlIndex *index, const TtlVisitor *visitor,

@@ -3,11 +3,11 @@
  * tasks.c
  *	  The processes of a pass: started, watched and reaped.
  *
- * The launcher and run_pass() call ttl_tasks_step() from an event loop.  It waits for nothing.
- * For each database a survey lists the owners that have something due, then each of these has
- * a worker, until a survey finds nothing.  At most ttl_index.max_workers processes run at a
- * time.  The next one is for the database, and there for the owner, that was served least
- * recently.
+ * The launcher and run_pass() call ttl_tasks_step() from an event loop.  It waits for
+ * nothing. For each database a survey lists the owners that have something due, then each
+ * of these has a worker, until a survey finds nothing.  At most ttl_index.max_workers
+ * processes run at a time.  The next one is for the database, and there for the owner, that
+ * was served least recently.
  *
  * The processes share a dynamic shared memory area with TtlCommon, a TtlShared for each of
  * them, and the hash table of kept.c.
@@ -199,7 +199,10 @@ drop_tasks(TtlDatabase *db)
 	db->stage = db->running > 0 ? TTL_STAGE_WORKING : TTL_STAGE_DONE;
 }
 
-/* Forgets the databases that were not seen since the last time, but for those with processes. */
+/*
+ * Forgets the databases that were not seen since the last time, but for those with
+ * processes.
+ */
 void
 ttl_tasks_forget_unseen(void)
 {
@@ -233,25 +236,6 @@ ttl_tasks_begin_pass(TtlDatabase *db)
 	db->rounds = 0;
 	db->had_pass = true;
 	held = false;
-}
-
-/* Finds what is known of an owner, or adds it. */
-static TtlOwner *
-add_owner(TtlDatabase *db, Oid oid)
-{
-	TtlOwner   *owner;
-	ListCell   *lc;
-
-	foreach(lc, db->owners)
-	{
-		owner = lfirst(lc);
-		if (owner->oid == oid)
-			return owner;
-	}
-	owner = palloc0(sizeof(TtlOwner));
-	owner->oid = oid;
-	db->owners = lappend(db->owners, owner);
-	return owner;
 }
 
 /* Shows other processes what is known of the databases and the indexes. */
@@ -289,10 +273,21 @@ take_survey(TtlDatabase *db, TtlShared *shared)
 
 	for (int i = 0; i < shared->nwork; i++)
 	{
-		TtlOwner   *owner = add_owner(db, work[i].owner);
+		TtlOwner   *owner = NULL;
 		TtlTask    *task = NULL;
 		ListCell   *lc;
 
+		foreach(lc, db->owners)
+		{
+			if (((TtlOwner *) lfirst(lc))->oid == work[i].owner)
+				owner = lfirst(lc);
+		}
+		if (owner == NULL)
+		{
+			owner = palloc0(sizeof(TtlOwner));
+			owner->oid = work[i].owner;
+			db->owners = lappend(db->owners, owner);
+		}
 		owner->is_superuser = work[i].is_superuser;
 		/* a worker that cannot be ended holds up its own owner alone */
 		if (owner->hangs ||
