@@ -21,6 +21,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/transam.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
@@ -345,8 +347,10 @@ ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now)
 	index = ttl_kept_index(kept, root);
 	if (index->estimated && index->due > index->pace.rows)
 		kept->sum.left -= Min(rows, index->due - index->pace.rows);
-	ttl_pace_add(&index->pace, rows, took);
-	ttl_pace_add(&kept->sum.pace, rows, took);
+	index->pace.rows += rows;
+	index->pace.weighted += (double) rows * took;
+	kept->sum.pace.rows += rows;
+	kept->sum.pace.weighted += (double) rows * took;
 }
 
 /* Is it time to estimate what was due by an index when the pass began? */
@@ -376,6 +380,23 @@ ttl_kept_estimated(TtlKept *kept, Oid root, int64 due)
 	}
 }
 
+/*
+ * How many rows would be deleted by now if they had always been deleted as fast as lately?
+ *
+ * The rate changes while a pass goes on: cached pages come first, autovacuum starts, others begin
+ * to work.  A window of fixed length fits neither a pass of half a minute nor one of a day.  So a
+ * row counts by the time since the pass began: at an even rate, the last half of the time makes
+ * up three quarters of the sum.
+ */
+static int64
+paced_rows(const TtlPace *pace, int64 took)
+{
+	/* the clock may have gone back */
+	if (took <= 0)
+		return pace->rows;
+	return (int64) rint(2 * pace->weighted / took);
+}
+
 /* Sums up how far the pass is, in all and by an index, which may be invalid. */
 void
 ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *progress)
@@ -385,10 +406,10 @@ ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *p
 
 	progress->begun = kept->pass_at;
 	progress->deleted = kept->sum.pace.rows;
-	progress->paced = ttl_pace_rows(&kept->sum.pace, took);
+	progress->paced = paced_rows(&kept->sum.pace, took);
 	progress->left = kept->sum.estimated && !kept->sum.not_estimated ? kept->sum.left : -1;
 	progress->index_deleted = index ? index->pace.rows : 0;
-	progress->index_paced = index ? ttl_pace_rows(&index->pace, took) : 0;
+	progress->index_paced = index ? paced_rows(&index->pace, took) : 0;
 	progress->index_due = index && index->estimated ? index->due : -1;
 }
 

@@ -85,6 +85,10 @@ typedef struct Operation
 	const char *wait_event;
 } Operation;
 
+/* The rate of a pass counts after the first seconds, or the first tenth of the rows. */
+#define FIRST_US INT64CONST(5000000)
+#define FIRST_PART 10
+
 static const Operation operations[] = {
 	{"pass"},
 	{"visit"},
@@ -239,6 +243,22 @@ enum
 	NCOLUMNS
 };
 
+/*
+ * The time in microseconds for the rows that are left of a pass, at the rate of so many others
+ * (paced) in the time since it began; -1 if it is not known.
+ */
+int64
+ttl_progress_time_left(int64 left, int64 deleted, int64 paced, int64 took)
+{
+	double		time;
+
+	if (left < 0 || paced <= 0 || took <= 0 ||
+		(took < FIRST_US && deleted < (deleted + left) / FIRST_PART))
+		return -1;
+	time = (double) left / paced * took;
+	return time < (double) PG_INT64_MAX / 2 ? (int64) rint(time) : -1;
+}
+
 /* A time that is left, in microseconds, as an interval of whole seconds; NULL for -1. */
 Datum
 ttl_progress_interval(int64 time_left, bool *isnull)
@@ -257,7 +277,7 @@ put_left(Datum *values, bool *nulls, int column, int64 left, int64 deleted, int6
 {
 	nulls[column] = left < 0;
 	values[column] = Int64GetDatum(left);
-	values[column + 1] = ttl_progress_interval(ttl_pace_time_left(left, deleted, paced, took),
+	values[column + 1] = ttl_progress_interval(ttl_progress_time_left(left, deleted, paced, took),
 											   &nulls[column + 1]);
 }
 

@@ -440,8 +440,8 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 
 		ttl_kept_progress(run->kept, InvalidOid, now, &progress);
 		survey->left = progress.left;
-		survey->time_left = ttl_pace_time_left(progress.left, progress.deleted,
-											   progress.paced, now - progress.begun);
+		survey->time_left = ttl_progress_time_left(progress.left, progress.deleted,
+												   progress.paced, now - progress.begun);
 	}
 	if (!look->may_run || run->stop)
 		return;

@@ -635,7 +635,6 @@ start(TtlDatabase *db, TtlTask *task)
 	MemoryContext old = MemoryContextSwitchTo(context);
 	Process    *process = palloc0(sizeof(Process));
 	BackgroundWorker entry = {0};
-	TtlWorkerExtra extra;
 	TtlShared  *shared;
 	bool		started;
 
@@ -646,6 +645,7 @@ start(TtlDatabase *db, TtlTask *task)
 	process->before = db->kept;
 	INSTR_TIME_SET_CURRENT(process->free_at);
 	process->work_at = process->free_at;
+	shared->common = common_pointer;
 	shared->database = db->oid;
 	shared->kept = db->kept;
 	shared->mark = free_mark();
@@ -684,9 +684,7 @@ start(TtlDatabase *db, TtlTask *task)
 			 task ? TTL_WORKER_TYPE : TTL_SURVEY_TYPE);
 	entry.bgw_main_arg = UInt32GetDatum(dsa_get_handle(area));
 	entry.bgw_notify_pid = MyProcPid;
-	extra.common = common_pointer;
-	extra.shared = process->pointer;
-	memcpy(entry.bgw_extra, &extra, sizeof(extra));
+	memcpy(entry.bgw_extra, &process->pointer, sizeof(process->pointer));
 	started = RegisterDynamicBackgroundWorker(&entry, &process->handle);
 	if (!started)
 		forget(process);

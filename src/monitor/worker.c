@@ -164,7 +164,7 @@ run_turn(TtlRun *run)
 void
 ttl_worker_main(Datum arg)
 {
-	TtlWorkerExtra extra;
+	dsa_pointer pointer;
 	TtlRun		run;
 	char		activity[64];
 	bool		may_run;
@@ -174,11 +174,11 @@ ttl_worker_main(Datum arg)
 	pqsignal(SIGINT, ttl_work_cancel);
 	BackgroundWorkerUnblockSignals();
 
-	memcpy(&extra, MyBgworkerEntry->bgw_extra, sizeof(extra));
+	memcpy(&pointer, MyBgworkerEntry->bgw_extra, sizeof(pointer));
 	area = dsa_attach(DatumGetUInt32(arg));
 	dsa_pin_mapping(area);
-	common = dsa_get_address(area, extra.common);
-	shared = dsa_get_address(area, extra.shared);
+	shared = dsa_get_address(area, pointer);
+	common = dsa_get_address(area, shared->common);
 	if (shared->messages != 0)
 		ttl_messages_redirect(shared->messages);
 	force_settings();
