@@ -4,7 +4,7 @@
  *	  The processes of a pass: started, watched and reaped.
  *
  * The launcher and run_pass() call ttl_tasks_step() from an event loop.  It waits for
- * nothing. For each database a survey lists the owners that have something due, then each
+ * nothing.  For each database a survey lists the owners that have something due, then each
  * of these has a worker, until a survey finds nothing.  At most ttl_index.max_workers
  * processes run at a time.  The next one is for the database, and there for the owner, that
  * was served least recently.
