@@ -3,14 +3,14 @@
  * attempt.c
  *	  One batch, tried.
  *
- * Each batch is a transaction, in which the work itself is a subtransaction (work.c).  If it
- * fails, its error is counted in the same transaction, and the next batch has a tenth of the
- * rows, down to the single row that cannot be deleted: that row is skipped.
+ * Each batch is a transaction, in which the work itself is a subtransaction (work.c).  If
+ * it fails, its error is counted in the same transaction, and the next batch has a tenth of
+ * the rows, down to the single row that cannot be deleted: that row is skipped.
  *
- * A batch that is canceled because it takes too long ends the visit, and the next visit takes its
- * rows one by one.  The monitor leaves the rest of that index to the next pass, which knows what
- * hangs.  A pass of run_pass(), which knows nothing of earlier ones, goes on after it until it
- * has lasted for long.
+ * A batch that is canceled because it takes too long ends the visit, and the next visit
+ * takes its rows one by one.  The monitor leaves the rest of that index to the next pass,
+ * which knows what hangs.  A pass of run_pass(), which knows nothing of earlier ones, goes
+ * on after it until it has lasted for long.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -146,8 +146,8 @@ fail_batch(BatchWork *work, const ErrorData *edata, bool timed_out)
 }
 
 /*
- * Counts a batch and commits it.  If the commit fails, which needs another server, the failure
- * is counted in a transaction of its own.
+ * Counts a batch and commits it.  If the commit fails, which needs another server, the
+ * failure is counted in a transaction of its own.
  */
 static void
 end_batch(BatchWork *work, TimestampTz begun)
@@ -209,8 +209,8 @@ keep_leaf(const BatchWork *work, const TtlCursor *cursor)
 }
 
 /*
- * Called when the worker ends: if that is because a batch could not be canceled, notes it like
- * one that was.  Returns whether there is one.
+ * Called when the worker ends: if that is because a batch could not be canceled, notes it
+ * like one that was.  Returns whether there is one.
  */
 bool
 ttl_attempt_died(void)

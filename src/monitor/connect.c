@@ -4,9 +4,10 @@
  *	  Connecting a worker as the owner of tables, also one without LOGIN.
  *
  * From PostgreSQL 17 on a background worker can connect as any role.  Up to 16,
- * InitializeSessionUserId() refuses a role without LOGIN.  There the user and the session's user
- * are set before the connection, as ParallelWorkerMain() does, and the connection looks up no role.
- * This needs the minor releases 15.11 and 16.7; before these, owners need LOGIN.
+ * InitializeSessionUserId() refuses a role without LOGIN.  There the user and the session's
+ * user are set before the connection, as ParallelWorkerMain() does, and the connection
+ * looks up no role.  This needs the minor releases 15.11 and 16.7; before these, owners need
+ * LOGIN.
  *
  * The caller checks that the role still exists.
  *

@@ -3,8 +3,9 @@
  * count.c
  *	  What was counted, as rows of a table.
  *
- * The counters (counters.c) and the hours that are over (history.c) are tables of such rows.  Each
- * lists its columns, in order.  This file writes, reads and adds up the columns of each kind.
+ * The counters (counters.c) and the hours that are over (history.c) are tables of such
+ * rows.  Each lists its columns, in order.  This file writes, reads and adds up the columns
+ * of each kind.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -17,14 +18,38 @@
 
 #include "access/heapam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/timestamp.h"
 
 #include "monitor/count.h"
+#include "ttl_index.h"
 
 /* The field of a TtlCount for a column. */
 #define FIELD(type, count, column) (*(type *) ((char *) (count) + (column)->offset))
+
+/* A table of such rows, or InvalidOid if the extension has just been dropped. */
+Oid
+ttl_count_relid(const char *name)
+{
+	Oid			schema = get_namespace_oid(TTL_SCHEMA, true);
+
+	return OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
+}
+
+/* Opens it.  Raises an error if it does not fit this library. */
+Relation
+ttl_count_open(const char *name, int ncolumns, LOCKMODE lockmode)
+{
+	Relation	rel = table_open(ttl_count_relid(name), lockmode);
+
+	ttl_args_check_columns(RelationGetDescr(rel), ncolumns, name);
+	return rel;
+}
 
 /* The value of a column; false for NULL, as which no time and no text are stored. */
 static bool
@@ -75,8 +100,8 @@ ttl_count_form(const TtlCount *count, const TtlCountColumn *columns, TupleDesc d
 }
 
 /*
- * Inserts such a row.  Logical decoding leaves it out: a publication FOR ALL TABLES has this
- * table in it, and a subscriber without it would stop at the first row.
+ * Inserts such a row.  Logical decoding leaves it out: a publication FOR ALL TABLES has
+ * this table in it, and a subscriber without it would stop at the first row.
  */
 void
 ttl_count_insert(Relation rel, HeapTuple row)

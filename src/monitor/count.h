@@ -16,6 +16,7 @@
 #include "access/htup.h"
 #include "access/tupdesc.h"
 #include "datatype/timestamp.h"
+#include "storage/lockdefs.h"
 #include "utils/relcache.h"
 
 /* A row of ttl_index.counters: what one transaction adds, or a sum; also in past_hours. */
@@ -73,6 +74,8 @@ typedef struct TtlCountColumn
 	size_t		offset;			/* in TtlCount */
 } TtlCountColumn;
 
+extern Oid	ttl_count_relid(const char *name);
+extern Relation ttl_count_open(const char *name, int ncolumns, LOCKMODE lockmode);
 extern HeapTuple ttl_count_form(const TtlCount *count, const TtlCountColumn *columns,
 								TupleDesc desc);
 extern void ttl_count_insert(Relation rel, HeapTuple row);

@@ -3,8 +3,8 @@
  * count_pass.c
  *	  Counting passes and sub-passes, and folding the counters.
  *
- * The survey does what needs rights beyond an owner's: it counts passes and sub-passes of all
- * workers, and folds the rows that they have added (counters.c).
+ * The survey does what needs rights beyond an owner's: it counts passes and sub-passes of
+ * all workers, and folds the rows that they have added (counters.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -58,9 +58,9 @@ report_history(const ErrorData *edata)
 }
 
 /*
- * Folds the counters if it is time to.  If a full disk has no room for past hours, they stay
- * in the counters until the next time.  Trimming the history is a piece of work of its own,
- * because it reads all of that table.
+ * Folds the counters if it is time to.  If a full disk has no room for past hours, they
+ * stay in the counters until the next time.  Trimming the history is a piece of work of its
+ * own, because it reads all of that table.
  */
 static void
 fold_counters(TtlRun *run)
@@ -83,9 +83,9 @@ fold_counters(TtlRun *run)
 }
 
 /*
- * Counts the sub-passes since the last survey, and the pass if it has ended: at once if this
- * pass wrote anything, else once a minute.  A pass over no index does not count, but that a
- * session serves the database is remembered.
+ * Counts the sub-passes since the last survey, and the pass if it has ended: at once if
+ * this pass wrote anything, else once a minute.  A pass over no index does not count, but
+ * that a session serves the database is remembered.
  */
 void
 ttl_count_pass(TtlRun *run, bool has_indexes)

@@ -3,18 +3,18 @@
  * counters.c
  *	  The counters: the table behind the views stats and index_stats.
  *
- * Each batch adds a row for what it did, in its own transaction, and each survey one for the
- * passes.  So the counters are exact after a crash, and the cost of a batch does not depend on
- * how many came before it: updating one row would mean reading all versions of it that an old
- * snapshot keeps.  A survey folds the rows of each index into one for its sum, and one for the
- * hour at hand.  A row has the names of table and index, which may be gone when they are read.
- * What was done in an hour that is over goes to ttl_index.past_hours (history.c).
+ * Each batch adds a row for what it did, in its own transaction, and each survey one for
+ * the passes.  So the counters are exact after a crash, and the cost of a batch does not
+ * depend on the versions of a row that an old snapshot keeps.  A survey folds the rows of
+ * each index into one for its sum, and one for the hour at hand; past hours go to
+ * ttl_index.past_hours (history.c).  Rows have the names of table and index, which may be
+ * gone when they are read.
  *
- * Rows have to be deleted and counted on a full disk, too.  So the table begins with empty pages
- * that are never truncated, and the rows of a fold leave their space to later ones.
+ * Rows have to be deleted and counted on a full disk, too.  So the table begins with empty
+ * pages that are never truncated, and a fold leaves the space of its rows to later ones.
  *
- * The table has no index, so rows are inserted into the heap directly, without privileges and
- * triggers.  Its trigger is for subscriptions to all tables of another server.
+ * The table has no index, so rows are inserted into the heap directly, without privileges
+ * and triggers.  Its trigger is for subscriptions to all tables of another server.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -31,7 +31,6 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
-#include "catalog/namespace.h"
 #include "commands/trigger.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -131,29 +130,11 @@ typedef struct Sums
 	Moved		moved;
 } Sums;
 
-/* The table, or InvalidOid if the extension has just been dropped. */
-static Oid
-counters_relid(void)
-{
-	Oid			schema = get_namespace_oid(TTL_SCHEMA, true);
-
-	return OidIsValid(schema) ? get_relname_relid("counters", schema) : InvalidOid;
-}
-
-static Relation
-open_counters(LOCKMODE lockmode)
-{
-	Relation	rel = table_open(counters_relid(), lockmode);
-
-	ttl_args_check_columns(RelationGetDescr(rel), NCOLUMNS, "counters");
-	return rel;
-}
-
 /* Raises an error if the tables do not fit this library. */
 void
 ttl_counters_check(void)
 {
-	table_close(open_counters(AccessShareLock), AccessShareLock);
+	table_close(ttl_count_open("counters", NCOLUMNS, AccessShareLock), AccessShareLock);
 	ttl_history_check();
 }
 
@@ -164,7 +145,7 @@ ttl_counters_check(void)
 bool
 ttl_counters_lock(bool wait)
 {
-	Oid			relid = counters_relid();
+	Oid			relid = ttl_count_relid("counters");
 
 	if (!OidIsValid(relid))
 		return false;
@@ -179,7 +160,7 @@ ttl_counters_lock(bool wait)
 bool
 ttl_counters_are_locked(void)
 {
-	Oid			relid = counters_relid();
+	Oid			relid = ttl_count_relid("counters");
 
 	if (!OidIsValid(relid))
 		return false;
@@ -204,33 +185,27 @@ has_room(Relation rel, BlockNumber block, Size size)
 }
 
 /*
- * Makes core insert the next row into a page that has room for it, if there is one: the free
- * space map does not know what was freed since the last vacuum.
+ * Inserts a row into a page that has room for it, if there is one: the free space map, by
+ * which core finds a page, does not know what was freed since the last vacuum.
  */
-static void
-find_room(Relation rel, Size size)
-{
-	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
-	BlockNumber target = RelationGetTargetBlock(rel);
-
-	if (target < nblocks && has_room(rel, target, size))
-		return;
-	for (BlockNumber block = 0; block < Min(nblocks, ROOM_BLOCKS); block++)
-	{
-		if (has_room(rel, block, size))
-		{
-			RelationSetTargetBlock(rel, block);
-			return;
-		}
-	}
-}
-
 static void
 insert_row(Relation rel, const TtlCount *count)
 {
 	HeapTuple	tuple = ttl_count_form(count, columns, RelationGetDescr(rel));
+	Size		size = MAXALIGN(tuple->t_len);
+	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+	BlockNumber block = RelationGetTargetBlock(rel);
 
-	find_room(rel, MAXALIGN(tuple->t_len));
+	if (block >= nblocks || !has_room(rel, block, size))
+	{
+		for (block = 0; block < Min(nblocks, ROOM_BLOCKS); block++)
+		{
+			if (!has_room(rel, block, size))
+				continue;
+			RelationSetTargetBlock(rel, block);
+			break;
+		}
+	}
 	ttl_count_insert(rel, tuple);
 	heap_freetuple(tuple);
 }
@@ -357,11 +332,14 @@ fold_rows(Relation rel, Moved moved)
 	}
 }
 
-/* Opens the table for a view or a message; NULL if it is locked, or does not fit this library. */
+/*
+ * Opens the table for a view or a message; NULL if it is locked, or does not fit this
+ * library.
+ */
 static Relation
 open_to_look(void)
 {
-	Oid			relid = counters_relid();
+	Oid			relid = ttl_count_relid("counters");
 	Relation	rel;
 
 	if (!OidIsValid(relid) ||
@@ -440,9 +418,9 @@ ttl_counters_roles_since(TimestampTz since)
 }
 
 /*
- * Keeps some pages of a small table from filling up: once all are full, the sums of its rows
- * would not fit either.  Reading the table prunes full pages; if that is not enough, the
- * table is folded.
+ * Keeps some pages of a small table from filling up: once all are full, the sums of its
+ * rows would not fit either.  Reading the table prunes full pages; if that is not enough,
+ * the table is folded.
  */
 static void
 keep_room(Relation rel)
@@ -471,7 +449,7 @@ keep_room(Relation rel)
 void
 ttl_counters_add(const TtlCount *count)
 {
-	Relation	rel = open_counters(RowExclusiveLock);
+	Relation	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
 	TtlCount	row = *count;
 
 	if (OidIsValid(row.indexrelid) && (row.batches > 0 || row.errors > 0))
@@ -487,19 +465,19 @@ ttl_counters_add(const TtlCount *count)
 }
 
 /*
- * Folds the rows of each index into one, in the current transaction, unless somebody else does
- * (or a vacuum).  The caller has added so many rows since the last time; this returns whether
- * they count from zero again.
+ * Folds the rows of each index into one, in the current transaction, unless somebody else
+ * does (or a vacuum).  The caller has added so many rows since the last time; this returns
+ * whether they count from zero again.
  *
- * A fold reads the whole table, also what an old snapshot keeps of earlier folds.  So it waits
- * until about as many rows have come as it has to read, but is made in each hour.
+ * A fold reads the whole table, also what an old snapshot keeps of earlier folds.  So it
+ * waits until about as many rows have come as it has to read, but is made in each hour.
  *
  * Past hours are moved only if the caller says so: there may be no room for them.
  */
 bool
 ttl_counters_fold(int64 rows, bool new_hour, bool move)
 {
-	Oid			relid = counters_relid();
+	Oid			relid = ttl_count_relid("counters");
 	Relation	rel;
 	bool		due;
 	bool		past = false;
@@ -509,7 +487,7 @@ ttl_counters_fold(int64 rows, bool new_hour, bool move)
 	if ((rows < FOLD_ROWS && !new_hour) ||
 		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
 		return false;
-	rel = open_counters(RowExclusiveLock);
+	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
 	due = new_hour ||
 		rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
 	move = move && due && ttl_history_lock(RowExclusiveLock);
@@ -538,7 +516,7 @@ Datum
 ttl_reserve_room(PG_FUNCTION_ARGS)
 {
 	static const int64 zero = 0;
-	Relation	rel = table_open(counters_relid(), RowExclusiveLock);
+	Relation	rel = table_open(ttl_count_relid("counters"), RowExclusiveLock);
 	TupleDesc	desc = RelationGetDescr(rel);
 	Datum		values[MaxTupleAttributeNumber];
 	bool		nulls[MaxTupleAttributeNumber];
@@ -580,8 +558,8 @@ reset(Oid root)
 	PreventCommandIfReadOnly("ttl_index.stats_reset()");
 	PreventCommandIfParallelMode("ttl_index.stats_reset()");
 	/* nobody folds the rows meanwhile */
-	LockRelationOid(counters_relid(), ShareUpdateExclusiveLock);
-	rel = open_counters(RowExclusiveLock);
+	LockRelationOid(ttl_count_relid("counters"), ShareUpdateExclusiveLock);
+	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
 	take_rows(rel, MOVE_ALL, &sums);
 	foreach(lc, sums.list)
 	{
@@ -635,8 +613,8 @@ ttl_stats_reset_index(PG_FUNCTION_ARGS)
 }
 
 /*
- * ignore_subscription() returns trigger: leaves out a row that a subscription copies, since the
- * OIDs in it are those of the publisher.
+ * ignore_subscription() returns trigger: leaves out a row that a subscription copies, since
+ * the OIDs in it are those of the publisher.
  */
 Datum
 ttl_ignore_subscription(PG_FUNCTION_ARGS)

@@ -3,16 +3,14 @@
  * crash.c
  *	  Indexes whose visits crash the server.
  *
- * A function of a user in C, or a damaged page, can crash the worker, upon which the postmaster
- * restarts all processes; and the next visit does it again.  So a worker marks in the state file
- * (state_file.c) which index it is at, and when its postmaster started.  An orderly end removes the
- * mark, and so does the SIGQUIT by which the postmaster ends all other processes.  An index that
- * left its mark twice within a day is skipped until ttl_index.resume() is called, until the server
- * is restarted, or until the index is created anew.
+ * A function of a user in C, or a damaged page, can crash the worker, and the postmaster
+ * restarts all processes; and the next visit does it again.  So a worker marks in the state
+ * file (state_file.c) which index it is at, and when its postmaster started.  An orderly
+ * end removes the mark, and so does the SIGQUIT by which the postmaster ends all other
+ * processes.  An index that left its mark twice within a day is skipped until
+ * ttl_index.resume(), a restart of the server, or until it is created anew.
  *
- * After a loss of power, and in a base backup, a mark is of another postmaster, and is ignored.  With
- * send_abort_for_crash, the crash of another process looks like one of the worker.
- *
+ * A mark of another postmaster, as after a loss of power or in a base backup, is ignored.
  * Each worker of the monitor has a mark of its own, by a number that tasks.c gives it.
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -36,7 +34,6 @@
 #include "compat.h"
 #include "monitor/monitor.h"
 #include "monitor/state_file.h"
-#include "ttl_index.h"
 
 #define SKIPPED_AFTER 2
 
@@ -92,8 +89,8 @@ ttl_crash_watch(int mark)
 }
 
 /*
- * Marks the index at which the worker is, or none.  Without a number it does nothing.  The file can
- * be another one each time: resume() makes a new one.
+ * Marks the index at which the worker is, or none.  Without a number it does nothing.  The
+ * file can be another one each time: resume() makes a new one.
  */
 void
 ttl_crash_mark(Oid indexrelid)
@@ -123,8 +120,8 @@ is_ours(const TtlCrash *crash)
 }
 
 /*
- * Called by the launcher when it starts, until it returns false: counts the crash of a worker that
- * left its mark, and removes the mark.
+ * Called by the launcher when it starts, until it returns false: counts the crash of a
+ * worker that left its mark, and removes the mark.
  */
 bool
 ttl_crash_take_mark(TtlMark *mark)
@@ -183,7 +180,10 @@ ttl_crash_take_mark(TtlMark *mark)
 	return false;
 }
 
-/* Lists, as TtlCrash, the indexes of this database that are skipped.  An unusable file has none. */
+/*
+ * Lists, as TtlCrash, the indexes of this database that are skipped.  An unusable file has
+ * none.
+ */
 List *
 ttl_crash_skipped(const TtlStateFile *file)
 {

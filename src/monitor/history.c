@@ -3,13 +3,13 @@
  * history.c
  *	  What was done in each hour that is over, behind the view history.
  *
- * The counters (counters.c) have the hour at hand.  Once it is over, a fold moves its row of each
- * index here, in the transaction that adds it to the sum of the index.  So each row that was
- * deleted is in one of the two tables at any time, and the counters, which each fold reads, stay
- * small.
+ * The counters (counters.c) have the hour at hand.  Once it is over, a fold moves its row
+ * of each index here, in the transaction that adds it to the sum of the index.  So each row
+ * that was deleted is in one of the two tables at any time, and the counters, which each
+ * fold reads, stay small.
  *
- * Rows here are never changed.  Those older than ttl_index.history_retention are deleted, once
- * an hour.
+ * Rows here are never changed.  Those older than ttl_index.history_retention are deleted,
+ * once an hour.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -25,9 +25,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/namespace.h"
 #include "storage/lmgr.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -65,26 +63,14 @@ ttl_history_hour(TimestampTz at)
 	return at - at % USECS_PER_HOUR;
 }
 
-static Oid
-past_hours_relid(void)
-{
-	return get_relname_relid("past_hours", get_namespace_oid(TTL_SCHEMA, false));
-}
-
-static Relation
-open_past_hours(LOCKMODE lockmode)
-{
-	Relation	rel = table_open(past_hours_relid(), lockmode);
-
-	ttl_args_check_columns(RelationGetDescr(rel), NCOLUMNS, "past_hours");
-	return rel;
-}
-
-/* Tries to lock the table: DROP EXTENSION locks it before the counters, which the caller has. */
+/*
+ * Tries to lock the table: DROP EXTENSION locks it before the counters, which the caller
+ * has.
+ */
 bool
 ttl_history_lock(LOCKMODE lockmode)
 {
-	return ConditionalLockRelationOid(past_hours_relid(), lockmode);
+	return ConditionalLockRelationOid(ttl_count_relid("past_hours"), lockmode);
 }
 
 /* Raises an error if the table does not fit this library. */
@@ -92,7 +78,7 @@ void
 ttl_history_check(void)
 {
 	if (ttl_history_lock(AccessShareLock))
-		table_close(open_past_hours(NoLock), NoLock);
+		table_close(ttl_count_open("past_hours", NCOLUMNS, NoLock), NoLock);
 }
 
 /* Is it too long ago to be kept? */
@@ -111,7 +97,7 @@ ttl_history_add(const TtlCount *sum, TimestampTz now)
 
 	if (is_old(sum->hour, now))
 		return;
-	rel = open_past_hours(RowExclusiveLock);
+	rel = ttl_count_open("past_hours", NCOLUMNS, RowExclusiveLock);
 	tuple = ttl_count_form(sum, columns, RelationGetDescr(rel));
 	ttl_count_insert(rel, tuple);
 	heap_freetuple(tuple);
@@ -129,7 +115,7 @@ ttl_history_trim(TimestampTz now)
 
 	if (!ttl_history_lock(RowExclusiveLock))
 		return;
-	rel = open_past_hours(NoLock);
+	rel = ttl_count_open("past_hours", NCOLUMNS, NoLock);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	scan = ttl_table_beginscan(rel, snapshot);
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)

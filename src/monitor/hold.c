@@ -3,18 +3,18 @@
  * hold.c
  *	  Holding deletion in the whole server, until somebody has looked at the clock.
  *
- * A clock that jumps ahead makes everything due at once.  So each sub-pass compares how far the
- * wall clock has come since the first look at it with how far the machine's own clock has, which
- * nobody can set.  If the wall clock is ahead by more than ttl_index.max_clock_jump, deletion is
- * held.  The first look is the same one for as long as the server runs, so several jumps add up.
+ * A clock that jumps ahead makes everything due at once.  So each sub-pass compares how far
+ * the wall clock has come since the first look at it, when the server started, with how far
+ * the machine's own clock has, which nobody can set.  If it is ahead by more than
+ * ttl_index.max_clock_jump, deletion is held.
  *
- * While the server is down there is nothing to compare.  So the launcher notes each look at the
- * clock, about once a minute.  If the first one after a start is later than the last one by more
- * than ttl_index.hold_after_downtime, deletion is held as well.  On a standby, where there is no
- * launcher, the time of the last replayed transaction counts as a look.
+ * The launcher notes each look at the clock, about once a minute.  If the first one after a
+ * start is later than the last one by more than ttl_index.hold_after_downtime, deletion is
+ * held as well.  On a standby, where there is no launcher, the time of the last replayed
+ * transaction counts as a look.
  *
- * A hold is written to the state file, so that all backends see it and a restart does not release
- * it.  ttl_index.resume() does.
+ * A hold is in the state file (state_file.c), so that all backends see it and a restart
+ * does not release it.  ttl_index.resume() does.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -81,8 +81,8 @@ set_hold(TtlStateFile *file, TtlHoldReason reason, TimestampTz expected, Timesta
 /*
  * Reads the state file, and holds deletion if this reading of the wall clock is too far
  * ahead, or after a start, if the server was down for too long.  To be called with each
- * reading before rows are deleted by it, and once a minute otherwise.  The launcher says when
- * it starts, because a standby that was promoted had started before.
+ * reading before rows are deleted by it, and once a minute otherwise.  The launcher says
+ * when it starts, because a standby that was promoted had started before.
  */
 void
 ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall, bool starts)

@@ -3,13 +3,14 @@
  * kept.c
  *	  What is kept of a database from one sub-pass to the next.
  *
- * A process ends after its turn, so what the next one has to know of an index (where it goes on,
- * what failed, how long it waits) is in a hash table in the dynamic shared memory of the launcher,
- * or of the session that calls run_pass().  A process works with copies of the entries that it
- * uses, and writes them back when it ends.  No index is in two tasks at a time.
+ * A process ends after its turn, so what the next one has to know of an index (where it
+ * goes on, what failed, how long it waits) is in a hash table in the dynamic shared memory
+ * of the launcher, or of the session that calls run_pass().  A process works with copies of
+ * the entries that it uses, and writes them back when it ends.  No index is in two tasks at
+ * a time.
  *
- * What concerns the whole pass is in TtlKept, of which each process has a copy as well.  Whoever
- * started the process adds what the copy has gained (tasks.c).
+ * What concerns the whole pass is in TtlKept, of which each process has a copy as well.
+ * Whoever started the process adds what the copy has gained (tasks.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -20,12 +21,13 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/transam.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
 #include "utils/hsearch.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
 
 #include "compat.h"
 #include "expire/expire.h"
@@ -73,7 +75,10 @@ ttl_kept_init(TtlKept *kept)
 	kept->survey.left = kept->survey.time_left = kept->survey.worst_lag = -1;
 }
 
-/* Attaches a process, and makes room for its copies of entries in the current memory context. */
+/*
+ * Attaches a process, and makes room for its copies of entries in the current memory
+ * context.
+ */
 void
 ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle)
 {
@@ -247,8 +252,8 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 }
 
 /*
- * Lets a pass that lasts for hours try again what it has left for the next one.  The delay grows,
- * so that these tries do not keep the pass going themselves.
+ * Lets a pass that lasts for hours try again what it has left for the next one.  The delay
+ * grows, so that these tries do not keep the pass going themselves.
  */
 void
 ttl_kept_try_again(TtlKept *kept, TimestampTz now)
@@ -292,8 +297,8 @@ ttl_kept_set_failing(TtlKept *kept, const List *failing)
 }
 
 /*
- * Notes that work on a leaf, a partition, or all of an index had to be canceled.  What hangs
- * waits, longer each time, and the others go on.
+ * Notes that work on a leaf, a partition, or all of an index had to be canceled.  What
+ * hangs waits, longer each time, and the others go on.
  */
 void
 ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now)
@@ -314,8 +319,8 @@ ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now)
 }
 
 /*
- * Is all of an index put off: did it hang at the last try, and is it not time for another one?
- * If several of its leaves hung, the next one may not, so it is tried sooner.
+ * Is all of an index put off: did it hang at the last try, and is it not time for another
+ * one? If several of its leaves hung, the next one may not, so it is tried sooner.
  */
 bool
 ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now)
@@ -342,8 +347,10 @@ ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now)
 	index = ttl_kept_index(kept, root);
 	if (index->estimated && index->due > index->pace.rows)
 		kept->sum.left -= Min(rows, index->due - index->pace.rows);
-	ttl_pace_add(&index->pace, rows, took);
-	ttl_pace_add(&kept->sum.pace, rows, took);
+	index->pace.rows += rows;
+	index->pace.weighted += (double) rows * took;
+	kept->sum.pace.rows += rows;
+	kept->sum.pace.weighted += (double) rows * took;
 }
 
 /* Is it time to estimate what was due by an index when the pass began? */
@@ -373,6 +380,23 @@ ttl_kept_estimated(TtlKept *kept, Oid root, int64 due)
 	}
 }
 
+/*
+ * How many rows would be deleted by now if they had always been deleted as fast as lately?
+ *
+ * The rate changes while a pass goes on: cached pages come first, autovacuum starts, others begin
+ * to work.  A window of fixed length fits neither a pass of half a minute nor one of a day.  So a
+ * row counts by the time since the pass began: at an even rate, the last half of the time makes
+ * up three quarters of the sum.
+ */
+static int64
+paced_rows(const TtlPace *pace, int64 took)
+{
+	/* the clock may have gone back */
+	if (took <= 0)
+		return pace->rows;
+	return (int64) rint(2 * pace->weighted / took);
+}
+
 /* Sums up how far the pass is, in all and by an index, which may be invalid. */
 void
 ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *progress)
@@ -382,16 +406,17 @@ ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *p
 
 	progress->begun = kept->pass_at;
 	progress->deleted = kept->sum.pace.rows;
-	progress->paced = ttl_pace_rows(&kept->sum.pace, took);
+	progress->paced = paced_rows(&kept->sum.pace, took);
 	progress->left = kept->sum.estimated && !kept->sum.not_estimated ? kept->sum.left : -1;
 	progress->index_deleted = index ? index->pace.rows : 0;
-	progress->index_paced = index ? ttl_pace_rows(&index->pace, took) : 0;
+	progress->index_paced = index ? paced_rows(&index->pace, took) : 0;
 	progress->index_due = index && index->estimated ? index->due : -1;
 }
 
 /*
- * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been read,
- * and returns how many there are.  If rows have failed, the oldest ones may be among these.
+ * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been
+ * read, and returns how many there are.  If rows have failed, the oldest ones may be among
+ * these.
  */
 int
 ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)

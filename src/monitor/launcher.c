@@ -4,13 +4,13 @@
  *	  The launcher: passes over all databases of the server, with a sleep between them.
  *
  * The launcher is one background worker for the whole server.  A pass of it begins in each
- * database of pg_database, and ends when nothing is left in any.  tasks.c starts and reaps the
- * processes of a pass.  The launcher is connected to no database, so it can open shared
+ * database of pg_database, and ends when nothing is left in any.  tasks.c starts and reaps
+ * the processes of a pass.  The launcher is connected to no database, so it can open shared
  * catalogs only.
  *
- * It starts when recovery has finished, so a standby has none until it is promoted.  It sleeps
- * before its first pass, so that there is time to turn it off on a restored server.  While it
- * waits, it looks at the clock once a minute (hold.c).
+ * It starts when recovery has finished, so a standby has none until it is promoted.  It
+ * sleeps before its first pass, so that there is time to turn it off on a restored server.
+ * While it waits, it looks at the clock once a minute (hold.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -75,9 +75,9 @@ show_launcher(void)
 }
 
 /*
- * Looks at the clock, and at the start at which indexes workers have crashed the server.  If
- * the state file cannot be read or written, it is not known whether rows may be deleted: the
- * launcher stays, says so now and then, and returns false.
+ * Looks at the clock, and at the start at which indexes workers have crashed the server.
+ * If the state file cannot be read or written, it is not known whether rows may be deleted:
+ * the launcher stays, says so now and then, and returns false.
  */
 static bool
 check_clock(TtlStateFile *file, bool starts)
@@ -143,9 +143,9 @@ nap(long milliseconds)
 }
 
 /*
- * Updates the list of databases.  At the beginning of a pass one begins in each of them.  Later
- * in the pass one begins in databases that are new, or whose last one ended as long ago as the
- * sleep, so that one that drains for hours does not keep the others waiting.
+ * Updates the list of databases.  At the beginning of a pass one begins in each of them.
+ * Later in the pass one begins in databases that are new, or whose last one ended as long
+ * ago as the sleep, so that one that drains for hours does not keep the others waiting.
  */
 static void
 read_databases(bool begins)

@@ -3,9 +3,10 @@
  * messages.c
  *	  What the processes of run_pass() say, for the session that called it.
  *
- * A process sends its messages through a queue in shared memory, in the frontend/backend protocol,
- * as a parallel worker does (libpq/pqmq.h), and the session raises them again.  An error that ended
- * a survey is the session's.  One that ended a worker is a WARNING, because the others go on.
+ * A process sends its messages through a queue in shared memory, in the frontend/backend
+ * protocol, as a parallel worker does (libpq/pqmq.h), and the session raises them again.
+ * An error that ended a survey is the session's.  One that ended a worker is a WARNING,
+ * because the others go on.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

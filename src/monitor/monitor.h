@@ -13,9 +13,7 @@
 #ifndef TTL_MONITOR_H
 #define TTL_MONITOR_H
 
-#include "access/xlogdefs.h"
 #include "definition/definition.h"
-#include "expire/index_scan.h"
 #include "monitor/count.h"
 #include "monitor/state_file.h"
 

@@ -3,8 +3,9 @@
  * outcome.c
  *	  What became of a batch, or of work on a partition: noted for the pass, and counted.
  *
- * A batch and the work on a partition are counted alike, in the transaction that does them.  What
- * the pass has to know of an index or a partition that failed, or was locked, is in kept.c.
+ * A batch and the work on a partition are counted alike, in the transaction that does them.
+ * What the pass has to know of an index or a partition that failed, or was locked, is in
+ * kept.c.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -67,8 +68,8 @@ ttl_outcome_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *e
 }
 
 /*
- * Counts an error that was met as a role, or as none of users.  The text is shown to those with
- * the rights of that role only: it can be about rows that only they may see.
+ * Counts an error that was met as a role, or as none of users.  The text is shown to those
+ * with the rights of that role only: it can be about rows that only they may see.
  */
 void
 ttl_outcome_set_error(TtlCount *count, Oid role, const ErrorData *edata)

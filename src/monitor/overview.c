@@ -4,13 +4,13 @@
  *	  What the launcher knows of each database, for the view ttl_index.databases and lag().
  *
  * The launcher writes it into a dynamic shared memory segment, whose handle it shows in its
- * progress fields (progress.c).  So no shared memory is requested at the start of the server, and
- * there is no limit to the number of databases.  The area that the launcher shares with its
- * workers would not do: attaching to one that has just gone is an error.
+ * progress fields (progress.c).  So no shared memory is requested at the start of the
+ * server, and there is no limit to the number of databases.  The area that the launcher
+ * shares with its workers would not do: attaching to one that has just gone is an error.
  *
- * There is one writer, which readers must not delay.  So nothing is locked: as in the status
- * entries of backends, a counter is odd while the contents change, and a reader that finds it
- * changed reads again.
+ * There is one writer, which readers must not delay.  So nothing is locked: as in the
+ * status entries of backends, a counter is odd while the contents change, and a reader that
+ * finds it changed reads again.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -75,8 +75,8 @@ static TimestampTz failed_at = 0;	/* the last try, or 0 */
 static TtlSaid failure_said;
 
 /*
- * Makes a segment with room for so many, in the place of the one before.  If there is no memory,
- * the launcher goes on, and some databases are not shown.
+ * Makes a segment with room for so many, in the place of the one before.  If there is no
+ * memory, the launcher goes on, and some databases are not shown.
  */
 static void
 make_segment(int max, int max_indexes)

@@ -3,10 +3,10 @@
  * prepare.c
  *	  Preparing a sub-pass: finding what it has to do, index by index.
  *
- * A sub-pass begins with ttl_prepare_targets().  It reads the clock once for all visits, and
- * lists what there is to do at each TTL index that the worker was told: the indexes that hold
- * its rows, and the partitions to make or drop, as far as they belong to the owner as whom the
- * worker is connected.
+ * A sub-pass begins with ttl_prepare_targets().  It reads the clock once for all visits,
+ * and lists what there is to do at each TTL index that the worker was told: the indexes
+ * that hold its rows, and the partitions to make or drop, as far as they belong to the
+ * owner as whom the worker is connected.
  *
  * Each index is prepared in a subtransaction, so that an error is that of one index.
  *
@@ -44,8 +44,9 @@ ttl_prepare_is_own(Oid relid)
 }
 
 /*
- * Lists the partitions of a time series to make or drop, in the memory of the run.  A worker
- * makes those of its owner's tables, and drops those of its owner.  A survey lists all.
+ * Lists the partitions of a time series to make or drop, in the memory of the run.  A
+ * worker makes those of its owner's tables, and drops those of its owner.  A survey lists
+ * all.
  */
 List *
 ttl_prepare_partitions(TtlRun *run, const TtlIndex *index)

@@ -3,9 +3,9 @@
  * progress.c
  *	  What a process is doing, for pg_stat_activity and ttl_index.current_op.
  *
- * The numbers are in the progress fields that the status entry of every backend has, without
- * starting one of core's progress commands.  So no shared memory is requested, and an entry
- * disappears with its process.
+ * The numbers are in the progress fields that the status entry of every backend has,
+ * without starting one of core's progress commands.  So no shared memory is requested, and
+ * an entry disappears with its process.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -85,6 +85,10 @@ typedef struct Operation
 	const char *wait_event;
 } Operation;
 
+/* The rate of a pass counts after the first seconds, or the first tenth of the rows. */
+#define FIRST_US INT64CONST(5000000)
+#define FIRST_PART 10
+
 static const Operation operations[] = {
 	{"pass"},
 	{"visit"},
@@ -153,14 +157,21 @@ ttl_progress_wait(TtlWait wait, long milliseconds)
 	ResetLatch(MyLatch);
 }
 
-/* The progress fields of a process that shows those of this magic, or NULL. */
-static const int64 *
-fields_of(const PgBackendStatus *entry, int64 magic)
+/* The next backend, from number *i on, that shows fields of this magic; NULL for none. */
+static const PgBackendStatus *
+next_entry(int *i, int64 magic)
 {
-	const int64 *param = entry->st_progress_param;
+	while (*i <= pgstat_fetch_stat_numbackends())
+	{
+		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index((*i)++);
+		const PgBackendStatus *entry = local ? &local->backendStatus : NULL;
 
-	return param[FIELD_MAGIC] == magic && param[FIELD_PID] == entry->st_procpid &&
-		entry->st_progress_command == PROGRESS_COMMAND_INVALID ? param : NULL;
+		if (entry != NULL && entry->st_progress_param[FIELD_MAGIC] == magic &&
+			entry->st_progress_param[FIELD_PID] == entry->st_procpid &&
+			entry->st_progress_command == PROGRESS_COMMAND_INVALID)
+			return entry;
+	}
+	return NULL;
 }
 
 /* Shows what the launcher knows of itself. */
@@ -179,33 +190,31 @@ ttl_progress_launcher(const TtlLauncher *launcher)
 bool
 ttl_progress_find_launcher(TtlLauncher *launcher)
 {
-	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
-	{
-		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		const int64 *param = local ? fields_of(&local->backendStatus, LAUNCHER_MAGIC) : NULL;
+	int			i = 1;
+	const PgBackendStatus *entry = next_entry(&i, LAUNCHER_MAGIC);
 
-		if (param == NULL)
-			continue;
-		launcher->enabled = param[FIELD_ENABLED];
-		launcher->read_only = param[FIELD_READ_ONLY];
-		launcher->no_slot = param[FIELD_NO_SLOT];
-		launcher->overview = param[FIELD_OVERVIEW];
-		return true;
-	}
-	return false;
+	if (entry == NULL)
+		return false;
+	launcher->enabled = entry->st_progress_param[FIELD_ENABLED];
+	launcher->read_only = entry->st_progress_param[FIELD_READ_ONLY];
+	launcher->no_slot = entry->st_progress_param[FIELD_NO_SLOT];
+	launcher->overview = entry->st_progress_param[FIELD_OVERVIEW];
+	return true;
 }
 
-/* How far a pass has got in an index at which it is at work; false for none. */
+/* How far a pass has read an index at which it is at work; false for none. */
 bool
 ttl_progress_position(Oid indexrelid, TtlScanPosition *position)
 {
-	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
-	{
-		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		const int64 *param = local ? fields_of(&local->backendStatus, MAGIC) : NULL;
+	const PgBackendStatus *entry;
+	int			i = 1;
 
-		if (param == NULL || local->backendStatus.st_databaseid != MyDatabaseId ||
-			param[FIELD_INDEX] != indexrelid || !param[FIELD_HAS_KEY])
+	while ((entry = next_entry(&i, MAGIC)) != NULL)
+	{
+		const int64 *param = entry->st_progress_param;
+
+		if (entry->st_databaseid != MyDatabaseId || param[FIELD_INDEX] != indexrelid ||
+			!param[FIELD_HAS_KEY])
 			continue;
 		*position = ttl_index_scan_from(param[FIELD_KEY]);
 		return true;
@@ -234,6 +243,22 @@ enum
 	NCOLUMNS
 };
 
+/*
+ * The time in microseconds for the rows that are left of a pass, at the rate of so many others
+ * (paced) in the time since it began; -1 if it is not known.
+ */
+int64
+ttl_progress_time_left(int64 left, int64 deleted, int64 paced, int64 took)
+{
+	double		time;
+
+	if (left < 0 || paced <= 0 || took <= 0 ||
+		(took < FIRST_US && deleted < (deleted + left) / FIRST_PART))
+		return -1;
+	time = (double) left / paced * took;
+	return time < (double) PG_INT64_MAX / 2 ? (int64) rint(time) : -1;
+}
+
 /* A time that is left, in microseconds, as an interval of whole seconds; NULL for -1. */
 Datum
 ttl_progress_interval(int64 time_left, bool *isnull)
@@ -252,7 +277,7 @@ put_left(Datum *values, bool *nulls, int column, int64 left, int64 deleted, int6
 {
 	nulls[column] = left < 0;
 	values[column] = Int64GetDatum(left);
-	values[column + 1] = ttl_progress_interval(ttl_pace_time_left(left, deleted, paced, took),
+	values[column + 1] = ttl_progress_interval(ttl_progress_time_left(left, deleted, paced, took),
 											   &nulls[column + 1]);
 }
 
@@ -261,23 +286,21 @@ Datum
 ttl_list_operations(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	const PgBackendStatus *entry;
+	int			i = 1;
 
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(rsinfo->setDesc, NCOLUMNS, "list_operations()");
-	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
+	while ((entry = next_entry(&i, MAGIC)) != NULL)
 	{
-		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		const int64 *param = local ? fields_of(&local->backendStatus, MAGIC) : NULL;
+		const int64 *param = entry->st_progress_param;
 		Datum		values[NCOLUMNS] = {0};
 		bool		nulls[NCOLUMNS] = {0};
-		bool		is_visit;
-		int64		took;
-		int64		deleted;
-		int64		due;
+		bool		is_visit = param[FIELD_INDEX] != 0;
+		int64		took = GetCurrentTimestamp() - param[FIELD_PASS_START];
+		int64		deleted = param[FIELD_INDEX_DELETED];
+		int64		due = param[FIELD_INDEX_DUE];
 
-		if (param == NULL)
-			continue;
-		is_visit = param[FIELD_INDEX] != 0;
 		values[COLUMN_PID] = Int32GetDatum((int32) param[FIELD_PID]);
 		values[COLUMN_OPERATION] = CStringGetTextDatum(operations[param[FIELD_OPERATION]].name);
 		values[COLUMN_RELID] = ObjectIdGetDatum((Oid) param[FIELD_TABLE]);
@@ -288,7 +311,6 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 		nulls[COLUMN_RELID] = nulls[COLUMN_INDEXRELID] = nulls[COLUMN_CUTOFF] = !is_visit;
 
 		memset(&nulls[COLUMN_PASS_START], true, NCOLUMNS - COLUMN_PASS_START);
-		took = GetCurrentTimestamp() - param[FIELD_PASS_START];
 		if (param[FIELD_PASS_START] != 0)
 		{
 			nulls[COLUMN_PASS_START] = nulls[COLUMN_PASS_DELETED] = false;
@@ -299,8 +321,6 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 		}
 		if (param[FIELD_PASS_START] != 0 && is_visit)
 		{
-			deleted = param[FIELD_INDEX_DELETED];
-			due = param[FIELD_INDEX_DUE];
 			nulls[COLUMN_INDEX_DELETED] = false;
 			values[COLUMN_INDEX_DELETED] = Int64GetDatum(deleted);
 			nulls[COLUMN_INDEX_DUE] = due < 0;

@@ -40,7 +40,7 @@ typedef struct TtlProgress
 {
 	TimestampTz begun;			/* 0: it is not known yet what there is to do */
 	int64		deleted;		/* rows, one by one */
-	int64		paced;			/* would be deleted by now, see pace.c */
+	int64		paced;			/* would be deleted by now, see kept.c */
 	int64		left;
 	int64		index_deleted;
 	int64		index_paced;
@@ -95,17 +95,13 @@ extern void ttl_overview_write(const TtlKnownDatabase *databases, int count,
 							   const TtlKnownIndex *indexes, int index_count);
 extern dsm_handle ttl_overview_handle(void);
 
-/* pace.c */
-extern void ttl_pace_add(TtlPace *pace, int64 rows, int64 took);
-extern int64 ttl_pace_rows(const TtlPace *pace, int64 took);
-extern int64 ttl_pace_time_left(int64 left, int64 deleted, int64 paced, int64 took);
-
 /* progress.c */
 extern void ttl_progress_pass(const TtlProgress *progress, TimestampTz begun);
 extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
 							   const TtlCursor *cursor, TimestampTz begun,
 							   int64 deleted, const TtlProgress *progress);
 extern void ttl_progress_wait(TtlWait wait, long milliseconds);
+extern int64 ttl_progress_time_left(int64 left, int64 deleted, int64 paced, int64 took);
 extern Datum ttl_progress_interval(int64 time_left, bool *isnull);
 extern bool ttl_progress_position(Oid indexrelid, TtlScanPosition *position);
 extern void ttl_progress_launcher(const TtlLauncher *launcher);

@@ -3,9 +3,10 @@
  * report.c
  *	  What a pass says of itself, in the log and to the session that has called for it.
  *
- * What is wrong in one pass is wrong in the next.  So the monitor says it when it begins, when its
- * reason changes, and once an hour while it lasts.  TtlSaid keeps that for each index, each
- * database (kept.c) and the launcher.  A pass of run_pass() begins with empty ones, and says all.
+ * What is wrong in one pass is wrong in the next.  So the monitor says it when it begins,
+ * when its reason changes, and once an hour while it lasts.  TtlSaid keeps that for each
+ * index, each database (kept.c) and the launcher.  A pass of run_pass() begins with empty
+ * ones, and says all.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -33,34 +34,23 @@
 /* What goes on is said again after this time. */
 #define REPEAT (1 * USECS_PER_HOUR)
 
-/*
- * Makes a number of a reason.  Words with digits are left out: numbers, times and keys of rows
- * differ each time.
- */
-static uint32
-reason_number(int sqlerrcode, const char *text)
-{
-	uint32		number = (uint32) sqlerrcode;
-
-	while (*text != '\0')
-	{
-		int			length = strcspn(text, " ");
-
-		if ((int) strcspn(text, "0123456789") >= length)
-			number = hash_combine(number, hash_bytes((const unsigned char *) text, length));
-		text += length;
-		text += strspn(text, " ");
-	}
-	return number;
-}
-
 /* Is this to be said now?  If so, it is taken to be said. */
 bool
 ttl_report_is_news(TtlSaid *said, int sqlerrcode, const char *text)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	uint32		reason = reason_number(sqlerrcode, text);
+	uint32		reason = (uint32) sqlerrcode;
 
+	/* without words with digits: numbers, times and keys of rows differ each time */
+	while (*text != '\0')
+	{
+		int			length = strcspn(text, " ");
+
+		if ((int) strcspn(text, "0123456789") >= length)
+			reason = hash_combine(reason, hash_bytes((const unsigned char *) text, length));
+		text += length;
+		text += strspn(text, " ");
+	}
 	/* the clock may have gone back */
 	if (said->at != 0 && said->reason == reason &&
 		now >= said->at && now - said->at < REPEAT)

@@ -4,8 +4,8 @@
  *	  CALL ttl_index.run_pass(): a pass over one database, on demand.
  *
  * The session runs no pass itself.  It starts the processes that the launcher would start
- * (tasks.c), for the owners whose rights the caller has, waits for them, relays their messages,
- * and ends them if it is canceled.  That needs no preload.
+ * (tasks.c), for the owners whose rights the caller has, waits for them, relays their
+ * messages, and ends them if it is canceled.  That needs no preload.
  *
  * It holds no snapshot and no lock while it waits: a worker that waited for a lock of the
  * session would be in a deadlock that is not detected.
@@ -32,7 +32,6 @@
 
 #include "monitor/pass.h"
 #include "monitor/tasks.h"
-#include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_run_pass);
 

@@ -3,8 +3,9 @@
  * schedule.c
  *	  The scheduler: which index next, how large a batch, when to stop.
  *
- * The rules are those of MongoDB's TTL monitor.  This file opens nothing and reads neither a clock
- * nor a setting.  sub_pass.c asks it which index is next, visit.c how large a batch may be.
+ * The rules are those of MongoDB's TTL monitor.  This file opens nothing and reads neither
+ * a clock nor a setting.  sub_pass.c asks it which index is next, visit.c how large a batch
+ * may be.
  *
  *	pass		sub-passes until nothing remains that was due when it began
  *	sub-pass	a visit to each index; it also ends when its time is over, and then the
@@ -27,9 +28,9 @@
 #include "ttl_index.h"
 
 /*
- * The first batch of a visit is small: if a trigger is slow, a large one would be canceled in
- * every pass.  The next ones grow up to MAX_GROWTH times.  If the first size is too large for an
- * index, the right one is kept for its next visit.
+ * The first batch of a visit is small: if a trigger is slow, a large one would be canceled
+ * in every pass.  The next ones grow up to MAX_GROWTH times.  If the first size is too
+ * large for an index, the right one is kept for its next visit.
  */
 #define FIRST_BATCH_DOCS 100
 #define FIRST_BATCH_ENTRIES 1200
@@ -58,8 +59,8 @@ ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int count, int firs
 }
 
 /*
- * Advances to the next index to visit.  Returns false if each has been visited, or if the time
- * of the sub-pass is over; then there is more to do, from that index on.
+ * Advances to the next index to visit.  Returns false if each has been visited, or if the
+ * time of the sub-pass is over; then there is more to do, from that index on.
  */
 bool
 ttl_schedule_next(TtlSubPass *sub, TimestampTz now)
@@ -115,7 +116,10 @@ ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
 	return Max(size, 0);
 }
 
-/* How many index entries, or rows of the heap, a batch that deletes up to `size` rows may look at. */
+/*
+ * How many index entries, or rows of the heap, a batch that deletes up to `size` rows may
+ * look at.
+ */
 int64
 ttl_schedule_batch_entries(const TtlVisit *visit, int size)
 {
@@ -123,10 +127,11 @@ ttl_schedule_batch_entries(const TtlVisit *visit, int size)
 }
 
 /*
- * Notes how long a batch took, to find what a batch takes whatever the number of its rows, as for
- * a statement trigger.  This shows when a batch of half the rows or fewer takes hardly less time:
- * if 1000 rows took 100 ms, and then 500 rows took 90 ms, that is 0.02 ms a row, and 80 ms for the
- * batch.  A later batch that takes much less or more had another cause, and they are forgotten.
+ * Notes how long a batch took, to find what a batch takes whatever the number of its rows,
+ * as for a statement trigger.  This shows when a batch of half the rows or fewer takes
+ * hardly less time: if 1000 rows took 100 ms, and then 500 rows took 90 ms, that is 0.02 ms
+ * a row, and 80 ms for the batch.  A later batch that takes much less or more had another
+ * cause, and they are forgotten.
  */
 static void
 note_speed(TtlVisit *visit, int64 rows, int64 took_us)
@@ -156,10 +161,10 @@ note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 }
 
 /*
- * Sets the batch size to what would have taken the target time.  At least half of the time is for
- * the rows, or batches would become smaller and smaller.  In the example above, with a target of
- * 50 ms, the time becomes 160 ms, of which 80 ms are for rows: the 500 rows took 10 ms of the
- * 90 ms, so the next batch gets 4000.
+ * Sets the batch size to what would have taken the target time.  At least half of the time
+ * is for the rows, or batches would become smaller and smaller.  In the example above, with
+ * a target of 50 ms, the time becomes 160 ms, of which 80 ms are for rows: the 500 rows
+ * took 10 ms of the 90 ms, so the next batch gets 4000.
  */
 static void
 adapt_size(TtlVisit *visit, int64 rows, int64 took_us)
@@ -181,22 +186,8 @@ adapt_size(TtlVisit *visit, int64 rows, int64 took_us)
 }
 
 /*
- * Sets how much a batch may look at, after one that found only dead rows, or rows that are not
- * due: what would have taken the target time.
- */
-static void
-adapt_entries(TtlVisit *visit, int64 entries, int64 took_us)
-{
-	int64		most = entries * MAX_GROWTH;
-
-	if (took_us > 0)
-		most = Min(most, entries * visit->limits.batch_time * 1000 / took_us);
-	visit->batch_entries = Max(Min(most, visit->limits.batch_docs),
-							   FIRST_BATCH_ENTRIES);
-}
-
-/*
- * Notes what a batch of this size did, and when it began and ended.  `over`: nothing more is due.
+ * Notes what a batch of this size did, and when it began and ended.  `over`: nothing more
+ * is due.
  */
 void
 ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
@@ -218,13 +209,20 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 	if (batch->live > 0)
 		adapt_size(visit, batch->live, now - begun);
 	else
-		adapt_entries(visit, batch->candidates, now - begun);
+	{
+		/* only dead rows, or rows that are not due: look at what takes the target time */
+		int64		most = batch->candidates * MAX_GROWTH;
+
+		if (now > begun)
+			most = Min(most, batch->candidates * visit->limits.batch_time * 1000 / (now - begun));
+		visit->batch_entries = Max(Min(most, visit->limits.batch_docs), FIRST_BATCH_ENTRIES);
+	}
 }
 
 /*
- * Notes that a batch of this size has failed.  To find the row, the next batch is smaller, down to
- * a single row.  If the batch was canceled, the visit is given up, and the next one takes these
- * rows one by one, because each attempt at more than one costs as much.
+ * Notes that a batch of this size has failed.  To find the row, the next batch is smaller,
+ * down to a single row.  If the batch was canceled, the visit is given up, and the next one
+ * takes these rows one by one, because each attempt at more than one costs as much.
  */
 void
 ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
@@ -247,8 +245,8 @@ ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
 }
 
 /*
- * Ends the visit.  If it met errors and deleted nothing, or ended during the search for a row
- * that fails, the index is not visited again in this pass.
+ * Ends the visit.  If it met errors and deleted nothing, or ended during the search for a
+ * row that fails, the index is not visited again in this pass.
  */
 void
 ttl_schedule_visit_end(TtlSubPass *sub, TtlVisit *visit)

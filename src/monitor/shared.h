@@ -57,7 +57,8 @@ typedef struct TtlWork
 /* What a process is told, and what it answers.  It is in shared memory (see tasks.c). */
 typedef struct TtlShared
 {
-	/* written by whoever starts it */
+	/* written by whoever starts it, which passes the address of this to it */
+	dsa_pointer common;			/* TtlCommon */
 	Oid			database;
 	Oid			owner;			/* invalid: it is a survey */
 	bool		is_superuser;	/* the owner is one */
@@ -83,12 +84,5 @@ typedef struct TtlShared
 	int			nwork;
 	dsa_pointer work;			/* a survey: TtlWork */
 } TtlShared;
-
-/* What a process gets beside its argument, the handle of the shared memory. */
-typedef struct TtlWorkerExtra
-{
-	dsa_pointer common;
-	dsa_pointer shared;
-} TtlWorkerExtra;
 
 #endif							/* TTL_SHARED_H */

@@ -121,8 +121,8 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 }
 
 /*
- * Completes the description of an index for the view: what else keeps its rows from being deleted,
- * and what an active index leaves out.
+ * Completes the description of an index for the view: what else keeps its rows from being
+ * deleted, and what an active index leaves out.
  */
 void
 ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,

@@ -3,11 +3,11 @@
  * shown_text.c
  *	  The keys and filters of TTL indexes, as the views show them.
  *
- * They are deparsed as the reader, as \d does, by functions that the view ttl_index.indexes calls
- * only for columns that a query asks for.
+ * They are deparsed as the reader, as \d does, by functions that the view ttl_index.indexes
+ * calls only for columns that a query asks for.
  *
- * A query of all indexes must neither fail nor wait because of one of them.  So locks are only tried,
- * and "..." stands for an expression that cannot be deparsed, or is too long.
+ * A query of all indexes must neither fail nor wait because of one of them.  So locks are
+ * only tried, and "..." stands for an expression that cannot be deparsed, or is too long.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -105,7 +105,10 @@ find_governor(Oid indexrelid, Oid *governor, Oid *relid, TtlOption *option)
 	return OidIsValid(*relid);
 }
 
-/* index_filter(index regclass): the user's filter, from the index whose option governs this one */
+/*
+ * index_filter(index regclass): the user's filter, from the index whose option governs this
+ * one
+ */
 Datum
 ttl_shown_text_filter(PG_FUNCTION_ARGS)
 {
@@ -124,7 +127,10 @@ ttl_shown_text_filter(PG_FUNCTION_ARGS)
 	return return_text(fcinfo, write_text(governor, relid, filter, NULL));
 }
 
-/* index_document_ttl(index regclass): where documents have a TTL of their own, as the user named it */
+/*
+ * index_document_ttl(index regclass): where documents have a TTL of their own, as the user
+ * named it
+ */
 Datum
 ttl_shown_text_document_ttl(PG_FUNCTION_ARGS)
 {

@@ -3,13 +3,13 @@
  * state_file.c
  *	  A file for what must be known in the whole server and outlive a crash of it.
  *
- * It is a small file beside core's statistics.  A table would not do: a hold (hold.c) is for all
- * databases, and what a worker writes about the index at which it then crashes (crash.c) would be
- * rolled back.  Shared memory ends with the crash.
+ * It is a small file beside core's statistics.  A table would not do: a hold (hold.c) is
+ * for all databases, and what a worker writes about the index at which it then crashes
+ * (crash.c) would be rolled back.  Shared memory ends with the crash.
  *
- * The file is not mapped: if the disk is full, touching a mapped page can end the process.  Each part
- * has one kind of writer, so nothing is locked.  A base backup contains the file: a copy of a server
- * whose deletion is held is held, too.
+ * The file is not mapped: if the disk is full, touching a mapped page can end the process.
+ * Each part has one kind of writer, so nothing is locked.  A base backup contains the file:
+ * a copy of a server whose deletion is held is held, too.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,7 +29,6 @@
 
 #include "monitor/monitor.h"
 #include "monitor/state_file.h"
-#include "ttl_index.h"
 
 /* The last byte is the version of the layout. */
 #define MAGIC 0x74746c03
@@ -73,9 +72,10 @@ write_at(int fd, const char *path, const void *data, size_t size, off_t offset, 
 }
 
 /*
- * Reads the file.  A missing file counts as empty.  A file of another format, or a part of one, is
- * damaged: what it said is unknown, so deletion is held, and so it is while the file cannot be read
- * or written.  That is no error, because views that show why rows are not deleted call this.
+ * Reads the file.  A missing file counts as empty.  A file of another format, or a part of
+ * one, is damaged: what it said is unknown, so deletion is held, and so it is while the
+ * file cannot be read or written.  That is no error, because views that show why rows are
+ * not deleted call this.
  */
 void
 ttl_state_file_read(TtlStateFile *file)
@@ -105,8 +105,8 @@ ttl_state_file_read(TtlStateFile *file)
 }
 
 /*
- * Reads the crashes that follow, in the current memory context, and returns how many there are.  A
- * crash of the machine can leave a part of one at the end.
+ * Reads the crashes that follow, in the current memory context, and returns how many there
+ * are.  A crash of the machine can leave a part of one at the end.
  */
 int
 ttl_state_file_read_crashes(TtlCrash **crashes)
@@ -161,8 +161,8 @@ ttl_state_file_create(TtlStateFile *file)
 }
 
 /*
- * Writes a part of the file; if that is not durable, a crash of the machine may undo it.  A damaged
- * file stays as it is: only ttl_index.resume() writes a new one.
+ * Writes a part of the file; if that is not durable, a crash of the machine may undo it.  A
+ * damaged file stays as it is: only ttl_index.resume() writes a new one.
  */
 void
 ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size, bool durable)

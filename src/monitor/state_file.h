@@ -16,8 +16,6 @@
 #include "datatype/timestamp.h"
 #include "pgstat.h"
 
-#include "ttl_index.h"
-
 /* relative to the data directory, which is where every backend is */
 #define TTL_STATE_FILE PGSTAT_STAT_PERMANENT_DIRECTORY "/ttl_index.state"
 

@@ -3,10 +3,10 @@
  * sub_pass.c
  *	  One sub-pass over the TTL indexes of a database.
  *
- * A sub-pass finds what there is to do (prepare.c), and visits one index after another (visit.c) as
- * the schedule says (schedule.c).  Each batch of a visit is a piece of work in a transaction (work.c),
- * which deletes rows (expire/batch.c) or a partition (partition/drop.c) and adds to the counters
- * (counters.c).
+ * A sub-pass finds what there is to do (prepare.c), and visits one index after another
+ * (visit.c) as the schedule says (schedule.c).  Each batch of a visit is a piece of work in
+ * a transaction (work.c), which deletes rows (expire/batch.c) or a partition
+ * (partition/drop.c) and adds to the counters (counters.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -28,8 +28,8 @@
 #define BUSY_WAIT_MS 100
 
 /*
- * Visits again what was locked by others, when nothing else remains in the pass.  Most locks on a
- * table are held only briefly, so this continues for about a second.
+ * Visits again what was locked by others, when nothing else remains in the pass.  Most
+ * locks on a table are held only briefly, so this continues for about a second.
  */
 static void
 visit_busy(TtlRun *run, TtlSubPass *sub)
@@ -65,9 +65,10 @@ show_pass(const TtlRun *run, TimestampTz begun)
 }
 
 /*
- * Runs one sub-pass over the TTL indexes that the worker was told, and sets shared->more if another
- * one is needed before the pass is over.  It begins with the index that the last one did not
- * reach, or the next one in the order of OIDs.  Called outside of a transaction.
+ * Runs one sub-pass over the TTL indexes that the worker was told, and sets shared->more if
+ * another one is needed before the pass is over.  It begins with the index that the last
+ * one did not reach, or the next one in the order of OIDs.  Called outside of a
+ * transaction.
  */
 void
 ttl_sub_pass_run(TtlRun *run, Oid *resume_at)

@@ -4,10 +4,10 @@
  *	  What is to be done in a database, and how its TTL indexes are.
  *
  * A survey is a short process at the beginning of a pass, between its sub-passes and at its
- * end.  It is a superuser, so it runs no code of users: it reads catalog rows, index tuples and
- * the visibility of rows.  It repairs the options that REINDEX CONCURRENTLY has lost, lists for
- * each owner the TTL indexes by which something is due, counts passes, folds the counters, and
- * finds the states and lags that ttl_index.databases shows.
+ * end.  It is a superuser, so it runs no code of users: it reads catalog rows, index tuples
+ * and the visibility of rows.  It repairs the options that REINDEX CONCURRENTLY has lost,
+ * lists for each owner the TTL indexes by which something is due, counts passes, folds the
+ * counters, and finds the states and lags that ttl_index.databases shows.
  *
  * Each index is looked at in a subtransaction, because DDL of others goes on meanwhile.
  *
@@ -438,8 +438,8 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 
 		ttl_kept_progress(run->kept, InvalidOid, now, &progress);
 		survey->left = progress.left;
-		survey->time_left = ttl_pace_time_left(progress.left, progress.deleted,
-											   progress.paced, now - progress.begun);
+		survey->time_left = ttl_progress_time_left(progress.left, progress.deleted,
+												   progress.paced, now - progress.begun);
 	}
 	if (!look->may_run || run->stop)
 		return;

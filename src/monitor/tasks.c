@@ -3,11 +3,11 @@
  * tasks.c
  *	  The processes of a pass: started, watched and reaped.
  *
- * The launcher and run_pass() call ttl_tasks_step() from an event loop.  It waits for nothing.
- * For each database a survey lists the owners that have something due, then each of these has
- * a worker, until a survey finds nothing.  At most ttl_index.max_workers processes run at a
- * time.  The next one is for the database, and there for the owner, that was served least
- * recently.
+ * The launcher and run_pass() call ttl_tasks_step() from an event loop.  It waits for
+ * nothing.  For each database a survey lists the owners that have something due, then each
+ * of these has a worker, until a survey finds nothing.  At most ttl_index.max_workers
+ * processes run at a time.  The next one is for the database, and there for the owner, that
+ * was served least recently.
  *
  * The processes share a dynamic shared memory area with TtlCommon, a TtlShared for each of
  * them, and the hash table of kept.c.
@@ -22,7 +22,6 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "storage/lock.h"
@@ -200,7 +199,10 @@ drop_tasks(TtlDatabase *db)
 	db->stage = db->running > 0 ? TTL_STAGE_WORKING : TTL_STAGE_DONE;
 }
 
-/* Forgets the databases that were not seen since the last time, but for those with processes. */
+/*
+ * Forgets the databases that were not seen since the last time, but for those with
+ * processes.
+ */
 void
 ttl_tasks_forget_unseen(void)
 {
@@ -234,25 +236,6 @@ ttl_tasks_begin_pass(TtlDatabase *db)
 	db->rounds = 0;
 	db->had_pass = true;
 	held = false;
-}
-
-/* Finds what is known of an owner, or adds it. */
-static TtlOwner *
-add_owner(TtlDatabase *db, Oid oid)
-{
-	TtlOwner   *owner;
-	ListCell   *lc;
-
-	foreach(lc, db->owners)
-	{
-		owner = lfirst(lc);
-		if (owner->oid == oid)
-			return owner;
-	}
-	owner = palloc0(sizeof(TtlOwner));
-	owner->oid = oid;
-	db->owners = lappend(db->owners, owner);
-	return owner;
 }
 
 /* Shows other processes what is known of the databases and the indexes. */
@@ -290,10 +273,21 @@ take_survey(TtlDatabase *db, TtlShared *shared)
 
 	for (int i = 0; i < shared->nwork; i++)
 	{
-		TtlOwner   *owner = add_owner(db, work[i].owner);
+		TtlOwner   *owner = NULL;
 		TtlTask    *task = NULL;
 		ListCell   *lc;
 
+		foreach(lc, db->owners)
+		{
+			if (((TtlOwner *) lfirst(lc))->oid == work[i].owner)
+				owner = lfirst(lc);
+		}
+		if (owner == NULL)
+		{
+			owner = palloc0(sizeof(TtlOwner));
+			owner->oid = work[i].owner;
+			db->owners = lappend(db->owners, owner);
+		}
 		owner->is_superuser = work[i].is_superuser;
 		/* a worker that cannot be ended holds up its own owner alone */
 		if (owner->hanging > 0 ||
@@ -646,7 +640,6 @@ start(TtlDatabase *db, TtlTask *task)
 	MemoryContext old = MemoryContextSwitchTo(context);
 	Process    *process = palloc0(sizeof(Process));
 	BackgroundWorker entry = {0};
-	TtlWorkerExtra extra;
 	TtlShared  *shared;
 	bool		started;
 
@@ -657,6 +650,7 @@ start(TtlDatabase *db, TtlTask *task)
 	process->before = db->kept;
 	INSTR_TIME_SET_CURRENT(process->free_at);
 	process->work_at = process->free_at;
+	shared->common = common_pointer;
 	shared->database = db->oid;
 	shared->kept = db->kept;
 	shared->mark = free_mark();
@@ -695,9 +689,7 @@ start(TtlDatabase *db, TtlTask *task)
 			 task ? TTL_WORKER_TYPE : TTL_SURVEY_TYPE);
 	entry.bgw_main_arg = UInt32GetDatum(dsa_get_handle(area));
 	entry.bgw_notify_pid = MyProcPid;
-	extra.common = common_pointer;
-	extra.shared = process->pointer;
-	memcpy(entry.bgw_extra, &extra, sizeof(extra));
+	memcpy(entry.bgw_extra, &process->pointer, sizeof(process->pointer));
 	started = RegisterDynamicBackgroundWorker(&entry, &process->handle);
 	if (!started)
 		forget(process);

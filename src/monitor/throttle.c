@@ -3,16 +3,18 @@
  * throttle.c
  *	  How long deletion has to wait: for its rate, or for replication.
  *
- * ttl_index.delete_rate_limit spreads the rows over time: after a batch of n rows the next one
- * waits until n / limit seconds have passed since that one began, but no longer than a second.
+ * ttl_index.delete_rate_limit spreads the rows over time: after a batch of n rows the next
+ * one waits until n / limit seconds have passed since that one began, but no longer than a
+ * second.
  *
  * ttl_index.max_replication_lag and max_retained_wal pause deletion while a standby or a
  * replication slot is behind.  One that is stuck must not stop expiry for ever: after
- * ttl_index.max_lag_pause there is a WARNING, and from then on no standby or slot is awaited that
- * has not reached the end of WAL of that moment.  One that was only slow gets there.
+ * ttl_index.max_lag_pause there is a WARNING, and from then on no standby or slot is
+ * awaited that has not reached the end of WAL of that moment.  One that was only slow gets
+ * there.
  *
- * Both wait between two batches, outside of any transaction, and hold for all workers together,
- * whose readings are in shared memory.  Time is measured by the machine's clock.
+ * Both wait between two batches, outside of any transaction, and hold for all workers
+ * together, whose readings are in shared memory.  Time is measured by the machine's clock.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -65,8 +67,9 @@ ttl_throttle_batch_size(int size)
 }
 
 /*
- * The longest replay lag in microseconds of all standbys and subscribers that have reached this
- * position.  A receiver that applies nothing, such as pg_receivewal, reports no position.
+ * The longest replay lag in microseconds of all standbys and subscribers that have reached
+ * this position.  A receiver that applies nothing, such as pg_receivewal, reports no
+ * position.
  */
 static int64
 replay_lag(XLogRecPtr awaited)
@@ -88,7 +91,10 @@ replay_lag(XLogRecPtr awaited)
 	return longest;
 }
 
-/* The most WAL in bytes that a replication slot retains, of those that have reached this position. */
+/*
+ * The most WAL in bytes that a replication slot retains, of those that have reached this
+ * position.
+ */
 static int64
 retained_wal(XLogRecPtr awaited)
 {
@@ -158,7 +164,10 @@ must_pause(TtlRun *run, int64 now)
 	return behind && !gives_up;
 }
 
-/* Returns what the next batch waits for, and for how long at most.  If nothing, it begins now. */
+/*
+ * Returns what the next batch waits for, and for how long at most.  If nothing, it begins
+ * now.
+ */
 TtlWait
 ttl_throttle_wait(TtlRun *run, long *milliseconds)
 {

@@ -3,9 +3,10 @@
  * visit.c
  *	  One visit to a TTL index: batches of its leaves, and whole partitions.
  *
- * A visit first makes and drops partitions of a time series (visit_partitions.c), then deletes
- * rows from the indexes that hold them, batch by batch (attempt.c), until schedule.c says that its
- * limits are reached.  outcome.c notes and counts what became of either.
+ * A visit first makes and drops partitions of a time series (visit_partitions.c), then
+ * deletes rows from the indexes that hold them, batch by batch (attempt.c), until
+ * schedule.c says that its limits are reached.  outcome.c notes and counts what became of
+ * either.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,9 +3,9 @@
  * visit_partitions.c
  *	  Partitions that a visit makes and drops, each in a transaction of its own.
  *
- * What is due of a time series is dropped as a whole partition, without a look at its rows, and
- * new partitions are made ahead of time.  Both have the time of a visit, before the batches of
- * rows have theirs (visit.c).
+ * What is due of a time series is dropped as a whole partition, without a look at its rows,
+ * and new partitions are made ahead of time.  Both have the time of a visit, before the
+ * batches of rows have theirs (visit.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -58,7 +58,10 @@ partition_work(void *arg)
 		ttl_make_partition(root, work->partition, work->batch);
 }
 
-/* Notes what became of a partition, and counts it.  Returns whether there was anything to count. */
+/*
+ * Notes what became of a partition, and counts it.  Returns whether there was anything to
+ * count.
+ */
 static bool
 count_partition(const PartitionWork *work, TtlVisit *visit, bool first_error,
 				const ErrorData *edata, bool timed_out, TimestampTz begun)
@@ -89,8 +92,8 @@ count_partition(const PartitionWork *work, TtlVisit *visit, bool first_error,
 }
 
 /*
- * Makes or drops a partition in a transaction of its own.  Returns false if that failed; locks
- * that are not free are no failure.
+ * Makes or drops a partition in a transaction of its own.  Returns false if that failed;
+ * locks that are not free are no failure.
  */
 static bool
 run_partition(TtlRun *run, const TtlTarget *target, const TtlPartition *partition,
@@ -126,11 +129,11 @@ run_partition(TtlRun *run, const TtlTarget *target, const TtlPartition *partitio
 }
 
 /*
- * Makes or drops the partitions of a time series, within the time of a visit each, so that an
- * error of one does not prevent the other.  Returns whether some of them remain for the next
- * sub-pass.  A partition that was locked is tried once more there, and no more in this pass,
- * because the lock may be held for hours.  A partition that could not be dropped waits for the
- * next pass, so that it does not use up the time of the others.
+ * Makes or drops the partitions of a time series, within the time of a visit each, so that
+ * an error of one does not prevent the other.  Returns whether some of them remain for the
+ * next sub-pass.  A partition that was locked is tried once more there, and no more in this
+ * pass, because the lock may be held for hours.  A partition that could not be dropped
+ * waits for the next pass, so that it does not use up the time of the others.
  */
 bool
 ttl_visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool makes)

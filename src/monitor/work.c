@@ -3,12 +3,13 @@
  * work.c
  *	  A piece of work in a transaction: its time, its errors, and whether to go on.
  *
- * All that can call code of users, or fail, is run by ttl_work_run().  It is a subtransaction,
- * so that an error rolls back that work alone, and can be counted in the transaction around it.
+ * All that can call code of users, or fail, is run by ttl_work_run().  It is a
+ * subtransaction, so that an error rolls back that work alone, and can be counted in the
+ * transaction around it.
  *
  * The work may take ttl_index.batch_timeout.  A timer of this file ends it, because
- * statement_timeout is not armed in a background worker.  Code that catches the cancellation
- * and goes on ends the process at the second signal of the timer.
+ * statement_timeout is not armed in a background worker.  Code that catches the
+ * cancellation and goes on ends the process at the second signal of the timer.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -190,8 +191,8 @@ ttl_work_is_wanted(Oid database)
 }
 
 /*
- * Should the sub-pass end now?  This is asked in a transaction, before each batch.  A pass of
- * run_pass() goes on whatever the settings say, and a survey because it deletes nothing.
+ * Should the sub-pass end now?  This is asked in a transaction, before each batch.  A pass
+ * of run_pass() goes on whatever the settings say, and a survey because it deletes nothing.
  *
  * This locks the table of the counters, before any table of a user: DROP EXTENSION ...
  * CASCADE locks it before it locks their indexes.  The monitor does not wait for that lock.
@@ -226,8 +227,8 @@ ttl_work_must_stop(TtlRun *run)
 }
 
 /*
- * A number that tells one list of TTL indexes from another.  Those of partitions do not count:
- * a pass makes and drops them itself.
+ * A number that tells one list of TTL indexes from another.  Those of partitions do not
+ * count: a pass makes and drops them itself.
  */
 uint32
 ttl_work_hash(const List *indexes)
@@ -270,8 +271,9 @@ ttl_work_wait_for_batch(TtlRun *run)
 }
 
 /*
- * Makes a text of an error one that can be kept, and sent to any client: users can raise one of
- * any length, and core's own messages can break off within a character, as that of to_date().
+ * Makes a text of an error one that can be kept, and sent to any client: users can raise
+ * one of any length, and core's own messages can break off within a character, as that of
+ * to_date().
  */
 static char *
 tidy(char *text)

@@ -3,13 +3,14 @@
  * worker.c
  *	  The processes of a pass: a survey, and the worker of an owner.
  *
- * tasks.c starts both as dynamic background workers.  A survey is connected to its database as
- * the bootstrap superuser and runs no code of users (survey.c).  A worker is connected as the
- * owner of tables, and does what a session of that owner could do.  It makes sub-passes over the
- * TTL indexes that it was told until nothing is left, or others wait and a round is over.
+ * tasks.c starts both as dynamic background workers.  A survey is connected to its database
+ * as the bootstrap superuser and runs no code of users (survey.c).  A worker is connected
+ * as the owner of tables, and does what a session of that owner could do.  It makes
+ * sub-passes over the TTL indexes that it was told until nothing is left, or others wait
+ * and a round is over.
  *
- * A before_shmem_exit() callback writes what is to be kept, so that this also happens when the
- * process is terminated.  If it crashes, the memory is gone, and crash.c has the index.
+ * A before_shmem_exit() callback writes what is to be kept, so that this also happens when
+ * the process is terminated.  If it crashes, the memory is gone, and crash.c has the index.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -100,9 +101,10 @@ force_settings(void)
 }
 
 /*
- * Ends the process without the other callbacks: they free nothing that its end does not free,
- * and PL/Perl runs the END blocks of users' code, which nothing cancels.  Other codes, as of a
- * function of a user that calls exit(), are a crash for the postmaster, and the mark stays.
+ * Ends the process without the other callbacks: they free nothing that its end does not
+ * free, and PL/Perl runs the END blocks of users' code, which nothing cancels.  Other
+ * codes, as of a function of a user that calls exit(), are a crash for the postmaster, and
+ * the mark stays.
  */
 static void
 leave(int code, Datum arg)
@@ -162,7 +164,7 @@ run_turn(TtlRun *run)
 void
 ttl_worker_main(Datum arg)
 {
-	TtlWorkerExtra extra;
+	dsa_pointer pointer;
 	TtlRun		run;
 	char		activity[64];
 	bool		may_run;
@@ -172,11 +174,11 @@ ttl_worker_main(Datum arg)
 	pqsignal(SIGINT, ttl_work_cancel);
 	BackgroundWorkerUnblockSignals();
 
-	memcpy(&extra, MyBgworkerEntry->bgw_extra, sizeof(extra));
+	memcpy(&pointer, MyBgworkerEntry->bgw_extra, sizeof(pointer));
 	area = dsa_attach(DatumGetUInt32(arg));
 	dsa_pin_mapping(area);
-	common = dsa_get_address(area, extra.common);
-	shared = dsa_get_address(area, extra.shared);
+	shared = dsa_get_address(area, pointer);
+	common = dsa_get_address(area, shared->common);
 	if (shared->messages != 0)
 		ttl_messages_redirect(shared->messages);
 	force_settings();
