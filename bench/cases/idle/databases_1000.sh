@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2034
 heading="$(number "$count") databases without the extension, and two with a TTL index"
 passes=3
+sleep=$((1 + count / 30))
 
 prepare() {
 	local i

@@ -2,6 +2,7 @@
 heading="WAL"
 contenders="wal/1"
 minutes=2
+sleep=60
 prepare() { :; }
 
 # Prints for each database how many bytes of WAL its transactions wrote, and how many there
@@ -26,7 +27,7 @@ measure_wal() {
 	begin_passes '(databases|owners|indexes)'
 	ask 'SELECT pg_current_wal_insert_lsn()'
 	from=$answer
-	# each minute of the counters is within that, and no third
+	# no third pass
 	read -r -t $((minutes * 60 + 10)) -u "$never" || true
 	ask 'SELECT pg_current_wal_insert_lsn() FROM pg_switch_wal()'
 	to=$answer
