@@ -44,6 +44,9 @@
 /* How many indexes are looked at in one transaction. */
 #define LOOK_SHARED 50
 
+/* The caches are emptied after so many. */
+#define CACHED_INDEXES 5000
+
 typedef struct Look
 {
 	TtlRun	   *run;
@@ -325,6 +328,7 @@ look_at_all(Look *look)
 {
 	TtlRun	   *run = look->run;
 	int			shared = 0;
+	int			cached = 0;
 	ListCell   *lc;
 
 	ttl_work_begin(run);
@@ -334,6 +338,10 @@ look_at_all(Look *look)
 		{
 			/* locks of thousands of indexes would fill the lock table */
 			ttl_work_commit(run);
+			/* core keeps some kB of each index that was opened, until the process ends */
+			if (foreach_current_index(lc) / CACHED_INDEXES != cached)
+				InvalidateSystemCaches();
+			cached = foreach_current_index(lc) / CACHED_INDEXES;
 			ttl_work_begin(run);
 			shared = 0;
 			look->locks = false;
