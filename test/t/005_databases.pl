@@ -250,8 +250,8 @@ is( $node->safe_psql(
 	'and its index has a state');
 
 # When it ends, what it has learned is not lost.
-sysopen(my $writer, $fifo, O_WRONLY | O_NONBLOCK) or die "nobody reads the FIFO: $!";
-close($writer);
+sysopen(my $pipe, $fifo, O_WRONLY | O_NONBLOCK) or die "nobody reads the FIFO: $!";
+close($pipe);
 $node->empties('hangs', 'of_bob', 'when it has ended, the rows of its owner are deleted');
 $node->becomes('hangs', "SELECT min(at) = '2000-01-01' AND count(*) = 1 FROM events",
 	'also those after the row that took so long');
