@@ -3,9 +3,8 @@
  * coll_mod.c
  *	  coll_mod, pause_index, unpause_index and remove_ttl.
  *
- * They change the predicate of an index in place.  That is allowed because the
- * option is always true: the folded predicate, by which the index was built, stays
- * the same, and they make sure of that.
+ * They change the stored predicate of an index without a rebuild.  That is allowed because an
+ * option is always true: the folded predicate, by which the index was built, must not change.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,14 +3,12 @@
  * event.c
  *	  The functions of the event triggers: DDL that others run.
  *
- * The event triggers refuse what create_index() refuses, so that the engine
- * meets as few broken TTL indexes as possible.  It does not rely on them: they
- * can be disabled, and what slipped through is skipped with a state.
+ * The event triggers refuse what create_index() refuses.  They can be disabled, so the engine
+ * does not rely on them: it skips an index that is wrong, with a state.
  *
- * They also see to it that the index of a partition carries the option that governs
- * it, from the command on that attaches it, and that DETACH leaves it there: what
- * governs no longer is not known afterwards, and an option of the partition's own
- * that is shorter would delete its rows.
+ * They also write the option that governs a partitioned index into the index of a partition
+ * when it is attached.  DETACH leaves it there: which option governed is not known afterwards,
+ * and a shorter option of the partition itself would delete its rows.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

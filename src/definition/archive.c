@@ -3,11 +3,10 @@
  * archive.c
  *	  Can rows move to the table that archive_to() names?
  *
- * Rows are inserted there by the names of their columns, as the owner of the table that
- * they leave.  Whatever would keep rows from arriving, or change them on the way, is
- * refused by DDL.  Where it comes to be later, nothing is deleted.
+ * Rows are inserted by column name, as the owner of the table that they leave.  DDL refuses
+ * what would make the insertion fail or change rows.  If it arises later, nothing is deleted.
  *
- * Catalog rows are read here, and nothing is opened, because a view may only be looking.
+ * This file reads catalog rows and opens no relation, because views use it.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,8 +3,12 @@
  * bounds.c
  *	  The partitions of a table that is partitioned by the key, and their bounds.
  *
- * They are read from the catalogs: to open the table, or to ask for its partition
- * descriptor, would run what users wrote in its partition key.
+ * They are read from the catalogs.  To open the table, or to ask for its partition descriptor,
+ * would run functions of users that the partition key calls.
+ *
+ * A TTL index may drop and make partitions if the table is partitioned by RANGE of the key
+ * alone: then the bounds of a partition say when all its rows are due.  A filter would keep
+ * some.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,16 +3,13 @@
  * catalog.c
  *	  Which TTL indexes there are, and the state of each.
  *
- * The TTL indexes of a database are found through pg_depend: the predicate of
- * each calls the option function.  A dependency alone proves nothing, so each is
- * described from its own catalog rows.
+ * The TTL indexes of a database are found in pg_depend, because their predicates call the
+ * option function.  Each is then described from its own catalog rows, as a dependency proves
+ * nothing.
  *
- * Here it is decided which state an index has, by its definition and at the moment
- * (state.c has the texts).  What the whole server or a single partition adds to that
- * for the view is in monitor/shown_state.c.
- *
- * Everything here goes by catalog scans and the syscache, never by SQL over
- * pg_class, and waits for no lock of a table.
+ * This file decides which state an index has (state.c has the texts; monitor/shown_state.c
+ * adds what concerns the server or a single partition).  It uses catalog scans and the
+ * syscache, never SQL over pg_class, and waits for no table lock.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

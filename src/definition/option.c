@@ -3,14 +3,10 @@
  * option.c
  *	  The option in an index predicate: read it, and what it is made of.
  *
- * A TTL index is an ordinary index with a call of expire_after_seconds() among
- * the AND members of its predicate.  The stored predicate is read here alone, so that
- * DDL, the engine and the views never disagree.  (create.c writes the call as text,
- * in a command that a user could have written.)
- *
- * The call is looked for in pg_index.indpred as it is stored.  The relation cache is
- * of no use: it holds the folded predicate, in which a function that is always true
- * no longer exists.
+ * A TTL index is an ordinary index with a call of expire_after_seconds() among the AND members
+ * of its predicate.  Only this file reads the stored predicate, so that DDL, the engine and
+ * the views agree.  It reads pg_index.indpred, because the relation cache holds the folded
+ * predicate, where a function that is always true no longer exists.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

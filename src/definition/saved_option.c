@@ -3,16 +3,18 @@
  * saved_option.c
  *	  The memory of an option, for REINDEX CONCURRENTLY, and its repair.
  *
- * REINDEX CONCURRENTLY copies a predicate only if the folded one is not empty, so the
- * new index has lost an option that stands alone.  The table saved_options has these options.
- * Names do not tell which row is whose, as indexes can be renamed while event triggers
- * are disabled.  But index_concurrently_swap() gives the new index the pg_depend rows of the
- * old one.  So an index depends on one column of saved_options, and its row is the one of its
- * table and its key that has the number of that column.  An index that was created meanwhile
- * under the same name has no such dependency.
+ * REINDEX CONCURRENTLY copies a predicate only if the folded one is not empty, so an option
+ * that stands alone is lost.  The table saved_options keeps such options.  Names cannot
+ * identify their rows, because an index can be renamed while event triggers are disabled.  But
+ * index_concurrently_swap() passes on the pg_depend rows of the old index.  So an index
+ * depends on one column of saved_options, and its row is the one with its table, its key and
+ * that column's number.  A new index of the same name has no such dependency.
  *
- * The next pass puts the option back; until then the state is option_remembered.  Without
- * a row the state is option_lost: expiry stops visibly, and never goes on with another value.
+ * The next pass restores the option; until then the state is option_remembered.  Without a row
+ * the state is option_lost.
+ *
+ * The option that governs a partitioned index is also written into the indexes of its
+ * partitions, so that DETACH neither ends their TTL nor revives an older one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
