@@ -28,7 +28,7 @@
 #include "utils/lsyscache.h"
 
 #include "ddl/ddl.h"
-#include "definition/archive.h"
+#include "definition/definition.h"
 #include "ttl_index.h"
 
 /*

@@ -28,7 +28,6 @@
 #include "utils/syscache.h"
 
 #include "ddl/ddl.h"
-#include "definition/archive.h"
 #include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
@@ -351,7 +350,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 		ttl_state_raise(&index);
 	other = ttl_pair_other(indexrelid);
 	ttl_coll_mod_merge(&index, other, change);
-	index.state = ttl_partition_key_state(&index);
+	index.state = ttl_bounds_state(&index);
 	if (index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
 	if (change->archive_to != NULL || change->drop_partitions != NULL)

@@ -70,7 +70,7 @@ follow_now(Oid child, const TtlIndex *index)
 	TtlOption	own;
 	TtlOption	part;
 
-	if (index->governor == child || ttl_children_is_right(child, option, &part))
+	if (index->governor == child || ttl_option_is_inherited(child, option, &part))
 		return;
 	initStringInfo(&changes);
 	if (ttl_option_read(child, &own) && own.present && own.problem == NULL)
@@ -93,7 +93,7 @@ follow_now(Oid child, const TtlIndex *index)
 						get_rel_name(index->governor)),
 				 errdetail_internal("%s", changes.data + 1)));
 	LockRelationOid(child, ShareUpdateExclusiveLock);
-	ttl_children_write(child);
+	ttl_saved_option_inherit(child);
 }
 
 /* Has this transaction deleted a row of a catalog, or put another one in its place? */
@@ -163,7 +163,7 @@ keep_governing(Oid relid)
 			continue;
 		foreach(lc2, ttl_inherit_tree(lfirst_oid(lc)))
 		{
-			if (ttl_children_is_right(lfirst_oid(lc2), &governing, &part))
+			if (ttl_option_is_inherited(lfirst_oid(lc2), &governing, &part))
 				continue;
 			LockRelationOid(lfirst_oid(lc2), ShareUpdateExclusiveLock);
 			ttl_saved_option_put(lfirst_oid(lc2), &part);

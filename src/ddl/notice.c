@@ -28,7 +28,6 @@
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
-#include "definition/archive.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"

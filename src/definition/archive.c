@@ -32,7 +32,6 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "definition/archive.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "ttl_index.h"
@@ -174,7 +173,7 @@ ttl_archive_is_attachable(const TtlIndex *index)
 	column = get_attname(index->relid, attnum, true);
 	other = column ? get_attnum(target, column) : InvalidAttrNumber;
 	return other > 0 &&
-		ttl_partition_key_possible(target, other, index->keytype, false) == TTL_ACTIVE;
+		ttl_bounds_possible(target, other, index->keytype, false) == TTL_ACTIVE;
 }
 
 /*

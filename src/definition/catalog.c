@@ -48,7 +48,6 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "definition/archive.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
@@ -529,7 +528,7 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	if (table_class.relkind == RELKIND_RELATION &&
 		table_class.relam != HEAP_TABLE_AM_OID)
 		return TTL_TABLE_ACCESS_METHOD;
-	state = ttl_partition_key_state(index);
+	state = ttl_bounds_state(index);
 	return state == TTL_ACTIVE ? ttl_archive_state(index) : state;
 }
 

@@ -39,7 +39,6 @@
 #include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/option.h"
-#include "definition/other_catalog.h"
 #include "ttl_index.h"
 
 #define CITUS_SCHEMA "pg_catalog"
@@ -439,7 +438,7 @@ has_option_of_shell(Oid indexrelid, const TtlCitusTable *table)
 
 	return OidIsValid(shell) && ttl_option_read(indexrelid, &own) &&
 		ttl_catalog_governor(shell, &parent, &governor, &whole) &&
-		ttl_children_same(&own, &whole);
+		ttl_option_same(&own, &whole);
 }
 
 /*

@@ -656,3 +656,36 @@ ttl_option_members(const TtlOption *option)
 												false, true)));
 	return members;
 }
+
+/* Do two options say the same, whatever the filters are? */
+bool
+ttl_option_same(const TtlOption *a, const TtlOption *b)
+{
+	if (a->present != b->present || a->seconds != b->seconds ||
+		a->problem != NULL || b->problem != NULL ||
+		a->drop_partitions != b->drop_partitions ||
+		a->detach_partitions != b->detach_partitions ||
+		a->bucket_seconds != b->bucket_seconds ||
+		a->paused != b->paused ||
+		a->archive_to != b->archive_to)
+		return false;
+	if (a->time_zone == NULL || b->time_zone == NULL)
+		return a->time_zone == b->time_zone;
+	return strcmp(a->time_zone, b->time_zone) == 0;
+}
+
+/*
+ * Does the index of a partition carry what the option that governs it says?  One
+ * that is malformed is left as it is: it expires nothing once it is detached.
+ */
+bool
+ttl_option_is_inherited(Oid child, const TtlOption *governing, TtlOption *part)
+{
+	TtlOption	own;
+
+	if (!governing->present || governing->problem != NULL ||
+		!ttl_option_read(child, &own) || own.problem != NULL)
+		return true;
+	*part = ttl_option_of_part(governing, own.filter);
+	return ttl_option_same(&own, part);
+}

@@ -32,7 +32,6 @@
 
 #include "definition/definition.h"
 #include "definition/key.h"
-#include "definition/other_catalog.h"
 
 /*
  * The catalog of another extension, or invalid where that is not installed.  One

@@ -31,7 +31,6 @@
 #include "utils/rel.h"
 
 #include "definition/definition.h"
-#include "definition/other_catalog.h"
 #include "ttl_index.h"
 
 static bool

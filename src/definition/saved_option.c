@@ -653,5 +653,48 @@ ttl_saved_option_needs_repair(Oid indexrelid)
 	if (row != NULL && row->indexrelid == indexrelid)
 		saved = row->option;
 	index.option = option_to_save(indexrelid, &option);
-	return !option.present || !ttl_children_same(&saved, &index.option);
+	return !option.present || !ttl_option_same(&saved, &index.option);
+}
+
+/*
+ * Writes the option that governs a partition's index into it, whose lock the
+ * caller holds.  It is read only now: who changes it locks every index that it
+ * governs before.
+ */
+void
+ttl_saved_option_inherit(Oid child)
+{
+	TtlOption	governing;
+	TtlOption	part;
+	Oid			parent;
+	Oid			governor;
+
+	if (ttl_catalog_governor(child, &parent, &governor, &governing) &&
+		governor != child && !ttl_option_is_inherited(child, &governing, &part))
+		ttl_saved_option_put(child, &part);
+}
+
+/*
+ * Writes the option of a partitioned TTL index into its children where they
+ * carry none or another, so that DETACH neither silences nor revives one.  A
+ * child that is locked just now waits for the next pass.
+ */
+void
+ttl_saved_option_inherit_all(Oid root)
+{
+	TtlOption	option;
+	TtlOption	part;
+	ListCell   *lc;
+
+	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX ||
+		!ttl_option_read(root, &option))
+		return;
+	foreach(lc, ttl_inherit_tree(root))
+	{
+		Oid			child = lfirst_oid(lc);
+
+		if (child != root && !ttl_option_is_inherited(child, &option, &part) &&
+			ttl_saved_option_lock(child))
+			ttl_saved_option_inherit(child);
+	}
 }

@@ -25,7 +25,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "definition/archive.h"
+#include "definition/definition.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 

@@ -47,7 +47,7 @@
 #include "utils/ruleutils.h"
 
 #include "compat.h"
-#include "definition/archive.h"
+#include "definition/definition.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 
