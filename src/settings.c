@@ -20,7 +20,6 @@
 
 #include "lib/stringinfo.h"
 #include "postmaster/postmaster.h"
-#include "storage/proc.h"
 #include "utils/guc.h"
 
 #include "ttl_index.h"

@@ -17,7 +17,6 @@
 #include "catalog/pg_class.h"
 #include "definition/citus.h"
 #include "definition/option.h"
-#include "utils/relcache.h"
 
 /* The states of an index: catalog.c decides them, state.c has names and texts. */
 typedef enum TtlState

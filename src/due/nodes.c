@@ -17,7 +17,6 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
-#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"

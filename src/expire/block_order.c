@@ -19,8 +19,6 @@
 #include "access/htup_details.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "utils/rel.h"
-#include "utils/snapmgr.h"
 
 #include "compat.h"
 #include "expire/expirer.h"

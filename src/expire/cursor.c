@@ -20,7 +20,6 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
-#include "utils/timestamp.h"
 
 #include "expire/expire.h"
 #include "ttl_index.h"

@@ -22,12 +22,10 @@
 #include "catalog/pg_statistic.h"
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "definition/key.h"
-#include "expire/estimate.h"
-#include "expire/index_scan.h"
+#include "expire/look.h"
 
 /* No table has more rows. */
 #define MAX_TUPLES ((double) MaxBlockNumber * MaxHeapTuplesPerPage)

@@ -24,7 +24,6 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "access/xact.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"

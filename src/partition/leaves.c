@@ -20,7 +20,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "utils/date.h"
-#include "utils/lsyscache.h"
 
 #include "partition/partition.h"
 #include "ttl_index.h"
