@@ -3,9 +3,9 @@
  * inherit.c
  *	  What is below and above a relation, for those who hold no lock on it.
  *
- * The views, the launcher and the choice of what to visit look at all TTL indexes and
- * must not wait for anybody.  Core's find_all_inheritors() raises an error without a lock
- * where a relation of the tree is dropped meanwhile; here it has nothing below it.
+ * Views, the launcher and the survey look at all TTL indexes and must not wait for locks.
+ * Without a lock, core's find_all_inheritors() raises an error if a relation is dropped
+ * concurrently; here such a relation has no children.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,23 +3,14 @@
  * lock.c
  *	  Strong locks that hardly delay anybody else.
  *
- * A session that waits for a lock blocks all who come after it and whose lock would
- * conflict with it.  Behind a query that takes an hour, a worker that waits to drop a
- * partition would stop all work on the table for an hour.  A worker that never waits,
- * on the other hand, may never get the lock on a busy table, where one short query
- * begins before the other has ended.
+ * A session that waits for a strong lock blocks everybody after it.  Behind a query of an
+ * hour, a worker waiting to drop a partition would block the table for an hour.  A worker that
+ * never waits may never get the lock on a busy table, because short queries overlap.
  *
- * lock_timeout alone would bound the delay, but each try behind a long query would
- * block others for all of ttl_index.bucket_lock_timeout and get nothing for it.  An
- * administrator may set that to a minute.  So the sessions that hold the lock are
- * watched first, for as long as the timeout and without a place in the queue.  If one
- * of them holds it all the time, the try ends, and has blocked nobody.  Only once all
- * of them have gone does this session queue behind their successors, for as long as
- * the timeout at most.
- *
- * GetLockConflicts() of core, which CREATE INDEX CONCURRENTLY uses, names the holders.
- * partition/drop.c and partition/make.c use this file.  A batch of rows does not even queue:
- * it locks what it is going to open beforehand, without waiting.
+ * lock_timeout alone would block others for all of ttl_index.bucket_lock_timeout in each try,
+ * in vain if a query is long.  So the worker first watches the holders (GetLockConflicts()),
+ * for up to the timeout and without queueing.  Once each of them has released the lock, it
+ * queues after their successors, again for up to the timeout.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,15 +3,13 @@
  * name.c
  *	  Names that cannot change while SQL text uses them.
  *
- * A lock on a table keeps the table from being renamed, but not its schema: ALTER SCHEMA
- * ... RENAME takes no lock that would conflict with any that others hold.  The owner of
- * the schema could swap it with another schema after the name of a table was read and
- * before a command with that name is parsed, which then would meet another table.
+ * A lock on a table keeps its name, but not that of its schema: ALTER SCHEMA ...  RENAME takes
+ * no lock that conflicts.  The owner of the schema could swap it with another one between the
+ * lookup of a name and the parsing of a command with that name.
  *
- * Renaming and dropping a schema do change its row in pg_namespace, in a column that is a
- * key.  So a lock on that row in the weakest mode, KEY SHARE, makes both wait until the
- * end of the transaction, and nothing else: GRANT waits for nothing, and neither does
- * what is done in the schema.
+ * Renaming or dropping a schema changes a key column of its row in pg_namespace.  So a KEY
+ * SHARE lock on that row makes both wait until the end of the transaction, but not GRANT or
+ * other work in the schema.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,10 +3,9 @@
  * query.c
  *	  Queries that are made as trees, not as text.
  *
- * Text would name the table and the functions of its index, and the owner of a schema can
- * make a name mean something else (see name.c).  The trees of the key and of the filter
- * are in pg_index, by OIDs; a query that is made of them calls the functions with which
- * the index was built.
+ * Text would name the table and the functions of its index, and the owner of a schema can make
+ * these names mean something else (name.c).  The trees in pg_index refer to functions by OID,
+ * so a query made of them calls the functions with which the index was built.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

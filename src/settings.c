@@ -3,10 +3,9 @@
  * settings.c
  *	  The settings: MongoDB's parameters, with PostgreSQL's units.
  *
- * monitor_sleep is the launcher's, and max_clock_jump and hold_after_downtime are about the
- * whole server, so these change by a reload only.  A superuser can change the others for
- * a session, a role or a database, too: so run_pass() can be tuned by hand, and the monitor
- * for a single database.
+ * monitor_sleep, max_clock_jump and hold_after_downtime change by a reload only, as they
+ * concern the launcher or the whole server.  A superuser can set the others for a session, a
+ * role or a database: so run_pass() can be tuned by hand, and the monitor for one database.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -21,7 +20,6 @@
 
 #include "lib/stringinfo.h"
 #include "postmaster/postmaster.h"
-#include "storage/proc.h"
 #include "utils/guc.h"
 
 #include "ttl_index.h"

@@ -3,14 +3,11 @@
  * altered.c
  *	  Telling what an altered table has done to its TTL indexes.
  *
- * Core drops an index with a column that its key or its filter names, and says nothing of it.
- * Of an ordinary index a query is slower; of a TTL index nothing expires any more, and no
- * view has a row that would say so.
+ * Core drops an index together with a column that its key or its filter names, and does not
+ * report it.  If that was a TTL index, expiry would end silently, so this file reports it.
  *
- * A column that is added to a table, and not to its archive, ends expiry there: the next
- * pass deletes nothing, with the state archive_mismatch.  Whoever adds it is told at once,
- * and how to go on.  It is no error: migrations change one table after the other.  Who changes
- * the archive learns it from the state.
+ * A column that is added to a table but not to its archive causes the state archive_mismatch.
+ * That is reported, but it is no error, because migrations change one table after the other.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -31,7 +28,7 @@
 #include "utils/lsyscache.h"
 
 #include "ddl/ddl.h"
-#include "definition/archive.h"
+#include "definition/definition.h"
 #include "ttl_index.h"
 
 /*

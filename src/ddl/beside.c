@@ -3,13 +3,12 @@
  * beside.c
  *	  TTL indexes beside each other on one table.
  *
- * They do not know each other: a row goes when one of them says so.  That is worth
- * a line to whoever makes the second one, unless no row can be in both.
+ * TTL indexes on the same table are independent: a row is deleted as soon as any of them makes
+ * it due.  A message says so when a second one is created, unless no row can be in both.
  *
- * One thing is never meant.  Where documents can have a TTL of their own, two
- * indexes on the date heed it (see pair.c).  A third one on the same date that does
- * not heed it deletes what these keep: documents that are to live longer, or for
- * ever.  Our functions refuse that; DDL, which restores dumps, warns.
+ * If indexes heed the TTL that documents have of their own (pair.c), another index on the same
+ * date that does not heed it would delete documents that must live longer.  Our functions
+ * refuse it.  DDL, which also restores dumps, warns.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

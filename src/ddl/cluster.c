@@ -3,17 +3,14 @@
  * cluster.c
  *	  Changes of the option of a table of Citus, on all nodes at once.
  *
- * The index of such a table is a shell on each node, and there is one of each shard.  All
- * of them are to change or none.  Citus carries ALTER INDEX ... SET to all nodes in one
- * two-phase commit, so the change is handed to it as storage parameters, which name
- * the whole option:
+ * On each node such an index has a shell, and each shard has an index of its own.  Citus runs
+ * ALTER INDEX ...  SET on all nodes in one two-phase commit, so a change is passed to Citus as
+ * storage parameters that hold the whole option:
  *
  *		ALTER INDEX events_ttl SET (ttl_index.expire_after_seconds = 3600)
  *
- * Core knows no such parameters and refuses the command, unless our event trigger takes
- * them out of it before it runs, and changes the index itself.  So a node where the event
- * trigger is disabled, or the extension missing, makes the whole command fail: it cannot be
- * left behind.  ROLLBACK undoes the change everywhere.
+ * Core refuses such parameters, unless our event trigger removes them from the command first
+ * and changes the index itself.  So the command fails on a node where the trigger is disabled.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,9 +3,8 @@
  * coll_mod.c
  *	  coll_mod, pause_index, unpause_index and remove_ttl.
  *
- * They change the predicate of an index in place.  That is allowed because the
- * option is always true: the folded predicate, by which the index was built, stays
- * the same, and they make sure of that.
+ * They change the stored predicate of an index without a rebuild.  That is allowed because an
+ * option is always true: the folded predicate, by which the index was built, must not change.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,7 +28,6 @@
 #include "utils/syscache.h"
 
 #include "ddl/ddl.h"
-#include "definition/archive.h"
 #include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
@@ -352,7 +350,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 		ttl_state_raise(&index);
 	other = ttl_pair_other(indexrelid);
 	ttl_coll_mod_merge(&index, other, change);
-	index.state = ttl_partition_key_state(&index);
+	index.state = ttl_bounds_state(&index);
 	if (index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
 	if (change->archive_to != NULL || change->drop_partitions != NULL)

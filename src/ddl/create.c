@@ -34,7 +34,6 @@
 #include "utils/tuplestore.h"
 
 #include "ddl/ddl.h"
-#include "definition/archive.h"
 #include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
@@ -255,10 +254,10 @@ check_options(Relation rel, const TtlCreate *args, const TtlKey *key)
 	if ((change->drop_partitions != NULL && *change->drop_partitions) ||
 		(change->detach_partitions != NULL && *change->detach_partitions))
 	{
-		index.state = ttl_partition_key_possible(args->relid, key->attnum,
-												 getBaseType(key->type),
-												 args->filter != NULL ||
-												 args->ttl_field != NULL);
+		index.state = ttl_bounds_possible(args->relid, key->attnum,
+										  getBaseType(key->type),
+										  args->filter != NULL ||
+										  args->ttl_field != NULL);
 		if (index.state != TTL_ACTIVE)
 			ttl_state_raise(&index);
 	}

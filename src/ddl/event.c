@@ -3,14 +3,12 @@
  * event.c
  *	  The functions of the event triggers: DDL that others run.
  *
- * The event triggers refuse what create_index() refuses, so that the engine
- * meets as few broken TTL indexes as possible.  It does not rely on them: they
- * can be disabled, and what slipped through is skipped with a state.
+ * The event triggers refuse what create_index() refuses.  They can be disabled, so the engine
+ * does not rely on them: it skips an index that is wrong, with a state.
  *
- * They also see to it that the index of a partition carries the option that governs
- * it, from the command on that attaches it, and that DETACH leaves it there: what
- * governs no longer is not known afterwards, and an option of the partition's own
- * that is shorter would delete its rows.
+ * They also write the option that governs a partitioned index into the index of a partition
+ * when it is attached.  DETACH leaves it there: which option governed is not known afterwards,
+ * and a shorter option of the partition itself would delete its rows.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -72,7 +70,7 @@ follow_now(Oid child, const TtlIndex *index)
 	TtlOption	own;
 	TtlOption	part;
 
-	if (index->governor == child || ttl_children_is_right(child, option, &part))
+	if (index->governor == child || ttl_option_is_inherited(child, option, &part))
 		return;
 	initStringInfo(&changes);
 	if (ttl_option_read(child, &own) && own.present && own.problem == NULL)
@@ -95,7 +93,7 @@ follow_now(Oid child, const TtlIndex *index)
 						get_rel_name(index->governor)),
 				 errdetail_internal("%s", changes.data + 1)));
 	LockRelationOid(child, ShareUpdateExclusiveLock);
-	ttl_children_write(child);
+	ttl_saved_option_inherit(child);
 }
 
 /* Has this transaction deleted a row of a catalog, or put another one in its place? */
@@ -165,7 +163,7 @@ keep_governing(Oid relid)
 			continue;
 		foreach(lc2, ttl_inherit_tree(lfirst_oid(lc)))
 		{
-			if (ttl_children_is_right(lfirst_oid(lc2), &governing, &part))
+			if (ttl_option_is_inherited(lfirst_oid(lc2), &governing, &part))
 				continue;
 			LockRelationOid(lfirst_oid(lc2), ShareUpdateExclusiveLock);
 			ttl_saved_option_put(lfirst_oid(lc2), &part);

@@ -5,14 +5,13 @@
  *	  _ts does.
  *
  * track_last_modified() (sql/ttl_index.sql) adds the column and a trigger that calls
- * set_last_modified(), which overwrites what the client wrote.  The time is the clock's
- * when the row is written, not the beginning of the transaction: a row must not be due
- * when it is committed because its transaction took long.  Triggers do not fire for rows
- * that logical replication applies, so these keep their time.
+ * set_last_modified().  The trigger overwrites what the client wrote with the time of the
+ * clock: with the start of the transaction, a row could be due when a long transaction
+ * commits.  Logical replication fires no triggers, so the rows that it applies keep their
+ * time.
  *
- * The argument of the trigger is the name of its column, because the numbers of a column
- * differ between partitions.  After the column was renamed, the trigger raises an error
- * rather than leave rows without a time.
+ * The argument of the trigger is the name of the column, because column numbers differ between
+ * partitions.  If the column is renamed, the trigger raises an error.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,12 +3,10 @@
  * notice.c
  *	  How many rows are due at once, told to whoever declares a TTL.
  *
- * A TTL index on an old table deletes its whole past within a minute, and one on the wrong
- * column never deletes anything.  The index that was just built tells both: the rows that are
- * due are counted there, within a second, and a sample of its pages shows which dates it has.
- *
- * DDL says the same as our functions, but nothing in a session that wants no notices, as
- * that of a restore.
+ * A TTL index on an old table deletes all of the past within a minute, and one on the wrong
+ * column never deletes anything.  To show this, the due rows in the new index are counted, for
+ * a second at most, and a sample of its pages shows which dates it has.  DDL does the same,
+ * but not in a session that wants no notices, such as a restore.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -30,7 +28,6 @@
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
-#include "definition/archive.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"

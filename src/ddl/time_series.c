@@ -125,8 +125,8 @@ check_series(Relation rel, const SeriesArgs *args)
 				 errhint("Create a table PARTITION BY RANGE (%s), make that one the time series, and insert the rows of this one.",
 						 quote_identifier(args->create.key))));
 	ttl_key_resolve(rel, args->create.key, &key);
-	index.state = ttl_partition_key_possible(args->create.relid, key.attnum,
-											 getBaseType(key.type), false);
+	index.state = ttl_bounds_possible(args->create.relid, key.attnum,
+									  getBaseType(key.type), false);
 	if (index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
 	if (args->meta_field != NULL &&

@@ -3,11 +3,10 @@
  * archive.c
  *	  Can rows move to the table that archive_to() names?
  *
- * Rows are inserted there by the names of their columns, as the owner of the table that
- * they leave.  Whatever would keep rows from arriving, or change them on the way, is
- * refused by DDL.  Where it comes to be later, nothing is deleted.
+ * Rows are inserted by column name, as the owner of the table that they leave.  DDL refuses
+ * what would make the insertion fail or change rows.  If it arises later, nothing is deleted.
  *
- * Catalog rows are read here, and nothing is opened, because a view may only be looking.
+ * This file reads catalog rows and opens no relation, because views use it.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -33,7 +32,6 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "definition/archive.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "ttl_index.h"
@@ -175,7 +173,7 @@ ttl_archive_is_attachable(const TtlIndex *index)
 	column = get_attname(index->relid, attnum, true);
 	other = column ? get_attnum(target, column) : InvalidAttrNumber;
 	return other > 0 &&
-		ttl_partition_key_possible(target, other, index->keytype, false) == TTL_ACTIVE;
+		ttl_bounds_possible(target, other, index->keytype, false) == TTL_ACTIVE;
 }
 
 /*

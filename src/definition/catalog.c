@@ -3,16 +3,13 @@
  * catalog.c
  *	  Which TTL indexes there are, and the state of each.
  *
- * The TTL indexes of a database are found through pg_depend: the predicate of
- * each calls the option function.  A dependency alone proves nothing, so each is
- * described from its own catalog rows.
+ * The TTL indexes of a database are found in pg_depend, because their predicates call the
+ * option function.  Each is then described from its own catalog rows, as a dependency proves
+ * nothing.
  *
- * Here it is decided which state an index has, by its definition and at the moment
- * (state.c has the texts).  What the whole server or a single partition adds to that
- * for the view is in monitor/shown_state.c.
- *
- * Everything here goes by catalog scans and the syscache, never by SQL over
- * pg_class, and waits for no lock of a table.
+ * This file decides which state an index has (state.c has the texts; monitor/shown_state.c
+ * adds what concerns the server or a single partition).  It uses catalog scans and the
+ * syscache, never SQL over pg_class, and waits for no table lock.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -51,7 +48,6 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "definition/archive.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
@@ -532,7 +528,7 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	if (table_class.relkind == RELKIND_RELATION &&
 		table_class.relam != HEAP_TABLE_AM_OID)
 		return TTL_TABLE_ACCESS_METHOD;
-	state = ttl_partition_key_state(index);
+	state = ttl_bounds_state(index);
 	return state == TTL_ACTIVE ? ttl_archive_state(index) : state;
 }
 

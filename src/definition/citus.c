@@ -3,16 +3,14 @@
  * citus.c
  *	  What a table is to Citus: nothing, a shell, or a shard, and on which node.
  *
- * A table of Citus is a shell without rows on each node.  The rows are in its shards,
- * tables that are called like it, with a number behind the name.  Each has placements,
- * the nodes that it is on: one, unless the table is replicated.  Citus moves, splits and
- * copies shards while they are written to, so that a table which looks like a shard may
- * be a half-made copy, or what has been left behind.  Rows may be deleted only where the
- * one placement of a shard is this node.
+ * A table of Citus is a shell without rows on each node.  Its rows are in shards, which are
+ * named like it with a number appended.  A shard has a placement on one node, or on several
+ * nodes if the table is replicated.  Citus moves, splits and copies shards while they are
+ * written to, so a table that looks like a shard may be an incomplete copy or a remnant.  Rows
+ * may be deleted only if the only placement of the shard is on this node.
  *
- * All of that stands in catalogs that Citus keeps in step on all nodes.  This file alone
- * knows them.  Citus is not linked to, and where it is not in the database, nothing here
- * does more than look for the name of one table in the cache.
+ * Only this file reads the catalogs of Citus, which are the same on all nodes.  Citus is not
+ * linked.  In a database without Citus, only the name of one table is looked up.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -41,7 +39,6 @@
 #include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/option.h"
-#include "definition/other_catalog.h"
 #include "ttl_index.h"
 
 #define CITUS_SCHEMA "pg_catalog"
@@ -441,7 +438,7 @@ has_option_of_shell(Oid indexrelid, const TtlCitusTable *table)
 
 	return OidIsValid(shell) && ttl_option_read(indexrelid, &own) &&
 		ttl_catalog_governor(shell, &parent, &governor, &whole) &&
-		ttl_children_same(&own, &whole);
+		ttl_option_same(&own, &whole);
 }
 
 /*

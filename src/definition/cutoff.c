@@ -3,13 +3,12 @@
  * cutoff.c
  *	  Up to which key rows are due.
  *
- * A timestamptz is an instant.  That of a timestamp or a date is exactly "key AT TIME
- * ZONE zone".  It is computed by the zone itself: that operator asks the session's
- * timezone_abbreviations first, and no session's setting may move a cutoff.  The
- * instant is not monotonic at the changes of summer time, so a scan in key order goes
- * up to the greatest key that can be due, and the keys near the cutoff are checked one
- * by one.  Where the offset of the zone does not change within a day and two hours of
- * the cutoff (no zone is further from another than that), comparing the key is exact.
+ * A timestamptz is an instant.  A timestamp or date means "key AT TIME ZONE zone".  The zone
+ * itself computes it, because that operator depends on the session's timezone_abbreviations.
+ * It is not monotonic at changes of summer time: a scan in key order reads up to the greatest
+ * key that can be due, and the keys near the cutoff are checked one by one.  Comparing the key
+ * is exact if the offset does not change within 26 hours of the cutoff, which is more than
+ * zones can differ by.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

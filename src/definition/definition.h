@@ -13,10 +13,10 @@
 #ifndef TTL_DEFINITION_H
 #define TTL_DEFINITION_H
 
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "definition/citus.h"
 #include "definition/option.h"
-#include "utils/relcache.h"
 
 /* The states of an index: catalog.c decides them, state.c has names and texts. */
 typedef enum TtlState
@@ -128,15 +128,20 @@ extern bool ttl_catalog_has_rule(Oid relid, CmdType event, bool instead);
 /* citus.c, beside what is in citus.h */
 extern TtlState ttl_citus_state(const TtlIndex *index);
 
+/* archive.c */
+extern TtlState ttl_archive_state(TtlIndex *index);
+extern TtlState ttl_archive_rights(TtlIndex *index);
+extern TtlState ttl_archive_state_now(TtlIndex *index);
+extern void ttl_archive_check(TtlIndex *index);
+extern char *ttl_archive_name(Oid target);
+extern Oid	ttl_archive_of(Oid indexrelid, Oid *governor);
+extern bool ttl_archive_is_attachable(const TtlIndex *index);
+extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
+
 /* reach.c */
 extern TtlState ttl_reach_state(Oid relid, TtlCitusTable *citus);
 extern bool ttl_reach_is_repack_copy(Oid relid);
 extern char *ttl_reach_left_out(const TtlIndex *index);
 extern void ttl_reach_report_left_out(Oid indexrelid);
-
-/* partition_key.c */
-extern TtlState ttl_partition_key_possible(Oid relid, AttrNumber attnum,
-										   Oid keytype, bool filtered);
-extern TtlState ttl_partition_key_state(const TtlIndex *index);
 
 #endif							/* TTL_DEFINITION_H */

@@ -104,5 +104,7 @@ extern int64 ttl_cutoff_clock(const TtlIndex *index, TimestampTz at);
 /* bounds.c */
 extern List *ttl_bounds_read(Oid relid);
 extern void ttl_bounds_read_one(Oid relid, TtlPartition *partition);
+extern TtlState ttl_bounds_possible(Oid relid, AttrNumber attnum, Oid keytype, bool filtered);
+extern TtlState ttl_bounds_state(const TtlIndex *index);
 
 #endif							/* TTL_KEY_H */

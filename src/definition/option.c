@@ -3,14 +3,10 @@
  * option.c
  *	  The option in an index predicate: read it, and what it is made of.
  *
- * A TTL index is an ordinary index with a call of expire_after_seconds() among
- * the AND members of its predicate.  The stored predicate is read here alone, so that
- * DDL, the engine and the views never disagree.  (create.c writes the call as text,
- * in a command that a user could have written.)
- *
- * The call is looked for in pg_index.indpred as it is stored.  The relation cache is
- * of no use: it holds the folded predicate, in which a function that is always true
- * no longer exists.
+ * A TTL index is an ordinary index with a call of expire_after_seconds() among the AND members
+ * of its predicate.  Only this file reads the stored predicate, so that DDL, the engine and
+ * the views agree.  It reads pg_index.indpred, because the relation cache holds the folded
+ * predicate, where a function that is always true no longer exists.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -659,4 +655,37 @@ ttl_option_members(const TtlOption *option)
 												ObjectIdGetDatum(option->archive_to),
 												false, true)));
 	return members;
+}
+
+/* Do two options say the same, whatever the filters are? */
+bool
+ttl_option_same(const TtlOption *a, const TtlOption *b)
+{
+	if (a->present != b->present || a->seconds != b->seconds ||
+		a->problem != NULL || b->problem != NULL ||
+		a->drop_partitions != b->drop_partitions ||
+		a->detach_partitions != b->detach_partitions ||
+		a->bucket_seconds != b->bucket_seconds ||
+		a->paused != b->paused ||
+		a->archive_to != b->archive_to)
+		return false;
+	if (a->time_zone == NULL || b->time_zone == NULL)
+		return a->time_zone == b->time_zone;
+	return strcmp(a->time_zone, b->time_zone) == 0;
+}
+
+/*
+ * Does the index of a partition carry what the option that governs it says?  One
+ * that is malformed is left as it is: it expires nothing once it is detached.
+ */
+bool
+ttl_option_is_inherited(Oid child, const TtlOption *governing, TtlOption *part)
+{
+	TtlOption	own;
+
+	if (!governing->present || governing->problem != NULL ||
+		!ttl_option_read(child, &own) || own.problem != NULL)
+		return true;
+	*part = ttl_option_of_part(governing, own.filter);
+	return ttl_option_same(&own, part);
 }

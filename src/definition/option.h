@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * option.h
- *	  The option of a TTL index: read, written, saved, handed on to partitions.
+ *	  The option of a TTL index: read, written, saved, passed on to partitions.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -80,6 +80,8 @@ extern bool ttl_option_is_long(HeapTuple tuple);
 extern Node *ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum);
 extern bool ttl_option_is_within(Node *node, void *context);
 extern List *ttl_option_named_relations(Node *node);
+extern bool ttl_option_same(const TtlOption *a, const TtlOption *b);
+extern bool ttl_option_is_inherited(Oid child, const TtlOption *governing, TtlOption *part);
 
 /* function.c */
 extern List *ttl_function_arguments(const FuncExpr *call);
@@ -105,11 +107,7 @@ extern bool ttl_saved_option_needs_repair(Oid indexrelid);
 extern void ttl_saved_option_repair(Oid indexrelid);
 extern bool ttl_saved_option_is_lost(Oid indexrelid);
 extern void ttl_saved_option_warn(Oid indexrelid);
-
-/* children.c */
-extern bool ttl_children_same(const TtlOption *a, const TtlOption *b);
-extern void ttl_children_follow(Oid root);
-extern bool ttl_children_is_right(Oid child, const TtlOption *governing, TtlOption *part);
-extern void ttl_children_write(Oid child);
+extern void ttl_saved_option_inherit(Oid child);
+extern void ttl_saved_option_inherit_all(Oid root);
 
 #endif							/* TTL_OPTION_H */

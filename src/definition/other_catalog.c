@@ -3,9 +3,9 @@
  * other_catalog.c
  *	  Rows in the catalogs of other extensions.
  *
- * What Citus and TimescaleDB do with a table stands in tables of their own.  These are
- * read here without linking to them, and without a lock that has to be waited for.  Each
- * look takes a snapshot of its own: what another session has just committed is seen.
+ * Citus and TimescaleDB describe their tables in catalogs of their own.  They are read without
+ * linking to these extensions and without waiting for a lock.  Each look takes a new snapshot,
+ * so that it sees what another session has just committed.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -32,7 +32,6 @@
 
 #include "definition/definition.h"
 #include "definition/key.h"
-#include "definition/other_catalog.h"
 
 /*
  * The catalog of another extension, or invalid where that is not installed.  One

@@ -3,17 +3,15 @@
  * pair.c
  *	  Documents with a TTL of their own: two indexes that are one TTL index.
  *
- * A document's own TTL needs no engine of its own.  The main index is on the date
- * and holds the documents without a valid TTL:
+ * The main index is on the date, and holds the documents without a valid TTL:
  *		(key) WHERE document_ttl(d) IS NULL AND expire_after_seconds(n)
- * the other is on the date plus the TTL of those that have one:
+ * The other one is on the date plus the TTL of the documents that have one:
  *		(expire_at(key, document_ttl(d))) WHERE document_ttl(d) IS NOT NULL
  *			AND expire_after_seconds(0)
- * So a change of n, also to -1 ("only documents with a TTL of their own expire")
- * and back, concerns the main index alone and rebuilds nothing.
+ * A change of n, also to -1 ("only documents with a TTL expire"), concerns the main index
+ * alone.
  *
- * Nothing but their trees makes them a pair: the key of the other names the key
- * and the TTL that the main one has.
+ * Only their trees make them a pair: the other one has the key and the TTL of the main one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,14 +3,12 @@
  * parse.c
  *	  From the text of an expression to its tree.
  *
- * The filters and keys that users give as text end up in a CREATE INDEX command.
- * They are parsed here as that command will parse them: to compare them with the
- * indexes there are, and to make sure that the text is one whole expression,
- * which cannot break out of the parentheses that it is put into.
+ * Filters and keys that users give as text become part of a CREATE INDEX command.  They are
+ * parsed as that command will parse them, to compare them with existing indexes, and to make
+ * sure that the text is one whole expression, which cannot end the parentheses around it.
  *
- * The grammar has no mode for a single expression.  The mode for PL/pgSQL takes a list of
- * targets, and transformExpr() crashes on a target such as "*".  So the text is parsed as
- * the WHERE of a CREATE INDEX, which no other clause can follow.
+ * The grammar has no mode for a single expression, and PL/pgSQL's takes targets such as "*",
+ * on which transformExpr() crashes.  So the text is parsed as the WHERE of a CREATE INDEX.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -4,11 +4,10 @@
  *	  Rows that a TTL index does not reach: of other extensions' tables, of
  *	  foreign partitions, and of tables that inherit.
  *
- * Citus and TimescaleDB keep the rows of one table in others, which they move,
- * copy and compress.  A row that is deleted there behind their back can be lost in
- * its newer version, come back, or differ between copies.  Both are found by
- * what those extensions write into their catalogs (other_catalog.c, citus.c).  pg_repack
- * makes a copy of a table, which is found by its name.
+ * Citus and TimescaleDB keep the rows of one table in others, which they move, copy and
+ * compress.  A row deleted there could come back, differ between copies, or be lost in its
+ * newer version.  Such tables are found by the catalogs of these extensions (citus.c,
+ * other_catalog.c).  The copy of a table that pg_repack makes is found by its name.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -20,19 +19,14 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "definition/definition.h"
-#include "definition/other_catalog.h"
 #include "ttl_index.h"
 
 static bool

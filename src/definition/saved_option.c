@@ -3,16 +3,18 @@
  * saved_option.c
  *	  The memory of an option, for REINDEX CONCURRENTLY, and its repair.
  *
- * REINDEX CONCURRENTLY copies a predicate only if the folded one is not empty, so the
- * new index has lost an option that stands alone.  The table saved_options has these options.
- * Names do not tell which row is whose, as indexes can be renamed while event triggers
- * are disabled.  But index_concurrently_swap() gives the new index the pg_depend rows of the
- * old one.  So an index depends on one column of saved_options, and its row is the one of its
- * table and its key that has the number of that column.  An index that was created meanwhile
- * under the same name has no such dependency.
+ * REINDEX CONCURRENTLY copies a predicate only if the folded one is not empty, so an option
+ * that stands alone is lost.  The table saved_options keeps such options.  Names cannot
+ * identify their rows, because an index can be renamed while event triggers are disabled.  But
+ * index_concurrently_swap() passes on the pg_depend rows of the old index.  So an index
+ * depends on one column of saved_options, and its row is the one with its table, its key and
+ * that column's number.  A new index of the same name has no such dependency.
  *
- * The next pass puts the option back; until then the state is option_remembered.  Without
- * a row the state is option_lost: expiry stops visibly, and never goes on with another value.
+ * The next pass restores the option; until then the state is option_remembered.  Without a row
+ * the state is option_lost.
+ *
+ * The option that governs a partitioned index is also written into the indexes of its
+ * partitions, so that DETACH neither ends their TTL nor revives an older one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -651,5 +653,48 @@ ttl_saved_option_needs_repair(Oid indexrelid)
 	if (row != NULL && row->indexrelid == indexrelid)
 		saved = row->option;
 	index.option = option_to_save(indexrelid, &option);
-	return !option.present || !ttl_children_same(&saved, &index.option);
+	return !option.present || !ttl_option_same(&saved, &index.option);
+}
+
+/*
+ * Writes the option that governs a partition's index into it, whose lock the
+ * caller holds.  It is read only now: who changes it locks every index that it
+ * governs before.
+ */
+void
+ttl_saved_option_inherit(Oid child)
+{
+	TtlOption	governing;
+	TtlOption	part;
+	Oid			parent;
+	Oid			governor;
+
+	if (ttl_catalog_governor(child, &parent, &governor, &governing) &&
+		governor != child && !ttl_option_is_inherited(child, &governing, &part))
+		ttl_saved_option_put(child, &part);
+}
+
+/*
+ * Writes the option of a partitioned TTL index into its children where they
+ * carry none or another, so that DETACH neither silences nor revives one.  A
+ * child that is locked just now waits for the next pass.
+ */
+void
+ttl_saved_option_inherit_all(Oid root)
+{
+	TtlOption	option;
+	TtlOption	part;
+	ListCell   *lc;
+
+	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX ||
+		!ttl_option_read(root, &option))
+		return;
+	foreach(lc, ttl_inherit_tree(root))
+	{
+		Oid			child = lfirst_oid(lc);
+
+		if (child != root && !ttl_option_is_inherited(child, &option, &part) &&
+			ttl_saved_option_lock(child))
+			ttl_saved_option_inherit(child);
+	}
 }

@@ -3,9 +3,8 @@
  * state.c
  *	  The states of TTL indexes: names, reasons, errors and hints.
  *
- * There is one list for all purposes: DDL raises a state as an error, a pass skips an index
- * because of it, and the view shows it.  So a refusal, a skipped index and the reason that
- * is shown cannot differ.  catalog.c decides which state an index has.
+ * The same list serves DDL, which raises a state as an error, passes, which skip the index,
+ * and the view, which shows it. catalog.c decides which state an index has.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,31 +3,18 @@
  * document_date.c
  *	  The earliest date at a path of a jsonb document: the key of a TTL index.
  *
- * A leaf: it uses nothing of the extension but rfc3339.c.
+ * A date is {"$date": ...} as MongoDB's tools write it, or a string with a full RFC 3339
+ * date-time.  All else is not a date, and never an error: a document must not stop an INSERT.
  *
- * Values.  A date is what MongoDB's tools write for one, {"$date": ...} with
- * nothing beside it, or what JSON.stringify() makes of a Date, a string with a
- * full RFC 3339 date-time.  All else, a string without an offset included, is
- * not a date, and never an error: a document must not be able to stop a pass,
- * or an INSERT.
+ * As in MongoDB, a path continues in each object of an array, a numeric component is a name or
+ * a position, and the earliest date found decides.  At the end of the path the elements of an
+ * array count, but not those of an array in an array, such as one that was found by its
+ * position.
  *
- * Paths.  As in MongoDB, a path goes into each object of an array, and one of
- * its components that is a number also means a position in an array, so that one
- * path can lead to many values; the earliest date among them decides.  At the
- * end of the path, the elements of an array count as well, but not those of an
- * array in it.  An array found by its position is such an array in an array:
- * the path "a.0" finds no date in {"a": [[date]]}, and MongoDB neither.
- *
- * Documents can be nested as deep as the stack of the server's JSON parser
- * allows, and paths can have any number of components, so nothing here recurses:
- * the arrays on the way to the values are kept in a stack.
- *
- * A number leads to the same array in two ways, as a name in an object and as the
- * position of that object, and one way is a component longer than the other.  The
- * ways through n such arrays are as many as Fibonacci's numbers.  So an array is
- * walked once, for all the components at once with which it was reached.  It is
- * reached from one element of the array around it only, so those are complete
- * when that element is done.
+ * Documents and paths can be deep, so an array on the way is put on a stack instead of
+ * recursing.  The same array can be reached in two ways, by name and by position, whose paths
+ * differ in length.  To avoid exponential time, it is walked once, for all path components
+ * that reach it.  They are complete when the element of the surrounding array is done.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

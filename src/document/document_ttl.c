@@ -3,19 +3,13 @@
  * document_ttl.c
  *	  The time to live that a document brings along, as in Azure Cosmos DB.
  *
- * A valid one is a whole number of seconds from 1 to 2147483647, or -1: never.
- * In a document it is a number of JSON, or of Extended JSON, which says its type.
- * Whatever else stands there counts as if it were missing, in a document as in a
- * column, and is NULL here.  document_ttl() reads it from a document and
- * column_ttl() from a column of any integer type: two names, since an untyped
- * literal could not choose between two functions of one name.
+ * A valid TTL is a whole number of seconds from 1 to 2147483647, or -1 for never, as a number
+ * of JSON or Extended JSON, or in an integer column.  Anything else is NULL, as if it were
+ * missing. document_ttl() and column_ttl() have two names, because an untyped literal could
+ * not choose.
  *
- * The two indexes of a table whose documents have their own TTL are
- *
- *		(date) WHERE document_ttl(doc) IS NULL AND expire_after_seconds(n)
- *		(expire_at(date, document_ttl(doc))) WHERE expire_after_seconds(0)
- *
- * so that expire_at() has to be NULL for -1, and for all that the first one has.
+ * definition/pair.c has the two indexes: expire_at() must be NULL for -1, and for all that is
+ * in the main index.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,22 +3,16 @@
  * rfc3339.c
  *	  From an RFC 3339 date-time to an instant.
  *
- * PostgreSQL's own input function is of no use for the key of an index: it reads
- * a date without an offset in the session's zone, so it is not immutable, and it
- * raises an error for what is not a date.  This parser knows one format only,
- * the grammar "date-time" of RFC 3339, section 5.6: all fields, and an offset.
+ * The input function of PostgreSQL is not immutable, because it reads a date without an offset
+ * in the session's zone, and it raises errors.  This parser accepts only "date-time" of RFC
+ * 3339, section 5.6, with all fields and an offset: 2024-02-29T23:59:60.123456789+05:30
  *
- *		2024-02-29T23:59:60.123456789+05:30
+ * For every string that it accepts, PostgreSQL's function gives the same instant.  It also
+ * refuses what PostgreSQL refuses: year 0000, an offset of 16 hours or more, and a fraction of
+ * a leap second at the end of a day.  But it accepts fractions of any length, in strings of
+ * any length.
  *
- * For every string that it takes, PostgreSQL's function gives the same instant,
- * to the microsecond.  What PostgreSQL refuses is not a date here either, though
- * the grammar has it: year 0000, an offset of 16 hours or more, and a fraction
- * of a leap second at the end of a day (23:59:60.5).  One exception: PostgreSQL
- * refuses strings of about 150 bytes and more, whatever they hold; here a
- * fraction may have any number of digits.
- *
- * Neither memory nor errors nor anything else of the server is used, so that the
- * parser can be fuzzed alone (test/fuzz).
+ * It uses no memory management or errors of the server, so it can be fuzzed alone (test/fuzz).
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,12 +3,11 @@
  * due.c
  *	  What is due by a TTL index, for those who look and delete nothing.
  *
- * due_count() and oldest_due() read what a pass would delete, and raise an error where
- * they cannot.  ttl_due_since() is for those who watch many indexes again and again, lag()
- * and the monitor: it waits for nobody, reads little, and says where it cannot tell.  All of
- * these read index tuples and the visibility of rows (expire/look.c).  preview() is a query
- * of the caller.  cutoff() is for queries that are to leave out what is due, and looks at the
- * definition alone.
+ * due_count() and oldest_due() read what a pass would delete, and raise an error if they
+ * cannot.  lag() and the monitor call ttl_due_since() for many indexes: it waits for nobody,
+ * reads little, and says if it cannot tell.  All of these read index tuples and the visibility
+ * of rows (expire/look.c).  preview() is a query of the caller.  cutoff() reads the definition
+ * alone.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

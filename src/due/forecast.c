@@ -29,7 +29,7 @@
 
 #include "definition/definition.h"
 #include "due/due.h"
-#include "expire/estimate.h"
+#include "expire/look.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 

@@ -3,9 +3,9 @@
  * nodes.c
  *	  What is due in the shards of a table of Citus, asked for at one node.
  *
- * The rows of such a table are on other nodes, and each of them knows what is due in its own
- * shards.  They are asked as the caller, in transactions of their own, so that what
- * the caller has not committed yet is not counted: no pass would delete it either.
+ * Each node knows what is due in its own shards.  It is asked as the caller, in a transaction
+ * of its own, so what the caller has not committed is not counted: no pass would delete it
+ * either.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -17,7 +17,6 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
-#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"

@@ -3,15 +3,13 @@
  * announce.c
  *	  Telling others that it is a TTL index that deletes.
  *
- * Code of users that runs because of a delete, such as a trigger, can ask the setting
- * ttl_index.expiring, which is the name of the index while a batch runs and empty at all
- * other times.  Nobody can set it, because its context is PGC_INTERNAL.  Its value ends
- * with the caller's level of settings, so also with an error.
+ * While a batch runs, the setting ttl_index.expiring is the name of the index, so that a
+ * trigger can recognize the delete.  Its context is PGC_INTERNAL, so users cannot set it, and
+ * it ends with the caller's GUC nesting level, also after an error.
  *
- * Who reads the changes from the WAL sees a message of logical decoding before the rows
- * of a batch.  It belongs to the same subtransaction, so it is decoded if and only if
- * the deletes are.  A replication origin would tell less, and would make subscribers
- * with origin = none leave the deletes out.
+ * A message of logical decoding comes before the rows of a batch, in the same subtransaction,
+ * so it is decoded if and only if the deletes are.  A replication origin would make
+ * subscribers with origin = none omit the deletes.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,16 +3,12 @@
  * batch.c
  *	  One batch of one index: collect, check, delete.
  *
- * A batch is one transaction's worth of deletes by one index, in a process of the table's
- * owner (monitor/worker.c).  The rows are looked for in the order of the index (index_order.c),
- * or of the heap (block_order.c), fetched and checked (row.c), and deleted (delete.c), or moved
- * (move.c, insert.c).  Rows of a table of Citus that has copies are deleted by by_value.c.
+ * It runs in a process of the table's owner (monitor/worker.c), in one transaction.  A DELETE
+ * command for each batch would be simpler, but it would trust the index, read again the
+ * entries of all rows that were deleted before, and wait for locked rows.
  *
- * A plain DELETE command for each batch would be simpler.  It would trust the index, read again
- * the entries of all rows that were deleted before, and wait for locked rows.
- *
- * Of the heap, the code relies on tuple IDs that are ordered by block, on how many rows are in
- * one, and on xmin.  Nothing here reads a setting, a counter or a clock.
+ * Of the heap, the code uses only that tuple IDs are ordered by block, the number of rows in a
+ * block, and xmin.  Nothing here reads a setting, a counter or a clock.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

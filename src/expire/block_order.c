@@ -3,9 +3,9 @@
  * block_order.c
  *	  The rows of a batch in the order of the heap.
  *
- * Where most of a table is due and the heap does not follow the key, every batch in the
- * order of the index would touch nearly every block.  Then the rest of the pass goes over
- * the heap instead, block by block, with the same check of each row.
+ * If most of a table is due and the heap does not follow the key, every batch in index order
+ * would read nearly every block.  Then the pass scans the heap block by block, with the same
+ * checks.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -19,8 +19,6 @@
 #include "access/htup_details.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "utils/rel.h"
-#include "utils/snapmgr.h"
 
 #include "compat.h"
 #include "expire/expirer.h"

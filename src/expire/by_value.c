@@ -3,27 +3,18 @@
  * by_value.c
  *	  Deleting rows of a table of Citus that is on several nodes, in all copies at once.
  *
- * The copies of a row have nothing in common but their values.  So the coordinator alone
- * deletes from such a table, with a DELETE of the table itself, which Citus runs on all
- * copies in one two-phase commit:
+ * Copies of a row have only their values in common.  So the coordinator alone deletes, by a
+ * DELETE that Citus runs on all copies in one two-phase commit:
  *
  *		DELETE FROM ONLY ref WHERE (at, id) >= ('...', 1) AND (at, id) <= ('...', 99) AND ...
  *
- * A batch is a range of rows in the order of the key and, where keys are equal, of the
- * primary key; without a primary key, rows with the same key are in one batch.  A query of
- * the table finds the first and the last row of the range.  Then all who write to the table
- * are locked out, and the DELETE gives the range by constants: no copy reads a clock of its
- * own, or any order but that of bytes.
+ * A batch is a range in the order of the key and the primary key, or of the key alone if there
+ * is no primary key.  Its ends are found by a query and are constants in the DELETE, so no
+ * copy uses a clock or a collation.  Meanwhile writers are locked out: otherwise a writer that
+ * waited would use an older snapshot on its own node than on the others.  If a prepared
+ * transaction still waits for its commit on a node, the copies differ, and nothing is deleted.
  *
- * The lock is what keeps the copies equal.  Citus lets those who change such a table wait
- * for each other, but one who has waited goes by a snapshot from before the wait on its own
- * node, and by later ones on the others.  A row that was inserted meanwhile, and is due,
- * would go everywhere but here.  It does not keep out a transaction that is prepared on a
- * node and lost its way to the commit there, in a crash say: until Citus commits it, its rows
- * are in some copies and not in others, and nothing is deleted.
- *
- * The position of a cursor (cursor.c) has no tuple ID here: in its place is how many of the
- * rows with that key could not be deleted, and are passed over.
+ * The position in the cursor is the number of rows with that key to skip, not a tuple ID.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,11 +3,11 @@
  * cascade.c
  *	  Locking the tables that the foreign keys of a batch lead to.
  *
- * The triggers of foreign keys lock other tables, delete and update rows there, and go on from
- * these.  They would deadlock with DDL that holds such a table and waits for the batch.  So all
- * these tables are locked before the batch takes its first row, without waiting.  Which rows
- * there others hold is not known before, so a batch that leads to other tables waits for any
- * lock no longer than ttl_index.bucket_lock_timeout.
+ * Foreign key triggers lock other tables, delete and update rows there, and continue from
+ * these.  They could deadlock with DDL that holds such a table and waits for the batch.  So
+ * all these tables are locked before the first row is, without waiting.  Which of their rows
+ * others hold is not known then, so such a batch limits each wait for a lock to
+ * ttl_index.bucket_lock_timeout.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,54 +3,12 @@
  * cursor.c
  *	  Where an index goes on: from batch to batch, and from pass to pass.
  *
- * Each batch begins where the previous one ended, so that it does not read again the entries
- * of rows that were deleted or could not be deleted: these stay until a vacuum, and that must
- * wait for old snapshots.  But rows that are due arrive before that position, too, and
- * transactions commit whose entries the scan has passed.  So once nothing more is due behind
- * the position, the index catches up on what lies before it, in every visit.
+ * Each batch begins where the previous one ended, because the entries of deleted rows stay
+ * until vacuum.  When nothing more is due after that position, the index catches up on what
+ * lies before it: new rows that are due, late commits, and rows that could not be deleted.
+ * src/expire/README has the diagram, the resume point and the hazards.
  *
- *		   visit begins
- *				|
- *				v	  most of the heap is due
- *	   .---> FORWARD -----------------------------> BLOCK ORDER
- *	   |		|  ^										|
- *	   |		|  '--------------- end of the heap --------'
- *	   |		|
- *	   |		| nothing more is due, or was due when the pass began
- *	   |		v
- *	   |	 CATCH UP ---- FORWARD's position reached ----> over, if nothing more is due
- *	   |												 |
- *	   '-------------------------------------------------'
- *
- *	FORWARD		reads the index entries from where it was to the cutoff
- *	BLOCK ORDER	goes over the heap instead, block by block
- *	CATCH UP	reads from the oldest entry to where FORWARD is, once in a visit.  If a
- *				limit cuts such a round short, the next visit continues it.
- *
- * CATCH UP skips a leaf page whose LSN is older than the beginning of the previous round: all
- * of its entries have been looked at.  So millions of dead entries cost a look at one page for
- * each few hundred of them.  Rows that were locked or not committed yet are noted as a range
- * of keys, whose leaf pages are read all the same.  Pages of an unlogged table have no LSN, and
- * any round over a large index takes a while: after a round that read much and found nothing,
- * the next one waits for a time in proportion to it.
- *
- * Rows that could not be deleted, or that a trigger kept, are skipped, and tried again after
- * 1 minute, then after 2, 4, ... 60, by a thorough round, which reads all leaf pages.  If it
- * deletes a good part of them, the delay begins with 1 minute again: in a table that references
- * itself, one row after the other becomes free.  The first TTL_KNOWN_FAILURES of them are known
- * by their key and tuple ID.  If there are more, the age of a row tells: a row that the previous
- * round could see was tried then, unless it could not be taken.  Those that could not are known
- * by a bit each, which others may share: these are tried too often, and none too late.
- *
- * A cursor is kept from pass to pass (monitor/kept.c) if that saves reading many pages or
- * if there are rows that could not be deleted.  Otherwise the next pass begins at the
- * oldest entry again.  A cursor survives vacuum and page splits, because it holds a key and
- * a tuple ID and no page number.  It begins again where the relfilenode tells of a rewrite of
- * the index, and after a batch that found the index not active.
- *
- * Remembering only the last key would be simpler, but one key can have a million rows.
- *
- * This file is pure bookkeeping like monitor/schedule.c, and the caller tells it the time.
+ * This file does only bookkeeping, and the caller tells it the time.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -62,7 +20,6 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
-#include "utils/timestamp.h"
 
 #include "expire/expire.h"
 #include "ttl_index.h"

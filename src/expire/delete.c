@@ -3,18 +3,12 @@
  * delete.c
  *	  Deleting the rows of a batch that are due.
  *
- * There are two ways to delete the rows that pass the check:
- *
- * direct	Nothing is attached to DELETE.  The table access method deletes the row
- * 		unless that needs waiting.  The deletion fails if somebody else holds the
- * 		row or has changed it since.
- * SQL		A trigger (foreign keys are triggers) or a rule is attached.  The rows are
- * 		locked under the same condition, then DELETE FROM ONLY the table removes
- * 		them, so that triggers and rules behave as for any DELETE.  The command
- * 		repeats the expiry and the filter, because a trigger of the same batch can
- * 		have changed another row of it.
- *
- * Both ways delete the very version that was found due, and count alike.
+ * Without a trigger or rule on DELETE, the table access method deletes a row.  If somebody
+ * else holds or has changed the row, it is left.  Otherwise the rows are locked under the same
+ * condition, and then DELETE FROM ONLY removes them, so triggers and rules act as for any
+ * DELETE.  The command repeats the expiry and the filter, because a trigger of the same batch
+ * can have changed another row of it.  Both ways delete the version that was found due, and
+ * count alike.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,10 +3,9 @@
  * estimate.c
  *	  About how many rows are due, without a look at them.
  *
- * ANALYZE gathers the most common keys and a histogram of the others: of a column with the
- * table, of an expression with the index.  Nothing is read but these, and the number of
- * entries that the index had then, which knows its filter.  The planner would not do: of an
- * index with a filter it takes no statistics.
+ * It uses the most common values and the histogram of ANALYZE, which are the table's for a
+ * column and the index's for an expression, and reltuples of the index, which reflects the
+ * filter.  The planner uses no statistics of an index with a filter.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,12 +22,10 @@
 #include "catalog/pg_statistic.h"
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "definition/key.h"
-#include "expire/estimate.h"
-#include "expire/index_scan.h"
+#include "expire/look.h"
 
 /* No table has more rows. */
 #define MAX_TUPLES ((double) MaxBlockNumber * MaxHeapTuplesPerPage)

@@ -3,9 +3,9 @@
  * index_order.c
  *	  The rows of a batch in the order of the index.
  *
- * The index entries that are due are read (index_scan.c), oldest first, from where the last
- * batch ended (cursor.c), and sorted by block.  Then each row is fetched, a block at a time
- * where many of the rows are in it.
+ * Due entries are read, oldest first (index_scan.c), from where the last batch ended
+ * (cursor.c), and sorted by block.  Then the rows are fetched, a block at a time if many are
+ * in it.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,37 +3,16 @@
  * index_scan.c
  *	  The entries of a TTL index, oldest first, from any position on.
  *
- * A pass deletes in many transactions, so each batch needs to go on where the previous
- * one ended: at a key and a tuple ID.  A scan by core's interface (index_beginscan)
- * can begin at a key only.  From there it reads all entries of that key again, and
- * rows that were loaded together often carry the same date by the hundred thousand.  A
- * row comparison (key, ctid) > (a, b) does not help either, since the tuple ID is no
- * column of the index.
+ * A batch must begin at a key and a tuple ID, because many rows can have the same key.
+ * index_beginscan() can begin only at a key.  So this file uses nbtree below its interface:
+ * since format version 4 it is ordered by key and tuple ID, and _bt_search() descends to both
+ * (see ttl_bt_search() in compat.h).  src/expire/README lists what the code relies on.
  *
- * But a btree is ordered by key and tuple ID since version 4 of its format (PostgreSQL
- * 12), and nbtree's own search descends to both.  So this file uses nbtree below its
- * interface, and relies on the following:
- *
- *	_bt_mkscankey() and _bt_search() (see ttl_bt_search() in compat.h) find the leaf page
- *	on which a key and a tuple ID belong, and return it pinned and locked.
- *	btpo_next and btpo_prev link the leaf pages.  To the right the link is always good;
- *	to the left it may lead to a page that was split or deleted since, which is found
- *	out and answered by a new descent.
- *	All entries of a page lie behind those of the page to its left, and within a page
- *	P_FIRSTDATAKEY up to the last item are in their order.  A posting list holds tuple
- *	IDs in ascending order.
- *
- * The heap is not looked at here: an entry may well be that of a dead row.  Unlike
- * core, this file marks no entries as dead, because by the time that index_order.c finds a
- * row gone, the page is no longer pinned.  As in core, a page is locked only while its
- * entries are copied.  The pin is given up with the lock: a vacuum may remove a row
- * meanwhile and its tuple ID may be used again, so whoever fetches the row has to
- * check it, as index_order.c does.
- *
- * A descending index is scanned backward, so that the oldest entries come first there
- * too.
- *
- * index_order.c and look.c use the scan; the conversion of keys is also used by others.
+ * As in core, a page is locked only while its entries are copied.  The pin is released with
+ * the lock, so vacuum may remove a row and reuse its tuple ID: who fetches the row must check
+ * it.  Entries of dead rows are returned, and are not marked as killed, because the page is no
+ * longer pinned when a row is found dead.  A descending index is scanned backward, oldest
+ * entries first.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -45,7 +24,6 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "access/xact.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"

@@ -3,11 +3,11 @@
  * insert.c
  *	  Inserting rows of one table into another one, without a command.
  *
- * This is for an ordinary table without triggers, rules, row security, CHECK constraints, indexes
- * with expressions or a filter, or columns that only this table has and that have a default; all
- * others get their rows by the command INSERT (move.c).  It saves most of what that does for each row: many rows go into a
- * block at a time, with one record in the WAL.  NOT NULL and unique indexes are checked by the
- * same functions of core, in the same order.
+ * It inserts many rows into a block at a time, with one WAL record, and checks NOT NULL and
+ * unique indexes by the same functions as core, in the same order.  It is used for a plain
+ * table without triggers, rules, row security, CHECK constraints, indexes with expressions or
+ * a filter, and columns with a default that only this table has.  Others get the command
+ * INSERT (move.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,9 +3,9 @@
  * look.c
  *	  What is due by an index, and what its keys are, for those who only look.
  *
- * A key is read from the index tuple, and the filter was applied when that was written.  Of
- * a row only the visibility is read.  No expression is evaluated, so that no function of a
- * user is called: a superuser can look at the indexes of everybody.
+ * The key is read from the index tuple, to which the filter was applied when it was written,
+ * and of a row only the visibility is read.  No expression is evaluated, so no user's function
+ * is called: a superuser can look at the indexes of everybody.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,14 +3,12 @@
  * move.c
  *	  Moving the rows of a batch to another table instead of only deleting them.
  *
- * Rows are kept as they are deleted, and are inserted at the end of the batch, in the same
- * transaction.  So a row is always in one of the two tables; and what a trigger keeps in its
- * table, or others hold, is not inserted.
+ * Rows that were deleted are inserted at the end of the batch, in the same transaction.  So a
+ * row is always in one of the two tables, and a row that was not deleted is not inserted.
  *
- * Into an ordinary table with nothing attached they are inserted directly (insert.c).  All
- * others get them by the command INSERT, with triggers, partitions and row security.  If the
- * command takes fewer rows than it got, because a trigger returns NULL, for example, the batch
- * fails, so that no row is lost; the row is then found like one that cannot be deleted.
+ * A plain table gets them directly (insert.c), others by the command INSERT.  If that inserts
+ * fewer rows, as when a trigger returns NULL, the batch fails, and the row is found like one
+ * that cannot be deleted.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -27,7 +25,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "definition/archive.h"
+#include "definition/definition.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
 

@@ -3,9 +3,9 @@
  * row.c
  *	  The rows of a batch: fetched, and checked once more.
  *
- * Whatever the index said, the key of a row must be due and the filter must hold, by the
- * row itself, in the version that the batch's snapshot sees.  So a damaged index, or a tuple
- * ID that has been used again, costs no row.
+ * Whatever the index said, the row itself must be due and match the filter, in the version
+ * that the snapshot of the batch sees.  So a damaged index, or a reused tuple ID, costs no
+ * row.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

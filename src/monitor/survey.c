@@ -141,7 +141,7 @@ follow(Look *look, Oid indexrelid)
 		get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
 		return;
 	look->locks = true;
-	ttl_children_follow(indexrelid);
+	ttl_saved_option_inherit_all(indexrelid);
 }
 
 /* How far the passes have read an index: the rows before that place were seen. */

@@ -24,8 +24,8 @@
 #include "utils/timestamp.h"
 
 #include "definition/definition.h"
-#include "expire/estimate.h"
 #include "expire/expire.h"
+#include "expire/look.h"
 #include "monitor/monitor.h"
 #include "monitor/pass.h"
 #include "monitor/schedule.h"

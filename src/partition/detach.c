@@ -4,15 +4,14 @@
  *	  A partition that is due and stays: as a table of its own, or in the archive.
  *
  * The partition is detached, and then attached to the archive if that is partitioned by the
- * same key, or else moved to the archive's schema: all in one transaction.  The TTL does not act
- * on the partition any more: its indexes lose the option.
+ * same key, or else moved to the archive's schema, in one transaction.  Its indexes lose the
+ * option.
  *
- * To attach a table, core reads all of it, unless a constraint says that its rows are within the
- * bounds.  The partition had the same bounds until now, so such a constraint is added as valid,
- * as DETACH CONCURRENTLY of core does, and dropped after the command.
- *
- * What else would take long is an error before the strong locks are taken: an index that core
- * would have to build, foreign keys to be checked, a large DEFAULT partition to be read.
+ * ATTACH reads the whole table unless a constraint proves its rows within the bounds.  It had
+ * the same bounds, so a constraint is added as valid, as DETACH CONCURRENTLY does, and dropped
+ * after the command.  Whatever else would take long is an error before the strong locks are
+ * taken: an index to be built, foreign keys to be checked, a large DEFAULT partition to be
+ * read.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -48,7 +47,7 @@
 #include "utils/ruleutils.h"
 
 #include "compat.h"
-#include "definition/archive.h"
+#include "definition/definition.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 

@@ -3,14 +3,12 @@
  * drop.c
  *	  Dropping a partition that is due.
  *
- * A partition is dropped by DROP TABLE, so that event triggers see it and whatever depends on it
- * keeps it.  That needs ACCESS EXCLUSIVE on the partitioned table and on its DEFAULT partition,
- * whose constraint changes.  DETACH CONCURRENTLY would need less, but it is impossible with a
- * DEFAULT partition and inside a function.  All locks are taken before the command begins, so
- * they are held for a few milliseconds; the files are removed after the commit.
- *
- * A partition that is to be kept is detached or moved instead (detach.c), with the same locks.
- * What was read before the locks were taken is read again after that.
+ * DROP TABLE is used, so that event triggers fire and dependent objects prevent it.  It needs
+ * ACCESS EXCLUSIVE on the partitioned table and on its DEFAULT partition.  (DETACH
+ * CONCURRENTLY would need less, but is impossible with a DEFAULT partition and inside a
+ * function.)  All locks are taken before the command, so they are held for milliseconds; what
+ * was read before is read again.  A partition that is kept is detached with the same locks
+ * (detach.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,12 +3,9 @@
  * leaves.c
  *	  Which partitions are due as a whole, and whose rows go one by one.
  *
- * This is about tables that are partitioned by RANGE of the key of a TTL index alone, and
- * about their immediate partitions, whatever is below these.  A partition holds only keys
- * below its upper bound.  So all of it is due once a row at that bound would be due.
- *
- * A partition without an upper bound, DEFAULT or TO (MAXVALUE), is never due as a whole.
- * Its rows expire one by one.
+ * This is about tables partitioned by RANGE of the key of a TTL index alone, and their
+ * immediate partitions.  A partition is due as a whole once a row at its upper bound would be
+ * due.  Without an upper bound (DEFAULT, MAXVALUE) its rows expire one by one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,7 +20,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "utils/date.h"
-#include "utils/lsyscache.h"
 
 #include "partition/partition.h"
 #include "ttl_index.h"

@@ -3,14 +3,13 @@
  * make.c
  *	  Making partitions of a time series ahead of the clock.
  *
- * The span of the partitions is an option of the TTL index.  Partitions begin at multiples of
- * the span, counted from a Monday, in the key's own time: UTC for timestamptz.  They are made
- * ahead of the clock, so that rows find them also after the monitor was off for a while.
+ * The span is an option of the TTL index.  Partitions begin at multiples of it, counted from a
+ * Monday, in the key's own time (UTC for timestamptz), and are made ahead of the clock.
  *
- * A partition is made as a table of its own and then attached.  That takes SHARE UPDATE
- * EXCLUSIVE on the partitioned table, where CREATE TABLE ... PARTITION OF would take ACCESS
- * EXCLUSIVE.  Both need ACCESS EXCLUSIVE on the DEFAULT partition, to make sure that it holds no
- * row of the new one.  If it does, the new one is not made until those rows have expired.
+ * A partition is created as a table and then attached, which needs SHARE UPDATE EXCLUSIVE on
+ * the partitioned table instead of ACCESS EXCLUSIVE.  Both need ACCESS EXCLUSIVE on the
+ * DEFAULT partition.  If that has rows of the new one, it is not made until those rows have
+ * expired.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
