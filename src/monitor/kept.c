@@ -6,8 +6,8 @@
  * A process ends after its turn, so what the next one has to know of an index (where it
  * goes on, what failed, how long it waits) is in a hash table in the dynamic shared memory
  * of the launcher, or of the session that calls run_pass().  A process works with copies of
- * the entries that it uses, and writes them back when it ends.  No index is in two tasks at
- * a time.
+ * the entries that it uses, and writes them back when it ends.  Only where partitions have
+ * several owners is the entry of the whole written by several workers: the last one counts.
  *
  * What concerns the whole pass is in TtlKept, of which each process has a copy as well.
  * Whoever started the process adds what the copy has gained (tasks.c).

@@ -287,10 +287,14 @@ look_at(Look *look)
 		ttl_crash_mark(InvalidOid);
 		if (edata != NULL)
 		{
-			if (look->may_run && !get_rel_relispartition(look->indexrelid) &&
-				SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(look->indexrelid)))
+			/* unless it is that the index is gone */
+			look->is_root = !get_rel_relispartition(look->indexrelid) &&
+				SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(look->indexrelid));
+			look->index.state = TTL_FAILING;
+			look->lag = -1;
+			look->owners = NIL;
+			if (look->may_run && look->is_root)
 				ttl_prepare_failed(run, look->indexrelid, edata, timed_out);
-			return;
 		}
 	}
 	if (!look->is_root)

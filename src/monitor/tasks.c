@@ -194,6 +194,10 @@ ttl_tasks_add_database(Oid oid)
 static void
 drop_tasks(TtlDatabase *db)
 {
+	ListCell   *lc;
+
+	foreach(lc, db->tasks)
+		list_free(((TtlTask *) lfirst(lc))->roots);
 	list_free_deep(db->tasks);
 	db->tasks = NIL;
 	db->stage = db->running > 0 ? TTL_STAGE_WORKING : TTL_STAGE_DONE;
@@ -217,7 +221,7 @@ ttl_tasks_forget_unseen(void)
 			databases = foreach_delete_current(databases, lc);
 			ttl_kept_forget(kept, db->oid);
 			drop_tasks(db);
-			list_free(db->owners);
+			list_free_deep(db->owners);
 			pfree(db);
 		}
 		else
