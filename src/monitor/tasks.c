@@ -221,7 +221,8 @@ ttl_tasks_forget_unseen(void)
 			databases = foreach_delete_current(databases, lc);
 			ttl_kept_forget(kept, db->oid);
 			drop_tasks(db);
-			list_free_deep(db->owners);
+			/* not the owners themselves: a process that is not waited for can point to one */
+			list_free(db->owners);
 			pfree(db);
 		}
 		else
