@@ -42,6 +42,8 @@ sub fall_behind
 	$primary->poll_query_until('postgres',
 		q{SELECT replay_lag > '500 ms' FROM pg_stat_replication, pg_current_xact_id()}
 	) or die 'the standby does not fall behind';
+	# a worker comes for a row that is due
+	$primary->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
 	return;
 }
 
@@ -66,7 +68,6 @@ ok( $primary->poll_query_until(
 AND query = 'ttl_index: waiting for replication to catch up' AND wait_event IN ('Extension', 'TtlIndexReplicationLag')}
 	),
 	'so does its activity');
-$primary->safe_psql('postgres', "INSERT INTO events VALUES ('2000-01-01')");
 # it looks five times a second
 $primary->poll_query_until('postgres',
 	q{SELECT now() - op_start > '1 s' FROM ttl_index.current_op})
