@@ -134,7 +134,7 @@ take_rows_of_scan(TtlExpirer *x, TableScanDesc scan, int max_docs, int64 max_ent
 /*
  * Looks at the next rows from the cursor on, until max_docs were due or max_entries were
  * looked at.  BLOCKS_AT_A_TIME blocks are read at a time.  Blocks without rows count like
- * rows.
+ * rows, so that a batch ends also after many deletes.
  */
 void
 ttl_block_order_take(TtlExpirer *x, int max_docs, int64 max_entries)

@@ -120,7 +120,7 @@ list_values(HeapTuple row)
 	return list.data;
 }
 
-/* Takes at most this many due rows up to this key from a position, and advances it. */
+/* Takes up to so many due rows, up to this key, from a position on, and advances the position. */
 static void
 take_range(TtlExpirer *x, const TtlIndex *index, TtlScanPosition *position, int64 bound,
 		   int max_docs)

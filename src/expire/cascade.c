@@ -135,7 +135,7 @@ lock_table(Cascade *cascade, Oid relid, List **changed)
 	return locked;
 }
 
-/* Locks all tables that foreign keys lead to from deletes; false if one is locked. */
+/* Locks all tables that foreign keys lead to; false if somebody else has locked one. */
 bool
 ttl_cascade_lock(Relation rel)
 {
