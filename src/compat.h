@@ -30,10 +30,7 @@
 #error "ttl_index needs PostgreSQL 15 or later"
 #endif
 
-/*
- * SQL for the date that a UUID of version 7 begins with; since 18 core has it, and knows
- * itself where there is none.  The function of 17 knows version 1 only.
- */
+/* SQL for the date in a UUID of version 7.  The function of 17 knows version 1 only. */
 #if PG_VERSION_NUM >= 180000
 #define UUID_V7_DATE(uuid) psprintf("uuid_extract_timestamp(%s)", uuid)
 #define UUID_V7_FILTER(uuid) ""
@@ -98,10 +95,7 @@ typedef int SysCacheIdentifier;
 #define pgstat_get_local_beentry_by_index(i) pgstat_fetch_stat_local_beentry(i)
 #endif
 
-/*
- * Goes down a btree to the leaf where a key belongs; it is pinned and locked for
- * reading then.  The table became an argument with 16, the snapshot none with 17.
- */
+/* Descends to the leaf page of a key, and returns it pinned and locked for reading. */
 static inline Buffer
 ttl_bt_search(Relation index, Relation heap, BTScanInsert key)
 {
@@ -120,10 +114,7 @@ ttl_bt_search(Relation index, Relation heap, BTScanInsert key)
 	return buffer;
 }
 
-/*
- * Deletes a row unless that needs waiting.  With 19 the flags for it became one
- * argument.
- */
+/* Deletes a row unless that needs waiting. */
 static inline TM_Result
 ttl_tuple_delete(Relation rel, ItemPointer tid, CommandId cid,
 				 Snapshot snapshot, TM_FailureData *failure)

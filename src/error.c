@@ -17,10 +17,7 @@
 
 #include "ttl_index.h"
 
-/*
- * Does an error with this SQLSTATE come of a signal, as a cancellation and lock_timeout do?
- * The code of a user can raise the same SQLSTATE.
- */
+/* Was this SQLSTATE raised by ProcessInterrupts(), not by the code of a user? */
 bool
 ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode)
 {
@@ -28,10 +25,7 @@ ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode)
 		strcmp(edata->funcname, "ProcessInterrupts") == 0;
 }
 
-/*
- * Is an error that others hold a lock?  Of code that raises the same SQLSTATE nobody has to go
- * away for it to end.  The languages have domains of their own for their messages.
- */
+/* Did core fail to get a lock?  Other languages have message domains of their own. */
 bool
 ttl_error_is_of_lock(const ErrorData *edata)
 {
@@ -40,11 +34,9 @@ ttl_error_is_of_lock(const ErrorData *edata)
 }
 
 /*
- * Runs a function in a subtransaction, so that an error rolls back its work alone.  Without
- * `keep` its work is always rolled back.  Returns the error, or NULL.
- *
- * Code of users can leave subtransactions open within this one: PL/Perl does where it catches
- * an error and meets another one, out of memory for example, before it has rolled back its own.
+ * Runs a function in a subtransaction.  Rolls it back after an error, or always unless `keep`,
+ * with subtransactions that code of users left open, as PL/Perl does.  Returns the error, or
+ * NULL.
  */
 ErrorData *
 ttl_error_catch(void (*work) (void *), void *arg, bool keep)

@@ -29,11 +29,8 @@
 #include "ttl_index.h"
 
 /*
- * The relations that inherit from one, or are its partitions; on demand also partitions
- * that somebody has begun to detach.
- *
- * Between the look into the cache and the one that core makes, nothing takes a lock, and
- * so nothing is told to the cache.
+ * The children of a relation, if asked for also those being detached.  No lock is taken
+ * between the look into the cache and core's, so no invalidation is processed.
  */
 List *
 ttl_inherit_children(Oid relid, bool detaching)
@@ -50,10 +47,7 @@ ttl_inherit_tree(Oid relid)
 	List	   *tree = list_make1_oid(relid);
 	ListCell   *lc;
 
-	/*
-	 * the list grows while it is read; only a table that inherits has two
-	 * ways up
-	 */
+	/* the list grows while it is read; only inheritance has two ways up */
 	foreach(lc, tree)
 	{
 		List	   *children = ttl_inherit_children(lfirst_oid(lc), false);
@@ -65,9 +59,8 @@ ttl_inherit_tree(Oid relid)
 }
 
 /*
- * A table and its partitions, not what inherits from it otherwise: all that a foreign key reads
- * or changes, which asks for ONLY, and all that a row can come to by an INSERT.  With a lock
- * mode, the partitions are locked, as the table is already.
+ * A table and its partitions without other inheritors: what a foreign key or INSERT can reach.
+ * With a lock mode, the partitions are locked; the table is already.
  */
 List *
 ttl_inherit_partitions(Oid relid, LOCKMODE lockmode)
@@ -92,10 +85,7 @@ ttl_inherit_foreign_tables(Oid relid)
 	return foreign;
 }
 
-/*
- * What a relation is a partition of, or inherits from, directly; and, unless NULL, whether a
- * partition is being detached from that.
- */
+/* The direct parents; unless NULL, *detaching tells whether a partition is being detached. */
 List *
 ttl_inherit_parents(Oid relid, bool *detaching)
 {
@@ -124,9 +114,8 @@ ttl_inherit_parents(Oid relid, bool *detaching)
 }
 
 /*
- * The first of these, or invalid where there is none.  Core's get_partition_parent() raises an
- * error where a partition, or an index of one, is dropped or detached after pg_class was asked
- * whether it is one.
+ * The first parent, or invalid.  Core's get_partition_parent() raises an error if the relation
+ * is dropped or detached concurrently.
  */
 Oid
 ttl_inherit_parent(Oid relid, bool *detaching)

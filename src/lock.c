@@ -77,9 +77,8 @@ is_held_for_long(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * Limits the wait for any lock to the timeout, until the caller leaves this level of
- * settings: for commands that may take more locks than their caller knows.  After the
- * timeout they raise lock_not_available.
+ * Limits each wait for a lock until the caller's GUC level ends, for commands that may take
+ * more locks than their caller knows.  They raise lock_not_available.
  */
 void
 ttl_lock_limit_waits(void)
@@ -101,10 +100,7 @@ lock_briefly(Oid relid, LOCKMODE lockmode)
 	AtEOXact_GUC(false, level);
 }
 
-/*
- * Locks a relation, if that is possible soon.  If it is not, returns false or raises an
- * error with the SQLSTATE lock_not_available.
- */
+/* Locks a relation soon, or returns false or raises lock_not_available. */
 bool
 ttl_lock_soon(Oid relid, LOCKMODE lockmode)
 {
@@ -139,9 +135,8 @@ ttl_lock_now(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * Locks a partition of a table that is locked already, so that no query through the table
- * is running.  A query that has just ended may still be releasing its locks, in any
- * order; nothing else is waited for.
+ * Locks a partition of a locked table.  A query that has just ended may still be releasing its
+ * locks; nothing else is waited for.
  */
 bool
 ttl_lock_below(Oid relid, LOCKMODE lockmode)

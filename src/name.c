@@ -91,9 +91,8 @@ ttl_name_index(Oid indexrelid)
 }
 
 /*
- * Makes sure that the name of a relation, which is locked against being renamed, means
- * this relation until the end of the transaction.  Waits for who is renaming or dropping its
- * schema, or grants something on it.
+ * Keeps the name of a relation, which is locked against renaming, until the end of the
+ * transaction.  Waits if its schema is being renamed, dropped or granted on.
  */
 void
 ttl_name_keep(Oid relid)
@@ -105,10 +104,7 @@ ttl_name_keep(Oid relid)
 	TM_Result	result;
 	char	   *name;
 
-	/*
-	 * near the last number this reads catalogs: not with one of their pages
-	 * locked
-	 */
+	/* near the last number this reads catalogs, so no page may be locked */
 	(void) GetCurrentTransactionId();
 	do
 	{
@@ -138,9 +134,8 @@ ttl_name_keep(Oid relid)
 }
 
 /*
- * Makes the name of a new object from the name of another one and a suffix.  If there is no
- * room for the whole name, it is cut and a hash of it follows, so that the names for
- * objects whose names begin alike differ.
+ * Makes a name of another object's name and a suffix.  If it is too long, it is cut and a hash
+ * is appended, so that names of similar objects differ.
  */
 char *
 ttl_name_with_suffix(const char *name, const char *suffix)
@@ -156,10 +151,8 @@ ttl_name_with_suffix(const char *name, const char *suffix)
 }
 
 /*
- * relation_name(relation oid) returns record (schemaname, relname, relowner)
- *
- * Citus hides shards from queries of pg_class.  All columns are NULL for a relation that is
- * gone.
+ * relation_name(relation oid) returns record (schemaname, relname, relowner): NULLs if it is
+ * gone.  Citus hides shards from queries of pg_class.
  */
 Datum
 ttl_relation_name(PG_FUNCTION_ARGS)

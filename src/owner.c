@@ -51,10 +51,8 @@ check_owner(Oid relid)
 }
 
 /*
- * Locks a table on which its owner declares something.  Nobody else may queue for the
- * lock, so the owner is checked before.  During the wait for the lock the table can get
- * another owner, or be dropped, so the owner is checked again after it.  Returns false
- * if the table is gone.
+ * Locks a table for its owner; false if it is gone.  The owner is checked before, so that
+ * others cannot queue for the lock, and again after the wait.
  */
 bool
 ttl_owner_lock(Oid relid, LOCKMODE lockmode)
@@ -96,9 +94,8 @@ ttl_owner_open(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * Raises an error unless one role owns a table, what that is a partition of, and all of its
- * partitions.  Only such a tree is extended, attached and detached: its partition keys, defaults
- * and constraints are then that role's own.
+ * Raises an error unless one role owns a table, its ancestors and all of its partitions.  Only
+ * such a tree is changed: all code in its definition is then that role's.
  */
 void
 ttl_owner_check_tree(Oid relid, Oid owner)

@@ -70,9 +70,8 @@ ttl_query_make_delete(Relation rel, List *conditions)
 }
 
 /*
- * The value for a column of a table: that of the same name in a row of another one, which is
- * the second table of a query.  NULL where there is none, and for what is generated: that is
- * computed anew.
+ * The column of the same name in the query's second table; NULL if there is none, or if the
+ * column is generated.
  */
 static Expr *
 value_by_name(Relation to, AttrNumber attnum, Relation from)
@@ -88,10 +87,7 @@ value_by_name(Relation to, AttrNumber attnum, Relation from)
 		return NULL;
 	source = TupleDescAttr(RelationGetDescr(from), number - 1);
 
-	/*
-	 * it was checked; but a number that is taken for a text would crash the
-	 * server
-	 */
+	/* it was checked, but a wrong type would crash the server */
 	if (source->atttypid != attr->atttypid)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -200,9 +196,8 @@ ttl_query_is_plain(Relation rel, CmdType command)
 }
 
 /*
- * Runs a query, with what rules and triggers add to it, and returns how many rows it
- * processed.  The plan is made without the values of the parameters.  The name is shown
- * where the text of a query would be.  The environment, or NULL, has the ephemeral relations.
+ * Runs a query with its rules and triggers, and returns how many rows it processed.  The plan
+ * is generic.  The name is shown instead of a query text.  The environment may be NULL.
  */
 int64
 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,

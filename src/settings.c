@@ -218,11 +218,7 @@ ttl_settings_limits(void)
 	return limits;
 }
 
-/*
- * Sets one of core's settings, or of another extension's, that any user may set, until the
- * caller leaves this level of settings without keeping them.  As SET LOCAL does, which may follow
- * a SET by code of a user.
- */
+/* Sets a setting that any user may set, until the caller's GUC level ends, as SET LOCAL does. */
 void
 ttl_settings_set(const char *name, const char *value)
 {

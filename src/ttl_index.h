@@ -5,7 +5,7 @@
  *
  *	document/		dates and times to live inside jsonb documents
  *	definition/		what an index says: its option, its key, its state
- *	expire/			deleting the rows of one index
+ *	expire/			deleting the rows of one index (see its README)
  *	partition/		partitions that go, and are made, as a whole
  *	due/			what is due, and will be, for those who look
  *	monitor/		when rows are deleted, by which process, and what was done

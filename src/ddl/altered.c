@@ -32,8 +32,8 @@
 #include "ttl_index.h"
 
 /*
- * Tells of an index that was dropped by the name that it had before the command, unless another
- * one has that now: a column that changes its type has its indexes made anew.
+ * Reports a dropped index, unless another has its name now: ALTER COLUMN TYPE rebuilds
+ * indexes.
  */
 static void
 report_dropped(Oid indexrelid, Oid relid, Snapshot before)
@@ -117,10 +117,7 @@ find_mismatch(Oid relid)
 	}
 }
 
-/*
- * Tells what a command has done that began with this snapshot.  Nothing to a session that wants no
- * notices, as that of a restore.
- */
+/* Reports what a command did since this snapshot, unless the session wants no notices. */
 void
 ttl_altered_report(const CollectedCommand *command, Snapshot before)
 {

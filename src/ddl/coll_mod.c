@@ -42,9 +42,8 @@ PG_FUNCTION_INFO_V1(ttl_remove_ttl);
 PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
 
 /*
- * Locks the table, then the index whose option this user may change, each with its partitions,
- * and describes it.  False where one of the two is gone, also if that is seen only after waiting
- * for its lock.
+ * Locks the table, then the index that this user may change, with partitions, and describes
+ * it.  False if one of the two is gone, also after waiting for its lock.
  */
 static bool
 lock_if_there(Oid indexrelid, TtlIndex *index)
@@ -99,10 +98,8 @@ check_not_part(const TtlIndex *index)
 }
 
 /*
- * A REINDEX CONCURRENTLY that was interrupted leaves a copy of the index that is
- * not valid, with the option of then.  A plain REINDEX would make it valid, and
- * the old option come back: it gets the new one as well, and goes on to get it when it
- * is valid.
+ * An interrupted REINDEX CONCURRENTLY leaves an invalid copy of the index with the old option.
+ * A plain REINDEX would make it valid, so the copy gets each change, too.
  */
 static void
 change_leftovers(Oid indexrelid, const TtlOption *changed)
@@ -136,10 +133,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
 	}
 }
 
-/*
- * Gives an index and its partitions the option, or none.  Refuses where that
- * would change what the index holds.
- */
+/* Sets or removes the option, with partitions.  Refuses a change of what the index holds. */
 static void
 change_here(Oid indexrelid, const TtlOption *new)
 {
@@ -192,9 +186,8 @@ change_option(Oid indexrelid, const TtlOption *new)
 }
 
 /*
- * Makes a change that was decided on for the table of Citus that this is, or whose shard.
- * The option is whole, but for the filter.  Anybody can write such a command by hand, for
- * an index of his own.
+ * Applies a change of a Citus table to its part on this node.  The option lacks only the
+ * filter.  Anybody can write such a command by hand, for an index of his own.
  */
 void
 ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
@@ -218,10 +211,7 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 	}
 	change_here(indexrelid, option);
 
-	/*
-	 * What was wrong before may stay so: whoever pauses it does not have to
-	 * repair it.
-	 */
+	/* Not a problem from before the change: pausing must not need a repair. */
 	if (option->present && ttl_catalog_describe(indexrelid, true, &after) &&
 		TTL_STATE_IS_WRONG(after.state) &&
 		(!index.option.present || after.state != index.state))
@@ -317,10 +307,7 @@ change_other(Oid other, bool was_ttl, const TtlChange *change, const TtlOption *
 	change_option(other, &option);
 }
 
-/*
- * Changes an index, and sets *old to the seconds before.  Returns false where it was a plain
- * one.
- */
+/* Changes an index.  Sets *old to its former seconds, or returns false if it was a plain one. */
 bool
 ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 {
@@ -493,10 +480,7 @@ ttl_unpause_index(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/*
- * Makes a TTL index, and the other one of its pair, plain ones, if the option can
- * be read.
- */
+/* Removes the option of a TTL index and of its pair, if it can be read. */
 static void
 remove_option(const TtlIndex *index, int elevel)
 {
@@ -529,10 +513,7 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	lock_ttl_index(indexrelid, &index);
 	if (index.option.bucket_seconds != 0 && index.option.problem == NULL)
 	{
-		/*
-		 * It stays a time series: without partitions ahead of the clock all
-		 * new rows would end in its DEFAULT partition.
-		 */
+		/* It stays a time series, or all new rows would be in the DEFAULT partition. */
 		index.option.seconds = -1;
 		change_option(indexrelid, &index.option);
 		ereport(NOTICE,
@@ -587,10 +568,7 @@ remove_one(Oid indexrelid, void *arg)
 	removal->count += index.option.problem == NULL ? 1 : 0;
 }
 
-/*
- * In the order of their tables, which are locked until the end: of two sessions that see
- * other indexes of the same tables, neither is to wait for the other.
- */
+/* By table: two sessions lock the same tables in the same order, and cannot deadlock. */
 static int
 compare_tables(const ListCell *a, const ListCell *b)
 {

@@ -128,10 +128,7 @@ is_named(const Creation *creation, const TtlCreate *args)
 	return args->name == NULL || has_name(creation->index.indexrelid, args->name);
 }
 
-/*
- * Does the index that is there differ from what was asked for?  Raises an error for a TTL index
- * that is not to be changed, or differs in more than its options.
- */
+/* Does the existing index differ?  Raises an error unless its options may be changed to fit. */
 static bool
 differs(const Creation *creation, const TtlCreate *args)
 {
@@ -291,10 +288,7 @@ typedef struct Command
 	char	   *sql;
 } Command;
 
-/*
- * The CREATE INDEX command for a key, with a condition beside the user's filter
- * or NULL.  A name that is not given is chosen.
- */
+/* The CREATE INDEX command.  The condition, or NULL, is added to the user's filter. */
 static Command *
 create_command(Relation rel, const TtlCreate *args, const char *name,
 			   const char *label, const char *key_sql, const char *condition,
@@ -333,10 +327,7 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".paused()");
 	if (OidIsValid(option->archive_to))
 	{
-		/*
-		 * its name stays until the end of the transaction: the command names
-		 * it
-		 */
+		/* the command uses its name, so that must not change */
 		LockRelationOid(option->archive_to, AccessShareLock);
 		ttl_name_keep(option->archive_to);
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".archive_to(%s)",
@@ -346,17 +337,11 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 	return command;
 }
 
-/*
- * The fourth argument is the time zone of coll_mod(), and the filter here.  That of one is
- * hardly ever the other.
- */
+/* The fourth argument is the time zone of coll_mod(), but the filter here. */
 static void
 refuse_zone_as_filter(const TtlCreate *args)
 {
-	/*
-	 * a look through all zones takes long, and no name of one has a blank or
-	 * a sign
-	 */
+	/* listing zones is slow, and no zone has a blank or a sign in its name */
 	if (args->filter == NULL || args->change.time_zone != NULL ||
 		!isalpha((unsigned char) args->filter[0]) ||
 		strpbrk(args->filter, " ().,;:'\"$=<>") != NULL ||
@@ -515,9 +500,8 @@ add_filter_hint(void *arg)
 }
 
 /*
- * How strong a lock create_index() needs.  One that conflicts with itself, as two calls at
- * once must not make two indexes; but a deployment that finds what it wants, or changes it,
- * holds up no writes.  So it looks first.
+ * The lock for create_index().  To make an index it must conflict with itself; a call that
+ * finds the index, or changes it, must not block writes.  So it looks first.
  */
 static LOCKMODE
 lock_needed(const TtlCreate *args)

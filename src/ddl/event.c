@@ -56,11 +56,10 @@
 PG_FUNCTION_INFO_V1(ttl_on_ddl);
 
 /*
- * Writes the option that governs the index of a partition into it, which the command at
- * hand has made or attached: the option has to be right at once.  The command's own locks on the tables keep away
- * whoever changes options, so the index's lock is enough, and waiting for that on
- * the table, which VACUUM or CREATE INDEX CONCURRENTLY may have, is not needed.  Says what
- * the partition loses of an option of its own: rows may go that were to stay.
+ * Writes the governing option into a partition's index that the current command made or
+ * attached.  The command's locks on the tables exclude changes of options, so a lock on the
+ * index is enough.  Reports what the partition loses of an option of its own: rows may be
+ * deleted that were to stay.
  */
 static void
 follow_now(Oid child, const TtlIndex *index)
@@ -105,8 +104,8 @@ ttl_event_has_deleted(const HeapTupleData *tuple)
 }
 
 /*
- * What this table or index was a partition of before this transaction detached it,
- * or invalid.  pg_inherits still has the row, which is deleted for this transaction.
+ * The former parent of what this transaction detached, or invalid, from the old pg_inherits
+ * row.
  */
 static Oid
 former_parent(Oid relid)
@@ -140,10 +139,7 @@ former_parent(Oid relid)
 	return parent;
 }
 
-/*
- * Gives the indexes of a partition that was detached, and those below them, the
- * option that governed them until now.
- */
+/* Writes the option that governed a detached partition's indexes into them, and those below. */
 static void
 keep_governing(Oid relid)
 {
@@ -172,9 +168,8 @@ keep_governing(Oid relid)
 }
 
 /*
- * Was the index made or changed by this transaction, and is it to be used?  One
- * that slipped through earlier, or whose build failed, must not stand in the way
- * of other changes to its table.
+ * Did this transaction make or change the index, and is it valid?  An index that slipped
+ * through earlier must not prevent other changes of its table.
  */
 static bool
 is_new(Oid indexrelid)
@@ -237,10 +232,7 @@ check_index(Oid indexrelid, void *arg)
 	if (!ttl_saved_option_needs_repair(indexrelid))
 		return;
 
-	/*
-	 * coll_mod() may be changing an older one, which then waits for the next
-	 * pass
-	 */
+	/* coll_mod() may hold the lock; then the next pass does it */
 	if ((is_new(indexrelid) || ttl_saved_option_lock(indexrelid)) &&
 		ttl_option_read(indexrelid, &own) && own.present && own.problem == NULL)
 		ttl_saved_option_write(indexrelid, &own);
@@ -449,9 +441,9 @@ check_created(const CollectedCommand *command, CommandTag tag)
 }
 
 /*
- * The partition, a table or an index, that a subcommand has attached or detached;
- * invalid where its parent has no TTL index.  The command tells its name alone,
- * which can have become that of something else with its schema's.
+ * The partition that a subcommand attached or detached; invalid if its parent has no TTL
+ * index.  The command has only its name, which can mean something else after a rename of its
+ * schema.
  */
 static Oid
 find_partition(Oid parent, const AlterTableCmd *cmd)
@@ -505,10 +497,7 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 	}
 }
 
-/*
- * What an ALTER TABLE or ALTER INDEX has done: only the indexes that it made or
- * changed are looked at, never those of the other partitions.
- */
+/* Checks what an ALTER TABLE or ALTER INDEX made or changed, not the other partitions. */
 static void
 check_altered(const CollectedCommand *command)
 {
@@ -555,9 +544,8 @@ check_altered(const CollectedCommand *command)
 }
 
 /*
- * What the command at hand has done, from pg_event_trigger_ddl_commands().  That
- * is called without SQL, which would look up names and ask for privileges: whatever
- * somebody revoked, DDL must not fail because of us.
+ * Calls pg_event_trigger_ddl_commands() without SQL, which would look up names and check
+ * privileges: DDL must not fail because a privilege was revoked.
  */
 static List *
 collected_commands(void)
@@ -615,10 +603,7 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 	Snapshot	before = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
 	ListCell   *lc;
 
-	/*
-	 * A command that works in several transactions ends without a snapshot,
-	 * and whoever writes a catalog wants one.
-	 */
+	/* Commands of several transactions end without a snapshot; catalog writes need one. */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/* LIKE makes a command of each index that it copies */
 	foreach(lc, commands)

@@ -187,10 +187,7 @@ find_future(const TtlIndex *index, bool partitions, const char **detail, const c
 	return true;
 }
 
-/*
- * Tells the client how many partitions are due now, where they go as a whole: of all, or this one
- * where the index is of one.
- */
+/* Reports how many partitions are due as a whole: of all, or of the index's own one. */
 static int64
 report_partitions_due(const TtlIndex *index)
 {

@@ -97,10 +97,7 @@ ttl_archive_column_type(const FormData_pg_attribute *column)
 					generate_collation_name(column->attcollation));
 }
 
-/*
- * Notes why rows cannot be moved, and what ends that: a command or another sentence, or
- * NULL where only another table does.
- */
+/* Sets the reason why rows cannot be moved, and the hint or NULL. */
 static TtlState
 mismatch(TtlIndex *index, char *reason, char *mend)
 {
@@ -176,10 +173,7 @@ ttl_archive_is_attachable(const TtlIndex *index)
 		ttl_bounds_possible(target, other, index->keytype, false) == TTL_ACTIVE;
 }
 
-/*
- * The state by whether a partition with this column, which the archive has, can be attached
- * there: core asks for more than a row does that is inserted.
- */
+/* Can a partition be attached with this column?  ATTACH requires more than INSERT does. */
 static TtlState
 attached_column_state(TtlIndex *index, const FormData_pg_attribute *column)
 {
@@ -330,10 +324,7 @@ kind_state(TtlIndex *index, const FormData_pg_class *form)
 	return TTL_ACTIVE;
 }
 
-/*
- * The state of an index by where its option moves rows to.  Its table, its governor if
- * there is one, and its option are filled in; fills in the detail.
- */
+/* The state by the target of archive_to.  The caller fills in table, governor and option. */
 TtlState
 ttl_archive_state(TtlIndex *index)
 {
@@ -391,13 +382,11 @@ rights_state(TtlIndex *index, Oid archive_owner)
 }
 
 /*
- * The state of an index by who has which rights: rows move only where one of the two owners
- * has the privileges of the other, so that neither gets rights by the triggers and defaults of
- * the archive.  It is a state of the moment, and no reason to refuse DDL: a dump grants last.
- * The owner is filled in, too.
- *
- * Rights on a table can be asked for only while it is locked, as it may be dropped
- * concurrently; if the lock is not free, a batch does not get it either.
+ * Rows move only if one of the two owners has the privileges of the other, so that the
+ * archive's triggers and defaults give neither more rights.  DDL does not check it, because a
+ * dump grants last.  Fills in the owner.  Privileges can be asked for only of a locked table,
+ * which may otherwise be dropped concurrently.  If the lock is not free, a batch does not get
+ * it either.
  */
 TtlState
 ttl_archive_rights(TtlIndex *index)

@@ -71,12 +71,7 @@ read_side(List *datums, int64 *key)
 	return true;
 }
 
-/*
- * Reads the bounds of a partition from its row in pg_class.  A partition
- * descriptor would have them all, and in their order; but the relation cache
- * computes the partition key for it, which can call functions of the owner, and
- * wants the table open.
- */
+/* Reads the bounds of a partition from its row in pg_class. */
 void
 ttl_bounds_read_one(Oid relid, TtlPartition *partition)
 {
@@ -121,10 +116,7 @@ compare_partitions(const ListCell *a, const ListCell *b)
 	return x->relid < y->relid ? -1 : x->relid > y->relid;
 }
 
-/*
- * The partitions of a table, in the order of their bounds where these are dates.
- * Takes no lock: whoever acts on what it read takes one and reads again.
- */
+/* The partitions, sorted by bounds that are dates.  Takes no lock: lock and read again to act. */
 List *
 ttl_bounds_read(Oid relid)
 {
@@ -142,10 +134,7 @@ ttl_bounds_read(Oid relid)
 	return partitions;
 }
 
-/*
- * Is a table partitioned by RANGE of this column alone, in the order of its
- * type?
- */
+/* Is this column the whole RANGE partition key, in the order of its type? */
 static bool
 is_partitioned_by(Oid relid, AttrNumber attnum, Oid keytype)
 {

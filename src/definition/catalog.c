@@ -59,10 +59,7 @@ ttl_catalog_key_type_ok(Oid type)
 	return type == TIMESTAMPTZOID || type == TIMESTAMPOID || type == DATEOID;
 }
 
-/*
- * Can a key of this type, with this option, expire?  Else fills in the detail of
- * the state.
- */
+/* Can a key of this type expire with this option?  Fills in the detail. */
 static TtlState
 key_state(TtlIndex *index, Oid type)
 {
@@ -86,10 +83,7 @@ key_state(TtlIndex *index, Oid type)
 	return TTL_ACTIVE;
 }
 
-/*
- * Raises what is wrong with a column (invalid: an expression) that is to get a TTL index, and
- * with the argument of a function that is its time zone.
- */
+/* Checks a column (invalid: an expression) that is to get a TTL index, and the time zone. */
 void
 ttl_catalog_check_key(Oid relid, AttrNumber attnum, Oid type,
 					  const char *time_zone)
@@ -165,10 +159,7 @@ add_dependents(List *result, Relation depend, Oid function)
 	return result;
 }
 
-/*
- * All indexes that depend on an option function, valid or not, children and
- * roots: a list of OIDs in the caller's memory.
- */
+/* The OIDs of all indexes that depend on an option function, also invalid ones and children. */
 List *
 ttl_catalog_dependents(void)
 {
@@ -275,10 +266,7 @@ typedef struct Child
 	Oid			indexrelid;
 } Child;
 
-/*
- * The children of a partitioned index, in the order of the bounds of their
- * partitions.
- */
+/* The children of a partitioned index, sorted by the bounds of their partitions. */
 static List *
 ordered_children(Oid indexrelid)
 {
@@ -396,10 +384,7 @@ has_constraint(Oid indexrelid, Form_pg_index form)
 		(form->indisunique && get_index_ref_constraints(indexrelid) != NIL);
 }
 
-/*
- * Does a rule that is not disabled run another command beside one on the table, or, on
- * demand, in its place?
- */
+/* Does an enabled rule add a command to this one or, if asked for, replace it? */
 bool
 ttl_catalog_has_rule(Oid relid, CmdType event, bool instead)
 {
@@ -648,13 +633,10 @@ describe(Oid indexrelid, bool definition_only, bool locked, TtlIndex *index)
 }
 
 /*
- * Describes an index as it is now, with the option that governs it.  With
- * definition_only the state is that of the definition alone, as DDL checks it,
- * also for a plain index.  False where the index or its table is gone.
- *
- * The table is locked meanwhile, if that takes no waiting: while others drop it,
- * one catalog row is still there and the next is not.  Where it cannot be, nothing
- * is asked that would raise an error for a table that is gone.
+ * Describes an index as it is now, with its governing option; false if it or its table is
+ * gone.  With definition_only the state is what DDL checks, also for a plain index.  The table
+ * is locked if that takes no waiting.  Otherwise nothing is asked that raises an error for a
+ * table that was dropped concurrently.
  */
 bool
 ttl_catalog_describe(Oid indexrelid, bool definition_only, TtlIndex *index)

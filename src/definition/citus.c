@@ -280,9 +280,9 @@ has_index_with(Oid relid, int64 number)
 }
 
 /*
- * Is a table a shard of which Citus does not know on this node?  While a shard is split,
- * the new ones are filled before they stand in the catalogs, and the old one is left
- * behind.  A node that is no longer told about its cluster has shards and nothing else.
+ * Can a table be a shard that is missing in the catalogs of this node?  A split fills new
+ * shards before they are in the catalogs, and leaves the old one; a removed node keeps its
+ * shards.
  */
 static bool
 may_be_unknown_shard(Oid relid, const char *name, const char *suffix, int64 number)
@@ -313,10 +313,7 @@ kind_of_shard(int64 shard, char replication)
 	return replication == 'c' ? TTL_CITUS_REPLICATED : TTL_CITUS_ELSEWHERE;
 }
 
-/*
- * Finds the shard that has this number, if the table is called like it: sets the number and
- * the table that it is a part of.
- */
+/* Finds the shard of this number and its table, if the table is named like it. */
 static TtlOtherFound
 find_shard(Oid relid, int64 number, TtlCitusTable *table)
 {
@@ -364,10 +361,7 @@ look_at_shard(Oid relid, TtlCitusTable *table)
 	}
 }
 
-/*
- * Finds out what a table is to Citus, by catalogs as they are now.  Where they are not
- * clear it is taken for a shard of another node.
- */
+/* Describes a table by the current catalogs of Citus.  If unclear, it is a shard elsewhere. */
 void
 ttl_citus_look(Oid relid, TtlCitusTable *table)
 {
@@ -442,9 +436,9 @@ has_option_of_shell(Oid indexrelid, const TtlCitusTable *table)
 }
 
 /*
- * May rows be deleted by an index now, as far as Citus is concerned?  Not unless its table
- * and that of its governor are both plain, or both shards of this node; a shell has none.
- * From one that has copies they are deleted, but not here: see ttl_citus_goes_elsewhere().
+ * May an index delete now, as far as Citus is concerned?  Its table and the governor's must
+ * both be plain, or both shards of this node.  A table with copies needs
+ * ttl_citus_goes_elsewhere().
  */
 TtlState
 ttl_citus_state(const TtlIndex *index)
@@ -462,10 +456,10 @@ ttl_citus_state(const TtlIndex *index)
 }
 
 /*
- * Keeps the placement of a shard as it is until the end of the transaction, and returns
- * its number; 0 for a table that is not called like one.  It need not be on this node, and
- * what was read before means nothing: the caller has to look, and take no other shard
- * than this one.  Raises lock_not_available while Citus moves or splits it.
+ * Locks the placement of a shard until the end of the transaction.  Returns the shard's
+ * number, or 0 for a table that is not named like one.  The placement can have changed before,
+ * so the caller must look again.  Raises lock_not_available while Citus moves or splits the
+ * shard.
  */
 int64
 ttl_citus_lock(Oid relid)
@@ -488,10 +482,9 @@ ttl_citus_lock(Oid relid)
 }
 
 /*
- * A command that Citus carries to other nodes, as it is to be run so that the lock_timeout
- * which is set here holds there too: Citus sends that only from a block of several
- * commands.  Else the locks that are held here would be held for as long as somebody
- * reads a shard there.
+ * Wraps a command that Citus propagates, so that this lock_timeout holds on other nodes too:
+ * Citus sends it only in a block of several commands.  Otherwise the locks here would be held
+ * for as long as somebody reads a shard there.
  */
 static const char *
 limit_waits(const char *command)
@@ -564,9 +557,8 @@ check_nodes(void)
 }
 
 /*
- * Locks out all who write to a table of Citus, on all nodes, until the end of the
- * transaction; and limits all waits, until the caller leaves this level of settings.
- * Raises lock_not_available if one of them does not end soon.
+ * Blocks all writers to a table of Citus, on all nodes, until the end of the transaction.
+ * Limits waits until the caller's GUC level ends.  Raises lock_not_available.
  */
 void
 ttl_citus_lock_copies(Oid relid)

@@ -124,10 +124,7 @@ ttl_cutoff_instant(const TtlCutoff *cutoff, int64 key)
 			   MIN_TIMESTAMP);
 }
 
-/*
- * Is a key due?  One far in the past is not converted: its instant may be out
- * of range.
- */
+/* Is a key due?  The instant of one far in the past may be out of range. */
 bool
 ttl_cutoff_is_due(const TtlCutoff *cutoff, int64 key)
 {

@@ -46,9 +46,8 @@ definitions_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
 }
 
 /*
- * Can this be an option function?  Those are aliases of built-ins, which only a superuser can
- * make.  So a schema of our name with functions of such names, which the owner of a database
- * without the extension can make, is none of ours.
+ * Is this an alias of a built-in, as option functions are?  Only a superuser can make one, so
+ * a schema of our name that somebody else made is not taken for the extension.
  */
 bool
 ttl_function_is_alias(Oid funcid)
@@ -64,9 +63,8 @@ ttl_function_is_alias(Oid funcid)
 }
 
 /*
- * False where the extension is not installed.  pg_extension is not asked: PostgreSQL itself reads
- * it for commands on extensions alone, and any role can come to wait for a lock on it, behind
- * which all DDL, and the views, would wait.
+ * False if the extension is not installed.  This is not read from pg_extension, because any
+ * role can lock that, and all DDL and the views would wait for it.
  */
 static bool
 look_up_functions(TtlFunctions *functions)
@@ -106,10 +104,7 @@ look_up_functions(TtlFunctions *functions)
 		ttl_function_is_alias(functions->time_zone);
 }
 
-/*
- * The option functions; false where the extension is not installed in this
- * database.
- */
+/* Returns the OIDs of the option functions; false if the extension is not installed. */
 bool
 ttl_function_lookup(TtlFunctions *functions)
 {
@@ -171,10 +166,7 @@ argument_at(const FuncExpr *call, int position)
 	return NULL;
 }
 
-/*
- * The arguments of a call in the order of their positions, also those that are given
- * by name, up to the first one that is omitted.
- */
+/* The arguments of a call by position, also named ones, up to the first omitted one. */
 List *
 ttl_function_arguments(const FuncExpr *call)
 {

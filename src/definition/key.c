@@ -163,9 +163,8 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 }
 
 /*
- * An expression without the coercions around it that leave values as they are, as that of a
- * domain to its base type.  CREATE INDEX adds them as implicit ones; a dump writes them out,
- * so they are explicit in a database that was restored or upgraded.
+ * Strips coercions that leave values as they are, such as from a domain to its base type.
+ * They are implicit after CREATE INDEX, and explicit after a restore.
  */
 Node *
 ttl_key_strip_coercions(Node *node)
@@ -176,10 +175,7 @@ ttl_key_strip_coercions(Node *node)
 	return node;
 }
 
-/*
- * A call of document_date() on a column, as a key is written: column and dotted
- * path.  NULL for any other expression.
- */
+/* A call of document_date() on a column as column and dotted path; else NULL. */
 char *
 ttl_key_path_text(Node *expression, Oid relid)
 {
@@ -291,9 +287,8 @@ single_step(Node *path)
 }
 
 /*
- * Is the key of an index a column named _id, or the path _id at a document's root,
- * also as one of an array's dates or where documents have a TTL of their own?  That
- * is the identity of a document, which does not expire.
+ * Is the key _id, as a column or at a document's root, also as one date of an array or with a
+ * document's own TTL?  That is the identity of a document, which does not expire.
  */
 bool
 ttl_key_is_id(Oid indexrelid, Oid relid)
@@ -456,9 +451,8 @@ ttl_key_indexes(Relation rel, const char *name)
 }
 
 /*
- * Returns the TTL indexes among these; the plain ones if there are none; what a failed build
- * or REINDEX CONCURRENTLY has left behind if there is nothing else.  An option that REINDEX
- * CONCURRENTLY has lost counts.
+ * Returns the TTL indexes, else the plain ones, else the remnants of failed builds.  An option
+ * that REINDEX CONCURRENTLY has lost counts.
  */
 List *
 ttl_key_prefer_ttl(List *indexes)
@@ -486,10 +480,7 @@ ttl_key_prefer_ttl(List *indexes)
 	return NIL;
 }
 
-/*
- * The one index on a key.  With only_ttl, plain ones do not count; else they count only where
- * there is no TTL index.
- */
+/* The only index on a key: a TTL index, or a plain one unless only_ttl. */
 Oid
 ttl_key_index(Oid relid, const char *key, bool only_ttl)
 {

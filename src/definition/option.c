@@ -161,10 +161,7 @@ call_plain_function(Oid function, Oid type, List *args)
 	{
 		int			category = ERRCODE_TO_CATEGORY(geterrcode());
 
-		/*
-		 * interval() raises an internal error for a type modifier that is
-		 * none
-		 */
+		/* interval() raises an internal error for an invalid type modifier */
 		if (category != ERRCODE_DATA_EXCEPTION && category != ERRCODE_INTERNAL_ERROR)
 			PG_RE_THROW();
 		FlushErrorState();
@@ -178,14 +175,10 @@ call_plain_function(Oid function, Oid type, List *args)
 }
 
 /*
- * The value of an expression of constants, and of built-in functions and operators of
- * integers, double precision and intervals; NULL where it is something else, or raises an
- * error.  Those are quick; there are others that compute for hours.  Functions of users
- * would run as whoever looks.
- *
- * The planner computes all this when the index is built, and raises the error then; but
- * not where the predicate is false by another member.  Whoever looks at all indexes must
- * not get it.
+ * Computes an expression of constants, built-in functions and operators of integers, double
+ * precision and intervals.  NULL for anything else, because other functions can be slow or a
+ * user's.  NULL also for an error, which CREATE INDEX does not notice if another member is
+ * false.
  */
 static Const *
 constant_value(Node *expression)
@@ -439,9 +432,8 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 }
 
 /*
- * Does PostgreSQL store more of the key and the filter of an index than is read of a TTL
- * index?  Each pass makes trees of it several times, which takes tens of milliseconds for so
- * much, and looks for no interrupts; and it can be compressed to a hundredth on disk.
+ * Is the stored definition too long to be read?  Making trees of it takes tens of
+ * milliseconds, several times in a pass, and cannot be interrupted.
  */
 bool
 ttl_option_is_long(HeapTuple tuple)
@@ -515,10 +507,7 @@ describe_long(TtlOption *option)
 	option->filter = option->stored = list_make1(makeBoolConst(false, false));
 }
 
-/*
- * Reads the predicate of an index as it is stored.  False where there is no
- * such index.
- */
+/* Reads the stored predicate of an index; false if there is no such index. */
 bool
 ttl_option_read(Oid indexrelid, TtlOption *option)
 {
@@ -574,10 +563,9 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 }
 
 /*
- * Returns what the index of a partition, which has its own filter, is to carry of the
- * option of the whole.  Options about partitions are of no use to it, and would be wrong once it
- * is detached.  So they stand in partitioned indexes only, of which REINDEX
- * CONCURRENTLY loses nothing: they are not saved.
+ * The option for the index of a partition, which has its own filter.  Options about partitions
+ * are left out, because they would be wrong after DETACH.  So they are in partitioned indexes
+ * only, which REINDEX CONCURRENTLY does not rebuild: they are not saved.
  */
 TtlOption
 ttl_option_of_part(const TtlOption *whole, List *filter)
@@ -589,9 +577,8 @@ ttl_option_of_part(const TtlOption *whole, List *filter)
 	part.bucket_seconds = 0;
 
 	/*
-	 * A time series that never expires: -1 is not for the part alone.  Where
-	 * partitions are kept, no row of one is ever to be deleted, whoever
-	 * detaches it.
+	 * -1 is not for a part alone.  If partitions are kept, no row of one may
+	 * be deleted after DETACH.
 	 */
 	if ((whole->bucket_seconds != 0 && whole->seconds < 0) || whole->detach_partitions)
 	{

@@ -34,9 +34,8 @@
 #include "definition/key.h"
 
 /*
- * The catalog of another extension, or invalid where that is not installed.  One
- * that anybody else has made says nothing about others' tables; in pg_catalog nobody
- * else can, whoever owns it since.
+ * The catalog of another extension, or invalid if it is not installed.  A table that somebody
+ * else made does not count, except in pg_catalog, where only a superuser can make one.
  */
 Oid
 ttl_other_catalog_find(const char *schema, const char *name)
@@ -144,9 +143,9 @@ read_rows(Relation rel, TtlOtherColumn *columns, int count, TtlOtherRow row, voi
 }
 
 /*
- * Reads the rows of a catalog that have certain values: those of the first columns, with
- * an operator.  The others are read into their place, for each row; without a function,
- * of the first row only.  They are of types that are passed by value.
+ * Reads the rows in which the first columns, which have an operator, have the given values.
+ * The others are set for each row, or without a function of the first row.  All types are by
+ * value.
  */
 TtlOtherFound
 ttl_other_catalog_read(const char *schema, const char *name,

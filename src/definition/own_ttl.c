@@ -24,10 +24,7 @@
 #include "definition/option.h"
 #include "ttl_index.h"
 
-/*
- * document_ttl(d) is document_ttl(d, 'ttl'): with the argument that it omits, and all
- * in their order.
- */
+/* Completes document_ttl(d) to document_ttl(d, 'ttl'), all arguments in their order. */
 Node *
 ttl_own_ttl_complete_call(FuncExpr *call, const TtlFunctions *functions)
 {
@@ -59,10 +56,7 @@ of_null_test(Node *node, const TtlFunctions *functions, NullTestType type)
 	return ttl_own_ttl_complete_call(call, functions);
 }
 
-/*
- * The call of document_ttl() that the AND members of a predicate ask to be NULL;
- * NULL where there is none.
- */
+/* The call that the AND members require to be NULL, or NULL if there is none. */
 Node *
 ttl_own_ttl_asked_for(List *members)
 {

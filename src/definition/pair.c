@@ -176,9 +176,8 @@ table_indexes(Oid relid)
 }
 
 /*
- * The second index of a pair on this table, by what the main one has: its key, the
- * TTL of a document, and the filter of both.  It may be without the option, after
- * remove_ttl().
+ * Finds the second index of a pair by the key, the TTL and the filter of the main one.  It may
+ * have no option, after remove_ttl().
  */
 Oid
 ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression, Node *ttl,

@@ -70,10 +70,7 @@ parse_one(const ParseArg *source)
 	return castNode(IndexStmt, statement->stmt)->whereClause;
 }
 
-/*
- * Parses an expression over the columns of a table: a filter, or else a key.  The
- * name is for errors.
- */
+/* Parses a filter or a key of a table.  The name is for errors. */
 Node *
 ttl_parse_expression(Relation rel, const char *text, bool is_filter,
 					 const char *name)

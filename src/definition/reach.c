@@ -68,10 +68,9 @@ ttl_reach_state(Oid relid, TtlCitusTable *citus)
 }
 
 /*
- * Is this the copy of a table that pg_repack fills, and then puts in its place?  It has the
- * same indexes, and is brought up to date by a log of what is written to the table.  A row
- * that is deleted from the copy alone would miss the update that gives it a later date, and
- * be gone; and it would go to an archive twice.  The log is there for as long as the copy.
+ * Is this the copy that pg_repack fills and then swaps in?  Its rows are updated from a log.
+ * A row deleted from the copy alone would miss an update to a later date, and would be
+ * archived twice.  The log exists as long as the copy.
  */
 bool
 ttl_reach_is_repack_copy(Oid relid)
@@ -88,10 +87,7 @@ ttl_reach_is_repack_copy(Oid relid)
 	return OidIsValid(get_relname_relid(psprintf("log_%s", number), schema));
 }
 
-/*
- * What a TTL index leaves out of its table, for a message; NULL where it reaches
- * all that a query of the table does.
- */
+/* What a TTL index does not reach, for a message; NULL if it reaches all rows. */
 char *
 ttl_reach_left_out(const TtlIndex *index)
 {

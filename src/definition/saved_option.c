@@ -273,10 +273,7 @@ ttl_saved_option_apply(Oid indexrelid, TtlOption *option)
 	return true;
 }
 
-/*
- * What is to be saved of an option.  With a filter nothing gets lost, and a partitioned index
- * is not rebuilt.
- */
+/* What to save of an option: nothing with a filter, or of a partitioned index. */
 static TtlOption
 option_to_save(Oid indexrelid, const TtlOption *option)
 {
@@ -286,10 +283,7 @@ option_to_save(Oid indexrelid, const TtlOption *option)
 	return ttl_option_of_part(option, NIL);
 }
 
-/*
- * Inserts a row.  Like those of the counters, it is not for clients that decode the WAL: see
- * ttl_count_insert().
- */
+/* Inserts a row, not for logical decoding, like ttl_count_insert(). */
 static void
 insert_row(Relation rel, const SavedRow *row)
 {
@@ -315,10 +309,7 @@ insert_row(Relation rel, const SavedRow *row)
 	index_close(pkey, NoLock);
 }
 
-/*
- * Takes a slot that no row of the table and the key has, and no other transaction is about to
- * give away; 0 if there is none.
- */
+/* A slot that neither a row of the key nor a running transaction uses; 0 if none. */
 static int
 take_slot(Relation rel, const SavedRow *index)
 {
@@ -338,9 +329,8 @@ take_slot(Relation rel, const SavedRow *index)
 }
 
 /*
- * Replaces the row of an index that the caller has locked, and returns the slot: 0 where nothing
- * is to be saved, or no slot is free.  The lock on the table is kept, for
- * ttl_saved_option_trim().
+ * Replaces the row of a locked index, and returns the slot; 0 if nothing is to be saved or no
+ * slot is free.  Keeps the lock on the table for ttl_saved_option_trim().
  */
 static int
 write_row(Oid indexrelid, const TtlOption *option)
@@ -419,9 +409,9 @@ ttl_saved_option_trim(void)
 }
 
 /*
- * Makes an index depend on the option functions, seconds() and the tables that its trees name,
- * and on its slot, and on no others.  A function can occur elsewhere than as an option, too: without the
- * dependency, DROP EXTENSION would leave an index behind that cannot be opened.
+ * Records the dependencies of an index on the functions of the extension in its trees, the
+ * tables that they name, and its slot.  Without them DROP EXTENSION would leave a broken
+ * index.
  */
 static void
 follow_trees(Oid indexrelid, int slot)
@@ -478,10 +468,9 @@ ttl_saved_option_write(Oid indexrelid, const TtlOption *option)
 }
 
 /*
- * Puts the option, with the filter that the index has, into pg_index.indpred,
- * and saves it.  The caller holds SHARE UPDATE EXCLUSIVE on the index, and some lock
- * on the table that keeps it from changing, and has made sure that the folded
- * predicate stays the same, so the index needs no rebuild.
+ * Writes the option into pg_index.indpred, with the index's filter, and saves it.  The caller
+ * holds SHARE UPDATE EXCLUSIVE on the index and a lock on the table that prevents changes, and
+ * guarantees that the folded predicate stays the same.
  */
 void
 ttl_saved_option_put(Oid indexrelid, const TtlOption *option)
@@ -519,10 +508,9 @@ ttl_saved_option_put(Oid indexrelid, const TtlOption *option)
 	}
 
 	/*
-	 * The planner compares the xmin of this row with its snapshot where
-	 * indcheckxmin is set.  The new row gets a new xmin, so an index that was
-	 * good for everybody would be lost for a while to those with an older
-	 * snapshot.
+	 * If indcheckxmin is set, the planner compares the xmin of this row with
+	 * its snapshot.  The new xmin would hide a usable index from older
+	 * snapshots.
 	 */
 	if (form->indcheckxmin &&
 		TransactionIdPrecedes(HeapTupleHeaderGetXmin(old->t_data),
@@ -597,10 +585,7 @@ ttl_saved_option_restore(Oid indexrelid)
 			 errdetail("REINDEX CONCURRENTLY had lost it.")));
 }
 
-/*
- * Repairs what REINDEX CONCURRENTLY lost of an index, if the locks can be had at
- * once, and makes its saved option complete.
- */
+/* Repairs an index after REINDEX CONCURRENTLY, if the locks are free at once. */
 void
 ttl_saved_option_repair(Oid indexrelid)
 {
@@ -657,9 +642,8 @@ ttl_saved_option_needs_repair(Oid indexrelid)
 }
 
 /*
- * Writes the option that governs a partition's index into it, whose lock the
- * caller holds.  It is read only now: who changes it locks every index that it
- * governs before.
+ * Writes the governing option into a partition's index, which the caller has locked.  It is
+ * read after the lock: whoever changes an option locks all indexes that it governs first.
  */
 void
 ttl_saved_option_inherit(Oid child)
@@ -675,9 +659,8 @@ ttl_saved_option_inherit(Oid child)
 }
 
 /*
- * Writes the option of a partitioned TTL index into its children where they
- * carry none or another, so that DETACH neither silences nor revives one.  A
- * child that is locked just now waits for the next pass.
+ * Writes the option of a partitioned TTL index into children that differ.  A child that is
+ * locked waits for the next pass.
  */
 void
 ttl_saved_option_inherit_all(Oid root)

@@ -149,10 +149,7 @@ ttl_state_name(TtlState state)
 	return state_texts[state].name;
 }
 
-/*
- * Why the index is not active, or what it leaves out, in one line; NULL where
- * there is nothing to say.
- */
+/* Why the index is not active, or what it leaves out; NULL for neither. */
 char *
 ttl_state_reason(const TtlIndex *index)
 {
@@ -285,9 +282,8 @@ ttl_state_is_leftover(Oid indexrelid)
 }
 
 /*
- * Is this an index that REINDEX CONCURRENTLY has left behind, also where it is valid since?
- * A plain REINDEX of the table, VACUUM FULL and CLUSTER make it so, and all that tells it
- * from others then is its name.
+ * Is this a remnant of REINDEX CONCURRENTLY, by its name?  A plain REINDEX of the table,
+ * VACUUM FULL and CLUSTER make it valid.
  */
 bool
 ttl_state_is_copy(Oid indexrelid)

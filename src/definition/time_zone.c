@@ -23,9 +23,8 @@
 #include "ttl_index.h"
 
 /*
- * Some names are also abbreviations with another meaning, a fixed offset: CET in
- * summer is one hour off "... AT TIME ZONE 'CET'".  They are refused.  The other
- * names that are abbreviations too (UTC, EST) mean the same as both.
+ * Is this also an abbreviation for another offset?  In summer CET is an hour off 'AT TIME
+ * ZONE'.  Names such as UTC and EST mean the same as both.
  */
 bool
 ttl_time_zone_is_ambiguous(const char *name)
@@ -69,11 +68,7 @@ zone_names(void)
 	return known = names;
 }
 
-/*
- * Is this a name of pg_timezone_names?  The functions that look a zone up take
- * any POSIX specification too, such as a mistyped 'Berlin+3', so the list itself
- * has to be asked.
- */
+/* Is this a name of pg_timezone_names?  Core's lookup accepts any POSIX specification, too. */
 bool
 ttl_time_zone_ok(const char *name)
 {

@@ -122,10 +122,7 @@ jsonb_integer(const JsonbValue *value, int64 *integer)
 	return ok;
 }
 
-/*
- * Milliseconds since 1970.  What timestamptz cannot hold is before or after all
- * that it can.
- */
+/* Milliseconds since 1970; out of range, the nearest infinity. */
 static TimestampTz
 from_milliseconds(int64 ms)
 {
@@ -208,10 +205,7 @@ is_decimal(const char *s, int length)
 	return i == length;
 }
 
-/*
- * {"$numberDouble": "20.0"}, where the double that it means is whole and not too
- * large for an int64.
- */
+/* {"$numberDouble": "20.0"}, if the double is whole and fits into int64. */
 static bool
 wrapped_double(const JsonbValue *value, int64 *integer)
 {
@@ -324,10 +318,7 @@ consider_end(PathWalk *walk, const JsonbValue *value, bool by_position)
 		consider(walk, &element);
 }
 
-/*
- * The position that a component of the path means: "0", "12", but not "012".
- * No array has more than nine digits of elements.
- */
+/* The array position that a component means: "0", "12", but not "012". */
 static int64
 component_position(Datum component)
 {
@@ -386,10 +377,7 @@ push_array(PathWalk *walk, const JsonbValue *array, int component)
 	frame->last = Max(frame->last, component);
 }
 
-/*
- * Follows the path from a value, through objects, to its end or to an array,
- * which is left to the caller on the stack.
- */
+/* Follows the path through objects to its end, or to an array, which is pushed. */
 static void
 follow(PathWalk *walk, const JsonbValue *start, int component,
 	   bool by_position)
@@ -446,8 +434,8 @@ walk_element(PathWalk *walk)
 }
 
 /*
- * Finds the earliest date at the path, which is a text[].  Returns false where
- * there is none, and never raises an error, except for an interrupt.
+ * Finds the earliest date at the path (text[]), or returns false.  Only an interrupt is an
+ * error.
  */
 bool
 ttl_document_date_find(Jsonb *document, ArrayType *path, TimestampTz *date)

@@ -70,11 +70,7 @@ ttl_column_ttl(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32((int32) ttl);
 }
 
-/*
- * expire_at(since timestamptz, ttl integer) returns timestamptz
- *
- * What is later than timestamptz can say never comes.
- */
+/* expire_at(since timestamptz, ttl integer) returns timestamptz: infinity if out of range */
 Datum
 ttl_expire_at(PG_FUNCTION_ARGS)
 {

@@ -171,10 +171,7 @@ fraction_micros(const char *digits, size_t count)
 	return (int64_t) rint(strtod(buffer, NULL) * MICROS_PER_SECOND);
 }
 
-/*
- * Microseconds since midnight, up to those of a whole day.  Second 60 is second
- * 0 of the next minute, in any minute.
- */
+/* Microseconds since midnight.  Second 60 is second 0 of the next minute. */
 static bool
 read_time(const char *s, int64_t fraction, int64_t *micros)
 {
@@ -189,9 +186,9 @@ read_time(const char *s, int64_t fraction, int64_t *micros)
 }
 
 /*
- * Reads the string, which need not end with a zero byte, as microseconds since
- * 2000-01-01T00:00:00Z; false where it is anything but one date-time.
- * offset_without_colon also takes offsets such as +0000.
+ * Reads the string, which needs no terminating NUL, as microseconds since
+ * 2000-01-01T00:00:00Z; false if it is not exactly one date-time.  With offset_without_colon,
+ * offsets such as +0000 are valid as well.
  */
 bool
 rfc3339_parse(const char *string, size_t length, bool offset_without_colon,

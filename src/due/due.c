@@ -52,10 +52,7 @@ PG_FUNCTION_INFO_V1(ttl_preview);
 /* ttl_due_since() reads so many leaf pages of an index in one place before it gives up. */
 #define LAG_PAGES 32
 
-/*
- * May the user know how many rows of a table are due, and since when?  Whoever may read all
- * of them can count them.
- */
+/* May the user know what is due?  Whoever may read all rows can count them. */
 static bool
 may_look(const TtlIndex *index)
 {
@@ -102,10 +99,7 @@ lock_for_look(Oid relid, Oid indexrelid)
 		ConditionalLockRelationOid(indexrelid, AccessShareLock);
 }
 
-/*
- * Locks and describes an index that holds rows.  False if it is gone or would be skipped;
- * an error where others have locked it.
- */
+/* Locks and describes a leaf; false if a pass would skip it; an error if it is locked. */
 bool
 ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index)
 {
@@ -129,9 +123,8 @@ ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index)
 }
 
 /*
- * Selects from the rows that are due by an index that holds rows, as the caller: "target" is
- * a list of expressions over the table "t", of which %s stands for the key.  The result is in
- * SPI_tuptable.
+ * Selects expressions over the due rows of a leaf, "t", as the caller, into SPI_tuptable.  In
+ * the expressions %s stands for the key.
  */
 static void
 select_due(const TtlIndex *leaf, TimestampTz at, const char *target, bool by_key, int64 max)
@@ -164,10 +157,7 @@ select_due(const TtlIndex *leaf, TimestampTz at, const char *target, bool by_key
 	appendStringInfo(&query, " FROM ONLY %s AS t WHERE %s OPERATOR(pg_catalog.<=) $1",
 					 ttl_name_qualified(leaf->relid), key);
 
-	/*
-	 * near a change of summer time, local times are not in the order of their
-	 * instants
-	 */
+	/* near a change of summer time, keys are not in the order of instants */
 	if (cutoff.zone != NULL)
 		appendStringInfo(&query,
 						 " AND (%s OPERATOR(pg_catalog.<=) $2 OR "
@@ -184,10 +174,7 @@ select_due(const TtlIndex *leaf, TimestampTz at, const char *target, bool by_key
 		elog(ERROR, "could not select what is due by index %u", leaf->indexrelid);
 }
 
-/*
- * Asks a table of Citus that has copies on several nodes for one value, as the caller; false
- * if that is NULL.
- */
+/* Asks a Citus table with copies for one value, as the caller; false if NULL. */
 static bool
 select_value(const TtlIndex *leaf, TimestampTz at, const char *target, Datum *value)
 {
@@ -355,12 +342,9 @@ typedef struct LeafWork
 } LeafWork;
 
 /*
- * Looks for the oldest row that is due in an index that holds rows.  Nobody knows how long one
- * at -infinity has been due, so the first one after these is looked for.
- *
- * After a drain the entries of the deleted rows come first.  If there are too many of them, the
- * lag is looked for where the last pass has got to.  Rows that came late may lie before that
- * place, so something may be due even if nothing is found there.
+ * Looks for the oldest due row in a leaf, except -infinity, which has no lag.  If too many
+ * entries of deleted rows come first, it looks where the last pass has got to.  Rows before
+ * that place may be due even if nothing is found.
  */
 static void
 look_at_leaf(const TtlIndex *leaf, LeafWork *work)
@@ -418,15 +402,11 @@ leaf_work(void *arg)
 }
 
 /*
- * Finds since when the oldest row of a TTL index has been due, and stores the current time
- * where none is.  False where that cannot be told.  *may_be_due is false only if all entries
- * up to the cutoff were looked at, and none is of a row that is due.
- *
- * This runs no code of users, evaluates no expression and waits for no lock, so that the
- * survey can call it as a superuser for the indexes of everybody.  Each leaf is looked at in a
- * subtransaction that is rolled back, so that no more locks are held at a time than those of
- * one leaf.  A damaged index, or DDL of others, can raise an error: then the lag cannot be
- * told, and a query of all indexes still gets that of others.
+ * Finds since when the oldest row of a TTL index has been due; the current time if none is.
+ * False if unknown.  In may_be_due it returns false only if all entries up to the cutoff were
+ * looked at.  The survey calls this as a superuser for everybody's indexes: it runs no code of
+ * users, evaluates no expression and waits for no lock.  Each leaf is read in a subtransaction
+ * that is rolled back, to release its locks.  An error in it costs only this lag.
  */
 bool
 ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since, bool *may_be_due)

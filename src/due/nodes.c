@@ -57,10 +57,9 @@ node_query(Oid indexrelid, const char *call)
 }
 
 /*
- * Asks all nodes for what a call returns for their shards of an index, of which "i" is the
- * row in ttl_index.indexes; and returns what an aggregate makes of the values "e.v" with the
- * numbers "e.n", a value by reference in the memory of the caller.  A node that does not
- * answer is told at this level, and the result is NULL then.
+ * Calls a function on all nodes for their shards of an index ("i", a row of
+ * ttl_index.indexes), and aggregates the values "e.v" with the numbers "e.n".  If a node does
+ * not answer, reports it at elevel and returns NULL.
  */
 Datum
 ttl_nodes_ask(Oid indexrelid, const char *call, const char *aggregate, int elevel,

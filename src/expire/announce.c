@@ -42,9 +42,8 @@ ttl_announce_to_session(const char *root)
 }
 
 /*
- * Writes the message, if the setting is on and anybody could decode it: the name of the
- * index; on a second line that of the partition that goes, or nothing; and on a third one
- * that of the table to which it, or the rows, are moved, unless NULL.
+ * Writes the message, if anybody could decode it.  Its lines are the index, the partition that
+ * is dropped or moved (or an empty line), and the archive if there is one.
  */
 void
 ttl_announce_to_wal(const char *root, const char *partition, const char *archive)

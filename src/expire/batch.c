@@ -43,10 +43,8 @@ close_relations(TtlExpirer *x)
 }
 
 /*
- * Locks the table ROW EXCLUSIVE and the index SHARE UPDATE EXCLUSIVE for a batch, until
- * the end of the transaction, unless one of the two needs waiting.  The lock on the
- * index keeps every other pass and coll_mod() away from it: what the caller reads of the
- * definition after this stays true until the batch is done.
+ * Locks the table ROW EXCLUSIVE and the index SHARE UPDATE EXCLUSIVE, or returns false.  The
+ * lock on the index excludes other passes and coll_mod(), so the definition cannot change.
  */
 bool
 ttl_batch_lock(Oid relid, Oid indexrelid)
@@ -69,10 +67,7 @@ ttl_batch_set_immediate(void)
 	AfterTriggerSetState(stmt);
 }
 
-/*
- * Opens and locks what a batch needs.  Returns false, and why in the batch, where that needs
- * waiting or something is gone.
- */
+/* Opens and locks what a batch needs; false with the reason in the batch. */
 static bool
 begin_batch(TtlExpirer *x, const TtlIndex *index)
 {
@@ -94,9 +89,9 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
 	toast = x->heap->rd_rel->reltoastrelid;
 
 	/*
-	 * Where long values are, and the other indexes: without a command, these
-	 * are opened only where the WAL is to say which row was deleted; but with
-	 * its block locked, so that who waited could not even be canceled.
+	 * Without a command, TOAST and the other indexes are opened only for a
+	 * replica identity, but with a buffer locked, where waiting cannot be
+	 * canceled.
 	 */
 	batch->busy = (OidIsValid(toast) && !ttl_lock_now(toast, RowExclusiveLock)) ||
 		((!x->direct || RelationIsLogicallyLogged(x->heap)) &&
@@ -108,10 +103,7 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
 	return !batch->busy && !batch->inactive;
 }
 
-/*
- * Takes the rows of a batch, and deletes them.  Returns in which phase that was: the cursor
- * may be in the next one.
- */
+/* Takes and deletes the rows of a batch.  Returns its phase; the cursor may be in the next. */
 static TtlPhase
 take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 {
@@ -133,10 +125,7 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 		x->batch->horizon.lsn = GetXLogInsertRecPtr();
 	phase = cursor->phase;
 
-	/*
-	 * as core does for any DELETE of a table that is published with a row
-	 * filter
-	 */
+	/* as core does for any DELETE of a published table with a row filter */
 	CheckCmdReplicaIdentity(x->heap, CMD_DELETE);
 	if (ttl_citus_goes_by_value(&index->citus))
 		ttl_by_value_take(x, index, max_docs);
@@ -152,12 +141,10 @@ take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
 }
 
 /*
- * Runs one batch of up to max_docs rows of a locked index, in the caller's transaction, from
- * its cursor on; all else in it is zero.  Code of users runs here and may raise any error.
- *
- * Forced row security does not apply to what is deleted, but to what an archive takes, as to
- * an INSERT by its owner.  SET ROLE is refused, as the next batch would run as that role.  A
- * superuser's batch is a security-restricted operation, as triggers of other roles may act
+ * Runs one batch of up to max_docs rows of a locked index from its cursor on.  Code of users
+ * runs here and may raise any error.  Forced row security applies to INSERT into an archive,
+ * not to deletes.  SET ROLE is refused, because the next batch would run as that role.  A
+ * superuser's batch is a security-restricted operation, because other roles' triggers may run
  * in it.
  */
 void
@@ -197,9 +184,8 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	SetUserIdAndSecContext(user, saved_context);
 
 	/*
-	 * Another server commits before this one does.  If this server then lost
-	 * its commit in a crash, the rows would be there twice, so it is not left
-	 * to be written later.
+	 * The other server commits first.  If a crash lost the commit here, the
+	 * rows would be in both places, so the commit waits for the disk.
 	 */
 	if (batch->elsewhere)
 		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,

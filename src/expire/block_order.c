@@ -69,9 +69,8 @@ sample_due(TtlExpirer *x, BlockNumber nblocks)
 }
 
 /*
- * Would it be cheaper to go over the whole heap once?  It would if the entries of a
- * batch lie in many more blocks than their rows would fill, and much of the table is
- * due.
+ * Is a heap scan cheaper?  Yes if much is due, and a batch's entries are in far more blocks
+ * than its rows would fill.
  */
 bool
 ttl_block_order_is_better(TtlExpirer *x, int blocks, int count)
@@ -93,11 +92,9 @@ is_full(const TtlBatch *batch, int max_docs, int64 max_entries)
 }
 
 /*
- * Looks at the rows of a scan until the batch is full, and returns whether it has come to
- * the end.  It goes on to the end of the block: else an update could put the newer version
- * of one of the next rows before the place where the batch ends, and no index entry would
- * tell.  Only a batch of a few rows ends at any row, because one of them fails or takes
- * long; then the whole index is read once more.
+ * Takes rows of a scan until the batch is full; true at the end.  It continues to the end of
+ * the block, because an update could move a row to before the position.  Only a batch of a few
+ * rows ends at any row; then the whole index is read once more.
  */
 static bool
 take_rows_of_scan(TtlExpirer *x, TableScanDesc scan, int max_docs, int64 max_entries)
@@ -135,10 +132,9 @@ take_rows_of_scan(TtlExpirer *x, TableScanDesc scan, int max_docs, int64 max_ent
 }
 
 /*
- * Looks at the next rows, due or not, from the cursor on, until max_docs of them were
- * due or max_entries were looked at.  BLOCKS_AT_A_TIME blocks are read at a time.  Where
- * there is no row in these, as after many deletes, the blocks count like rows: they are
- * read as well, and a batch has to end.
+ * Looks at the next rows from the cursor on, until max_docs were due or max_entries were
+ * looked at.  BLOCKS_AT_A_TIME blocks are read at a time.  Blocks without rows count like
+ * rows, so that a batch ends also after many deletes.
  */
 void
 ttl_block_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
@@ -149,10 +145,7 @@ ttl_block_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 	TableScanDesc scan = NULL;
 	ItemPointerData first;
 
-	/*
-	 * what is passed here need not be due: coll_mod() may have made the time
-	 * longer
-	 */
+	/* these rows need not be due: coll_mod() may have made the time longer */
 	position->key = Min(position->key, x->cutoff->sure);
 	ItemPointerSet(&first, 0, FirstOffsetNumber);
 	if (position->set)

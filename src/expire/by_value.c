@@ -45,9 +45,8 @@
 #define ALL_OF_KEY MaxBlockNumber
 
 /*
- * Can rows be put in order by a column, alike on all nodes?  Other types than those of core
- * can differ from node to node, and so can the order of an enum, or what a domain allows;
- * of numbers, the OID that regclass stands for, and how money is written.
+ * Is the order of a type the same on all nodes?  Types not of core, enums and domains can
+ * differ; so can regclass, by OID, and money.
  */
 static bool
 has_common_order(Oid type)
@@ -121,10 +120,7 @@ list_values(HeapTuple row)
 	return list.data;
 }
 
-/*
- * Takes the rows that are due up to this key, from a position on, at most so many, and moves
- * the position behind them.
- */
+/* Takes up to so many due rows, up to this key, from a position on, and advances the position. */
 static void
 take_range(TtlExpirer *x, const TtlIndex *index, TtlScanPosition *position, int64 bound,
 		   int max_docs)
@@ -204,9 +200,8 @@ ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs)
 	batch->by_value = batch->elsewhere = true;
 
 	/*
-	 * Forced row security does not apply here, but it does on the other
-	 * nodes, where no more is known than who owns the table: they would keep
-	 * rows that go here.
+	 * Forced row security applies on the other nodes, where they would keep
+	 * rows that are deleted here.
 	 */
 	if (x->heap->rd_rel->relrowsecurity && x->heap->rd_rel->relforcerowsecurity &&
 		!has_bypassrls_privilege(index->owner))

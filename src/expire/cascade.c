@@ -40,9 +40,8 @@ typedef struct Cascade
 } Cascade;
 
 /*
- * Raises an error if AFTER triggers of a table, or those that its rules lead to, would run with
- * rights that its owner does not have.  Before 18, triggers of a table that a foreign key changes
- * run as the user who gave the outer command, and a worker gives that command again and again.
+ * Before 18, AFTER triggers of a table that a foreign key changes run as the user of the outer
+ * command.  Raises an error if that would give them more rights than the owner has.
  */
 static void
 check_triggers(Relation rel)
@@ -136,10 +135,7 @@ lock_table(Cascade *cascade, Oid relid, List **changed)
 	return locked;
 }
 
-/*
- * Locks all tables to which the foreign keys on a table lead when rows of it are deleted.
- * Returns false if somebody else has locked one of them.
- */
+/* Locks all tables that foreign keys lead to; false if somebody else has locked one. */
 bool
 ttl_cascade_lock(Relation rel)
 {

@@ -34,8 +34,8 @@
 #define FEW_FAILURES 16
 
 /*
- * After a round that read more leaf pages and entries than this and deleted nothing,
- * the next one waits so long for each of them: about a hundred times what it took.
+ * After a round that read more pages and entries than FREE_STEPS and deleted nothing, the next
+ * one waits REST_US for each of them: about a hundred times what reading it took.
  */
 #define FREE_STEPS 10000
 #define REST_US 100
@@ -84,9 +84,8 @@ ttl_cursor_reread(TtlCursor *cursor, int64 key, const ItemPointerData *tid)
 }
 
 /*
- * Moves the position back to this key, if it is behind it.  The latest key that can be
- * due has gone back because the clock did, or because coll_mod() made the time longer.
- * A position behind all that is due would hide what falls due from now on.
+ * Moves the position back to this key: the latest key that can be due is earlier after a
+ * change of the clock or coll_mod(), and nothing after it may be skipped.
  */
 void
 ttl_cursor_pull_back(TtlCursor *cursor, int64 key)
@@ -130,9 +129,8 @@ ttl_cursor_begin_visit(TtlCursor *cursor)
 }
 
 /*
- * Is this a row that could not be deleted and is not to be tried again yet?  Another row can
- * get its tuple ID once it is gone, so the key has to be the same, too, if it is known.  While
- * that of the row is not known (NULL), only one whose key could not be computed is meant.
+ * Must this row not be tried again yet?  The key must match as well, because a tuple ID can be
+ * reused.  If the key is NULL (unknown), only failures without a key match.
  */
 bool
 ttl_cursor_has_failed(const TtlCursor *cursor, const int64 *key, ItemPointer tid)
@@ -165,8 +163,8 @@ ttl_cursor_read_to(const TtlCursor *cursor, int64 *key)
 }
 
 /*
- * Have more rows failed than are known by their tuple ID?  Then a row that was visible to
- * the previous round is passed over, unless it is one of those that could not be taken.
+ * Have more rows failed than are known by tuple ID?  Then a row that the previous round could
+ * see is skipped, unless it may be one of those that could not be taken.
  */
 bool
 ttl_cursor_goes_by_age(const TtlCursor *cursor, const ItemPointerData *tid)

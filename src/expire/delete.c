@@ -103,9 +103,8 @@ make_parameter(int number, Oid type)
 }
 
 /*
- * Makes the query DELETE FROM ONLY the table.  $1 holds the tuple IDs, $2 the greatest
- * key that can be due.  The exact check of a key near a change of summer time was made
- * on the very version that is locked, so the bound is enough here.
+ * Makes the query DELETE FROM ONLY the table: $1 is the tuple IDs, $2 the greatest key that
+ * can be due.  The locked version has passed the exact check already.
  */
 static Query *
 delete_query(const TtlIndex *target, Relation rel, bool returns_rows)
@@ -117,10 +116,7 @@ delete_query(const TtlIndex *target, Relation rel, bool returns_rows)
 	Query	   *query;
 	TtlOption	own;
 
-	/*
-	 * target->option is of no use: a partition can number its columns
-	 * otherwise
-	 */
+	/* not target->option: a partition can number its columns otherwise */
 	if (!ttl_option_read(target->indexrelid, &own))
 		elog(ERROR, "cache lookup failed for index %u", target->indexrelid);
 	tids->opno = TIDEqualOperator;
@@ -149,9 +145,8 @@ set_parameter(ParamListInfo params, int number, Oid type, Datum value)
 }
 
 /*
- * Deletes the rows that ttl_delete_row() has locked.  The plan is made for an array of unknown
- * length, so it is a TID scan; a plan made for these thousands of tuple IDs could be a
- * sequential scan.
+ * Deletes the rows that ttl_delete_row() locked.  The generic plan is a TID scan; a plan for
+ * these tuple IDs could be a sequential scan.
  */
 void
 ttl_delete_locked(TtlExpirer *x, const TtlIndex *index)

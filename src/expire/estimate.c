@@ -31,9 +31,8 @@
 #define MAX_TUPLES ((double) MaxBlockNumber * MaxHeapTuplesPerPage)
 
 /*
- * The number of rows of a table, or of entries of an index, at the last ANALYZE; or -1.  From
- * 18 on, owners can write what they like into the statistics, so that the numbers in them
- * may be none, and be fewer than the values that they are for.
+ * The number of rows or entries at the last ANALYZE, or -1.  From 18 on, owners can write any
+ * statistics, also NaN and lists of different lengths.
  */
 double
 ttl_estimate_tuples(Oid relid)

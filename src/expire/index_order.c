@@ -113,10 +113,7 @@ prefetch_beyond(Prefetch *p, int current)
 	}
 }
 
-/*
- * Takes the row in the slot, which the index holds as due.  The entry may point to an
- * older version of it.
- */
+/* Takes the row in the slot.  The entry may point to an older version of it. */
 static void
 take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
 {
@@ -174,9 +171,8 @@ dense_run(const TtlIndexEntry *entries, int count)
 }
 
 /*
- * Takes the rows of a dense run: a scan reads each block once, instead of once for each
- * row.  Returns how many entries the scan did not meet, and moves these to the front:
- * entries of dead rows, and of rows that are further on in their HOT chain.
+ * Takes a dense run by a scan, which reads each block once.  Moves the entries that it did not
+ * meet to the front (dead rows, later HOT tuples) and returns their number.
  */
 static int
 take_run(TtlExpirer *x, TtlIndexEntry *entries, int count)
@@ -208,11 +204,9 @@ take_run(TtlExpirer *x, TtlIndexEntry *entries, int count)
 }
 
 /*
- * Fetches the row of an entry into the slot; false where the snapshot sees none.
- * There may be one soon, if the transaction that wrote the row is still running or
- * has just committed: then the key has to be read again.  So the row is fetched as it
- * is now, and the snapshot is asked afterwards.  Most entries without a row are those
- * of rows that are gone for good, and one fetch is enough to know that.
+ * Fetches the row of an entry; false if the snapshot sees none.  If its transaction is running
+ * or just committed, its key must be read again.  So the current row is fetched, and checked
+ * against the snapshot afterwards: for most entries of deleted rows one fetch is enough.
  */
 static bool
 fetch_row(TtlExpirer *x, IndexFetchTableData *fetch, const TtlIndexEntry *entry)
@@ -254,10 +248,7 @@ take_single(TtlExpirer *x, IndexFetchTableData *fetch, TtlIndexEntry *entries, i
 	}
 }
 
-/*
- * Fetches the rows of the entries and takes those that are due.  Returns in how
- * many blocks they lie.
- */
+/* Takes the due rows of the entries.  Returns in how many blocks they lie. */
 static int
 take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
 {
@@ -323,9 +314,8 @@ compare_entries(const void *a, const void *b, void *backward)
 }
 
 /*
- * Takes the first rows that the entries lead to, up to max of them.  Most entries lead to
- * none, so the rows are looked for first.  Where there are more rows, the position goes
- * back to the last one that is taken.  Returns in how many blocks the entries lie.
+ * Takes up to max rows of mostly dead entries.  If there are more, the position is set back to
+ * the last row taken.  Returns in how many blocks the entries lie.
  */
 static int
 take_first(TtlExpirer *x, bool backward, TtlIndexEntry *entries, int count, int max,
@@ -352,12 +342,9 @@ take_first(TtlExpirer *x, bool backward, TtlIndexEntry *entries, int count, int 
 }
 
 /*
- * Takes the next entries, from the cursor on, until max_docs rows were found.  Entries
- * of dead rows cost time as well, so their number is limited too.
- *
- * The entries are read by so many as rows are still wanted.  If most of these lead to no
- * row, the next ones are read all at once, because the more there are, the more of them lie
- * in the same block; and then it is found out first which of them lead to a row.
+ * Takes entries from the cursor on, until max_docs rows or max_entries entries.  At first it
+ * reads as many entries as rows are wanted.  If most lead to no row, it reads all the rest at
+ * once, so that more of them lie in the same block, and finds the live ones first.
  */
 void
 ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries)

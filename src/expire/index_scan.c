@@ -91,9 +91,8 @@ is_after(const TtlIndexScan *scan, int64 key, ItemPointer tid)
 }
 
 /*
- * Descends to the leaf page on which the entries after the position begin; if it is not
- * set, the first entries whose key is not NULL.  Returns the page pinned and locked, or
- * an invalid buffer if the index is empty.
+ * Descends to the leaf page after the position, or to the first non-NULL key.  Returns it
+ * pinned and locked, or an invalid buffer if the index is empty.
  */
 static Buffer
 descend(TtlIndexScan *scan)
@@ -223,10 +222,7 @@ read_leaf(TtlIndexScan *scan, Buffer buffer)
 	{
 		ItemId		item = PageGetItemId(page, scan->backward ? last - i : first + i);
 
-		/*
-		 * An entry that the primary marked as dead may still be visible to a
-		 * snapshot of a standby.
-		 */
+		/* On a standby, an entry marked as dead may still be visible to a snapshot. */
 		if ((!ItemIdIsDead(item) || TransactionStartedDuringRecovery()) &&
 			!read_tuple(scan, (IndexTuple) PageGetItem(page, item)))
 		{
@@ -242,9 +238,8 @@ read_leaf(TtlIndexScan *scan, Buffer buffer)
 }
 
 /*
- * Returns the next leaf page to read, pinned and locked.  The left sibling can have been
- * split or deleted since its number was read: then the scan descends again, to the
- * last entry that it returned.
+ * Returns the next leaf page, pinned and locked.  If the left sibling was split or deleted, it
+ * descends again to the last entry that it returned.
  */
 static Buffer
 next_leaf(TtlIndexScan *scan)
@@ -287,10 +282,7 @@ ttl_index_scan_begin(TtlIndexScan *scan, Relation heap, Relation index, Oid keyt
 	scan->entries = palloc(sizeof(TtlIndexEntry) * MaxTIDsPerBTreePage);
 }
 
-/*
- * Returns the next entry, which is valid until the next call.  Returns NULL at the end,
- * and also when max_pages leaf pages have been read.
- */
+/* Returns the next entry, valid until the next call; NULL at the end or after max_pages. */
 const TtlIndexEntry *
 ttl_index_scan_next(TtlIndexScan *scan)
 {

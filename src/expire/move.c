@@ -33,9 +33,8 @@
 #define MOVED_ROWS "moved"
 
 /*
- * Locks and opens the table to which rows are moved, if they are; false where that needs waiting.
- * While it is open, core lets no code that runs in the batch alter it, but for the names of
- * columns.
+ * Opens and locks the archive, if there is one; false if that needs waiting.  While it is
+ * open, core lets code of users rename its columns, but not alter it otherwise.
  */
 bool
 ttl_move_begin(TtlExpirer *x, const TtlIndex *index)
@@ -109,9 +108,8 @@ check_columns(TtlExpirer *x)
 }
 
 /*
- * Moves the rows that were kept.  Which partitions a command locks is not known before, and to
- * lock all of them would be too much; and others can hold a row that a unique index or a
- * foreign key needs.  So the waits are limited.
+ * Inserts the deleted rows.  Which partitions the command locks is unknown before, and others
+ * can hold a row that a unique index or a foreign key needs.  So waits are limited.
  */
 void
 ttl_move_end(TtlExpirer *x)

@@ -28,13 +28,10 @@
 #include "ttl_index.h"
 
 /*
- * Prepares to fetch rows under the active snapshot, and to check them: the check alone runs code
- * that a user wrote.
- *
- * Key and filter are read as they are stored.  The relation cache has put the bodies of
- * functions in SQL in their place, and goes on with these when such a function is replaced.
- * Core lets both take the whole row where it has virtual columns, which it then leaves NULL
- * in the index; queries do not.
+ * Prepares to fetch rows under the active snapshot and to check them, which runs code of
+ * users.  Key and filter are read as stored, because the relation cache keeps the inlined
+ * bodies of SQL functions after they are replaced.  Virtual columns in a whole-row reference
+ * are NULL in the index, but not in queries.
  */
 void
 ttl_row_begin(TtlExpirer *x)
@@ -66,9 +63,8 @@ ttl_row_end(TtlExpirer *x)
 }
 
 /*
- * Is the row in the slot due, by its own key and the filter?  The filter comes first,
- * as when the index is built: in block order there are rows outside of it, and
- * computing the key of such a row may well raise an error.
+ * Is the row due, by its own key and the filter?  The filter comes first, as in the index: the
+ * key of a row outside of it may raise an error.
  */
 bool
 ttl_row_is_due(TtlExpirer *x)
@@ -94,9 +90,8 @@ ttl_row_is_due(TtlExpirer *x)
 }
 
 /*
- * Was the row in the slot written by a transaction older than this one?  One that is frozen
- * keeps its xmin, which may be too old to be compared: then it can seem to be of a
- * transaction that has yet to begin.
+ * Was the row written by a transaction older than this one?  A frozen row's xmin may be too
+ * old to compare, and seem to be in the future.
  */
 bool
 ttl_row_is_older(TtlExpirer *x, TransactionId xid)

@@ -51,10 +51,7 @@
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-/*
- * A larger DEFAULT partition of the archive is not read while others wait: core reads it when
- * it attaches another partition.
- */
+/* A larger DEFAULT partition of the archive is an error, because ATTACH reads it. */
 #define MAX_DEFAULT_BLOCKS 1024
 
 #define ROW_BY_ROW_HINT "Let the rows move one by one: set delete_boundary_rows => true."
@@ -110,10 +107,7 @@ check_tree(const TtlIndex *root, Oid relid, bool attach)
 			refuse(root, relid, psprintf("\"%s\" is unlogged", get_rel_name(table)),
 				   "Make it a logged one with ALTER TABLE ... SET LOGGED.");
 
-		/*
-		 * a subscription finds its table by schema and name, and would stop
-		 * for good
-		 */
+		/* a subscription finds its table by schema and name, and would stop */
 		if (OidIsValid(target) && !attach &&
 			get_rel_namespace(table) != get_rel_namespace(target) &&
 			(subscription = ttl_drop_find_subscription(table)) != NULL)
@@ -124,9 +118,9 @@ check_tree(const TtlIndex *root, Oid relid, bool attach)
 }
 
 /*
- * The subcommands of ALTER TABLE that add the columns which the archive has and the partition
- * has not, empty for none.  Raises an error if core would rewrite all rows to add one.  A
- * default that is stable is evaluated once by ADD COLUMN, as if the rows were inserted there.
+ * The ALTER TABLE subcommands that add the archive's missing columns, or an empty string.
+ * Raises an error if core would rewrite the table for one.  A stable default is evaluated
+ * once.
  */
 static char *
 missing_columns(const TtlIndex *root, Relation target, Oid relid)
@@ -170,10 +164,7 @@ has_match(Relation index, Relation partition, AttrMap *map)
 	int			column = -1;
 	ListCell   *lc;
 
-	/*
-	 * CompareIndexInfo() would raise an internal error for a column without a
-	 * match
-	 */
+	/* CompareIndexInfo() raises an internal error for a missing column */
 	pull_varattnos((Node *) wanted->ii_Expressions, 1, &columns);
 	pull_varattnos((Node *) wanted->ii_Predicate, 1, &columns);
 	while ((column = bms_next_member(columns, column)) >= 0)

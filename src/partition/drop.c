@@ -83,9 +83,8 @@ list_tree(Oid relid)
 }
 
 /*
- * What depends on a partition, those below it, their row types and their sequences, and keeps
- * DROP TABLE from dropping them, such as a view or a foreign key; or a subscription or a
- * publication that would lose one; NULL for nothing.  DROP TABLE has the last word, but only
+ * What prevents DROP TABLE for a partition, its subtree, row types and sequences, or which
+ * subscription or publication would lose it; NULL for nothing.  DROP TABLE itself checks only
  * after it has locked out all users of the partitioned table.
  */
 static char *
@@ -113,9 +112,8 @@ find_dependent(Oid relid)
 }
 
 /*
- * The partition, at or below this one, that is being detached: DETACH CONCURRENTLY was
- * interrupted, or waits.  It is no part of the table any more, but DROP TABLE would still drop
- * it.  Invalid if there is none.
+ * The partition at or below this one whose DETACH CONCURRENTLY waits or was interrupted, or
+ * invalid.  DROP TABLE would still drop it.
  */
 static Oid
 find_pending_detach(Oid relid)
@@ -135,9 +133,8 @@ ttl_drop_detach_command(Oid parent, Oid relid)
 }
 
 /*
- * Raises an error if something keeps a partition from being dropped; takes no strong lock for
- * that.  DROP TABLE ... CASCADE would drop a foreign key to the whole table, so the hint is to
- * detach the partition.
+ * Raises an error if something prevents dropping a partition.  CASCADE would drop a foreign
+ * key to the whole table, so the hint is DETACH.  Takes no strong lock.
  */
 static void
 check_obstacles(const TtlIndex *root, Oid relid)
@@ -206,10 +203,7 @@ lock_for_drop(Oid parent, Oid relid, TtlBatch *batch)
 	return !batch->busy_alone;
 }
 
-/*
- * Has a partition a part of the index, in a state that lets it be dropped?  A
- * foreign table has none, and an owner may lack a privilege.
- */
+/* Does a partition have a part of the index, in a state that allows dropping? */
 static bool
 is_droppable(Oid root, Oid relid, TtlIndex *part)
 {
@@ -223,10 +217,7 @@ is_droppable(Oid root, Oid relid, TtlIndex *part)
 		 part->state == TTL_OLD_SNAPSHOTS);
 }
 
-/*
- * Is this still a partition that is due, and to be treated as the description says?  Called with
- * the locks in hand.
- */
+/* Is the partition still due, and as described?  Called with the locks held. */
 static bool
 is_still_due(const TtlIndex *root, Oid relid, TimestampTz at)
 {
@@ -249,9 +240,8 @@ is_still_due(const TtlIndex *root, Oid relid, TimestampTz at)
 }
 
 /*
- * Counts the rows of a table that is locked, with all below it, up to a number.  This is no query:
- * row security must not hide rows from it.  Rows of a foreign table cannot be counted on to stay
- * as they are, so there is one.
+ * Counts the rows of a locked table and its subtree up to a limit.  A query would be subject
+ * to row security.  The rows of a foreign table can change at any time, so it is never empty.
  */
 static int64
 count_rows(Oid relid, int64 max)
@@ -283,10 +273,9 @@ count_rows(Oid relid, int64 max)
 }
 
 /*
- * Estimates the rows of a partition that is locked, without reading them: the statistics are gone
- * after a crash, and reltuples is unknown before ANALYZE.  There are no more than fit: the owner
- * can set reltuples, from 18 on, and a sum that is out of range would be an error in the view of
- * the counters.
+ * Estimates the rows of a locked partition without reading them.  Statistics are lost in a
+ * crash, and reltuples is unknown before ANALYZE and, from 18 on, can be set to any number by
+ * the owner.  So the estimate is limited to what fits.
  */
 static int64
 estimate_rows(Oid relid)
@@ -298,10 +287,7 @@ estimate_rows(Oid relid)
 												  BLCKSZ, (int) MaxHeapTuplesPerPage, list_tree(relid))));
 }
 
-/*
- * Drops a partition, or detaches it, or moves it to the archive, if it is due at this clock
- * reading, in the caller's transaction.
- */
+/* Drops, detaches or archives a partition that is due, in the caller's transaction. */
 void
 ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 {
@@ -320,10 +306,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	}
 	ttl_batch_set_immediate();
 
-	/*
-	 * a foreign key of the partition has triggers on another table, which
-	 * DROP TABLE locks
-	 */
+	/* a foreign key has triggers on another table, which DROP TABLE locks */
 	ttl_lock_limit_waits();
 	keep = root->option.detach_partitions || OidIsValid(root->option.archive_to);
 
@@ -335,10 +318,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 			return;
 	}
 
-	/*
-	 * rows that are archived one by one go first; the partition is dropped
-	 * once it is empty
-	 */
+	/* rows are archived one by one; the empty partition is dropped */
 	if (keep && root->option.boundary_rows)
 	{
 		if (count_rows(relid, 1) == 0)
@@ -377,10 +357,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	{
 		ttl_citus_run_command(psprintf("DROP TABLE %s", table));
 
-		/*
-		 * an event trigger may have renamed it, so that another table was
-		 * dropped
-		 */
+		/* an event trigger may have renamed it, and another table was dropped */
 		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

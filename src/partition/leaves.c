@@ -25,9 +25,8 @@
 #include "ttl_index.h"
 
 /*
- * Has the upper bound of a partition come to the cutoff?  Near a change of the zone's
- * offset, keys are not in the order of their instants: there a partition waits until all
- * of them are due.
+ * Is the upper bound of a partition due?  Near a change of the zone's offset a partition waits
+ * until all of its keys are due.
  */
 bool
 ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff)
@@ -110,9 +109,8 @@ ttl_leaves_by_row(Oid root)
 }
 
 /*
- * Do the rows of this index, which holds them, expire one by one?  Asked of one that is
- * locked: since it was listed, the option can have become that partitions go as a whole,
- * or are kept.
+ * Do the rows of this locked leaf expire one by one?  The option can have changed since it was
+ * listed.
  */
 bool
 ttl_leaves_goes_by_row(const TtlIndex *leaf)
@@ -124,10 +122,7 @@ ttl_leaves_goes_by_row(const TtlIndex *leaf)
 		 go_by_row(&partition, &leaf->option));
 }
 
-/*
- * Those of an index, or of a part of one, of which a pass would delete rows: a list of
- * TtlDueLeaf.
- */
+/* The leaves of which a pass would delete rows: a list of TtlDueLeaf. */
 List *
 ttl_leaves_due(const TtlIndex *index, TimestampTz at)
 {

@@ -141,10 +141,7 @@ ttl_make_bounds(const TtlIndex *root, const TtlPartition *partition)
 					partition->has_upper ? key_literal(root, partition->upper) : "MAXVALUE");
 }
 
-/*
- * Makes the name of a partition: the name of the table, and where it begins.  NULL if the
- * table is gone.
- */
+/* The name of a partition: that of the table, and its lower bound; NULL if it is gone. */
 char *
 ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 {
@@ -213,11 +210,10 @@ ttl_make_select(const char *query)
 }
 
 /*
- * Lets a new partition be owned, guarded and replicated as its table is.  create_time_series()
- * makes it as the caller.  Row security without a policy denies all to those who read the
- * partition by itself: policies are for those who go through the table.  ALTER DEFAULT PRIVILEGES
- * grants privileges, and the option to grant them, on every new table: those that the table does
- * not grant are revoked.
+ * Gives a new partition the owner, privileges, row security and replication of its table.
+ * create_time_series() makes it as the caller.  Without policies of its own, row security
+ * denies direct reads.  Privileges by ALTER DEFAULT PRIVILEGES that the table does not grant
+ * are revoked.
  */
 void
 ttl_make_follow_table(Oid parent, const char *name)
@@ -333,10 +329,7 @@ lock_for_attach(const TtlIndex *root, Oid rest)
 	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
 }
 
-/*
- * Makes a partition of a time series that is missing, in the caller's transaction, if the
- * locks are free soon.
- */
+/* Makes a missing partition in the caller's transaction, if the locks are free soon. */
 void
 ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batch)
 {
@@ -375,10 +368,7 @@ ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batc
 	ttl_name_keep(root.relid);
 	ttl_owner_check_tree(root.relid, root.owner);
 
-	/*
-	 * another pass, or a user, may have made it meanwhile; what is left of it
-	 * is for the next pass
-	 */
+	/* another pass or a user may have made it; the next pass makes the rest */
 	missing = add_missing(NIL, ttl_bounds_read(root.relid), partition->lower, partition->upper);
 	if (list_length(missing) == 1 &&
 		((TtlPartition *) linitial(missing))->lower == partition->lower &&
