@@ -18,9 +18,9 @@
  * The lock is what keeps the copies equal.  Citus lets those who change such a table wait
  * for each other, but one who has waited goes by a snapshot from before the wait on its own
  * node, and by later ones on the others.  A row that was inserted meanwhile, and is due,
- * would go everywhere but here.  It does not keep out a transaction that is prepared on a
- * node and lost its way to the commit there, in a crash say: until Citus commits it, its rows
- * are in some copies and not in others, and nothing is deleted.
+ * would go everywhere but here.  It does not keep out a transaction that has committed here,
+ * and is still prepared on another node, after a crash say: a row of it that is due goes
+ * where it is, and comes to that node alone as soon as Citus commits it there.
  *
  * The position of a cursor (cursor.c) has no tuple ID here: in its place is how many of the
  * rows with that key could not be deleted, and are passed over.
