@@ -356,19 +356,24 @@ ttl_archive_state(TtlIndex *index)
 
 /* The state by the rights of the owners, who are there, while the archive is locked. */
 static TtlState
-rights_state(TtlIndex *index, Oid archive_owner)
+rights_state(TtlIndex *index)
 {
 	Oid			target = index->option.archive_to;
 	char	   *owner = GetUserNameFromId(index->owner, false);
-	char	   *other = GetUserNameFromId(archive_owner, false);
+	ListCell   *lc;
 
-	if (!has_privs_of_role(archive_owner, index->owner) &&
-		!has_privs_of_role(index->owner, archive_owner))
-		return mismatch(index, psprintf("neither of the owners, \"%s\" of the rows and \"%s\" of that table, has the privileges of the other",
-										owner, other),
-						psprintf("GRANT %s TO %s, or %s", quote_identifier(owner),
-								 quote_identifier(other),
-								 alter_command(target, psprintf("OWNER TO %s", quote_identifier(owner)))));
+	foreach(lc, ttl_inherit_tree(target))
+	{
+		Oid			other = ttl_owner_of(lfirst_oid(lc));
+
+		if (OidIsValid(other) && !has_privs_of_role(other, index->owner))
+			return mismatch(index, psprintf("role \"%s\", which owns table %s, lacks the privileges of the owner of the rows, \"%s\"",
+											GetUserNameFromId(other, false),
+											ttl_archive_name(lfirst_oid(lc)), owner),
+							psprintf("GRANT %s TO %s, or %s", quote_identifier(owner),
+									 quote_identifier(GetUserNameFromId(other, false)),
+									 alter_command(lfirst_oid(lc), psprintf("OWNER TO %s", quote_identifier(owner)))));
+	}
 	if (pg_class_aclcheck(target, index->owner, ACL_INSERT) != ACLCHECK_OK ||
 		object_aclcheck(NamespaceRelationId, get_rel_namespace(target), index->owner,
 						ACL_USAGE) != ACLCHECK_OK)
@@ -382,9 +387,9 @@ rights_state(TtlIndex *index, Oid archive_owner)
 }
 
 /*
- * Rows move only if one of the two owners has the privileges of the other, so that the
- * archive's triggers and defaults give neither more rights.  DDL does not check it, because a
- * dump grants last.  Fills in the owner.  Privileges can be asked for only of a locked table,
+ * Rows are moved as their owner.  So the owners of the archive and of its partitions, whose
+ * triggers and defaults act there, need the privileges of that role.  DDL does not check it, because a
+ * dump grants last.  Privileges can be asked for only of a locked table,
  * which may otherwise be dropped concurrently.  If the lock is not free, a batch does not get
  * it either.
  */
@@ -400,7 +405,7 @@ ttl_archive_rights(TtlIndex *index)
 		return TTL_ACTIVE;
 	if (ttl_catalog_class(target, &form) &&
 		SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(index->owner)))
-		state = rights_state(index, form.relowner);
+		state = rights_state(index);
 	UnlockRelationOid(target, AccessShareLock);
 	return state;
 }

@@ -565,6 +565,33 @@ owner_may_delete(const TtlIndex *index)
 						index->owner, ACL_USAGE) == ACLCHECK_OK;
 }
 
+/*
+ * The tables that a partition belongs to have triggers there, and the TTL index of one of them
+ * says what is deleted, and where to rows move.  All of it acts as the owner of the partition
+ * whose rows are deleted.  So their owners need the privileges of that role; else this gives the
+ * index a state, and returns false.
+ */
+bool
+ttl_catalog_owners_above(TtlIndex *index)
+{
+	ListCell   *lc;
+
+	foreach(lc, get_rel_relispartition(index->relid) ? get_partition_ancestors(index->relid) : NIL)
+	{
+		Oid			owner = ttl_owner_of(lfirst_oid(lc));
+
+		if (!OidIsValid(owner) || has_privs_of_role(owner, index->owner))
+			continue;
+		index->state = TTL_OWNER_LACKS_PRIVILEGE;
+		index->detail = psprintf("the owner of table %s lacks the privileges of the owner of partition %s",
+								 ttl_name_qualified(lfirst_oid(lc)), ttl_name_qualified(index->relid));
+		index->mend = psprintf("ALTER TABLE %s OWNER TO %s;", ttl_name_qualified(index->relid),
+							   quote_identifier(GetUserNameFromId(owner, false)));
+		return false;
+	}
+	return true;
+}
+
 /* The state of the moment, for an index that is well defined. */
 static TtlState
 runtime_state(TtlIndex *index, HeapTuple tuple, bool locked)

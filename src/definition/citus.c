@@ -26,9 +26,9 @@
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "executor/spi.h"
-#include "miscadmin.h"
 #include "parser/parse_func.h"
 #include "storage/lock.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -55,8 +55,11 @@
 /* A name that is cut ends with a hash of the whole, in so many digits, and the number. */
 #define HASH_DIGITS 8
 
-/* The class of the advisory lock on the metadata of a shard, which writers share. */
-#define SHARD_METADATA_LOCK_CLASS 4
+/*
+ * How long the lock on a shard is waited for.  Whoever moves it holds that for as long as
+ * nobody may write to it, maybe for hours.
+ */
+#define SHARD_LOCK_TIMEOUT "10ms"
 
 /* Is Citus in this database? */
 static bool
@@ -456,6 +459,29 @@ ttl_citus_state(const TtlIndex *index)
 }
 
 /*
+ * Locks the placement of a shard as whoever writes to it does, or raises
+ * lock_not_available.  The tag of that lock is Citus's own affair: it is one of all shards
+ * with the same range, or of this one, as the table is distributed.
+ */
+static void
+lock_placement(int64 shard)
+{
+	Oid			types[] = {INT4OID, INT8ARRAYOID};
+	Oid			function = LookupFuncName(list_make2(makeString(CITUS_SCHEMA),
+													 makeString("lock_shard_metadata")),
+										  lengthof(types), types, false);
+	Datum		shards[] = {Int64GetDatum(shard)};
+	int			level = NewGUCNestLevel();
+
+	ttl_settings_set("lock_timeout", SHARD_LOCK_TIMEOUT);
+	(void) OidFunctionCall2(function, Int32GetDatum(ShareLock),
+							PointerGetDatum(construct_array(shards, lengthof(shards), INT8OID,
+															sizeof(int64), FLOAT8PASSBYVAL,
+															TYPALIGN_DOUBLE)));
+	AtEOXact_GUC(false, level);
+}
+
+/*
  * Locks the placement of a shard until the end of the transaction.  Returns the shard's
  * number, or 0 for a table that is not named like one.  The placement can have changed before,
  * so the caller must look again.  Raises lock_not_available while Citus moves or splits the
@@ -467,17 +493,10 @@ ttl_citus_lock(Oid relid)
 	const char *suffix;
 	int64		number = number_of(get_rel_name(relid), &suffix);
 	TtlCitusTable table = {0};
-	LOCKTAG		tag;
 
-	if (number == 0 || find_shard(relid, number, &table) != TTL_OTHER_FOUND ||
-		table.shard == 0)
-		return 0;
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (table.shard >> 32),
-						 (uint32) table.shard, SHARD_METADATA_LOCK_CLASS);
-	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("shard " INT64_FORMAT " is being moved or split", table.shard)));
+	if (number != 0 && find_shard(relid, number, &table) == TTL_OTHER_FOUND &&
+		table.shard != 0)
+		lock_placement(table.shard);
 	return table.shard;
 }
 

@@ -116,6 +116,7 @@ extern List *ttl_catalog_table_indexes(Oid relid);
 extern List *ttl_catalog_leaves(Oid root);
 extern bool ttl_catalog_governor(Oid indexrelid, Oid *parent, Oid *governor,
 								 TtlOption *option);
+extern bool ttl_catalog_owners_above(TtlIndex *index);
 extern bool ttl_catalog_describe(Oid indexrelid, bool definition_only,
 								 TtlIndex *index);
 extern void ttl_catalog_check_table(Oid relid);

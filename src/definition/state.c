@@ -177,6 +177,10 @@ ttl_state_reason(const TtlIndex *index)
 		case TTL_HELD:
 		case TTL_BUCKET_MISSING:
 			return pstrdup(index->detail);
+		case TTL_OWNER_LACKS_PRIVILEGE:
+			if (index->mend != NULL)
+				return pstrdup(index->detail);
+			/* FALLTHROUGH */
 		default:
 			return pstrdup(state_texts[index->state].reason);
 	}

@@ -30,6 +30,7 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 #include "utils/ruleutils.h"
@@ -138,6 +139,7 @@ select_due(const TtlIndex *leaf, TimestampTz at, const char *target, bool by_key
 	char	   *key;
 	Datum		values[4];
 	StringInfoData query;
+	int			level;
 
 	if (!ttl_key_read(leaf->indexrelid, &attnum, &expression) ||
 		!ttl_option_read(leaf->indexrelid, &own))
@@ -169,9 +171,14 @@ select_due(const TtlIndex *leaf, TimestampTz at, const char *target, bool by_key
 											context, true, false));
 	if (by_key)
 		appendStringInfo(&query, " ORDER BY %s", key);
+	/* Citus writes parameters as text, which a node reads by its own setting */
+	level = NewGUCNestLevel();
+	if (leaf->citus.replicated)
+		ttl_settings_set("datestyle", "ISO, YMD");
 	if (SPI_execute_with_args(query.data, cutoff.zone != NULL ? 4 : 1, types, values, NULL,
 							  true, max) != SPI_OK_SELECT)
 		elog(ERROR, "could not select what is due by index %u", leaf->indexrelid);
+	AtEOXact_GUC(false, level);
 }
 
 /* Asks a Citus table with copies for one value, as the caller; false if NULL. */

@@ -11,8 +11,10 @@
  * A batch is a range in the order of the key and the primary key, or of the key alone if there
  * is no primary key.  Its ends are found by a query and are constants in the DELETE, so no
  * copy uses a clock or a collation.  Meanwhile writers are locked out: otherwise a writer that
- * waited would use an older snapshot on its own node than on the others.  If a prepared
- * transaction still waits for its commit on a node, the copies differ, and nothing is deleted.
+ * waited would use an older snapshot on its own node than on the others.
+ *
+ * The lock does not keep out a transaction that has committed here and is still prepared on
+ * another node, after a crash say.  A due row of it goes from all copies but that node's.
  *
  * The position in the cursor is the number of rows with that key to skip, not a tuple ID.
  *

@@ -83,7 +83,8 @@ batch_work(void *arg)
 	if (index.state != TTL_ACTIVE || index.root != work->root ||
 		index.owner != GetUserId() ||
 		ttl_citus_goes_elsewhere(&index.citus) || index.citus.shard != shard ||
-		!ttl_option_expires(&index.option) || !ttl_leaves_goes_by_row(&index))
+		!ttl_option_expires(&index.option) || !ttl_leaves_goes_by_row(&index) ||
+		!ttl_catalog_owners_above(&index))
 	{
 		work->batch.inactive = true;
 		return;

@@ -139,21 +139,29 @@ ttl_counters_check(void)
 }
 
 /*
- * Locks the table for what is to be counted in this transaction.  Returns false if it is
- * gone or, unless the caller waits, locked by others.
+ * Locks the table for what is to be counted in this transaction, and that of saved options for
+ * what is to be read there.  DROP EXTENSION locks both, and the indexes of users behind one of
+ * them: who waits for the other with such an index locked would be in a deadlock.  Returns false
+ * if a table is gone or, unless the caller waits, locked by others.
  */
 bool
 ttl_counters_lock(bool wait)
 {
 	Oid			relid = ttl_count_relid("counters");
+	Oid			saved = ttl_count_relid("saved_options");
 
-	if (!OidIsValid(relid))
+	if (!OidIsValid(relid) || !OidIsValid(saved))
 		return false;
 	if (wait)
+	{
 		LockRelationOid(relid, RowExclusiveLock);
-	else if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
+		LockRelationOid(saved, AccessShareLock);
+	}
+	else if (!ConditionalLockRelationOid(relid, RowExclusiveLock) ||
+			 !ConditionalLockRelationOid(saved, AccessShareLock))
 		return false;
-	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid));
+	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) &&
+		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(saved));
 }
 
 /* Do others hold, or await, a lock on the table with which no pass can begin? */

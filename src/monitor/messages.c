@@ -55,6 +55,37 @@ ttl_messages_set_handle(TtlMessages *messages, BackgroundWorkerHandle *handle)
 	shm_mq_set_handle(messages->queue, handle);
 }
 
+/*
+ * Raises a message again.  An error of core to send it is none of the pass: code of an owner can
+ * write what the client's encoding lacks.  It is in the log by then.
+ */
+static void
+raise_again(ErrorData *edata)
+{
+	MemoryContext caller = CurrentMemoryContext;
+
+	/* nor need it be in the encoding of the database */
+	edata->message = ttl_work_tidy(edata->message);
+	edata->detail = ttl_work_tidy(edata->detail);
+	edata->hint = ttl_work_tidy(edata->hint);
+	edata->context = ttl_work_tidy(edata->context);
+	PG_TRY();
+	{
+		ThrowErrorData(edata);
+	}
+	PG_CATCH();
+	{
+		int			sqlerrcode = geterrcode();
+
+		if (edata->elevel >= ERROR || (sqlerrcode != ERRCODE_UNTRANSLATABLE_CHARACTER &&
+									   sqlerrcode != ERRCODE_CHARACTER_NOT_IN_REPERTOIRE))
+			PG_RE_THROW();
+		MemoryContextSwitchTo(caller);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+}
+
 /* Raises again what has come through the queue; errors as such only if the caller wants it. */
 void
 ttl_messages_relay(TtlMessages *messages, bool raises)
@@ -76,7 +107,7 @@ ttl_messages_relay(TtlMessages *messages, bool raises)
 			pq_parse_errornotice(&message, &edata);
 			if (edata.elevel >= ERROR)
 				edata.elevel = raises ? ERROR : WARNING;
-			ThrowErrorData(&edata);
+			raise_again(&edata);
 		}
 		pfree(message.data);
 	}

@@ -25,6 +25,7 @@ typedef struct TtlTarget
 	Oid			root;
 	Oid			relid;			/* its table, where it is active */
 	List	   *leaves;			/* OIDs, in the order of the partitions */
+	List	   *others;			/* likewise, of other owners */
 	List	   *partitions;		/* TtlPartition: to be made, or dropped */
 	bool		active;			/* or was locked when it was prepared */
 	bool		busy;			/* something was locked at the last visit */
@@ -58,6 +59,7 @@ extern bool ttl_work_is_wanted(Oid database);
 extern bool ttl_work_must_stop(TtlRun *run);
 extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern bool ttl_work_wait_for_batch(TtlRun *run);
+extern char *ttl_work_tidy(char *text);
 extern ErrorData *ttl_work_run(void (*function) (void *), void *arg, bool *timed_out);
 extern ErrorData *ttl_work_retry(void (*function) (void *), void *arg, bool *timed_out);
 

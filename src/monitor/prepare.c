@@ -110,6 +110,8 @@ target_work(void *arg)
 	{
 		if (ttl_prepare_is_own(lfirst_oid(lc)))
 			target->leaves = lappend_oid(target->leaves, lfirst_oid(lc));
+		else
+			target->others = lappend_oid(target->others, lfirst_oid(lc));
 	}
 	target->partitions = partitions;
 	target->active = active;

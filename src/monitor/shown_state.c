@@ -136,7 +136,8 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->root));
 		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
-	if (index->state != TTL_ACTIVE)
+	if (index->state != TTL_ACTIVE ||
+		(ttl_leaves_goes_by_row(index) && !ttl_catalog_owners_above(index)))
 		return;
 	index->left_out = ttl_reach_left_out(index);
 	if (ttl_citus_keeps_partitions(&index->citus))

@@ -189,7 +189,8 @@ find_owners(Look *look, bool is_due)
 	ListCell   *lc;
 
 	/* one that fails is visited until a visit is good */
-	if (is_due || (kept != NULL && (kept->failing || kept->said.at != 0)))
+	if (!ttl_citus_goes_elsewhere(&look->index.citus) &&
+		(is_due || (kept != NULL && (kept->failing || kept->said.at != 0))))
 	{
 		foreach(lc, ttl_leaves_by_row(root))
 			add_owner(look, IndexGetRelation(lfirst_oid(lc), true));
@@ -243,7 +244,6 @@ index_work(void *arg)
 	if (ttl_due_since(root, &lag, &since, &is_due))
 		look->lag = run->at - since;
 	if (is_visited && look->may_run && !run->shared->ends &&
-		!ttl_citus_goes_elsewhere(&look->index.citus) &&
 		!ttl_outcome_is_skipped(run, root) && !ttl_kept_is_put_off(run->kept, root, run->at))
 		find_owners(look, is_due);
 	if (!is_allowed(look, look->index.owner) && look->owners == NIL)

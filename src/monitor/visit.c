@@ -128,10 +128,10 @@ is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 	if (!target->active || visit->busy || run->stop || visit->waits || visit->put_off ||
 		(kept != NULL && kept->failed))
 		return false;
-	foreach(lc, target->leaves)
+	foreach(lc, list_concat_copy(target->leaves, target->others))
 	{
 		kept = ttl_kept_find(run->kept, lfirst_oid(lc));
-		if (kept != NULL && ttl_cursor_rows_failed(&kept->cursor))
+		if (kept != NULL && (kept->hangs || ttl_cursor_rows_failed(&kept->cursor)))
 			return false;
 	}
 	return true;

@@ -157,6 +157,8 @@ ttl_work_begin(TtlRun *run)
 	PortalHashTableDeleteAll();
 	LockReleaseSession(USER_LOCKMETHOD);
 	ResetAllOptions();
+	/* RESET ALL leaves it, and a trigger that was deferred can have set it */
+	SetConfigOption("role", "none", PGC_USERSET, PGC_S_SESSION);
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	/* for the catalogs and the counters; a batch takes its own snapshot */
@@ -275,8 +277,8 @@ ttl_work_wait_for_batch(TtlRun *run)
  * one of any length, and core's own messages can break off within a character, as that of
  * to_date().
  */
-static char *
-tidy(char *text)
+char *
+ttl_work_tidy(char *text)
 {
 	int			length;
 	int			valid = 0;
@@ -301,10 +303,10 @@ static ErrorData *
 judge(ErrorData *edata, bool *timed_out)
 {
 	edata->message = *timed_out ?
-		pstrdup("canceled after ttl_index.batch_timeout") : tidy(edata->message);
-	edata->detail = tidy(edata->detail);
-	edata->hint = tidy(edata->hint);
-	edata->context = tidy(edata->context);
+		pstrdup("canceled after ttl_index.batch_timeout") : ttl_work_tidy(edata->message);
+	edata->detail = ttl_work_tidy(edata->detail);
+	edata->hint = ttl_work_tidy(edata->hint);
+	edata->context = ttl_work_tidy(edata->context);
 	*timed_out = *timed_out || ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED);
 	return edata;
 }

@@ -200,10 +200,8 @@ $cluster->sql('DROP EXTENSION ttl_index');
 versions_are('none none none none', 'on all nodes');
 $_->has_not_crashed($_->name . ' has not crashed') foreach $cluster->nodes;
 
-# The page on Citus says in which order they are preloaded.
-my $wrong = TtlNode->configured("shared_preload_libraries = 'ttl_index,citus'\n", name => 'wrong');
-ok(!$wrong->start(fail_ok => 1), 'Citus does not start behind another library');
-like(slurp_file($wrong->logfile), qr/Citus has to be loaded first/, 'and says so');
-like(slurp_file('doc/citus.md'), qr/^shared_preload_libraries = 'citus,ttl_index'/m, 'as the page on Citus does');
+# Citus starts behind no library that has hooks; ttl_index has none there.
+my $turned = TtlNode->configured("shared_preload_libraries = 'ttl_index,citus'\n", name => 'turned');
+ok($turned->start(fail_ok => 1), 'Citus starts behind ttl_index, too');
 
 done_testing();

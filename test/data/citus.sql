@@ -16,3 +16,8 @@ RETURNS text LANGUAGE sql STABLE STRICT AS $$
 			ELSE left(relname, 53 - octet_length(suffix)) || '_' || left(md5(relname), 8) || suffix END)
 	FROM (SELECT relname::text, nspname::text, '_' || shard_id AS suffix
 		FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = object_name) AS s $$;
+-- shared: for this transaction
+CREATE FUNCTION pg_catalog.lock_shard_metadata(lock_mode int, shard_id bigint[])
+RETURNS void LANGUAGE plpgsql STRICT AS $$ BEGIN
+	PERFORM pg_advisory_xact_lock_shared(id) FROM unnest(shard_id) AS id WHERE lock_mode = 5;
+END $$;

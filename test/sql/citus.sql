@@ -67,15 +67,7 @@ GRANT SELECT ON marks TO regress_ttl_looker;
 SET ROLE regress_ttl_looker;
 SELECT state, count(*) FROM marks GROUP BY state ORDER BY state;
 RESET ROLE;
--- whoever deletes from a shard holds the lock that Citus wants to move it
-CREATE TABLE held (classid oid, objid oid, objsubid smallint, mode text);
-CREATE FUNCTION note_locks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	INSERT INTO citus_a.held SELECT classid, objid, objsubid, mode FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid();
-	RETURN OLD;
-END $$;
-CREATE TRIGGER note_locks BEFORE DELETE ON dist_102008 FOR EACH ROW EXECUTE FUNCTION note_locks();
 CALL ttl_index.run_pass();
-TABLE held;
 SELECT * FROM rows() WHERE rows = 0;
 SELECT errors FROM ttl_index.stats;
 -- the shard that had another option than its table

@@ -117,6 +117,73 @@ SELECT DISTINCT owner, current, session, super FROM log ORDER BY 1, 2;
 SELECT rolname, rolsuper FROM pg_roles WHERE rolname ~ '^regress_ttl_' ORDER BY 1;
 SELECT count(*) FROM deferred;
 
+-- a partition of a role with more rights than the owner of the whole, whose triggers and option count there
+SET ROLE regress_ttl_first;
+CREATE FUNCTION escalate() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE 'ALTER ROLE regress_ttl_first SUPERUSER';
+	RETURN coalesce(NEW, OLD);
+END $$;
+CREATE TABLE whole (id int, ts timestamptz) PARTITION BY LIST (id);
+CREATE TRIGGER escalate BEFORE DELETE ON whole FOR EACH ROW EXECUTE FUNCTION escalate();
+CREATE INDEX whole_ttl ON whole (ts) WHERE ttl_index.expire_after_seconds(0);
+RESET ROLE;
+CREATE TABLE part PARTITION OF whole FOR VALUES IN (1);
+INSERT INTO whole VALUES (1, '2001-01-01');
+CALL ttl_index.run_pass();
+SELECT rolsuper, (SELECT count(*) FROM whole) FROM pg_roles WHERE rolname = 'regress_ttl_first';
+SELECT relid, state, reason FROM ttl_index.indexes WHERE relid IN ('whole'::regclass, 'part'::regclass) ORDER BY 1;
+-- also where it is the archive's trigger
+SET ROLE regress_ttl_first;
+DROP TRIGGER escalate ON whole;
+CREATE TABLE archive (id int, ts timestamptz);
+CREATE TRIGGER escalate BEFORE INSERT ON archive FOR EACH ROW EXECUTE FUNCTION escalate();
+GRANT INSERT ON archive TO PUBLIC;
+SELECT ttl_index.coll_mod('whole', 'ts', 0, archive_to => 'archive');
+RESET ROLE;
+CALL ttl_index.run_pass();
+CREATE TABLE moves (id int, ts timestamptz);
+INSERT INTO moves VALUES (1, '2001-01-01');
+CREATE TABLE moved (LIKE moves) PARTITION BY LIST (id);
+CREATE TABLE moved_rest PARTITION OF moved DEFAULT;
+SELECT ttl_index.create_index('moves', 'ts', 0, archive_to => 'moved');
+ALTER TABLE moved_rest OWNER TO regress_ttl_first;
+SET ROLE regress_ttl_first;
+CREATE TRIGGER escalate BEFORE INSERT ON moved_rest FOR EACH ROW EXECUTE FUNCTION escalate();
+RESET ROLE;
+CALL ttl_index.run_pass();
+SELECT rolsuper, (SELECT count(*) FROM whole) AS whole, (SELECT count(*) FROM moves) AS moves FROM pg_roles WHERE rolname = 'regress_ttl_first';
+SELECT relid, state, replace(reason, current_user, 'superuser') AS reason FROM ttl_index.indexes WHERE relid IN ('moves'::regclass, 'part'::regclass) ORDER BY 1;
+DROP TABLE moves, moved;
+-- who has the rights of the partition's owner may have it deleted
+ALTER TABLE whole OWNER TO regress_ttl_second;
+GRANT regress_ttl_first TO regress_ttl_second;
+ALTER TABLE part OWNER TO regress_ttl_first;
+SELECT ttl_index.remove_ttl('whole_ttl');
+SELECT ttl_index.create_index('whole', 'ts', 0, or_change => true);
+CALL ttl_index.run_pass();
+SELECT count(*) FROM whole;
+DROP TABLE whole, archive;
+REVOKE regress_ttl_first FROM regress_ttl_second;
+
+-- what an owner's code says ends nobody's pass, in whatever encoding
+SET ROLE regress_ttl_first;
+CREATE FUNCTION say() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE WARNING '%', U&'\6F22\5B57';
+	PERFORM set_config('client_encoding', 'LATIN1', false);
+	RAISE WARNING '%', U&'\00E9';
+	RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER leave AFTER DELETE ON a FOR EACH ROW EXECUTE FUNCTION say();
+RESET ROLE;
+INSERT INTO a VALUES ('2001-01-01');
+INSERT INTO b VALUES ('2001-01-01');
+SET client_encoding = 'LATIN1';
+CALL ttl_index.run_pass();
+RESET client_encoding;
+SELECT (SELECT count(*) FROM a) AS a, (SELECT count(*) FROM b) AS b;
+
 -- canceled, it ends its processes
 CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_catalog.pg_sleep(600); RETURN NULL; END';
 CREATE OR REPLACE TRIGGER leave AFTER DELETE ON a FOR EACH ROW EXECUTE FUNCTION sleep();

@@ -167,7 +167,7 @@ REINDEX TABLE revoked_1;
 ALTER TABLE t ADD COLUMN more int;
 ROLLBACK;
 
--- what code of the owner of a partition says is not for the owner of the whole
+-- a partition of a role whose privileges the owner of the whole lacks is left
 SET ROLE regress_ttl_owner;
 CREATE TABLE told (id int, at timestamptz) PARTITION BY LIST (id);
 CREATE TABLE told_1 PARTITION OF told FOR VALUES IN (1);
