@@ -19,7 +19,8 @@
 #include <limits.h>
 
 #include "lib/stringinfo.h"
-#include "postmaster/postmaster.h"
+#include "postmaster/postmaster.h"	/* MAX_BACKENDS; since 18 in: */
+#include "storage/proc.h"
 #include "utils/guc.h"
 
 #include "ttl_index.h"
