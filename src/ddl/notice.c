@@ -19,6 +19,7 @@
 
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "storage/lmgr.h"
 #include "utils/date.h"

@@ -178,9 +178,7 @@ ttl_state_reason(const TtlIndex *index)
 		case TTL_BUCKET_MISSING:
 			return pstrdup(index->detail);
 		case TTL_OWNER_LACKS_PRIVILEGE:
-			if (index->mend != NULL)
-				return pstrdup(index->detail);
-			/* FALLTHROUGH */
+			return pstrdup(index->mend ? index->detail : state_texts[index->state].reason);
 		default:
 			return pstrdup(state_texts[index->state].reason);
 	}

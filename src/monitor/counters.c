@@ -153,12 +153,11 @@ ttl_counters_lock(bool wait)
 	if (!OidIsValid(relid) || !OidIsValid(saved))
 		return false;
 	if (wait)
-	{
 		LockRelationOid(relid, RowExclusiveLock);
-		LockRelationOid(saved, AccessShareLock);
-	}
-	else if (!ConditionalLockRelationOid(relid, RowExclusiveLock) ||
-			 !ConditionalLockRelationOid(saved, AccessShareLock))
+	else if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
+		return false;
+	/* only whoever drops the extension locks it so that this fails */
+	if (!ConditionalLockRelationOid(saved, AccessShareLock))
 		return false;
 	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) &&
 		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(saved));

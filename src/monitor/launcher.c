@@ -210,6 +210,12 @@ run_pass(void)
 	pgstat_report_activity(STATE_IDLE, NULL);
 }
 
+/* Handles pg_cancel_backend(): there is nothing to cancel here, but in a worker. */
+static void
+cancel_handler(SIGNAL_ARGS)
+{
+}
+
 void
 ttl_launcher_main(Datum arg)
 {
@@ -217,8 +223,7 @@ ttl_launcher_main(Datum arg)
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
-	/* there is nothing to cancel here, but in a worker */
-	pqsignal(SIGINT, SIG_IGN);
+	pqsignal(SIGINT, cancel_handler);
 	BackgroundWorkerUnblockSignals();
 
 	/* shared catalogs only */

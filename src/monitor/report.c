@@ -21,6 +21,7 @@
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "definition/option.h"

@@ -27,6 +27,7 @@
 #include "nodes/parsenodes.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 

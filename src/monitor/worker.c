@@ -34,6 +34,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/dsa.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
