@@ -275,10 +275,10 @@ $node->safe_psql('hangs', "INSERT INTO of_bob VALUES ('2000-01-01')");
 $node->empties('hangs', 'of_bob', 'beside it a worker of another launcher deletes rows of its owner');
 
 # a writer ends the wait, and there is a file for those who come later
-sysopen($writer, $fifo, O_RDWR) or die "no FIFO: $!";
+sysopen($pipe, $fifo, O_RDWR) or die "no FIFO: $!";
 append_to_file("$fifo.file", 'go on');
 rename("$fifo.file", $fifo) or die "no file: $!";
-close($writer);
+close($pipe);
 $node->empties('hangs', 'events', 'the row is deleted when its trigger ends');
 unlike(slurp_file($node->logfile),
 	qr/the server crashed during a visit/, 'no worker is taken for one that has crashed the server');
