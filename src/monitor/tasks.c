@@ -557,9 +557,9 @@ is_ready(const TtlDatabase *db)
 		(db->stage == TTL_STAGE_WORKING && db->tasks != NIL);
 }
 
-/* How many processes wait for a place? */
+/* How many workers, or with surveys processes, wait for a place?  A survey does not take long. */
 static int
-count_waiting(void)
+count_waiting(bool surveys)
 {
 	int			waiting = 0;
 	ListCell   *lc;
@@ -569,7 +569,7 @@ count_waiting(void)
 		TtlDatabase *db = lfirst(lc);
 
 		if (is_ready(db))
-			waiting += db->stage == TTL_STAGE_SURVEY ? 1 : list_length(db->tasks);
+			waiting += db->stage != TTL_STAGE_SURVEY ? list_length(db->tasks) : surveys ? 1 : 0;
 	}
 	return waiting;
 }
@@ -794,16 +794,15 @@ bool
 ttl_tasks_step(bool may_start)
 {
 	bool		reaped = reap();
-	int			waiting;
 	ListCell   *lc;
 
 	look_after();
-	while (may_start && !held && (waiting = count_waiting()) > 0 && free_places(false) > 0)
+	while (may_start && !held && count_waiting(true) > 0 && free_places(false) > 0)
 	{
 		if (slot_tries > 0 && ttl_tasks_elapsed(slot_at) < SLOT_RETRY_MS)
 			break;
-		while (waiting < free_places(true) && cut_task())
-			waiting++;
+		while (count_waiting(false) < free_places(true) && cut_task())
+			;
 		if (!start_next())
 		{
 			note_no_slot();
@@ -813,7 +812,7 @@ ttl_tasks_step(bool may_start)
 		slot_tries = 0;
 		slots_said.at = 0;
 	}
-	pg_atomic_write_u32(&common->waiting, count_waiting() > 0 || !may_start);
+	pg_atomic_write_u32(&common->waiting, count_waiting(true) > 0 || !may_start);
 	if (reaped && !OidIsValid(common->caller))
 		show();
 	foreach(lc, databases)
