@@ -388,22 +388,20 @@ rights_state(TtlIndex *index)
 
 /*
  * Rows are moved as their owner.  So the owners of the archive and of its partitions, whose
- * triggers and defaults act there, need the privileges of that role.  DDL does not check it, because a
- * dump grants last.  Privileges can be asked for only of a locked table,
- * which may otherwise be dropped concurrently.  If the lock is not free, a batch does not get
- * it either.
+ * triggers and defaults act there, need the privileges of that role.  DDL does not check it,
+ * because a dump grants last.  Privileges can be asked for only of a locked table, which may
+ * otherwise be dropped concurrently.  If the lock is not free, a batch does not get it either.
  */
 TtlState
 ttl_archive_rights(TtlIndex *index)
 {
 	Oid			target = index->option.archive_to;
-	FormData_pg_class form;
 	TtlState	state = TTL_ACTIVE;
 
 	if (!index->option.present || !OidIsValid(target) ||
 		!ConditionalLockRelationOid(target, AccessShareLock))
 		return TTL_ACTIVE;
-	if (ttl_catalog_class(target, &form) &&
+	if (OidIsValid(ttl_owner_of(target)) &&
 		SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(index->owner)))
 		state = rights_state(index);
 	UnlockRelationOid(target, AccessShareLock);

@@ -65,10 +65,7 @@ raise_again(ErrorData *edata)
 	MemoryContext caller = CurrentMemoryContext;
 
 	/* nor need it be in the encoding of the database */
-	edata->message = ttl_work_tidy(edata->message);
-	edata->detail = ttl_work_tidy(edata->detail);
-	edata->hint = ttl_work_tidy(edata->hint);
-	edata->context = ttl_work_tidy(edata->context);
+	ttl_work_tidy(edata);
 	PG_TRY();
 	{
 		ThrowErrorData(edata);

@@ -59,7 +59,7 @@ extern bool ttl_work_is_wanted(Oid database);
 extern bool ttl_work_must_stop(TtlRun *run);
 extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern bool ttl_work_wait_for_batch(TtlRun *run);
-extern char *ttl_work_tidy(char *text);
+extern void ttl_work_tidy(ErrorData *edata);
 extern ErrorData *ttl_work_run(void (*function) (void *), void *arg, bool *timed_out);
 extern ErrorData *ttl_work_retry(void (*function) (void *), void *arg, bool *timed_out);
 

@@ -333,7 +333,7 @@ look_at_all(Look *look)
 {
 	TtlRun	   *run = look->run;
 	int			shared = 0;
-	int			cached = 0;
+	int			cached = 0;		/* indexes since the caches were emptied */
 	ListCell   *lc;
 
 	ttl_work_begin(run);
@@ -344,14 +344,17 @@ look_at_all(Look *look)
 			/* locks of thousands of indexes would fill the lock table */
 			ttl_work_commit(run);
 			/* core keeps some kB of each index that was opened, until the process ends */
-			if (foreach_current_index(lc) / CACHED_INDEXES != cached)
+			if (cached >= CACHED_INDEXES)
+			{
 				InvalidateSystemCaches();
-			cached = foreach_current_index(lc) / CACHED_INDEXES;
+				cached = 0;
+			}
 			ttl_work_begin(run);
 			shared = 0;
 			look->locks = false;
 		}
 		shared++;
+		cached++;
 		/* who drops the extension has locked the counters */
 		if (ttl_work_must_stop(run))
 			break;

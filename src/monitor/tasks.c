@@ -568,8 +568,12 @@ count_waiting(bool surveys)
 	{
 		TtlDatabase *db = lfirst(lc);
 
-		if (is_ready(db))
-			waiting += db->stage != TTL_STAGE_SURVEY ? list_length(db->tasks) : surveys ? 1 : 0;
+		if (!is_ready(db))
+			continue;
+		if (db->stage == TTL_STAGE_WORKING)
+			waiting += list_length(db->tasks);
+		else if (surveys)
+			waiting++;
 	}
 	return waiting;
 }

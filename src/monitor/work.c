@@ -277,8 +277,8 @@ ttl_work_wait_for_batch(TtlRun *run)
  * one of any length, and core's own messages can break off within a character, as that of
  * to_date().
  */
-char *
-ttl_work_tidy(char *text)
+static char *
+tidy(char *text)
 {
 	int			length;
 	int			valid = 0;
@@ -298,15 +298,23 @@ ttl_work_tidy(char *text)
 	return text;
 }
 
-/* Tidies the texts of an error, and says whether it was a cancellation. */
+/* Tidies the texts of an error. */
+void
+ttl_work_tidy(ErrorData *edata)
+{
+	edata->message = tidy(edata->message);
+	edata->detail = tidy(edata->detail);
+	edata->hint = tidy(edata->hint);
+	edata->context = tidy(edata->context);
+}
+
+/* Tidies an error, and says whether it was a cancellation. */
 static ErrorData *
 judge(ErrorData *edata, bool *timed_out)
 {
-	edata->message = *timed_out ?
-		pstrdup("canceled after ttl_index.batch_timeout") : ttl_work_tidy(edata->message);
-	edata->detail = ttl_work_tidy(edata->detail);
-	edata->hint = ttl_work_tidy(edata->hint);
-	edata->context = ttl_work_tidy(edata->context);
+	ttl_work_tidy(edata);
+	if (*timed_out)
+		edata->message = pstrdup("canceled after ttl_index.batch_timeout");
 	*timed_out = *timed_out || ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED);
 	return edata;
 }
