@@ -20,7 +20,7 @@
 #include "miscadmin.h"
 
 #include "definition/citus.h"
-#include "monitor/monitor.h"
+#include "server/server.h"
 #include "ttl_index.h"
 
 PG_MODULE_MAGIC;

@@ -6,22 +6,24 @@
  *	document/		dates and times to live inside jsonb documents
  *	definition/		what an index says: its option, its key, its state
  *	expire/			deleting the rows of one index (see its README)
- *	partition/		partitions that go, and are made, as a whole
- *	due/			what is due, and will be, for those who look
- *	monitor/		when rows are deleted, by which process, and what was done
+ *	partition/		partitions that are dropped, kept and made as a whole
+ *	due/			how much is due, and when
+ *	stats/			counters, history, and what a worker does now
+ *	shared/			what the processes of the monitor share
+ *	pass/			what a worker does for its owner
+ *	server/			launcher, survey, workers, and the views of them
  *	ddl/			declaring, changing and removing TTL indexes
  *
- * Each folder may use those above it only, which test 051_layout reads.  Beside them:
+ * A folder uses only the folders above it in this list (test 051_layout).  At the top:
  *
  *	ttl_index.c		start: settings, launcher
  *	settings.c		the settings
- *	owner.c			who owns a table
+ *	owner.c			ownership checks
  *	name.c			names that cannot change while SQL text uses them
- *	query.c			queries made as trees, not as text
  *	inherit.c		what is below and above a relation, without a lock
  *	lock.c			strong locks that hardly delay others
  *	args.c			checks of what SQL declares: arguments, columns
- *	error.c			catching errors, and what one comes of
+ *	error.c			catching errors
  *	compat.h		the differences between the major versions
  *
  * The name of a function begins with that of its file: ttl_owner_of() is in

@@ -33,7 +33,7 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "expire/look.h"
-#include "monitor/monitor.h"
+#include "server/server.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 

@@ -7,7 +7,7 @@
  * option function.  Each is then described from its own catalog rows, as a dependency proves
  * nothing.
  *
- * This file decides which state an index has (state.c has the texts; monitor/shown_state.c
+ * This file decides which state an index has (state.c has the texts; server/shown_state.c
  * adds what concerns the server or a single partition).  It uses catalog scans and the
  * syscache, never SQL over pg_class, and waits for no table lock.
  *

@@ -54,7 +54,7 @@ typedef enum TtlState
 	TTL_REPACK_COPY,
 	TTL_SHARD_ELSEWHERE,
 	TTL_OPTION_DIFFERS,
-	/* what the monitor adds for the view (see monitor/shown_state.c) */
+	/* what the monitor adds for the view (see server/shown_state.c) */
 	TTL_NO_MONITOR,
 	TTL_CRASHED_SERVER,
 	TTL_HELD,

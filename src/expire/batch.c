@@ -3,7 +3,7 @@
  * batch.c
  *	  One batch of one index: collect, check, delete.
  *
- * It runs in a process of the table's owner (monitor/worker.c), in one transaction.  A DELETE
+ * It runs in a process of the table's owner (server/worker.c), in one transaction.  A DELETE
  * command for each batch would be simpler, but it would trust the index, read again the
  * entries of all rows that were deleted before, and wait for locked rows.
  *

@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ *
+ * pass.h
+ *	  A pass over the TTL indexes of a database: its sub-passes, visits and batches.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/pass/pass.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_PASS_H
+#define TTL_PASS_H
+
+#include "shared/kept.h"
+#include "pass/schedule.h"
+#include "shared/shared.h"
+#include "shared/state_file.h"
+#include "stats/stats.h"
+
+/* A TTL index to visit, and the indexes of it that hold rows. */
+typedef struct TtlTarget
+{
+	Oid			root;
+	Oid			relid;			/* its table, where it is active */
+	List	   *leaves;			/* OIDs, in the order of the partitions */
+	List	   *others;			/* likewise, of other owners */
+	List	   *partitions;		/* TtlPartition: to be made, or dropped */
+	bool		active;			/* or was locked when it was prepared */
+	bool		busy;			/* something was locked at the last visit */
+} TtlTarget;
+
+typedef struct TtlRun
+{
+	TtlCommon  *common;
+	TtlShared  *shared;
+	TtlKept    *kept;
+	MemoryContext context;		/* lives as long as the sub-pass */
+	MemoryContext batch_context;	/* reset before each batch */
+	List	   *roots;			/* a worker: the TTL indexes that it was told */
+	TimestampTz at;				/* the clock reading of this sub-pass */
+	bool		stop;			/* end now: the monitor was disabled, the
+								 * extension dropped, or the launcher has gone */
+	List	   *targets;
+} TtlRun;
+
+/* work.c */
+extern bool ttl_work_is_canceled(void);
+extern void ttl_work_cancel(SIGNAL_ARGS);
+extern void ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared,
+						  TtlKept *kept);
+extern uint32 ttl_work_hash(const List *indexes);
+extern void ttl_work_forget(TtlRun *run);
+extern void ttl_work_begin(TtlRun *run);
+extern void ttl_work_commit(TtlRun *run);
+extern ErrorData *ttl_work_try_commit(TtlRun *run, bool *timed_out);
+extern bool ttl_work_is_wanted(Oid database);
+extern bool ttl_work_must_stop(TtlRun *run);
+extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
+extern bool ttl_work_wait_for_batch(TtlRun *run);
+extern void ttl_work_tidy(ErrorData *edata);
+extern ErrorData *ttl_work_run(void (*function) (void *), void *arg, bool *timed_out);
+extern ErrorData *ttl_work_retry(void (*function) (void *), void *arg, bool *timed_out);
+
+/* attempt.c */
+extern void ttl_attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
+							  int size);
+extern bool ttl_attempt_died(void);
+
+/* outcome.c */
+extern bool ttl_outcome_is_skipped(const TtlRun *run, Oid relid);
+extern bool ttl_outcome_hangs(const TtlRun *run, Oid relid);
+extern bool ttl_outcome_is_long(const TtlRun *run, TimestampTz now);
+extern bool ttl_outcome_note_failed(TtlRun *run, Oid relid, bool skipped);
+extern void ttl_outcome_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata,
+								   bool timed_out);
+extern void ttl_outcome_set_error(TtlCount *count, Oid role, const ErrorData *edata);
+extern bool ttl_outcome_count(Oid root, const TtlVisit *visit, const TtlBatch *batch,
+							  bool skipped, const ErrorData *edata, double milliseconds);
+extern void ttl_outcome_counted(TtlRun *run, TtlVisit *visit, const TtlBatch *batch);
+
+/* prepare.c */
+extern bool ttl_prepare_is_own(Oid relid);
+extern bool ttl_prepare_is_held(TtlRun *run, TtlStateFile *file);
+extern bool ttl_prepare_objects_fit(TtlRun *run);
+extern List *ttl_prepare_partitions(TtlRun *run, const TtlIndex *index);
+extern void ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out);
+extern void ttl_prepare_targets(TtlRun *run, const List *roots);
+
+/* report.c */
+extern void ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata);
+extern void ttl_report_no_pass(TtlRun *run, const ErrorData *edata);
+extern void ttl_report_put_aside(TtlRun *run, Oid root, const char *reason);
+extern void ttl_report_lost(TtlRun *run, Oid indexrelid);
+extern char *ttl_report_pass_text(const TtlPassSum *sum);
+extern void ttl_report_pass(TtlRun *run);
+
+/* sub_pass.c */
+extern void ttl_sub_pass_run(TtlRun *run, Oid *resume_at);
+
+/* count_pass.c */
+extern void ttl_count_pass(TtlRun *run, bool has_indexes);
+
+/* throttle.c */
+extern void ttl_throttle_deleted(TtlThrottle *throttle, int64 rows);
+extern int	ttl_throttle_batch_size(int size);
+extern TtlWait ttl_throttle_wait(TtlRun *run, long *milliseconds);
+
+/* visit.c */
+extern void ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target);
+
+/* visit_partitions.c */
+extern bool ttl_visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool makes);
+
+#endif							/* TTL_PASS_H */

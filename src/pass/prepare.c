@@ -1,0 +1,229 @@
+/*-------------------------------------------------------------------------
+ *
+ * prepare.c
+ *	  Preparing a sub-pass: finding what it has to do, index by index.
+ *
+ * A sub-pass begins with ttl_prepare_targets().  It reads the clock once for all visits,
+ * and lists what there is to do at each TTL index that the worker was told: the indexes
+ * that hold its rows, and the partitions to make or drop, as far as they belong to the
+ * owner as whom the worker is connected.
+ *
+ * Each index is prepared in a subtransaction, so that an error is that of one index.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/pass/prepare.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/index.h"
+#include "miscadmin.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "stats/stats.h"
+#include "pass/pass.h"
+#include "shared/state_file.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+/* How many indexes are prepared in one transaction. */
+#define PREPARE_SHARED 50
+
+/* Does a table, or an index, belong to the owner as whom the worker is connected? */
+bool
+ttl_prepare_is_own(Oid relid)
+{
+	return ttl_owner_of(relid) == GetUserId();
+}
+
+/*
+ * Lists the partitions of a time series to make or drop, in the memory of the run.  A
+ * worker makes those of its owner's tables, and drops those of its owner.  A survey lists
+ * all.
+ */
+List *
+ttl_prepare_partitions(TtlRun *run, const TtlIndex *index)
+{
+	bool		is_survey = !OidIsValid(run->shared->owner);
+	List	   *found;
+	List	   *partitions = NIL;
+	ListCell   *lc;
+
+	if (!ttl_citus_keeps_partitions(&index->citus))
+		return NIL;
+	found = list_concat(ttl_make_wanted(index, run->at), ttl_drop_due(index, run->at));
+	MemoryContextSwitchTo(run->context);
+	foreach(lc, found)
+	{
+		TtlPartition *partition;
+		Oid			relid = ((TtlPartition *) lfirst(lc))->relid;
+
+		if (!is_survey && !ttl_prepare_is_own(OidIsValid(relid) ? relid : index->relid))
+			continue;
+		partition = palloc(sizeof(TtlPartition));
+		*partition = *(TtlPartition *) lfirst(lc);
+		partitions = lappend(partitions, partition);
+	}
+	MemoryContextSwitchTo(run->batch_context);
+	return partitions;
+}
+
+/* The argument and the result of the preparation of an index. */
+typedef struct PrepareWork
+{
+	TtlRun	   *run;
+	Oid			root;
+	TtlTarget  *target;			/* result: what a visit has to do, or NULL */
+} PrepareWork;
+
+/* Finds what a visit to a TTL index has to do. */
+static void
+target_work(void *arg)
+{
+	PrepareWork *work = arg;
+	TtlRun	   *run = work->run;
+	Oid			root = work->root;
+	List	   *leaves = ttl_leaves_by_row(root);
+	List	   *partitions = NIL;
+	TtlIndex	index;
+	bool		active;
+	TtlTarget  *target;
+	ListCell   *lc;
+
+	active = ttl_catalog_describe(root, false, &index) &&
+		(index.state == TTL_ACTIVE || index.state == TTL_TABLE_LOCKED);
+	if (active && index.state == TTL_ACTIVE)
+		partitions = ttl_prepare_partitions(run, &index);
+
+	MemoryContextSwitchTo(run->context);
+	target = palloc0(sizeof(TtlTarget));
+	target->root = root;
+	target->relid = active ? index.relid : InvalidOid;
+	foreach(lc, ttl_citus_goes_elsewhere(&index.citus) ? NIL : leaves)
+	{
+		if (ttl_prepare_is_own(lfirst_oid(lc)))
+			target->leaves = lappend_oid(target->leaves, lfirst_oid(lc));
+		else
+			target->others = lappend_oid(target->others, lfirst_oid(lc));
+	}
+	target->partitions = partitions;
+	target->active = active;
+	work->target = target;
+	MemoryContextSwitchTo(run->batch_context);
+}
+
+/* Notes, and counts, that an index could not be prepared. */
+void
+ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out)
+{
+	TtlCount	count = {.indexrelid = root};
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(root)))
+		return;
+	ttl_outcome_note_error(run, root, root, edata, timed_out);
+	(void) ttl_outcome_note_failed(run, root, true);
+	count.relid = IndexGetRelation(root, true);
+	ttl_outcome_set_error(&count, run->shared->owner, edata);
+	ttl_counters_add(&count);
+	run->kept->counted = true;
+}
+
+/* Prepares an index, within the limits of a batch. */
+static void
+prepare_index(TtlRun *run, Oid root)
+{
+	PrepareWork work = {.run = run,.root = root};
+	ErrorData  *edata;
+	bool		timed_out;
+
+	if (ttl_outcome_is_skipped(run, root) || ttl_kept_is_put_off(run->kept, root, run->at))
+		return;
+	run->shared->current_index = root;
+	ttl_crash_mark(root);
+	edata = ttl_work_retry(target_work, &work, &timed_out);
+	ttl_crash_mark(InvalidOid);
+	run->shared->current_index = InvalidOid;
+	MemoryContextSwitchTo(run->context);
+	if (edata != NULL)
+		ttl_prepare_failed(run, root, edata, timed_out);
+	else if (work.target->leaves != NIL || work.target->partitions != NIL)
+		run->targets = lappend(run->targets, work.target);
+}
+
+/* Is deletion held, also by this reading of the clock?  Reads the state file. */
+bool
+ttl_prepare_is_held(TtlRun *run, TtlStateFile *file)
+{
+	ttl_hold_check_clock(file, run->at, false);
+	run->shared->held = ttl_hold_is_held(file,
+										 OidIsValid(run->common->caller) ? ERROR : WARNING,
+										 &run->kept->said);
+	return run->shared->held;
+}
+
+static void
+check_work(void *arg)
+{
+	TtlRun	   *run = arg;
+
+	/* no code of users is called, so a wait for a lock may be ended from outside */
+	run->shared->limited = false;
+	ttl_counters_check();
+}
+
+/* Do the objects of the extension fit the library?  If not, a session gets the error. */
+bool
+ttl_prepare_objects_fit(TtlRun *run)
+{
+	bool		timed_out;
+	ErrorData  *edata = ttl_work_run(check_work, run, &timed_out);
+
+	if (edata == NULL)
+	{
+		run->kept->said.at = 0;
+		return true;
+	}
+	if (OidIsValid(run->common->caller))
+		ReThrowError(edata);
+	ttl_report_no_pass(run, edata);
+	run->stop = true;
+	return false;
+}
+
+/* Finds what there is to do at each of the TTL indexes. */
+void
+ttl_prepare_targets(TtlRun *run, const List *roots)
+{
+	TtlFunctions functions;
+	TtlStateFile file;
+	int			shared = 0;
+	bool		timed_out;
+	ListCell   *lc;
+
+	run->targets = NIL;
+	ttl_work_begin(run);
+	run->at = GetCurrentTimestamp();
+	run->stop = ttl_prepare_is_held(run, &file) || !ttl_function_lookup(&functions);
+	/* else a pass would last until a clock that was set back is there again */
+	run->kept->pass_at = Min(run->kept->pass_at, run->at);
+	foreach(lc, roots)
+	{
+		if (ttl_work_must_stop(run))
+			break;
+		prepare_index(run, lfirst_oid(lc));
+		ttl_work_forget(run);
+		if (++shared % PREPARE_SHARED == 0)
+		{
+			(void) ttl_work_try_commit(run, &timed_out);
+			ttl_work_begin(run);
+		}
+	}
+	(void) ttl_work_try_commit(run, &timed_out);
+}

@@ -1,0 +1,260 @@
+/*-------------------------------------------------------------------------
+ *
+ * schedule.c
+ *	  The scheduler: which index next, how large a batch, when to stop.
+ *
+ * The rules are those of MongoDB's TTL monitor.  This file opens nothing and reads neither
+ * a clock nor a setting.  sub_pass.c asks it which index is next, visit.c how large a batch
+ * may be.
+ *
+ *	pass		sub-passes until nothing remains that was due when it began
+ *	sub-pass	a visit to each index; it also ends when its time is over, and then the
+ *				next one begins with the index where it stopped
+ *	visit		batches of one index until a number of rows is deleted, a time is over, or
+ *				nothing more is due
+ *	batch		one transaction; its size adapts so that it takes the target time
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/pass/schedule.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "expire/expire.h"
+#include "pass/schedule.h"
+#include "ttl_index.h"
+
+/*
+ * The first batch of a visit is small: if a trigger is slow, a large one would be canceled
+ * in every pass.  The next ones grow up to MAX_GROWTH times.  If the first size is too
+ * large for an index, the right one is kept for its next visit.
+ */
+#define FIRST_BATCH_DOCS 100
+#define FIRST_BATCH_ENTRIES 1200
+#define MAX_GROWTH 8
+
+/* How much smaller a batch is after one that failed: each failure can take long. */
+#define NARROWING 10
+
+/* Is a time over that began then?  A clock that was set back ends it. */
+static bool
+is_over(TimestampTz since, int64 milliseconds, TimestampTz now)
+{
+	return now < since || now - since >= milliseconds * 1000;
+}
+
+/* Begins a sub-pass over so many indexes with the one at the position `first`. */
+void
+ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int count, int first,
+				   TimestampTz now)
+{
+	memset(sub, 0, sizeof(*sub));
+	sub->limits = *limits;
+	sub->started = now;
+	sub->count = sub->remaining = count;
+	sub->current = first - 1;
+}
+
+/*
+ * Advances to the next index to visit.  Returns false if each has been visited, or if the
+ * time of the sub-pass is over; then there is more to do, from that index on.
+ */
+bool
+ttl_schedule_next(TtlSubPass *sub, TimestampTz now)
+{
+	if (sub->remaining == 0)
+		return false;
+	sub->current = (sub->current + 1) % sub->count;
+	if (sub->limits.sub_pass_time > 0 && sub->remaining < sub->count &&
+		is_over(sub->started, sub->limits.sub_pass_time, now))
+	{
+		sub->more = sub->cut = true;
+		return false;
+	}
+	sub->remaining--;
+	return true;
+}
+
+void
+ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
+						 const TtlKeptIndex *kept, TimestampTz now)
+{
+	bool		has_size = kept != NULL && kept->first_docs > 0;
+
+	memset(visit, 0, sizeof(*visit));
+	visit->limits = *limits;
+	visit->begun = now;
+	visit->batch_size = Min(has_size ? kept->first_docs : FIRST_BATCH_DOCS,
+							limits->batch_docs);
+	visit->batch_entries = FIRST_BATCH_ENTRIES;
+}
+
+/* The size of the first batch of the next visit; 0 if that need not be kept. */
+int
+ttl_schedule_first_docs(const TtlVisit *visit)
+{
+	return visit->batch_size < FIRST_BATCH_DOCS ? visit->batch_size : 0;
+}
+
+/* How many rows the next batch may delete; 0 ends the visit. */
+int
+ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
+{
+	int64		size = visit->single_docs > 0 ? 1 : visit->batch_size;
+	int64		limit = visit->limits.index_time;
+
+	/* the search for a row that fails may take longer */
+	if (limit > 0 && visit->narrowing)
+		limit = Max(limit, visit->limits.failure_time);
+	if (visit->over || (limit > 0 && visit->started != 0 && is_over(visit->started, limit, now)))
+		return 0;
+	if (visit->limits.index_docs > 0)
+		size = Min(size, visit->limits.index_docs - visit->deleted);
+	return Max(size, 0);
+}
+
+/*
+ * How many index entries, or rows of the heap, a batch that deletes up to `size` rows may
+ * look at.
+ */
+int64
+ttl_schedule_batch_entries(const TtlVisit *visit, int size)
+{
+	return Max(visit->batch_entries, 2 * (int64) size);
+}
+
+/*
+ * Notes how long a batch took, to find what a batch takes whatever the number of its rows,
+ * as for a statement trigger.  This shows when a batch of half the rows or fewer takes
+ * hardly less time: if 1000 rows took 100 ms, and then 500 rows took 90 ms, that is 0.02 ms
+ * a row, and 80 ms for the batch.  A later batch that takes much less or more had another
+ * cause, and they are forgotten.
+ */
+static void
+note_speed(TtlVisit *visit, int64 rows, int64 took_us)
+{
+	bool		much_smaller;
+
+	if (visit->fixed_us > 0 &&
+		(2 * took_us < visit->fixed_us ||
+		 2 * took_us > 3 * (visit->fixed_us + rows * visit->row_us)))
+		visit->fixed_us = visit->larger_rows = 0;
+	much_smaller = 2 * rows <= visit->larger_rows;
+	if (much_smaller)
+	{
+		visit->row_us = (double) Max(visit->larger_us - took_us, 0) /
+			(visit->larger_rows - rows);
+		visit->fixed_us = Max(took_us - rows * visit->row_us, 0);
+		/* no batch is to come near to its timeout */
+		if (visit->limits.failure_time > 0)
+			visit->fixed_us = Min(visit->fixed_us,
+								  (int64) visit->limits.failure_time * 1000 / 4);
+	}
+	if (much_smaller || rows > visit->larger_rows)
+	{
+		visit->larger_rows = rows;
+		visit->larger_us = took_us;
+	}
+}
+
+/*
+ * Sets the batch size to what would have taken the target time.  At least half of the time
+ * is for the rows, or batches would become smaller and smaller.  In the example above, with
+ * a target of 50 ms, the time becomes 160 ms, of which 80 ms are for rows: the 500 rows
+ * took 10 ms of the 90 ms, so the next batch gets 4000.
+ */
+static void
+adapt_size(TtlVisit *visit, int64 rows, int64 took_us)
+{
+	int64		size = rows * MAX_GROWTH;
+	int64		target_us;
+
+	note_speed(visit, rows, took_us);
+	target_us = Max((int64) visit->limits.batch_time * 1000,
+					2 * visit->fixed_us);
+	if (took_us > visit->fixed_us)
+		size = Min(size, rows * (target_us - visit->fixed_us) /
+				   (took_us - visit->fixed_us));
+	size = Max(Min(size, visit->limits.batch_docs), 1);
+
+	/* not smaller because few entries led to a row */
+	if (size > visit->batch_size || took_us > target_us)
+		visit->batch_size = size;
+}
+
+/*
+ * Notes what a batch of this size did, and when it began and ended.  `over`: nothing more
+ * is due.
+ */
+void
+ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
+						bool over, TimestampTz begun, TimestampTz now)
+{
+	visit->batches++;
+	visit->deleted += batch->deleted;
+	visit->narrowing = false;
+	visit->single_docs = Max(visit->single_docs - batch->live, 0);
+	if (visit->started == 0 && batch->candidates > 0)
+		visit->started = begun;
+	visit->busy = visit->busy || batch->busy;
+	visit->over = batch->busy || over;
+	visit->more = !visit->over && !batch->past_pass;
+
+	/* only full batches count: a short one says nothing about the speed */
+	if (batch->candidates < size)
+		return;
+	if (batch->live > 0)
+		adapt_size(visit, batch->live, now - begun);
+	else
+	{
+		/* only dead rows, or rows that are not due: look at what takes the target time */
+		int64		most = batch->candidates * MAX_GROWTH;
+
+		if (now > begun)
+			most = Min(most, batch->candidates * visit->limits.batch_time * 1000 / (now - begun));
+		visit->batch_entries = Max(Min(most, visit->limits.batch_docs), FIRST_BATCH_ENTRIES);
+	}
+}
+
+/*
+ * Notes that a batch of this size has failed.  To find the row, the next batch is smaller,
+ * down to a single row.  If the batch was canceled, the visit is given up, and the next one
+ * takes these rows one by one, because each attempt at more than one costs as much.
+ */
+void
+ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
+						  bool gives_up, TimestampTz begun)
+{
+	bool		can_narrow = batch->candidates > 0 && !gives_up;
+
+	if (size == 1)
+		visit->single_docs = Max(visit->single_docs - batch->live, 0);
+	else if (gives_up)
+		visit->single_docs = batch->live + 1;
+	visit->batches++;
+	visit->failures += gives_up ? 0 : 1;
+	if (visit->started == 0)
+		visit->started = begun;
+	visit->over = !can_narrow;
+	visit->more = can_narrow;
+	visit->narrowing = can_narrow && size > 1;
+	visit->batch_size = can_narrow ? Max(size / NARROWING, 1) : 1;
+}
+
+/*
+ * Ends the visit.  If it met errors and deleted nothing, or ended during the search for a
+ * row that fails, the index is not visited again in this pass.
+ */
+void
+ttl_schedule_visit_end(TtlSubPass *sub, TtlVisit *visit)
+{
+	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing))
+		visit->skipped = true;
+	if (visit->skipped)
+		visit->more = false;
+	sub->more = sub->more || visit->more;
+	sub->busy = sub->busy || visit->busy;
+}

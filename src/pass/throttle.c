@@ -1,0 +1,194 @@
+/*-------------------------------------------------------------------------
+ *
+ * throttle.c
+ *	  How long deletion has to wait: for its rate, or for replication.
+ *
+ * ttl_index.delete_rate_limit spreads the rows over time: after a batch of n rows the next
+ * one waits until n / limit seconds have passed since that one began, but no longer than a
+ * second.
+ *
+ * ttl_index.max_replication_lag and max_retained_wal pause deletion while a standby or a
+ * replication slot is behind.  One that is stuck must not stop expiry for ever: after
+ * ttl_index.max_lag_pause there is a WARNING, and from then on no standby or slot is
+ * awaited that has not reached the end of WAL of that moment.  One that was only slow gets
+ * there.
+ *
+ * Both wait between two batches, outside of any transaction, and hold for all workers
+ * together, whose readings are in shared memory.  Time is measured by the machine's clock.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/pass/throttle.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "replication/slot.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
+#include "storage/lwlock.h"
+#include "storage/spin.h"
+
+#include "compat.h"
+#include "stats/stats.h"
+#include "pass/pass.h"
+#include "ttl_index.h"
+
+/* A batch deletes no more than is allowed in a tenth of a second. */
+#define BATCHES_PER_SECOND 10
+
+/* While it waits, a worker looks this often whether the wait is over. */
+#define LOOK_MS 200
+
+static int64 batch_begun;		/* of this process */
+
+/* Notes that the batch that began last has deleted so many rows. */
+void
+ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
+{
+	if (ttl_delete_rate_limit == 0)
+		return;
+	SpinLockAcquire(&throttle->mutex);
+	throttle->next_batch_at = Max(throttle->next_batch_at, batch_begun) +
+		rows * USECS_PER_SEC / ttl_delete_rate_limit;
+	SpinLockRelease(&throttle->mutex);
+}
+
+/* The greatest batch that the rate allows. */
+int
+ttl_throttle_batch_size(int size)
+{
+	if (ttl_delete_rate_limit > 0)
+		size = Min(size, Max(ttl_delete_rate_limit / BATCHES_PER_SECOND, 1));
+	return size;
+}
+
+/*
+ * The longest replay lag in microseconds of all standbys and subscribers that have reached
+ * this position.  A receiver that applies nothing, such as pg_receivewal, reports no
+ * position.
+ */
+static int64
+replay_lag(XLogRecPtr awaited)
+{
+	int64		longest = 0;
+
+	for (int i = 0; i < max_wal_senders; i++)
+	{
+		WalSnd	   *sender = &WalSndCtl->walsnds[i];
+		int64		lag = -1;
+
+		SpinLockAcquire(&sender->mutex);
+		if (sender->pid != 0 && !XLogRecPtrIsInvalid(sender->apply) &&
+			sender->apply >= awaited)
+			lag = sender->applyLag;
+		SpinLockRelease(&sender->mutex);
+		longest = Max(longest, lag);
+	}
+	return longest;
+}
+
+/*
+ * The most WAL in bytes that a replication slot retains, of those that have reached this
+ * position.
+ */
+static int64
+retained_wal(XLogRecPtr awaited)
+{
+	XLogRecPtr	now = GetXLogInsertRecPtr();
+	int64		most = 0;
+
+	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
+	for (int i = 0; i < max_replication_slots; i++)
+	{
+		ReplicationSlot *slot = &ReplicationSlotCtl->replication_slots[i];
+		XLogRecPtr	restart_lsn = InvalidXLogRecPtr;
+
+		SpinLockAcquire(&slot->mutex);
+		if (slot->in_use && !ttl_slot_is_invalidated(slot))
+			restart_lsn = slot->data.restart_lsn;
+		SpinLockRelease(&slot->mutex);
+		if (!XLogRecPtrIsInvalid(restart_lsn) && restart_lsn >= awaited &&
+			restart_lsn < now)
+			most = Max(most, (int64) (now - restart_lsn));
+	}
+	LWLockRelease(ReplicationSlotControlLock);
+	return most;
+}
+
+/* Must deletion wait for replication?  Counts the pauses. */
+static bool
+must_pause(TtlRun *run, int64 now)
+{
+	TtlThrottle *throttle = &run->common->throttle;
+	XLogRecPtr	not_awaited;
+	bool		behind;
+	bool		begins;
+	bool		gives_up;
+
+	SpinLockAcquire(&throttle->mutex);
+	not_awaited = throttle->not_awaited;
+	SpinLockRelease(&throttle->mutex);
+	behind = (ttl_max_replication_lag > 0 &&
+			  replay_lag(not_awaited) > (int64) ttl_max_replication_lag * 1000) ||
+		(ttl_max_retained_wal > 0 &&
+		 retained_wal(not_awaited) > (int64) ttl_max_retained_wal * 1024 * 1024);
+	not_awaited = behind ? GetXLogInsertRecPtr() : InvalidXLogRecPtr;
+
+	SpinLockAcquire(&throttle->mutex);
+	begins = behind && throttle->lag_since == 0;
+	if (begins || !behind)
+		throttle->lag_since = behind ? now : 0;
+	gives_up = behind && ttl_max_lag_pause > 0 &&
+		now - throttle->lag_since >= (int64) ttl_max_lag_pause * USECS_PER_SEC;
+	if (gives_up)
+	{
+		throttle->lag_since = 0;
+		throttle->not_awaited = not_awaited;
+	}
+	SpinLockRelease(&throttle->mutex);
+
+	if (begins)
+		run->kept->lag_pauses++;
+	if (gives_up &&
+		ttl_reported_is_news(&throttle->said, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ""))
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("ttl_index goes on deleting although replication is behind"),
+				 errdetail("It has paused for %d s, and does not wait again for what is stuck.",
+						   ttl_max_lag_pause),
+				 errhint("See pg_stat_replication and pg_replication_slots; a slot that nobody needs should be dropped.")));
+	return behind && !gives_up;
+}
+
+/*
+ * Returns what the next batch waits for, and for how long at most.  If nothing, it begins
+ * now.
+ */
+TtlWait
+ttl_throttle_wait(TtlRun *run, long *milliseconds)
+{
+	TtlThrottle *throttle = &run->common->throttle;
+	int64		now = ttl_hold_machine_clock();
+	int64		remaining;
+
+	if (must_pause(run, now))
+	{
+		*milliseconds = LOOK_MS;
+		return TTL_WAIT_REPLICATION;
+	}
+	SpinLockAcquire(&throttle->mutex);
+	throttle->next_batch_at = Min(throttle->next_batch_at, now + USECS_PER_SEC);
+	remaining = throttle->next_batch_at - now;
+	SpinLockRelease(&throttle->mutex);
+	if (ttl_delete_rate_limit > 0 && remaining > 0)
+	{
+		*milliseconds = Min(remaining / 1000 + 1, LOOK_MS);
+		return TTL_WAIT_RATE;
+	}
+	batch_begun = now;
+	return TTL_WAIT_NONE;
+}

@@ -1,0 +1,135 @@
+/*-------------------------------------------------------------------------
+ *
+ * messages.c
+ *	  What the processes of run_pass() say, for the session that called it.
+ *
+ * A process sends its messages through a queue in shared memory, in the frontend/backend
+ * protocol, as a parallel worker does (libpq/pqmq.h), and the session raises them again.
+ * An error that ended a survey is the session's.  One that ended a worker is a WARNING,
+ * because the others go on.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/server/messages.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "libpq/pqformat.h"
+#include "libpq/pqmq.h"
+#include "storage/proc.h"
+#include "storage/shm_mq.h"
+
+#include "server/server.h"
+#include "server/tasks.h"
+
+#define QUEUE_SIZE 16384
+
+struct TtlMessages
+{
+	dsm_segment *segment;
+	shm_mq_handle *queue;
+};
+
+/* Makes a queue in the current memory context, whose receiver this session is. */
+TtlMessages *
+ttl_messages_begin(dsm_handle *handle)
+{
+	TtlMessages *messages = palloc(sizeof(TtlMessages));
+	shm_mq	   *queue;
+
+	messages->segment = dsm_create(QUEUE_SIZE, 0);
+	dsm_pin_mapping(messages->segment);
+	queue = shm_mq_create(dsm_segment_address(messages->segment), QUEUE_SIZE);
+	shm_mq_set_receiver(queue, MyProc);
+	messages->queue = shm_mq_attach(queue, messages->segment, NULL);
+	*handle = dsm_segment_handle(messages->segment);
+	return messages;
+}
+
+/* Sets the sender of the queue, so that one that could not start counts as gone. */
+void
+ttl_messages_set_handle(TtlMessages *messages, BackgroundWorkerHandle *handle)
+{
+	shm_mq_set_handle(messages->queue, handle);
+}
+
+/*
+ * Raises a message again.  An error of core to send it is none of the pass: code of an owner can
+ * write what the client's encoding lacks.  It is in the log by then.
+ */
+static void
+raise_again(ErrorData *edata)
+{
+	MemoryContext caller = CurrentMemoryContext;
+
+	/* nor need it be in the encoding of the database */
+	ttl_work_tidy(edata);
+	PG_TRY();
+	{
+		ThrowErrorData(edata);
+	}
+	PG_CATCH();
+	{
+		int			sqlerrcode = geterrcode();
+
+		if (edata->elevel >= ERROR || (sqlerrcode != ERRCODE_UNTRANSLATABLE_CHARACTER &&
+									   sqlerrcode != ERRCODE_CHARACTER_NOT_IN_REPERTOIRE))
+			PG_RE_THROW();
+		MemoryContextSwitchTo(caller);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+}
+
+/* Raises again what has come through the queue; errors as such only if the caller wants it. */
+void
+ttl_messages_relay(TtlMessages *messages, bool raises)
+{
+	Size		size;
+	void	   *data;
+
+	while (shm_mq_receive(messages->queue, &size, &data, true) == SHM_MQ_SUCCESS)
+	{
+		StringInfoData message;
+		ErrorData	edata;
+		int			type;
+
+		initStringInfo(&message);
+		appendBinaryStringInfo(&message, data, size);
+		type = pq_getmsgbyte(&message);
+		if (type == 'E' || type == 'N')
+		{
+			pq_parse_errornotice(&message, &edata);
+			if (edata.elevel >= ERROR)
+				edata.elevel = raises ? ERROR : WARNING;
+			raise_again(&edata);
+		}
+		pfree(message.data);
+	}
+}
+
+void
+ttl_messages_end(TtlMessages *messages)
+{
+	dsm_detach(messages->segment);
+	pfree(messages);
+}
+
+/* Sends what this process says through a queue from now on. */
+void
+ttl_messages_redirect(dsm_handle handle)
+{
+	dsm_segment *segment = dsm_attach(handle);
+	shm_mq	   *queue;
+
+	/* the session may have gone */
+	if (segment == NULL)
+		return;
+	dsm_pin_mapping(segment);
+	queue = dsm_segment_address(segment);
+	shm_mq_set_sender(queue, MyProc);
+	pq_redirect_to_shm_mq(segment, shm_mq_attach(queue, segment, NULL));
+}

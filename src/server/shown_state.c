@@ -1,0 +1,228 @@
+/*-------------------------------------------------------------------------
+ *
+ * shown_state.c
+ *	  The state of an index as the view ttl_index.indexes shows it.
+ *
+ * definition/catalog.c decides the state by the definition and by the moment.  If that is
+ * active, this file finds what else keeps rows or partitions from being deleted: that
+ * nobody visits the database, a hold or a crash, which concern the monitor, errors that no
+ * good visit has followed, and partitions that cannot be dropped or made.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/server/shown_state.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "compat.h"
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "server/server.h"
+#include "stats/stats.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_list_indexes);
+
+/* Returns why a partition is missing, as far as that is known without reading rows. */
+static char *
+why_missing(const TtlIndex *root, const TtlPartition *partition)
+{
+	Oid			schema = get_rel_namespace(root->relid);
+	char	   *name = ttl_make_name(root, partition);
+
+	/* the view holds no lock */
+	if (!OidIsValid(schema) || name == NULL)
+		return pstrdup("the table has been dropped");
+	if (OidIsValid(get_relname_relid(name, schema)))
+		return psprintf("partition \"%s\" is missing: another relation has the name",
+						name);
+	if (object_aclcheck(NamespaceRelationId, schema, root->owner,
+						ACL_CREATE) != ACLCHECK_OK)
+		return psprintf("partition \"%s\" is missing: the owner may not create tables in schema \"%s\"",
+						name, get_namespace_name(schema));
+	return psprintf("partition \"%s\" is missing: see last_error in ttl_index.index_stats, "
+					"or wait for the next pass",
+					name);
+}
+
+/* Finds a TTL index in a list in the order of OIDs; NULL if it does not fail. */
+static const TtlFailing *
+find_failing(const List *failing, Oid root)
+{
+	int			low = 0;
+	int			high = list_length(failing);
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+		const TtlFailing *entry = list_nth(failing, middle);
+
+		if (entry->root == root)
+			return entry;
+		if (entry->root < root)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* Finds the state of a partition, or of a time series that lacks one. */
+static void
+show_partitions(TtlIndex *index, const List *failing)
+{
+	List	   *missing;
+
+	if (index->option.drop_partitions && index->parent == index->governor)
+	{
+		/* it could not be dropped if it was due when an error was counted */
+		const TtlFailing *entry = find_failing(failing, index->root);
+		TtlPartition partition;
+		TtlCutoff	cutoff;
+
+		if (index->option.seconds < 0 || entry == NULL)
+			return;
+		ttl_bounds_read_one(index->relid, &partition);
+		ttl_cutoff_init(&cutoff, index, entry->at);
+		if (ttl_leaves_partition_is_due(&partition, &cutoff))
+			index->state = TTL_BUCKET_FAILING;
+	}
+	else if (index->governor == index->indexrelid)
+	{
+		/* a later one may be missing only because its time has just come */
+		missing = ttl_make_missing(index, GetCurrentTimestamp(), ttl_make_span(index));
+		if (missing != NIL)
+		{
+			index->detail = why_missing(index, linitial(missing));
+			index->state = TTL_BUCKET_MISSING;
+		}
+	}
+}
+
+/* Sets the state of an index that is still active, if there is a reason for it. */
+static void
+show_reason(TtlIndex *index, TtlState state, const char *reason)
+{
+	if (index->state != TTL_ACTIVE || reason == NULL)
+		return;
+	index->state = state;
+	index->detail = pstrdup(reason);
+}
+
+/*
+ * Completes the description of an index for the view: what else keeps its rows from being
+ * deleted, and what an active index leaves out.
+ */
+void
+ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
+						 const TtlStateFile *file, const List *crashed,
+						 const List *failing)
+{
+	/* what stops all comes before what concerns one partition */
+	if (!index->option.paused)
+	{
+		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
+		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->root));
+		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
+	}
+	if (index->state != TTL_ACTIVE ||
+		(ttl_leaves_goes_by_row(index) && !ttl_catalog_owners_above(index)))
+		return;
+	index->left_out = ttl_reach_left_out(index);
+	if (ttl_citus_keeps_partitions(&index->citus))
+		show_partitions(index, failing);
+	if (index->option.paused && index->state == TTL_ACTIVE)
+		index->state = TTL_PAUSED;
+	/* errors are counted for the whole */
+	if (index->state == TTL_ACTIVE && index->root == index->indexrelid &&
+		find_failing(failing, index->root) != NULL)
+		index->state = TTL_FAILING;
+}
+
+/* The number of columns of list_indexes(). */
+#define NCOLUMNS 12
+
+static void
+put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
+{
+	Datum		values[NCOLUMNS] = {0};
+	bool		nulls[NCOLUMNS] = {0};
+	char	   *reason = ttl_state_reason(index);
+	TtlCitusTable citus;
+
+	values[0] = ObjectIdGetDatum(index->indexrelid);
+	values[1] = ObjectIdGetDatum(index->relid);
+	/* an index with an option of its own has no parent as far as TTLs go */
+	values[2] = ObjectIdGetDatum(index->parent);
+	nulls[2] = index->root == index->indexrelid;
+	values[3] = Int32GetDatum(index->option.seconds);
+	nulls[3] = !index->option.present || index->option.problem != NULL;
+	nulls[4] = index->option.time_zone == NULL;
+	if (!nulls[4])
+		values[4] = CStringGetTextDatum(index->option.time_zone);
+	values[5] = BoolGetDatum(index->option.drop_partitions && !index->option.detach_partitions);
+	values[6] = CStringGetTextDatum(ttl_state_name(index->state));
+	nulls[7] = reason == NULL;
+	if (!nulls[7])
+		values[7] = CStringGetTextDatum(reason);
+	values[8] = ObjectIdGetDatum(index->option.archive_to);
+	nulls[8] = !OidIsValid(index->option.archive_to);
+	values[9] = BoolGetDatum(index->option.detach_partitions);
+	ttl_citus_look(index->relid, &citus);
+	values[10] = ObjectIdGetDatum(citus.shell);
+	nulls[10] = !OidIsValid(citus.shell);
+	values[11] = ObjectIdGetDatum(ttl_citus_shell_index(index->indexrelid, &citus));
+	nulls[11] = !OidIsValid(DatumGetObjectId(values[11]));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+typedef struct IndexesView
+{
+	ReturnSetInfo *rsinfo;
+	TtlVisitor	visitor;
+	TtlStateFile file;
+	List	   *crashed;
+	List	   *failing;
+} IndexesView;
+
+static void
+show_index(Oid indexrelid, void *arg)
+{
+	IndexesView *view = arg;
+	TtlIndex	index;
+
+	if (!ttl_catalog_describe(indexrelid, false, &index))
+		return;
+	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->crashed,
+							 view->failing);
+	put_index(view->rsinfo, &index);
+}
+
+/* list_indexes(): the rows of the view ttl_index.indexes, without what shown_text.c writes */
+Datum
+ttl_list_indexes(PG_FUNCTION_ARGS)
+{
+	IndexesView view = {0};
+
+	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ttl_state_file_read(&view.file);
+	view.crashed = ttl_crash_skipped(&view.file);
+	ttl_visitor_find(&view.visitor);
+	InitMaterializedSRF(fcinfo, 0);
+	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
+	view.failing = ttl_counters_failing();
+	ttl_catalog_each(ttl_catalog_shown(), show_index, &view);
+	return (Datum) 0;
+}

@@ -1,0 +1,480 @@
+/*-------------------------------------------------------------------------
+ *
+ * survey.c
+ *	  What is to be done in a database, and how its TTL indexes are.
+ *
+ * A survey is a short process at the beginning of a pass, between its sub-passes and at its
+ * end.  It is a superuser, so it runs no code of users: it reads catalog rows, index tuples
+ * and the visibility of rows.  It repairs the options that REINDEX CONCURRENTLY has lost,
+ * lists for each owner the TTL indexes by which something is due, counts passes, folds the
+ * counters, and finds the states and lags that ttl_index.databases shows.
+ *
+ * Each index is looked at in a subtransaction, because DDL of others goes on meanwhile.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/server/survey.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/index.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "definition/definition.h"
+#include "definition/key.h"
+#include "definition/option.h"
+#include "due/due.h"
+#include "server/server.h"
+#include "stats/stats.h"
+#include "pass/pass.h"
+#include "partition/partition.h"
+#include "ttl_index.h"
+
+/* Of the lag of an index it looks at so many tuples of the table at most, in each place. */
+#define LAG_TUPLES 500
+
+/* How many indexes are looked at in one transaction. */
+#define LOOK_SHARED 50
+
+/* The caches are emptied after so many. */
+#define CACHED_INDEXES 5000
+
+typedef struct Look
+{
+	TtlRun	   *run;
+	bool		may_run;		/* rows may be deleted here */
+	TtlSurvey	found;
+	TtlVisitor	visitor;
+	TtlStateFile file;
+	List	   *crashed;		/* TTL indexes that are put aside */
+	List	   *failing;
+	List	   *indexes;
+	List	   *work;			/* TtlWork */
+	/* of the index at hand */
+	Oid			indexrelid;
+	TtlIndex	index;
+	bool		is_root;		/* it counts */
+	bool		locks;			/* it may have locked or changed something */
+	int64		lag;			/* microseconds; -1: unknown */
+	List	   *owners;			/* that have something to do there */
+	bool		is_others;		/* and others, for whom the caller cannot act */
+	/* of all: for the sum of the pass */
+	int			active;
+	int			inactive;
+	int			others;
+} Look;
+
+/* Reads what the states of all indexes depend on, and lists the indexes. */
+static void
+begin_work(void *arg)
+{
+	Look	   *look = arg;
+
+	/* the launcher may end this process if it waits for a lock */
+	look->run->shared->limited = false;
+	if (look->run->shared->begins)
+		ttl_saved_option_trim();
+	MemoryContextSwitchTo(look->run->context);
+	look->crashed = ttl_crash_skipped(&look->file);
+	ttl_visitor_find(&look->visitor);
+	look->failing = ttl_counters_failing();
+	look->indexes = list_copy(ttl_catalog_dependents());
+	look->run->kept->indexes_hash = ttl_work_hash(look->indexes);
+}
+
+/* Counts the errors of workers that were terminated, or have crashed, at an index. */
+static void
+count_deaths(TtlRun *run)
+{
+	HASH_SEQ_STATUS scan;
+	TtlKeptIndex *index;
+
+	hash_seq_init(&scan, run->kept->indexes);
+	while ((index = hash_seq_search(&scan)) != NULL)
+	{
+		TtlDeath	death = index->death;
+		Oid			relid = index->key.relid;
+		TtlCount	count = {.indexrelid = relid};
+		bool		crashed = death == TTL_DEAD_CRASHED;
+
+		index->death = TTL_NOT_DEAD;
+		if (death == TTL_NOT_DEAD || death == TTL_DEAD_WANTED)
+			continue;
+		count.relid = IndexGetRelation(relid, true);
+		count.errors = 1;
+		count.last_error = crashed ?
+			"the server crashed while the worker was at this index" :
+			"the worker was terminated while it was at this index";
+		count.last_error_sqlstate =
+			unpack_sql_state(crashed ? ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
+		count.last_error_time = GetCurrentTimestamp();
+		ttl_counters_add(&count);
+		run->kept->counted = true;
+		if (crashed)
+		{
+			ErrorData	edata = {.sqlerrcode = ERRCODE_CRASH_SHUTDOWN,
+			.message = unconstify(char *, count.last_error)};
+
+			ttl_report_error(run, relid, relid, &edata);
+			continue;
+		}
+		(void) ttl_outcome_note_failed(run, relid, true);
+		if (death == TTL_DEAD_CANCELED)
+			ttl_kept_canceled(run->kept, relid, relid, run->at);
+	}
+}
+
+/* Writes the option of a partitioned TTL index into the indexes of its partitions. */
+static void
+follow(Look *look, Oid indexrelid)
+{
+	if (!OidIsValid(indexrelid) ||
+		get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
+		return;
+	look->locks = true;
+	ttl_saved_option_inherit_all(indexrelid);
+}
+
+/* How far the passes have read an index: the rows before that place were seen. */
+static bool
+find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
+{
+	const TtlKeptIndex *kept = ttl_kept_find(arg, indexrelid);
+	int64		key;
+
+	if (kept == NULL || !ttl_cursor_read_to(&kept->cursor, &key))
+		return false;
+	*position = ttl_index_scan_from(key);
+	return true;
+}
+
+/* May the pass act as this owner? */
+static bool
+is_allowed(const Look *look, Oid owner)
+{
+	Oid			caller = look->run->common->caller;
+
+	return !OidIsValid(caller) || has_privs_of_role(caller, owner);
+}
+
+/* Notes that the owner of a table has something to do. */
+static void
+add_owner(Look *look, Oid relid)
+{
+	Oid			owner = ttl_owner_of(relid);
+
+	if (!OidIsValid(owner))
+		return;
+	if (!is_allowed(look, owner))
+		look->is_others = true;
+	else if (ttl_connect_is_possible(owner))
+		look->owners = list_append_unique_oid(look->owners, owner);
+}
+
+/* Lists who has something to do at the index at hand, which is active. */
+static void
+find_owners(Look *look, bool is_due)
+{
+	Oid			root = look->indexrelid;
+	const TtlKeptIndex *kept = ttl_kept_find(look->run->kept, root);
+	ListCell   *lc;
+
+	/* one that fails is visited until a visit is good */
+	if (!ttl_citus_goes_elsewhere(&look->index.citus) &&
+		(is_due || (kept != NULL && (kept->failing || kept->said.at != 0))))
+	{
+		foreach(lc, ttl_leaves_by_row(root))
+			add_owner(look, IndexGetRelation(lfirst_oid(lc), true));
+	}
+	if (look->index.state != TTL_ACTIVE)
+		return;
+	foreach(lc, ttl_prepare_partitions(look->run, &look->index))
+	{
+		Oid			relid = ((TtlPartition *) lfirst(lc))->relid;
+
+		add_owner(look, OidIsValid(relid) ? relid : look->index.relid);
+	}
+}
+
+static void
+index_work(void *arg)
+{
+	Look	   *look = arg;
+	TtlRun	   *run = look->run;
+	Oid			root = look->indexrelid;
+	TtlLag		lag = {.at = run->at,.elevel = DEBUG1,.max_tuples = LAG_TUPLES,
+	.find_position = find_position,.arg = run->kept};
+	TimestampTz since;
+	bool		is_due;
+	bool		is_visited;
+
+	look->is_root = look->is_others = false;
+	look->lag = -1;
+	look->owners = NIL;
+	if (look->may_run && ttl_saved_option_needs_repair(root))
+	{
+		look->locks = true;
+		ttl_saved_option_repair(root);
+		ttl_report_lost(run, root);
+	}
+	/* there can be thousands of these, and most belong to another one */
+	if (get_rel_relispartition(root) && ttl_catalog_root(root) != root)
+		return;
+	if (look->may_run)
+	{
+		follow(look, root);
+		follow(look, ttl_pair_other(root));
+	}
+	if (!ttl_catalog_describe(root, false, &look->index) || look->index.root != root)
+		return;
+	/* the coordinator looks at a table that has copies, for all nodes */
+	if (look->index.citus.replicated && ttl_citus_goes_elsewhere(&look->index.citus))
+		return;
+	look->is_root = true;
+	is_visited = look->index.state == TTL_ACTIVE || look->index.state == TTL_TABLE_LOCKED;
+	if (ttl_due_since(root, &lag, &since, &is_due))
+		look->lag = run->at - since;
+	if (is_visited && look->may_run && !run->shared->ends &&
+		!ttl_outcome_is_skipped(run, root) && !ttl_kept_is_put_off(run->kept, root, run->at))
+		find_owners(look, is_due);
+	if (!is_allowed(look, look->index.owner) && look->owners == NIL)
+		look->others++;
+	else
+	{
+		look->active += is_visited ? 1 : 0;
+		look->inactive += is_visited ? 0 : 1;
+		look->others += look->is_others ? 1 : 0;
+	}
+	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->crashed,
+							 look->failing);
+}
+
+/* Looks at one index, within the limits of a batch, and lists what is to be done there. */
+static void
+look_at(Look *look)
+{
+	TtlRun	   *run = look->run;
+	TtlSurvey  *found = &look->found;
+	char	   *crash = ttl_crash_reason(look->crashed, look->indexrelid);
+	MemoryContext caller;
+	ListCell   *lc;
+
+	if (crash != NULL)
+	{
+		look->lag = -1;
+		look->is_root = !get_rel_relispartition(look->indexrelid);
+		look->index.state = TTL_CRASHED_SERVER;
+		look->owners = NIL;
+		if (run->shared->begins)
+			ttl_report_put_aside(run, look->indexrelid, crash);
+	}
+	else
+	{
+		ErrorData  *edata;
+		bool		timed_out;
+
+		ttl_crash_mark(look->indexrelid);
+		edata = ttl_work_retry(index_work, look, &timed_out);
+		ttl_crash_mark(InvalidOid);
+		if (edata != NULL)
+		{
+			/* unless it is that the index is gone */
+			look->is_root = !get_rel_relispartition(look->indexrelid) &&
+				SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(look->indexrelid));
+			look->index.state = TTL_FAILING;
+			look->lag = -1;
+			look->owners = NIL;
+			if (look->may_run && look->is_root)
+				ttl_prepare_failed(run, look->indexrelid, edata, timed_out);
+		}
+	}
+	if (!look->is_root)
+		return;
+
+	/* the rows of a paused index stay because somebody wants it */
+	found->indexes++;
+	if (look->index.state == TTL_PAUSED)
+		found->paused++;
+	else
+	{
+		if (look->index.state >= TTL_FAILING)
+			found->failing++;
+		else if (look->index.state != TTL_ACTIVE)
+			found->not_active++;
+		if (look->lag < 0)
+			found->lag_unknown++;
+		found->worst_lag = Max(found->worst_lag, look->lag);
+	}
+	caller = MemoryContextSwitchTo(run->context);
+	foreach(lc, look->owners)
+	{
+		TtlWork    *work = palloc(sizeof(TtlWork));
+
+		work->owner = lfirst_oid(lc);
+		work->is_superuser = superuser_arg(work->owner);
+		work->root = look->indexrelid;
+		look->work = lappend(look->work, work);
+	}
+	MemoryContextSwitchTo(caller);
+}
+
+/* Looks at all TTL indexes. */
+static void
+look_at_all(Look *look)
+{
+	TtlRun	   *run = look->run;
+	int			shared = 0;
+	int			cached = 0;		/* indexes since the caches were emptied */
+	ListCell   *lc;
+
+	ttl_work_begin(run);
+	foreach(lc, look->indexes)
+	{
+		if (shared == LOOK_SHARED || look->locks)
+		{
+			/* locks of thousands of indexes would fill the lock table */
+			ttl_work_commit(run);
+			/* core keeps some kB of each index that was opened, until the process ends */
+			if (cached >= CACHED_INDEXES)
+			{
+				InvalidateSystemCaches();
+				cached = 0;
+			}
+			ttl_work_begin(run);
+			shared = 0;
+			look->locks = false;
+		}
+		shared++;
+		cached++;
+		/* who drops the extension has locked the counters */
+		if (ttl_work_must_stop(run))
+			break;
+		look->indexrelid = lfirst_oid(lc);
+		look_at(look);
+		ttl_work_forget(run);
+	}
+	ttl_work_commit(run);
+}
+
+/*
+ * Begins the survey: reads the clock, and what the states of indexes depend on.  Returns
+ * false if there is no extension, or no pass is possible.
+ */
+static bool
+begin_survey(Look *look)
+{
+	TtlRun	   *run = look->run;
+	TtlFunctions functions;
+	bool		timed_out;
+
+	run->at = GetCurrentTimestamp();
+	ttl_hold_check_clock(&look->file, run->at, false);
+	if (look->may_run && ttl_prepare_is_held(run, &look->file))
+		look->may_run = false;
+	ttl_kept_load(run->kept);
+	if (run->shared->begins)
+		ttl_kept_begin_pass(run->kept, run->at);
+	else
+		ttl_kept_try_again(run->kept, run->at);
+	/* else a pass would last until a clock that was set back is there again */
+	run->kept->pass_at = Min(run->kept->pass_at, run->at);
+	if (!ttl_function_lookup(&functions))
+	{
+		/* nothing is shown of what was dropped */
+		run->kept->survey = look->found;
+		return false;
+	}
+	if (ttl_work_must_stop(run) ||
+		(look->may_run && !ttl_prepare_objects_fit(run)))
+		return false;
+	count_deaths(run);
+	if (ttl_work_run(begin_work, look, &timed_out) != NULL)
+		return false;
+	if (run->shared->begins)
+	{
+		MemoryContextSwitchTo(run->context);
+		ttl_kept_set_failing(run->kept, look->failing);
+	}
+	return true;
+}
+
+/* Makes a survey of the database.  Called outside of a transaction. */
+void
+ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
+{
+	TtlShared  *shared = run->shared;
+	TtlSurvey  *survey = &run->kept->survey;
+	TtlPassSum *sum = &run->kept->sum;
+	Look	   *look = palloc0(sizeof(Look));
+	bool		is_there;
+
+	look->run = run;
+	look->may_run = may_run;
+	look->found.worst_lag = -1;
+	ttl_work_begin(run);
+	is_there = begin_survey(look);
+	ttl_work_commit(run);
+	if (is_there)
+		look_at_all(look);
+	if (is_there && !run->stop)
+	{
+		look->found.at = run->at;
+		look->found.pass_start = look->may_run ? run->kept->pass_at : survey->pass_start;
+		look->found.pass_end = survey->pass_end;
+		look->found.deleted = survey->deleted;
+		look->found.partitions = survey->partitions;
+		*survey = look->found;
+		/* the last survey of a pass is followed by no sub-pass */
+		if (shared->begins || look->work != NIL)
+		{
+			sum->indexes = Max(sum->indexes, look->active);
+			sum->inactive = Max(sum->inactive, look->inactive);
+			sum->others = Max(sum->others, look->others);
+		}
+	}
+	if (!look->may_run || run->stop || !is_there)
+		look->work = NIL;
+
+	/* how much is left of a pass that goes on */
+	shared->more = look->work != NIL;
+	survey->left = survey->time_left = -1;
+	if (shared->more)
+	{
+		TimestampTz now = GetCurrentTimestamp();
+		TtlProgress progress;
+
+		ttl_kept_progress(run->kept, InvalidOid, now, &progress);
+		survey->left = progress.left;
+		survey->time_left = ttl_progress_time_left(progress.left, progress.deleted,
+												   progress.paced, now - progress.begun);
+	}
+	if (!look->may_run || run->stop)
+		return;
+	ttl_count_pass(run, is_there && look->indexes != NIL);
+	if (shared->more)
+	{
+		TtlWork    *items;
+		ListCell   *lc;
+
+		shared->nwork = list_length(look->work);
+		shared->work = dsa_allocate_extended(area, shared->nwork * sizeof(TtlWork), DSA_ALLOC_HUGE);
+		items = dsa_get_address(area, shared->work);
+		foreach(lc, look->work)
+			items[foreach_current_index(lc)] = *(TtlWork *) lfirst(lc);
+	}
+	else
+	{
+		survey->pass_end = GetCurrentTimestamp();
+		ttl_report_pass(run);
+	}
+}

@@ -1,0 +1,226 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.c
+ *	  The processes of a pass: a survey, and the worker of an owner.
+ *
+ * tasks.c starts both as dynamic background workers.  A survey is connected to its database
+ * as the bootstrap superuser and runs no code of users (survey.c).  A worker is connected
+ * as the owner of tables, and does what a session of that owner could do.  It makes
+ * sub-passes over the TTL indexes that it was told until nothing is left, or others wait
+ * and a round is over.
+ *
+ * A before_shmem_exit() callback writes what is to be kept, so that this also happens when
+ * the process is terminated.  If it crashes, the memory is gone, and crash.c has the index.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/server/worker.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "access/xact.h"
+#include "commands/dbcommands.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "tcop/tcopprot.h"
+#include "utils/dsa.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "definition/definition.h"
+#include "server/server.h"
+#include "stats/stats.h"
+#include "pass/pass.h"
+#include "server/tasks.h"
+#include "ttl_index.h"
+
+PGDLLEXPORT void ttl_worker_main(Datum arg);
+
+/* Even if nobody waits, a worker leaves after this time, so that a survey looks again. */
+#define TURN_MS (10 * 1000)
+
+static dsa_area *area;
+static TtlCommon *common;
+static TtlShared *shared;
+static TtlKept kept;
+
+/*
+ * Sets what no ALTER DATABASE or ALTER ROLE may change.  A delete that a crash has lost is
+ * repeated, so no batch waits for the disk or for a standby.
+ */
+static void
+force_settings(void)
+{
+	static const char *const settings[][2] = {
+		{"application_name", TTL_EXTENSION},
+		{"role", "none"},
+		{"search_path", "pg_catalog, pg_temp"},
+		{"session_replication_role", "origin"},
+		{"row_security", "on"},
+		{"statement_timeout", "0"},
+		{"lock_timeout", "0"},
+		{"idle_in_transaction_session_timeout", "0"},
+		{"idle_session_timeout", "0"},
+		{"transaction_timeout", "0"},
+		{"default_transaction_isolation", "read committed"},
+		{"default_transaction_deferrable", "off"},
+		{"synchronous_commit", "off"},
+		/* an error of an index must not end the process */
+		{"exit_on_error", "off"},
+		/* nor how foreign keys find rows: each would read all of a table, or all partitions */
+		{"enable_indexscan", "on"},
+		{"enable_indexonlyscan", "on"},
+		{"enable_bitmapscan", "on"},
+		{"enable_tidscan", "on"},
+		{"enable_partition_pruning", "on"},
+		{"constraint_exclusion", "partition"},
+		{"seq_page_cost", "1"},
+		{"random_page_cost", "4"},
+		{"cpu_tuple_cost", "0.01"},
+		{"cpu_index_tuple_cost", "0.005"},
+		{"cpu_operator_cost", "0.0025"},
+		{"jit", "off"}
+	};
+
+	for (int i = 0; i < lengthof(settings); i++)
+		ttl_settings_force(settings[i][0], settings[i][1]);
+	if (!DsaPointerIsValid(common->settings))
+		return;
+	ttl_settings_load(dsa_get_address(area, common->settings));
+	/* the session logs what is relayed to it */
+	ttl_settings_force("log_min_messages", "log");
+}
+
+/*
+ * Ends the process without the other callbacks: they free nothing that its end does not
+ * free, and PL/Perl runs the END blocks of users' code, which nothing cancels.  Other
+ * codes, as of a function of a user that calls exit(), are a crash for the postmaster, and
+ * the mark stays.
+ */
+static void
+leave(int code, Datum arg)
+{
+	if (code != 0 && code != 1)
+		return;
+	ttl_crash_mark(InvalidOid);
+	_exit(code);
+}
+
+/* Hands over what is to be kept, however the process ends. */
+static void
+answer(int code, Datum arg)
+{
+	/* it is called before what others have registered until now */
+	on_proc_exit(leave, (Datum) 0);
+	shared->canceled = !ttl_attempt_died() && ttl_work_is_canceled();
+	shared->kept = kept;
+	ttl_kept_store(&kept);
+}
+
+/* Makes the sub-passes of a turn. */
+static void
+run_turn(TtlRun *run)
+{
+	Oid		   *roots = dsa_get_address(area, shared->roots);
+	bool		is_owner;
+	bool		changed;
+	instr_time	begun;
+
+	/* is the owner still the one that the survey has found?  connect.c may not look it up */
+	ttl_work_begin(run);
+	is_owner = SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(shared->owner)) &&
+		superuser_arg(shared->owner) == shared->is_superuser;
+	ttl_work_commit(run);
+	if (!is_owner)
+		return;
+	INSTR_TIME_SET_CURRENT(begun);
+	for (int i = 0; i < shared->nroots; i++)
+		run->roots = lappend_oid(run->roots, roots[i]);
+	list_sort(run->roots, list_oid_cmp);
+	do
+	{
+		ttl_sub_pass_run(run, &shared->resume_at);
+		shared->rounds++;
+		if (run->stop)
+			return;
+		/* a TTL index that has been created meanwhile takes part after a survey */
+		ttl_work_begin(run);
+		changed = ttl_work_hash(ttl_catalog_dependents()) != kept.indexes_hash;
+		ttl_work_commit(run);
+		shared->more = shared->more || changed;
+	} while (shared->more && !changed && pg_atomic_read_u32(&common->waiting) == 0 &&
+			 ttl_tasks_elapsed(begun) < TURN_MS);
+}
+
+void
+ttl_worker_main(Datum arg)
+{
+	dsa_pointer pointer;
+	TtlRun		run;
+	char		activity[64];
+	bool		may_run;
+
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGINT, ttl_work_cancel);
+	BackgroundWorkerUnblockSignals();
+
+	memcpy(&pointer, MyBgworkerEntry->bgw_extra, sizeof(pointer));
+	area = dsa_attach(DatumGetUInt32(arg));
+	dsa_pin_mapping(area);
+	shared = dsa_get_address(area, pointer);
+	common = dsa_get_address(area, shared->common);
+	if (shared->messages != 0)
+		ttl_messages_redirect(shared->messages);
+	force_settings();
+	if (OidIsValid(shared->owner))
+		ttl_connect_as(shared->database, shared->owner, shared->is_superuser);
+	else
+		BackgroundWorkerInitializeConnectionByOid(shared->database, InvalidOid,
+												  BGWORKER_BYPASS_ALLOWCONN);
+
+	/* what is relayed to a session of this database needs no conversion */
+	if (shared->messages != 0)
+		(void) SetClientEncoding(GetDatabaseEncoding());
+	MemoryContextSwitchTo(TopMemoryContext);
+	kept = shared->kept;
+	ttl_kept_open(&kept, area, common->kept);
+	before_shmem_exit(answer, (Datum) 0);
+	ttl_crash_watch(shared->mark);
+	ttl_work_init(&run, common, shared, &kept);
+	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) common->pass);
+	pgstat_report_activity(STATE_RUNNING, activity);
+
+	may_run = ttl_monitor_enabled || OidIsValid(common->caller);
+	if (may_run && DefaultXactReadOnly)
+	{
+		may_run = false;
+		if (ttl_reported_is_news(&kept.said, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
+		{
+			ttl_work_begin(&run);
+			ereport(LOG,
+					(errmsg("ttl_index is idle in database \"%s\"",
+							get_database_name(MyDatabaseId)),
+					 errdetail("The database is read-only by default."),
+					 errhint("Turn default_transaction_read_only off to let rows expire.")));
+			ttl_work_commit(&run);
+		}
+	}
+	if (!OidIsValid(shared->owner))
+		ttl_survey_run(&run, area, may_run);
+	else if (may_run)
+		run_turn(&run);
+	shared->answered = true;
+	proc_exit(0);
+}

@@ -1,0 +1,448 @@
+/*-------------------------------------------------------------------------
+ *
+ * kept.c
+ *	  What is kept of a database from one sub-pass to the next.
+ *
+ * A process ends after its turn, so what the next one has to know of an index (where it
+ * goes on, what failed, how long it waits) is in a hash table in the dynamic shared memory
+ * of the launcher, or of the session that calls run_pass().  A process works with copies of
+ * the entries that it uses, and writes them back when it ends.  Only where partitions have
+ * several owners is the entry of the whole written by several workers: the last one counts.
+ *
+ * What concerns the whole pass is in TtlKept, of which each process has a copy as well.
+ * Whoever started the process adds what the copy has gained (tasks.c).
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/shared/kept.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/transam.h"
+#include "miscadmin.h"
+#include "storage/lwlock.h"
+#include "utils/hsearch.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "expire/expire.h"
+#include "shared/kept.h"
+#include "stats/stats.h"
+#include "ttl_index.h"
+
+#define INITIAL_INDEXES 256
+#define MAX_DELAY 60			/* minutes */
+#define MAX_REST 4				/* likewise */
+#define MAX_AGAIN_US (60 * USECS_PER_MINUTE)
+
+/* What was due is estimated after so many deleted rows for each index that holds them. */
+#define ESTIMATE_ROWS 1000
+
+static void
+init_entry(TtlKeptIndex *index, TtlKeptKey key)
+{
+	memset(index, 0, sizeof(*index));
+	index->key = key;
+	ttl_cursor_init(&index->cursor, key.relid, InvalidOid);
+}
+
+static const dshash_parameters parameters = {
+	.key_size = sizeof(TtlKeptKey),
+	.entry_size = sizeof(TtlKeptIndex),
+	.compare_function = dshash_memcmp,
+	.hash_function = dshash_memhash,
+	TTL_DSHASH_COPY
+	/* its locks are hardly ever waited for, and each launcher would use up a tranche */
+	.tranche_id = LWTRANCHE_PARALLEL_QUERY_DSA
+};
+
+dshash_table *
+ttl_kept_create(dsa_area *area)
+{
+	return dshash_create(area, &parameters, NULL);
+}
+
+/* Initializes what is known of a database: nothing. */
+void
+ttl_kept_init(TtlKept *kept)
+{
+	memset(kept, 0, sizeof(*kept));
+	kept->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
+	kept->survey.left = kept->survey.time_left = kept->survey.worst_lag = -1;
+}
+
+/*
+ * Attaches a process, and makes room for its copies of entries in the current memory
+ * context.
+ */
+void
+ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle)
+{
+	HASHCTL		info = {.keysize = sizeof(TtlKeptKey),.entrysize = sizeof(TtlKeptIndex),
+		.hcxt = CurrentMemoryContext
+	};
+
+	kept->shared = dshash_attach(area, &parameters, handle, NULL);
+	kept->indexes = hash_create("ttl_index kept indexes", INITIAL_INDEXES, &info,
+								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/* Copies all entries of this database, for a survey. */
+void
+ttl_kept_load(TtlKept *kept)
+{
+	dshash_seq_status scan;
+	TtlKeptIndex *entry;
+
+	dshash_seq_init(&scan, kept->shared, false);
+	while ((entry = dshash_seq_next(&scan)) != NULL)
+	{
+		if (entry->key.database == MyDatabaseId)
+			*(TtlKeptIndex *) hash_search(kept->indexes, &entry->key, HASH_ENTER, NULL) = *entry;
+	}
+	dshash_seq_term(&scan);
+}
+
+/* Writes the copies back. */
+void
+ttl_kept_store(const TtlKept *kept)
+{
+	HASH_SEQ_STATUS scan;
+	TtlKeptIndex *index;
+
+	hash_seq_init(&scan, kept->indexes);
+	while ((index = hash_seq_search(&scan)) != NULL)
+	{
+		bool		found;
+		TtlKeptIndex *entry = dshash_find_or_insert(kept->shared, &index->key, &found);
+
+		*entry = *index;
+		dshash_release_lock(kept->shared, entry);
+	}
+}
+
+/* Adds what a copy has gained. */
+void
+ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after)
+{
+#define ADD(field) (kept->field += after->field - before->field)
+	ADD(sum.deleted);
+	ADD(sum.pace.rows);
+	ADD(sum.pace.weighted);
+	ADD(sum.left);
+	ADD(sum.partitions);
+	ADD(sum.archived);
+	ADD(sum.archived_partitions);
+	ADD(sum.locked);
+	ADD(sum.failed);
+	ADD(lag_pauses);
+	ADD(survey.deleted);
+	ADD(survey.partitions);
+	ADD(unfolded_rows);
+#undef ADD
+	kept->sum.estimated = kept->sum.estimated || after->sum.estimated;
+	kept->sum.not_estimated = kept->sum.not_estimated || after->sum.not_estimated;
+	kept->counted = kept->counted || after->counted;
+	if (memcmp(&after->said, &before->said, sizeof(TtlReported)) != 0)
+		kept->said = after->said;
+}
+
+/* Notes that a worker has died at an index: the next survey counts it. */
+void
+ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death)
+{
+	TtlKeptKey	key = {database, relid};
+	bool		found;
+	TtlKeptIndex *entry = dshash_find_or_insert(shared, &key, &found);
+
+	if (!found)
+		init_entry(entry, key);
+	entry->death = death;
+	dshash_release_lock(shared, entry);
+}
+
+/* Forgets a database that is gone. */
+void
+ttl_kept_forget(dshash_table *shared, Oid database)
+{
+	dshash_seq_status scan;
+	TtlKeptIndex *entry;
+
+	dshash_seq_init(&scan, shared, true);
+	while ((entry = dshash_seq_next(&scan)) != NULL)
+	{
+		if (entry->key.database == database)
+			dshash_delete_current(&scan);
+	}
+	dshash_seq_term(&scan);
+}
+
+/* Finds what is kept of an index, or of a partition that is dropped; NULL if nothing. */
+TtlKeptIndex *
+ttl_kept_find(const TtlKept *kept, Oid relid)
+{
+	TtlKeptKey	key = {MyDatabaseId, relid};
+	TtlKeptIndex *index = hash_search(kept->indexes, &key, HASH_FIND, NULL);
+	TtlKeptIndex *entry;
+
+	if (index != NULL)
+		return index;
+	entry = dshash_find(kept->shared, &key, false);
+	if (entry == NULL)
+		return NULL;
+	index = hash_search(kept->indexes, &key, HASH_ENTER, NULL);
+	*index = *entry;
+	dshash_release_lock(kept->shared, entry);
+	return index;
+}
+
+/* Finds what is kept of it, and makes an entry if there is none. */
+TtlKeptIndex *
+ttl_kept_index(TtlKept *kept, Oid relid)
+{
+	TtlKeptKey	key = {MyDatabaseId, relid};
+	TtlKeptIndex *index = ttl_kept_find(kept, relid);
+
+	if (index == NULL)
+	{
+		index = hash_search(kept->indexes, &key, HASH_ENTER, NULL);
+		init_entry(index, key);
+	}
+	return index;
+}
+
+/* Begins a pass, in a survey that has loaded all entries: forgets what is of the last one. */
+void
+ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
+{
+	HASH_SEQ_STATUS scan;
+	TtlKeptIndex *index;
+
+	kept->pass_at = now;
+	kept->pass_xid = ReadNextTransactionId();
+	memset(&kept->sum, 0, sizeof(kept->sum));
+	kept->again_delay = Min(ttl_monitor_sleep * USECS_PER_SEC, MAX_AGAIN_US);
+	kept->again_at = now + kept->again_delay;
+	hash_seq_init(&scan, kept->indexes);
+	while ((index = hash_seq_search(&scan)) != NULL)
+	{
+		bool		goes_on = ttl_cursor_begin_pass(&index->cursor, now);
+
+		/* what is no longer canceled begins with a minute again */
+		if (index->visited && !index->skipped)
+			index->delay = 0;
+		index->failed = index->skipped = index->summed = false;
+		index->busy = index->visited = false;
+		memset(&index->pace, 0, sizeof(index->pace));
+		index->estimated = false;
+		/* this is too far ahead if the clock has gone back */
+		index->retry_at = Min(index->retry_at,
+							  now + index->delay * USECS_PER_MINUTE);
+		if ((goes_on || index->death != TTL_NOT_DEAD || index->hangs || index->delay > 0 ||
+			 index->first_docs > 0 || index->single_docs > 0 || index->said.at != 0 || OidIsValid(index->last_leaf)) &&
+			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->key.relid)))
+			continue;
+		(void) dshash_delete_key(kept->shared, &index->key);
+		(void) hash_search(kept->indexes, &index->key, HASH_REMOVE, NULL);
+	}
+}
+
+/*
+ * Lets a pass that lasts for hours try again what it has left for the next one.  The delay
+ * grows, so that these tries do not keep the pass going themselves.
+ */
+void
+ttl_kept_try_again(TtlKept *kept, TimestampTz now)
+{
+	HASH_SEQ_STATUS scan;
+	TtlKeptIndex *index;
+
+	/* this is too far ahead if the clock has gone back */
+	kept->again_at = Min(kept->again_at, now + kept->again_delay);
+	if (now < kept->again_at)
+		return;
+	kept->again_delay = Min(2 * kept->again_delay, MAX_AGAIN_US);
+	kept->again_at = now + kept->again_delay;
+	hash_seq_init(&scan, kept->indexes);
+	while ((index = hash_seq_search(&scan)) != NULL)
+	{
+		/* one that hangs is not well until a visit after this one says so */
+		index->visited = index->visited && !index->skipped;
+		index->failed = index->skipped = false;
+	}
+}
+
+/* Notes which indexes fail, as the counters say: another session may have found one good. */
+void
+ttl_kept_set_failing(TtlKept *kept, const List *failing)
+{
+	HASH_SEQ_STATUS scan;
+	TtlKeptIndex *index;
+	ListCell   *lc;
+
+	foreach(lc, failing)
+		ttl_kept_index(kept, ((TtlFailing *) lfirst(lc))->root)->still_failing = true;
+	hash_seq_init(&scan, kept->indexes);
+	while ((index = hash_seq_search(&scan)) != NULL)
+	{
+		if (index->failing && !index->still_failing)
+			index->said.at = 0;
+		index->failing = index->still_failing;
+		index->still_failing = false;
+	}
+}
+
+/*
+ * Notes that work on a leaf, a partition, or all of an index had to be canceled.  What
+ * hangs waits, longer each time, and the others go on.
+ */
+void
+ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now)
+{
+	TtlKeptIndex *index = ttl_kept_index(kept, root);
+
+	if (!ttl_kept_waits(index, now))
+		index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
+	index->retry_at = now + index->delay * USECS_PER_MINUTE;
+	ttl_kept_index(kept, leaf)->hangs = true;
+}
+
+/* Is what hangs of an index not to be tried again yet? */
+bool
+ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now)
+{
+	return index->delay > 0 && now < index->retry_at;
+}
+
+/*
+ * Is all of an index put off: did it hang at the last try, and is it not time for another
+ * one? If several of its leaves hung, the next one may not, so it is tried sooner.
+ */
+bool
+ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now)
+{
+	const TtlKeptIndex *index = ttl_kept_find(kept, relid);
+	int			sooner;
+
+	if (index == NULL || !(index->hangs || index->rests))
+		return false;
+	sooner = index->hangs ? 0 : Max(index->delay - MAX_REST, 0);
+	return ttl_kept_waits(index, now + sooner * USECS_PER_MINUTE);
+}
+
+/* Notes rows that a pass has deleted one by one. */
+void
+ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now)
+{
+	/* the clock may have gone back */
+	int64		took = Max(now - kept->pass_at, 0);
+	TtlKeptIndex *index;
+
+	if (rows == 0)
+		return;
+	index = ttl_kept_index(kept, root);
+	if (index->estimated && index->due > index->pace.rows)
+		kept->sum.left -= Min(rows, index->due - index->pace.rows);
+	index->pace.rows += rows;
+	index->pace.weighted += (double) rows * took;
+	kept->sum.pace.rows += rows;
+	kept->sum.pace.weighted += (double) rows * took;
+}
+
+/* Is it time to estimate what was due by an index when the pass began? */
+bool
+ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves)
+{
+	const TtlKeptIndex *index = ttl_kept_find(kept, root);
+
+	return index != NULL && !index->estimated &&
+		index->pace.rows >= ESTIMATE_ROWS * (int64) leaves;
+}
+
+/* Notes that estimate; -1 for one that could not be made. */
+void
+ttl_kept_estimated(TtlKept *kept, Oid root, int64 due)
+{
+	TtlKeptIndex *index = ttl_kept_index(kept, root);
+
+	index->estimated = true;
+	index->due = due;
+	if (due < 0)
+		kept->sum.not_estimated = true;
+	else
+	{
+		kept->sum.estimated = true;
+		kept->sum.left += Max(due - index->pace.rows, 0);
+	}
+}
+
+/*
+ * How many rows would be deleted by now if they had always been deleted as fast as lately?
+ *
+ * The rate changes while a pass goes on: cached pages come first, autovacuum starts, others begin
+ * to work.  A window of fixed length fits neither a pass of half a minute nor one of a day.  So a
+ * row counts by the time since the pass began: at an even rate, the last half of the time makes
+ * up three quarters of the sum.
+ */
+static int64
+paced_rows(const TtlPace *pace, int64 took)
+{
+	/* the clock may have gone back */
+	if (took <= 0)
+		return pace->rows;
+	return (int64) rint(2 * pace->weighted / took);
+}
+
+/* Sums up how far the pass is, in all and by an index, which may be invalid. */
+void
+ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *progress)
+{
+	int64		took = now - kept->pass_at;
+	const TtlKeptIndex *index = OidIsValid(root) ? ttl_kept_find(kept, root) : NULL;
+
+	progress->begun = kept->pass_at;
+	progress->deleted = kept->sum.pace.rows;
+	progress->paced = paced_rows(&kept->sum.pace, took);
+	progress->left = kept->sum.estimated && !kept->sum.not_estimated ? kept->sum.left : -1;
+	progress->index_deleted = index ? index->pace.rows : 0;
+	progress->index_paced = index ? paced_rows(&index->pace, took) : 0;
+	progress->index_due = index && index->estimated ? index->due : -1;
+}
+
+/*
+ * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been
+ * read, and returns how many there are.  If rows have failed, the oldest ones may be among
+ * these.
+ */
+int
+ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)
+{
+	dshash_seq_status scan;
+	TtlKeptIndex *entry;
+	int			count = 0;
+
+	dshash_seq_init(&scan, shared, false);
+	while ((entry = dshash_seq_next(&scan)) != NULL)
+	{
+		const TtlCursor *cursor = &entry->cursor;
+		int64		key;
+
+		if (!cursor->keep || ttl_cursor_rows_failed(cursor) ||
+			!ttl_cursor_read_to(cursor, &key))
+			continue;
+		if (count < max)
+		{
+			known[count].database = entry->key.database;
+			known[count].indexrelid = entry->key.relid;
+			known[count].key = key;
+		}
+		count++;
+	}
+	dshash_seq_term(&scan);
+	return count;
+}

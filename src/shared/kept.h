@@ -1,0 +1,144 @@
+/*-------------------------------------------------------------------------
+ *
+ * kept.h
+ *	  What is kept of a database from one sub-pass to the next.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/shared/kept.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_KEPT_H
+#define TTL_KEPT_H
+
+#include "datatype/timestamp.h"
+#include "expire/expire.h"
+#include "shared/reported.h"
+#include "shared/state_file.h"
+#include "stats/progress.h"
+#include "lib/dshash.h"
+#include "utils/dsa.h"
+
+/* For a database whose counters no survey has read yet: many enough to fold. */
+#define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
+
+/* How a worker ended that did not come to the end of a visit. */
+typedef enum TtlDeath
+{
+	TTL_NOT_DEAD,
+	TTL_DEAD_CRASHED,			/* it crashed the server */
+	TTL_DEAD_TERMINATED,
+	TTL_DEAD_WANTED,			/* somebody wanted its database */
+	TTL_DEAD_CANCELED			/* its batch did not let itself be canceled */
+} TtlDeath;
+
+typedef struct TtlKeptKey
+{
+	Oid			database;
+	Oid			relid;
+} TtlKeptKey;
+
+/* What is kept of an index, or of a partition that is to be dropped (see kept.c). */
+typedef struct TtlKeptIndex
+{
+	TtlKeptKey	key;
+	TtlDeath	death;			/* of a worker that was at it, not yet counted */
+	/* in this pass */
+	bool		failed;			/* an error of it was reported */
+	bool		skipped;		/* it is not to be visited again, but see
+								 * ttl_kept_try_again() */
+	bool		summed;			/* it is in the sum of those with an error */
+	bool		busy;			/* that it was locked is counted */
+	bool		visited;		/* to the end of a visit */
+	TtlPace		pace;			/* of rows that it has deleted one by one */
+	bool		estimated;
+	int64		due;			/* about so many were due when the pass began;
+								 * -1: not known */
+	/* from pass to pass */
+	int			first_docs;		/* size of the first batch of a visit; 0:
+								 * usual */
+	int64		single_docs;	/* so many rows are to be taken one by one */
+	bool		hangs;			/* all of it was canceled, at the last try */
+	bool		rests;			/* so were several that hold rows of it, and
+								 * nothing went beside them */
+	int			delay;			/* minutes that what hangs of it waits, or 0;
+								 * until a pass gets through it */
+	TimestampTz retry_at;		/* when that is over */
+	Oid			last_leaf;		/* at which the last visit ended early */
+	TtlReported		said;			/* its last error in the log */
+	bool		failing;		/* a good visit is to be counted */
+	bool		still_failing;	/* for ttl_kept_set_failing() */
+	TtlCursor	cursor;
+} TtlKeptIndex;
+
+/* What a pass has done so far, and what it left (see report.c). */
+typedef struct TtlPassSum
+{
+	int64		deleted;
+	TtlPace		pace;			/* without those of dropped partitions */
+	int64		left;			/* about so many remain of those that were due
+								 * when it began, where that was estimated */
+	bool		estimated;		/* somewhere it was */
+	bool		not_estimated;	/* somewhere it could not be */
+	int64		partitions;		/* dropped */
+	int64		archived;		/* of the deleted rows, and */
+	int64		archived_partitions;	/* of these, those that are kept
+										 * elsewhere */
+	int64		locked;			/* locks of others that were met */
+	int			indexes;		/* visited */
+	int			failed;			/* with an error */
+	int			inactive;
+	int			others;			/* of owners whose rights the session lacks */
+} TtlPassSum;
+
+/* What is known of a database and its pass; a process has a copy (see kept.c). */
+typedef struct TtlKept
+{
+	TimestampTz pass_at;		/* clock reading when the pass began; 0: not
+								 * yet */
+	TransactionId pass_xid;		/* the next one then */
+	TtlPassSum	sum;			/* of this pass */
+	TimestampTz again_at;		/* when it tries again what it has skipped */
+	int64		again_delay;	/* so long after the last time */
+	TimestampTz last_flush;		/* when the following three were last counted */
+	int64		idle_passes;
+	int64		idle_sub_passes;
+	int64		lag_pauses;
+	bool		counted;		/* this pass added to the counters */
+	TtlReported		said;			/* why nothing can be deleted here */
+	TtlSurvey	survey;			/* for ttl_index.databases */
+	int64		unfolded_rows;	/* rows added to the counters since the last
+								 * fold */
+	TimestampTz folded_hour;	/* the hour in which that was, or 0 */
+	uint32		indexes_hash;	/* of the TTL indexes that the survey has found */
+	dshash_table *shared;		/* of all indexes of the server */
+	struct HTAB *indexes;		/* of TtlKeptIndex: those that this process uses */
+} TtlKept;
+
+/* kept.c */
+extern dshash_table *ttl_kept_create(dsa_area *area);
+extern void ttl_kept_init(TtlKept *kept);
+extern void ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle);
+extern void ttl_kept_store(const TtlKept *kept);
+extern void ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after);
+extern void ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death);
+extern void ttl_kept_forget(dshash_table *shared, Oid database);
+extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);
+extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
+extern void ttl_kept_load(TtlKept *kept);
+extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
+extern void ttl_kept_try_again(TtlKept *kept, TimestampTz now);
+extern void ttl_kept_set_failing(TtlKept *kept, const List *failing);
+extern void ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now);
+extern bool ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now);
+extern bool ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now);
+extern void ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now);
+extern bool ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves);
+extern void ttl_kept_estimated(TtlKept *kept, Oid root, int64 due);
+extern void ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now,
+							  TtlProgress *progress);
+extern int	ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max);
+
+#endif							/* TTL_KEPT_H */

@@ -1,0 +1,635 @@
+/*-------------------------------------------------------------------------
+ *
+ * counters.c
+ *	  The counters: the table behind the views stats and index_stats.
+ *
+ * Each batch adds a row for what it did, in its own transaction, and each survey one for
+ * the passes.  So the counters are exact after a crash, and the cost of a batch does not
+ * depend on the versions of a row that an old snapshot keeps.  A survey folds the rows of
+ * each index into one for its sum, and one for the hour at hand; past hours go to
+ * ttl_index.past_hours (history.c).  Rows have the names of table and index, which may be
+ * gone when they are read.
+ *
+ * Rows have to be deleted and counted on a full disk, too.  So the table begins with empty
+ * pages that are never truncated, and a fold leaves the space of its rows to later ones.
+ *
+ * The table has no index, so rows are inserted into the heap directly, without privileges
+ * and triggers.  Its trigger is for subscriptions to all tables of another server.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/stats/counters.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "commands/trigger.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "definition/definition.h"
+#include "stats/stats.h"
+#include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_ignore_subscription);
+PG_FUNCTION_INFO_V1(ttl_reserve_room);
+PG_FUNCTION_INFO_V1(ttl_stats_reset);
+PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
+
+/* The table begins with room for so many rows. */
+#define ROOM_ROWS 960
+
+/* Fewer rows are not folded, so that an idle table is left alone. */
+#define FOLD_ROWS 100
+
+/* So many indexes that are gone keep their names in an hour: all passes read the table. */
+#define MAX_GONE 1000
+
+/* How many rows a page is taken to hold: about half of what fits. */
+#define ROWS_PER_BLOCK 25
+
+/* When a page is full, room is looked for in so many pages. */
+#define ROOM_BLOCKS 64
+
+/* A page has room while so much is free: two rows, and less than makes core prune a page. */
+#define ROOM_SIZE 512
+
+/* The columns of ttl_index.counters, in order. */
+static const TtlCountColumn columns[] = {
+	{TTL_COUNT_OID, offsetof(TtlCount, indexrelid)},
+	{TTL_COUNT_OID, offsetof(TtlCount, relid)},
+	{TTL_COUNT_HOUR, offsetof(TtlCount, hour)},
+	{TTL_COUNT_NAME, offsetof(TtlCount, schemaname)},
+	{TTL_COUNT_NAME, offsetof(TtlCount, relname)},
+	{TTL_COUNT_NAME, offsetof(TtlCount, indexrelname)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, visits)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, batches)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, deleted_documents)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, deleted_buckets)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, archived_documents)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, archived_buckets)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, skipped_locked)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, skipped_failed)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, errors)},
+	{TTL_COUNT_MILLISECONDS, offsetof(TtlCount, delete_time)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_deleted)},
+	{TTL_COUNT_ERROR_TEXT, offsetof(TtlCount, last_error)},
+	{TTL_COUNT_ERROR_TEXT, offsetof(TtlCount, last_error_sqlstate)},
+	{TTL_COUNT_ERROR_OID, offsetof(TtlCount, last_error_role)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_error_time)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, passes)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, sub_passes)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_pass_start)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_pass_end)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_cutoff)},
+	{TTL_COUNT_RESET_TIME, offsetof(TtlCount, stats_reset)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, lag_pauses)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, last_call)},
+	{TTL_COUNT_TIME, offsetof(TtlCount, recovered)},
+};
+
+#define NCOLUMNS lengthof(columns)
+
+/* The rows of an index, its table and an hour add up to one. */
+#define KEY_SIZE (offsetof(TtlCount, hour) + sizeof(TimestampTz))
+
+/* The rows of which hours are moved to ttl_index.past_hours? */
+typedef enum Moved
+{
+	MOVE_NONE,
+	MOVE_PAST,
+	MOVE_ALL
+} Moved;
+
+/* Rows that are being added up. */
+typedef struct Sums
+{
+	HTAB	   *found;			/* of TtlCount */
+	List	   *list;			/* the same ones, in order */
+	int64		rows;			/* that were read */
+	int			gone;			/* those of indexes that are gone, by hours */
+	TimestampTz now;
+	Moved		moved;
+} Sums;
+
+/* Raises an error if the tables do not fit this library. */
+void
+ttl_counters_check(void)
+{
+	table_close(ttl_count_open("counters", NCOLUMNS, AccessShareLock), AccessShareLock);
+	ttl_history_check();
+}
+
+/*
+ * Locks the table for what is to be counted in this transaction, and that of saved options for
+ * what is to be read there.  DROP EXTENSION locks both, and the indexes of users behind one of
+ * them: who waits for the other with such an index locked would be in a deadlock.  Returns false
+ * if a table is gone or, unless the caller waits, locked by others.
+ */
+bool
+ttl_counters_lock(bool wait)
+{
+	Oid			relid = ttl_count_relid("counters");
+	Oid			saved = ttl_count_relid("saved_options");
+
+	if (!OidIsValid(relid) || !OidIsValid(saved))
+		return false;
+	if (wait)
+		LockRelationOid(relid, RowExclusiveLock);
+	else if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
+		return false;
+	/* only whoever drops the extension locks it so that this fails */
+	if (!ConditionalLockRelationOid(saved, AccessShareLock))
+		return false;
+	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) &&
+		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(saved));
+}
+
+/* Do others hold, or await, a lock on the table with which no pass can begin? */
+bool
+ttl_counters_are_locked(void)
+{
+	Oid			relid = ttl_count_relid("counters");
+
+	if (!OidIsValid(relid))
+		return false;
+	if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
+		return true;
+	UnlockRelationOid(relid, RowExclusiveLock);
+	return false;
+}
+
+/* Would a row of this size fit into a page? */
+static bool
+has_room(Relation rel, BlockNumber block, Size size)
+{
+	Buffer		buffer = ReadBuffer(rel, block);
+	Page		page = BufferGetPage(buffer);
+	bool		result;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	result = !PageIsNew(page) && PageGetHeapFreeSpace(page) >= size;
+	UnlockReleaseBuffer(buffer);
+	return result;
+}
+
+/*
+ * Inserts a row into a page that has room for it, if there is one: the free space map, by
+ * which core finds a page, does not know what was freed since the last vacuum.
+ */
+static void
+insert_row(Relation rel, const TtlCount *count)
+{
+	HeapTuple	tuple = ttl_count_form(count, columns, RelationGetDescr(rel));
+	Size		size = MAXALIGN(tuple->t_len);
+	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+	BlockNumber block = RelationGetTargetBlock(rel);
+
+	if (block >= nblocks || !has_room(rel, block, size))
+	{
+		for (block = 0; block < Min(nblocks, ROOM_BLOCKS); block++)
+		{
+			if (!has_room(rel, block, size))
+				continue;
+			RelationSetTargetBlock(rel, block);
+			break;
+		}
+	}
+	ttl_count_insert(rel, tuple);
+	heap_freetuple(tuple);
+}
+
+/* Are the rows of this hour moved? */
+static bool
+is_moved(const Sums *sums, TimestampTz hour)
+{
+	return hour != 0 &&
+		(sums->moved == MOVE_ALL ||
+		 (sums->moved == MOVE_PAST && hour != ttl_history_hour(sums->now)));
+}
+
+/* Is the index of a row gone, or the role that has called run_pass()? */
+static bool
+is_gone(const TtlCount *row)
+{
+	return OidIsValid(row->indexrelid) ?
+		!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(row->indexrelid)) :
+		OidIsValid(row->relid) &&
+		!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(row->relid));
+}
+
+/* Adds a row to the sum for this index and hour, or begins one. */
+static void
+add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
+{
+	TtlCount	key = {.indexrelid = row->indexrelid,.relid = row->relid,.hour = hour};
+	TtlCount	added = *row;
+	TtlCount   *sum;
+	bool		known;
+
+	if (hour == 0 && is_gone(row))
+	{
+		/* it belongs to no index, or role; and the database was not reset */
+		key.indexrelid = key.relid = InvalidOid;
+		added.stats_reset = 0;
+	}
+	else if (hour != 0 && OidIsValid(row->indexrelid) &&
+			 hash_search(sums->found, &key, HASH_FIND, NULL) == NULL &&
+			 is_gone(row) && ++sums->gone > MAX_GONE)
+	{
+		key.indexrelid = key.relid = InvalidOid;
+		added.schemaname = added.relname = added.indexrelname = NULL;
+	}
+	sum = hash_search(sums->found, &key, HASH_ENTER, &known);
+	if (!known)
+	{
+		*sum = key;
+		sums->list = lappend(sums->list, sum);
+	}
+	ttl_count_add(sum, &added, columns, NCOLUMNS, sums->now);
+}
+
+/*
+ * Sums up all rows that a snapshot sees, in the current memory context, and deletes them if
+ * `take` is set.  What is moved is added to the sum of its index, too.
+ */
+static void
+sum_rows(Relation rel, Snapshot snapshot, bool take, Moved moved, Sums *sums)
+{
+	HASHCTL		ctl = {.keysize = KEY_SIZE,.entrysize = sizeof(TtlCount),.hcxt = CurrentMemoryContext};
+	TupleDesc	desc = RelationGetDescr(rel);
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	memset(sums, 0, sizeof(*sums));
+	sums->found = hash_create("ttl_index sums", 64, &ctl,
+							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	sums->now = GetCurrentTimestamp();
+	sums->moved = moved;
+	snapshot = RegisterSnapshot(snapshot);
+	scan = ttl_table_beginscan(rel, snapshot);
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		TtlCount	row;
+
+		ttl_count_read(tuple, columns, desc, &row);
+		add_to_sum(sums, &row, row.hour);
+		if (is_moved(sums, row.hour))
+			add_to_sum(sums, &row, 0);
+		sums->rows++;
+		if (take)
+			simple_heap_delete(rel, &tuple->t_self);
+	}
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+}
+
+/*
+ * Takes all rows out of the table, and moves what is to be moved.  A query that resets one
+ * index after another does so several times in the same command.
+ */
+static void
+take_rows(Relation rel, Moved moved, Sums *sums)
+{
+	ListCell   *lc;
+
+	CommandCounterIncrement();
+	sum_rows(rel, GetLatestSnapshot(), true, moved, sums);
+	foreach(lc, sums->list)
+	{
+		const TtlCount *sum = lfirst(lc);
+
+		if (is_moved(sums, sum->hour))
+			ttl_history_add(sum, sums->now);
+	}
+}
+
+/* Replaces the rows of each index and hour by one. */
+static void
+fold_rows(Relation rel, Moved moved)
+{
+	Sums		sums;
+	ListCell   *lc;
+
+	take_rows(rel, moved, &sums);
+	foreach(lc, sums.list)
+	{
+		const TtlCount *sum = lfirst(lc);
+
+		if (!is_moved(&sums, sum->hour))
+			insert_row(rel, sum);
+	}
+}
+
+/*
+ * Opens the table for a view or a message; NULL if it is locked, or does not fit this
+ * library.
+ */
+static Relation
+open_to_look(void)
+{
+	Oid			relid = ttl_count_relid("counters");
+	Relation	rel;
+
+	if (!OidIsValid(relid) ||
+		!ConditionalLockRelationOid(relid, AccessShareLock))
+		return NULL;
+	rel = table_open(relid, NoLock);
+	if (RelationGetDescr(rel)->natts == NCOLUMNS)
+		return rel;
+	table_close(rel, AccessShareLock);
+	return NULL;
+}
+
+static int
+failing_cmp(const ListCell *a, const ListCell *b)
+{
+	Oid			root_a = ((TtlFailing *) lfirst(a))->root;
+	Oid			root_b = ((TtlFailing *) lfirst(b))->root;
+
+	return root_a < root_b ? -1 : root_a > root_b;
+}
+
+/*
+ * Lists the TTL indexes with an error that no good visit has followed, as TtlFailing in the
+ * order of OIDs.
+ */
+List *
+ttl_counters_failing(void)
+{
+	Relation	rel = open_to_look();
+	List	   *failing = NIL;
+	Sums		sums;
+	ListCell   *lc;
+
+	if (rel == NULL)
+		return NIL;
+	sum_rows(rel, GetActiveSnapshot(), false, MOVE_ALL, &sums);
+	foreach(lc, sums.list)
+	{
+		const TtlCount *sum = lfirst(lc);
+		TtlFailing *entry;
+
+		if (sum->hour != 0 || !OidIsValid(sum->indexrelid) ||
+			sum->last_error_time <= sum->recovered)
+			continue;
+		entry = palloc(sizeof(TtlFailing));
+		entry->root = sum->indexrelid;
+		entry->at = sum->last_error_time;
+		failing = lappend(failing, entry);
+	}
+	list_sort(failing, failing_cmp);
+	table_close(rel, AccessShareLock);
+	return failing;
+}
+
+/* Returns the roles that have called run_pass() since this time. */
+List *
+ttl_counters_roles_since(TimestampTz since)
+{
+	Relation	rel = open_to_look();
+	List	   *roles = NIL;
+	Sums		sums;
+	ListCell   *lc;
+
+	if (rel == NULL)
+		return NIL;
+	sum_rows(rel, GetActiveSnapshot(), false, MOVE_NONE, &sums);
+	foreach(lc, sums.list)
+	{
+		const TtlCount *sum = lfirst(lc);
+
+		if (OidIsValid(sum->relid) && sum->last_call != 0 && sum->last_call >= since)
+			roles = lappend_oid(roles, sum->relid);
+	}
+	table_close(rel, AccessShareLock);
+	return roles;
+}
+
+/*
+ * Keeps some pages of a small table from filling up: once all are full, the sums of its
+ * rows would not fit either.  Reading the table prunes full pages; if that is not enough,
+ * the table is folded.
+ */
+static void
+keep_room(Relation rel)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+	BlockNumber target = RelationGetTargetBlock(rel);
+	BlockNumber with_room = 0;
+	Sums		sums;
+
+	if (nblocks > ROOM_BLOCKS ||
+		(target < nblocks && has_room(rel, target, ROOM_SIZE)))
+		return;
+	sum_rows(rel, GetLatestSnapshot(), false, MOVE_NONE, &sums);
+	for (BlockNumber block = 0; block < nblocks; block++)
+	{
+		if (has_room(rel, block, ROOM_SIZE))
+			with_room++;
+	}
+	/* past_hours may have no room at all */
+	if (with_room <= nblocks / 3 && sums.rows >= 2 * list_length(sums.list) &&
+		ConditionalLockRelationOid(RelationGetRelid(rel), ShareUpdateExclusiveLock))
+		fold_rows(rel, MOVE_NONE);
+}
+
+/* Adds to the counters what was done by an index or by none, in the current transaction. */
+void
+ttl_counters_add(const TtlCount *count)
+{
+	Relation	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
+	TtlCount	row = *count;
+
+	if (OidIsValid(row.indexrelid) && (row.batches > 0 || row.errors > 0))
+	{
+		row.hour = ttl_history_hour(GetCurrentTimestamp());
+		row.indexrelname = get_rel_name(row.indexrelid);
+		row.relname = get_rel_name(row.relid);
+		row.schemaname = get_namespace_name(get_rel_namespace(row.relid));
+	}
+	keep_room(rel);
+	insert_row(rel, &row);
+	table_close(rel, NoLock);
+}
+
+/*
+ * Folds the rows of each index into one, in the current transaction, unless somebody else
+ * does (or a vacuum).  The caller has added so many rows since the last time; this returns
+ * whether they count from zero again.
+ *
+ * A fold reads the whole table, also what an old snapshot keeps of earlier folds.  So it
+ * waits until about as many rows have come as it has to read, but is made in each hour.
+ *
+ * Past hours are moved only if the caller says so: there may be no room for them.
+ */
+bool
+ttl_counters_fold(int64 rows, bool new_hour, bool move)
+{
+	Oid			relid = ttl_count_relid("counters");
+	Relation	rel;
+	bool		due;
+	bool		past = false;
+	Sums		sums;
+	ListCell   *lc;
+
+	if ((rows < FOLD_ROWS && !new_hour) ||
+		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
+		return false;
+	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
+	due = new_hour ||
+		rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
+	move = move && due && ttl_history_lock(RowExclusiveLock);
+	if (due)
+	{
+		/*
+		 * Not if each index has one row already: anybody may call run_pass(),
+		 * which knows nothing of earlier folds.
+		 */
+		sum_rows(rel, GetLatestSnapshot(), false, MOVE_NONE, &sums);
+		sums.moved = move ? MOVE_PAST : MOVE_NONE;
+		foreach(lc, sums.list)
+			past = past || is_moved(&sums, ((TtlCount *) lfirst(lc))->hour);
+		if (past || sums.rows - list_length(sums.list) > FOLD_ROWS)
+			fold_rows(rel, sums.moved);
+	}
+	table_close(rel, NoLock);
+	return due;
+}
+
+/*
+ * reserve_room() returns void: makes the table as large as it is to be at least, and empty.
+ * The script of an older version may call it for a table with fewer columns.
+ */
+Datum
+ttl_reserve_room(PG_FUNCTION_ARGS)
+{
+	static const int64 zero = 0;
+	Relation	rel = table_open(ttl_count_relid("counters"), RowExclusiveLock);
+	TupleDesc	desc = RelationGetDescr(rel);
+	Datum		values[MaxTupleAttributeNumber];
+	bool		nulls[MaxTupleAttributeNumber];
+	Snapshot	snapshot;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	/* zeros, none of which is longer than this one, and NULLs where these may be */
+	for (int i = 0; i < desc->natts; i++)
+	{
+		values[i] = TupleDescAttr(desc, i)->attbyval ? (Datum) 0 : PointerGetDatum(&zero);
+		nulls[i] = !TupleDescAttr(desc, i)->attnotnull;
+	}
+	for (int i = 0; i < ROOM_ROWS; i++)
+		ttl_count_insert(rel, heap_form_tuple(desc, values, nulls));
+	CommandCounterIncrement();
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	scan = ttl_table_beginscan(rel, snapshot);
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+		simple_heap_delete(rel, &tuple->t_self);
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+	PG_RETURN_VOID();
+}
+
+/*
+ * Resets the counters of an index, whose counts stay in the sums of the database, or all of
+ * them if root is invalid.
+ */
+static void
+reset(Oid root)
+{
+	TtlCount	zero = {.indexrelid = root};
+	Relation	rel;
+	Sums		sums;
+	ListCell   *lc;
+
+	PreventCommandIfReadOnly("ttl_index.stats_reset()");
+	PreventCommandIfParallelMode("ttl_index.stats_reset()");
+	/* nobody folds the rows meanwhile */
+	LockRelationOid(ttl_count_relid("counters"), ShareUpdateExclusiveLock);
+	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
+	take_rows(rel, MOVE_ALL, &sums);
+	foreach(lc, sums.list)
+	{
+		TtlCount   *sum = lfirst(lc);
+		TtlCount	call = {.relid = sum->relid,.last_call = sum->last_call};
+
+		if (sum->hour != 0)
+			continue;
+		if (!OidIsValid(root))
+		{
+			/* that a role calls run_pass() is no count */
+			if (call.last_call != 0)
+				insert_row(rel, &call);
+			continue;
+		}
+		if (sum->indexrelid == root)
+		{
+			sum->indexrelid = sum->relid = InvalidOid;
+			sum->stats_reset = sum->last_error_time = sum->recovered = 0;
+			sum->last_error = sum->last_error_sqlstate = NULL;
+			sum->last_error_role = InvalidOid;
+		}
+		insert_row(rel, sum);
+	}
+	if (OidIsValid(root))
+		zero.relid = IndexGetRelation(root, true);
+	zero.stats_reset = sums.now;
+	insert_row(rel, &zero);
+	table_close(rel, NoLock);
+}
+
+/* stats_reset() returns void */
+Datum
+ttl_stats_reset(PG_FUNCTION_ARGS)
+{
+	reset(InvalidOid);
+	PG_RETURN_VOID();
+}
+
+/* stats_reset(index regclass) returns void: of a part, the TTL index that it belongs to */
+Datum
+ttl_stats_reset_index(PG_FUNCTION_ARGS)
+{
+	Oid			indexrelid = PG_GETARG_OID(0);
+	Oid			root;
+
+	ttl_state_check_is_index(indexrelid);
+	root = ttl_catalog_root(indexrelid);
+	reset(OidIsValid(root) ? root : indexrelid);
+	PG_RETURN_VOID();
+}
+
+/*
+ * ignore_subscription() returns trigger: leaves out a row that a subscription copies, since
+ * the OIDs in it are those of the publisher.
+ */
+Datum
+ttl_ignore_subscription(PG_FUNCTION_ARGS)
+{
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by trigger manager",
+						"ignore_subscription")));
+	return PointerGetDatum(NULL);
+}

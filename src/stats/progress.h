@@ -1,0 +1,105 @@
+/*-------------------------------------------------------------------------
+ *
+ * progress.h
+ *	  What a process shows of its work.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/stats/progress.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_PROGRESS_H
+#define TTL_PROGRESS_H
+
+#include "definition/definition.h"
+#include "expire/expire.h"
+#include "expire/index_scan.h"
+#include "storage/dsm.h"
+
+/* What deletion waits for; progress.c has the names in the same order. */
+typedef enum TtlWait
+{
+	TTL_WAIT_NONE,
+	TTL_WAIT_RATE,
+	TTL_WAIT_REPLICATION,
+	TTL_WAIT_LOCKS
+} TtlWait;
+
+/* Rows that a pass deletes one by one. */
+typedef struct TtlPace
+{
+	int64		rows;
+	double		weighted;		/* each by the time at which it was deleted,
+								 * in microseconds since the pass began */
+} TtlPace;
+
+/* How far a pass is, in all and by the index that is visited; -1: not known. */
+typedef struct TtlProgress
+{
+	TimestampTz begun;			/* 0: it is not known yet what there is to do */
+	int64		deleted;		/* rows, one by one */
+	int64		paced;			/* would be deleted by now, see kept.c */
+	int64		left;
+	int64		index_deleted;
+	int64		index_paced;
+	int64		index_due;		/* when the pass began */
+} TtlProgress;
+
+/* What the monitor has done in a database, and how it has found its TTL indexes. */
+typedef struct TtlSurvey
+{
+	TimestampTz pass_start;		/* of the last pass; 0 for none */
+	TimestampTz pass_end;		/* of the last pass that has ended, likewise */
+	int64		deleted;		/* rows, since the launcher started */
+	int64		partitions;		/* dropped, likewise */
+	int64		left;			/* about so many rows, of a pass that goes on;
+								 * -1: not known, or there is none */
+	int64		time_left;		/* for these, in microseconds; -1: likewise */
+	TimestampTz at;				/* when the following were found; 0: never */
+	int32		indexes;
+	int32		not_active;		/* of these, by the view ttl_index.indexes */
+	int32		failing;
+	int32		paused;
+	int32		lag_unknown;
+	int64		worst_lag;		/* microseconds; -1: unknown of all */
+} TtlSurvey;
+
+/* What the launcher knows of a database. */
+typedef struct TtlKnownDatabase
+{
+	Oid			oid;
+	TtlSurvey	survey;
+} TtlKnownDatabase;
+
+/* Up to which key the monitor has read an index in which it has deleted much. */
+typedef struct TtlKnownIndex
+{
+	Oid			database;
+	Oid			indexrelid;
+	int64		key;
+} TtlKnownIndex;
+
+/* What the launcher shows of itself (see progress.c). */
+typedef struct TtlLauncher
+{
+	bool		enabled;		/* ttl_index.monitor_enabled, in the launcher */
+	bool		read_only;		/* default_transaction_read_only, likewise */
+	bool		no_slot;		/* the last worker found no slot */
+	dsm_handle	overview;		/* see overview.c; 0 for none */
+} TtlLauncher;
+
+/* progress.c */
+extern void ttl_progress_pass(const TtlProgress *progress, TimestampTz begun);
+extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
+							   const TtlCursor *cursor, TimestampTz begun,
+							   int64 deleted, const TtlProgress *progress);
+extern void ttl_progress_wait(TtlWait wait, long milliseconds);
+extern int64 ttl_progress_time_left(int64 left, int64 deleted, int64 paced, int64 took);
+extern Datum ttl_progress_interval(int64 time_left, bool *isnull);
+extern bool ttl_progress_position(Oid indexrelid, TtlScanPosition *position);
+extern void ttl_progress_launcher(const TtlLauncher *launcher);
+extern bool ttl_progress_find_launcher(TtlLauncher *launcher);
+
+#endif							/* TTL_PROGRESS_H */
