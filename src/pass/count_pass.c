@@ -65,7 +65,7 @@ report_history(const ErrorData *edata)
 static void
 fold_counters(TtlRun *run)
 {
-	TtlKept    *kept = run->kept;
+	TtlPassState    *kept = run->kept;
 	TimestampTz hour = ttl_history_hour(GetCurrentTimestamp());
 	FoldWork	work = {.rows = kept->unfolded_rows,.new_hour = hour != kept->folded_hour};
 	bool		timed_out;
@@ -91,7 +91,7 @@ void
 ttl_count_pass(TtlRun *run, bool has_indexes)
 {
 	TtlShared  *shared = run->shared;
-	TtlKept    *kept = run->kept;
+	TtlPassState    *kept = run->kept;
 	Oid			caller = run->common->caller;
 	int			sleep_ms = Min(ttl_monitor_sleep * INT64CONST(1000), IDLE_FLUSH_MS);
 	TimestampTz now = GetCurrentTimestamp();

@@ -97,7 +97,7 @@ static void
 count_deaths(TtlRun *run)
 {
 	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	hash_seq_init(&scan, run->kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
@@ -149,7 +149,7 @@ follow(Look *look, Oid indexrelid)
 static bool
 find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(arg, indexrelid);
+	const TtlResumeState *kept = ttl_kept_find(arg, indexrelid);
 	int64		key;
 
 	if (kept == NULL || !ttl_cursor_read_to(&kept->cursor, &key))
@@ -186,7 +186,7 @@ static void
 find_owners(Look *look, bool is_due)
 {
 	Oid			root = look->indexrelid;
-	const TtlKeptIndex *kept = ttl_kept_find(look->run->kept, root);
+	const TtlResumeState *kept = ttl_kept_find(look->run->kept, root);
 	ListCell   *lc;
 
 	/* one that fails is visited until a visit is good */
