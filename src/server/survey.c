@@ -56,7 +56,6 @@ typedef struct Look
 	TtlSurvey	found;
 	TtlVisitor	visitor;
 	TtlStateFile file;
-	List	   *crashed;		/* TTL indexes that are put aside */
 	List	   *failing;
 	List	   *indexes;
 	List	   *work;			/* TtlWork */
@@ -85,7 +84,6 @@ begin_work(void *arg)
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
-	look->crashed = ttl_crash_skipped(&look->file);
 	ttl_visitor_find(&look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = list_copy(ttl_catalog_dependents());
@@ -255,8 +253,7 @@ index_work(void *arg)
 		look->inactive += is_visited ? 0 : 1;
 		look->others += look->is_others ? 1 : 0;
 	}
-	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->crashed,
-							 look->failing);
+	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->failing);
 }
 
 /* Looks at one index, within the limits of a batch, and lists what is to be done there. */
@@ -265,7 +262,7 @@ look_at(Look *look)
 {
 	TtlRun	   *run = look->run;
 	TtlSurvey  *found = &look->found;
-	char	   *crash = ttl_crash_reason(look->crashed, look->indexrelid);
+	char	   *crash = ttl_crash_reason(&look->file, look->indexrelid);
 	MemoryContext caller;
 	ListCell   *lc;
 
