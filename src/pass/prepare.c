@@ -36,7 +36,7 @@
 /* How many indexes are prepared in one transaction. */
 #define PREPARE_SHARED 50
 
-/* Does a table, or an index, belong to the owner as whom the worker is connected? */
+/* Does a table or index belong to the owner as which the worker is connected? */
 bool
 ttl_prepare_is_own(Oid relid)
 {
@@ -127,34 +127,14 @@ ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out
 
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(root)))
 		return;
-	ttl_outcome_note_error(run, root, root, edata, timed_out);
-	(void) ttl_outcome_note_failed(run, root, true);
+	ttl_report_error(run, root, root, edata);
+	(void) ttl_kept_failed(run->kept, root, true);
+	if (timed_out)
+		ttl_kept_canceled(run->kept, root, run->at);
 	count.relid = IndexGetRelation(root, true);
-	ttl_outcome_set_error(&count, run->shared->owner, edata);
+	ttl_tally_error(&count, run->shared->owner, edata);
 	ttl_counters_add(&count);
 	run->kept->counted = true;
-}
-
-/* Prepares an index, within the limits of a batch. */
-static void
-prepare_index(TtlRun *run, Oid root)
-{
-	PrepareWork work = {.run = run,.root = root};
-	ErrorData  *edata;
-	bool		timed_out;
-
-	if (ttl_outcome_is_skipped(run, root) || ttl_kept_is_put_off(run->kept, root, run->at))
-		return;
-	run->shared->current_index = root;
-	ttl_crash_mark(root);
-	edata = ttl_work_retry(target_work, &work, &timed_out);
-	ttl_crash_mark(InvalidOid);
-	run->shared->current_index = InvalidOid;
-	MemoryContextSwitchTo(run->context);
-	if (edata != NULL)
-		ttl_prepare_failed(run, root, edata, timed_out);
-	else if (work.target->leaves != NIL || work.target->partitions != NIL)
-		run->targets = lappend(run->targets, work.target);
 }
 
 /* Is deletion held, also by this reading of the clock?  Reads the state file. */
@@ -197,7 +177,7 @@ ttl_prepare_objects_fit(TtlRun *run)
 	return false;
 }
 
-/* Finds what there is to do at each of the TTL indexes. */
+/* Reads the clock, and finds what there is to do at each of the TTL indexes. */
 void
 ttl_prepare_targets(TtlRun *run, const List *roots)
 {
@@ -215,10 +195,26 @@ ttl_prepare_targets(TtlRun *run, const List *roots)
 	run->kept->pass_at = Min(run->kept->pass_at, run->at);
 	foreach(lc, roots)
 	{
+		PrepareWork work = {.run = run,.root = lfirst_oid(lc)};
+		ErrorData  *edata;
+
 		if (ttl_work_must_stop(run))
 			break;
-		prepare_index(run, lfirst_oid(lc));
+		if (ttl_kept_is_left_out(run->kept, work.root, run->at))
+			continue;
+
+		run->shared->current_index = work.root;
+		ttl_crash_mark(work.root);
+		edata = ttl_work_retry(target_work, &work, &timed_out);
+		ttl_crash_mark(InvalidOid);
+		run->shared->current_index = InvalidOid;
+		MemoryContextSwitchTo(run->context);
+		if (edata != NULL)
+			ttl_prepare_failed(run, work.root, edata, timed_out);
+		else if (work.target->leaves != NIL || work.target->partitions != NIL)
+			run->targets = lappend(run->targets, work.target);
 		ttl_work_forget(run);
+
 		if (++shared % PREPARE_SHARED == 0)
 		{
 			(void) ttl_work_try_commit(run, &timed_out);

@@ -45,7 +45,8 @@ visit_busy(TtlRun *run, TtlSubPass *sub)
 		{
 			TtlTarget  *target = lfirst(lc);
 
-			if (!target->busy || run->stop || ttl_outcome_is_skipped(run, target->root))
+			if (!target->busy || run->stop ||
+				ttl_kept_is_left_out(run->kept, target->root, run->at))
 				continue;
 			/* partitions had their tries, which wait for locks by themselves */
 			target->partitions = NIL;

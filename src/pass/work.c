@@ -22,7 +22,6 @@
 
 #include "access/xact.h"
 #include "catalog/pg_database.h"
-#include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -32,7 +31,6 @@
 #include "storage/procarray.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/snapmgr.h"
@@ -163,7 +161,7 @@ ttl_work_begin(TtlRun *run)
 	StartTransactionCommand();
 	/* for the catalogs and the counters; a batch takes its own snapshot */
 	PushActiveSnapshot(GetTransactionSnapshot());
-	ttl_work_forget(run);
+	MemoryContextSwitchTo(run->batch_context);
 }
 
 void
@@ -173,6 +171,8 @@ ttl_work_commit(TtlRun *run)
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	pgstat_report_stat(true);
+	/* if the commit fails, what the batch found is still counted */
+	MemoryContextReset(run->batch_context);
 	MemoryContextSwitchTo(run->context);
 }
 
@@ -228,22 +228,11 @@ ttl_work_must_stop(TtlRun *run)
 	return run->stop;
 }
 
-/*
- * A number that tells one list of TTL indexes from another.  Those of partitions do not
- * count: a pass makes and drops them itself.
- */
-uint32
-ttl_work_hash(const List *indexes)
+/* Has the pass lasted for longer than the monitor sleeps? */
+bool
+ttl_work_is_long(const TtlRun *run, TimestampTz now)
 {
-	uint32		hash = 0;
-	ListCell   *lc;
-
-	foreach(lc, indexes)
-	{
-		if (!get_rel_relispartition(lfirst_oid(lc)))
-			hash = hash_combine(hash, murmurhash32(lfirst_oid(lc)));
-	}
-	return hash;
+	return now - run->kept->pass_at >= ttl_monitor_sleep * USECS_PER_SEC;
 }
 
 /* Waits, outside of a transaction.  Returns false if the sub-pass is to end. */
@@ -257,55 +246,36 @@ ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds)
 	return !run->stop;
 }
 
-/* Waits until the next batch may begin.  Returns false if the sub-pass is to end. */
-bool
-ttl_work_wait_for_batch(TtlRun *run)
-{
-	TtlWait		wait;
-	long		milliseconds;
-
-	while ((wait = ttl_throttle_wait(run, &milliseconds)) != TTL_WAIT_NONE)
-	{
-		if (!ttl_work_wait(run, wait, milliseconds))
-			return false;
-	}
-	return true;
-}
-
 /*
- * Makes a text of an error one that can be kept, and sent to any client: users can raise
- * one of any length, and core's own messages can break off within a character, as that of
- * to_date().
+ * Makes a text of an error one that can be kept, and sent to any client.  Users can raise
+ * one of any length, and a message can break off within a character, as that of to_date().
  */
-static char *
+static void
 tidy(char *text)
 {
-	int			length;
+	int			encoding = GetDatabaseEncoding();
+	int			length = text ? strlen(text) : 0;
 	int			valid = 0;
 
-	if (text == NULL)
-		return NULL;
-	length = strlen(text);
-	while ((valid += pg_encoding_verifymbstr(GetDatabaseEncoding(), text + valid, length - valid)) < length)
+	while ((valid += pg_encoding_verifymbstr(encoding, text + valid, length - valid)) < length)
 		text[valid++] = '?';
-	for (int i = 0; GetDatabaseEncoding() == PG_SQL_ASCII && i < length; i++)
+	for (int i = 0; encoding == PG_SQL_ASCII && i < length; i++)
 	{
 		if (IS_HIGHBIT_SET(text[i]))
 			text[i] = '?';
 	}
 	if (length > MAX_ERROR_TEXT)
 		text[pg_mbcliplen(text, length, MAX_ERROR_TEXT)] = '\0';
-	return text;
 }
 
 /* Tidies the texts of an error. */
 void
 ttl_work_tidy(ErrorData *edata)
 {
-	edata->message = tidy(edata->message);
-	edata->detail = tidy(edata->detail);
-	edata->hint = tidy(edata->hint);
-	edata->context = tidy(edata->context);
+	tidy(edata->message);
+	tidy(edata->detail);
+	tidy(edata->hint);
+	tidy(edata->context);
 }
 
 /* Tidies an error, and says whether it was a cancellation. */
@@ -371,8 +341,7 @@ ttl_work_try_commit(TtlRun *run, bool *timed_out)
 	}
 	PG_CATCH();
 	{
-		/* the memory of the batch is reset before this is counted */
-		MemoryContextSwitchTo(run->context);
+		MemoryContextSwitchTo(run->batch_context);
 		edata = CopyErrorData();
 		FlushErrorState();
 		AbortCurrentTransaction();
@@ -381,4 +350,35 @@ ttl_work_try_commit(TtlRun *run, bool *timed_out)
 	PG_END_TRY();
 	*timed_out = disarm_batch_timer();
 	return edata == NULL ? NULL : judge(edata, timed_out);
+}
+
+/*
+ * Runs a function in a transaction of its own, within the time of a batch.  `count` is
+ * called in the transaction with the error, or NULL.  If the commit fails, it is called
+ * again in another transaction.  Returns false, with nothing done, if the sub-pass ends.
+ */
+bool
+ttl_work_transaction(TtlRun *run, void (*function) (void *),
+					 void (*count) (void *, ErrorData *, bool), void *arg)
+{
+	ErrorData  *edata;
+	bool		timed_out;
+
+	ttl_work_begin(run);
+	if (ttl_work_must_stop(run))
+	{
+		ttl_work_commit(run);
+		return false;
+	}
+	edata = ttl_work_run(function, arg, &timed_out);
+	count(arg, edata, timed_out);
+	edata = ttl_work_try_commit(run, &timed_out);
+	if (edata != NULL)
+	{
+		ttl_work_begin(run);
+		(void) ttl_work_must_stop(run);
+		count(arg, edata, timed_out);
+		ttl_work_commit(run);
+	}
+	return true;
 }

@@ -37,11 +37,7 @@
 
 #define INITIAL_INDEXES 256
 #define MAX_DELAY 60			/* minutes */
-#define MAX_REST 4				/* likewise */
 #define MAX_AGAIN_US (60 * USECS_PER_MINUTE)
-
-/* What was due is estimated after so many deleted rows for each index that holds them. */
-#define ESTIMATE_ROWS 1000
 
 static void
 init_entry(TtlResumeState *index, TtlResumeKey key)
@@ -182,7 +178,7 @@ ttl_kept_forget(dshash_table *shared, Oid database)
 	dshash_seq_term(&scan);
 }
 
-/* Finds what is kept of an index, or of a partition that is dropped; NULL if nothing. */
+/* Finds what is kept of an index or table; NULL if nothing. */
 TtlResumeState *
 ttl_kept_find(const TtlPassState *kept, Oid relid)
 {
@@ -233,18 +229,16 @@ ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 	{
 		bool		goes_on = ttl_cursor_begin_pass(&index->cursor, now);
 
-		/* what is no longer canceled begins with a minute again */
-		if (index->visited && !index->skipped)
-			index->delay = 0;
-		index->failed = index->skipped = index->summed = false;
-		index->busy = index->visited = false;
+		index->failed = index->skipped = index->summed = index->busy = false;
 		memset(&index->pace, 0, sizeof(index->pace));
 		index->estimated = false;
 		/* this is too far ahead if the clock has gone back */
-		index->retry_at = Min(index->retry_at,
-							  now + index->delay * USECS_PER_MINUTE);
-		if ((goes_on || index->death != TTL_NOT_DEAD || index->hangs || index->delay > 0 ||
-			 index->first_docs > 0 || index->single_docs > 0 || index->said.at != 0 || OidIsValid(index->last_leaf)) &&
+		index->retry_at = Min(index->retry_at, now + index->delay * USECS_PER_MINUTE);
+
+		/* drop the entry if it holds nothing, or if the relation is gone */
+		if ((goes_on || index->death != TTL_NOT_DEAD || index->delay > 0 ||
+			 index->first_docs > 0 || index->single_docs > 0 ||
+			 index->said.at != 0 || OidIsValid(index->last_leaf)) &&
 			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->key.relid)))
 			continue;
 		(void) dshash_delete_key(kept->shared, &index->key);
@@ -253,8 +247,8 @@ ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 }
 
 /*
- * Lets a pass that lasts for hours try again what it has left for the next one.  The delay
- * grows, so that these tries do not keep the pass going themselves.
+ * Lets a pass that lasts for hours try again what it has skipped.  The delay grows, so that
+ * these tries do not keep the pass going themselves.
  */
 void
 ttl_kept_try_again(TtlPassState *kept, TimestampTz now)
@@ -270,11 +264,7 @@ ttl_kept_try_again(TtlPassState *kept, TimestampTz now)
 	kept->again_at = now + kept->again_delay;
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
-	{
-		/* one that hangs is not well until a visit after this one says so */
-		index->visited = index->visited && !index->skipped;
 		index->failed = index->skipped = false;
-	}
 }
 
 /* Notes which indexes fail, as the counters say: another session may have found one good. */
@@ -285,54 +275,45 @@ ttl_kept_set_failing(TtlPassState *kept, const List *failing)
 	TtlResumeState *index;
 	ListCell   *lc;
 
-	foreach(lc, failing)
-		ttl_kept_index(kept, ((TtlFailing *) lfirst(lc))->root)->still_failing = true;
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
-	{
-		if (index->failing && !index->still_failing)
-			index->said.at = 0;
-		index->failing = index->still_failing;
-		index->still_failing = false;
-	}
+		index->failing = false;
+	foreach(lc, failing)
+		ttl_kept_index(kept, ((TtlFailing *) lfirst(lc))->root)->failing = true;
+}
+
+/* Notes that an index or partition has failed.  Returns false if this pass knew that. */
+bool
+ttl_kept_failed(TtlPassState *kept, Oid relid, bool skipped)
+{
+	TtlResumeState *index = ttl_kept_index(kept, relid);
+	bool		is_new = !index->failed;
+
+	index->failed = true;
+	index->skipped = index->skipped || skipped;
+	return is_new;
 }
 
 /*
- * Notes that work on a leaf, a partition, or all of an index had to be canceled.  What
- * hangs waits, longer each time, and the others go on.
+ * Notes that work on an index or partition was canceled.  It waits for 1, 2, 4 ... 60
+ * minutes, until a visit gets through it.
  */
 void
-ttl_kept_canceled(TtlPassState *kept, Oid root, Oid leaf, TimestampTz now)
+ttl_kept_canceled(TtlPassState *kept, Oid relid, TimestampTz now)
 {
-	TtlResumeState *index = ttl_kept_index(kept, root);
+	TtlResumeState *index = ttl_kept_index(kept, relid);
 
-	if (!ttl_kept_waits(index, now))
-		index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
+	index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
 	index->retry_at = now + index->delay * USECS_PER_MINUTE;
-	ttl_kept_index(kept, leaf)->hangs = true;
 }
 
-/* Is what hangs of an index not to be tried again yet? */
+/* Is an index or partition not to be visited now: in this pass, or until its delay is over? */
 bool
-ttl_kept_waits(const TtlResumeState *index, TimestampTz now)
-{
-	return index->delay > 0 && now < index->retry_at;
-}
-
-/*
- * Is all of an index put off: did it hang at the last try, and is it not time for another
- * one? If several of its leaves hung, the next one may not, so it is tried sooner.
- */
-bool
-ttl_kept_is_put_off(const TtlPassState *kept, Oid relid, TimestampTz now)
+ttl_kept_is_left_out(const TtlPassState *kept, Oid relid, TimestampTz now)
 {
 	const TtlResumeState *index = ttl_kept_find(kept, relid);
-	int			sooner;
 
-	if (index == NULL || !(index->hangs || index->rests))
-		return false;
-	sooner = index->hangs ? 0 : Max(index->delay - MAX_REST, 0);
-	return ttl_kept_waits(index, now + sooner * USECS_PER_MINUTE);
+	return index != NULL && (index->skipped || (index->delay > 0 && now < index->retry_at));
 }
 
 /* Notes rows that a pass has deleted one by one. */
@@ -354,17 +335,7 @@ ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, TimestampTz now)
 	kept->sum.pace.weighted += (double) rows * took;
 }
 
-/* Is it time to estimate what was due by an index when the pass began? */
-bool
-ttl_kept_lacks_estimate(const TtlPassState *kept, Oid root, int leaves)
-{
-	const TtlResumeState *index = ttl_kept_find(kept, root);
-
-	return index != NULL && !index->estimated &&
-		index->pace.rows >= ESTIMATE_ROWS * (int64) leaves;
-}
-
-/* Notes that estimate; -1 for one that could not be made. */
+/* Notes how many rows were due by an index when the pass began; -1: not known. */
 void
 ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due)
 {
