@@ -13,7 +13,6 @@
 #ifndef TTL_PASS_H
 #define TTL_PASS_H
 
-#include "shared/kept.h"
 #include "pass/schedule.h"
 #include "shared/shared.h"
 #include "shared/state_file.h"

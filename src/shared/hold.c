@@ -33,7 +33,7 @@
 #include "utils/datetime.h"
 #include "utils/timestamp.h"
 
-#include "shared/reported.h"
+#include "shared/shared.h"
 #include "shared/state_file.h"
 #include "ttl_index.h"
 

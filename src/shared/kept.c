@@ -31,7 +31,7 @@
 
 #include "compat.h"
 #include "expire/expire.h"
-#include "shared/kept.h"
+#include "shared/shared.h"
 #include "stats/stats.h"
 #include "ttl_index.h"
 

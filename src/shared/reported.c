@@ -20,7 +20,7 @@
 #include "common/hashfn.h"
 #include "utils/timestamp.h"
 
-#include "shared/reported.h"
+#include "shared/shared.h"
 
 /* What goes on is said again after this time. */
 #define REPEAT (1 * USECS_PER_HOUR)
