@@ -1,14 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * prepare.c
- *	  Preparing a sub-pass: finding what it has to do, index by index.
+ *	  What there is to do at each TTL index.
  *
- * A sub-pass begins with ttl_prepare_targets().  It reads the clock once for all visits,
- * and lists what there is to do at each TTL index that the worker was told: the indexes
- * that hold its rows, and the partitions to make or drop, as far as they belong to the
- * owner as whom the worker is connected.
- *
- * Each index is prepared in a subtransaction, so that an error is that of one index.
+ * A worker prepares its TTL indexes at the beginning of a sub-pass: it lists the indexes
+ * that hold their rows, and the partitions to make or drop, if these belong to the owner as
+ * which it is connected.  Each is prepared in a subtransaction, so that an error is that of
+ * one index.  The survey uses parts of this.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -44,9 +42,8 @@ ttl_prepare_is_own(Oid relid)
 }
 
 /*
- * Lists the partitions of a time series to make or drop, in the memory of the run.  A
- * worker makes those of its owner's tables, and drops those of its owner.  A survey lists
- * all.
+ * Lists the partitions of a time series to make or drop, in the memory of the run: all in a
+ * survey, and in a worker those that its owner may make or drop.
  */
 List *
 ttl_prepare_partitions(TtlRun *run, const TtlIndex *index)
@@ -75,12 +72,12 @@ ttl_prepare_partitions(TtlRun *run, const TtlIndex *index)
 	return partitions;
 }
 
-/* The argument and the result of the preparation of an index. */
+/* The arguments and the result of the preparation of an index. */
 typedef struct PrepareWork
 {
 	TtlRun	   *run;
 	Oid			root;
-	TtlTarget  *target;			/* result: what a visit has to do, or NULL */
+	TtlTarget  *target;			/* result */
 } PrepareWork;
 
 /* Finds what a visit to a TTL index has to do. */
@@ -144,7 +141,7 @@ ttl_prepare_is_held(TtlRun *run, TtlStateFile *file)
 	ttl_hold_check_clock(file, run->at, false);
 	run->shared->held = ttl_hold_is_held(file,
 										 OidIsValid(run->common->caller) ? ERROR : WARNING,
-										 &run->kept->said);
+										 &run->kept->reported);
 	return run->shared->held;
 }
 
@@ -153,12 +150,12 @@ check_work(void *arg)
 {
 	TtlRun	   *run = arg;
 
-	/* no code of users is called, so a wait for a lock may be ended from outside */
+	/* no code of users is called: the launcher may end a wait for a lock */
 	run->shared->limited = false;
 	ttl_counters_check();
 }
 
-/* Do the objects of the extension fit the library?  If not, a session gets the error. */
+/* Do the objects of the extension match the library?  If not, a session gets the error. */
 bool
 ttl_prepare_objects_fit(TtlRun *run)
 {
@@ -167,7 +164,7 @@ ttl_prepare_objects_fit(TtlRun *run)
 
 	if (edata == NULL)
 	{
-		run->kept->said.at = 0;
+		run->kept->reported.at = 0;
 		return true;
 	}
 	if (OidIsValid(run->common->caller))
@@ -191,7 +188,7 @@ ttl_prepare_targets(TtlRun *run, const List *roots)
 	ttl_work_begin(run);
 	run->at = GetCurrentTimestamp();
 	run->stop = ttl_prepare_is_held(run, &file) || !ttl_function_lookup(&functions);
-	/* else a pass would last until a clock that was set back is there again */
+	/* a clock that was set back must not keep the pass going */
 	run->kept->pass_at = Min(run->kept->pass_at, run->at);
 	foreach(lc, roots)
 	{

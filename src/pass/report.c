@@ -41,7 +41,7 @@ ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 		return;
 	run->kept->sum.failed += kept->summed ? 0 : 1;
 	kept->summed = true;
-	if (!ttl_reported_is_news(&kept->said, edata->sqlerrcode, edata->message))
+	if (!ttl_reported_is_news(&kept->reported, edata->sqlerrcode, edata->message))
 		return;
 
 	/* a name that a function of users does not find is most often not qualified */
@@ -64,7 +64,7 @@ ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 void
 ttl_report_no_pass(TtlRun *run, const ErrorData *edata)
 {
-	if (ttl_reported_is_news(&run->kept->said, edata->sqlerrcode, edata->message))
+	if (ttl_reported_is_news(&run->kept->reported, edata->sqlerrcode, edata->message))
 		ereport(WARNING,
 				(errcode(edata->sqlerrcode),
 				 errmsg("could not make a TTL pass over database \"%s\": %s",
@@ -73,11 +73,11 @@ ttl_report_no_pass(TtlRun *run, const ErrorData *edata)
 				 edata->hint ? errhint("%s", edata->hint) : 0));
 }
 
-/* Reports an index that has crashed the server too often. */
+/* Reports an index that is skipped because it crashed the server. */
 void
 ttl_report_put_aside(TtlRun *run, Oid root, const char *reason)
 {
-	if (ttl_reported_is_news(&ttl_kept_index(run->kept, root)->said,
+	if (ttl_reported_is_news(&ttl_kept_index(run->kept, root)->reported,
 						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
 		ereport(WARNING,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -90,7 +90,7 @@ void
 ttl_report_lost(TtlRun *run, Oid indexrelid)
 {
 	if (ttl_saved_option_is_lost(indexrelid) &&
-		ttl_reported_is_news(&ttl_kept_index(run->kept, indexrelid)->said,
+		ttl_reported_is_news(&ttl_kept_index(run->kept, indexrelid)->reported,
 						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "lost"))
 		ttl_saved_option_warn(indexrelid);
 }

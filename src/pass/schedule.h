@@ -15,7 +15,7 @@
 
 #include "datatype/timestamp.h"
 #include "expire/expire.h"
-#include "shared/shared.h"
+#include "shared/kept.h"
 #include "ttl_index.h"
 
 typedef struct TtlSubPass

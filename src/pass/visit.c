@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * visit.c
- *	  One visit to a TTL index: batches of its leaves, and whole partitions.
+ *	  One visit to a TTL index: whole partitions, and batches of its leaves.
  *
  * A visit first makes and drops partitions of a time series, each in a transaction of its
  * own, without a look at their rows.  Then it deletes rows from the indexes that hold them,
@@ -31,7 +31,7 @@
 #include "partition/partition.h"
 #include "ttl_index.h"
 
-/* A visit tries no more partitions after so many that needed a lock which others need, too. */
+/* After so many partitions that were locked, and not by themselves, a visit tries no more. */
 #define MAX_BUSY_PARTITIONS 3
 
 /* What was due is estimated after so many deleted rows for each index that holds them. */
@@ -60,7 +60,7 @@ partition_work(void *arg)
 	Oid			partition = work->partition->relid;
 	Oid			relid = OidIsValid(partition) ? partition : IndexGetRelation(root, true);
 
-	/* it may just have been dropped, or given to somebody else */
+	/* it may have been dropped, or have another owner now */
 	if (!OidIsValid(relid) || !ttl_prepare_is_own(relid))
 		return;
 	if (OidIsValid(partition))
@@ -102,11 +102,11 @@ count_partition(void *arg, ErrorData *edata, bool timed_out)
 }
 
 /*
- * Makes or drops the partitions of a time series, within the time of a visit each, so that
- * an error of one does not prevent the other.  Returns whether some of them remain for the
- * next sub-pass.  A partition that was locked is tried once more there, and no more in this
- * pass, because the lock may be held for hours.  A partition that could not be dropped
- * waits for the next pass, so that it does not use up the time of the others.
+ * Makes or drops partitions of a time series, for the time of a visit at most.  Returns
+ * whether some of them remain for the next sub-pass.  A partition that was locked is tried
+ * once more there, and no more in this pass, because the lock may be held for hours.  A
+ * partition that could not be dropped waits for the next pass, so that it does not use up
+ * the time of the others.
  */
 static bool
 visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool makes)
@@ -195,7 +195,7 @@ estimate_work(void *arg)
 			return;
 		if (!ttl_option_expires(&index.option))
 			continue;
-		/* it may have changed since the batch; of Citus, shards have statistics */
+		/* it may have changed since the batch; in Citus, only shards have statistics */
 		if (index.state != TTL_ACTIVE || index.citus.kind == TTL_CITUS_SHELL)
 			return;
 		if (ttl_estimate_is_empty(relid))
@@ -209,8 +209,8 @@ estimate_work(void *arg)
 }
 
 /*
- * Estimates how many rows were due when the pass began, once in it.  The statistics still
- * count those that it has deleted since.
+ * Estimates once in a pass how many rows were due when it began.  The statistics of the
+ * tables still include the rows that it has deleted since.
  */
 static void
 estimate_due(TtlRun *run, const TtlTarget *target)
@@ -245,7 +245,7 @@ visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 	ttl_cursor_begin_visit(&cursor);
 	visit->single_docs = kept != NULL ? kept->single_docs : 0;
 	visit->over = false;
-	/* this holds if there is no time for a batch */
+	/* if there is no time for a batch, there may be more */
 	visit->more = true;
 	while (!run->stop && (size = ttl_schedule_batch_size(visit, GetCurrentTimestamp())) > 0)
 	{
@@ -266,7 +266,7 @@ visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 		kept->delay = 0;
 }
 
-/* Is all well with an index that was visited: no error in this pass, no row that failed? */
+/* Was the visit good: no error in this pass, no row that failed, and nothing left out? */
 static bool
 is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 {
@@ -306,10 +306,10 @@ end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid 
 		!ttl_kept_is_left_out(run->kept, target->root, run->at))
 		kept->delay = 0;
 
-	/* the counters have its last error; the next good visit is counted as well */
-	if ((!kept->failing && kept->said.at == 0) || !is_well(run, target, visit))
+	/* the first good visit after an error is counted */
+	if ((!kept->failing && kept->reported.at == 0) || !is_well(run, target, visit))
 		return;
-	kept->said.at = 0;
+	kept->reported.at = 0;
 	if (!kept->failing)
 		return;
 	ttl_work_begin(run);
@@ -327,7 +327,7 @@ end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid 
 	ttl_work_commit(run);
 }
 
-/* Visits a TTL index: its partitions, then its leaves one after another, with one set of limits. */
+/* Visits a TTL index: its partitions, then its leaves, which share the limits of the visit. */
 void
 ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 {
@@ -366,7 +366,7 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 			visit.left_out = true;
 			continue;
 		}
-		/* the worker may not survive it */
+		/* noted now, because the worker may not survive the visit */
 		if (count > 1)
 			ttl_kept_index(run->kept, target->root)->last_leaf = leaf;
 		visit_leaf(run, target, leaf, &visit);

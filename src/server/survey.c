@@ -201,7 +201,7 @@ find_owners(Look *look, bool is_due)
 
 	/* one that fails is visited until a visit is good */
 	if (!ttl_citus_goes_elsewhere(&look->index.citus) &&
-		(is_due || (kept != NULL && (kept->failing || kept->said.at != 0))))
+		(is_due || (kept != NULL && (kept->failing || kept->reported.at != 0))))
 	{
 		foreach(lc, ttl_leaves_by_row(root))
 			add_owner(look, IndexGetRelation(lfirst_oid(lc), true));

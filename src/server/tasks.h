@@ -13,7 +13,7 @@
 #ifndef TTL_TASKS_H
 #define TTL_TASKS_H
 
-#include "shared/shared.h"
+#include "shared/kept.h"
 #include "pass/pass.h"
 #include "portability/instr_time.h"
 #include "postmaster/bgworker.h"

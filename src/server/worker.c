@@ -200,7 +200,7 @@ ttl_worker_main(Datum arg)
 	if (may_run && DefaultXactReadOnly)
 	{
 		may_run = false;
-		if (ttl_reported_is_news(&kept.said, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
+		if (ttl_reported_is_news(&kept.reported, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
 		{
 			ttl_work_begin(&run);
 			ereport(LOG,

@@ -3,14 +3,13 @@
  * kept.c
  *	  What is kept of a database from one sub-pass to the next.
  *
- * A process ends after its turn, so what the next one has to know of an index (where it
- * goes on, what failed, how long it waits) is in a hash table in the dynamic shared memory
- * of the launcher, or of the session that calls run_pass().  A process works with copies of
- * the entries that it uses, and writes them back when it ends.  Only where partitions have
- * several owners is the entry of the whole written by several workers: the last one counts.
+ * A process ends after its turn.  What the next one has to know of an index (where it goes
+ * on, what failed, how long it waits) is in a hash table in the dynamic shared memory of the
+ * launcher, or of the session that calls run_pass().  A process works with copies of the
+ * entries that it uses, and writes them back when it ends.
  *
- * What concerns the whole pass is in TtlPassState, of which each process has a copy as well.
- * Whoever started the process adds what the copy has gained (tasks.c).
+ * What concerns the whole pass is in TtlPassState.  Each process has a copy of it as well;
+ * tasks.c adds what the copy has gained.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -31,7 +30,7 @@
 
 #include "compat.h"
 #include "expire/expire.h"
-#include "shared/shared.h"
+#include "shared/kept.h"
 #include "stats/stats.h"
 #include "ttl_index.h"
 
@@ -63,7 +62,7 @@ ttl_kept_create(dsa_area *area)
 	return dshash_create(area, &parameters, NULL);
 }
 
-/* Initializes what is known of a database: nothing. */
+/* Initializes the state of a database of which nothing is known. */
 void
 ttl_kept_init(TtlPassState *kept)
 {
@@ -72,10 +71,7 @@ ttl_kept_init(TtlPassState *kept)
 	kept->survey.left = kept->survey.time_left = kept->survey.worst_lag = -1;
 }
 
-/*
- * Attaches a process, and makes room for its copies of entries in the current memory
- * context.
- */
+/* Attaches a process.  Its copies of entries are in the current memory context. */
 void
 ttl_kept_open(TtlPassState *kept, dsa_area *area, dshash_table_handle handle)
 {
@@ -88,7 +84,7 @@ ttl_kept_open(TtlPassState *kept, dsa_area *area, dshash_table_handle handle)
 								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-/* Copies all entries of this database, for a survey. */
+/* Copies all entries of this database.  For a survey. */
 void
 ttl_kept_load(TtlPassState *kept)
 {
@@ -122,7 +118,7 @@ ttl_kept_store(const TtlPassState *kept)
 	}
 }
 
-/* Adds what a copy has gained. */
+/* Adds what a copy has gained since it was made. */
 void
 ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState *after)
 {
@@ -144,11 +140,11 @@ ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState 
 	kept->sum.estimated = kept->sum.estimated || after->sum.estimated;
 	kept->sum.not_estimated = kept->sum.not_estimated || after->sum.not_estimated;
 	kept->counted = kept->counted || after->counted;
-	if (memcmp(&after->said, &before->said, sizeof(TtlReported)) != 0)
-		kept->said = after->said;
+	if (memcmp(&after->reported, &before->reported, sizeof(TtlReported)) != 0)
+		kept->reported = after->reported;
 }
 
-/* Notes that a worker has died at an index: the next survey counts it. */
+/* Notes that a worker died at an index.  The next survey counts it. */
 void
 ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death)
 {
@@ -197,7 +193,7 @@ ttl_kept_find(const TtlPassState *kept, Oid relid)
 	return index;
 }
 
-/* Finds what is kept of it, and makes an entry if there is none. */
+/* Finds what is kept of an index or table, and makes an entry if there is none. */
 TtlResumeState *
 ttl_kept_index(TtlPassState *kept, Oid relid)
 {
@@ -212,7 +208,7 @@ ttl_kept_index(TtlPassState *kept, Oid relid)
 	return index;
 }
 
-/* Begins a pass, in a survey that has loaded all entries: forgets what is of the last one. */
+/* Begins a pass, in a survey that has loaded all entries. */
 void
 ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 {
@@ -238,7 +234,7 @@ ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 		/* drop the entry if it holds nothing, or if the relation is gone */
 		if ((goes_on || index->death != TTL_NOT_DEAD || index->delay > 0 ||
 			 index->first_docs > 0 || index->single_docs > 0 ||
-			 index->said.at != 0 || OidIsValid(index->last_leaf)) &&
+			 index->reported.at != 0 || OidIsValid(index->last_leaf)) &&
 			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->key.relid)))
 			continue;
 		(void) dshash_delete_key(kept->shared, &index->key);
@@ -267,7 +263,7 @@ ttl_kept_try_again(TtlPassState *kept, TimestampTz now)
 		index->failed = index->skipped = false;
 }
 
-/* Notes which indexes fail, as the counters say: another session may have found one good. */
+/* Notes which indexes fail by the counters, which other sessions write as well. */
 void
 ttl_kept_set_failing(TtlPassState *kept, const List *failing)
 {
@@ -296,7 +292,7 @@ ttl_kept_failed(TtlPassState *kept, Oid relid, bool skipped)
 
 /*
  * Notes that work on an index or partition was canceled.  It waits for 1, 2, 4 ... 60
- * minutes, until a visit gets through it.
+ * minutes.  A visit that gets through it resets the delay.
  */
 void
 ttl_kept_canceled(TtlPassState *kept, Oid relid, TimestampTz now)
@@ -353,12 +349,12 @@ ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due)
 }
 
 /*
- * How many rows would be deleted by now if they had always been deleted as fast as lately?
+ * How many rows would be deleted by now at the recent rate?
  *
- * The rate changes while a pass goes on: cached pages come first, autovacuum starts, others begin
- * to work.  A window of fixed length fits neither a pass of half a minute nor one of a day.  So a
- * row counts by the time since the pass began: at an even rate, the last half of the time makes
- * up three quarters of the sum.
+ * The rate changes during a pass: cached pages come first, autovacuum starts, others begin to
+ * work.  A window of fixed length fits neither a pass of half a minute nor one of a day.  So
+ * each row is weighted by the time since the pass began: at an even rate, the last half of
+ * the time makes up three quarters of the sum.
  */
 static int64
 paced_rows(const TtlPace *pace, int64 took)
@@ -369,7 +365,7 @@ paced_rows(const TtlPace *pace, int64 took)
 	return (int64) rint(2 * pace->weighted / took);
 }
 
-/* Sums up how far the pass is, in all and by an index, which may be invalid. */
+/* Says how far the pass is, in total and at an index, which may be invalid. */
 void
 ttl_kept_progress(const TtlPassState *kept, Oid root, TimestampTz now, TtlProgress *progress)
 {
@@ -387,8 +383,8 @@ ttl_kept_progress(const TtlPassState *kept, Oid root, TimestampTz now, TtlProgre
 
 /*
  * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been
- * read, and returns how many there are.  If rows have failed, the oldest ones may be among
- * these.
+ * read, and returns how many there are.  Leaves out those with rows that failed, because
+ * these can be older than the key.
  */
 int
 ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)
