@@ -18,15 +18,16 @@
 #include "shared/state_file.h"
 #include "stats/stats.h"
 
-/* A TTL index to visit, and the indexes of it that hold rows. */
+/* A TTL index to visit, and what there is to do. */
 typedef struct TtlTarget
 {
 	Oid			root;
-	Oid			relid;			/* its table, where it is active */
-	List	   *leaves;			/* OIDs, in the order of the partitions */
-	List	   *others;			/* likewise, of other owners */
-	List	   *partitions;		/* TtlPartition: to be made, or dropped */
-	bool		active;			/* or was locked when it was prepared */
+	Oid			relid;			/* its table, if the index is active */
+	List	   *leaves;			/* OIDs of indexes that hold its rows, in the
+								 * order of the partitions */
+	List	   *others;			/* those that belong to other owners */
+	List	   *partitions;		/* TtlPartition, to make or to drop */
+	bool		active;			/* or locked when it was prepared */
 	bool		busy;			/* something was locked at the last visit */
 } TtlTarget;
 
@@ -37,11 +38,11 @@ typedef struct TtlRun
 	TtlPassState    *kept;
 	MemoryContext context;		/* lives as long as the sub-pass */
 	MemoryContext batch_context;	/* reset before each batch */
-	List	   *roots;			/* a worker: the TTL indexes that it was told */
+	List	   *roots;			/* the TTL indexes of a worker */
 	TimestampTz at;				/* the clock reading of this sub-pass */
 	bool		stop;			/* end now: the monitor was disabled, the
-								 * extension dropped, or the launcher has gone */
-	List	   *targets;
+								 * extension dropped, or the launcher ended */
+	List	   *targets;		/* TtlTarget */
 } TtlRun;
 
 /* attempt.c */
@@ -52,7 +53,6 @@ extern bool ttl_attempt_died(void);
 /* prepare.c */
 extern bool ttl_prepare_is_own(Oid relid);
 extern bool ttl_prepare_is_held(TtlRun *run, TtlStateFile *file);
-extern bool ttl_prepare_objects_fit(TtlRun *run);
 extern List *ttl_prepare_partitions(TtlRun *run, const TtlIndex *index);
 extern void ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out);
 extern void ttl_prepare_targets(TtlRun *run, const List *roots);

@@ -125,7 +125,7 @@ ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(root)))
 		return;
 	ttl_report_error(run, root, root, edata);
-	(void) ttl_kept_failed(run->kept, root, true);
+	(void) ttl_kept_failed(run->kept, root, true, run->at);
 	if (timed_out)
 		ttl_kept_canceled(run->kept, root, run->at);
 	count.relid = IndexGetRelation(root, true);
@@ -143,35 +143,6 @@ ttl_prepare_is_held(TtlRun *run, TtlStateFile *file)
 										 OidIsValid(run->common->caller) ? ERROR : WARNING,
 										 &run->kept->reported);
 	return run->shared->held;
-}
-
-static void
-check_work(void *arg)
-{
-	TtlRun	   *run = arg;
-
-	/* no code of users is called: the launcher may end a wait for a lock */
-	run->shared->limited = false;
-	ttl_counters_check();
-}
-
-/* Do the objects of the extension match the library?  If not, a session gets the error. */
-bool
-ttl_prepare_objects_fit(TtlRun *run)
-{
-	bool		timed_out;
-	ErrorData  *edata = ttl_work_run(check_work, run, &timed_out);
-
-	if (edata == NULL)
-	{
-		run->kept->reported.at = 0;
-		return true;
-	}
-	if (OidIsValid(run->common->caller))
-		ReThrowError(edata);
-	ttl_report_no_pass(run, edata);
-	run->stop = true;
-	return false;
 }
 
 /* Reads the clock, and finds what there is to do at each of the TTL indexes. */

@@ -64,9 +64,9 @@ show_pass(const TtlRun *run, TimestampTz begun)
 }
 
 /*
- * Runs one sub-pass over the TTL indexes that the worker was told.  Sets shared->more if
- * another one is needed before the pass is over.  Begins with the index that the last one
- * did not reach, or the next one in the order of OIDs.  Called outside of a transaction.
+ * Runs one sub-pass over the TTL indexes of the worker.  Sets shared->more if another one is
+ * needed before the pass is over.  Begins with the index that the last one did not reach, or
+ * the next one in the order of OIDs.  Called outside of a transaction.
  */
 void
 ttl_sub_pass_run(TtlRun *run, Oid *resume_at)

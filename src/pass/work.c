@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * work.c
- *	  A piece of work in a transaction: its time, its errors, and whether to go on.
+ *	  A piece of work in a transaction: its time limit and its errors.
  *
  * Everything that can call code of users, or fail, is run by ttl_work_run().  It is a
  * subtransaction, so that an error rolls back that work alone, and can be counted in the
@@ -174,7 +174,7 @@ ttl_work_commit(TtlRun *run)
 }
 
 /*
- * Does somebody hold the lock on a database that every connection takes?  DROP DATABASE and
+ * Do others hold the lock on a database that every connection takes?  DROP DATABASE and
  * CREATE DATABASE ... TEMPLATE hold it while they wait for connections to end.
  */
 bool

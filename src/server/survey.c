@@ -84,6 +84,9 @@ begin_work(void *arg)
 
 	/* the launcher may end this process if it waits for a lock */
 	look->run->shared->limited = false;
+	/* do the objects of the extension match the library? */
+	if (look->may_run)
+		ttl_counters_check();
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
@@ -138,7 +141,7 @@ count_deaths(TtlRun *run)
 			ttl_report_error(run, relid, relid, &edata);
 			continue;
 		}
-		(void) ttl_kept_failed(run->kept, relid, true);
+		(void) ttl_kept_failed(run->kept, relid, true, run->at);
 		if (death == TTL_DEAD_CANCELED)
 			ttl_kept_canceled(run->kept, relid, run->at);
 	}
@@ -384,6 +387,7 @@ begin_survey(Look *look)
 {
 	TtlRun	   *run = look->run;
 	TtlFunctions functions;
+	ErrorData  *edata;
 	bool		timed_out;
 
 	run->at = GetCurrentTimestamp();
@@ -393,8 +397,6 @@ begin_survey(Look *look)
 	ttl_kept_load(run->kept);
 	if (run->shared->begins)
 		ttl_kept_begin_pass(run->kept, run->at);
-	else
-		ttl_kept_try_again(run->kept, run->at);
 	/* else a pass would last until a clock that was set back is there again */
 	run->kept->pass_at = Min(run->kept->pass_at, run->at);
 	if (!ttl_function_lookup(&functions))
@@ -403,12 +405,20 @@ begin_survey(Look *look)
 		run->kept->survey = look->found;
 		return false;
 	}
-	if (ttl_work_must_stop(run) ||
-		(look->may_run && !ttl_prepare_objects_fit(run)))
+	if (ttl_work_must_stop(run))
 		return false;
+	edata = ttl_work_run(begin_work, look, &timed_out);
+	if (edata != NULL)
+	{
+		if (OidIsValid(run->common->caller))
+			ReThrowError(edata);
+		ttl_report_no_pass(run, edata);
+		run->stop = true;
+		return false;
+	}
+	if (look->may_run)
+		run->kept->reported.at = 0;
 	count_deaths(run);
-	if (ttl_work_run(begin_work, look, &timed_out) != NULL)
-		return false;
 	if (run->shared->begins)
 	{
 		MemoryContextSwitchTo(run->context);
