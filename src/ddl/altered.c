@@ -101,9 +101,7 @@ find_mismatch(Oid relid)
 		Oid			governor;
 		TtlIndex	index;
 
-		/* it is said of the main one of a pair */
 		if (!OidIsValid(ttl_archive_of(lfirst_oid(lc), &governor)) ||
-			OidIsValid(ttl_pair_main(lfirst_oid(lc))) ||
 			!ttl_state_describe(lfirst_oid(lc), true, &index))
 			continue;
 		if (index.state == TTL_ACTIVE)

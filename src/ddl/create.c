@@ -169,8 +169,8 @@ check_other_field(Oid indexrelid, const TtlIndex *index, List *filter)
 {
 	Node	   *has = ttl_own_ttl_asked_for(index->option.filter);
 	Node	   *asked = ttl_own_ttl_asked_for(filter);
-	const char *has_name = has ? ttl_pair_field_name(has, index->relid) : "none";
-	const char *asked_name = asked ? ttl_pair_field_name(asked, index->relid) : "none";
+	const char *has_name = has ? ttl_own_ttl_field_name(has, index->relid) : "none";
+	const char *asked_name = asked ? ttl_own_ttl_field_name(asked, index->relid) : "none";
 
 	if (!index->option.present)
 		return;
@@ -387,10 +387,10 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	{
 		Node	   *is_null;
 
-		ttl = ttl_pair_field_sql(rel, args->ttl_field);
+		ttl = ttl_own_ttl_field_sql(rel, args->ttl_field);
 		is_null = ttl_parse_expression(rel, psprintf("%s IS NULL", ttl), true,
 									   "document_ttl_field");
-		other = ttl_pair_find(args->relid, key.attnum, key.expression,
+		other = ttl_own_ttl_find(args->relid, key.attnum, key.expression,
 							  ttl_own_ttl_asked_for(list_make1(is_null)),
 							  filter);
 		filter = lappend(list_copy(filter), is_null);
@@ -608,7 +608,7 @@ ttl_drop_index(PG_FUNCTION_ARGS)
 	Oid			relid = PG_GETARG_OID(0);
 	Oid			indexrelid = ttl_key_index(relid, ttl_args_text(fcinfo, 1),
 										   true);
-	Oid			other = ttl_pair_other(indexrelid);
+	Oid			other = ttl_own_ttl_sibling(indexrelid);
 	char	   *command;
 
 	/* with the weaker lock, the indexes and the owner have stayed */

@@ -95,7 +95,6 @@ typedef struct TtlIndex
 	Oid			parent;			/* immediate parent index, or invalid */
 	Oid			governor;		/* the index whose option this is, maybe
 								 * itself */
-	Oid			root;			/* the governor, or the main index of its pair */
 	char		relkind;		/* of the index: 'i' or 'I' */
 	Oid			keytype;		/* timestamptz, timestamp or date */
 	AttrNumber	keyattnum;		/* the column of the key, or invalid */
@@ -114,7 +113,6 @@ extern void ttl_catalog_each(List *indexes,
 							 void (*work) (Oid indexrelid, void *arg),
 							 void *arg);
 extern List *ttl_catalog_dependents(void);
-extern bool ttl_catalog_read(Oid indexrelid, TtlIndex *index);
 extern Oid	ttl_catalog_root(Oid indexrelid);
 extern List *ttl_catalog_shown(void);
 extern List *ttl_catalog_table_indexes(Oid relid);

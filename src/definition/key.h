@@ -57,7 +57,7 @@ typedef struct TtlDate
 {
 	AttrNumber	attnum;			/* of the column, or invalid */
 	Node	   *expression;		/* NULL for a column */
-	bool		own_ttl_added;	/* the key is that plus a document's own TTL */
+	Node	   *ttl;			/* of a document, which the key adds; or NULL */
 } TtlDate;
 
 /* for DDL and the state */
@@ -75,14 +75,16 @@ extern List *ttl_key_indexes(Relation rel, const char *name);
 extern List *ttl_key_prefer_ttl(List *indexes);
 extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
 
-/* pair.c */
-extern bool ttl_pair_date(Oid indexrelid, TtlDate *date);
-extern Oid	ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression,
-						  Node *ttl, List *plain_filter);
-extern Oid	ttl_pair_main(Oid indexrelid);
-extern Oid	ttl_pair_other(Oid main);
-extern char *ttl_pair_field_name(Node *call, Oid relid);
-extern char *ttl_pair_field_sql(Relation rel, const char *name);
+/* own_ttl.c */
+extern Node *ttl_own_ttl_asked_for(List *members);
+extern List *ttl_own_ttl_plain_filter(List *members);
+extern bool ttl_own_ttl_date(Oid indexrelid, TtlDate *date);
+extern Oid	ttl_own_ttl_find(Oid relid, AttrNumber attnum, Node *expression,
+							 Node *ttl, List *plain_filter);
+extern Oid	ttl_own_ttl_sibling(Oid main);
+extern Oid	ttl_own_ttl_main(Oid indexrelid);
+extern char *ttl_own_ttl_field_name(Node *call, Oid relid);
+extern char *ttl_own_ttl_field_sql(Relation rel, const char *name);
 
 /* hint.c */
 extern char *ttl_hint_key_name(Oid relid, const char *name);

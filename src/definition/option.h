@@ -89,12 +89,6 @@ extern bool ttl_function_is_alias(Oid funcid);
 extern bool ttl_function_lookup(TtlFunctions *functions);
 extern Oid	ttl_function_option(const TtlFunctions *functions, int i);
 
-/* own_ttl.c */
-extern Node *ttl_own_ttl_complete_call(FuncExpr *call,
-									   const TtlFunctions *functions);
-extern Node *ttl_own_ttl_asked_for(List *members);
-extern List *ttl_own_ttl_plain_filter(List *members);
-
 /* saved_option.c */
 extern void ttl_saved_option_put(Oid indexrelid, const TtlOption *option);
 extern bool ttl_saved_option_is_dependent(Oid indexrelid);

@@ -89,7 +89,7 @@ show_partitions(TtlIndex *index, const List *failing)
 	if (index->option.drop_partitions && index->parent == index->governor)
 	{
 		/* it could not be dropped if it was due when an error was counted */
-		const TtlFailing *entry = find_failing(failing, index->root);
+		const TtlFailing *entry = find_failing(failing, index->governor);
 		TtlPartition partition;
 		TtlCutoff	cutoff;
 
@@ -135,7 +135,7 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	if (!index->option.paused)
 	{
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
-		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->root));
+		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->governor));
 		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
 	if (index->state != TTL_ACTIVE ||
@@ -147,8 +147,8 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	if (index->option.paused && index->state == TTL_ACTIVE)
 		index->state = TTL_PAUSED;
 	/* errors are counted for the whole */
-	if (index->state == TTL_ACTIVE && index->root == index->indexrelid &&
-		find_failing(failing, index->root) != NULL)
+	if (index->state == TTL_ACTIVE && index->governor == index->indexrelid &&
+		find_failing(failing, index->governor) != NULL)
 		index->state = TTL_FAILING;
 }
 
@@ -167,7 +167,7 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 	values[1] = ObjectIdGetDatum(index->relid);
 	/* an index with an option of its own has no parent as far as TTLs go */
 	values[2] = ObjectIdGetDatum(index->parent);
-	nulls[2] = index->root == index->indexrelid;
+	nulls[2] = index->governor == index->indexrelid;
 	values[3] = Int32GetDatum(index->option.seconds);
 	nulls[3] = !index->option.present || index->option.problem != NULL;
 	nulls[4] = index->option.time_zone == NULL;

@@ -232,11 +232,8 @@ index_work(void *arg)
 	if (get_rel_relispartition(root) && ttl_catalog_root(root) != root)
 		return;
 	if (look->may_run)
-	{
 		follow(look, root);
-		follow(look, ttl_pair_other(root));
-	}
-	if (!ttl_state_describe(root, false, &look->index) || look->index.root != root)
+	if (!ttl_state_describe(root, false, &look->index) || look->index.governor != root)
 		return;
 	/* the coordinator looks at a table that has copies, for all nodes */
 	if (look->index.citus.replicated && ttl_citus_goes_elsewhere(&look->index.citus))

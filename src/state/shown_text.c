@@ -142,7 +142,7 @@ ttl_shown_text_document_ttl(PG_FUNCTION_ARGS)
 	if (!find_governor(PG_GETARG_OID(0), &governor, &relid, &option))
 		PG_RETURN_NULL();
 	call = ttl_own_ttl_asked_for(option.filter);
-	return return_text(fcinfo, call != NULL ? ttl_pair_field_name(call, relid) : NULL);
+	return return_text(fcinfo, call != NULL ? ttl_own_ttl_field_name(call, relid) : NULL);
 }
 
 /* index_key(index regclass): the key as users write it */

@@ -627,7 +627,7 @@ describe(Oid indexrelid, bool definition_only, bool locked, TtlIndex *index)
 	ttl_catalog_class(index->relid, &table);
 	index->owner = table.relowner;
 	if (!OidIsValid(index->owner) || index->relkind == '\0' ||
-		!ttl_catalog_read(indexrelid, index))
+		!ttl_catalog_governor(indexrelid, &index->parent, &index->governor, &index->option))
 	{
 		ReleaseSysCache(tuple);
 		return false;
