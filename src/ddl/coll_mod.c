@@ -328,18 +328,14 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 
 	/* What the new option repairs is no reason to refuse it. */
 	if (TTL_STATE_IS_WRONG(index.state) &&
-		index.state != TTL_TIME_ZONE_MISSING &&
-		index.state != TTL_TIME_ZONE_INVALID &&
-		index.state != TTL_TIME_ZONE_UNUSED &&
-		index.state != TTL_NOT_PARTITIONED_BY_KEY &&
-		index.state != TTL_FILTERED_BUCKETS &&
+		index.state != TTL_WRONG_TIME_ZONE && index.state != TTL_UNSUITABLE_PARTITIONS &&
 		index.state != TTL_ARCHIVE_MISMATCH)
 		ttl_state_raise(&index);
 	other = ttl_own_ttl_sibling(indexrelid);
 	ttl_coll_mod_merge(&index, other, change);
-	index.state = ttl_bounds_state(&index);
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise(&index);
+	if (index.option.drop_partitions || index.option.bucket_seconds != 0)
+		ttl_state_check_partitions(index.relid, index.keyattnum, index.keytype,
+								   index.option.filter != NIL);
 	if (change->archive_to != NULL || change->drop_partitions != NULL)
 	{
 		ttl_archive_check(&index);
@@ -440,9 +436,8 @@ set_paused(Oid indexrelid, bool paused)
 
 	indexrelid = ttl_own_ttl_main(indexrelid);
 	lock_ttl_index(indexrelid, &index);
-	if (!index.option.present)
-		index.state = TTL_OPTION_LOST;
-	if (index.option.problem != NULL || !index.option.present)
+	if ((index.option.problem != NULL || !index.option.present) &&
+		ttl_state_describe(indexrelid, false, &index) && index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
 	if (index.option.paused == paused)
 	{

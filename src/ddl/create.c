@@ -203,9 +203,7 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 
 		if (!ttl_state_describe(indexrelid, true, index))
 			continue;
-		if (index->state == TTL_CONSTRAINT_INDEX ||
-			index->state == TTL_UNIQUE_INDEX || index->state == TTL_NOT_BTREE ||
-			index->state == TTL_OPERATOR_CLASS ||
+		if (index->state == TTL_UNSUITABLE_INDEX ||
 			!equal(ttl_own_ttl_plain_filter(index->option.filter),
 				   ttl_own_ttl_plain_filter(filter)))
 			continue;
@@ -250,14 +248,8 @@ check_options(Relation rel, const TtlCreate *args, const TtlKey *key)
 
 	if ((change->drop_partitions != NULL && *change->drop_partitions) ||
 		(change->detach_partitions != NULL && *change->detach_partitions))
-	{
-		index.state = ttl_bounds_possible(args->relid, key->attnum,
-										  getBaseType(key->type),
-										  args->filter != NULL ||
-										  args->ttl_field != NULL);
-		if (index.state != TTL_ACTIVE)
-			ttl_state_raise(&index);
-	}
+		ttl_state_check_partitions(args->relid, key->attnum, getBaseType(key->type),
+								   args->filter != NULL || args->ttl_field != NULL);
 	if (change->archive_to != NULL && OidIsValid(*change->archive_to))
 	{
 		index.option.present = true;
@@ -345,7 +337,7 @@ refuse_zone_as_filter(const TtlCreate *args)
 	if (args->filter == NULL || args->change.time_zone != NULL ||
 		!isalpha((unsigned char) args->filter[0]) ||
 		strpbrk(args->filter, " ().,;:'\"$=<>") != NULL ||
-		!ttl_time_zone_ok(args->filter) ||
+		ttl_time_zone_problem(args->filter) != NULL ||
 		get_attnum(args->relid, args->filter) != InvalidAttrNumber)
 		return;
 	ereport(ERROR,

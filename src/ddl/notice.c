@@ -170,8 +170,8 @@ find_future(const TtlIndex *index, bool partitions, const char **detail, const c
 		(now.state == TTL_NO_REPLICA_IDENTITY || now.state == TTL_OWNER_LACKS_PRIVILEGE ||
 		 now.state == TTL_ARCHIVE_MISMATCH))
 	{
-		*detail = psprintf("Nobody %s them: %s.", does, ttl_state_reason(&now));
-		*hint = ttl_state_hint(&now);
+		*detail = psprintf("Nobody %s them: %s.", does, now.reason);
+		*hint = now.hint;
 		return false;
 	}
 	ttl_visitor_find(&visitor);
