@@ -31,6 +31,7 @@
 #include "utils/snapmgr.h"
 
 #include "expire/expirer.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 static void
@@ -153,7 +154,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 			  int max_docs, int64 max_entries, TtlBatch *batch)
 {
 	TtlExpirer	x = {.cutoff = cutoff,.pass_xid = pass_xid,.batch = batch,
-	.root = ttl_name_find(index->root)};
+	.root = ttl_name_find(index->governor)};
 	TtlPhase	phase;
 	Oid			user;
 	int			saved_context;
