@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * document_date.c
- *	  The earliest date at a path of a jsonb document: the key of a TTL index.
+ * document.c
+ *	  Dates and times to live inside jsonb documents: the keys of TTL indexes.
  *
  * A date is {"$date": ...} as MongoDB's tools write it, or a string with a full RFC 3339
  * date-time.  All else is not a date, and never an error: a document must not stop an INSERT.
@@ -16,10 +16,15 @@
  * differ in length.  To avoid exponential time, it is walked once, for all path components
  * that reach it.  They are complete when the element of the surrounding array is done.
  *
+ * A time to live is as in Azure Cosmos DB: a whole number of seconds from 1 to 2147483647, or
+ * -1 for never.  Anything else is NULL, as if it were missing.  definition/pair.c has the two
+ * indexes of such documents: expire_at() must be NULL for -1, and for all that is in the main
+ * index.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/document/document_date.c
+ *	  src/document/document.c
  *
  *-------------------------------------------------------------------------
  */
@@ -37,12 +42,16 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-#include "document/document.h"
 #include "document/rfc3339.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_document_date);
 PG_FUNCTION_INFO_V1(ttl_earliest);
+PG_FUNCTION_INFO_V1(ttl_document_ttl);
+PG_FUNCTION_INFO_V1(ttl_column_ttl);
+PG_FUNCTION_INFO_V1(ttl_expire_at);
+
+#define TTL_NEVER (-1)
 
 #define EPOCH_MS \
 	((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * 1000)
@@ -120,17 +129,6 @@ jsonb_integer(const JsonbValue *value, int64 *integer)
 	ok = read_integer(text, strlen(text), true, integer);
 	pfree(text);
 	return ok;
-}
-
-/* Milliseconds since 1970; out of range, the nearest infinity. */
-static TimestampTz
-from_milliseconds(int64 ms)
-{
-	if (ms < MIN_TIMESTAMP / 1000 + EPOCH_MS)
-		return DT_NOBEGIN;
-	if (ms >= END_TIMESTAMP / 1000 + EPOCH_MS)
-		return DT_NOEND;
-	return (ms - EPOCH_MS) * 1000;
 }
 
 static bool
@@ -229,8 +227,8 @@ wrapped_double(const JsonbValue *value, int64 *integer)
 }
 
 /* An integer, as a number of JSON or as Extended JSON has it with its type. */
-bool
-ttl_document_date_integer(const JsonbValue *value, int64 *integer)
+static bool
+typed_integer(const JsonbValue *value, int64 *integer)
 {
 	return jsonb_integer(value, integer) ||
 		wrapped_integer(value, "$numberInt", integer) ||
@@ -238,35 +236,38 @@ ttl_document_date_integer(const JsonbValue *value, int64 *integer)
 		wrapped_double(value, integer);
 }
 
-/* What stands beside "$date". */
+/* Is a value a date by itself? */
 static bool
-payload_date(const JsonbValue *payload, TimestampTz *date)
+value_date(const JsonbValue *value, TimestampTz *date)
 {
+	JsonbValue	payload;
 	int64		ms;
 
-	if (payload->type == jbvString)
-		return string_date(payload, true, date);
-	if (!wrapped_integer(payload, "$numberLong", &ms) &&
-		!jsonb_integer(payload, &ms))
+	if (value->type == jbvString)
+		return string_date(value, false, date);
+	if (!only_member(value, "$date", &payload))
 		return false;
-	*date = from_milliseconds(ms);
+	if (payload.type == jbvString)
+		return string_date(&payload, true, date);
+	if (!wrapped_integer(&payload, "$numberLong", &ms) && !jsonb_integer(&payload, &ms))
+		return false;
+
+	/* milliseconds since 1970; out of range, the nearest infinity */
+	if (ms < MIN_TIMESTAMP / 1000 + EPOCH_MS)
+		*date = DT_NOBEGIN;
+	else if (ms >= END_TIMESTAMP / 1000 + EPOCH_MS)
+		*date = DT_NOEND;
+	else
+		*date = (ms - EPOCH_MS) * 1000;
 	return true;
 }
 
-/* Takes a value into account where it is a date by itself. */
 static void
 consider(PathWalk *walk, const JsonbValue *value)
 {
 	TimestampTz date;
-	JsonbValue	payload;
 
-	if (value->type == jbvString)
-	{
-		if (!string_date(value, false, &date))
-			return;
-	}
-	else if (!only_member(value, "$date", &payload) ||
-			 !payload_date(&payload, &date))
+	if (!value_date(value, &date))
 		return;
 	if (!walk->found || date < walk->earliest)
 		walk->earliest = date;
@@ -333,45 +334,35 @@ component_position(Datum component)
 	return position;
 }
 
-/* The frame of an array that an element leads to, which may have been reached. */
-static ArrayWalk *
-array_frame(PathWalk *walk, JsonbContainer *array)
+/*
+ * Puts an array on the stack, unless it is there, to look for this component of the path in its
+ * elements.
+ */
+static void
+push_array(PathWalk *walk, JsonbContainer *array, int component)
 {
 	ArrayWalk  *frame = walk->top;
 
+	if (walk->positions == NULL)
+	{
+		walk->positions = palloc(walk->path_length * sizeof(int64));
+		for (int i = 0; i < walk->path_length; i++)
+			walk->positions[i] = component_position(walk->path[i]);
+	}
 	while (frame != walk->around && frame->array != array)
 		frame = frame->below;
-	if (frame != walk->around)
-		return frame;
-	frame = palloc(offsetof(ArrayWalk, wanted) +
-				   walk->path_length * sizeof(bool));
-	memset(frame->wanted, false, walk->path_length * sizeof(bool));
-	frame->below = walk->top;
-	frame->array = array;
-	frame->elements = begin_array(array);
-	frame->position = 0;
-	frame->first = walk->path_length;
-	frame->last = 0;
-	walk->top = frame;
-	return frame;
-}
-
-static void
-read_positions(PathWalk *walk)
-{
-	walk->positions = palloc(walk->path_length * sizeof(int64));
-	for (int i = 0; i < walk->path_length; i++)
-		walk->positions[i] = component_position(walk->path[i]);
-}
-
-/* An array in whose elements this component of the path is to be looked for. */
-static void
-push_array(PathWalk *walk, const JsonbValue *array, int component)
-{
-	ArrayWalk  *frame = array_frame(walk, array->val.binary.data);
-
-	if (walk->positions == NULL)
-		read_positions(walk);
+	if (frame == walk->around)
+	{
+		frame = palloc(offsetof(ArrayWalk, wanted) + walk->path_length * sizeof(bool));
+		memset(frame->wanted, false, walk->path_length * sizeof(bool));
+		frame->below = walk->top;
+		frame->array = array;
+		frame->elements = begin_array(array);
+		frame->position = 0;
+		frame->first = walk->path_length;
+		frame->last = 0;
+		walk->top = frame;
+	}
 	frame->wanted[component] = true;
 	frame->first = Min(frame->first, component);
 	frame->last = Max(frame->last, component);
@@ -392,7 +383,7 @@ follow(PathWalk *walk, const JsonbValue *start, int component,
 			return;
 		if (is_array(&value))
 		{
-			push_array(walk, &value, component);
+			push_array(walk, value.val.binary.data, component);
 			return;
 		}
 		if (getKeyJsonValueFromContainer(value.val.binary.data,
@@ -437,8 +428,8 @@ walk_element(PathWalk *walk)
  * Finds the earliest date at the path (text[]), or returns false.  Only an interrupt is an
  * error.
  */
-bool
-ttl_document_date_find(Jsonb *document, ArrayType *path, TimestampTz *date)
+static bool
+find_date(Jsonb *document, ArrayType *path, TimestampTz *date)
 {
 	PathWalk	walk = {0};
 	JsonbValue	root;
@@ -475,8 +466,7 @@ ttl_document_date(PG_FUNCTION_ARGS)
 {
 	TimestampTz date;
 
-	if (!ttl_document_date_find(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(1),
-								&date))
+	if (!find_date(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(1), &date))
 		PG_RETURN_NULL();
 	PG_RETURN_TIMESTAMPTZ(date);
 }
@@ -503,4 +493,61 @@ ttl_earliest(PG_FUNCTION_ARGS)
 	if (!found)
 		PG_RETURN_NULL();
 	PG_RETURN_TIMESTAMPTZ(earliest);
+}
+
+static bool
+is_valid_ttl(int64 ttl)
+{
+	return ttl == TTL_NEVER || (ttl >= 1 && ttl <= PG_INT32_MAX);
+}
+
+/*
+ * document_ttl(document jsonb, field text) returns integer
+ *
+ * It is not named like column_ttl(), because an untyped literal could not choose.
+ */
+Datum
+ttl_document_ttl(PG_FUNCTION_ARGS)
+{
+	Jsonb	   *document = PG_GETARG_JSONB_P(0);
+	text	   *field = PG_GETARG_TEXT_PP(1);
+	JsonbValue	value;
+	int64		ttl;
+
+	if (!JB_ROOT_IS_OBJECT(document) ||
+		getKeyJsonValueFromContainer(&document->root, VARDATA_ANY(field),
+									 VARSIZE_ANY_EXHDR(field),
+									 &value) == NULL ||
+		!typed_integer(&value, &ttl) || !is_valid_ttl(ttl))
+		PG_RETURN_NULL();
+	PG_RETURN_INT32((int32) ttl);
+}
+
+/* column_ttl(ttl bigint) returns integer */
+Datum
+ttl_column_ttl(PG_FUNCTION_ARGS)
+{
+	int64		ttl = PG_GETARG_INT64(0);
+
+	if (!is_valid_ttl(ttl))
+		PG_RETURN_NULL();
+	PG_RETURN_INT32((int32) ttl);
+}
+
+/* expire_at(since timestamptz, ttl integer) returns timestamptz: infinity if out of range */
+Datum
+ttl_expire_at(PG_FUNCTION_ARGS)
+{
+	TimestampTz since = PG_GETARG_TIMESTAMPTZ(0);
+	int32		ttl = PG_GETARG_INT32(1);
+	TimestampTz at;
+
+	if (!is_valid_ttl(ttl) || ttl == TTL_NEVER)
+		PG_RETURN_NULL();
+	if (TIMESTAMP_NOT_FINITE(since))
+		PG_RETURN_TIMESTAMPTZ(since);
+	if (pg_add_s64_overflow(since, (int64) ttl * USECS_PER_SEC, &at) ||
+		!IS_VALID_TIMESTAMP(at))
+		PG_RETURN_TIMESTAMPTZ(DT_NOEND);
+	PG_RETURN_TIMESTAMPTZ(at);
 }
