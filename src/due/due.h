@@ -14,7 +14,7 @@
 #define TTL_DUE_H
 
 #include "definition/definition.h"
-#include "expire/index_scan.h"
+#include "expire/look.h"
 
 /* What a lag is told by, the same for all indexes. */
 typedef struct TtlLag
@@ -29,13 +29,12 @@ typedef struct TtlLag
 } TtlLag;
 
 /* due.c */
-extern void ttl_due_describe(Oid indexrelid, TtlIndex *index);
+extern void ttl_due_describe(Oid indexrelid, bool check_user, TtlIndex *index);
 extern bool ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index);
 extern bool ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since,
 						  bool *may_be_due);
 
 /* nodes.c */
-extern bool ttl_nodes_have(Oid indexrelid);
 extern bool ttl_nodes_know(Oid indexrelid);
 extern Datum ttl_nodes_ask(Oid indexrelid, const char *call, const char *aggregate,
 						   int elevel, bool *isnull);

@@ -25,14 +25,10 @@
 #include "due/due.h"
 #include "ttl_index.h"
 
-/* Are the rows of an index in the shards of a table of Citus? */
-bool
-ttl_nodes_have(Oid indexrelid)
-{
-	return ttl_citus_kind(IndexGetRelation(indexrelid, true)) == TTL_CITUS_SHELL;
-}
-
-/* Is each of these rows on one node, which knows whether it is due? */
+/*
+ * Are the rows of an index in shards of Citus, each on one node?  That node knows whether a row
+ * is due.
+ */
 bool
 ttl_nodes_know(Oid indexrelid)
 {

@@ -15,7 +15,7 @@
 
 #include "access/xlogdefs.h"
 #include "definition/key.h"
-#include "expire/index_scan.h"
+#include "expire/look.h"
 
 /* So many rows that could not be deleted are known by their key and tuple ID. */
 #define TTL_KNOWN_FAILURES 16
@@ -57,7 +57,7 @@ typedef struct TtlCursor
 	TtlScanPosition forward;	/* the last entry that was read */
 	int64		entries_read;	/* in this pass */
 	bool		order_decided;	/* BLOCK ORDER was considered in this pass */
-	bool		exhausted;		/* nothing more is due behind `forward` */
+	bool		exhausted;		/* nothing more is due after `forward` */
 	bool		caught_up;		/* this visit had its round, or it must wait */
 	/* CATCH UP */
 	TtlHorizon	seen;			/* what the previous round could see */
@@ -108,12 +108,10 @@ typedef struct TtlBatch
 	TtlCursor	cursor;			/* where to go on */
 } TtlBatch;
 
-/* announce.c */
-extern void ttl_announce_to_session(const char *root);
-extern void ttl_announce_to_wal(const char *root, const char *partition,
-								const char *archive);
-
 /* batch.c */
+extern void ttl_batch_announce_to_session(const char *root);
+extern void ttl_batch_announce_to_wal(const char *root, const char *partition,
+									  const char *archive);
 extern void ttl_batch_set_immediate(void);
 extern bool ttl_batch_lock(Oid relid, Oid indexrelid);
 extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,

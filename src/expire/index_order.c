@@ -134,7 +134,7 @@ take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
 				 errmsg("TTL index \"%s\" holds a row as due that is not",
 						RelationGetRelationName(x->index)),
 				 errhint("The index is damaged, or a function that it calls is not immutable: REINDEX it.")));
-	ttl_delete_row(x);
+	ttl_row_delete(x);
 }
 
 /* How many of the entries, which are sorted, point to the same block as the first? */

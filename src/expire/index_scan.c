@@ -34,7 +34,7 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
-#include "expire/index_scan.h"
+#include "expire/look.h"
 #include "ttl_index.h"
 
 Datum

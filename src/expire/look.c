@@ -1,11 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * look.c
- *	  What is due by an index, and what its keys are, for those who only look.
+ *	  Counts, samples and estimates of what is due by an index.
  *
  * The key is read from the index tuple, to which the filter was applied when it was written,
  * and of a row only the visibility is read.  No expression is evaluated, so no user's function
  * is called: a superuser can look at the indexes of everybody.
+ *
+ * Estimates use the most common values and the histogram of ANALYZE, which are the table's for
+ * a column and the index's for an expression, and reltuples of the index, which reflects the
+ * filter.  The planner uses no statistics of an index with a filter.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -16,21 +20,28 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_statistic.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
 #include "definition/key.h"
 #include "expire/look.h"
 #include "ttl_index.h"
+
+/* No table has more rows. */
+#define MAX_TUPLES ((double) MaxBlockNumber * MaxHeapTuplesPerPage)
 
 static void
 count_due(Relation heap, Relation index, const TtlCutoff *cutoff, TtlLook *look)
@@ -83,7 +94,7 @@ ttl_look_at(const TtlIndex *index, TimestampTz at, TtlLook *look)
 	look->stopped = false;
 	if (heap != NULL && rel != NULL)
 	{
-		/* in the words of the planner */
+		/* the planner raises the same error */
 		if (RecoveryInProgress() && !RelationIsPermanent(heap))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -99,31 +110,9 @@ ttl_look_at(const TtlIndex *index, TimestampTz at, TtlLook *look)
 		relation_close(heap, NoLock);
 }
 
-/* Passes on the keys of a leaf page, which is locked. */
-static void
-read_page(Relation index, Oid keytype, Page page, TtlLookEntry entry, void *arg)
-{
-	BTPageOpaque opaque = BTPageGetOpaque(page);
-
-	if (!P_ISLEAF(opaque) || P_IGNORE(opaque))
-		return;
-	for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= PageGetMaxOffsetNumber(page); i++)
-	{
-		ItemId		item = PageGetItemId(page, i);
-		IndexTuple	tuple = (IndexTuple) PageGetItem(page, item);
-		bool		isnull;
-		Datum		datum = index_getattr(tuple, 1, RelationGetDescr(index), &isnull);
-		int64		key = isnull ? 0 : ttl_index_scan_key(keytype, datum);
-
-		if (!ItemIdIsDead(item))
-			entry(isnull ? NULL : &key,
-				  BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1, arg);
-	}
-}
-
 /*
- * Passes on all keys on about so many pages of an index, which is locked.  The pages are at
- * equal distances.  Entries of deleted rows are among them.
+ * Calls a function with all keys on about so many pages of an index, which is locked.  The
+ * pages are at equal distances.  Entries of deleted rows are among them.
  */
 void
 ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg)
@@ -135,13 +124,140 @@ ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg)
 	for (BlockNumber block = BTREE_METAPAGE + 1; block < blocks; block += step)
 	{
 		Buffer		buffer;
+		Page		page;
+		BTPageOpaque opaque;
 
 		CHECK_FOR_INTERRUPTS();
 		buffer = ReadBuffer(rel, block);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		if (!PageIsNew(BufferGetPage(buffer)))
-			read_page(rel, index->keytype, BufferGetPage(buffer), entry, arg);
+		page = BufferGetPage(buffer);
+		opaque = BTPageGetOpaque(page);
+		if (PageIsNew(page) || !P_ISLEAF(opaque) || P_IGNORE(opaque))
+		{
+			UnlockReleaseBuffer(buffer);
+			continue;
+		}
+		for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= PageGetMaxOffsetNumber(page); i++)
+		{
+			ItemId		item = PageGetItemId(page, i);
+			IndexTuple	tuple = (IndexTuple) PageGetItem(page, item);
+			bool		isnull;
+			Datum		datum = index_getattr(tuple, 1, RelationGetDescr(rel), &isnull);
+			int64		key = isnull ? 0 : ttl_index_scan_key(index->keytype, datum);
+
+			if (!ItemIdIsDead(item))
+				entry(isnull ? NULL : &key,
+					  BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1, arg);
+		}
 		UnlockReleaseBuffer(buffer);
 	}
 	relation_close(rel, NoLock);
+}
+
+/*
+ * The number of rows or entries at the last ANALYZE, or -1.  From 18 on, owners can write any
+ * statistics, also NaN and lists of different lengths.
+ */
+static double
+known_tuples(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	double		tuples = -1;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		tuples = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
+		ReleaseSysCache(tuple);
+	}
+	return tuples >= 0 && tuples <= MAX_TUPLES ? tuples : -1;
+}
+
+/* About how many rows are in a table, which is locked?  -1 if that is unknown. */
+double
+ttl_look_rows(Oid relid)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	bool		is_empty = RelationGetNumberOfBlocks(rel) == 0;
+
+	relation_close(rel, NoLock);
+	return is_empty ? 0 : known_tuples(relid);
+}
+
+/* Reads what is known of the key of an index, whose table is locked; false if nothing is. */
+bool
+ttl_look_estimate(const TtlIndex *leaf, TtlEstimate *estimate)
+{
+	AttrNumber	attnum;
+	Node	   *expression;
+	HeapTuple	tuple;
+
+	memset(estimate, 0, sizeof(*estimate));
+	estimate->keytype = leaf->keytype;
+	if (ttl_look_rows(leaf->relid) == 0)
+		return true;
+	estimate->entries = known_tuples(leaf->indexrelid);
+	if (estimate->entries < 0 ||
+		!ttl_key_read(leaf->indexrelid, &attnum, &expression))
+		return false;
+	tuple = SearchSysCache3(STATRELATTINH,
+							ObjectIdGetDatum(expression ? leaf->indexrelid : leaf->relid),
+							Int16GetDatum(expression ? 1 : attnum), BoolGetDatum(false));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	estimate->others = 1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
+	(void) get_attstatsslot(&estimate->common, tuple, STATISTIC_KIND_MCV, InvalidOid,
+							ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS);
+	(void) get_attstatsslot(&estimate->histogram, tuple, STATISTIC_KIND_HISTOGRAM,
+							InvalidOid, ATTSTATSSLOT_VALUES);
+	for (int i = 0; i < estimate->common.nnumbers; i++)
+		estimate->others -= estimate->common.numbers[i];
+	ReleaseSysCache(tuple);
+	return true;
+}
+
+/* What share of the rows that a histogram is of have a key up to this one? */
+static double
+histogram_share(const TtlEstimate *estimate, int64 key)
+{
+	const Datum *values = estimate->histogram.values;
+	int			bins = estimate->histogram.nvalues - 1;
+	int			i = 0;
+	double		lower;
+	double		upper;
+
+	if (bins < 1)
+		return 0;
+	while (i <= bins && ttl_index_scan_key(estimate->keytype, values[i]) <= key)
+		i++;
+	if (i == 0 || i > bins)
+		return i == 0 ? 0 : 1;
+	lower = ttl_index_scan_key(estimate->keytype, values[i - 1]);
+	upper = ttl_index_scan_key(estimate->keytype, values[i]);
+	return (i - 1 + (key - lower) / (upper - lower)) / bins;
+}
+
+/* About how many rows have a key that is due at this time? */
+double
+ttl_look_estimate_due(const TtlEstimate *estimate, const TtlIndex *leaf, TimestampTz at)
+{
+	const AttStatsSlot *common = &estimate->common;
+	TtlCutoff	cutoff;
+	double		share;
+
+	ttl_cutoff_init(&cutoff, leaf, at);
+	share = Max(estimate->others, 0) * histogram_share(estimate, cutoff.bound);
+	for (int i = 0; i < Min(common->nvalues, common->nnumbers); i++)
+	{
+		if (ttl_index_scan_key(estimate->keytype, common->values[i]) <= cutoff.bound)
+			share += common->numbers[i];
+	}
+	return share > 0 ? estimate->entries * Min(share, 1) : 0;
+}
+
+/* Frees what was read: an index may have many partitions. */
+void
+ttl_look_estimate_free(TtlEstimate *estimate)
+{
+	free_attstatsslot(&estimate->common);
+	free_attstatsslot(&estimate->histogram);
 }
