@@ -133,6 +133,52 @@ describe_for_count(Oid indexrelid, TtlIndex *index)
 						 quote_literal_cstr(ttl_name_qualified(indexrelid)))));
 }
 
+/*
+ * Asks all nodes for their shards of an index: calls a function there for each of them ("i", a
+ * row of ttl_index.indexes), and aggregates the values "e.v" with the numbers "e.n".  Each node
+ * is asked as the caller, in a transaction of its own, so what the caller has not committed is
+ * not counted: no pass would delete it either.  If a node does not answer, reports it at elevel
+ * and returns NULL.
+ */
+Datum
+ttl_due_ask_nodes(Oid indexrelid, const char *call, const char *aggregate, int elevel,
+				  bool *isnull)
+{
+	char	   *query;
+	char	   *problem;
+	Datum		result;
+
+	/* a shard that is being moved is on two nodes, and belongs to one of them */
+	query = psprintf("SELECT coalesce(pg_catalog.jsonb_agg(%s), '[]') FROM ttl_index.indexes AS i "
+					 "WHERE i.logical_indexrelid::pg_catalog.oid OPERATOR(pg_catalog.=) "
+					 "%s::pg_catalog.regclass::pg_catalog.oid "
+					 "AND i.state OPERATOR(pg_catalog.<>) 'shard_elsewhere'",
+					 call, quote_literal_cstr(ttl_name_qualified(indexrelid)));
+	SPI_connect();
+	if (SPI_execute(psprintf("SELECT %s, pg_catalog.min(pg_catalog.format('node %%s:%%s: %%s', "
+							 "a.nodename, a.nodeport, a.error)) FILTER (WHERE a.error IS NOT NULL) "
+							 "FROM ttl_index.ask_nodes(%s) AS a LEFT JOIN LATERAL "
+							 "pg_catalog.jsonb_array_elements_text(a.answer) WITH ORDINALITY AS e (v, n) ON true",
+							 aggregate, quote_literal_cstr(query)),
+					false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not ask the nodes for index %u", indexrelid);
+	problem = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
+	result = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, isnull);
+	if (problem != NULL)
+	{
+		ereport(elevel,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("could not ask all nodes for the shards of index \"%s\"",
+						get_rel_name(indexrelid)),
+				 errdetail_internal("%s", problem)));
+		*isnull = true;
+	}
+	else if (!*isnull && !TupleDescAttr(SPI_tuptable->tupdesc, 0)->attbyval)
+		result = SPI_datumTransfer(result, false, TupleDescAttr(SPI_tuptable->tupdesc, 0)->attlen);
+	SPI_finish();
+	return result;
+}
+
 /* due_count(index regclass) returns bigint */
 Datum
 ttl_due_count(PG_FUNCTION_ARGS)
@@ -143,10 +189,10 @@ ttl_due_count(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	describe_for_count(PG_GETARG_OID(0), &index);
-	if (ttl_nodes_know(index.indexrelid))
-		return ttl_nodes_ask(index.indexrelid, "ttl_index.due_count(i.indexrelid)",
-							 "coalesce(pg_catalog.sum(e.v::pg_catalog.int8), 0)::pg_catalog.int8",
-							 ERROR, &fcinfo->isnull);
+	if (index.citus.kind == TTL_CITUS_SHELL)
+		return ttl_due_ask_nodes(index.indexrelid, "ttl_index.due_count(i.indexrelid)",
+								 "coalesce(pg_catalog.sum(e.v::pg_catalog.int8), 0)::pg_catalog.int8",
+								 ERROR, &fcinfo->isnull);
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
 		TtlIndex	leaf;
@@ -171,10 +217,10 @@ ttl_oldest_due(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	describe_for_count(PG_GETARG_OID(0), &index);
-	if (ttl_nodes_know(index.indexrelid))
-		return ttl_nodes_ask(index.indexrelid, "ttl_index.oldest_due(i.indexrelid)",
-							 "pg_catalog.min(e.v::pg_catalog.timestamptz)",
-							 ERROR, &fcinfo->isnull);
+	if (index.citus.kind == TTL_CITUS_SHELL)
+		return ttl_due_ask_nodes(index.indexrelid, "ttl_index.oldest_due(i.indexrelid)",
+								 "pg_catalog.min(e.v::pg_catalog.timestamptz)",
+								 ERROR, &fcinfo->isnull);
 	foreach(lc, ttl_leaves_due(&index, at))
 	{
 		TtlIndex	leaf;
@@ -265,7 +311,7 @@ ttl_preview(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	ttl_due_describe(indexrelid, false, &index);
-	if (ttl_nodes_know(indexrelid))
+	if (index.citus.kind == TTL_CITUS_SHELL && !index.citus.replicated)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("the rows of index \"%s\" are in shards of Citus",

@@ -33,10 +33,7 @@ extern void ttl_due_describe(Oid indexrelid, bool check_user, TtlIndex *index);
 extern bool ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index);
 extern bool ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since,
 						  bool *may_be_due);
-
-/* nodes.c */
-extern bool ttl_nodes_know(Oid indexrelid);
-extern Datum ttl_nodes_ask(Oid indexrelid, const char *call, const char *aggregate,
-						   int elevel, bool *isnull);
+extern Datum ttl_due_ask_nodes(Oid indexrelid, const char *call, const char *aggregate,
+							   int elevel, bool *isnull);
 
 #endif							/* TTL_DUE_H */

@@ -125,7 +125,7 @@ ttl_forecast(PG_FUNCTION_ARGS)
 	ttl_due_describe(PG_GETARG_OID(0), true, &index);
 
 	/* the statistics of shards are on other nodes */
-	known = ttl_citus_kind(index.relid) != TTL_CITUS_SHELL;
+	known = index.citus.kind != TTL_CITUS_SHELL;
 	foreach(lc, index.option.seconds < 0 ? NIL :
 			ttl_leaves_due(&index, boundaries[steps].at))
 	{

@@ -135,9 +135,8 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
 	 * canceled.
 	 */
 	batch->busy = (OidIsValid(toast) && !ttl_lock_now(toast, RowExclusiveLock)) ||
-		((!x->direct || RelationIsLogicallyLogged(x->heap)) &&
-		 !ttl_lock_now(index->relid, RowExclusiveLock)) ||
-		(!x->direct && !ttl_cascade_lock(x->heap)) ||
+		(!x->direct ? !ttl_cascade_lock(x->heap) :
+		 RelationIsLogicallyLogged(x->heap) && !ttl_lock_now(index->relid, RowExclusiveLock)) ||
 		!ttl_move_begin(x, index);
 	if (batch->busy || batch->inactive)
 		close_relations(x);

@@ -225,29 +225,6 @@ fetch_row(TtlExpirer *x, IndexFetchTableData *fetch, const TtlIndexEntry *entry)
 	return false;
 }
 
-/* Takes the rows of entries that are looked up one by one. */
-static void
-take_single(TtlExpirer *x, IndexFetchTableData *fetch, TtlIndexEntry *entries, int count)
-{
-	Prefetch	prefetch = {
-		.heap = x->heap,
-		.entries = entries,
-		.count = count,
-		.distance = get_tablespace_maintenance_io_concurrency(x->heap->rd_rel->reltablespace),
-		.block = InvalidBlockNumber /* block 0 follows this one */
-	};
-
-	for (int i = 0; i < count; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (ttl_cursor_has_failed(&x->batch->cursor, &entries[i].key, &entries[i].tid))
-			continue;
-		prefetch_beyond(&prefetch, i);
-		if (fetch_row(x, fetch, &entries[i]))
-			take_entry(x, &entries[i]);
-	}
-}
-
 /* Takes the due rows of the entries.  Returns in how many blocks they lie. */
 static int
 take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
@@ -256,6 +233,12 @@ take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
 	int			single = 0;		/* the first so many are looked up one by one */
 	int			blocks = 0;
 	int			run;
+	Prefetch	prefetch = {
+		.heap = x->heap,
+		.entries = entries,
+		.distance = get_tablespace_maintenance_io_concurrency(x->heap->rd_rel->reltablespace),
+		.block = InvalidBlockNumber /* block 0 follows this one */
+	};
 
 	qsort(entries, count, sizeof(TtlIndexEntry), compare_tids);
 	for (int i = 0; i < count; i += run)
@@ -270,7 +253,17 @@ take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
 		memmove(entries + single, entries + i, unmet * sizeof(TtlIndexEntry));
 		single += unmet;
 	}
-	take_single(x, fetch, entries, single);
+
+	prefetch.count = single;
+	for (int i = 0; i < single; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (ttl_cursor_has_failed(&x->batch->cursor, &entries[i].key, &entries[i].tid))
+			continue;
+		prefetch_beyond(&prefetch, i);
+		if (fetch_row(x, fetch, &entries[i]))
+			take_entry(x, &entries[i]);
+	}
 	ExecClearTuple(x->slot);
 	table_index_fetch_end(fetch);
 	return blocks;
