@@ -179,31 +179,43 @@ ttl_due_ask_nodes(Oid indexrelid, const char *call, const char *aggregate, int e
 	return result;
 }
 
+/* Counts the rows that are due by an index, up to so many in each leaf, and finds the oldest. */
+static void
+look_at_leaves(const TtlIndex *index, int64 max_rows, TtlLook *all)
+{
+	TimestampTz at = GetCurrentTimestamp();
+	ListCell   *lc;
+
+	all->count = 0;
+	all->oldest = DT_NOEND;
+	foreach(lc, ttl_leaves_due(index, at))
+	{
+		TtlLook		look = {.max_rows = max_rows};
+		TtlIndex	leaf;
+
+		if (!ttl_due_lock_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, &leaf))
+			continue;
+		ttl_look_at(&leaf, at, &look);
+		all->count += look.count;
+		if (look.count > 0)
+			all->oldest = Min(all->oldest, look.oldest);
+	}
+}
+
 /* due_count(index regclass) returns bigint */
 Datum
 ttl_due_count(PG_FUNCTION_ARGS)
 {
 	TtlIndex	index;
-	TimestampTz at = GetCurrentTimestamp();
-	int64		count = 0;
-	ListCell   *lc;
+	TtlLook		all;
 
 	describe_for_count(PG_GETARG_OID(0), &index);
 	if (index.citus.kind == TTL_CITUS_SHELL)
 		return ttl_due_ask_nodes(index.indexrelid, "ttl_index.due_count(i.indexrelid)",
 								 "coalesce(pg_catalog.sum(e.v::pg_catalog.int8), 0)::pg_catalog.int8",
 								 ERROR, &fcinfo->isnull);
-	foreach(lc, ttl_leaves_due(&index, at))
-	{
-		TtlIndex	leaf;
-		TtlLook		look = {0};
-
-		if (!ttl_due_lock_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, &leaf))
-			continue;
-		ttl_look_at(&leaf, at, &look);
-		count += look.count;
-	}
-	PG_RETURN_INT64(count);
+	look_at_leaves(&index, 0, &all);
+	PG_RETURN_INT64(all.count);
 }
 
 /* oldest_due(index regclass) returns timestamptz */
@@ -211,33 +223,17 @@ Datum
 ttl_oldest_due(PG_FUNCTION_ARGS)
 {
 	TtlIndex	index;
-	TimestampTz at = GetCurrentTimestamp();
-	TimestampTz oldest = DT_NOEND;
-	bool		found = false;
-	ListCell   *lc;
+	TtlLook		all;
 
 	describe_for_count(PG_GETARG_OID(0), &index);
 	if (index.citus.kind == TTL_CITUS_SHELL)
 		return ttl_due_ask_nodes(index.indexrelid, "ttl_index.oldest_due(i.indexrelid)",
 								 "pg_catalog.min(e.v::pg_catalog.timestamptz)",
 								 ERROR, &fcinfo->isnull);
-	foreach(lc, ttl_leaves_due(&index, at))
-	{
-		TtlIndex	leaf;
-		TtlLook		look = {.max_rows = 1};
-
-		if (!ttl_due_lock_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, &leaf))
-			continue;
-		ttl_look_at(&leaf, at, &look);
-		if (look.count > 0)
-		{
-			oldest = Min(oldest, look.oldest);
-			found = true;
-		}
-	}
-	if (!found)
+	look_at_leaves(&index, 1, &all);
+	if (all.count == 0)
 		PG_RETURN_NULL();
-	PG_RETURN_TIMESTAMPTZ(oldest);
+	PG_RETURN_TIMESTAMPTZ(all.oldest);
 }
 
 /* Selects up to so many due rows of a leaf as the caller, oldest first, into SPI_tuptable. */
@@ -346,7 +342,7 @@ ttl_preview(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* An index that is skipped for what its owner lacks can still be looked at. */
+/* May lag() look at an index?  It may also be one that is skipped for what its owner lacks. */
 static bool
 can_look(const TtlIndex *index)
 {
@@ -462,9 +458,9 @@ typedef struct Cutoff
 /*
  * cutoff(index regclass) returns timestamptz
  *
- * Where nothing expires, nothing is to be left out either: that is -infinity, also after
- * remove_ttl() and for an index that is dropped while a query uses it.  An option that REINDEX
- * CONCURRENTLY has lost until the next pass counts.
+ * If no row expires by the index, it is -infinity, also after remove_ttl() and for an index that
+ * is dropped while a query uses it.  Until the next pass, an option that REINDEX CONCURRENTLY
+ * has lost still counts.
  */
 Datum
 ttl_cutoff(PG_FUNCTION_ARGS)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * due.h
- *	  Who may look at what is due, and a lock for it.
+ *	  What is due by a TTL index.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -16,14 +16,14 @@
 #include "definition/definition.h"
 #include "expire/look.h"
 
-/* What a lag is told by, the same for all indexes. */
+/* How ttl_due_since() looks at an index. */
 typedef struct TtlLag
 {
 	TimestampTz at;				/* the clock */
-	int			elevel;			/* for what is said where it cannot be told */
+	int			elevel;			/* of the message if the lag cannot be told */
 	int64		max_tuples;		/* looked at in one place of an index; 0: no
 								 * limit */
-	/* how far a pass has got in an index; false for none */
+	/* how far a pass has read an index; false if that is unknown */
 	bool		(*find_position) (Oid indexrelid, void *arg, TtlScanPosition *position);
 	void	   *arg;
 } TtlLag;

@@ -72,6 +72,7 @@ static bool
 lock_table(Cascade *cascade, Oid relid, List **changed)
 {
 	Relation	rel;
+	List	   *children = NIL;
 	bool		locked = true;
 	ListCell   *lc;
 
@@ -81,7 +82,9 @@ lock_table(Cascade *cascade, Oid relid, List **changed)
 		return true;
 	if (!ttl_lock_now(relid, changed ? RowExclusiveLock : RowShareLock))
 		return false;
-	foreach(lc, get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ttl_inherit_children(relid, false) : NIL)
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		children = ttl_inherit_children(relid, false);
+	foreach(lc, children)
 	{
 		if (!lock_table(cascade, lfirst_oid(lc), changed))
 			return false;

@@ -26,7 +26,7 @@
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
-/* A batch of so many entries says something about the order of the heap. */
+/* Batches of fewer entries are too small to judge the order of the heap by. */
 #define ORDER_MIN_ENTRIES 1000
 
 /* A batch that catches up may skip or read so many leaf pages. */
@@ -118,8 +118,8 @@ static void
 take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
 {
 	/* the previous round saw it, and could not delete it */
-	if (ttl_cursor_goes_by_age(&x->batch->cursor, &entry->tid) &&
-		ttl_cursor_goes_by_age(&x->batch->cursor, &x->slot->tts_tid) &&
+	if (ttl_cursor_judges_by_age(&x->batch->cursor, &entry->tid) &&
+		ttl_cursor_judges_by_age(&x->batch->cursor, &x->slot->tts_tid) &&
 		ttl_row_is_older(x, x->batch->cursor.seen.xmin))
 		return;
 	if (x->found != NULL)
@@ -133,7 +133,8 @@ take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("TTL index \"%s\" holds a row as due that is not",
 						RelationGetRelationName(x->index)),
-				 errhint("The index is damaged, or a function that it calls is not immutable: REINDEX it.")));
+				 errdetail("The index is damaged, or a function in it is not immutable."),
+				 errhint("REINDEX INDEX %s;", ttl_name_qualified(RelationGetRelid(x->index)))));
 	ttl_row_delete(x);
 }
 
