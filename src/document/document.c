@@ -167,63 +167,32 @@ wrapped_integer(const JsonbValue *value, const char *name, int64 *integer)
 					 integer);
 }
 
-static int
-skip_digits(const char *s, int length, int i)
-{
-	while (i < length && s[i] >= '0' && s[i] <= '9')
-		i++;
-	return i;
-}
-
-/* Is this a number as JSON has it, but for zeros before it? */
-static bool
-is_decimal(const char *s, int length)
-{
-	int			first = length > 0 && s[0] == '-' ? 1 : 0;
-	int			i = skip_digits(s, length, first);
-
-	if (i == first)
-		return false;
-	if (i < length && s[i] == '.')
-	{
-		first = i + 1;
-		i = skip_digits(s, length, first);
-		if (i == first)
-			return false;
-	}
-	if (i < length && (s[i] == 'e' || s[i] == 'E'))
-	{
-		first = i + 1;
-		if (first < length && (s[first] == '-' || s[first] == '+'))
-			first++;
-		i = skip_digits(s, length, first);
-		if (i == first)
-			return false;
-	}
-	return i == length;
-}
-
-/* {"$numberDouble": "20.0"}, if the double is whole and fits into int64. */
+/*
+ * {"$numberDouble": "20.0"}, if the double is whole and fits into int64.  strtod() also reads
+ * what is not decimal, and skips what comes before the digits.
+ */
 static bool
 wrapped_double(const JsonbValue *value, int64 *integer)
 {
 	JsonbValue	digits;
 	char	   *text;
+	char	   *first;
+	char	   *end;
 	double		number;
+	bool		ok;
 
-	if (!only_member(value, "$numberDouble", &digits) ||
-		digits.type != jbvString ||
-		!is_decimal(digits.val.string.val, digits.val.string.len))
+	if (!only_member(value, "$numberDouble", &digits) || digits.type != jbvString)
 		return false;
-	text = palloc(digits.val.string.len + 1);
-	memcpy(text, digits.val.string.val, digits.val.string.len);
-	text[digits.val.string.len] = '\0';
-	number = strtod(text, NULL);
+	text = pnstrdup(digits.val.string.val, digits.val.string.len);
+	first = text[0] == '-' ? text + 1 : text;
+	number = strtod(text, &end);
+	ok = *first >= '0' && *first <= '9' && end == text + digits.val.string.len &&
+		strspn(first, "0123456789.eE+-") == strlen(first) &&
+		number == rint(number) && FLOAT8_FITS_IN_INT64(number);
+	if (ok)
+		*integer = (int64) number;
 	pfree(text);
-	if (number != rint(number) || !FLOAT8_FITS_IN_INT64(number))
-		return false;
-	*integer = (int64) number;
-	return true;
+	return ok;
 }
 
 /* An integer, as a number of JSON or as Extended JSON has it with its type. */
@@ -300,25 +269,6 @@ next_element(JsonbIterator **elements, JsonbValue *element)
 	return JsonbIteratorNext(elements, element, true) == WJB_ELEM;
 }
 
-/* A value at the end of the path. */
-static void
-consider_end(PathWalk *walk, const JsonbValue *value, bool by_position)
-{
-	JsonbIterator *elements;
-	JsonbValue	element;
-
-	if (!is_array(value))
-	{
-		consider(walk, value);
-		return;
-	}
-	if (by_position)
-		return;
-	elements = begin_array(value->val.binary.data);
-	while (next_element(&elements, &element))
-		consider(walk, &element);
-}
-
 /* The array position that a component means: "0", "12", but not "012". */
 static int64
 component_position(Datum component)
@@ -374,6 +324,8 @@ follow(PathWalk *walk, const JsonbValue *start, int component,
 	   bool by_position)
 {
 	JsonbValue	value = *start;
+	JsonbIterator *elements;
+	JsonbValue	element;
 
 	for (; component < walk->path_length; component++)
 	{
@@ -393,7 +345,16 @@ follow(PathWalk *walk, const JsonbValue *start, int component,
 			return;
 		by_position = false;
 	}
-	consider_end(walk, &value, by_position);
+
+	/* at the end of the path, the elements of an array count */
+	if (!is_array(&value))
+		consider(walk, &value);
+	else if (!by_position)
+	{
+		elements = begin_array(value.val.binary.data);
+		while (next_element(&elements, &element))
+			consider(walk, &element);
+	}
 }
 
 /* Walks the element that is next in the array on top of the stack. */

@@ -143,45 +143,6 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
 	return !batch->busy && !batch->inactive;
 }
 
-/* Takes and deletes the rows of a batch.  Returns its phase; the cursor may be in the next. */
-static TtlPhase
-take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
-{
-	TtlCursor  *cursor = &x->batch->cursor;
-	Oid			filenode = x->index->rd_rel->relfilenode;
-	TtlPhase	phase;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	if (!x->direct || x->archive != NULL)
-		ttl_batch_set_immediate();
-	ttl_row_begin(x);
-
-	/* if the index was rebuilt or the table was truncated, the cursor begins again */
-	if (cursor->filenode != filenode)
-		ttl_cursor_init(cursor, index->indexrelid, filenode);
-
-	/* what is written later is not in the batch */
-	x->batch->horizon.set = true;
-	x->batch->horizon.xmin = x->snapshot->xmin;
-	if (RelationNeedsWAL(x->index))
-		x->batch->horizon.lsn = GetXLogInsertRecPtr();
-	phase = cursor->phase;
-
-	/* as core does for any DELETE of a published table with a row filter */
-	CheckCmdReplicaIdentity(x->heap, CMD_DELETE);
-	if (ttl_citus_goes_by_value(&index->citus))
-		ttl_by_value_take(x, index, max_docs);
-	else if (phase == TTL_BLOCK_ORDER)
-		ttl_block_order_take(x, max_docs, max_entries);
-	else
-		ttl_index_order_take(x, max_docs, max_entries);
-	ttl_row_end(x);
-	PopActiveSnapshot();
-	if (x->nrows > 0)
-		ttl_row_delete_locked(x);
-	return phase;
-}
-
 /*
  * Runs one batch of up to max_docs rows of a locked index from its cursor on.  Code of users
  * runs here and may raise any error.  Forced row security applies to INSERT into an archive,
@@ -196,6 +157,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 {
 	TtlExpirer	x = {.cutoff = cutoff,.pass_xid = pass_xid,.batch = batch,
 	.root = ttl_name_find(index->root)};
+	TtlCursor  *cursor = &batch->cursor;
 	TtlPhase	phase;
 	Oid			user;
 	int			saved_context;
@@ -212,12 +174,41 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		if (!x.direct)
 			x.rows = palloc(sizeof(Datum) * (max_docs + MaxHeapTuplesPerPage));
 		ttl_batch_announce_to_session(x.root);
-		phase = take_rows(&x, index, max_docs, max_entries);
+
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (!x.direct || x.archive != NULL)
+			ttl_batch_set_immediate();
+		ttl_row_begin(&x);
+
+		/* if the index was rebuilt or the table was truncated, the cursor begins again */
+		if (cursor->filenode != x.index->rd_rel->relfilenode)
+			ttl_cursor_init(cursor, index->indexrelid, x.index->rd_rel->relfilenode);
+
+		/* what is written later is not in the batch */
+		batch->horizon.set = true;
+		batch->horizon.xmin = x.snapshot->xmin;
+		if (RelationNeedsWAL(x.index))
+			batch->horizon.lsn = GetXLogInsertRecPtr();
+
+		/* as core does for any DELETE of a published table with a row filter */
+		CheckCmdReplicaIdentity(x.heap, CMD_DELETE);
+		phase = cursor->phase;	/* the cursor may be in the next one afterwards */
+		if (ttl_citus_goes_by_value(&index->citus))
+			ttl_by_value_take(&x, index, max_docs);
+		else if (phase == TTL_BLOCK_ORDER)
+			ttl_block_order_take(&x, max_docs, max_entries);
+		else
+			ttl_index_order_take(&x, max_docs, max_entries);
+		ttl_row_end(&x);
+		PopActiveSnapshot();
+		if (x.nrows > 0)
+			ttl_row_delete_locked(&x);
+
 		SetUserIdAndSecContext(user, sec_context);
 		ttl_move_end(&x);
 		close_relations(&x);
 		batch->past_pass = phase == TTL_FORWARD &&
-			batch->cursor.forward.set && batch->cursor.forward.key > pass_cutoff->bound;
+			cursor->forward.set && cursor->forward.key > pass_cutoff->bound;
 		/* the rows of dead entries are of any age */
 		batch->from_before = phase != TTL_CATCH_UP &&
 			(batch->from_before || batch->live == 0);

@@ -56,27 +56,6 @@ compare_tids(const void *a, const void *b)
 }
 
 /*
- * Reads up to max entries that are due and returns how many.  Near a change of summer
- * time there are entries between them that are not due yet; these are read again later.
- */
-static int
-read_entries(TtlIndexScan *scan, const TtlCutoff *cutoff, TtlIndexEntry *entries, int max,
-			 TtlCursor *cursor)
-{
-	const TtlIndexEntry *entry;
-	int			count = 0;
-
-	while (count < max && (entry = ttl_index_scan_next(scan)) != NULL)
-	{
-		if (ttl_cutoff_is_due(cutoff, entry->key))
-			entries[count++] = *entry;
-		else
-			ttl_cursor_reread(cursor, entry->key, &entry->tid);
-	}
-	return count;
-}
-
-/*
  * Prefetching asks for blocks ahead of their use, as far ahead as the table's tablespace
  * is set to, until it turns out that all of them are in the cache.
  */
@@ -270,31 +249,6 @@ take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
 	return blocks;
 }
 
-/* Begins the index scan of a batch where the previous batch ended. */
-static void
-begin_scan(TtlExpirer *x, TtlIndexScan *scan)
-{
-	TtlCursor  *cursor = &x->batch->cursor;
-	const TtlCutoff *cutoff = x->cutoff;
-
-	/* also in CATCH UP, whose round would else count as one up to that key */
-	if (cursor->forward.key > cutoff->bound)
-		ttl_cursor_pull_back(cursor, cutoff->sure);
-	if (cursor->phase == TTL_CATCH_UP)
-	{
-		ttl_index_scan_begin(scan, x->heap, x->index, cutoff->keytype,
-							 Min(cutoff->bound, cursor->forward.key), &cursor->catch_up);
-		scan->max_pages = CATCH_UP_PAGES;
-		if (cursor->thorough)
-			return;
-		scan->unchanged_since = cursor->seen.lsn;
-		scan->reread = cursor->reread.keys;
-		return;
-	}
-	ttl_index_scan_begin(scan, x->heap, x->index, cutoff->keytype, cutoff->bound,
-						 &cursor->forward);
-}
-
 /* Orders entries as the scan returns them. */
 static int
 compare_entries(const void *a, const void *b, void *backward)
@@ -346,22 +300,46 @@ ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 	TtlBatch   *batch = x->batch;
 	TtlCursor  *cursor = &batch->cursor;
 	TtlIndexEntry *entries = palloc(sizeof(TtlIndexEntry) * Max(max_docs, max_entries));
-	TtlScanPosition *position = cursor->phase == TTL_CATCH_UP ?
-	&cursor->catch_up : &cursor->forward;
+	bool		catches_up = cursor->phase == TTL_CATCH_UP;
+	TtlScanPosition *position = catches_up ? &cursor->catch_up : &cursor->forward;
+	const TtlCutoff *cutoff = x->cutoff;
+	int64		bound = cutoff->bound;
 	TtlIndexScan scan;
+	const TtlIndexEntry *entry;
 	int			next = max_docs;
 	int			size;
 	int			count;
 	int			blocks;
 	bool		more = false;
 
-	begin_scan(x, &scan);
+	/* also in CATCH UP, whose round would else count as one up to that key */
+	if (cursor->forward.key > bound)
+		ttl_cursor_pull_back(cursor, cutoff->sure);
+	if (catches_up)
+		bound = Min(bound, cursor->forward.key);
+	ttl_index_scan_begin(&scan, x->heap, x->index, cutoff->keytype, bound, position);
+	if (catches_up)
+		scan.max_pages = CATCH_UP_PAGES;
+	if (catches_up && !cursor->thorough)
+	{
+		scan.unchanged_since = cursor->seen.lsn;
+		scan.reread = cursor->reread.keys;
+	}
+
 	do
 	{
 		int			wanted = max_docs - batch->live;
 
+		/* near a change of summer time, not all entries up to the bound are due */
 		size = next;
-		count = read_entries(&scan, x->cutoff, entries, size, cursor);
+		count = 0;
+		while (count < size && (entry = ttl_index_scan_next(&scan)) != NULL)
+		{
+			if (ttl_cutoff_is_due(cutoff, entry->key))
+				entries[count++] = *entry;
+			else
+				ttl_cursor_reread(cursor, entry->key, &entry->tid);
+		}
 		batch->candidates += count;
 		*position = scan.after;
 		if (size <= wanted)
@@ -387,8 +365,8 @@ ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 			cursor->phase = TTL_BLOCK_ORDER;
 			batch->exhausted = false;
 			position->set = false;
-			/* what falls due in the meantime is found by the index afterwards */
-			position->key = x->cutoff->sure;
+			/* what becomes due in the meantime is found by the index afterwards */
+			position->key = cutoff->sure;
 		}
 	}
 }

@@ -43,42 +43,6 @@
 /* No table has more rows. */
 #define MAX_TUPLES ((double) MaxBlockNumber * MaxHeapTuplesPerPage)
 
-static void
-count_due(Relation heap, Relation index, const TtlCutoff *cutoff, TtlLook *look)
-{
-	Snapshot	snapshot = GetActiveSnapshot();
-	TupleTableSlot *slot = table_slot_create(heap, NULL);
-	IndexFetchTableData *fetch = ttl_index_fetch_begin(heap);
-	int64		tuples = 0;
-	TtlIndexScan scan;
-	const TtlIndexEntry *entry;
-
-	ttl_index_scan_begin(&scan, heap, index, cutoff->keytype, cutoff->bound, &look->after);
-	if (look->max_pages > 0)
-		scan.max_pages = look->max_pages;
-	while ((look->max_rows == 0 || look->count < look->max_rows) && !look->stopped &&
-		   (entry = ttl_index_scan_next(&scan)) != NULL)
-	{
-		ItemPointerData tid = entry->tid;
-		bool		call_again = false;
-
-		if (!ttl_cutoff_is_due(cutoff, entry->key))
-			continue;
-		look->stopped = (look->max_tuples > 0 && tuples++ >= look->max_tuples) ||
-			(look->until != 0 && GetCurrentTimestamp() >= look->until);
-		if (!look->stopped &&
-			table_index_fetch_tuple(fetch, &tid, snapshot, slot, &call_again, NULL) &&
-			look->count++ == 0)
-			look->oldest = ttl_cutoff_instant(cutoff, entry->key);
-	}
-	if (look->max_rows == 0 || look->count < look->max_rows)
-		look->stopped = look->stopped || !ttl_index_scan_is_over(&scan);
-	ttl_index_scan_end(&scan);
-	ExecClearTuple(slot);
-	table_index_fetch_end(fetch);
-	ExecDropSingleTupleTableSlot(slot);
-}
-
 /*
  * Counts the rows that are due by an index at this clock reading.  The caller has locked the
  * table and the index, and has checked that its user may look at them.
@@ -87,27 +51,58 @@ void
 ttl_look_at(const TtlIndex *index, TimestampTz at, TtlLook *look)
 {
 	Relation	heap = try_relation_open(index->relid, NoLock);
-	Relation	rel = try_relation_open(index->indexrelid, NoLock);
+	Relation	rel = heap == NULL ? NULL : try_relation_open(index->indexrelid, NoLock);
+	int64		tuples = 0;
 	TtlCutoff	cutoff;
+	TtlIndexScan scan;
+	const TtlIndexEntry *entry;
+	TupleTableSlot *slot;
+	IndexFetchTableData *fetch;
 
 	look->count = 0;
 	look->stopped = false;
-	if (heap != NULL && rel != NULL)
+	if (rel == NULL)			/* it was dropped before it was locked */
 	{
-		/* the planner raises the same error */
-		if (RecoveryInProgress() && !RelationIsPermanent(heap))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot access temporary or unlogged relations during recovery")));
-		ttl_cutoff_init(&cutoff, index, at);
-		PushActiveSnapshot(GetTransactionSnapshot());
-		count_due(heap, rel, &cutoff, look);
-		PopActiveSnapshot();
+		if (heap != NULL)
+			relation_close(heap, NoLock);
+		return;
 	}
-	if (rel != NULL)
-		relation_close(rel, NoLock);
-	if (heap != NULL)
-		relation_close(heap, NoLock);
+	/* the planner raises the same error */
+	if (RecoveryInProgress() && !RelationIsPermanent(heap))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary or unlogged relations during recovery")));
+	ttl_cutoff_init(&cutoff, index, at);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	slot = table_slot_create(heap, NULL);
+	fetch = ttl_index_fetch_begin(heap);
+	ttl_index_scan_begin(&scan, heap, rel, cutoff.keytype, cutoff.bound, &look->after);
+	if (look->max_pages > 0)
+		scan.max_pages = look->max_pages;
+	while ((look->max_rows == 0 || look->count < look->max_rows) && !look->stopped &&
+		   (entry = ttl_index_scan_next(&scan)) != NULL)
+	{
+		ItemPointerData tid = entry->tid;
+		bool		call_again = false;
+
+		if (!ttl_cutoff_is_due(&cutoff, entry->key))
+			continue;
+		look->stopped = (look->max_tuples > 0 && tuples++ >= look->max_tuples) ||
+			(look->until != 0 && GetCurrentTimestamp() >= look->until);
+		if (!look->stopped &&
+			table_index_fetch_tuple(fetch, &tid, GetActiveSnapshot(), slot, &call_again, NULL) &&
+			look->count++ == 0)
+			look->oldest = ttl_cutoff_instant(&cutoff, entry->key);
+	}
+	if (look->max_rows == 0 || look->count < look->max_rows)
+		look->stopped = look->stopped || !ttl_index_scan_is_over(&scan);
+	ttl_index_scan_end(&scan);
+	ExecClearTuple(slot);
+	table_index_fetch_end(fetch);
+	ExecDropSingleTupleTableSlot(slot);
+	PopActiveSnapshot();
+	relation_close(rel, NoLock);
+	relation_close(heap, NoLock);
 }
 
 /*

@@ -109,6 +109,15 @@ pfree(void *pointer)
 	free(chunk);
 }
 
+char *
+pnstrdup(const char *s, Size length)
+{
+	char	   *copy = palloc(length + 1);
+
+	copy[length] = '\0';
+	return memcpy(copy, s, length);
+}
+
 static void
 free_all(void)
 {
@@ -531,7 +540,7 @@ plain_double(const JsonNode *digits, double *value)
 	static bool compiled = false;
 	char	   *text = palloc(digits->length + 1);
 
-	if (!compiled && regcomp(&pattern, "^-?[0-9]+(\\.[0-9]+)?([eE][-+]?[0-9]+)?$", REG_EXTENDED | REG_NOSUB) != 0)
+	if (!compiled && regcomp(&pattern, "^-?[0-9]+(\\.[0-9]*)?([eE][-+]?[0-9]+)?$", REG_EXTENDED | REG_NOSUB) != 0)
 		abort();
 	compiled = true;
 	memcpy(text, digits->text, digits->length);
