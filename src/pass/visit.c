@@ -62,12 +62,10 @@ estimate_work(void *arg)
 		/* it may have changed since the batch; of Citus, shards have statistics */
 		if (index.state != TTL_ACTIVE || index.citus.kind == TTL_CITUS_SHELL)
 			return;
-		if (ttl_estimate_is_empty(relid))
-			continue;
-		if (!ttl_estimate_read(&index, &estimate))
+		if (!ttl_look_estimate(&index, &estimate))
 			return;
-		due += ttl_estimate_due(&estimate, &index, work->run->kept->pass_at);
-		ttl_estimate_free(&estimate);
+		due += ttl_look_estimate_due(&estimate, &index, work->run->kept->pass_at);
+		ttl_look_estimate_free(&estimate);
 	}
 	work->due = due;
 }
