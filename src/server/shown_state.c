@@ -125,14 +125,13 @@ show_partitions(TtlIndex *index, const List *failing)
  */
 void
 ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
-						 const TtlStateFile *file, const List *crashed,
-						 const List *failing)
+						 const TtlStateFile *file, const List *failing)
 {
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
 	{
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
-		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->governor));
+		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(file, index->governor));
 		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
 	if (index->state != TTL_ACTIVE ||
@@ -190,7 +189,6 @@ typedef struct IndexesView
 	ReturnSetInfo *rsinfo;
 	TtlVisitor	visitor;
 	TtlStateFile file;
-	List	   *crashed;
 	List	   *failing;
 } IndexesView;
 
@@ -202,8 +200,7 @@ show_index(Oid indexrelid, void *arg)
 
 	if (!ttl_state_describe(indexrelid, false, &index))
 		return;
-	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->crashed,
-							 view->failing);
+	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->failing);
 	put_index(view->rsinfo, &index);
 }
 
@@ -215,7 +212,6 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 
 	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ttl_state_file_read(&view.file);
-	view.crashed = ttl_crash_skipped(&view.file);
 	ttl_visitor_find(&view.visitor);
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
