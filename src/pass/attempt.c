@@ -231,8 +231,7 @@ ttl_attempt_died(void)
 
 	if (work == NULL || !(work->gives_up || ttl_work_is_canceled()))
 		return false;
-	if (!work->gives_up)
-		ttl_kept_canceled(work->run->kept, work->leaf, work->run->at);
+	ttl_kept_canceled(work->run->kept, work->leaf, work->run->at);
 	cursor = *work->cursor;
 	work->skipped = work->size == 1 && work->batch.candidates > 0;
 	work->gives_up = work->visit->skipped = true;

@@ -50,13 +50,6 @@ extern void ttl_attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, 
 							  int size);
 extern bool ttl_attempt_died(void);
 
-/* prepare.c */
-extern bool ttl_prepare_is_own(Oid relid);
-extern bool ttl_prepare_is_held(TtlRun *run, TtlStateFile *file);
-extern List *ttl_prepare_partitions(TtlRun *run, const TtlIndex *index);
-extern void ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out);
-extern void ttl_prepare_targets(TtlRun *run, const List *roots);
-
 /* report.c */
 extern void ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata);
 extern void ttl_report_no_pass(TtlRun *run, const ErrorData *edata);
@@ -66,10 +59,11 @@ extern char *ttl_report_pass_text(const TtlPassSum *sum);
 extern void ttl_report_pass(TtlRun *run);
 
 /* sub_pass.c */
+extern List *ttl_sub_pass_partitions(TtlRun *run, const TtlIndex *index);
 extern void ttl_sub_pass_run(TtlRun *run, Oid *resume_at);
 
 /* tally.c */
-extern void ttl_tally_error(TtlCount *count, Oid role, const ErrorData *edata);
+extern void ttl_tally_failure(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out);
 extern bool ttl_tally_batch(Oid root, const TtlVisit *visit, const TtlBatch *batch, bool skipped,
 							const ErrorData *edata, TimestampTz begun);
 extern void ttl_tally_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch);
@@ -94,6 +88,7 @@ extern void ttl_work_commit(TtlRun *run);
 extern ErrorData *ttl_work_try_commit(TtlRun *run, bool *timed_out);
 extern bool ttl_work_is_wanted(Oid database);
 extern bool ttl_work_must_stop(TtlRun *run);
+extern bool ttl_work_is_held(TtlRun *run, const TtlStateFile *file);
 extern bool ttl_work_is_long(const TtlRun *run, TimestampTz now);
 extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern void ttl_work_tidy(ErrorData *edata);

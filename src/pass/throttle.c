@@ -30,7 +30,6 @@
 #include "storage/spin.h"
 
 #include "compat.h"
-#include "stats/stats.h"
 #include "pass/pass.h"
 #include "ttl_index.h"
 

@@ -19,12 +19,12 @@
 #include <math.h>
 
 #include "catalog/index.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/timestamp.h"
 
 #include "definition/definition.h"
 #include "expire/expire.h"
-#include "expire/look.h"
 #include "pass/pass.h"
 #include "pass/schedule.h"
 #include "partition/partition.h"
@@ -62,7 +62,7 @@ partition_work(void *arg)
 	Oid			relid = OidIsValid(partition) ? partition : IndexGetRelation(root, true);
 
 	/* it may have been dropped, or have another owner now */
-	if (!OidIsValid(relid) || !ttl_prepare_is_own(relid))
+	if (!OidIsValid(relid) || ttl_owner_of(relid) != GetUserId())
 		return;
 	if (OidIsValid(partition))
 		ttl_drop_partition(root, partition, work->run->at, &work->batch);

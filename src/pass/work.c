@@ -225,6 +225,16 @@ ttl_work_must_stop(TtlRun *run)
 	return run->stop;
 }
 
+/* Is deletion held?  Then a session gets the error. */
+bool
+ttl_work_is_held(TtlRun *run, const TtlStateFile *file)
+{
+	run->shared->held = ttl_hold_is_held(file,
+										 OidIsValid(run->common->caller) ? ERROR : WARNING,
+										 &run->kept->reported);
+	return run->shared->held;
+}
+
 /* Has the pass lasted for longer than the monitor sleeps? */
 bool
 ttl_work_is_long(const TtlRun *run, TimestampTz now)

@@ -212,7 +212,7 @@ find_owners(Look *look, bool is_due)
 	}
 	if (look->index.state != TTL_ACTIVE)
 		return;
-	foreach(lc, ttl_prepare_partitions(look->run, &look->index))
+	foreach(lc, ttl_sub_pass_partitions(look->run, &look->index))
 	{
 		Oid			relid = ((TtlPartition *) lfirst(lc))->relid;
 
@@ -305,7 +305,7 @@ look_at(Look *look)
 			look->lag = -1;
 			look->owners = NIL;
 			if (look->may_run && look->is_root)
-				ttl_prepare_failed(run, look->indexrelid, edata, timed_out);
+				ttl_tally_failure(run, look->indexrelid, edata, timed_out);
 		}
 	}
 	if (!look->is_root)
@@ -390,7 +390,7 @@ begin_survey(Look *look)
 
 	run->at = GetCurrentTimestamp();
 	ttl_hold_check_clock(&look->file, run->at, false);
-	if (look->may_run && ttl_prepare_is_held(run, &look->file))
+	if (look->may_run && ttl_work_is_held(run, &look->file))
 		look->may_run = false;
 	ttl_kept_load(run->kept);
 	if (run->shared->begins)

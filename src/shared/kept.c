@@ -290,7 +290,11 @@ ttl_kept_canceled(TtlPassState *kept, Oid relid, TimestampTz now)
 {
 	TtlResumeState *index = ttl_kept_index(kept, relid);
 
-	index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
+	/* a survey looks at it even while it waits */
+	if (index->delay == 0)
+		index->delay = 1;
+	else if (now >= index->retry_at)
+		index->delay = Min(2 * index->delay, MAX_DELAY);
 	index->retry_at = now + index->delay * USECS_PER_MINUTE;
 }
 
