@@ -91,9 +91,8 @@ batch_work(void *arg)
 	}
 	ttl_cutoff_init(&cutoff, &index, run->at);
 	ttl_cutoff_init(&pass_cutoff, &index, run->kept->pass_at);
-	ttl_kept_progress(run->kept, work->root, GetCurrentTimestamp(), &progress);
-	ttl_progress_visit(&index, cutoff.instant, work->cursor, work->visit->begun,
-					   work->visit->deleted, &progress);
+	ttl_kept_progress(run->kept, work->root, &progress);
+	ttl_progress_visit(&index, work->cursor, work->visit->begun, &progress);
 	ttl_batch_run(&index, &cutoff, &pass_cutoff, run->kept->pass_xid, work->size,
 				  ttl_schedule_batch_entries(work->visit, work->size),
 				  &work->batch);
@@ -154,7 +153,7 @@ static void
 end_batch(BatchWork *work, TimestampTz begun)
 {
 	TtlRun	   *run = work->run;
-	bool		counted = ttl_outcome_count(work->root, work->visit, &work->batch,
+	bool		counted = ttl_outcome_count(run, work->root, work->visit, &work->batch,
 											work->skipped, work->edata,
 											(GetCurrentTimestamp() - begun) / 1000.0);
 	bool		timed_out;
@@ -176,7 +175,7 @@ end_batch(BatchWork *work, TimestampTz begun)
 		if (!work->batch.by_value || (!work->batch.busy && work->edata == NULL))
 			fail_batch(work, edata, timed_out);
 		counted = !ttl_work_must_stop(run) &&
-			ttl_outcome_count(work->root, work->visit, &work->batch, work->skipped,
+			ttl_outcome_count(run, work->root, work->visit, &work->batch, work->skipped,
 							  work->edata, (GetCurrentTimestamp() - begun) / 1000.0);
 		ttl_work_commit(run);
 	}

@@ -24,12 +24,11 @@
 /* Passes in which nothing happened are written to the counters this often, or less. */
 #define IDLE_FLUSH_MS (60 * 1000)
 
-/* The arguments and the result of a fold. */
 typedef struct FoldWork
 {
 	int64		rows;
 	bool		new_hour;
-	bool		folded;
+	bool		folded;			/* the result */
 } FoldWork;
 
 static void
@@ -37,7 +36,7 @@ fold_work(void *arg)
 {
 	FoldWork   *work = arg;
 
-	work->folded = ttl_counters_fold(work->rows, work->new_hour, true);
+	work->folded = ttl_counters_fold(work->rows, work->new_hour);
 }
 
 static void
@@ -46,21 +45,9 @@ trim_work(void *arg)
 	ttl_history_trim(GetCurrentTimestamp());
 }
 
-/* Reports what keeps the history from being written, unless there may be room later. */
-static void
-report_history(const ErrorData *edata)
-{
-	if (edata != NULL &&
-		ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
-		ereport(WARNING,
-				(errcode(edata->sqlerrcode),
-				 errmsg("could not write ttl_index.history: %s", edata->message)));
-}
-
 /*
- * Folds the counters if it is time to.  If a full disk has no room for past hours, they
- * stay in the counters until the next time.  Trimming the history is a piece of work of its
- * own, because it reads all of that table.
+ * Folds the counters if it is time to.  If the disk is full, the next survey tries again.
+ * Trimming the history is a piece of work of its own, because it reads all of that table.
  */
 static void
 fold_counters(TtlRun *run)
@@ -71,15 +58,17 @@ fold_counters(TtlRun *run)
 	bool		timed_out;
 	ErrorData  *edata = ttl_work_run(fold_work, &work, &timed_out);
 
-	report_history(edata);
-	if (edata != NULL)
-		work.folded = ttl_counters_fold(work.rows, work.new_hour, false);
-	else if (work.folded)
-		report_history(ttl_work_run(trim_work, NULL, &timed_out));
-	if (!work.folded)
-		return;
-	kept->unfolded_rows = 0;
-	kept->folded_hour = hour;
+	if (edata == NULL && work.folded)
+	{
+		kept->unfolded_rows = 0;
+		kept->folded_hour = hour;
+		edata = ttl_work_run(trim_work, NULL, &timed_out);
+	}
+	if (edata != NULL &&
+		ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
+		ereport(WARNING,
+				(errcode(edata->sqlerrcode),
+				 errmsg("could not write ttl_index.history: %s", edata->message)));
 }
 
 /*
@@ -129,7 +118,7 @@ ttl_count_pass(TtlRun *run, bool has_indexes)
 		ttl_work_commit(run);
 		return;
 	}
-	ttl_counters_add(&count);
+	ttl_outcome_add(run, &count);
 	kept->unfolded_rows++;
 	fold_counters(run);
 	ttl_work_commit(run);

@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
+#include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/syscache.h"
@@ -92,9 +93,25 @@ ttl_outcome_set_error(TtlCount *count, Oid role, const ErrorData *edata)
 	count->last_error_time = GetCurrentTimestamp();
 }
 
+/*
+ * Adds to the counters in the current transaction.  On a full disk they cannot grow, and what
+ * was done is not counted: the rows have to be deleted all the same.
+ */
+void
+ttl_outcome_add(TtlRun *run, const TtlCount *count)
+{
+	if (!ttl_counters_add(count) &&
+		ttl_reported_is_news(&run->kept->uncounted, ERRCODE_DISK_FULL, ""))
+		ereport(WARNING,
+				(errcode(ERRCODE_DISK_FULL),
+				 errmsg("ttl_index cannot count what it deletes in database \"%s\"",
+						get_database_name(MyDatabaseId)),
+				 errdetail("The disk is full, and the table ttl_index.counters cannot grow. Rows are deleted all the same.")));
+}
+
 /* Counts what a batch did, in its transaction.  One that did nothing is not counted: false. */
 bool
-ttl_outcome_count(Oid root, const TtlVisit *visit, const TtlBatch *batch, bool skipped,
+ttl_outcome_count(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch, bool skipped,
 				  const ErrorData *edata, double milliseconds)
 {
 	TtlCount	count = {0};
@@ -116,7 +133,7 @@ ttl_outcome_count(Oid root, const TtlVisit *visit, const TtlBatch *batch, bool s
 		count.last_deleted = GetCurrentTimestamp();
 	if (edata != NULL && visit->failures == 0)
 		ttl_outcome_set_error(&count, GetUserId(), edata);
-	ttl_counters_add(&count);
+	ttl_outcome_add(run, &count);
 	return true;
 }
 
@@ -130,8 +147,6 @@ ttl_outcome_counted(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
 	run->kept->sum.archived += batch->archived;
 	run->kept->sum.archived_partitions += batch->archived_partitions;
 	run->kept->sum.locked += batch->skipped_locked;
-	run->kept->survey.deleted += batch->deleted;
-	run->kept->survey.partitions += batch->partitions;
 	visit->counted = true;
 	run->kept->counted = true;
 }

@@ -76,7 +76,8 @@ extern bool ttl_outcome_note_failed(TtlRun *run, Oid relid, bool skipped);
 extern void ttl_outcome_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata,
 								   bool timed_out);
 extern void ttl_outcome_set_error(TtlCount *count, Oid role, const ErrorData *edata);
-extern bool ttl_outcome_count(Oid root, const TtlVisit *visit, const TtlBatch *batch,
+extern void ttl_outcome_add(TtlRun *run, const TtlCount *count);
+extern bool ttl_outcome_count(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
 							  bool skipped, const ErrorData *edata, double milliseconds);
 extern void ttl_outcome_counted(TtlRun *run, TtlVisit *visit, const TtlBatch *batch);
 

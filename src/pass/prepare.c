@@ -131,7 +131,7 @@ ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out
 	(void) ttl_outcome_note_failed(run, root, true);
 	count.relid = IndexGetRelation(root, true);
 	ttl_outcome_set_error(&count, run->shared->owner, edata);
-	ttl_counters_add(&count);
+	ttl_outcome_add(run, &count);
 	run->kept->counted = true;
 }
 

@@ -151,7 +151,7 @@ note_recovery(TtlRun *run, TtlKeptIndex *kept)
 	{
 		count.relid = IndexGetRelation(kept->key.relid, true);
 		count.recovered = GetCurrentTimestamp();
-		ttl_counters_add(&count);
+		ttl_outcome_add(run, &count);
 		run->kept->unfolded_rows++;
 		run->kept->counted = true;
 		kept->failing = false;

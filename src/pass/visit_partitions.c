@@ -86,7 +86,7 @@ count_partition(const PartitionWork *work, TtlVisit *visit, bool first_error,
 	}
 	else if (ttl_outcome_hangs(run, key))
 		ttl_kept_index(run->kept, key)->hangs = false;
-	return ttl_outcome_count(work->target->root, visit, batch, false,
+	return ttl_outcome_count(run, work->target->root, visit, batch, false,
 							 batch->busy || !first_error ? NULL : edata,
 							 (GetCurrentTimestamp() - begun) / 1000.0);
 }

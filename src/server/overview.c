@@ -218,7 +218,7 @@ read_to(Oid indexrelid, int64 *key)
 }
 
 /* Of list_databases(): this many columns. */
-#define NCOLUMNS 16
+#define NCOLUMNS 11
 
 static void
 put_database(ReturnSetInfo *rsinfo, const TtlKnownDatabase *database, const char *hold)
@@ -244,19 +244,13 @@ put_database(ReturnSetInfo *rsinfo, const TtlKnownDatabase *database, const char
 	if (!nulls[7])
 		values[7] = DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(survey->at),
 										TimestampTzGetDatum(survey->at - survey->worst_lag));
-	values[8] = Int32GetDatum(survey->lag_unknown);
-	values[9] = Int64GetDatum(survey->deleted);
-	values[10] = Int64GetDatum(survey->partitions);
 	/* where nothing is deleted, a pass was cut short */
-	nulls[11] = survey->left < 0 || reason != NULL;
-	values[11] = Int64GetDatum(survey->left);
-	values[12] = ttl_progress_interval(survey->time_left, &nulls[12]);
-	nulls[12] = nulls[12] || nulls[11];
-	values[13] = BoolGetDatum(enabled);
-	values[14] = BoolGetDatum(hold != NULL);
-	nulls[15] = reason == NULL;
-	if (!nulls[15])
-		values[15] = CStringGetTextDatum(reason);
+	nulls[8] = survey->left < 0 || reason != NULL;
+	values[8] = Int64GetDatum(survey->left);
+	values[9] = ttl_progress_interval(nulls[8] ? -1 : survey->time_left, &nulls[9]);
+	nulls[10] = reason == NULL;
+	if (!nulls[10])
+		values[10] = CStringGetTextDatum(reason);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

@@ -57,38 +57,16 @@ why_missing(const TtlIndex *root, const TtlPartition *partition)
 					name);
 }
 
-/* Finds a TTL index in a list in the order of OIDs; NULL if it does not fail. */
-static const TtlFailing *
-find_failing(const List *failing, Oid root)
-{
-	int			low = 0;
-	int			high = list_length(failing);
-
-	while (low < high)
-	{
-		int			middle = (low + high) / 2;
-		const TtlFailing *entry = list_nth(failing, middle);
-
-		if (entry->root == root)
-			return entry;
-		if (entry->root < root)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
 /* Finds the state of a partition, or of a time series that lacks one. */
 static void
-show_partitions(TtlIndex *index, const List *failing)
+show_partitions(TtlIndex *index, HTAB *failing)
 {
 	List	   *missing;
 
 	if (index->option.drop_partitions && index->parent == index->governor)
 	{
 		/* it could not be dropped if it was due when an error was counted */
-		const TtlFailing *entry = find_failing(failing, index->root);
+		const TtlFailing *entry = hash_search(failing, &index->root, HASH_FIND, NULL);
 		TtlPartition partition;
 		TtlCutoff	cutoff;
 
@@ -128,7 +106,7 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 void
 ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 						 const TtlStateFile *file, const List *crashed,
-						 const List *failing)
+						 HTAB *failing)
 {
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
@@ -147,7 +125,7 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 		index->state = TTL_PAUSED;
 	/* errors are counted for the whole */
 	if (index->state == TTL_ACTIVE && index->root == index->indexrelid &&
-		find_failing(failing, index->root) != NULL)
+		hash_search(failing, &index->root, HASH_FIND, NULL) != NULL)
 		index->state = TTL_FAILING;
 }
 
@@ -194,7 +172,7 @@ typedef struct IndexesView
 	TtlVisitor	visitor;
 	TtlStateFile file;
 	List	   *crashed;
-	List	   *failing;
+	HTAB	   *failing;
 } IndexesView;
 
 static void

@@ -43,6 +43,10 @@
 /* What was due is estimated after so many deleted rows for each index that holds them. */
 #define ESTIMATE_ROWS 1000
 
+/* The rate of a pass counts after the first seconds, or the first tenth of the rows. */
+#define FIRST_US INT64CONST(5000000)
+#define FIRST_PART 10
+
 static void
 init_entry(TtlKeptIndex *index, TtlKeptKey key)
 {
@@ -141,8 +145,6 @@ ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after)
 	ADD(sum.locked);
 	ADD(sum.failed);
 	ADD(lag_pauses);
-	ADD(survey.deleted);
-	ADD(survey.partitions);
 	ADD(unfolded_rows);
 #undef ADD
 	kept->sum.estimated = kept->sum.estimated || after->sum.estimated;
@@ -150,6 +152,8 @@ ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after)
 	kept->counted = kept->counted || after->counted;
 	if (memcmp(&after->said, &before->said, sizeof(TtlReported)) != 0)
 		kept->said = after->said;
+	if (after->uncounted.at != before->uncounted.at)
+		kept->uncounted = after->uncounted;
 }
 
 /* Notes that a worker has died at an index: the next survey counts it. */
@@ -238,7 +242,7 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 			index->delay = 0;
 		index->failed = index->skipped = index->summed = false;
 		index->busy = index->visited = false;
-		memset(&index->pace, 0, sizeof(index->pace));
+		index->deleted = 0;
 		index->estimated = false;
 		/* this is too far ahead if the clock has gone back */
 		index->retry_at = Min(index->retry_at,
@@ -279,14 +283,15 @@ ttl_kept_try_again(TtlKept *kept, TimestampTz now)
 
 /* Notes which indexes fail, as the counters say: another session may have found one good. */
 void
-ttl_kept_set_failing(TtlKept *kept, const List *failing)
+ttl_kept_set_failing(TtlKept *kept, HTAB *failing)
 {
 	HASH_SEQ_STATUS scan;
+	TtlFailing *entry;
 	TtlKeptIndex *index;
-	ListCell   *lc;
 
-	foreach(lc, failing)
-		ttl_kept_index(kept, ((TtlFailing *) lfirst(lc))->root)->still_failing = true;
+	hash_seq_init(&scan, failing);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+		ttl_kept_index(kept, entry->root)->still_failing = true;
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{
@@ -346,10 +351,9 @@ ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now)
 	if (rows == 0)
 		return;
 	index = ttl_kept_index(kept, root);
-	if (index->estimated && index->due > index->pace.rows)
-		kept->sum.left -= Min(rows, index->due - index->pace.rows);
-	index->pace.rows += rows;
-	index->pace.weighted += (double) rows * took;
+	if (index->estimated && index->due > index->deleted)
+		kept->sum.left -= Min(rows, index->due - index->deleted);
+	index->deleted += rows;
 	kept->sum.pace.rows += rows;
 	kept->sum.pace.weighted += (double) rows * took;
 }
@@ -361,7 +365,7 @@ ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves)
 	const TtlKeptIndex *index = ttl_kept_find(kept, root);
 
 	return index != NULL && !index->estimated &&
-		index->pace.rows >= ESTIMATE_ROWS * (int64) leaves;
+		index->deleted >= ESTIMATE_ROWS * (int64) leaves;
 }
 
 /* Notes that estimate; -1 for one that could not be made. */
@@ -377,12 +381,13 @@ ttl_kept_estimated(TtlKept *kept, Oid root, int64 due)
 	else
 	{
 		kept->sum.estimated = true;
-		kept->sum.left += Max(due - index->pace.rows, 0);
+		kept->sum.left += Max(due - index->deleted, 0);
 	}
 }
 
 /*
- * How many rows would be deleted by now if they had always been deleted as fast as lately?
+ * The time in microseconds for the rows that are left of a pass that began so long ago; -1 if
+ * it is not known.
  *
  * The rate changes while a pass goes on: cached pages come first, autovacuum starts, others begin
  * to work.  A window of fixed length fits neither a pass of half a minute nor one of a day.  So a
@@ -390,28 +395,35 @@ ttl_kept_estimated(TtlKept *kept, Oid root, int64 due)
  * up three quarters of the sum.
  */
 static int64
-paced_rows(const TtlPace *pace, int64 took)
+time_left(const TtlPace *pace, int64 left, int64 took)
 {
-	/* the clock may have gone back */
-	if (took <= 0)
-		return pace->rows;
-	return (int64) rint(2 * pace->weighted / took);
+	double		paced;			/* would be deleted by now at the rate of late */
+	double		time;
+
+	/* the clock may have gone back; in the first seconds a rate says little */
+	if (left < 0 || pace->weighted <= 0 || took <= 0 ||
+		(took < FIRST_US && pace->rows < (pace->rows + left) / FIRST_PART))
+		return -1;
+	paced = 2 * pace->weighted / took;
+	time = left / paced * took;
+	return time < (double) PG_INT64_MAX / 2 ? (int64) rint(time) : -1;
 }
 
 /* Sums up how far the pass is, in all and by an index, which may be invalid. */
 void
-ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *progress)
+ttl_kept_progress(const TtlKept *kept, Oid root, TtlProgress *progress)
 {
-	int64		took = now - kept->pass_at;
 	const TtlKeptIndex *index = OidIsValid(root) ? ttl_kept_find(kept, root) : NULL;
 
 	progress->begun = kept->pass_at;
 	progress->deleted = kept->sum.pace.rows;
-	progress->paced = paced_rows(&kept->sum.pace, took);
 	progress->left = kept->sum.estimated && !kept->sum.not_estimated ? kept->sum.left : -1;
-	progress->index_deleted = index ? index->pace.rows : 0;
-	progress->index_paced = index ? paced_rows(&index->pace, took) : 0;
-	progress->index_due = index && index->estimated ? index->due : -1;
+	progress->time_left = time_left(&kept->sum.pace, progress->left,
+									GetCurrentTimestamp() - kept->pass_at);
+	progress->index_deleted = index ? index->deleted : 0;
+	/* more than was expected: it is not known how many more */
+	progress->index_left = index && index->estimated && index->due >= index->deleted ?
+		index->due - index->deleted : -1;
 }
 
 /*

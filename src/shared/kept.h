@@ -20,6 +20,7 @@
 #include "stats/progress.h"
 #include "lib/dshash.h"
 #include "utils/dsa.h"
+#include "utils/hsearch.h"
 
 /* For a database whose counters no survey has read yet: many enough to fold. */
 #define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
@@ -52,7 +53,7 @@ typedef struct TtlKeptIndex
 	bool		summed;			/* it is in the sum of those with an error */
 	bool		busy;			/* that it was locked is counted */
 	bool		visited;		/* to the end of a visit */
-	TtlPace		pace;			/* of rows that it has deleted one by one */
+	int64		deleted;		/* rows, one by one */
 	bool		estimated;
 	int64		due;			/* about so many were due when the pass began;
 								 * -1: not known */
@@ -108,13 +109,14 @@ typedef struct TtlKept
 	int64		lag_pauses;
 	bool		counted;		/* this pass added to the counters */
 	TtlReported		said;			/* why nothing can be deleted here */
+	TtlReported		uncounted;		/* that the counters cannot grow */
 	TtlSurvey	survey;			/* for ttl_index.databases */
 	int64		unfolded_rows;	/* rows added to the counters since the last
 								 * fold */
 	TimestampTz folded_hour;	/* the hour in which that was, or 0 */
 	uint32		indexes_hash;	/* of the TTL indexes that the survey has found */
 	dshash_table *shared;		/* of all indexes of the server */
-	struct HTAB *indexes;		/* of TtlKeptIndex: those that this process uses */
+	HTAB	   *indexes;		/* of TtlKeptIndex: those that this process uses */
 } TtlKept;
 
 /* kept.c */
@@ -130,15 +132,14 @@ extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
 extern void ttl_kept_load(TtlKept *kept);
 extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
 extern void ttl_kept_try_again(TtlKept *kept, TimestampTz now);
-extern void ttl_kept_set_failing(TtlKept *kept, const List *failing);
+extern void ttl_kept_set_failing(TtlKept *kept, HTAB *failing);
 extern void ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now);
 extern bool ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now);
 extern bool ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now);
 extern void ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now);
 extern bool ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves);
 extern void ttl_kept_estimated(TtlKept *kept, Oid root, int64 due);
-extern void ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now,
-							  TtlProgress *progress);
+extern void ttl_kept_progress(const TtlKept *kept, Oid root, TtlProgress *progress);
 extern int	ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max);
 
 #endif							/* TTL_KEPT_H */
