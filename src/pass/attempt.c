@@ -201,7 +201,7 @@ follow_failure(const BatchWork *work, TtlCursor *cursor, TimestampTz begun)
 static void
 keep_leaf(const BatchWork *work, const TtlCursor *cursor)
 {
-	TtlKeptIndex *kept = ttl_kept_index(work->run->kept, work->leaf);
+	TtlResumeState *kept = ttl_kept_index(work->run->kept, work->leaf);
 
 	kept->cursor = *cursor;
 	kept->single_docs = work->visit->single_docs;
@@ -308,7 +308,7 @@ ttl_attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *c
 		if (batch->busy)
 		{
 			/* that is counted once in a pass */
-			TtlKeptIndex *kept = ttl_kept_index(run->kept, leaf);
+			TtlResumeState *kept = ttl_kept_index(run->kept, leaf);
 
 			batch->skipped_locked = kept->busy ? 0 : 1;
 			kept->busy = true;

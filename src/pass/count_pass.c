@@ -52,7 +52,7 @@ trim_work(void *arg)
 static void
 fold_counters(TtlRun *run)
 {
-	TtlKept    *kept = run->kept;
+	TtlPassState    *kept = run->kept;
 	TimestampTz hour = ttl_history_hour(GetCurrentTimestamp());
 	FoldWork	work = {.rows = kept->unfolded_rows,.new_hour = hour != kept->folded_hour};
 	bool		timed_out;
@@ -80,7 +80,7 @@ void
 ttl_count_pass(TtlRun *run, bool has_indexes)
 {
 	TtlShared  *shared = run->shared;
-	TtlKept    *kept = run->kept;
+	TtlPassState    *kept = run->kept;
 	Oid			caller = run->common->caller;
 	int			sleep_ms = Min(ttl_monitor_sleep * INT64CONST(1000), IDLE_FLUSH_MS);
 	TimestampTz now = GetCurrentTimestamp();

@@ -31,7 +31,7 @@
 bool
 ttl_outcome_is_skipped(const TtlRun *run, Oid relid)
 {
-	const TtlKeptIndex *index = ttl_kept_find(run->kept, relid);
+	const TtlResumeState *index = ttl_kept_find(run->kept, relid);
 
 	return index != NULL && index->skipped;
 }
@@ -40,7 +40,7 @@ ttl_outcome_is_skipped(const TtlRun *run, Oid relid)
 bool
 ttl_outcome_note_failed(TtlRun *run, Oid relid, bool skipped)
 {
-	TtlKeptIndex *index = ttl_kept_index(run->kept, relid);
+	TtlResumeState *index = ttl_kept_index(run->kept, relid);
 	bool		new = !index->failed;
 
 	index->failed = true;
@@ -58,7 +58,7 @@ ttl_outcome_note_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *e
 {
 	if (ttl_outcome_note_failed(run, root, timed_out))
 	{
-		TtlKeptIndex *index = ttl_kept_index(run->kept, root);
+		TtlResumeState *index = ttl_kept_index(run->kept, root);
 
 		run->kept->sum.failed += index->summed ? 0 : 1;
 		index->summed = true;
@@ -162,7 +162,7 @@ ttl_outcome_is_long(const TtlRun *run, TimestampTz now)
 bool
 ttl_outcome_hangs(const TtlRun *run, Oid relid)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(run->kept, relid);
+	const TtlResumeState *kept = ttl_kept_find(run->kept, relid);
 
 	return kept != NULL && kept->hangs;
 }

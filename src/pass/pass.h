@@ -35,7 +35,7 @@ typedef struct TtlRun
 {
 	TtlCommon  *common;
 	TtlShared  *shared;
-	TtlKept    *kept;
+	TtlPassState    *kept;
 	MemoryContext context;		/* lives as long as the sub-pass */
 	MemoryContext batch_context;	/* reset before each batch */
 	List	   *roots;			/* a worker: the TTL indexes that it was told */
@@ -49,7 +49,7 @@ typedef struct TtlRun
 extern bool ttl_work_is_canceled(void);
 extern void ttl_work_cancel(SIGNAL_ARGS);
 extern void ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared,
-						  TtlKept *kept);
+						  TtlPassState *kept);
 extern uint32 ttl_work_hash(const List *indexes);
 extern void ttl_work_forget(TtlRun *run);
 extern void ttl_work_begin(TtlRun *run);

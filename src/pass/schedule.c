@@ -80,7 +80,7 @@ ttl_schedule_next(TtlSubPass *sub, TimestampTz now)
 
 void
 ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
-						 const TtlKeptIndex *kept, TimestampTz now)
+						 const TtlResumeState *kept, TimestampTz now)
 {
 	bool		has_size = kept != NULL && kept->first_docs > 0;
 

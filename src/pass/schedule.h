@@ -62,7 +62,7 @@ extern void ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int cou
 							   int first, TimestampTz now);
 extern bool ttl_schedule_next(TtlSubPass *sub, TimestampTz now);
 extern void ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
-									 const TtlKeptIndex *kept, TimestampTz now);
+									 const TtlResumeState *kept, TimestampTz now);
 extern int	ttl_schedule_first_docs(const TtlVisit *visit);
 extern int	ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now);
 extern int64 ttl_schedule_batch_entries(const TtlVisit *visit, int size);

@@ -97,7 +97,7 @@ estimate_due(TtlRun *run, const TtlTarget *target)
 static void
 visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(run->kept, leaf);
+	const TtlResumeState *kept = ttl_kept_find(run->kept, leaf);
 	TtlCursor	cursor = {.indexrelid = leaf};
 	int			size;
 
@@ -122,7 +122,7 @@ visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 static bool
 is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
+	const TtlResumeState *kept = ttl_kept_find(run->kept, target->root);
 	ListCell   *lc;
 
 	if (!target->active || visit->busy || run->stop || visit->waits || visit->put_off ||
@@ -139,7 +139,7 @@ is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 
 /* Notes a good visit to an index that failed before. */
 static void
-note_recovery(TtlRun *run, TtlKeptIndex *kept)
+note_recovery(TtlRun *run, TtlResumeState *kept)
 {
 	TtlCount	count = {.indexrelid = kept->key.relid};
 
@@ -164,7 +164,7 @@ static void
 end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
 {
 	int			first_docs;
-	TtlKeptIndex *kept;
+	TtlResumeState *kept;
 
 	ttl_schedule_visit_end(sub, visit);
 	first_docs = ttl_schedule_first_docs(visit);
@@ -187,7 +187,7 @@ end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid 
 void
 ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 {
-	TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
+	TtlResumeState *kept = ttl_kept_find(run->kept, target->root);
 	int			count = list_length(target->leaves);
 	int			first = 0;
 	TtlVisit	visit;

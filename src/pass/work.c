@@ -125,7 +125,7 @@ ttl_work_is_canceled(void)
 
 /* Initializes a run, and switches to its memory, which the caller deletes. */
 void
-ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlKept *kept)
+ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlPassState *kept)
 {
 	memset(run, 0, sizeof(*run));
 	run->common = common;

@@ -105,14 +105,13 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
  */
 void
 ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
-						 const TtlStateFile *file, const List *crashed,
-						 HTAB *failing)
+						 const TtlStateFile *file, HTAB *failing)
 {
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
 	{
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
-		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->root));
+		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(file, index->root));
 		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
 	if (index->state != TTL_ACTIVE ||
@@ -171,7 +170,6 @@ typedef struct IndexesView
 	ReturnSetInfo *rsinfo;
 	TtlVisitor	visitor;
 	TtlStateFile file;
-	List	   *crashed;
 	HTAB	   *failing;
 } IndexesView;
 
@@ -183,8 +181,7 @@ show_index(Oid indexrelid, void *arg)
 
 	if (!ttl_catalog_describe(indexrelid, false, &index))
 		return;
-	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->crashed,
-							 view->failing);
+	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->failing);
 	put_index(view->rsinfo, &index);
 }
 
@@ -196,7 +193,6 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 
 	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ttl_state_file_read(&view.file);
-	view.crashed = ttl_crash_skipped(&view.file);
 	ttl_visitor_find(&view.visitor);
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");

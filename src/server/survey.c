@@ -56,7 +56,6 @@ typedef struct Look
 	TtlSurvey	found;
 	TtlVisitor	visitor;
 	TtlStateFile file;
-	List	   *crashed;		/* TTL indexes that are put aside */
 	HTAB	   *failing;
 	List	   *indexes;
 	List	   *work;			/* TtlWork */
@@ -85,7 +84,6 @@ begin_work(void *arg)
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
-	look->crashed = ttl_crash_skipped(&look->file);
 	ttl_visitor_find(&look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = list_copy(ttl_catalog_dependents());
@@ -97,7 +95,7 @@ static void
 count_deaths(TtlRun *run)
 {
 	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	hash_seq_init(&scan, run->kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
@@ -149,7 +147,7 @@ follow(Look *look, Oid indexrelid)
 static bool
 find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(arg, indexrelid);
+	const TtlResumeState *kept = ttl_kept_find(arg, indexrelid);
 	int64		key;
 
 	if (kept == NULL || !ttl_cursor_read_to(&kept->cursor, &key))
@@ -186,7 +184,7 @@ static void
 find_owners(Look *look, bool is_due)
 {
 	Oid			root = look->indexrelid;
-	const TtlKeptIndex *kept = ttl_kept_find(look->run->kept, root);
+	const TtlResumeState *kept = ttl_kept_find(look->run->kept, root);
 	ListCell   *lc;
 
 	/* one that fails is visited until a visit is good */
@@ -255,8 +253,7 @@ index_work(void *arg)
 		look->inactive += is_visited ? 0 : 1;
 		look->others += look->is_others ? 1 : 0;
 	}
-	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->crashed,
-							 look->failing);
+	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->failing);
 }
 
 /* Looks at one index, within the limits of a batch, and lists what is to be done there. */
@@ -265,7 +262,7 @@ look_at(Look *look)
 {
 	TtlRun	   *run = look->run;
 	TtlSurvey  *found = &look->found;
-	char	   *crash = ttl_crash_reason(look->crashed, look->indexrelid);
+	char	   *crash = ttl_crash_reason(&look->file, look->indexrelid);
 	MemoryContext caller;
 	ListCell   *lc;
 

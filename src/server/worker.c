@@ -53,7 +53,7 @@ PGDLLEXPORT void ttl_worker_main(Datum arg);
 static dsa_area *area;
 static TtlCommon *common;
 static TtlShared *shared;
-static TtlKept kept;
+static TtlPassState kept;
 
 /*
  * Sets what no ALTER DATABASE or ALTER ROLE may change.  A delete that a crash has lost is

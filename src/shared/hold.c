@@ -157,14 +157,14 @@ ttl_hold_hint(const TtlHold *hold)
 
 /* Is deletion held?  If so, reports it, as an error or now and then. */
 bool
-ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlReported *said)
+ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlReported *reported)
 {
 	char	   *reason = ttl_hold_reason(&file->hold);
 
 	if (reason == NULL)
 		return false;
 	if (elevel >= ERROR ||
-		ttl_reported_is_news(said, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
+		ttl_reported_is_news(reported, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
 		ereport(elevel,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("ttl_index deletes nothing on this server"),

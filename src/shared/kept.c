@@ -9,7 +9,7 @@
  * the entries that it uses, and writes them back when it ends.  Only where partitions have
  * several owners is the entry of the whole written by several workers: the last one counts.
  *
- * What concerns the whole pass is in TtlKept, of which each process has a copy as well.
+ * What concerns the whole pass is in TtlPassState, of which each process has a copy as well.
  * Whoever started the process adds what the copy has gained (tasks.c).
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -48,7 +48,7 @@
 #define FIRST_PART 10
 
 static void
-init_entry(TtlKeptIndex *index, TtlKeptKey key)
+init_entry(TtlResumeState *index, TtlResumeKey key)
 {
 	memset(index, 0, sizeof(*index));
 	index->key = key;
@@ -56,8 +56,8 @@ init_entry(TtlKeptIndex *index, TtlKeptKey key)
 }
 
 static const dshash_parameters parameters = {
-	.key_size = sizeof(TtlKeptKey),
-	.entry_size = sizeof(TtlKeptIndex),
+	.key_size = sizeof(TtlResumeKey),
+	.entry_size = sizeof(TtlResumeState),
 	.compare_function = dshash_memcmp,
 	.hash_function = dshash_memhash,
 	TTL_DSHASH_COPY
@@ -73,7 +73,7 @@ ttl_kept_create(dsa_area *area)
 
 /* Initializes what is known of a database: nothing. */
 void
-ttl_kept_init(TtlKept *kept)
+ttl_kept_init(TtlPassState *kept)
 {
 	memset(kept, 0, sizeof(*kept));
 	kept->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
@@ -85,9 +85,9 @@ ttl_kept_init(TtlKept *kept)
  * context.
  */
 void
-ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle)
+ttl_kept_open(TtlPassState *kept, dsa_area *area, dshash_table_handle handle)
 {
-	HASHCTL		info = {.keysize = sizeof(TtlKeptKey),.entrysize = sizeof(TtlKeptIndex),
+	HASHCTL		info = {.keysize = sizeof(TtlResumeKey),.entrysize = sizeof(TtlResumeState),
 		.hcxt = CurrentMemoryContext
 	};
 
@@ -98,32 +98,32 @@ ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle)
 
 /* Copies all entries of this database, for a survey. */
 void
-ttl_kept_load(TtlKept *kept)
+ttl_kept_load(TtlPassState *kept)
 {
 	dshash_seq_status scan;
-	TtlKeptIndex *entry;
+	TtlResumeState *entry;
 
 	dshash_seq_init(&scan, kept->shared, false);
 	while ((entry = dshash_seq_next(&scan)) != NULL)
 	{
 		if (entry->key.database == MyDatabaseId)
-			*(TtlKeptIndex *) hash_search(kept->indexes, &entry->key, HASH_ENTER, NULL) = *entry;
+			*(TtlResumeState *) hash_search(kept->indexes, &entry->key, HASH_ENTER, NULL) = *entry;
 	}
 	dshash_seq_term(&scan);
 }
 
 /* Writes the copies back. */
 void
-ttl_kept_store(const TtlKept *kept)
+ttl_kept_store(const TtlPassState *kept)
 {
 	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{
 		bool		found;
-		TtlKeptIndex *entry = dshash_find_or_insert(kept->shared, &index->key, &found);
+		TtlResumeState *entry = dshash_find_or_insert(kept->shared, &index->key, &found);
 
 		*entry = *index;
 		dshash_release_lock(kept->shared, entry);
@@ -132,7 +132,7 @@ ttl_kept_store(const TtlKept *kept)
 
 /* Adds what a copy has gained. */
 void
-ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after)
+ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState *after)
 {
 #define ADD(field) (kept->field += after->field - before->field)
 	ADD(sum.deleted);
@@ -160,9 +160,9 @@ ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after)
 void
 ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death)
 {
-	TtlKeptKey	key = {database, relid};
+	TtlResumeKey	key = {database, relid};
 	bool		found;
-	TtlKeptIndex *entry = dshash_find_or_insert(shared, &key, &found);
+	TtlResumeState *entry = dshash_find_or_insert(shared, &key, &found);
 
 	if (!found)
 		init_entry(entry, key);
@@ -175,7 +175,7 @@ void
 ttl_kept_forget(dshash_table *shared, Oid database)
 {
 	dshash_seq_status scan;
-	TtlKeptIndex *entry;
+	TtlResumeState *entry;
 
 	dshash_seq_init(&scan, shared, true);
 	while ((entry = dshash_seq_next(&scan)) != NULL)
@@ -187,12 +187,12 @@ ttl_kept_forget(dshash_table *shared, Oid database)
 }
 
 /* Finds what is kept of an index, or of a partition that is dropped; NULL if nothing. */
-TtlKeptIndex *
-ttl_kept_find(const TtlKept *kept, Oid relid)
+TtlResumeState *
+ttl_kept_find(const TtlPassState *kept, Oid relid)
 {
-	TtlKeptKey	key = {MyDatabaseId, relid};
-	TtlKeptIndex *index = hash_search(kept->indexes, &key, HASH_FIND, NULL);
-	TtlKeptIndex *entry;
+	TtlResumeKey	key = {MyDatabaseId, relid};
+	TtlResumeState *index = hash_search(kept->indexes, &key, HASH_FIND, NULL);
+	TtlResumeState *entry;
 
 	if (index != NULL)
 		return index;
@@ -206,11 +206,11 @@ ttl_kept_find(const TtlKept *kept, Oid relid)
 }
 
 /* Finds what is kept of it, and makes an entry if there is none. */
-TtlKeptIndex *
-ttl_kept_index(TtlKept *kept, Oid relid)
+TtlResumeState *
+ttl_kept_index(TtlPassState *kept, Oid relid)
 {
-	TtlKeptKey	key = {MyDatabaseId, relid};
-	TtlKeptIndex *index = ttl_kept_find(kept, relid);
+	TtlResumeKey	key = {MyDatabaseId, relid};
+	TtlResumeState *index = ttl_kept_find(kept, relid);
 
 	if (index == NULL)
 	{
@@ -222,10 +222,10 @@ ttl_kept_index(TtlKept *kept, Oid relid)
 
 /* Begins a pass, in a survey that has loaded all entries: forgets what is of the last one. */
 void
-ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
+ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 {
 	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	kept->pass_at = now;
 	kept->pass_xid = ReadNextTransactionId();
@@ -261,10 +261,10 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
  * grows, so that these tries do not keep the pass going themselves.
  */
 void
-ttl_kept_try_again(TtlKept *kept, TimestampTz now)
+ttl_kept_try_again(TtlPassState *kept, TimestampTz now)
 {
 	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	/* this is too far ahead if the clock has gone back */
 	kept->again_at = Min(kept->again_at, now + kept->again_delay);
@@ -283,11 +283,11 @@ ttl_kept_try_again(TtlKept *kept, TimestampTz now)
 
 /* Notes which indexes fail, as the counters say: another session may have found one good. */
 void
-ttl_kept_set_failing(TtlKept *kept, HTAB *failing)
+ttl_kept_set_failing(TtlPassState *kept, HTAB *failing)
 {
 	HASH_SEQ_STATUS scan;
 	TtlFailing *entry;
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	hash_seq_init(&scan, failing);
 	while ((entry = hash_seq_search(&scan)) != NULL)
@@ -307,9 +307,9 @@ ttl_kept_set_failing(TtlKept *kept, HTAB *failing)
  * hangs waits, longer each time, and the others go on.
  */
 void
-ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now)
+ttl_kept_canceled(TtlPassState *kept, Oid root, Oid leaf, TimestampTz now)
 {
-	TtlKeptIndex *index = ttl_kept_index(kept, root);
+	TtlResumeState *index = ttl_kept_index(kept, root);
 
 	if (!ttl_kept_waits(index, now))
 		index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
@@ -319,7 +319,7 @@ ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now)
 
 /* Is what hangs of an index not to be tried again yet? */
 bool
-ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now)
+ttl_kept_waits(const TtlResumeState *index, TimestampTz now)
 {
 	return index->delay > 0 && now < index->retry_at;
 }
@@ -329,9 +329,9 @@ ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now)
  * one? If several of its leaves hung, the next one may not, so it is tried sooner.
  */
 bool
-ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now)
+ttl_kept_is_put_off(const TtlPassState *kept, Oid relid, TimestampTz now)
 {
-	const TtlKeptIndex *index = ttl_kept_find(kept, relid);
+	const TtlResumeState *index = ttl_kept_find(kept, relid);
 	int			sooner;
 
 	if (index == NULL || !(index->hangs || index->rests))
@@ -342,11 +342,11 @@ ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now)
 
 /* Notes rows that a pass has deleted one by one. */
 void
-ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now)
+ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, TimestampTz now)
 {
 	/* the clock may have gone back */
 	int64		took = Max(now - kept->pass_at, 0);
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	if (rows == 0)
 		return;
@@ -360,9 +360,9 @@ ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now)
 
 /* Is it time to estimate what was due by an index when the pass began? */
 bool
-ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves)
+ttl_kept_lacks_estimate(const TtlPassState *kept, Oid root, int leaves)
 {
-	const TtlKeptIndex *index = ttl_kept_find(kept, root);
+	const TtlResumeState *index = ttl_kept_find(kept, root);
 
 	return index != NULL && !index->estimated &&
 		index->deleted >= ESTIMATE_ROWS * (int64) leaves;
@@ -370,9 +370,9 @@ ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves)
 
 /* Notes that estimate; -1 for one that could not be made. */
 void
-ttl_kept_estimated(TtlKept *kept, Oid root, int64 due)
+ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due)
 {
-	TtlKeptIndex *index = ttl_kept_index(kept, root);
+	TtlResumeState *index = ttl_kept_index(kept, root);
 
 	index->estimated = true;
 	index->due = due;
@@ -411,9 +411,9 @@ time_left(const TtlPace *pace, int64 left, int64 took)
 
 /* Sums up how far the pass is, in all and by an index, which may be invalid. */
 void
-ttl_kept_progress(const TtlKept *kept, Oid root, TtlProgress *progress)
+ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress)
 {
-	const TtlKeptIndex *index = OidIsValid(root) ? ttl_kept_find(kept, root) : NULL;
+	const TtlResumeState *index = OidIsValid(root) ? ttl_kept_find(kept, root) : NULL;
 
 	progress->begun = kept->pass_at;
 	progress->deleted = kept->sum.pace.rows;
@@ -435,7 +435,7 @@ int
 ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)
 {
 	dshash_seq_status scan;
-	TtlKeptIndex *entry;
+	TtlResumeState *entry;
 	int			count = 0;
 
 	dshash_seq_init(&scan, shared, false);

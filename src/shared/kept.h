@@ -35,16 +35,16 @@ typedef enum TtlDeath
 	TTL_DEAD_CANCELED			/* its batch did not let itself be canceled */
 } TtlDeath;
 
-typedef struct TtlKeptKey
+typedef struct TtlResumeKey
 {
 	Oid			database;
 	Oid			relid;
-} TtlKeptKey;
+} TtlResumeKey;
 
 /* What is kept of an index, or of a partition that is to be dropped (see kept.c). */
-typedef struct TtlKeptIndex
+typedef struct TtlResumeState
 {
-	TtlKeptKey	key;
+	TtlResumeKey	key;
 	TtlDeath	death;			/* of a worker that was at it, not yet counted */
 	/* in this pass */
 	bool		failed;			/* an error of it was reported */
@@ -72,7 +72,7 @@ typedef struct TtlKeptIndex
 	bool		failing;		/* a good visit is to be counted */
 	bool		still_failing;	/* for ttl_kept_set_failing() */
 	TtlCursor	cursor;
-} TtlKeptIndex;
+} TtlResumeState;
 
 /* What a pass has done so far, and what it left (see report.c). */
 typedef struct TtlPassSum
@@ -95,7 +95,7 @@ typedef struct TtlPassSum
 } TtlPassSum;
 
 /* What is known of a database and its pass; a process has a copy (see kept.c). */
-typedef struct TtlKept
+typedef struct TtlPassState
 {
 	TimestampTz pass_at;		/* clock reading when the pass began; 0: not
 								 * yet */
@@ -116,30 +116,30 @@ typedef struct TtlKept
 	TimestampTz folded_hour;	/* the hour in which that was, or 0 */
 	uint32		indexes_hash;	/* of the TTL indexes that the survey has found */
 	dshash_table *shared;		/* of all indexes of the server */
-	HTAB	   *indexes;		/* of TtlKeptIndex: those that this process uses */
-} TtlKept;
+	HTAB	   *indexes;		/* of TtlResumeState: those that this process uses */
+} TtlPassState;
 
 /* kept.c */
 extern dshash_table *ttl_kept_create(dsa_area *area);
-extern void ttl_kept_init(TtlKept *kept);
-extern void ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle);
-extern void ttl_kept_store(const TtlKept *kept);
-extern void ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after);
+extern void ttl_kept_init(TtlPassState *kept);
+extern void ttl_kept_open(TtlPassState *kept, dsa_area *area, dshash_table_handle handle);
+extern void ttl_kept_store(const TtlPassState *kept);
+extern void ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState *after);
 extern void ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death);
 extern void ttl_kept_forget(dshash_table *shared, Oid database);
-extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);
-extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
-extern void ttl_kept_load(TtlKept *kept);
-extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
-extern void ttl_kept_try_again(TtlKept *kept, TimestampTz now);
-extern void ttl_kept_set_failing(TtlKept *kept, HTAB *failing);
-extern void ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now);
-extern bool ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now);
-extern bool ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now);
-extern void ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now);
-extern bool ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves);
-extern void ttl_kept_estimated(TtlKept *kept, Oid root, int64 due);
-extern void ttl_kept_progress(const TtlKept *kept, Oid root, TtlProgress *progress);
+extern TtlResumeState *ttl_kept_find(const TtlPassState *kept, Oid relid);
+extern TtlResumeState *ttl_kept_index(TtlPassState *kept, Oid relid);
+extern void ttl_kept_load(TtlPassState *kept);
+extern void ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now);
+extern void ttl_kept_try_again(TtlPassState *kept, TimestampTz now);
+extern void ttl_kept_set_failing(TtlPassState *kept, HTAB *failing);
+extern void ttl_kept_canceled(TtlPassState *kept, Oid root, Oid leaf, TimestampTz now);
+extern bool ttl_kept_waits(const TtlResumeState *index, TimestampTz now);
+extern bool ttl_kept_is_put_off(const TtlPassState *kept, Oid relid, TimestampTz now);
+extern void ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, TimestampTz now);
+extern bool ttl_kept_lacks_estimate(const TtlPassState *kept, Oid root, int leaves);
+extern void ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due);
+extern void ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress);
 extern int	ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max);
 
 #endif							/* TTL_KEPT_H */

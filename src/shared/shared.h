@@ -41,7 +41,7 @@ typedef struct TtlCommon
 	int			starter_pid;	/* the launcher, or the session that runs the pass */
 	Oid			caller;			/* of run_pass(), or invalid */
 	int64		pass;			/* its number, for pg_stat_activity */
-	dshash_table_handle kept;	/* of TtlKeptIndex */
+	dshash_table_handle kept;	/* of TtlResumeState */
 	pg_atomic_uint32 waiting;	/* others wait: a worker leaves after its round */
 	TtlThrottle throttle;
 	dsa_pointer settings;		/* those of a session, or invalid (settings.c) */
@@ -72,7 +72,7 @@ typedef struct TtlShared
 	int			nroots;
 	dsa_pointer roots;			/* a worker: OIDs of TTL indexes */
 	/* both ways */
-	TtlKept		kept;			/* without its hash tables */
+	TtlPassState kept;			/* without its hash tables */
 	/* written by the process */
 	bool		answered;
 	bool		held;			/* nothing may be deleted in any database */
