@@ -85,7 +85,7 @@ begin_work(void *arg)
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
-	ttl_visitor_find(&look->visitor);
+	ttl_visitor_find(MyDatabaseId, &look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = list_copy(ttl_catalog_dependents());
 	look->run->kept->indexes_hash = ttl_work_hash(look->indexes);
@@ -109,6 +109,8 @@ count_deaths(TtlRun *run)
 		index->death = TTL_NOT_DEAD;
 		if (death == TTL_NOT_DEAD || death == TTL_DEAD_WANTED)
 			continue;
+		run->kept->sum.failed += index->summed ? 0 : 1;
+		index->summed = true;
 		count.relid = IndexGetRelation(relid, true);
 		count.errors = 1;
 		count.last_error = crashed ?
