@@ -51,8 +51,7 @@ typedef struct TtlVisit
 	bool		skipped;		/* the index is not visited again in this pass */
 	bool		counted;		/* the visit is in the counters */
 	bool		busy;			/* something was locked by others */
-	bool		waits;			/* some of it is left out, because it hangs */
-	bool		put_off;		/* a partition is, likewise */
+	bool		left_out;		/* a partition of it is not visited now */
 	bool		over;			/* nothing more can be done here now */
 	bool		more;			/* a limit has ended it */
 } TtlVisit;

@@ -22,6 +22,7 @@
 
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/hsearch.h"
@@ -79,6 +80,8 @@ static void
 begin_work(void *arg)
 {
 	Look	   *look = arg;
+	uint32		hash = 0;
+	ListCell   *lc;
 
 	/* the launcher may end this process if it waits for a lock */
 	look->run->shared->limited = false;
@@ -88,7 +91,16 @@ begin_work(void *arg)
 	ttl_visitor_find(MyDatabaseId, &look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = list_copy(ttl_catalog_dependents());
-	look->run->kept->indexes_hash = ttl_work_hash(look->indexes);
+
+	/* a TTL index that was created during the pass takes part in it; partitions do not count */
+	foreach(lc, look->indexes)
+	{
+		if (!get_rel_relispartition(lfirst_oid(lc)))
+			hash = hash_combine(hash, murmurhash32(lfirst_oid(lc)));
+	}
+	if (hash != look->run->kept->indexes_hash)
+		look->run->shared->ends = false;
+	look->run->kept->indexes_hash = hash;
 }
 
 /* Counts the errors of workers that were terminated, or have crashed, at an index. */
@@ -119,7 +131,7 @@ count_deaths(TtlRun *run)
 		count.last_error_sqlstate =
 			unpack_sql_state(crashed ? ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
 		count.last_error_time = GetCurrentTimestamp();
-		ttl_outcome_add(run, &count);
+		ttl_tally_add(run, &count);
 		run->kept->counted = true;
 		if (crashed)
 		{
@@ -129,9 +141,9 @@ count_deaths(TtlRun *run)
 			ttl_report_error(run, relid, relid, &edata);
 			continue;
 		}
-		(void) ttl_outcome_note_failed(run, relid, true);
+		(void) ttl_kept_failed(run->kept, relid, true);
 		if (death == TTL_DEAD_CANCELED)
-			ttl_kept_canceled(run->kept, relid, relid, run->at);
+			ttl_kept_canceled(run->kept, relid, run->at);
 	}
 }
 
@@ -192,7 +204,7 @@ find_owners(Look *look, bool is_due)
 
 	/* one that fails is visited until a visit is good */
 	if (!ttl_citus_goes_elsewhere(&look->index.citus) &&
-		(is_due || (kept != NULL && (kept->failing || kept->said.at != 0))))
+		(is_due || (kept != NULL && (kept->failing || kept->reported.at != 0))))
 	{
 		foreach(lc, ttl_leaves_by_row(root))
 			add_owner(look, IndexGetRelation(lfirst_oid(lc), true));
@@ -246,7 +258,7 @@ index_work(void *arg)
 	if (ttl_due_since(root, &lag, &since, &is_due))
 		look->lag = run->at - since;
 	if (is_visited && look->may_run && !run->shared->ends &&
-		!ttl_outcome_is_skipped(run, root) && !ttl_kept_is_put_off(run->kept, root, run->at))
+		!ttl_kept_is_left_out(run->kept, root, run->at))
 		find_owners(look, is_due);
 	if (!is_allowed(look, look->index.owner) && look->owners == NIL)
 		look->others++;
@@ -454,7 +466,7 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 	}
 	if (!look->may_run || run->stop)
 		return;
-	ttl_count_pass(run, is_there && look->indexes != NIL);
+	ttl_tally_pass(run, is_there && look->indexes != NIL);
 	if (shared->more)
 	{
 		TtlWork    *items;

@@ -30,7 +30,6 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
-#include "shared/reported.h"
 #include "shared/state_file.h"
 
 #define SKIPPED_AFTER 2

@@ -3,14 +3,13 @@
  * kept.c
  *	  What is kept of a database from one sub-pass to the next.
  *
- * A process ends after its turn, so what the next one has to know of an index (where it
- * goes on, what failed, how long it waits) is in a hash table in the dynamic shared memory
- * of the launcher, or of the session that calls run_pass().  A process works with copies of
- * the entries that it uses, and writes them back when it ends.  Only where partitions have
- * several owners is the entry of the whole written by several workers: the last one counts.
+ * A process ends after its turn.  What the next one has to know of an index (where it goes
+ * on, what failed, how long it waits) is in a hash table in the dynamic shared memory of the
+ * launcher, or of the session that calls run_pass().  A process works with copies of the
+ * entries that it uses, and writes them back when it ends.
  *
- * What concerns the whole pass is in TtlPassState, of which each process has a copy as well.
- * Whoever started the process adds what the copy has gained (tasks.c).
+ * What concerns the whole pass is in TtlPassState.  Each process has a copy of it as well;
+ * tasks.c adds what the copy has gained.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -36,16 +35,13 @@
 #include "ttl_index.h"
 
 #define INITIAL_INDEXES 256
-#define MAX_DELAY 60			/* minutes */
-#define MAX_REST 4				/* likewise */
-#define MAX_AGAIN_US (60 * USECS_PER_MINUTE)
-
-/* What was due is estimated after so many deleted rows for each index that holds them. */
-#define ESTIMATE_ROWS 1000
 
 /* The rate of a pass counts after the first seconds, or the first tenth of the rows. */
 #define FIRST_US INT64CONST(5000000)
 #define FIRST_PART 10
+
+#define MAX_DELAY 60			/* minutes */
+#define MAX_AGAIN_US (60 * USECS_PER_MINUTE)
 
 static void
 init_entry(TtlResumeState *index, TtlResumeKey key)
@@ -71,7 +67,7 @@ ttl_kept_create(dsa_area *area)
 	return dshash_create(area, &parameters, NULL);
 }
 
-/* Initializes what is known of a database: nothing. */
+/* Initializes the state of a database of which nothing is known. */
 void
 ttl_kept_init(TtlPassState *kept)
 {
@@ -80,10 +76,7 @@ ttl_kept_init(TtlPassState *kept)
 	kept->survey.left = kept->survey.time_left = kept->survey.worst_lag = -1;
 }
 
-/*
- * Attaches a process, and makes room for its copies of entries in the current memory
- * context.
- */
+/* Attaches a process.  Its copies of entries are in the current memory context. */
 void
 ttl_kept_open(TtlPassState *kept, dsa_area *area, dshash_table_handle handle)
 {
@@ -96,7 +89,7 @@ ttl_kept_open(TtlPassState *kept, dsa_area *area, dshash_table_handle handle)
 								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-/* Copies all entries of this database, for a survey. */
+/* Copies all entries of this database.  For a survey. */
 void
 ttl_kept_load(TtlPassState *kept)
 {
@@ -130,7 +123,7 @@ ttl_kept_store(const TtlPassState *kept)
 	}
 }
 
-/* Adds what a copy has gained. */
+/* Adds what a copy has gained since it was made. */
 void
 ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState *after)
 {
@@ -150,13 +143,13 @@ ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState 
 	kept->sum.estimated = kept->sum.estimated || after->sum.estimated;
 	kept->sum.not_estimated = kept->sum.not_estimated || after->sum.not_estimated;
 	kept->counted = kept->counted || after->counted;
-	if (memcmp(&after->said, &before->said, sizeof(TtlReported)) != 0)
-		kept->said = after->said;
+	if (memcmp(&after->reported, &before->reported, sizeof(TtlReported)) != 0)
+		kept->reported = after->reported;
 	if (after->uncounted.at != before->uncounted.at)
 		kept->uncounted = after->uncounted;
 }
 
-/* Notes that a worker has died at an index: the next survey counts it. */
+/* Notes that a worker died at an index.  The next survey counts it. */
 void
 ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death)
 {
@@ -186,7 +179,7 @@ ttl_kept_forget(dshash_table *shared, Oid database)
 	dshash_seq_term(&scan);
 }
 
-/* Finds what is kept of an index, or of a partition that is dropped; NULL if nothing. */
+/* Finds what is kept of an index or table; NULL if nothing. */
 TtlResumeState *
 ttl_kept_find(const TtlPassState *kept, Oid relid)
 {
@@ -205,7 +198,7 @@ ttl_kept_find(const TtlPassState *kept, Oid relid)
 	return index;
 }
 
-/* Finds what is kept of it, and makes an entry if there is none. */
+/* Finds what is kept of an index or table, and makes an entry if there is none. */
 TtlResumeState *
 ttl_kept_index(TtlPassState *kept, Oid relid)
 {
@@ -220,7 +213,7 @@ ttl_kept_index(TtlPassState *kept, Oid relid)
 	return index;
 }
 
-/* Begins a pass, in a survey that has loaded all entries: forgets what is of the last one. */
+/* Begins a pass, in a survey that has loaded all entries. */
 void
 ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 {
@@ -237,18 +230,16 @@ ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 	{
 		bool		goes_on = ttl_cursor_begin_pass(&index->cursor, now);
 
-		/* what is no longer canceled begins with a minute again */
-		if (index->visited && !index->skipped)
-			index->delay = 0;
-		index->failed = index->skipped = index->summed = false;
-		index->busy = index->visited = false;
+		index->failed = index->skipped = index->summed = index->busy = false;
 		index->deleted = 0;
 		index->estimated = false;
 		/* this is too far ahead if the clock has gone back */
-		index->retry_at = Min(index->retry_at,
-							  now + index->delay * USECS_PER_MINUTE);
-		if ((goes_on || index->death != TTL_NOT_DEAD || index->hangs || index->delay > 0 ||
-			 index->first_docs > 0 || index->single_docs > 0 || index->said.at != 0 || OidIsValid(index->last_leaf)) &&
+		index->retry_at = Min(index->retry_at, now + index->delay * USECS_PER_MINUTE);
+
+		/* drop the entry if it holds nothing, or if the relation is gone */
+		if ((goes_on || index->death != TTL_NOT_DEAD || index->delay > 0 ||
+			 index->first_docs > 0 || index->single_docs > 0 ||
+			 index->reported.at != 0 || OidIsValid(index->last_leaf)) &&
 			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->key.relid)))
 			continue;
 		(void) dshash_delete_key(kept->shared, &index->key);
@@ -257,8 +248,8 @@ ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 }
 
 /*
- * Lets a pass that lasts for hours try again what it has left for the next one.  The delay
- * grows, so that these tries do not keep the pass going themselves.
+ * Lets a pass that lasts for hours try again what it has skipped.  The delay grows, so that
+ * these tries do not keep the pass going themselves.
  */
 void
 ttl_kept_try_again(TtlPassState *kept, TimestampTz now)
@@ -274,14 +265,10 @@ ttl_kept_try_again(TtlPassState *kept, TimestampTz now)
 	kept->again_at = now + kept->again_delay;
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
-	{
-		/* one that hangs is not well until a visit after this one says so */
-		index->visited = index->visited && !index->skipped;
 		index->failed = index->skipped = false;
-	}
 }
 
-/* Notes which indexes fail, as the counters say: another session may have found one good. */
+/* Notes which indexes fail by the counters, which other sessions write as well. */
 void
 ttl_kept_set_failing(TtlPassState *kept, HTAB *failing)
 {
@@ -289,55 +276,46 @@ ttl_kept_set_failing(TtlPassState *kept, HTAB *failing)
 	TtlFailing *entry;
 	TtlResumeState *index;
 
-	hash_seq_init(&scan, failing);
-	while ((entry = hash_seq_search(&scan)) != NULL)
-		ttl_kept_index(kept, entry->root)->still_failing = true;
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
-	{
-		if (index->failing && !index->still_failing)
-			index->said.at = 0;
-		index->failing = index->still_failing;
-		index->still_failing = false;
-	}
+		index->failing = false;
+	hash_seq_init(&scan, failing);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+		ttl_kept_index(kept, entry->root)->failing = true;
+}
+
+/* Notes that an index or partition has failed.  Returns false if this pass knew that. */
+bool
+ttl_kept_failed(TtlPassState *kept, Oid relid, bool skipped)
+{
+	TtlResumeState *index = ttl_kept_index(kept, relid);
+	bool		is_new = !index->failed;
+
+	index->failed = true;
+	index->skipped = index->skipped || skipped;
+	return is_new;
 }
 
 /*
- * Notes that work on a leaf, a partition, or all of an index had to be canceled.  What
- * hangs waits, longer each time, and the others go on.
+ * Notes that work on an index or partition was canceled.  It waits for 1, 2, 4 ... 60
+ * minutes.  A visit that gets through it resets the delay.
  */
 void
-ttl_kept_canceled(TtlPassState *kept, Oid root, Oid leaf, TimestampTz now)
+ttl_kept_canceled(TtlPassState *kept, Oid relid, TimestampTz now)
 {
-	TtlResumeState *index = ttl_kept_index(kept, root);
+	TtlResumeState *index = ttl_kept_index(kept, relid);
 
-	if (!ttl_kept_waits(index, now))
-		index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
+	index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
 	index->retry_at = now + index->delay * USECS_PER_MINUTE;
-	ttl_kept_index(kept, leaf)->hangs = true;
 }
 
-/* Is what hangs of an index not to be tried again yet? */
+/* Is an index or partition not to be visited now: in this pass, or until its delay is over? */
 bool
-ttl_kept_waits(const TtlResumeState *index, TimestampTz now)
-{
-	return index->delay > 0 && now < index->retry_at;
-}
-
-/*
- * Is all of an index put off: did it hang at the last try, and is it not time for another
- * one? If several of its leaves hung, the next one may not, so it is tried sooner.
- */
-bool
-ttl_kept_is_put_off(const TtlPassState *kept, Oid relid, TimestampTz now)
+ttl_kept_is_left_out(const TtlPassState *kept, Oid relid, TimestampTz now)
 {
 	const TtlResumeState *index = ttl_kept_find(kept, relid);
-	int			sooner;
 
-	if (index == NULL || !(index->hangs || index->rests))
-		return false;
-	sooner = index->hangs ? 0 : Max(index->delay - MAX_REST, 0);
-	return ttl_kept_waits(index, now + sooner * USECS_PER_MINUTE);
+	return index != NULL && (index->skipped || (index->delay > 0 && now < index->retry_at));
 }
 
 /* Notes rows that a pass has deleted one by one. */
@@ -358,17 +336,7 @@ ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, TimestampTz now)
 	kept->sum.pace.weighted += (double) rows * took;
 }
 
-/* Is it time to estimate what was due by an index when the pass began? */
-bool
-ttl_kept_lacks_estimate(const TtlPassState *kept, Oid root, int leaves)
-{
-	const TtlResumeState *index = ttl_kept_find(kept, root);
-
-	return index != NULL && !index->estimated &&
-		index->deleted >= ESTIMATE_ROWS * (int64) leaves;
-}
-
-/* Notes that estimate; -1 for one that could not be made. */
+/* Notes how many rows were due by an index when the pass began; -1: not known. */
 void
 ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due)
 {
@@ -389,15 +357,15 @@ ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due)
  * The time in microseconds for the rows that are left of a pass that began so long ago; -1 if
  * it is not known.
  *
- * The rate changes while a pass goes on: cached pages come first, autovacuum starts, others begin
- * to work.  A window of fixed length fits neither a pass of half a minute nor one of a day.  So a
- * row counts by the time since the pass began: at an even rate, the last half of the time makes
- * up three quarters of the sum.
+ * The rate changes during a pass: cached pages come first, autovacuum starts, others begin to
+ * work.  A window of fixed length fits neither a pass of half a minute nor one of a day.  So
+ * each row is weighted by the time since the pass began: at an even rate, the last half of
+ * the time makes up three quarters of the sum.
  */
 static int64
 time_left(const TtlPace *pace, int64 left, int64 took)
 {
-	double		paced;			/* would be deleted by now at the rate of late */
+	double		paced;			/* would be deleted by now at the recent rate */
 	double		time;
 
 	/* the clock may have gone back; in the first seconds a rate says little */
@@ -409,7 +377,7 @@ time_left(const TtlPace *pace, int64 left, int64 took)
 	return time < (double) PG_INT64_MAX / 2 ? (int64) rint(time) : -1;
 }
 
-/* Sums up how far the pass is, in all and by an index, which may be invalid. */
+/* Says how far the pass is, in total and at an index, which may be invalid. */
 void
 ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress)
 {
@@ -428,8 +396,8 @@ ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress)
 
 /*
  * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been
- * read, and returns how many there are.  If rows have failed, the oldest ones may be among
- * these.
+ * read, and returns how many there are.  Leaves out those with rows that failed, because
+ * these can be older than the key.
  */
 int
 ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)

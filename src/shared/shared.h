@@ -15,10 +15,8 @@
 
 #include "access/xlogdefs.h"
 #include "lib/dshash.h"
-#include "shared/kept.h"
-#include "shared/reported.h"
-#include "shared/state_file.h"
 #include "port/atomics.h"
+#include "shared/kept.h"
 #include "storage/spin.h"
 #include "utils/dsa.h"
 
@@ -32,7 +30,7 @@ typedef struct TtlThrottle
 	int64		next_batch_at;	/* by the rate limit */
 	int64		lag_since;		/* when the pause for replication began, or 0 */
 	XLogRecPtr	not_awaited;	/* who has not got here is not awaited */
-	TtlReported		said;			/* that it is no longer waited for */
+	TtlReported reported;		/* that it is no longer waited for */
 } TtlThrottle;
 
 /* What all processes of a pass share. */

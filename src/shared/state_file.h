@@ -14,11 +14,12 @@
 #define TTL_STATEFILE_H
 
 #include "datatype/timestamp.h"
-#include "shared/reported.h"
 #include "pgstat.h"
 
 /* relative to the data directory, which is where every backend is */
 #define TTL_STATE_FILE PGSTAT_STAT_PERMANENT_DIRECTORY "/ttl_index.state"
+
+struct TtlReported;
 
 /* How many workers can have a mark, and how many crashing indexes are remembered. */
 #define TTL_MARKS 16
@@ -97,7 +98,8 @@ extern char *ttl_crash_reason(const TtlStateFile *file, Oid root);
 extern int64 ttl_hold_machine_clock(void);
 extern void ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall, bool starts);
 extern const char *ttl_hold_hint(const TtlHold *hold);
-extern bool ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlReported *reported);
+extern bool ttl_hold_is_held(const TtlStateFile *file, int elevel,
+							 struct TtlReported *reported);
 extern char *ttl_hold_reason(const TtlHold *hold);
 
 /* state_file.c */
