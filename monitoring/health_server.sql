@@ -9,7 +9,7 @@ WITH problem(what) AS (
     CASE WHEN behind THEN 'behind by ' || date_trunc('second', worst_lag) END,
     CASE WHEN late THEN coalesce('no pass has ended since ' || last_pass_end, 'no pass has ended yet') END)
   FROM (
-    SELECT *, enabled AND NOT held
+    SELECT *, reason IS NULL
       AND greatest(last_pass_start, last_pass_end) < clock_timestamp() - interval '10 minutes'
         - 2 * coalesce(current_setting('ttl_index.monitor_sleep', true), '60s')::interval
       AND NOT EXISTS (SELECT FROM ttl_index.current_op AS o WHERE o.datname = d.datname) AS late,

@@ -174,7 +174,7 @@ find_future(const TtlIndex *index, bool partitions, const char **detail, const c
 		*hint = now.hint;
 		return false;
 	}
-	ttl_visitor_find(&visitor);
+	ttl_visitor_find(MyDatabaseId, &visitor);
 	why = ttl_visitor_why_none(&visitor, index->owner);
 	if (why != NULL)
 	{

@@ -131,7 +131,7 @@ ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out
 		ttl_kept_canceled(run->kept, root, run->at);
 	count.relid = IndexGetRelation(root, true);
 	ttl_tally_error(&count, run->shared->owner, edata);
-	ttl_counters_add(&count);
+	ttl_tally_add(run, &count);
 	run->kept->counted = true;
 }
 
