@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * coll_mod.c
- *	  coll_mod, pause_index, unpause_index and remove_ttl.
+ *	  coll_mod(), pause_index(), unpause_index() and remove_ttl().
  *
  * They change the stored predicate of an index without a rebuild.  That is allowed because an
- * option is always true: the folded predicate, by which the index was built, must not change.
+ * option is always true: the folded predicate, by which the index was built, does not change.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -16,9 +16,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/catalog.h"
 #include "catalog/index.h"
-#include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -42,8 +40,8 @@ PG_FUNCTION_INFO_V1(ttl_remove_ttl);
 PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
 
 /*
- * Locks the table, then the index that this user may change, with partitions, and describes
- * it.  False if one of the two is gone, also after waiting for its lock.
+ * Locks the table, then the index, with their partitions, and describes the index.  Raises an
+ * error unless the user owns the table.  Returns false if one of the two does not exist.
  */
 static bool
 lock_if_there(Oid indexrelid, TtlIndex *index)
@@ -52,11 +50,6 @@ lock_if_there(Oid indexrelid, TtlIndex *index)
 
 	if (!OidIsValid(relid))
 		return false;
-	if (IsCatalogRelationOid(relid) || IsToastNamespace(get_rel_namespace(relid)))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is an index of a system catalog",
-						get_rel_name(indexrelid))));
 	if (!ttl_owner_lock(relid, ShareUpdateExclusiveLock))
 		return false;
 	(void) find_all_inheritors(relid, ShareUpdateExclusiveLock, NULL);
@@ -64,7 +57,7 @@ lock_if_there(Oid indexrelid, TtlIndex *index)
 	if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
 		return false;
 	(void) find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL);
-	/* what REINDEX CONCURRENTLY has lost is the option all the same */
+	/* an option that REINDEX CONCURRENTLY has lost is changed, too */
 	ttl_saved_option_restore(indexrelid);
 	return ttl_state_describe(indexrelid, true, index);
 }
@@ -97,7 +90,7 @@ check_not_part(const TtlIndex *index)
 
 /*
  * An interrupted REINDEX CONCURRENTLY leaves an invalid copy of the index with the old option.
- * A plain REINDEX would make it valid, so the copy gets each change, too.
+ * A plain REINDEX would make the copy valid, so it gets each change.
  */
 static void
 change_leftovers(Oid indexrelid, const TtlOption *changed)
@@ -121,17 +114,14 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
 			!equal(option.filter, changed->filter))
 			continue;
 		LockRelationOid(other, ShareUpdateExclusiveLock);
-		option.present = changed->present;
-		option.problem = NULL;
-		option.seconds = changed->seconds;
-		option.time_zone = changed->time_zone;
-		option.paused = changed->paused;
-		option.archive_to = changed->archive_to;
-		ttl_saved_option_put(other, &option);
+		ttl_saved_option_put(other, changed);
 	}
 }
 
-/* Sets or removes the option, with partitions.  Refuses a change of what the index holds. */
+/*
+ * Sets or removes the option of an index and of its partitions.  Raises an error if that would
+ * change which rows an index holds.
+ */
 static void
 change_here(Oid indexrelid, const TtlOption *new)
 {
@@ -150,9 +140,9 @@ change_here(Oid indexrelid, const TtlOption *new)
 		if (option.problem != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("the change would alter what index \"%s\" holds",
+					 errmsg("the change would alter which rows index \"%s\" holds",
 							get_rel_name(member)),
-					 errhint("Drop and create the index.")));
+					 errhint("Drop the index, and create it with the new options.")));
 		filter = option.filter;
 		option = member == indexrelid ? *new : ttl_option_of_part(new, NIL);
 		option.filter = filter;
@@ -161,10 +151,7 @@ change_here(Oid indexrelid, const TtlOption *new)
 	}
 }
 
-/*
- * The same on all nodes, if it is the index of a table of Citus.  A table that only may be
- * a shard, of a table that is not known here, is changed as it is.
- */
+/* Does the same, on all nodes if it is the index of a table of Citus. */
 static void
 change_option(Oid indexrelid, const TtlOption *new)
 {
@@ -178,14 +165,14 @@ change_option(Oid indexrelid, const TtlOption *new)
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("index \"%s\" is of a shard of a table of Citus",
+				 errmsg("index \"%s\" belongs to a shard of a table of Citus",
 						get_rel_name(indexrelid)),
 				 errhint("Change the index of the whole table, on the coordinator.")));
 }
 
 /*
- * Applies a change of a Citus table to its part on this node.  The option lacks only the
- * filter.  Anybody can write such a command by hand, for an index of his own.
+ * Applies a change of a table of Citus on this node.  The option lacks only the filter.  Users
+ * can write such a command by hand, so the option is checked.
  */
 void
 ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
@@ -202,14 +189,14 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 								ttl_own_ttl_asked_for(index.option.filter) != NULL ||
 								option->bucket_seconds != 0);
 		ttl_state_check_usable(indexrelid);
-		/* it is not known of a table that should have no TTL index */
+		/* the type is not known of a table that cannot have a TTL index */
 		if (OidIsValid(index.keytype))
 			ttl_state_check_key(index.relid, index.keyattnum, index.keytype,
 								  option->time_zone);
 	}
 	change_here(indexrelid, option);
 
-	/* Not a problem from before the change: pausing must not need a repair. */
+	/* A problem from before the change is no error, so that the index can be paused. */
 	if (option->present && ttl_state_describe(indexrelid, true, &after) &&
 		TTL_STATE_IS_WRONG(after.state) &&
 		(!index.option.present || after.state != index.state))
@@ -218,7 +205,7 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 
 /*
  * Merges what was given into the option of an index, which may be a plain one or one to be
- * made.  Such a one begins with what its sibling has.
+ * created.  Such an index starts with what its sibling has.
  */
 void
 ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
@@ -236,7 +223,7 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 	option->present = true;
 	if (change->seconds != NULL)
 		option->seconds = *change->seconds;
-	/* of a key that takes none, a zone is a mistake that every change repairs */
+	/* a key of this type takes no time zone; every change removes one */
 	if (change->time_zone != NULL || index->keytype == TIMESTAMPTZOID)
 		option->time_zone = change->time_zone;
 	if (change->paused != NULL)
@@ -246,7 +233,7 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 	if (change->bucket_seconds != 0)
 		option->bucket_seconds = change->bucket_seconds;
 
-	/* who says one of the two ends the other */
+	/* to set one of these two unsets the other */
 	if (change->drop_partitions != NULL)
 	{
 		drop = *change->drop_partitions;
@@ -257,18 +244,17 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 		detach = *change->detach_partitions;
 		drop = drop && (!detach || change->drop_partitions != NULL);
 	}
+	option->drop_partitions = drop || detach;
+	option->detach_partitions = detach;
 	if (change->boundary_rows != NULL)
 		option->boundary_rows = *change->boundary_rows;
 	else if (!drop)
 		option->boundary_rows = false;
-	option->drop_partitions = drop || detach;
-	option->detach_partitions = detach;
 
 	if (drop && detach)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg_internal("%s", TTL_DROP_OR_DETACH),
-				 errhint("A partition that is detached stays as a table of its own.")));
+				 errmsg_internal("%s", TTL_DROP_OR_DETACH)));
 	if (detach && OidIsValid(option->archive_to))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -277,12 +263,11 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 	if (option->boundary_rows && !drop)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("delete_boundary_rows needs drop_expired_partitions"),
-				 errhint("Without it all rows that are due go one by one.")));
+				 errmsg("delete_boundary_rows needs drop_expired_partitions")));
 	ttl_state_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
 }
 
-/* Gives the sibling of an index what both of them have, as far as it was given. */
+/* Gives the sibling of an index the options that both of them have, as far as they were given. */
 static void
 change_other(Oid other, bool was_ttl, const TtlChange *change, const TtlOption *main)
 {
@@ -296,7 +281,7 @@ change_other(Oid other, bool was_ttl, const TtlChange *change, const TtlOption *
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("TTL index \"%s\", for documents with a TTL of their own, cannot be changed: %s",
 						get_rel_name(other), option.problem),
-				 errhint("REINDEX it, or drop and create it again.")));
+				 errhint("REINDEX INDEX %s;", ttl_name_qualified(other))));
 	option.present = true;
 	if (!was_ttl || change->paused != NULL)
 		option.paused = main->paused;
@@ -326,7 +311,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 	was_paused = index.option.paused;
 	*old = index.option.seconds;
 
-	/* What the new option repairs is no reason to refuse it. */
+	/* Raise no error about what the new option repairs. */
 	if (TTL_STATE_IS_WRONG(index.state) &&
 		index.state != TTL_TIME_ZONE_MISSING &&
 		index.state != TTL_TIME_ZONE_INVALID &&
@@ -343,18 +328,18 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 	if (change->archive_to != NULL || change->drop_partitions != NULL)
 	{
 		ttl_archive_check(&index);
-		/* so that it is not dropped before the index depends on it */
+		/* it must not be dropped before the index depends on it */
 		if (OidIsValid(index.option.archive_to))
 			LockRelationOid(index.option.archive_to, AccessShareLock);
 	}
 	if (!was_ttl)
-		ttl_beside_check(indexrelid);
+		ttl_overlap_check(indexrelid);
 	change_option(indexrelid, &index.option);
 	if (OidIsValid(other))
 		change_other(other, was_ttl, change, &index.option);
 	if (!was_ttl)
 	{
-		ttl_beside_report(indexrelid);
+		ttl_overlap_report(indexrelid);
 		ttl_reach_report_left_out(indexrelid);
 	}
 	if (!was_ttl || *change->seconds < *old || *old < 0 || change->archive_to != NULL ||
@@ -363,7 +348,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 	return was_ttl;
 }
 
-/* Changes an index by the arguments from the seconds on; returns those before and after. */
+/* Changes an index by the arguments from the seconds on; returns the old and new seconds. */
 static Datum
 change_index(FunctionCallInfo fcinfo, Oid indexrelid, int first)
 {
@@ -420,7 +405,7 @@ static void
 lock_ttl_index(Oid indexrelid, TtlIndex *index)
 {
 	lock_for_change(indexrelid, index);
-	/* one below a plain parent has an option of its own */
+	/* an index below a plain parent has an option of its own */
 	if (index->governor != indexrelid)
 		check_not_part(index);
 	if (!index->option.present && !ttl_saved_option_is_dependent(indexrelid))
@@ -430,7 +415,7 @@ lock_ttl_index(Oid indexrelid, TtlIndex *index)
 						get_rel_name(indexrelid))));
 }
 
-/* Pauses an index or lets it go on, and its sibling. */
+/* Pauses or unpauses an index and its sibling. */
 static void
 set_paused(Oid indexrelid, bool paused)
 {
@@ -511,14 +496,15 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	other = ttl_own_ttl_sibling(indexrelid);
 	if (index.option.bucket_seconds != 0 && index.option.problem == NULL)
 	{
-		/* It stays a time series, or all new rows would be in the DEFAULT partition. */
+		/* It stays a time series, or all new rows would go to the DEFAULT partition. */
 		index.option.seconds = -1;
 		change_option(indexrelid, &index.option);
 		ereport(NOTICE,
-				(errmsg("time series \"%s\" does not expire any more",
+				(errmsg("time series \"%s\" no longer expires",
 						get_rel_name(index.relid)),
-				 errdetail("Its partitions are still made ahead of the clock."),
-				 errhint("ttl_index.coll_mod() lets it expire again. Drop the index to end the time series.")));
+				 errdetail("Its partitions are still created ahead of the clock."),
+				 errhint("To end the time series: DROP INDEX %s;",
+						 ttl_name_qualified(indexrelid))));
 	}
 	else
 	{
@@ -529,70 +515,34 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Is one of the indexes above this one in the list, which is sorted? */
-static bool
-is_below(Oid indexrelid, const List *indexes)
-{
-	ListCell   *lc;
-
-	if (!get_rel_relispartition(indexrelid))
-		return false;
-	foreach(lc, get_partition_ancestors(indexrelid))
-	{
-		if (ttl_catalog_sorted_oids_have(indexes, lfirst_oid(lc)))
-			return true;
-	}
-	return false;
-}
-
-typedef struct Removal
-{
-	List	   *dependents;
-	int64		count;
-} Removal;
-
+/* Removes the option of an index, unless that is inherited or the index belongs to a shard. */
 static void
 remove_one(Oid indexrelid, void *arg)
 {
-	Removal    *removal = arg;
+	int64	   *count = arg;
 	TtlCitusTable table;
 	TtlIndex	index;
+	TtlOption	option;
+	Oid			parent;
+	Oid			governor;
 
 	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
-	/* children go with their parent, and shards with their table */
-	if (is_below(indexrelid, removal->dependents) || OidIsValid(table.shell) ||
+	if (OidIsValid(table.shell) || !ttl_saved_option_is_dependent(indexrelid) ||
+		(ttl_catalog_governor(indexrelid, &parent, &governor, &option) && governor != indexrelid) ||
 		!lock_if_there(indexrelid, &index))
 		return;
-	if (index.governor != indexrelid || !ttl_saved_option_is_dependent(indexrelid))
-		return;
 	remove_option(&index, WARNING);
-	removal->count += index.option.problem == NULL ? 1 : 0;
-}
-
-/* By table: two sessions lock the same tables in the same order, and cannot deadlock. */
-static int
-compare_tables(const ListCell *a, const ListCell *b)
-{
-	Oid			tables[2] = {
-		IndexGetRelation(lfirst_oid(a), true), IndexGetRelation(lfirst_oid(b), true)
-	};
-
-	if (tables[0] == tables[1])
-		return list_oid_cmp(a, b);
-	return tables[0] < tables[1] ? -1 : 1;
+	if (index.option.problem == NULL)
+		(*count)++;
 }
 
 /* remove_all_ttl() returns bigint */
 Datum
 ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 {
-	Removal		removal = {0};
-	List	   *indexes;
+	int64		count = 0;
 
 	PreventCommandIfReadOnly("ttl_index.remove_all_ttl()");
-	removal.dependents = ttl_catalog_dependents();
-	indexes = list_copy(removal.dependents);
-	list_sort(indexes, compare_tables);
-	ttl_catalog_each(indexes, remove_one, &removal);
-	PG_RETURN_INT64(removal.count);
+	ttl_catalog_each(ttl_catalog_dependents(), remove_one, &count);
+	PG_RETURN_INT64(count);
 }
