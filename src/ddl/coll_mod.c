@@ -44,13 +44,11 @@ PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
  * error unless the user owns the table.  Returns false if one of the two does not exist.
  */
 static bool
-lock_if_there(Oid indexrelid, TtlIndex *index)
+lock_if_exists(Oid indexrelid, TtlIndex *index)
 {
 	Oid			relid = IndexGetRelation(indexrelid, true);
 
-	if (!OidIsValid(relid))
-		return false;
-	if (!ttl_owner_lock(relid, ShareUpdateExclusiveLock))
+	if (!OidIsValid(relid) || !ttl_owner_lock(relid, ShareUpdateExclusiveLock))
 		return false;
 	(void) find_all_inheritors(relid, ShareUpdateExclusiveLock, NULL);
 	LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
@@ -62,18 +60,18 @@ lock_if_there(Oid indexrelid, TtlIndex *index)
 	return ttl_state_describe(indexrelid, true, index);
 }
 
-/* The same, for an index that has to be there. */
+/* Does the same, and raises an error if the index does not exist. */
 static void
 lock_for_change(Oid indexrelid, TtlIndex *index)
 {
 	ttl_state_check_is_index(indexrelid);
-	if (!lock_if_there(indexrelid, index))
+	if (!lock_if_exists(indexrelid, index))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("index with OID %u does not exist", indexrelid)));
 }
 
-/* Refuses a part of a TTL index, where the whole is to be changed. */
+/* Raises an error if the index is a part of a TTL index: only the whole can be changed. */
 static void
 check_not_part(const TtlIndex *index)
 {
@@ -192,7 +190,7 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 		/* the type is not known of a table that cannot have a TTL index */
 		if (OidIsValid(index.keytype))
 			ttl_state_check_key(index.relid, index.keyattnum, index.keytype,
-								  option->time_zone);
+								option->time_zone);
 	}
 	change_here(indexrelid, option);
 
@@ -205,20 +203,20 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 
 /*
  * Merges what was given into the option of an index, which may be a plain one or one to be
- * created.  Such an index starts with what its sibling has.
+ * created, and checks the result.  Such an index starts with what its sibling has.
  */
 void
-ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
+ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 {
 	TtlOption  *option = &index->option;
-	TtlOption	pair;
+	TtlOption	own;
 	bool		drop = option->drop_partitions && !option->detach_partitions;
 	bool		detach = option->detach_partitions;
 
-	if (!option->present && OidIsValid(other) && ttl_option_read(other, &pair))
+	if (!option->present && OidIsValid(sibling) && ttl_option_read(sibling, &own))
 	{
-		option->paused = pair.paused;
-		option->archive_to = pair.archive_to;
+		option->paused = own.paused;
+		option->archive_to = own.archive_to;
 	}
 	option->present = true;
 	if (change->seconds != NULL)
@@ -265,37 +263,49 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("delete_boundary_rows needs drop_expired_partitions")));
 	ttl_state_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
+	if (option->drop_partitions || option->bucket_seconds != 0)
+	{
+		index->state = OidIsValid(index->governor) ? ttl_bounds_state(index) :
+			ttl_bounds_possible(index->relid, index->keyattnum,
+								getBaseType(index->keytype), option->filter != NIL);
+		if (index->state != TTL_ACTIVE)
+			ttl_state_raise(index);
+	}
+	if (OidIsValid(option->archive_to) &&
+		(change->archive_to != NULL || change->drop_partitions != NULL))
+	{
+		/* it must not be dropped before the index depends on it */
+		LockRelationOid(option->archive_to, AccessShareLock);
+		ttl_archive_check(index);
+	}
 }
 
-/* Gives the sibling of an index the options that both of them have, as far as they were given. */
+/* Gives the sibling of an index the options that count for both. */
 static void
-change_other(Oid other, bool was_ttl, const TtlChange *change, const TtlOption *main)
+change_sibling(Oid sibling, bool was_ttl, const TtlOption *main)
 {
 	TtlOption	option;
 
-	if (!ttl_option_read(other, &option) || (was_ttl && !option.present) ||
-		(was_ttl && change->paused == NULL && change->archive_to == NULL))
+	if (!ttl_option_read(sibling, &option) || (was_ttl && !option.present))
 		return;
 	if (option.problem != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("TTL index \"%s\", for documents with a TTL of their own, cannot be changed: %s",
-						get_rel_name(other), option.problem),
-				 errhint("REINDEX INDEX %s;", ttl_name_qualified(other))));
+						get_rel_name(sibling), option.problem),
+				 errhint("REINDEX INDEX %s;", ttl_name_qualified(sibling))));
 	option.present = true;
-	if (!was_ttl || change->paused != NULL)
-		option.paused = main->paused;
-	if (!was_ttl || change->archive_to != NULL)
-		option.archive_to = main->archive_to;
-	change_option(other, &option);
+	option.paused = main->paused;
+	option.archive_to = main->archive_to;
+	change_option(sibling, &option);
 }
 
-/* Changes an index.  Sets *old to its former seconds, or returns false if it was a plain one. */
+/* Changes an index.  Sets *old to its former seconds.  Returns false if it was a plain index. */
 bool
 ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 {
 	TtlIndex	index;
-	Oid			other;
+	Oid			sibling;
 	bool		was_ttl;
 	bool		was_paused;
 
@@ -320,23 +330,14 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 		index.state != TTL_FILTERED_BUCKETS &&
 		index.state != TTL_ARCHIVE_MISMATCH)
 		ttl_state_raise(&index);
-	other = ttl_own_ttl_sibling(indexrelid);
-	ttl_coll_mod_merge(&index, other, change);
-	index.state = ttl_bounds_state(&index);
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise(&index);
-	if (change->archive_to != NULL || change->drop_partitions != NULL)
-	{
-		ttl_archive_check(&index);
-		/* it must not be dropped before the index depends on it */
-		if (OidIsValid(index.option.archive_to))
-			LockRelationOid(index.option.archive_to, AccessShareLock);
-	}
+	sibling = ttl_own_ttl_sibling(indexrelid);
+	ttl_coll_mod_merge(&index, sibling, change);
 	if (!was_ttl)
 		ttl_overlap_check(indexrelid);
 	change_option(indexrelid, &index.option);
-	if (OidIsValid(other))
-		change_other(other, was_ttl, change, &index.option);
+	if (OidIsValid(sibling) &&
+		(!was_ttl || change->paused != NULL || change->archive_to != NULL))
+		change_sibling(sibling, was_ttl, &index.option);
 	if (!was_ttl)
 	{
 		ttl_overlap_report(indexrelid);
@@ -400,7 +401,7 @@ ttl_coll_mod_index(PG_FUNCTION_ARGS)
 	return change_index(fcinfo, PG_GETARG_OID(0), 1);
 }
 
-/* Locks the whole of a TTL index, to change its option. */
+/* Locks a TTL index, to change its option. */
 static void
 lock_ttl_index(Oid indexrelid, TtlIndex *index)
 {
@@ -419,9 +420,8 @@ lock_ttl_index(Oid indexrelid, TtlIndex *index)
 static void
 set_paused(Oid indexrelid, bool paused)
 {
-	TtlChange	change = {.paused = &paused};
 	TtlIndex	index;
-	Oid			other;
+	Oid			sibling;
 
 	indexrelid = ttl_own_ttl_main(indexrelid);
 	lock_ttl_index(indexrelid, &index);
@@ -432,15 +432,15 @@ set_paused(Oid indexrelid, bool paused)
 	if (index.option.paused == paused)
 	{
 		ereport(NOTICE,
-				(errmsg(paused ? "TTL index \"%s\" is paused already" :
+				(errmsg(paused ? "TTL index \"%s\" is already paused" :
 						"TTL index \"%s\" is not paused", get_rel_name(indexrelid))));
 		return;
 	}
 	index.option.paused = paused;
 	change_option(indexrelid, &index.option);
-	other = ttl_own_ttl_sibling(indexrelid);
-	if (OidIsValid(other))
-		change_other(other, true, &change, &index.option);
+	sibling = ttl_own_ttl_sibling(indexrelid);
+	if (OidIsValid(sibling))
+		change_sibling(sibling, true, &index.option);
 	if (!paused)
 		ttl_notice_report_due(indexrelid, true);
 }
@@ -487,13 +487,13 @@ Datum
 ttl_remove_ttl(PG_FUNCTION_ARGS)
 {
 	Oid			indexrelid = ttl_own_ttl_main(PG_GETARG_OID(0));
-	Oid			other;
+	Oid			sibling;
 	TtlIndex	index;
-	TtlIndex	sibling;
+	TtlIndex	other;
 
 	PreventCommandIfReadOnly("ttl_index.remove_ttl()");
 	lock_ttl_index(indexrelid, &index);
-	other = ttl_own_ttl_sibling(indexrelid);
+	sibling = ttl_own_ttl_sibling(indexrelid);
 	if (index.option.bucket_seconds != 0 && index.option.problem == NULL)
 	{
 		/* It stays a time series, or all new rows would go to the DEFAULT partition. */
@@ -509,8 +509,8 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	else
 	{
 		remove_option(&index, ERROR);
-		if (OidIsValid(other) && lock_if_there(other, &sibling))
-			remove_option(&sibling, ERROR);
+		if (OidIsValid(sibling) && lock_if_exists(sibling, &other))
+			remove_option(&other, ERROR);
 	}
 	PG_RETURN_VOID();
 }
@@ -529,7 +529,7 @@ remove_one(Oid indexrelid, void *arg)
 	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
 	if (OidIsValid(table.shell) || !ttl_saved_option_is_dependent(indexrelid) ||
 		(ttl_catalog_governor(indexrelid, &parent, &governor, &option) && governor != indexrelid) ||
-		!lock_if_there(indexrelid, &index))
+		!lock_if_exists(indexrelid, &index))
 		return;
 	remove_option(&index, WARNING);
 	if (index.option.problem == NULL)

@@ -212,31 +212,6 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 	return true;
 }
 
-/* Raises an error if partitions cannot be dropped, or rows cannot be moved, as was asked for. */
-static void
-check_options(Relation rel, const TtlCreate *args, const TtlKey *key)
-{
-	const TtlChange *change = &args->change;
-	TtlIndex	index = {.relid = args->relid,.owner = rel->rd_rel->relowner};
-
-	if ((change->drop_partitions != NULL && *change->drop_partitions) ||
-		(change->detach_partitions != NULL && *change->detach_partitions))
-	{
-		index.state = ttl_bounds_possible(args->relid, key->attnum,
-										  getBaseType(key->type),
-										  args->filter != NULL ||
-										  args->ttl_field != NULL);
-		if (index.state != TTL_ACTIVE)
-			ttl_state_raise(&index);
-	}
-	if (change->archive_to != NULL && OidIsValid(*change->archive_to))
-	{
-		index.option.present = true;
-		index.option.archive_to = *change->archive_to;
-		ttl_archive_check(&index);
-	}
-}
-
 /* A name as part of another one that can be typed without quotes. */
 static char *
 unquoted(const char *name)
@@ -298,8 +273,7 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".paused()");
 	if (OidIsValid(option->archive_to))
 	{
-		/* the command uses its name, so that must not change */
-		LockRelationOid(option->archive_to, AccessShareLock);
+		/* the command uses its name, which must not change */
 		ttl_name_keep(option->archive_to);
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".archive_to(%s)",
 						 quote_literal_cstr(ttl_name_qualified(option->archive_to)));
@@ -320,12 +294,11 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	bool		named;
 	Command    *main;
 	char	   *ttl = NULL;
-	Oid			other = InvalidOid;
+	Oid			sibling = InvalidOid;
 	char	   *label = unquoted(args->key);
 
 	ttl_state_check_table(args->relid);
 	ttl_key_resolve(rel, args->key, &key);
-	check_options(rel, args, &key);
 	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -343,23 +316,27 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 		ttl = ttl_own_ttl_field_sql(rel, args->ttl_field);
 		is_null = ttl_parse_expression(rel, psprintf("%s IS NULL", ttl), true,
 									   "document_ttl_field");
-		other = ttl_own_ttl_find(args->relid, key.attnum, key.expression,
-								 ttl_own_ttl_asked_for(list_make1(is_null)), filter);
+		sibling = ttl_own_ttl_find(args->relid, key.attnum, key.expression,
+								   ttl_own_ttl_asked_for(list_make1(is_null)), filter);
 		filter = lappend(list_copy(filter), is_null);
 	}
 
 	memset(creation, 0, sizeof(*creation));
 	exists = find_existing(rel, args, filter, index);
 	if (!exists)
+	{
 		memset(index, 0, sizeof(*index));
+		index->option.filter = filter;
+	}
 	index->relid = args->relid;
+	index->owner = rel->rd_rel->relowner;
 	/* create_time_series() without seconds */
 	if (!index->option.present)
 		index->option.seconds = -1;
 	index->keyattnum = key.attnum;
 	index->keytype = key.type;
 	creation->has = index->option;
-	ttl_coll_mod_merge(index, other, &args->change);
+	ttl_coll_mod_merge(index, sibling, &args->change);
 	named = exists && (args->name == NULL || strcmp(get_rel_name(index->indexrelid), args->name) == 0);
 	main = create_command(rel, args, named ? NULL : args->name, label, key.sql,
 						  ttl ? psprintf("%s IS NULL", ttl) : NULL,
@@ -369,20 +346,20 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	else
 	{
 		/* the index for documents with a TTL of their own may exist without the main one */
-		if (OidIsValid(other) && ttl_option_read(other, &own) &&
+		if (OidIsValid(sibling) && ttl_option_read(sibling, &own) &&
 			(!own.present || own.problem != NULL || own.paused != index->option.paused ||
 			 own.archive_to != index->option.archive_to))
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("index \"%s\", for documents with a TTL of their own, has other options",
-							get_rel_name(other)),
-					 errhint("Drop it first, then both are created: DROP INDEX %s;",
-							 ttl_name_qualified(other))));
+							get_rel_name(sibling)),
+					 errhint("DROP INDEX %s;",
+							 ttl_name_qualified(sibling))));
 		creation->commands = list_make1(main);
 	}
-	if (!exists || (ttl != NULL && !OidIsValid(other)))
+	if (!exists || (ttl != NULL && !OidIsValid(sibling)))
 		ttl_overlap_check_new(args->relid, &key, filter);
-	if (ttl == NULL || OidIsValid(other))
+	if (ttl == NULL || OidIsValid(sibling))
 		return;
 	own = index->option;
 	own.seconds = 0;
@@ -408,12 +385,6 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 	read_create_args(fcinfo, &args);
 	concurrently = !PG_ARGISNULL(9) && PG_GETARG_BOOL(9);
 	rel = ttl_owner_open(args.relid, AccessShareLock);
-	if (concurrently && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot create an index on partitioned table \"%s\" concurrently",
-						RelationGetRelationName(rel)),
-				 errhint("Create one concurrently on each partition, then one on the table, which takes them over.")));
 	prepare_create(rel, &args, concurrently, &creation);
 	relation_close(rel, NoLock);
 	if (creation.commands == NIL)
@@ -433,6 +404,7 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* Adds a hint to core's error about a function that is not immutable. */
 static void
 add_filter_hint(void *arg)
 {
@@ -441,8 +413,8 @@ add_filter_hint(void *arg)
 }
 
 /*
- * The lock for create_index().  To make an index it must conflict with itself; a call that
- * finds the index, or changes it, must not block writes.  So it looks first.
+ * The lock for create_index().  A lock that conflicts with itself is needed to create an index.
+ * With or_change, a call that finds the index must not block writes, so it looks first.
  */
 static LOCKMODE
 lock_needed(const TtlCreate *args)
@@ -495,7 +467,7 @@ ttl_create_index_for(const TtlCreate *args)
 		ErrorContextCallback callback = {error_context_stack, add_filter_hint, NULL};
 		Oid			indexrelid;
 
-		/* building the index before can have called functions that rename a schema */
+		/* building the first index may have called functions that rename a schema */
 		if (strcmp(command->table, ttl_name_qualified(args->relid)) != 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -512,7 +484,7 @@ ttl_create_index_for(const TtlCreate *args)
 					(errmsg("created TTL index \"%s\"", get_rel_name(indexrelid))));
 		if (!OidIsValid(main))
 			main = indexrelid;
-		/* else the event trigger has done so */
+		/* otherwise the event trigger has reported it */
 		if (client_min_messages > NOTICE)
 			ttl_notice_report_due(indexrelid, true);
 	}
@@ -535,17 +507,16 @@ Datum
 ttl_drop_index(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
-	Oid			indexrelid = ttl_key_index(relid, ttl_args_text(fcinfo, 1),
-										   true);
-	Oid			other = ttl_own_ttl_sibling(indexrelid);
+	Oid			indexrelid = ttl_key_index(relid, ttl_args_text(fcinfo, 1), true);
+	Oid			sibling = ttl_own_ttl_sibling(indexrelid);
 	char	   *command;
 
-	/* with the weaker lock, the indexes and the owner have stayed */
+	/* the weaker lock that is already held kept the indexes and the owner */
 	LockRelationOid(relid, AccessExclusiveLock);
 	ttl_name_keep(relid);
 	command = psprintf("DROP INDEX %s", ttl_name_qualified(indexrelid));
-	if (OidIsValid(other))
-		command = psprintf("%s, %s", command, ttl_name_qualified(other));
+	if (OidIsValid(sibling))
+		command = psprintf("%s, %s", command, ttl_name_qualified(sibling));
 	ttl_citus_run_command(command);
 	PG_RETURN_VOID();
 }

@@ -46,7 +46,7 @@ typedef struct TtlCreate
 extern Oid	ttl_create_index_for(const TtlCreate *args);
 
 /* coll_mod.c */
-extern void ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change);
+extern void ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change);
 extern bool ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old);
 extern void ttl_coll_mod_here(Oid indexrelid, const TtlOption *option);
 

@@ -16,9 +16,7 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "fmgr.h"
@@ -26,7 +24,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
@@ -114,29 +111,6 @@ check_series(Relation rel, const char *time_field)
 		ttl_state_raise(&index);
 }
 
-/* Does the table have an index that begins with these columns? */
-static bool
-has_index_on(Oid relid, AttrNumber first, AttrNumber second)
-{
-	bool		found = false;
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_table_indexes(relid))
-	{
-		HeapTuple	tuple = SearchSysCache1(INDEXRELID, lfirst_oid(lc));
-		Form_pg_index form;
-
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		form = (Form_pg_index) GETSTRUCT(tuple);
-		found = found || (form->indnkeyatts > 1 &&
-						  form->indkey.values[0] == first &&
-						  form->indkey.values[1] == second);
-		ReleaseSysCache(tuple);
-	}
-	return found;
-}
-
 /* create_time_series(relation, time_field, ...) returns regclass */
 Datum
 ttl_create_time_series(PG_FUNCTION_ARGS)
@@ -203,15 +177,15 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	/* If it exists, this is a NOTICE, or an error if its options differ. */
 	indexrelid = ttl_create_index_for(&args);
 
+	if (has_partitions)
+		PG_RETURN_OID(indexrelid);
+
 	/* Queries for one source of the series use this index. */
-	if (meta_field != NULL &&
-		!has_index_on(relid, get_attnum(relid, meta_field), get_attnum(relid, args.key)))
+	if (meta_field != NULL)
 		ttl_citus_run_command(psprintf("CREATE INDEX ON %s (%s, %s)",
 									   ttl_name_qualified(relid),
 									   quote_identifier(meta_field),
 									   quote_identifier(args.key)));
-	if (has_partitions)
-		PG_RETURN_OID(indexrelid);
 	if (!ttl_state_describe(indexrelid, true, &index))
 		elog(ERROR, "could not describe index %u", indexrelid);
 	foreach(lc, ttl_make_wanted(&index, GetCurrentTimestamp()))
