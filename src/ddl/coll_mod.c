@@ -263,14 +263,11 @@ ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("delete_boundary_rows needs drop_expired_partitions")));
 	ttl_state_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
-	if (option->drop_partitions || option->bucket_seconds != 0)
-	{
-		index->state = OidIsValid(index->governor) ? ttl_bounds_state(index) :
-			ttl_bounds_possible(index->relid, index->keyattnum,
-								getBaseType(index->keytype), option->filter != NIL);
-		if (index->state != TTL_ACTIVE)
-			ttl_state_raise(index);
-	}
+	/* not for a part of an index, which cannot be changed */
+	if ((option->drop_partitions || option->bucket_seconds != 0) &&
+		index->governor == index->indexrelid)
+		ttl_state_check_partitions(index->relid, index->keyattnum, getBaseType(index->keytype),
+								   option->filter != NIL);
 	if (OidIsValid(option->archive_to) &&
 		(change->archive_to != NULL || change->drop_partitions != NULL))
 	{
@@ -323,11 +320,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 
 	/* Raise no error about what the new option repairs. */
 	if (TTL_STATE_IS_WRONG(index.state) &&
-		index.state != TTL_TIME_ZONE_MISSING &&
-		index.state != TTL_TIME_ZONE_INVALID &&
-		index.state != TTL_TIME_ZONE_UNUSED &&
-		index.state != TTL_NOT_PARTITIONED_BY_KEY &&
-		index.state != TTL_FILTERED_BUCKETS &&
+		index.state != TTL_WRONG_TIME_ZONE && index.state != TTL_UNSUITABLE_PARTITIONS &&
 		index.state != TTL_ARCHIVE_MISMATCH)
 		ttl_state_raise(&index);
 	sibling = ttl_own_ttl_sibling(indexrelid);
@@ -425,9 +418,8 @@ set_paused(Oid indexrelid, bool paused)
 
 	indexrelid = ttl_own_ttl_main(indexrelid);
 	lock_ttl_index(indexrelid, &index);
-	if (!index.option.present)
-		index.state = TTL_OPTION_LOST;
-	if (index.option.problem != NULL || !index.option.present)
+	if ((index.option.problem != NULL || !index.option.present) &&
+		ttl_state_describe(indexrelid, false, &index) && index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
 	if (index.option.paused == paused)
 	{

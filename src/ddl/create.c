@@ -171,8 +171,7 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 		Node	   *own_ttl;
 
 		if (!ttl_state_describe(indexrelid, true, index) ||
-			index->state == TTL_CONSTRAINT_INDEX || index->state == TTL_UNIQUE_INDEX ||
-			index->state == TTL_NOT_BTREE || index->state == TTL_OPERATOR_CLASS ||
+			index->state == TTL_UNSUITABLE_INDEX ||
 			!equal(ttl_own_ttl_plain_filter(index->option.filter),
 				   ttl_own_ttl_plain_filter(filter)))
 			continue;

@@ -138,8 +138,8 @@ describe_deletion(const TtlIndex *index, bool partitions, const char **detail, c
 		(now.state == TTL_NO_REPLICA_IDENTITY || now.state == TTL_OWNER_LACKS_PRIVILEGE ||
 		 now.state == TTL_ARCHIVE_MISMATCH))
 	{
-		why = ttl_state_reason(&now);
-		*hint = ttl_state_hint(&now);
+		why = now.reason;
+		*hint = now.hint;
 	}
 	else
 	{

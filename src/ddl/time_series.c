@@ -94,9 +94,9 @@ read_series_args(FunctionCallInfo fcinfo, TtlCreate *args)
 static void
 check_series(Relation rel, const char *time_field)
 {
-	TtlIndex	index = {0};
 	TtlKey		key;
 
+	ttl_state_check_table(RelationGetRelid(rel));
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -105,10 +105,7 @@ check_series(Relation rel, const char *time_field)
 				 errhint("Create a table PARTITION BY RANGE (%s), make that one the time series, and insert the rows of this one.",
 						 quote_identifier(time_field))));
 	ttl_key_resolve(rel, time_field, &key);
-	index.state = rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP ? TTL_TEMPORARY_TABLE :
-		ttl_bounds_possible(RelationGetRelid(rel), key.attnum, getBaseType(key.type), false);
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise(&index);
+	ttl_state_check_partitions(RelationGetRelid(rel), key.attnum, getBaseType(key.type), false);
 }
 
 /* create_time_series(relation, time_field, ...) returns regclass */

@@ -23,28 +23,13 @@ typedef enum TtlState
 	TTL_ACTIVE,
 	/* wrong by definition: DDL refuses these */
 	TTL_MALFORMED_OPTION,
-	TTL_NOT_BTREE,
-	TTL_CONSTRAINT_INDEX,
-	TTL_UNIQUE_INDEX,
-	TTL_COMPOUND_KEY,
-	TTL_LONG_DEFINITION,
-	TTL_ID_KEY,
-	TTL_KEY_TYPE,
-	TTL_OPERATOR_CLASS,
-	TTL_TIME_ZONE_MISSING,
-	TTL_TIME_ZONE_INVALID,
-	TTL_TIME_ZONE_UNUSED,
-	TTL_TEMPORARY_TABLE,
-	TTL_MATERIALIZED_VIEW,
-	TTL_HYPERTABLE,
-	TTL_TABLE_ACCESS_METHOD,
-	TTL_INSTEAD_RULE,
-	TTL_NOT_PARTITIONED_BY_KEY,
-	TTL_FILTERED_BUCKETS,
+	TTL_UNSUITABLE_INDEX,
+	TTL_UNSUITABLE_TABLE,
+	TTL_WRONG_TIME_ZONE,
+	TTL_UNSUITABLE_PARTITIONS,
 	TTL_ARCHIVE_MISMATCH,
-	/* the index cannot be used now, or not with this table */
+	/* the index cannot be used now */
 	TTL_NOT_VALID,
-	TTL_OPTION_REMEMBERED,
 	TTL_OPTION_LOST,
 	TTL_TABLE_LOCKED,
 	TTL_NO_REPLICA_IDENTITY,
@@ -53,7 +38,7 @@ typedef enum TtlState
 	TTL_REPACK_COPY,
 	TTL_SHARD_ELSEWHERE,
 	TTL_OPTION_DIFFERS,
-	/* what the monitor adds for the view (see server/shown_state.c) */
+	/* added by server/shown_state.c */
 	TTL_NO_MONITOR,
 	TTL_CRASHED_SERVER,
 	TTL_HELD,
@@ -102,9 +87,9 @@ typedef struct TtlIndex
 	TtlCitusTable citus;		/* what the table is to Citus */
 	TtlCitusTable citus_governor;	/* and the governor's */
 	TtlState	state;
-	char	   *detail;			/* for the text of the state, or NULL */
-	char	   *mend;			/* what ends the state, for its hint, or NULL */
-	char	   *left_out;		/* shown of an active one, see reach.c */
+	int			sqlerrcode;		/* of the error that DDL raises for the state */
+	const char *reason;			/* of an active one: what it leaves out */
+	const char *hint;			/* or NULL */
 } TtlIndex;
 
 /* catalog.c */

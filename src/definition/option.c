@@ -17,7 +17,6 @@
  */
 #include "postgres.h"
 
-#include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
@@ -37,8 +36,6 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "ttl_index.h"
-
-#define MAX_DEFINITION (1024 * 1024)
 
 static bool
 is_option_function(Oid funcid, void *context)
@@ -431,27 +428,6 @@ read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
 	}
 }
 
-/*
- * Is the stored definition too long to be read?  Making trees of it takes tens of
- * milliseconds, several times in a pass, and cannot be interrupted.
- */
-bool
-ttl_option_is_long(HeapTuple tuple)
-{
-	static const AttrNumber attributes[] = {Anum_pg_index_indexprs, Anum_pg_index_indpred};
-	Size		size = 0;
-
-	for (int i = 0; i < lengthof(attributes); i++)
-	{
-		bool		isnull;
-		Datum		datum = SysCacheGetAttr(INDEXRELID, tuple, attributes[i], &isnull);
-
-		if (!isnull)
-			size += toast_raw_datum_size(datum);
-	}
-	return size > MAX_DEFINITION;
-}
-
 /* A tree of pg_index, or NULL. */
 Node *
 ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum)
@@ -495,18 +471,6 @@ check_together(bool has_seconds, TtlOption *option)
 		option->problem = TTL_ARCHIVE_OR_DETACH;
 }
 
-/*
- * What is said of a TTL index whose definition is too long to be read: DDL refuses it, but leaves
- * it behind where that was CREATE INDEX CONCURRENTLY.  Its filter matches nothing.
- */
-static void
-describe_long(TtlOption *option)
-{
-	option->present = option->is_long = true;
-	option->problem = "its key and its filter take more than 1 MB";
-	option->filter = option->stored = list_make1(makeBoolConst(false, false));
-}
-
 /* Reads the stored predicate of an index; false if there is no such index. */
 bool
 ttl_option_read(Oid indexrelid, TtlOption *option)
@@ -523,12 +487,6 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	if (ttl_option_is_long(tuple) && ttl_saved_option_is_dependent(indexrelid))
-	{
-		ReleaseSysCache(tuple);
-		describe_long(option);
-		return true;
-	}
 	usable = ((Form_pg_index) GETSTRUCT(tuple))->indisvalid ||
 		get_rel_relkind(indexrelid) == RELKIND_PARTITIONED_INDEX;
 	keys = ttl_option_stored_tree(tuple, Anum_pg_index_indexprs);

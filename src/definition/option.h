@@ -57,7 +57,6 @@ typedef struct TtlOption
 {
 	bool		present;		/* an option function occurs in it */
 	const char *problem;		/* why it is malformed, or NULL */
-	bool		is_long;		/* it was not read */
 	int32		seconds;
 	char	   *time_zone;		/* NULL where the option is not given */
 	bool		drop_partitions;	/* partitions that are due go as a whole */
@@ -76,7 +75,6 @@ extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern bool ttl_option_read_seconds(Node *argument, int32 *seconds);
 extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
-extern bool ttl_option_is_long(HeapTuple tuple);
 extern Node *ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum);
 extern bool ttl_option_is_within(Node *node, void *context);
 extern List *ttl_option_named_relations(Node *node);
@@ -99,6 +97,7 @@ extern void ttl_saved_option_restore(Oid indexrelid);
 extern bool ttl_saved_option_lock(Oid indexrelid);
 extern bool ttl_saved_option_needs_repair(Oid indexrelid);
 extern void ttl_saved_option_repair(Oid indexrelid);
+extern bool ttl_saved_option_is_lost(Oid indexrelid);
 extern void ttl_saved_option_warn(Oid indexrelid);
 extern void ttl_saved_option_inherit(Oid child);
 extern void ttl_saved_option_inherit_all(Oid root);

@@ -211,7 +211,7 @@ static bool
 identify(Oid indexrelid, SavedRow *row)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	bool		is_there = HeapTupleIsValid(tuple) && !ttl_option_is_long(tuple);
+	bool		is_there = HeapTupleIsValid(tuple);
 
 	memset(row, 0, sizeof(*row));
 	if (is_there)
@@ -523,12 +523,6 @@ ttl_saved_option_put(Oid indexrelid, const TtlOption *option)
 
 	tuple = heap_modify_tuple(old, RelationGetDescr(pg_index), values, nulls,
 							  replace);
-	/* nothing would read it, not even to take the option out again */
-	if (members != NIL && ttl_option_is_long(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the key and the filter of a TTL index cannot take more than 1 MB"),
-				 errhint("Keep in a column what says of a row whether it expires.")));
 	CatalogTupleUpdate(pg_index, &old->t_self, tuple);
 	CacheInvalidateRelcacheByRelid(form->indrelid);
 	CacheInvalidateRelcacheByRelid(indexrelid);
@@ -597,6 +591,17 @@ ttl_saved_option_repair(Oid indexrelid)
 	if (ttl_option_read(indexrelid, &option) && option.present &&
 		option.problem == NULL)
 		ttl_saved_option_write(indexrelid, &option);
+}
+
+/* Was the option of an index lost for good, and not just removed? */
+bool
+ttl_saved_option_is_lost(Oid indexrelid)
+{
+	TtlOption	option = {0};
+
+	return ttl_catalog_is_usable(indexrelid) && !OidIsValid(ttl_catalog_root(indexrelid)) &&
+		ttl_saved_option_is_dependent(indexrelid) &&
+		!ttl_saved_option_apply(indexrelid, &option);
 }
 
 /* Warns of a TTL that has stopped: it must not stop silently. */

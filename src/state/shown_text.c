@@ -119,8 +119,6 @@ ttl_shown_text_filter(PG_FUNCTION_ARGS)
 
 	if (!find_governor(PG_GETARG_OID(0), &governor, &relid, &option))
 		PG_RETURN_NULL();
-	if (option.is_long)
-		return return_text(fcinfo, NOT_SHOWN);
 	filter = ttl_own_ttl_plain_filter(option.filter);
 	if (filter == NIL)
 		PG_RETURN_NULL();
@@ -160,8 +158,6 @@ ttl_shown_text_key(PG_FUNCTION_ARGS)
 
 	if (!OidIsValid(relid) || !find_governor(indexrelid, &governor, &governed, &option))
 		PG_RETURN_NULL();
-	if (option.is_long)
-		return return_text(fcinfo, NOT_SHOWN);
 	if (ttl_key_read(indexrelid, &attnum, &key))
 		text = key == NULL ? get_attname(relid, attnum, true) : ttl_key_path_text(key, relid);
 	return return_text(fcinfo, text != NULL ? text : write_text(indexrelid, relid, NIL, key));
