@@ -1007,12 +1007,11 @@ AS 'MODULE_PATHNAME', 'ttl_on_ddl';
 COMMENT ON FUNCTION on_ddl() IS 'event trigger function: validates the TTL indexes that a command made or changed';
 
 CREATE EVENT TRIGGER ttl_index_ddl ON ddl_command_end
-	WHEN TAG IN ('CREATE INDEX', 'CREATE TABLE', 'CREATE SCHEMA', 'ALTER TABLE', 'ALTER INDEX',
-		'ALTER FOREIGN TABLE', 'CREATE RULE', 'REVOKE')
+	WHEN TAG IN ('CREATE INDEX', 'CREATE TABLE', 'CREATE SCHEMA', 'ALTER TABLE', 'ALTER INDEX')
 	EXECUTE FUNCTION on_ddl();
 
 COMMENT ON EVENT TRIGGER ttl_index_ddl IS
-'refuses what cannot be a TTL index, as create_index does, and warns where rows can no longer move to their archive';
+'refuses what cannot be a TTL index, as create_index() does';
 
 CREATE FUNCTION on_alter_index()
 RETURNS event_trigger LANGUAGE C
