@@ -1,6 +1,6 @@
 /* Is all well with the TTL indexes of this database?  One row: how many problems there
    are, and which.  For psql (psql -XAtq -f health.sql app), for cron, and for
-   check_postgres: see doc/monitoring.md.  For a member of pg_monitor.  The limits are
+   check_postgres: see doc/operating.md.  For a member of pg_monitor.  The limits are
    an hour behind, unless a pass is deleting that and through within 6 hours, and ten
    minutes without a pass, as in alerts.yml.  Whoever may create functions in a database
    must not get one of them called here. */
