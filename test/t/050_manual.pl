@@ -211,10 +211,92 @@ sub check_tests
 	return;
 }
 
+# The entries of the reference are those of the catalog: functions with their arguments,
+# views with their columns, settings with their defaults, states.
+sub check_reference
+{
+	my ($page) = @_;
+	my $text = slurp_file($page);
+	my %chapters = $text =~ /^## (.*?)\n(.*?)(?=^## |\z)/gms;
+	my (@undocumented, @gone, @different);
+	my $rows = sub {
+		return map { [ split /\|/ ] } split /\n/, $node->safe_psql('postgres', $_[0]);
+	};
+
+	$node->safe_psql('postgres', 'CREATE EXTENSION ttl_index');
+
+	my $entries = join '', @chapters{ 'Options of an index', 'Functions for keys',
+		'Declaring and changing', 'What is due', 'Running' };
+	my %signatures = map { /(\w+)\((.*?)\)(?: →|\n)/s ? ($1 => $2) : () } $entries =~ /^```\n(.*?)^```/gms;
+	my ($internal) = $entries =~ /^### Internal functions\n(.*)/ms;
+	my %catalog;
+	foreach my $row ($rows->(q{
+SELECT proname, replace(pg_get_function_arguments(oid), 'timestamp with time zone', 'timestamptz')
+FROM pg_proc WHERE pronamespace = 'ttl_index'::regnamespace ORDER BY 1, length(pg_get_function_arguments(oid)) DESC}))
+	{
+		my ($name, $arguments) = @$row;
+		my $documented = $signatures{$name};
+
+		$catalog{$name} = 1;
+		push @undocumented, $name if !defined $documented && $internal !~ /`$name`/;
+		next if !defined $documented || $documented =~ /…/ || $name eq 'stats_reset';
+		$_ = ($_ // '') =~ s/::[a-z ]+//gr =~ s/,? ?(?:OUT|minimum) .*//sr =~ s/\s+/ /gr =~ s/^ | $//gr
+		  foreach $arguments, $documented;
+		push @different, "$name($documented), not ($arguments)" if $documented ne $arguments;
+	}
+	push @gone, grep { !$catalog{$_} } keys %signatures, $entries =~ /^### (\w+)$/mg, $internal =~ /`(\w+)`/g;
+
+	my %views = $chapters{Views} =~ /^### (\w+)\n(.*?)(?=^### |\z)/gms;
+	my %columns;
+	foreach my $row ($rows->(q{
+SELECT relname, attname FROM pg_class AS c JOIN pg_attribute AS a ON attrelid = c.oid
+WHERE relnamespace = 'ttl_index'::regnamespace AND relkind = 'v' AND attnum > 0}))
+	{
+		my ($view, $column) = @$row;
+
+		$columns{$view}{$column} = 1;
+		push @undocumented, "$view.$column"
+		  if ($views{$view} // '') !~ /^\|[^|]*`$column`/m && $view !~ /^cluster_/;
+	}
+	foreach my $view (keys %views)
+	{
+		my @named = map { /`(\w+)`/g } $views{$view} =~ /^\|([^|]*)\|/mg;
+
+		push @gone, map { "$view.$_" } grep { !$columns{$view}{$_} } @named;
+	}
+
+	my %settings = map { /^`(\w+)` \| (.*)/ ? ($1 => $2) : () } $chapters{Settings} =~ /^\| (.*) \|/mg;
+	foreach my $row ($rows->(q{
+SELECT replace(name, 'ttl_index.', ''), boot_val, unit, min_val, context FROM pg_settings
+WHERE name LIKE 'ttl\_index.%' AND context <> 'internal'}))
+	{
+		my ($name, @values) = @$row;
+		my $documented = delete $settings{$name};
+
+		push @undocumented, $name if !defined $documented;
+		next if !defined $documented;
+		my @documented = map { s/^ +| +$//gr } split /\|/, $documented;
+		$documented[1] = '' if $documented[1] =~ /^rows/;
+		push @different, "$name: @values" if "@documented[0 .. 3]" ne join ' ', map { $_ // '' } @values;
+	}
+	push @gone, keys %settings;
+
+	my %states = map { $_ => 1 } map { /`(\w+)`/g } $chapters{States} =~ /^\| (`[^|]*) \|/mg;
+	my @states = slurp_file('src/definition/state.c') =~ /^\t\{"(\w+)", ERRCODE/mg;
+	push @undocumented, grep { !delete $states{$_} } @states;
+	push @gone, keys %states;
+
+	is("@undocumented", '', "$page has all functions, columns, settings and states");
+	is("@gone", '', "$page has none that is gone");
+	is(join("\n", @different), '', "$page has their arguments and defaults");
+	return;
+}
+
 run_page($_) foreach @pages;
 check_pasted($_) foreach @pages;
 check_programs('doc/frameworks.md');
 check_tests($_) foreach 'doc/guarantees.md', 'doc/security.md';
+check_reference('doc/reference.md');
 check_links($_) foreach @pages, 'CONTRIBUTING.md', 'bench/results/README.md';
 cmp_ok(-s 'README.md', '<=', 8 * 1024, 'README.md is for ten minutes');
 
