@@ -189,6 +189,28 @@ sub check_programs
 	return;
 }
 
+# A table with a column "test", the first or the last one, names tests that exist, in each row.
+sub check_tests
+{
+	my ($page) = @_;
+	my @missing;
+
+	foreach my $row (slurp_file($page) =~ /^\| test \|.*\n\| ---.*\n((?:\|.*\n)+)|^\|.*\| test \|\n\| ---.*\n((?:\|.*\n)+)/mg)
+	{
+		foreach my $line (split /\n/, $row // '')
+		{
+			my @columns = grep { /\S/ } split /\|/, $line;
+			my ($names) = grep { /^ *`[\w`, ]+ *$/ } @columns[ 0, -1 ];
+			my @named = ($names // '') =~ /`(\w+)`/g;
+
+			push @missing, $line unless @named;
+			push @missing, grep { !-e "test/sql/$_.sql" && !-e "test/specs/$_.spec" && !-e "test/t/$_.pl" } @named;
+		}
+	}
+	is("@missing", '', "the tests that $page names exist");
+	return;
+}
+
 # The entries of the reference are those of the catalog: functions with their arguments,
 # views with their columns, settings with their defaults, states.
 sub check_reference
@@ -260,7 +282,7 @@ WHERE name LIKE 'ttl\_index.%' AND context <> 'internal'}))
 	push @gone, keys %settings;
 
 	my %states = map { $_ => 1 } map { /`(\w+)`/g } $chapters{States} =~ /^\| (`[^|]*) \|/mg;
-	my @states = slurp_file('src/definition/state.c') =~ /^\t\{"(\w+)", ERRCODE/mg;
+	my @states = map { slurp_file($_) =~ /^\t\{"(\w+)", ERRCODE/mg } glob('src/definition/*.c');
 	push @undocumented, grep { !delete $states{$_} } @states;
 	push @gone, keys %states;
 
@@ -270,33 +292,11 @@ WHERE name LIKE 'ttl\_index.%' AND context <> 'internal'}))
 	return;
 }
 
-# A table with a column "test", the first or the last one, names tests that exist, in each row.
-sub check_tests
-{
-	my ($page) = @_;
-	my @missing;
-
-	foreach my $row (slurp_file($page) =~ /^\| test \|.*\n\| ---.*\n((?:\|.*\n)+)|^\|.*\| test \|\n\| ---.*\n((?:\|.*\n)+)/mg)
-	{
-		foreach my $line (split /\n/, $row // '')
-		{
-			my @columns = grep { /\S/ } split /\|/, $line;
-			my ($names) = grep { /^ *`[\w`, ]+ *$/ } @columns[ 0, -1 ];
-			my @named = ($names // '') =~ /`(\w+)`/g;
-
-			push @missing, $line unless @named;
-			push @missing, grep { !-e "test/sql/$_.sql" && !-e "test/specs/$_.spec" && !-e "test/t/$_.pl" } @named;
-		}
-	}
-	is("@missing", '', "the tests that $page names exist");
-	return;
-}
-
 run_page($_) foreach @pages;
 check_pasted($_) foreach @pages;
 check_programs('doc/frameworks.md');
-check_reference('doc/reference.md');
 check_tests($_) foreach 'doc/guarantees.md', 'doc/security.md';
+check_reference('doc/reference.md');
 check_links($_) foreach @pages, 'CONTRIBUTING.md', 'bench/results/README.md';
 cmp_ok(-s 'README.md', '<=', 8 * 1024, 'README.md is for ten minutes');
 
