@@ -4,7 +4,8 @@
  *	  What all files share, and a map of the folders.
  *
  *	document/		dates and times to live inside jsonb documents
- *	definition/		what an index says: its option, its key, its state
+ *	definition/		what an index says: its option and its key
+ *	state/			whether an index can be used, now and with its table
  *	expire/			deleting the rows of one index (see its README)
  *	partition/		partitions that are dropped, kept and made as a whole
  *	due/			how much is due, and when
@@ -103,16 +104,6 @@ extern Oid	ttl_owner_of(Oid relid);
 extern bool ttl_owner_lock(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_owner_open(Oid relid, LOCKMODE lockmode);
 extern void ttl_owner_check_tree(Oid relid, Oid owner);
-
-/* query.c */
-extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);
-extern Query *ttl_query_make_delete(Relation rel, List *conditions);
-extern List *ttl_query_values(Relation to, Relation from);
-extern Query *ttl_query_make_insert(Relation to, List *values, QueryEnvironment *env, char *rows);
-extern bool ttl_query_is_plain(Relation rel, CmdType command);
-extern List *ttl_query_columns(Relation rel);
-extern int64 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
-						   const char *name, DestReceiver *dest);
 
 /* settings.c */
 extern PGDLLIMPORT bool ttl_monitor_enabled;

@@ -26,9 +26,10 @@
 #include "definition/definition.h"
 #include "expire/expire.h"
 #include "expire/look.h"
-#include "stats/stats.h"
 #include "pass/pass.h"
 #include "pass/schedule.h"
+#include "state/state.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
 /* The arguments and the result of an estimate. */
@@ -54,19 +55,17 @@ estimate_work(void *arg)
 		TtlEstimate estimate;
 
 		if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock) ||
-			!ttl_catalog_describe(leaf, false, &index))
+			!ttl_state_describe(leaf, false, &index))
 			return;
 		if (!ttl_option_expires(&index.option))
 			continue;
 		/* it may have changed since the batch; of Citus, shards have statistics */
 		if (index.state != TTL_ACTIVE || index.citus.kind == TTL_CITUS_SHELL)
 			return;
-		if (ttl_estimate_is_empty(relid))
-			continue;
-		if (!ttl_estimate_read(&index, &estimate))
+		if (!ttl_look_estimate(&index, &estimate))
 			return;
-		due += ttl_estimate_due(&estimate, &index, work->run->kept->pass_at);
-		ttl_estimate_free(&estimate);
+		due += ttl_look_estimate_due(&estimate, &index, work->run->kept->pass_at);
+		ttl_look_estimate_free(&estimate);
 	}
 	work->due = due;
 }

@@ -292,11 +292,23 @@ WHERE name LIKE 'ttl\_index.%' AND context <> 'internal'}))
 	return;
 }
 
+# The files of the source that the page on how it works names are there.
+sub check_files
+{
+	my ($page) = @_;
+	my %named = map { $_ => 1 } slurp_file($page) =~ m{`(?:src/)?(\w+/(?:\w+\.[ch])?|\w+\.[ch])`}g;
+
+	delete $named{'src/'};
+	is(join(' ', grep { !-e "src/$_" } sort keys %named), '', "the files that $page names exist");
+	return;
+}
+
 run_page($_) foreach @pages;
 check_pasted($_) foreach @pages;
 check_programs('doc/frameworks.md');
 check_tests($_) foreach 'doc/guarantees.md', 'doc/security.md';
 check_reference('doc/reference.md');
+check_files('doc/how-it-works.md');
 check_links($_) foreach @pages, 'CONTRIBUTING.md', 'bench/results/README.md';
 cmp_ok(-s 'README.md', '<=', 8 * 1024, 'README.md is for ten minutes');
 
