@@ -226,8 +226,9 @@ sub check_reference
 	$node->safe_psql('postgres', 'CREATE EXTENSION ttl_index');
 
 	my $entries = join '', @chapters{ 'Options of an index', 'Functions for keys',
-		'Declaring and changing', 'What is due', 'Running' };
-	my %signatures = map { /(\w+)\((.*?)\)(?: →|\n)/s ? ($1 => $2) : () } $entries =~ /^```\n(.*?)^```/gms;
+		'Declaring', 'Changing', 'What is due', 'Running' };
+	my %signatures = map { /(\w+)\((.*?)\)(?: →|\n|$)/s ? ($1 => $2) : () } $entries =~ /^```\n(.*?)^```/gms,
+	  $entries =~ /^\| `(\w+\([^`]*\))`/gm;
 	my ($internal) = $entries =~ /^### Internal functions\n(.*)/ms;
 	my %catalog;
 	foreach my $row ($rows->(q{
@@ -244,7 +245,7 @@ FROM pg_proc WHERE pronamespace = 'ttl_index'::regnamespace ORDER BY 1, length(p
 		  foreach $arguments, $documented;
 		push @different, "$name($documented), not ($arguments)" if $documented ne $arguments;
 	}
-	push @gone, grep { !$catalog{$_} } keys %signatures, $entries =~ /^### (\w+)$/mg, $internal =~ /`(\w+)`/g;
+	push @gone, grep { !$catalog{$_} } keys %signatures, $entries =~ /^### ([a-z_]+)$/mg, $internal =~ /`(\w+)`/g;
 
 	my %views = $chapters{Views} =~ /^### (\w+)\n(.*?)(?=^### |\z)/gms;
 	my %columns;
