@@ -168,7 +168,7 @@ my ($page, $err) =
 	'-U', 'exporter', 'app' ]);
 is($err, '', 'the report is written');
 my %wrong = map { /^(\w+): (.*)/ } databases_of($page);
-is($wrong{archive}, 'Nobody deletes here (disabled_here)', 'it says of archive what is wrong');
+is($wrong{archive}, 'No rows are deleted here (disabled_here)', 'it says of archive what is wrong');
 is($wrong{shop}, '1 index: failing', 'of shop');
 is($wrong{wiki}, '1 index paused', 'of wiki');
 is($wrong{app}, 'nothing', 'of app');

@@ -283,7 +283,8 @@ WHERE name LIKE 'ttl\_index.%' AND context <> 'internal'}))
 	push @gone, keys %settings;
 
 	my %states = map { $_ => 1 } map { /`(\w+)`/g } $chapters{States} =~ /^\| (`[^|]*) \|/mg;
-	my @states = map { slurp_file($_) =~ /^\t\{"(\w+)", ERRCODE/mg } glob('src/definition/*.c');
+	my @states = map { /^\t"(\w+)",?$/mg }
+	  map { /^static const char \*const state_names\[\] = \{\n(.*?)^\};/ms } map { slurp_file($_) } glob('src/*/state.c');
 	push @undocumented, grep { !delete $states{$_} } @states;
 	push @gone, keys %states;
 
