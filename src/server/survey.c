@@ -58,7 +58,7 @@ typedef struct Look
 	TtlSurvey	found;
 	TtlVisitor	visitor;
 	TtlStateFile file;
-	List	   *failing;
+	HTAB	   *failing;
 	List	   *indexes;
 	List	   *work;			/* TtlWork */
 	/* of the index at hand */
@@ -91,7 +91,7 @@ begin_work(void *arg)
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
-	ttl_visitor_find(&look->visitor);
+	ttl_visitor_find(MyDatabaseId, &look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = list_copy(ttl_catalog_dependents());
 
@@ -132,7 +132,7 @@ count_deaths(TtlRun *run)
 		count.last_error_sqlstate =
 			unpack_sql_state(crashed ? ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
 		count.last_error_time = GetCurrentTimestamp();
-		ttl_counters_add(&count);
+		ttl_tally_add(run, &count);
 		run->kept->counted = true;
 		if (crashed)
 		{
@@ -142,6 +142,8 @@ count_deaths(TtlRun *run)
 			ttl_report_error(run, relid, relid, &edata);
 			continue;
 		}
+		if (index->failed_until == 0)
+			run->kept->sum.failed++;
 		(void) ttl_kept_failed(run->kept, relid, true, run->at);
 		if (death == TTL_DEAD_CANCELED)
 			ttl_kept_canceled(run->kept, relid, run->at);
@@ -321,8 +323,6 @@ look_at(Look *look)
 			found->failing++;
 		else if (look->index.state != TTL_ACTIVE)
 			found->not_active++;
-		if (look->lag < 0)
-			found->lag_unknown++;
 		found->worst_lag = Max(found->worst_lag, look->lag);
 	}
 	caller = MemoryContextSwitchTo(run->context);
@@ -448,8 +448,6 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 		look->found.at = run->at;
 		look->found.pass_start = look->may_run ? run->kept->pass_at : survey->pass_start;
 		look->found.pass_end = survey->pass_end;
-		look->found.deleted = survey->deleted;
-		look->found.partitions = survey->partitions;
 		*survey = look->found;
 		/* the last survey of a pass is followed by no sub-pass */
 		if (shared->begins || look->work != NIL)
@@ -467,13 +465,11 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 	survey->left = survey->time_left = -1;
 	if (shared->more)
 	{
-		TimestampTz now = GetCurrentTimestamp();
 		TtlProgress progress;
 
-		ttl_kept_progress(run->kept, InvalidOid, now, &progress);
+		ttl_kept_progress(run->kept, InvalidOid, &progress);
 		survey->left = progress.left;
-		survey->time_left = ttl_progress_time_left(progress.left, progress.deleted,
-												   progress.paced, now - progress.begun);
+		survey->time_left = progress.time_left;
 	}
 	if (!look->may_run || run->stop)
 		return;
