@@ -18,19 +18,6 @@
 #include "shared/state_file.h"
 #include "stats/stats.h"
 
-/* A TTL index to visit, and what there is to do. */
-typedef struct TtlTarget
-{
-	Oid			root;
-	Oid			relid;			/* its table, if the index is active */
-	List	   *leaves;			/* OIDs of indexes that hold its rows, in the
-								 * order of the partitions */
-	List	   *others;			/* those that belong to other owners */
-	List	   *partitions;		/* TtlPartition, to make or to drop */
-	bool		active;			/* or locked when it was prepared */
-	bool		busy;			/* something was locked at the last visit */
-} TtlTarget;
-
 typedef struct TtlRun
 {
 	TtlCommon  *common;
@@ -42,7 +29,6 @@ typedef struct TtlRun
 	TimestampTz at;				/* the clock reading of this sub-pass */
 	bool		stop;			/* end now: the monitor was disabled, the
 								 * extension dropped, or the launcher ended */
-	List	   *targets;		/* TtlTarget */
 } TtlRun;
 
 /* attempt.c */
@@ -76,7 +62,7 @@ extern int	ttl_throttle_batch_size(int size);
 extern TtlWait ttl_throttle_wait(TtlRun *run, long *milliseconds);
 
 /* visit.c */
-extern void ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target);
+extern bool ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions);
 
 /* work.c */
 extern bool ttl_work_is_canceled(void);

@@ -249,5 +249,4 @@ ttl_schedule_visit_end(TtlSubPass *sub, TtlVisit *visit)
 	if (visit->skipped)
 		visit->more = false;
 	sub->more = sub->more || visit->more;
-	sub->busy = sub->busy || visit->busy;
 }

@@ -28,7 +28,6 @@ typedef struct TtlSubPass
 	bool		cut;			/* its time was over before the current one */
 	bool		more;			/* rows that were due at the beginning of the
 								 * pass remain */
-	bool		busy;			/* some remain because something was locked */
 } TtlSubPass;
 
 typedef struct TtlVisit
