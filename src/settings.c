@@ -1,11 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * settings.c
- *	  The settings: MongoDB's parameters, with PostgreSQL's units.
+ *	  The start of the library, and its settings.
  *
- * monitor_sleep, max_clock_jump and hold_after_downtime change by a reload only, as they
- * concern the launcher or the whole server.  A superuser can set the others for a session, a
- * role or a database: so run_pass() can be tuned by hand, and the monitor for one database.
+ * A preloaded library registers the launcher.  A session that loads the library gets only the
+ * functions and the settings.
+ *
+ * Settings of the launcher or of the whole server change by a reload only.  A superuser can set
+ * the others for a session, a role or a database.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -18,12 +20,19 @@
 
 #include <limits.h>
 
+#include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "postmaster/postmaster.h"	/* MAX_BACKENDS; since 18 in: */
 #include "storage/proc.h"
 #include "utils/guc.h"
 
+#include "server/server.h"
 #include "ttl_index.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
 
 bool		ttl_monitor_enabled = true;
 int			ttl_monitor_sleep = 60;
@@ -45,7 +54,7 @@ int			ttl_bucket_lock_timeout = 50;
 bool		ttl_count_dropped_documents = false;
 bool		ttl_logical_messages = false;
 int			ttl_history_retention = 7 * 24 * 60 * 60;
-static char *expiring = NULL;	/* read by its name only */
+static char *expiring = NULL;	/* read by its name alone */
 
 /* Defines an integer setting that a superuser can change at any time. */
 static void
@@ -58,7 +67,7 @@ define_int(const char *name, const char *description, const char *more,
 }
 
 void
-ttl_settings_init(void)
+_PG_init(void)
 {
 	DefineCustomBoolVariable("ttl_index.monitor_enabled",
 							 "Lets the monitor delete expired rows.",
@@ -154,9 +163,11 @@ ttl_settings_init(void)
 							   GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
 							   NULL, NULL, NULL);
 	MarkGUCPrefixReserved("ttl_index");
+	if (process_shared_preload_libraries_in_progress)
+		ttl_launcher_register();
 }
 
-/* Those of a session that count for the processes of its run_pass(). */
+/* The settings that a session hands over to the workers of its run_pass(). */
 static const char *const handed_over[] = {
 	"ttl_index.sub_pass_target_time", "ttl_index.index_delete_target_docs",
 	"ttl_index.index_delete_target_time", "ttl_index.batch_target_docs",
@@ -167,7 +178,7 @@ static const char *const handed_over[] = {
 	"ttl_index.history_retention", "client_min_messages"
 };
 
-/* Writes them into shared memory, as strings one after another. */
+/* Writes these settings into shared memory, as strings one after another. */
 dsa_pointer
 ttl_settings_store(dsa_area *area)
 {
@@ -185,7 +196,7 @@ ttl_settings_store(dsa_area *area)
 	return result;
 }
 
-/* Forces them in a process that is not connected yet, whatever ALTER ROLE and ALTER DATABASE say. */
+/* Forces the stored settings before a worker connects, so that they override ALTER ROLE and ALTER DATABASE. */
 void
 ttl_settings_load(const char *values)
 {
@@ -196,7 +207,7 @@ ttl_settings_load(const char *values)
 	}
 }
 
-/* Sets what nothing but the process itself changes any more, also not RESET ALL in it. */
+/* Sets a setting so that neither ALTER ROLE, ALTER DATABASE nor RESET ALL changes it. */
 void
 ttl_settings_force(const char *name, const char *value)
 {
@@ -219,7 +230,7 @@ ttl_settings_limits(void)
 	return limits;
 }
 
-/* Sets a setting that any user may set, until the caller's GUC level ends, as SET LOCAL does. */
+/* Sets a setting that any user may set until the caller's GUC level ends, as SET LOCAL does. */
 void
 ttl_settings_set(const char *name, const char *value)
 {

@@ -16,13 +16,12 @@
  *
  * A folder uses only the folders above it in this list (test 051_layout).  At the top:
  *
- *	ttl_index.c		start: settings, launcher
- *	settings.c		the settings
+ *	settings.c		start of the library, settings
  *	owner.c			ownership checks
- *	name.c			names that cannot change while SQL text uses them
- *	inherit.c		what is below and above a relation, without a lock
+ *	name.c			names of relations
+ *	inherit.c		children and parents of a relation, without a lock
  *	lock.c			strong locks that hardly delay others
- *	args.c			checks of what SQL declares: arguments, columns
+ *	args.c			arguments of SQL functions
  *	error.c			catching errors
  *	compat.h		the differences between the major versions
  *
@@ -79,9 +78,7 @@ extern bool ttl_error_is_of_lock(const ErrorData *edata);
 /* inherit.c */
 extern List *ttl_inherit_children(Oid relid, bool detaching);
 extern List *ttl_inherit_tree(Oid relid);
-extern List *ttl_inherit_partitions(Oid relid, LOCKMODE lockmode);
 extern List *ttl_inherit_foreign_tables(Oid relid);
-extern List *ttl_inherit_parents(Oid relid, bool *detaching);
 extern Oid	ttl_inherit_parent(Oid relid, bool *detaching);
 extern Oid	ttl_inherit_top(Oid relid);
 
@@ -96,7 +93,6 @@ extern char *ttl_name_with_suffix(const char *name, const char *suffix);
 extern char *ttl_name_find(Oid relid);
 extern char *ttl_name_qualified(Oid relid);
 extern char *ttl_name_index(Oid indexrelid);
-extern void ttl_name_keep(Oid relid);
 
 /* owner.c */
 extern Oid	ttl_owner_of(Oid relid);
@@ -130,7 +126,6 @@ extern PGDLLIMPORT int ttl_bucket_lock_timeout;
 extern PGDLLIMPORT bool ttl_count_dropped_documents;
 extern PGDLLIMPORT bool ttl_logical_messages;
 extern PGDLLIMPORT int ttl_history_retention;
-extern void ttl_settings_init(void);
 extern TtlLimits ttl_settings_limits(void);
 extern dsa_pointer ttl_settings_store(dsa_area *area);
 extern void ttl_settings_load(const char *values);

@@ -206,7 +206,6 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 				 errhint("ttl_index.create_index() with drop_expired_partitions => true lets those expire that somebody else makes.")));
 	if (!again)
 		ttl_owner_check_tree(relid, rel->rd_rel->relowner);
-	ttl_name_keep(relid);
 	relation_close(rel, NoLock);
 
 	if (!again)

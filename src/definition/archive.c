@@ -241,52 +241,25 @@ ttl_archive_of(Oid indexrelid, Oid *governor)
 	return option.archive_to;
 }
 
-/* A table and all that it is a partition of, or inherits from. */
-static List *
-self_and_above(Oid relid)
-{
-	List	   *tables = list_make1_oid(relid);
-	ListCell   *lc;
-
-	/* the list grows while it is read */
-	foreach(lc, tables)
-	{
-		CHECK_FOR_INTERRUPTS();
-		tables = list_concat_unique_oid(tables, ttl_inherit_parents(lfirst_oid(lc), NULL));
-	}
-	return tables;
-}
-
 /*
- * The state by how the tables belong together: rows must not come back.  Follows the archive of
- * the archive, and so on, for at most MAX_STAGES tables.
+ * The state by whether rows would come back to their table.  Follows the archive of the
+ * archive, and so on, for at most MAX_STAGES tables.
  */
 static TtlState
-relationship_state(TtlIndex *index)
+cycle_state(TtlIndex *index)
 {
-	static char *const elsewhere = "Let one of these tables archive to another one, or make its index a plain one with ttl_index.remove_ttl().";
-	Oid			target = index->option.archive_to;
-	List	   *own = self_and_above(index->relid);
 	Oid			whole = ttl_inherit_top(index->relid);
-	List	   *stages = list_make1_oid(target);
+	List	   *stages = list_make1_oid(index->option.archive_to);
 	ListCell   *lc;
 	ListCell   *lc2;
 
-	if (target == index->relid)
-		return mismatch(index, "it is the table that the rows are in", NULL);
 	/* the list grows while it is read */
 	foreach(lc, stages)
 	{
-		Oid			stage = lfirst_oid(lc);
-		List	   *above = self_and_above(stage);
-
-		if (list_member_oid(own, stage) || list_member_oid(above, index->relid) ||
-			list_member_oid(above, whole))
-			return stage == target ?
-				mismatch(index, "one of the two is a partition of the other, or inherits from it", NULL) :
-				mismatch(index, psprintf("its rows move on to table %s, and would come back",
-										 ttl_archive_name(stage)), elsewhere);
-		foreach(lc2, ttl_catalog_table_indexes(stage))
+		if (ttl_inherit_top(lfirst_oid(lc)) == whole || list_length(stages) > MAX_STAGES)
+			return mismatch(index, "from there they would come back",
+							"Name a table whose rows do not return to this one.");
+		foreach(lc2, ttl_catalog_table_indexes(lfirst_oid(lc)))
 		{
 			Oid			governor;
 			Oid			next = ttl_archive_of(lfirst_oid(lc2), &governor);
@@ -294,8 +267,6 @@ relationship_state(TtlIndex *index)
 			if (OidIsValid(next))
 				stages = list_append_unique_oid(stages, next);
 		}
-		if (list_length(stages) > MAX_STAGES)
-			return mismatch(index, "its rows move on over too many tables", elsewhere);
 	}
 	return TTL_ACTIVE;
 }
@@ -350,7 +321,7 @@ ttl_archive_state(TtlIndex *index)
 		state = mismatch(index, "it is unlogged, so that a crash would lose the rows",
 						 alter_command(target, "SET LOGGED"));
 	if (state == TTL_ACTIVE)
-		state = relationship_state(index);
+		state = cycle_state(index);
 	return state == TTL_ACTIVE ? columns_state(index, table.relnatts, other.relnatts) : state;
 }
 

@@ -587,6 +587,5 @@ ttl_citus_lock_copies(Oid relid)
 	ttl_settings_set("citus.enable_ddl_propagation", "on");
 	ttl_settings_set("citus.enable_metadata_sync", "on");
 	ttl_lock_limit_waits();
-	ttl_name_keep(relid);
 	ttl_citus_run_command(psprintf("LOCK TABLE %s IN EXCLUSIVE MODE", ttl_name_qualified(relid)));
 }

@@ -49,20 +49,6 @@ go_by_row(const TtlPartition *partition, const TtlOption *option)
 		!partition->has_upper;
 }
 
-/* The index of a partition that is the child of this one, or invalid. */
-Oid
-ttl_leaves_index_of(Oid root, Oid relid)
-{
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_table_indexes(relid))
-	{
-		if (ttl_inherit_parent(lfirst_oid(lc), NULL) == root)
-			return lfirst_oid(lc);
-	}
-	return InvalidOid;
-}
-
 /* Reads the partition of a table in which a leaf index lies; false where that is none. */
 static bool
 read_partition(Oid indexrelid, Oid table, TtlPartition *partition)

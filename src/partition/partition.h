@@ -28,7 +28,6 @@ typedef struct TtlDueLeaf
 
 /* leaves.c */
 extern bool ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff);
-extern Oid	ttl_leaves_index_of(Oid root, Oid relid);
 extern List *ttl_leaves_by_row(Oid root);
 extern bool ttl_leaves_goes_by_row(const TtlIndex *leaf);
 extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);
@@ -36,7 +35,6 @@ extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);
 /* drop.c */
 extern List *ttl_drop_due(const TtlIndex *root, TimestampTz at);
 extern char *ttl_drop_detach_command(Oid parent, Oid relid);
-extern char *ttl_drop_find_subscription(Oid relid);
 extern void ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at,
 							   TtlBatch *batch);
 
