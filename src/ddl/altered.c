@@ -29,6 +29,7 @@
 
 #include "ddl/ddl.h"
 #include "definition/definition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /*
@@ -103,7 +104,7 @@ find_mismatch(Oid relid)
 		/* it is said of the main one of a pair */
 		if (!OidIsValid(ttl_archive_of(lfirst_oid(lc), &governor)) ||
 			OidIsValid(ttl_pair_main(lfirst_oid(lc))) ||
-			!ttl_catalog_describe(lfirst_oid(lc), true, &index))
+			!ttl_state_describe(lfirst_oid(lc), true, &index))
 			continue;
 		if (index.state == TTL_ACTIVE)
 			index.state = ttl_archive_rights(&index);

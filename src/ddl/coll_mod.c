@@ -28,10 +28,10 @@
 #include "utils/syscache.h"
 
 #include "ddl/ddl.h"
-#include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_coll_mod);
@@ -66,7 +66,7 @@ lock_if_there(Oid indexrelid, TtlIndex *index)
 	(void) find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL);
 	/* what REINDEX CONCURRENTLY has lost is the option all the same */
 	ttl_saved_option_restore(indexrelid);
-	return ttl_catalog_describe(indexrelid, true, index);
+	return ttl_state_describe(indexrelid, true, index);
 }
 
 /* The same, for an index that has to be there. */
@@ -116,7 +116,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
 		Node	   *other_key;
 		TtlOption	option;
 
-		if (other == indexrelid || !ttl_state_is_copy(other) ||
+		if (other == indexrelid || !ttl_catalog_is_copy(other) ||
 			!ttl_key_read(other, &other_attnum, &other_key) ||
 			other_attnum != attnum || !equal(other_key, key) ||
 			!ttl_option_read(other, &option) || !option.present ||
@@ -206,13 +206,13 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 		ttl_state_check_usable(indexrelid);
 		/* it is not known of a table that should have no TTL index */
 		if (OidIsValid(index.keytype))
-			ttl_catalog_check_key(index.relid, index.keyattnum, index.keytype,
+			ttl_state_check_key(index.relid, index.keyattnum, index.keytype,
 								  option->time_zone);
 	}
 	change_here(indexrelid, option);
 
 	/* Not a problem from before the change: pausing must not need a repair. */
-	if (option->present && ttl_catalog_describe(indexrelid, true, &after) &&
+	if (option->present && ttl_state_describe(indexrelid, true, &after) &&
 		TTL_STATE_IS_WRONG(after.state) &&
 		(!index.option.present || after.state != index.state))
 		ttl_state_raise(&after);
@@ -281,7 +281,7 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("delete_boundary_rows needs drop_expired_partitions"),
 				 errhint("Without it all rows that are due go one by one.")));
-	ttl_catalog_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
+	ttl_state_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
 }
 
 /* Gives the other index of a pair what both of them have, as far as it was given. */

@@ -34,10 +34,10 @@
 #include "utils/tuplestore.h"
 
 #include "ddl/ddl.h"
-#include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_create_index);
@@ -201,7 +201,7 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 	{
 		Oid			indexrelid = lfirst_oid(lc);
 
-		if (!ttl_catalog_describe(indexrelid, true, index))
+		if (!ttl_state_describe(indexrelid, true, index))
 			continue;
 		if (index->state == TTL_CONSTRAINT_INDEX ||
 			index->state == TTL_UNIQUE_INDEX || index->state == TTL_NOT_BTREE ||
@@ -225,7 +225,7 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 	}
 	if (!named)
 		found = ttl_key_prefer_ttl(found);
-	if (found == NIL || !ttl_catalog_describe(linitial_oid(found), true, index))
+	if (found == NIL || !ttl_state_describe(linitial_oid(found), true, index))
 		return false;
 	/* with or without a TTL, that is an error */
 	ttl_state_check_usable(index->indexrelid);
@@ -368,7 +368,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	Oid			other = InvalidOid;
 	char	   *label = unquoted(args->key);
 
-	ttl_catalog_check_table(args->relid);
+	ttl_state_check_table(args->relid);
 	ttl_key_resolve(rel, args->key, &key);
 	refuse_zone_as_filter(args);
 	check_options(rel, args, &key);

@@ -34,6 +34,7 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "partition/partition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_create_time_series);
@@ -230,7 +231,7 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 									   quote_identifier(args.create.key)));
 	if (again)
 		PG_RETURN_OID(indexrelid);
-	if (!ttl_catalog_describe(indexrelid, true, &index))
+	if (!ttl_state_describe(indexrelid, true, &index))
 		elog(ERROR, "could not describe index %u", indexrelid);
 	foreach(lc, ttl_make_wanted(&index, GetCurrentTimestamp()))
 		ttl_make_attach(&index, lfirst(lc));

@@ -89,9 +89,10 @@ path_sql(const char *key, const char *path)
 static void
 refuse_id(void)
 {
-	static const TtlIndex wrong = {.state = TTL_ID_KEY};
-
-	ttl_state_raise(&wrong);
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("_id, the identity of a document, cannot be the key of a TTL index"),
+			 errhint("Create one on the column or path that holds the date.")));
 }
 
 /* A path below a jsonb column. */
@@ -156,7 +157,10 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 		key->type = type;
 		key->sql = pstrdup(quote_identifier(key->column));
 		if (!ttl_catalog_key_type_ok(type))
-			ttl_catalog_check_key(relid, key->attnum, type, NULL);
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg(TTL_KEY_TYPE_REASON, format_type_be(type)),
+					 errhint("%s", ttl_hint_key_type(relid, key->attnum, type, NULL))));
 	}
 	if (key->sql[0] == '(')
 		key->expression = ttl_parse_expression(rel, key->sql, false, "key");
@@ -465,7 +469,7 @@ ttl_key_prefer_ttl(List *indexes)
 		Oid			indexrelid = lfirst_oid(lc);
 		int			rank = 1;
 
-		if (ttl_state_is_leftover(indexrelid))
+		if (ttl_catalog_is_leftover(indexrelid))
 			rank = 2;
 		else if (OidIsValid(ttl_catalog_root(indexrelid)) ||
 				 ttl_saved_option_is_dependent(indexrelid))

@@ -60,6 +60,9 @@ typedef struct TtlDate
 	bool		own_ttl_added;	/* the key is that plus a document's own TTL */
 } TtlDate;
 
+/* for DDL and the state */
+#define TTL_KEY_TYPE_REASON "the key of a TTL index cannot be of type %s"
+
 /* key.c */
 extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
 extern bool ttl_key_read(Oid indexrelid, AttrNumber *attnum,

@@ -167,7 +167,7 @@ table_indexes(Oid relid)
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
-		if (ttl_state_is_copy(lfirst_oid(lc)))
+		if (ttl_catalog_is_copy(lfirst_oid(lc)))
 			leftovers = lappend_oid(leftovers, lfirst_oid(lc));
 		else
 			indexes = lappend_oid(indexes, lfirst_oid(lc));

@@ -525,11 +525,10 @@ ttl_saved_option_put(Oid indexrelid, const TtlOption *option)
 							  replace);
 	/* nothing would read it, not even to take the option out again */
 	if (members != NIL && ttl_option_is_long(tuple))
-	{
-		const TtlIndex index = {.indexrelid = indexrelid,.state = TTL_LONG_DEFINITION};
-
-		ttl_state_raise(&index);
-	}
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the key and the filter of a TTL index cannot take more than 1 MB"),
+				 errhint("Keep in a column what says of a row whether it expires.")));
 	CatalogTupleUpdate(pg_index, &old->t_self, tuple);
 	CacheInvalidateRelcacheByRelid(form->indrelid);
 	CacheInvalidateRelcacheByRelid(indexrelid);
@@ -563,7 +562,7 @@ keep_leftover(Oid indexrelid, void *arg)
 {
 	TtlOption	option;
 
-	if (ttl_state_is_copy(indexrelid) &&
+	if (ttl_catalog_is_copy(indexrelid) &&
 		ttl_option_read(indexrelid, &option) && option.present)
 		follow_trees(indexrelid, slot_of(indexrelid));
 }
@@ -598,19 +597,6 @@ ttl_saved_option_repair(Oid indexrelid)
 	if (ttl_option_read(indexrelid, &option) && option.present &&
 		option.problem == NULL)
 		ttl_saved_option_write(indexrelid, &option);
-}
-
-/*
- * Was the option of an index lost for good?  Not where it has just been removed, or the
- * partition moved to an archive, beside whoever has a list of indexes.
- */
-bool
-ttl_saved_option_is_lost(Oid indexrelid)
-{
-	TtlIndex	index;
-
-	return ttl_catalog_describe(indexrelid, false, &index) &&
-		index.state == TTL_OPTION_LOST && ttl_saved_option_is_dependent(indexrelid);
 }
 
 /* Warns of a TTL that has stopped: it must not stop silently. */

@@ -43,6 +43,7 @@
 #include "due/due.h"
 #include "expire/look.h"
 #include "partition/partition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_due_count);
@@ -70,7 +71,7 @@ static void
 describe(Oid indexrelid, TtlIndex *index)
 {
 	ttl_state_check_is_index(indexrelid);
-	if (!ttl_catalog_describe(indexrelid, false, index))
+	if (!ttl_state_describe(indexrelid, false, index))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("index with OID %u does not exist", indexrelid)));
@@ -119,7 +120,7 @@ ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index)
 				 errmsg("could not obtain lock on table \"%s\"", name)));
 	}
 	/* it may have changed since the list was made */
-	return ttl_catalog_describe(indexrelid, false, index) &&
+	return ttl_state_describe(indexrelid, false, index) &&
 		index->state == TTL_ACTIVE && index->option.seconds >= 0;
 }
 
@@ -396,7 +397,7 @@ leaf_work(void *arg)
 	/* a query of the copies of a Citus table would run code of the owner */
 	if (is_there &&
 		(!lock_for_look(relid, indexrelid) ||
-		 !ttl_catalog_describe(indexrelid, false, &index) || !can_look(&index) ||
+		 !ttl_state_describe(indexrelid, false, &index) || !can_look(&index) ||
 		 index.citus.replicated))
 		return;
 	if (is_there && index.option.seconds >= 0)
@@ -425,7 +426,7 @@ ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since, bool *may_b
 
 	*since = lag->at;
 	*may_be_due = true;
-	if (!ttl_catalog_describe(indexrelid, false, &index) || !can_look(&index))
+	if (!ttl_state_describe(indexrelid, false, &index) || !can_look(&index))
 		return false;
 	foreach(lc, ttl_leaves_due(&index, lag->at))
 	{

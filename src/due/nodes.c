@@ -21,8 +21,8 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "definition/citus.h"
 #include "due/due.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /* Are the rows of an index in the shards of a table of Citus? */

@@ -31,6 +31,7 @@
 #include "utils/snapmgr.h"
 
 #include "expire/expirer.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 static void

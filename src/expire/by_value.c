@@ -41,6 +41,7 @@
 #include "utils/ruleutils.h"
 
 #include "expire/expirer.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /* In place of a block number: all rows with the key of a position are passed over. */

@@ -31,6 +31,7 @@
 
 #include "compat.h"
 #include "partition/partition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /* Lists the partitions that are due at this clock reading, oldest first. */
@@ -65,7 +66,7 @@ describe_due(Oid indexrelid, Oid relid, TimestampTz at, TtlIndex *root, TtlBatch
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{
 		if (ttl_inherit_parent(lfirst_oid(lc), NULL) == indexrelid)
-			found = ttl_catalog_describe(lfirst_oid(lc), false, &part);
+			found = ttl_state_describe(lfirst_oid(lc), false, &part);
 	}
 	batch->busy = part.state == TTL_TABLE_LOCKED;
 
@@ -73,7 +74,7 @@ describe_due(Oid indexrelid, Oid relid, TimestampTz at, TtlIndex *root, TtlBatch
 	if (!found || (part.state != TTL_ACTIVE && part.state != TTL_NO_REPLICA_IDENTITY &&
 				   part.state != TTL_OLD_SNAPSHOTS))
 		return false;
-	if (!ttl_catalog_describe(indexrelid, false, root) || root->state != TTL_ACTIVE ||
+	if (!ttl_state_describe(indexrelid, false, root) || root->state != TTL_ACTIVE ||
 		root->governor != indexrelid || !root->option.drop_partitions ||
 		!ttl_option_expires(&root->option) || !ttl_citus_keeps_partitions(&root->citus))
 		return false;

@@ -33,6 +33,7 @@
 
 #include "compat.h"
 #include "partition/partition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /* Monday, 2001-01-01 */
@@ -271,7 +272,7 @@ ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batc
 	/* ATTACH locks more, such as tables that foreign keys reference */
 	ttl_lock_limit_waits();
 	batch->busy = !ttl_lock_soon(relid, ShareUpdateExclusiveLock);
-	if (batch->busy || !ttl_catalog_describe(indexrelid, false, &root) ||
+	if (batch->busy || !ttl_state_describe(indexrelid, false, &root) ||
 		root.state != TTL_ACTIVE || root.option.bucket_seconds == 0 ||
 		!ttl_citus_keeps_partitions(&root.citus))
 		return;

@@ -25,8 +25,9 @@
 #include "utils/timestamp.h"
 
 #include "definition/option.h"
-#include "stats/stats.h"
 #include "pass/pass.h"
+#include "state/state.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
 /* The monitor writes a line for each pass that has deleted more rows than this. */
@@ -86,7 +87,7 @@ ttl_report_put_aside(TtlRun *run, Oid root, const char *reason)
 void
 ttl_report_lost(TtlRun *run, Oid indexrelid)
 {
-	if (ttl_saved_option_is_lost(indexrelid) &&
+	if (ttl_state_is_lost(indexrelid) &&
 		ttl_reported_is_news(&ttl_kept_index(run->kept, indexrelid)->said,
 						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "lost"))
 		ttl_saved_option_warn(indexrelid);

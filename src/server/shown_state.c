@@ -28,9 +28,10 @@
 #include "compat.h"
 #include "definition/definition.h"
 #include "definition/key.h"
-#include "server/server.h"
-#include "stats/stats.h"
 #include "partition/partition.h"
+#include "server/server.h"
+#include "state/state.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_list_indexes);
@@ -138,7 +139,7 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
 	if (index->state != TTL_ACTIVE ||
-		(ttl_leaves_goes_by_row(index) && !ttl_catalog_owners_above(index)))
+		(ttl_leaves_goes_by_row(index) && !ttl_state_owners_above(index)))
 		return;
 	index->left_out = ttl_reach_left_out(index);
 	if (ttl_citus_keeps_partitions(&index->citus))
@@ -203,7 +204,7 @@ show_index(Oid indexrelid, void *arg)
 	IndexesView *view = arg;
 	TtlIndex	index;
 
-	if (!ttl_catalog_describe(indexrelid, false, &index))
+	if (!ttl_state_describe(indexrelid, false, &index))
 		return;
 	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->crashed,
 							 view->failing);

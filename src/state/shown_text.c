@@ -12,7 +12,7 @@
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/definition/shown_text.c
+ *	  src/state/shown_text.c
  *
  *-------------------------------------------------------------------------
  */

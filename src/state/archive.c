@@ -11,7 +11,7 @@
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/definition/archive.c
+ *	  src/state/archive.c
  *
  *-------------------------------------------------------------------------
  */
@@ -34,6 +34,7 @@
 #include "compat.h"
 #include "definition/definition.h"
 #include "definition/key.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /* An archive may lead on to so many tables, each of which archives to others. */
@@ -289,7 +290,7 @@ kind_state(TtlIndex *index, const FormData_pg_class *form)
 	if (form->relpersistence == RELPERSISTENCE_TEMP)
 		return mismatch(index, "it is a temporary table",
 						"Name a table that stays when the session ends.");
-	if (ttl_catalog_has_rule(target, CMD_INSERT, false))
+	if (ttl_state_has_rule(target, CMD_INSERT, false))
 		return mismatch(index, "it has a rule ON INSERT",
 						"Replace the rule with a trigger, which can do the same.");
 	return TTL_ACTIVE;

@@ -12,7 +12,7 @@
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/definition/reach.c
+ *	  src/state/reach.c
  *
  *-------------------------------------------------------------------------
  */
@@ -27,6 +27,7 @@
 #include "utils/lsyscache.h"
 
 #include "definition/definition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 static bool
@@ -118,7 +119,7 @@ ttl_reach_report_left_out(Oid indexrelid)
 
 	/* most tables have nothing below them */
 	if (ttl_inherit_children(IndexGetRelation(indexrelid, true), false) == NIL ||
-		!ttl_catalog_describe(indexrelid, true, &index) ||
+		!ttl_state_describe(indexrelid, true, &index) ||
 		!index.option.present || index.state != TTL_ACTIVE ||
 		(left_out = ttl_reach_left_out(&index)) == NULL)
 		return;

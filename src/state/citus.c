@@ -15,7 +15,7 @@
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/definition/citus.c
+ *	  src/state/citus.c
  *
  *-------------------------------------------------------------------------
  */
@@ -36,9 +36,9 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
-#include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/option.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 #define CITUS_SCHEMA "pg_catalog"
