@@ -46,6 +46,7 @@
 
 #include "compat.h"
 #include "definition/definition.h"
+#include "definition/key.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"
@@ -71,6 +72,21 @@ ttl_detach_by_row_only(const TtlOption *option)
 {
 	return OidIsValid(option->archive_to) &&
 		get_rel_relkind(option->archive_to) == RELKIND_FOREIGN_TABLE;
+}
+
+/* Is the archive partitioned by the same key, so that partitions can be attached there? */
+bool
+ttl_detach_is_attachable(const TtlIndex *root)
+{
+	Oid			target = root->option.archive_to;
+	char	   *column = get_attname(root->relid, root->keyattnum, true);
+	AttrNumber	attnum;
+
+	if (!OidIsValid(target) || get_rel_relispartition(target) || column == NULL)
+		return false;
+	attnum = get_attnum(target, column);
+	return attnum > 0 &&
+		ttl_bounds_possible(target, attnum, root->keytype, false) == TTL_ACTIVE;
 }
 
 /* Raises an error that says why a partition stays where it is. */
@@ -146,18 +162,16 @@ has_match(Relation index, Relation partition, AttrMap *map)
 	return found;
 }
 
-/* Raises an error if core would build an index, check foreign keys, or read a large DEFAULT. */
+/* Raises an error if ATTACH would build an index, check foreign keys, or read a large DEFAULT. */
 static void
-check_attaching(const TtlIndex *root, Relation partition)
+check_attach(const TtlIndex *root, Relation target, Relation partition)
 {
-	Relation	target = table_open(root->option.archive_to, AccessShareLock);
 	Oid			relid = RelationGetRelid(partition);
 	Oid			rest = get_default_partition_oid(RelationGetRelid(target));
 	TupleDesc	desc = RelationGetDescr(target);
 	AttrMap    *map = make_attrmap(desc->natts);
 	ListCell   *lc;
 
-	(void) missing_columns(root, target, relid);
 	if (RelationGetFKeyList(target) != NIL)
 		refuse(root, relid, "foreign keys of that table would be checked under a lock",
 			   ROW_BY_ROW_HINT);
@@ -182,16 +196,20 @@ check_attaching(const TtlIndex *root, Relation partition)
 		refuse(root, relid, psprintf("partition \"%s\" there is too large to be read under a lock",
 									 get_rel_name(rest)),
 			   "Keep the DEFAULT partition of an archive small, or have none.");
-	table_close(target, NoLock);
 }
 
-/* Raises an error if the partition cannot be kept as the option says, or not quickly. */
+/*
+ * Raises an error if the partition cannot be detached quickly, or not by its owner, or cannot
+ * move to the archive.
+ */
 void
 ttl_detach_check(const TtlIndex *root, Oid relid)
 {
 	Relation	partition;
 
 	ttl_owner_check_tree(root->relid, root->owner);
+	if (ttl_detach_is_attachable(root))
+		ttl_owner_check_tree(root->option.archive_to, root->owner);
 	if (ttl_detach_by_row_only(&root->option))
 		refuse(root, relid, "that is a foreign table", ROW_BY_ROW_HINT);
 	partition = relation_open(relid, AccessShareLock);
@@ -206,11 +224,6 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 							get_constraint_name(trigger->tgconstraint),
 							get_rel_name(trigger->tgconstrrelid)),
 				   psprintf("%s;", ttl_drop_detach_command(root->relid, relid)));
-	}
-	if (ttl_archive_is_attachable(root))
-	{
-		ttl_owner_check_tree(root->option.archive_to, root->owner);
-		check_attaching(root, partition);
 	}
 	relation_close(partition, NoLock);
 }
@@ -229,7 +242,7 @@ ttl_detach_lock(const TtlIndex *root)
 		return true;
 	if (!ttl_lock_soon(target, ShareUpdateExclusiveLock))
 		return false;
-	rest = ttl_archive_is_attachable(root) ? get_default_partition_oid(target) : InvalidOid;
+	rest = ttl_detach_is_attachable(root) ? get_default_partition_oid(target) : InvalidOid;
 	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
 }
 
@@ -303,17 +316,20 @@ move_by_attach(const TtlIndex *root, Oid relid)
 {
 	Oid			target = root->option.archive_to;
 	ObjectAddress constraint = keep_bounds(relid);
+	Relation	archive = table_open(target, NoLock);
 	TtlPartition bounds;
-	Relation	rel;
+	Relation	partition;
 	char	   *columns;
 
 	ttl_bounds_read_one(relid, &bounds);
 	detach(root, relid);
-	rel = table_open(target, NoLock);
-	columns = missing_columns(root, rel, relid);
-	table_close(rel, NoLock);
+	columns = missing_columns(root, archive, relid);
 	if (*columns != '\0')
 		ttl_citus_run_command(psprintf("ALTER TABLE %s%s", ttl_name_qualified(relid), columns));
+	partition = table_open(relid, NoLock);
+	check_attach(root, archive, partition);
+	table_close(partition, NoLock);
+	table_close(archive, NoLock);
 	ttl_citus_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s",
 								   ttl_name_qualified(target), ttl_name_qualified(relid),
 								   ttl_make_bounds(root, &bounds)));
@@ -349,7 +365,7 @@ ttl_detach_partition(const TtlIndex *root, Oid relid)
 {
 	/* after an error the next partition overwrites this */
 	moving = relid;
-	if (ttl_archive_is_attachable(root))
+	if (ttl_detach_is_attachable(root))
 		move_by_attach(root, relid);
 	else
 	{

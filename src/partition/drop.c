@@ -109,8 +109,7 @@ static void
 check_obstacles(const TtlIndex *root, Oid relid, bool keep)
 {
 	Oid			target = root->option.archive_to;
-	bool		renames = !keep || (OidIsValid(target) && !ttl_archive_is_attachable(root) &&
-									get_rel_namespace(target) != get_rel_namespace(relid));
+	bool		renames = !keep || (OidIsValid(target) && !ttl_detach_is_attachable(root));
 	char	   *tree = list_tree(relid);
 	List	   *foreign = ttl_inherit_foreign_tables(relid);
 	char	   *pending = ttl_make_select(psprintf("SELECT inhrelid FROM pg_inherits WHERE inhdetachpending AND "

@@ -24,6 +24,7 @@
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
 #include "executor/spi.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/guc.h"
@@ -267,11 +268,17 @@ ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batc
 	Oid			rest;
 	TtlIndex	root;
 	List	   *missing;
+	ListCell   *lc;
 
 	ttl_batch_set_immediate();
 	/* ATTACH locks more, such as tables that foreign keys reference */
 	ttl_lock_limit_waits();
 	batch->busy = !ttl_lock_soon(relid, ShareUpdateExclusiveLock);
+
+	/* the tables whose rows ATTACH reads keep their owners from now on */
+	rest = get_default_partition_oid(relid);
+	foreach(lc, OidIsValid(rest) ? ttl_inherit_tree(rest) : NIL)
+		batch->busy = batch->busy || !ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock);
 	if (batch->busy || !ttl_state_describe(indexrelid, false, &root) ||
 		root.state != TTL_ACTIVE || root.option.bucket_seconds == 0 ||
 		!ttl_citus_keeps_partitions(&root.citus))
@@ -289,7 +296,6 @@ ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batc
 	 * Rows in DEFAULT prevent ATTACH, too, but only after it has read all of DEFAULT under a
 	 * strong lock.
 	 */
-	rest = get_default_partition_oid(relid);
 	if (OidIsValid(rest))
 	{
 		const char *column = quote_identifier(get_attname(relid, root.keyattnum, false));

@@ -46,7 +46,6 @@ extern TtlState ttl_archive_state_now(TtlIndex *index);
 extern void ttl_archive_check(TtlIndex *index);
 extern char *ttl_archive_name(Oid target);
 extern Oid	ttl_archive_of(Oid indexrelid, Oid *governor);
-extern bool ttl_archive_is_attachable(const TtlIndex *index);
 extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
 
 /* reach.c */
