@@ -19,6 +19,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_type.h"
@@ -138,27 +140,29 @@ ttl_make_bounds(const TtlIndex *root, const TtlPartition *partition)
 char *
 ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 {
-	struct pg_tm tm;
-	fsec_t		fsec;
-	int64		unit = Min(ttl_make_span(root), partition->upper - partition->lower);
+	static const int64 units[] = {USECS_PER_DAY, USECS_PER_HOUR, USECS_PER_MINUTE};
+	int64		span = Min(ttl_make_span(root), partition->upper - partition->lower);
 	char	   *table = get_rel_name(root->relid);
-	char		label[64];
-	int			length;
+	char		label[MAXDATELEN + 2] = "_";
+	char	   *end;
 
 	if (table == NULL)
 		return NULL;
-	if (timestamp2tm(partition->lower, NULL, &tm, &fsec, NULL, NULL) != 0)
-		elog(ERROR, "timestamp out of range");
-	length = snprintf(label, sizeof(label), "_%04d_%02d_%02d",
-					  tm.tm_year, tm.tm_mon, tm.tm_mday);
-	if (unit % USECS_PER_DAY != 0 || partition->lower % USECS_PER_DAY != 0)
-		length += snprintf(label + length, sizeof(label) - length, "_%02d",
-						   tm.tm_hour);
-	if (unit % USECS_PER_HOUR != 0 || partition->lower % USECS_PER_HOUR != 0)
-		length += snprintf(label + length, sizeof(label) - length, "_%02d",
-						   tm.tm_min);
-	if (unit % USECS_PER_MINUTE != 0 || partition->lower % USECS_PER_MINUTE != 0)
-		snprintf(label + length, sizeof(label) - length, "_%02d", tm.tm_sec);
+
+	/* _YYYY_MM_DD, and as many pairs of digits of the time as the bounds need */
+	JsonEncodeDateTime(label + 1, Int64GetDatum(partition->lower), TIMESTAMPOID, NULL);
+	end = strchr(label, 'T');
+	for (int i = 0; i < lengthof(units); i++)
+	{
+		if (span % units[i] != 0 || partition->lower % units[i] != 0)
+			end += strlen("_00");
+	}
+	*end = '\0';
+	for (char *c = label; *c != '\0'; c++)
+	{
+		if (!isdigit((unsigned char) *c))
+			*c = '_';
+	}
 	return ttl_name_with_suffix(table, label);
 }
 

@@ -19,8 +19,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/catalog.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
@@ -200,9 +198,6 @@ ttl_archive_state(TtlIndex *index)
 		other.relkind != RELKIND_FOREIGN_TABLE)
 		return mismatch(index, "it is not a table",
 						"Name an ordinary, a partitioned or a foreign table.");
-	if (IsCatalogRelationOid(target) ||
-		other.relnamespace == get_namespace_oid(TTL_SCHEMA, true))
-		return mismatch(index, "it is a system table", NULL);
 	if (other.relpersistence == RELPERSISTENCE_TEMP)
 		return mismatch(index, "it is a temporary table", NULL);
 	if (other.relpersistence == RELPERSISTENCE_UNLOGGED &&

@@ -15,7 +15,28 @@
 
 #include "catalog/pg_attribute.h"
 #include "definition/definition.h"
-#include "state/citus.h"
+
+/* A column of the catalog of another extension. */
+typedef struct TtlOtherColumn
+{
+	const char *name;
+	Oid			type;
+	RegProcedure equals;		/* to search for the value; invalid: read it */
+	Datum		value;
+} TtlOtherColumn;
+
+typedef enum TtlOtherFound
+{
+	TTL_OTHER_NONE,				/* no such row, or no such catalog */
+	TTL_OTHER_FOUND,
+	TTL_OTHER_UNCLEAR			/* the catalog has an unknown layout, or is
+								 * locked */
+} TtlOtherFound;
+
+#define TTL_OTHER_MAX_COLUMNS 4
+
+/* Called with each row that is found; true ends the search. */
+typedef bool (*TtlOtherRow) (const TtlOtherColumn *columns, void *arg);
 
 /* state.c */
 extern const char *ttl_state_name(TtlState state);
@@ -36,8 +57,23 @@ extern bool ttl_state_owners_above(TtlIndex *index);
 extern bool ttl_state_has_rule(Oid relid, CmdType event, bool instead);
 extern bool ttl_state_is_lost(Oid indexrelid);
 
-/* citus.c, apart from what is in citus.h */
+/* citus.c */
 extern TtlState ttl_citus_state(const TtlIndex *index);
+extern void ttl_citus_look(Oid relid, TtlCitusTable *table);
+extern TtlCitusKind ttl_citus_kind(Oid relid);
+extern Oid	ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table);
+extern bool ttl_citus_keeps_partitions(const TtlCitusTable *table);
+extern bool ttl_citus_goes_by_value(const TtlCitusTable *table);
+extern bool ttl_citus_goes_elsewhere(const TtlCitusTable *table);
+extern int64 ttl_citus_lock(Oid relid);
+extern void ttl_citus_lock_copies(Oid relid);
+extern void ttl_citus_run_command(const char *command);
+
+/* other_catalog.c */
+extern Oid	ttl_other_catalog_find(const char *schema, const char *name);
+extern TtlOtherFound ttl_other_catalog_read(const char *schema, const char *name,
+											TtlOtherColumn *columns, int count,
+											TtlOtherRow row, void *arg);
 
 /* archive.c */
 extern TtlState ttl_archive_state(TtlIndex *index);

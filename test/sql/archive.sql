@@ -117,7 +117,7 @@ CREATE RULE gone AS ON INSERT TO cold.ruled DO INSTEAD NOTHING;
 CREATE TABLE cold.loop (LIKE event);
 CREATE INDEX ON cold.loop (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
 SELECT target, regexp_replace(try(target), 'pg_temp_\d+', 'pg_temp') FROM unnest(ARRAY['cold.a_view', 'cold.a_matview', 'cold.a_sequence', 'cold.a_type', 'event_pkey',
-	'pg_catalog.pg_description', 'ttl_index.counters', 'pg_temp.temporary', 'cold.unlogged', 'cold.lacks',
+	'pg_temp.temporary', 'cold.unlogged', 'cold.lacks',
 	'cold.dropped', 'cold.type', 'cold.modifier', 'cold.part', 'cold.generated', 'cold.ruled', 'archive.event',
 	'cold.loop', 'cold.past']) AS target;
 DROP INDEX refused;
