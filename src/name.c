@@ -19,7 +19,6 @@
 
 #include "access/htup_details.h"
 #include "catalog/index.h"
-#include "catalog/pg_class.h"
 #include "commands/dbcommands.h"
 #include "common/hashfn.h"
 #include "fmgr.h"
@@ -28,7 +27,6 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "ttl_index.h"
 
@@ -99,28 +97,21 @@ Datum
 ttl_relation_name(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner = ttl_owner_of(relid);
+	char	   *names[] = {get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid)};
 	TupleDesc	desc;
 	Datum		values[3] = {0};
-	bool		nulls[3] = {true, true, true};
-	NameData	schema;
-	NameData	name;
+	bool		nulls[3];
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	if (HeapTupleIsValid(tuple))
+	for (int i = 0; i < lengthof(names); i++)
 	{
-		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
-		char	   *nspname = get_namespace_name(form->relnamespace);
-
-		name = form->relname;
-		namestrcpy(&schema, nspname ? nspname : "");
-		values[0] = NameGetDatum(&schema);
-		values[1] = NameGetDatum(&name);
-		values[2] = ObjectIdGetDatum(form->relowner);
-		memset(nulls, false, sizeof(nulls));
-		nulls[0] = nspname == NULL;
-		ReleaseSysCache(tuple);
+		nulls[i] = names[i] == NULL;
+		if (names[i] != NULL)
+			values[i] = DirectFunctionCall1(namein, CStringGetDatum(names[i]));
 	}
+	nulls[2] = !OidIsValid(owner);
+	values[2] = ObjectIdGetDatum(owner);
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 }

@@ -56,14 +56,13 @@ bool		ttl_logical_messages = false;
 int			ttl_history_retention = 7 * 24 * 60 * 60;
 static char *expiring = NULL;	/* read by its name alone */
 
-/* Defines an integer setting that a superuser can change at any time. */
+/* Defines an integer setting. */
 static void
 define_int(const char *name, const char *description, const char *more,
-		   int *variable, int minimum, int maximum, int unit)
+		   int *variable, int minimum, int maximum, GucContext context, int unit)
 {
 	DefineCustomIntVariable(name, description, more, variable, *variable,
-							minimum, maximum, PGC_SUSET, unit, NULL, NULL,
-							NULL);
+							minimum, maximum, context, unit, NULL, NULL, NULL);
 }
 
 void
@@ -74,74 +73,70 @@ _PG_init(void)
 							 "Can be set for a single database with ALTER DATABASE.",
 							 &ttl_monitor_enabled, true, PGC_SUSET, 0,
 							 NULL, NULL, NULL);
-	DefineCustomIntVariable("ttl_index.monitor_sleep",
-							"Sets how long the monitor sleeps between two passes.",
-							"Counted from the end of a pass.",
-							&ttl_monitor_sleep, 60, 1, INT_MAX / 1000,
-							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
-	DefineCustomIntVariable("ttl_index.max_workers",
-							"Sets how many processes of a pass may run at a time.",
-							"Each deletes for one owner in one database.",
-							&ttl_max_workers, 1, 1, MAX_BACKENDS,
-							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	define_int("ttl_index.monitor_sleep",
+			   "Sets how long the monitor sleeps between two passes.",
+			   "Counted from the end of a pass.",
+			   &ttl_monitor_sleep, 1, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S);
+	define_int("ttl_index.max_workers",
+			   "Sets how many processes of a pass may run at a time.",
+			   "Each deletes for one owner in one database.",
+			   &ttl_max_workers, 1, MAX_BACKENDS, PGC_SIGHUP, 0);
 	define_int("ttl_index.sub_pass_target_time",
 			   "Sets how long a sub-pass over the TTL indexes of a database may take.",
 			   "The next sub-pass goes on where this one stopped. Zero means no limit.",
-			   &sub_pass_target_time, 0, INT_MAX / 1000, GUC_UNIT_S);
+			   &sub_pass_target_time, 0, INT_MAX / 1000, PGC_SUSET, GUC_UNIT_S);
 	define_int("ttl_index.index_delete_target_docs",
 			   "Sets how many rows one visit to a TTL index may delete.",
 			   "Zero means no limit.",
-			   &index_delete_target_docs, 0, INT_MAX, 0);
+			   &index_delete_target_docs, 0, INT_MAX, PGC_SUSET, 0);
 	define_int("ttl_index.index_delete_target_time",
 			   "Sets how long one visit to a TTL index may take.",
 			   "Counted from its first expired row. Zero means no limit.",
-			   &index_delete_target_time, 0, INT_MAX, GUC_UNIT_MS);
+			   &index_delete_target_time, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.batch_target_docs",
 			   "Sets how many rows one transaction may delete.",
 			   "A visit begins with a batch of 100 rows; the next ones adapt to batch_target_time.",
-			   &batch_target_docs, 1, 50000, 0);
+			   &batch_target_docs, 1, 50000, PGC_SUSET, 0);
 	define_int("ttl_index.batch_target_time",
 			   "Sets how long the transaction of one batch should take.",
 			   NULL,
-			   &batch_target_time, 1, INT_MAX, GUC_UNIT_MS);
+			   &batch_target_time, 1, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.batch_timeout",
 			   "Sets how long one batch may run before it is canceled.",
 			   "The index is then tried again after 1, 2, 4 ... 60 minutes. Zero means no limit.",
-			   &ttl_batch_timeout, 0, INT_MAX, GUC_UNIT_MS);
+			   &ttl_batch_timeout, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.log_min_duration",
 			   "Sets the minimum time above which a visit to a TTL index is logged.",
 			   "Zero logs every visit that deletes. -1 turns this off.",
-			   &ttl_log_min_duration, -1, INT_MAX, GUC_UNIT_MS);
+			   &ttl_log_min_duration, -1, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.delete_rate_limit",
 			   "Sets how many rows a second may be deleted.",
 			   "Zero means no limit.",
-			   &ttl_delete_rate_limit, 0, INT_MAX, 0);
+			   &ttl_delete_rate_limit, 0, INT_MAX, PGC_SUSET, 0);
 	define_int("ttl_index.max_replication_lag",
 			   "Pauses deletion while the replay lag of a standby is greater.",
 			   "Zero turns this off.",
-			   &ttl_max_replication_lag, 0, INT_MAX, GUC_UNIT_MS);
+			   &ttl_max_replication_lag, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.max_retained_wal",
 			   "Pauses deletion while a replication slot retains more WAL.",
 			   "Zero turns this off.",
-			   &ttl_max_retained_wal, 0, INT_MAX, GUC_UNIT_MB);
+			   &ttl_max_retained_wal, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MB);
 	define_int("ttl_index.max_lag_pause",
 			   "Sets how long deletion pauses for replication at most.",
 			   "After that it goes on, with a warning, and does not wait again for what is stuck. Zero means no limit.",
-			   &ttl_max_lag_pause, 0, INT_MAX / 1000, GUC_UNIT_S);
-	DefineCustomIntVariable("ttl_index.max_clock_jump",
-							"Sets how far the clock may jump ahead before deletion is held.",
-							"Until ttl_index.resume() is called. Zero turns this off.",
-							&ttl_max_clock_jump, 24 * 60 * 60, 0, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
-	DefineCustomIntVariable("ttl_index.hold_after_downtime",
-							"Sets how long the server may have been down before deletion is held.",
-							"Looked at when the server has started or was promoted. Zero turns this off.",
-							&ttl_hold_after_downtime, 0, 0, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
+			   &ttl_max_lag_pause, 0, INT_MAX / 1000, PGC_SUSET, GUC_UNIT_S);
+	define_int("ttl_index.max_clock_jump",
+			   "Sets how far the clock may jump ahead before deletion is held.",
+			   "Until ttl_index.resume() is called. Zero turns this off.",
+			   &ttl_max_clock_jump, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_S);
+	define_int("ttl_index.hold_after_downtime",
+			   "Sets how long the server may have been down before deletion is held.",
+			   "Looked at when the server has started or was promoted. Zero turns this off.",
+			   &ttl_hold_after_downtime, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_S);
 	define_int("ttl_index.bucket_lock_timeout",
 			   "Sets how long dropping or making a partition may wait for a lock.",
 			   "Those who come later wait behind it, so this delays others for as long at most.",
-			   &ttl_bucket_lock_timeout, 1, INT_MAX, GUC_UNIT_MS);
+			   &ttl_bucket_lock_timeout, 1, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	DefineCustomBoolVariable("ttl_index.count_dropped_documents",
 							 "Counts the rows of a partition before it is dropped.",
 							 "Else the counters take an estimate.",
@@ -155,7 +150,7 @@ _PG_init(void)
 	define_int("ttl_index.history_retention",
 			   "Sets how long the hours of ttl_index.history are kept.",
 			   "Zero keeps the hour at hand.",
-			   &ttl_history_retention, 0, INT_MAX, GUC_UNIT_S);
+			   &ttl_history_retention, 0, INT_MAX, PGC_SUSET, GUC_UNIT_S);
 	DefineCustomStringVariable("ttl_index.expiring",
 							   "Shows the TTL index whose expired rows are being deleted.",
 							   "For triggers. Empty unless the delete is that of a TTL index.",

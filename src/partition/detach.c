@@ -228,24 +228,6 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 	relation_close(partition, NoLock);
 }
 
-/*
- * Locks the archive, before the table of the partition is locked.  Returns false if the locks
- * are not free soon.
- */
-bool
-ttl_detach_lock(const TtlIndex *root)
-{
-	Oid			target = root->option.archive_to;
-	Oid			rest;
-
-	if (!OidIsValid(target))
-		return true;
-	if (!ttl_lock_soon(target, ShareUpdateExclusiveLock))
-		return false;
-	rest = ttl_detach_is_attachable(root) ? get_default_partition_oid(target) : InvalidOid;
-	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
-}
-
 /* Raises an error if a command has acted on another table, because a schema was renamed meanwhile. */
 static void
 check_effect(bool had_effect, Oid relid)
@@ -316,7 +298,7 @@ move_by_attach(const TtlIndex *root, Oid relid)
 {
 	Oid			target = root->option.archive_to;
 	ObjectAddress constraint = keep_bounds(relid);
-	Relation	archive = table_open(target, NoLock);
+	Relation	archive = table_open(target, ShareUpdateExclusiveLock);
 	TtlPartition bounds;
 	Relation	partition;
 	char	   *columns;

@@ -6,9 +6,9 @@
  * DROP TABLE ... RESTRICT is used, so that event triggers fire and dependent objects prevent
  * it.  It needs ACCESS EXCLUSIVE on the partitioned table and on its DEFAULT partition.
  * (DETACH CONCURRENTLY would need less, but is impossible with a DEFAULT partition and inside a
- * function.)  All locks are taken before the command, so they are held for milliseconds, and
- * all that was read before the locks is read again.  A partition that is kept is detached under
- * the same locks (detach.c).
+ * function.)  Locks that are likely to be waited for are taken before the command, and
+ * lock_timeout limits the wait for all others.  All that was read before the locks is read
+ * again.  A partition that is kept is detached under the same locks (detach.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -19,7 +19,6 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/partition.h"
@@ -141,7 +140,7 @@ ttl_drop_detach_command(Oid parent, Oid relid)
 	return psprintf("ALTER TABLE %s DETACH PARTITION %s", ttl_name_qualified(parent), ttl_name_qualified(relid));
 }
 
-/* Locks a partition and all below it, with their TOAST tables, unless others hold a lock there. */
+/* Locks a partition and all below it, unless others hold a lock there. */
 static bool
 lock_tree(Oid relid, LOCKMODE lockmode)
 {
@@ -149,17 +148,7 @@ lock_tree(Oid relid, LOCKMODE lockmode)
 
 	foreach(lc, ttl_inherit_tree(relid))
 	{
-		Relation	rel;
-		Oid			toast;
-
 		if (!ttl_lock_below(lfirst_oid(lc), lockmode))
-			return false;
-		rel = try_relation_open(lfirst_oid(lc), NoLock);
-		if (rel == NULL)
-			continue;
-		toast = rel->rd_rel->reltoastrelid;
-		relation_close(rel, NoLock);
-		if (OidIsValid(toast) && !ttl_lock_below(toast, lockmode))
 			return false;
 	}
 	return true;
@@ -252,7 +241,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	by_row = keep && before.option.boundary_rows;
 	ttl_batch_set_immediate();
 
-	/* DROP TABLE locks more, such as the tables that its foreign keys reference */
+	/* the command locks more: TOAST, referenced tables, the archive */
 	ttl_lock_limit_waits();
 
 	/* rows are counted while nobody writes there; readers go on */
@@ -281,7 +270,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 
 	/* under the lock on the partitioned table, no query through it is running */
 	batch->busy = true;
-	if ((keep && !ttl_detach_lock(&before)) || !ttl_lock_soon(before.relid, AccessExclusiveLock))
+	if (!ttl_lock_soon(before.relid, AccessExclusiveLock))
 		return;
 	rest = get_default_partition_oid(before.relid);
 	if (OidIsValid(rest) && !ttl_lock_below(rest, AccessExclusiveLock))

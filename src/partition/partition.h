@@ -43,7 +43,6 @@ extern bool ttl_detach_is_running(Oid relid);
 extern bool ttl_detach_is_attachable(const TtlIndex *root);
 extern bool ttl_detach_by_row_only(const TtlOption *option);
 extern void ttl_detach_check(const TtlIndex *root, Oid relid);
-extern bool ttl_detach_lock(const TtlIndex *root);
 extern void ttl_detach_partition(const TtlIndex *root, Oid relid);
 
 /* make.c */

@@ -235,21 +235,6 @@ may_be_unknown_shard(Oid relid, const char *name, const char *suffix, int64 numb
 	return false;
 }
 
-/* What a shard is to this node, by its placements. */
-static TtlCitusKind
-kind_of_shard(int64 shard, char replication)
-{
-	Placements	placements;
-
-	if (!find_placements(shard, &placements) || placements.here == 0)
-		return TTL_CITUS_ELSEWHERE;
-	if (replication == 't')
-		return TTL_CITUS_REPLICATED;
-	if (placements.others == 0 && placements.here == 1)
-		return TTL_CITUS_SHARD;
-	return replication == 'c' ? TTL_CITUS_REPLICATED : TTL_CITUS_ELSEWHERE;
-}
-
 /* Finds the shard of this number and its table, if the table is named like it. */
 static TtlOtherFound
 find_shard(Oid relid, int64 number, TtlCitusTable *table)
@@ -310,8 +295,19 @@ ttl_citus_look(Oid relid, TtlCitusTable *table)
 	else if (found == TTL_OTHER_NONE && may_be_unknown_shard(relid, name, suffix, number))
 		table->kind = TTL_CITUS_ELSEWHERE;
 	else if (OidIsValid(table->shell))
-		table->kind = find_table(table->shell, &replication) == TTL_OTHER_FOUND ?
-			kind_of_shard(number, replication) : TTL_CITUS_ELSEWHERE;
+	{
+		Placements	placements;
+
+		if (find_table(table->shell, &replication) != TTL_OTHER_FOUND ||
+			!find_placements(number, &placements) || placements.here == 0)
+			table->kind = TTL_CITUS_ELSEWHERE;
+		else if (replication == 't')
+			table->kind = TTL_CITUS_REPLICATED;
+		else if (placements.here == 1 && placements.others == 0)
+			table->kind = TTL_CITUS_SHARD;
+		else
+			table->kind = replication == 'c' ? TTL_CITUS_REPLICATED : TTL_CITUS_ELSEWHERE;
+	}
 }
 
 /* What a table is to Citus. */
