@@ -223,7 +223,7 @@ check_index(Oid indexrelid, void *arg)
 		return;
 	if (TTL_STATE_IS_WRONG(index.state) &&
 		(is_new(indexrelid) ||
-		 (change == TAKEN && index.state == TTL_CONSTRAINT_INDEX)))
+		 (change == TAKEN && index.state == TTL_UNSUITABLE_INDEX)))
 	{
 		if (change == REBUILT)
 			ttl_state_raise_altered(&index);
@@ -310,7 +310,7 @@ strip_copies(Oid relid)
 
 		if (!has_option(lfirst_oid(lc)) || !is_new(lfirst_oid(lc)) ||
 			!ttl_state_describe(lfirst_oid(lc), true, &index) ||
-			index.state != TTL_NOT_PARTITIONED_BY_KEY)
+			index.state != TTL_UNSUITABLE_PARTITIONS)
 			continue;
 		index.option = ttl_option_of_part(&index.option, index.option.filter);
 		ttl_saved_option_put(lfirst_oid(lc), &index.option);

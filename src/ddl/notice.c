@@ -170,8 +170,8 @@ find_future(const TtlIndex *index, bool partitions, const char **detail, const c
 		(now.state == TTL_NO_REPLICA_IDENTITY || now.state == TTL_OWNER_LACKS_PRIVILEGE ||
 		 now.state == TTL_ARCHIVE_MISMATCH))
 	{
-		*detail = psprintf("Nobody %s them: %s.", does, ttl_state_reason(&now));
-		*hint = ttl_state_hint(&now);
+		*detail = psprintf("Nobody %s them: %s.", does, now.reason);
+		*hint = now.hint;
 		return false;
 	}
 	ttl_visitor_find(&visitor);
@@ -343,8 +343,8 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 		if (found.due > 0)
 			report_rows_due(&index, &found);
 	}
-	/* of a pair, all is said of the main one */
-	if (OidIsValid(ttl_pair_main(indexrelid)))
+	/* of documents with a TTL of their own, it is said of the main index */
+	if (ttl_own_ttl_main(indexrelid) != indexrelid)
 		return;
 	if (is_new && found.due == 0 && !find_future(&index, false, &detail, &hint))
 		ereport(NOTICE,

@@ -86,7 +86,7 @@ ttl_detach_is_attachable(const TtlIndex *root)
 		return false;
 	attnum = get_attnum(target, column);
 	return attnum > 0 &&
-		ttl_bounds_possible(target, attnum, root->keytype, false) == TTL_ACTIVE;
+		ttl_bounds_possible(target, attnum, root->keytype);
 }
 
 /* Raises an error that says why a partition stays where it is. */

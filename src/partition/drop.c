@@ -302,8 +302,8 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 
 	if (keep)
 		archive = ttl_name_qualified(OidIsValid(root.option.archive_to) ? root.option.archive_to : relid);
-	ttl_announce_to_session(ttl_name_qualified(indexrelid));
-	ttl_announce_to_wal(ttl_name_qualified(indexrelid), ttl_name_qualified(relid), archive);
+	ttl_batch_announce_to_session(ttl_name_qualified(indexrelid));
+	ttl_batch_announce_to_wal(ttl_name_qualified(indexrelid), ttl_name_qualified(relid), archive);
 	if (keep)
 		ttl_detach_partition(&root, relid);
 	else

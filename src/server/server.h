@@ -56,6 +56,6 @@ extern void ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run);
 /* shown_state.c */
 extern void ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 									 const TtlStateFile *file,
-									 const List *crashed, const List *failing);
+									 const List *failing);
 
 #endif							/* TTL_SERVER_H */

@@ -22,6 +22,7 @@
 
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/hsearch.h"
@@ -57,7 +58,6 @@ typedef struct Look
 	TtlSurvey	found;
 	TtlVisitor	visitor;
 	TtlStateFile file;
-	List	   *crashed;		/* TTL indexes that are put aside */
 	List	   *failing;
 	List	   *indexes;
 	List	   *work;			/* TtlWork */
@@ -80,17 +80,27 @@ static void
 begin_work(void *arg)
 {
 	Look	   *look = arg;
+	uint32		hash = 0;
+	ListCell   *lc;
 
 	/* the launcher may end this process if it waits for a lock */
 	look->run->shared->limited = false;
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
-	look->crashed = ttl_crash_skipped(&look->file);
 	ttl_visitor_find(&look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = list_copy(ttl_catalog_dependents());
-	look->run->kept->indexes_hash = ttl_work_hash(look->indexes);
+
+	/* a TTL index that was created during the pass takes part in it; partitions do not count */
+	foreach(lc, look->indexes)
+	{
+		if (!get_rel_relispartition(lfirst_oid(lc)))
+			hash = hash_combine(hash, murmurhash32(lfirst_oid(lc)));
+	}
+	if (hash != look->run->kept->indexes_hash)
+		look->run->shared->ends = false;
+	look->run->kept->indexes_hash = hash;
 }
 
 /* Counts the errors of workers that were terminated, or have crashed, at an index. */
@@ -98,7 +108,7 @@ static void
 count_deaths(TtlRun *run)
 {
 	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	hash_seq_init(&scan, run->kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
@@ -129,9 +139,9 @@ count_deaths(TtlRun *run)
 			ttl_report_error(run, relid, relid, &edata);
 			continue;
 		}
-		(void) ttl_outcome_note_failed(run, relid, true);
+		(void) ttl_kept_failed(run->kept, relid, true);
 		if (death == TTL_DEAD_CANCELED)
-			ttl_kept_canceled(run->kept, relid, relid, run->at);
+			ttl_kept_canceled(run->kept, relid, run->at);
 	}
 }
 
@@ -150,7 +160,7 @@ follow(Look *look, Oid indexrelid)
 static bool
 find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(arg, indexrelid);
+	const TtlResumeState *kept = ttl_kept_find(arg, indexrelid);
 	int64		key;
 
 	if (kept == NULL || !ttl_cursor_read_to(&kept->cursor, &key))
@@ -187,12 +197,12 @@ static void
 find_owners(Look *look, bool is_due)
 {
 	Oid			root = look->indexrelid;
-	const TtlKeptIndex *kept = ttl_kept_find(look->run->kept, root);
+	const TtlResumeState *kept = ttl_kept_find(look->run->kept, root);
 	ListCell   *lc;
 
 	/* one that fails is visited until a visit is good */
 	if (!ttl_citus_goes_elsewhere(&look->index.citus) &&
-		(is_due || (kept != NULL && (kept->failing || kept->said.at != 0))))
+		(is_due || (kept != NULL && (kept->failing || kept->reported.at != 0))))
 	{
 		foreach(lc, ttl_leaves_by_row(root))
 			add_owner(look, IndexGetRelation(lfirst_oid(lc), true));
@@ -232,11 +242,8 @@ index_work(void *arg)
 	if (get_rel_relispartition(root) && ttl_catalog_root(root) != root)
 		return;
 	if (look->may_run)
-	{
 		follow(look, root);
-		follow(look, ttl_pair_other(root));
-	}
-	if (!ttl_state_describe(root, false, &look->index) || look->index.root != root)
+	if (!ttl_state_describe(root, false, &look->index) || look->index.governor != root)
 		return;
 	/* the coordinator looks at a table that has copies, for all nodes */
 	if (look->index.citus.replicated && ttl_citus_goes_elsewhere(&look->index.citus))
@@ -246,7 +253,7 @@ index_work(void *arg)
 	if (ttl_due_since(root, &lag, &since, &is_due))
 		look->lag = run->at - since;
 	if (is_visited && look->may_run && !run->shared->ends &&
-		!ttl_outcome_is_skipped(run, root) && !ttl_kept_is_put_off(run->kept, root, run->at))
+		!ttl_kept_is_left_out(run->kept, root, run->at))
 		find_owners(look, is_due);
 	if (!is_allowed(look, look->index.owner) && look->owners == NIL)
 		look->others++;
@@ -256,8 +263,7 @@ index_work(void *arg)
 		look->inactive += is_visited ? 0 : 1;
 		look->others += look->is_others ? 1 : 0;
 	}
-	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->crashed,
-							 look->failing);
+	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->failing);
 }
 
 /* Looks at one index, within the limits of a batch, and lists what is to be done there. */
@@ -266,7 +272,7 @@ look_at(Look *look)
 {
 	TtlRun	   *run = look->run;
 	TtlSurvey  *found = &look->found;
-	char	   *crash = ttl_crash_reason(look->crashed, look->indexrelid);
+	char	   *crash = ttl_crash_reason(&look->file, look->indexrelid);
 	MemoryContext caller;
 	ListCell   *lc;
 
@@ -461,7 +467,7 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 	}
 	if (!look->may_run || run->stop)
 		return;
-	ttl_count_pass(run, is_there && look->indexes != NIL);
+	ttl_tally_pass(run, is_there && look->indexes != NIL);
 	if (shared->more)
 	{
 		TtlWork    *items;

@@ -60,7 +60,7 @@ typedef struct Process
 	BackgroundWorkerHandle *handle;
 	dsa_pointer pointer;
 	TtlShared  *shared;
-	TtlKept		before;			/* what it was told of the pass */
+	TtlPassState before;		/* what it was told of the pass */
 	TtlMessages *messages;		/* for a session, else NULL */
 	bool		wanted;			/* it was ended: its database is wanted */
 	bool		stuck;			/* likewise: it waited for a lock for too long */

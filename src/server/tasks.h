@@ -62,7 +62,7 @@ typedef struct TtlDatabase
 	int			running;		/* processes */
 	List	   *tasks;			/* that wait for a worker */
 	List	   *owners;
-	TtlKept		kept;
+	TtlPassState kept;
 } TtlDatabase;
 
 /* A queue for what a process says to the session that runs the pass. */

@@ -53,7 +53,7 @@ PGDLLEXPORT void ttl_worker_main(Datum arg);
 static dsa_area *area;
 static TtlCommon *common;
 static TtlShared *shared;
-static TtlKept kept;
+static TtlPassState kept;
 
 /*
  * Sets what no ALTER DATABASE or ALTER ROLE may change.  A delete that a crash has lost is
@@ -134,7 +134,6 @@ run_turn(TtlRun *run)
 {
 	Oid		   *roots = dsa_get_address(area, shared->roots);
 	bool		is_owner;
-	bool		changed;
 	instr_time	begun;
 
 	/* is the owner still the one that the survey has found?  connect.c may not look it up */
@@ -154,12 +153,7 @@ run_turn(TtlRun *run)
 		shared->rounds++;
 		if (run->stop)
 			return;
-		/* a TTL index that has been created meanwhile takes part after a survey */
-		ttl_work_begin(run);
-		changed = ttl_work_hash(ttl_catalog_dependents()) != kept.indexes_hash;
-		ttl_work_commit(run);
-		shared->more = shared->more || changed;
-	} while (shared->more && !changed && pg_atomic_read_u32(&common->waiting) == 0 &&
+	} while (shared->more && pg_atomic_read_u32(&common->waiting) == 0 &&
 			 ttl_tasks_elapsed(begun) < TURN_MS);
 }
 
@@ -206,7 +200,7 @@ ttl_worker_main(Datum arg)
 	if (may_run && DefaultXactReadOnly)
 	{
 		may_run = false;
-		if (ttl_reported_is_news(&kept.said, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
+		if (ttl_reported_is_news(&kept.reported, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
 		{
 			ttl_work_begin(&run);
 			ereport(LOG,

@@ -84,10 +84,11 @@ ttl_archive_of(Oid indexrelid, Oid *governor)
 static TtlState
 mismatch(TtlIndex *index, char *reason, char *hint)
 {
-	index->detail = psprintf("rows cannot be moved to table %s: %s",
-							 ttl_archive_name(index->option.archive_to), reason);
-	index->mend = hint;
-	return TTL_ARCHIVE_MISMATCH;
+	return ttl_state_set(index, TTL_ARCHIVE_MISMATCH, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						 psprintf("rows cannot be moved to table %s: %s",
+								  ttl_archive_name(index->option.archive_to), reason),
+						 psprintf("%sAnother table can be named with ttl_index.coll_mod_index(..., archive_to => ...).",
+								  hint ? psprintf("%s ", hint) : ""));
 }
 
 /* A command that changes a table, for a hint. */
@@ -296,7 +297,6 @@ ttl_archive_state_now(TtlIndex *index)
 void
 ttl_archive_check(TtlIndex *index)
 {
-	index->state = ttl_archive_state_now(index);
-	if (index->state != TTL_ACTIVE)
-		ttl_state_raise_argument(index);
+	if (ttl_archive_state_now(index) != TTL_ACTIVE)
+		ttl_state_raise(index);
 }

@@ -351,7 +351,7 @@ ttl_citus_goes_elsewhere(const TtlCitusTable *table)
  * copies needs ttl_citus_goes_elsewhere().
  */
 TtlState
-ttl_citus_state(const TtlIndex *index)
+ttl_citus_state(TtlIndex *index)
 {
 	TtlCitusKind kind = index->citus.kind;
 	Oid			shell;
@@ -363,13 +363,19 @@ ttl_citus_state(const TtlIndex *index)
 	if (kind == TTL_CITUS_REPLICATED)
 		return TTL_ACTIVE;
 	if (kind == TTL_CITUS_ELSEWHERE || kind != index->citus_governor.kind)
-		return TTL_SHARD_ELSEWHERE;
+		return ttl_state_set(index, TTL_SHARD_ELSEWHERE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							 "by the catalogs of Citus this shard is not on this node, or it is being moved or split",
+							 NULL);
 	if (kind != TTL_CITUS_SHARD)
 		return TTL_ACTIVE;
 	shell = ttl_citus_shell_index(index->governor, &index->citus_governor);
-	return OidIsValid(shell) && ttl_option_read(index->governor, &own) &&
+	if (OidIsValid(shell) && ttl_option_read(index->governor, &own) &&
 		ttl_catalog_governor(shell, &parent, &governor, &whole) &&
-		ttl_option_same(&own, &whole) ? TTL_ACTIVE : TTL_OPTION_DIFFERS;
+		ttl_option_same(&own, &whole))
+		return TTL_ACTIVE;
+	return ttl_state_set(index, TTL_OPTION_DIFFERS, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						 "the option of this shard is not that of its table",
+						 "Set it again at the coordinator with ttl_index.coll_mod_index().");
 }
 
 /*
