@@ -124,17 +124,24 @@ ttl_lock_now(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * Locks a partition of a locked table.  Waits only for a query that has ended and is releasing
- * its locks.
+ * Locks a partition of a locked table, and all tables below it.  Waits only for queries that
+ * have ended and are releasing their locks.
  */
 bool
-ttl_lock_below(Oid relid, LOCKMODE lockmode)
+ttl_lock_tree(Oid relid, LOCKMODE lockmode)
 {
-	for (int i = 0; i < RELEASE_TRIES; i++)
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(relid))
 	{
-		if (ConditionalLockRelationOid(relid, lockmode))
-			return true;
-		pg_usleep(RELEASE_US);
+		int			tries = 0;
+
+		while (!ConditionalLockRelationOid(lfirst_oid(lc), lockmode))
+		{
+			if (++tries == RELEASE_TRIES)
+				return false;
+			pg_usleep(RELEASE_US);
+		}
 	}
-	return false;
+	return true;
 }

@@ -87,7 +87,7 @@ extern Oid	ttl_inherit_top(Oid relid);
 extern void ttl_lock_limit_waits(void);
 extern bool ttl_lock_now(Oid relid, LOCKMODE lockmode);
 extern bool ttl_lock_soon(Oid relid, LOCKMODE lockmode);
-extern bool ttl_lock_below(Oid relid, LOCKMODE lockmode);
+extern bool ttl_lock_tree(Oid relid, LOCKMODE lockmode);
 
 /* name.c */
 extern char *ttl_name_with_suffix(const char *name, const char *suffix);

@@ -96,7 +96,7 @@ list_tree(Oid relid)
 }
 
 /*
- * Raises an error if a partition must stay although core would let it go:
+ * Raises an error if a partition must stay although core would drop or detach it:
  *
  * - It, or one below it, has a pending DETACH CONCURRENTLY.  DROP TABLE would still drop it.
  * - It is or contains a foreign table, whose rows nobody has compared with the bounds.
@@ -131,6 +131,8 @@ check_obstacles(const TtlIndex *root, Oid relid, bool keep)
 						!keep ? "dropped" : OidIsValid(target) ? "archived" : "detached", obstacle),
 				 errhint("%s%s;", ttl_drop_detach_command(ttl_inherit_parent(detached, NULL), detached),
 						 pending ? " FINALIZE" : "")));
+	if (keep)
+		ttl_detach_check(root, relid);
 }
 
 /* The command that takes a partition out of its table. */
@@ -138,20 +140,6 @@ char *
 ttl_drop_detach_command(Oid parent, Oid relid)
 {
 	return psprintf("ALTER TABLE %s DETACH PARTITION %s", ttl_name_qualified(parent), ttl_name_qualified(relid));
-}
-
-/* Locks a partition and all below it, unless others hold a lock there. */
-static bool
-lock_tree(Oid relid, LOCKMODE lockmode)
-{
-	ListCell   *lc;
-
-	foreach(lc, ttl_inherit_tree(relid))
-	{
-		if (!ttl_lock_below(lfirst_oid(lc), lockmode))
-			return false;
-	}
-	return true;
 }
 
 /*
@@ -247,7 +235,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	/* rows are counted while nobody writes there; readers go on */
 	if (ttl_count_dropped_documents || by_row)
 	{
-		batch->busy = batch->busy_alone = !lock_tree(relid, ShareLock);
+		batch->busy = batch->busy_alone = !ttl_lock_tree(relid, ShareLock);
 		if (batch->busy)
 			return;
 	}
@@ -265,17 +253,15 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 
 	/* whatever keeps it is found without a lock on the whole table */
 	check_obstacles(&before, relid, keep);
-	if (keep)
-		ttl_detach_check(&before, relid);
 
 	/* under the lock on the partitioned table, no query through it is running */
 	batch->busy = true;
 	if (!ttl_lock_soon(before.relid, AccessExclusiveLock))
 		return;
 	rest = get_default_partition_oid(before.relid);
-	if (OidIsValid(rest) && !ttl_lock_below(rest, AccessExclusiveLock))
+	if (OidIsValid(rest) && !ttl_lock_tree(rest, AccessExclusiveLock))
 		return;
-	batch->busy_alone = !lock_tree(relid, AccessExclusiveLock);
+	batch->busy_alone = !ttl_lock_tree(relid, AccessExclusiveLock);
 	if (batch->busy_alone)
 		return;
 	locked_since = GetCurrentTimestamp();
@@ -286,8 +272,6 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 		root.option.boundary_rows != before.option.boundary_rows)
 		return;
 	check_obstacles(&root, relid, keep);
-	if (keep)
-		ttl_detach_check(&root, relid);
 
 	/*
 	 * Statistics are lost in a crash, and reltuples is unknown before ANALYZE and, since 18, is

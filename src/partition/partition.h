@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * partition.h
- *	  Partitions that go, and are made, as a whole.
+ *	  Partitions that are dropped, kept and made as a whole.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -21,9 +21,9 @@
 typedef struct TtlDueLeaf
 {
 	Oid			indexrelid;
-	TimestampTz since;			/* no row was due before: its partition goes
-								 * as a whole; -infinity where rows go one by
-								 * one */
+	TimestampTz since;			/* when its partition became due, which is
+								 * dropped; -infinity if rows are deleted one
+								 * by one */
 } TtlDueLeaf;
 
 /* leaves.c */

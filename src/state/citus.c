@@ -61,17 +61,14 @@ is_here(void)
 	return OidIsValid(ttl_other_catalog_find(CITUS_SCHEMA, "pg_dist_partition"));
 }
 
-/* Finds the group of this node; false if that is not clear. */
-static bool
-find_local_group(int32 *group)
+/* The group of this node, or -1 if that is unclear. */
+static int32
+local_group(void)
 {
 	TtlOtherColumn column = {"groupid", INT4OID};
 
-	if (ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_local_group", &column, 1, NULL,
-							   NULL) != TTL_OTHER_FOUND)
-		return false;
-	*group = DatumGetInt32(column.value);
-	return true;
+	return ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_local_group", &column, 1, NULL,
+								  NULL) == TTL_OTHER_FOUND ? DatumGetInt32(column.value) : -1;
 }
 
 /* Does this node know any nodes, as one with metadata does? */
@@ -84,13 +81,11 @@ has_nodes(void)
 								  NULL) == TTL_OTHER_FOUND;
 }
 
-/* Is this node the coordinator?  A node without metadata seems to be in its group. */
+/* Is this node the coordinator?  A node without metadata is in the same group by default. */
 static bool
 is_coordinator(void)
 {
-	int32		group;
-
-	return is_here() && find_local_group(&group) && group == COORDINATOR_GROUP && has_nodes();
+	return is_here() && local_group() == COORDINATOR_GROUP && has_nodes();
 }
 
 /* Where the placements of a shard are. */
@@ -115,7 +110,7 @@ add_placement(const TtlOtherColumn *columns, void *arg)
 	return false;
 }
 
-/* Finds the placements of a shard; false if they are not clear. */
+/* Finds the placements of a shard; false if they are unclear. */
 static bool
 find_placements(int64 shard, Placements *placements)
 {
@@ -126,7 +121,8 @@ find_placements(int64 shard, Placements *placements)
 	};
 
 	memset(placements, 0, sizeof(*placements));
-	return find_local_group(&placements->group) &&
+	placements->group = local_group();
+	return placements->group >= 0 &&
 		ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_placement", columns,
 							   lengthof(columns), add_placement,
 							   placements) != TTL_OTHER_UNCLEAR;
@@ -179,18 +175,18 @@ is_named_after(Oid relid, Oid shell, int64 shard)
 {
 	const char *name = get_rel_name(relid);
 	const char *whole = get_rel_name(shell);
+	const char *suffix;
 	int			length;
 
-	if (name == NULL || whole == NULL ||
+	if (number_of(name, &suffix) != shard || whole == NULL ||
 		get_rel_namespace(relid) != get_rel_namespace(shell))
 		return false;
-	whole = psprintf("%s_" INT64_FORMAT, whole, shard);
-	if (strlen(whole) < NAMEDATALEN)
-		return strcmp(name, whole) == 0;
+	length = suffix - name;
+	if (strlen(whole) + strlen(suffix) < NAMEDATALEN)
+		return strlen(whole) == length && strncmp(name, whole, length) == 0;
 	/* a name that was cut is compared up to the hash */
-	length = strrchr(name, '_') - name - (HASH_DIGITS + 1);
-	return length > 0 && strncmp(name, whole, length) == 0 &&
-		strcmp(strrchr(name, '_'), strrchr(whole, '_')) == 0;
+	length -= HASH_DIGITS + 1;
+	return length > 0 && strncmp(name, whole, length) == 0;
 }
 
 /* The index of its table after which Citus has named one of a shard; invalid for none. */
