@@ -83,7 +83,7 @@ _PG_init(void)
 			   &ttl_max_workers, 1, MAX_BACKENDS, PGC_SIGHUP, 0);
 	define_int("ttl_index.sub_pass_target_time",
 			   "Sets how long a sub-pass over the TTL indexes of a database may take.",
-			   "The next sub-pass goes on where this one stopped. Zero means no limit.",
+			   "The next sub-pass continues where this one stopped. Zero means no limit.",
 			   &sub_pass_target_time, 0, INT_MAX / 1000, PGC_SUSET, GUC_UNIT_S);
 	define_int("ttl_index.index_delete_target_docs",
 			   "Sets how many rows one visit to a TTL index may delete.",
@@ -123,7 +123,7 @@ _PG_init(void)
 			   &ttl_max_retained_wal, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MB);
 	define_int("ttl_index.max_lag_pause",
 			   "Sets how long deletion pauses for replication at most.",
-			   "After that it goes on, with a warning, and does not wait again for what is stuck. Zero means no limit.",
+			   "After that it continues with a warning, and does not pause again for the same standby or slot. Zero means no limit.",
 			   &ttl_max_lag_pause, 0, INT_MAX / 1000, PGC_SUSET, GUC_UNIT_S);
 	define_int("ttl_index.max_clock_jump",
 			   "Sets how far the clock may jump ahead before deletion is held.",
@@ -131,15 +131,15 @@ _PG_init(void)
 			   &ttl_max_clock_jump, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_S);
 	define_int("ttl_index.hold_after_downtime",
 			   "Sets how long the server may have been down before deletion is held.",
-			   "Looked at when the server has started or was promoted. Zero turns this off.",
+			   "Checked when the server starts or is promoted. Zero turns this off.",
 			   &ttl_hold_after_downtime, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_S);
 	define_int("ttl_index.bucket_lock_timeout",
 			   "Sets how long dropping or making a partition may wait for a lock.",
-			   "Those who come later wait behind it, so this delays others for as long at most.",
+			   "Other sessions wait after it, so this is the longest delay for them.",
 			   &ttl_bucket_lock_timeout, 1, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	DefineCustomBoolVariable("ttl_index.count_dropped_documents",
 							 "Counts the rows of a partition before it is dropped.",
-							 "Else the counters take an estimate.",
+							 "Otherwise the counters get an estimate.",
 							 &ttl_count_dropped_documents, false, PGC_SUSET, 0,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("ttl_index.logical_messages",
@@ -149,7 +149,7 @@ _PG_init(void)
 							 NULL, NULL, NULL);
 	define_int("ttl_index.history_retention",
 			   "Sets how long the hours of ttl_index.history are kept.",
-			   "Zero keeps the hour at hand.",
+			   "Zero keeps only the current hour.",
 			   &ttl_history_retention, 0, INT_MAX, PGC_SUSET, GUC_UNIT_S);
 	DefineCustomStringVariable("ttl_index.expiring",
 							   "Shows the TTL index whose expired rows are being deleted.",
@@ -211,17 +211,19 @@ ttl_settings_force(const char *name, const char *value)
 		SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
 }
 
+/* The limits of batches and visits. */
 TtlLimits
 ttl_settings_limits(void)
 {
-	TtlLimits	limits;
+	TtlLimits	limits = {
+		.sub_pass_time = (int64) sub_pass_target_time * 1000,
+		.index_docs = index_delete_target_docs,
+		.index_time = index_delete_target_time,
+		.failure_time = ttl_batch_timeout,
+		.batch_docs = batch_target_docs,
+		.batch_time = batch_target_time
+	};
 
-	limits.sub_pass_time = (int64) sub_pass_target_time * 1000;
-	limits.index_docs = index_delete_target_docs;
-	limits.index_time = index_delete_target_time;
-	limits.failure_time = ttl_batch_timeout;
-	limits.batch_docs = batch_target_docs;
-	limits.batch_time = batch_target_time;
 	return limits;
 }
 

@@ -53,7 +53,7 @@
 #define TTL_WORKER_TYPE "ttl_index worker"
 #define TTL_SURVEY_TYPE "ttl_index survey"
 
-/* The limits that schedule.c goes by, from the settings. */
+/* The limits for schedule.c, from the settings. */
 typedef struct TtlLimits
 {
 	int64		sub_pass_time;	/* milliseconds here and below; 0 = none */
