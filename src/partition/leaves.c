@@ -94,7 +94,7 @@ ttl_leaves_by_row(Oid root)
 
 /* Are the rows of this locked leaf deleted one by one?  The option can have changed since it was listed. */
 bool
-ttl_leaves_goes_by_row(const TtlIndex *leaf)
+ttl_leaves_is_by_row(const TtlIndex *leaf)
 {
 	TtlPartition partition;
 

@@ -29,7 +29,7 @@ typedef struct TtlDueLeaf
 /* leaves.c */
 extern bool ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff);
 extern List *ttl_leaves_by_row(Oid root);
-extern bool ttl_leaves_goes_by_row(const TtlIndex *leaf);
+extern bool ttl_leaves_is_by_row(const TtlIndex *leaf);
 extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);
 
 /* drop.c */

@@ -84,8 +84,8 @@ batch_work(void *arg)
 	}
 	if (index.state != TTL_ACTIVE || index.governor != work->root ||
 		index.owner != GetUserId() ||
-		ttl_citus_goes_elsewhere(&index.citus) || index.citus.shard != shard ||
-		!ttl_option_expires(&index.option) || !ttl_leaves_goes_by_row(&index) ||
+		ttl_citus_deletes_elsewhere(&index.citus) || index.citus.shard != shard ||
+		!ttl_option_expires(&index.option) || !ttl_leaves_is_by_row(&index) ||
 		!ttl_state_owners_above(&index))
 	{
 		work->batch.inactive = true;
@@ -94,9 +94,8 @@ batch_work(void *arg)
 
 	ttl_cutoff_init(&cutoff, &index, run->at);
 	ttl_cutoff_init(&pass_cutoff, &index, run->kept->pass_at);
-	ttl_kept_progress(run->kept, work->root, GetCurrentTimestamp(), &progress);
-	ttl_progress_visit(&index, cutoff.instant, work->cursor, work->visit->begun,
-					   work->visit->deleted, &progress);
+	ttl_kept_progress(run->kept, work->root, &progress);
+	ttl_progress_visit(&index, work->cursor, work->visit->begun, &progress);
 	ttl_batch_run(&index, &cutoff, &pass_cutoff, run->kept->pass_xid, work->size,
 				  ttl_schedule_batch_entries(work->visit, work->size),
 				  &work->batch);
@@ -201,8 +200,8 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 		kept->busy = true;
 	}
 	work->counted = !run->stop &&
-		ttl_tally_batch(work->root, work->visit, batch, work->skipped, work->edata,
-						work->begun);
+		ttl_tally_batch(run, work->root, work->visit, batch, work->skipped,
+						work->edata, work->begun);
 }
 
 /* Moves the cursor after a batch that failed, and keeps it for the next visit. */

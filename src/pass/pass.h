@@ -70,8 +70,9 @@ extern void ttl_sub_pass_run(TtlRun *run, Oid *resume_at);
 
 /* tally.c */
 extern void ttl_tally_error(TtlCount *count, Oid role, const ErrorData *edata);
-extern bool ttl_tally_batch(Oid root, const TtlVisit *visit, const TtlBatch *batch, bool skipped,
-							const ErrorData *edata, TimestampTz begun);
+extern void ttl_tally_add(TtlRun *run, const TtlCount *count);
+extern bool ttl_tally_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
+							bool skipped, const ErrorData *edata, TimestampTz begun);
 extern void ttl_tally_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch);
 extern void ttl_tally_pass(TtlRun *run, bool has_indexes);
 

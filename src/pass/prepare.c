@@ -104,7 +104,7 @@ target_work(void *arg)
 	target = palloc0(sizeof(TtlTarget));
 	target->root = root;
 	target->relid = active ? index.relid : InvalidOid;
-	foreach(lc, ttl_citus_goes_elsewhere(&index.citus) ? NIL : leaves)
+	foreach(lc, ttl_citus_deletes_elsewhere(&index.citus) ? NIL : leaves)
 	{
 		if (ttl_prepare_is_own(lfirst_oid(lc)))
 			target->leaves = lappend_oid(target->leaves, lfirst_oid(lc));
@@ -131,7 +131,7 @@ ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out
 		ttl_kept_canceled(run->kept, root, run->at);
 	count.relid = IndexGetRelation(root, true);
 	ttl_tally_error(&count, run->shared->owner, edata);
-	ttl_counters_add(&count);
+	ttl_tally_add(run, &count);
 	run->kept->counted = true;
 }
 

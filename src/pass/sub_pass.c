@@ -59,7 +59,7 @@ show_pass(const TtlRun *run, TimestampTz begun)
 {
 	TtlProgress progress;
 
-	ttl_kept_progress(run->kept, InvalidOid, GetCurrentTimestamp(), &progress);
+	ttl_kept_progress(run->kept, InvalidOid, &progress);
 	ttl_progress_pass(&progress, begun);
 }
 

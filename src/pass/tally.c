@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
+#include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/syscache.h"
@@ -55,10 +56,26 @@ ttl_tally_error(TtlCount *count, Oid role, const ErrorData *edata)
 	count->last_error_time = GetCurrentTimestamp();
 }
 
+/*
+ * Adds to the counters in the current transaction.  On a full disk they cannot grow, and what
+ * was done is not counted: the rows have to be deleted all the same.
+ */
+void
+ttl_tally_add(TtlRun *run, const TtlCount *count)
+{
+	if (!ttl_counters_add(count) &&
+		ttl_reported_is_news(&run->kept->uncounted, ERRCODE_DISK_FULL, ""))
+		ereport(WARNING,
+				(errcode(ERRCODE_DISK_FULL),
+				 errmsg("ttl_index cannot count what it deletes in database \"%s\"",
+						get_database_name(MyDatabaseId)),
+				 errdetail("The disk is full, and the table ttl_index.counters cannot grow. Rows are deleted all the same.")));
+}
+
 /* Counts what a batch did, in its transaction.  Returns false if it did nothing. */
 bool
-ttl_tally_batch(Oid root, const TtlVisit *visit, const TtlBatch *batch, bool skipped,
-				const ErrorData *edata, TimestampTz begun)
+ttl_tally_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
+				bool skipped, const ErrorData *edata, TimestampTz begun)
 {
 	TtlCount	count = {0};
 	TimestampTz now = GetCurrentTimestamp();
@@ -80,7 +97,7 @@ ttl_tally_batch(Oid root, const TtlVisit *visit, const TtlBatch *batch, bool ski
 		count.last_deleted = now;
 	if (edata != NULL && visit->failures == 0)
 		ttl_tally_error(&count, GetUserId(), edata);
-	ttl_counters_add(&count);
+	ttl_tally_add(run, &count);
 	return true;
 }
 
@@ -96,8 +113,6 @@ ttl_tally_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
 	kept->sum.archived += batch->archived;
 	kept->sum.archived_partitions += batch->archived_partitions;
 	kept->sum.locked += batch->skipped_locked;
-	kept->survey.deleted += batch->deleted;
-	kept->survey.partitions += batch->partitions;
 	kept->counted = true;
 	visit->counted = true;
 }
@@ -115,7 +130,7 @@ fold_work(void *arg)
 {
 	FoldWork   *work = arg;
 
-	work->folded = ttl_counters_fold(work->rows, work->new_hour, true);
+	work->folded = ttl_counters_fold(work->rows, work->new_hour);
 }
 
 static void
@@ -125,8 +140,7 @@ trim_work(void *arg)
 }
 
 /*
- * Folds the counters if it is time to.  If past hours cannot be moved to the history, for
- * example because the disk is full, they stay in the counters until the next time.
+ * Folds the counters if it is time to.  If the disk is full, the next survey tries again.
  * Trimming the history is a piece of work of its own, because it reads all of that table.
  */
 static void
@@ -138,20 +152,17 @@ fold_counters(TtlRun *run)
 	bool		timed_out;
 	ErrorData  *edata = ttl_work_run(fold_work, &work, &timed_out);
 
-	if (edata != NULL)
-		work.folded = ttl_counters_fold(work.rows, work.new_hour, false);
-	else if (work.folded)
+	if (edata == NULL && work.folded)
+	{
+		kept->unfolded_rows = 0;
+		kept->folded_hour = hour;
 		edata = ttl_work_run(trim_work, NULL, &timed_out);
+	}
 	if (edata != NULL &&
 		ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
 		ereport(WARNING,
 				(errcode(edata->sqlerrcode),
 				 errmsg("could not write ttl_index.history: %s", edata->message)));
-	if (work.folded)
-	{
-		kept->unfolded_rows = 0;
-		kept->folded_hour = hour;
-	}
 }
 
 /*
@@ -202,7 +213,7 @@ ttl_tally_pass(TtlRun *run, bool has_indexes)
 		ttl_work_commit(run);
 		return;
 	}
-	ttl_counters_add(&count);
+	ttl_tally_add(run, &count);
 	kept->unfolded_rows++;
 	fold_counters(run);
 	ttl_work_commit(run);

@@ -98,7 +98,7 @@ count_partition(void *arg, ErrorData *edata, bool timed_out)
 	else if (kept != NULL)
 		kept->delay = 0;
 	work->counted = !run->stop &&
-		ttl_tally_batch(root, work->visit, batch, false,
+		ttl_tally_batch(run, root, work->visit, batch, false,
 						work->failed && work->first_error ? edata : NULL, work->begun);
 }
 
@@ -219,7 +219,7 @@ estimate_due(TtlRun *run, const TtlTarget *target)
 	bool		timed_out;
 
 	if (kept == NULL || kept->estimated ||
-		kept->pace.rows < ESTIMATE_ROWS * (int64) list_length(target->leaves))
+		kept->deleted < ESTIMATE_ROWS * (int64) list_length(target->leaves))
 		return;
 	ttl_work_begin(run);
 	if (!ttl_work_must_stop(run))
@@ -318,7 +318,7 @@ end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid 
 
 		count.relid = IndexGetRelation(target->root, true);
 		count.recovered = GetCurrentTimestamp();
-		ttl_counters_add(&count);
+		ttl_tally_add(run, &count);
 		run->kept->unfolded_rows++;
 		run->kept->counted = true;
 		kept->failing = false;

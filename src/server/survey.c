@@ -58,7 +58,7 @@ typedef struct Look
 	TtlSurvey	found;
 	TtlVisitor	visitor;
 	TtlStateFile file;
-	List	   *failing;
+	HTAB	   *failing;
 	List	   *indexes;
 	List	   *work;			/* TtlWork */
 	/* of the index at hand */
@@ -88,7 +88,7 @@ begin_work(void *arg)
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
-	ttl_visitor_find(&look->visitor);
+	ttl_visitor_find(MyDatabaseId, &look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = list_copy(ttl_catalog_dependents());
 
@@ -121,6 +121,8 @@ count_deaths(TtlRun *run)
 		index->death = TTL_NOT_DEAD;
 		if (death == TTL_NOT_DEAD || death == TTL_DEAD_WANTED)
 			continue;
+		run->kept->sum.failed += index->summed ? 0 : 1;
+		index->summed = true;
 		count.relid = IndexGetRelation(relid, true);
 		count.errors = 1;
 		count.last_error = crashed ?
@@ -129,7 +131,7 @@ count_deaths(TtlRun *run)
 		count.last_error_sqlstate =
 			unpack_sql_state(crashed ? ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
 		count.last_error_time = GetCurrentTimestamp();
-		ttl_counters_add(&count);
+		ttl_tally_add(run, &count);
 		run->kept->counted = true;
 		if (crashed)
 		{
@@ -201,7 +203,7 @@ find_owners(Look *look, bool is_due)
 	ListCell   *lc;
 
 	/* one that fails is visited until a visit is good */
-	if (!ttl_citus_goes_elsewhere(&look->index.citus) &&
+	if (!ttl_citus_deletes_elsewhere(&look->index.citus) &&
 		(is_due || (kept != NULL && (kept->failing || kept->reported.at != 0))))
 	{
 		foreach(lc, ttl_leaves_by_row(root))
@@ -246,7 +248,7 @@ index_work(void *arg)
 	if (!ttl_state_describe(root, false, &look->index) || look->index.governor != root)
 		return;
 	/* the coordinator looks at a table that has copies, for all nodes */
-	if (look->index.citus.replicated && ttl_citus_goes_elsewhere(&look->index.citus))
+	if (look->index.citus.replicated && ttl_citus_deletes_elsewhere(&look->index.citus))
 		return;
 	look->is_root = true;
 	is_visited = look->index.state == TTL_ACTIVE || look->index.state == TTL_TABLE_LOCKED;
@@ -318,8 +320,6 @@ look_at(Look *look)
 			found->failing++;
 		else if (look->index.state != TTL_ACTIVE)
 			found->not_active++;
-		if (look->lag < 0)
-			found->lag_unknown++;
 		found->worst_lag = Max(found->worst_lag, look->lag);
 	}
 	caller = MemoryContextSwitchTo(run->context);
@@ -438,8 +438,6 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 		look->found.at = run->at;
 		look->found.pass_start = look->may_run ? run->kept->pass_at : survey->pass_start;
 		look->found.pass_end = survey->pass_end;
-		look->found.deleted = survey->deleted;
-		look->found.partitions = survey->partitions;
 		*survey = look->found;
 		/* the last survey of a pass is followed by no sub-pass */
 		if (shared->begins || look->work != NIL)
@@ -457,13 +455,11 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 	survey->left = survey->time_left = -1;
 	if (shared->more)
 	{
-		TimestampTz now = GetCurrentTimestamp();
 		TtlProgress progress;
 
-		ttl_kept_progress(run->kept, InvalidOid, now, &progress);
+		ttl_kept_progress(run->kept, InvalidOid, &progress);
 		survey->left = progress.left;
-		survey->time_left = ttl_progress_time_left(progress.left, progress.deleted,
-												   progress.paced, now - progress.begun);
+		survey->time_left = progress.time_left;
 	}
 	if (!look->may_run || run->stop)
 		return;

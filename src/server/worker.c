@@ -42,7 +42,6 @@
 #include "server/server.h"
 #include "stats/stats.h"
 #include "pass/pass.h"
-#include "server/tasks.h"
 #include "ttl_index.h"
 
 PGDLLEXPORT void ttl_worker_main(Datum arg);

@@ -35,6 +35,11 @@
 #include "ttl_index.h"
 
 #define INITIAL_INDEXES 256
+
+/* The rate of a pass counts after the first seconds, or the first tenth of the rows. */
+#define FIRST_US INT64CONST(5000000)
+#define FIRST_PART 10
+
 #define MAX_DELAY 60			/* minutes */
 #define MAX_AGAIN_US (60 * USECS_PER_MINUTE)
 
@@ -133,8 +138,6 @@ ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState 
 	ADD(sum.locked);
 	ADD(sum.failed);
 	ADD(lag_pauses);
-	ADD(survey.deleted);
-	ADD(survey.partitions);
 	ADD(unfolded_rows);
 #undef ADD
 	kept->sum.estimated = kept->sum.estimated || after->sum.estimated;
@@ -142,6 +145,8 @@ ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState 
 	kept->counted = kept->counted || after->counted;
 	if (memcmp(&after->reported, &before->reported, sizeof(TtlReported)) != 0)
 		kept->reported = after->reported;
+	if (after->uncounted.at != before->uncounted.at)
+		kept->uncounted = after->uncounted;
 }
 
 /* Notes that a worker died at an index.  The next survey counts it. */
@@ -226,7 +231,7 @@ ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 		bool		goes_on = ttl_cursor_begin_pass(&index->cursor, now);
 
 		index->failed = index->skipped = index->summed = index->busy = false;
-		memset(&index->pace, 0, sizeof(index->pace));
+		index->deleted = 0;
 		index->estimated = false;
 		/* this is too far ahead if the clock has gone back */
 		index->retry_at = Min(index->retry_at, now + index->delay * USECS_PER_MINUTE);
@@ -265,17 +270,18 @@ ttl_kept_try_again(TtlPassState *kept, TimestampTz now)
 
 /* Notes which indexes fail by the counters, which other sessions write as well. */
 void
-ttl_kept_set_failing(TtlPassState *kept, const List *failing)
+ttl_kept_set_failing(TtlPassState *kept, HTAB *failing)
 {
 	HASH_SEQ_STATUS scan;
+	TtlFailing *entry;
 	TtlResumeState *index;
-	ListCell   *lc;
 
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
 		index->failing = false;
-	foreach(lc, failing)
-		ttl_kept_index(kept, ((TtlFailing *) lfirst(lc))->root)->failing = true;
+	hash_seq_init(&scan, failing);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+		ttl_kept_index(kept, entry->root)->failing = true;
 }
 
 /* Notes that an index or partition has failed.  Returns false if this pass knew that. */
@@ -323,10 +329,9 @@ ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, TimestampTz now)
 	if (rows == 0)
 		return;
 	index = ttl_kept_index(kept, root);
-	if (index->estimated && index->due > index->pace.rows)
-		kept->sum.left -= Min(rows, index->due - index->pace.rows);
-	index->pace.rows += rows;
-	index->pace.weighted += (double) rows * took;
+	if (index->estimated && index->due > index->deleted)
+		kept->sum.left -= Min(rows, index->due - index->deleted);
+	index->deleted += rows;
 	kept->sum.pace.rows += rows;
 	kept->sum.pace.weighted += (double) rows * took;
 }
@@ -344,12 +349,13 @@ ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due)
 	else
 	{
 		kept->sum.estimated = true;
-		kept->sum.left += Max(due - index->pace.rows, 0);
+		kept->sum.left += Max(due - index->deleted, 0);
 	}
 }
 
 /*
- * How many rows would be deleted by now at the recent rate?
+ * The time in microseconds for the rows that are left of a pass that began so long ago; -1 if
+ * it is not known.
  *
  * The rate changes during a pass: cached pages come first, autovacuum starts, others begin to
  * work.  A window of fixed length fits neither a pass of half a minute nor one of a day.  So
@@ -357,28 +363,35 @@ ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due)
  * the time makes up three quarters of the sum.
  */
 static int64
-paced_rows(const TtlPace *pace, int64 took)
+time_left(const TtlPace *pace, int64 left, int64 took)
 {
-	/* the clock may have gone back */
-	if (took <= 0)
-		return pace->rows;
-	return (int64) rint(2 * pace->weighted / took);
+	double		paced;			/* would be deleted by now at the recent rate */
+	double		time;
+
+	/* the clock may have gone back; in the first seconds a rate says little */
+	if (left < 0 || pace->weighted <= 0 || took <= 0 ||
+		(took < FIRST_US && pace->rows < (pace->rows + left) / FIRST_PART))
+		return -1;
+	paced = 2 * pace->weighted / took;
+	time = left / paced * took;
+	return time < (double) PG_INT64_MAX / 2 ? (int64) rint(time) : -1;
 }
 
 /* Says how far the pass is, in total and at an index, which may be invalid. */
 void
-ttl_kept_progress(const TtlPassState *kept, Oid root, TimestampTz now, TtlProgress *progress)
+ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress)
 {
-	int64		took = now - kept->pass_at;
 	const TtlResumeState *index = OidIsValid(root) ? ttl_kept_find(kept, root) : NULL;
 
 	progress->begun = kept->pass_at;
 	progress->deleted = kept->sum.pace.rows;
-	progress->paced = paced_rows(&kept->sum.pace, took);
 	progress->left = kept->sum.estimated && !kept->sum.not_estimated ? kept->sum.left : -1;
-	progress->index_deleted = index ? index->pace.rows : 0;
-	progress->index_paced = index ? paced_rows(&index->pace, took) : 0;
-	progress->index_due = index && index->estimated ? index->due : -1;
+	progress->time_left = time_left(&kept->sum.pace, progress->left,
+									GetCurrentTimestamp() - kept->pass_at);
+	progress->index_deleted = index ? index->deleted : 0;
+	/* more than was expected: it is not known how many more */
+	progress->index_left = index && index->estimated && index->due >= index->deleted ?
+		index->due - index->deleted : -1;
 }
 
 /*

@@ -18,6 +18,7 @@
 #include "lib/dshash.h"
 #include "stats/progress.h"
 #include "utils/dsa.h"
+#include "utils/hsearch.h"
 
 /* The last report of a problem in the log (see reported.c). */
 typedef struct TtlReported
@@ -59,7 +60,7 @@ typedef struct TtlResumeState
 								 * ttl_kept_try_again() */
 	bool		summed;			/* it is in the sum of those with an error */
 	bool		busy;			/* that it was locked is counted */
-	TtlPace		pace;			/* of rows that it has deleted one by one */
+	int64		deleted;		/* rows, one by one */
 	bool		estimated;
 	int64		due;			/* about so many were due when the pass began;
 								 * -1: not known */
@@ -111,13 +112,14 @@ typedef struct TtlPassState
 	int64		lag_pauses;
 	bool		counted;		/* this pass added to the counters */
 	TtlReported reported;		/* why nothing can be deleted here */
+	TtlReported uncounted;		/* that the counters cannot grow */
 	TtlSurvey	survey;			/* for ttl_index.databases */
 	int64		unfolded_rows;	/* rows added to the counters since the last
 								 * fold */
 	TimestampTz folded_hour;	/* the hour in which that was, or 0 */
 	uint32		indexes_hash;	/* of the TTL indexes that the survey has found */
 	dshash_table *shared;		/* of all indexes of the server */
-	struct HTAB *indexes;		/* of TtlResumeState: those that this process uses */
+	HTAB	   *indexes;		/* of TtlResumeState: those that this process uses */
 } TtlPassState;
 
 /* kept.c */
@@ -133,14 +135,13 @@ extern TtlResumeState *ttl_kept_index(TtlPassState *kept, Oid relid);
 extern void ttl_kept_load(TtlPassState *kept);
 extern void ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now);
 extern void ttl_kept_try_again(TtlPassState *kept, TimestampTz now);
-extern void ttl_kept_set_failing(TtlPassState *kept, const List *failing);
+extern void ttl_kept_set_failing(TtlPassState *kept, HTAB *failing);
 extern bool ttl_kept_failed(TtlPassState *kept, Oid relid, bool skipped);
 extern void ttl_kept_canceled(TtlPassState *kept, Oid relid, TimestampTz now);
 extern bool ttl_kept_is_left_out(const TtlPassState *kept, Oid relid, TimestampTz now);
 extern void ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, TimestampTz now);
 extern void ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due);
-extern void ttl_kept_progress(const TtlPassState *kept, Oid root, TimestampTz now,
-							  TtlProgress *progress);
+extern void ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress);
 extern int	ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max);
 
 /* reported.c */

@@ -68,18 +68,6 @@ ttl_archive_column_type(const FormData_pg_attribute *column)
 	return psprintf("%s COLLATE %s", type, generate_collation_name(column->attcollation));
 }
 
-/* Where an index moves rows to, or invalid, by the option of its governor. */
-Oid
-ttl_archive_of(Oid indexrelid, Oid *governor)
-{
-	TtlOption	option;
-	Oid			parent;
-
-	if (!ttl_catalog_governor(indexrelid, &parent, governor, &option))
-		return InvalidOid;
-	return option.archive_to;
-}
-
 /* Sets the reason why rows cannot be moved, and the hint or NULL. */
 static TtlState
 mismatch(TtlIndex *index, char *reason, char *hint)
@@ -164,11 +152,13 @@ cycle_state(TtlIndex *index)
 							"Name a table whose rows do not return to this one.");
 		foreach(lc2, ttl_catalog_table_indexes(lfirst_oid(lc)))
 		{
+			TtlOption	option;
+			Oid			parent;
 			Oid			governor;
-			Oid			next = ttl_archive_of(lfirst_oid(lc2), &governor);
 
-			if (OidIsValid(next))
-				stages = list_append_unique_oid(stages, next);
+			if (ttl_catalog_governor(lfirst_oid(lc2), &parent, &governor, &option) &&
+				OidIsValid(option.archive_to))
+				stages = list_append_unique_oid(stages, option.archive_to);
 		}
 	}
 	return TTL_ACTIVE;

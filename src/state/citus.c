@@ -327,7 +327,7 @@ ttl_citus_keeps_partitions(const TtlCitusTable *table)
 
 /* Does this node, the coordinator, delete the rows of this table from all copies at once? */
 bool
-ttl_citus_goes_by_value(const TtlCitusTable *table)
+ttl_citus_deletes_by_value(const TtlCitusTable *table)
 {
 	return table->kind == TTL_CITUS_SHELL && table->replicated &&
 		is_coordinator();
@@ -335,16 +335,16 @@ ttl_citus_goes_by_value(const TtlCitusTable *table)
 
 /* Are the rows of this table deleted by other nodes, or through another table? */
 bool
-ttl_citus_goes_elsewhere(const TtlCitusTable *table)
+ttl_citus_deletes_elsewhere(const TtlCitusTable *table)
 {
 	return table->kind == TTL_CITUS_REPLICATED ||
-		(table->kind == TTL_CITUS_SHELL && !ttl_citus_goes_by_value(table));
+		(table->kind == TTL_CITUS_SHELL && !ttl_citus_deletes_by_value(table));
 }
 
 /*
  * May an index delete now, as far as Citus is concerned?  Its table and the governor's must
  * both be plain, or both shards of this node, with the option of their shell.  A table with
- * copies needs ttl_citus_goes_elsewhere().
+ * copies needs ttl_citus_deletes_elsewhere().
  */
 TtlState
 ttl_citus_state(TtlIndex *index)

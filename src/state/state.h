@@ -62,8 +62,8 @@ extern void ttl_citus_look(Oid relid, TtlCitusTable *table);
 extern TtlCitusKind ttl_citus_kind(Oid relid);
 extern Oid	ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table);
 extern bool ttl_citus_keeps_partitions(const TtlCitusTable *table);
-extern bool ttl_citus_goes_by_value(const TtlCitusTable *table);
-extern bool ttl_citus_goes_elsewhere(const TtlCitusTable *table);
+extern bool ttl_citus_deletes_by_value(const TtlCitusTable *table);
+extern bool ttl_citus_deletes_elsewhere(const TtlCitusTable *table);
 extern int64 ttl_citus_lock(Oid relid);
 extern void ttl_citus_lock_copies(Oid relid);
 extern void ttl_citus_run_command(const char *command);
@@ -80,7 +80,6 @@ extern TtlState ttl_archive_rights(TtlIndex *index);
 extern TtlState ttl_archive_state_now(TtlIndex *index);
 extern void ttl_archive_check(TtlIndex *index);
 extern char *ttl_archive_name(Oid target);
-extern Oid	ttl_archive_of(Oid indexrelid, Oid *governor);
 extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
 
 /* reach.c */
