@@ -337,7 +337,7 @@ refuse_zone_as_filter(const TtlCreate *args)
 	if (args->filter == NULL || args->change.time_zone != NULL ||
 		!isalpha((unsigned char) args->filter[0]) ||
 		strpbrk(args->filter, " ().,;:'\"$=<>") != NULL ||
-		ttl_time_zone_problem(args->filter) != NULL ||
+		ttl_cutoff_zone_problem(args->filter) != NULL ||
 		get_attnum(args->relid, args->filter) != InvalidAttrNumber)
 		return;
 	ereport(ERROR,

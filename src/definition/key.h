@@ -94,15 +94,13 @@ extern char *ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type,
 extern Node *ttl_parse_expression(Relation rel, const char *text,
 								  bool is_filter, const char *name);
 
-/* time_zone.c */
-extern char *ttl_time_zone_problem(const char *name);
-
 /* cutoff.c */
 extern void ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index,
 							TimestampTz at);
 extern bool ttl_cutoff_is_due(const TtlCutoff *cutoff, int64 key);
 extern TimestampTz ttl_cutoff_instant(const TtlCutoff *cutoff, int64 key);
 extern int64 ttl_cutoff_clock(const TtlIndex *index, TimestampTz at);
+extern char *ttl_cutoff_zone_problem(const char *name);
 
 /* bounds.c */
 extern List *ttl_bounds_read(Oid relid);

@@ -209,7 +209,7 @@ key_state(TtlIndex *index, Oid type)
 							 psprintf("a TTL index on a key of type %s needs a time zone",
 									  format_type_be(type)),
 							 "Add AND ttl_index.time_zone('Europe/Berlin') to the predicate, or the argument time_zone => 'Europe/Berlin'.");
-	if (time_zone != NULL && (problem = ttl_time_zone_problem(time_zone)) != NULL)
+	if (time_zone != NULL && (problem = ttl_cutoff_zone_problem(time_zone)) != NULL)
 		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
 							 problem,
 							 "Give a name of the view pg_timezone_names, such as Europe/Berlin.");
