@@ -524,7 +524,7 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Is one of the indexes above this one in the list, which is sorted? */
+/* Is one of the indexes above this one in the list? */
 static bool
 is_below(Oid indexrelid, const List *indexes)
 {
@@ -534,7 +534,7 @@ is_below(Oid indexrelid, const List *indexes)
 		return false;
 	foreach(lc, get_partition_ancestors(indexrelid))
 	{
-		if (ttl_catalog_sorted_oids_have(indexes, lfirst_oid(lc)))
+		if (list_member_oid(indexes, lfirst_oid(lc)))
 			return true;
 	}
 	return false;

@@ -48,15 +48,6 @@ ttl_catalog_key_type_ok(Oid type)
 	return type == TIMESTAMPTZOID || type == TIMESTAMPOID || type == DATEOID;
 }
 
-/* Is the OID in a list that list_sort() has sorted? */
-bool
-ttl_catalog_sorted_oids_have(const List *sorted, Oid oid)
-{
-	return sorted != NIL &&
-		bsearch(&oid, sorted->elements, list_length(sorted), sizeof(ListCell),
-				oid_cmp) != NULL;
-}
-
 /*
  * Does something with each of many indexes.  Each call has memory of its own, which is
  * freed after it: there can be thousands of indexes, and describing one parses trees.
@@ -187,55 +178,6 @@ ttl_catalog_shown(void)
 	return shown;
 }
 
-/* An index of a partition, by its table: that comes first, for oid_cmp(). */
-typedef struct Child
-{
-	Oid			relid;
-	Oid			indexrelid;
-} Child;
-
-/* The children of a partitioned index, sorted by the bounds of their partitions. */
-static List *
-ordered_children(Oid indexrelid)
-{
-	List	   *oids = ttl_inherit_children(indexrelid, false);
-	int			count = list_length(oids);
-	Child	   *children = palloc(sizeof(Child) * Max(count, 1));
-	Oid			relid = IndexGetRelation(indexrelid, true);
-	List	   *ordered = NIL;
-	List	   *rest = NIL;
-	ListCell   *lc;
-
-	if (!OidIsValid(relid))
-		return oids;
-	foreach(lc, oids)
-	{
-		Child	   *child = &children[foreach_current_index(lc)];
-
-		child->relid = IndexGetRelation(lfirst_oid(lc), true);
-		child->indexrelid = lfirst_oid(lc);
-	}
-	qsort(children, count, sizeof(Child), oid_cmp);
-	foreach(lc, ttl_bounds_read(relid))
-	{
-		Child	   *child = bsearch(&((TtlPartition *) lfirst(lc))->relid,
-									children, count, sizeof(Child), oid_cmp);
-
-		if (child != NULL)
-		{
-			ordered = lappend_oid(ordered, child->indexrelid);
-			child->indexrelid = InvalidOid;
-		}
-	}
-	for (int i = 0; i < count; i++)
-	{
-		if (OidIsValid(children[i].indexrelid))
-			rest = lappend_oid(rest, children[i].indexrelid);
-	}
-	list_sort(rest, list_oid_cmp);
-	return list_concat(ordered, rest);
-}
-
 /*
  * The indexes of a TTL index that hold rows: itself, or those of the leaf partitions in the
  * order of their bounds.
@@ -248,7 +190,7 @@ ttl_catalog_leaves(Oid root)
 
 	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX)
 		return list_make1_oid(root);
-	foreach(lc, ordered_children(root))
+	foreach(lc, ttl_bounds_order(ttl_inherit_children(root, false)))
 		leaves = list_concat(leaves, ttl_catalog_leaves(lfirst_oid(lc)));
 	return leaves;
 }

@@ -25,6 +25,7 @@
 typedef struct TtlPartition
 {
 	Oid			relid;			/* invalid: it is to be made */
+	Oid			indexrelid;		/* set by ttl_bounds_order() */
 	bool		is_default;
 	bool		has_lower;
 	bool		has_upper;
@@ -104,6 +105,7 @@ extern char *ttl_cutoff_zone_problem(const char *name);
 
 /* bounds.c */
 extern List *ttl_bounds_read(Oid relid);
+extern List *ttl_bounds_order(List *indexes);
 extern void ttl_bounds_read_one(Oid relid, TtlPartition *partition);
 extern bool ttl_bounds_possible(Oid relid, AttrNumber attnum, Oid keytype);
 

@@ -223,7 +223,10 @@ is_in_use(const SavedRow *row)
 		now.key_hash == row->key_hash && now.slot == row->slot;
 }
 
-/* The row that is saved for an index, or NULL. */
+/*
+ * The row that is saved for an index, or NULL.  If rows were deleted by hand, an index can
+ * depend on a slot that another one uses.
+ */
 static SavedRow *
 saved_row(const SavedRow *index)
 {
@@ -335,23 +338,6 @@ write_row(Oid indexrelid, const TtlOption *option)
 	return index.slot;
 }
 
-/* Has an index of the table lost its option? */
-static bool
-has_lost(Oid relid)
-{
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_table_indexes(relid))
-	{
-		TtlOption	option;
-
-		if (ttl_option_read(lfirst_oid(lc), &option) && !option.present &&
-			ttl_saved_option_is_dependent(lfirst_oid(lc)))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Deletes the rows of dropped indexes, except those of a table where an index has lost its
  * option.  Does nothing while a transaction is open that has written rows.
@@ -360,8 +346,6 @@ void
 ttl_saved_option_trim(void)
 {
 	Oid			table = own_relation("saved_options");
-	Oid			relid = InvalidOid;
-	bool		keep = false;
 	Relation	rel;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -369,16 +353,21 @@ ttl_saved_option_trim(void)
 	if (!ConditionalLockRelationOid(table, ShareRowExclusiveLock))
 		return;
 	rel = table_open(table, NoLock);
-	/* in the order of the tables */
-	scan = systable_beginscan(rel, own_relation("saved_options_pkey"), true, NULL, 0, NULL);
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		SavedRow   *row = read_row(tuple, RelationGetDescr(rel));
+		bool		keep = is_in_use(row);
+		ListCell   *lc;
 
-		if (is_in_use(row))
-			continue;
-		if (row->relid != relid)
-			keep = has_lost(relid = row->relid);
+		foreach(lc, ttl_catalog_table_indexes(row->relid))
+		{
+			TtlOption	option;
+
+			if (ttl_option_read(lfirst_oid(lc), &option) && !option.present &&
+				ttl_saved_option_is_dependent(lfirst_oid(lc)))
+				keep = true;
+		}
 		if (!keep)
 			simple_heap_delete(rel, &row->tid);
 	}
@@ -595,16 +584,6 @@ ttl_saved_option_is_lost(Oid indexrelid)
 	return ttl_catalog_is_usable(indexrelid) && !OidIsValid(ttl_catalog_root(indexrelid)) &&
 		ttl_saved_option_is_dependent(indexrelid) &&
 		!ttl_saved_option_apply(indexrelid, &option);
-}
-
-/* Warns of a TTL that has stopped: it must not stop silently. */
-void
-ttl_saved_option_warn(Oid indexrelid)
-{
-	ereport(WARNING,
-			(errmsg("the option of TTL index %s was lost, and no saved option was found",
-					ttl_name_index(indexrelid)),
-			 errhint("Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl().")));
 }
 
 /* Does an index need a repair?  This is cheap and takes no lock. */
