@@ -11,7 +11,7 @@ MODULE_big = $(EXTENSION)
 OBJS = $(patsubst $(top)/%.c,%.o,$(sort $(wildcard $(top)/src/*.c $(top)/src/*/*.c)))
 OUR_HEADERS = $(wildcard $(top)/src/*.h $(top)/src/*/*.h)
 PG_CPPFLAGS = -I$(top)/src
-PGFILEDESC = "ttl_index - rows that expire by the date they carry"
+PGFILEDESC = "ttl_index - delete rows some time after a date in the row"
 
 # The current definition is one file; a release adds a script from the one before.
 DATA = $(patsubst $(top)/%,%,$(wildcard $(top)/sql/$(EXTENSION)--*--*.sql))
@@ -26,7 +26,12 @@ REGRESS_OPTS = --inputdir=test --outputdir=.
 ISOLATION = workers $(filter-out workers,$(sort $(basename $(notdir $(wildcard $(top)/test/specs/*.spec)))))
 ISOLATION_OPTS = --inputdir=test --outputdir=.
 TAP_TESTS = 1
-PROVE_TESTS ?= test/t/*.pl test/frameworks/*.pl test/monitoring/*.pl test/citus/*.pl
+# The longest come first, so that prove -j does not end with one of them alone.
+LONG_TESTS = $(patsubst %,test/t/%.pl,004_canceled_batches 005_databases 052_demo \
+	062_many_indexes 061_marks 013_hold 006_cron)
+TAP_FOLDERS = t frameworks monitoring citus
+PROVE_TESTS ?= $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(sort \
+	$(patsubst $(top)/%,%,$(wildcard $(patsubst %,$(top)/test/%/*.pl,$(TAP_FOLDERS))))))
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
