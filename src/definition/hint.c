@@ -49,12 +49,9 @@ ttl_hint_key_name(Oid relid, const char *name)
 	return pstrdup("The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX.");
 }
 
-/*
- * What to do about a column (invalid: an expression) of a type that is no date.  The path in
- * documents is written as arguments of document_date(), or NULL.
- */
+/* What to do about a column (invalid: an expression) of a type that is no date. */
 char *
-ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type, const char *path)
+ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type)
 {
 	char	   *name = attnum != InvalidAttrNumber ? get_attname(relid, attnum, true) : NULL;
 	const char *column = name ? quote_identifier(name) : "...";
@@ -85,12 +82,12 @@ ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type, const char *path)
 							command(table, UUID_V7_DATE(column), UUID_V7_FILTER(column)));
 		case JSONBOID:
 			return psprintf("Index a date in the documents: %s.",
-							command(table, psprintf("ttl_index.document_date(%s%s)", column,
-													path ? path : ", 'createdAt'"), ""));
+							command(table, psprintf("ttl_index.document_date(%s, 'createdAt')",
+													column), ""));
 		case JSONOID:
 			return psprintf("Index a date in the documents: %s. Or make the column jsonb: ALTER TABLE %s ALTER COLUMN %s TYPE jsonb.",
-							command(table, psprintf("ttl_index.document_date(%s::jsonb%s)", column,
-													path ? path : ", 'createdAt'"), ""),
+							command(table, psprintf("ttl_index.document_date(%s::jsonb, 'createdAt')",
+													column), ""),
 							table, column);
 		case DATEARRAYOID:
 		case TIMESTAMPARRAYOID:

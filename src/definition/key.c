@@ -37,8 +37,8 @@
 #include "ttl_index.h"
 
 /*
- * Splits a key into a column and the rest of the text behind a dot, which is NULL
- * where the whole is a column.  Returns NULL where no column begins it.
+ * Splits a key into a column and the path after a dot, which is NULL if the whole key is a
+ * column.  Returns NULL if the key begins with no column.
  */
 static char *
 split_key(Oid relid, const char *name, const char **path)
@@ -84,8 +84,8 @@ path_sql(const char *key, const char *path)
 }
 
 /*
- * Finds what a key names, and what is to be indexed for it.  Raises an error where
- * there is no such column, or where it holds no dates.
+ * Finds what a key names, and what to index for it.  Raises an error if there is no such
+ * column, or if it holds no dates.
  */
 void
 ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
@@ -123,7 +123,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 				 errmsg("column \"%s\" of type %s has no path \"%s\"",
 						key->column, format_type_be(type), path),
 				 type == JSONOID ?
-				 errhint("%s", ttl_hint_key_type(relid, key->attnum, type, path_sql(name, path))) :
+				 errhint("%s", ttl_hint_key_type(relid, key->attnum, type)) :
 				 errhint("Dates in documents can be indexed in columns of type jsonb.")));
 	else if (type == TIMESTAMPTZARRAYOID)
 	{
@@ -139,7 +139,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
 					 errmsg(TTL_KEY_TYPE_REASON, format_type_be(type)),
-					 errhint("%s", ttl_hint_key_type(relid, key->attnum, type, NULL))));
+					 errhint("%s", ttl_hint_key_type(relid, key->attnum, type))));
 	}
 	if (key->sql[0] == '(')
 		key->expression = ttl_parse_expression(rel, key->sql, false, "key");
@@ -198,7 +198,7 @@ ttl_key_path_text(Node *expression, Oid relid)
 	return dotted;
 }
 
-/* A key as an expression over its table: the one that it is, or the column. */
+/* A key as an expression over its table. */
 Node *
 ttl_key_node(Oid relid, AttrNumber attnum, Node *expression)
 {
@@ -236,7 +236,7 @@ ttl_key_read(Oid indexrelid, AttrNumber *attnum, Node **expression)
 	return single;
 }
 
-/* Can this text be the name of a column, or a path, alone? */
+/* Can this text be the name of a column, or a path? */
 static bool
 is_name(const char *text)
 {
@@ -250,8 +250,8 @@ is_name(const char *text)
 }
 
 /*
- * Could the index have a TTL, as far as its kind is concerned?  A unique one cannot, so that
- * an index of its own can stand beside a constraint on the same key.
+ * Can an index of this kind have a TTL?  A unique one cannot, so that a TTL index can be
+ * created in addition to a constraint on the same key.
  */
 static bool
 is_plain_btree(Oid indexrelid)

@@ -88,8 +88,7 @@ extern char *ttl_own_ttl_field_sql(Relation rel, const char *name);
 
 /* hint.c */
 extern char *ttl_hint_key_name(Oid relid, const char *name);
-extern char *ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type,
-							   const char *path);
+extern char *ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type);
 
 /* parse.c */
 extern Node *ttl_parse_expression(Relation rel, const char *text,

@@ -43,7 +43,6 @@ typedef struct TtlFunctions
 	Oid			column_ttl;		/* of an integer */
 	Oid			expire_at;
 	Oid			document_date;
-	Oid			earliest;
 } TtlFunctions;
 
 /* How many of these, from the first one on, are options. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * saved_option.c
- *	  The memory of an option, for REINDEX CONCURRENTLY, and its repair.
+ *	  Saving the option of an index, and restoring what REINDEX CONCURRENTLY has lost.
  *
  * REINDEX CONCURRENTLY copies a predicate only if the folded one is not empty, so an option
  * that stands alone is lost.  The table saved_options keeps such options, and the next pass
@@ -9,7 +9,7 @@
  *
  * index_concurrently_swap() hands the pg_depend rows of the old index to the new one.  So a
  * TTL index depends on one column of saved_options, and its row is the one with its table, its
- * key and that column's number.  An index that somebody makes anew has no such dependency.
+ * key and that column's number.  A new index on the same key has no such dependency.
  *
  * This file also writes the option of a partitioned index into the indexes of its partitions,
  * so that a detached partition keeps it.
@@ -28,7 +28,6 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/transam.h"
-#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/indexing.h"
@@ -41,9 +40,7 @@
 #include "common/hashfn.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "storage/lock.h"
 #include "storage/procarray.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -171,7 +168,7 @@ read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 	table_close(depend, AccessShareLock);
 }
 
-/* Does the index depend on an option function, whatever its predicate says? */
+/* Does the index depend on an option function, even if its predicate has none? */
 bool
 ttl_saved_option_is_dependent(Oid indexrelid)
 {
@@ -290,25 +287,6 @@ insert_row(Relation rel, const SavedRow *row)
 	index_close(pkey, NoLock);
 }
 
-/* A slot that neither a row of the key nor a running transaction uses; 0 if none. */
-static int
-take_slot(Relation rel, const SavedRow *index)
-{
-	SavedRow	like = *index;
-
-	for (like.slot = 1; like.slot <= NCOLUMNS; like.slot++)
-	{
-		LOCKTAG		tag;
-
-		SET_LOCKTAG_OBJECT(tag, MyDatabaseId, RelationGetRelid(rel), index->relid, like.slot);
-		if (find_row(rel, &like) == NULL &&
-			LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL &&
-			find_row(rel, &like) == NULL)
-			return like.slot;
-	}
-	return 0;
-}
-
 /*
  * Replaces the row of a locked index, and returns the slot; 0 if nothing is to be saved or no
  * slot is free.  Keeps the lock on the table for ttl_saved_option_trim().
@@ -325,11 +303,14 @@ write_row(Oid indexrelid, const TtlOption *option)
 		old = saved_row(&index);
 		if (old != NULL)
 			simple_heap_delete(rel, &old->tid);
+		else
+			index.slot = 1;
+		/* another index on the same key has a slot of its own */
+		while (old == NULL && index.slot != 0 && find_row(rel, &index) != NULL)
+			index.slot = index.slot < NCOLUMNS ? index.slot + 1 : 0;
 		index.option = option_to_save(indexrelid, option);
 		if (!index.option.present)
 			index.slot = 0;
-		else if (old == NULL)
-			index.slot = take_slot(rel, &index);
 		if (index.slot != 0)
 			insert_row(rel, &index);
 	}
@@ -543,7 +524,7 @@ record_copy(Oid indexrelid, void *arg)
 		record_dependencies(indexrelid, row.slot);
 }
 
-/* Puts back what REINDEX CONCURRENTLY has lost of a locked index, if it is saved. */
+/* Restores the option that REINDEX CONCURRENTLY has lost of a locked index, if it is saved. */
 void
 ttl_saved_option_restore(Oid indexrelid)
 {

@@ -196,8 +196,7 @@ key_state(TtlIndex *index, Oid type)
 	if (!ttl_catalog_key_type_ok(index->keytype))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_DATATYPE_MISMATCH,
 							 psprintf(TTL_KEY_TYPE_REASON, format_type_be(type)),
-							 ttl_hint_key_type(index->relid, index->keyattnum, index->keytype,
-											   NULL));
+							 ttl_hint_key_type(index->relid, index->keyattnum, index->keytype));
 	if (!index->option.present)
 		return TTL_ACTIVE;
 	if (index->keytype == TIMESTAMPTZOID && time_zone != NULL)
