@@ -19,7 +19,6 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
-#include "definition/citus.h"
 #include "server/server.h"
 #include "ttl_index.h"
 

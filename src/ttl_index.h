@@ -4,7 +4,8 @@
  *	  What all files share, and a map of the folders.
  *
  *	document/		dates and times to live inside jsonb documents
- *	definition/		what an index says: its option, its key, its state
+ *	definition/		what an index says: its option and its key
+ *	state/			whether an index can be used, now and with its table
  *	expire/			deleting the rows of one index (see its README)
  *	partition/		partitions that are dropped, kept and made as a whole
  *	due/			how much is due, and when

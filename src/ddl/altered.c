@@ -29,6 +29,7 @@
 
 #include "ddl/ddl.h"
 #include "definition/definition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /*
@@ -100,20 +101,18 @@ find_mismatch(Oid relid)
 		Oid			governor;
 		TtlIndex	index;
 
-		/* it is said of the main one of a pair */
 		if (!OidIsValid(ttl_archive_of(lfirst_oid(lc), &governor)) ||
-			OidIsValid(ttl_pair_main(lfirst_oid(lc))) ||
-			!ttl_catalog_describe(lfirst_oid(lc), true, &index))
+			!ttl_state_describe(lfirst_oid(lc), true, &index))
 			continue;
 		if (index.state == TTL_ACTIVE)
-			index.state = ttl_archive_rights(&index);
+			(void) ttl_archive_rights(&index);
 		if (index.state == TTL_ARCHIVE_MISMATCH)
 			ereport(WARNING,
 					(errmsg("rows of table \"%s\" will not be moved when they are due",
 							get_rel_name(relid)),
 					 errdetail("TTL index \"%s\" deletes nothing: %s.",
-							   get_rel_name(index.indexrelid), ttl_state_reason(&index)),
-					 errhint("%s", ttl_state_hint(&index))));
+							   get_rel_name(index.indexrelid), index.reason),
+					 errhint("%s", index.hint)));
 	}
 }
 

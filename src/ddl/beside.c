@@ -6,7 +6,7 @@
  * TTL indexes on the same table are independent: a row is deleted as soon as any of them makes
  * it due.  A message says so when a second one is created, unless no row can be in both.
  *
- * If indexes heed the TTL that documents have of their own (pair.c), another index on the same
+ * If indexes heed the TTL that documents have of their own (own_ttl.c), another index on the same
  * date that does not heed it would delete documents that must live longer.  Our functions
  * refuse it.  DDL, which also restores dumps, warns.
  *
@@ -57,32 +57,24 @@ read_side(Oid indexrelid, Side *side)
 	TtlOption	option;
 
 	if (!ttl_option_read(indexrelid, &option) || option.problem != NULL ||
-		!ttl_pair_date(indexrelid, &side->date))
+		!ttl_own_ttl_date(indexrelid, &side->date))
 		return false;
 	side->indexrelid = indexrelid;
 	side->filter = option.filter;
-	side->heeds_own_ttl = side->date.own_ttl_added ||
+	side->heeds_own_ttl = side->date.ttl != NULL ||
 		ttl_own_ttl_asked_for(option.filter) != NULL;
 	return true;
 }
 
-/* The main index where it is one of a pair, which counts as one TTL index. */
-static Oid
-whole_pair(Oid indexrelid)
-{
-	Oid			main = ttl_pair_main(indexrelid);
-
-	return OidIsValid(main) ? main : indexrelid;
-}
-
 /*
- * A TTL index of the table that can hold the same rows as this one, and is no part
- * of the same pair; with clashing, only one that deletes what the other keeps.  Invalid for none.
+ * A TTL index of the table that can hold the same rows as this one, and is not its sibling;
+ * with clashing, only one that deletes what the other keeps.  Invalid for none.
  */
 static Oid
 find_beside(Oid relid, const Side *side, bool clashing)
 {
-	Oid			pair = OidIsValid(side->indexrelid) ? whole_pair(side->indexrelid) : InvalidOid;
+	Oid			main = OidIsValid(side->indexrelid) ? ttl_own_ttl_main(side->indexrelid) : InvalidOid;
+	Oid			sibling = OidIsValid(main) ? ttl_own_ttl_sibling(main) : InvalidOid;
 	ListCell   *lc;
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
@@ -90,11 +82,12 @@ find_beside(Oid relid, const Side *side, bool clashing)
 		Oid			indexrelid = lfirst_oid(lc);
 		Side		other;
 
-		if (indexrelid == side->indexrelid || !read_side(indexrelid, &other) ||
+		if (indexrelid == main || indexrelid == sibling ||
+			!read_side(indexrelid, &other) ||
 			(clashing && (side->heeds_own_ttl == other.heeds_own_ttl ||
 						  side->date.attnum != other.date.attnum ||
 						  !equal(side->date.expression, other.date.expression))) ||
-			!has_ttl(indexrelid) || whole_pair(indexrelid) == pair ||
+			!has_ttl(indexrelid) ||
 			/* as far as core can tell, by the filters as they are stored */
 			predicate_refuted_by(other.filter, side->filter, true))
 			continue;
@@ -130,7 +123,7 @@ ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter)
 		.heeds_own_ttl = ttl_own_ttl_asked_for(filter) != NULL
 	};
 
-	/* the two of a pair divide the rows between them */
+	/* siblings divide the rows between them */
 	side.filter = side.heeds_own_ttl ? ttl_own_ttl_plain_filter(filter) : filter;
 	refuse_clash(relid, &side);
 }
@@ -154,9 +147,9 @@ ttl_beside_report(Oid indexrelid)
 	Side		side;
 	Oid			other;
 
-	/* all is said at the main one of a pair */
+	/* of documents with a TTL of their own, all is said of the main index */
 	if (list_length(ttl_catalog_table_indexes(relid)) < 2 ||
-		!has_ttl(indexrelid) || OidIsValid(ttl_pair_main(indexrelid)) ||
+		!has_ttl(indexrelid) || ttl_own_ttl_main(indexrelid) != indexrelid ||
 		!read_side(indexrelid, &side))
 		return;
 	other = find_beside(relid, &side, true);

@@ -31,7 +31,7 @@
 #include "utils/lsyscache.h"
 
 #include "ddl/ddl.h"
-#include "definition/citus.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_on_alter_index);

@@ -28,10 +28,10 @@
 #include "utils/syscache.h"
 
 #include "ddl/ddl.h"
-#include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_coll_mod);
@@ -66,7 +66,7 @@ lock_if_there(Oid indexrelid, TtlIndex *index)
 	(void) find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL);
 	/* what REINDEX CONCURRENTLY has lost is the option all the same */
 	ttl_saved_option_restore(indexrelid);
-	return ttl_catalog_describe(indexrelid, true, index);
+	return ttl_state_describe(indexrelid, true, index);
 }
 
 /* The same, for an index that has to be there. */
@@ -84,12 +84,10 @@ lock_for_change(Oid indexrelid, TtlIndex *index)
 static void
 check_not_part(const TtlIndex *index)
 {
-	Oid			whole = index->root;
+	Oid			whole = ttl_inherit_top(index->indexrelid);
 
 	if (!OidIsValid(index->parent))
 		return;
-	if (get_rel_relispartition(index->indexrelid))
-		whole = ttl_inherit_top(index->indexrelid);
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 			 errmsg("index \"%s\" is a part of index \"%s\"",
@@ -116,7 +114,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
 		Node	   *other_key;
 		TtlOption	option;
 
-		if (other == indexrelid || !ttl_state_is_copy(other) ||
+		if (other == indexrelid || !ttl_catalog_is_copy(other) ||
 			!ttl_key_read(other, &other_attnum, &other_key) ||
 			other_attnum != attnum || !equal(other_key, key) ||
 			!ttl_option_read(other, &option) || !option.present ||
@@ -196,7 +194,7 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 	TtlIndex	after;
 
 	lock_for_change(indexrelid, &index);
-	if (index.root != indexrelid && get_rel_relispartition(indexrelid))
+	if (index.governor != indexrelid)
 		check_not_part(&index);
 	if (option->present)
 	{
@@ -206,13 +204,13 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 		ttl_state_check_usable(indexrelid);
 		/* it is not known of a table that should have no TTL index */
 		if (OidIsValid(index.keytype))
-			ttl_catalog_check_key(index.relid, index.keyattnum, index.keytype,
+			ttl_state_check_key(index.relid, index.keyattnum, index.keytype,
 								  option->time_zone);
 	}
 	change_here(indexrelid, option);
 
 	/* Not a problem from before the change: pausing must not need a repair. */
-	if (option->present && ttl_catalog_describe(indexrelid, true, &after) &&
+	if (option->present && ttl_state_describe(indexrelid, true, &after) &&
 		TTL_STATE_IS_WRONG(after.state) &&
 		(!index.option.present || after.state != index.state))
 		ttl_state_raise(&after);
@@ -220,7 +218,7 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 
 /*
  * Merges what was given into the option of an index, which may be a plain one or one to be
- * made.  That begins with what the other index of its pair has, which counts for both.
+ * made.  Such a one begins with what its sibling has.
  */
 void
 ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
@@ -281,10 +279,10 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("delete_boundary_rows needs drop_expired_partitions"),
 				 errhint("Without it all rows that are due go one by one.")));
-	ttl_catalog_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
+	ttl_state_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
 }
 
-/* Gives the other index of a pair what both of them have, as far as it was given. */
+/* Gives the sibling of an index what both of them have, as far as it was given. */
 static void
 change_other(Oid other, bool was_ttl, const TtlChange *change, const TtlOption *main)
 {
@@ -316,6 +314,8 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 	bool		was_ttl;
 	bool		was_paused;
 
+	/* the seconds of documents with a TTL of their own are always 0 */
+	indexrelid = ttl_own_ttl_main(indexrelid);
 	lock_for_change(indexrelid, &index);
 	ttl_state_check_seconds(*change->seconds,
 							ttl_own_ttl_asked_for(index.option.filter) != NULL ||
@@ -328,18 +328,14 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 
 	/* What the new option repairs is no reason to refuse it. */
 	if (TTL_STATE_IS_WRONG(index.state) &&
-		index.state != TTL_TIME_ZONE_MISSING &&
-		index.state != TTL_TIME_ZONE_INVALID &&
-		index.state != TTL_TIME_ZONE_UNUSED &&
-		index.state != TTL_NOT_PARTITIONED_BY_KEY &&
-		index.state != TTL_FILTERED_BUCKETS &&
+		index.state != TTL_WRONG_TIME_ZONE && index.state != TTL_UNSUITABLE_PARTITIONS &&
 		index.state != TTL_ARCHIVE_MISMATCH)
 		ttl_state_raise(&index);
-	other = ttl_pair_other(indexrelid);
+	other = ttl_own_ttl_sibling(indexrelid);
 	ttl_coll_mod_merge(&index, other, change);
-	index.state = ttl_bounds_state(&index);
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise(&index);
+	if (index.option.drop_partitions || index.option.bucket_seconds != 0)
+		ttl_state_check_partitions(index.relid, index.keyattnum, index.keytype,
+								   index.option.filter != NIL);
 	if (change->archive_to != NULL || change->drop_partitions != NULL)
 	{
 		ttl_archive_check(&index);
@@ -421,7 +417,7 @@ lock_ttl_index(Oid indexrelid, TtlIndex *index)
 {
 	lock_for_change(indexrelid, index);
 	/* one below a plain parent has an option of its own */
-	if (index->root != indexrelid)
+	if (index->governor != indexrelid)
 		check_not_part(index);
 	if (!index->option.present && !ttl_saved_option_is_dependent(indexrelid))
 		ereport(ERROR,
@@ -430,10 +426,7 @@ lock_ttl_index(Oid indexrelid, TtlIndex *index)
 						get_rel_name(indexrelid))));
 }
 
-/*
- * Pauses an index or lets it go on.  Of a pair, the main index says it for both; the other
- * one has the option for the time when it is alone, as while a dump is restored.
- */
+/* Pauses an index or lets it go on, and its sibling. */
 static void
 set_paused(Oid indexrelid, bool paused)
 {
@@ -441,10 +434,10 @@ set_paused(Oid indexrelid, bool paused)
 	TtlIndex	index;
 	Oid			other;
 
+	indexrelid = ttl_own_ttl_main(indexrelid);
 	lock_ttl_index(indexrelid, &index);
-	if (!index.option.present)
-		index.state = TTL_OPTION_LOST;
-	if (index.option.problem != NULL || !index.option.present)
+	if ((index.option.problem != NULL || !index.option.present) &&
+		ttl_state_describe(indexrelid, false, &index) && index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
 	if (index.option.paused == paused)
 	{
@@ -455,7 +448,7 @@ set_paused(Oid indexrelid, bool paused)
 	}
 	index.option.paused = paused;
 	change_option(indexrelid, &index.option);
-	other = ttl_pair_other(indexrelid);
+	other = ttl_own_ttl_sibling(indexrelid);
 	if (OidIsValid(other))
 		change_other(other, true, &change, &index.option);
 	if (!paused)
@@ -480,12 +473,11 @@ ttl_unpause_index(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Removes the option of a TTL index and of its pair, if it can be read. */
+/* Removes the option of a TTL index, if it can be read. */
 static void
 remove_option(const TtlIndex *index, int elevel)
 {
 	static const TtlOption none = {0};
-	Oid			other = ttl_pair_other(index->indexrelid);
 
 	if (index->option.problem != NULL)
 	{
@@ -497,8 +489,6 @@ remove_option(const TtlIndex *index, int elevel)
 				 errhint("Create another index without the option, then drop this one.")));
 		return;
 	}
-	if (OidIsValid(other))
-		change_option(other, &none);
 	change_option(index->indexrelid, &none);
 }
 
@@ -506,11 +496,14 @@ remove_option(const TtlIndex *index, int elevel)
 Datum
 ttl_remove_ttl(PG_FUNCTION_ARGS)
 {
-	Oid			indexrelid = PG_GETARG_OID(0);
+	Oid			indexrelid = ttl_own_ttl_main(PG_GETARG_OID(0));
+	Oid			other;
 	TtlIndex	index;
+	TtlIndex	sibling;
 
 	PreventCommandIfReadOnly("ttl_index.remove_ttl()");
 	lock_ttl_index(indexrelid, &index);
+	other = ttl_own_ttl_sibling(indexrelid);
 	if (index.option.bucket_seconds != 0 && index.option.problem == NULL)
 	{
 		/* It stays a time series, or all new rows would be in the DEFAULT partition. */
@@ -523,7 +516,11 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 				 errhint("ttl_index.coll_mod() lets it expire again. Drop the index to end the time series.")));
 	}
 	else
+	{
 		remove_option(&index, ERROR);
+		if (OidIsValid(other) && lock_if_there(other, &sibling))
+			remove_option(&sibling, ERROR);
+	}
 	PG_RETURN_VOID();
 }
 
@@ -561,8 +558,7 @@ remove_one(Oid indexrelid, void *arg)
 	if (is_below(indexrelid, removal->dependents) || OidIsValid(table.shell) ||
 		!lock_if_there(indexrelid, &index))
 		return;
-	/* so does the other one of a pair */
-	if (index.root != indexrelid || !ttl_saved_option_is_dependent(indexrelid))
+	if (index.governor != indexrelid || !ttl_saved_option_is_dependent(indexrelid))
 		return;
 	remove_option(&index, WARNING);
 	removal->count += index.option.problem == NULL ? 1 : 0;

@@ -34,10 +34,10 @@
 #include "utils/tuplestore.h"
 
 #include "ddl/ddl.h"
-#include "definition/citus.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_create_index);
@@ -169,8 +169,8 @@ check_other_field(Oid indexrelid, const TtlIndex *index, List *filter)
 {
 	Node	   *has = ttl_own_ttl_asked_for(index->option.filter);
 	Node	   *asked = ttl_own_ttl_asked_for(filter);
-	const char *has_name = has ? ttl_pair_field_name(has, index->relid) : "none";
-	const char *asked_name = asked ? ttl_pair_field_name(asked, index->relid) : "none";
+	const char *has_name = has ? ttl_own_ttl_field_name(has, index->relid) : "none";
+	const char *asked_name = asked ? ttl_own_ttl_field_name(asked, index->relid) : "none";
 
 	if (!index->option.present)
 		return;
@@ -201,11 +201,9 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 	{
 		Oid			indexrelid = lfirst_oid(lc);
 
-		if (!ttl_catalog_describe(indexrelid, true, index))
+		if (!ttl_state_describe(indexrelid, true, index))
 			continue;
-		if (index->state == TTL_CONSTRAINT_INDEX ||
-			index->state == TTL_UNIQUE_INDEX || index->state == TTL_NOT_BTREE ||
-			index->state == TTL_OPERATOR_CLASS ||
+		if (index->state == TTL_UNSUITABLE_INDEX ||
 			!equal(ttl_own_ttl_plain_filter(index->option.filter),
 				   ttl_own_ttl_plain_filter(filter)))
 			continue;
@@ -225,7 +223,7 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 	}
 	if (!named)
 		found = ttl_key_prefer_ttl(found);
-	if (found == NIL || !ttl_catalog_describe(linitial_oid(found), true, index))
+	if (found == NIL || !ttl_state_describe(linitial_oid(found), true, index))
 		return false;
 	/* with or without a TTL, that is an error */
 	ttl_state_check_usable(index->indexrelid);
@@ -250,14 +248,8 @@ check_options(Relation rel, const TtlCreate *args, const TtlKey *key)
 
 	if ((change->drop_partitions != NULL && *change->drop_partitions) ||
 		(change->detach_partitions != NULL && *change->detach_partitions))
-	{
-		index.state = ttl_bounds_possible(args->relid, key->attnum,
-										  getBaseType(key->type),
-										  args->filter != NULL ||
-										  args->ttl_field != NULL);
-		if (index.state != TTL_ACTIVE)
-			ttl_state_raise(&index);
-	}
+		ttl_state_check_partitions(args->relid, key->attnum, getBaseType(key->type),
+								   args->filter != NULL || args->ttl_field != NULL);
 	if (change->archive_to != NULL && OidIsValid(*change->archive_to))
 	{
 		index.option.present = true;
@@ -345,7 +337,7 @@ refuse_zone_as_filter(const TtlCreate *args)
 	if (args->filter == NULL || args->change.time_zone != NULL ||
 		!isalpha((unsigned char) args->filter[0]) ||
 		strpbrk(args->filter, " ().,;:'\"$=<>") != NULL ||
-		!ttl_time_zone_ok(args->filter) ||
+		ttl_time_zone_problem(args->filter) != NULL ||
 		get_attnum(args->relid, args->filter) != InvalidAttrNumber)
 		return;
 	ereport(ERROR,
@@ -369,7 +361,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	Oid			other = InvalidOid;
 	char	   *label = unquoted(args->key);
 
-	ttl_catalog_check_table(args->relid);
+	ttl_state_check_table(args->relid);
 	ttl_key_resolve(rel, args->key, &key);
 	refuse_zone_as_filter(args);
 	check_options(rel, args, &key);
@@ -387,10 +379,10 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	{
 		Node	   *is_null;
 
-		ttl = ttl_pair_field_sql(rel, args->ttl_field);
+		ttl = ttl_own_ttl_field_sql(rel, args->ttl_field);
 		is_null = ttl_parse_expression(rel, psprintf("%s IS NULL", ttl), true,
 									   "document_ttl_field");
-		other = ttl_pair_find(args->relid, key.attnum, key.expression,
+		other = ttl_own_ttl_find(args->relid, key.attnum, key.expression,
 							  ttl_own_ttl_asked_for(list_make1(is_null)),
 							  filter);
 		filter = lappend(list_copy(filter), is_null);
@@ -608,7 +600,7 @@ ttl_drop_index(PG_FUNCTION_ARGS)
 	Oid			relid = PG_GETARG_OID(0);
 	Oid			indexrelid = ttl_key_index(relid, ttl_args_text(fcinfo, 1),
 										   true);
-	Oid			other = ttl_pair_other(indexrelid);
+	Oid			other = ttl_own_ttl_sibling(indexrelid);
 	char	   *command;
 
 	/* with the weaker lock, the indexes and the owner have stayed */

@@ -51,6 +51,7 @@
 #include "definition/definition.h"
 #include "definition/option.h"
 #include "partition/partition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_on_ddl);
@@ -217,12 +218,12 @@ check_index(Oid indexrelid, void *arg)
 	TtlIndex	index;
 	TtlOption	own;
 
-	if (!ttl_catalog_describe(indexrelid, true, &index) ||
+	if (!ttl_state_describe(indexrelid, true, &index) ||
 		!index.option.present)
 		return;
 	if (TTL_STATE_IS_WRONG(index.state) &&
 		(is_new(indexrelid) ||
-		 (change == TAKEN && index.state == TTL_CONSTRAINT_INDEX)))
+		 (change == TAKEN && index.state == TTL_UNSUITABLE_INDEX)))
 	{
 		if (change == REBUILT)
 			ttl_state_raise_altered(&index);
@@ -308,8 +309,8 @@ strip_copies(Oid relid)
 		TtlIndex	index;
 
 		if (!has_option(lfirst_oid(lc)) || !is_new(lfirst_oid(lc)) ||
-			!ttl_catalog_describe(lfirst_oid(lc), true, &index) ||
-			index.state != TTL_NOT_PARTITIONED_BY_KEY)
+			!ttl_state_describe(lfirst_oid(lc), true, &index) ||
+			index.state != TTL_UNSUITABLE_PARTITIONS)
 			continue;
 		index.option = ttl_option_of_part(&index.option, index.option.filter);
 		ttl_saved_option_put(lfirst_oid(lc), &index.option);

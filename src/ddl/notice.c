@@ -33,8 +33,9 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "expire/look.h"
-#include "server/server.h"
 #include "partition/partition.h"
+#include "server/server.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /* How long rows are counted at most, and how many pages of an index are sampled. */
@@ -129,7 +130,7 @@ look_at_leaves(Oid indexrelid, Found *found)
 		if (found->more_due && found->rows > 0)
 			return;
 		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_INDEX ||
-			!ttl_catalog_describe(lfirst_oid(lc), true, &leaf) ||
+			!ttl_state_describe(lfirst_oid(lc), true, &leaf) ||
 			leaf.state != TTL_ACTIVE || leaf.citus.kind == TTL_CITUS_SHELL ||
 			!ConditionalLockRelationOid(leaf.relid, AccessShareLock) ||
 			!ConditionalLockRelationOid(leaf.indexrelid, AccessShareLock))
@@ -165,12 +166,12 @@ find_future(const TtlIndex *index, bool partitions, const char **detail, const c
 		*hint = "ttl_index.unpause_index() lets it go on.";
 		return false;
 	}
-	if (ttl_catalog_describe(index->indexrelid, false, &now) &&
+	if (ttl_state_describe(index->indexrelid, false, &now) &&
 		(now.state == TTL_NO_REPLICA_IDENTITY || now.state == TTL_OWNER_LACKS_PRIVILEGE ||
 		 now.state == TTL_ARCHIVE_MISMATCH))
 	{
-		*detail = psprintf("Nobody %s them: %s.", does, ttl_state_reason(&now));
-		*hint = ttl_state_hint(&now);
+		*detail = psprintf("Nobody %s them: %s.", does, now.reason);
+		*hint = now.hint;
 		return false;
 	}
 	ttl_visitor_find(&visitor);
@@ -329,7 +330,7 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 	const char *hint = NULL;
 
 	if (!message_level_is_interesting(WARNING) ||
-		!ttl_catalog_describe(indexrelid, true, &index) ||
+		!ttl_state_describe(indexrelid, true, &index) ||
 		index.state != TTL_ACTIVE || !index.option.present || index.option.seconds < 0)
 		return;
 	if (is_new && report_never(&index))
@@ -342,8 +343,8 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 		if (found.due > 0)
 			report_rows_due(&index, &found);
 	}
-	/* of a pair, all is said of the main one */
-	if (OidIsValid(ttl_pair_main(indexrelid)))
+	/* of documents with a TTL of their own, it is said of the main index */
+	if (ttl_own_ttl_main(indexrelid) != indexrelid)
 		return;
 	if (is_new && found.due == 0 && !find_future(&index, false, &detail, &hint))
 		ereport(NOTICE,

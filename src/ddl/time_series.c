@@ -34,6 +34,7 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "partition/partition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_create_time_series);
@@ -109,14 +110,9 @@ read_series_args(FunctionCallInfo fcinfo, SeriesArgs *args)
 static void
 check_series(Relation rel, const SeriesArgs *args)
 {
-	TtlIndex	index = {0};
 	TtlKey		key;
 
-	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
-	{
-		index.state = TTL_TEMPORARY_TABLE;
-		ttl_state_raise(&index);
-	}
+	ttl_state_check_table(args->create.relid);
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -125,10 +121,7 @@ check_series(Relation rel, const SeriesArgs *args)
 				 errhint("Create a table PARTITION BY RANGE (%s), make that one the time series, and insert the rows of this one.",
 						 quote_identifier(args->create.key))));
 	ttl_key_resolve(rel, args->create.key, &key);
-	index.state = ttl_bounds_possible(args->create.relid, key.attnum,
-									  getBaseType(key.type), false);
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise(&index);
+	ttl_state_check_partitions(args->create.relid, key.attnum, getBaseType(key.type), false);
 	if (args->meta_field != NULL &&
 		get_attnum(args->create.relid, args->meta_field) == InvalidAttrNumber)
 		ereport(ERROR,
@@ -231,7 +224,7 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 									   quote_identifier(args.create.key)));
 	if (again)
 		PG_RETURN_OID(indexrelid);
-	if (!ttl_catalog_describe(indexrelid, true, &index))
+	if (!ttl_state_describe(indexrelid, true, &index))
 		elog(ERROR, "could not describe index %u", indexrelid);
 	foreach(lc, ttl_make_wanted(&index, GetCurrentTimestamp()))
 		ttl_make_attach(&index, lfirst(lc));

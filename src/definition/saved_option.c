@@ -39,8 +39,10 @@
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
@@ -211,7 +213,7 @@ static bool
 identify(Oid indexrelid, SavedRow *row)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	bool		is_there = HeapTupleIsValid(tuple) && !ttl_option_is_long(tuple);
+	bool		is_there = HeapTupleIsValid(tuple);
 
 	memset(row, 0, sizeof(*row));
 	if (is_there)
@@ -409,6 +411,24 @@ ttl_saved_option_trim(void)
 	table_close(rel, NoLock);
 }
 
+/* Adds each relation that a tree names, as '...'::regclass. */
+static bool
+add_relations(Node *node, void *wanted)
+{
+	const Const *value = (const Const *) node;
+	ObjectAddress object;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Const) && value->consttype == REGCLASSOID && !value->constisnull)
+	{
+		ObjectAddressSet(object, RelationRelationId, DatumGetObjectId(value->constvalue));
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(object.objectId)))
+			add_exact_object_address(&object, wanted);
+	}
+	return expression_tree_walker(node, add_relations, wanted);
+}
+
 /*
  * Records the dependencies of an index on the functions of the extension in its trees, the
  * tables that they name, and its slot.  Without them DROP EXTENSION would leave a broken
@@ -423,7 +443,6 @@ follow_trees(Oid indexrelid, int slot)
 	ObjectAddress object;
 	TtlFunctions functions;
 	List	   *trees;
-	ListCell   *lc;
 
 	if (!HeapTupleIsValid(tuple))
 		return;
@@ -443,12 +462,7 @@ follow_trees(Oid indexrelid, int slot)
 	}
 	deleteDependencyRecordsForClass(RelationRelationId, indexrelid, RelationRelationId,
 									DEPENDENCY_NORMAL);
-	foreach(lc, ttl_option_named_relations((Node *) trees))
-	{
-		ObjectAddressSet(object, RelationRelationId, lfirst_oid(lc));
-		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(lfirst_oid(lc))))
-			add_exact_object_address(&object, wanted);
-	}
+	(void) add_relations((Node *) trees, wanted);
 	if (slot != 0)
 	{
 		ObjectAddressSubSet(object, RelationRelationId, own_relation("saved_options"), slot);
@@ -523,13 +537,6 @@ ttl_saved_option_put(Oid indexrelid, const TtlOption *option)
 
 	tuple = heap_modify_tuple(old, RelationGetDescr(pg_index), values, nulls,
 							  replace);
-	/* nothing would read it, not even to take the option out again */
-	if (members != NIL && ttl_option_is_long(tuple))
-	{
-		const TtlIndex index = {.indexrelid = indexrelid,.state = TTL_LONG_DEFINITION};
-
-		ttl_state_raise(&index);
-	}
 	CatalogTupleUpdate(pg_index, &old->t_self, tuple);
 	CacheInvalidateRelcacheByRelid(form->indrelid);
 	CacheInvalidateRelcacheByRelid(indexrelid);
@@ -563,7 +570,7 @@ keep_leftover(Oid indexrelid, void *arg)
 {
 	TtlOption	option;
 
-	if (ttl_state_is_copy(indexrelid) &&
+	if (ttl_catalog_is_copy(indexrelid) &&
 		ttl_option_read(indexrelid, &option) && option.present)
 		follow_trees(indexrelid, slot_of(indexrelid));
 }
@@ -600,17 +607,15 @@ ttl_saved_option_repair(Oid indexrelid)
 		ttl_saved_option_write(indexrelid, &option);
 }
 
-/*
- * Was the option of an index lost for good?  Not where it has just been removed, or the
- * partition moved to an archive, beside whoever has a list of indexes.
- */
+/* Was the option of an index lost for good, and not just removed? */
 bool
 ttl_saved_option_is_lost(Oid indexrelid)
 {
-	TtlIndex	index;
+	TtlOption	option = {0};
 
-	return ttl_catalog_describe(indexrelid, false, &index) &&
-		index.state == TTL_OPTION_LOST && ttl_saved_option_is_dependent(indexrelid);
+	return ttl_catalog_is_usable(indexrelid) && !OidIsValid(ttl_catalog_root(indexrelid)) &&
+		ttl_saved_option_is_dependent(indexrelid) &&
+		!ttl_saved_option_apply(indexrelid, &option);
 }
 
 /* Warns of a TTL that has stopped: it must not stop silently. */

@@ -43,6 +43,7 @@
 #include "due/due.h"
 #include "expire/look.h"
 #include "partition/partition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_due_count);
@@ -73,7 +74,7 @@ void
 ttl_due_describe(Oid indexrelid, bool check_user, TtlIndex *index)
 {
 	ttl_state_check_is_index(indexrelid);
-	if (!ttl_catalog_describe(indexrelid, false, index))
+	if (!ttl_state_describe(indexrelid, false, index))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("index with OID %u does not exist", indexrelid)));
@@ -115,7 +116,7 @@ ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index)
 				 errmsg("could not obtain lock on table \"%s\"", name)));
 	}
 	/* it may have changed since the list was made */
-	return ttl_catalog_describe(indexrelid, false, index) &&
+	return ttl_state_describe(indexrelid, false, index) &&
 		index->state == TTL_ACTIVE && index->option.seconds >= 0;
 }
 
@@ -382,7 +383,7 @@ look_at_leaf(void *arg)
 	/* of a table with copies, the rows are in shards */
 	if (is_there &&
 		(!lock_for_look(relid, indexrelid) ||
-		 !ttl_catalog_describe(indexrelid, false, &index) || !can_look(&index) ||
+		 !ttl_state_describe(indexrelid, false, &index) || !can_look(&index) ||
 		 index.citus.replicated))
 		return;
 	if (!is_there || index.option.seconds < 0)
@@ -429,7 +430,7 @@ ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since, bool *may_b
 
 	*since = lag->at;
 	*may_be_due = true;
-	if (!ttl_catalog_describe(indexrelid, false, &index) || !can_look(&index))
+	if (!ttl_state_describe(indexrelid, false, &index) || !can_look(&index))
 		return false;
 	foreach(lc, ttl_leaves_due(&index, lag->at))
 	{

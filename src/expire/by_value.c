@@ -34,6 +34,7 @@
 #include "utils/ruleutils.h"
 
 #include "expire/expirer.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /* The key of a row that was found, as a constant. */

@@ -39,6 +39,7 @@
 #include "compat.h"
 #include "definition/definition.h"
 #include "expire/expirer.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /* What the rows are called in the query. */

@@ -49,6 +49,7 @@
 #include "compat.h"
 #include "definition/definition.h"
 #include "partition/partition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /* A larger DEFAULT partition of the archive is an error, because ATTACH reads it. */

@@ -32,6 +32,7 @@
 
 #include "compat.h"
 #include "partition/partition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /* Lists the partitions that are due at this clock reading, oldest first. */
@@ -211,7 +212,7 @@ is_droppable(Oid root, Oid relid, TtlIndex *part)
 
 	memset(part, 0, sizeof(*part));
 	return OidIsValid(indexrelid) &&
-		ttl_catalog_describe(indexrelid, false, part) &&
+		ttl_state_describe(indexrelid, false, part) &&
 	/* states of rows that are deleted one by one */
 		(part->state == TTL_ACTIVE || part->state == TTL_NO_REPLICA_IDENTITY ||
 		 part->state == TTL_OLD_SNAPSHOTS);
@@ -226,7 +227,7 @@ is_still_due(const TtlIndex *root, Oid relid, TimestampTz at)
 	TtlCutoff	cutoff;
 
 	if (!is_droppable(root->indexrelid, relid, &now) || OidIsValid(find_pending_detach(relid)) ||
-		!ttl_catalog_describe(root->indexrelid, false, &now) ||
+		!ttl_state_describe(root->indexrelid, false, &now) ||
 		now.state != TTL_ACTIVE || now.governor != root->indexrelid ||
 		!now.option.drop_partitions || !ttl_option_expires(&now.option) ||
 		now.option.detach_partitions != root->option.detach_partitions ||
@@ -299,7 +300,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	int64		rows = -1;
 	TimestampTz locked_since;
 
-	if (!is_droppable(indexrelid, relid, &part) || !ttl_catalog_describe(indexrelid, false, &index))
+	if (!is_droppable(indexrelid, relid, &part) || !ttl_state_describe(indexrelid, false, &index))
 	{
 		batch->busy = part.state == TTL_TABLE_LOCKED;
 		return;

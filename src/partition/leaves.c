@@ -22,6 +22,7 @@
 #include "utils/date.h"
 
 #include "partition/partition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /*
@@ -95,7 +96,7 @@ ttl_leaves_by_row(Oid root)
 	TtlPartition partition;
 	ListCell   *lc;
 
-	if (!ttl_catalog_describe(root, true, &index) ||
+	if (!ttl_state_describe(root, true, &index) ||
 		!index.option.drop_partitions || index.option.boundary_rows ||
 		index.state != TTL_ACTIVE || index.relkind != RELKIND_PARTITIONED_INDEX)
 		return leaves;
@@ -130,7 +131,7 @@ ttl_leaves_due(const TtlIndex *index, TimestampTz at)
 	TtlIndex	root;
 	TtlCutoff	cutoff;
 	bool		whole = index->option.drop_partitions && !index->option.boundary_rows &&
-		ttl_catalog_describe(index->governor, true, &root) && root.state == TTL_ACTIVE;
+		ttl_state_describe(index->governor, true, &root) && root.state == TTL_ACTIVE;
 	ListCell   *lc;
 
 	if (whole)

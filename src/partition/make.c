@@ -35,6 +35,7 @@
 
 #include "compat.h"
 #include "partition/partition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 /* Monday, 2001-01-01 */
@@ -339,7 +340,7 @@ ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batc
 	List	   *missing;
 	ListCell   *lc;
 
-	if (!ttl_catalog_describe(indexrelid, false, &root) ||
+	if (!ttl_state_describe(indexrelid, false, &root) ||
 		root.state != TTL_ACTIVE || root.option.bucket_seconds == 0 ||
 		!ttl_citus_keeps_partitions(&root.citus))
 		return;
@@ -359,7 +360,7 @@ ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batc
 	if (!lock_for_attach(&root, rest))
 		return;
 	/* read again, because the locks may have taken a while */
-	if (!ttl_catalog_describe(indexrelid, true, &now) ||
+	if (!ttl_state_describe(indexrelid, true, &now) ||
 		now.state != TTL_ACTIVE || now.owner != root.owner ||
 		now.option.bucket_seconds != root.option.bucket_seconds ||
 		get_default_partition_oid(root.relid) != rest)

@@ -28,9 +28,10 @@
 
 #include "definition/definition.h"
 #include "expire/expire.h"
+#include "partition/partition.h"
 #include "pass/pass.h"
 #include "pass/schedule.h"
-#include "partition/partition.h"
+#include "state/state.h"
 
 /* The arguments and the result of one batch. */
 typedef struct BatchWork
@@ -72,7 +73,7 @@ batch_work(void *arg)
 		return;
 	}
 	/* it may have changed since it was prepared, before the lock */
-	if (!ttl_catalog_describe(work->leaf, false, &index) ||
+	if (!ttl_state_describe(work->leaf, false, &index) ||
 		index.state == TTL_TABLE_LOCKED)
 	{
 		/* somebody waits for the table, or it is gone */
@@ -80,11 +81,11 @@ batch_work(void *arg)
 		work->batch.inactive = !work->batch.busy;
 		return;
 	}
-	if (index.state != TTL_ACTIVE || index.root != work->root ||
+	if (index.state != TTL_ACTIVE || index.governor != work->root ||
 		index.owner != GetUserId() ||
 		ttl_citus_goes_elsewhere(&index.citus) || index.citus.shard != shard ||
 		!ttl_option_expires(&index.option) || !ttl_leaves_goes_by_row(&index) ||
-		!ttl_catalog_owners_above(&index))
+		!ttl_state_owners_above(&index))
 	{
 		work->batch.inactive = true;
 		return;

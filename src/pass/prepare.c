@@ -27,10 +27,11 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
-#include "stats/stats.h"
+#include "partition/partition.h"
 #include "pass/pass.h"
 #include "shared/state_file.h"
-#include "partition/partition.h"
+#include "state/state.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
 /* How many indexes are prepared in one transaction. */
@@ -97,7 +98,7 @@ target_work(void *arg)
 	TtlTarget  *target;
 	ListCell   *lc;
 
-	active = ttl_catalog_describe(root, false, &index) &&
+	active = ttl_state_describe(root, false, &index) &&
 		(index.state == TTL_ACTIVE || index.state == TTL_TABLE_LOCKED);
 	if (active && index.state == TTL_ACTIVE)
 		partitions = ttl_prepare_partitions(run, &index);

@@ -25,8 +25,9 @@
 #include "utils/timestamp.h"
 
 #include "definition/option.h"
-#include "stats/stats.h"
 #include "pass/pass.h"
+#include "state/state.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
 /* The monitor writes a line for each pass that has deleted more rows than this. */

@@ -26,9 +26,10 @@
 #include "definition/definition.h"
 #include "expire/expire.h"
 #include "expire/look.h"
-#include "stats/stats.h"
 #include "pass/pass.h"
 #include "pass/schedule.h"
+#include "state/state.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
 /* The arguments and the result of an estimate. */
@@ -54,7 +55,7 @@ estimate_work(void *arg)
 		TtlEstimate estimate;
 
 		if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock) ||
-			!ttl_catalog_describe(leaf, false, &index))
+			!ttl_state_describe(leaf, false, &index))
 			return;
 		if (!ttl_option_expires(&index.option))
 			continue;

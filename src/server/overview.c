@@ -35,6 +35,7 @@
 
 #include "due/due.h"
 #include "server/server.h"
+#include "state/state.h"
 #include "stats/stats.h"
 #include "stats/progress.h"
 #include "ttl_index.h"

@@ -28,9 +28,10 @@
 #include "compat.h"
 #include "definition/definition.h"
 #include "definition/key.h"
-#include "server/server.h"
-#include "stats/stats.h"
 #include "partition/partition.h"
+#include "server/server.h"
+#include "state/state.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_list_indexes);
@@ -79,6 +80,15 @@ find_failing(const List *failing, Oid root)
 	return NULL;
 }
 
+/* Sets the state of an index that is still active, if there is a reason for it. */
+static void
+show_reason(TtlIndex *index, TtlState state, const char *reason)
+{
+	if (index->state != TTL_ACTIVE || reason == NULL)
+		return;
+	ttl_state_set(index, state, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, pstrdup(reason), NULL);
+}
+
 /* Finds the state of a partition, or of a time series that lacks one. */
 static void
 show_partitions(TtlIndex *index, const List *failing)
@@ -88,7 +98,7 @@ show_partitions(TtlIndex *index, const List *failing)
 	if (index->option.drop_partitions && index->parent == index->governor)
 	{
 		/* it could not be dropped if it was due when an error was counted */
-		const TtlFailing *entry = find_failing(failing, index->root);
+		const TtlFailing *entry = find_failing(failing, index->governor);
 		TtlPartition partition;
 		TtlCutoff	cutoff;
 
@@ -97,28 +107,16 @@ show_partitions(TtlIndex *index, const List *failing)
 		ttl_bounds_read_one(index->relid, &partition);
 		ttl_cutoff_init(&cutoff, index, entry->at);
 		if (ttl_leaves_partition_is_due(&partition, &cutoff))
-			index->state = TTL_BUCKET_FAILING;
+			show_reason(index, TTL_BUCKET_FAILING,
+						"the partition was due and could not be dropped, detached or moved: see last_error in ttl_index.index_stats");
 	}
 	else if (index->governor == index->indexrelid)
 	{
 		/* a later one may be missing only because its time has just come */
 		missing = ttl_make_missing(index, GetCurrentTimestamp(), ttl_make_span(index));
 		if (missing != NIL)
-		{
-			index->detail = why_missing(index, linitial(missing));
-			index->state = TTL_BUCKET_MISSING;
-		}
+			show_reason(index, TTL_BUCKET_MISSING, why_missing(index, linitial(missing)));
 	}
-}
-
-/* Sets the state of an index that is still active, if there is a reason for it. */
-static void
-show_reason(TtlIndex *index, TtlState state, const char *reason)
-{
-	if (index->state != TTL_ACTIVE || reason == NULL)
-		return;
-	index->state = state;
-	index->detail = pstrdup(reason);
 }
 
 /*
@@ -134,21 +132,21 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	if (!index->option.paused)
 	{
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
-		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->root));
+		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->governor));
 		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
 	if (index->state != TTL_ACTIVE ||
-		(ttl_leaves_goes_by_row(index) && !ttl_catalog_owners_above(index)))
+		(ttl_leaves_goes_by_row(index) && !ttl_state_owners_above(index)))
 		return;
-	index->left_out = ttl_reach_left_out(index);
+	index->reason = ttl_reach_left_out(index);
 	if (ttl_citus_keeps_partitions(&index->citus))
 		show_partitions(index, failing);
-	if (index->option.paused && index->state == TTL_ACTIVE)
-		index->state = TTL_PAUSED;
+	if (index->option.paused)
+		show_reason(index, TTL_PAUSED, "the index is paused, until ttl_index.unpause_index()");
 	/* errors are counted for the whole */
-	if (index->state == TTL_ACTIVE && index->root == index->indexrelid &&
-		find_failing(failing, index->root) != NULL)
-		index->state = TTL_FAILING;
+	if (index->governor == index->indexrelid && find_failing(failing, index->governor) != NULL)
+		show_reason(index, TTL_FAILING,
+					"the last visit ended in an error, or rows that cannot be deleted are left: see last_error in ttl_index.index_stats");
 }
 
 /* The number of columns of list_indexes(). */
@@ -159,14 +157,13 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 {
 	Datum		values[NCOLUMNS] = {0};
 	bool		nulls[NCOLUMNS] = {0};
-	char	   *reason = ttl_state_reason(index);
 	TtlCitusTable citus;
 
 	values[0] = ObjectIdGetDatum(index->indexrelid);
 	values[1] = ObjectIdGetDatum(index->relid);
 	/* an index with an option of its own has no parent as far as TTLs go */
 	values[2] = ObjectIdGetDatum(index->parent);
-	nulls[2] = index->root == index->indexrelid;
+	nulls[2] = index->governor == index->indexrelid;
 	values[3] = Int32GetDatum(index->option.seconds);
 	nulls[3] = !index->option.present || index->option.problem != NULL;
 	nulls[4] = index->option.time_zone == NULL;
@@ -174,9 +171,9 @@ put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
 		values[4] = CStringGetTextDatum(index->option.time_zone);
 	values[5] = BoolGetDatum(index->option.drop_partitions && !index->option.detach_partitions);
 	values[6] = CStringGetTextDatum(ttl_state_name(index->state));
-	nulls[7] = reason == NULL;
+	nulls[7] = index->reason == NULL;
 	if (!nulls[7])
-		values[7] = CStringGetTextDatum(reason);
+		values[7] = CStringGetTextDatum(index->reason);
 	values[8] = ObjectIdGetDatum(index->option.archive_to);
 	nulls[8] = !OidIsValid(index->option.archive_to);
 	values[9] = BoolGetDatum(index->option.detach_partitions);
@@ -203,7 +200,7 @@ show_index(Oid indexrelid, void *arg)
 	IndexesView *view = arg;
 	TtlIndex	index;
 
-	if (!ttl_catalog_describe(indexrelid, false, &index))
+	if (!ttl_state_describe(indexrelid, false, &index))
 		return;
 	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->crashed,
 							 view->failing);

@@ -34,10 +34,11 @@
 #include "definition/key.h"
 #include "definition/option.h"
 #include "due/due.h"
-#include "server/server.h"
-#include "stats/stats.h"
-#include "pass/pass.h"
 #include "partition/partition.h"
+#include "pass/pass.h"
+#include "server/server.h"
+#include "state/state.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
 /* Of the lag of an index it looks at so many tuples of the table at most, in each place. */
@@ -231,11 +232,8 @@ index_work(void *arg)
 	if (get_rel_relispartition(root) && ttl_catalog_root(root) != root)
 		return;
 	if (look->may_run)
-	{
 		follow(look, root);
-		follow(look, ttl_pair_other(root));
-	}
-	if (!ttl_catalog_describe(root, false, &look->index) || look->index.root != root)
+	if (!ttl_state_describe(root, false, &look->index) || look->index.governor != root)
 		return;
 	/* the coordinator looks at a table that has copies, for all nodes */
 	if (look->index.citus.replicated && ttl_citus_goes_elsewhere(&look->index.citus))

@@ -46,6 +46,7 @@
 
 #include "compat.h"
 #include "definition/definition.h"
+#include "state/state.h"
 #include "stats/stats.h"
 #include "ttl_index.h"
 

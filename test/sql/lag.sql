@@ -45,11 +45,11 @@ SELECT ttl_index.oldest_due('days_east') = ttl_index.oldest_due('days_ts_east') 
 	ttl_index.oldest_due('days_east') = '4714-11-24 00:00+00 BC' AS first, ttl_index.lag('days_east') > '6700 years' AS lag;
 DROP TABLE days;
 
--- the one of a pair that is further behind
+-- documents with a TTL of their own
 CREATE TABLE pair (ts timestamptz, doc jsonb);
 SELECT ttl_index.create_index('pair', 'ts', 3600, document_ttl_field => 'doc.ttl');
 INSERT INTO pair VALUES ('2001-01-02', '{}'), ('2001-01-01', '{"ttl": 60}'), ('2000-01-01', '{"ttl": -1}');
-SELECT since('pair_ts_ttl', '2001-01-01 00:01');
+SELECT since('pair_ts_ttl', '2001-01-02 01:00'), since('pair_ts_own_ttl', '2001-01-01 00:01');
 INSERT INTO pair VALUES ('2000-01-02', '{}');
 SELECT since('pair_ts_ttl', '2000-01-02 01:00');
 DROP TABLE pair;

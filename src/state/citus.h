@@ -6,33 +6,14 @@
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/definition/citus.h
+ *	  src/state/citus.h
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_CITUS_H
 #define TTL_CITUS_H
 
-#include "postgres_ext.h"
-
-typedef enum TtlCitusKind
-{
-	TTL_CITUS_NONE,				/* a table of which Citus knows nothing */
-	TTL_CITUS_SHELL,			/* a table of Citus: its rows are in shards */
-	TTL_CITUS_SHARD,			/* a shard that is on this node and no other */
-	TTL_CITUS_ELSEWHERE,		/* a shard that is not, as far as is known
-								 * here */
-	TTL_CITUS_REPLICATED		/* a shard that is on more nodes, or may be:
-								 * one of its copies */
-} TtlCitusKind;
-
-typedef struct TtlCitusTable
-{
-	TtlCitusKind kind;
-	bool		replicated;		/* a shell: its shards are on more nodes each */
-	Oid			shell;			/* of a shard, or invalid if that is not known */
-	int64		shard;			/* its number, or 0 */
-} TtlCitusTable;
+#include "definition/definition.h"
 
 /* A column of a catalog that is read, or looked for by its value. */
 typedef struct TtlOtherColumn

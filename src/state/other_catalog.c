@@ -10,7 +10,7 @@
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/definition/other_catalog.c
+ *	  src/state/other_catalog.c
  *
  *-------------------------------------------------------------------------
  */
@@ -32,6 +32,7 @@
 
 #include "definition/definition.h"
 #include "definition/key.h"
+#include "state/state.h"
 
 /*
  * The catalog of another extension, or invalid if it is not installed.  A table that somebody
@@ -78,7 +79,7 @@ find_index(Relation rel, AttrNumber attnum)
 		AttrNumber	key;
 		Node	   *expression;
 
-		if (is_whole_btree(lfirst_oid(lc)) && ttl_state_is_usable(lfirst_oid(lc)) &&
+		if (is_whole_btree(lfirst_oid(lc)) && ttl_catalog_is_usable(lfirst_oid(lc)) &&
 			ttl_key_read(lfirst_oid(lc), &key, &expression) && key == attnum)
 			return lfirst_oid(lc);
 	}

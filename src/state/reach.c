@@ -12,7 +12,7 @@
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/definition/reach.c
+ *	  src/state/reach.c
  *
  *-------------------------------------------------------------------------
  */
@@ -27,10 +27,11 @@
 #include "utils/lsyscache.h"
 
 #include "definition/definition.h"
+#include "state/state.h"
 #include "ttl_index.h"
 
 static bool
-is_hypertable(Oid relid)
+is_listed(Oid relid)
 {
 	NameData	schema;
 	NameData	name;
@@ -49,22 +50,16 @@ is_hypertable(Oid relid)
 								  lengthof(columns), NULL, NULL) != TTL_OTHER_NONE;
 }
 
-/*
- * Is the table another extension's to delete from?  A chunk inherits.  Shards are not
- * refused: Citus makes them, and where they are may change.
- */
-TtlState
-ttl_reach_state(Oid relid, TtlCitusTable *citus)
+/* Is this a hypertable of TimescaleDB, or a chunk of one, which inherits from it? */
+bool
+ttl_reach_is_hypertable(Oid relid)
 {
 	Oid			parent;
 
-	ttl_citus_look(relid, citus);
 	if (!OidIsValid(ttl_other_catalog_find("_timescaledb_catalog", "hypertable")))
-		return TTL_ACTIVE;
+		return false;
 	parent = ttl_inherit_parent(relid, NULL);
-	if (is_hypertable(relid) || (OidIsValid(parent) && is_hypertable(parent)))
-		return TTL_HYPERTABLE;
-	return TTL_ACTIVE;
+	return is_listed(relid) || (OidIsValid(parent) && is_listed(parent));
 }
 
 /*
@@ -118,7 +113,7 @@ ttl_reach_report_left_out(Oid indexrelid)
 
 	/* most tables have nothing below them */
 	if (ttl_inherit_children(IndexGetRelation(indexrelid, true), false) == NIL ||
-		!ttl_catalog_describe(indexrelid, true, &index) ||
+		!ttl_state_describe(indexrelid, true, &index) ||
 		!index.option.present || index.state != TTL_ACTIVE ||
 		(left_out = ttl_reach_left_out(&index)) == NULL)
 		return;

@@ -1,0 +1,588 @@
+/*-------------------------------------------------------------------------
+ *
+ * state.c
+ *	  The states of TTL indexes: which one an index has, its reason, error and hint.
+ *
+ * The same list serves DDL, which raises a state as an error, passes, which skip the index,
+ * and the view, which shows it.  server/shown_state.c adds what concerns the server or a
+ * single partition.
+ *
+ * An index is judged by catalog scans and the syscache, never SQL over pg_class, and without
+ * waiting for a table lock.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/state/state.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/partition.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_publication.h"
+#include "catalog/pg_rewrite.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "rewrite/rewriteDefine.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "definition/key.h"
+#include "state/state.h"
+#include "ttl_index.h"
+
+/* in the order of TtlState */
+static const char *const state_names[] = {
+	"active",
+	"malformed_option",
+	"unsuitable_index",
+	"unsuitable_table",
+	"wrong_time_zone",
+	"unsuitable_partitions",
+	"archive_mismatch",
+	"not_valid",
+	"option_lost",
+	"table_locked",
+	"no_replica_identity",
+	"owner_lacks_privilege",
+	"old_snapshots",
+	"repack_copy",
+	"shard_elsewhere",
+	"option_differs",
+	"no_monitor",
+	"crashed_server",
+	"held",
+	"paused",
+	"failing",
+	"bucket_failing",
+	"bucket_missing"
+};
+
+StaticAssertDecl(lengthof(state_names) == TTL_BUCKET_MISSING + 1, "one name for each state");
+
+const char *
+ttl_state_name(TtlState state)
+{
+	return state_names[state];
+}
+
+/* Sets the state of an index, and the error that DDL raises for it; returns the state. */
+TtlState
+ttl_state_set(TtlIndex *index, TtlState state, int sqlerrcode, const char *reason,
+			  const char *hint)
+{
+	index->state = state;
+	index->sqlerrcode = sqlerrcode;
+	index->reason = reason;
+	index->hint = hint;
+	return state;
+}
+
+/* Raises the state as an error. */
+void
+ttl_state_raise(const TtlIndex *index)
+{
+	Assert(index->state != TTL_ACTIVE);
+	ereport(ERROR,
+			(errcode(index->sqlerrcode),
+			 errmsg_internal("%s", index->reason),
+			 index->hint ? errhint("%s", index->hint) : 0));
+}
+
+/* Raises it for ALTER TABLE ... TYPE, which cannot give or take the time zone. */
+void
+ttl_state_raise_altered(TtlIndex *index)
+{
+	if (index->state == TTL_WRONG_TIME_ZONE)
+		index->hint = psprintf("Make it a plain index first: SELECT ttl_index.remove_ttl(%s); Then ttl_index.coll_mod_index() makes it a TTL index again%s.",
+							   quote_literal_cstr(ttl_name_qualified(index->indexrelid)),
+							   index->option.time_zone == NULL ? ", with a time zone" : "");
+	ttl_state_raise(index);
+}
+
+/*
+ * Raises an error unless there is an index with this OID.  A stored definition that names an
+ * index by a constant of type regclass has its OID, which does not outlive REINDEX CONCURRENTLY.
+ */
+void
+ttl_state_check_is_index(Oid relid)
+{
+	char		relkind = get_rel_relkind(relid);
+
+	if (relkind == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("index with OID %u does not exist", relid),
+				 OidIsValid(relid) ?
+				 errhint("REINDEX CONCURRENTLY gives an index a new OID. In a view, policy or function, write its name as text: 'schema.index'::text::regclass.") : 0));
+	if (relkind != RELKIND_INDEX && relkind != RELKIND_PARTITIONED_INDEX)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not an index", get_rel_name(relid)),
+				 errhint("The view ttl_index.indexes lists the TTL indexes.")));
+}
+
+/* Raises an error unless the index is usable. */
+void
+ttl_state_check_usable(Oid indexrelid)
+{
+	if (!ttl_catalog_is_usable(indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is not valid", get_rel_name(indexrelid)),
+				 errhint("Drop and create it again, or REINDEX it, or attach an index of each partition.")));
+}
+
+/*
+ * Returns an argument that is a number of seconds, or NULL.  It is a bigint in SQL: milliseconds
+ * must not end in an error that there is no such function.
+ */
+const int32 *
+ttl_state_read_seconds(FunctionCallInfo fcinfo, int i)
+{
+	int64		seconds = PG_ARGISNULL(i) ? 0 : PG_GETARG_INT64(i);
+	int32	   *value = palloc(sizeof(int32));
+
+	if (seconds > PG_INT32_MAX || seconds < PG_INT32_MIN)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg_internal("%s", TTL_SECONDS_RANGE),
+				 errhint(TTL_SECONDS_HINT)));
+	*value = (int32) seconds;
+	return PG_ARGISNULL(i) ? NULL : value;
+}
+
+/* Raises an error unless the seconds are in the range of the option. */
+void
+ttl_state_check_seconds(int32 seconds, bool may_be_never)
+{
+	if (seconds >= 0 || (seconds == -1 && may_be_never))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg_internal("%s", may_be_never ? TTL_SECONDS_OR_NEVER : TTL_SECONDS_RANGE),
+			 seconds == -1 ?
+			 errhint("-1, never, is for documents with a TTL of their own (document_ttl_field) and for time series. Rows of a table without a TTL index never expire.") :
+			 errhint("ttl_index.seconds('30 days') is the number of seconds of 30 days.")));
+}
+
+/* The state by the type of the key, and the time zone in which it is read. */
+static TtlState
+key_state(TtlIndex *index, Oid type)
+{
+	const char *time_zone = index->option.time_zone;
+	const char *problem;
+
+	index->keytype = getBaseType(type);
+	if (!ttl_catalog_key_type_ok(index->keytype))
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_DATATYPE_MISMATCH,
+							 psprintf(TTL_KEY_TYPE_REASON, format_type_be(type)),
+							 ttl_hint_key_type(index->relid, index->keyattnum, index->keytype,
+											   NULL));
+	if (!index->option.present)
+		return TTL_ACTIVE;
+	if (index->keytype == TIMESTAMPTZOID && time_zone != NULL)
+		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
+							 "a TTL index on a key of type timestamp with time zone takes no time zone",
+							 "Leave time_zone out: such a key is an instant by itself.");
+	if (index->keytype != TIMESTAMPTZOID && time_zone == NULL)
+		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
+							 psprintf("a TTL index on a key of type %s needs a time zone",
+									  format_type_be(type)),
+							 "Add AND ttl_index.time_zone('Europe/Berlin') to the predicate, or the argument time_zone => 'Europe/Berlin'.");
+	if (time_zone != NULL && (problem = ttl_time_zone_problem(time_zone)) != NULL)
+		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
+							 problem,
+							 "Give a name of the view pg_timezone_names, such as Europe/Berlin.");
+	return TTL_ACTIVE;
+}
+
+/* Checks a column (invalid: an expression) that is to get a TTL index, and the time zone. */
+void
+ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type,
+					const char *time_zone)
+{
+	TtlIndex	index = {.relid = relid,.keyattnum = attnum};
+
+	index.option.present = true;
+	index.option.time_zone = unconstify(char *, time_zone);
+	if (key_state(&index, type) != TTL_ACTIVE)
+		ttl_state_raise(&index);
+}
+
+/* Does an enabled rule add a command to this one or, if asked for, replace it? */
+bool
+ttl_state_has_rule(Oid relid, CmdType event, bool instead)
+{
+	FormData_pg_class form;
+	bool		found = false;
+	Relation	rel;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!ttl_catalog_class(relid, &form) || !form.relhasrules)
+		return false;
+	rel = table_open(RewriteRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_rewrite_ev_class, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, RewriteRelRulenameIndexId, true, NULL, 1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_rewrite rule = (Form_pg_rewrite) GETSTRUCT(tuple);
+
+		found = rule->ev_type == '0' + (int) event &&
+			(rule->is_instead || !instead) &&
+			rule->ev_enabled != RULE_DISABLED;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+/* The state by the table alone. */
+static TtlState
+table_state(TtlIndex *index, Oid relid, TtlCitusTable *citus)
+{
+	FormData_pg_class form;
+
+	ttl_catalog_class(relid, &form);
+	ttl_citus_look(relid, citus);
+	if (form.relkind == RELKIND_MATVIEW)
+		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
+							 "a materialized view cannot have a TTL index",
+							 "Create it on the table that the view reads.");
+	if (form.relpersistence == RELPERSISTENCE_TEMP)
+		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a temporary table cannot have a TTL index",
+							 "Other sessions cannot reach its rows; it ends with its own session.");
+	if (ttl_reach_is_hypertable(relid))
+		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a hypertable of TimescaleDB, or a chunk of one, cannot have a TTL index",
+							 "Let TimescaleDB drop its chunks: SELECT add_retention_policy(...).");
+	if (form.relkind == RELKIND_RELATION && form.relam != HEAP_TABLE_AM_OID)
+		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index needs a table of the access method heap",
+							 "ALTER TABLE ... SET ACCESS METHOD changes it.");
+	/* such a rule would keep rows, or change them in every pass */
+	if (ttl_state_has_rule(relid, CMD_DELETE, true))
+		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index needs a table without a rule ON DELETE DO INSTEAD",
+							 "Replace the rule with a trigger, which can do the same for rows that expire.");
+	return TTL_ACTIVE;
+}
+
+/* Raises what is wrong with a table that is to get a TTL index. */
+void
+ttl_state_check_table(Oid relid)
+{
+	TtlIndex	index = {0};
+
+	if (table_state(&index, relid, &index.citus) != TTL_ACTIVE)
+		ttl_state_raise(&index);
+}
+
+/* The state by whether an index on this column can drop and make partitions of the table. */
+static TtlState
+partitions_state(TtlIndex *index, Oid relid, AttrNumber attnum, bool filtered)
+{
+	if (!ttl_bounds_possible(relid, attnum, index->keytype))
+		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "partitions can be dropped and made only where the table is partitioned by RANGE of the key alone",
+							 "The key of the index and of PARTITION BY RANGE must be the same column. "
+							 "Create the index on the table that is partitioned so, above or below this one.");
+	if (filtered)
+		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index with a filter cannot drop or make partitions",
+							 "Let an index without a filter do that; this one can expire its rows earlier.");
+	return TTL_ACTIVE;
+}
+
+/* Raises what prevents an index on this column from dropping and making partitions. */
+void
+ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype, bool filtered)
+{
+	TtlIndex	index = {.keytype = keytype};
+
+	if (partitions_state(&index, relid, attnum, filtered) != TTL_ACTIVE)
+		ttl_state_raise(&index);
+}
+
+static TtlState
+not_valid(TtlIndex *index)
+{
+	return ttl_state_set(index, TTL_NOT_VALID, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						 "the index is being built, or its build failed, or a partition has no index of it",
+						 "Drop and create the index again, or REINDEX it, or attach an index of each partition.");
+}
+
+/* Asks the operator class itself: GetDefaultOpClass() reads all of pg_opclass. */
+static bool
+is_default_opclass(Oid opclass, Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass));
+	Form_pg_opclass form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_opclass) GETSTRUCT(tuple);
+	result = form->opcmethod == BTREE_AM_OID && form->opcdefault &&
+		form->opcintype == type;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* The state by what the index is defined on; needs no lock. */
+static TtlState
+definition_state(TtlIndex *index, HeapTuple tuple)
+{
+	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
+	Oid			indexrelid = index->indexrelid;
+	Oid			governed = IndexGetRelation(index->governor, true);
+	Oid			type = get_atttype(indexrelid, 1);
+	FormData_pg_class class;
+	Datum		classes;
+	bool		isnull;
+	AttrNumber	attnum;
+	Node	   *expression;
+
+	if (index->option.problem != NULL)
+		return ttl_state_set(index, TTL_MALFORMED_OPTION, ERRCODE_INVALID_PARAMETER_VALUE,
+							 index->option.problem,
+							 "Write WHERE [filter AND] ttl_index.expire_after_seconds(seconds), with seconds between 0 and 2147483647.");
+
+	/* the tables */
+	if (table_state(index, index->relid, &index->citus) != TTL_ACTIVE)
+		return index->state;
+	index->citus_governor = index->citus;
+	if (index->governor != indexrelid &&
+		table_state(index, governed, &index->citus_governor) != TTL_ACTIVE)
+		return index->state;
+
+	/* the kind of index; a foreign key refers to a unique one only */
+	ttl_catalog_class(indexrelid, &class);
+	if (class.relam != BTREE_AM_OID)
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index must be a btree index",
+							 "Create it with USING btree, which is the default.");
+	if (form->indisprimary || form->indisexclusion || form->indisreplident ||
+		OidIsValid(get_index_constraint(indexrelid)) ||
+		(form->indisunique && get_index_ref_constraints(indexrelid) != NIL))
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "the index of a constraint or replica identity cannot be a TTL index",
+							 "Create another index on the same key for the TTL.");
+	if (form->indisunique)
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index cannot be unique",
+							 "Create another index on the same key for the TTL.");
+	if (form->indnkeyatts != 1)
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index must have one key only",
+							 "Further columns can be added with INCLUDE.");
+
+	/* the key; its type is gone if the index was dropped just now */
+	if (!OidIsValid(type))
+		return not_valid(index);
+	index->keyattnum = form->indkey.values[0];
+	if (key_state(index, type) == TTL_UNSUITABLE_INDEX)
+		return index->state;
+	classes = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass, &isnull);
+	if (!is_default_opclass(((oidvector *) DatumGetPointer(classes))->values[0],
+							index->keytype))
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index must use the default operator class of its key",
+							 "Create it without naming an operator class.");
+	if (index->state != TTL_ACTIVE)
+		return index->state;
+
+	/* what the option asks for */
+	if (index->option.present &&
+		(index->option.drop_partitions || index->option.bucket_seconds != 0) &&
+		partitions_state(index, governed,
+						 ttl_key_read(index->governor, &attnum, &expression) ? attnum : 0,
+						 index->option.filter != NIL) != TTL_ACTIVE)
+		return index->state;
+	return ttl_archive_state(index);
+}
+
+static bool
+has_publications(void)
+{
+	Relation	rel = table_open(PublicationRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	bool		result = HeapTupleIsValid(systable_getnext(scan));
+
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
+ * Does a publication of deletes need what the table cannot give?  It is locked, so
+ * that it can be opened.  Before 18, core's look at the publications of each of many tables
+ * gets slower with their number.
+ */
+static bool
+lacks_replica_identity(Oid relid)
+{
+	PublicationDesc publications;
+	Relation	rel = try_relation_open(relid, NoLock);
+	bool		result = false;
+
+	if (rel == NULL)
+		return false;
+	if (rel->rd_rel->relkind == RELKIND_RELATION &&
+		rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL &&
+		!OidIsValid(RelationGetReplicaIndex(rel)) && has_publications())
+	{
+		RelationBuildPublicationDesc(rel, &publications);
+		result = publications.pubactions.pubdelete;
+	}
+	relation_close(rel, NoLock);
+	return result;
+}
+
+/*
+ * The triggers of the tables that a partition belongs to, and the option of their TTL index, act
+ * with the rights of the partition's owner.  So the owners of these tables need the privileges
+ * of that role; otherwise this sets a state, and returns false.
+ */
+bool
+ttl_state_owners_above(TtlIndex *index)
+{
+	ListCell   *lc;
+
+	foreach(lc, get_rel_relispartition(index->relid) ? get_partition_ancestors(index->relid) : NIL)
+	{
+		Oid			owner = ttl_owner_of(lfirst_oid(lc));
+
+		if (!OidIsValid(owner) || has_privs_of_role(owner, index->owner))
+			continue;
+		ttl_state_set(index, TTL_OWNER_LACKS_PRIVILEGE, ERRCODE_INSUFFICIENT_PRIVILEGE,
+					  psprintf("the owner of table %s lacks the privileges of the owner of partition %s",
+							   ttl_name_qualified(lfirst_oid(lc)), ttl_name_qualified(index->relid)),
+					  psprintf("ALTER TABLE %s OWNER TO %s;", ttl_name_qualified(index->relid),
+							   quote_identifier(GetUserNameFromId(owner, false))));
+		return false;
+	}
+	return true;
+}
+
+/* The state of the moment, for an index that is well defined. */
+static TtlState
+runtime_state(TtlIndex *index, HeapTuple tuple, bool locked)
+{
+	AclMode		needed = ACL_SELECT | ACL_DELETE;
+
+	if (ttl_reach_is_repack_copy(index->relid))
+		return ttl_state_set(index, TTL_REPACK_COPY, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							 "pg_repack fills this copy of a table, or has left it behind",
+							 "The rows expire in the table itself.");
+	if (!locked)
+		return ttl_state_set(index, TTL_TABLE_LOCKED, ERRCODE_LOCK_NOT_AVAILABLE,
+							 "the table is locked exclusively by another session", NULL);
+	if (pg_class_aclmask(index->relid, index->owner, needed, ACLMASK_ALL) != needed ||
+		object_aclcheck(NamespaceRelationId, get_rel_namespace(index->relid),
+						index->owner, ACL_USAGE) != ACLCHECK_OK)
+		return ttl_state_set(index, TTL_OWNER_LACKS_PRIVILEGE, ERRCODE_INSUFFICIENT_PRIVILEGE,
+							 "the table's owner lacks SELECT or DELETE on it, or USAGE on its schema",
+							 "Rows are deleted with the privileges of the owner: GRANT them.");
+	if (lacks_replica_identity(index->relid))
+		return ttl_state_set(index, TTL_NO_REPLICA_IDENTITY,
+							 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							 "the table is published with its deletes and has no replica identity",
+							 "Set one with ALTER TABLE ... REPLICA IDENTITY.");
+
+	/* The planner's rule: a broken HOT chain would show keys of old versions. */
+	if (((Form_pg_index) GETSTRUCT(tuple))->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple->t_data),
+							   TransactionXmin))
+		return ttl_state_set(index, TTL_OLD_SNAPSHOTS, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							 "the index cannot be used until transactions older than it have ended",
+							 NULL);
+	if (ttl_archive_rights(index) != TTL_ACTIVE)
+		return index->state;
+	return ttl_citus_state(index);
+}
+
+/* The state of an index whose option REINDEX CONCURRENTLY has lost. */
+static TtlState
+lost(TtlIndex *index)
+{
+	TtlOption	saved = {0};
+
+	if (ttl_saved_option_apply(index->indexrelid, &saved))
+		return ttl_state_set(index, TTL_OPTION_LOST, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							 "the option was lost by REINDEX CONCURRENTLY and will be restored by the next pass",
+							 NULL);
+	return ttl_state_set(index, TTL_OPTION_LOST, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						 "the option was lost, and no saved option was found",
+						 "Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl().");
+}
+
+/*
+ * Describes an index as it is now, with its governing option; false if it or its table is
+ * gone.  With definition_only the state is what DDL checks, also for a plain index.  The table
+ * is locked if that takes no waiting.  Otherwise nothing is asked that raises an error for a
+ * table that was dropped concurrently.
+ */
+bool
+ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
+{
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	bool		locked;
+	bool		found;
+	HeapTuple	tuple;
+	FormData_pg_class table;
+
+	memset(index, 0, sizeof(*index));
+	index->indexrelid = indexrelid;
+	if (!OidIsValid(relid))
+		return false;
+	locked = ConditionalLockRelationOid(relid, AccessShareLock);
+	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	if (HeapTupleIsValid(tuple))
+	{
+		index->relid = relid;
+		index->relkind = get_rel_relkind(indexrelid);
+		ttl_catalog_class(relid, &table);
+		index->owner = table.relowner;
+	}
+	found = OidIsValid(index->owner) && index->relkind != '\0' &&
+		ttl_catalog_governor(indexrelid, &index->parent, &index->governor, &index->option);
+	if (found)
+	{
+		if (!definition_only &&
+			!(ttl_catalog_is_usable(indexrelid) && ttl_catalog_is_usable(index->governor)))
+			(void) not_valid(index);
+		else if (!definition_only && !index->option.present)
+			(void) lost(index);
+		else if (definition_state(index, tuple) == TTL_ACTIVE && !definition_only)
+			(void) runtime_state(index, tuple, locked);
+	}
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	if (locked)
+		UnlockRelationOid(relid, AccessShareLock);
+	return found;
+}

@@ -1,0 +1,57 @@
+/*-------------------------------------------------------------------------
+ *
+ * state.h
+ *	  Whether a TTL index can be used.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/state/state.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TTL_STATE_H
+#define TTL_STATE_H
+
+#include "catalog/pg_attribute.h"
+#include "definition/definition.h"
+#include "state/citus.h"
+
+/* state.c */
+extern const char *ttl_state_name(TtlState state);
+extern TtlState ttl_state_set(TtlIndex *index, TtlState state, int sqlerrcode,
+							  const char *reason, const char *hint);
+extern void ttl_state_raise(const TtlIndex *index);
+extern void ttl_state_raise_altered(TtlIndex *index);
+extern void ttl_state_check_is_index(Oid relid);
+extern void ttl_state_check_usable(Oid indexrelid);
+extern const int32 *ttl_state_read_seconds(FunctionCallInfo fcinfo, int i);
+extern void ttl_state_check_seconds(int32 seconds, bool may_be_never);
+extern bool ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index);
+extern void ttl_state_check_table(Oid relid);
+extern void ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type,
+								const char *time_zone);
+extern void ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype, bool filtered);
+extern bool ttl_state_owners_above(TtlIndex *index);
+extern bool ttl_state_has_rule(Oid relid, CmdType event, bool instead);
+
+/* citus.c, apart from what is in citus.h */
+extern TtlState ttl_citus_state(TtlIndex *index);
+
+/* archive.c */
+extern TtlState ttl_archive_state(TtlIndex *index);
+extern TtlState ttl_archive_rights(TtlIndex *index);
+extern TtlState ttl_archive_state_now(TtlIndex *index);
+extern void ttl_archive_check(TtlIndex *index);
+extern char *ttl_archive_name(Oid target);
+extern Oid	ttl_archive_of(Oid indexrelid, Oid *governor);
+extern bool ttl_archive_is_attachable(const TtlIndex *index);
+extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
+
+/* reach.c */
+extern bool ttl_reach_is_hypertable(Oid relid);
+extern bool ttl_reach_is_repack_copy(Oid relid);
+extern char *ttl_reach_left_out(const TtlIndex *index);
+extern void ttl_reach_report_left_out(Oid indexrelid);
+
+#endif							/* TTL_STATE_H */
