@@ -28,7 +28,7 @@
  *	compat.h		the differences between the major versions
  *
  * The name of a function begins with that of its file: ttl_owner_of() is in
- * owner.c.  doc/internals.md follows one row through the files.
+ * owner.c.  doc/how-it-works.md follows one row through the files.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -175,7 +175,6 @@ CREATE INDEX main_named ON beside (at)
 	WHERE ttl_index.document_ttl(field => 'ttl', document => doc) IS NULL AND ttl_index.expire_after_seconds(seconds => 10);
 SELECT indexrelid, parent_indexrelid, document_ttl FROM ttl_index.indexes WHERE indexrelid::text LIKE '%_named' ORDER BY 1;
 CREATE INDEX by_ddl ON beside (at) WHERE ttl_index.expire_after_seconds(10);
-CREATE INDEX bad ON beside (ttl_index.document_date(document => doc, VARIADIC path => '{_id}')) WHERE ttl_index.expire_after_seconds(10);
 CREATE INDEX by_path ON beside (ttl_index.document_date(document => doc, VARIADIC path => ARRAY['a', 'b'])) WHERE ttl_index.expire_after_seconds(10);
 SELECT ttl_index.coll_mod('beside', 'doc.a.b', 20);
 SELECT indexrelid, key FROM ttl_index.indexes WHERE indexrelid = 'by_path'::regclass;
