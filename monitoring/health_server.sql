@@ -1,6 +1,6 @@
-/* Is all well in all databases of this server that have TTL indexes?  As health.sql, from
-   any database that has the extension, by what the monitor has seen in its last passes:
-   which databases to look at, and health.sql says there what it is. */
+/* Checks all databases of this server that have TTL indexes, by the last passes of the
+   monitor.  Run it in any database that has the extension.  It names the databases with
+   problems; run health.sql there for details. */
 SET search_path = pg_catalog, pg_temp;
 WITH problem(what) AS (
   SELECT datname || ': ' || concat_ws(', ', reason,

@@ -471,12 +471,12 @@ COMMENT ON VIEW indexes IS
 
 COMMENT ON COLUMN indexes.indexrelid IS 'the index';
 COMMENT ON COLUMN indexes.relid IS 'its table';
-COMMENT ON COLUMN indexes.parent_indexrelid IS 'the index that it is a partition of and whose TTL it follows, or the main index of its pair; else NULL';
+COMMENT ON COLUMN indexes.parent_indexrelid IS 'the index that it is a partition of and whose TTL it follows; else NULL';
 COMMENT ON COLUMN indexes.key IS 'the column, the jsonb column and dotted path, or the expression; an expression is NULL while the table is locked exclusively';
 COMMENT ON COLUMN indexes.expire_after_seconds IS 'the seconds that govern it: those of the topmost parent with a TTL, else its own';
 COMMENT ON COLUMN indexes.time_zone IS 'the time zone in which the key is read; NULL where the key is an instant by itself';
-COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the condition that makes a pair; NULL for none, and while the table is locked exclusively';
-COMMENT ON COLUMN indexes.document_ttl IS 'in the main index of a pair, where the documents have a TTL of their own, as document_ttl_field names it; else NULL';
+COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the test of a document''s own TTL; NULL for none, and while the table is locked exclusively';
+COMMENT ON COLUMN indexes.document_ttl IS 'where documents can have a TTL of their own: document_ttl_field, in the index of those without one; else NULL';
 COMMENT ON COLUMN indexes.drop_expired_partitions IS 'whether the option governs it that whole partitions are dropped, or moved where there is an archive';
 COMMENT ON COLUMN indexes.state IS 'active, or why it is skipped, in a word';
 COMMENT ON COLUMN indexes.reason IS 'why it is not active, or what an active one leaves out, in a sentence; NULL where there is nothing to say';
@@ -555,7 +555,7 @@ COMMENT ON COLUMN databases.datid IS 'the database';
 COMMENT ON COLUMN databases.datname IS 'its name';
 COMMENT ON COLUMN databases.last_pass_start IS 'when the monitor''s last pass there began; NULL for none since the monitor has started';
 COMMENT ON COLUMN databases.last_pass_end IS 'when its last pass there that has ended did so; before last_pass_start while a pass goes on';
-COMMENT ON COLUMN databases.indexes IS 'TTL indexes; a partitioned one with all its partitions is one, a pair is one';
+COMMENT ON COLUMN databases.indexes IS 'TTL indexes; a partitioned one with all its partitions is one';
 COMMENT ON COLUMN databases.not_active IS 'of these, those from which no row is deleted, for a reason that the view indexes of that database shows';
 COMMENT ON COLUMN databases.failing IS 'those with an error that no good visit has followed';
 COMMENT ON COLUMN databases.paused IS 'those that are paused and else active';
@@ -1007,12 +1007,11 @@ AS 'MODULE_PATHNAME', 'ttl_on_ddl';
 COMMENT ON FUNCTION on_ddl() IS 'event trigger function: validates the TTL indexes that a command made or changed';
 
 CREATE EVENT TRIGGER ttl_index_ddl ON ddl_command_end
-	WHEN TAG IN ('CREATE INDEX', 'CREATE TABLE', 'CREATE SCHEMA', 'ALTER TABLE', 'ALTER INDEX',
-		'ALTER FOREIGN TABLE', 'CREATE RULE', 'REVOKE')
+	WHEN TAG IN ('CREATE INDEX', 'CREATE TABLE', 'CREATE SCHEMA', 'ALTER TABLE', 'ALTER INDEX')
 	EXECUTE FUNCTION on_ddl();
 
 COMMENT ON EVENT TRIGGER ttl_index_ddl IS
-'refuses what cannot be a TTL index, as create_index does, and warns where rows can no longer move to their archive';
+'refuses what cannot be a TTL index, as create_index() does';
 
 CREATE FUNCTION on_alter_index()
 RETURNS event_trigger LANGUAGE C

@@ -222,15 +222,4 @@ ttl_wait_event(const char *name)
 #endif
 }
 
-/* Up to 15 a subcommand with recursion was another one. */
-static inline bool
-ttl_adds_constraint(AlterTableType subtype)
-{
-#if PG_VERSION_NUM < 160000
-	if (subtype == AT_AddConstraintRecurse)
-		return true;
-#endif
-	return subtype == AT_AddConstraint;
-}
-
 #endif							/* TTL_COMPAT_H */

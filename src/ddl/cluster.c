@@ -24,8 +24,6 @@
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "commands/defrem.h"
-#include "commands/event_trigger.h"
-#include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -33,8 +31,6 @@
 #include "ddl/ddl.h"
 #include "state/state.h"
 #include "ttl_index.h"
-
-PG_FUNCTION_INFO_V1(ttl_on_alter_index);
 
 /* The parameters, one for each field of an option but its filter. */
 #define SECONDS "expire_after_seconds"
@@ -176,25 +172,22 @@ ttl_cluster_change(Oid indexrelid, const TtlOption *option)
 }
 
 /*
- * on_alter_index(): makes the change that a command carries.  The command then has nothing
- * left to do.  Whoever runs it has the rights for that, or gets the same error as by
- * coll_mod().
+ * Makes the change that an ALTER INDEX carries, for on_alter_index().  The command then has
+ * nothing left to do.  The change needs the same rights as by coll_mod().
  */
-Datum
-ttl_on_alter_index(PG_FUNCTION_ARGS)
+void
+ttl_cluster_apply(Node *node)
 {
-	Node	   *node = ttl_event_data(fcinfo)->parsetree;
 	AlterTableStmt *statement = (AlterTableStmt *) node;
 	TtlOption	option;
 	Oid			indexrelid;
 
 	if (!read_command(node, &option))
-		PG_RETURN_NULL();
+		return;
 	indexrelid = RangeVarGetRelid(statement->relation, NoLock, true);
-	/* of any other table, core says that it does not know the parameters */
+	/* for any other table, core raises an error about the parameters */
 	if (ttl_citus_kind(IndexGetRelation(indexrelid, true)) == TTL_CITUS_NONE)
-		PG_RETURN_NULL();
+		return;
 	ttl_coll_mod_here(indexrelid, &option);
 	statement->cmds = NIL;
-	PG_RETURN_NULL();
 }

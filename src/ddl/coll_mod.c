@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * coll_mod.c
- *	  coll_mod, pause_index, unpause_index and remove_ttl.
+ *	  coll_mod(), pause_index(), unpause_index() and remove_ttl().
  *
  * They change the stored predicate of an index without a rebuild.  That is allowed because an
- * option is always true: the folded predicate, by which the index was built, must not change.
+ * option is always true: the folded predicate, by which the index was built, does not change.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -16,9 +16,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/catalog.h"
 #include "catalog/index.h"
-#include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -42,54 +40,45 @@ PG_FUNCTION_INFO_V1(ttl_remove_ttl);
 PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
 
 /*
- * Locks the table, then the index that this user may change, with partitions, and describes
- * it.  False if one of the two is gone, also after waiting for its lock.
+ * Locks the table, then the index, with their partitions, and describes the index.  Raises an
+ * error unless the user owns the table.  Returns false if one of the two does not exist.
  */
 static bool
-lock_if_there(Oid indexrelid, TtlIndex *index)
+lock_if_exists(Oid indexrelid, TtlIndex *index)
 {
 	Oid			relid = IndexGetRelation(indexrelid, true);
 
-	if (!OidIsValid(relid))
-		return false;
-	if (IsCatalogRelationOid(relid) || IsToastNamespace(get_rel_namespace(relid)))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is an index of a system catalog",
-						get_rel_name(indexrelid))));
-	if (!ttl_owner_lock(relid, ShareUpdateExclusiveLock))
+	if (!OidIsValid(relid) || !ttl_owner_lock(relid, ShareUpdateExclusiveLock))
 		return false;
 	(void) find_all_inheritors(relid, ShareUpdateExclusiveLock, NULL);
 	LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
 	if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
 		return false;
 	(void) find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL);
-	/* what REINDEX CONCURRENTLY has lost is the option all the same */
+	/* an option that REINDEX CONCURRENTLY has lost is changed, too */
 	ttl_saved_option_restore(indexrelid);
 	return ttl_state_describe(indexrelid, true, index);
 }
 
-/* The same, for an index that has to be there. */
+/* Does the same, and raises an error if the index does not exist. */
 static void
 lock_for_change(Oid indexrelid, TtlIndex *index)
 {
 	ttl_state_check_is_index(indexrelid);
-	if (!lock_if_there(indexrelid, index))
+	if (!lock_if_exists(indexrelid, index))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("index with OID %u does not exist", indexrelid)));
 }
 
-/* Refuses a part of a TTL index, where the whole is to be changed. */
+/* Raises an error if the index is a part of a TTL index: only the whole can be changed. */
 static void
 check_not_part(const TtlIndex *index)
 {
-	Oid			whole = index->root;
+	Oid			whole = ttl_inherit_top(index->indexrelid);
 
 	if (!OidIsValid(index->parent))
 		return;
-	if (get_rel_relispartition(index->indexrelid))
-		whole = ttl_inherit_top(index->indexrelid);
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 			 errmsg("index \"%s\" is a part of index \"%s\"",
@@ -99,7 +88,7 @@ check_not_part(const TtlIndex *index)
 
 /*
  * An interrupted REINDEX CONCURRENTLY leaves an invalid copy of the index with the old option.
- * A plain REINDEX would make it valid, so the copy gets each change, too.
+ * A plain REINDEX would make the copy valid, so it gets each change.
  */
 static void
 change_leftovers(Oid indexrelid, const TtlOption *changed)
@@ -123,17 +112,14 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
 			!equal(option.filter, changed->filter))
 			continue;
 		LockRelationOid(other, ShareUpdateExclusiveLock);
-		option.present = changed->present;
-		option.problem = NULL;
-		option.seconds = changed->seconds;
-		option.time_zone = changed->time_zone;
-		option.paused = changed->paused;
-		option.archive_to = changed->archive_to;
-		ttl_saved_option_put(other, &option);
+		ttl_saved_option_put(other, changed);
 	}
 }
 
-/* Sets or removes the option, with partitions.  Refuses a change of what the index holds. */
+/*
+ * Sets or removes the option of an index and of its partitions.  Raises an error if that would
+ * change which rows an index holds.
+ */
 static void
 change_here(Oid indexrelid, const TtlOption *new)
 {
@@ -152,9 +138,9 @@ change_here(Oid indexrelid, const TtlOption *new)
 		if (option.problem != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("the change would alter what index \"%s\" holds",
+					 errmsg("the change would alter which rows index \"%s\" holds",
 							get_rel_name(member)),
-					 errhint("Drop and create the index.")));
+					 errhint("Drop the index, and create it with the new options.")));
 		filter = option.filter;
 		option = member == indexrelid ? *new : ttl_option_of_part(new, NIL);
 		option.filter = filter;
@@ -163,10 +149,7 @@ change_here(Oid indexrelid, const TtlOption *new)
 	}
 }
 
-/*
- * The same on all nodes, if it is the index of a table of Citus.  A table that only may be
- * a shard, of a table that is not known here, is changed as it is.
- */
+/* Does the same, on all nodes if it is the index of a table of Citus. */
 static void
 change_option(Oid indexrelid, const TtlOption *new)
 {
@@ -180,14 +163,14 @@ change_option(Oid indexrelid, const TtlOption *new)
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("index \"%s\" is of a shard of a table of Citus",
+				 errmsg("index \"%s\" belongs to a shard of a table of Citus",
 						get_rel_name(indexrelid)),
 				 errhint("Change the index of the whole table, on the coordinator.")));
 }
 
 /*
- * Applies a change of a Citus table to its part on this node.  The option lacks only the
- * filter.  Anybody can write such a command by hand, for an index of his own.
+ * Applies a change of a table of Citus on this node.  The option lacks only the filter.  Users
+ * can write such a command by hand, so the option is checked.
  */
 void
 ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
@@ -196,7 +179,7 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 	TtlIndex	after;
 
 	lock_for_change(indexrelid, &index);
-	if (index.root != indexrelid && get_rel_relispartition(indexrelid))
+	if (index.governor != indexrelid)
 		check_not_part(&index);
 	if (option->present)
 	{
@@ -204,14 +187,14 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 								ttl_own_ttl_asked_for(index.option.filter) != NULL ||
 								option->bucket_seconds != 0);
 		ttl_state_check_usable(indexrelid);
-		/* it is not known of a table that should have no TTL index */
+		/* the type is not known of a table that cannot have a TTL index */
 		if (OidIsValid(index.keytype))
 			ttl_state_check_key(index.relid, index.keyattnum, index.keytype,
-								  option->time_zone);
+								option->time_zone);
 	}
 	change_here(indexrelid, option);
 
-	/* Not a problem from before the change: pausing must not need a repair. */
+	/* A problem from before the change is no error, so that the index can be paused. */
 	if (option->present && ttl_state_describe(indexrelid, true, &after) &&
 		TTL_STATE_IS_WRONG(after.state) &&
 		(!index.option.present || after.state != index.state))
@@ -220,25 +203,25 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 
 /*
  * Merges what was given into the option of an index, which may be a plain one or one to be
- * made.  That begins with what the other index of its pair has, which counts for both.
+ * created, and checks the result.  Such an index starts with what its sibling has.
  */
 void
-ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
+ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 {
 	TtlOption  *option = &index->option;
-	TtlOption	pair;
+	TtlOption	own;
 	bool		drop = option->drop_partitions && !option->detach_partitions;
 	bool		detach = option->detach_partitions;
 
-	if (!option->present && OidIsValid(other) && ttl_option_read(other, &pair))
+	if (!option->present && OidIsValid(sibling) && ttl_option_read(sibling, &own))
 	{
-		option->paused = pair.paused;
-		option->archive_to = pair.archive_to;
+		option->paused = own.paused;
+		option->archive_to = own.archive_to;
 	}
 	option->present = true;
 	if (change->seconds != NULL)
 		option->seconds = *change->seconds;
-	/* of a key that takes none, a zone is a mistake that every change repairs */
+	/* a key of this type takes no time zone; every change removes one */
 	if (change->time_zone != NULL || index->keytype == TIMESTAMPTZOID)
 		option->time_zone = change->time_zone;
 	if (change->paused != NULL)
@@ -248,7 +231,7 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 	if (change->bucket_seconds != 0)
 		option->bucket_seconds = change->bucket_seconds;
 
-	/* who says one of the two ends the other */
+	/* to set one of these two unsets the other */
 	if (change->drop_partitions != NULL)
 	{
 		drop = *change->drop_partitions;
@@ -259,18 +242,17 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 		detach = *change->detach_partitions;
 		drop = drop && (!detach || change->drop_partitions != NULL);
 	}
+	option->drop_partitions = drop || detach;
+	option->detach_partitions = detach;
 	if (change->boundary_rows != NULL)
 		option->boundary_rows = *change->boundary_rows;
 	else if (!drop)
 		option->boundary_rows = false;
-	option->drop_partitions = drop || detach;
-	option->detach_partitions = detach;
 
 	if (drop && detach)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg_internal("%s", TTL_DROP_OR_DETACH),
-				 errhint("A partition that is detached stays as a table of its own.")));
+				 errmsg_internal("%s", TTL_DROP_OR_DETACH)));
 	if (detach && OidIsValid(option->archive_to))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -279,43 +261,53 @@ ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change)
 	if (option->boundary_rows && !drop)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("delete_boundary_rows needs drop_expired_partitions"),
-				 errhint("Without it all rows that are due go one by one.")));
+				 errmsg("delete_boundary_rows needs drop_expired_partitions")));
 	ttl_state_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
+	/* not for a part of an index, which cannot be changed */
+	if ((option->drop_partitions || option->bucket_seconds != 0) &&
+		index->governor == index->indexrelid)
+		ttl_state_check_partitions(index->relid, index->keyattnum, getBaseType(index->keytype),
+								   option->filter != NIL);
+	if (OidIsValid(option->archive_to) &&
+		(change->archive_to != NULL || change->drop_partitions != NULL))
+	{
+		/* it must not be dropped before the index depends on it */
+		LockRelationOid(option->archive_to, AccessShareLock);
+		ttl_archive_check(index);
+	}
 }
 
-/* Gives the other index of a pair what both of them have, as far as it was given. */
+/* Gives the sibling of an index the options that count for both. */
 static void
-change_other(Oid other, bool was_ttl, const TtlChange *change, const TtlOption *main)
+change_sibling(Oid sibling, bool was_ttl, const TtlOption *main)
 {
 	TtlOption	option;
 
-	if (!ttl_option_read(other, &option) || (was_ttl && !option.present) ||
-		(was_ttl && change->paused == NULL && change->archive_to == NULL))
+	if (!ttl_option_read(sibling, &option) || (was_ttl && !option.present))
 		return;
 	if (option.problem != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("TTL index \"%s\", for documents with a TTL of their own, cannot be changed: %s",
-						get_rel_name(other), option.problem),
-				 errhint("REINDEX it, or drop and create it again.")));
+						get_rel_name(sibling), option.problem),
+				 errhint("REINDEX INDEX %s;", ttl_name_qualified(sibling))));
 	option.present = true;
-	if (!was_ttl || change->paused != NULL)
-		option.paused = main->paused;
-	if (!was_ttl || change->archive_to != NULL)
-		option.archive_to = main->archive_to;
-	change_option(other, &option);
+	option.paused = main->paused;
+	option.archive_to = main->archive_to;
+	change_option(sibling, &option);
 }
 
-/* Changes an index.  Sets *old to its former seconds, or returns false if it was a plain one. */
+/* Changes an index.  Sets *old to its former seconds.  Returns false if it was a plain index. */
 bool
 ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 {
 	TtlIndex	index;
-	Oid			other;
+	Oid			sibling;
 	bool		was_ttl;
 	bool		was_paused;
 
+	/* the seconds of documents with a TTL of their own are always 0 */
+	indexrelid = ttl_own_ttl_main(indexrelid);
 	lock_for_change(indexrelid, &index);
 	ttl_state_check_seconds(*change->seconds,
 							ttl_own_ttl_asked_for(index.option.filter) != NULL ||
@@ -326,35 +318,22 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 	was_paused = index.option.paused;
 	*old = index.option.seconds;
 
-	/* What the new option repairs is no reason to refuse it. */
+	/* Raise no error about what the new option repairs. */
 	if (TTL_STATE_IS_WRONG(index.state) &&
-		index.state != TTL_TIME_ZONE_MISSING &&
-		index.state != TTL_TIME_ZONE_INVALID &&
-		index.state != TTL_TIME_ZONE_UNUSED &&
-		index.state != TTL_NOT_PARTITIONED_BY_KEY &&
-		index.state != TTL_FILTERED_BUCKETS &&
+		index.state != TTL_WRONG_TIME_ZONE && index.state != TTL_UNSUITABLE_PARTITIONS &&
 		index.state != TTL_ARCHIVE_MISMATCH)
 		ttl_state_raise(&index);
-	other = ttl_pair_other(indexrelid);
-	ttl_coll_mod_merge(&index, other, change);
-	index.state = ttl_bounds_state(&index);
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise(&index);
-	if (change->archive_to != NULL || change->drop_partitions != NULL)
-	{
-		ttl_archive_check(&index);
-		/* so that it is not dropped before the index depends on it */
-		if (OidIsValid(index.option.archive_to))
-			LockRelationOid(index.option.archive_to, AccessShareLock);
-	}
+	sibling = ttl_own_ttl_sibling(indexrelid);
+	ttl_coll_mod_merge(&index, sibling, change);
 	if (!was_ttl)
-		ttl_beside_check(indexrelid);
+		ttl_overlap_check(indexrelid);
 	change_option(indexrelid, &index.option);
-	if (OidIsValid(other))
-		change_other(other, was_ttl, change, &index.option);
+	if (OidIsValid(sibling) &&
+		(!was_ttl || change->paused != NULL || change->archive_to != NULL))
+		change_sibling(sibling, was_ttl, &index.option);
 	if (!was_ttl)
 	{
-		ttl_beside_report(indexrelid);
+		ttl_overlap_report(indexrelid);
 		ttl_reach_report_left_out(indexrelid);
 	}
 	if (!was_ttl || *change->seconds < *old || *old < 0 || change->archive_to != NULL ||
@@ -363,7 +342,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 	return was_ttl;
 }
 
-/* Changes an index by the arguments from the seconds on; returns those before and after. */
+/* Changes an index by the arguments from the seconds on; returns the old and new seconds. */
 static Datum
 change_index(FunctionCallInfo fcinfo, Oid indexrelid, int first)
 {
@@ -415,13 +394,13 @@ ttl_coll_mod_index(PG_FUNCTION_ARGS)
 	return change_index(fcinfo, PG_GETARG_OID(0), 1);
 }
 
-/* Locks the whole of a TTL index, to change its option. */
+/* Locks a TTL index, to change its option. */
 static void
 lock_ttl_index(Oid indexrelid, TtlIndex *index)
 {
 	lock_for_change(indexrelid, index);
-	/* one below a plain parent has an option of its own */
-	if (index->root != indexrelid)
+	/* an index below a plain parent has an option of its own */
+	if (index->governor != indexrelid)
 		check_not_part(index);
 	if (!index->option.present && !ttl_saved_option_is_dependent(indexrelid))
 		ereport(ERROR,
@@ -430,34 +409,30 @@ lock_ttl_index(Oid indexrelid, TtlIndex *index)
 						get_rel_name(indexrelid))));
 }
 
-/*
- * Pauses an index or lets it go on.  Of a pair, the main index says it for both; the other
- * one has the option for the time when it is alone, as while a dump is restored.
- */
+/* Pauses or unpauses an index and its sibling. */
 static void
 set_paused(Oid indexrelid, bool paused)
 {
-	TtlChange	change = {.paused = &paused};
 	TtlIndex	index;
-	Oid			other;
+	Oid			sibling;
 
+	indexrelid = ttl_own_ttl_main(indexrelid);
 	lock_ttl_index(indexrelid, &index);
-	if (!index.option.present)
-		index.state = TTL_OPTION_LOST;
-	if (index.option.problem != NULL || !index.option.present)
+	if ((index.option.problem != NULL || !index.option.present) &&
+		ttl_state_describe(indexrelid, false, &index) && index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
 	if (index.option.paused == paused)
 	{
 		ereport(NOTICE,
-				(errmsg(paused ? "TTL index \"%s\" is paused already" :
+				(errmsg(paused ? "TTL index \"%s\" is already paused" :
 						"TTL index \"%s\" is not paused", get_rel_name(indexrelid))));
 		return;
 	}
 	index.option.paused = paused;
 	change_option(indexrelid, &index.option);
-	other = ttl_pair_other(indexrelid);
-	if (OidIsValid(other))
-		change_other(other, true, &change, &index.option);
+	sibling = ttl_own_ttl_sibling(indexrelid);
+	if (OidIsValid(sibling))
+		change_sibling(sibling, true, &index.option);
 	if (!paused)
 		ttl_notice_report_due(indexrelid, true);
 }
@@ -480,12 +455,11 @@ ttl_unpause_index(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Removes the option of a TTL index and of its pair, if it can be read. */
+/* Removes the option of a TTL index, if it can be read. */
 static void
 remove_option(const TtlIndex *index, int elevel)
 {
 	static const TtlOption none = {0};
-	Oid			other = ttl_pair_other(index->indexrelid);
 
 	if (index->option.problem != NULL)
 	{
@@ -497,8 +471,6 @@ remove_option(const TtlIndex *index, int elevel)
 				 errhint("Create another index without the option, then drop this one.")));
 		return;
 	}
-	if (OidIsValid(other))
-		change_option(other, &none);
 	change_option(index->indexrelid, &none);
 }
 
@@ -506,92 +478,63 @@ remove_option(const TtlIndex *index, int elevel)
 Datum
 ttl_remove_ttl(PG_FUNCTION_ARGS)
 {
-	Oid			indexrelid = PG_GETARG_OID(0);
+	Oid			indexrelid = ttl_own_ttl_main(PG_GETARG_OID(0));
+	Oid			sibling;
 	TtlIndex	index;
+	TtlIndex	other;
 
 	PreventCommandIfReadOnly("ttl_index.remove_ttl()");
 	lock_ttl_index(indexrelid, &index);
+	sibling = ttl_own_ttl_sibling(indexrelid);
 	if (index.option.bucket_seconds != 0 && index.option.problem == NULL)
 	{
-		/* It stays a time series, or all new rows would be in the DEFAULT partition. */
+		/* It stays a time series, or all new rows would go to the DEFAULT partition. */
 		index.option.seconds = -1;
 		change_option(indexrelid, &index.option);
 		ereport(NOTICE,
-				(errmsg("time series \"%s\" does not expire any more",
+				(errmsg("time series \"%s\" no longer expires",
 						get_rel_name(index.relid)),
-				 errdetail("Its partitions are still made ahead of the clock."),
-				 errhint("ttl_index.coll_mod() lets it expire again. Drop the index to end the time series.")));
+				 errdetail("Its partitions are still created ahead of the clock."),
+				 errhint("To end the time series: DROP INDEX %s;",
+						 ttl_name_qualified(indexrelid))));
 	}
 	else
+	{
 		remove_option(&index, ERROR);
+		if (OidIsValid(sibling) && lock_if_exists(sibling, &other))
+			remove_option(&other, ERROR);
+	}
 	PG_RETURN_VOID();
 }
 
-/* Is one of the indexes above this one in the list, which is sorted? */
-static bool
-is_below(Oid indexrelid, const List *indexes)
-{
-	ListCell   *lc;
-
-	if (!get_rel_relispartition(indexrelid))
-		return false;
-	foreach(lc, get_partition_ancestors(indexrelid))
-	{
-		if (ttl_catalog_sorted_oids_have(indexes, lfirst_oid(lc)))
-			return true;
-	}
-	return false;
-}
-
-typedef struct Removal
-{
-	List	   *dependents;
-	int64		count;
-} Removal;
-
+/* Removes the option of an index, unless that is inherited or the index belongs to a shard. */
 static void
 remove_one(Oid indexrelid, void *arg)
 {
-	Removal    *removal = arg;
+	int64	   *count = arg;
 	TtlCitusTable table;
 	TtlIndex	index;
+	TtlOption	option;
+	Oid			parent;
+	Oid			governor;
 
 	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
-	/* children go with their parent, and shards with their table */
-	if (is_below(indexrelid, removal->dependents) || OidIsValid(table.shell) ||
-		!lock_if_there(indexrelid, &index))
-		return;
-	/* so does the other one of a pair */
-	if (index.root != indexrelid || !ttl_saved_option_is_dependent(indexrelid))
+	if (OidIsValid(table.shell) || !ttl_saved_option_is_dependent(indexrelid) ||
+		(ttl_catalog_governor(indexrelid, &parent, &governor, &option) && governor != indexrelid) ||
+		!lock_if_exists(indexrelid, &index))
 		return;
 	remove_option(&index, WARNING);
-	removal->count += index.option.problem == NULL ? 1 : 0;
-}
-
-/* By table: two sessions lock the same tables in the same order, and cannot deadlock. */
-static int
-compare_tables(const ListCell *a, const ListCell *b)
-{
-	Oid			tables[2] = {
-		IndexGetRelation(lfirst_oid(a), true), IndexGetRelation(lfirst_oid(b), true)
-	};
-
-	if (tables[0] == tables[1])
-		return list_oid_cmp(a, b);
-	return tables[0] < tables[1] ? -1 : 1;
+	if (index.option.problem == NULL)
+		(*count)++;
 }
 
 /* remove_all_ttl() returns bigint */
 Datum
 ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 {
-	Removal		removal = {0};
-	List	   *indexes;
+	int64		count = 0;
 
 	PreventCommandIfReadOnly("ttl_index.remove_all_ttl()");
-	removal.dependents = ttl_catalog_dependents();
-	indexes = list_copy(removal.dependents);
-	list_sort(indexes, compare_tables);
-	ttl_catalog_each(indexes, remove_one, &removal);
-	PG_RETURN_INT64(removal.count);
+	ttl_catalog_each(ttl_catalog_dependents(), remove_one, &count);
+	PG_RETURN_INT64(count);
 }

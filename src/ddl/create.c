@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * create.c
- *	  create_index and drop_index.
+ *	  create_index() and drop_index().
  *
- * create_index() writes the CREATE INDEX command that a user could have written
- * and runs it as the caller.
+ * create_index() writes the CREATE INDEX command that a user could have written, and runs it
+ * as the caller.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -66,41 +66,40 @@ read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
 	ttl_state_check_seconds(*args->change.seconds, args->ttl_field != NULL);
 }
 
-static void
-add_difference(StringInfo text, const char *name, const char *has, const char *instead)
-{
-	if (pg_strcasecmp(has, instead) != 0)
-		appendStringInfo(text, "%s%s is %s instead of %s",
-						 text->len > 0 ? ", " : "", name, has, instead);
-}
-
-/* What the one has instead of what the other has, but for the filter; an empty text for nothing. */
+/* Lists the options that one index has instead of those of another; empty if they are the same. */
 static char *
 differences(const TtlOption *has, const TtlOption *instead)
 {
+	const TtlOption *options[] = {has, instead};
+	static const char *const names[] = {
+		"expire_after_seconds", "time_zone", "paused", "archive_to", "drop_expired_partitions",
+		"detach_expired_partitions", "delete_boundary_rows", "bucket_max_span_seconds"
+	};
+	char	   *values[2][lengthof(names)];
 	StringInfoData text;
 
+	for (int i = 0; i < 2; i++)
+	{
+		const TtlOption *option = options[i];
+		bool		drops = option->drop_partitions && !option->detach_partitions;
+
+		values[i][0] = psprintf("%d", option->seconds);
+		values[i][1] = option->time_zone ? option->time_zone : "none";
+		values[i][2] = option->paused ? "true" : "false";
+		values[i][3] = OidIsValid(option->archive_to) ? ttl_archive_name(option->archive_to) : "none";
+		values[i][4] = drops ? "true" : "false";
+		values[i][5] = option->detach_partitions ? "true" : "false";
+		values[i][6] = option->boundary_rows ? "true" : "false";
+		values[i][7] = psprintf("%d", option->bucket_seconds);
+	}
+
 	initStringInfo(&text);
-	add_difference(&text, "expire_after_seconds", psprintf("%d", has->seconds),
-				   psprintf("%d", instead->seconds));
-	add_difference(&text, "time_zone", has->time_zone ? has->time_zone : "none",
-				   instead->time_zone ? instead->time_zone : "none");
-	add_difference(&text, "paused", has->paused ? "true" : "false",
-				   instead->paused ? "true" : "false");
-	add_difference(&text, "archive_to",
-				   OidIsValid(has->archive_to) ? ttl_archive_name(has->archive_to) : "none",
-				   OidIsValid(instead->archive_to) ? ttl_archive_name(instead->archive_to) : "none");
-	add_difference(&text, "drop_expired_partitions",
-				   has->drop_partitions && !has->detach_partitions ? "true" : "false",
-				   instead->drop_partitions && !instead->detach_partitions ? "true" : "false");
-	add_difference(&text, "detach_expired_partitions",
-				   has->detach_partitions ? "true" : "false",
-				   instead->detach_partitions ? "true" : "false");
-	add_difference(&text, "delete_boundary_rows",
-				   has->boundary_rows ? "true" : "false",
-				   instead->boundary_rows ? "true" : "false");
-	add_difference(&text, "bucket_max_span_seconds", psprintf("%d", has->bucket_seconds),
-				   psprintf("%d", instead->bucket_seconds));
+	for (int i = 0; i < lengthof(names); i++)
+	{
+		if (pg_strcasecmp(values[0][i], values[1][i]) != 0)
+			appendStringInfo(&text, "%s%s is %s instead of %s", text.len > 0 ? ", " : "",
+							 names[i], values[0][i], values[1][i]);
+	}
 	return text.data;
 }
 
@@ -108,126 +107,97 @@ differences(const TtlOption *has, const TtlOption *instead)
 typedef struct Creation
 {
 	TtlIndex	index;			/* with the options that it is to have */
-	TtlOption	has;			/* what it has, if it is there */
-	bool		change;			/* it is there, and to be changed */
-	List	   *commands;		/* of what is not there */
+	TtlOption	has;			/* what it has, if it exists */
+	bool		change;			/* it exists, and its options are to be changed */
+	List	   *commands;		/* these create what does not exist */
 } Creation;
 
-static bool
-has_name(Oid indexrelid, const char *name)
-{
-	const char *present = get_rel_name(indexrelid);
-
-	return present != NULL && strcmp(present, name) == 0;
-}
-
-/* Has the index that is there the name that was given, if one was? */
-static bool
-is_named(const Creation *creation, const TtlCreate *args)
-{
-	return args->name == NULL || has_name(creation->index.indexrelid, args->name);
-}
-
-/* Does the existing index differ?  Raises an error unless its options may be changed to fit. */
-static bool
-differs(const Creation *creation, const TtlCreate *args)
-{
-	Oid			indexrelid = creation->index.indexrelid;
-	bool		named = is_named(creation, args);
-	char	   *text;
-
-	if (!creation->has.present || creation->has.problem != NULL)
-		return true;
-	text = differences(&creation->has, &creation->index.option);
-	if (named && (text[0] == '\0' || args->or_change))
-		return text[0] != '\0';
-	ereport(ERROR,
-			(errcode(ERRCODE_DUPLICATE_OBJECT),
-			 errmsg("TTL index \"%s\" on the same key has other options",
-					get_rel_name(indexrelid)),
-			 named ? errdetail_internal("%s.", text) :
-			 errdetail("%s%sname is %s instead of %s.", text, text[0] != '\0' ? ", " : "",
-					   get_rel_name(indexrelid), args->name),
-			 !named ?
-			 errhint("Leave name out, or rename the index: ALTER INDEX %s RENAME TO %s;",
-					 ttl_name_qualified(indexrelid), quote_identifier(args->name)) :
-			 creation->has.bucket_seconds == creation->index.option.bucket_seconds ?
-			 errhint("Change it with ttl_index.coll_mod() or ttl_index.coll_mod_index()%s.",
-					 creation->has.bucket_seconds != 0 ? "" : ", or by or_change => true") :
-			 creation->has.bucket_seconds == 0 ?
-			 errhint("Drop it first: DROP INDEX %s;", ttl_name_qualified(indexrelid)) :
-			 errhint("The span of its partitions cannot be changed. Leave granularity and bucket_max_span_seconds out.")));
-	return true;
-}
-
 /*
- * With or_change, refuses a second TTL index on the key beside one that differs in nothing
- * but where documents have a TTL of their own: rows would go by both.
+ * Compares an index that exists, and maybe has the right name, with what was asked for.  Returns
+ * true if its options are to be changed, and raises an error if that was not asked for.  The
+ * command creates a second index.
  */
-static void
-check_other_field(Oid indexrelid, const TtlIndex *index, List *filter)
+static bool
+check_existing(const TtlCreate *args, const Creation *creation, bool named, const char *command)
 {
-	Node	   *has = ttl_own_ttl_asked_for(index->option.filter);
-	Node	   *asked = ttl_own_ttl_asked_for(filter);
-	const char *has_name = has ? ttl_pair_field_name(has, index->relid) : "none";
-	const char *asked_name = asked ? ttl_pair_field_name(asked, index->relid) : "none";
+	const TtlOption *has = &creation->has;
+	char	   *name = get_rel_name(creation->index.indexrelid);
+	char	   *qualified = ttl_name_qualified(creation->index.indexrelid);
+	bool		is_ttl = has->present && has->problem == NULL;
+	char	   *text = is_ttl ? differences(has, &creation->index.option) : NULL;
+	bool		same = is_ttl && text[0] == '\0';
 
-	if (!index->option.present)
-		return;
+	if (named && (same || args->or_change))
+		return !same;
+	if (!is_ttl)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("index \"%s\" on the same key already exists", name),
+				 errdetail("It is not a TTL index."),
+				 creation->index.option.bucket_seconds != 0 ?
+				 errhint("Drop it, or create a second index before the next call: %s;", command) :
+				 errhint("Make it one with or_change => true%s, or create a second index: %s;",
+						 named ? "" : " and without name", command)));
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
-			 errmsg("TTL index \"%s\" on the same key has another document_ttl_field",
-					get_rel_name(indexrelid)),
-			 errdetail("document_ttl_field is %s instead of %s.",
-					   has_name ? has_name : "an expression",
-					   asked_name ? asked_name : "an expression"),
-			 errhint("Drop it with ttl_index.drop_index() first: this needs new indexes.")));
+			 errmsg("TTL index \"%s\" on the same key has other options", name),
+			 named ? errdetail_internal("%s.", text) :
+			 errdetail("%s%sname is %s instead of %s.", text, same ? "" : ", ", name, args->name),
+			 !named ?
+			 errhint("ALTER INDEX %s RENAME TO %s;", qualified, quote_identifier(args->name)) :
+			 has->bucket_seconds == 0 && creation->index.option.bucket_seconds != 0 ?
+			 errhint("DROP INDEX %s;", qualified) :
+			 has->bucket_seconds != creation->index.option.bucket_seconds ?
+			 errhint("Leave out granularity and bucket_max_span_seconds: the span cannot be changed.") :
+			 errhint("Change it with ttl_index.coll_mod_index().")));
+	return false;
 }
 
 /*
  * Finds the index on the same key with the same filter that is meant: the one of the name that
- * was given, else the TTL index, else the plain one.  False where there is none.  One that could
- * only stand beside a TTL index (of a constraint, a unique one, another operator class) is
+ * was given, else the TTL index, else the plain one.  Returns false if there is none.  An index
+ * that cannot be a TTL index (of a constraint, a unique one, another operator class) is
  * ignored.  An option that REINDEX CONCURRENTLY has lost counts as long as it is saved.
  */
 static bool
 find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index)
 {
 	List	   *found = NIL;
-	bool		named = false;
 	ListCell   *lc;
 
 	foreach(lc, ttl_key_indexes(rel, args->key))
 	{
 		Oid			indexrelid = lfirst_oid(lc);
+		Node	   *own_ttl;
 
-		if (!ttl_state_describe(indexrelid, true, index))
-			continue;
-		if (index->state == TTL_CONSTRAINT_INDEX ||
-			index->state == TTL_UNIQUE_INDEX || index->state == TTL_NOT_BTREE ||
-			index->state == TTL_OPERATOR_CLASS ||
+		if (!ttl_state_describe(indexrelid, true, index) ||
+			index->state == TTL_UNSUITABLE_INDEX ||
 			!equal(ttl_own_ttl_plain_filter(index->option.filter),
 				   ttl_own_ttl_plain_filter(filter)))
 			continue;
-		if (equal(ttl_own_ttl_asked_for(index->option.filter),
-				  ttl_own_ttl_asked_for(filter)))
+		own_ttl = ttl_own_ttl_asked_for(index->option.filter);
+		if (equal(own_ttl, ttl_own_ttl_asked_for(filter)))
 		{
-			if (args->name != NULL && has_name(indexrelid, args->name))
-			{
-				named = true;
-				found = list_make1_oid(indexrelid);
-			}
-			else if (!named)
-				found = lappend_oid(found, indexrelid);
+			found = lappend_oid(found, indexrelid);
+			if (args->name == NULL || strcmp(get_rel_name(indexrelid), args->name) != 0)
+				continue;
+			found = list_make1_oid(indexrelid);
+			break;
 		}
-		else if (args->or_change)
-			check_other_field(indexrelid, index, filter);
+
+		if (index->option.present)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("TTL index \"%s\" on the same key has another document_ttl_field",
+							get_rel_name(indexrelid)),
+					 errdetail("A row would be deleted as soon as any of the indexes makes it due."),
+					 errhint("SELECT ttl_index.drop_index(%s, %s);",
+							 quote_literal_cstr(ttl_name_qualified(args->relid)),
+							 quote_literal_cstr(args->key))));
 	}
-	if (!named)
-		found = ttl_key_prefer_ttl(found);
+	found = ttl_key_prefer_ttl(found);
 	if (found == NIL || !ttl_state_describe(linitial_oid(found), true, index))
 		return false;
-	/* with or without a TTL, that is an error */
 	ttl_state_check_usable(index->indexrelid);
 	if (!index->option.present)
 		(void) ttl_saved_option_apply(index->indexrelid, &index->option);
@@ -236,34 +206,9 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 				(errcode(ERRCODE_AMBIGUOUS_PARAMETER),
 				 errmsg("table \"%s\" has more than one %sindex with this key and filter",
 						RelationGetRelationName(rel), index->option.present ? "TTL " : ""),
-				 errhint("Say which one is meant by its name, as in name => %s, or drop the others.",
+				 errhint("Choose one by its name, such as name => %s.",
 						 quote_literal_cstr(get_rel_name(index->indexrelid)))));
 	return true;
-}
-
-/* Raises an error where partitions cannot be dropped, or rows not be moved, as was asked for. */
-static void
-check_options(Relation rel, const TtlCreate *args, const TtlKey *key)
-{
-	const TtlChange *change = &args->change;
-	TtlIndex	index = {.relid = args->relid,.owner = rel->rd_rel->relowner};
-
-	if ((change->drop_partitions != NULL && *change->drop_partitions) ||
-		(change->detach_partitions != NULL && *change->detach_partitions))
-	{
-		index.state = ttl_bounds_possible(args->relid, key->attnum,
-										  getBaseType(key->type),
-										  args->filter != NULL ||
-										  args->ttl_field != NULL);
-		if (index.state != TTL_ACTIVE)
-			ttl_state_raise(&index);
-	}
-	if (change->archive_to != NULL && OidIsValid(*change->archive_to))
-	{
-		index.option.present = true;
-		index.option.archive_to = *change->archive_to;
-		ttl_archive_check(&index);
-	}
 }
 
 /* A name as part of another one that can be typed without quotes. */
@@ -327,8 +272,7 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".paused()");
 	if (OidIsValid(option->archive_to))
 	{
-		/* the command uses its name, so that must not change */
-		LockRelationOid(option->archive_to, AccessShareLock);
+		/* the command uses its name, which must not change */
 		ttl_name_keep(option->archive_to);
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".archive_to(%s)",
 						 quote_literal_cstr(ttl_name_qualified(option->archive_to)));
@@ -337,26 +281,7 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 	return command;
 }
 
-/* The fourth argument is the time zone of coll_mod(), but the filter here. */
-static void
-refuse_zone_as_filter(const TtlCreate *args)
-{
-	/* listing zones is slow, and no zone has a blank or a sign in its name */
-	if (args->filter == NULL || args->change.time_zone != NULL ||
-		!isalpha((unsigned char) args->filter[0]) ||
-		strpbrk(args->filter, " ().,;:'\"$=<>") != NULL ||
-		!ttl_time_zone_ok(args->filter) ||
-		get_attnum(args->relid, args->filter) != InvalidAttrNumber)
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("partial_filter_expression is the name of a time zone: %s",
-					args->filter),
-			 errhint("Write time_zone => %s. The fourth argument is partial_filter_expression here, and time_zone in ttl_index.coll_mod().",
-					 quote_literal_cstr(args->filter))));
-}
-
-/* Checks everything and writes the commands; those of what is there are left out. */
+/* Checks everything, and writes the commands that create what does not exist. */
 static void
 prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation *creation)
 {
@@ -364,15 +289,15 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	List	   *filter = NIL;
 	TtlIndex   *index = &creation->index;
 	TtlOption	own;
-	bool		is_there;
+	bool		exists;
+	bool		named;
+	Command    *main;
 	char	   *ttl = NULL;
-	Oid			other = InvalidOid;
+	Oid			sibling = InvalidOid;
 	char	   *label = unquoted(args->key);
 
 	ttl_state_check_table(args->relid);
 	ttl_key_resolve(rel, args->key, &key);
-	refuse_zone_as_filter(args);
-	check_options(rel, args, &key);
 	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -387,61 +312,53 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	{
 		Node	   *is_null;
 
-		ttl = ttl_pair_field_sql(rel, args->ttl_field);
+		ttl = ttl_own_ttl_field_sql(rel, args->ttl_field);
 		is_null = ttl_parse_expression(rel, psprintf("%s IS NULL", ttl), true,
 									   "document_ttl_field");
-		other = ttl_pair_find(args->relid, key.attnum, key.expression,
-							  ttl_own_ttl_asked_for(list_make1(is_null)),
-							  filter);
+		sibling = ttl_own_ttl_find(args->relid, key.attnum, key.expression,
+								   ttl_own_ttl_asked_for(list_make1(is_null)), filter);
 		filter = lappend(list_copy(filter), is_null);
 	}
 
 	memset(creation, 0, sizeof(*creation));
-	is_there = find_existing(rel, args, filter, index);
-	if (!is_there)
+	exists = find_existing(rel, args, filter, index);
+	if (!exists)
+	{
 		memset(index, 0, sizeof(*index));
+		index->option.filter = filter;
+	}
 	index->relid = args->relid;
+	index->owner = rel->rd_rel->relowner;
 	/* create_time_series() without seconds */
 	if (!index->option.present)
 		index->option.seconds = -1;
 	index->keyattnum = key.attnum;
 	index->keytype = key.type;
 	creation->has = index->option;
-	ttl_coll_mod_merge(index, other, &args->change);
-	creation->change = is_there && differs(creation, args);
-	if (!is_there || (creation->change && !(args->or_change && is_named(creation, args))))
+	ttl_coll_mod_merge(index, sibling, &args->change);
+	named = exists && (args->name == NULL || strcmp(get_rel_name(index->indexrelid), args->name) == 0);
+	main = create_command(rel, args, named ? NULL : args->name, label, key.sql,
+						  ttl ? psprintf("%s IS NULL", ttl) : NULL,
+						  &index->option, concurrently);
+	if (exists)
+		creation->change = check_existing(args, creation, named, main->sql);
+	else
 	{
-		const char *name = is_there && is_named(creation, args) ? NULL : args->name;
-		Command    *main = create_command(rel, args, name, label, key.sql,
-										  ttl ? psprintf("%s IS NULL", ttl) : NULL,
-										  &index->option, concurrently);
-
-		/* a plain index, which is not to be changed */
-		if (is_there)
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_OBJECT),
-					 errmsg("index \"%s\" on the same key already exists",
-							get_rel_name(index->indexrelid)),
-					 index->option.bucket_seconds != 0 ?
-					 errhint("Drop it if it is yours. If it belongs to an application or its migrations, create a second one, and call this again: %s;",
-							 main->sql) :
-					 errhint("If it is yours, ttl_index.create_index(..., or_change => true)%s makes it a TTL index. If it belongs to an application or its migrations, create a second one: %s;",
-							 is_named(creation, args) ? "" : " without name", main->sql)));
-		/* the index for documents with a TTL of their own may be all that is there of a pair */
-		if (OidIsValid(other) && ttl_option_read(other, &own) &&
+		/* the index for documents with a TTL of their own may exist without the main one */
+		if (OidIsValid(sibling) && ttl_option_read(sibling, &own) &&
 			(!own.present || own.problem != NULL || own.paused != index->option.paused ||
 			 own.archive_to != index->option.archive_to))
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("index \"%s\", for documents with a TTL of their own, has other options",
-							get_rel_name(other)),
-					 errhint("Drop it first, then both are created: DROP INDEX %s;",
-							 ttl_name_qualified(other))));
+							get_rel_name(sibling)),
+					 errhint("DROP INDEX %s;",
+							 ttl_name_qualified(sibling))));
 		creation->commands = list_make1(main);
 	}
-	if (!is_there || (ttl != NULL && !OidIsValid(other)))
-		ttl_beside_check_new(args->relid, &key, filter);
-	if (ttl == NULL || OidIsValid(other))
+	if (!exists || (ttl != NULL && !OidIsValid(sibling)))
+		ttl_overlap_check_new(args->relid, &key, filter);
+	if (ttl == NULL || OidIsValid(sibling))
 		return;
 	own = index->option;
 	own.seconds = 0;
@@ -467,12 +384,6 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 	read_create_args(fcinfo, &args);
 	concurrently = !PG_ARGISNULL(9) && PG_GETARG_BOOL(9);
 	rel = ttl_owner_open(args.relid, AccessShareLock);
-	if (concurrently && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot create an index on partitioned table \"%s\" concurrently",
-						RelationGetRelationName(rel)),
-				 errhint("Create one concurrently on each partition, then one on the table, which takes them over.")));
 	prepare_create(rel, &args, concurrently, &creation);
 	relation_close(rel, NoLock);
 	if (creation.commands == NIL)
@@ -492,6 +403,7 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* Adds a hint to core's error about a function that is not immutable. */
 static void
 add_filter_hint(void *arg)
 {
@@ -500,8 +412,8 @@ add_filter_hint(void *arg)
 }
 
 /*
- * The lock for create_index().  To make an index it must conflict with itself; a call that
- * finds the index, or changes it, must not block writes.  So it looks first.
+ * The lock for create_index().  A lock that conflicts with itself is needed to create an index.
+ * With or_change, a call that finds the index must not block writes, so it looks first.
  */
 static LOCKMODE
 lock_needed(const TtlCreate *args)
@@ -524,7 +436,6 @@ ttl_create_index_for(const TtlCreate *args)
 	Relation	rel;
 	Creation	creation;
 	Oid			main;
-	Oid			taken = InvalidOid;
 	ListCell   *lc;
 
 	rel = ttl_owner_open(args->relid, lock_needed(args));
@@ -549,24 +460,13 @@ ttl_create_index_for(const TtlCreate *args)
 		ereport(NOTICE,
 				(errmsg("TTL index \"%s\" with the same options already exists, skipping",
 						get_rel_name(main))));
-	/* with or_change, say what the name belongs to */
-	if (!OidIsValid(main) && args->or_change && args->name != NULL)
-		taken = get_relname_relid(args->name, get_rel_namespace(args->relid));
-	if (OidIsValid(taken))
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_TABLE),
-				 errmsg("relation \"%s\" already exists", args->name),
-				 IndexGetRelation(taken, true) == args->relid ?
-				 errdetail("It is an index of the table with another key, filter or kind than asked for.") :
-				 errdetail("It is no index of table \"%s\".", get_rel_name(args->relid)),
-				 errhint("Rename it, or give another name.")));
 	foreach(lc, creation.commands)
 	{
 		const Command *command = lfirst(lc);
 		ErrorContextCallback callback = {error_context_stack, add_filter_hint, NULL};
 		Oid			indexrelid;
 
-		/* building the index before can have called functions that rename a schema */
+		/* building the first index may have called functions that rename a schema */
 		if (strcmp(command->table, ttl_name_qualified(args->relid)) != 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -583,7 +483,7 @@ ttl_create_index_for(const TtlCreate *args)
 					(errmsg("created TTL index \"%s\"", get_rel_name(indexrelid))));
 		if (!OidIsValid(main))
 			main = indexrelid;
-		/* else the event trigger has done so */
+		/* otherwise the event trigger has reported it */
 		if (client_min_messages > NOTICE)
 			ttl_notice_report_due(indexrelid, true);
 	}
@@ -606,17 +506,16 @@ Datum
 ttl_drop_index(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
-	Oid			indexrelid = ttl_key_index(relid, ttl_args_text(fcinfo, 1),
-										   true);
-	Oid			other = ttl_pair_other(indexrelid);
+	Oid			indexrelid = ttl_key_index(relid, ttl_args_text(fcinfo, 1), true);
+	Oid			sibling = ttl_own_ttl_sibling(indexrelid);
 	char	   *command;
 
-	/* with the weaker lock, the indexes and the owner have stayed */
+	/* the weaker lock that is already held kept the indexes and the owner */
 	LockRelationOid(relid, AccessExclusiveLock);
 	ttl_name_keep(relid);
 	command = psprintf("DROP INDEX %s", ttl_name_qualified(indexrelid));
-	if (OidIsValid(other))
-		command = psprintf("%s, %s", command, ttl_name_qualified(other));
+	if (OidIsValid(sibling))
+		command = psprintf("%s, %s", command, ttl_name_qualified(sibling));
 	ttl_citus_run_command(command);
 	PG_RETURN_VOID();
 }

@@ -13,10 +13,8 @@
 #ifndef TTL_DDL_H
 #define TTL_DDL_H
 
-#include "commands/event_trigger.h"
 #include "definition/key.h"
 #include "definition/option.h"
-#include "tcop/deparse_utility.h"
 #include "utils/snapshot.h"
 
 /* The options that an index is to have; NULL, or 0 for bucket_seconds, keeps what there is. */
@@ -48,24 +46,21 @@ typedef struct TtlCreate
 extern Oid	ttl_create_index_for(const TtlCreate *args);
 
 /* coll_mod.c */
-extern void ttl_coll_mod_merge(TtlIndex *index, Oid other, const TtlChange *change);
+extern void ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change);
 extern bool ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old);
 extern void ttl_coll_mod_here(Oid indexrelid, const TtlOption *option);
 
 /* cluster.c */
 extern void ttl_cluster_change(Oid indexrelid, const TtlOption *option);
+extern void ttl_cluster_apply(Node *node);
 
-/* event.c */
-extern EventTriggerData *ttl_event_data(FunctionCallInfo fcinfo);
-extern bool ttl_event_has_deleted(const HeapTupleData *tuple);
+/* overlap.c */
+extern void ttl_overlap_check_new(Oid relid, const TtlKey *key, List *filter);
+extern void ttl_overlap_check(Oid indexrelid);
+extern void ttl_overlap_report(Oid indexrelid);
 
-/* beside.c */
-extern void ttl_beside_check_new(Oid relid, const TtlKey *key, List *filter);
-extern void ttl_beside_check(Oid indexrelid);
-extern void ttl_beside_report(Oid indexrelid);
-
-/* altered.c */
-extern void ttl_altered_report(const CollectedCommand *command, Snapshot before);
+/* dropped.c */
+extern void ttl_dropped_report(Oid relid, Snapshot before);
 
 /* notice.c */
 extern void ttl_notice_report_due(Oid indexrelid, bool is_new);

@@ -7,8 +7,7 @@
  * does not rely on them: it skips an index that is wrong, with a state.
  *
  * They also write the option that governs a partitioned index into the index of a partition
- * when it is attached.  DETACH leaves it there: which option governed is not known afterwards,
- * and a shorter option of the partition itself would delete its rows.
+ * when it is attached, so that a detached partition keeps the TTL that it had.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -19,16 +18,12 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_inherits.h"
 #include "commands/event_trigger.h"
 #include "executor/executor.h"
 #include "fmgr.h"
@@ -46,7 +41,6 @@
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
-#include "compat.h"
 #include "ddl/ddl.h"
 #include "definition/definition.h"
 #include "definition/option.h"
@@ -55,117 +49,47 @@
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_on_ddl);
+PG_FUNCTION_INFO_V1(ttl_on_alter_index);
 
-/*
- * Writes the governing option into a partition's index that the current command made or
- * attached.  The command's locks on the tables exclude changes of options, so a lock on the
- * index is enough.  Reports what the partition loses of an option of its own: rows may be
- * deleted that were to stay.
- */
-static void
-follow_now(Oid child, const TtlIndex *index)
+/* What a command did with an index. */
+typedef enum Change
 {
-	const TtlOption *option = &index->option;
-	StringInfoData changes;
-	TtlOption	own;
-	TtlOption	part;
+	MADE,						/* or attached it */
+	TAKEN,						/* by a constraint or replica identity:
+								 * pg_dump would lose the option */
+	REBUILT						/* by ALTER TABLE, for another type */
+} Change;
 
-	if (index->governor == child || ttl_option_is_inherited(child, option, &part))
-		return;
-	initStringInfo(&changes);
-	if (ttl_option_read(child, &own) && own.present && own.problem == NULL)
-	{
-		if (own.seconds != option->seconds)
-			appendStringInfo(&changes, " expire_after_seconds is %d instead of %d.",
-							 option->seconds, own.seconds);
-		if (own.paused && !option->paused)
-			appendStringInfoString(&changes, " It is no longer paused.");
-		if (own.detach_partitions && !option->detach_partitions)
-			appendStringInfoString(&changes, " Its partitions are no longer detached when they are due.");
-		if (OidIsValid(own.archive_to) && own.archive_to != option->archive_to)
-			appendStringInfo(&changes, " Its rows are no longer moved to table %s.",
-							 ttl_name_qualified(own.archive_to));
-	}
-	if (changes.len > 0)
-		ereport(NOTICE,
-				(errmsg("TTL index \"%s\" of partition \"%s\" follows TTL index \"%s\" now",
-						get_rel_name(child), get_rel_name(index->relid),
-						get_rel_name(index->governor)),
-				 errdetail_internal("%s", changes.data + 1)));
-	LockRelationOid(child, ShareUpdateExclusiveLock);
-	ttl_saved_option_inherit(child);
+/* Does an option govern the index, its own or that of an index above it? */
+static bool
+has_option(Oid indexrelid)
+{
+	TtlOption	option;
+	Oid			parent;
+	Oid			governor;
+
+	return ttl_catalog_governor(indexrelid, &parent, &governor, &option) && option.present;
 }
 
-/* Has this transaction deleted a row of a catalog, or put another one in its place? */
-bool
-ttl_event_has_deleted(const HeapTupleData *tuple)
+/* The TTL indexes of a table, or the TTL index that the relation is. */
+static List *
+ttl_indexes_of(Oid relid)
 {
-	return (tuple->t_data->t_infomask & HEAP_XMAX_INVALID) == 0 &&
-		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data));
-}
-
-/*
- * The former parent of what this transaction detached, or invalid, from the old pg_inherits
- * row.
- */
-static Oid
-former_parent(Oid relid)
-{
-	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
-	Oid			parent = InvalidOid;
-	CommandId	last = FirstCommandId;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true,
-							  SnapshotAny, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		CommandId	deleted;
-
-		if (!ttl_event_has_deleted(tuple))
-			continue;
-		/* it may have been attached and detached more than once */
-		deleted = HeapTupleHeaderGetCmax(tuple->t_data);
-		if (deleted < last)
-			continue;
-		last = deleted;
-		parent = ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent;
-	}
-	systable_endscan(scan);
-	table_close(inherits, AccessShareLock);
-	return parent;
-}
-
-/* Writes the option that governed a detached partition's indexes into them, and those below. */
-static void
-keep_governing(Oid relid)
-{
+	char		relkind = get_rel_relkind(relid);
+	List	   *indexes;
+	List	   *result = NIL;
 	ListCell   *lc;
 
-	foreach(lc, ttl_catalog_table_indexes(relid))
+	if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
+		indexes = list_make1_oid(relid);
+	else
+		indexes = ttl_catalog_table_indexes(relid);
+	foreach(lc, indexes)
 	{
-		Oid			former = former_parent(lfirst_oid(lc));
-		Oid			parent;
-		Oid			governor;
-		TtlOption	governing;
-		TtlOption	part;
-		ListCell   *lc2;
-
-		if (!OidIsValid(former) ||
-			!ttl_catalog_governor(former, &parent, &governor, &governing))
-			continue;
-		foreach(lc2, ttl_inherit_tree(lfirst_oid(lc)))
-		{
-			if (ttl_option_is_inherited(lfirst_oid(lc2), &governing, &part))
-				continue;
-			LockRelationOid(lfirst_oid(lc2), ShareUpdateExclusiveLock);
-			ttl_saved_option_put(lfirst_oid(lc2), &part);
-		}
+		if (has_option(lfirst_oid(lc)))
+			result = lappend_oid(result, lfirst_oid(lc));
 	}
+	return result;
 }
 
 /*
@@ -187,29 +111,37 @@ is_new(Oid indexrelid)
 	return result;
 }
 
-/* Does an option govern the index?  What has none is not looked at any further. */
-static bool
-has_option(Oid indexrelid)
+/*
+ * Writes the governing option into a partition's index that the current command made or
+ * attached.  The command's locks on the tables exclude changes of options, so a lock on the
+ * index is enough.  If the partition had an option of its own, rows may be deleted that were
+ * to stay, so a NOTICE says so.
+ */
+static void
+inherit_option(Oid child, const TtlIndex *index)
 {
-	TtlOption	option;
-	Oid			parent;
-	Oid			governor;
+	const TtlOption *option = &index->option;
+	TtlOption	own;
+	TtlOption	part;
 
-	return ttl_catalog_governor(indexrelid, &parent, &governor, &option) && option.present;
+	if (index->governor == child || ttl_option_is_inherited(child, option, &part))
+		return;
+	if (ttl_option_read(child, &own) && own.present && own.problem == NULL &&
+		(own.seconds != option->seconds || own.paused != option->paused ||
+		 own.archive_to != option->archive_to))
+		ereport(NOTICE,
+				(errmsg("TTL index \"%s\" of partition \"%s\" now follows TTL index \"%s\"",
+						get_rel_name(child), get_rel_name(index->relid),
+						get_rel_name(index->governor)),
+				 errdetail("Its own options no longer apply; expire_after_seconds is now %d.",
+						   option->seconds)));
+	LockRelationOid(child, ShareUpdateExclusiveLock);
+	ttl_saved_option_inherit(child);
 }
 
-/* What a command did with an index. */
-typedef enum Change
-{
-	MADE,						/* or attached it */
-	TAKEN,						/* by a constraint or replica identity:
-								 * pg_dump would lose the option */
-	REBUILT						/* by ALTER TABLE, for another type */
-} Change;
-
 /*
- * Raises what is wrong with an index that a command made, attached, or changed; and sees to it
- * that its option is that of the index above it, and is saved.
+ * Raises what is wrong with an index that a command made, attached, or changed.  Ensures that
+ * its option is that of the index above it, and is saved.
  */
 static void
 check_index(Oid indexrelid, void *arg)
@@ -218,120 +150,73 @@ check_index(Oid indexrelid, void *arg)
 	TtlIndex	index;
 	TtlOption	own;
 
-	if (!ttl_state_describe(indexrelid, true, &index) ||
-		!index.option.present)
+	if (!ttl_state_describe(indexrelid, true, &index) || !index.option.present)
 		return;
 	if (TTL_STATE_IS_WRONG(index.state) &&
 		(is_new(indexrelid) ||
-		 (change == TAKEN && index.state == TTL_CONSTRAINT_INDEX)))
+		 (change == TAKEN && index.state == TTL_UNSUITABLE_INDEX)))
 	{
 		if (change == REBUILT)
 			ttl_state_raise_altered(&index);
 		ttl_state_raise(&index);
 	}
-	follow_now(indexrelid, &index);
-	if (!ttl_saved_option_needs_repair(indexrelid))
-		return;
+	inherit_option(indexrelid, &index);
 
-	/* coll_mod() may hold the lock; then the next pass does it */
-	if ((is_new(indexrelid) || ttl_saved_option_lock(indexrelid)) &&
+	/* coll_mod() may hold the lock; then the next pass saves the option */
+	if (ttl_saved_option_needs_repair(indexrelid) &&
+		(is_new(indexrelid) || ttl_saved_option_lock(indexrelid)) &&
 		ttl_option_read(indexrelid, &own) && own.present && own.problem == NULL)
 		ttl_saved_option_write(indexrelid, &own);
 }
 
-/* Checks an index and those of partitions below it. */
+/* Checks the TTL indexes of a relation and those of partitions below them. */
 static void
-check_indexes(Oid indexrelid, Change change)
-{
-	if (has_option(indexrelid))
-		ttl_catalog_each(ttl_inherit_tree(indexrelid), check_index, &change);
-}
-
-/* The indexes of a table, or the index that it is. */
-static List *
-indexes_of(Oid relid)
-{
-	char		relkind = get_rel_relkind(relid);
-
-	if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
-		return list_make1_oid(relid);
-	return ttl_catalog_table_indexes(relid);
-}
-
-static void
-check_relation(Oid relid)
+check_relation(Oid relid, Change change)
 {
 	ListCell   *lc;
 
-	foreach(lc, indexes_of(relid))
-		check_indexes(lfirst_oid(lc), MADE);
-}
-
-/* The first TTL index of a table, or the one that it is; invalid where it has none. */
-static Oid
-first_ttl_index(Oid relid)
-{
-	ListCell   *lc;
-
-	foreach(lc, indexes_of(relid))
-	{
-		if (has_option(lfirst_oid(lc)))
-			return lfirst_oid(lc);
-	}
-	return InvalidOid;
-}
-
-/* A constraint or replica identity of this table takes one of its indexes. */
-static void
-check_taken(Oid relid)
-{
-	Change		change = TAKEN;
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_table_indexes(relid))
-	{
-		if (has_option(lfirst_oid(lc)))
-			check_index(lfirst_oid(lc), &change);
-	}
+	foreach(lc, ttl_indexes_of(relid))
+		ttl_catalog_each(ttl_inherit_tree(lfirst_oid(lc)), check_index, &change);
 }
 
 /*
- * A table that LIKE made after a time series is none, unless it is partitioned in the same
- * way: its new indexes lose options about partitions that do not suit it.
+ * Removes options about partitions from the indexes that LIKE copied from a time series,
+ * unless the new table is partitioned in the same way.
  */
 static void
 strip_copies(Oid relid)
 {
 	ListCell   *lc;
 
-	foreach(lc, ttl_catalog_table_indexes(relid))
+	foreach(lc, ttl_indexes_of(relid))
 	{
 		TtlIndex	index;
 
-		if (!has_option(lfirst_oid(lc)) || !is_new(lfirst_oid(lc)) ||
+		if (!is_new(lfirst_oid(lc)) ||
 			!ttl_state_describe(lfirst_oid(lc), true, &index) ||
-			index.state != TTL_NOT_PARTITIONED_BY_KEY)
+			index.state != TTL_UNSUITABLE_PARTITIONS)
 			continue;
 		index.option = ttl_option_of_part(&index.option, index.option.filter);
 		ttl_saved_option_put(lfirst_oid(lc), &index.option);
 	}
 }
 
-/* A table that got a TTL index in passing is worth a line. */
+/* Tells of a TTL index that a table got from LIKE or kept after DETACH. */
 static void
 notice_table(Oid relid, const char *how)
 {
-	Oid			indexrelid = first_ttl_index(relid);
+	List	   *indexes = ttl_indexes_of(relid);
 
-	if (OidIsValid(indexrelid))
+	if (indexes != NIL)
 		ereport(NOTICE,
 				(errmsg("rows of table \"%s\" expire by TTL index \"%s\"",
-						get_rel_name(relid), get_rel_name(indexrelid)),
+						get_rel_name(relid), get_rel_name(linitial_oid(indexes))),
 				 errdetail("%s", how),
-				 errhint("ttl_index.remove_ttl() makes it a plain index.")));
+				 errhint("SELECT ttl_index.remove_ttl(%s);",
+						 quote_literal_cstr(ttl_name_qualified(linitial_oid(indexes))))));
 }
 
-/* Tells what is due at once by an index that a command has made or attached. */
+/* Tells what is due at once by an index, unless the session wants no notices. */
 static void
 report_due(Oid indexrelid, bool is_new)
 {
@@ -340,161 +225,104 @@ report_due(Oid indexrelid, bool is_new)
 }
 
 /*
- * An option in a CHECK constraint is always true, and no row expires by it: whoever writes
- * it there wants an index.  Looks at the one of this name, or, of a new table, at all.
- */
-static void
-check_constraints(Oid relid, const char *name)
-{
-	Relation	rel = table_open(relid, NoLock);
-	TupleConstr *constr = rel->rd_att->constr;
-	TtlFunctions functions;
-
-	if (!ttl_function_lookup(&functions))
-		constr = NULL;
-	for (int i = 0; constr != NULL && i < constr->num_check; i++)
-	{
-		ConstrCheck *check = &constr->check[i];
-
-		if ((name == NULL || strcmp(name, check->ccname) == 0) &&
-			ttl_option_is_within(stringToNode(check->ccbin), &functions))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-					 errmsg("check constraint \"%s\" of table \"%s\" has an option of TTL indexes",
-							check->ccname, RelationGetRelationName(rel)),
-					 errdetail("It is always true, and no row expires by it."),
-					 errhint("Create an index on the date with it: CREATE INDEX ON ... (...) WHERE " TTL_SCHEMA ".expire_after_seconds(...).")));
-	}
-	table_close(rel, NoLock);
-}
-
-/*
- * IF NOT EXISTS has found something of the name and made nothing: says what it is, unless it is
- * what the command asked for.
+ * CREATE INDEX IF NOT EXISTS found a relation of the name and made nothing.  Tells if that is
+ * another one than the TTL index that the command describes.
  */
 static void
 report_existing(const IndexStmt *statement)
 {
 	Oid			relid = RangeVarGetRelid(statement->relation, NoLock, true);
 	Oid			existing = get_relname_relid(statement->idxname, get_rel_namespace(relid));
-	const FuncExpr *call = NULL;
 	TtlFunctions functions;
-	TtlOption	option;
-	int32		seconds;
 	ListCell   *lc;
 
 	if (!statement->transformed || !OidIsValid(existing) || !ttl_function_lookup(&functions))
 		return;
 	foreach(lc, make_ands_implicit((Expr *) statement->whereClause))
 	{
-		if (IsA(lfirst(lc), FuncExpr) &&
-			((FuncExpr *) lfirst(lc))->funcid == functions.expire_after_seconds)
-			call = lfirst(lc);
-	}
-	if (call == NULL ||
-		!ttl_option_read_seconds(linitial(ttl_function_arguments(call)), &seconds))
-		return;
-	if (IndexGetRelation(existing, true) != relid ||
-		!ttl_option_read(existing, &option) || !option.present)
+		FuncExpr   *call = lfirst(lc);
+		TtlOption	option;
+		bool		is_ttl_index;
+		int32		seconds;
+
+		if (!IsA(call, FuncExpr) || call->funcid != functions.expire_after_seconds ||
+			!ttl_option_read_seconds(linitial(ttl_function_arguments(call)), &seconds))
+			continue;
+		is_ttl_index = IndexGetRelation(existing, true) == relid &&
+			ttl_option_read(existing, &option) && option.present;
+		if (is_ttl_index && (option.problem != NULL || option.seconds == seconds))
+			continue;
 		ereport(NOTICE,
-				(errmsg("relation \"%s\" is no TTL index of table \"%s\"",
-						get_rel_name(existing), get_rel_name(relid)),
+				(errmsg("existing relation \"%s\" is not the TTL index that the command describes",
+						get_rel_name(existing)),
+				 is_ttl_index ?
+				 errdetail("expire_after_seconds is %d instead of %d.", option.seconds, seconds) :
+				 errdetail("It is not a TTL index of table \"%s\".", get_rel_name(relid)),
+				 is_ttl_index ?
+				 errhint("SELECT ttl_index.coll_mod_index(%s, %d);",
+						 quote_literal_cstr(ttl_name_qualified(existing)), seconds) :
 				 errhint("Rename it, or give another name.")));
-	else if (option.problem == NULL && seconds != option.seconds)
-		ereport(NOTICE,
-				(errmsg("TTL index \"%s\" is left as it is: expire_after_seconds is %d instead of %d",
-						get_rel_name(existing), option.seconds, seconds),
-				 errhint("ttl_index.coll_mod_index(%s, %d) changes it. ttl_index.create_index(..., or_change => true) creates or changes it.",
-						 quote_literal_cstr(ttl_name_qualified(existing)), seconds)));
+	}
 }
 
-/* What a CREATE TABLE or CREATE INDEX has made, also one inside CREATE SCHEMA, or renamed. */
+/* Checks what CREATE TABLE or CREATE INDEX made, also inside CREATE SCHEMA. */
 static void
 check_created(const CollectedCommand *command, CommandTag tag)
 {
-	ObjectAddress made = command->d.simple.address;
+	Oid			made = command->d.simple.address.objectId;
 
-	if (made.classId != RelationRelationId || !OidIsValid(made.objectId))
+	if (command->d.simple.address.classId != RelationRelationId || !OidIsValid(made))
 		return;
-	if (IsA(command->parsetree, IndexStmt))
+	if (IsA(command->parsetree, IndexStmt) && has_option(made))
 	{
-		if (!has_option(made.objectId))
-			return;
-		check_indexes(made.objectId, MADE);
-		ttl_beside_report(made.objectId);
+		check_relation(made, MADE);
+		ttl_overlap_report(made);
 		if (tag == CMDTAG_CREATE_INDEX)
-			ttl_reach_report_left_out(made.objectId);
-		report_due(made.objectId, true);
+			ttl_reach_report_left_out(made);
+		report_due(made, true);
 	}
 	else if (IsA(command->parsetree, CreateStmt))
 	{
-		bool		is_partition = get_rel_relispartition(made.objectId);
+		bool		is_partition = get_rel_relispartition(made);
 
 		if (!is_partition)
-		{
-			strip_copies(made.objectId);
-			check_constraints(made.objectId, NULL);
-		}
-		check_relation(made.objectId);
+			strip_copies(made);
+		check_relation(made, MADE);
 		if (!is_partition && tag == CMDTAG_CREATE_TABLE)
-			notice_table(made.objectId, "The index was copied by LIKE.");
+			notice_table(made, "LIKE copied the index.");
 	}
 }
 
 /*
- * The partition that a subcommand attached or detached; invalid if its parent has no TTL
- * index.  The command has only its name, which can mean something else after a rename of its
- * schema.
+ * Checks the indexes of a partition that was attached, and tells what is due by them.  Tells
+ * that a detached one keeps its TTL.  The command has only the name of the partition.  If that
+ * was renamed in the meantime, the next pass does the rest.
  */
-static Oid
-find_partition(Oid parent, const AlterTableCmd *cmd)
-{
-	const RangeVar *name = castNode(PartitionCmd, cmd->def)->name;
-	bool		pending = false;
-	Oid			found;
-
-	if (!OidIsValid(first_ttl_index(parent)))
-		return InvalidOid;
-	found = RangeVarGetRelid(name, NoLock, true);
-	if (!OidIsValid(found) ||
-		parent != (cmd->subtype == AT_AttachPartition ?
-				   ttl_inherit_parent(found, &pending) : former_parent(found)) || pending)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("partition \"%s\" of \"%s\" was renamed in the meantime",
-						name->relname, get_rel_name(parent)),
-				 errhint("Run the command again with the new name. DETACH CONCURRENTLY goes on with FINALIZE.")));
-	return found;
-}
-
-/* Notes what became of the indexes of a partition that was attached or detached. */
 static void
 check_partition(Oid parent, const AlterTableCmd *cmd)
 {
-	Oid			partition = find_partition(parent, cmd);
+	Oid			partition = RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true);
 	ListCell   *lc;
 
-	if (!OidIsValid(partition))
-		return;
-	if (cmd->subtype == AT_AttachPartition)
-		check_relation(partition);
-	if (ttl_detach_is_running(partition))
+	if (!OidIsValid(partition) || ttl_indexes_of(parent) == NIL)
 		return;
 	if (cmd->subtype != AT_AttachPartition)
 	{
-		keep_governing(partition);
-		notice_table(partition, "The detached partition keeps the TTL of its parent.");
+		if (!ttl_detach_is_running(partition))
+			notice_table(partition, "The detached partition keeps the TTL of its parent.");
 		return;
 	}
-	/* tell what is due in it at once, and of TTL indexes of its own beside those of the whole */
-	foreach(lc, indexes_of(partition))
+	if (ttl_inherit_parent(partition, NULL) != parent)
+		return;
+	check_relation(partition, MADE);
+	if (ttl_detach_is_running(partition))
+		return;
+	foreach(lc, ttl_indexes_of(partition))
 	{
-		if (!has_option(lfirst_oid(lc)))
-			continue;
 		if (get_rel_relispartition(lfirst_oid(lc)))
 			report_due(lfirst_oid(lc), false);
 		else
-			ttl_beside_report(lfirst_oid(lc));
+			ttl_overlap_report(lfirst_oid(lc));
 	}
 }
 
@@ -503,35 +331,29 @@ static void
 check_altered(const CollectedCommand *command)
 {
 	Oid			object = command->d.alterTable.objectId;
+	Change		taken = TAKEN;
 	ListCell   *lc;
 
 	foreach(lc, command->d.alterTable.subcmds)
 	{
 		CollectedATSubcmd *subcommand = lfirst(lc);
 		AlterTableCmd *cmd = (AlterTableCmd *) subcommand->parsetree;
+		Oid			changed = subcommand->address.objectId;
 
 		if (!IsA(cmd, AlterTableCmd))
 			continue;
-		if (ttl_adds_constraint(cmd->subtype) &&
-			subcommand->address.classId == ConstraintRelationId)
-			check_constraints(object, get_constraint_name(subcommand->address.objectId));
 		switch (cmd->subtype)
 		{
 			case AT_AddIndex:
-				check_indexes(subcommand->address.objectId, MADE);
+				check_relation(changed, MADE);
 				break;
 			case AT_ReAddIndex:
-				check_indexes(subcommand->address.objectId, REBUILT);
-				/* the dates are of another type, too */
-				if (get_rel_relispartition(subcommand->address.objectId) ||
-					!has_option(subcommand->address.objectId))
-					break;
-				ttl_beside_report(subcommand->address.objectId);
-				report_due(subcommand->address.objectId, false);
+				check_relation(changed, REBUILT);
 				break;
 			case AT_AddIndexConstraint:
 			case AT_ReplicaIdentity:
-				check_taken(object);
+				/* not those of partitions, which have constraints of their own */
+				ttl_catalog_each(ttl_indexes_of(object), check_index, &taken);
 				break;
 			case AT_AttachPartition:
 			case AT_DetachPartition:
@@ -580,13 +402,13 @@ collected_commands(void)
 }
 
 /* What an event trigger function is called for. */
-EventTriggerData *
-ttl_event_data(FunctionCallInfo fcinfo)
+static EventTriggerData *
+event_data(FunctionCallInfo fcinfo)
 {
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("this function can be called by an event trigger only")));
+				 errmsg("this function can only be called by an event trigger")));
 	return (EventTriggerData *) fcinfo->context;
 }
 
@@ -594,8 +416,8 @@ ttl_event_data(FunctionCallInfo fcinfo)
 Datum
 ttl_on_ddl(PG_FUNCTION_ARGS)
 {
-	CommandTag	tag = ttl_event_data(fcinfo)->tag;
-	IndexStmt  *statement = (IndexStmt *) ttl_event_data(fcinfo)->parsetree;
+	CommandTag	tag = event_data(fcinfo)->tag;
+	IndexStmt  *statement = (IndexStmt *) event_data(fcinfo)->parsetree;
 	List	   *commands = collected_commands();
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext own = AllocSetContextCreate(caller, "ttl_index command",
@@ -616,8 +438,11 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 		if (command->type == SCT_Simple)
 			check_created(command, tag);
 		else if (command->type == SCT_AlterTable)
+		{
 			check_altered(command);
-		ttl_altered_report(command, before);
+			if (before != NULL)
+				ttl_dropped_report(command->d.alterTable.objectId, before);
+		}
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);
 	}
@@ -625,5 +450,13 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 		report_existing(statement);
 	PopActiveSnapshot();
 	MemoryContextDelete(own);
+	PG_RETURN_NULL();
+}
+
+/* on_alter_index(): makes the change of an index of a table of Citus (cluster.c). */
+Datum
+ttl_on_alter_index(PG_FUNCTION_ARGS)
+{
+	ttl_cluster_apply(event_data(fcinfo)->parsetree);
 	PG_RETURN_NULL();
 }

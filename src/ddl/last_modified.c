@@ -6,9 +6,8 @@
  *
  * track_last_modified() (sql/ttl_index.sql) adds the column and a trigger that calls
  * set_last_modified().  The trigger overwrites what the client wrote with the time of the
- * clock: with the start of the transaction, a row could be due when a long transaction
- * commits.  Logical replication fires no triggers, so the rows that it applies keep their
- * time.
+ * clock.  The start of the transaction would not do: when a long transaction commits, a row
+ * could be due.
  *
  * The argument of the trigger is the name of the column, because column numbers differ between
  * partitions.  If the column is renamed, the trigger raises an error.
@@ -31,8 +30,6 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#define TRIGGER_FUNCTION "set_last_modified"
-
 PG_FUNCTION_INFO_V1(ttl_set_last_modified);
 
 /* set_last_modified('column') returns trigger */
@@ -47,38 +44,27 @@ ttl_set_last_modified(PG_FUNCTION_ARGS)
 	Datum		now;
 	bool		isnull = false;
 
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" was not called by trigger manager",
-						TRIGGER_FUNCTION)));
-	if (!TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+	if (!CALLED_AS_TRIGGER(fcinfo) ||
+		!TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
 		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
 		TRIGGER_FIRED_BY_DELETE(trigger->tg_event) ||
 		trigger->tg_trigger->tgnargs != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" must be fired before INSERT or UPDATE for each row, with the name of a column",
-						TRIGGER_FUNCTION),
-				 errhint("Call ttl_index.track_last_modified() to create the trigger.")));
+				 errmsg("function \"set_last_modified\" must be called by a trigger BEFORE INSERT OR UPDATE FOR EACH ROW, with the name of a column"),
+				 errhint("ttl_index.track_last_modified() creates the trigger.")));
 
 	desc = RelationGetDescr(trigger->tg_relation);
 	name = trigger->tg_trigger->tgargs[0];
 	attnum = SPI_fnumber(desc, name);
-	if (attnum <= 0)
+	if (attnum <= 0 || SPI_gettypeid(desc, attnum) != TIMESTAMPTZOID)
 		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						name, RelationGetRelationName(trigger->tg_relation)),
+				(errcode(attnum <= 0 ? ERRCODE_UNDEFINED_COLUMN : ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("relation \"%s\" has no column \"%s\" of type timestamp with time zone",
+						RelationGetRelationName(trigger->tg_relation), name),
 				 errdetail("Trigger \"%s\" sets this column to the time of the last change.",
 						   trigger->tg_trigger->tgname),
-				 errhint("Call ttl_index.untrack_last_modified() with this name; where the column was renamed, then ttl_index.track_last_modified() with the new one.")));
-	if (SPI_gettypeid(desc, attnum) != TIMESTAMPTZOID)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of relation \"%s\" is not of type timestamp with time zone",
-						name, RelationGetRelationName(trigger->tg_relation)),
-				 errhint("Call ttl_index.untrack_last_modified(), or change the type of the column.")));
+				 errhint("ttl_index.untrack_last_modified() drops the trigger, also with the former name of the column.")));
 
 	now = TimestampTzGetDatum(GetCurrentTimestamp());
 	typmod = TupleDescAttr(desc, attnum - 1)->atttypmod;

@@ -18,13 +18,11 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "nodes/nodeFuncs.h"
 #include "storage/lmgr.h"
+#include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
-#include "utils/ruleutils.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
@@ -42,34 +40,9 @@
 #define COUNT_MS 1000
 #define SAMPLE_PAGES 100
 
-/* Dates that hardly anybody means, see count_entry(). */
-typedef enum Odd
-{
-	ODD_FUTURE,
-	ODD_EPOCH,
-	ODD_PAST
-} Odd;
-
-static const struct
-{
-	const char *where;
-	const char *detail;
-	const char *hint;
-}			odds[] = {
-
-	{"lie after the year 9999", "Such rows are never due.",
-	"Milliseconds that are read as seconds look like that: to_timestamp() takes seconds, so divide by 1000.0."},
-	{"lie in January 1970", "Such rows are due at once.",
-	"Seconds that are read as milliseconds look like that: {\"$date\": ...} takes milliseconds."},
-	{"lie before the year 1900", "Such rows are due at once.",
-	"A date that was never set looks like that in some languages; NULL never expires."},
-};
-
-/* In days since 2000-01-01. */
-#define YEAR_10000 2921940
+/* Dates outside of these, in days since 2000-01-01, are probably mistakes. */
 #define FEBRUARY_1970 (-10926)
-#define JANUARY_1970 (-10957)
-#define YEAR_1900 (-36524)
+#define YEAR_10000 2921940
 
 /* What a TTL index holds: all rows that are due, and a sample of all dates. */
 typedef struct Found
@@ -81,7 +54,7 @@ typedef struct Found
 	bool		more_due;		/* there was no time to count all of them */
 	int64		rows;
 	int64		dates;
-	int64		odd[lengthof(odds)];
+	int64		odd;			/* of the dates */
 } Found;
 
 /* Counts the rows of an index tuple, and dates that are far from today. */
@@ -89,22 +62,17 @@ static void
 count_entry(const int64 *date, int rows, void *arg)
 {
 	Found	   *found = arg;
-	int64		day = found->cutoff.keytype == DATEOID ? 1 : USECS_PER_DAY;
-	bool		due;
+	bool		is_date = found->cutoff.keytype == DATEOID;
+	int64		day = is_date ? 1 : USECS_PER_DAY;
 
 	found->rows += rows;
 	if (date == NULL)
 		return;
 	found->dates += rows;
-	due = ttl_cutoff_is_due(&found->cutoff, *date);
-	if (found->cutoff.keytype == DATEOID ? DATE_NOT_FINITE(*date) : TIMESTAMP_NOT_FINITE(*date))
+	if (is_date ? DATE_NOT_FINITE(*date) : TIMESTAMP_NOT_FINITE(*date))
 		return;
-	if (*date >= YEAR_10000 * day)
-		found->odd[ODD_FUTURE] += rows;
-	else if (due && *date >= JANUARY_1970 * day && *date < FEBRUARY_1970 * day)
-		found->odd[ODD_EPOCH] += rows;
-	else if (due && *date < YEAR_1900 * day)
-		found->odd[ODD_PAST] += rows;
+	if (*date < FEBRUARY_1970 * day || *date >= YEAR_10000 * day)
+		found->odd += rows;
 }
 
 /*
@@ -144,149 +112,66 @@ look_at_leaves(Oid indexrelid, Found *found)
 }
 
 /*
- * Says what becomes of rows that are due, or of partitions, and by whom, as the end of a message
- * that has this hint.  False where nobody deletes them until somebody changes that.  A lock, or a
- * snapshot that is older than the index, passes.
+ * Returns in detail and hint what happens to due rows, or to due partitions, and whose work
+ * that is.  Returns false if nobody deletes them until somebody changes something; a lock, or
+ * a snapshot that is older than the index, does not count.
  */
 static bool
-find_future(const TtlIndex *index, bool partitions, const char **detail, const char **hint)
+describe_deletion(const TtlIndex *index, bool partitions, const char **detail, const char **hint)
 {
 	bool		archive = OidIsValid(index->option.archive_to);
-	const char *to_do = archive ? "move" : !partitions ? "delete" :
-	index->option.detach_partitions ? "detach" : "drop";
-	const char *does = index->option.detach_partitions && partitions ? "detaches" :
-	psprintf("%ss", to_do);
+	const char *verb = archive ? "move" : !partitions ? "delete" :
+		index->option.detach_partitions ? "detach" : "drop";
+	const char *verb_s = psprintf("%s%s", verb, strcmp(verb, "detach") == 0 ? "es" : "s");
 	TtlIndex	now;
 	TtlVisitor	visitor;
-	const char *why;
+	const char *why = NULL;
 
 	if (index->option.paused)
 	{
-		*detail = psprintf("Nothing %s them while the index is paused.", does);
-		*hint = "ttl_index.unpause_index() lets it go on.";
+		*detail = psprintf("Nothing %s them while the index is paused.", verb_s);
+		*hint = psprintf("SELECT ttl_index.unpause_index(%s);",
+						 quote_literal_cstr(ttl_name_qualified(index->indexrelid)));
 		return false;
 	}
 	if (ttl_state_describe(index->indexrelid, false, &now) &&
 		(now.state == TTL_NO_REPLICA_IDENTITY || now.state == TTL_OWNER_LACKS_PRIVILEGE ||
 		 now.state == TTL_ARCHIVE_MISMATCH))
 	{
-		*detail = psprintf("Nobody %s them: %s.", does, ttl_state_reason(&now));
-		*hint = ttl_state_hint(&now);
-		return false;
+		why = now.reason;
+		*hint = now.hint;
 	}
-	ttl_visitor_find(MyDatabaseId, &visitor);
-	why = ttl_visitor_why_none(&visitor, index->owner);
-	if (why != NULL)
+	else
 	{
-		*detail = psprintf("Nobody %s them: %s.", does, why);
-		*hint = visitor.hint;
-		return false;
+		ttl_visitor_find(MyDatabaseId, &visitor);
+		why = ttl_visitor_why_none(&visitor, index->owner);
+		if (why != NULL)
+			*hint = visitor.hint;
 	}
-	*detail = psprintf("The next %s begins to %s them%s.",
-					   ttl_visitor_is_session(&visitor, index->owner) ?
-					   "ttl_index.run_pass()" : "pass", to_do,
-					   archive ? psprintf(" to table %s", ttl_archive_name(index->option.archive_to)) : "");
-	return true;
+	if (why != NULL)
+		*detail = psprintf("Nobody %s them: %s.", verb_s, why);
+	else if (archive)
+		*detail = psprintf("The next pass begins to move them to table %s.",
+						   ttl_archive_name(index->option.archive_to));
+	else
+		*detail = psprintf("The next pass begins to %s them.", verb);
+	return why == NULL;
 }
 
-/* Reports how many partitions are due as a whole: of all, or of the index's own one. */
-static int64
-report_partitions_due(const TtlIndex *index)
+/* Counts the partitions that are due as a whole: of all, or the one of the index. */
+static int
+count_due_partitions(const TtlIndex *index)
 {
-	const char *detail;
-	const char *hint = "ttl_index.due_count() counts their rows.";
-	int			due = 0;
+	TtlPartition partition;
+	TtlCutoff	cutoff;
 
 	if (index->governor == index->indexrelid)
-		due = list_length(ttl_drop_due(index, GetCurrentTimestamp()));
-	else if (index->parent == index->governor)
-	{
-		TtlPartition partition;
-		TtlCutoff	cutoff;
-
-		ttl_bounds_read_one(index->relid, &partition);
-		ttl_cutoff_init(&cutoff, index, GetCurrentTimestamp());
-		due = ttl_leaves_partition_is_due(&partition, &cutoff) ? 1 : 0;
-	}
-	if (due == 0)
+		return list_length(ttl_drop_due(index, GetCurrentTimestamp()));
+	if (index->parent != index->governor)
 		return 0;
-	(void) find_future(index, true, &detail, &hint);
-	ereport(NOTICE,
-			(errmsg_plural("%d partition of table \"%s\" is due at once",
-						   "%d partitions of table \"%s\" are due at once",
-						   due, due, get_rel_name(IndexGetRelation(index->governor, false))),
-			 errdetail_internal("%s", detail),
-			 errhint("%s", hint)));
-	return due;
-}
-
-/* Tells the client how many rows are due now. */
-static void
-report_rows_due(const TtlIndex *index, const Found *found)
-{
-	const char *detail;
-	const char *hint = "ttl_index.due_count() counts them exactly.";
-
-	(void) find_future(index, false, &detail, &hint);
-	ereport(NOTICE,
-			(found->more_due ?
-			 errmsg_plural("at least %lld row of table \"%s\" is due at once",
-						   "at least %lld rows of table \"%s\" are due at once",
-						   (unsigned long) found->due,
-						   (long long) found->due, get_rel_name(index->relid)) :
-			 errmsg_plural("about %lld row of table \"%s\" is due at once",
-						   "about %lld rows of table \"%s\" are due at once",
-						   (unsigned long) found->due,
-						   (long long) found->due, get_rel_name(index->relid)),
-			 errdetail_internal("%s", detail),
-			 errhint("%s", hint)));
-}
-
-/* A query for what documents hold where a date should be; NULL if the key is no path. */
-static char *
-kinds_query(const TtlIndex *index)
-{
-	AttrNumber	attnum;
-	Node	   *key;
-	List	   *arguments;
-	List	   *context;
-
-	if (!ttl_key_read(index->indexrelid, &attnum, &key) ||
-		ttl_key_path_text(key, index->relid) == NULL)
-		return NULL;
-	arguments = ttl_function_arguments((FuncExpr *) key);
-	context = deparse_context_for(get_rel_name(index->relid), index->relid);
-	return psprintf("SELECT jsonb_typeof(jsonb_extract_path(%s, VARIADIC %s)), count(*) FROM %s GROUP BY 1;",
-					deparse_expression(linitial(arguments), context, false, false),
-					deparse_expression(lsecond(arguments), context, false, false),
-					ttl_name_qualified(index->relid));
-}
-
-/* Warns of a filter that keeps all rows with a date, as "deleted_at IS NULL" does. */
-static bool
-report_never(const TtlIndex *index)
-{
-	AttrNumber	attnum;
-	Node	   *key;
-	ListCell   *lc;
-
-	if (!ttl_key_read(index->indexrelid, &attnum, &key))
-		return false;
-	key = ttl_key_node(index->relid, attnum, key);
-	foreach(lc, index->option.filter)
-	{
-		NullTest   *test = lfirst(lc);
-
-		if (!IsA(test, NullTest) || test->nulltesttype != IS_NULL || !equal(test->arg, key))
-			continue;
-		ereport(WARNING,
-				(errmsg("no row of table \"%s\" can expire by TTL index \"%s\"",
-						get_rel_name(index->relid), get_rel_name(index->indexrelid)),
-				 errdetail("Its filter leaves out all rows that have a date under the key."),
-				 errhint("A filter says which rows expire. Those without a date never do.")));
-		return true;
-	}
-	return false;
+	ttl_bounds_read_one(index->relid, &partition);
+	ttl_cutoff_init(&cutoff, index, GetCurrentTimestamp());
+	return ttl_leaves_partition_is_due(&partition, &cutoff) ? 1 : 0;
 }
 
 /* Warns where no row has a date, or a quarter of the dates or more are far from today. */
@@ -294,59 +179,70 @@ static void
 report_dates(const TtlIndex *index, const Found *found)
 {
 	if (found->dates == 0)
-	{
-		char	   *query = kinds_query(index);
-
 		ereport(WARNING,
 				(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
 						get_rel_name(index->relid), get_rel_name(index->indexrelid)),
-				 errdetail("%lld rows were looked at. Rows without a date never expire.",
+				 errdetail("The sample had %lld rows. Rows without a date never expire.",
 						   (long long) found->rows),
-				 query ? errhint("See what is there: %s", query) : 0));
-	}
-	for (int i = 0; i < lengthof(odds); i++)
-	{
-		if (found->odd[i] > 0 && found->odd[i] >= found->dates / 4)
-			ereport(WARNING,
-					(errmsg("dates under the key of TTL index \"%s\" %s",
-							get_rel_name(index->indexrelid), odds[i].where),
-					 errdetail("So do %lld of %lld dates that were looked at. %s",
-							   (long long) found->odd[i], (long long) found->dates,
-							   odds[i].detail),
-					 errhint("%s", odds[i].hint)));
-	}
+				 OidIsValid(index->keyattnum) ? 0 :
+				 errhint("In a document, a date is {\"$date\": ...}, or a string that is an RFC 3339 date-time with an offset.")));
+	else if (found->odd > 0 && found->odd >= found->dates / 4)
+		ereport(WARNING,
+				(errmsg("dates under the key of TTL index \"%s\" are far from today",
+						get_rel_name(index->indexrelid)),
+				 errdetail("%lld of %lld sampled dates are before February 1970 or after the year 9999.",
+						   (long long) found->odd, (long long) found->dates),
+				 errhint("Check their unit: to_timestamp() takes seconds, {\"$date\": ...} takes milliseconds.")));
 }
 
 /*
- * Tells the client how many rows are due now by a TTL index, if it is new who will delete
- * what, and warns where dates are missing or odd.
+ * Tells the client what is due now by a TTL index, and what happens to it, and warns where
+ * dates are missing or odd.
  */
 void
 ttl_notice_report_due(Oid indexrelid, bool is_new)
 {
 	TtlIndex	index;
 	Found		found = {.at = GetCurrentTimestamp()};
+	bool		partitions;
+	bool		deletes;
 	const char *detail;
-	const char *hint = NULL;
+	const char *hint;
 
 	if (!message_level_is_interesting(WARNING) ||
 		!ttl_state_describe(indexrelid, true, &index) ||
 		index.state != TTL_ACTIVE || !index.option.present || index.option.seconds < 0)
 		return;
-	if (is_new && report_never(&index))
-		return;
-	if (index.option.drop_partitions && !index.option.boundary_rows)
-		found.due = report_partitions_due(&index);
+	partitions = index.option.drop_partitions && !index.option.boundary_rows;
+	if (partitions)
+		found.due = count_due_partitions(&index);
 	else
-	{
 		look_at_leaves(indexrelid, &found);
-		if (found.due > 0)
-			report_rows_due(&index, &found);
+	hint = partitions ? "ttl_index.due_count() counts their rows." :
+		"ttl_index.due_count() counts them exactly.";
+	deletes = describe_deletion(&index, partitions, &detail, &hint);
+	if (found.due > 0)
+	{
+		Oid			relid = partitions ? IndexGetRelation(index.governor, false) : index.relid;
+		const char *count = psprintf("%s%lld", partitions ? "" :
+									 found.more_due ? "at least " : "about ",
+									 (long long) found.due);
+
+		ereport(NOTICE,
+				(partitions ?
+				 errmsg_plural("%s partition of table \"%s\" is due at once",
+							   "%s partitions of table \"%s\" are due at once",
+							   (unsigned long) found.due, count, get_rel_name(relid)) :
+				 errmsg_plural("%s row of table \"%s\" is due at once",
+							   "%s rows of table \"%s\" are due at once",
+							   (unsigned long) found.due, count, get_rel_name(relid)),
+				 errdetail_internal("%s", detail),
+				 errhint("%s", hint)));
 	}
-	/* of a pair, all is said of the main one */
-	if (OidIsValid(ttl_pair_main(indexrelid)))
+	/* of documents with a TTL of their own, it is said of the main index */
+	if (ttl_own_ttl_main(indexrelid) != indexrelid)
 		return;
-	if (is_new && found.due == 0 && !find_future(&index, false, &detail, &hint))
+	if (is_new && found.due == 0 && !deletes)
 		ereport(NOTICE,
 				(errmsg("rows of table \"%s\" will not be %s when they are due",
 						get_rel_name(index.relid),

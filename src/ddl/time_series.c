@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * time_series.c
- *	  create_time_series: from an empty partitioned table to a time series.
+ *	  create_time_series(): makes an empty partitioned table a time series.
  *
- * It makes a DEFAULT partition, the TTL index with the options about partitions
- * (create.c), an index for queries of one source, and the first partitions
- * (partition/make.c).  From then on the monitor makes them.
+ * It creates a DEFAULT partition, the TTL index with the options about partitions (create.c),
+ * an index for queries of one source, and the first partitions (partition/make.c).  The monitor
+ * makes the following ones.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -16,9 +16,7 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "fmgr.h"
@@ -26,7 +24,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
@@ -39,126 +36,76 @@
 
 PG_FUNCTION_INFO_V1(ttl_create_time_series);
 
-/* The span that a granularity stands for, in seconds. */
+/* Reads granularity and bucket_max_span_seconds; returns 0 if neither was given. */
 static int32
-granularity_seconds(const char *granularity)
+read_bucket_seconds(FunctionCallInfo fcinfo)
 {
-	if (strcmp(granularity, "seconds") == 0)
-		return SECS_PER_HOUR;
-	if (strcmp(granularity, "minutes") == 0)
-		return SECS_PER_DAY;
-	if (strcmp(granularity, "hours") == 0)
-		return 30 * SECS_PER_DAY;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("granularity must be seconds, minutes or hours"),
-			 errhint("Partitions are of one hour, one day or 30 days. "
-					 "bucket_max_span_seconds sets another span.")));
-	return 0;
-}
-
-/* The arguments of create_time_series, beside those of create_index. */
-typedef struct SeriesArgs
-{
-	TtlCreate	create;
-	char	   *meta_field;
-} SeriesArgs;
-
-static void
-read_series_args(FunctionCallInfo fcinfo, SeriesArgs *args)
-{
-	static const char *const names[] = {"relation", "time_field"};
-	char	   *granularity = ttl_args_text(fcinfo, 3);
-
-	ttl_args_require(fcinfo, 2, names);
-	memset(args, 0, sizeof(*args));
-	args->create.relid = PG_GETARG_OID(0);
-	args->create.key = ttl_args_text(fcinfo, 1);
-	args->meta_field = ttl_args_text(fcinfo, 2);
-	args->create.change.seconds = ttl_state_read_seconds(fcinfo, 4);
-	args->create.change.time_zone = ttl_args_text(fcinfo, 6);
-	args->create.change.boundary_rows = ttl_args_bool(fcinfo, 7);
-	if (args->create.change.seconds != NULL)
-		ttl_state_check_seconds(*args->create.change.seconds, true);
-
-	if (args->meta_field != NULL &&
-		strcmp(args->meta_field, args->create.key) == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("meta_field and time_field must not be the same column"),
-				 errhint("meta_field is what tells the sources of the series apart; it can be left out.")));
+	const char *granularity = ttl_args_text(fcinfo, 3);
+	bool		has_seconds = !PG_ARGISNULL(5);
+	int32		seconds = has_seconds ? PG_GETARG_INT32(5) : 0;
+	int32		span = 0;
 
 	if (granularity != NULL)
-		args->create.change.bucket_seconds = granularity_seconds(granularity);
-	if (PG_ARGISNULL(5))
-		return;
-	if (granularity != NULL && PG_GETARG_INT32(5) != args->create.change.bucket_seconds)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("bucket_max_span_seconds of granularity %s is %d",
-						granularity, args->create.change.bucket_seconds),
-				 errhint("Give one of the two.")));
-	args->create.change.bucket_seconds = PG_GETARG_INT32(5);
-	if (args->create.change.bucket_seconds < TTL_MIN_BUCKET_SECONDS ||
-		args->create.change.bucket_seconds > TTL_MAX_BUCKET_SECONDS)
+	{
+		if (strcmp(granularity, "seconds") == 0)
+			span = SECS_PER_HOUR;
+		else if (strcmp(granularity, "minutes") == 0)
+			span = SECS_PER_DAY;
+		else if (strcmp(granularity, "hours") == 0)
+			span = 30 * SECS_PER_DAY;
+		else
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("granularity must be seconds, minutes or hours"),
+					 errdetail("Partitions then span one hour, one day or 30 days.")));
+		if (has_seconds && seconds != span)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("bucket_max_span_seconds of granularity %s is %d", granularity, span)));
+		return span;
+	}
+	if (has_seconds &&
+		(seconds < TTL_MIN_BUCKET_SECONDS || seconds > TTL_MAX_BUCKET_SECONDS))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg_internal("%s", TTL_BUCKET_SECONDS_RANGE)));
+	return seconds;
 }
 
-/* Can this table become a time series? */
+/* Reads the arguments but meta_field. */
 static void
-check_series(Relation rel, const SeriesArgs *args)
+read_series_args(FunctionCallInfo fcinfo, TtlCreate *args)
 {
-	TtlIndex	index = {0};
+	static const char *const names[] = {"relation", "time_field"};
+
+	ttl_args_require(fcinfo, 2, names);
+	memset(args, 0, sizeof(*args));
+	args->relid = PG_GETARG_OID(0);
+	args->key = ttl_args_text(fcinfo, 1);
+	args->change.bucket_seconds = read_bucket_seconds(fcinfo);
+	args->change.seconds = ttl_state_read_seconds(fcinfo, 4);
+	args->change.time_zone = ttl_args_text(fcinfo, 6);
+	args->change.boundary_rows = ttl_args_bool(fcinfo, 7);
+	if (args->change.seconds != NULL)
+		ttl_state_check_seconds(*args->change.seconds, true);
+}
+
+/* Raises an error unless this table can become a time series. */
+static void
+check_series(Relation rel, const char *time_field)
+{
 	TtlKey		key;
 
-	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
-	{
-		index.state = TTL_TEMPORARY_TABLE;
-		ttl_state_raise(&index);
-	}
+	ttl_state_check_table(RelationGetRelid(rel));
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("table \"%s\" is not partitioned",
 						RelationGetRelationName(rel)),
 				 errhint("Create a table PARTITION BY RANGE (%s), make that one the time series, and insert the rows of this one.",
-						 quote_identifier(args->create.key))));
-	ttl_key_resolve(rel, args->create.key, &key);
-	index.state = ttl_bounds_possible(args->create.relid, key.attnum,
-									  getBaseType(key.type), false);
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise(&index);
-	if (args->meta_field != NULL &&
-		get_attnum(args->create.relid, args->meta_field) == InvalidAttrNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of table \"%s\" does not exist",
-						args->meta_field, RelationGetRelationName(rel))));
-}
-
-/* Has the table an index on these columns, or one that begins with them? */
-static bool
-has_index_on(Oid relid, AttrNumber first, AttrNumber second)
-{
-	bool		found = false;
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_table_indexes(relid))
-	{
-		HeapTuple	tuple = SearchSysCache1(INDEXRELID, lfirst_oid(lc));
-		Form_pg_index form;
-
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		form = (Form_pg_index) GETSTRUCT(tuple);
-		found = found || (form->indnkeyatts > 1 &&
-						  form->indkey.values[0] == first &&
-						  form->indkey.values[1] == second);
-		ReleaseSysCache(tuple);
-	}
-	return found;
+						 quote_identifier(time_field))));
+	ttl_key_resolve(rel, time_field, &key);
+	ttl_state_check_partitions(RelationGetRelid(rel), key.attnum, getBaseType(key.type), false);
 }
 
 /* create_time_series(relation, time_field, ...) returns regclass */
@@ -166,51 +113,55 @@ Datum
 ttl_create_time_series(PG_FUNCTION_ARGS)
 {
 	static const bool drop = true;
-	SeriesArgs	args;
+	char	   *meta_field = ttl_args_text(fcinfo, 2);
+	TtlCreate	args;
 	Oid			relid;
 	Relation	rel;
 	Oid			indexrelid;
 	TtlIndex	index;
-	bool		made = false;	/* by an earlier call */
-	bool		again;
+	bool		is_series = false;
+	bool		has_partitions;
 	ListCell   *lc;
 
 	PreventCommandIfReadOnly("ttl_index.create_time_series()");
 	read_series_args(fcinfo, &args);
-	relid = args.create.relid;
+	relid = args.relid;
 	rel = ttl_owner_open(relid, AccessExclusiveLock);
-	check_series(rel, &args);
-	foreach(lc, ttl_key_indexes(rel, args.create.key))
+	check_series(rel, args.key);
+
+	/* A second call keeps the options that are not given. */
+	foreach(lc, ttl_key_indexes(rel, args.key))
 	{
 		TtlOption	option;
 
-		made = made || (ttl_option_read(lfirst_oid(lc), &option) && option.bucket_seconds != 0);
+		if (ttl_option_read(lfirst_oid(lc), &option) && option.bucket_seconds != 0)
+			is_series = true;
 	}
-	if (!made)
+	if (!is_series)
 	{
-		args.create.change.drop_partitions = &drop;
-		if (args.create.change.bucket_seconds == 0)
-			args.create.change.bucket_seconds = SECS_PER_HOUR;
+		args.change.drop_partitions = &drop;
+		if (args.change.bucket_seconds == 0)
+			args.change.bucket_seconds = SECS_PER_HOUR;
 	}
-	if (getBaseType(get_atttype(relid, get_attnum(relid, args.create.key))) == DATEOID &&
-		args.create.change.bucket_seconds % SECS_PER_DAY != 0)
+	if (getBaseType(get_atttype(relid, get_attnum(relid, args.key))) == DATEOID &&
+		args.change.bucket_seconds % SECS_PER_DAY != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partitions of a key of type date must span whole days"),
-				 errhint("Take the granularity minutes or hours, or a multiple of 86400 for bucket_max_span_seconds.")));
-	again = ttl_inherit_children(relid, false) != NIL;
-	if (again && !made)
+				 errhint("Use granularity => 'minutes', which makes partitions of one day.")));
+	has_partitions = ttl_inherit_children(relid, false) != NIL;
+	if (has_partitions && !is_series)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" has partitions",
+				 errmsg("table \"%s\" already has partitions",
 						RelationGetRelationName(rel)),
-				 errhint("ttl_index.create_index() with drop_expired_partitions => true lets those expire that somebody else makes.")));
-	if (!again)
+				 errhint("If something else makes the partitions, use ttl_index.create_index() with drop_expired_partitions => true.")));
+	if (!has_partitions)
 		ttl_owner_check_tree(relid, rel->rd_rel->relowner);
 	ttl_name_keep(relid);
 	relation_close(rel, NoLock);
 
-	if (!again)
+	if (!has_partitions)
 	{
 		char	   *name = ChooseRelationName(get_rel_name(relid), NULL, "default",
 											  get_rel_namespace(relid), false);
@@ -220,18 +171,18 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 									   ttl_make_tablespace_clause(relid)));
 		ttl_make_follow_table(relid, name);
 	}
-	/* of an earlier call: a notice, or an error where the options differ */
-	indexrelid = ttl_create_index_for(&args.create);
-	/* queries for one source of the series use it */
-	if (args.meta_field != NULL &&
-		!has_index_on(relid, get_attnum(relid, args.meta_field),
-					  get_attnum(relid, args.create.key)))
+	/* If it exists, this is a NOTICE, or an error if its options differ. */
+	indexrelid = ttl_create_index_for(&args);
+
+	if (has_partitions)
+		PG_RETURN_OID(indexrelid);
+
+	/* Queries for one source of the series use this index. */
+	if (meta_field != NULL)
 		ttl_citus_run_command(psprintf("CREATE INDEX ON %s (%s, %s)",
 									   ttl_name_qualified(relid),
-									   quote_identifier(args.meta_field),
-									   quote_identifier(args.create.key)));
-	if (again)
-		PG_RETURN_OID(indexrelid);
+									   quote_identifier(meta_field),
+									   quote_identifier(args.key)));
 	if (!ttl_state_describe(indexrelid, true, &index))
 		elog(ERROR, "could not describe index %u", indexrelid);
 	foreach(lc, ttl_make_wanted(&index, GetCurrentTimestamp()))

@@ -134,9 +134,9 @@ ttl_bounds_read(Oid relid)
 	return partitions;
 }
 
-/* Is this column the whole RANGE partition key, in the order of its type? */
-static bool
-is_partitioned_by(Oid relid, AttrNumber attnum, Oid keytype)
+/* Is this column the whole RANGE partition key of the table, in the order of its type? */
+bool
+ttl_bounds_possible(Oid relid, AttrNumber attnum, Oid keytype)
 {
 	HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(relid));
 	Form_pg_partitioned_table form;
@@ -151,35 +151,9 @@ is_partitioned_by(Oid relid, AttrNumber attnum, Oid keytype)
 	classes = SysCacheGetAttr(PARTRELID, tuple,
 							  Anum_pg_partitioned_table_partclass, &isnull);
 	opclass = ((oidvector *) DatumGetPointer(classes))->values[0];
-	result = form->partstrat == PARTITION_STRATEGY_RANGE &&
+	result = attnum != 0 && form->partstrat == PARTITION_STRATEGY_RANGE &&
 		form->partnatts == 1 && form->partattrs.values[0] == attnum &&
 		opclass == GetDefaultOpClass(keytype, BTREE_AM_OID);
 	ReleaseSysCache(tuple);
 	return result;
-}
-
-/* Can an index on this column drop and make the partitions of the table? */
-TtlState
-ttl_bounds_possible(Oid relid, AttrNumber attnum, Oid keytype, bool filtered)
-{
-	if (attnum == 0 || !is_partitioned_by(relid, attnum, keytype))
-		return TTL_NOT_PARTITIONED_BY_KEY;
-	return filtered ? TTL_FILTERED_BUCKETS : TTL_ACTIVE;
-}
-
-/* Do the options about partitions, if there are any, suit the index? */
-TtlState
-ttl_bounds_state(const TtlIndex *index)
-{
-	const TtlOption *option = &index->option;
-	AttrNumber	attnum;
-	Node	   *expression;
-
-	if (!option->present ||
-		(!option->drop_partitions && option->bucket_seconds == 0))
-		return TTL_ACTIVE;
-	if (!ttl_key_read(index->governor, &attnum, &expression))
-		return TTL_NOT_PARTITIONED_BY_KEY;
-	return ttl_bounds_possible(IndexGetRelation(index->governor, false), attnum,
-							   index->keytype, option->filter != NIL);
 }

@@ -154,39 +154,16 @@ ttl_catalog_governor(Oid indexrelid, Oid *parent, Oid *governor,
 	return ttl_option_read(indexrelid, option);
 }
 
-/* Reads the governor, its option and the root; the second index of a pair belongs to the main one. */
-bool
-ttl_catalog_read(Oid indexrelid, TtlIndex *index)
-{
-	Oid			main;
-	TtlOption	option;
-
-	if (!ttl_catalog_governor(indexrelid, &index->parent, &index->governor,
-							  &index->option))
-		return false;
-	main = index->option.present ? ttl_pair_main(index->governor) : InvalidOid;
-	index->root = OidIsValid(main) ? main : index->governor;
-	/* what the main one says counts, if it can be read */
-	if (OidIsValid(main) && ttl_option_read(main, &option) && option.problem == NULL)
-	{
-		index->option.paused = option.paused;
-		/* what one of the two says is moved is never deleted */
-		if (OidIsValid(option.archive_to))
-			index->option.archive_to = option.archive_to;
-	}
-	if (!OidIsValid(index->parent) && OidIsValid(main))
-		index->parent = main;
-	return true;
-}
-
-/* The TTL index that this one is a part of, if it is one. */
+/* The index whose option governs this one, if it is a TTL index; else invalid. */
 Oid
 ttl_catalog_root(Oid indexrelid)
 {
-	TtlIndex	index;
+	Oid			parent;
+	Oid			governor;
+	TtlOption	option;
 
-	if (ttl_catalog_read(indexrelid, &index) && index.option.present)
-		return index.root;
+	if (ttl_catalog_governor(indexrelid, &parent, &governor, &option) && option.present)
+		return governor;
 	return InvalidOid;
 }
 
@@ -259,8 +236,12 @@ ordered_children(Oid indexrelid)
 	return list_concat(ordered, rest);
 }
 
-static List *
-leaf_indexes(Oid root)
+/*
+ * The indexes of a TTL index that hold rows: itself, or those of the leaf partitions in the
+ * order of their bounds.
+ */
+List *
+ttl_catalog_leaves(Oid root)
 {
 	List	   *leaves = NIL;
 	ListCell   *lc;
@@ -268,22 +249,7 @@ leaf_indexes(Oid root)
 	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX)
 		return list_make1_oid(root);
 	foreach(lc, ordered_children(root))
-		leaves = list_concat(leaves, leaf_indexes(lfirst_oid(lc)));
-	return leaves;
-}
-
-/*
- * The indexes of a TTL index that hold rows: itself, or those of the leaf
- * partitions in the order of their bounds; then those of the other one of a pair.
- */
-List *
-ttl_catalog_leaves(Oid root)
-{
-	List	   *leaves = leaf_indexes(root);
-	Oid			other = ttl_pair_other(root);
-
-	if (OidIsValid(other))
-		leaves = list_concat(leaves, leaf_indexes(other));
+		leaves = list_concat(leaves, ttl_catalog_leaves(lfirst_oid(lc)));
 	return leaves;
 }
 

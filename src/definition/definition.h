@@ -23,28 +23,13 @@ typedef enum TtlState
 	TTL_ACTIVE,
 	/* wrong by definition: DDL refuses these */
 	TTL_MALFORMED_OPTION,
-	TTL_NOT_BTREE,
-	TTL_CONSTRAINT_INDEX,
-	TTL_UNIQUE_INDEX,
-	TTL_COMPOUND_KEY,
-	TTL_LONG_DEFINITION,
-	TTL_ID_KEY,
-	TTL_KEY_TYPE,
-	TTL_OPERATOR_CLASS,
-	TTL_TIME_ZONE_MISSING,
-	TTL_TIME_ZONE_INVALID,
-	TTL_TIME_ZONE_UNUSED,
-	TTL_TEMPORARY_TABLE,
-	TTL_MATERIALIZED_VIEW,
-	TTL_HYPERTABLE,
-	TTL_TABLE_ACCESS_METHOD,
-	TTL_INSTEAD_RULE,
-	TTL_NOT_PARTITIONED_BY_KEY,
-	TTL_FILTERED_BUCKETS,
+	TTL_UNSUITABLE_INDEX,
+	TTL_UNSUITABLE_TABLE,
+	TTL_WRONG_TIME_ZONE,
+	TTL_UNSUITABLE_PARTITIONS,
 	TTL_ARCHIVE_MISMATCH,
-	/* the index cannot be used now, or not with this table */
+	/* the index cannot be used now */
 	TTL_NOT_VALID,
-	TTL_OPTION_REMEMBERED,
 	TTL_OPTION_LOST,
 	TTL_TABLE_LOCKED,
 	TTL_NO_REPLICA_IDENTITY,
@@ -53,7 +38,7 @@ typedef enum TtlState
 	TTL_REPACK_COPY,
 	TTL_SHARD_ELSEWHERE,
 	TTL_OPTION_DIFFERS,
-	/* what the monitor adds for the view (see server/shown_state.c) */
+	/* added by server/shown_state.c */
 	TTL_NO_MONITOR,
 	TTL_CRASHED_SERVER,
 	TTL_HELD,
@@ -95,7 +80,6 @@ typedef struct TtlIndex
 	Oid			parent;			/* immediate parent index, or invalid */
 	Oid			governor;		/* the index whose option this is, maybe
 								 * itself */
-	Oid			root;			/* the governor, or the main index of its pair */
 	char		relkind;		/* of the index: 'i' or 'I' */
 	Oid			keytype;		/* timestamptz, timestamp or date */
 	AttrNumber	keyattnum;		/* the column of the key, or invalid */
@@ -103,9 +87,9 @@ typedef struct TtlIndex
 	TtlCitusTable citus;		/* what the table is to Citus */
 	TtlCitusTable citus_governor;	/* and the governor's */
 	TtlState	state;
-	char	   *detail;			/* for the text of the state, or NULL */
-	char	   *mend;			/* what ends the state, for its hint, or NULL */
-	char	   *left_out;		/* shown of an active one, see reach.c */
+	int			sqlerrcode;		/* of the error that DDL raises for the state */
+	const char *reason;			/* of an active one: what it leaves out */
+	const char *hint;			/* or NULL */
 } TtlIndex;
 
 /* catalog.c */
@@ -114,7 +98,6 @@ extern void ttl_catalog_each(List *indexes,
 							 void (*work) (Oid indexrelid, void *arg),
 							 void *arg);
 extern List *ttl_catalog_dependents(void);
-extern bool ttl_catalog_read(Oid indexrelid, TtlIndex *index);
 extern Oid	ttl_catalog_root(Oid indexrelid);
 extern List *ttl_catalog_shown(void);
 extern List *ttl_catalog_table_indexes(Oid relid);

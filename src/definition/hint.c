@@ -102,9 +102,10 @@ ttl_hint_key_name(Oid relid, const char *name)
 char *
 ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type, const char *path)
 {
-	const char *column = attnum == InvalidAttrNumber ? "..." :
-	quote_identifier(get_attname(relid, attnum, false));
-	const char *table = ttl_name_qualified(relid);
+	char	   *name = attnum != InvalidAttrNumber ? get_attname(relid, attnum, true) : NULL;
+	const char *column = name ? quote_identifier(name) : "...";
+	char	   *found = ttl_name_find(relid);
+	const char *table = found ? found : "...";
 
 	switch (type)
 	{

@@ -85,33 +85,6 @@ path_sql(const char *key, const char *path)
 	return sql.data;
 }
 
-/* Refuses what would be the key of an index that ttl_key_is_id() refuses. */
-static void
-refuse_id(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("_id, the identity of a document, cannot be the key of a TTL index"),
-			 errhint("Create one on the column or path that holds the date.")));
-}
-
-/* A path below a jsonb column. */
-static void
-resolve_path(const char *name, const char *path, Oid type, TtlKey *key)
-{
-	if (path == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("the key \"%s\" is a whole document", name),
-				 errhint("Name the field that holds the date: %s.createdAt, say.",
-						 name)));
-	if (strcmp(path, "_id") == 0)
-		refuse_id();
-	key->type = TIMESTAMPTZOID;
-	key->sql = psprintf("(" TTL_SCHEMA ".document_date(%s%s))",
-						quote_identifier(key->column), path_sql(name, path));
-}
-
 /*
  * Finds what a key names, and what is to be indexed for it.  Raises an error where
  * there is no such column, or where it holds no dates.
@@ -124,8 +97,6 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 	Oid			type;
 
 	memset(key, 0, sizeof(*key));
-	if (strcmp(name, "_id") == 0)
-		refuse_id();
 	key->column = split_key(relid, name, &path);
 	if (key->column == NULL)
 		ereport(ERROR,
@@ -137,7 +108,17 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 	type = getBaseType(get_atttype(relid, key->attnum));
 
 	if (type == JSONBOID)
-		resolve_path(name, path, type, key);
+	{
+		if (path == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("the key \"%s\" is a whole document", name),
+					 errhint("Name the field that holds the date: %s.createdAt, say.",
+							 name)));
+		key->type = TIMESTAMPTZOID;
+		key->sql = psprintf("(" TTL_SCHEMA ".document_date(%s%s))",
+							quote_identifier(key->column), path_sql(name, path));
+	}
 	else if (path != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -238,7 +219,7 @@ ttl_key_node(Oid relid, AttrNumber attnum, Node *expression)
 	return (Node *) makeVar(1, attnum, type, typmod, collation, 0);
 }
 
-/* The only key of an index: a column number, or an expression, which is not that of one that is too long. */
+/* Reads the only key of an index: a column number, or an expression; false if it has more. */
 bool
 ttl_key_read(Oid indexrelid, AttrNumber *attnum, Node **expression)
 {
@@ -247,91 +228,19 @@ ttl_key_read(Oid indexrelid, AttrNumber *attnum, Node **expression)
 	Datum		exprs;
 	bool		isnull;
 	bool		single;
-	bool		is_long;
 
 	*expression = NULL;
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_index) GETSTRUCT(tuple);
-	is_long = ttl_option_is_long(tuple);
-	single = form->indnkeyatts == 1 && !is_long;
+	single = form->indnkeyatts == 1;
 	*attnum = form->indkey.values[0];
 	exprs = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indexprs, &isnull);
-	if (!isnull && is_long)
-		*expression = makeBoolConst(false, false);
-	else if (!isnull)
+	if (!isnull)
 		*expression = linitial(castNode(List,
 										stringToNode(TextDatumGetCString(exprs))));
 	ReleaseSysCache(tuple);
 	return single;
-}
-
-/* The path of document_date(), if it has one step alone; else NULL. */
-static char *
-single_step(Node *path)
-{
-	Const	   *step = (Const *) path;
-
-	if (IsA(path, ArrayExpr) && list_length(((ArrayExpr *) path)->elements) == 1)
-		step = linitial(((ArrayExpr *) path)->elements);
-	if (!IsA(step, Const) || step->constisnull)
-		return NULL;
-	if (step->consttype == TEXTARRAYOID)
-	{
-		ArrayType  *array = DatumGetArrayTypeP(step->constvalue);
-		Datum	   *values;
-		bool	   *nulls;
-		int			count;
-
-		deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &values,
-						  &nulls, &count);
-		return count == 1 && !nulls[0] ? TextDatumGetCString(values[0]) : NULL;
-	}
-	return TextDatumGetCString(step->constvalue);
-}
-
-/*
- * Is the key _id, as a column or at a document's root, also as one date of an array or with a
- * document's own TTL?  That is the identity of a document, which does not expire.
- */
-bool
-ttl_key_is_id(Oid indexrelid, Oid relid)
-{
-	TtlFunctions functions;
-	AttrNumber	attnum;
-	Node	   *expression;
-	FuncExpr   *call;
-	char	   *name;
-
-	if (!ttl_function_lookup(&functions) ||
-		!ttl_key_read(indexrelid, &attnum, &expression))
-		return false;
-	for (;;)
-	{
-		expression = ttl_key_strip_coercions(expression);
-		call = (FuncExpr *) expression;
-		if (call == NULL || !IsA(call, FuncExpr) ||
-			(call->funcid != functions.expire_at &&
-			 call->funcid != functions.earliest))
-			break;
-		expression = linitial(ttl_function_arguments(call));
-	}
-	if (call != NULL && IsA(call, FuncExpr))
-	{
-		List	   *arguments = ttl_function_arguments(call);
-
-		if (call->funcid != functions.document_date ||
-			list_length(arguments) != 2)
-			return false;
-		name = single_step(lsecond(arguments));
-	}
-	else
-	{
-		if (call != NULL && !IsA(call, Var))
-			return false;
-		name = get_attname(relid, call ? ((Var *) call)->varattno : attnum, true);
-	}
-	return name != NULL && strcmp(name, "_id") == 0;
 }
 
 /* Is this the only key of the index? */

@@ -57,7 +57,7 @@ typedef struct TtlDate
 {
 	AttrNumber	attnum;			/* of the column, or invalid */
 	Node	   *expression;		/* NULL for a column */
-	bool		own_ttl_added;	/* the key is that plus a document's own TTL */
+	Node	   *ttl;			/* of a document, which the key adds; or NULL */
 } TtlDate;
 
 /* for DDL and the state */
@@ -70,19 +70,20 @@ extern bool ttl_key_read(Oid indexrelid, AttrNumber *attnum,
 extern Node *ttl_key_node(Oid relid, AttrNumber attnum, Node *expression);
 extern Node *ttl_key_strip_coercions(Node *node);
 extern char *ttl_key_path_text(Node *expression, Oid relid);
-extern bool ttl_key_is_id(Oid indexrelid, Oid relid);
 extern List *ttl_key_indexes(Relation rel, const char *name);
 extern List *ttl_key_prefer_ttl(List *indexes);
 extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
 
-/* pair.c */
-extern bool ttl_pair_date(Oid indexrelid, TtlDate *date);
-extern Oid	ttl_pair_find(Oid relid, AttrNumber attnum, Node *expression,
-						  Node *ttl, List *plain_filter);
-extern Oid	ttl_pair_main(Oid indexrelid);
-extern Oid	ttl_pair_other(Oid main);
-extern char *ttl_pair_field_name(Node *call, Oid relid);
-extern char *ttl_pair_field_sql(Relation rel, const char *name);
+/* own_ttl.c */
+extern Node *ttl_own_ttl_asked_for(List *members);
+extern List *ttl_own_ttl_plain_filter(List *members);
+extern bool ttl_own_ttl_date(Oid indexrelid, TtlDate *date);
+extern Oid	ttl_own_ttl_find(Oid relid, AttrNumber attnum, Node *expression,
+							 Node *ttl, List *plain_filter);
+extern Oid	ttl_own_ttl_sibling(Oid main);
+extern Oid	ttl_own_ttl_main(Oid indexrelid);
+extern char *ttl_own_ttl_field_name(Node *call, Oid relid);
+extern char *ttl_own_ttl_field_sql(Relation rel, const char *name);
 
 /* hint.c */
 extern char *ttl_hint_key_name(Oid relid, const char *name);
@@ -94,8 +95,7 @@ extern Node *ttl_parse_expression(Relation rel, const char *text,
 								  bool is_filter, const char *name);
 
 /* time_zone.c */
-extern bool ttl_time_zone_is_ambiguous(const char *name);
-extern bool ttl_time_zone_ok(const char *name);
+extern char *ttl_time_zone_problem(const char *name);
 
 /* cutoff.c */
 extern void ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index,
@@ -107,7 +107,6 @@ extern int64 ttl_cutoff_clock(const TtlIndex *index, TimestampTz at);
 /* bounds.c */
 extern List *ttl_bounds_read(Oid relid);
 extern void ttl_bounds_read_one(Oid relid, TtlPartition *partition);
-extern TtlState ttl_bounds_possible(Oid relid, AttrNumber attnum, Oid keytype, bool filtered);
-extern TtlState ttl_bounds_state(const TtlIndex *index);
+extern bool ttl_bounds_possible(Oid relid, AttrNumber attnum, Oid keytype);
 
 #endif							/* TTL_KEY_H */

@@ -28,7 +28,7 @@
 #define TTL_ARCHIVE_OR_DETACH "archive_to and detach_expired_partitions exclude each other"
 #define TTL_SECONDS_OR_NEVER TTL_SECONDS_RANGE ", or -1 for never"
 
-/* The functions that predicates and keys are read by. */
+/* The functions that predicates and keys are read by, in the order of function.c. */
 typedef struct TtlFunctions
 {
 	Oid			expire_after_seconds;
@@ -46,7 +46,7 @@ typedef struct TtlFunctions
 	Oid			earliest;
 } TtlFunctions;
 
-/* How many of these, from the first one on, are options (see function.c). */
+/* How many of these, from the first one on, are options. */
 #define TTL_OPTION_FUNCTIONS 7
 
 /* How many can stand in what remove_ttl() takes out of an index: these and seconds(). */
@@ -57,7 +57,6 @@ typedef struct TtlOption
 {
 	bool		present;		/* an option function occurs in it */
 	const char *problem;		/* why it is malformed, or NULL */
-	bool		is_long;		/* it was not read */
 	int32		seconds;
 	char	   *time_zone;		/* NULL where the option is not given */
 	bool		drop_partitions;	/* partitions that are due go as a whole */
@@ -76,10 +75,8 @@ extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern bool ttl_option_read_seconds(Node *argument, int32 *seconds);
 extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
-extern bool ttl_option_is_long(HeapTuple tuple);
 extern Node *ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum);
 extern bool ttl_option_is_within(Node *node, void *context);
-extern List *ttl_option_named_relations(Node *node);
 extern bool ttl_option_same(const TtlOption *a, const TtlOption *b);
 extern bool ttl_option_is_inherited(Oid child, const TtlOption *governing, TtlOption *part);
 
@@ -88,12 +85,6 @@ extern List *ttl_function_arguments(const FuncExpr *call);
 extern bool ttl_function_is_alias(Oid funcid);
 extern bool ttl_function_lookup(TtlFunctions *functions);
 extern Oid	ttl_function_option(const TtlFunctions *functions, int i);
-
-/* own_ttl.c */
-extern Node *ttl_own_ttl_complete_call(FuncExpr *call,
-									   const TtlFunctions *functions);
-extern Node *ttl_own_ttl_asked_for(List *members);
-extern List *ttl_own_ttl_plain_filter(List *members);
 
 /* saved_option.c */
 extern void ttl_saved_option_put(Oid indexrelid, const TtlOption *option);
@@ -105,6 +96,7 @@ extern void ttl_saved_option_restore(Oid indexrelid);
 extern bool ttl_saved_option_lock(Oid indexrelid);
 extern bool ttl_saved_option_needs_repair(Oid indexrelid);
 extern void ttl_saved_option_repair(Oid indexrelid);
+extern bool ttl_saved_option_is_lost(Oid indexrelid);
 extern void ttl_saved_option_warn(Oid indexrelid);
 extern void ttl_saved_option_inherit(Oid child);
 extern void ttl_saved_option_inherit_all(Oid root);

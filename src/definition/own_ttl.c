@@ -1,11 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * own_ttl.c
- *	  What a predicate says of the TTL that documents have of their own.
+ *	  Documents with a TTL of their own.
  *
- * The main index of a pair (pair.c) holds the documents without one, by a member
- * "document_ttl(...) IS NULL" of its predicate, and the other one those that have one.
- * Only beside such a member does -1 make sense, for "never".
+ * They take two TTL indexes.  The main one is on the date, and holds the documents without a
+ * valid TTL; its sibling is on the date plus the TTL of the documents that have one:
+ *		(key) WHERE document_ttl(d) IS NULL AND expire_after_seconds(n)
+ *		(expire_at(key, document_ttl(d))) WHERE document_ttl(d) IS NOT NULL
+ *			AND expire_after_seconds(0)
+ * Each expires its rows by itself.  Only the functions that change or remove one of them look
+ * for the other, by the key, the TTL and the filter, which are the same.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -16,17 +20,24 @@
  */
 #include "postgres.h"
 
+#include "catalog/index.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
 
+#include "definition/definition.h"
+#include "definition/key.h"
 #include "definition/option.h"
 #include "ttl_index.h"
 
 /* Completes document_ttl(d) to document_ttl(d, 'ttl'), all arguments in their order. */
-Node *
-ttl_own_ttl_complete_call(FuncExpr *call, const TtlFunctions *functions)
+static Node *
+complete_call(FuncExpr *call, const TtlFunctions *functions)
 {
 	call = copyObject(call);
 	call->args = ttl_function_arguments(call);
@@ -39,24 +50,22 @@ ttl_own_ttl_complete_call(FuncExpr *call, const TtlFunctions *functions)
 	return (Node *) call;
 }
 
-/* The TTL of a document, if the node asks whether it has none. */
+/* The TTL of a document, if the node tests whether it is NULL, or NOT NULL; else NULL. */
 static Node *
-of_null_test(Node *node, const TtlFunctions *functions, NullTestType type)
+tested_ttl(Node *node, const TtlFunctions *functions, NullTestType type)
 {
 	NullTest   *test = (NullTest *) node;
 	FuncExpr   *call;
 
-	if (!IsA(node, NullTest) || test->nulltesttype != type ||
-		!IsA(test->arg, FuncExpr))
+	if (!IsA(node, NullTest) || test->nulltesttype != type || !IsA(test->arg, FuncExpr))
 		return NULL;
 	call = (FuncExpr *) test->arg;
-	if (call->funcid != functions->document_ttl &&
-		call->funcid != functions->column_ttl)
+	if (call->funcid != functions->document_ttl && call->funcid != functions->column_ttl)
 		return NULL;
-	return ttl_own_ttl_complete_call(call, functions);
+	return complete_call(call, functions);
 }
 
-/* The call that the AND members require to be NULL, or NULL if there is none. */
+/* The TTL that the AND members require to be NULL, as in a main index; NULL if there is none. */
 Node *
 ttl_own_ttl_asked_for(List *members)
 {
@@ -67,15 +76,15 @@ ttl_own_ttl_asked_for(List *members)
 		return NULL;
 	foreach(lc, members)
 	{
-		Node	   *call = of_null_test(lfirst(lc), &functions, IS_NULL);
+		Node	   *ttl = tested_ttl(lfirst(lc), &functions, IS_NULL);
 
-		if (call != NULL)
-			return call;
+		if (ttl != NULL)
+			return ttl;
 	}
 	return NULL;
 }
 
-/* The members but those that ask for a document's TTL, for the view. */
+/* The members except those that test the TTL of a document: the filter of the user. */
 List *
 ttl_own_ttl_plain_filter(List *members)
 {
@@ -87,9 +96,193 @@ ttl_own_ttl_plain_filter(List *members)
 		return members;
 	foreach(lc, members)
 	{
-		if (of_null_test(lfirst(lc), &functions, IS_NULL) == NULL &&
-			of_null_test(lfirst(lc), &functions, IS_NOT_NULL) == NULL)
+		if (tested_ttl(lfirst(lc), &functions, IS_NULL) == NULL &&
+			tested_ttl(lfirst(lc), &functions, IS_NOT_NULL) == NULL)
 			plain = lappend(plain, lfirst(lc));
 	}
 	return plain;
+}
+
+/* Reads the date in the only key of an index; false if it has more than one key. */
+bool
+ttl_own_ttl_date(Oid indexrelid, TtlDate *date)
+{
+	TtlFunctions functions;
+	FuncExpr   *call;
+	List	   *arguments;
+
+	date->ttl = NULL;
+	if (!ttl_key_read(indexrelid, &date->attnum, &date->expression))
+		return false;
+	call = (FuncExpr *) date->expression;
+	if (call == NULL || !IsA(call, FuncExpr) || !ttl_function_lookup(&functions) ||
+		call->funcid != functions.expire_at)
+		return true;
+
+	/* the key is expire_at(date, TTL) */
+	arguments = ttl_function_arguments(call);
+	date->expression = linitial(arguments);
+	date->ttl = lsecond(arguments);
+	if (IsA(date->ttl, FuncExpr))
+		date->ttl = complete_call((FuncExpr *) date->ttl, &functions);
+	/* a domain has a coercion around the column */
+	if (IsA(ttl_key_strip_coercions(date->expression), Var))
+	{
+		date->attnum = ((Var *) ttl_key_strip_coercions(date->expression))->varattno;
+		date->expression = NULL;
+	}
+	return true;
+}
+
+/* One of the two indexes, as far as it takes to find the other. */
+typedef struct Half
+{
+	bool		is_main;
+	TtlDate		date;
+	List	   *filter;			/* of both */
+} Half;
+
+/* False if the index is none of two. */
+static bool
+read_half(Oid indexrelid, Half *half)
+{
+	TtlOption	option;
+
+	if (!ttl_option_read(indexrelid, &option) || !ttl_own_ttl_date(indexrelid, &half->date))
+		return false;
+	half->filter = ttl_own_ttl_plain_filter(option.filter);
+	half->is_main = half->date.ttl == NULL;
+	if (half->is_main)
+		half->date.ttl = ttl_own_ttl_asked_for(option.filter);
+	return half->date.ttl != NULL;
+}
+
+/* The first index of a table that matches a half, preferably one that no REINDEX left behind. */
+static Oid
+find_sibling(Oid relid, const Half *half)
+{
+	Oid			found = InvalidOid;
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		Half		other;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!read_half(lfirst_oid(lc), &other) || other.is_main == half->is_main ||
+			other.date.attnum != half->date.attnum ||
+			!equal(other.date.expression, half->date.expression) ||
+			!equal(other.date.ttl, half->date.ttl) || !equal(other.filter, half->filter))
+			continue;
+		if (!ttl_catalog_is_copy(lfirst_oid(lc)))
+			return lfirst_oid(lc);
+		if (!OidIsValid(found))
+			found = lfirst_oid(lc);
+	}
+	return found;
+}
+
+/* Finds the sibling of a main index that is to be made. */
+Oid
+ttl_own_ttl_find(Oid relid, AttrNumber attnum, Node *expression, Node *ttl, List *plain_filter)
+{
+	Half		half = {true, {expression ? InvalidAttrNumber : attnum, expression, ttl}, plain_filter};
+
+	return find_sibling(relid, &half);
+}
+
+/* The sibling of a main index, which may be a plain index; invalid for none. */
+Oid
+ttl_own_ttl_sibling(Oid main)
+{
+	Half		half;
+	Oid			relid = IndexGetRelation(main, true);
+
+	if (!OidIsValid(relid) || !read_half(main, &half) || !half.is_main)
+		return InvalidOid;
+	return find_sibling(relid, &half);
+}
+
+/* The main TTL index whose sibling this index is; the index itself for any other one. */
+Oid
+ttl_own_ttl_main(Oid indexrelid)
+{
+	Half		half;
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	Oid			main;
+	TtlOption	option;
+
+	if (!OidIsValid(relid) || !read_half(indexrelid, &half) || half.is_main)
+		return indexrelid;
+	main = find_sibling(relid, &half);
+	/* of two that match the main one, only one is its sibling */
+	if (!OidIsValid(main) || !ttl_option_read(main, &option) || !option.present ||
+		ttl_own_ttl_sibling(main) != indexrelid)
+		return indexrelid;
+	return main;
+}
+
+/* Can a column of this type hold the TTL of a document by itself? */
+static bool
+is_integer(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+/* document_ttl() as users name it: 'doc.ttl', or the integer column. */
+char *
+ttl_own_ttl_field_name(Node *call, Oid relid)
+{
+	List	   *args = ((FuncExpr *) call)->args;
+	Node	   *node = ttl_key_strip_coercions(linitial(args));
+	FuncExpr   *cast = (FuncExpr *) node;
+	Const	   *field = list_length(args) > 1 ? lsecond(args) : NULL;
+	Oid			type;
+	char	   *name;
+
+	/* a dump writes out the cast of an integer column to bigint */
+	if (IsA(node, FuncExpr) && cast->funcformat == COERCE_EXPLICIT_CAST &&
+		cast->funcresulttype == INT8OID && list_length(cast->args) == 1)
+		node = ttl_key_strip_coercions(linitial(cast->args));
+	type = getBaseType(exprType(node));
+	if (!IsA(node, Var) || !(is_integer(type) || type == JSONBOID))
+		return NULL;
+	name = get_attname(relid, ((Var *) node)->varattno, true);
+	if (name == NULL || type != JSONBOID)
+		return name;
+	if (field == NULL)
+		return psprintf("%s.ttl", name);
+	if (!IsA(field, Const) || field->constisnull)
+		return NULL;
+	return psprintf("%s.%s", name, TextDatumGetCString(field->constvalue));
+}
+
+/*
+ * The SQL of document_ttl() for a field that a user named: a jsonb column and one
+ * property at the root of its documents, or an integer column.
+ */
+char *
+ttl_own_ttl_field_sql(Relation rel, const char *name)
+{
+	Oid			relid = RelationGetRelid(rel);
+	AttrNumber	attnum = get_attnum(relid, name);
+	Oid			type = attnum > 0 ? getBaseType(get_atttype(relid, attnum)) : InvalidOid;
+	char	   *column = pstrdup(name);
+	char	   *field;
+
+	if (is_integer(type))
+		return psprintf(TTL_SCHEMA ".column_ttl(%s)", quote_identifier(name));
+	field = strchr(column, '.');
+	if (field != NULL)
+		*field++ = '\0';
+	attnum = get_attnum(relid, column);
+	if (field == NULL || field[0] == '\0' || strchr(field, '.') != NULL ||
+		attnum <= 0 || getBaseType(get_atttype(relid, attnum)) != JSONBOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("document_ttl_field \"%s\" is neither a property of a jsonb column nor an integer column",
+						name),
+				 errhint("Write 'doc.ttl' for the property ttl at the root of the documents in column doc.")));
+	return psprintf(TTL_SCHEMA ".document_ttl(%s, %s)",
+					quote_identifier(column), quote_literal_cstr(field));
 }

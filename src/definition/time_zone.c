@@ -1,11 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * time_zone.c
- *	  The time zones of keys that name no instant by themselves.
+ *	  The time zones of keys that are no instants by themselves.
  *
- * Only names of pg_timezone_names are taken: a typo like Berlin+3 is a valid POSIX
- * zone.  Names that are also an abbreviation of something else are refused, as the
- * operator AT TIME ZONE takes them for that.
+ * Only names of pg_timezone_names are accepted: a typo like Berlin+3 is a valid POSIX zone.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,21 +21,10 @@
 #include "ttl_index.h"
 
 /*
- * Is this also an abbreviation for another offset?  In summer CET is an hour off 'AT TIME
- * ZONE'.  Names such as UTC and EST mean the same as both.
+ * The operator AT TIME ZONE takes these names for abbreviations of another offset: in summer
+ * it is an hour off.  Names such as UTC and EST mean the same as both.
  */
-bool
-ttl_time_zone_is_ambiguous(const char *name)
-{
-	static const char *const ambiguous[] = {"CET", "EET", "MET", "WET"};
-
-	for (int i = 0; i < lengthof(ambiguous); i++)
-	{
-		if (pg_strcasecmp(name, ambiguous[i]) == 0)
-			return true;
-	}
-	return false;
-}
+static const char *const ambiguous_names[] = {"CET", "EET", "MET", "WET"};
 
 /*
  * The names of pg_timezone_names.  To list them means to read hundreds of files, and an index
@@ -47,7 +34,7 @@ static List *
 zone_names(void)
 {
 	static List *known = NIL;
-	MemoryContext caller;
+	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext own;
 	pg_tzenum  *zones;
 	pg_tz	   *zone;
@@ -56,9 +43,8 @@ zone_names(void)
 	if (known != NIL)
 		return known;
 	/* whatever an error leaves here is freed with the caller's memory */
-	own = AllocSetContextCreate(CurrentMemoryContext, "ttl_index time zones",
-								ALLOCSET_DEFAULT_SIZES);
-	caller = MemoryContextSwitchTo(own);
+	own = AllocSetContextCreate(caller, "ttl_index time zones", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(own);
 	zones = pg_tzenumerate_start();
 	while ((zone = pg_tzenumerate_next(zones)) != NULL)
 		names = lappend(names, pstrdup(pg_get_timezone_name(zone)));
@@ -68,18 +54,21 @@ zone_names(void)
 	return known = names;
 }
 
-/* Is this a name of pg_timezone_names?  Core's lookup accepts any POSIX specification, too. */
-bool
-ttl_time_zone_ok(const char *name)
+/* Why keys cannot be read in this time zone; NULL if they can. */
+char *
+ttl_time_zone_problem(const char *name)
 {
 	ListCell   *lc;
 
-	if (ttl_time_zone_is_ambiguous(name))
-		return false;
+	for (int i = 0; i < lengthof(ambiguous_names); i++)
+	{
+		if (pg_strcasecmp(name, ambiguous_names[i]) == 0)
+			return psprintf("time zone \"%s\" is also an abbreviation with another meaning", name);
+	}
 	foreach(lc, zone_names())
 	{
 		if (pg_strcasecmp(name, lfirst(lc)) == 0)
-			return true;
+			return NULL;
 	}
-	return false;
+	return psprintf("time zone \"%s\" is not a name of pg_timezone_names", name);
 }

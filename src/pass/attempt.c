@@ -82,7 +82,7 @@ batch_work(void *arg)
 		work->batch.inactive = !work->batch.busy;
 		return;
 	}
-	if (index.state != TTL_ACTIVE || index.root != work->root ||
+	if (index.state != TTL_ACTIVE || index.governor != work->root ||
 		index.owner != GetUserId() ||
 		ttl_citus_goes_elsewhere(&index.citus) || index.citus.shard != shard ||
 		!ttl_option_expires(&index.option) || !ttl_leaves_goes_by_row(&index) ||

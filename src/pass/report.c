@@ -90,7 +90,7 @@ ttl_report_put_aside(TtlRun *run, Oid root, const char *reason)
 void
 ttl_report_lost(TtlRun *run, Oid indexrelid)
 {
-	if (ttl_state_is_lost(indexrelid) &&
+	if (ttl_saved_option_is_lost(indexrelid) &&
 		ttl_reported_is_news(&ttl_kept_index(run->kept, indexrelid)->reported,
 						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "lost"))
 		ttl_saved_option_warn(indexrelid);

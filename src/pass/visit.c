@@ -29,6 +29,7 @@
 #include "pass/schedule.h"
 #include "partition/partition.h"
 #include "state/state.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
 /* After so many partitions that were locked, and not by themselves, a visit tries no more. */
@@ -198,12 +199,10 @@ estimate_work(void *arg)
 		/* it may have changed since the batch; in Citus, only shards have statistics */
 		if (index.state != TTL_ACTIVE || index.citus.kind == TTL_CITUS_SHELL)
 			return;
-		if (ttl_estimate_is_empty(relid))
-			continue;
-		if (!ttl_estimate_read(&index, &estimate))
+		if (!ttl_look_estimate(&index, &estimate))
 			return;
-		due += ttl_estimate_due(&estimate, &index, work->run->kept->pass_at);
-		ttl_estimate_free(&estimate);
+		due += ttl_look_estimate_due(&estimate, &index, work->run->kept->pass_at);
+		ttl_look_estimate_free(&estimate);
 	}
 	work->due = due;
 }

@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -32,6 +33,7 @@
 
 #include "due/due.h"
 #include "server/server.h"
+#include "state/state.h"
 #include "stats/stats.h"
 #include "stats/progress.h"
 #include "ttl_index.h"
@@ -260,12 +262,12 @@ ttl_lag(PG_FUNCTION_ARGS)
 
 	if (!ttl_due_since(PG_GETARG_OID(0), &lag, &since, &may_be_due))
 		PG_RETURN_NULL();
-	/* it cannot be told where that of one shard cannot */
-	if (ttl_nodes_know(PG_GETARG_OID(0)))
-		return ttl_nodes_ask(PG_GETARG_OID(0), "pg_catalog.extract('epoch', ttl_index.lag(i.indexrelid))",
-							 "CASE WHEN pg_catalog.bool_or(e.n IS NOT NULL AND e.v IS NULL) THEN NULL ELSE "
-							 "pg_catalog.make_interval(secs => coalesce(pg_catalog.max(e.v::pg_catalog.float8), 0)) END",
-							 NOTICE, &fcinfo->isnull);
+	/* the rows are in shards: it is unknown if that of one shard is */
+	if (ttl_citus_kind(IndexGetRelation(PG_GETARG_OID(0), true)) == TTL_CITUS_SHELL)
+		return ttl_due_ask_nodes(PG_GETARG_OID(0), "pg_catalog.extract('epoch', ttl_index.lag(i.indexrelid))",
+								 "CASE WHEN pg_catalog.bool_or(e.n IS NOT NULL AND e.v IS NULL) THEN NULL ELSE "
+								 "pg_catalog.make_interval(secs => coalesce(pg_catalog.max(e.v::pg_catalog.float8), 0)) END",
+								 NOTICE, &fcinfo->isnull);
 	return DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(lag.at),
 							   TimestampTzGetDatum(since));
 }

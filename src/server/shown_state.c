@@ -39,8 +39,7 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 {
 	if (index->state != TTL_ACTIVE || reason == NULL)
 		return;
-	index->state = state;
-	index->detail = pstrdup(reason);
+	ttl_state_set(index, state, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, pstrdup(reason), NULL);
 }
 
 /*
@@ -52,7 +51,7 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 						 const TtlStateFile *file, HTAB *failing)
 {
 	/* errors are counted for the whole */
-	const TtlFailing *error = hash_search(failing, &index->root, HASH_FIND, NULL);
+	const TtlFailing *error = hash_search(failing, &index->governor, HASH_FIND, NULL);
 	/* else another node makes and drops them */
 	bool		keeps_partitions = ttl_citus_keeps_partitions(&index->citus);
 
@@ -60,13 +59,13 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	if (!index->option.paused)
 	{
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
-		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(file, index->root));
+		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(file, index->governor));
 		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
 	if (index->state != TTL_ACTIVE ||
 		(ttl_leaves_goes_by_row(index) && !ttl_state_owners_above(index)))
 		return;
-	index->left_out = ttl_reach_left_out(index);
+	index->reason = ttl_reach_left_out(index);
 
 	if (keeps_partitions && index->option.drop_partitions && index->parent == index->governor)
 	{
@@ -79,7 +78,8 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 			ttl_bounds_read_one(index->relid, &partition);
 			ttl_cutoff_init(&cutoff, index, error->at);
 			if (ttl_leaves_partition_is_due(&partition, &cutoff))
-				index->state = TTL_BUCKET_FAILING;
+				show_reason(index, TTL_BUCKET_FAILING,
+							"the partition was due and could not be dropped, detached or moved: see last_error in ttl_index.index_stats");
 		}
 	}
 	else if (keeps_partitions && index->governor == index->indexrelid)
@@ -94,10 +94,11 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 								 name));
 	}
 
-	if (index->option.paused && index->state == TTL_ACTIVE)
-		index->state = TTL_PAUSED;
-	if (index->state == TTL_ACTIVE && index->root == index->indexrelid && error != NULL)
-		index->state = TTL_FAILING;
+	if (index->option.paused)
+		show_reason(index, TTL_PAUSED, "the index is paused, until ttl_index.unpause_index()");
+	if (index->governor == index->indexrelid && error != NULL)
+		show_reason(index, TTL_FAILING,
+					"the last visit ended in an error, or rows that cannot be deleted are left: see last_error in ttl_index.index_stats");
 }
 
 typedef struct IndexesView
@@ -118,19 +119,17 @@ show_index(Oid indexrelid, void *arg)
 	ReturnSetInfo *rsinfo = view->rsinfo;
 	TtlIndex	index;
 	TtlCitusTable citus;
-	char	   *reason;
 	Datum		values[NCOLUMNS] = {0};
 	bool		nulls[NCOLUMNS] = {0};
 
 	if (!ttl_state_describe(indexrelid, false, &index))
 		return;
 	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->failing);
-	reason = ttl_state_reason(&index);
 	values[0] = ObjectIdGetDatum(index.indexrelid);
 	values[1] = ObjectIdGetDatum(index.relid);
 	/* an index with an option of its own has no parent as far as TTLs go */
 	values[2] = ObjectIdGetDatum(index.parent);
-	nulls[2] = index.root == index.indexrelid;
+	nulls[2] = index.governor == index.indexrelid;
 	values[3] = Int32GetDatum(index.option.seconds);
 	nulls[3] = !index.option.present || index.option.problem != NULL;
 	nulls[4] = index.option.time_zone == NULL;
@@ -138,9 +137,9 @@ show_index(Oid indexrelid, void *arg)
 		values[4] = CStringGetTextDatum(index.option.time_zone);
 	values[5] = BoolGetDatum(index.option.drop_partitions && !index.option.detach_partitions);
 	values[6] = CStringGetTextDatum(ttl_state_name(index.state));
-	nulls[7] = reason == NULL;
+	nulls[7] = index.reason == NULL;
 	if (!nulls[7])
-		values[7] = CStringGetTextDatum(reason);
+		values[7] = CStringGetTextDatum(index.reason);
 	values[8] = ObjectIdGetDatum(index.option.archive_to);
 	nulls[8] = !OidIsValid(index.option.archive_to);
 	values[9] = BoolGetDatum(index.option.detach_partitions);

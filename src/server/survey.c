@@ -204,22 +204,14 @@ index_work(void *arg)
 		return;
 
 	/* the indexes of partitions have the option of the partitioned one */
-	if (look->may_run)
+	if (look->may_run && get_rel_relkind(root) == RELKIND_PARTITIONED_INDEX)
 	{
-		Oid			partitioned[] = {root, ttl_pair_other(root)};
-
-		for (int i = 0; i < lengthof(partitioned); i++)
-		{
-			if (!OidIsValid(partitioned[i]) ||
-				get_rel_relkind(partitioned[i]) != RELKIND_PARTITIONED_INDEX)
-				continue;
-			look->locks = true;
-			ttl_saved_option_inherit_all(partitioned[i]);
-		}
+		look->locks = true;
+		ttl_saved_option_inherit_all(root);
 	}
 
 	/* the coordinator looks at a table that has copies, for all nodes */
-	if (!ttl_state_describe(root, false, index) || index->root != root ||
+	if (!ttl_state_describe(root, false, index) || index->governor != root ||
 		(index->citus.replicated && ttl_citus_goes_elsewhere(&index->citus)))
 		return;
 	look->is_root = true;

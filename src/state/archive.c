@@ -102,10 +102,11 @@ ttl_archive_column_type(const FormData_pg_attribute *column)
 static TtlState
 mismatch(TtlIndex *index, char *reason, char *mend)
 {
-	index->detail = psprintf("rows cannot be moved to table %s: %s",
-							 ttl_archive_name(index->option.archive_to), reason);
-	index->mend = mend;
-	return TTL_ARCHIVE_MISMATCH;
+	return ttl_state_set(index, TTL_ARCHIVE_MISMATCH, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						 psprintf("rows cannot be moved to table %s: %s",
+								  ttl_archive_name(index->option.archive_to), reason),
+						 psprintf("%sAnother table can be named with ttl_index.coll_mod_index(..., archive_to => ...).",
+								  mend ? psprintf("%s ", mend) : ""));
 }
 
 /* The state by a column of the table that the archive has not. */
@@ -171,7 +172,7 @@ ttl_archive_is_attachable(const TtlIndex *index)
 	column = get_attname(index->relid, attnum, true);
 	other = column ? get_attnum(target, column) : InvalidAttrNumber;
 	return other > 0 &&
-		ttl_bounds_possible(target, other, index->keytype, false) == TTL_ACTIVE;
+		ttl_bounds_possible(target, other, index->keytype);
 }
 
 /* Can a partition be attached with this column?  ATTACH requires more than INSERT does. */
@@ -422,7 +423,6 @@ ttl_archive_state_now(TtlIndex *index)
 void
 ttl_archive_check(TtlIndex *index)
 {
-	index->state = ttl_archive_state_now(index);
-	if (index->state != TTL_ACTIVE)
-		ttl_state_raise_argument(index);
+	if (ttl_archive_state_now(index) != TTL_ACTIVE)
+		ttl_state_raise(index);
 }

@@ -444,17 +444,21 @@ has_option_of_shell(Oid indexrelid, const TtlCitusTable *table)
  * ttl_citus_goes_elsewhere().
  */
 TtlState
-ttl_citus_state(const TtlIndex *index)
+ttl_citus_state(TtlIndex *index)
 {
 	TtlCitusKind kind = index->citus.kind;
 
 	if (kind == TTL_CITUS_REPLICATED)
 		return TTL_ACTIVE;
 	if (kind == TTL_CITUS_ELSEWHERE || kind != index->citus_governor.kind)
-		return TTL_SHARD_ELSEWHERE;
+		return ttl_state_set(index, TTL_SHARD_ELSEWHERE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							 "by the catalogs of Citus this shard is not on this node, or it is being moved or split",
+							 NULL);
 	if (kind == TTL_CITUS_SHARD &&
 		!has_option_of_shell(index->governor, &index->citus_governor))
-		return TTL_OPTION_DIFFERS;
+		return ttl_state_set(index, TTL_OPTION_DIFFERS, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							 "the option of this shard is not that of its table",
+							 "Set it again at the coordinator with ttl_index.coll_mod_index().");
 	return TTL_ACTIVE;
 }
 

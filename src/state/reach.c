@@ -31,7 +31,7 @@
 #include "ttl_index.h"
 
 static bool
-is_hypertable(Oid relid)
+is_listed(Oid relid)
 {
 	NameData	schema;
 	NameData	name;
@@ -50,22 +50,16 @@ is_hypertable(Oid relid)
 								  lengthof(columns), NULL, NULL) != TTL_OTHER_NONE;
 }
 
-/*
- * Is the table another extension's to delete from?  A chunk inherits.  Shards are not
- * refused: Citus makes them, and where they are may change.
- */
-TtlState
-ttl_reach_state(Oid relid, TtlCitusTable *citus)
+/* Is this a hypertable of TimescaleDB, or a chunk of one, which inherits from it? */
+bool
+ttl_reach_is_hypertable(Oid relid)
 {
 	Oid			parent;
 
-	ttl_citus_look(relid, citus);
 	if (!OidIsValid(ttl_other_catalog_find("_timescaledb_catalog", "hypertable")))
-		return TTL_ACTIVE;
+		return false;
 	parent = ttl_inherit_parent(relid, NULL);
-	if (is_hypertable(relid) || (OidIsValid(parent) && is_hypertable(parent)))
-		return TTL_HYPERTABLE;
-	return TTL_ACTIVE;
+	return is_listed(relid) || (OidIsValid(parent) && is_listed(parent));
 }
 
 /*

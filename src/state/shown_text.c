@@ -119,8 +119,6 @@ ttl_shown_text_filter(PG_FUNCTION_ARGS)
 
 	if (!find_governor(PG_GETARG_OID(0), &governor, &relid, &option))
 		PG_RETURN_NULL();
-	if (option.is_long)
-		return return_text(fcinfo, NOT_SHOWN);
 	filter = ttl_own_ttl_plain_filter(option.filter);
 	if (filter == NIL)
 		PG_RETURN_NULL();
@@ -142,7 +140,7 @@ ttl_shown_text_document_ttl(PG_FUNCTION_ARGS)
 	if (!find_governor(PG_GETARG_OID(0), &governor, &relid, &option))
 		PG_RETURN_NULL();
 	call = ttl_own_ttl_asked_for(option.filter);
-	return return_text(fcinfo, call != NULL ? ttl_pair_field_name(call, relid) : NULL);
+	return return_text(fcinfo, call != NULL ? ttl_own_ttl_field_name(call, relid) : NULL);
 }
 
 /* index_key(index regclass): the key as users write it */
@@ -160,8 +158,6 @@ ttl_shown_text_key(PG_FUNCTION_ARGS)
 
 	if (!OidIsValid(relid) || !find_governor(indexrelid, &governor, &governed, &option))
 		PG_RETURN_NULL();
-	if (option.is_long)
-		return return_text(fcinfo, NOT_SHOWN);
 	if (ttl_key_read(indexrelid, &attnum, &key))
 		text = key == NULL ? get_attname(relid, attnum, true) : ttl_key_path_text(key, relid);
 	return return_text(fcinfo, text != NULL ? text : write_text(indexrelid, relid, NIL, key));

@@ -50,207 +50,72 @@
 #include "state/state.h"
 #include "ttl_index.h"
 
-typedef struct StateText
-{
-	const char *name;
-	int			sqlerrcode;
-	const char *reason;			/* NULL: ttl_state_reason() makes it */
-	const char *hint;
-} StateText;
-
 /* in the order of TtlState */
-static const StateText state_texts[] = {
-	{"active", ERRCODE_SUCCESSFUL_COMPLETION, NULL, NULL},
-	{"malformed_option", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
-	"Write WHERE [filter AND] ttl_index.expire_after_seconds(seconds), with seconds between 0 and 2147483647."},
-	{"not_btree", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"a TTL index must be a btree index",
-	"Create it with USING btree, which is the default."},
-	{"constraint_index", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"the index of a constraint or replica identity cannot be a TTL index",
-	"Create another index on the same key for the TTL."},
-	{"unique_index", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"a TTL index cannot be unique",
-	"Create another index on the same key for the TTL."},
-	{"compound_key", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"a TTL index must have one key only",
-	"Further columns can be added with INCLUDE."},
-	{"long_definition", ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-		"the key and the filter of a TTL index cannot take more than 1 MB",
-	"Keep in a column what says of a row whether it expires."},
-	{"id_key", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"_id, the identity of a document, cannot be the key of a TTL index",
-	"Create one on the column or path that holds the date."},
-	{"key_type", ERRCODE_DATATYPE_MISMATCH, NULL, NULL},
-	{"operator_class", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"a TTL index must use the default operator class of its key",
-	"Create it without naming an operator class."},
-	{"time_zone_missing", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
-	"Give the time zone in which the key is read: AND ttl_index.time_zone('...')."},
-	{"time_zone_invalid", ERRCODE_INVALID_PARAMETER_VALUE, NULL,
-	"The view pg_timezone_names lists the names; Europe/Berlin, say."},
-	{"time_zone_unused", ERRCODE_INVALID_PARAMETER_VALUE,
-		"a TTL index on a key of type timestamp with time zone takes no time zone",
-	"Leave time_zone out: such a key names an instant by itself."},
-	{"temporary_table", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"a temporary table cannot have a TTL index",
-	"Other sessions cannot reach its rows; it ends with its own session."},
-	{"materialized_view", ERRCODE_WRONG_OBJECT_TYPE,
-		"a materialized view cannot have a TTL index",
-	"Create it on the table that the view reads."},
-	{"hypertable", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"a hypertable of TimescaleDB, or a chunk of one, cannot have a TTL index",
-	"Let TimescaleDB drop its chunks: SELECT add_retention_policy(...)."},
-	{"table_access_method", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"a TTL index needs a table of the access method heap",
-	"ALTER TABLE ... SET ACCESS METHOD changes it."},
-	{"instead_rule", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"a TTL index needs a table without a rule ON DELETE DO INSTEAD",
-	"Replace the rule with a trigger, which can do the same for rows that expire."},
-	{"not_partitioned_by_key", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"partitions can be dropped and made only where the table is partitioned by RANGE of the key alone",
-		"The key of the index and of PARTITION BY RANGE must be the same column. "
-	"Create the index on the table that is partitioned so, above or below this one."},
-	{"filtered_buckets", ERRCODE_FEATURE_NOT_SUPPORTED,
-		"a TTL index with a filter cannot drop or make partitions",
-	"Let an index without a filter do that; this one can expire its rows earlier."},
-	{"archive_mismatch", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL,
-	"Another table can be named with ttl_index.coll_mod_index(..., archive_to => ...)."},
-	{"not_valid", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"the index is being built, or its build failed, or a partition has no index of it",
-	"Drop and create the index again, or REINDEX it, or attach an index of each partition."},
-	{"option_remembered", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"the option was lost by REINDEX CONCURRENTLY and will be restored by the next pass",
-	NULL},
-	{"option_lost", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"the option was lost, and no saved option was found",
-	"Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl()."},
-	{"table_locked", ERRCODE_LOCK_NOT_AVAILABLE,
-		"the table is locked exclusively by another session",
-	NULL},
-	{"no_replica_identity", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"the table is published with its deletes and has no replica identity",
-	"Set one with ALTER TABLE ... REPLICA IDENTITY."},
-	{"owner_lacks_privilege", ERRCODE_INSUFFICIENT_PRIVILEGE,
-		"the table's owner lacks SELECT or DELETE on it, or USAGE on its schema",
-	"Rows are deleted with the privileges of the owner: GRANT them."},
-	{"old_snapshots", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"the index cannot be used until transactions older than it have ended",
-	NULL},
-	{"repack_copy", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"pg_repack fills this copy of a table, or has left it behind",
-	"The rows expire in the table itself."},
-	{"shard_elsewhere", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"by the catalogs of Citus this shard is not on this node, or it is being moved or split",
-	NULL},
-	{"option_differs", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"the option of this shard is not that of its table",
-	"Set it again at the coordinator with ttl_index.coll_mod_index()."},
-	{"no_monitor", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
-	{"crashed_server", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
-	{"held", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
-	{"paused", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"the index is paused, until ttl_index.unpause_index()",
-	NULL},
-	{"failing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"the last visit ended in an error, or rows that cannot be deleted are left: see last_error in ttl_index.index_stats",
-	NULL},
-	{"bucket_failing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-		"the partition was due and could not be dropped, detached or moved: see last_error in ttl_index.index_stats",
-	NULL},
-	{"bucket_missing", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, NULL, NULL},
+static const char *const state_names[] = {
+	"active",
+	"malformed_option",
+	"unsuitable_index",
+	"unsuitable_table",
+	"wrong_time_zone",
+	"unsuitable_partitions",
+	"archive_mismatch",
+	"not_valid",
+	"option_lost",
+	"table_locked",
+	"no_replica_identity",
+	"owner_lacks_privilege",
+	"old_snapshots",
+	"repack_copy",
+	"shard_elsewhere",
+	"option_differs",
+	"no_monitor",
+	"crashed_server",
+	"held",
+	"paused",
+	"failing",
+	"bucket_failing",
+	"bucket_missing"
 };
 
-StaticAssertDecl(lengthof(state_texts) == TTL_BUCKET_MISSING + 1,
-				 "one text for each state");
+StaticAssertDecl(lengthof(state_names) == TTL_BUCKET_MISSING + 1, "one name for each state");
 
 const char *
 ttl_state_name(TtlState state)
 {
-	return state_texts[state].name;
+	return state_names[state];
 }
 
-/* Why the index is not active, or what it leaves out; NULL for neither. */
-char *
-ttl_state_reason(const TtlIndex *index)
+/* Sets the state of an index, and the error that DDL raises for it; returns the state. */
+TtlState
+ttl_state_set(TtlIndex *index, TtlState state, int sqlerrcode, const char *reason,
+			  const char *hint)
 {
-	switch (index->state)
-	{
-		case TTL_ACTIVE:
-			return index->left_out;
-		case TTL_MALFORMED_OPTION:
-			return pstrdup(index->option.problem);
-		case TTL_KEY_TYPE:
-			return psprintf(TTL_KEY_TYPE_REASON, index->detail);
-		case TTL_TIME_ZONE_MISSING:
-			return psprintf("a TTL index on a key of type %s needs a time zone",
-							index->detail);
-		case TTL_TIME_ZONE_INVALID:
-			if (ttl_time_zone_is_ambiguous(index->detail))
-				return psprintf("time zone \"%s\" is also an abbreviation with another meaning",
-								index->detail);
-			return psprintf("time zone \"%s\" is not a name of pg_timezone_names",
-							index->detail);
-		case TTL_ARCHIVE_MISMATCH:
-		case TTL_NO_MONITOR:
-		case TTL_CRASHED_SERVER:
-		case TTL_HELD:
-		case TTL_BUCKET_MISSING:
-			return pstrdup(index->detail);
-		case TTL_OWNER_LACKS_PRIVILEGE:
-			return pstrdup(index->mend ? index->detail : state_texts[index->state].reason);
-		default:
-			return pstrdup(state_texts[index->state].reason);
-	}
+	index->state = state;
+	index->sqlerrcode = sqlerrcode;
+	index->reason = reason;
+	index->hint = hint;
+	return state;
 }
 
-/* What to do about a state; NULL where nothing is, or the state alone does not tell. */
-const char *
-ttl_state_hint(const TtlIndex *index)
-{
-	const char *hint = state_texts[index->state].hint;
-
-	return index->mend ? psprintf("%s %s", index->mend, hint) : hint;
-}
-
-static void
-raise_with_hint(const TtlIndex *index, const char *hint)
-{
-	Assert(index->state != TTL_ACTIVE);
-	if (index->state == TTL_KEY_TYPE)
-		hint = ttl_hint_key_type(index->relid, index->keyattnum, index->keytype, NULL);
-	ereport(ERROR,
-			(errcode(state_texts[index->state].sqlerrcode),
-			 errmsg_internal("%s", ttl_state_reason(index)),
-			 hint ? errhint("%s", hint) : 0));
-}
-
-/* Raises the state as an error, for DDL. */
+/* Raises the state as an error. */
 void
 ttl_state_raise(const TtlIndex *index)
 {
-	raise_with_hint(index, ttl_state_hint(index));
-}
-
-/* Raises it for the argument of a function, where a hint on CREATE INDEX is of no use. */
-void
-ttl_state_raise_argument(const TtlIndex *index)
-{
-	raise_with_hint(index, index->state == TTL_TIME_ZONE_MISSING ?
-					"Give the time zone in which the key is read: time_zone => 'Europe/Berlin', say." :
-					ttl_state_hint(index));
+	Assert(index->state != TTL_ACTIVE);
+	ereport(ERROR,
+			(errcode(index->sqlerrcode),
+			 errmsg_internal("%s", index->reason),
+			 index->hint ? errhint("%s", index->hint) : 0));
 }
 
 /* Raises it for ALTER TABLE ... TYPE, which cannot give or take the time zone. */
 void
-ttl_state_raise_altered(const TtlIndex *index)
+ttl_state_raise_altered(TtlIndex *index)
 {
-	if (index->state == TTL_TIME_ZONE_MISSING || index->state == TTL_TIME_ZONE_UNUSED)
-		raise_with_hint(index,
-						psprintf("Make it a plain index first: ttl_index.remove_ttl(%s). ttl_index.coll_mod_index() makes it a TTL index again%s.",
-								 quote_literal_cstr(ttl_name_qualified(index->indexrelid)),
-								 index->state == TTL_TIME_ZONE_MISSING ?
-								 ", with a time zone" : ""));
+	if (index->state == TTL_WRONG_TIME_ZONE)
+		index->hint = psprintf("Make it a plain index first: SELECT ttl_index.remove_ttl(%s); Then ttl_index.coll_mod_index() makes it a TTL index again%s.",
+							   quote_literal_cstr(ttl_name_qualified(index->indexrelid)),
+							   index->option.time_zone == NULL ? ", with a time zone" : "");
 	ttl_state_raise(index);
 }
 
@@ -320,54 +185,48 @@ ttl_state_check_seconds(int32 seconds, bool may_be_never)
 			 errhint("ttl_index.seconds('30 days') is the number of seconds of 30 days.")));
 }
 
-/* Can a key of this type expire with this option?  Fills in the detail. */
+/* The state by the type of the key, and the time zone in which it is read. */
 static TtlState
 key_state(TtlIndex *index, Oid type)
 {
 	const char *time_zone = index->option.time_zone;
+	const char *problem;
 
 	index->keytype = getBaseType(type);
-	index->detail = format_type_be(type);
 	if (!ttl_catalog_key_type_ok(index->keytype))
-		return TTL_KEY_TYPE;
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_DATATYPE_MISMATCH,
+							 psprintf(TTL_KEY_TYPE_REASON, format_type_be(type)),
+							 ttl_hint_key_type(index->relid, index->keyattnum, index->keytype,
+											   NULL));
 	if (!index->option.present)
 		return TTL_ACTIVE;
 	if (index->keytype == TIMESTAMPTZOID && time_zone != NULL)
-		return TTL_TIME_ZONE_UNUSED;
+		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
+							 "a TTL index on a key of type timestamp with time zone takes no time zone",
+							 "Leave time_zone out: such a key is an instant by itself.");
 	if (index->keytype != TIMESTAMPTZOID && time_zone == NULL)
-		return TTL_TIME_ZONE_MISSING;
-	if (time_zone != NULL && !ttl_time_zone_ok(time_zone))
-	{
-		index->detail = pstrdup(time_zone);
-		return TTL_TIME_ZONE_INVALID;
-	}
+		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
+							 psprintf("a TTL index on a key of type %s needs a time zone",
+									  format_type_be(type)),
+							 "Add AND ttl_index.time_zone('Europe/Berlin') to the predicate, or the argument time_zone => 'Europe/Berlin'.");
+	if (time_zone != NULL && (problem = ttl_time_zone_problem(time_zone)) != NULL)
+		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
+							 problem,
+							 "Give a name of the view pg_timezone_names, such as Europe/Berlin.");
 	return TTL_ACTIVE;
 }
 
 /* Checks a column (invalid: an expression) that is to get a TTL index, and the time zone. */
 void
 ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type,
-					  const char *time_zone)
+					const char *time_zone)
 {
 	TtlIndex	index = {.relid = relid,.keyattnum = attnum};
 
 	index.option.present = true;
 	index.option.time_zone = unconstify(char *, time_zone);
-	index.state = key_state(&index, type);
-	if (index.state != TTL_ACTIVE)
-		ttl_state_raise_argument(&index);
-}
-
-/*
- * Is the index part of a constraint, its own or a foreign key to it?  That is to a unique one;
- * what core finds of others are constraints, of anybody's, that name the index.
- */
-static bool
-has_constraint(Oid indexrelid, Form_pg_index form)
-{
-	return form->indisprimary || form->indisexclusion || form->indisreplident ||
-		OidIsValid(get_index_constraint(indexrelid)) ||
-		(form->indisunique && get_index_ref_constraints(indexrelid) != NIL);
+	if (key_state(&index, type) != TTL_ACTIVE)
+		ttl_state_raise(&index);
 }
 
 /* Does an enabled rule add a command to this one or, if asked for, replace it? */
@@ -402,21 +261,34 @@ ttl_state_has_rule(Oid relid, CmdType event, bool instead)
 
 /* The state by the table alone. */
 static TtlState
-table_state(Oid relid, TtlCitusTable *citus)
+table_state(TtlIndex *index, Oid relid, TtlCitusTable *citus)
 {
 	FormData_pg_class form;
-	TtlState	state;
 
 	ttl_catalog_class(relid, &form);
+	ttl_citus_look(relid, citus);
 	if (form.relkind == RELKIND_MATVIEW)
-		return TTL_MATERIALIZED_VIEW;
+		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
+							 "a materialized view cannot have a TTL index",
+							 "Create it on the table that the view reads.");
 	if (form.relpersistence == RELPERSISTENCE_TEMP)
-		return TTL_TEMPORARY_TABLE;
-	state = ttl_reach_state(relid, citus);
+		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a temporary table cannot have a TTL index",
+							 "Other sessions cannot reach its rows; it ends with its own session.");
+	if (ttl_reach_is_hypertable(relid))
+		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a hypertable of TimescaleDB, or a chunk of one, cannot have a TTL index",
+							 "Let TimescaleDB drop its chunks: SELECT add_retention_policy(...).");
+	if (form.relkind == RELKIND_RELATION && form.relam != HEAP_TABLE_AM_OID)
+		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index needs a table of the access method heap",
+							 "ALTER TABLE ... SET ACCESS METHOD changes it.");
 	/* such a rule would keep rows, or change them in every pass */
-	if (state == TTL_ACTIVE && ttl_state_has_rule(relid, CMD_DELETE, true))
-		state = TTL_INSTEAD_RULE;
-	return state;
+	if (ttl_state_has_rule(relid, CMD_DELETE, true))
+		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index needs a table without a rule ON DELETE DO INSTEAD",
+							 "Replace the rule with a trigger, which can do the same for rows that expire.");
+	return TTL_ACTIVE;
 }
 
 /* Raises what is wrong with a table that is to get a TTL index. */
@@ -425,9 +297,42 @@ ttl_state_check_table(Oid relid)
 {
 	TtlIndex	index = {0};
 
-	index.state = table_state(relid, &index.citus);
-	if (index.state != TTL_ACTIVE)
+	if (table_state(&index, relid, &index.citus) != TTL_ACTIVE)
 		ttl_state_raise(&index);
+}
+
+/* The state by whether an index on this column can drop and make partitions of the table. */
+static TtlState
+partitions_state(TtlIndex *index, Oid relid, AttrNumber attnum, bool filtered)
+{
+	if (!ttl_bounds_possible(relid, attnum, index->keytype))
+		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "partitions can be dropped and made only where the table is partitioned by RANGE of the key alone",
+							 "The key of the index and of PARTITION BY RANGE must be the same column. "
+							 "Create the index on the table that is partitioned so, above or below this one.");
+	if (filtered)
+		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index with a filter cannot drop or make partitions",
+							 "Let an index without a filter do that; this one can expire its rows earlier.");
+	return TTL_ACTIVE;
+}
+
+/* Raises what prevents an index on this column from dropping and making partitions. */
+void
+ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype, bool filtered)
+{
+	TtlIndex	index = {.keytype = keytype};
+
+	if (partitions_state(&index, relid, attnum, filtered) != TTL_ACTIVE)
+		ttl_state_raise(&index);
+}
+
+static TtlState
+not_valid(TtlIndex *index)
+{
+	return ttl_state_set(index, TTL_NOT_VALID, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						 "the index is being built, or its build failed, or a partition has no index of it",
+						 "Drop and create the index again, or REINDEX it, or attach an index of each partition.");
 }
 
 /* Asks the operator class itself: GetDefaultOpClass() reads all of pg_opclass. */
@@ -453,54 +358,71 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 {
 	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
 	Oid			indexrelid = index->indexrelid;
+	Oid			governed = IndexGetRelation(index->governor, true);
 	Oid			type = get_atttype(indexrelid, 1);
-	TtlState	state;
-	FormData_pg_class index_class;
-	FormData_pg_class table_class;
-	Datum		indclass;
+	FormData_pg_class class;
+	Datum		classes;
 	bool		isnull;
+	AttrNumber	attnum;
+	Node	   *expression;
 
-	ttl_catalog_class(indexrelid, &index_class);
-	ttl_catalog_class(index->relid, &table_class);
-	if (ttl_option_is_long(tuple))
-		return TTL_LONG_DEFINITION;
 	if (index->option.problem != NULL)
-		return TTL_MALFORMED_OPTION;
-	state = table_state(index->relid, &index->citus);
-	index->citus_governor = index->citus;
-	if (state == TTL_ACTIVE && index->governor != indexrelid)
-		state = table_state(IndexGetRelation(index->governor, true), &index->citus_governor);
-	if (state != TTL_ACTIVE)
-		return state;
-	if (index_class.relam != BTREE_AM_OID)
-		return TTL_NOT_BTREE;
-	if (has_constraint(indexrelid, form))
-		return TTL_CONSTRAINT_INDEX;
-	if (form->indisunique)
-		return TTL_UNIQUE_INDEX;
-	if (form->indnkeyatts != 1)
-		return TTL_COMPOUND_KEY;
-	if (ttl_key_is_id(indexrelid, index->relid))
-		return TTL_ID_KEY;
+		return ttl_state_set(index, TTL_MALFORMED_OPTION, ERRCODE_INVALID_PARAMETER_VALUE,
+							 index->option.problem,
+							 "Write WHERE [filter AND] ttl_index.expire_after_seconds(seconds), with seconds between 0 and 2147483647.");
 
-	if (!OidIsValid(type))		/* dropped just now */
-		return TTL_NOT_VALID;
+	/* the tables */
+	if (table_state(index, index->relid, &index->citus) != TTL_ACTIVE)
+		return index->state;
+	index->citus_governor = index->citus;
+	if (index->governor != indexrelid &&
+		table_state(index, governed, &index->citus_governor) != TTL_ACTIVE)
+		return index->state;
+
+	/* the kind of index; a foreign key refers to a unique one only */
+	ttl_catalog_class(indexrelid, &class);
+	if (class.relam != BTREE_AM_OID)
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index must be a btree index",
+							 "Create it with USING btree, which is the default.");
+	if (form->indisprimary || form->indisexclusion || form->indisreplident ||
+		OidIsValid(get_index_constraint(indexrelid)) ||
+		(form->indisunique && get_index_ref_constraints(indexrelid) != NIL))
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "the index of a constraint or replica identity cannot be a TTL index",
+							 "Create another index on the same key for the TTL.");
+	if (form->indisunique)
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index cannot be unique",
+							 "Create another index on the same key for the TTL.");
+	if (form->indnkeyatts != 1)
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index must have one key only",
+							 "Further columns can be added with INCLUDE.");
+
+	/* the key; its type is gone if the index was dropped just now */
+	if (!OidIsValid(type))
+		return not_valid(index);
 	index->keyattnum = form->indkey.values[0];
-	state = key_state(index, type);
-	if (state == TTL_KEY_TYPE)
-		return state;
-	indclass = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass,
-							   &isnull);
-	if (!is_default_opclass(((oidvector *) DatumGetPointer(indclass))->values[0],
+	if (key_state(index, type) == TTL_UNSUITABLE_INDEX)
+		return index->state;
+	classes = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass, &isnull);
+	if (!is_default_opclass(((oidvector *) DatumGetPointer(classes))->values[0],
 							index->keytype))
-		return TTL_OPERATOR_CLASS;
-	if (state != TTL_ACTIVE)
-		return state;
-	if (table_class.relkind == RELKIND_RELATION &&
-		table_class.relam != HEAP_TABLE_AM_OID)
-		return TTL_TABLE_ACCESS_METHOD;
-	state = ttl_bounds_state(index);
-	return state == TTL_ACTIVE ? ttl_archive_state(index) : state;
+		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "a TTL index must use the default operator class of its key",
+							 "Create it without naming an operator class.");
+	if (index->state != TTL_ACTIVE)
+		return index->state;
+
+	/* what the option asks for */
+	if (index->option.present &&
+		(index->option.drop_partitions || index->option.bucket_seconds != 0) &&
+		partitions_state(index, governed,
+						 ttl_key_read(index->governor, &attnum, &expression) ? attnum : 0,
+						 index->option.filter != NIL) != TTL_ACTIVE)
+		return index->state;
+	return ttl_archive_state(index);
 }
 
 static bool
@@ -540,22 +462,10 @@ lacks_replica_identity(Oid relid)
 	return result;
 }
 
-static bool
-owner_may_delete(const TtlIndex *index)
-{
-	AclMode		needed = ACL_SELECT | ACL_DELETE;
-
-	return pg_class_aclmask(index->relid, index->owner, needed,
-							ACLMASK_ALL) == needed &&
-		object_aclcheck(NamespaceRelationId, get_rel_namespace(index->relid),
-						index->owner, ACL_USAGE) == ACLCHECK_OK;
-}
-
 /*
- * The tables that a partition belongs to have triggers there, and the TTL index of one of them
- * says what is deleted, and where to rows move.  All of it acts as the owner of the partition
- * whose rows are deleted.  So their owners need the privileges of that role; else this gives the
- * index a state, and returns false.
+ * The triggers of the tables that a partition belongs to, and the option of their TTL index, act
+ * with the rights of the partition's owner.  So the owners of these tables need the privileges
+ * of that role; otherwise this sets a state, and returns false.
  */
 bool
 ttl_state_owners_above(TtlIndex *index)
@@ -568,11 +478,11 @@ ttl_state_owners_above(TtlIndex *index)
 
 		if (!OidIsValid(owner) || has_privs_of_role(owner, index->owner))
 			continue;
-		index->state = TTL_OWNER_LACKS_PRIVILEGE;
-		index->detail = psprintf("the owner of table %s lacks the privileges of the owner of partition %s",
-								 ttl_name_qualified(lfirst_oid(lc)), ttl_name_qualified(index->relid));
-		index->mend = psprintf("ALTER TABLE %s OWNER TO %s;", ttl_name_qualified(index->relid),
-							   quote_identifier(GetUserNameFromId(owner, false)));
+		ttl_state_set(index, TTL_OWNER_LACKS_PRIVILEGE, ERRCODE_INSUFFICIENT_PRIVILEGE,
+					  psprintf("the owner of table %s lacks the privileges of the owner of partition %s",
+							   ttl_name_qualified(lfirst_oid(lc)), ttl_name_qualified(index->relid)),
+					  psprintf("ALTER TABLE %s OWNER TO %s;", ttl_name_qualified(index->relid),
+							   quote_identifier(GetUserNameFromId(owner, false))));
 		return false;
 	}
 	return true;
@@ -582,67 +492,52 @@ ttl_state_owners_above(TtlIndex *index)
 static TtlState
 runtime_state(TtlIndex *index, HeapTuple tuple, bool locked)
 {
-	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
-	TtlState	state;
+	AclMode		needed = ACL_SELECT | ACL_DELETE;
 
 	if (ttl_reach_is_repack_copy(index->relid))
-		return TTL_REPACK_COPY;
+		return ttl_state_set(index, TTL_REPACK_COPY, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							 "pg_repack fills this copy of a table, or has left it behind",
+							 "The rows expire in the table itself.");
 	if (!locked)
-		return TTL_TABLE_LOCKED;
-	if (!owner_may_delete(index))
-		return TTL_OWNER_LACKS_PRIVILEGE;
+		return ttl_state_set(index, TTL_TABLE_LOCKED, ERRCODE_LOCK_NOT_AVAILABLE,
+							 "the table is locked exclusively by another session", NULL);
+	if (pg_class_aclmask(index->relid, index->owner, needed, ACLMASK_ALL) != needed ||
+		object_aclcheck(NamespaceRelationId, get_rel_namespace(index->relid),
+						index->owner, ACL_USAGE) != ACLCHECK_OK)
+		return ttl_state_set(index, TTL_OWNER_LACKS_PRIVILEGE, ERRCODE_INSUFFICIENT_PRIVILEGE,
+							 "the table's owner lacks SELECT or DELETE on it, or USAGE on its schema",
+							 "Rows are deleted with the privileges of the owner: GRANT them.");
 	if (lacks_replica_identity(index->relid))
-		return TTL_NO_REPLICA_IDENTITY;
+		return ttl_state_set(index, TTL_NO_REPLICA_IDENTITY,
+							 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							 "the table is published with its deletes and has no replica identity",
+							 "Set one with ALTER TABLE ... REPLICA IDENTITY.");
 
 	/* The planner's rule: a broken HOT chain would show keys of old versions. */
-	if (form->indcheckxmin &&
+	if (((Form_pg_index) GETSTRUCT(tuple))->indcheckxmin &&
 		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple->t_data),
 							   TransactionXmin))
-		return TTL_OLD_SNAPSHOTS;
-	state = ttl_archive_rights(index);
-	return state == TTL_ACTIVE ? ttl_citus_state(index) : state;
+		return ttl_state_set(index, TTL_OLD_SNAPSHOTS, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							 "the index cannot be used until transactions older than it have ended",
+							 NULL);
+	if (ttl_archive_rights(index) != TTL_ACTIVE)
+		return index->state;
+	return ttl_citus_state(index);
 }
 
-/* Can what REINDEX CONCURRENTLY lost be restored? */
+/* The state of an index whose option REINDEX CONCURRENTLY has lost. */
 static TtlState
-lost_state(Oid indexrelid)
+lost(TtlIndex *index)
 {
-	TtlOption	option = {0};
+	TtlOption	saved = {0};
 
-	return ttl_saved_option_apply(indexrelid, &option) ?
-		TTL_OPTION_REMEMBERED : TTL_OPTION_LOST;
-}
-
-/* Describes an index whose table is locked against being dropped, if it can be. */
-static bool
-describe(Oid indexrelid, bool definition_only, bool locked, TtlIndex *index)
-{
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	FormData_pg_class table;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	index->relid = ((Form_pg_index) GETSTRUCT(tuple))->indrelid;
-	index->relkind = get_rel_relkind(indexrelid);
-	ttl_catalog_class(index->relid, &table);
-	index->owner = table.relowner;
-	if (!OidIsValid(index->owner) || index->relkind == '\0' ||
-		!ttl_catalog_read(indexrelid, index))
-	{
-		ReleaseSysCache(tuple);
-		return false;
-	}
-	if (!definition_only &&
-		!(ttl_catalog_is_usable(indexrelid) && ttl_catalog_is_usable(index->governor)))
-		index->state = TTL_NOT_VALID;
-	else if (!definition_only && !index->option.present)
-		index->state = lost_state(indexrelid);
-	else
-		index->state = definition_state(index, tuple);
-	if (index->state == TTL_ACTIVE && !definition_only)
-		index->state = runtime_state(index, tuple, locked);
-	ReleaseSysCache(tuple);
-	return true;
+	if (ttl_saved_option_apply(index->indexrelid, &saved))
+		return ttl_state_set(index, TTL_OPTION_LOST, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							 "the option was lost by REINDEX CONCURRENTLY and will be restored by the next pass",
+							 NULL);
+	return ttl_state_set(index, TTL_OPTION_LOST, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						 "the option was lost, and no saved option was found",
+						 "Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl().");
 }
 
 /*
@@ -657,27 +552,37 @@ ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 	Oid			relid = IndexGetRelation(indexrelid, true);
 	bool		locked;
 	bool		found;
+	HeapTuple	tuple;
+	FormData_pg_class table;
 
 	memset(index, 0, sizeof(*index));
 	index->indexrelid = indexrelid;
 	if (!OidIsValid(relid))
 		return false;
 	locked = ConditionalLockRelationOid(relid, AccessShareLock);
-	found = describe(indexrelid, definition_only, locked, index);
+	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	if (HeapTupleIsValid(tuple))
+	{
+		index->relid = relid;
+		index->relkind = get_rel_relkind(indexrelid);
+		ttl_catalog_class(relid, &table);
+		index->owner = table.relowner;
+	}
+	found = OidIsValid(index->owner) && index->relkind != '\0' &&
+		ttl_catalog_governor(indexrelid, &index->parent, &index->governor, &index->option);
+	if (found)
+	{
+		if (!definition_only &&
+			!(ttl_catalog_is_usable(indexrelid) && ttl_catalog_is_usable(index->governor)))
+			(void) not_valid(index);
+		else if (!definition_only && !index->option.present)
+			(void) lost(index);
+		else if (definition_state(index, tuple) == TTL_ACTIVE && !definition_only)
+			(void) runtime_state(index, tuple, locked);
+	}
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
 	if (locked)
 		UnlockRelationOid(relid, AccessShareLock);
 	return found;
-}
-
-/*
- * Was the option of an index lost for good?  Not where it has just been removed, or the
- * partition moved to an archive, beside whoever has a list of indexes.
- */
-bool
-ttl_state_is_lost(Oid indexrelid)
-{
-	TtlIndex	index;
-
-	return ttl_state_describe(indexrelid, false, &index) &&
-		index.state == TTL_OPTION_LOST && ttl_saved_option_is_dependent(indexrelid);
 }

@@ -19,11 +19,10 @@
 
 /* state.c */
 extern const char *ttl_state_name(TtlState state);
-extern char *ttl_state_reason(const TtlIndex *index);
-extern const char *ttl_state_hint(const TtlIndex *index);
+extern TtlState ttl_state_set(TtlIndex *index, TtlState state, int sqlerrcode,
+							  const char *reason, const char *hint);
 extern void ttl_state_raise(const TtlIndex *index);
-extern void ttl_state_raise_altered(const TtlIndex *index);
-extern void ttl_state_raise_argument(const TtlIndex *index);
+extern void ttl_state_raise_altered(TtlIndex *index);
 extern void ttl_state_check_is_index(Oid relid);
 extern void ttl_state_check_usable(Oid indexrelid);
 extern const int32 *ttl_state_read_seconds(FunctionCallInfo fcinfo, int i);
@@ -32,12 +31,12 @@ extern bool ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *i
 extern void ttl_state_check_table(Oid relid);
 extern void ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type,
 								const char *time_zone);
+extern void ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype, bool filtered);
 extern bool ttl_state_owners_above(TtlIndex *index);
 extern bool ttl_state_has_rule(Oid relid, CmdType event, bool instead);
-extern bool ttl_state_is_lost(Oid indexrelid);
 
 /* citus.c, apart from what is in citus.h */
-extern TtlState ttl_citus_state(const TtlIndex *index);
+extern TtlState ttl_citus_state(TtlIndex *index);
 
 /* archive.c */
 extern TtlState ttl_archive_state(TtlIndex *index);
@@ -50,7 +49,7 @@ extern bool ttl_archive_is_attachable(const TtlIndex *index);
 extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
 
 /* reach.c */
-extern TtlState ttl_reach_state(Oid relid, TtlCitusTable *citus);
+extern bool ttl_reach_is_hypertable(Oid relid);
 extern bool ttl_reach_is_repack_copy(Oid relid);
 extern char *ttl_reach_left_out(const TtlIndex *index);
 extern void ttl_reach_report_left_out(Oid indexrelid);

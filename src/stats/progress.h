@@ -15,7 +15,6 @@
 
 #include "definition/definition.h"
 #include "expire/expire.h"
-#include "expire/index_scan.h"
 #include "storage/dsm.h"
 
 /* What deletion waits for; progress.c has the names in the same order. */

@@ -166,7 +166,6 @@ CREATE INDEX t_zone ON t (u) WHERE ttl_index.expire_after_seconds(7) AND ttl_ind
 ALTER EVENT TRIGGER ttl_index_ddl ENABLE;
 SELECT ttl_index.coll_mod_index('t_zone', 8);
 \d t_zone
-SELECT ttl_index.create_index_command('parted', 'ts', 5, concurrently => true);
 
 -- remove_all_ttl, and what DROP EXTENSION does without it (rule of the option 8)
 SELECT ttl_index.coll_mod('parted', 'ts', 3600);

@@ -36,22 +36,6 @@ CREATE UNIQUE INDEX uniq ON eventlog (created, _id);
 SELECT ttl_index.create_index('eventlog', 'last_modified', 2147483647);
 SELECT ttl_index.drop_index('eventlog', 'last_modified');
 
--- rule 14
-SELECT ttl_index.create_index('eventlog', '_id', 10);
-CREATE TABLE ids (_id timestamptz, dates timestamptz[], doc jsonb);
-ALTER TABLE ids ADD "_id " timestamptz;
-CREATE INDEX ON ids (_id) WHERE ttl_index.expire_after_seconds(10);
-CREATE INDEX ON ids ((ttl_index.document_date(doc, '_id'))) WHERE ttl_index.expire_after_seconds(10);
-CREATE INDEX ON ids ((ttl_index.document_date(doc, VARIADIC '{_id}'))) WHERE ttl_index.expire_after_seconds(10);
-CREATE INDEX ON ids ((ttl_index.expire_at(_id, ttl_index.document_ttl(doc)))) WHERE ttl_index.expire_after_seconds(0);
-CREATE INDEX plain_id ON ids (_id);
-CREATE INDEX plain_path ON ids ((ttl_index.document_date(doc, '_id')));
-SELECT ttl_index.coll_mod('ids', '_id', 10);
-SELECT ttl_index.coll_mod_index('plain_id', 10);
-SELECT ttl_index.coll_mod('ids', 'doc._id', 10);
-SELECT ttl_index.coll_mod_index('plain_path', 10);
--- only the name itself, and only at the root
-SELECT ttl_index.create_index('ids', '_id ', 10), ttl_index.create_index('ids', 'doc.a._id', 10), ttl_index.create_index('ids', 'doc._id.a', 10);
 -- an index of its own on the key of a constraint is fine, in all ways
 SELECT ttl_index.create_index('eventlog', 'deadline', 10);
 SELECT ttl_index.create_index('eventlog', 'deadline', 10);

@@ -16,14 +16,6 @@ CREATE INDEX CONCURRENTLY b ON t (ts) WHERE id <= 100 AND ttl_index.expire_after
 CREATE INDEX c ON t ((ttl_index.document_date(doc, 'at'))) WHERE ttl_index.expire_after_seconds(60);
 DROP INDEX a, b, c;
 
--- nor can there be one, also in an empty table
-CREATE TABLE soft (id int, deleted_at timestamptz, doc jsonb);
-CREATE INDEX soft_1 ON soft (deleted_at) WHERE deleted_at IS NULL AND id = 1 AND ttl_index.expire_after_seconds(60);
-SELECT ttl_index.create_index('soft', 'doc.at', 60, partial_filter_expression => $$ttl_index.document_date(doc, 'at') IS NULL$$);
-DROP INDEX soft_1;
-CREATE INDEX soft_ttl ON soft (deleted_at) WHERE (id = 1 OR deleted_at IS NULL) AND ttl_index.expire_after_seconds(60);
-DROP TABLE soft;
-
 -- an index goes with a column, also with one that only its filter names
 CREATE TABLE narrow (id int, tenant int, at timestamptz, made timestamptz, expire int);
 CREATE INDEX narrow_ttl ON narrow (at) WHERE tenant = 5 AND ttl_index.expire_after_seconds(60);
@@ -182,25 +174,6 @@ DROP EVENT TRIGGER a_nested;
 SELECT ttl_index.create_index('outer_t', 'ts', 60, 'no_such_column > 0');
 CREATE INDEX outer_t_i ON outer_t (ts) WHERE ts > '2000-01-01' AND ttl_index.expire_after_seconds(60);
 DROP TABLE outer_t, inner_t;
--- another type of the key has other dates
-CREATE TABLE typed (ts timestamp, id int);
-INSERT INTO typed SELECT '2001-01-01', g FROM generate_series(1, 5) AS g;
-CREATE INDEX typed_ttl ON typed (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.time_zone('UTC');
-ALTER TABLE typed ALTER ts TYPE date USING '2002-01-01';
-ALTER TABLE typed ALTER id TYPE bigint;
-DROP TABLE typed;
--- an option in a CHECK constraint is no TTL
-CREATE TABLE checked (ts timestamptz CHECK (ttl_index.expire_after_seconds(10)));
-CREATE TABLE checked (ts timestamptz, CONSTRAINT c CHECK (ts > '2001-01-01' AND ttl_index.expire_after_seconds(10)));
-CREATE TABLE checked (ts timestamptz CHECK (ts > '2001-01-01'));
-ALTER TABLE checked ADD COLUMN id int CHECK (ttl_index.expire_after_seconds(10));
-ALTER TABLE checked ADD CONSTRAINT old CHECK (ttl_index.paused()) NOT VALID;
--- one that slipped through is in the way of no other
-ALTER EVENT TRIGGER ttl_index_ddl DISABLE;
-ALTER TABLE checked ADD CONSTRAINT old CHECK (ttl_index.expire_after_seconds(10));
-ALTER EVENT TRIGGER ttl_index_ddl ENABLE;
-ALTER TABLE checked ADD CONSTRAINT fine CHECK (ts < '2999-01-01'), ADD UNIQUE (ts);
-DROP TABLE checked;
 -- a role serves its own tables, and those of the roles whose rights it has
 CREATE TABLE own (ts timestamptz);
 CREATE INDEX own_ttl ON own (ts) WHERE ttl_index.expire_after_seconds(60);

@@ -38,8 +38,6 @@ SELECT ttl_index.create_index('eventlog', 'doc.dotted', 5);
 SELECT ttl_index.drop_index('eventlog', 'doc.dotted');
 
 -- refusals
-SELECT ttl_index.create_index('eventlog', 'doc._id', 5);
-SELECT ttl_index.create_index('eventlog', '_id', 5);
 SELECT ttl_index.create_index('eventlog', 'doc.meta._id', 5);
 SELECT ttl_index.create_index('eventlog', 'doc', 5);
 SELECT ttl_index.create_index('eventlog', 'doc.', 5);

@@ -165,11 +165,6 @@ SELECT line AS written FROM pg_temp.plan('SELECT * FROM ttl_index.index_stats') 
 -- What is no TTL index, or no index, or gone, has none.
 SELECT o, ttl_index.index_key(o), ttl_index.index_filter(o), ttl_index.index_document_ttl(o)
 FROM unnest('{pg_class_oid_index, long, 1, 0}'::regclass[]) AS o;
--- Each pass reads a definition several times, so there is an end; up to 17 core has one before that.
-\set VERBOSITY sqlstate
-SELECT pg_temp.make('longer', format('t <> %L', repeat('x', 1100000)));
-SELECT ttl_index.create_index('long', 'at', 60, format('t <> %L', repeat('x', 1100000)));
-\set VERBOSITY default
 DROP TABLE long;
 
 -- Names in it are those that the caller finds, as in a CREATE INDEX by hand: not those of the schema

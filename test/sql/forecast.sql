@@ -24,7 +24,7 @@ SELECT * FROM ttl_index.forecast('t_i', '1 day', -1);
 SELECT * FROM ttl_index.forecast('t_i', '1 day', 100001);
 DROP TABLE t;
 
--- expressions, each half of a pair, and dates in a zone
+-- expressions, documents with a TTL of their own, and dates in a zone
 CREATE TABLE x (d date, ts timestamptz, doc jsonb);
 INSERT INTO x SELECT '2001-01-01', now() - interval '100 s', CASE WHEN g > 40 THEN '{"ttl": 7200}' ELSE '{}' END::jsonb FROM generate_series(1, 100) AS g;
 CREATE INDEX x_d ON x (d) WHERE ttl_index.expire_after_seconds(0) AND ttl_index.time_zone('UTC');
@@ -32,6 +32,7 @@ SELECT ttl_index.create_index('x', 'ts', 60, document_ttl_field => 'doc.ttl');
 ANALYZE x;
 SELECT documents > 50 FROM ttl_index.forecast('x_d', '1 hour', 0);
 SELECT n, documents FROM ttl_index.forecast('x_ts_ttl', '4 hours', 1) WITH ORDINALITY AS f (a, b, documents, c, n);
+SELECT n, documents FROM ttl_index.forecast('x_ts_own_ttl', '4 hours', 1) WITH ORDINALITY AS f (a, b, documents, c, n);
 DROP TABLE x;
 
 -- partitions that go as a whole do so at their upper bound

@@ -69,15 +69,6 @@ SELECT try($$SELECT ttl_index.coll_mod('v', 'ok', 60)$$);
 SELECT try($$SELECT ttl_index.coll_mod('t_ok', 'ok', 60)$$);
 DROP FOREIGN DATA WRAPPER hints_fdw CASCADE;
 
--- arguments in the order of coll_mod: a zone where the filter is
-SELECT try($$SELECT ttl_index.create_index('"T"', 'ts', 60, 'Europe/Berlin')$$);
-SELECT try($$SELECT ttl_index.create_index('"T"', 'ok', 60, 'UTC')$$);
-SELECT try($$SELECT ttl_index.create_index_command('"T"', 'ts', 60, 'utc')$$);
--- a column may have such a name
-ALTER TABLE "T" ADD COLUMN utc boolean;
-SELECT try($$SELECT ttl_index.create_index('"T"', 'ts', 60, 'utc')$$);
-SELECT try($$SELECT ttl_index.create_index('"T"', 'ts', 60, 'utc', 'UTC')$$);
-
 -- hints on an argument speak of arguments
 SELECT try($$SELECT ttl_index.create_index('"T"', 'd', 60)$$);
 SELECT try($$CREATE INDEX ON "T" (d) WHERE ttl_index.expire_after_seconds(60)$$);

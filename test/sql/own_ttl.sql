@@ -32,17 +32,17 @@ SELECT left_of('coll');
 SELECT ttl_index.create_index('coll', '_ts', 1000, document_ttl_field => 'doc.ttl');
 SELECT * FROM marks;
 \d coll
-SELECT ttl_index.due_count('coll__ts_ttl');
+SELECT ttl_index.due_count('coll__ts_ttl'), ttl_index.due_count('coll__ts_own_ttl');
 SELECT ttl_index.stats_reset();
 CALL ttl_index.run_pass();
 SELECT left_of('coll');
--- one logical TTL index: one row of statistics
-SELECT indexrelname, deleted_documents FROM ttl_index.index_stats;
+-- each index has statistics of its own
+SELECT indexrelname, deleted_documents FROM ttl_index.index_stats ORDER BY 1;
 -- n = -1: only documents with their own TTL, without a rebuild of either
 SELECT pg_relation_filenode('coll__ts_ttl') AS main, pg_relation_filenode('coll__ts_own_ttl') AS other \gset
 SELECT * FROM ttl_index.coll_mod('coll', '_ts', -1);
 SELECT fill('coll');
-SELECT ttl_index.due_count('coll__ts_ttl'), ttl_index.oldest_due('coll__ts_ttl') IS NOT NULL AS oldest;
+SELECT ttl_index.due_count('coll__ts_ttl'), ttl_index.due_count('coll__ts_own_ttl'), ttl_index.oldest_due('coll__ts_own_ttl') IS NOT NULL AS oldest;
 CALL ttl_index.run_pass();
 SELECT left_of('coll');
 SELECT * FROM marks;
@@ -54,16 +54,16 @@ SELECT * FROM ttl_index.coll_mod_index('coll__ts_ttl', -1);
 SELECT * FROM ttl_index.coll_mod_index('coll__ts_ttl', 2000000000);
 SELECT pg_relation_filenode('coll__ts_ttl') = :main AND pg_relation_filenode('coll__ts_own_ttl') = :other AS not_rebuilt;
 
--- rule 15 for the pair; a half of it is made whole
+-- rule 15 for both indexes; the one that is missing is made
 SELECT ttl_index.create_index('coll', '_ts', 2000000000, document_ttl_field => 'doc.ttl');
 SELECT ttl_index.create_index('coll', '_ts', 5, document_ttl_field => 'doc.ttl');
 DROP INDEX coll__ts_own_ttl;
 SELECT ttl_index.create_index('coll', '_ts', 2000000000, document_ttl_field => 'doc.ttl');
 SELECT * FROM marks;
--- the other one is not changed by itself
+-- what is said of one holds for both
 SELECT ttl_index.coll_mod_index('coll__ts_own_ttl', 5);
+SELECT * FROM marks;
 SELECT ttl_index.remove_ttl('coll__ts_own_ttl');
-SELECT ttl_index.remove_ttl('coll__ts_ttl');
 SELECT * FROM marks;
 SELECT * FROM ttl_index.coll_mod_index('coll__ts_ttl', 7);
 SELECT * FROM marks;
@@ -175,7 +175,6 @@ CREATE INDEX main_named ON beside (at)
 	WHERE ttl_index.document_ttl(field => 'ttl', document => doc) IS NULL AND ttl_index.expire_after_seconds(seconds => 10);
 SELECT indexrelid, parent_indexrelid, document_ttl FROM ttl_index.indexes WHERE indexrelid::text LIKE '%_named' ORDER BY 1;
 CREATE INDEX by_ddl ON beside (at) WHERE ttl_index.expire_after_seconds(10);
-CREATE INDEX bad ON beside (ttl_index.document_date(document => doc, VARIADIC path => '{_id}')) WHERE ttl_index.expire_after_seconds(10);
 CREATE INDEX by_path ON beside (ttl_index.document_date(document => doc, VARIADIC path => ARRAY['a', 'b'])) WHERE ttl_index.expire_after_seconds(10);
 SELECT ttl_index.coll_mod('beside', 'doc.a.b', 20);
 SELECT indexrelid, key FROM ttl_index.indexes WHERE indexrelid = 'by_path'::regclass;

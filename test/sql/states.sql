@@ -15,9 +15,6 @@ CREATE INDEX s_key ON t ((CASE WHEN ttl_index.time_zone('UTC') THEN ts END)) WHE
 CREATE INDEX s_hash ON t USING hash (ts) WHERE ttl_index.expire_after_seconds(5);
 CREATE UNIQUE INDEX s_unique ON t (ts) WHERE ttl_index.expire_after_seconds(5);
 CREATE INDEX s_compound ON t (ts, id) WHERE ttl_index.expire_after_seconds(5);
-CREATE TABLE ids (_id timestamptz);
-INSERT INTO ids VALUES ('2001-01-01');
-CREATE INDEX s_id ON ids (_id) WHERE ttl_index.expire_after_seconds(5);
 CREATE INDEX s_type ON t (kind) WHERE ttl_index.expire_after_seconds(5);
 CREATE OPERATOR CLASS mine FOR TYPE timestamptz USING btree AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,

@@ -63,7 +63,6 @@ SELECT ttl_index.create_time_series('t', 'ts', granularity => 'hours', bucket_ma
 SELECT ttl_index.create_time_series('t', 'ts', bucket_max_span_seconds => 59);
 SELECT ttl_index.create_time_series('t', 'ts', bucket_max_span_seconds => 31536001);
 SELECT ttl_index.create_time_series('t', 'ts', expire_after_seconds => -2);
-SELECT ttl_index.create_time_series('t', 'ts', 'ts');
 CREATE TABLE d (day date) PARTITION BY RANGE (day);
 SELECT ttl_index.create_time_series('d', 'day', time_zone => 'UTC');
 CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');

@@ -126,7 +126,7 @@ foreach my $mode ('copy', 'link')
 		"$mode: then the monitor sets to work");
 	$new->safe_psql('postgres', 'REINDEX DATABASE CONCURRENTLY postgres');
 	$new->poll_query_until('postgres',
-		q{SELECT count(*) = 0 FROM ttl_index.indexes WHERE state = 'option_remembered'})
+		q{SELECT count(*) = 0 FROM ttl_index.indexes WHERE state = 'option_lost'})
 	  or die 'no pass restores the options';
 	is( $new->safe_psql('postgres', $indexes) =~ s/\|\d+\|/|/gr,
 		$before{$indexes} =~ s/\|\d+\|/|/gr,

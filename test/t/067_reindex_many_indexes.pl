@@ -39,7 +39,7 @@ sub options
 	return $node->safe_psql(
 		'postgres', q{
 SELECT count(*) FILTER (WHERE expire_after_seconds = 5 AND state IN ('active', 'no_monitor')),
-	count(*) FILTER (WHERE state = 'option_remembered')
+	count(*) FILTER (WHERE state = 'option_lost')
 FROM ttl_index.indexes});
 }
 
