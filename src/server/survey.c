@@ -83,6 +83,9 @@ begin_work(void *arg)
 
 	/* the launcher may end this process if it waits for a lock */
 	look->run->shared->limited = false;
+	/* do the objects of the extension match the library? */
+	if (look->may_run)
+		ttl_counters_check();
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
@@ -112,8 +115,6 @@ count_deaths(TtlRun *run)
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{
 		TtlDeath	death = index->death;
-		Oid			relid = index->key.relid;
-		TtlCount	count = {.indexrelid = relid,.relid = IndexGetRelation(relid, true)};
 		ErrorData	edata = {
 			.sqlerrcode = ERRCODE_ADMIN_SHUTDOWN,
 			.message = "the worker was terminated while it was at this index"
@@ -127,14 +128,7 @@ count_deaths(TtlRun *run)
 			edata.sqlerrcode = ERRCODE_CRASH_SHUTDOWN;
 			edata.message = "the server crashed while the worker was at this index";
 		}
-		ttl_tally_error(&count, InvalidOid, &edata);
-		ttl_tally_add(run, &count);
-		run->kept->counted = true;
-		ttl_report_error(run, relid, relid, &edata);
-		if (death != TTL_DEAD_CRASHED)
-			(void) ttl_kept_failed(run->kept, relid, true);
-		if (death == TTL_DEAD_CANCELED)
-			ttl_kept_canceled(run->kept, relid, run->at);
+		ttl_tally_failure(run, index->key.relid, &edata, death == TTL_DEAD_CANCELED);
 	}
 }
 
@@ -229,7 +223,7 @@ index_work(void *arg)
 			foreach(lc, ttl_leaves_by_row(root))
 				add_owner(look, IndexGetRelation(lfirst_oid(lc), true));
 		}
-		foreach(lc, index->state == TTL_ACTIVE ? ttl_prepare_partitions(run, index) : NIL)
+		foreach(lc, index->state == TTL_ACTIVE ? ttl_sub_pass_partitions(run, index) : NIL)
 		{
 			Oid			relid = ((TtlPartition *) lfirst(lc))->relid;
 
@@ -280,7 +274,7 @@ look_at(Look *look)
 	if (crash != NULL && run->shared->begins)
 		ttl_report_put_aside(run, look->indexrelid, crash);
 	if (edata != NULL && look->may_run)
-		ttl_prepare_failed(run, look->indexrelid, edata, timed_out);
+		ttl_tally_failure(run, look->indexrelid, edata, timed_out);
 
 	/* the rows of a paused index stay because somebody wants it */
 	found->indexes++;
@@ -348,17 +342,16 @@ begin_survey(Look *look)
 {
 	TtlRun	   *run = look->run;
 	TtlFunctions functions;
+	ErrorData  *edata;
 	bool		timed_out;
 
 	run->at = GetCurrentTimestamp();
 	ttl_hold_check_clock(&look->file, run->at, false);
-	if (look->may_run && ttl_prepare_is_held(run, &look->file))
+	if (look->may_run && ttl_work_is_held(run, &look->file))
 		look->may_run = false;
 	ttl_kept_load(run->kept);
 	if (run->shared->begins)
 		ttl_kept_begin_pass(run->kept, run->at);
-	else
-		ttl_kept_try_again(run->kept, run->at);
 	/* else a pass would last until a clock that was set back is there again */
 	run->kept->pass_at = Min(run->kept->pass_at, run->at);
 	if (!ttl_function_lookup(&functions))
@@ -367,12 +360,20 @@ begin_survey(Look *look)
 		run->kept->survey = look->found;
 		return false;
 	}
-	if (ttl_work_must_stop(run) ||
-		(look->may_run && !ttl_prepare_objects_fit(run)))
+	if (ttl_work_must_stop(run))
 		return false;
+	edata = ttl_work_run(begin_work, look, &timed_out);
+	if (edata != NULL)
+	{
+		if (OidIsValid(run->common->caller))
+			ReThrowError(edata);
+		ttl_report_no_pass(run, edata);
+		run->stop = true;
+		return false;
+	}
+	if (look->may_run)
+		run->kept->reported.at = 0;
 	count_deaths(run);
-	if (ttl_work_run(begin_work, look, &timed_out) != NULL)
-		return false;
 	if (run->shared->begins)
 	{
 		MemoryContextSwitchTo(run->context);
