@@ -325,15 +325,13 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 		ttl_state_raise(&index);
 	sibling = ttl_own_ttl_sibling(indexrelid);
 	ttl_coll_mod_merge(&index, sibling, change);
-	if (!was_ttl)
-		ttl_overlap_check(indexrelid);
 	change_option(indexrelid, &index.option);
 	if (OidIsValid(sibling) &&
 		(!was_ttl || change->paused != NULL || change->archive_to != NULL))
 		change_sibling(sibling, was_ttl, &index.option);
 	if (!was_ttl)
 	{
-		ttl_overlap_report(indexrelid);
+		ttl_overlap_report(indexrelid, ERROR);
 		ttl_reach_report_left_out(indexrelid);
 	}
 	if (!was_ttl || *change->seconds < *old || *old < 0 || change->archive_to != NULL ||

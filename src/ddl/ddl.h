@@ -56,8 +56,7 @@ extern void ttl_cluster_apply(Node *node);
 
 /* overlap.c */
 extern void ttl_overlap_check_new(Oid relid, const TtlKey *key, List *filter);
-extern void ttl_overlap_check(Oid indexrelid);
-extern void ttl_overlap_report(Oid indexrelid);
+extern void ttl_overlap_report(Oid indexrelid, int elevel);
 
 /* dropped.c */
 extern void ttl_dropped_report(Oid relid, Snapshot before);
