@@ -11,7 +11,7 @@ MODULE_big = $(EXTENSION)
 OBJS = $(patsubst $(top)/%.c,%.o,$(sort $(wildcard $(top)/src/*.c $(top)/src/*/*.c)))
 OUR_HEADERS = $(wildcard $(top)/src/*.h $(top)/src/*/*.h)
 PG_CPPFLAGS = -I$(top)/src
-PGFILEDESC = "ttl_index - rows that expire by the date they carry"
+PGFILEDESC = "ttl_index - delete rows some time after a date in the row"
 
 # The current definition is one file; a release adds a script from the one before.
 DATA = $(patsubst $(top)/%,%,$(wildcard $(top)/sql/$(EXTENSION)--*--*.sql))

@@ -1,9 +1,8 @@
-/* Is all well with the TTL indexes of this database?  One row: how many problems there
-   are, and which.  For psql (psql -XAtq -f health.sql app), for cron, and for
-   check_postgres: see doc/monitoring.md.  For a member of pg_monitor.  The limits are
-   an hour behind, unless a pass is deleting that and through within 6 hours, and ten
-   minutes without a pass, as in alerts.yml.  Whoever may create functions in a database
-   must not get one of them called here. */
+/* Checks the TTL indexes of this database.  Returns one row: the number of problems, and
+   their descriptions.  For psql (psql -XAtq -f health.sql app), cron and check_postgres: see
+   doc/operating.md.  Run it as a member of pg_monitor.  The limits are those of alerts.yml: a
+   lag of an hour, unless a running pass will end within 6 hours, and ten minutes without a
+   pass.  search_path is set so that no function of another role is called. */
 SET search_path = pg_catalog, pg_temp;
 WITH every AS MATERIALIZED (
   SELECT indexrelid, parent_indexrelid, state, reason FROM ttl_index.indexes

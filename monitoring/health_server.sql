@@ -1,6 +1,6 @@
-/* Is all well in all databases of this server that have TTL indexes?  As health.sql, from
-   any database that has the extension, by what the monitor has seen in its last passes:
-   which databases to look at, and health.sql says there what it is. */
+/* Checks all databases of this server that have TTL indexes, by the last passes of the
+   monitor.  Run it in any database that has the extension.  It names the databases with
+   problems; run health.sql there for details. */
 SET search_path = pg_catalog, pg_temp;
 WITH problem(what) AS (
   SELECT datname || ': ' || concat_ws(', ', reason,
@@ -9,7 +9,7 @@ WITH problem(what) AS (
     CASE WHEN behind THEN 'behind by ' || date_trunc('second', worst_lag) END,
     CASE WHEN late THEN coalesce('no pass has ended since ' || last_pass_end, 'no pass has ended yet') END)
   FROM (
-    SELECT *, enabled AND NOT held
+    SELECT *, reason IS NULL
       AND greatest(last_pass_start, last_pass_end) < clock_timestamp() - interval '10 minutes'
         - 2 * coalesce(current_setting('ttl_index.monitor_sleep', true), '60s')::interval
       AND NOT EXISTS (SELECT FROM ttl_index.current_op AS o WHERE o.datname = d.datname) AS late,

@@ -493,21 +493,18 @@ COMMENT ON FUNCTION monitor_status() IS
 'who deletes in this database: monitor; run_pass where a session with the rights of the caller has called it within ten minutes; else why nobody does, in a word, and a sentence, and what to do';
 
 CREATE FUNCTION list_operations(
-	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT cutoff timestamptz,
-	OUT op_start timestamptz, OUT deleted_documents bigint, OUT pass_start timestamptz, OUT pass_deleted bigint,
-	OUT pass_left bigint, OUT pass_time_left interval, OUT index_deleted bigint, OUT index_due bigint,
-	OUT index_left bigint, OUT index_time_left interval)
+	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT op_start timestamptz,
+	OUT pass_start timestamptz, OUT pass_deleted bigint, OUT pass_left bigint, OUT pass_time_left interval,
+	OUT index_deleted bigint, OUT index_left bigint)
 RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_operations';
 
 COMMENT ON FUNCTION list_operations() IS 'what each worker is at; the view ttl_index.current_op adds pg_stat_activity';
 
 CREATE VIEW current_op AS
-SELECT a.pid, a.datname, a.backend_type, o.operation, o.relid, o.indexrelid,
-	t.schemaname, t.relname, x.relname AS indexrelname, o.cutoff, o.op_start,
-	o.deleted_documents, a.wait_event_type, a.wait_event,
-	o.pass_start, o.pass_deleted, o.pass_left, o.pass_time_left,
-	o.index_deleted, o.index_due, o.index_left, o.index_time_left
+SELECT a.pid, a.datname, o.operation, o.relid, o.indexrelid,
+	t.schemaname, t.relname, x.relname AS indexrelname, o.op_start, a.wait_event_type, a.wait_event,
+	o.pass_start, o.pass_deleted, o.pass_left, o.pass_time_left, o.index_deleted, o.index_left
 FROM list_operations() AS o
 JOIN pg_catalog.pg_stat_activity AS a ON a.pid OPERATOR(pg_catalog.=) o.pid
 LEFT JOIN LATERAL relation_name(o.indexrelid) AS x
@@ -520,16 +517,13 @@ COMMENT ON VIEW current_op IS
 
 COMMENT ON COLUMN current_op.pid IS 'the process';
 COMMENT ON COLUMN current_op.datname IS 'the database in which it works';
-COMMENT ON COLUMN current_op.backend_type IS 'the type of the process, as in pg_stat_activity';
 COMMENT ON COLUMN current_op.operation IS 'visit; pass between two visits; wait for rate limit; wait for replication; wait for locks';
 COMMENT ON COLUMN current_op.relid IS 'the table that is visited, in the database datname; NULL unless the operation is a visit';
 COMMENT ON COLUMN current_op.indexrelid IS 'the index that is visited, in the database datname; NULL unless the operation is a visit';
 COMMENT ON COLUMN current_op.schemaname IS 'the schema of the table; NULL where datname is another database than this one, here and below';
 COMMENT ON COLUMN current_op.relname IS 'the name of the table';
 COMMENT ON COLUMN current_op.indexrelname IS 'the name of the index';
-COMMENT ON COLUMN current_op.cutoff IS 'rows with dates up to here are due by this index; NULL unless the operation is a visit';
 COMMENT ON COLUMN current_op.op_start IS 'when the visit, or the pass, began';
-COMMENT ON COLUMN current_op.deleted_documents IS 'rows deleted in this visit before the batch at hand';
 COMMENT ON COLUMN current_op.wait_event_type IS 'as in pg_stat_activity';
 COMMENT ON COLUMN current_op.wait_event IS 'as in pg_stat_activity';
 COMMENT ON COLUMN current_op.pass_start IS 'when the pass began, of which this may be one of many sub-passes; NULL while the process finds out what there is to do';
@@ -537,15 +531,12 @@ COMMENT ON COLUMN current_op.pass_deleted IS 'rows deleted in the pass before th
 COMMENT ON COLUMN current_op.pass_left IS 'about how many rows are left of those that were due when the pass began, by the indexes by which it has deleted thousands so far; NULL where statistics lack';
 COMMENT ON COLUMN current_op.pass_time_left IS 'the time for these, by the rate of the pass so far, of late above all; NULL in its first seconds';
 COMMENT ON COLUMN current_op.index_deleted IS 'rows deleted in the pass by this TTL index, with all its partitions, before the batch at hand; NULL unless the operation is a visit, here and below';
-COMMENT ON COLUMN current_op.index_due IS 'about how many rows were due by it when the pass began, by statistics; NULL where these lack, and until it has deleted 1,000 rows, times its partitions';
-COMMENT ON COLUMN current_op.index_left IS 'index_due less index_deleted; NULL where more were deleted';
-COMMENT ON COLUMN current_op.index_time_left IS 'the time for these, likewise by the rate of this index';
+COMMENT ON COLUMN current_op.index_left IS 'about how many rows are left of those that were due by it when the pass began, by statistics; NULL where these lack, where more were deleted, and until it has deleted 1,000 rows, times its partitions';
 
 CREATE FUNCTION list_databases(
 	OUT datid oid, OUT last_pass_start timestamptz, OUT last_pass_end timestamptz, OUT indexes integer,
 	OUT not_active integer, OUT failing integer, OUT paused integer, OUT worst_lag interval,
-	OUT lag_unknown integer, OUT deleted_documents bigint, OUT deleted_buckets bigint, OUT pass_left bigint,
-	OUT pass_time_left interval, OUT enabled boolean, OUT held boolean, OUT reason text)
+	OUT pass_left bigint, OUT pass_time_left interval, OUT reason text)
 RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_databases';
 
@@ -553,8 +544,7 @@ COMMENT ON FUNCTION list_databases() IS 'what the monitor knows of each database
 
 CREATE VIEW databases AS
 SELECT l.datid, d.datname, l.last_pass_start, l.last_pass_end, l.indexes, l.not_active, l.failing, l.paused,
-	l.worst_lag, l.lag_unknown, l.deleted_documents, l.deleted_buckets, l.pass_left, l.pass_time_left,
-	l.enabled, l.held, l.reason
+	l.worst_lag, l.pass_left, l.pass_time_left, l.reason
 FROM list_databases() AS l
 JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) l.datid;
 
@@ -570,13 +560,8 @@ COMMENT ON COLUMN databases.not_active IS 'of these, those from which no row is 
 COMMENT ON COLUMN databases.failing IS 'those with an error that no good visit has followed';
 COMMENT ON COLUMN databases.paused IS 'those that are paused and else active';
 COMMENT ON COLUMN databases.worst_lag IS 'how long the oldest due row of all that are not paused had been due when the monitor last looked: when a pass begins, between its sub-passes, and when it ends; NULL where it is known of none';
-COMMENT ON COLUMN databases.lag_unknown IS 'of how many that could not be told';
-COMMENT ON COLUMN databases.deleted_documents IS 'rows that the monitor has deleted there since it started; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
-COMMENT ON COLUMN databases.deleted_buckets IS 'partitions that it has dropped there since then';
 COMMENT ON COLUMN databases.pass_left IS 'in a pass that goes on, about how many rows are left of those that were due when it began, as in current_op; NULL where no pass goes on or that is not known';
 COMMENT ON COLUMN databases.pass_time_left IS 'the time for these, as the last rows of it went';
-COMMENT ON COLUMN databases.enabled IS 'is ttl_index.monitor_enabled on, for the server and this database?';
-COMMENT ON COLUMN databases.held IS 'is deletion held, on the whole server?';
 COMMENT ON COLUMN databases.reason IS 'why the monitor deletes nothing there; NULL if it does';
 
 -- Written only by the C code, in the transaction that deletes, and only by
@@ -618,16 +603,9 @@ CREATE TABLE counters (
 	recovered timestamptz
 );
 
--- Room for later: deleting rows is what a full disk needs, and it must be counted.
--- The space of these rows is used again, and never given back.
+-- To truncate it, VACUUM would lock it exclusively.
 -- Statistics of it serve nobody, and autovacuum would write 90 kB of them every 50 rows.
 ALTER TABLE counters SET (vacuum_truncate = off, autovacuum_analyze_threshold = 2147483647);
--- In C: a publication FOR ALL TABLES refuses DELETE, and its subscribers know no such table.
-CREATE FUNCTION reserve_room()
-RETURNS void LANGUAGE C
-AS 'MODULE_PATHNAME', 'ttl_reserve_room';
-SELECT reserve_room();
-DROP FUNCTION reserve_room();
 
 COMMENT ON TABLE counters IS
 'what is behind the views ttl_index.stats and ttl_index.index_stats, and the hour at hand of ttl_index.history; written by the monitor and by run_pass() only';

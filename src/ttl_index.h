@@ -28,7 +28,7 @@
  *	compat.h		the differences between the major versions
  *
  * The name of a function begins with that of its file: ttl_owner_of() is in
- * owner.c.  doc/internals.md follows one row through the files.
+ * owner.c.  doc/how-it-works.md follows one row through the files.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -104,16 +104,6 @@ extern Oid	ttl_owner_of(Oid relid);
 extern bool ttl_owner_lock(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_owner_open(Oid relid, LOCKMODE lockmode);
 extern void ttl_owner_check_tree(Oid relid, Oid owner);
-
-/* query.c */
-extern Node *ttl_query_key(Oid indexrelid, Relation rel, Oid keytype);
-extern Query *ttl_query_make_delete(Relation rel, List *conditions);
-extern List *ttl_query_values(Relation to, Relation from);
-extern Query *ttl_query_make_insert(Relation to, List *values, QueryEnvironment *env, char *rows);
-extern bool ttl_query_is_plain(Relation rel, CmdType command);
-extern List *ttl_query_columns(Relation rel);
-extern int64 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
-						   const char *name, DestReceiver *dest);
 
 /* settings.c */
 extern PGDLLIMPORT bool ttl_monitor_enabled;

@@ -143,7 +143,7 @@ describe_deletion(const TtlIndex *index, bool partitions, const char **detail, c
 	}
 	else
 	{
-		ttl_visitor_find(&visitor);
+		ttl_visitor_find(MyDatabaseId, &visitor);
 		why = ttl_visitor_why_none(&visitor, index->owner);
 		if (why != NULL)
 			*hint = visitor.hint;

@@ -26,16 +26,31 @@
 #include "definition/option.h"
 #include "ttl_index.h"
 
-static Oid
-lookup_function(Oid schema, const char *name, int nargs, Oid type1, Oid type2)
+/* The functions, in the order of the members of TtlFunctions. */
+static const struct
 {
-	Oid			args[2] = {type1, type2};
+	const char *name;
+	int			nargs;
+	Oid			types[2];
+}			signatures[] =
+{
+	{"expire_after_seconds", 2, {INT4OID, INT4OID}},
+	{"time_zone", 2, {TEXTOID, TEXTOID}},
+	{"drop_expired_partitions", 2, {BOOLOID, BOOLOID}},
+	{"bucket_max_span_seconds", 2, {INT4OID, INT4OID}},
+	{"paused", 2, {BOOLOID, BOOLOID}},
+	{"archive_to", 2, {REGCLASSOID, REGCLASSOID}},
+	{"detach_expired_partitions", 2, {BOOLOID, BOOLOID}},
+	{"seconds", 1, {INTERVALOID}},
+	{"document_ttl", 2, {JSONBOID, TEXTOID}},
+	{"column_ttl", 1, {INT8OID}},
+	{"expire_at", 2, {TIMESTAMPTZOID, INT4OID}},
+	{"document_date", 2, {JSONBOID, TEXTARRAYOID}},
+	{"earliest", 1, {TIMESTAMPTZARRAYOID}}
+};
 
-	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-						   CStringGetDatum(name),
-						   PointerGetDatum(buildoidvector(args, nargs)),
-						   ObjectIdGetDatum(schema));
-}
+StaticAssertDecl(sizeof(TtlFunctions) == lengthof(signatures) * sizeof(Oid),
+				 "one signature for each function");
 
 static uint64 definitions_version = 0;
 
@@ -63,54 +78,16 @@ ttl_function_is_alias(Oid funcid)
 }
 
 /*
- * False if the extension is not installed.  This is not read from pg_extension, because any
- * role can lock that, and all DDL and the views would wait for it.
+ * Returns the OIDs of the functions; false if the extension is not installed.  This is not read
+ * from pg_extension, because any role can lock that, and all DDL and the views would wait.
  */
-static bool
-look_up_functions(TtlFunctions *functions)
-{
-	Oid			schema = get_namespace_oid(TTL_SCHEMA, true);
-
-	memset(functions, 0, sizeof(*functions));
-	if (!OidIsValid(schema))
-		return false;
-	functions->expire_after_seconds =
-		lookup_function(schema, "expire_after_seconds", 2, INT4OID, INT4OID);
-	functions->time_zone =
-		lookup_function(schema, "time_zone", 2, TEXTOID, TEXTOID);
-	functions->drop_expired_partitions =
-		lookup_function(schema, "drop_expired_partitions", 2, BOOLOID, BOOLOID);
-	functions->bucket_max_span_seconds =
-		lookup_function(schema, "bucket_max_span_seconds", 2, INT4OID, INT4OID);
-	functions->paused =
-		lookup_function(schema, "paused", 2, BOOLOID, BOOLOID);
-	functions->archive_to =
-		lookup_function(schema, "archive_to", 2, REGCLASSOID, REGCLASSOID);
-	functions->detach_expired_partitions =
-		lookup_function(schema, "detach_expired_partitions", 2, BOOLOID, BOOLOID);
-	functions->seconds =
-		lookup_function(schema, "seconds", 1, INTERVALOID, InvalidOid);
-	functions->document_ttl =
-		lookup_function(schema, "document_ttl", 2, JSONBOID, TEXTOID);
-	functions->column_ttl =
-		lookup_function(schema, "column_ttl", 1, INT8OID, InvalidOid);
-	functions->expire_at =
-		lookup_function(schema, "expire_at", 2, TIMESTAMPTZOID, INT4OID);
-	functions->document_date =
-		lookup_function(schema, "document_date", 2, JSONBOID, TEXTARRAYOID);
-	functions->earliest =
-		lookup_function(schema, "earliest", 1, TIMESTAMPTZARRAYOID, InvalidOid);
-	return ttl_function_is_alias(functions->expire_after_seconds) &&
-		ttl_function_is_alias(functions->time_zone);
-}
-
-/* Returns the OIDs of the option functions; false if the extension is not installed. */
 bool
 ttl_function_lookup(TtlFunctions *functions)
 {
 	static TtlFunctions known;
 	static uint64 known_version = 0;
 	uint64		version;
+	Oid			schema;
 
 	if (definitions_version == 0)
 	{
@@ -124,56 +101,51 @@ ttl_function_lookup(TtlFunctions *functions)
 		*functions = known;
 		return true;
 	}
-	if (!look_up_functions(functions))
+	memset(functions, 0, sizeof(*functions));
+	schema = get_namespace_oid(TTL_SCHEMA, true);
+	if (!OidIsValid(schema))
+		return false;
+	for (int i = 0; i < lengthof(signatures); i++)
+		((Oid *) functions)[i] =
+			GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+							CStringGetDatum(signatures[i].name),
+							PointerGetDatum(buildoidvector(signatures[i].types,
+														   signatures[i].nargs)),
+							ObjectIdGetDatum(schema));
+	if (!ttl_function_is_alias(functions->expire_after_seconds) ||
+		!ttl_function_is_alias(functions->time_zone))
 		return false;
 	known = *functions;
 	known_version = version;
 	return true;
 }
 
-/* The option functions, and behind them seconds(), one by one. */
+/* The option functions, and after them seconds(), one by one. */
 Oid
 ttl_function_option(const TtlFunctions *functions, int i)
 {
-	const Oid	oids[TTL_REMOVED_FUNCTIONS] = {
-		functions->expire_after_seconds,
-		functions->time_zone,
-		functions->drop_expired_partitions,
-		functions->bucket_max_span_seconds,
-		functions->paused,
-		functions->archive_to,
-		functions->detach_expired_partitions,
-		functions->seconds
-	};
-
-	return oids[i];
-}
-
-/* The argument of a call at a position; NULL where it is omitted. */
-static Node *
-argument_at(const FuncExpr *call, int position)
-{
-	for (int i = 0; i < list_length(call->args); i++)
-	{
-		Node	   *argument = list_nth(call->args, i);
-		NamedArgExpr *named = (NamedArgExpr *) argument;
-
-		if (!IsA(argument, NamedArgExpr) && i == position)
-			return argument;
-		if (IsA(argument, NamedArgExpr) && named->argnumber == position)
-			return (Node *) named->arg;
-	}
-	return NULL;
+	Assert(i < TTL_REMOVED_FUNCTIONS);
+	return ((const Oid *) functions)[i];
 }
 
 /* The arguments of a call by position, also named ones, up to the first omitted one. */
 List *
 ttl_function_arguments(const FuncExpr *call)
 {
+	Node	   *by_position[FUNC_MAX_ARGS + 1] = {0};
 	List	   *arguments = NIL;
-	Node	   *argument;
+	ListCell   *lc;
 
-	while ((argument = argument_at(call, list_length(arguments))) != NULL)
-		arguments = lappend(arguments, argument);
+	foreach(lc, call->args)
+	{
+		NamedArgExpr *named = lfirst(lc);
+
+		if (IsA(named, NamedArgExpr))
+			by_position[named->argnumber] = (Node *) named->arg;
+		else
+			by_position[foreach_current_index(lc)] = lfirst(lc);
+	}
+	for (int i = 0; by_position[i] != NULL; i++)
+		arguments = lappend(arguments, by_position[i]);
 	return arguments;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * option.c
- *	  The option in an index predicate: read it, and what it is made of.
+ *	  The option in an index predicate: how it is read and written.
  *
  * A TTL index is an ordinary index with a call of expire_after_seconds() among the AND members
  * of its predicate.  Only this file reads the stored predicate, so that DDL, the engine and
@@ -25,10 +25,12 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -48,27 +50,14 @@ is_option_function(Oid funcid, void *context)
 	return false;
 }
 
-/* Is this the name of an option function, '...'::regproc? */
-static bool
-is_option_name(Node *node, void *context)
-{
-	Const	   *value = (Const *) node;
-
-	return IsA(node, Const) && !value->constisnull &&
-		(value->consttype == REGPROCOID || value->consttype == REGPROCEDUREOID) &&
-		is_option_function(DatumGetObjectId(value->constvalue), context);
-}
-
-/* Does an option function occur here?  Each occurrence is a dependency. */
+/* Is an option function called here? */
 bool
 ttl_option_is_within(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (check_functions_in_node(node, is_option_function, context) ||
-		is_option_name(node, context))
-		return true;
-	return expression_tree_walker(node, ttl_option_is_within, context);
+	return check_functions_in_node(node, is_option_function, context) ||
+		expression_tree_walker(node, ttl_option_is_within, context);
 }
 
 /*
@@ -95,337 +84,135 @@ has_unknown_option(Node *node, void *context)
 		expression_tree_walker(node, has_unknown_option, context);
 }
 
-/* Is a value of this type small, whatever its text? */
-static bool
-is_quick(Oid type)
-{
-	return type == INT2OID || type == INT4OID || type == INT8OID ||
-		type == FLOAT8OID || type == INTERVALOID;
-}
-
 /*
- * Is this a built-in function of such values that does nothing but compute?  It is none
- * where the operator that calls it was dropped meanwhile.
+ * Computes seconds that are written as a number, as ttl_index.seconds() of an interval, or as
+ * sums and products of these, such as 30 * 86400.  False for anything else: other functions
+ * can be slow, or a user's.
  */
 static bool
-is_plain_function(Oid function, Oid result, List *args)
+compute_seconds(Node *node, const TtlFunctions *functions, int32 *seconds)
 {
-	ListCell   *lc;
-
-	foreach(lc, args)
-	{
-		if (!is_quick(exprType(lfirst(lc))))
-			return false;
-	}
-	return OidIsValid(function) && function < FirstUnpinnedObjectId &&
-		is_quick(result) &&
-		get_func_prokind(function) == PROKIND_FUNCTION &&
-		func_volatile(function) == PROVOLATILE_IMMUTABLE &&
-		func_strict(function) && !get_func_retset(function) &&
-		get_func_nargs(function) == list_length(args);
-}
-
-/*
- * Calls such a function; returns NULL where it returns that, or raises an error.  Such an
- * error leaves nothing behind, as the function took nothing but memory.
- */
-static Const *
-call_plain_function(Oid function, Oid type, List *args)
-{
-	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS);
-	MemoryContext context = CurrentMemoryContext;
-	FmgrInfo	flinfo;
-	volatile Datum result = (Datum) 0;
-	volatile bool isnull = true;
-	int16		length;
-	bool		by_value;
-	ListCell   *lc;
-
-	fmgr_info(function, &flinfo);
-	InitFunctionCallInfoData(*fcinfo, &flinfo, list_length(args), InvalidOid,
-							 NULL, NULL);
-	foreach(lc, args)
-	{
-		fcinfo->args[foreach_current_index(lc)].value = lfirst_node(Const, lc)->constvalue;
-		fcinfo->args[foreach_current_index(lc)].isnull = false;
-	}
-	PG_TRY();
-	{
-		result = FunctionCallInvoke(fcinfo);
-		isnull = fcinfo->isnull;
-	}
-	PG_CATCH();
-	{
-		int			category = ERRCODE_TO_CATEGORY(geterrcode());
-
-		/* interval() raises an internal error for an invalid type modifier */
-		if (category != ERRCODE_DATA_EXCEPTION && category != ERRCODE_INTERNAL_ERROR)
-			PG_RE_THROW();
-		FlushErrorState();
-		MemoryContextSwitchTo(context);
-	}
-	PG_END_TRY();
-	if (isnull)
-		return NULL;
-	get_typlenbyval(type, &length, &by_value);
-	return makeConst(type, -1, InvalidOid, length, result, false, by_value);
-}
-
-/*
- * Computes an expression of constants, built-in functions and operators of integers, double
- * precision and intervals.  NULL for anything else, because other functions can be slow or a
- * user's.  NULL also for an error, which CREATE INDEX does not notice if another member is
- * false.
- */
-static Const *
-constant_value(Node *expression)
-{
-	List	   *values = NIL;
-	List	   *args;
-	Oid			function;
-	ListCell   *lc;
-
 	check_stack_depth();
-	while (IsA(expression, RelabelType))
-		expression = (Node *) ((RelabelType *) expression)->arg;
-	if (IsA(expression, Const))
-		return ((Const *) expression)->constisnull ? NULL : (Const *) expression;
-	if (IsA(expression, FuncExpr))
+	if (IsA(node, Const))
 	{
-		function = ((FuncExpr *) expression)->funcid;
-		args = ((FuncExpr *) expression)->args;
+		const Const *value = (const Const *) node;
+
+		*seconds = value->consttype == INT4OID ? DatumGetInt32(value->constvalue) : 0;
+		return value->consttype == INT4OID && !value->constisnull;
 	}
-	else if (IsA(expression, OpExpr))
+	if (IsA(node, OpExpr))
 	{
-		function = get_opcode(((OpExpr *) expression)->opno);
-		args = ((OpExpr *) expression)->args;
+		const OpExpr *operation = (const OpExpr *) node;
+		RegProcedure function = get_opcode(operation->opno);
+		int32		left;
+		int32		right;
+
+		if ((function != F_INT4MUL && function != F_INT4PL) ||
+			!compute_seconds(linitial(operation->args), functions, &left) ||
+			!compute_seconds(lsecond(operation->args), functions, &right))
+			return false;
+		return function == F_INT4MUL ? !pg_mul_s32_overflow(left, right, seconds) :
+			!pg_add_s32_overflow(left, right, seconds);
 	}
-	else
-		return NULL;
-	if (!is_plain_function(function, exprType(expression), args))
-		return NULL;
-	foreach(lc, args)
+	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcid == functions->seconds)
 	{
-		Const	   *value = constant_value(lfirst(lc));
+		List	   *arguments = ttl_function_arguments((FuncExpr *) node);
+		const Const *value = list_length(arguments) == 1 ? linitial(arguments) : NULL;
+		const Interval *span;
+		int64		result;
 
-		if (value == NULL)
-			return NULL;
-		values = lappend(values, value);
+		if (value == NULL || !IsA(value, Const) || value->constisnull)
+			return false;
+		/* what ttl_index.seconds() returns, or false if it raises an error */
+		span = DatumGetIntervalP(value->constvalue);
+		result = (int64) span->day * SECS_PER_DAY + span->time / USECS_PER_SEC;
+		*seconds = (int32) result;
+		return span->month == 0 && span->time % USECS_PER_SEC == 0 &&
+			result >= 0 && result <= PG_INT32_MAX;
 	}
-	return call_plain_function(function, exprType(expression), values);
+	return false;
 }
 
-static Const *
-make_integer(int32 value)
-{
-	return makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
-					 Int32GetDatum(value), false, true);
-}
-
-/*
- * What ttl_index.seconds() returns for an interval; NULL where it raises an error, also
- * for the infinite ones of PostgreSQL 17, which have months.
- */
-static Node *
-interval_seconds(const Interval *span)
-{
-	int64		seconds = (int64) span->day * SECS_PER_DAY + span->time / USECS_PER_SEC;
-
-	if (span->month != 0 || span->time % USECS_PER_SEC != 0 ||
-		seconds < 0 || seconds > PG_INT32_MAX)
-		return NULL;
-	return (Node *) make_integer((int32) seconds);
-}
-
-/*
- * Replaces the calls of ttl_index.seconds() by their results.  It is a PL/pgSQL function:
- * nobody who only looks at an index has to run that.
- */
-static Node *
-replace_seconds(Node *node, void *functions)
-{
-	FuncExpr   *call = (FuncExpr *) node;
-
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, FuncExpr) && OidIsValid(call->funcid) &&
-		call->funcid == ((const TtlFunctions *) functions)->seconds)
-	{
-		List	   *arguments = ttl_function_arguments(call);
-		Const	   *span = list_length(arguments) == 1 ?
-		constant_value(linitial(arguments)) : NULL;
-		Node	   *seconds = span ?
-		interval_seconds(DatumGetIntervalP(span->constvalue)) : NULL;
-
-		/* what cannot be replaced has no value */
-		return seconds ? seconds : node;
-	}
-	return expression_tree_mutator(node, replace_seconds, functions);
-}
-
-/* The value of an option's argument; NULL where it is not a constant. */
-static Const *
-option_argument(FuncExpr *call, const TtlFunctions *functions)
-{
-	List	   *arguments = ttl_function_arguments(call);
-
-	if (list_length(call->args) != 1 || list_length(arguments) != 1)
-		return NULL;
-	return constant_value(replace_seconds(linitial(arguments),
-										  (void *) functions));
-}
-
-/* Reads what stands as the seconds of an option; false where it is no constant integer. */
+/* Reads what is written as the seconds of an option; false if that is no constant. */
 bool
 ttl_option_read_seconds(Node *argument, int32 *seconds)
 {
 	TtlFunctions functions;
-	Const	   *value;
 
-	if (!ttl_function_lookup(&functions))
-		return false;
-	value = constant_value(replace_seconds(argument, &functions));
-	if (value == NULL || value->consttype != INT4OID)
-		return false;
-	*seconds = DatumGetInt32(value->constvalue);
-	return true;
+	return ttl_function_lookup(&functions) && compute_seconds(argument, &functions, seconds);
 }
 
-/* Reads an option that stands for itself: that it is there is all that is known of it. */
+/* Reads the call of an option function, and notes it among those that were seen. */
 static void
-read_flag(const Const *value, const char *name, bool *flag, TtlOption *option)
+read_call(FuncExpr *call, const TtlFunctions *functions, TtlOption *option, int *seen)
 {
-	if (*flag)
-		option->problem = psprintf("the option %s occurs twice", name);
-	if (value != NULL && !DatumGetBool(value->constvalue))
-		option->problem = psprintf("the option %s cannot be false: leave it out", name);
-	*flag = true;
-}
+	List	   *arguments = ttl_function_arguments(call);
+	Node	   *argument = NULL;
+	Const	   *value = NULL;
+	const char *name = get_func_name(call->funcid);
+	bool		is_seconds = call->funcid == functions->expire_after_seconds ||
+		call->funcid == functions->bucket_max_span_seconds;
+	bool		needs_value = call->args != NIL ||
+		call->funcid == functions->time_zone || call->funcid == functions->archive_to;
+	int32		seconds = 0;
+	int			bit = 1;
 
-/*
- * Reads one of the options about partitions.  Its value is NULL where it has no argument.
- */
-static void
-read_partition_option(const FuncExpr *call, const Const *value,
-					  const TtlFunctions *functions, TtlOption *option)
-{
-	if (call->funcid == functions->detach_expired_partitions)
+	/* its only argument */
+	if (list_length(call->args) == 1 && list_length(arguments) == 1)
+		argument = linitial(arguments);
+	while (argument != NULL && IsA(argument, RelabelType))
+		argument = (Node *) ((RelabelType *) argument)->arg;
+	if (argument != NULL && IsA(argument, Const) && !((Const *) argument)->constisnull)
+		value = (Const *) argument;
+
+	if (is_seconds && (argument == NULL || !compute_seconds(argument, functions, &seconds)))
+		option->problem = psprintf("the option %s takes one argument: a number, ttl_index.seconds() of a constant, or sums and products of these",
+								   name);
+	else if (needs_value && !is_seconds && value == NULL)
+		option->problem = "an option of a TTL index takes one argument, a constant that is not NULL";
+	else if (call->funcid == functions->expire_after_seconds)
+		option->seconds = seconds;
+	else if (call->funcid == functions->bucket_max_span_seconds)
 	{
-		if (option->drop_partitions && !option->detach_partitions)
-			option->problem = TTL_DROP_OR_DETACH;
-		read_flag(value, "detach_expired_partitions", &option->detach_partitions, option);
-		option->drop_partitions = true;
+		option->bucket_seconds = seconds;
+		if (seconds < TTL_MIN_BUCKET_SECONDS || seconds > TTL_MAX_BUCKET_SECONDS)
+			option->problem = TTL_BUCKET_SECONDS_RANGE;
+	}
+	else if (call->funcid == functions->time_zone)
+		option->time_zone = TextDatumGetCString(value->constvalue);
+	else if (call->funcid == functions->archive_to)
+	{
+		/* a number would be no dependency on the table, and be another one's later */
+		option->archive_to = DatumGetObjectId(value->constvalue);
+		if (value->consttype != REGCLASSOID)
+			option->problem = "the option archive_to takes the name of a table";
+		else if (!OidIsValid(option->archive_to))
+			option->problem = "the option archive_to names no table: leave it out";
 	}
 	else if (call->funcid == functions->drop_expired_partitions)
 	{
-		if (option->drop_partitions)
-			option->problem = option->detach_partitions ? TTL_DROP_OR_DETACH :
-				"the option drop_expired_partitions occurs twice";
+		if (option->detach_partitions)
+			option->problem = TTL_DROP_OR_DETACH;
 		option->drop_partitions = true;
 		option->boundary_rows = value && DatumGetBool(value->constvalue);
 	}
 	else
 	{
-		if (option->bucket_seconds != 0)
-			option->problem = "the option bucket_max_span_seconds occurs twice";
-		option->bucket_seconds = DatumGetInt32(value->constvalue);
-		if (option->bucket_seconds < TTL_MIN_BUCKET_SECONDS ||
-			option->bucket_seconds > TTL_MAX_BUCKET_SECONDS)
-			option->problem = TTL_BUCKET_SECONDS_RANGE;
+		if (value != NULL && !DatumGetBool(value->constvalue))
+			option->problem = psprintf("the option %s cannot be false: leave it out", name);
+		if (call->funcid == functions->paused)
+			option->paused = true;
+		else if (option->drop_partitions)
+			option->problem = TTL_DROP_OR_DETACH;
+		if (call->funcid == functions->detach_expired_partitions)
+			option->drop_partitions = option->detach_partitions = true;
 	}
-}
 
-/* Notes each relation that the node names, as '...'::regclass. */
-static bool
-note_relations(Node *node, void *relations)
-{
-	const Const *value = (const Const *) node;
-	List	  **list = relations;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Const) && value->consttype == REGCLASSOID && !value->constisnull)
-		*list = list_append_unique_oid(*list, DatumGetObjectId(value->constvalue));
-	return expression_tree_walker(node, note_relations, relations);
-}
-
-/* The relations that the node names: PostgreSQL makes the index depend on each. */
-List *
-ttl_option_named_relations(Node *node)
-{
-	List	   *relations = NIL;
-
-	(void) note_relations(node, &relations);
-	return relations;
-}
-
-/*
- * Reads where rows are moved to.  A number in the place of a name would be no dependency,
- * so that the table could be dropped, and the number be that of another one.
- */
-static void
-read_archive(const Const *value, TtlOption *option)
-{
-	if (OidIsValid(option->archive_to))
-		option->problem = "the option archive_to occurs twice";
-	else if (value->consttype != REGCLASSOID)
-		option->problem = "the option archive_to takes the name of a table";
-	else if (!OidIsValid(DatumGetObjectId(value->constvalue)))
-		option->problem = "the option archive_to names no table: leave it out";
-	option->archive_to = DatumGetObjectId(value->constvalue);
-}
-
-static void
-read_member(Node *member, const TtlFunctions *functions, TtlOption *option,
-			bool *has_seconds)
-{
-	FuncExpr   *call = (FuncExpr *) member;
-	Const	   *value;
-
-	if (!ttl_option_is_within(member, (void *) functions) &&
-		!has_unknown_option(member, (void *) functions))
-	{
-		option->filter = lappend(option->filter, member);
-		return;
-	}
-	option->present = true;
-	/* it could ask for anything but deleting the rows */
-	if (!ttl_option_is_within(member, (void *) functions))
-	{
-		option->problem = "an option of a TTL index is not known to this version of the library";
-		return;
-	}
-	if (!IsA(member, FuncExpr) ||
-		!is_option_function(call->funcid, (void *) functions))
-	{
-		option->problem = "an option of a TTL index must be a member of the top-level AND of the predicate";
-		return;
-	}
-	value = option_argument(call, functions);
-	if (value == NULL && !(call->args == NIL &&
-						   (call->funcid == functions->drop_expired_partitions ||
-							call->funcid == functions->detach_expired_partitions ||
-							call->funcid == functions->paused)))
-		option->problem = "an option of a TTL index takes one argument, a constant that is not NULL";
-	else if (call->funcid == functions->time_zone)
-	{
-		if (option->time_zone != NULL)
-			option->problem = "the option time_zone occurs twice";
-		option->time_zone = TextDatumGetCString(value->constvalue);
-	}
-	else if (call->funcid == functions->paused)
-		read_flag(value, "paused", &option->paused, option);
-	else if (call->funcid == functions->archive_to)
-		read_archive(value, option);
-	else if (call->funcid != functions->expire_after_seconds)
-		read_partition_option(call, value, functions, option);
-	else
-	{
-		if (*has_seconds)
-			option->problem = "the option expire_after_seconds occurs twice";
-		*has_seconds = true;
-		option->seconds = DatumGetInt32(value->constvalue);
-	}
+	for (int i = 0; call->funcid != ttl_function_option(functions, i); i++)
+		bit <<= 1;
+	if (*seen & bit)
+		option->problem = psprintf("the option %s occurs twice", name);
+	*seen |= bit;
 }
 
 /* A tree of pg_index, or NULL. */
@@ -438,65 +225,36 @@ ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum)
 	return isnull ? NULL : stringToNode(TextDatumGetCString(datum));
 }
 
-/* Do rows go by this option? */
+/* Do rows expire by this option? */
 bool
 ttl_option_expires(const TtlOption *option)
 {
 	return option->seconds >= 0 && !option->paused;
 }
 
-/*
- * Checks what options ask of each other.  -1, never, makes sense where documents can have
- * a TTL of their own, and for a time series.
- */
-static void
-check_together(bool has_seconds, TtlOption *option)
-{
-	if (!option->present || option->problem != NULL)
-		return;
-	if (has_seconds && option->seconds < 0 &&
-		(option->seconds != -1 ||
-		 (ttl_own_ttl_asked_for(option->filter) == NULL &&
-		  option->bucket_seconds == 0)))
-		option->problem = TTL_SECONDS_RANGE;
-	else if (!has_seconds)
-		option->problem = psprintf("the option %s needs the option expire_after_seconds beside it",
-								   option->time_zone ? "time_zone" :
-								   option->detach_partitions ? "detach_expired_partitions" :
-								   option->drop_partitions ? "drop_expired_partitions" :
-								   option->paused ? "paused" :
-								   OidIsValid(option->archive_to) ? "archive_to" :
-								   "bucket_max_span_seconds");
-	else if (OidIsValid(option->archive_to) && option->detach_partitions)
-		option->problem = TTL_ARCHIVE_OR_DETACH;
-}
-
 /* Reads the stored predicate of an index; false if there is no such index. */
 bool
 ttl_option_read(Oid indexrelid, TtlOption *option)
 {
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	TtlFunctions functions;
-	HeapTuple	tuple;
 	bool		usable;
-	bool		has_seconds = false;
+	int			seen = 0;
 	Node	   *keys;
-	List	   *members = NIL;
 	ListCell   *lc;
 
 	memset(option, 0, sizeof(*option));
-	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	usable = ((Form_pg_index) GETSTRUCT(tuple))->indisvalid ||
 		get_rel_relkind(indexrelid) == RELKIND_PARTITIONED_INDEX;
 	keys = ttl_option_stored_tree(tuple, Anum_pg_index_indexprs);
-	members = make_ands_implicit((Expr *) ttl_option_stored_tree(tuple, Anum_pg_index_indpred));
+	option->stored = make_ands_implicit((Expr *) ttl_option_stored_tree(tuple, Anum_pg_index_indpred));
 	ReleaseSysCache(tuple);
 
-	option->stored = members;
 	if (!ttl_function_lookup(&functions))
 	{
-		option->filter = members;
+		option->filter = option->stored;
 		return true;
 	}
 	if (ttl_option_is_within(keys, &functions))
@@ -504,19 +262,49 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 		option->present = true;
 		option->problem = "an option of a TTL index cannot be in its key";
 	}
-	foreach(lc, members)
+	foreach(lc, option->stored)
 	{
-		/* where the build failed, the index is of no use */
-		if (!usable && ttl_option_is_within(lfirst(lc), &functions))
-		{
-			option->present = true;
-			option->problem = "the index is not valid";
-		}
-		else
-			read_member(lfirst(lc), &functions, option, &has_seconds);
-	}
+		Node	   *member = lfirst(lc);
+		bool		is_known = ttl_option_is_within(member, &functions);
 
-	check_together(has_seconds, option);
+		if (!is_known && !has_unknown_option(member, &functions))
+		{
+			option->filter = lappend(option->filter, member);
+			continue;
+		}
+		option->present = true;
+		/* an unknown option could ask for anything but deleting the rows */
+		if (!is_known)
+			option->problem = "an option of a TTL index is not known to this version of the library";
+		/* where the build failed, the index is of no use */
+		else if (!usable)
+			option->problem = "the index is not valid";
+		else if (!IsA(member, FuncExpr) ||
+				 !is_option_function(((FuncExpr *) member)->funcid, &functions))
+			option->problem = "an option of a TTL index must be a member of the top-level AND of the predicate";
+		else
+			read_call((FuncExpr *) member, &functions, option, &seen);
+	}
+	if (!option->present || option->problem != NULL)
+		return true;
+
+	/* expire_after_seconds is the first option, and the lowest bit */
+	if ((seen & 1) == 0)
+	{
+		int			first = 1;
+
+		while ((seen & (1 << first)) == 0)
+			first++;
+		option->problem = psprintf("the option %s needs the option expire_after_seconds beside it",
+								   get_func_name(ttl_function_option(&functions, first)));
+	}
+	/* -1, never, is for documents with a TTL of their own, and for time series */
+	else if (option->seconds < -1 ||
+			 (option->seconds == -1 && option->bucket_seconds == 0 &&
+			  ttl_own_ttl_asked_for(option->filter) == NULL))
+		option->problem = TTL_SECONDS_RANGE;
+	else if (OidIsValid(option->archive_to) && option->detach_partitions)
+		option->problem = TTL_ARCHIVE_OR_DETACH;
 	return true;
 }
 
@@ -549,14 +337,19 @@ ttl_option_of_part(const TtlOption *whole, List *filter)
 	return part;
 }
 
-static Node *
-make_option(Oid function, Const *argument)
+static List *
+add_option(List *members, Oid function, Const *argument)
 {
-	return (Node *) makeFuncExpr(function, BOOLOID,
-								 argument ? list_make1(argument) : NIL,
-								 InvalidOid,
-								 argument ? argument->constcollid : InvalidOid,
-								 COERCE_EXPLICIT_CALL);
+	return lappend(members,
+				   makeFuncExpr(function, BOOLOID, argument ? list_make1(argument) : NIL,
+								InvalidOid, argument ? argument->constcollid : InvalidOid,
+								COERCE_EXPLICIT_CALL));
+}
+
+static Const *
+make_integer(int32 value)
+{
+	return makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(value), false, true);
 }
 
 /* The AND members of a predicate with this option, which may be absent. */
@@ -570,35 +363,25 @@ ttl_option_members(const TtlOption *option)
 		return members;
 	if (!ttl_function_lookup(&functions))
 		elog(ERROR, "extension \"%s\" is not installed", TTL_EXTENSION);
-	members = lappend(members,
-					  make_option(functions.expire_after_seconds,
-								  make_integer(option->seconds)));
+	members = add_option(members, functions.expire_after_seconds, make_integer(option->seconds));
 	if (option->time_zone != NULL)
-		members = lappend(members,
-						  make_option(functions.time_zone,
-									  makeConst(TEXTOID, -1,
-												DEFAULT_COLLATION_OID, -1,
-												CStringGetTextDatum(option->time_zone),
-												false, false)));
+		members = add_option(members, functions.time_zone,
+							 makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+									   CStringGetTextDatum(option->time_zone), false, false));
 	if (option->detach_partitions)
-		members = lappend(members, make_option(functions.detach_expired_partitions, NULL));
+		members = add_option(members, functions.detach_expired_partitions, NULL);
 	else if (option->drop_partitions)
-		members = lappend(members,
-						  make_option(functions.drop_expired_partitions,
-									  option->boundary_rows ?
-									  (Const *) makeBoolConst(true, false) : NULL));
+		members = add_option(members, functions.drop_expired_partitions,
+							 option->boundary_rows ? (Const *) makeBoolConst(true, false) : NULL);
 	if (option->bucket_seconds != 0)
-		members = lappend(members,
-						  make_option(functions.bucket_max_span_seconds,
-									  make_integer(option->bucket_seconds)));
+		members = add_option(members, functions.bucket_max_span_seconds,
+							 make_integer(option->bucket_seconds));
 	if (option->paused)
-		members = lappend(members, make_option(functions.paused, NULL));
+		members = add_option(members, functions.paused, NULL);
 	if (OidIsValid(option->archive_to))
-		members = lappend(members,
-						  make_option(functions.archive_to,
-									  makeConst(REGCLASSOID, -1, InvalidOid, sizeof(Oid),
-												ObjectIdGetDatum(option->archive_to),
-												false, true)));
+		members = add_option(members, functions.archive_to,
+							 makeConst(REGCLASSOID, -1, InvalidOid, sizeof(Oid),
+									   ObjectIdGetDatum(option->archive_to), false, true));
 	return members;
 }
 

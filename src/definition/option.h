@@ -28,7 +28,7 @@
 #define TTL_ARCHIVE_OR_DETACH "archive_to and detach_expired_partitions exclude each other"
 #define TTL_SECONDS_OR_NEVER TTL_SECONDS_RANGE ", or -1 for never"
 
-/* The functions that predicates and keys are read by. */
+/* The functions that predicates and keys are read by, in the order of function.c. */
 typedef struct TtlFunctions
 {
 	Oid			expire_after_seconds;
@@ -46,7 +46,7 @@ typedef struct TtlFunctions
 	Oid			earliest;
 } TtlFunctions;
 
-/* How many of these, from the first one on, are options (see function.c). */
+/* How many of these, from the first one on, are options. */
 #define TTL_OPTION_FUNCTIONS 7
 
 /* How many can stand in what remove_ttl() takes out of an index: these and seconds(). */
@@ -77,7 +77,6 @@ extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
 extern Node *ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum);
 extern bool ttl_option_is_within(Node *node, void *context);
-extern List *ttl_option_named_relations(Node *node);
 extern bool ttl_option_same(const TtlOption *a, const TtlOption *b);
 extern bool ttl_option_is_inherited(Oid child, const TtlOption *governing, TtlOption *part);
 

@@ -39,8 +39,10 @@
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
@@ -409,6 +411,24 @@ ttl_saved_option_trim(void)
 	table_close(rel, NoLock);
 }
 
+/* Adds each relation that a tree names, as '...'::regclass. */
+static bool
+add_relations(Node *node, void *wanted)
+{
+	const Const *value = (const Const *) node;
+	ObjectAddress object;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Const) && value->consttype == REGCLASSOID && !value->constisnull)
+	{
+		ObjectAddressSet(object, RelationRelationId, DatumGetObjectId(value->constvalue));
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(object.objectId)))
+			add_exact_object_address(&object, wanted);
+	}
+	return expression_tree_walker(node, add_relations, wanted);
+}
+
 /*
  * Records the dependencies of an index on the functions of the extension in its trees, the
  * tables that they name, and its slot.  Without them DROP EXTENSION would leave a broken
@@ -423,7 +443,6 @@ follow_trees(Oid indexrelid, int slot)
 	ObjectAddress object;
 	TtlFunctions functions;
 	List	   *trees;
-	ListCell   *lc;
 
 	if (!HeapTupleIsValid(tuple))
 		return;
@@ -443,12 +462,7 @@ follow_trees(Oid indexrelid, int slot)
 	}
 	deleteDependencyRecordsForClass(RelationRelationId, indexrelid, RelationRelationId,
 									DEPENDENCY_NORMAL);
-	foreach(lc, ttl_option_named_relations((Node *) trees))
-	{
-		ObjectAddressSet(object, RelationRelationId, lfirst_oid(lc));
-		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(lfirst_oid(lc))))
-			add_exact_object_address(&object, wanted);
-	}
+	(void) add_relations((Node *) trees, wanted);
 	if (slot != 0)
 	{
 		ObjectAddressSubSet(object, RelationRelationId, own_relation("saved_options"), slot);

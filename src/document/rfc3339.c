@@ -54,18 +54,13 @@ two_digits(const char *s)
 	return (s[0] - '0') * 10 + (s[1] - '0');
 }
 
-static bool
-is_leap_year(int year)
-{
-	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
 static int
 days_in_month(int year, int month)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	bool		is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 
-	return days[month - 1] + (month == 2 && is_leap_year(year) ? 1 : 0);
+	return days[month - 1] + (month == 2 && is_leap ? 1 : 0);
 }
 
 /* Days since 2000-01-01, in the Gregorian calendar of all times. */
@@ -98,42 +93,28 @@ has_form(const char *s, size_t length)
 	return true;
 }
 
-/*
- * Reads "hh:mm", or also "hhmm", up to the end of the string, as minutes.
- */
-static bool
-read_offset_minutes(const char *s, size_t length, bool without_colon,
-					int *minutes)
-{
-	const char *last;
-
-	if (length == 5 && s[2] == ':')
-		last = s + 3;
-	else if (length == 4 && without_colon)
-		last = s + 2;
-	else
-		return false;
-	if (!is_digit(s[0]) || !is_digit(s[1]) ||
-		!is_digit(last[0]) || !is_digit(last[1]))
-		return false;
-	if (two_digits(s) > MAX_OFFSET_HOUR || two_digits(last) > 59)
-		return false;
-	*minutes = two_digits(s) * 60 + two_digits(last);
-	return true;
-}
-
+/* Reads "Z", "+hh:mm", or also "+hhmm", up to the end of the string, as minutes. */
 static bool
 read_offset(const char *s, size_t length, bool without_colon, int *minutes)
 {
+	const char *last;
+
 	if (length == 1 && (s[0] == 'Z' || s[0] == 'z'))
 	{
 		*minutes = 0;
 		return true;
 	}
-	if (length == 0 || (s[0] != '+' && s[0] != '-'))
+	if (length == 6 && s[3] == ':')
+		last = s + 4;
+	else if (length == 5 && without_colon)
+		last = s + 3;
+	else
 		return false;
-	if (!read_offset_minutes(s + 1, length - 1, without_colon, minutes))
+	if ((s[0] != '+' && s[0] != '-') || !is_digit(s[1]) || !is_digit(s[2]) ||
+		!is_digit(last[0]) || !is_digit(last[1]) ||
+		two_digits(s + 1) > MAX_OFFSET_HOUR || two_digits(last) > 59)
 		return false;
+	*minutes = two_digits(s + 1) * 60 + two_digits(last);
 	if (s[0] == '-')
 		*minutes = -*minutes;
 	return true;
@@ -171,20 +152,6 @@ fraction_micros(const char *digits, size_t count)
 	return (int64_t) rint(strtod(buffer, NULL) * MICROS_PER_SECOND);
 }
 
-/* Microseconds since midnight.  Second 60 is second 0 of the next minute. */
-static bool
-read_time(const char *s, int64_t fraction, int64_t *micros)
-{
-	int			hour = two_digits(s);
-	int			minute = two_digits(s + 3);
-	int			second = two_digits(s + 6);
-
-	if (hour > 23 || minute > 59 || second > 60)
-		return false;
-	*micros = ((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND + fraction;
-	return *micros <= MICROS_PER_DAY;
-}
-
 /*
  * Reads the string, which needs no terminating NUL, as microseconds since
  * 2000-01-01T00:00:00Z; false if it is not exactly one date-time.  With offset_without_colon,
@@ -199,6 +166,9 @@ rfc3339_parse(const char *string, size_t length, bool offset_without_colon,
 	int			year;
 	int			month;
 	int			day;
+	int			hour;
+	int			minute;
+	int			second;
 	int64_t		fraction = 0;
 	int64_t		time;
 	int			offset;
@@ -208,8 +178,12 @@ rfc3339_parse(const char *string, size_t length, bool offset_without_colon,
 	year = two_digits(string) * 100 + two_digits(string + 2);
 	month = two_digits(string + 5);
 	day = two_digits(string + 8);
+	hour = two_digits(string + 11);
+	minute = two_digits(string + 14);
+	second = two_digits(string + 17);
 	if (year < 1 || month < 1 || month > 12 ||
-		day < 1 || day > days_in_month(year, month))
+		day < 1 || day > days_in_month(year, month) ||
+		hour > 23 || minute > 59 || second > 60)
 		return false;
 
 	rest = string + 19;
@@ -223,7 +197,10 @@ rfc3339_parse(const char *string, size_t length, bool offset_without_colon,
 			return false;
 		fraction = fraction_micros(digits, rest - digits);
 	}
-	if (!read_time(string + 11, fraction, &time) ||
+
+	/* second 60 is second 0 of the next minute */
+	time = ((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND + fraction;
+	if (time > MICROS_PER_DAY ||
 		!read_offset(rest, end - rest, offset_without_colon, &offset))
 		return false;
 

@@ -4,10 +4,10 @@
  *	  What is due by a TTL index, for those who look and delete nothing.
  *
  * due_count() and oldest_due() read what a pass would delete, and raise an error if they
- * cannot.  lag() and the monitor call ttl_due_since() for many indexes: it waits for nobody,
- * reads little, and says if it cannot tell.  All of these read index tuples and the visibility
- * of rows (expire/look.c).  preview() is a query of the caller.  cutoff() reads the definition
- * alone.
+ * cannot.  lag() and the survey call ttl_due_since() for many indexes: it waits for nobody,
+ * reads little, and returns false if it cannot tell.  All of these read index tuples and the
+ * visibility of rows (expire/look.c).  preview() is a query of the caller.  cutoff() reads the
+ * definition alone.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -66,9 +66,12 @@ may_look(const TtlIndex *index)
 		 check_enable_rls(index->relid, InvalidOid, true) != RLS_ENABLED);
 }
 
-/* Describes a TTL index, and raises an error unless rows expire by it. */
-static void
-describe(Oid indexrelid, TtlIndex *index)
+/*
+ * Describes a TTL index.  Raises an error unless rows expire by it, and unless the user may
+ * count the rows that are due, if that is to be checked.
+ */
+void
+ttl_due_describe(Oid indexrelid, bool check_user, TtlIndex *index)
 {
 	ttl_state_check_is_index(indexrelid);
 	if (!ttl_state_describe(indexrelid, false, index))
@@ -82,14 +85,7 @@ describe(Oid indexrelid, TtlIndex *index)
 						get_rel_name(indexrelid))));
 	if (index->state != TTL_ACTIVE)
 		ttl_state_raise(index);
-}
-
-/* Does the same, and raises an error unless the user may count the rows that are due. */
-void
-ttl_due_describe(Oid indexrelid, TtlIndex *index)
-{
-	describe(indexrelid, index);
-	if (!may_look(index))
+	if (check_user && !may_look(index))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(indexrelid));
 }
 
@@ -124,12 +120,126 @@ ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index)
 		index->state == TTL_ACTIVE && index->option.seconds >= 0;
 }
 
-/*
- * Selects expressions over the due rows of a leaf, "t", as the caller, into SPI_tuptable.  In
- * the expressions %s stands for the key.
- */
+/* Describes an index whose due rows are to be counted here. */
 static void
-select_due(const TtlIndex *leaf, TimestampTz at, const char *target, bool by_key, int64 max)
+describe_for_count(Oid indexrelid, TtlIndex *index)
+{
+	ttl_due_describe(indexrelid, true, index);
+	if (index->citus.replicated)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" has copies on several nodes of Citus",
+						get_rel_name(index->relid)),
+				 errhint("SELECT count(*) FROM ttl_index.preview(%s, 2147483647);",
+						 quote_literal_cstr(ttl_name_qualified(indexrelid)))));
+}
+
+/*
+ * Asks all nodes for their shards of an index: calls a function there for each of them ("i", a
+ * row of ttl_index.indexes), and aggregates the values "e.v" with the numbers "e.n".  Each node
+ * is asked as the caller, in a transaction of its own, so what the caller has not committed is
+ * not counted: no pass would delete it either.  If a node does not answer, reports it at elevel
+ * and returns NULL.
+ */
+Datum
+ttl_due_ask_nodes(Oid indexrelid, const char *call, const char *aggregate, int elevel,
+				  bool *isnull)
+{
+	char	   *query;
+	char	   *problem;
+	Datum		result;
+
+	/* a shard that is being moved is on two nodes, and belongs to one of them */
+	query = psprintf("SELECT coalesce(pg_catalog.jsonb_agg(%s), '[]') FROM ttl_index.indexes AS i "
+					 "WHERE i.logical_indexrelid::pg_catalog.oid OPERATOR(pg_catalog.=) "
+					 "%s::pg_catalog.regclass::pg_catalog.oid "
+					 "AND i.state OPERATOR(pg_catalog.<>) 'shard_elsewhere'",
+					 call, quote_literal_cstr(ttl_name_qualified(indexrelid)));
+	SPI_connect();
+	if (SPI_execute(psprintf("SELECT %s, pg_catalog.min(pg_catalog.format('node %%s:%%s: %%s', "
+							 "a.nodename, a.nodeport, a.error)) FILTER (WHERE a.error IS NOT NULL) "
+							 "FROM ttl_index.ask_nodes(%s) AS a LEFT JOIN LATERAL "
+							 "pg_catalog.jsonb_array_elements_text(a.answer) WITH ORDINALITY AS e (v, n) ON true",
+							 aggregate, quote_literal_cstr(query)),
+					false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not ask the nodes for index %u", indexrelid);
+	problem = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
+	result = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, isnull);
+	if (problem != NULL)
+	{
+		ereport(elevel,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("could not ask all nodes for the shards of index \"%s\"",
+						get_rel_name(indexrelid)),
+				 errdetail_internal("%s", problem)));
+		*isnull = true;
+	}
+	else if (!*isnull && !TupleDescAttr(SPI_tuptable->tupdesc, 0)->attbyval)
+		result = SPI_datumTransfer(result, false, TupleDescAttr(SPI_tuptable->tupdesc, 0)->attlen);
+	SPI_finish();
+	return result;
+}
+
+/* Counts the rows that are due by an index, up to so many in each leaf, and finds the oldest. */
+static void
+look_at_leaves(const TtlIndex *index, int64 max_rows, TtlLook *all)
+{
+	TimestampTz at = GetCurrentTimestamp();
+	ListCell   *lc;
+
+	all->count = 0;
+	all->oldest = DT_NOEND;
+	foreach(lc, ttl_leaves_due(index, at))
+	{
+		TtlLook		look = {.max_rows = max_rows};
+		TtlIndex	leaf;
+
+		if (!ttl_due_lock_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, &leaf))
+			continue;
+		ttl_look_at(&leaf, at, &look);
+		all->count += look.count;
+		if (look.count > 0)
+			all->oldest = Min(all->oldest, look.oldest);
+	}
+}
+
+/* due_count(index regclass) returns bigint */
+Datum
+ttl_due_count(PG_FUNCTION_ARGS)
+{
+	TtlIndex	index;
+	TtlLook		all;
+
+	describe_for_count(PG_GETARG_OID(0), &index);
+	if (index.citus.kind == TTL_CITUS_SHELL)
+		return ttl_due_ask_nodes(index.indexrelid, "ttl_index.due_count(i.indexrelid)",
+								 "coalesce(pg_catalog.sum(e.v::pg_catalog.int8), 0)::pg_catalog.int8",
+								 ERROR, &fcinfo->isnull);
+	look_at_leaves(&index, 0, &all);
+	PG_RETURN_INT64(all.count);
+}
+
+/* oldest_due(index regclass) returns timestamptz */
+Datum
+ttl_oldest_due(PG_FUNCTION_ARGS)
+{
+	TtlIndex	index;
+	TtlLook		all;
+
+	describe_for_count(PG_GETARG_OID(0), &index);
+	if (index.citus.kind == TTL_CITUS_SHELL)
+		return ttl_due_ask_nodes(index.indexrelid, "ttl_index.oldest_due(i.indexrelid)",
+								 "pg_catalog.min(e.v::pg_catalog.timestamptz)",
+								 ERROR, &fcinfo->isnull);
+	look_at_leaves(&index, 1, &all);
+	if (all.count == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(all.oldest);
+}
+
+/* Selects up to so many due rows of a leaf as the caller, oldest first, into SPI_tuptable. */
+static void
+select_due(const TtlIndex *leaf, TimestampTz at, int64 max_rows)
 {
 	static Oid	types[] = {InvalidOid, InvalidOid, TEXTOID, TIMESTAMPTZOID};
 	List	   *context = deparse_context_for("t", leaf->relid);
@@ -155,9 +265,9 @@ select_due(const TtlIndex *leaf, TimestampTz at, const char *target, bool by_key
 	values[3] = TimestampTzGetDatum(cutoff.instant);
 
 	initStringInfo(&query);
-	appendStringInfoString(&query, "SELECT ");
-	appendStringInfo(&query, target, key);
-	appendStringInfo(&query, " FROM ONLY %s AS t WHERE %s OPERATOR(pg_catalog.<=) $1",
+	appendStringInfo(&query,
+					 "SELECT pg_catalog.to_jsonb(t.*) FROM ONLY %s AS t "
+					 "WHERE %s OPERATOR(pg_catalog.<=) $1",
 					 ttl_name_qualified(leaf->relid), key);
 
 	/* near a change of summer time, keys are not in the order of instants */
@@ -170,104 +280,16 @@ select_due(const TtlIndex *leaf, TimestampTz at, const char *target, bool by_key
 		appendStringInfo(&query, " AND (%s)",
 						 deparse_expression((Node *) make_ands_explicit(own.filter),
 											context, true, false));
-	if (by_key)
-		appendStringInfo(&query, " ORDER BY %s", key);
+	appendStringInfo(&query, " ORDER BY %s", key);
+
 	/* Citus writes parameters as text, which a node reads by its own setting */
 	level = NewGUCNestLevel();
 	if (leaf->citus.replicated)
 		ttl_settings_set("datestyle", "ISO, YMD");
 	if (SPI_execute_with_args(query.data, cutoff.zone != NULL ? 4 : 1, types, values, NULL,
-							  true, max) != SPI_OK_SELECT)
+							  true, max_rows) != SPI_OK_SELECT)
 		elog(ERROR, "could not select what is due by index %u", leaf->indexrelid);
 	AtEOXact_GUC(false, level);
-}
-
-/* Asks a Citus table with copies for one value, as the caller; false if NULL. */
-static bool
-select_value(const TtlIndex *leaf, TimestampTz at, const char *target, Datum *value)
-{
-	bool		isnull;
-
-	SPI_connect();
-	select_due(leaf, at, target, false, 1);
-	/* neither a number nor a date is by reference */
-	*value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
-	SPI_finish();
-	return !isnull;
-}
-
-/* due_count(index regclass) returns bigint */
-Datum
-ttl_due_count(PG_FUNCTION_ARGS)
-{
-	TtlIndex	index;
-	TimestampTz at = GetCurrentTimestamp();
-	int64		count = 0;
-	ListCell   *lc;
-
-	ttl_due_describe(PG_GETARG_OID(0), &index);
-	if (ttl_nodes_know(index.indexrelid))
-		return ttl_nodes_ask(index.indexrelid, "ttl_index.due_count(i.indexrelid)",
-							 "coalesce(pg_catalog.sum(e.v::pg_catalog.int8), 0)::pg_catalog.int8",
-							 ERROR, &fcinfo->isnull);
-	foreach(lc, ttl_leaves_due(&index, at))
-	{
-		TtlIndex	leaf;
-		TtlLook		look = {0};
-		Datum		value;
-
-		if (!ttl_due_lock_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, &leaf))
-			continue;
-		if (!leaf.citus.replicated)
-			ttl_look_at(&leaf, at, &look);
-		else if (select_value(&leaf, at, "pg_catalog.count(*)", &value))
-			look.count = DatumGetInt64(value);
-		count += look.count;
-	}
-	PG_RETURN_INT64(count);
-}
-
-/* oldest_due(index regclass) returns timestamptz */
-Datum
-ttl_oldest_due(PG_FUNCTION_ARGS)
-{
-	TtlIndex	index;
-	TimestampTz at = GetCurrentTimestamp();
-	TimestampTz oldest = DT_NOEND;
-	bool		found = false;
-	ListCell   *lc;
-
-	ttl_due_describe(PG_GETARG_OID(0), &index);
-	if (ttl_nodes_know(index.indexrelid))
-		return ttl_nodes_ask(index.indexrelid, "ttl_index.oldest_due(i.indexrelid)",
-							 "pg_catalog.min(e.v::pg_catalog.timestamptz)",
-							 ERROR, &fcinfo->isnull);
-	foreach(lc, ttl_leaves_due(&index, at))
-	{
-		TtlIndex	leaf;
-		TtlLook		look = {.max_rows = 1};
-		TtlCutoff	cutoff;
-		Datum		key;
-
-		if (!ttl_due_lock_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, &leaf))
-			continue;
-		if (!leaf.citus.replicated)
-			ttl_look_at(&leaf, at, &look);
-		else if (select_value(&leaf, at, "pg_catalog.min(%s)", &key))
-		{
-			ttl_cutoff_init(&cutoff, &leaf, at);
-			look.oldest = ttl_cutoff_instant(&cutoff, ttl_index_scan_key(leaf.keytype, key));
-			look.count = 1;
-		}
-		if (look.count > 0)
-		{
-			oldest = Min(oldest, look.oldest);
-			found = true;
-		}
-	}
-	if (!found)
-		PG_RETURN_NULL();
-	PG_RETURN_TIMESTAMPTZ(oldest);
 }
 
 /*
@@ -285,8 +307,8 @@ ttl_preview(PG_FUNCTION_ARGS)
 	TtlIndex	index;
 	ListCell   *lc;
 
-	describe(indexrelid, &index);
-	if (ttl_nodes_know(indexrelid))
+	ttl_due_describe(indexrelid, false, &index);
+	if (index.citus.kind == TTL_CITUS_SHELL && !index.citus.replicated)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("the rows of index \"%s\" are in shards of Citus",
@@ -306,7 +328,7 @@ ttl_preview(PG_FUNCTION_ARGS)
 		if (!ttl_due_lock_leaf(((TtlDueLeaf *) lfirst(lc))->indexrelid, &leaf))
 			continue;
 		SPI_connect();
-		select_due(&leaf, at, "pg_catalog.to_jsonb(t.*)", true, max_rows);
+		select_due(&leaf, at, max_rows);
 		for (uint64 i = 0; i < SPI_processed; i++)
 		{
 			bool		isnull;
@@ -321,7 +343,7 @@ ttl_preview(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* An index that is skipped for what its owner lacks can still be looked at. */
+/* May lag() look at an index?  It may also be one that is skipped for what its owner lacks. */
 static bool
 can_look(const TtlIndex *index)
 {
@@ -331,82 +353,65 @@ can_look(const TtlIndex *index)
 		 index->state == TTL_NO_REPLICA_IDENTITY);
 }
 
-/* What is known of how long the oldest row that is due has been so. */
-typedef enum Since
-{
-	SINCE_UNKNOWN,
-	SINCE_EVER,					/* only rows at -infinity are due */
-	SINCE_KNOWN
-} Since;
-
 /* A leaf that is looked at, and what is found. */
 typedef struct LeafWork
 {
 	const TtlDueLeaf *leaf;
 	const TtlLag *lag;
-	Since		known;
+	bool		known;			/* false: it cannot be told */
 	TimestampTz since;			/* the clock reading if nothing is due */
 	bool		may_be_due;
 } LeafWork;
 
 /*
- * Looks for the oldest due row in a leaf, except -infinity, which has no lag.  If too many
- * entries of deleted rows come first, it looks where the last pass has got to.  Rows before
- * that place may be due even if nothing is found.
+ * Looks for the oldest due row in a leaf.  If too many entries of deleted rows come first, it
+ * looks where the last pass has got to; rows before that place may be due even if nothing is
+ * found.  A row at -infinity says nothing about since when it is due.
  */
 static void
-look_at_leaf(const TtlIndex *leaf, LeafWork *work)
-{
-	const TtlLag *lag = work->lag;
-	TtlLook		look = {.max_rows = 1,.max_pages = LAG_PAGES,.max_tuples = lag->max_tuples};
-	bool		ever;
-
-	ttl_look_at(leaf, lag->at, &look);
-	work->may_be_due = look.stopped || look.count > 0;
-	ever = look.count > 0 && TIMESTAMP_IS_NOBEGIN(look.oldest);
-	if (ever)
-	{
-		look.after = ttl_index_scan_finite(leaf->keytype);
-		ttl_look_at(leaf, lag->at, &look);
-	}
-	if (look.stopped && lag->find_position(leaf->indexrelid, lag->arg, &look.after))
-		ttl_look_at(leaf, lag->at, &look);
-	if (look.stopped)
-	{
-		ereport(lag->elevel,
-				(errmsg("the lag of TTL index \"%s\" cannot be told: too many entries of deleted rows",
-						get_rel_name(leaf->indexrelid)),
-				 errhint("VACUUM the table; a pass reads behind them.")));
-		return;
-	}
-	if (look.count > 0)
-		work->since = Min(Max(look.oldest + leaf->option.seconds * USECS_PER_SEC,
-							  work->leaf->since), lag->at);
-	work->known = ever && look.count == 0 ? SINCE_EVER : SINCE_KNOWN;
-}
-
-static void
-leaf_work(void *arg)
+look_at_leaf(void *arg)
 {
 	LeafWork   *work = arg;
+	const TtlLag *lag = work->lag;
 	Oid			indexrelid = work->leaf->indexrelid;
 	Oid			relid = IndexGetRelation(indexrelid, true);
-	TtlIndex	index;
+	TtlLook		look = {.max_rows = 1,.max_pages = LAG_PAGES,.max_tuples = lag->max_tuples};
 	bool		is_there = OidIsValid(relid);
+	bool		infinite;
+	TtlIndex	index;
 
-	/* a query of the copies of a Citus table would run code of the owner */
+	/* of a table with copies, the rows are in shards */
 	if (is_there &&
 		(!lock_for_look(relid, indexrelid) ||
 		 !ttl_state_describe(indexrelid, false, &index) || !can_look(&index) ||
 		 index.citus.replicated))
 		return;
-	if (is_there && index.option.seconds >= 0)
+	if (!is_there || index.option.seconds < 0)
 	{
-		look_at_leaf(&index, work);
+		work->known = true;
+		work->may_be_due = false;
 		return;
 	}
-	work->known = SINCE_KNOWN;
-	work->may_be_due = false;
+
+	ttl_look_at(&index, lag->at, &look);
+	work->may_be_due = look.stopped || look.count > 0;
+	infinite = look.count > 0 && TIMESTAMP_IS_NOBEGIN(look.oldest);
+	if (infinite)
+	{
+		look.after = ttl_index_scan_finite(index.keytype);
+		ttl_look_at(&index, lag->at, &look);
+	}
+	if (look.stopped && lag->find_position(indexrelid, lag->arg, &look.after))
+		ttl_look_at(&index, lag->at, &look);
+	if (look.stopped)
+		ereport(lag->elevel,
+				(errmsg("the lag of TTL index \"%s\" cannot be told: too many entries of deleted rows",
+						get_rel_name(indexrelid)),
+				 errhint("VACUUM %s;", ttl_name_qualified(relid))));
+	else if (look.count > 0)
+		work->since = Min(Max(look.oldest + index.option.seconds * USECS_PER_SEC,
+							  work->leaf->since), lag->at);
+	work->known = !look.stopped && (look.count > 0 || !infinite);
 }
 
 /*
@@ -420,7 +425,6 @@ bool
 ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since, bool *may_be_due)
 {
 	TtlIndex	index;
-	bool		ever = false;
 	bool		due = false;
 	ListCell   *lc;
 
@@ -431,19 +435,17 @@ ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since, bool *may_b
 	foreach(lc, ttl_leaves_due(&index, lag->at))
 	{
 		LeafWork	work = {.leaf = lfirst(lc),.lag = lag,.since = lag->at,.may_be_due = true};
-		ErrorData  *edata = ttl_error_catch(leaf_work, &work, false);
+		ErrorData  *edata = ttl_error_catch(look_at_leaf, &work, false);
 
 		if (edata != NULL && ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
 			ReThrowError(edata);
-		if (edata != NULL || work.known == SINCE_UNKNOWN)
+		if (edata != NULL || !work.known)
 			return false;
-		ever = ever || work.known == SINCE_EVER;
 		due = due || work.may_be_due;
 		*since = Min(*since, work.since);
 	}
 	*may_be_due = due;
-	/* it is known where some of the rows that are due have a date */
-	return !ever || *since < lag->at;
+	return true;
 }
 
 /* What cutoff() keeps from row to row of a query. */
@@ -457,9 +459,9 @@ typedef struct Cutoff
 /*
  * cutoff(index regclass) returns timestamptz
  *
- * Where nothing expires, nothing is to be left out either: that is -infinity, also after
- * remove_ttl() and for an index that is dropped while a query uses it.  An option that REINDEX
- * CONCURRENTLY has lost until the next pass counts.
+ * If no row expires by the index, it is -infinity, also after remove_ttl() and for an index that
+ * is dropped while a query uses it.  Until the next pass, an option that REINDEX CONCURRENTLY
+ * has lost still counts.
  */
 Datum
 ttl_cutoff(PG_FUNCTION_ARGS)

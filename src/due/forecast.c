@@ -3,8 +3,7 @@
  * forecast.c
  *	  How many rows will fall due, and when, as far as statistics tell.
  *
- * Nothing is read but what ANALYZE has found (see expire/estimate.c), and the sizes of the
- * tables.
+ * Nothing is read but what ANALYZE has found (see expire/look.c), and the sizes of the tables.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -37,7 +36,7 @@ PG_FUNCTION_INFO_V1(ttl_forecast);
 
 #define MAX_STEPS 10000
 
-/* What falls due up to a time. */
+/* What falls due up to a time, and after the boundary before it. */
 typedef struct Boundary
 {
 	TimestampTz at;
@@ -45,154 +44,110 @@ typedef struct Boundary
 	double		bytes;
 } Boundary;
 
-typedef struct Forecast
+/* Makes the boundaries: now, and after each step. */
+static Boundary *
+make_boundaries(Interval *step, int steps)
 {
-	int			count;			/* boundaries, from now on */
-	Boundary   *boundaries;
-	bool		known;			/* there were statistics of all that holds
-								 * rows */
-} Forecast;
+	Boundary   *boundaries = palloc0(sizeof(Boundary) * (steps + 1));
 
-/* Adds rows of a table to a boundary, and what they take of its space. */
-static void
-add_rows(Boundary *boundary, double rows, double bytes_per_row)
-{
-	boundary->rows += rows;
-	boundary->bytes += rows * bytes_per_row;
-}
-
-/* Adds the rows of one table. */
-static void
-add_by_row(Forecast *forecast, const TtlIndex *leaf, const TtlEstimate *estimate,
-		   double bytes_per_row)
-{
-	double		before = 0;
-
-	for (int i = 0; i < forecast->count; i++)
-	{
-		double		due;
-
-		/* each looks at all that ANALYZE has found */
-		CHECK_FOR_INTERRUPTS();
-		due = ttl_estimate_due(estimate, leaf, forecast->boundaries[i].at);
-		add_rows(&forecast->boundaries[i], Max(due - before, 0), bytes_per_row);
-		before = Max(due, before);
-	}
-}
-
-/* Adds a partition that goes as a whole, with all its rows. */
-static void
-add_whole(Forecast *forecast, TimestampTz since, double rows, double bytes_per_row)
-{
-	for (int i = 0; i < forecast->count; i++)
-	{
-		if (since <= forecast->boundaries[i].at)
-		{
-			add_rows(&forecast->boundaries[i], rows, bytes_per_row);
-			return;
-		}
-	}
-}
-
-/* Adds what is in a table, which is locked. */
-static void
-add_leaf(Forecast *forecast, const TtlDueLeaf *due, const TtlIndex *leaf)
-{
-	double		rows = ttl_estimate_tuples(leaf->relid);
-	Datum		bytes;
-	double		bytes_per_row;
-	TtlEstimate estimate = {0};
-
-	/* as a query of it would say */
-	if (RecoveryInProgress() && get_rel_persistence(leaf->relid) != RELPERSISTENCE_PERMANENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot access temporary or unlogged relations during recovery")));
-	bytes = DirectFunctionCall1(pg_total_relation_size, ObjectIdGetDatum(leaf->relid));
-	bytes_per_row = DatumGetInt64(bytes) / Max(rows, 1);
-	if (ttl_estimate_is_empty(leaf->relid))
-		return;
-	if (rows >= 0 && due->since != DT_NOBEGIN)
-		add_whole(forecast, due->since, rows, bytes_per_row);
-	else if (rows >= 0 && ttl_estimate_read(leaf, &estimate))
-		add_by_row(forecast, leaf, &estimate, bytes_per_row);
-	else
-		forecast->known = false;
-	ttl_estimate_free(&estimate);
-}
-
-static void
-put_boundaries(const Forecast *forecast, ReturnSetInfo *rsinfo)
-{
-	TimestampTz from = DT_NOBEGIN;
-
-	for (int i = 0; i < forecast->count; i++)
-	{
-		const Boundary *boundary = &forecast->boundaries[i];
-		Datum		values[4];
-		bool		nulls[4] = {false, false, !forecast->known, !forecast->known};
-
-		values[0] = TimestampTzGetDatum(from);
-		values[1] = TimestampTzGetDatum(boundary->at);
-		values[2] = Int64GetDatum((int64) rint(boundary->rows));
-		values[3] = Int64GetDatum((int64) rint(boundary->bytes));
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-		from = boundary->at;
-	}
-}
-
-/* Sets the boundaries: now, and behind each step. */
-static void
-init_forecast(Forecast *forecast, TimestampTz now, Interval *step, int steps)
-{
-	forecast->known = true;
-	forecast->count = steps + 1;
-	forecast->boundaries = palloc0(sizeof(Boundary) * forecast->count);
-	forecast->boundaries[0].at = now;
+	boundaries[0].at = GetCurrentTimestamp();
 	for (int i = 1; i <= steps; i++)
 	{
 		Datum		span = DirectFunctionCall2(interval_mul, IntervalPGetDatum(step),
 											   Float8GetDatum(i));
-		TimestampTz at = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
-																 TimestampTzGetDatum(now),
-																 span));
 
-		if (at <= forecast->boundaries[i - 1].at)
+		boundaries[i].at = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
+																   TimestampTzGetDatum(boundaries[0].at),
+																   span));
+		if (boundaries[i].at <= boundaries[i - 1].at)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("step must be greater than zero")));
-		forecast->boundaries[i].at = at;
 	}
+	return boundaries;
+}
+
+/* Adds the rows of a table, which is locked; false if there are no statistics. */
+static bool
+add_leaf(Boundary *boundaries, int count, const TtlDueLeaf *due, const TtlIndex *leaf)
+{
+	bool		whole = due->since != DT_NOBEGIN;
+	double		rows;
+	double		bytes;
+	double		before = 0;
+	TtlEstimate estimate;
+
+	/* a query of the table raises the same error */
+	if (RecoveryInProgress() && get_rel_persistence(leaf->relid) != RELPERSISTENCE_PERMANENT)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary or unlogged relations during recovery")));
+	rows = ttl_look_rows(leaf->relid);
+	if (rows < 0 || (!whole && !ttl_look_estimate(leaf, &estimate)))
+		return false;
+	bytes = DatumGetInt64(DirectFunctionCall1(pg_total_relation_size,
+											  ObjectIdGetDatum(leaf->relid)));
+	for (int i = 0; i < count; i++)
+	{
+		double		until;
+
+		/* each looks at all that ANALYZE has found */
+		CHECK_FOR_INTERRUPTS();
+		if (!whole)
+			until = ttl_look_estimate_due(&estimate, leaf, boundaries[i].at);
+		else
+			until = due->since <= boundaries[i].at ? rows : 0;
+		boundaries[i].rows += Max(until - before, 0);
+		boundaries[i].bytes += Max(until - before, 0) * bytes / Max(rows, 1);
+		before = Max(until, before);
+	}
+	if (!whole)
+		ttl_look_estimate_free(&estimate);
+	return true;
 }
 
 /* forecast(index regclass, step interval, steps integer) returns setof record */
 Datum
 ttl_forecast(PG_FUNCTION_ARGS)
 {
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			steps = PG_GETARG_INT32(2);
+	Boundary   *boundaries;
 	TtlIndex	index;
-	Forecast	forecast;
+	bool		known;
 	ListCell   *lc;
 
 	if (steps < 0 || steps > MAX_STEPS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("steps must be between 0 and %d", MAX_STEPS)));
-	init_forecast(&forecast, GetCurrentTimestamp(), PG_GETARG_INTERVAL_P(1), steps);
-	ttl_due_describe(PG_GETARG_OID(0), &index);
+	boundaries = make_boundaries(PG_GETARG_INTERVAL_P(1), steps);
+	ttl_due_describe(PG_GETARG_OID(0), true, &index);
+
+	/* the statistics of shards are on other nodes */
+	known = index.citus.kind != TTL_CITUS_SHELL;
 	foreach(lc, index.option.seconds < 0 ? NIL :
-			ttl_leaves_due(&index, forecast.boundaries[steps].at))
+			ttl_leaves_due(&index, boundaries[steps].at))
 	{
 		TtlDueLeaf *due = lfirst(lc);
 		TtlIndex	leaf;
 
-		if (ttl_due_lock_leaf(due->indexrelid, &leaf))
-			add_leaf(&forecast, due, &leaf);
+		if (ttl_due_lock_leaf(due->indexrelid, &leaf) &&
+			!add_leaf(boundaries, steps + 1, due, &leaf))
+			known = false;
 	}
-	/* the statistics of shards are on other nodes */
-	if (ttl_nodes_have(index.indexrelid))
-		forecast.known = false;
+
 	InitMaterializedSRF(fcinfo, 0);
-	put_boundaries(&forecast, (ReturnSetInfo *) fcinfo->resultinfo);
+	for (int i = 0; i <= steps; i++)
+	{
+		Datum		values[4];
+		bool		nulls[4] = {false, false, !known, !known};
+
+		values[0] = TimestampTzGetDatum(i == 0 ? DT_NOBEGIN : boundaries[i - 1].at);
+		values[1] = TimestampTzGetDatum(boundaries[i].at);
+		values[2] = Int64GetDatum((int64) rint(boundaries[i].rows));
+		values[3] = Int64GetDatum((int64) rint(boundaries[i].bytes));
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
 	return (Datum) 0;
 }

@@ -8,7 +8,7 @@
  * entries of all rows that were deleted before, and wait for locked rows.
  *
  * Of the heap, the code uses only that tuple IDs are ordered by block, the number of rows in a
- * block, and xmin.  Nothing here reads a setting, a counter or a clock.
+ * block, and xmin.  Nothing here reads a counter or a clock.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -24,23 +24,55 @@
 #include "catalog/catalog.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "compat.h"
 #include "expire/expirer.h"
 #include "state/state.h"
 #include "ttl_index.h"
 
-static void
-close_relations(TtlExpirer *x)
+#define MESSAGE_PREFIX "ttl_index"
+
+/*
+ * Sets ttl_index.expiring to the name of the index, so that a trigger can recognize the
+ * delete.  The context PGC_INTERNAL keeps users from setting it.  It ends with the caller's
+ * GUC nesting level, also after an error.  The index is the one that has a row in the view
+ * index_stats: that of the whole table.
+ */
+void
+ttl_batch_announce_to_session(const char *root)
 {
-	if (x->archive != NULL)
-		relation_close(x->archive, NoLock);
-	relation_close(x->index, NoLock);
-	relation_close(x->heap, NoLock);
+	(void) set_config_option("ttl_index.expiring", root, PGC_INTERNAL,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
+
+/*
+ * Writes a message of logical decoding, if anybody could decode it.  Its lines are the index,
+ * the partition that is dropped or moved (or an empty line), and the archive if there is one.
+ * It comes before the rows, in the same subtransaction, so it is decoded if and only if the
+ * deletes are.  A replication origin would make subscribers with origin = none omit the
+ * deletes.
+ */
+void
+ttl_batch_announce_to_wal(const char *root, const char *partition, const char *archive)
+{
+	StringInfoData message;
+
+	if (!ttl_logical_messages || !XLogLogicalInfoActive())
+		return;
+	initStringInfo(&message);
+	appendStringInfoString(&message, root);
+	if (partition != NULL || archive != NULL)
+		appendStringInfo(&message, "\n%s", partition ? partition : "");
+	if (archive != NULL)
+		appendStringInfo(&message, "\n%s", archive);
+	ttl_log_logical_message(MESSAGE_PREFIX, message.data, message.len);
+	pfree(message.data);
 }
 
 /*
@@ -66,6 +98,15 @@ ttl_batch_set_immediate(void)
 	stmt->constraints = NIL;
 	stmt->deferred = false;
 	AfterTriggerSetState(stmt);
+}
+
+static void
+close_relations(TtlExpirer *x)
+{
+	if (x->archive != NULL)
+		relation_close(x->archive, NoLock);
+	relation_close(x->index, NoLock);
+	relation_close(x->heap, NoLock);
 }
 
 /* Opens and locks what a batch needs; false with the reason in the batch. */
@@ -95,50 +136,12 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
 	 * canceled.
 	 */
 	batch->busy = (OidIsValid(toast) && !ttl_lock_now(toast, RowExclusiveLock)) ||
-		((!x->direct || RelationIsLogicallyLogged(x->heap)) &&
-		 !ttl_lock_now(index->relid, RowExclusiveLock)) ||
-		(!x->direct && !ttl_cascade_lock(x->heap)) ||
+		(!x->direct ? !ttl_cascade_lock(x->heap) :
+		 RelationIsLogicallyLogged(x->heap) && !ttl_lock_now(index->relid, RowExclusiveLock)) ||
 		!ttl_move_begin(x, index);
 	if (batch->busy || batch->inactive)
 		close_relations(x);
 	return !batch->busy && !batch->inactive;
-}
-
-/* Takes and deletes the rows of a batch.  Returns its phase; the cursor may be in the next. */
-static TtlPhase
-take_rows(TtlExpirer *x, const TtlIndex *index, int max_docs, int64 max_entries)
-{
-	TtlCursor  *cursor = &x->batch->cursor;
-	Oid			filenode = x->index->rd_rel->relfilenode;
-	TtlPhase	phase;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	if (!x->direct || x->archive != NULL)
-		ttl_batch_set_immediate();
-	ttl_row_begin(x);
-	/* if the index was built anew, or the table was emptied, the cursor begins again */
-	if (cursor->filenode != filenode)
-		ttl_cursor_init(cursor, index->indexrelid, filenode);
-	/* what is written later is not in the batch */
-	x->batch->horizon.set = true;
-	x->batch->horizon.xmin = x->snapshot->xmin;
-	if (RelationNeedsWAL(x->index))
-		x->batch->horizon.lsn = GetXLogInsertRecPtr();
-	phase = cursor->phase;
-
-	/* as core does for any DELETE of a published table with a row filter */
-	CheckCmdReplicaIdentity(x->heap, CMD_DELETE);
-	if (ttl_citus_goes_by_value(&index->citus))
-		ttl_by_value_take(x, index, max_docs);
-	else if (phase == TTL_BLOCK_ORDER)
-		ttl_block_order_take(x, max_docs, max_entries);
-	else
-		ttl_index_order_take(x, max_docs, max_entries);
-	ttl_row_end(x);
-	PopActiveSnapshot();
-	if (x->nrows > 0)
-		ttl_delete_locked(x, index);
-	return phase;
 }
 
 /*
@@ -155,6 +158,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 {
 	TtlExpirer	x = {.cutoff = cutoff,.pass_xid = pass_xid,.batch = batch,
 	.root = ttl_name_find(index->governor)};
+	TtlCursor  *cursor = &batch->cursor;
 	TtlPhase	phase;
 	Oid			user;
 	int			saved_context;
@@ -170,13 +174,42 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	{
 		if (!x.direct)
 			x.rows = palloc(sizeof(Datum) * (max_docs + MaxHeapTuplesPerPage));
-		ttl_announce_to_session(x.root);
-		phase = take_rows(&x, index, max_docs, max_entries);
+		ttl_batch_announce_to_session(x.root);
+
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (!x.direct || x.archive != NULL)
+			ttl_batch_set_immediate();
+		ttl_row_begin(&x);
+
+		/* if the index was rebuilt or the table was truncated, the cursor begins again */
+		if (cursor->filenode != x.index->rd_rel->relfilenode)
+			ttl_cursor_init(cursor, index->indexrelid, x.index->rd_rel->relfilenode);
+
+		/* what is written later is not in the batch */
+		batch->horizon.set = true;
+		batch->horizon.xmin = x.snapshot->xmin;
+		if (RelationNeedsWAL(x.index))
+			batch->horizon.lsn = GetXLogInsertRecPtr();
+
+		/* as core does for any DELETE of a published table with a row filter */
+		CheckCmdReplicaIdentity(x.heap, CMD_DELETE);
+		phase = cursor->phase;	/* the cursor may be in the next one afterwards */
+		if (ttl_citus_goes_by_value(&index->citus))
+			ttl_by_value_take(&x, index, max_docs);
+		else if (phase == TTL_BLOCK_ORDER)
+			ttl_block_order_take(&x, max_docs, max_entries);
+		else
+			ttl_index_order_take(&x, max_docs, max_entries);
+		ttl_row_end(&x);
+		PopActiveSnapshot();
+		if (x.nrows > 0)
+			ttl_row_delete_locked(&x);
+
 		SetUserIdAndSecContext(user, sec_context);
 		ttl_move_end(&x);
 		close_relations(&x);
 		batch->past_pass = phase == TTL_FORWARD &&
-			batch->cursor.forward.set && batch->cursor.forward.key > pass_cutoff->bound;
+			cursor->forward.set && cursor->forward.key > pass_cutoff->bound;
 		/* the rows of dead entries are of any age */
 		batch->from_before = phase != TTL_CATCH_UP &&
 			(batch->from_before || batch->live == 0);

@@ -31,10 +31,10 @@
 #define ORDER_SAMPLE_BLOCKS 32
 #define ORDER_MOST 0.4
 
-/* A batch looks after so many blocks how far it has come. */
+/* So many blocks are scanned at a time. */
 #define BLOCKS_AT_A_TIME 32
 
-/* Of so many rows or more, it ends at the end of a block. */
+/* A batch of so many rows or more ends at the end of a block. */
 #define WHOLE_BLOCKS 100
 
 /* What part of the rows is due, by a sample of the table's blocks? */
@@ -120,7 +120,7 @@ take_rows_of_scan(TtlExpirer *x, TableScanDesc scan, int max_docs, int64 max_ent
 			batch->row.key = x->key;
 			batch->row.set = true;
 			batch->live++;
-			ttl_delete_row(x);
+			ttl_row_delete(x);
 		}
 		if (max_docs < WHOLE_BLOCKS && is_full(batch, max_docs, max_entries))
 		{

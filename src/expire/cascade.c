@@ -6,7 +6,7 @@
  * Foreign key triggers lock other tables, delete and update rows there, and continue from
  * these.  They could deadlock with DDL that holds such a table and waits for the batch.  So
  * all these tables are locked before the first row is, without waiting.  Which of their rows
- * others hold is not known then, so such a batch limits each wait for a lock to
+ * others have locked is not known then, so such a batch limits each wait for a lock to
  * ttl_index.bucket_lock_timeout.
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -36,7 +36,7 @@ typedef struct Cascade
 {
 	List	   *deleted;
 	List	   *updated;
-	bool		found;			/* there are others than that of the batch */
+	int			visits;			/* of tables, also repeated ones */
 } Cascade;
 
 /*
@@ -64,60 +64,27 @@ check_triggers(Relation rel)
 					 name)));
 }
 
-static bool lock_table(Cascade *cascade, Oid relid, List **changed);
-
-/* Locks the tables whose foreign keys act when rows of this one are deleted or updated. */
-static bool
-lock_referencing(Cascade *cascade, Relation rel, bool deletes)
-{
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
-		List	  **changed;
-
-		if (trigger->tgenabled == TRIGGER_DISABLED ||
-			RI_FKey_trigger_type(trigger->tgfoid) != RI_TRIGGER_PK ||
-			!(deletes ? TRIGGER_FOR_DELETE(trigger->tgtype) : TRIGGER_FOR_UPDATE(trigger->tgtype)))
-			continue;
-		switch (trigger->tgfoid)
-		{
-			case F_RI_FKEY_CASCADE_DEL:
-				changed = &cascade->deleted;
-				break;
-			case F_RI_FKEY_CASCADE_UPD:
-			case F_RI_FKEY_SETNULL_DEL:
-			case F_RI_FKEY_SETNULL_UPD:
-			case F_RI_FKEY_SETDEFAULT_DEL:
-			case F_RI_FKEY_SETDEFAULT_UPD:
-				changed = &cascade->updated;
-				break;
-			default:
-				changed = NULL;
-		}
-		if (!lock_table(cascade, trigger->tgconstrrelid, changed))
-			return false;
-	}
-	return true;
-}
-
 /*
- * Locks a table that the trigger of a foreign key acts on, with its indexes and partitions, and
- * what the foreign keys on it lead to if rows of it are changed.
+ * Locks a table with its indexes and partitions.  If its rows are changed, does the same with
+ * the tables whose foreign keys act then.  False if somebody else has locked one.
  */
 static bool
 lock_table(Cascade *cascade, Oid relid, List **changed)
 {
 	Relation	rel;
+	List	   *children = NIL;
 	bool		locked = true;
 	ListCell   *lc;
 
 	check_stack_depth();
-	cascade->found = true;
+	cascade->visits++;
 	if (changed != NULL && list_member_oid(*changed, relid))
 		return true;
 	if (!ttl_lock_now(relid, changed ? RowExclusiveLock : RowShareLock))
 		return false;
-	foreach(lc, get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ttl_inherit_children(relid, false) : NIL)
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		children = ttl_inherit_children(relid, false);
+	foreach(lc, children)
 	{
 		if (!lock_table(cascade, lfirst_oid(lc), changed))
 			return false;
@@ -126,12 +93,38 @@ lock_table(Cascade *cascade, Oid relid, List **changed)
 		return true;
 	*changed = lappend_oid(*changed, relid);
 	rel = try_relation_open(relid, NoLock);
-	if (rel != NULL)			/* else it was dropped before it was locked */
+	if (rel == NULL)			/* it was dropped before it was locked */
+		return true;
+
+	check_triggers(rel);
+	for (int i = 0; locked && rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
-		check_triggers(rel);
-		locked = lock_referencing(cascade, rel, changed == &cascade->deleted);
-		relation_close(rel, NoLock);
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		bool		fires = changed == &cascade->deleted ?
+			TRIGGER_FOR_DELETE(trigger->tgtype) : TRIGGER_FOR_UPDATE(trigger->tgtype);
+		List	  **changed_there;
+
+		if (!fires || trigger->tgenabled == TRIGGER_DISABLED ||
+			RI_FKey_trigger_type(trigger->tgfoid) != RI_TRIGGER_PK)
+			continue;
+		switch (trigger->tgfoid)
+		{
+			case F_RI_FKEY_CASCADE_DEL:
+				changed_there = &cascade->deleted;
+				break;
+			case F_RI_FKEY_CASCADE_UPD:
+			case F_RI_FKEY_SETNULL_DEL:
+			case F_RI_FKEY_SETNULL_UPD:
+			case F_RI_FKEY_SETDEFAULT_DEL:
+			case F_RI_FKEY_SETDEFAULT_UPD:
+				changed_there = &cascade->updated;
+				break;
+			default:
+				changed_there = NULL;
+		}
+		locked = lock_table(cascade, trigger->tgconstrrelid, changed_there);
 	}
+	relation_close(rel, NoLock);
 	return locked;
 }
 
@@ -139,11 +132,11 @@ lock_table(Cascade *cascade, Oid relid, List **changed)
 bool
 ttl_cascade_lock(Relation rel)
 {
-	Cascade		cascade = {.deleted = list_make1_oid(RelationGetRelid(rel))};
+	Cascade		cascade = {0};
 
-	if (!lock_referencing(&cascade, rel, true))
+	if (!lock_table(&cascade, RelationGetRelid(rel), &cascade.deleted))
 		return false;
-	if (cascade.found)
+	if (cascade.visits > 1)
 		ttl_lock_limit_waits();
 	return true;
 }

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * cursor.c
- *	  Where an index goes on: from batch to batch, and from pass to pass.
+ *	  Where the next batch of an index continues, also in the next pass.
  *
  * Each batch begins where the previous one ended, because the entries of deleted rows stay
  * until vacuum.  When nothing more is due after that position, the index catches up on what
  * lies before it: new rows that are due, late commits, and rows that could not be deleted.
  * src/expire/README has the diagram, the resume point and the hazards.
  *
- * This file does only bookkeeping, and the caller tells it the time.
+ * This file does only bookkeeping, and the caller passes the time.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -30,7 +30,7 @@
 
 #define MAX_DELAY 60			/* minutes */
 
-/* For each row that goes so late, so many attempts at others are worth their time. */
+/* The delay begins with 1 minute again if more than one of so many failed rows was deleted. */
 #define FEW_FAILURES 16
 
 /*
@@ -154,7 +154,7 @@ ttl_cursor_rows_failed(const TtlCursor *cursor)
 		(cursor->phase == TTL_CATCH_UP && cursor->thorough);
 }
 
-/* Up to which key has the index been read?  False for none: BLOCK ORDER goes by none. */
+/* Up to which key has the index been read?  False for none, and in BLOCK ORDER. */
 bool
 ttl_cursor_read_to(const TtlCursor *cursor, int64 *key)
 {
@@ -167,7 +167,7 @@ ttl_cursor_read_to(const TtlCursor *cursor, int64 *key)
  * see is skipped, unless it may be one of those that could not be taken.
  */
 bool
-ttl_cursor_goes_by_age(const TtlCursor *cursor, const ItemPointerData *tid)
+ttl_cursor_judges_by_age(const TtlCursor *cursor, const ItemPointerData *tid)
 {
 	uint32		bit;
 
@@ -206,7 +206,7 @@ end_catch_up(TtlCursor *cursor, TimestampTz now)
 	memset(&cursor->reread, 0, sizeof(TtlReread));
 	if (cursor->thorough && cursor->rows_remain)
 	{
-		/* where so many could go after all, others may be able to, now */
+		/* if that many could be deleted, others may be deletable now */
 		if (cursor->found > cursor->nfailures / FEW_FAILURES)
 			cursor->delay = 0;
 		wait_longer(cursor, now);
@@ -218,7 +218,7 @@ end_catch_up(TtlCursor *cursor, TimestampTz now)
 	cursor->keep = cursor->pages > MANY_PAGES || cursor->nfailures > 0;
 }
 
-/* Takes over from a batch how far it has come, and what its snapshot could see. */
+/* Takes over the position of a batch, and what its snapshot could see. */
 static void
 take_over(TtlCursor *cursor, const TtlBatch *batch, TimestampTz now)
 {
@@ -235,7 +235,7 @@ take_over(TtlCursor *cursor, const TtlBatch *batch, TimestampTz now)
 bool
 ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch, TimestampTz now)
 {
-	/* rows that have come meanwhile lie anywhere */
+	/* rows that were inserted in the meantime can be anywhere */
 	if (batch->inactive)
 	{
 		ttl_cursor_init(cursor, cursor->indexrelid, InvalidOid);
@@ -263,7 +263,7 @@ ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch, TimestampTz now)
 	return cursor->exhausted && cursor->caught_up;
 }
 
-/* Notes that a single row could not be deleted, and goes on behind it. */
+/* Notes that a single row could not be deleted, and continues after it. */
 void
 ttl_cursor_row_failed(TtlCursor *cursor, const TtlBatch *batch, TimestampTz now)
 {

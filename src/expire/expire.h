@@ -15,7 +15,7 @@
 
 #include "access/xlogdefs.h"
 #include "definition/key.h"
-#include "expire/index_scan.h"
+#include "expire/look.h"
 
 /* So many rows that could not be deleted are known by their key and tuple ID. */
 #define TTL_KNOWN_FAILURES 16
@@ -25,16 +25,16 @@ typedef struct TtlHorizon
 {
 	bool		set;
 	XLogRecPtr	lsn;			/* pages with a later LSN have changed since;
-								 * invalid where pages have none */
+								 * invalid if pages have none */
 	TransactionId xmin;			/* all transactions before this one had ended */
 } TtlHorizon;
 
 #define TTL_REREAD_BITS 1024
 
-/* What was met and could not be taken yet: a bit for each row, by its tuple ID. */
+/* Rows that were met and could not be taken yet: a bit for each, by its tuple ID. */
 typedef struct TtlReread
 {
-	TtlRange	keys;			/* its keys are in this range */
+	TtlRange	keys;			/* of these rows */
 	uint32		rows[TTL_REREAD_BITS / 32];
 } TtlReread;
 
@@ -46,23 +46,23 @@ typedef enum TtlPhase
 	TTL_CATCH_UP
 } TtlPhase;
 
-/* Where the next batch of an index goes on (see cursor.c). */
+/* Where the next batch of an index continues (see cursor.c). */
 typedef struct TtlCursor
 {
 	Oid			indexrelid;
-	Oid			filenode;		/* positions mean nothing in another file */
+	Oid			filenode;		/* positions are of this file of the index */
 	TtlPhase	phase;
-	bool		keep;			/* the next pass is to go on from here */
+	bool		keep;			/* the next pass continues here */
 	/* FORWARD; BLOCK ORDER moves forward.tid, and forward.key never ahead */
 	TtlScanPosition forward;	/* the last entry that was read */
 	int64		entries_read;	/* in this pass */
 	bool		order_decided;	/* BLOCK ORDER was considered in this pass */
-	bool		exhausted;		/* nothing more is due behind `forward` */
+	bool		exhausted;		/* nothing more is due after `forward` */
 	bool		caught_up;		/* this visit had its round, or it must wait */
 	/* CATCH UP */
 	TtlHorizon	seen;			/* what the previous round could see */
 	TtlHorizon	round;			/* what this round can see */
-	TtlScanPosition catch_up;	/* how far this round is */
+	TtlScanPosition catch_up;	/* the last entry that this round has read */
 	TtlReread	reread;			/* its leaf pages are read, changed or not */
 	TtlReread	reread_next;	/* the same for the next round */
 	bool		thorough;		/* this round reads all leaf pages */
@@ -75,7 +75,7 @@ typedef struct TtlCursor
 	int			nfailures;
 	TtlScanPosition failures[TTL_KNOWN_FAILURES];	/* key known if set */
 	TimestampTz retry_at;		/* when a thorough round tries them again */
-	int			delay;			/* minutes that retry_at was put off */
+	int			delay;			/* minutes until then */
 } TtlCursor;
 
 /* What a batch did. */
@@ -83,12 +83,12 @@ typedef struct TtlBatch
 {
 	bool		busy;			/* table or index locked by others */
 	bool		busy_alone;		/* of several partitions, this one is */
-	bool		inactive;		/* it is not active: nothing was looked at */
+	bool		inactive;		/* the index is not active: nothing was done */
 	bool		exhausted;		/* nothing more up to the cutoff */
 	bool		past_pass;		/* what remains was not yet due when the pass
 								 * began */
-	bool		from_before;	/* some of what FORWARD met may have been
-								 * there then */
+	bool		from_before;	/* FORWARD met rows that may be older than the
+								 * pass */
 	int64		candidates;		/* entries, or rows in block order, looked at */
 	int64		live;			/* rows that were found due */
 	int64		deleted;
@@ -98,22 +98,20 @@ typedef struct TtlBatch
 										 * elsewhere */
 	bool		moves;			/* rows are moved to another table */
 	bool		inserts;		/* rows there, while waits are limited */
-	bool		elsewhere;		/* another server has a part in it */
-	bool		by_value;		/* so have all nodes of Citus: see by_value.c */
-	bool		locks_copies;	/* it waits for those who write there */
+	bool		elsewhere;		/* another server takes part */
+	bool		by_value;		/* all nodes of Citus do (see by_value.c) */
+	bool		locks_copies;	/* it is locking the copies there */
 	int64		skipped_locked;
 	int64		pages;			/* leaf pages of the index that were read */
 	TtlHorizon	horizon;		/* what it could see */
-	TtlScanPosition row;		/* at hand in block order; key known if set */
-	TtlCursor	cursor;			/* where to go on */
+	TtlScanPosition row;		/* the row in block order; key known if set */
+	TtlCursor	cursor;			/* where the next batch continues */
 } TtlBatch;
 
-/* announce.c */
-extern void ttl_announce_to_session(const char *root);
-extern void ttl_announce_to_wal(const char *root, const char *partition,
-								const char *archive);
-
 /* batch.c */
+extern void ttl_batch_announce_to_session(const char *root);
+extern void ttl_batch_announce_to_wal(const char *root, const char *partition,
+									  const char *archive);
 extern void ttl_batch_set_immediate(void);
 extern bool ttl_batch_lock(Oid relid, Oid indexrelid);
 extern void ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
@@ -131,7 +129,7 @@ extern bool ttl_cursor_has_failed(const TtlCursor *cursor, const int64 *key,
 								  ItemPointer tid);
 extern bool ttl_cursor_rows_failed(const TtlCursor *cursor);
 extern bool ttl_cursor_read_to(const TtlCursor *cursor, int64 *key);
-extern bool ttl_cursor_goes_by_age(const TtlCursor *cursor, const ItemPointerData *tid);
+extern bool ttl_cursor_judges_by_age(const TtlCursor *cursor, const ItemPointerData *tid);
 extern bool ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch,
 								  TimestampTz now);
 extern void ttl_cursor_row_failed(TtlCursor *cursor, const TtlBatch *batch,

@@ -53,10 +53,15 @@ extern void ttl_row_begin(TtlExpirer *x);
 extern void ttl_row_end(TtlExpirer *x);
 extern bool ttl_row_is_due(TtlExpirer *x);
 extern bool ttl_row_is_older(TtlExpirer *x, TransactionId xid);
+extern void ttl_row_delete(TtlExpirer *x);
+extern void ttl_row_delete_locked(TtlExpirer *x);
 
-/* delete.c */
-extern void ttl_delete_row(TtlExpirer *x);
-extern void ttl_delete_locked(TtlExpirer *x, const TtlIndex *index);
+/* query.c */
+extern bool ttl_query_is_plain(Relation rel, CmdType command);
+extern Query *ttl_query_make_delete(Relation rel, Node *condition, bool returns_rows);
+extern Query *ttl_query_make_insert(Relation to, List *values, QueryEnvironment *env, char *rows);
+extern int64 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
+						   const char *name, DestReceiver *dest);
 
 /* cascade.c */
 extern bool ttl_cascade_lock(Relation rel);
@@ -67,9 +72,6 @@ extern void ttl_by_value_take(TtlExpirer *x, const TtlIndex *index, int max_docs
 /* move.c */
 extern bool ttl_move_begin(TtlExpirer *x, const TtlIndex *index);
 extern void ttl_move_end(TtlExpirer *x);
-
-/* insert.c */
-extern bool ttl_insert_rows(Relation to, Relation from, List *values, Tuplestorestate *moved);
 
 /* index_order.c */
 extern void ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries);

@@ -26,7 +26,7 @@
 #include "expire/expirer.h"
 #include "ttl_index.h"
 
-/* A batch of so many entries says something about the order of the heap. */
+/* Batches of fewer entries are too small to judge the order of the heap by. */
 #define ORDER_MIN_ENTRIES 1000
 
 /* A batch that catches up may skip or read so many leaf pages. */
@@ -53,27 +53,6 @@ compare_tids(const void *a, const void *b)
 	uint64		y = tid_number(&((const TtlIndexEntry *) b)->tid);
 
 	return x < y ? -1 : x > y;
-}
-
-/*
- * Reads up to max entries that are due and returns how many.  Near a change of summer
- * time there are entries between them that are not due yet; these are read again later.
- */
-static int
-read_entries(TtlIndexScan *scan, const TtlCutoff *cutoff, TtlIndexEntry *entries, int max,
-			 TtlCursor *cursor)
-{
-	const TtlIndexEntry *entry;
-	int			count = 0;
-
-	while (count < max && (entry = ttl_index_scan_next(scan)) != NULL)
-	{
-		if (ttl_cutoff_is_due(cutoff, entry->key))
-			entries[count++] = *entry;
-		else
-			ttl_cursor_reread(cursor, entry->key, &entry->tid);
-	}
-	return count;
 }
 
 /*
@@ -118,8 +97,8 @@ static void
 take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
 {
 	/* the previous round saw it, and could not delete it */
-	if (ttl_cursor_goes_by_age(&x->batch->cursor, &entry->tid) &&
-		ttl_cursor_goes_by_age(&x->batch->cursor, &x->slot->tts_tid) &&
+	if (ttl_cursor_judges_by_age(&x->batch->cursor, &entry->tid) &&
+		ttl_cursor_judges_by_age(&x->batch->cursor, &x->slot->tts_tid) &&
 		ttl_row_is_older(x, x->batch->cursor.seen.xmin))
 		return;
 	if (x->found != NULL)
@@ -133,8 +112,9 @@ take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("TTL index \"%s\" holds a row as due that is not",
 						RelationGetRelationName(x->index)),
-				 errhint("The index is damaged, or a function that it calls is not immutable: REINDEX it.")));
-	ttl_delete_row(x);
+				 errdetail("The index is damaged, or a function in it is not immutable."),
+				 errhint("REINDEX INDEX %s;", ttl_name_qualified(RelationGetRelid(x->index)))));
+	ttl_row_delete(x);
 }
 
 /* How many of the entries, which are sorted, point to the same block as the first? */
@@ -225,29 +205,6 @@ fetch_row(TtlExpirer *x, IndexFetchTableData *fetch, const TtlIndexEntry *entry)
 	return false;
 }
 
-/* Takes the rows of entries that are looked up one by one. */
-static void
-take_single(TtlExpirer *x, IndexFetchTableData *fetch, TtlIndexEntry *entries, int count)
-{
-	Prefetch	prefetch = {
-		.heap = x->heap,
-		.entries = entries,
-		.count = count,
-		.distance = get_tablespace_maintenance_io_concurrency(x->heap->rd_rel->reltablespace),
-		.block = InvalidBlockNumber /* block 0 follows this one */
-	};
-
-	for (int i = 0; i < count; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (ttl_cursor_has_failed(&x->batch->cursor, &entries[i].key, &entries[i].tid))
-			continue;
-		prefetch_beyond(&prefetch, i);
-		if (fetch_row(x, fetch, &entries[i]))
-			take_entry(x, &entries[i]);
-	}
-}
-
 /* Takes the due rows of the entries.  Returns in how many blocks they lie. */
 static int
 take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
@@ -256,6 +213,12 @@ take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
 	int			single = 0;		/* the first so many are looked up one by one */
 	int			blocks = 0;
 	int			run;
+	Prefetch	prefetch = {
+		.heap = x->heap,
+		.entries = entries,
+		.distance = get_tablespace_maintenance_io_concurrency(x->heap->rd_rel->reltablespace),
+		.block = InvalidBlockNumber /* block 0 follows this one */
+	};
 
 	qsort(entries, count, sizeof(TtlIndexEntry), compare_tids);
 	for (int i = 0; i < count; i += run)
@@ -270,35 +233,20 @@ take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
 		memmove(entries + single, entries + i, unmet * sizeof(TtlIndexEntry));
 		single += unmet;
 	}
-	take_single(x, fetch, entries, single);
+
+	prefetch.count = single;
+	for (int i = 0; i < single; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (ttl_cursor_has_failed(&x->batch->cursor, &entries[i].key, &entries[i].tid))
+			continue;
+		prefetch_beyond(&prefetch, i);
+		if (fetch_row(x, fetch, &entries[i]))
+			take_entry(x, &entries[i]);
+	}
 	ExecClearTuple(x->slot);
 	table_index_fetch_end(fetch);
 	return blocks;
-}
-
-/* Begins the index scan of a batch where the previous batch ended. */
-static void
-begin_scan(TtlExpirer *x, TtlIndexScan *scan)
-{
-	TtlCursor  *cursor = &x->batch->cursor;
-	const TtlCutoff *cutoff = x->cutoff;
-
-	/* also in CATCH UP, whose round would else count as one up to that key */
-	if (cursor->forward.key > cutoff->bound)
-		ttl_cursor_pull_back(cursor, cutoff->sure);
-	if (cursor->phase == TTL_CATCH_UP)
-	{
-		ttl_index_scan_begin(scan, x->heap, x->index, cutoff->keytype,
-							 Min(cutoff->bound, cursor->forward.key), &cursor->catch_up);
-		scan->max_pages = CATCH_UP_PAGES;
-		if (cursor->thorough)
-			return;
-		scan->unchanged_since = cursor->seen.lsn;
-		scan->reread = cursor->reread.keys;
-		return;
-	}
-	ttl_index_scan_begin(scan, x->heap, x->index, cutoff->keytype, cutoff->bound,
-						 &cursor->forward);
 }
 
 /* Orders entries as the scan returns them. */
@@ -352,22 +300,46 @@ ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 	TtlBatch   *batch = x->batch;
 	TtlCursor  *cursor = &batch->cursor;
 	TtlIndexEntry *entries = palloc(sizeof(TtlIndexEntry) * Max(max_docs, max_entries));
-	TtlScanPosition *position = cursor->phase == TTL_CATCH_UP ?
-	&cursor->catch_up : &cursor->forward;
+	bool		catches_up = cursor->phase == TTL_CATCH_UP;
+	TtlScanPosition *position = catches_up ? &cursor->catch_up : &cursor->forward;
+	const TtlCutoff *cutoff = x->cutoff;
+	int64		bound = cutoff->bound;
 	TtlIndexScan scan;
+	const TtlIndexEntry *entry;
 	int			next = max_docs;
 	int			size;
 	int			count;
 	int			blocks;
 	bool		more = false;
 
-	begin_scan(x, &scan);
+	/* also in CATCH UP, whose round would else count as one up to that key */
+	if (cursor->forward.key > bound)
+		ttl_cursor_pull_back(cursor, cutoff->sure);
+	if (catches_up)
+		bound = Min(bound, cursor->forward.key);
+	ttl_index_scan_begin(&scan, x->heap, x->index, cutoff->keytype, bound, position);
+	if (catches_up)
+		scan.max_pages = CATCH_UP_PAGES;
+	if (catches_up && !cursor->thorough)
+	{
+		scan.unchanged_since = cursor->seen.lsn;
+		scan.reread = cursor->reread.keys;
+	}
+
 	do
 	{
 		int			wanted = max_docs - batch->live;
 
+		/* near a change of summer time, not all entries up to the bound are due */
 		size = next;
-		count = read_entries(&scan, x->cutoff, entries, size, cursor);
+		count = 0;
+		while (count < size && (entry = ttl_index_scan_next(&scan)) != NULL)
+		{
+			if (ttl_cutoff_is_due(cutoff, entry->key))
+				entries[count++] = *entry;
+			else
+				ttl_cursor_reread(cursor, entry->key, &entry->tid);
+		}
 		batch->candidates += count;
 		*position = scan.after;
 		if (size <= wanted)
@@ -393,8 +365,8 @@ ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 			cursor->phase = TTL_BLOCK_ORDER;
 			batch->exhausted = false;
 			position->set = false;
-			/* what falls due in the meantime is found by the index afterwards */
-			position->key = x->cutoff->sure;
+			/* what becomes due in the meantime is found by the index afterwards */
+			position->key = cutoff->sure;
 		}
 	}
 }

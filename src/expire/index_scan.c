@@ -9,10 +9,10 @@
  * (see ttl_bt_search() in compat.h).  src/expire/README lists what the code relies on.
  *
  * As in core, a page is locked only while its entries are copied.  The pin is released with
- * the lock, so vacuum may remove a row and reuse its tuple ID: who fetches the row must check
- * it.  Entries of dead rows are returned, and are not marked as killed, because the page is no
- * longer pinned when a row is found dead.  A descending index is scanned backward, oldest
- * entries first.
+ * the lock, so vacuum may remove a row and reuse its tuple ID: a caller that fetches the row
+ * must check it.  Entries of dead rows are returned, and are not marked as killed, because the
+ * page is no longer pinned when a row is found dead.  A descending index is scanned backward,
+ * oldest entries first.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -34,7 +34,7 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
-#include "expire/index_scan.h"
+#include "expire/look.h"
 #include "ttl_index.h"
 
 Datum
@@ -67,7 +67,7 @@ ttl_index_scan_from(int64 key)
 	return position;
 }
 
-/* The position behind the entries of -infinity.  No date can have the next key. */
+/* The position after the entries of -infinity.  No date can have the next key. */
 TtlScanPosition
 ttl_index_scan_finite(Oid keytype)
 {
@@ -108,7 +108,8 @@ descend(TtlIndexScan *scan)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" has the format of PostgreSQL 11 or earlier",
 						RelationGetRelationName(scan->index)),
-				 errhint("REINDEX it.")));
+				 errhint("REINDEX INDEX %s;",
+						 ttl_name_qualified(RelationGetRelid(scan->index)))));
 	skey->keysz = 1;
 	skey->anynullkeys = false;
 	skey->scankeys[0].sk_flags &= ~SK_ISNULL;
@@ -134,7 +135,7 @@ read_tuple(TtlIndexScan *scan, IndexTuple tuple)
 	key = ttl_index_scan_key(scan->keytype,
 							 index_getattr(tuple, 1, RelationGetDescr(scan->index),
 										   &isnull));
-	/* NULL keys come either all before the others or all behind them */
+	/* NULL keys come either all before the others or all after them */
 	if (isnull)
 		return scan->nulls_come_first;
 	if (key > scan->bound)
@@ -230,7 +231,7 @@ read_leaf(TtlIndexScan *scan, Buffer buffer)
 			break;
 		}
 	}
-	/* a scan that is interrupted here then goes on behind this page */
+	/* a scan that is interrupted here continues after this page */
 	if (scan->count == 0 && !scan->finished && read_position(scan, farthest, &end) &&
 		end.key <= scan->bound)
 		scan->after = end;

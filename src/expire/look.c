@@ -1,11 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * look.c
- *	  What is due by an index, and what its keys are, for those who only look.
+ *	  Counts, samples and estimates of what is due by an index.
  *
  * The key is read from the index tuple, to which the filter was applied when it was written,
  * and of a row only the visibility is read.  No expression is evaluated, so no user's function
  * is called: a superuser can look at the indexes of everybody.
+ *
+ * Estimates use the most common values and the histogram of ANALYZE, which are the table's for
+ * a column and the index's for an expression, and reltuples of the index, which reflects the
+ * filter.  The planner uses no statistics of an index with a filter.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -16,15 +20,19 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_statistic.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
@@ -32,41 +40,8 @@
 #include "expire/look.h"
 #include "ttl_index.h"
 
-static void
-count_due(Relation heap, Relation index, const TtlCutoff *cutoff, TtlLook *look)
-{
-	Snapshot	snapshot = GetActiveSnapshot();
-	TupleTableSlot *slot = table_slot_create(heap, NULL);
-	IndexFetchTableData *fetch = ttl_index_fetch_begin(heap);
-	int64		tuples = 0;
-	TtlIndexScan scan;
-	const TtlIndexEntry *entry;
-
-	ttl_index_scan_begin(&scan, heap, index, cutoff->keytype, cutoff->bound, &look->after);
-	if (look->max_pages > 0)
-		scan.max_pages = look->max_pages;
-	while ((look->max_rows == 0 || look->count < look->max_rows) && !look->stopped &&
-		   (entry = ttl_index_scan_next(&scan)) != NULL)
-	{
-		ItemPointerData tid = entry->tid;
-		bool		call_again = false;
-
-		if (!ttl_cutoff_is_due(cutoff, entry->key))
-			continue;
-		look->stopped = (look->max_tuples > 0 && tuples++ >= look->max_tuples) ||
-			(look->until != 0 && GetCurrentTimestamp() >= look->until);
-		if (!look->stopped &&
-			table_index_fetch_tuple(fetch, &tid, snapshot, slot, &call_again, NULL) &&
-			look->count++ == 0)
-			look->oldest = ttl_cutoff_instant(cutoff, entry->key);
-	}
-	if (look->max_rows == 0 || look->count < look->max_rows)
-		look->stopped = look->stopped || !ttl_index_scan_is_over(&scan);
-	ttl_index_scan_end(&scan);
-	ExecClearTuple(slot);
-	table_index_fetch_end(fetch);
-	ExecDropSingleTupleTableSlot(slot);
-}
+/* No table has more rows. */
+#define MAX_TUPLES ((double) MaxBlockNumber * MaxHeapTuplesPerPage)
 
 /*
  * Counts the rows that are due by an index at this clock reading.  The caller has locked the
@@ -76,54 +51,63 @@ void
 ttl_look_at(const TtlIndex *index, TimestampTz at, TtlLook *look)
 {
 	Relation	heap = try_relation_open(index->relid, NoLock);
-	Relation	rel = try_relation_open(index->indexrelid, NoLock);
+	Relation	rel = heap == NULL ? NULL : try_relation_open(index->indexrelid, NoLock);
+	int64		tuples = 0;
 	TtlCutoff	cutoff;
+	TtlIndexScan scan;
+	const TtlIndexEntry *entry;
+	TupleTableSlot *slot;
+	IndexFetchTableData *fetch;
 
 	look->count = 0;
 	look->stopped = false;
-	if (heap != NULL && rel != NULL)
+	if (rel == NULL)			/* it was dropped before it was locked */
 	{
-		/* in the words of the planner */
-		if (RecoveryInProgress() && !RelationIsPermanent(heap))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot access temporary or unlogged relations during recovery")));
-		ttl_cutoff_init(&cutoff, index, at);
-		PushActiveSnapshot(GetTransactionSnapshot());
-		count_due(heap, rel, &cutoff, look);
-		PopActiveSnapshot();
-	}
-	if (rel != NULL)
-		relation_close(rel, NoLock);
-	if (heap != NULL)
-		relation_close(heap, NoLock);
-}
-
-/* Passes on the keys of a leaf page, which is locked. */
-static void
-read_page(Relation index, Oid keytype, Page page, TtlLookEntry entry, void *arg)
-{
-	BTPageOpaque opaque = BTPageGetOpaque(page);
-
-	if (!P_ISLEAF(opaque) || P_IGNORE(opaque))
+		if (heap != NULL)
+			relation_close(heap, NoLock);
 		return;
-	for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= PageGetMaxOffsetNumber(page); i++)
-	{
-		ItemId		item = PageGetItemId(page, i);
-		IndexTuple	tuple = (IndexTuple) PageGetItem(page, item);
-		bool		isnull;
-		Datum		datum = index_getattr(tuple, 1, RelationGetDescr(index), &isnull);
-		int64		key = isnull ? 0 : ttl_index_scan_key(keytype, datum);
-
-		if (!ItemIdIsDead(item))
-			entry(isnull ? NULL : &key,
-				  BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1, arg);
 	}
+	/* the planner raises the same error */
+	if (RecoveryInProgress() && !RelationIsPermanent(heap))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary or unlogged relations during recovery")));
+	ttl_cutoff_init(&cutoff, index, at);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	slot = table_slot_create(heap, NULL);
+	fetch = ttl_index_fetch_begin(heap);
+	ttl_index_scan_begin(&scan, heap, rel, cutoff.keytype, cutoff.bound, &look->after);
+	if (look->max_pages > 0)
+		scan.max_pages = look->max_pages;
+	while ((look->max_rows == 0 || look->count < look->max_rows) && !look->stopped &&
+		   (entry = ttl_index_scan_next(&scan)) != NULL)
+	{
+		ItemPointerData tid = entry->tid;
+		bool		call_again = false;
+
+		if (!ttl_cutoff_is_due(&cutoff, entry->key))
+			continue;
+		look->stopped = (look->max_tuples > 0 && tuples++ >= look->max_tuples) ||
+			(look->until != 0 && GetCurrentTimestamp() >= look->until);
+		if (!look->stopped &&
+			table_index_fetch_tuple(fetch, &tid, GetActiveSnapshot(), slot, &call_again, NULL) &&
+			look->count++ == 0)
+			look->oldest = ttl_cutoff_instant(&cutoff, entry->key);
+	}
+	if (look->max_rows == 0 || look->count < look->max_rows)
+		look->stopped = look->stopped || !ttl_index_scan_is_over(&scan);
+	ttl_index_scan_end(&scan);
+	ExecClearTuple(slot);
+	table_index_fetch_end(fetch);
+	ExecDropSingleTupleTableSlot(slot);
+	PopActiveSnapshot();
+	relation_close(rel, NoLock);
+	relation_close(heap, NoLock);
 }
 
 /*
- * Passes on all keys on about so many pages of an index, which is locked.  The pages are at
- * equal distances.  Entries of deleted rows are among them.
+ * Calls a function with all keys on about so many pages of an index, which is locked.  The
+ * pages are at equal distances.  Entries of deleted rows are among them.
  */
 void
 ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg)
@@ -135,13 +119,140 @@ ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg)
 	for (BlockNumber block = BTREE_METAPAGE + 1; block < blocks; block += step)
 	{
 		Buffer		buffer;
+		Page		page;
+		BTPageOpaque opaque;
 
 		CHECK_FOR_INTERRUPTS();
 		buffer = ReadBuffer(rel, block);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		if (!PageIsNew(BufferGetPage(buffer)))
-			read_page(rel, index->keytype, BufferGetPage(buffer), entry, arg);
+		page = BufferGetPage(buffer);
+		opaque = BTPageGetOpaque(page);
+		if (PageIsNew(page) || !P_ISLEAF(opaque) || P_IGNORE(opaque))
+		{
+			UnlockReleaseBuffer(buffer);
+			continue;
+		}
+		for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= PageGetMaxOffsetNumber(page); i++)
+		{
+			ItemId		item = PageGetItemId(page, i);
+			IndexTuple	tuple = (IndexTuple) PageGetItem(page, item);
+			bool		isnull;
+			Datum		datum = index_getattr(tuple, 1, RelationGetDescr(rel), &isnull);
+			int64		key = isnull ? 0 : ttl_index_scan_key(index->keytype, datum);
+
+			if (!ItemIdIsDead(item))
+				entry(isnull ? NULL : &key,
+					  BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1, arg);
+		}
 		UnlockReleaseBuffer(buffer);
 	}
 	relation_close(rel, NoLock);
+}
+
+/*
+ * The number of rows or entries at the last ANALYZE, or -1.  From 18 on, owners can write any
+ * statistics, also NaN and lists of different lengths.
+ */
+static double
+known_tuples(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	double		tuples = -1;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		tuples = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
+		ReleaseSysCache(tuple);
+	}
+	return tuples >= 0 && tuples <= MAX_TUPLES ? tuples : -1;
+}
+
+/* About how many rows are in a table, which is locked?  -1 if that is unknown. */
+double
+ttl_look_rows(Oid relid)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	bool		is_empty = RelationGetNumberOfBlocks(rel) == 0;
+
+	relation_close(rel, NoLock);
+	return is_empty ? 0 : known_tuples(relid);
+}
+
+/* Reads what is known of the key of an index, whose table is locked; false if nothing is. */
+bool
+ttl_look_estimate(const TtlIndex *leaf, TtlEstimate *estimate)
+{
+	AttrNumber	attnum;
+	Node	   *expression;
+	HeapTuple	tuple;
+
+	memset(estimate, 0, sizeof(*estimate));
+	estimate->keytype = leaf->keytype;
+	if (ttl_look_rows(leaf->relid) == 0)
+		return true;
+	estimate->entries = known_tuples(leaf->indexrelid);
+	if (estimate->entries < 0 ||
+		!ttl_key_read(leaf->indexrelid, &attnum, &expression))
+		return false;
+	tuple = SearchSysCache3(STATRELATTINH,
+							ObjectIdGetDatum(expression ? leaf->indexrelid : leaf->relid),
+							Int16GetDatum(expression ? 1 : attnum), BoolGetDatum(false));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	estimate->others = 1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
+	(void) get_attstatsslot(&estimate->common, tuple, STATISTIC_KIND_MCV, InvalidOid,
+							ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS);
+	(void) get_attstatsslot(&estimate->histogram, tuple, STATISTIC_KIND_HISTOGRAM,
+							InvalidOid, ATTSTATSSLOT_VALUES);
+	for (int i = 0; i < estimate->common.nnumbers; i++)
+		estimate->others -= estimate->common.numbers[i];
+	ReleaseSysCache(tuple);
+	return true;
+}
+
+/* What share of the rows that a histogram is of have a key up to this one? */
+static double
+histogram_share(const TtlEstimate *estimate, int64 key)
+{
+	const Datum *values = estimate->histogram.values;
+	int			bins = estimate->histogram.nvalues - 1;
+	int			i = 0;
+	double		lower;
+	double		upper;
+
+	if (bins < 1)
+		return 0;
+	while (i <= bins && ttl_index_scan_key(estimate->keytype, values[i]) <= key)
+		i++;
+	if (i == 0 || i > bins)
+		return i == 0 ? 0 : 1;
+	lower = ttl_index_scan_key(estimate->keytype, values[i - 1]);
+	upper = ttl_index_scan_key(estimate->keytype, values[i]);
+	return (i - 1 + (key - lower) / (upper - lower)) / bins;
+}
+
+/* About how many rows have a key that is due at this time? */
+double
+ttl_look_estimate_due(const TtlEstimate *estimate, const TtlIndex *leaf, TimestampTz at)
+{
+	const AttStatsSlot *common = &estimate->common;
+	TtlCutoff	cutoff;
+	double		share;
+
+	ttl_cutoff_init(&cutoff, leaf, at);
+	share = Max(estimate->others, 0) * histogram_share(estimate, cutoff.bound);
+	for (int i = 0; i < Min(common->nvalues, common->nnumbers); i++)
+	{
+		if (ttl_index_scan_key(estimate->keytype, common->values[i]) <= cutoff.bound)
+			share += common->numbers[i];
+	}
+	return share > 0 ? estimate->entries * Min(share, 1) : 0;
+}
+
+/* Frees what was read: an index may have many partitions. */
+void
+ttl_look_estimate_free(TtlEstimate *estimate)
+{
+	free_attstatsslot(&estimate->common);
+	free_attstatsslot(&estimate->histogram);
 }

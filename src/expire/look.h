@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * look.h
- *	  Looking at an index without deleting: counts, samples and estimates.
+ *	  Reading a TTL index: from any entry on, counts, samples and estimates.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -13,9 +13,56 @@
 #ifndef TTL_LOOK_H
 #define TTL_LOOK_H
 
+#include "access/xlogdefs.h"
 #include "definition/definition.h"
-#include "expire/index_scan.h"
+#include "storage/itemptr.h"
 #include "utils/lsyscache.h"
+#include "utils/relcache.h"
+
+/* An entry of a TTL index: the key as an integer, and the tuple ID of the row. */
+typedef struct TtlIndexEntry
+{
+	int64		key;
+	ItemPointerData tid;
+} TtlIndexEntry;
+
+/* A scan position lies after an entry, or before all of them. */
+typedef struct TtlScanPosition
+{
+	int64		key;
+	ItemPointerData tid;
+	bool		set;			/* false: before all entries */
+} TtlScanPosition;
+
+/* A range of keys; both ends belong to it. */
+typedef struct TtlRange
+{
+	bool		set;			/* false: the range is empty */
+	int64		first;
+	int64		last;
+} TtlRange;
+
+/* The state of a scan. */
+typedef struct TtlIndexScan
+{
+	Relation	heap;
+	Relation	index;
+	Oid			keytype;
+	int64		bound;			/* the greatest key of interest */
+	bool		backward;		/* the index is descending */
+	bool		nulls_come_first;
+	TtlScanPosition after;		/* the last entry that was returned */
+	BlockNumber block;			/* the leaf page that was read last */
+	BlockNumber next_block;		/* its sibling */
+	bool		finished;		/* no other page has entries up to the bound */
+	XLogRecPtr	unchanged_since;	/* skip pages that are; invalid: skip none */
+	TtlRange	reread;			/* but do not skip pages with these keys */
+	int64		pages;			/* leaf pages that were read or skipped */
+	int64		max_pages;		/* stop after so many */
+	TtlIndexEntry *entries;		/* a copy of those of the page */
+	int			count;			/* how many there are */
+	int			next;			/* which of them is returned next */
+} TtlIndexScan;
 
 /* A count of the rows that are due, oldest first. */
 typedef struct TtlLook
@@ -46,16 +93,24 @@ typedef struct TtlEstimate
 	double		others;			/* the share of what the histogram is of */
 } TtlEstimate;
 
+/* index_scan.c */
+extern Datum ttl_index_scan_datum(Oid keytype, int64 key);
+extern int64 ttl_index_scan_key(Oid keytype, Datum datum);
+extern TtlScanPosition ttl_index_scan_finite(Oid keytype);
+extern TtlScanPosition ttl_index_scan_from(int64 key);
+extern void ttl_index_scan_begin(TtlIndexScan *scan, Relation heap, Relation index,
+								 Oid keytype, int64 bound, const TtlScanPosition *after);
+extern const TtlIndexEntry *ttl_index_scan_next(TtlIndexScan *scan);
+extern bool ttl_index_scan_is_over(const TtlIndexScan *scan);
+extern void ttl_index_scan_end(TtlIndexScan *scan);
+
 /* look.c */
 extern void ttl_look_at(const TtlIndex *index, TimestampTz at, TtlLook *look);
 extern void ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg);
-
-/* estimate.c */
-extern double ttl_estimate_tuples(Oid relid);
-extern bool ttl_estimate_is_empty(Oid relid);
-extern bool ttl_estimate_read(const TtlIndex *leaf, TtlEstimate *estimate);
-extern double ttl_estimate_due(const TtlEstimate *estimate, const TtlIndex *leaf,
-							   TimestampTz at);
-extern void ttl_estimate_free(TtlEstimate *estimate);
+extern double ttl_look_rows(Oid relid);
+extern bool ttl_look_estimate(const TtlIndex *leaf, TtlEstimate *estimate);
+extern double ttl_look_estimate_due(const TtlEstimate *estimate, const TtlIndex *leaf,
+									TimestampTz at);
+extern void ttl_look_estimate_free(TtlEstimate *estimate);
 
 #endif							/* TTL_LOOK_H */

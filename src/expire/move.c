@@ -6,9 +6,11 @@
  * Rows that were deleted are inserted at the end of the batch, in the same transaction.  So a
  * row is always in one of the two tables, and a row that was not deleted is not inserted.
  *
- * A plain table gets them directly (insert.c), others by the command INSERT.  If that inserts
- * fewer rows, as when a trigger returns NULL, the batch fails, and the row is found like one
- * that cannot be deleted.
+ * A plain table gets them without a command: many rows into a block at a time, with one WAL
+ * record.  NOT NULL and unique indexes are checked by the same functions as in core, in the
+ * same order.  Other tables get the rows by INSERT, so triggers, rules, row security and
+ * defaults act as for any INSERT.  If INSERT adds fewer rows, as when a trigger returns NULL,
+ * the batch fails, and the row is found like one that cannot be deleted.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -19,12 +21,22 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "compat.h"
 #include "definition/definition.h"
 #include "expire/expirer.h"
 #include "state/state.h"
@@ -33,9 +45,48 @@
 /* What the rows are called in the query. */
 #define MOVED_ROWS "moved"
 
+/* So many rows, or bytes of them, are inserted at a time, like in COPY. */
+#define ROWS_AT_A_TIME 1000
+#define BYTES_AT_A_TIME 65536
+
+/*
+ * Makes the target list of the archive's columns that have a value: that of the column with
+ * the same name in the query's second table.
+ */
+static List *
+make_values(Relation to, Relation from)
+{
+	List	   *values = NIL;
+
+	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(to); i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(to), i - 1);
+		Form_pg_attribute source;
+		int			number = SPI_fnumber(RelationGetDescr(from), NameStr(attr->attname));
+		Expr	   *value;
+
+		if (attr->attisdropped || attr->attgenerated != '\0' || number <= 0)
+			continue;
+		source = TupleDescAttr(RelationGetDescr(from), number - 1);
+
+		/* it was checked, but a wrong type would crash the server */
+		if (source->atttypid != attr->atttypid)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" of table \"%s\" has another type than that of table \"%s\"",
+							NameStr(attr->attname), RelationGetRelationName(to),
+							RelationGetRelationName(from))));
+		value = (Expr *) makeVar(2, number, source->atttypid, source->atttypmod,
+								 source->attcollation, 0);
+		values = lappend(values,
+						 makeTargetEntry(value, i, pstrdup(NameStr(attr->attname)), false));
+	}
+	return values;
+}
+
 /*
  * Opens and locks the archive, if there is one; false if that needs waiting.  While it is
- * open, core lets code of users rename its columns, but not alter it otherwise.
+ * open, core refuses to alter it, except for renaming columns.
  */
 bool
 ttl_move_begin(TtlExpirer *x, const TtlIndex *index)
@@ -54,7 +105,7 @@ ttl_move_begin(TtlExpirer *x, const TtlIndex *index)
 	x->batch->moves = true;
 	x->batch->elsewhere = ttl_inherit_foreign_tables(target) != NIL;
 	x->moved = tuplestore_begin_heap(false, false, maintenance_work_mem);
-	x->values = ttl_query_values(x->archive, x->heap);
+	x->values = make_values(x->archive, x->heap);
 	return true;
 }
 
@@ -89,23 +140,130 @@ insert_by_query(TtlExpirer *x)
 				 errhint("A trigger BEFORE INSERT there that returns NULL would lose these rows.")));
 }
 
-/*
- * Raises an error if code that ran in the batch has renamed a column: rows of which time were
- * meant?  An open relation does not yet show what a subtransaction has rolled back.
- */
-static void
-check_columns(TtlExpirer *x)
+/* Can rows be inserted into a table, whose indexes are locked, without a command? */
+static bool
+is_plain(Relation rel)
 {
-	Relation	heap = relation_open(RelationGetRelid(x->heap), NoLock);
-	Relation	archive = relation_open(RelationGetRelid(x->archive), NoLock);
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+	bool		plain = rel->rd_rel->relkind == RELKIND_RELATION &&
+		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
+		!rel->rd_rel->relispartition && !rel->rd_rel->relrowsecurity &&
+		ttl_query_is_plain(rel, CMD_INSERT) && (constr == NULL || constr->num_check == 0);
+	ListCell   *lc;
 
-	if (!equal(x->values, ttl_query_values(archive, heap)))
-		ereport(ERROR,
-				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
-				 errmsg("a column of table \"%s\" or \"%s\" was renamed while rows were moved",
-						RelationGetRelationName(heap), RelationGetRelationName(archive))));
-	relation_close(archive, NoLock);
-	relation_close(heap, NoLock);
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), NoLock);
+
+		plain = plain && RelationGetIndexExpressions(index) == NIL &&
+			RelationGetIndexPredicate(index) == NIL;
+		index_close(index, NoLock);
+	}
+	return plain;
+}
+
+/*
+ * Makes the target list of a complete row of a plain table from the values.  NIL if the table
+ * is not plain, or if a column has a default that must be computed.
+ */
+static List *
+make_row(Relation to, List *values)
+{
+	List	   *row = NIL;
+
+	if (!is_plain(to))
+		return NIL;
+	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(to); i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(to), i - 1);
+		TargetEntry *given = get_tle_by_resno(values, i);
+		Expr	   *value;
+
+		if (given != NULL)
+			value = given->expr;
+		else if (attr->attisdropped)
+			value = (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
+		/* a generated column has a default; a domain may refuse NULL */
+		else if (attr->atthasdef || attr->attidentity != '\0' ||
+				 get_typdefault(attr->atttypid) != NULL ||
+				 get_typtype(attr->atttypid) == TYPTYPE_DOMAIN)
+			return NIL;
+		else
+			value = (Expr *) makeNullConst(attr->atttypid, attr->atttypmod, attr->attcollation);
+		row = lappend(row, makeTargetEntry(value, i, NULL, false));
+	}
+	return row;
+}
+
+/* Inserts rows that are complete. */
+static void
+flush(ResultRelInfo *table, EState *estate, CommandId cid, TupleTableSlot **rows, int nrows)
+{
+	/* may leak memory */
+	MemoryContext caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+
+	table_multi_insert(table->ri_RelationDesc, rows, nrows, cid, 0, NULL);
+	MemoryContextSwitchTo(caller);
+	for (int i = 0; i < nrows; i++)
+	{
+		ResetPerTupleExprContext(estate);
+		(void) TTL_INSERT_INDEX_ENTRIES(table, rows[i], estate);
+		ExecClearTuple(rows[i]);
+	}
+}
+
+/* Inserts the rows into a plain table without a command. */
+static void
+insert_directly(TtlExpirer *x, List *row)
+{
+	Relation	to = x->archive;
+	CommandId	cid = GetCurrentCommandId(true);
+	EState	   *estate = CreateExecutorState();
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+	ResultRelInfo *table = makeNode(ResultRelInfo);
+	TupleDesc	desc;
+	TupleTableSlot *source;
+	TupleTableSlot *result;
+	ProjectionInfo *projection;
+	/* rows that are complete and not inserted yet */
+	TupleTableSlot *rows[ROWS_AT_A_TIME];
+	int			nslots = 0;
+	int			nrows = 0;
+	Size		size = 0;
+
+	InitResultRelInfo(table, to, 0, NULL, 0);
+	ExecOpenIndices(table, false);
+	/* a thousand references to that of the relation would be slow to keep */
+	desc = CreateTupleDescCopyConstr(RelationGetDescr(to));
+	source = MakeSingleTupleTableSlot(CreateTupleDescCopyConstr(RelationGetDescr(x->heap)),
+									  &TTSOpsMinimalTuple);
+	result = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	projection = ExecBuildProjectionInfo(row, econtext, result, NULL, source->tts_tupleDescriptor);
+	while (tuplestore_gettupleslot(x->moved, true, false, source))
+	{
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+		econtext->ecxt_scantuple = source;
+		(void) ExecProject(projection);
+		result->tts_tableOid = RelationGetRelid(to);
+		if (RelationGetDescr(to)->constr != NULL)
+			ExecConstraints(table, result, estate);
+		if (nrows == nslots)
+			rows[nslots++] = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
+		ExecCopySlot(rows[nrows], result);
+		size += ExecFetchSlotHeapTuple(rows[nrows++], false, NULL)->t_len;
+		if (nrows == ROWS_AT_A_TIME || size >= BYTES_AT_A_TIME)
+		{
+			flush(table, estate, cid, rows, nrows);
+			nrows = size = 0;
+		}
+	}
+	if (nrows > 0)
+		flush(table, estate, cid, rows, nrows);
+	ExecCloseIndices(table);
+	MemoryContextSwitchTo(caller);
+	FreeExecutorState(estate);
 }
 
 /*
@@ -115,20 +273,24 @@ check_columns(TtlExpirer *x)
 void
 ttl_move_end(TtlExpirer *x)
 {
+	List	   *row;
+
 	if (x->moved == NULL)
 		return;
 	x->batch->archived = tuplestore_tuple_count(x->moved);
 	if (x->batch->archived > 0)
 	{
-		/* triggers and functions there are to see that the rows are gone here */
+		/* triggers and functions there see that the rows are deleted here */
 		CommandCounterIncrement();
 		ttl_lock_limit_waits();
 		x->batch->inserts = true;
 		PushActiveSnapshot(GetTransactionSnapshot());
-		if (!ttl_insert_rows(x->archive, x->heap, x->values, x->moved))
+		row = make_row(x->archive, x->values);
+		if (row != NIL)
+			insert_directly(x, row);
+		else
 			insert_by_query(x);
 		PopActiveSnapshot();
-		check_columns(x);
 	}
 	tuplestore_end(x->moved);
 	x->moved = NULL;

@@ -1,11 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * row.c
- *	  The rows of a batch: fetched, and checked once more.
+ *	  The rows of a batch: each is checked once more, and deleted.
  *
- * Whatever the index said, the row itself must be due and match the filter, in the version
- * that the snapshot of the batch sees.  So a damaged index, or a reused tuple ID, costs no
- * row.
+ * Whatever the index says, the row itself must be due and match the filter, in the version
+ * that the snapshot of the batch sees.  So a damaged index or a reused tuple ID costs no row.
+ *
+ * If the table has no trigger or rule on DELETE, the table access method deletes the row.
+ * Otherwise the row is locked, and at the end of the batch one DELETE FROM ONLY removes the
+ * locked rows by their tuple IDs, so triggers and rules act as for any DELETE.  Both ways skip
+ * a row that somebody else has locked or changed, and delete only the version that was found
+ * due: if a trigger of the batch updates a row, the new version has another tuple ID.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -17,10 +22,19 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
 #include "catalog/index.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
+#include "executor/tstoreReceiver.h"
+#include "nodes/makefuncs.h"
 #include "rewrite/rewriteHandler.h"
+#include "utils/array.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "compat.h"
@@ -64,7 +78,7 @@ ttl_row_end(TtlExpirer *x)
 
 /*
  * Is the row due, by its own key and the filter?  The filter comes first, as in the index: the
- * key of a row outside of it may raise an error.
+ * key of a row that does not match it may raise an error.
  */
 bool
 ttl_row_is_due(TtlExpirer *x)
@@ -78,7 +92,8 @@ ttl_row_is_due(TtlExpirer *x)
 	econtext->ecxt_scantuple = x->slot;
 	if (!ExecQual(x->filter, econtext))
 		return false;
-	/* the common case is worth a short cut */
+
+	/* most keys are a column, which is faster to read */
 	if (attnum != 0)
 		values[0] = slot_getattr(x->slot, attnum, &isnull[0]);
 	else
@@ -102,4 +117,104 @@ ttl_row_is_older(TtlExpirer *x, TransactionId xid)
 	return TransactionIdPrecedes(xmin, xid) ||
 		(HeapTupleHeaderXminFrozen(tuple->t_data) &&
 		 TransactionIdFollowsOrEquals(xmin, ReadNextTransactionId()));
+}
+
+/* Writes to the WAL, before the first row of the batch, which TTL index deletes it. */
+static void
+announce_once(TtlExpirer *x)
+{
+	if (x->root != NULL && RelationIsLogicallyLogged(x->heap))
+		ttl_batch_announce_to_wal(x->root, NULL, x->archive == NULL ? NULL :
+								  ttl_name_qualified(RelationGetRelid(x->archive)));
+	x->root = NULL;
+}
+
+/* Deletes or locks the row in the slot, unless that needs waiting. */
+void
+ttl_row_delete(TtlExpirer *x)
+{
+	TM_FailureData failure;
+	TM_Result	result;
+	ItemPointerData tid = x->slot->tts_tid;
+	CommandId	cid = GetCurrentCommandId(true);
+
+	if (!x->batch->from_before)
+		x->batch->from_before = ttl_row_is_older(x, x->pass_xid);
+	if (x->direct)
+	{
+		announce_once(x);
+		result = ttl_tuple_delete(x->heap, &tid, cid, x->snapshot, &failure);
+	}
+	else
+		result = table_tuple_lock(x->heap, &tid, x->snapshot, x->slot, cid,
+								  LockTupleExclusive, LockWaitSkip, 0,
+								  &failure);
+	if (result == TM_WouldBlock || result == TM_BeingModified)
+		x->batch->skipped_locked++;
+	/* a row that was changed in the meantime may still be due */
+	if (result != TM_Ok && result != TM_Deleted)
+		ttl_cursor_reread(&x->batch->cursor, x->key, &x->slot->tts_tid);
+	if (result != TM_Ok)
+		return;
+	if (x->direct)
+	{
+		x->batch->deleted++;
+		if (x->moved != NULL)
+			tuplestore_puttupleslot(x->moved, x->slot);
+	}
+	else
+	{
+		ItemPointer row = palloc(sizeof(ItemPointerData));
+
+		*row = tid;
+		x->rows[x->nrows++] = PointerGetDatum(row);
+	}
+}
+
+/*
+ * Deletes the rows that ttl_row_delete() locked.  Their tuple IDs are a parameter of a generic
+ * plan, which is a TID scan: a plan for these tuple IDs could be a sequential scan.
+ */
+void
+ttl_row_delete_locked(TtlExpirer *x)
+{
+	ParamListInfo params = makeParamList(1);
+	Param	   *parameter = makeNode(Param);
+	ScalarArrayOpExpr *is_locked = makeNode(ScalarArrayOpExpr);
+	DestReceiver *receiver = None_Receiver;
+	Query	   *query;
+
+	params->params[0] = (ParamExternData) {
+		.value = PointerGetDatum(construct_array(x->rows, x->nrows, TIDOID,
+												 sizeof(ItemPointerData), false,
+												 TYPALIGN_SHORT)),
+		.ptype = TIDARRAYOID
+	};
+	parameter->paramkind = PARAM_EXTERN;
+	parameter->paramid = 1;
+	parameter->paramtype = TIDARRAYOID;
+	parameter->paramtypmod = -1;
+	parameter->location = -1;
+	is_locked->opno = TIDEqualOperator;
+	is_locked->useOr = true;
+	is_locked->args = list_make2(makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1,
+										 InvalidOid, 0),
+								 parameter);
+	is_locked->location = -1;
+	query = ttl_query_make_delete(x->heap, (Node *) is_locked, x->moved != NULL);
+	if (x->moved != NULL)
+	{
+		receiver = CreateTuplestoreDestReceiver();
+		SetTuplestoreDestReceiverParams(receiver, x->moved, CurrentMemoryContext, false,
+										NULL, NULL);
+	}
+	announce_once(x);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	x->batch->deleted = ttl_query_run(query, params, NULL,
+									  psprintf("DELETE by TTL index \"%s\"", RelationGetRelationName(x->index)),
+									  receiver);
+	/* a trigger has kept the other rows */
+	if (x->batch->deleted < x->nrows)
+		x->batch->cursor.rows_remain = true;
+	PopActiveSnapshot();
 }

@@ -348,10 +348,10 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 		rows = estimate_rows(relid);
 
 	table = ttl_name_qualified(relid);
-	ttl_announce_to_session(ttl_name_qualified(indexrelid));
-	ttl_announce_to_wal(ttl_name_qualified(indexrelid), table, !keep ? NULL :
-						ttl_name_qualified(OidIsValid(root->option.archive_to) ?
-										   root->option.archive_to : relid));
+	ttl_batch_announce_to_session(ttl_name_qualified(indexrelid));
+	ttl_batch_announce_to_wal(ttl_name_qualified(indexrelid), table, !keep ? NULL :
+							  ttl_name_qualified(OidIsValid(root->option.archive_to) ?
+												 root->option.archive_to : relid));
 	if (keep)
 		ttl_detach_partition(root, relid);
 	else

@@ -1,14 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * prepare.c
- *	  Preparing a sub-pass: finding what it has to do, index by index.
+ *	  What there is to do at each TTL index.
  *
- * A sub-pass begins with ttl_prepare_targets().  It reads the clock once for all visits,
- * and lists what there is to do at each TTL index that the worker was told: the indexes
- * that hold its rows, and the partitions to make or drop, as far as they belong to the
- * owner as whom the worker is connected.
- *
- * Each index is prepared in a subtransaction, so that an error is that of one index.
+ * A worker prepares its TTL indexes at the beginning of a sub-pass: it lists the indexes
+ * that hold their rows, and the partitions to make or drop, if these belong to the owner as
+ * which it is connected.  Each is prepared in a subtransaction, so that an error is that of
+ * one index.  The survey uses parts of this.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -37,7 +35,7 @@
 /* How many indexes are prepared in one transaction. */
 #define PREPARE_SHARED 50
 
-/* Does a table, or an index, belong to the owner as whom the worker is connected? */
+/* Does a table or index belong to the owner as which the worker is connected? */
 bool
 ttl_prepare_is_own(Oid relid)
 {
@@ -45,9 +43,8 @@ ttl_prepare_is_own(Oid relid)
 }
 
 /*
- * Lists the partitions of a time series to make or drop, in the memory of the run.  A
- * worker makes those of its owner's tables, and drops those of its owner.  A survey lists
- * all.
+ * Lists the partitions of a time series to make or drop, in the memory of the run: all in a
+ * survey, and in a worker those that its owner may make or drop.
  */
 List *
 ttl_prepare_partitions(TtlRun *run, const TtlIndex *index)
@@ -76,12 +73,12 @@ ttl_prepare_partitions(TtlRun *run, const TtlIndex *index)
 	return partitions;
 }
 
-/* The argument and the result of the preparation of an index. */
+/* The arguments and the result of the preparation of an index. */
 typedef struct PrepareWork
 {
 	TtlRun	   *run;
 	Oid			root;
-	TtlTarget  *target;			/* result: what a visit has to do, or NULL */
+	TtlTarget  *target;			/* result */
 } PrepareWork;
 
 /* Finds what a visit to a TTL index has to do. */
@@ -128,34 +125,14 @@ ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out
 
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(root)))
 		return;
-	ttl_outcome_note_error(run, root, root, edata, timed_out);
-	(void) ttl_outcome_note_failed(run, root, true);
+	ttl_report_error(run, root, root, edata);
+	(void) ttl_kept_failed(run->kept, root, true);
+	if (timed_out)
+		ttl_kept_canceled(run->kept, root, run->at);
 	count.relid = IndexGetRelation(root, true);
-	ttl_outcome_set_error(&count, run->shared->owner, edata);
-	ttl_counters_add(&count);
+	ttl_tally_error(&count, run->shared->owner, edata);
+	ttl_tally_add(run, &count);
 	run->kept->counted = true;
-}
-
-/* Prepares an index, within the limits of a batch. */
-static void
-prepare_index(TtlRun *run, Oid root)
-{
-	PrepareWork work = {.run = run,.root = root};
-	ErrorData  *edata;
-	bool		timed_out;
-
-	if (ttl_outcome_is_skipped(run, root) || ttl_kept_is_put_off(run->kept, root, run->at))
-		return;
-	run->shared->current_index = root;
-	ttl_crash_mark(root);
-	edata = ttl_work_retry(target_work, &work, &timed_out);
-	ttl_crash_mark(InvalidOid);
-	run->shared->current_index = InvalidOid;
-	MemoryContextSwitchTo(run->context);
-	if (edata != NULL)
-		ttl_prepare_failed(run, root, edata, timed_out);
-	else if (work.target->leaves != NIL || work.target->partitions != NIL)
-		run->targets = lappend(run->targets, work.target);
 }
 
 /* Is deletion held, also by this reading of the clock?  Reads the state file. */
@@ -165,7 +142,7 @@ ttl_prepare_is_held(TtlRun *run, TtlStateFile *file)
 	ttl_hold_check_clock(file, run->at, false);
 	run->shared->held = ttl_hold_is_held(file,
 										 OidIsValid(run->common->caller) ? ERROR : WARNING,
-										 &run->kept->said);
+										 &run->kept->reported);
 	return run->shared->held;
 }
 
@@ -174,12 +151,12 @@ check_work(void *arg)
 {
 	TtlRun	   *run = arg;
 
-	/* no code of users is called, so a wait for a lock may be ended from outside */
+	/* no code of users is called: the launcher may end a wait for a lock */
 	run->shared->limited = false;
 	ttl_counters_check();
 }
 
-/* Do the objects of the extension fit the library?  If not, a session gets the error. */
+/* Do the objects of the extension match the library?  If not, a session gets the error. */
 bool
 ttl_prepare_objects_fit(TtlRun *run)
 {
@@ -188,7 +165,7 @@ ttl_prepare_objects_fit(TtlRun *run)
 
 	if (edata == NULL)
 	{
-		run->kept->said.at = 0;
+		run->kept->reported.at = 0;
 		return true;
 	}
 	if (OidIsValid(run->common->caller))
@@ -198,7 +175,7 @@ ttl_prepare_objects_fit(TtlRun *run)
 	return false;
 }
 
-/* Finds what there is to do at each of the TTL indexes. */
+/* Reads the clock, and finds what there is to do at each of the TTL indexes. */
 void
 ttl_prepare_targets(TtlRun *run, const List *roots)
 {
@@ -212,14 +189,30 @@ ttl_prepare_targets(TtlRun *run, const List *roots)
 	ttl_work_begin(run);
 	run->at = GetCurrentTimestamp();
 	run->stop = ttl_prepare_is_held(run, &file) || !ttl_function_lookup(&functions);
-	/* else a pass would last until a clock that was set back is there again */
+	/* a clock that was set back must not keep the pass going */
 	run->kept->pass_at = Min(run->kept->pass_at, run->at);
 	foreach(lc, roots)
 	{
+		PrepareWork work = {.run = run,.root = lfirst_oid(lc)};
+		ErrorData  *edata;
+
 		if (ttl_work_must_stop(run))
 			break;
-		prepare_index(run, lfirst_oid(lc));
+		if (ttl_kept_is_left_out(run->kept, work.root, run->at))
+			continue;
+
+		run->shared->current_index = work.root;
+		ttl_crash_mark(work.root);
+		edata = ttl_work_retry(target_work, &work, &timed_out);
+		ttl_crash_mark(InvalidOid);
+		run->shared->current_index = InvalidOid;
+		MemoryContextSwitchTo(run->context);
+		if (edata != NULL)
+			ttl_prepare_failed(run, work.root, edata, timed_out);
+		else if (work.target->leaves != NIL || work.target->partitions != NIL)
+			run->targets = lappend(run->targets, work.target);
 		ttl_work_forget(run);
+
 		if (++shared % PREPARE_SHARED == 0)
 		{
 			(void) ttl_work_try_commit(run, &timed_out);

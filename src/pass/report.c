@@ -1,12 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * report.c
- *	  What a pass says of itself, in the log and to the session that has called for it.
+ *	  What a pass writes to the log, and to the session that called run_pass().
  *
- * What is wrong in one pass is wrong in the next.  So the monitor says it when it begins,
- * when its reason changes, and once an hour while it lasts.  TtlReported keeps that for each
- * index, each database (kept.c) and the launcher.  A pass of run_pass() begins with empty
- * ones, and says all.
+ * The monitor repeats what lasts once an hour (shared/reported.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -18,10 +15,8 @@
 #include "postgres.h"
 
 #include "commands/dbcommands.h"
-#include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "definition/option.h"
@@ -33,11 +28,22 @@
 /* The monitor writes a line for each pass that has deleted more rows than this. */
 #define MANY_ROWS 1000000
 
-/* Reports an error of an index. */
+/*
+ * Notes an error of an index, or of one that holds rows of it.  Reports it if it is the
+ * first one in this pass.
+ */
 void
 ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 {
+	TtlResumeState *kept = ttl_kept_index(run->kept, root);
 	const char *hint = edata->hint;
+
+	if (!ttl_kept_failed(run->kept, root, false))
+		return;
+	run->kept->sum.failed += kept->summed ? 0 : 1;
+	kept->summed = true;
+	if (!ttl_reported_is_news(&kept->reported, edata->sqlerrcode, edata->message))
+		return;
 
 	/* a name that a function of users does not find is most often not qualified */
 	if (edata->context != NULL &&
@@ -46,9 +52,6 @@ ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 		 edata->sqlerrcode == ERRCODE_UNDEFINED_OBJECT))
 		hint = "Functions run with search_path = pg_catalog, pg_temp here: qualify the name, "
 			"or set it with ALTER FUNCTION ... SET search_path.";
-	if (!ttl_reported_is_news(&ttl_kept_index(run->kept, root)->said,
-							edata->sqlerrcode, edata->message))
-		return;
 	ereport(WARNING,
 			(errcode(edata->sqlerrcode),
 			 errmsg("could not expire rows by TTL index %s: %s",
@@ -58,11 +61,11 @@ ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 			 edata->context ? errcontext("%s", edata->context) : 0));
 }
 
-/* Reports that a database can have no pass. */
+/* Reports why there can be no pass over a database. */
 void
 ttl_report_no_pass(TtlRun *run, const ErrorData *edata)
 {
-	if (ttl_reported_is_news(&run->kept->said, edata->sqlerrcode, edata->message))
+	if (ttl_reported_is_news(&run->kept->reported, edata->sqlerrcode, edata->message))
 		ereport(WARNING,
 				(errcode(edata->sqlerrcode),
 				 errmsg("could not make a TTL pass over database \"%s\": %s",
@@ -71,11 +74,11 @@ ttl_report_no_pass(TtlRun *run, const ErrorData *edata)
 				 edata->hint ? errhint("%s", edata->hint) : 0));
 }
 
-/* Reports an index that has crashed the server too often. */
+/* Reports an index that is skipped because it crashed the server. */
 void
 ttl_report_put_aside(TtlRun *run, Oid root, const char *reason)
 {
-	if (ttl_reported_is_news(&ttl_kept_index(run->kept, root)->said,
+	if (ttl_reported_is_news(&ttl_kept_index(run->kept, root)->reported,
 						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
 		ereport(WARNING,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -88,7 +91,7 @@ void
 ttl_report_lost(TtlRun *run, Oid indexrelid)
 {
 	if (ttl_saved_option_is_lost(indexrelid) &&
-		ttl_reported_is_news(&ttl_kept_index(run->kept, indexrelid)->said,
+		ttl_reported_is_news(&ttl_kept_index(run->kept, indexrelid)->reported,
 						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "lost"))
 		ttl_saved_option_warn(indexrelid);
 }
@@ -102,7 +105,7 @@ append_count(StringInfo text, int64 n, const char *one, const char *many,
 					 (long long) n, n == 1 ? one : many, what);
 }
 
-/* What a pass did, in one line, and what it left. */
+/* Says in one line what a pass did. */
 char *
 ttl_report_pass_text(const TtlPassSum *sum)
 {

@@ -3,16 +3,9 @@
  * schedule.c
  *	  The scheduler: which index next, how large a batch, when to stop.
  *
- * The rules are those of MongoDB's TTL monitor.  This file opens nothing and reads neither
- * a clock nor a setting.  sub_pass.c asks it which index is next, visit.c how large a batch
- * may be.
- *
- *	pass		sub-passes until nothing remains that was due when it began
- *	sub-pass	a visit to each index; it also ends when its time is over, and then the
- *				next one begins with the index where it stopped
- *	visit		batches of one index until a number of rows is deleted, a time is over, or
- *				nothing more is due
- *	batch		one transaction; its size adapts so that it takes the target time
+ * The rules are those of MongoDB's TTL monitor; src/pass/README has the words.  This file
+ * opens nothing and reads neither a clock nor a setting.  sub_pass.c asks it which index is
+ * next, visit.c how large a batch may be.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,17 +22,17 @@
 
 /*
  * The first batch of a visit is small: if a trigger is slow, a large one would be canceled
- * in every pass.  The next ones grow up to MAX_GROWTH times.  If the first size is too
+ * in every pass.  Each next one grows up to MAX_GROWTH times.  If the first size is too
  * large for an index, the right one is kept for its next visit.
  */
 #define FIRST_BATCH_DOCS 100
 #define FIRST_BATCH_ENTRIES 1200
 #define MAX_GROWTH 8
 
-/* How much smaller a batch is after one that failed: each failure can take long. */
+/* How much smaller a batch is after one that failed: each failure can take a long time. */
 #define NARROWING 10
 
-/* Is a time over that began then?  A clock that was set back ends it. */
+/* Is a time over that began at `since`?  If the clock was set back, it is. */
 static bool
 is_over(TimestampTz since, int64 milliseconds, TimestampTz now)
 {
@@ -80,7 +73,7 @@ ttl_schedule_next(TtlSubPass *sub, TimestampTz now)
 
 void
 ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
-						 const TtlKeptIndex *kept, TimestampTz now)
+						 const TtlResumeState *kept, TimestampTz now)
 {
 	bool		has_size = kept != NULL && kept->first_docs > 0;
 
@@ -106,7 +99,7 @@ ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
 	int64		size = visit->single_docs > 0 ? 1 : visit->batch_size;
 	int64		limit = visit->limits.index_time;
 
-	/* the search for a row that fails may take longer */
+	/* the search for a row that fails may take longer than a visit */
 	if (limit > 0 && visit->narrowing)
 		limit = Max(limit, visit->limits.failure_time);
 	if (visit->over || (limit > 0 && visit->started != 0 && is_over(visit->started, limit, now)))
@@ -127,11 +120,11 @@ ttl_schedule_batch_entries(const TtlVisit *visit, int size)
 }
 
 /*
- * Notes how long a batch took, to find what a batch takes whatever the number of its rows,
- * as for a statement trigger.  This shows when a batch of half the rows or fewer takes
- * hardly less time: if 1000 rows took 100 ms, and then 500 rows took 90 ms, that is 0.02 ms
- * a row, and 80 ms for the batch.  A later batch that takes much less or more had another
- * cause, and they are forgotten.
+ * Notes how long a batch took, to find the part of the time that does not depend on the
+ * number of rows, for example that of a statement trigger.  It shows when a batch of half
+ * the rows or fewer takes hardly less time: if 1000 rows took 100 ms, and then 500 rows took
+ * 90 ms, that is 0.02 ms a row, and 80 ms for the batch.  If a later batch takes much less
+ * or more time, there was another cause, and both numbers are forgotten.
  */
 static void
 note_speed(TtlVisit *visit, int64 rows, int64 took_us)
@@ -148,7 +141,7 @@ note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 		visit->row_us = (double) Max(visit->larger_us - took_us, 0) /
 			(visit->larger_rows - rows);
 		visit->fixed_us = Max(took_us - rows * visit->row_us, 0);
-		/* no batch is to come near to its timeout */
+		/* a batch must not come near its timeout */
 		if (visit->limits.failure_time > 0)
 			visit->fixed_us = Min(visit->fixed_us,
 								  (int64) visit->limits.failure_time * 1000 / 4);
@@ -180,7 +173,7 @@ adapt_size(TtlVisit *visit, int64 rows, int64 took_us)
 				   (took_us - visit->fixed_us));
 	size = Max(Min(size, visit->limits.batch_docs), 1);
 
-	/* not smaller because few entries led to a row */
+	/* not smaller if only few entries led to a row */
 	if (size > visit->batch_size || took_us > target_us)
 		visit->batch_size = size;
 }
@@ -203,14 +196,14 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 	visit->over = batch->busy || over;
 	visit->more = !visit->over && !batch->past_pass;
 
-	/* only full batches count: a short one says nothing about the speed */
+	/* a short batch says nothing about the speed */
 	if (batch->candidates < size)
 		return;
 	if (batch->live > 0)
 		adapt_size(visit, batch->live, now - begun);
 	else
 	{
-		/* only dead rows, or rows that are not due: look at what takes the target time */
+		/* only dead rows, or rows that are not due: look at more entries */
 		int64		most = batch->candidates * MAX_GROWTH;
 
 		if (now > begun)

@@ -51,8 +51,7 @@ typedef struct TtlVisit
 	bool		skipped;		/* the index is not visited again in this pass */
 	bool		counted;		/* the visit is in the counters */
 	bool		busy;			/* something was locked by others */
-	bool		waits;			/* some of it is left out, because it hangs */
-	bool		put_off;		/* a partition is, likewise */
+	bool		left_out;		/* a partition of it is not visited now */
 	bool		over;			/* nothing more can be done here now */
 	bool		more;			/* a limit has ended it */
 } TtlVisit;
@@ -62,7 +61,7 @@ extern void ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int cou
 							   int first, TimestampTz now);
 extern bool ttl_schedule_next(TtlSubPass *sub, TimestampTz now);
 extern void ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
-									 const TtlKeptIndex *kept, TimestampTz now);
+									 const TtlResumeState *kept, TimestampTz now);
 extern int	ttl_schedule_first_docs(const TtlVisit *visit);
 extern int	ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now);
 extern int64 ttl_schedule_batch_entries(const TtlVisit *visit, int size);

@@ -4,9 +4,7 @@
  *	  One sub-pass over the TTL indexes of a database.
  *
  * A sub-pass finds what there is to do (prepare.c), and visits one index after another
- * (visit.c) as the schedule says (schedule.c).  Each batch of a visit is a piece of work in
- * a transaction (work.c), which deletes rows (expire/batch.c) or a partition
- * (partition/drop.c) and adds to the counters (counters.c).
+ * (visit.c), in the order of schedule.c.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,13 +21,13 @@
 #include "pass/schedule.h"
 #include "ttl_index.h"
 
-/* At the end of a pass, locked tables are tried so often, at such intervals. */
+/* At the end of a pass, locked tables are tried this often, at this interval. */
 #define BUSY_TRIES 10
 #define BUSY_WAIT_MS 100
 
 /*
- * Visits again what was locked by others, when nothing else remains in the pass.  Most
- * locks on a table are held only briefly, so this continues for about a second.
+ * When nothing else remains in the pass, visits again what was locked by others, for about
+ * a second: most locks on a table are held only briefly.
  */
 static void
 visit_busy(TtlRun *run, TtlSubPass *sub)
@@ -45,30 +43,30 @@ visit_busy(TtlRun *run, TtlSubPass *sub)
 		{
 			TtlTarget  *target = lfirst(lc);
 
-			if (!target->busy || run->stop || ttl_outcome_is_skipped(run, target->root))
+			if (!target->busy || run->stop ||
+				ttl_kept_is_left_out(run->kept, target->root, run->at))
 				continue;
-			/* partitions had their tries, which wait for locks by themselves */
+			/* partitions wait for locks by themselves, so they are not tried again */
 			target->partitions = NIL;
 			ttl_visit_target(run, sub, target);
 		}
 	}
 }
 
-/* Shows that the process is at no index of the pass. */
+/* Shows that the process is between two visits. */
 static void
 show_pass(const TtlRun *run, TimestampTz begun)
 {
 	TtlProgress progress;
 
-	ttl_kept_progress(run->kept, InvalidOid, GetCurrentTimestamp(), &progress);
+	ttl_kept_progress(run->kept, InvalidOid, &progress);
 	ttl_progress_pass(&progress, begun);
 }
 
 /*
- * Runs one sub-pass over the TTL indexes that the worker was told, and sets shared->more if
- * another one is needed before the pass is over.  It begins with the index that the last
- * one did not reach, or the next one in the order of OIDs.  Called outside of a
- * transaction.
+ * Runs one sub-pass over the TTL indexes that the worker was told.  Sets shared->more if
+ * another one is needed before the pass is over.  Begins with the index that the last one
+ * did not reach, or the next one in the order of OIDs.  Called outside of a transaction.
  */
 void
 ttl_sub_pass_run(TtlRun *run, Oid *resume_at)

@@ -3,18 +3,15 @@
  * throttle.c
  *	  How long deletion has to wait: for its rate, or for replication.
  *
- * ttl_index.delete_rate_limit spreads the rows over time: after a batch of n rows the next
- * one waits until n / limit seconds have passed since that one began, but no longer than a
- * second.
+ * delete_rate_limit spreads the rows over time: after a batch of n rows the next one waits
+ * until n / limit seconds have passed since that one began, but no longer than a second.
  *
- * ttl_index.max_replication_lag and max_retained_wal pause deletion while a standby or a
- * replication slot is behind.  One that is stuck must not stop expiry for ever: after
- * ttl_index.max_lag_pause there is a WARNING, and from then on no standby or slot is
- * awaited that has not reached the end of WAL of that moment.  One that was only slow gets
- * there.
+ * max_replication_lag and max_retained_wal pause deletion while a standby or a replication
+ * slot is behind.  One that is stuck must not stop expiry for ever: after max_lag_pause
+ * there is a WARNING, and from then on only standbys and slots are awaited that have reached
+ * the end of WAL of that moment.
  *
- * Both wait between two batches, outside of any transaction, and hold for all workers
- * together, whose readings are in shared memory.  Time is measured by the machine's clock.
+ * Both hold for all workers together.  Time is measured by the machine's clock.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -40,12 +37,12 @@
 /* A batch deletes no more than is allowed in a tenth of a second. */
 #define BATCHES_PER_SECOND 10
 
-/* While it waits, a worker looks this often whether the wait is over. */
+/* A worker that waits checks this often whether the wait is over. */
 #define LOOK_MS 200
 
-static int64 batch_begun;		/* of this process */
+static int64 batch_begun;		/* the last one of this process */
 
-/* Notes that the batch that began last has deleted so many rows. */
+/* Notes how many rows the last batch has deleted. */
 void
 ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 {
@@ -57,7 +54,7 @@ ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 	SpinLockRelease(&throttle->mutex);
 }
 
-/* The greatest batch that the rate allows. */
+/* Limits the size of a batch to what the rate allows. */
 int
 ttl_throttle_batch_size(int size)
 {
@@ -67,9 +64,9 @@ ttl_throttle_batch_size(int size)
 }
 
 /*
- * The longest replay lag in microseconds of all standbys and subscribers that have reached
- * this position.  A receiver that applies nothing, such as pg_receivewal, reports no
- * position.
+ * Returns the longest replay lag, in microseconds, of all standbys and subscribers that have
+ * reached this position.  A receiver that applies nothing, such as pg_receivewal, reports
+ * none.
  */
 static int64
 replay_lag(XLogRecPtr awaited)
@@ -91,10 +88,7 @@ replay_lag(XLogRecPtr awaited)
 	return longest;
 }
 
-/*
- * The most WAL in bytes that a replication slot retains, of those that have reached this
- * position.
- */
+/* Returns the most WAL, in bytes, that a slot retains which has reached this position. */
 static int64
 retained_wal(XLogRecPtr awaited)
 {
@@ -154,20 +148,17 @@ must_pause(TtlRun *run, int64 now)
 	if (begins)
 		run->kept->lag_pauses++;
 	if (gives_up &&
-		ttl_reported_is_news(&throttle->said, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ""))
+		ttl_reported_is_news(&throttle->reported, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ""))
 		ereport(WARNING,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("ttl_index goes on deleting although replication is behind"),
-				 errdetail("It has paused for %d s, and does not wait again for what is stuck.",
+				 errdetail("It has paused for %d s, and no longer waits for what is stuck.",
 						   ttl_max_lag_pause),
-				 errhint("See pg_stat_replication and pg_replication_slots; a slot that nobody needs should be dropped.")));
+				 errhint("See pg_stat_replication and pg_replication_slots. Drop a slot that is not needed: SELECT pg_drop_replication_slot(slot_name).")));
 	return behind && !gives_up;
 }
 
-/*
- * Returns what the next batch waits for, and for how long at most.  If nothing, it begins
- * now.
- */
+/* Returns what the next batch has to wait for, and for how long at most. */
 TtlWait
 ttl_throttle_wait(TtlRun *run, long *milliseconds)
 {

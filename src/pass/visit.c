@@ -1,12 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * visit.c
- *	  One visit to a TTL index: batches of its leaves, and whole partitions.
+ *	  One visit to a TTL index: whole partitions, and batches of its leaves.
  *
- * A visit first makes and drops partitions of a time series (visit_partitions.c), then
- * deletes rows from the indexes that hold them, batch by batch (attempt.c), until
- * schedule.c says that its limits are reached.  outcome.c notes and counts what became of
- * either.
+ * A visit first makes and drops partitions of a time series, each in a transaction of its
+ * own, without a look at their rows.  Then it deletes rows from the indexes that hold them,
+ * batch by batch (attempt.c), until schedule.c says that its limits are reached.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -28,9 +27,147 @@
 #include "expire/look.h"
 #include "pass/pass.h"
 #include "pass/schedule.h"
+#include "partition/partition.h"
 #include "state/state.h"
 #include "stats/stats.h"
 #include "ttl_index.h"
+
+/* After so many partitions that were locked, and not by themselves, a visit tries no more. */
+#define MAX_BUSY_PARTITIONS 3
+
+/* What was due is estimated after so many deleted rows for each index that holds them. */
+#define ESTIMATE_ROWS 1000
+
+/* The arguments and the result of making or dropping one partition. */
+typedef struct PartitionWork
+{
+	TtlRun	   *run;
+	const TtlTarget *target;
+	const TtlPartition *partition;
+	TtlVisit   *visit;
+	Oid			key;			/* the partition, or the table if one is made */
+	bool		first_error;	/* errors are counted once in a visit */
+	TimestampTz begun;
+	TtlBatch	batch;
+	bool		failed;
+	bool		counted;
+} PartitionWork;
+
+static void
+partition_work(void *arg)
+{
+	PartitionWork *work = arg;
+	Oid			root = work->target->root;
+	Oid			partition = work->partition->relid;
+	Oid			relid = OidIsValid(partition) ? partition : IndexGetRelation(root, true);
+
+	/* it may have been dropped, or have another owner now */
+	if (!OidIsValid(relid) || !ttl_prepare_is_own(relid))
+		return;
+	if (OidIsValid(partition))
+		ttl_drop_partition(root, partition, work->run->at, &work->batch);
+	else
+		ttl_make_partition(root, work->partition, &work->batch);
+}
+
+/* Notes what became of a partition, and counts it.  Called once more if the commit fails. */
+static void
+count_partition(void *arg, ErrorData *edata, bool timed_out)
+{
+	PartitionWork *work = arg;
+	TtlRun	   *run = work->run;
+	Oid			root = work->target->root;
+	TtlBatch   *batch = &work->batch;
+	TtlResumeState *kept = ttl_kept_find(run->kept, work->key);
+
+	if (edata != NULL)
+	{
+		memset(batch, 0, sizeof(*batch));
+		batch->busy = ttl_error_is_of_lock(edata);
+	}
+	if (batch->busy)
+		batch->skipped_locked = 1;
+	work->failed = edata != NULL && !batch->busy;
+	if (work->failed)
+		ttl_report_error(run, root, root, edata);
+	if (edata != NULL && timed_out)
+	{
+		ttl_kept_canceled(run->kept, work->key, run->at);
+		work->visit->left_out = true;
+	}
+	else if (kept != NULL)
+		kept->delay = 0;
+	work->counted = !run->stop &&
+		ttl_tally_batch(run, root, work->visit, batch, false,
+						work->failed && work->first_error ? edata : NULL, work->begun);
+}
+
+/*
+ * Makes or drops partitions of a time series, for the time of a visit at most.  Returns
+ * whether some of them remain for the next sub-pass.  A partition that was locked is tried
+ * once more there, and no more in this pass, because the lock may be held for hours.  A
+ * partition that could not be dropped waits for the next pass, so that it does not use up
+ * the time of the others.
+ */
+static bool
+visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool makes)
+{
+	TimestampTz begun = GetCurrentTimestamp();
+	int			failed = 0;
+	int			locked = 0;
+	bool		progress = false;
+	bool		again = false;
+	ListCell   *lc;
+
+	foreach(lc, target->partitions)
+	{
+		TtlPartition *partition = lfirst(lc);
+		PartitionWork work = {.run = run,.target = target,.partition = partition,.visit = visit,
+			.key = makes ? target->relid : partition->relid,
+			.first_error = failed == 0,.begun = GetCurrentTimestamp()
+		};
+		bool		waits = false;	/* for the next pass */
+
+		if (run->stop || locked >= MAX_BUSY_PARTITIONS)
+			break;
+		if (OidIsValid(partition->relid) == makes)
+			continue;
+		if (ttl_kept_is_left_out(run->kept, work.key, run->at))
+		{
+			visit->left_out = true;
+			continue;
+		}
+		if (visit->limits.index_time > 0 &&
+			(work.begun - begun) / 1000 >= visit->limits.index_time)
+			return progress;
+		if (!ttl_work_transaction(run, partition_work, count_partition, &work))
+			break;
+		if (work.counted)
+			ttl_tally_committed(run, visit, &work.batch);
+
+		if (work.failed)
+		{
+			failed++;
+			waits = !makes;
+			progress = progress || waits;
+		}
+		else if (work.batch.busy)
+		{
+			bool		first = ttl_kept_failed(run->kept, work.key, false);
+
+			locked += work.batch.busy_alone ? 0 : 1;
+			waits = work.batch.busy_alone && !first;
+			progress = progress || first || waits;
+			/* a pass that lasts is not to last longer by these tries */
+			again = again || (first && !ttl_work_is_long(run, run->at));
+		}
+		else
+			progress = true;
+		if (waits)
+			(void) ttl_kept_failed(run->kept, work.key, true);
+	}
+	return again;
+}
 
 /* The arguments and the result of an estimate. */
 typedef struct EstimateWork
@@ -59,30 +196,30 @@ estimate_work(void *arg)
 			return;
 		if (!ttl_option_expires(&index.option))
 			continue;
-		/* it may have changed since the batch; of Citus, shards have statistics */
+		/* it may have changed since the batch; in Citus, only shards have statistics */
 		if (index.state != TTL_ACTIVE || index.citus.kind == TTL_CITUS_SHELL)
 			return;
-		if (ttl_estimate_is_empty(relid))
-			continue;
-		if (!ttl_estimate_read(&index, &estimate))
+		if (!ttl_look_estimate(&index, &estimate))
 			return;
-		due += ttl_estimate_due(&estimate, &index, work->run->kept->pass_at);
-		ttl_estimate_free(&estimate);
+		due += ttl_look_estimate_due(&estimate, &index, work->run->kept->pass_at);
+		ttl_look_estimate_free(&estimate);
 	}
 	work->due = due;
 }
 
 /*
- * Estimates how many rows were due when the pass began, once in it.  The statistics still
- * count those that it has deleted since.
+ * Estimates once in a pass how many rows were due when it began.  The statistics of the
+ * tables still include the rows that it has deleted since.
  */
 static void
 estimate_due(TtlRun *run, const TtlTarget *target)
 {
+	const TtlResumeState *kept = ttl_kept_find(run->kept, target->root);
 	EstimateWork work = {.run = run,.target = target,.due = -1};
 	bool		timed_out;
 
-	if (!ttl_kept_lacks_estimate(run->kept, target->root, list_length(target->leaves)))
+	if (kept == NULL || kept->estimated ||
+		kept->deleted < ESTIMATE_ROWS * (int64) list_length(target->leaves))
 		return;
 	ttl_work_begin(run);
 	if (!ttl_work_must_stop(run))
@@ -98,7 +235,7 @@ estimate_due(TtlRun *run, const TtlTarget *target)
 static void
 visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(run->kept, leaf);
+	TtlResumeState *kept = ttl_kept_find(run->kept, leaf);
 	TtlCursor	cursor = {.indexrelid = leaf};
 	int			size;
 
@@ -107,52 +244,81 @@ visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 	ttl_cursor_begin_visit(&cursor);
 	visit->single_docs = kept != NULL ? kept->single_docs : 0;
 	visit->over = false;
-	/* this holds if there is no time for a batch */
+	/* if there is no time for a batch, there may be more */
 	visit->more = true;
-	while (!run->stop &&
-		   (size = ttl_schedule_batch_size(visit, GetCurrentTimestamp())) > 0 &&
-		   ttl_work_wait_for_batch(run))
+	while (!run->stop && (size = ttl_schedule_batch_size(visit, GetCurrentTimestamp())) > 0)
 	{
+		TtlWait		wait;
+		long		milliseconds;
+
+		while ((wait = ttl_throttle_wait(run, &milliseconds)) != TTL_WAIT_NONE)
+		{
+			if (!ttl_work_wait(run, wait, milliseconds))
+				return;
+		}
 		ttl_attempt_batch(run, target->root, leaf, visit, &cursor,
 						  ttl_throttle_batch_size(size));
 		estimate_due(run, target);
 	}
+	if (kept != NULL && visit->over && !visit->busy && !run->stop &&
+		!ttl_kept_is_left_out(run->kept, leaf, run->at))
+		kept->delay = 0;
 }
 
-/* Is all well with an index that was visited: no error in this pass, no row that failed? */
+/* Was the visit good: no error in this pass, no row that failed, and nothing left out? */
 static bool
 is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
+	const TtlResumeState *kept = ttl_kept_find(run->kept, target->root);
 	ListCell   *lc;
 
-	if (!target->active || visit->busy || run->stop || visit->waits || visit->put_off ||
-		(kept != NULL && kept->failed))
+	if (!target->active || visit->busy || run->stop || visit->left_out || kept->failed)
 		return false;
 	foreach(lc, list_concat_copy(target->leaves, target->others))
 	{
 		kept = ttl_kept_find(run->kept, lfirst_oid(lc));
-		if (kept != NULL && (kept->hangs || ttl_cursor_rows_failed(&kept->cursor)))
+		if (kept != NULL && (kept->delay > 0 || ttl_cursor_rows_failed(&kept->cursor)))
 			return false;
 	}
 	return true;
 }
 
-/* Notes a good visit to an index that failed before. */
+/* Ends a visit: keeps what the next one has to know, and notes if all is well again. */
 static void
-note_recovery(TtlRun *run, TtlKeptIndex *kept)
+end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
 {
-	TtlCount	count = {.indexrelid = kept->key.relid};
+	int			first_docs;
+	TtlResumeState *kept;
 
-	kept->said.at = 0;
+	ttl_schedule_visit_end(sub, visit);
+	first_docs = ttl_schedule_first_docs(visit);
+	target->busy = visit->busy;
+	if (visit->skipped)
+		(void) ttl_kept_failed(run->kept, target->root, true);
+	if (first_docs == 0 && !OidIsValid(last_leaf) &&
+		ttl_kept_find(run->kept, target->root) == NULL)
+		return;
+	kept = ttl_kept_index(run->kept, target->root);
+	kept->first_docs = first_docs;
+	kept->last_leaf = last_leaf;
+	if (!(visit->more || visit->busy || run->stop) &&
+		!ttl_kept_is_left_out(run->kept, target->root, run->at))
+		kept->delay = 0;
+
+	/* the first good visit after an error is counted */
+	if ((!kept->failing && kept->reported.at == 0) || !is_well(run, target, visit))
+		return;
+	kept->reported.at = 0;
 	if (!kept->failing)
 		return;
 	ttl_work_begin(run);
 	if (!ttl_work_must_stop(run))
 	{
-		count.relid = IndexGetRelation(kept->key.relid, true);
+		TtlCount	count = {.indexrelid = target->root};
+
+		count.relid = IndexGetRelation(target->root, true);
 		count.recovered = GetCurrentTimestamp();
-		ttl_counters_add(&count);
+		ttl_tally_add(run, &count);
 		run->kept->unfolded_rows++;
 		run->kept->counted = true;
 		kept->failing = false;
@@ -160,35 +326,11 @@ note_recovery(TtlRun *run, TtlKeptIndex *kept)
 	ttl_work_commit(run);
 }
 
-/* Keeps what the next visit has to know: also the leaf after which it begins. */
-static void
-end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
-{
-	int			first_docs;
-	TtlKeptIndex *kept;
-
-	ttl_schedule_visit_end(sub, visit);
-	first_docs = ttl_schedule_first_docs(visit);
-	target->busy = visit->busy;
-	if (visit->skipped)
-		(void) ttl_outcome_note_failed(run, target->root, true);
-	if (first_docs == 0 && !OidIsValid(last_leaf) &&
-		ttl_kept_find(run->kept, target->root) == NULL)
-		return;
-	kept = ttl_kept_index(run->kept, target->root);
-	if ((kept->failing || kept->said.at != 0) && is_well(run, target, visit))
-		note_recovery(run, kept);
-	kept->first_docs = first_docs;
-	kept->last_leaf = last_leaf;
-	kept->visited = kept->visited ||
-		!(visit->busy || run->stop || visit->waits || visit->put_off);
-}
-
-/* Visits a TTL index: its leaves one after another, with one set of limits. */
+/* Visits a TTL index: its partitions, then its leaves, which share the limits of the visit. */
 void
 ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 {
-	TtlKeptIndex *kept = ttl_kept_find(run->kept, target->root);
+	TtlResumeState *kept = ttl_kept_find(run->kept, target->root);
 	int			count = list_length(target->leaves);
 	int			first = 0;
 	TtlVisit	visit;
@@ -200,14 +342,8 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 	run->shared->current_index = target->root;
 	ttl_crash_mark(target->root);
 	ttl_schedule_visit_begin(&visit, &sub->limits, kept, GetCurrentTimestamp());
-	if (kept != NULL)
-	{
-		kept->hangs = kept->rests = false;
-		visit.waits = ttl_kept_waits(kept, run->at);
-	}
-
-	more_partitions = ttl_visit_partitions(run, target, &visit, true);
-	more_partitions = ttl_visit_partitions(run, target, &visit, false) || more_partitions;
+	more_partitions = visit_partitions(run, target, &visit, true);
+	more_partitions = visit_partitions(run, target, &visit, false) || more_partitions;
 
 	/*
 	 * Begin after the leaf at which the last visit ended early: its batches
@@ -224,9 +360,12 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 		Oid			leaf = list_nth_oid(target->leaves, (first + i) % count);
 		int			batches = visit.batches;
 
-		if (ttl_outcome_is_skipped(run, leaf) || (visit.waits && ttl_outcome_hangs(run, leaf)))
+		if (ttl_kept_is_left_out(run->kept, leaf, run->at))
+		{
+			visit.left_out = true;
 			continue;
-		/* the worker may not survive it */
+		}
+		/* noted now, because the worker may not survive the visit */
 		if (count > 1)
 			ttl_kept_index(run->kept, target->root)->last_leaf = leaf;
 		visit_leaf(run, target, leaf, &visit);
@@ -239,13 +378,13 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 			break;
 		}
 	}
-
 	visit.more = visit.more || more_partitions;
 	if (count == 1 || (visit.over && !visit.skipped))
 		last_leaf = InvalidOid;
 	end_visit(run, sub, target, &visit, last_leaf);
 	ttl_crash_mark(InvalidOid);
 	run->shared->current_index = InvalidOid;
+
 	took = (GetCurrentTimestamp() - visit.begun) / 1000;
 	if (ttl_log_min_duration >= 0 && took >= ttl_log_min_duration && visit.deleted > 0)
 	{

@@ -3,13 +3,10 @@
  * work.c
  *	  A piece of work in a transaction: its time, its errors, and whether to go on.
  *
- * All that can call code of users, or fail, is run by ttl_work_run().  It is a
+ * Everything that can call code of users, or fail, is run by ttl_work_run().  It is a
  * subtransaction, so that an error rolls back that work alone, and can be counted in the
- * transaction around it.
- *
- * The work may take ttl_index.batch_timeout.  A timer of this file ends it, because
- * statement_timeout is not armed in a background worker.  Code that catches the
- * cancellation and goes on ends the process at the second signal of the timer.
+ * transaction around it.  A timer cancels it after ttl_index.batch_timeout: statement_timeout
+ * is not armed in a background worker.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -22,7 +19,6 @@
 
 #include "access/xact.h"
 #include "catalog/pg_database.h"
-#include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -32,7 +28,6 @@
 #include "storage/procarray.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/snapmgr.h"
@@ -44,38 +39,38 @@
 #include "stats/progress.h"
 #include "ttl_index.h"
 
-/* The timer fires again at these intervals while a canceled batch goes on. */
+/*
+ * The timer fires again after this time.  Then the code has caught the cancellation and gone
+ * on, and the process ends.
+ */
 #define CANCEL_GRACE_MS 5000
 
-/* So many bytes of each text of an error are kept. */
+/* Longer texts of errors are cut off after so many bytes. */
 #define MAX_ERROR_TEXT 1000
-
-/* How often work is tried that DDL of others can make fail. */
-#define TRIES 2
 
 static TimeoutId batch_timer = MAX_TIMEOUTS;
 static volatile sig_atomic_t timer_fired = 0;
 static volatile sig_atomic_t in_batch = false;
-static TtlShared *work_shared;	/* of the run that is going on */
+static TtlShared *work_shared;	/* of this process */
 
-/* Cancels the batch, or ends the process if that did not help.  A signal handler. */
+/* Handles SIGINT of pg_cancel_backend(): cancels the batch, if there is one. */
+void
+ttl_work_cancel(SIGNAL_ARGS)
+{
+	if (!in_batch)
+		return;
+	QueryCancelPending = true;
+	InterruptPending = true;
+	SetLatch(MyLatch);
+}
+
+/* Handles the timer: cancels the batch, or ends the process if that did not help. */
 static void
 batch_timer_handler(void)
 {
 	timer_fired++;
 	if (timer_fired > 1)
 		ProcDiePending = true;
-	QueryCancelPending = true;
-	InterruptPending = true;
-	SetLatch(MyLatch);
-}
-
-/* Handles SIGINT of pg_cancel_backend(): cancels the batch.  Between two it does nothing. */
-void
-ttl_work_cancel(SIGNAL_ARGS)
-{
-	if (!in_batch)
-		return;
 	QueryCancelPending = true;
 	InterruptPending = true;
 	SetLatch(MyLatch);
@@ -116,16 +111,16 @@ disarm_batch_timer(void)
 	return fired;
 }
 
-/* Did the timer cancel a batch that is still going on?  For a worker that ends. */
+/* Did the timer cancel a batch that has not ended?  For a worker that ends. */
 bool
 ttl_work_is_canceled(void)
 {
 	return timer_fired > 0;
 }
 
-/* Initializes a run, and switches to its memory, which the caller deletes. */
+/* Initializes a run, and switches to its memory context, which the caller deletes. */
 void
-ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlKept *kept)
+ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlPassState *kept)
 {
 	memset(run, 0, sizeof(*run));
 	run->common = common;
@@ -139,7 +134,7 @@ ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlKept *kept)
 	MemoryContextSwitchTo(run->context);
 }
 
-/* Frees what one index, or batch, needed: several indexes can share a transaction. */
+/* Frees the memory of one index, where several share a transaction. */
 void
 ttl_work_forget(TtlRun *run)
 {
@@ -148,8 +143,8 @@ ttl_work_forget(TtlRun *run)
 }
 
 /*
- * Begins a transaction.  Resets the settings of the session, its cursors and its advisory
- * locks, which code of the owner can have left from the one before.
+ * Begins a transaction.  Before, resets the cursors, advisory locks and settings of the
+ * session: code of the owner can have left some in the last one.
  */
 void
 ttl_work_begin(TtlRun *run)
@@ -157,13 +152,13 @@ ttl_work_begin(TtlRun *run)
 	PortalHashTableDeleteAll();
 	LockReleaseSession(USER_LOCKMETHOD);
 	ResetAllOptions();
-	/* RESET ALL leaves it, and a trigger that was deferred can have set it */
+	/* RESET ALL does not reset the role, which a deferred trigger can have set */
 	SetConfigOption("role", "none", PGC_USERSET, PGC_S_SESSION);
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	/* for the catalogs and the counters; a batch takes its own snapshot */
 	PushActiveSnapshot(GetTransactionSnapshot());
-	ttl_work_forget(run);
+	MemoryContextSwitchTo(run->batch_context);
 }
 
 void
@@ -173,6 +168,8 @@ ttl_work_commit(TtlRun *run)
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	pgstat_report_stat(true);
+	/* if the commit fails, what the batch found is still counted */
+	MemoryContextReset(run->batch_context);
 	MemoryContextSwitchTo(run->context);
 }
 
@@ -193,11 +190,11 @@ ttl_work_is_wanted(Oid database)
 }
 
 /*
- * Should the sub-pass end now?  This is asked in a transaction, before each batch.  A pass
- * of run_pass() goes on whatever the settings say, and a survey because it deletes nothing.
+ * Should the sub-pass end now?  This is asked in a transaction, before each batch.
+ * monitor_enabled = off stops neither run_pass() nor a survey, which deletes nothing.
  *
- * This locks the table of the counters, before any table of a user: DROP EXTENSION ...
- * CASCADE locks it before it locks their indexes.  The monitor does not wait for that lock.
+ * This locks the table of the counters before any table of a user, because DROP EXTENSION
+ * ... CASCADE locks it before it locks their indexes.  The monitor does not wait for the lock.
  */
 bool
 ttl_work_must_stop(TtlRun *run)
@@ -221,29 +218,18 @@ ttl_work_must_stop(TtlRun *run)
 		.message = TTL_COUNTERS_LOCKED,.hint = TTL_COUNTERS_LOCKED_HINT};
 
 		run->stop = true;
-		/* else the extension has gone */
+		/* else the extension was dropped */
 		if (ttl_counters_are_locked())
 			ttl_report_no_pass(run, &edata);
 	}
 	return run->stop;
 }
 
-/*
- * A number that tells one list of TTL indexes from another.  Those of partitions do not
- * count: a pass makes and drops them itself.
- */
-uint32
-ttl_work_hash(const List *indexes)
+/* Has the pass lasted for longer than the monitor sleeps? */
+bool
+ttl_work_is_long(const TtlRun *run, TimestampTz now)
 {
-	uint32		hash = 0;
-	ListCell   *lc;
-
-	foreach(lc, indexes)
-	{
-		if (!get_rel_relispartition(lfirst_oid(lc)))
-			hash = hash_combine(hash, murmurhash32(lfirst_oid(lc)));
-	}
-	return hash;
+	return now - run->kept->pass_at >= ttl_monitor_sleep * USECS_PER_SEC;
 }
 
 /* Waits, outside of a transaction.  Returns false if the sub-pass is to end. */
@@ -257,60 +243,41 @@ ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds)
 	return !run->stop;
 }
 
-/* Waits until the next batch may begin.  Returns false if the sub-pass is to end. */
-bool
-ttl_work_wait_for_batch(TtlRun *run)
-{
-	TtlWait		wait;
-	long		milliseconds;
-
-	while ((wait = ttl_throttle_wait(run, &milliseconds)) != TTL_WAIT_NONE)
-	{
-		if (!ttl_work_wait(run, wait, milliseconds))
-			return false;
-	}
-	return true;
-}
-
 /*
- * Makes a text of an error one that can be kept, and sent to any client: users can raise
- * one of any length, and core's own messages can break off within a character, as that of
- * to_date().
+ * Makes a text of an error one that can be kept, and sent to any client.  Users can raise
+ * one of any length, and a message can break off within a character, as that of to_date().
  */
-static char *
+static void
 tidy(char *text)
 {
-	int			length;
+	int			encoding = GetDatabaseEncoding();
+	int			length = text ? strlen(text) : 0;
 	int			valid = 0;
 
-	if (text == NULL)
-		return NULL;
-	length = strlen(text);
-	while ((valid += pg_encoding_verifymbstr(GetDatabaseEncoding(), text + valid, length - valid)) < length)
+	while ((valid += pg_encoding_verifymbstr(encoding, text + valid, length - valid)) < length)
 		text[valid++] = '?';
-	for (int i = 0; GetDatabaseEncoding() == PG_SQL_ASCII && i < length; i++)
+	for (int i = 0; encoding == PG_SQL_ASCII && i < length; i++)
 	{
 		if (IS_HIGHBIT_SET(text[i]))
 			text[i] = '?';
 	}
 	if (length > MAX_ERROR_TEXT)
 		text[pg_mbcliplen(text, length, MAX_ERROR_TEXT)] = '\0';
-	return text;
 }
 
 /* Tidies the texts of an error. */
 void
 ttl_work_tidy(ErrorData *edata)
 {
-	edata->message = tidy(edata->message);
-	edata->detail = tidy(edata->detail);
-	edata->hint = tidy(edata->hint);
-	edata->context = tidy(edata->context);
+	tidy(edata->message);
+	tidy(edata->detail);
+	tidy(edata->hint);
+	tidy(edata->context);
 }
 
-/* Tidies an error, and says whether it was a cancellation. */
+/* Completes an error.  *timed_out was the timer, and becomes any cancellation. */
 static ErrorData *
-judge(ErrorData *edata, bool *timed_out)
+complete_error(ErrorData *edata, bool *timed_out)
 {
 	ttl_work_tidy(edata);
 	if (*timed_out)
@@ -320,8 +287,8 @@ judge(ErrorData *edata, bool *timed_out)
 }
 
 /*
- * Runs a function within the time of a batch.  Returns the error, or NULL.  *timed_out
- * says whether it was canceled, by the timer or by anybody.
+ * Runs a function within the time of a batch.  Returns its error, or NULL.  Sets *timed_out
+ * if it was canceled, by the timer or by a user.
  */
 ErrorData *
 ttl_work_run(void (*function) (void *), void *arg, bool *timed_out)
@@ -333,31 +300,26 @@ ttl_work_run(void (*function) (void *), void *arg, bool *timed_out)
 	*timed_out = disarm_batch_timer();
 	if (edata == NULL)
 		return NULL;
-	/* what code took before it failed can be all that the lock table has room for */
+	/* advisory locks can have filled the lock table */
 	LockReleaseSession(USER_LOCKMETHOD);
-	return judge(edata, timed_out);
+	return complete_error(edata, timed_out);
 }
 
-/* Runs a function likewise, and once more if it fails: DDL of others can be the cause. */
+/* Runs a function in the same way, twice if it fails: concurrent DDL can be the cause. */
 ErrorData *
 ttl_work_retry(void (*function) (void *), void *arg, bool *timed_out)
 {
-	ErrorData  *edata = NULL;
+	ErrorData  *edata = ttl_work_run(function, arg, timed_out);
 
-	*timed_out = false;
-	for (int i = 0; i < TRIES && !*timed_out; i++)
-	{
-		edata = ttl_work_run(function, arg, timed_out);
-		if (edata == NULL)
-			break;
-		AcceptInvalidationMessages();
-	}
-	return edata;
+	if (edata == NULL || *timed_out)
+		return edata;
+	AcceptInvalidationMessages();
+	return ttl_work_run(function, arg, timed_out);
 }
 
 /*
- * Commits like ttl_work_commit().  Returns the error that prevented it, or NULL: another
- * server, to which rows were moved, commits its part first, and may refuse or never answer.
+ * Commits, and returns the error that prevented it, or NULL.  If rows were moved to another
+ * server, that one commits its part first, and may refuse or never answer.
  */
 ErrorData *
 ttl_work_try_commit(TtlRun *run, bool *timed_out)
@@ -371,8 +333,7 @@ ttl_work_try_commit(TtlRun *run, bool *timed_out)
 	}
 	PG_CATCH();
 	{
-		/* the memory of the batch is reset before this is counted */
-		MemoryContextSwitchTo(run->context);
+		MemoryContextSwitchTo(run->batch_context);
 		edata = CopyErrorData();
 		FlushErrorState();
 		AbortCurrentTransaction();
@@ -380,5 +341,36 @@ ttl_work_try_commit(TtlRun *run, bool *timed_out)
 	}
 	PG_END_TRY();
 	*timed_out = disarm_batch_timer();
-	return edata == NULL ? NULL : judge(edata, timed_out);
+	return edata ? complete_error(edata, timed_out) : NULL;
+}
+
+/*
+ * Runs a function in a transaction of its own, within the time of a batch.  `count` is
+ * called in the transaction with the error, or NULL.  If the commit fails, it is called
+ * again in another transaction.  Returns false, with nothing done, if the sub-pass ends.
+ */
+bool
+ttl_work_transaction(TtlRun *run, void (*function) (void *),
+					 void (*count) (void *, ErrorData *, bool), void *arg)
+{
+	ErrorData  *edata;
+	bool		timed_out;
+
+	ttl_work_begin(run);
+	if (ttl_work_must_stop(run))
+	{
+		ttl_work_commit(run);
+		return false;
+	}
+	edata = ttl_work_run(function, arg, &timed_out);
+	count(arg, edata, timed_out);
+	edata = ttl_work_try_commit(run, &timed_out);
+	if (edata != NULL)
+	{
+		ttl_work_begin(run);
+		(void) ttl_work_must_stop(run);
+		count(arg, edata, timed_out);
+		ttl_work_commit(run);
+	}
+	return true;
 }

@@ -42,7 +42,6 @@
 #include "pass/pass.h"
 #include "stats/progress.h"
 #include "shared/state_file.h"
-#include "server/tasks.h"
 #include "ttl_index.h"
 
 PGDLLEXPORT void ttl_launcher_main(Datum arg);

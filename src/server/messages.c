@@ -23,7 +23,6 @@
 #include "storage/shm_mq.h"
 
 #include "server/server.h"
-#include "server/tasks.h"
 
 #define QUEUE_SIZE 16384
 

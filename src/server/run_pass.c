@@ -33,7 +33,6 @@
 
 #include "server/server.h"
 #include "pass/pass.h"
-#include "server/tasks.h"
 
 PG_FUNCTION_INFO_V1(ttl_run_pass);
 

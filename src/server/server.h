@@ -14,14 +14,46 @@
 #define TTL_SERVER_H
 
 #include "pass/pass.h"
+#include "portability/instr_time.h"
+#include "postmaster/bgworker.h"
 #include "shared/state_file.h"
+#include "storage/dsm.h"
 
-/* Who visits the TTL indexes of this database. */
+/* What a database waits for. */
+typedef enum TtlStage
+{
+	TTL_STAGE_DONE,				/* its pass is over */
+	TTL_STAGE_SURVEY,			/* a survey is to be started */
+	TTL_STAGE_SURVEYING,
+	TTL_STAGE_WORKING			/* owners wait, or workers run */
+} TtlStage;
+
+/* What is known of a database, by the launcher or by a session that runs a pass. */
+typedef struct TtlDatabase
+{
+	Oid			oid;
+	char		name[NAMEDATALEN];
+	bool		seen;			/* in pg_database, at this look */
+	TtlStage	stage;
+	uint64		served;			/* when a process was last started: larger is later */
+	bool		had_pass;
+	instr_time	last_pass;		/* when its last process ended */
+	bool		begins;			/* the next survey begins a pass */
+	bool		more;			/* the pass needs another sub-pass */
+	int			rounds;			/* that workers have made since the last survey */
+	int			running;		/* processes */
+	int			hanging;		/* processes that are not waited for */
+	int			waiting;		/* owners that wait for a worker */
+	TtlPassState kept;
+} TtlDatabase;
+
+/* Who visits the TTL indexes of a database. */
 typedef struct TtlVisitor
 {
 	const char *status;			/* a word */
 	const char *reason;			/* why the monitor does not, or NULL */
 	const char *hint;
+	bool		may_call;		/* run_pass() would delete instead */
 	List	   *roles;			/* whose run_pass() was not long ago */
 	Oid			owner;			/* the last one that was asked about: */
 	const char *owner_reason;	/* why a worker of it does not, or NULL */
@@ -35,10 +67,8 @@ extern bool ttl_launcher_is_registered(void);
 #define TTL_SLOTS_HINT \
 	"Consider increasing the configuration parameter \"max_worker_processes\" to at least three more than \"max_parallel_workers\": parallel queries take their workers from the same slots."
 
-extern void ttl_visitor_find(TtlVisitor *visitor);
+extern void ttl_visitor_find(Oid database, TtlVisitor *visitor);
 extern bool ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner);
-extern const char *ttl_visitor_why_no_monitor(Oid database, bool *enabled,
-											  const char **hint);
 extern const char *ttl_visitor_why_none(TtlVisitor *visitor, Oid owner);
 
 /* connect.c */
@@ -56,6 +86,28 @@ extern void ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run);
 /* shown_state.c */
 extern void ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 									 const TtlStateFile *file,
-									 const List *crashed, const List *failing);
+									 HTAB *failing);
+
+/* A queue for what a process says to the session that runs the pass. */
+typedef struct TtlMessages TtlMessages;
+
+/* messages.c */
+extern TtlMessages *ttl_messages_begin(dsm_handle *handle);
+extern void ttl_messages_set_handle(TtlMessages *messages, BackgroundWorkerHandle *handle);
+extern void ttl_messages_relay(TtlMessages *messages, bool raises);
+extern void ttl_messages_end(TtlMessages *messages);
+extern void ttl_messages_redirect(dsm_handle handle);
+
+/* tasks.c */
+extern int64 ttl_tasks_elapsed(instr_time since);
+extern void ttl_tasks_init(Oid caller);
+extern void ttl_tasks_end(int code, Datum arg);
+extern int64 ttl_tasks_next_pass(void);
+extern void ttl_tasks_note_crash(Oid database, Oid indexrelid);
+extern TtlDatabase *ttl_tasks_add_database(Oid oid);
+extern void ttl_tasks_forget_unseen(void);
+extern void ttl_tasks_begin_pass(TtlDatabase *db);
+extern bool ttl_tasks_step(bool may_start);
+extern bool ttl_tasks_lack_slot(void);
 
 #endif							/* TTL_SERVER_H */

@@ -58,28 +58,6 @@ why_missing(const TtlIndex *root, const TtlPartition *partition)
 					name);
 }
 
-/* Finds a TTL index in a list in the order of OIDs; NULL if it does not fail. */
-static const TtlFailing *
-find_failing(const List *failing, Oid root)
-{
-	int			low = 0;
-	int			high = list_length(failing);
-
-	while (low < high)
-	{
-		int			middle = (low + high) / 2;
-		const TtlFailing *entry = list_nth(failing, middle);
-
-		if (entry->root == root)
-			return entry;
-		if (entry->root < root)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
 /* Sets the state of an index that is still active, if there is a reason for it. */
 static void
 show_reason(TtlIndex *index, TtlState state, const char *reason)
@@ -91,14 +69,14 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 
 /* Finds the state of a partition, or of a time series that lacks one. */
 static void
-show_partitions(TtlIndex *index, const List *failing)
+show_partitions(TtlIndex *index, HTAB *failing)
 {
 	List	   *missing;
 
 	if (index->option.drop_partitions && index->parent == index->governor)
 	{
 		/* it could not be dropped if it was due when an error was counted */
-		const TtlFailing *entry = find_failing(failing, index->governor);
+		const TtlFailing *entry = hash_search(failing, &index->governor, HASH_FIND, NULL);
 		TtlPartition partition;
 		TtlCutoff	cutoff;
 
@@ -125,14 +103,13 @@ show_partitions(TtlIndex *index, const List *failing)
  */
 void
 ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
-						 const TtlStateFile *file, const List *crashed,
-						 const List *failing)
+						 const TtlStateFile *file, HTAB *failing)
 {
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
 	{
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
-		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(crashed, index->governor));
+		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(file, index->governor));
 		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
 	if (index->state != TTL_ACTIVE ||
@@ -144,7 +121,8 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	if (index->option.paused)
 		show_reason(index, TTL_PAUSED, "the index is paused, until ttl_index.unpause_index()");
 	/* errors are counted for the whole */
-	if (index->governor == index->indexrelid && find_failing(failing, index->governor) != NULL)
+	if (index->governor == index->indexrelid &&
+		hash_search(failing, &index->governor, HASH_FIND, NULL) != NULL)
 		show_reason(index, TTL_FAILING,
 					"the last visit ended in an error, or rows that cannot be deleted are left: see last_error in ttl_index.index_stats");
 }
@@ -190,8 +168,7 @@ typedef struct IndexesView
 	ReturnSetInfo *rsinfo;
 	TtlVisitor	visitor;
 	TtlStateFile file;
-	List	   *crashed;
-	List	   *failing;
+	HTAB	   *failing;
 } IndexesView;
 
 static void
@@ -202,8 +179,7 @@ show_index(Oid indexrelid, void *arg)
 
 	if (!ttl_state_describe(indexrelid, false, &index))
 		return;
-	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->crashed,
-							 view->failing);
+	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->failing);
 	put_index(view->rsinfo, &index);
 }
 
@@ -215,8 +191,7 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 
 	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ttl_state_file_read(&view.file);
-	view.crashed = ttl_crash_skipped(&view.file);
-	ttl_visitor_find(&view.visitor);
+	ttl_visitor_find(MyDatabaseId, &view.visitor);
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
 	view.failing = ttl_counters_failing();

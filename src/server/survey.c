@@ -22,6 +22,7 @@
 
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/hsearch.h"
@@ -57,8 +58,7 @@ typedef struct Look
 	TtlSurvey	found;
 	TtlVisitor	visitor;
 	TtlStateFile file;
-	List	   *crashed;		/* TTL indexes that are put aside */
-	List	   *failing;
+	HTAB	   *failing;
 	List	   *indexes;
 	List	   *work;			/* TtlWork */
 	/* of the index at hand */
@@ -80,17 +80,27 @@ static void
 begin_work(void *arg)
 {
 	Look	   *look = arg;
+	uint32		hash = 0;
+	ListCell   *lc;
 
 	/* the launcher may end this process if it waits for a lock */
 	look->run->shared->limited = false;
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
-	look->crashed = ttl_crash_skipped(&look->file);
-	ttl_visitor_find(&look->visitor);
+	ttl_visitor_find(MyDatabaseId, &look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = list_copy(ttl_catalog_dependents());
-	look->run->kept->indexes_hash = ttl_work_hash(look->indexes);
+
+	/* a TTL index that was created during the pass takes part in it; partitions do not count */
+	foreach(lc, look->indexes)
+	{
+		if (!get_rel_relispartition(lfirst_oid(lc)))
+			hash = hash_combine(hash, murmurhash32(lfirst_oid(lc)));
+	}
+	if (hash != look->run->kept->indexes_hash)
+		look->run->shared->ends = false;
+	look->run->kept->indexes_hash = hash;
 }
 
 /* Counts the errors of workers that were terminated, or have crashed, at an index. */
@@ -98,7 +108,7 @@ static void
 count_deaths(TtlRun *run)
 {
 	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	hash_seq_init(&scan, run->kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
@@ -111,6 +121,8 @@ count_deaths(TtlRun *run)
 		index->death = TTL_NOT_DEAD;
 		if (death == TTL_NOT_DEAD || death == TTL_DEAD_WANTED)
 			continue;
+		run->kept->sum.failed += index->summed ? 0 : 1;
+		index->summed = true;
 		count.relid = IndexGetRelation(relid, true);
 		count.errors = 1;
 		count.last_error = crashed ?
@@ -119,7 +131,7 @@ count_deaths(TtlRun *run)
 		count.last_error_sqlstate =
 			unpack_sql_state(crashed ? ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
 		count.last_error_time = GetCurrentTimestamp();
-		ttl_counters_add(&count);
+		ttl_tally_add(run, &count);
 		run->kept->counted = true;
 		if (crashed)
 		{
@@ -129,9 +141,9 @@ count_deaths(TtlRun *run)
 			ttl_report_error(run, relid, relid, &edata);
 			continue;
 		}
-		(void) ttl_outcome_note_failed(run, relid, true);
+		(void) ttl_kept_failed(run->kept, relid, true);
 		if (death == TTL_DEAD_CANCELED)
-			ttl_kept_canceled(run->kept, relid, relid, run->at);
+			ttl_kept_canceled(run->kept, relid, run->at);
 	}
 }
 
@@ -150,7 +162,7 @@ follow(Look *look, Oid indexrelid)
 static bool
 find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
 {
-	const TtlKeptIndex *kept = ttl_kept_find(arg, indexrelid);
+	const TtlResumeState *kept = ttl_kept_find(arg, indexrelid);
 	int64		key;
 
 	if (kept == NULL || !ttl_cursor_read_to(&kept->cursor, &key))
@@ -187,12 +199,12 @@ static void
 find_owners(Look *look, bool is_due)
 {
 	Oid			root = look->indexrelid;
-	const TtlKeptIndex *kept = ttl_kept_find(look->run->kept, root);
+	const TtlResumeState *kept = ttl_kept_find(look->run->kept, root);
 	ListCell   *lc;
 
 	/* one that fails is visited until a visit is good */
 	if (!ttl_citus_goes_elsewhere(&look->index.citus) &&
-		(is_due || (kept != NULL && (kept->failing || kept->said.at != 0))))
+		(is_due || (kept != NULL && (kept->failing || kept->reported.at != 0))))
 	{
 		foreach(lc, ttl_leaves_by_row(root))
 			add_owner(look, IndexGetRelation(lfirst_oid(lc), true));
@@ -243,7 +255,7 @@ index_work(void *arg)
 	if (ttl_due_since(root, &lag, &since, &is_due))
 		look->lag = run->at - since;
 	if (is_visited && look->may_run && !run->shared->ends &&
-		!ttl_outcome_is_skipped(run, root) && !ttl_kept_is_put_off(run->kept, root, run->at))
+		!ttl_kept_is_left_out(run->kept, root, run->at))
 		find_owners(look, is_due);
 	if (!is_allowed(look, look->index.owner) && look->owners == NIL)
 		look->others++;
@@ -253,8 +265,7 @@ index_work(void *arg)
 		look->inactive += is_visited ? 0 : 1;
 		look->others += look->is_others ? 1 : 0;
 	}
-	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->crashed,
-							 look->failing);
+	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->failing);
 }
 
 /* Looks at one index, within the limits of a batch, and lists what is to be done there. */
@@ -263,7 +274,7 @@ look_at(Look *look)
 {
 	TtlRun	   *run = look->run;
 	TtlSurvey  *found = &look->found;
-	char	   *crash = ttl_crash_reason(look->crashed, look->indexrelid);
+	char	   *crash = ttl_crash_reason(&look->file, look->indexrelid);
 	MemoryContext caller;
 	ListCell   *lc;
 
@@ -309,8 +320,6 @@ look_at(Look *look)
 			found->failing++;
 		else if (look->index.state != TTL_ACTIVE)
 			found->not_active++;
-		if (look->lag < 0)
-			found->lag_unknown++;
 		found->worst_lag = Max(found->worst_lag, look->lag);
 	}
 	caller = MemoryContextSwitchTo(run->context);
@@ -429,8 +438,6 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 		look->found.at = run->at;
 		look->found.pass_start = look->may_run ? run->kept->pass_at : survey->pass_start;
 		look->found.pass_end = survey->pass_end;
-		look->found.deleted = survey->deleted;
-		look->found.partitions = survey->partitions;
 		*survey = look->found;
 		/* the last survey of a pass is followed by no sub-pass */
 		if (shared->begins || look->work != NIL)
@@ -448,17 +455,15 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 	survey->left = survey->time_left = -1;
 	if (shared->more)
 	{
-		TimestampTz now = GetCurrentTimestamp();
 		TtlProgress progress;
 
-		ttl_kept_progress(run->kept, InvalidOid, now, &progress);
+		ttl_kept_progress(run->kept, InvalidOid, &progress);
 		survey->left = progress.left;
-		survey->time_left = ttl_progress_time_left(progress.left, progress.deleted,
-												   progress.paced, now - progress.begun);
+		survey->time_left = progress.time_left;
 	}
 	if (!look->may_run || run->stop)
 		return;
-	ttl_count_pass(run, is_there && look->indexes != NIL);
+	ttl_tally_pass(run, is_there && look->indexes != NIL);
 	if (shared->more)
 	{
 		TtlWork    *items;

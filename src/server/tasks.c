@@ -1,16 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * tasks.c
- *	  The processes of a pass: started, watched and reaped.
+ *	  The processes of a pass: started, watched and reaped (see README).
  *
  * The launcher and run_pass() call ttl_tasks_step() from an event loop.  It waits for
- * nothing.  For each database a survey lists the owners that have something due, then each
- * of these has a worker, until a survey finds nothing.  At most ttl_index.max_workers
- * processes run at a time.  The next one is for the database, and there for the owner, that
- * was served least recently.
- *
- * The processes share a dynamic shared memory area with TtlCommon, a TtlShared for each of
- * them, and the hash table of kept.c.
+ * nothing.  At most ttl_index.max_workers processes run at a time.  The next one is for the
+ * database, and there for the owner, that was served least recently.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -28,42 +23,55 @@
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/acl.h"
+#include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
 #include "server/server.h"
-#include "server/tasks.h"
 #include "ttl_index.h"
 
 /* The processes are looked after this often. */
 #define LOOK_MS 500
 
-/*
- * Maximum time a process may wait for a lock while no timeout is armed, for example during
- * its start.  Then its database waits, for minutes that double each time.
- */
+/* Maximum time a process may wait for a lock while no timeout is armed, as when it starts. */
 #define MAX_LOCK_WAIT_MS (10 * 1000)
-#define MAX_DELAY 8
 
 /* A worker cannot be ended if it is over its limit for so long: its timer has tried to. */
 #define MAX_OVERDUE_MS (15 * 1000)
 
-/* How often a pass asks for a worker slot in vain, and at which intervals. */
-#define SLOT_TRIES 10
+/* Without a free slot, one is asked for at these intervals; by run_pass() so many times. */
 #define SLOT_RETRY_MS 1000
+#define SLOT_TRIES 10
+
+typedef struct OwnerKey
+{
+	Oid			database;
+	Oid			role;
+} OwnerKey;
+
+/* What is known of the owner of tables in a database. */
+typedef struct Owner
+{
+	OwnerKey	key;
+	bool		is_superuser;
+	int			hanging;		/* workers of it that cannot be ended */
+	uint64		served;			/* when it last had a worker: larger is later */
+	Oid			resume_at;		/* the index with which its next worker begins */
+	List	   *roots;			/* OIDs of TTL indexes that wait for a worker */
+} Owner;
 
 /* A process that runs. */
 typedef struct Process
 {
-	TtlDatabase *db;			/* NULL: it is left alone */
-	TtlOwner   *owner;			/* NULL: a survey */
+	TtlDatabase *db;
+	Owner	   *owner;			/* NULL: a survey */
 	BackgroundWorkerHandle *handle;
 	dsa_pointer pointer;
 	TtlShared  *shared;
-	TtlKept		before;			/* what it was told of the pass */
+	TtlPassState before;		/* what it was told of the pass */
 	TtlMessages *messages;		/* for a session, else NULL */
-	bool		wanted;			/* it was ended: its database is wanted */
-	bool		stuck;			/* likewise: it waited for a lock for too long */
+	bool		ended;			/* its database is wanted, or it waited for a lock */
+	bool		hangs;			/* it cannot be ended, and is not waited for */
 	instr_time	free_at;		/* when it was last seen not to wait for a lock */
 	uint32		work;			/* the piece of work that it was last seen at, */
 	instr_time	work_at;		/* and since when */
@@ -75,15 +83,17 @@ static dsa_pointer common_pointer;
 static dshash_table *kept;
 static MemoryContext context;
 static List *databases = NIL;	/* TtlDatabase */
+static HTAB *owners;			/* Owner */
 static List *processes = NIL;	/* Process */
 static uint64 turns = 0;
-static bool held;
+static bool held;				/* nothing may be deleted in any database */
 static bool lacks_slot;			/* for the process that was last to be started */
-static int	slot_tries;			/* in vain, since one was started */
+static int	slot_tries;			/* in vain, while no process of ours ran */
 static instr_time slot_at;		/* when that was last tried */
 static instr_time looked_at;
-static TtlReported slots_said;
-static TtlReported hang_said;
+static TtlReported slots_reported;
+static TtlReported lock_reported;
+static TtlReported hang_reported;
 
 /* Milliseconds since a moment, by a clock that nobody can set. */
 int64
@@ -100,11 +110,14 @@ ttl_tasks_elapsed(instr_time since)
 void
 ttl_tasks_init(Oid caller)
 {
+	HASHCTL		ctl = {.keysize = sizeof(OwnerKey),.entrysize = sizeof(Owner)};
 	MemoryContext old;
 
 	context = AllocSetContextCreate(TopMemoryContext, "ttl_index tasks",
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
+	ctl.hcxt = context;
+	owners = hash_create("ttl_index owners", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	held = lacks_slot = false;
 	slot_tries = 0;
 	INSTR_TIME_SET_CURRENT(looked_at);
@@ -191,16 +204,23 @@ ttl_tasks_add_database(Oid oid)
 	return db;
 }
 
-/* Gives up the tasks of a database that no worker has begun. */
+/* Gives up the work of a database that no worker has begun, until the next pass. */
 static void
-drop_tasks(TtlDatabase *db)
+drop_work(TtlDatabase *db)
 {
-	ListCell   *lc;
+	HASH_SEQ_STATUS scan;
+	Owner	   *owner;
 
-	foreach(lc, db->tasks)
-		list_free(((TtlTask *) lfirst(lc))->roots);
-	list_free_deep(db->tasks);
-	db->tasks = NIL;
+	hash_seq_init(&scan, owners);
+	while ((owner = hash_seq_search(&scan)) != NULL)
+	{
+		if (owner->key.database != db->oid)
+			continue;
+		list_free(owner->roots);
+		owner->roots = NIL;
+	}
+	db->waiting = 0;
+	db->more = false;
 	db->stage = db->running > 0 ? TTL_STAGE_WORKING : TTL_STAGE_DONE;
 }
 
@@ -216,18 +236,24 @@ ttl_tasks_forget_unseen(void)
 	foreach(lc, databases)
 	{
 		TtlDatabase *db = lfirst(lc);
+		HASH_SEQ_STATUS scan;
+		Owner	   *owner;
 
-		if (!db->seen && db->running == 0)
+		if (db->seen || db->running > 0 || db->hanging > 0)
 		{
-			databases = foreach_delete_current(databases, lc);
-			ttl_kept_forget(kept, db->oid);
-			drop_tasks(db);
-			/* not the owners themselves: a process that is not waited for can point to one */
-			list_free(db->owners);
-			pfree(db);
-		}
-		else
 			db->seen = false;
+			continue;
+		}
+		databases = foreach_delete_current(databases, lc);
+		ttl_kept_forget(kept, db->oid);
+		drop_work(db);
+		hash_seq_init(&scan, owners);
+		while ((owner = hash_seq_search(&scan)) != NULL)
+		{
+			if (owner->key.database == db->oid)
+				(void) hash_search(owners, &owner->key, HASH_REMOVE, NULL);
+		}
+		pfree(db);
 	}
 }
 
@@ -235,10 +261,9 @@ ttl_tasks_forget_unseen(void)
 void
 ttl_tasks_begin_pass(TtlDatabase *db)
 {
-	drop_tasks(db);
+	drop_work(db);
 	db->stage = TTL_STAGE_SURVEY;
 	db->begins = true;
-	db->more = false;
 	db->rounds = 0;
 	db->had_pass = true;
 	held = false;
@@ -269,48 +294,34 @@ show(void)
 	pfree(indexes);
 }
 
-/* Takes over what a survey has found: a task for each owner. */
+/* Takes over what a survey has found: the TTL indexes of each owner. */
 static void
 take_survey(TtlDatabase *db, TtlShared *shared)
 {
-	TtlWork    *work = DsaPointerIsValid(shared->work) ?
-	dsa_get_address(area, shared->work) : NULL;
 	MemoryContext old = MemoryContextSwitchTo(context);
+	TtlWork    *work = NULL;
 
+	if (DsaPointerIsValid(shared->work))
+		work = dsa_get_address(area, shared->work);
 	for (int i = 0; i < shared->nwork; i++)
 	{
-		TtlOwner   *owner = NULL;
-		TtlTask    *task = NULL;
-		ListCell   *lc;
+		OwnerKey	key = {db->oid, work[i].owner};
+		bool		found;
+		Owner	   *owner = hash_search(owners, &key, HASH_ENTER, &found);
 
-		foreach(lc, db->owners)
+		if (!found)
 		{
-			if (((TtlOwner *) lfirst(lc))->oid == work[i].owner)
-				owner = lfirst(lc);
-		}
-		if (owner == NULL)
-		{
-			owner = palloc0(sizeof(TtlOwner));
-			owner->oid = work[i].owner;
-			db->owners = lappend(db->owners, owner);
+			memset(owner, 0, sizeof(Owner));
+			owner->key = key;
 		}
 		owner->is_superuser = work[i].is_superuser;
 		/* a worker that cannot be ended holds up its own owner alone */
 		if (owner->hanging > 0 ||
-			(OidIsValid(common->caller) && !has_privs_of_role(common->caller, owner->oid)))
+			(OidIsValid(common->caller) && !has_privs_of_role(common->caller, key.role)))
 			continue;
-		foreach(lc, db->tasks)
-		{
-			if (((TtlTask *) lfirst(lc))->owner == owner)
-				task = lfirst(lc);
-		}
-		if (task == NULL)
-		{
-			task = palloc0(sizeof(TtlTask));
-			task->owner = owner;
-			db->tasks = lappend(db->tasks, task);
-		}
-		task->roots = lappend_oid(task->roots, work[i].root);
+		if (owner->roots == NIL)
+			db->waiting++;
+		owner->roots = lappend_oid(owner->roots, work[i].root);
 	}
 	MemoryContextSwitchTo(old);
 	if (work != NULL)
@@ -318,53 +329,51 @@ take_survey(TtlDatabase *db, TtlShared *shared)
 	db->kept = shared->kept;
 	db->begins = db->more = false;
 	db->rounds = 0;
-	db->stage = db->tasks == NIL ? TTL_STAGE_DONE : TTL_STAGE_WORKING;
+	db->stage = db->waiting > 0 ? TTL_STAGE_WORKING : TTL_STAGE_DONE;
 }
 
-/* Takes over what a worker has done, and the index at which it was if it has died. */
-static void
-take_worker(Process *process)
-{
-	TtlDatabase *db = process->db;
-	TtlShared  *shared = process->shared;
-	Oid			at = shared->current_index;
-
-	ttl_kept_add(&db->kept, &process->before, &shared->kept);
-	db->more = db->more || shared->more;
-	db->rounds = Max(db->rounds, shared->rounds);
-	process->owner->resume_at = shared->resume_at;
-	if (shared->answered || !OidIsValid(at))
-		return;
-	/* the sub-pass goes on after the index at which the worker died */
-	process->owner->resume_at = at + 1;
-	db->rounds = Max(db->rounds, shared->rounds + 1);
-	db->more = true;
-	ttl_kept_died(kept, db->oid, at,
-				  shared->canceled ? TTL_DEAD_CANCELED :
-				  process->wanted || process->stuck ? TTL_DEAD_WANTED : TTL_DEAD_TERMINATED);
-}
-
-/* Continues with a database when one of its processes has ended, or is not waited for. */
+/*
+ * Takes over what a process has done when it has ended, or is not waited for, and continues
+ * with its database.
+ */
 static void
 take_answer(Process *process)
 {
 	TtlDatabase *db = process->db;
+	TtlShared  *shared = process->shared;
 
 	db->running--;
 	INSTR_TIME_SET_CURRENT(db->last_pass);
-	held = held || process->shared->held;
+	held = held || shared->held;
 	if (process->owner != NULL)
-		take_worker(process);
-	else if (process->shared->answered)
-		take_survey(db, process->shared);
+	{
+		Oid			at = shared->current_index;
+
+		ttl_kept_add(&db->kept, &process->before, &shared->kept);
+		db->more = db->more || shared->more;
+		db->rounds = Max(db->rounds, shared->rounds);
+		process->owner->resume_at = shared->resume_at;
+
+		/* if a worker has died, the sub-pass goes on after the index at which it was */
+		if (!shared->answered && OidIsValid(at))
+		{
+			process->owner->resume_at = at + 1;
+			db->rounds = Max(db->rounds, shared->rounds + 1);
+			db->more = true;
+			ttl_kept_died(kept, db->oid, at,
+						  shared->canceled ? TTL_DEAD_CANCELED :
+						  process->ended ? TTL_DEAD_WANTED : TTL_DEAD_TERMINATED);
+		}
+	}
+	else if (shared->answered)
+		take_survey(db, shared);
 	else
 		db->stage = TTL_STAGE_DONE;
+
 	/* a database that somebody wants waits for the next pass */
-	if (process->wanted || process->stuck || held)
-		drop_tasks(db);
-	else
-		db->delay = 0;
-	if (db->stage == TTL_STAGE_WORKING && db->tasks == NIL && db->running == 0)
+	if (process->ended || held)
+		drop_work(db);
+	if (db->stage == TTL_STAGE_WORKING && db->waiting == 0 && db->running == 0)
 		db->stage = TTL_STAGE_SURVEY;
 }
 
@@ -400,17 +409,20 @@ reap(void)
 		if (!over)
 			continue;
 		processes = foreach_delete_current(processes, lc);
-		if (process->db != NULL)
-			take_answer(process);
-		else
+		if (process->hangs)
+		{
 			process->owner->hanging--;
+			process->db->hanging--;
+		}
+		else
+			take_answer(process);
 		forget(process);
 		reaped = true;
 	}
 	return reaped;
 }
 
-/* The argument and the result of the question whether a database is wanted. */
+/* The argument and the result of wanted_work(). */
 typedef struct WantedWork
 {
 	Oid			database;
@@ -443,47 +455,10 @@ database_is_wanted(Oid oid)
 	return work.wanted;
 }
 
-/* Ends a process that has waited for a lock for too long.  Its database waits. */
-static void
-put_off(Process *process)
-{
-	TtlDatabase *db = process->db;
-
-	TerminateBackgroundWorker(process->handle);
-	process->stuck = true;
-	db->delay = db->delay == 0 ? 1 : Min(2 * db->delay, MAX_DELAY);
-	ereport(WARNING,
-			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-			 errmsg("could not make a TTL pass over database \"%s\"", db->name),
-			 errdetail("The worker waited for a lock that any session there needs, as on a system catalog; the next one comes in %d min at the earliest.",
-					   db->delay),
-			 errhint("VACUUM FULL and REINDEX SYSTEM hold such locks, and wait for transactions that use the catalog.")));
-}
-
 /*
- * No longer waits for a worker whose code cannot be canceled.  It costs its owner, and a
- * slot.  When it ends, it writes what it has learned.
+ * Looks at the processes, every LOOK_MS: whether their database is wanted, whether they wait
+ * for a lock, and whether they can be canceled.
  */
-static void
-leave(Process *process, pid_t pid)
-{
-	TtlDatabase *db = process->db;
-
-	TerminateBackgroundWorker(process->handle);
-	process->owner->hanging++;
-	process->shared->canceled = true;
-	take_answer(process);
-	process->db = NULL;
-	if (ttl_reported_is_news(&hang_said, ERRCODE_QUERY_CANCELED, ""))
-		ereport(WARNING,
-				(errcode(ERRCODE_QUERY_CANCELED),
-				 errmsg("could not end the ttl_index worker with PID %d in database \"%s\"",
-						(int) pid, db->name),
-				 errdetail("It runs code that does not let itself be canceled. Until it ends, no rows of its owner expire there."),
-				 errhint("See ttl_index.current_op for the index. What that code does not end, an immediate restart of the server does.")));
-}
-
-/* Looks at the processes, every LOOK_MS. */
 static void
 look_after(void)
 {
@@ -499,15 +474,21 @@ look_after(void)
 		PGPROC	   *proc;
 		pid_t		pid;
 
-		if (process->db == NULL ||
+		if (process->hangs ||
 			GetBackgroundWorkerPid(process->handle, &pid) != BGWH_STARTED)
 			continue;
+
 		/* a worker that is within a batch would end only after it */
-		if (!process->wanted && database_is_wanted(process->db->oid))
+		if (!process->ended && database_is_wanted(process->db->oid))
 		{
 			TerminateBackgroundWorker(process->handle);
-			process->wanted = true;
+			process->ended = true;
 		}
+
+		/*
+		 * A worker whose code cannot be canceled costs its owner, and a slot.  When it ends, it
+		 * writes what it has learned.
+		 */
 		if (!shared->limited || shared->works != process->work || shared->time_limit == 0)
 		{
 			process->work = shared->works;
@@ -516,15 +497,38 @@ look_after(void)
 		else if (process->owner != NULL &&
 				 ttl_tasks_elapsed(process->work_at) >= (int64) shared->time_limit + MAX_OVERDUE_MS)
 		{
-			leave(process, pid);
+			TerminateBackgroundWorker(process->handle);
+			shared->canceled = true;
+			take_answer(process);
+			process->hangs = true;
+			process->owner->hanging++;
+			process->db->hanging++;
+			if (ttl_reported_is_news(&hang_reported, ERRCODE_QUERY_CANCELED, ""))
+				ereport(WARNING,
+						(errcode(ERRCODE_QUERY_CANCELED),
+						 errmsg("could not end the ttl_index worker with PID %d in database \"%s\"",
+								(int) pid, process->db->name),
+						 errdetail("It runs code that cannot be canceled. Until it ends, no rows of its owner expire there."),
+						 errhint("ttl_index.current_op shows the index. An immediate restart of the server ends the worker.")));
 			continue;
 		}
+
+		/* any session of the database would wait as long for a lock on a system catalog */
 		proc = BackendPidGetProc(pid);
 		if (proc == NULL || shared->limited ||
 			(proc->wait_event_info & 0xFF000000U) != PG_WAIT_LOCK)
 			INSTR_TIME_SET_CURRENT(process->free_at);
-		else if (!process->stuck && ttl_tasks_elapsed(process->free_at) >= MAX_LOCK_WAIT_MS)
-			put_off(process);
+		else if (!process->ended && ttl_tasks_elapsed(process->free_at) >= MAX_LOCK_WAIT_MS)
+		{
+			TerminateBackgroundWorker(process->handle);
+			process->ended = true;
+			if (ttl_reported_is_news(&lock_reported, ERRCODE_LOCK_NOT_AVAILABLE, process->db->name))
+				ereport(WARNING,
+						(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+						 errmsg("could not make a TTL pass over database \"%s\"", process->db->name),
+						 errdetail("The worker waited for a lock that any session there needs, as on a system catalog. The next pass tries again."),
+						 errhint("VACUUM FULL and REINDEX SYSTEM hold such locks, and wait for transactions that use the catalog.")));
+		}
 	}
 }
 
@@ -542,23 +546,13 @@ free_places(bool soon)
 	{
 		Process    *process = lfirst(lc);
 
-		if (process->db != NULL && !(soon && process->owner == NULL))
+		if (!process->hangs && !(soon && process->owner == NULL))
 			places--;
 	}
 	return Max(places, 0);
 }
 
-/* Does a database wait for a process? */
-static bool
-is_ready(const TtlDatabase *db)
-{
-	if (db->delay > 0 && ttl_tasks_elapsed(db->last_pass) < db->delay * INT64CONST(60000))
-		return false;
-	return db->stage == TTL_STAGE_SURVEY ||
-		(db->stage == TTL_STAGE_WORKING && db->tasks != NIL);
-}
-
-/* How many workers, or with surveys processes, wait for a place?  A survey does not take long. */
+/* How many owners, or with surveys processes, wait for a place?  A survey does not take long. */
 static int
 count_waiting(bool surveys)
 {
@@ -569,61 +563,11 @@ count_waiting(bool surveys)
 	{
 		TtlDatabase *db = lfirst(lc);
 
-		if (!is_ready(db))
-			continue;
-		if (db->stage == TTL_STAGE_WORKING)
-			waiting += list_length(db->tasks);
-		else if (surveys)
+		waiting += db->waiting;
+		if (surveys && db->stage == TTL_STAGE_SURVEY)
 			waiting++;
 	}
 	return waiting;
-}
-
-/* Cuts the largest of the waiting tasks in two.  False if none can be. */
-static bool
-cut_task(void)
-{
-	TtlDatabase *database = NULL;
-	TtlTask    *largest = NULL;
-	TtlTask    *half;
-	List	   *roots = NIL;
-	ListCell   *lc;
-	ListCell   *lc2;
-	MemoryContext old;
-
-	foreach(lc, databases)
-	{
-		TtlDatabase *db = lfirst(lc);
-
-		foreach(lc2, is_ready(db) ? db->tasks : NIL)
-		{
-			TtlTask    *task = lfirst(lc2);
-
-			if (list_length(task->roots) >= 2 &&
-				(largest == NULL || list_length(task->roots) > list_length(largest->roots)))
-			{
-				largest = task;
-				database = db;
-			}
-		}
-	}
-	if (largest == NULL)
-		return false;
-	old = MemoryContextSwitchTo(context);
-	half = palloc0(sizeof(TtlTask));
-	half->owner = largest->owner;
-	foreach(lc, largest->roots)
-	{
-		if (foreach_current_index(lc) % 2 == 0)
-			roots = lappend_oid(roots, lfirst_oid(lc));
-		else
-			half->roots = lappend_oid(half->roots, lfirst_oid(lc));
-	}
-	list_free(largest->roots);
-	largest->roots = roots;
-	database->tasks = lappend(database->tasks, half);
-	MemoryContextSwitchTo(old);
-	return true;
 }
 
 /* The first mark of crash.c that no process has, or -1: sessions count no crashes. */
@@ -643,9 +587,12 @@ free_mark(void)
 	return -1;
 }
 
-/* Starts the survey of a database, or the worker of a task; false if there is no slot. */
+/*
+ * Starts the survey of a database, or a worker for the first TTL indexes that an owner waits
+ * with; false if there is no slot.
+ */
 static bool
-start(TtlDatabase *db, TtlTask *task)
+start(TtlDatabase *db, Owner *owner, int nroots)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
 	Process    *process = palloc0(sizeof(Process));
@@ -656,7 +603,7 @@ start(TtlDatabase *db, TtlTask *task)
 	process->pointer = dsa_allocate0(area, sizeof(TtlShared));
 	shared = process->shared = dsa_get_address(area, process->pointer);
 	process->db = db;
-	process->owner = task ? task->owner : NULL;
+	process->owner = owner;
 	process->before = db->kept;
 	INSTR_TIME_SET_CURRENT(process->free_at);
 	process->work_at = process->free_at;
@@ -664,7 +611,7 @@ start(TtlDatabase *db, TtlTask *task)
 	shared->database = db->oid;
 	shared->kept = db->kept;
 	shared->mark = free_mark();
-	if (task == NULL)
+	if (owner == NULL)
 	{
 		shared->begins = db->begins;
 		shared->ends = !db->begins && !db->more;
@@ -673,16 +620,15 @@ start(TtlDatabase *db, TtlTask *task)
 	else
 	{
 		Oid		   *roots;
-		ListCell   *lc;
 
-		shared->owner = task->owner->oid;
-		shared->is_superuser = task->owner->is_superuser;
-		shared->resume_at = task->owner->resume_at;
-		shared->nroots = list_length(task->roots);
-		shared->roots = dsa_allocate(area, shared->nroots * sizeof(Oid));
+		shared->owner = owner->key.role;
+		shared->is_superuser = owner->is_superuser;
+		shared->resume_at = owner->resume_at;
+		shared->nroots = nroots;
+		shared->roots = dsa_allocate(area, nroots * sizeof(Oid));
 		roots = dsa_get_address(area, shared->roots);
-		foreach(lc, task->roots)
-			roots[foreach_current_index(lc)] = lfirst_oid(lc);
+		for (int i = 0; i < nroots; i++)
+			roots[i] = list_nth_oid(owner->roots, i);
 	}
 	if (OidIsValid(common->caller))
 		process->messages = ttl_messages_begin(&shared->messages);
@@ -694,9 +640,9 @@ start(TtlDatabase *db, TtlTask *task)
 	snprintf(entry.bgw_library_name, sizeof(entry.bgw_library_name), "ttl_index");
 	snprintf(entry.bgw_function_name, sizeof(entry.bgw_function_name), "ttl_worker_main");
 	snprintf(entry.bgw_name, sizeof(entry.bgw_name), "ttl_index %s for database %s",
-			 task ? "worker" : "survey", db->name);
+			 owner ? "worker" : "survey", db->name);
 	snprintf(entry.bgw_type, sizeof(entry.bgw_type), "%s",
-			 task ? TTL_WORKER_TYPE : TTL_SURVEY_TYPE);
+			 owner ? TTL_WORKER_TYPE : TTL_SURVEY_TYPE);
 	entry.bgw_main_arg = UInt32GetDatum(dsa_get_handle(area));
 	entry.bgw_notify_pid = MyProcPid;
 	memcpy(entry.bgw_extra, &process->pointer, sizeof(process->pointer));
@@ -720,75 +666,63 @@ start(TtlDatabase *db, TtlTask *task)
 static bool
 start_next(void)
 {
-	TtlDatabase *next = NULL;
-	TtlTask    *task = NULL;
+	TtlDatabase *db = NULL;
+	Owner	   *owner = NULL;
+	Owner	   *other;
+	int			nroots = 0;
+	HASH_SEQ_STATUS scan;
 	ListCell   *lc;
 
 	foreach(lc, databases)
 	{
-		TtlDatabase *db = lfirst(lc);
+		TtlDatabase *candidate = lfirst(lc);
 
-		if (is_ready(db) && (next == NULL || db->served < next->served))
-			next = db;
+		if ((candidate->stage == TTL_STAGE_SURVEY || candidate->waiting > 0) &&
+			(db == NULL || candidate->served < db->served))
+			db = candidate;
 	}
-	if (database_is_wanted(next->oid))
+	if (database_is_wanted(db->oid))
 	{
-		/* it waits for the next pass */
-		drop_tasks(next);
-		next->more = false;
+		drop_work(db);
 		return true;
 	}
-	foreach(lc, next->tasks)
-	{
-		TtlTask    *other = lfirst(lc);
 
-		if (task == NULL || other->owner->served < task->owner->served)
-			task = other;
+	if (db->waiting > 0)
+	{
+		int			spare = free_places(true) - count_waiting(false);
+
+		hash_seq_init(&scan, owners);
+		while ((other = hash_seq_search(&scan)) != NULL)
+		{
+			if (other->key.database == db->oid && other->roots != NIL &&
+				(owner == NULL || other->served < owner->served))
+				owner = other;
+		}
+		/* where nobody else waits for a place, further workers of the owner share its indexes */
+		nroots = list_length(owner->roots);
+		if (spare > 0)
+			nroots = (nroots + spare) / (spare + 1);
 	}
-	if (!start(next, task))
+	if (!start(db, owner, nroots))
 		return false;
-	next->served = ++turns;
-	next->running++;
-	if (task == NULL)
-		next->stage = TTL_STAGE_SURVEYING;
+
+	db->served = ++turns;
+	db->running++;
+	if (owner == NULL)
+		db->stage = TTL_STAGE_SURVEYING;
 	else
 	{
-		task->owner->served = turns;
-		next->tasks = list_delete_ptr(next->tasks, task);
-		list_free(task->roots);
-		pfree(task);
+		MemoryContext old = MemoryContextSwitchTo(context);
+		List	   *rest = list_copy_tail(owner->roots, nroots);
+
+		MemoryContextSwitchTo(old);
+		list_free(owner->roots);
+		owner->roots = rest;
+		owner->served = turns;
+		if (rest == NIL)
+			db->waiting--;
 	}
 	return true;
-}
-
-/*
- * Notes that there was no slot: parallel queries use them up and give them back.  After
- * SLOT_TRIES, a pass gives up what waits, and run_pass() ends.
- */
-static void
-note_no_slot(void)
-{
-	bool		is_session = OidIsValid(common->caller);
-	ListCell   *lc;
-
-	lacks_slot = true;
-	INSTR_TIME_SET_CURRENT(slot_at);
-	/* a process of our own gives its slot back */
-	if (free_places(false) == ttl_max_workers)
-		slot_tries++;
-	if (is_session ? slot_tries >= SLOT_TRIES :
-		ttl_reported_is_news(&slots_said, ERRCODE_INSUFFICIENT_RESOURCES, ""))
-		ereport(is_session ? ERROR : WARNING,
-				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-				 errmsg("no background worker slot is free for ttl_index"),
-				 errhint("%s", TTL_SLOTS_HINT)));
-	foreach(lc, slot_tries < SLOT_TRIES ? NIL : databases)
-	{
-		TtlDatabase *db = lfirst(lc);
-
-		drop_tasks(db);
-		db->more = false;
-	}
 }
 
 /*
@@ -798,34 +732,40 @@ note_no_slot(void)
 bool
 ttl_tasks_step(bool may_start)
 {
+	bool		is_session = OidIsValid(common->caller);
 	bool		reaped = reap();
 	ListCell   *lc;
 
 	look_after();
-	while (may_start && !held && count_waiting(true) > 0 && free_places(false) > 0)
+	while (may_start && !held && count_waiting(true) > 0 && free_places(false) > 0 &&
+		   !(lacks_slot && ttl_tasks_elapsed(slot_at) < SLOT_RETRY_MS))
 	{
-		if (slot_tries > 0 && ttl_tasks_elapsed(slot_at) < SLOT_RETRY_MS)
-			break;
-		while (count_waiting(false) < free_places(true) && cut_task())
-			;
-		if (!start_next())
+		lacks_slot = !start_next();
+		if (!lacks_slot)
 		{
-			note_no_slot();
-			break;
+			slot_tries = 0;
+			slots_reported.at = 0;
+			continue;
 		}
-		lacks_slot = false;
-		slot_tries = 0;
-		slots_said.at = 0;
+
+		/* parallel queries use the slots up and give them back, and so do processes of ours */
+		INSTR_TIME_SET_CURRENT(slot_at);
+		if (free_places(false) == ttl_max_workers)
+			slot_tries++;
+		if (is_session ? slot_tries >= SLOT_TRIES :
+			ttl_reported_is_news(&slots_reported, ERRCODE_INSUFFICIENT_RESOURCES, ""))
+			ereport(is_session ? ERROR : WARNING,
+					(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+					 errmsg("no background worker slot is free for ttl_index"),
+					 errhint("%s", TTL_SLOTS_HINT)));
 	}
 	pg_atomic_write_u32(&common->waiting, count_waiting(true) > 0 || !may_start);
-	if (reaped && !OidIsValid(common->caller))
+	if (reaped && !is_session)
 		show();
 	foreach(lc, databases)
 	{
-		TtlDatabase *db = lfirst(lc);
-
-		if (db->running > 0 || (may_start && !held && is_ready(db)))
+		if (((TtlDatabase *) lfirst(lc))->running > 0)
 			return true;
 	}
-	return false;
+	return may_start && !held && count_waiting(true) > 0;
 }

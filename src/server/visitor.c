@@ -3,15 +3,13 @@
  * visitor.c
  *	  Who visits the TTL indexes of a database, and if nobody does, why.
  *
- * An installation that deletes nothing looks like one that has nothing to delete.  So
- * whoever declares a TTL is told who will delete, the view of indexes has a state for it,
- * and so has CREATE EXTENSION a warning: all three ask here.
+ * An installation that deletes nothing looks like one that has nothing to delete.  So the
+ * NOTICE of a TTL index that is created, the views, and a WARNING of CREATE EXTENSION say
+ * who will delete, or why nobody does: all ask here.
  *
- * The launcher shows in its own status entry whether it is enabled (progress.c).
- * What ALTER DATABASE and ALTER ROLE say beside that is read from the catalog, as the
- * worker will: this session began earlier, or as another role.  A session serves a
- * database as well, if its run_pass() was not long ago; the counters know that, for each
- * role, since a role's pass leaves out what belongs to others.
+ * Settings of ALTER DATABASE and ALTER ROLE are read from the catalog, because this session
+ * began earlier, or as another role.  A session serves a database as well if its run_pass()
+ * was not long ago; the counters know that, for each role.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -98,52 +96,6 @@ static const struct
 
 StaticAssertDecl(lengthof(causes) == COUNTERS_LOCKED + 1, "one text for each cause");
 
-/* Changes a boolean if one of the settings of a database or role is about it. */
-static void
-apply_settings(ArrayType *settings, const char *name, bool *value)
-{
-	ArrayIterator iterator = array_create_iterator(settings, 0, NULL);
-	size_t		length = strlen(name);
-	Datum		datum;
-	bool		isnull;
-
-	while (array_iterate(iterator, &datum, &isnull))
-	{
-		char	   *setting = isnull ? "" : TextDatumGetCString(datum);
-
-		if (pg_strncasecmp(setting, name, length) == 0 && setting[length] == '=')
-			(void) parse_bool(setting + length + 1, value);
-	}
-	array_free_iterator(iterator);
-}
-
-/* The same for what ALTER DATABASE or ALTER ROLE has set for this database and role. */
-static void
-read_settings(Oid database, Oid role, const char *name, bool *value)
-{
-	Relation	rel = table_open(DbRoleSettingRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&keys[0], Anum_pg_db_role_setting_setdatabase,
-				BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(database));
-	ScanKeyInit(&keys[1], Anum_pg_db_role_setting_setrole,
-				BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(role));
-	scan = systable_beginscan(rel, DbRoleSettingDatidRolidIndexId, true, NULL, 2, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		bool		isnull;
-		Datum		settings = heap_getattr(tuple, Anum_pg_db_role_setting_setconfig,
-											RelationGetDescr(rel), &isnull);
-
-		if (!isnull)
-			apply_settings(DatumGetArrayTypeP(settings), name, value);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-}
-
 /*
  * The value of a boolean setting in a process of this role in a database, given the one that
  * the launcher has.
@@ -151,10 +103,48 @@ read_settings(Oid database, Oid role, const char *name, bool *value)
 static bool
 value_in_worker(Oid database, Oid role, const char *name, bool value)
 {
-	read_settings(InvalidOid, InvalidOid, name, &value);
-	read_settings(database, InvalidOid, name, &value);
-	read_settings(InvalidOid, role, name, &value);
-	read_settings(database, role, name, &value);
+	/* as process_settings() of core, but the last one counts */
+	const Oid	places[][2] = {
+		{InvalidOid, InvalidOid},
+		{database, InvalidOid},
+		{InvalidOid, role},
+		{database, role}
+	};
+	size_t		length = strlen(name);
+	Relation	rel = table_open(DbRoleSettingRelationId, AccessShareLock);
+
+	for (int i = 0; i < lengthof(places); i++)
+	{
+		ScanKeyData keys[2];
+		SysScanDesc scan;
+		HeapTuple	tuple;
+		ArrayIterator iterator;
+		Datum		datum;
+		bool		isnull = true;
+
+		ScanKeyInit(&keys[0], Anum_pg_db_role_setting_setdatabase,
+					BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(places[i][0]));
+		ScanKeyInit(&keys[1], Anum_pg_db_role_setting_setrole,
+					BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(places[i][1]));
+		scan = systable_beginscan(rel, DbRoleSettingDatidRolidIndexId, true, NULL, 2, keys);
+		tuple = systable_getnext(scan);
+		if (HeapTupleIsValid(tuple))
+			datum = heap_getattr(tuple, Anum_pg_db_role_setting_setconfig,
+								 RelationGetDescr(rel), &isnull);
+		if (!isnull)
+		{
+			iterator = array_create_iterator(DatumGetArrayTypeP(datum), 0, NULL);
+			while (array_iterate(iterator, &datum, &isnull))
+			{
+				char	   *setting = isnull ? "" : TextDatumGetCString(datum);
+
+				if (pg_strncasecmp(setting, name, length) == 0 && setting[length] == '=')
+					(void) parse_bool(setting + length + 1, &value);
+			}
+		}
+		systable_endscan(scan);
+	}
+	table_close(rel, AccessShareLock);
 	return value;
 }
 
@@ -174,25 +164,22 @@ is_visited(Oid database)
 	return result;
 }
 
-/* Why the monitor comes to no database; MONITOR if it does, and then what it shows. */
+/* Why the monitor deletes nothing in a database, or if that is invalid, in any. */
 static Cause
-find_server_cause(TtlLauncher *launcher)
-{
-	if (RecoveryInProgress())
-		return STANDBY;
-	if (!ttl_progress_find_launcher(launcher))
-		return ttl_launcher_is_registered() ? NO_LAUNCHER : NOT_PRELOADED;
-	return launcher->enabled ? MONITOR : DISABLED;
-}
-
-static Cause
-find_cause(Oid database)
+find_cause(Oid database, const char *hold)
 {
 	TtlLauncher launcher;
-	Cause		cause = find_server_cause(&launcher);
 
-	if (cause != MONITOR)
-		return cause;
+	if (RecoveryInProgress())
+		return STANDBY;
+	if (hold != NULL)
+		return HELD;
+	if (!ttl_progress_find_launcher(&launcher))
+		return ttl_launcher_is_registered() ? NO_LAUNCHER : NOT_PRELOADED;
+	if (!launcher.enabled)
+		return DISABLED;
+	if (!OidIsValid(database))
+		return MONITOR;
 	if (!is_visited(database))
 		return NOT_VISITED;
 	if (!value_in_worker(database, BOOTSTRAP_SUPERUSERID, "ttl_index.monitor_enabled", true))
@@ -200,51 +187,32 @@ find_cause(Oid database)
 	if (value_in_worker(database, BOOTSTRAP_SUPERUSERID, "default_transaction_read_only",
 						launcher.read_only))
 		return READ_ONLY;
-	return launcher.no_slot ? NO_WORKER_SLOT : MONITOR;
+	if (launcher.no_slot)
+		return NO_WORKER_SLOT;
+	if (database == MyDatabaseId && ttl_counters_are_locked())
+		return COUNTERS_LOCKED;
+	return MONITOR;
 }
 
-/*
- * Says why the monitor does not come to a database, or if that is invalid, to any; NULL if
- * it does.  *enabled is whether monitor_enabled is on there.
- */
-const char *
-ttl_visitor_why_no_monitor(Oid database, bool *enabled, const char **hint)
-{
-	TtlLauncher launcher;
-	Cause		cause = OidIsValid(database) ? find_cause(database) :
-	find_server_cause(&launcher);
-
-	*enabled = cause != DISABLED && cause != DISABLED_HERE;
-	if (hint != NULL)
-		*hint = causes[cause].hint;
-	return causes[cause].reason;
-}
-
-/* Finds who visits the TTL indexes of this database. */
+/* Finds who visits the TTL indexes of a database, or if that is invalid, of any. */
 void
-ttl_visitor_find(TtlVisitor *visitor)
+ttl_visitor_find(Oid database, TtlVisitor *visitor)
 {
-	Cause		cause = find_cause(MyDatabaseId);
 	TtlStateFile file;
-	const char *hold;
+	char	   *hold;
+	Cause		cause;
 
 	ttl_state_file_read(&file);
 	hold = ttl_hold_reason(&file.hold);
-	/* run_pass() deletes nothing in these cases, either */
-	if (hold != NULL && cause != STANDBY)
-		cause = HELD;
-	else if (cause == MONITOR && ttl_counters_are_locked())
-		cause = COUNTERS_LOCKED;
+	cause = find_cause(database, hold);
+	memset(visitor, 0, sizeof(*visitor));
 	visitor->status = causes[cause].status;
-	visitor->hint = cause == HELD ? ttl_hold_hint(&file.hold) : causes[cause].hint;
 	visitor->reason = cause == HELD ? hold : causes[cause].reason;
-	visitor->roles = NIL;
-	visitor->owner = InvalidOid;
-	if (cause == MONITOR || cause == STANDBY || cause == HELD || cause == COUNTERS_LOCKED)
-		return;
-	visitor->reason = psprintf("%s, and nobody with the owner's rights has called ttl_index.run_pass() within ten minutes",
-							   causes[cause].reason);
-	visitor->roles = ttl_counters_roles_since(GetCurrentTimestamp() - SERVED_FOR);
+	visitor->hint = cause == HELD ? ttl_hold_hint(&file.hold) : causes[cause].hint;
+	/* in the other cases run_pass() deletes nothing, either */
+	visitor->may_call = cause != MONITOR && cause != STANDBY && cause != HELD && cause != COUNTERS_LOCKED;
+	if (visitor->may_call && database == MyDatabaseId)
+		visitor->roles = ttl_counters_roles_since(GetCurrentTimestamp() - SERVED_FOR);
 }
 
 /* Does a session of a role with the owner's rights call run_pass()? */
@@ -261,33 +229,29 @@ ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner)
 	return false;
 }
 
-/* Why a worker that is connected as this owner deletes nothing; NULL if it does. */
-static const char *
-why_no_worker(Oid owner)
-{
-	if (!ttl_connect_is_possible(owner))
-		return "this minor release of PostgreSQL cannot connect a worker as an owner without LOGIN";
-	if (!value_in_worker(MyDatabaseId, owner, "ttl_index.monitor_enabled", true))
-		return "ttl_index.monitor_enabled is off for the owner of the table";
-	if (value_in_worker(MyDatabaseId, owner, "default_transaction_read_only", false))
-		return "default_transaction_read_only is on for the owner of the table";
-	return NULL;
-}
-
 /* Says why nobody deletes in the tables of this owner; NULL if somebody does. */
 const char *
 ttl_visitor_why_none(TtlVisitor *visitor, Oid owner)
 {
 	if (ttl_visitor_is_session(visitor, owner))
 		return NULL;
-	if (visitor->reason == NULL && visitor->owner != owner)
-	{
-		visitor->owner = owner;
-		visitor->owner_reason = why_no_worker(owner);
-		if (visitor->owner_reason != NULL)
-			visitor->hint = "\\drds of psql lists the settings of roles, which ALTER ROLE ... RESET removes.";
-	}
-	return visitor->reason != NULL ? visitor->reason : visitor->owner_reason;
+	if (visitor->may_call)
+		return psprintf("%s, and run_pass() was not called in the last ten minutes",
+						visitor->reason);
+	if (visitor->reason != NULL || visitor->owner == owner)
+		return visitor->reason ? visitor->reason : visitor->owner_reason;
+
+	visitor->owner = owner;
+	visitor->owner_reason = NULL;
+	if (!ttl_connect_is_possible(owner))
+		visitor->owner_reason = "this minor release of PostgreSQL cannot connect a worker as an owner without LOGIN";
+	else if (!value_in_worker(MyDatabaseId, owner, "ttl_index.monitor_enabled", true))
+		visitor->owner_reason = "ttl_index.monitor_enabled is off for the owner of the table";
+	else if (value_in_worker(MyDatabaseId, owner, "default_transaction_read_only", false))
+		visitor->owner_reason = "default_transaction_read_only is on for the owner of the table";
+	if (visitor->owner_reason != NULL)
+		visitor->hint = "\\drds of psql lists the settings of roles, which ALTER ROLE ... RESET removes.";
+	return visitor->owner_reason;
 }
 
 /* monitor_status() returns record */
@@ -301,12 +265,14 @@ ttl_monitor_status(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	ttl_visitor_find(&visitor);
+	ttl_visitor_find(MyDatabaseId, &visitor);
 	if (ttl_visitor_is_session(&visitor, GetUserId()))
 		visitor = (TtlVisitor)
 	{
 		.status = "run_pass"
 	};
+	if (visitor.may_call)
+		visitor.reason = ttl_visitor_why_none(&visitor, GetUserId());
 	values[0] = CStringGetTextDatum(visitor.status);
 	nulls[1] = visitor.reason == NULL;
 	if (!nulls[1])

@@ -42,7 +42,6 @@
 #include "server/server.h"
 #include "stats/stats.h"
 #include "pass/pass.h"
-#include "server/tasks.h"
 #include "ttl_index.h"
 
 PGDLLEXPORT void ttl_worker_main(Datum arg);
@@ -53,7 +52,7 @@ PGDLLEXPORT void ttl_worker_main(Datum arg);
 static dsa_area *area;
 static TtlCommon *common;
 static TtlShared *shared;
-static TtlKept kept;
+static TtlPassState kept;
 
 /*
  * Sets what no ALTER DATABASE or ALTER ROLE may change.  A delete that a crash has lost is
@@ -134,7 +133,6 @@ run_turn(TtlRun *run)
 {
 	Oid		   *roots = dsa_get_address(area, shared->roots);
 	bool		is_owner;
-	bool		changed;
 	instr_time	begun;
 
 	/* is the owner still the one that the survey has found?  connect.c may not look it up */
@@ -154,12 +152,7 @@ run_turn(TtlRun *run)
 		shared->rounds++;
 		if (run->stop)
 			return;
-		/* a TTL index that has been created meanwhile takes part after a survey */
-		ttl_work_begin(run);
-		changed = ttl_work_hash(ttl_catalog_dependents()) != kept.indexes_hash;
-		ttl_work_commit(run);
-		shared->more = shared->more || changed;
-	} while (shared->more && !changed && pg_atomic_read_u32(&common->waiting) == 0 &&
+	} while (shared->more && pg_atomic_read_u32(&common->waiting) == 0 &&
 			 ttl_tasks_elapsed(begun) < TURN_MS);
 }
 
@@ -206,7 +199,7 @@ ttl_worker_main(Datum arg)
 	if (may_run && DefaultXactReadOnly)
 	{
 		may_run = false;
-		if (ttl_reported_is_news(&kept.said, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
+		if (ttl_reported_is_news(&kept.reported, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
 		{
 			ttl_work_begin(&run);
 			ereport(LOG,

@@ -3,15 +3,13 @@
  * crash.c
  *	  Indexes whose visits crash the server.
  *
- * A function of a user in C, or a damaged page, can crash the worker, and the postmaster
- * restarts all processes; and the next visit does it again.  So a worker marks in the state
- * file (state_file.c) which index it is at, and when its postmaster started.  An orderly
- * end removes the mark, and so does the SIGQUIT by which the postmaster ends all other
- * processes.  An index that left its mark twice within a day is skipped until
- * ttl_index.resume(), a restart of the server, or until it is created anew.
- *
- * A mark of another postmaster, as after a loss of power or in a base backup, is ignored.
- * Each worker of the monitor has a mark of its own, by a number that tasks.c gives it.
+ * A function of a user in C, or a damaged page, can crash a worker, and with it the server,
+ * and the next visit does it again.  So a worker marks in the state file (state_file.c)
+ * which index it is at.  It removes the mark when it ends orderly, and also at the SIGQUIT
+ * by which the postmaster ends all other processes.  The launcher counts the marks that are
+ * left.  An index that left two within a day is skipped until ttl_index.resume(), or until
+ * the server is restarted.  A mark of another postmaster, as after a loss of power or in a
+ * base backup, is ignored.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -32,19 +30,18 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
-#include "shared/reported.h"
 #include "shared/state_file.h"
 
 #define SKIPPED_AFTER 2
 
-/* Crashes that are further apart have nothing to do with each other. */
+/* Crashes that are further apart are not counted together. */
 #define FORGET_MS (24 * 60 * 60 * 1000)
 
-static int	mark_number = -1;	/* which mark is that of this process; -1: none */
+static int	mark_number = -1;	/* position of the mark of this process; -1: none */
 static int	mark_fd = -1;		/* while there is a mark */
 static emit_log_hook_type prev_emit_log_hook = NULL;
 
-/* Writes the mark; also called in a signal handler, so that a failure is ignored. */
+/* Writes the mark.  Also called in a signal handler, so a failure is ignored. */
 static void
 write_mark(Oid indexrelid, TimestampTz begun)
 {
@@ -65,7 +62,7 @@ quit_handler(SIGNAL_ARGS)
 	_exit(2);
 }
 
-/* Removes the mark before a PANIC for want of disk space, which is not the index's. */
+/* Removes the mark before a PANIC for lack of disk space: the index did not cause it. */
 static void
 log_hook(ErrorData *edata)
 {
@@ -76,7 +73,7 @@ log_hook(ErrorData *edata)
 		prev_emit_log_hook(edata);
 }
 
-/* Called by a worker when it starts: ttl_crash_mark() writes the mark with this number. */
+/* Called by a worker when it starts, with the number of its mark (tasks.c), or -1. */
 void
 ttl_crash_watch(int mark)
 {
@@ -89,8 +86,8 @@ ttl_crash_watch(int mark)
 }
 
 /*
- * Marks the index at which the worker is, or none.  Without a number it does nothing.  The
- * file can be another one each time: resume() makes a new one.
+ * Marks the index at which the worker is, or removes the mark.  Opens the file each time,
+ * because resume() makes a new one.
  */
 void
 ttl_crash_mark(Oid indexrelid)
@@ -102,7 +99,7 @@ ttl_crash_mark(Oid indexrelid)
 	if (fd >= 0)
 	{
 		write_mark(InvalidOid, 0);
-		/* a signal handler writes to it as well */
+		/* quit_handler() must not write to a closed file */
 		mark_fd = -1;
 		close(fd);
 	}
@@ -112,25 +109,14 @@ ttl_crash_mark(Oid indexrelid)
 	write_mark(indexrelid, GetCurrentTimestamp());
 }
 
-/* Is this an entry of the postmaster that is running? */
-static bool
-is_ours(const TtlCrash *crash)
-{
-	return crash->count > 0 && crash->server_start == PgStartTime;
-}
-
 /*
- * Called by the launcher when it starts, until it returns false: counts the crash of a
- * worker that left its mark, and removes the mark.
+ * Counts the crash of a worker that left its mark, and removes the mark.  The launcher calls
+ * this when it starts, until it returns false.
  */
 bool
 ttl_crash_take_mark(TtlMark *mark)
 {
 	TtlStateFile file;
-	TtlCrash   *crashes;
-	TtlCrash	crash;
-	int			count;
-	int			position;
 
 	ttl_state_file_read(&file);
 	if (file.magic == 0)
@@ -142,37 +128,39 @@ ttl_crash_take_mark(TtlMark *mark)
 	}
 	for (int i = 0; i < TTL_MARKS; i++)
 	{
+		TtlCrash   *slot = NULL;
+
 		*mark = file.marks[i];
 		/* the worker of a launcher that ended before can still be there */
 		if (!OidIsValid(mark->indexrelid) || mark->server_start != PgStartTime ||
 			kill(mark->pid, 0) == 0 || errno != ESRCH)
 			continue;
 
-		/* find the entry of this index; else a free one, or one more */
-		crash = (TtlCrash)
+		/* find the entry of this index, else a free one, else the oldest one */
+		for (int j = 0; j < TTL_CRASHES; j++)
 		{
-			.server_start = PgStartTime,.database = mark->database,
-				.indexrelid = mark->indexrelid
-		};
-		position = count = ttl_state_file_read_crashes(&crashes);
-		for (int j = 0; j < count; j++)
-		{
-			if (!is_ours(&crashes[j]))
-				position = Min(position, j);
-			else if (crashes[j].database == mark->database &&
-					 crashes[j].indexrelid == mark->indexrelid)
+			TtlCrash   *crash = &file.crashes[j];
+
+			if (crash->server_start != PgStartTime)
+				memset(crash, 0, sizeof(TtlCrash));
+			if (crash->database == mark->database && crash->indexrelid == mark->indexrelid)
 			{
-				crash = crashes[j];
-				position = j;
+				slot = crash;
 				break;
 			}
+			if (slot == NULL || crash->last < slot->last)
+				slot = crash;
 		}
-		if (crash.count < SKIPPED_AFTER &&
-			TimestampDifferenceExceeds(crash.last, mark->begun, FORGET_MS))
-			crash.count = 0;
-		crash.count++;
-		crash.last = mark->begun;
-		ttl_state_file_write_crash(position, &crash);
+		if (slot->database != mark->database || slot->indexrelid != mark->indexrelid ||
+			(slot->count < SKIPPED_AFTER &&
+			 TimestampDifferenceExceeds(slot->last, mark->begun, FORGET_MS)))
+			slot->count = 0;
+		slot->server_start = PgStartTime;
+		slot->database = mark->database;
+		slot->indexrelid = mark->indexrelid;
+		slot->count++;
+		slot->last = mark->begun;
+		ttl_state_file_write(&file, TTL_STATE_FILE_PART(crashes), true);
 		memset(&file.marks[i], 0, sizeof(TtlMark));
 		ttl_state_file_write(&file, TTL_STATE_FILE_PART(marks), true);
 		return true;
@@ -180,40 +168,16 @@ ttl_crash_take_mark(TtlMark *mark)
 	return false;
 }
 
-/*
- * Lists, as TtlCrash, the indexes of this database that are skipped.  An unusable file has
- * none.
- */
-List *
-ttl_crash_skipped(const TtlStateFile *file)
-{
-	List	   *skipped = NIL;
-	TtlCrash   *crashes;
-	int			count;
-
-	if (file->hold.reason == TTL_HOLD_UNUSABLE_FILE)
-		return NIL;
-	count = ttl_state_file_read_crashes(&crashes);
-	for (int i = 0; i < count; i++)
-	{
-		if (is_ours(&crashes[i]) && crashes[i].count >= SKIPPED_AFTER &&
-			crashes[i].database == MyDatabaseId)
-			skipped = lappend(skipped, &crashes[i]);
-	}
-	return skipped;
-}
-
-/* Says in one line why an index is skipped; NULL if it is not in this list. */
+/* Says in one line why an index of this database is skipped; NULL if it is not. */
 char *
-ttl_crash_reason(const List *skipped, Oid root)
+ttl_crash_reason(const TtlStateFile *file, Oid root)
 {
-	ListCell   *lc;
-
-	foreach(lc, skipped)
+	for (int i = 0; i < TTL_CRASHES; i++)
 	{
-		const TtlCrash *crash = lfirst(lc);
+		const TtlCrash *crash = &file->crashes[i];
 
-		if (crash->indexrelid == root)
+		if (crash->server_start == PgStartTime && crash->count >= SKIPPED_AFTER &&
+			crash->database == MyDatabaseId && crash->indexrelid == root)
 			return psprintf("the server crashed in " INT64_FORMAT " visits to it, the last of which began at %s",
 							crash->count, timestamptz_to_str(crash->last));
 	}

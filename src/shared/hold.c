@@ -1,17 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * hold.c
- *	  Holding deletion in the whole server, until somebody has looked at the clock.
+ *	  Holding deletion in the whole server, until somebody has checked the clock.
  *
- * A clock that jumps ahead makes everything due at once.  So each sub-pass compares how far
- * the wall clock has come since the first look at it, when the server started, with how far
- * the machine's own clock has, which nobody can set.  If it is ahead by more than
- * ttl_index.max_clock_jump, deletion is held.
- *
- * The launcher notes each look at the clock, about once a minute.  If the first one after a
- * start is later than the last one by more than ttl_index.hold_after_downtime, deletion is
- * held as well.  On a standby, where there is no launcher, the time of the last replayed
- * transaction counts as a look.
+ * A clock that jumps ahead makes everything due at once.  So each sub-pass compares two
+ * clocks with their first reading after the start of the server: the wall clock, and the
+ * machine's own clock, which nobody can set.  If the wall clock is ahead by more than
+ * max_clock_jump, deletion is held.  It is also held if the first reading after a start is
+ * later than the last one before by more than hold_after_downtime.  On a standby, which has
+ * no launcher, the time of the last replayed transaction counts as a reading.
  *
  * A hold is in the state file (state_file.c), so that all backends see it and a restart
  * does not release it.  ttl_index.resume() does.
@@ -33,7 +30,7 @@
 #include "utils/datetime.h"
 #include "utils/timestamp.h"
 
-#include "shared/reported.h"
+#include "shared/kept.h"
 #include "shared/state_file.h"
 #include "ttl_index.h"
 
@@ -46,10 +43,10 @@ PG_FUNCTION_INFO_V1(ttl_resume);
 #define MACHINE_CLOCK CLOCK_MONOTONIC
 #endif
 
-/* A look at the clock is not noted again before this time has passed. */
+/* The last reading of the clock is written this often. */
 #define NOTE_LOOK_AFTER (60 * USECS_PER_SEC)
 
-/* Microseconds by a clock that nobody can set, the same one in all processes. */
+/* Microseconds of a clock that nobody can set.  All processes have the same one. */
 int64
 ttl_hold_machine_clock(void)
 {
@@ -63,10 +60,8 @@ ttl_hold_machine_clock(void)
 static TtlClocks
 read_clocks(TimestampTz wall)
 {
-	TtlClocks	clocks = {.server_start = PgStartTime,.wall = wall,
-	.uptime = ttl_hold_machine_clock()};
-
-	return clocks;
+	return (TtlClocks) {.server_start = PgStartTime,.wall = wall,
+		.uptime = ttl_hold_machine_clock()};
 }
 
 static void
@@ -80,9 +75,9 @@ set_hold(TtlStateFile *file, TtlHoldReason reason, TimestampTz expected, Timesta
 
 /*
  * Reads the state file, and holds deletion if this reading of the wall clock is too far
- * ahead, or after a start, if the server was down for too long.  To be called with each
- * reading before rows are deleted by it, and once a minute otherwise.  The launcher says
- * when it starts, because a standby that was promoted had started before.
+ * ahead, or if the server was down for too long before its start.  Called with each reading
+ * before rows are deleted by it, and once a minute otherwise.  `starts`: the launcher starts,
+ * which can be long after the start of the server, if a standby is promoted.
  */
 void
 ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall, bool starts)
@@ -97,7 +92,7 @@ ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall, bool starts)
 	{
 		TimestampTz last_look = Max(file->last_look, GetLatestXTime());
 
-		/* a server on which nobody ever looked is new, or a restored dump */
+		/* without a last reading the server is new, or a restored dump */
 		if (last_look != 0 && ttl_hold_after_downtime > 0 &&
 			wall - last_look > ttl_hold_after_downtime * USECS_PER_SEC)
 		{
@@ -155,16 +150,16 @@ ttl_hold_hint(const TtlHold *hold)
 	return "Check the clock and what is due, then SELECT ttl_index.resume().";
 }
 
-/* Is deletion held?  If so, reports it, as an error or now and then. */
+/* Is deletion held?  If so, reports it: always as an error, else if it is news. */
 bool
-ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlReported *said)
+ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlReported *reported)
 {
 	char	   *reason = ttl_hold_reason(&file->hold);
 
 	if (reason == NULL)
 		return false;
 	if (elevel >= ERROR ||
-		ttl_reported_is_news(said, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
+		ttl_reported_is_news(reported, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
 		ereport(elevel,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("ttl_index deletes nothing on this server"),

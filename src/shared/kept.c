@@ -3,14 +3,13 @@
  * kept.c
  *	  What is kept of a database from one sub-pass to the next.
  *
- * A process ends after its turn, so what the next one has to know of an index (where it
- * goes on, what failed, how long it waits) is in a hash table in the dynamic shared memory
- * of the launcher, or of the session that calls run_pass().  A process works with copies of
- * the entries that it uses, and writes them back when it ends.  Only where partitions have
- * several owners is the entry of the whole written by several workers: the last one counts.
+ * A process ends after its turn.  What the next one has to know of an index (where it goes
+ * on, what failed, how long it waits) is in a hash table in the dynamic shared memory of the
+ * launcher, or of the session that calls run_pass().  A process works with copies of the
+ * entries that it uses, and writes them back when it ends.
  *
- * What concerns the whole pass is in TtlKept, of which each process has a copy as well.
- * Whoever started the process adds what the copy has gained (tasks.c).
+ * What concerns the whole pass is in TtlPassState.  Each process has a copy of it as well;
+ * tasks.c adds what the copy has gained.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -36,15 +35,16 @@
 #include "ttl_index.h"
 
 #define INITIAL_INDEXES 256
+
+/* The rate of a pass counts after the first seconds, or the first tenth of the rows. */
+#define FIRST_US INT64CONST(5000000)
+#define FIRST_PART 10
+
 #define MAX_DELAY 60			/* minutes */
-#define MAX_REST 4				/* likewise */
 #define MAX_AGAIN_US (60 * USECS_PER_MINUTE)
 
-/* What was due is estimated after so many deleted rows for each index that holds them. */
-#define ESTIMATE_ROWS 1000
-
 static void
-init_entry(TtlKeptIndex *index, TtlKeptKey key)
+init_entry(TtlResumeState *index, TtlResumeKey key)
 {
 	memset(index, 0, sizeof(*index));
 	index->key = key;
@@ -52,8 +52,8 @@ init_entry(TtlKeptIndex *index, TtlKeptKey key)
 }
 
 static const dshash_parameters parameters = {
-	.key_size = sizeof(TtlKeptKey),
-	.entry_size = sizeof(TtlKeptIndex),
+	.key_size = sizeof(TtlResumeKey),
+	.entry_size = sizeof(TtlResumeState),
 	.compare_function = dshash_memcmp,
 	.hash_function = dshash_memhash,
 	TTL_DSHASH_COPY
@@ -67,23 +67,20 @@ ttl_kept_create(dsa_area *area)
 	return dshash_create(area, &parameters, NULL);
 }
 
-/* Initializes what is known of a database: nothing. */
+/* Initializes the state of a database of which nothing is known. */
 void
-ttl_kept_init(TtlKept *kept)
+ttl_kept_init(TtlPassState *kept)
 {
 	memset(kept, 0, sizeof(*kept));
 	kept->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
 	kept->survey.left = kept->survey.time_left = kept->survey.worst_lag = -1;
 }
 
-/*
- * Attaches a process, and makes room for its copies of entries in the current memory
- * context.
- */
+/* Attaches a process.  Its copies of entries are in the current memory context. */
 void
-ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle)
+ttl_kept_open(TtlPassState *kept, dsa_area *area, dshash_table_handle handle)
 {
-	HASHCTL		info = {.keysize = sizeof(TtlKeptKey),.entrysize = sizeof(TtlKeptIndex),
+	HASHCTL		info = {.keysize = sizeof(TtlResumeKey),.entrysize = sizeof(TtlResumeState),
 		.hcxt = CurrentMemoryContext
 	};
 
@@ -92,43 +89,43 @@ ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle)
 								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-/* Copies all entries of this database, for a survey. */
+/* Copies all entries of this database.  For a survey. */
 void
-ttl_kept_load(TtlKept *kept)
+ttl_kept_load(TtlPassState *kept)
 {
 	dshash_seq_status scan;
-	TtlKeptIndex *entry;
+	TtlResumeState *entry;
 
 	dshash_seq_init(&scan, kept->shared, false);
 	while ((entry = dshash_seq_next(&scan)) != NULL)
 	{
 		if (entry->key.database == MyDatabaseId)
-			*(TtlKeptIndex *) hash_search(kept->indexes, &entry->key, HASH_ENTER, NULL) = *entry;
+			*(TtlResumeState *) hash_search(kept->indexes, &entry->key, HASH_ENTER, NULL) = *entry;
 	}
 	dshash_seq_term(&scan);
 }
 
 /* Writes the copies back. */
 void
-ttl_kept_store(const TtlKept *kept)
+ttl_kept_store(const TtlPassState *kept)
 {
 	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{
 		bool		found;
-		TtlKeptIndex *entry = dshash_find_or_insert(kept->shared, &index->key, &found);
+		TtlResumeState *entry = dshash_find_or_insert(kept->shared, &index->key, &found);
 
 		*entry = *index;
 		dshash_release_lock(kept->shared, entry);
 	}
 }
 
-/* Adds what a copy has gained. */
+/* Adds what a copy has gained since it was made. */
 void
-ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after)
+ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState *after)
 {
 #define ADD(field) (kept->field += after->field - before->field)
 	ADD(sum.deleted);
@@ -141,24 +138,24 @@ ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after)
 	ADD(sum.locked);
 	ADD(sum.failed);
 	ADD(lag_pauses);
-	ADD(survey.deleted);
-	ADD(survey.partitions);
 	ADD(unfolded_rows);
 #undef ADD
 	kept->sum.estimated = kept->sum.estimated || after->sum.estimated;
 	kept->sum.not_estimated = kept->sum.not_estimated || after->sum.not_estimated;
 	kept->counted = kept->counted || after->counted;
-	if (memcmp(&after->said, &before->said, sizeof(TtlReported)) != 0)
-		kept->said = after->said;
+	if (memcmp(&after->reported, &before->reported, sizeof(TtlReported)) != 0)
+		kept->reported = after->reported;
+	if (after->uncounted.at != before->uncounted.at)
+		kept->uncounted = after->uncounted;
 }
 
-/* Notes that a worker has died at an index: the next survey counts it. */
+/* Notes that a worker died at an index.  The next survey counts it. */
 void
 ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death)
 {
-	TtlKeptKey	key = {database, relid};
+	TtlResumeKey	key = {database, relid};
 	bool		found;
-	TtlKeptIndex *entry = dshash_find_or_insert(shared, &key, &found);
+	TtlResumeState *entry = dshash_find_or_insert(shared, &key, &found);
 
 	if (!found)
 		init_entry(entry, key);
@@ -171,7 +168,7 @@ void
 ttl_kept_forget(dshash_table *shared, Oid database)
 {
 	dshash_seq_status scan;
-	TtlKeptIndex *entry;
+	TtlResumeState *entry;
 
 	dshash_seq_init(&scan, shared, true);
 	while ((entry = dshash_seq_next(&scan)) != NULL)
@@ -182,13 +179,13 @@ ttl_kept_forget(dshash_table *shared, Oid database)
 	dshash_seq_term(&scan);
 }
 
-/* Finds what is kept of an index, or of a partition that is dropped; NULL if nothing. */
-TtlKeptIndex *
-ttl_kept_find(const TtlKept *kept, Oid relid)
+/* Finds what is kept of an index or table; NULL if nothing. */
+TtlResumeState *
+ttl_kept_find(const TtlPassState *kept, Oid relid)
 {
-	TtlKeptKey	key = {MyDatabaseId, relid};
-	TtlKeptIndex *index = hash_search(kept->indexes, &key, HASH_FIND, NULL);
-	TtlKeptIndex *entry;
+	TtlResumeKey	key = {MyDatabaseId, relid};
+	TtlResumeState *index = hash_search(kept->indexes, &key, HASH_FIND, NULL);
+	TtlResumeState *entry;
 
 	if (index != NULL)
 		return index;
@@ -201,12 +198,12 @@ ttl_kept_find(const TtlKept *kept, Oid relid)
 	return index;
 }
 
-/* Finds what is kept of it, and makes an entry if there is none. */
-TtlKeptIndex *
-ttl_kept_index(TtlKept *kept, Oid relid)
+/* Finds what is kept of an index or table, and makes an entry if there is none. */
+TtlResumeState *
+ttl_kept_index(TtlPassState *kept, Oid relid)
 {
-	TtlKeptKey	key = {MyDatabaseId, relid};
-	TtlKeptIndex *index = ttl_kept_find(kept, relid);
+	TtlResumeKey	key = {MyDatabaseId, relid};
+	TtlResumeState *index = ttl_kept_find(kept, relid);
 
 	if (index == NULL)
 	{
@@ -216,12 +213,12 @@ ttl_kept_index(TtlKept *kept, Oid relid)
 	return index;
 }
 
-/* Begins a pass, in a survey that has loaded all entries: forgets what is of the last one. */
+/* Begins a pass, in a survey that has loaded all entries. */
 void
-ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
+ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 {
 	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	kept->pass_at = now;
 	kept->pass_xid = ReadNextTransactionId();
@@ -233,18 +230,16 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 	{
 		bool		goes_on = ttl_cursor_begin_pass(&index->cursor, now);
 
-		/* what is no longer canceled begins with a minute again */
-		if (index->visited && !index->skipped)
-			index->delay = 0;
-		index->failed = index->skipped = index->summed = false;
-		index->busy = index->visited = false;
-		memset(&index->pace, 0, sizeof(index->pace));
+		index->failed = index->skipped = index->summed = index->busy = false;
+		index->deleted = 0;
 		index->estimated = false;
 		/* this is too far ahead if the clock has gone back */
-		index->retry_at = Min(index->retry_at,
-							  now + index->delay * USECS_PER_MINUTE);
-		if ((goes_on || index->death != TTL_NOT_DEAD || index->hangs || index->delay > 0 ||
-			 index->first_docs > 0 || index->single_docs > 0 || index->said.at != 0 || OidIsValid(index->last_leaf)) &&
+		index->retry_at = Min(index->retry_at, now + index->delay * USECS_PER_MINUTE);
+
+		/* drop the entry if it holds nothing, or if the relation is gone */
+		if ((goes_on || index->death != TTL_NOT_DEAD || index->delay > 0 ||
+			 index->first_docs > 0 || index->single_docs > 0 ||
+			 index->reported.at != 0 || OidIsValid(index->last_leaf)) &&
 			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->key.relid)))
 			continue;
 		(void) dshash_delete_key(kept->shared, &index->key);
@@ -253,14 +248,14 @@ ttl_kept_begin_pass(TtlKept *kept, TimestampTz now)
 }
 
 /*
- * Lets a pass that lasts for hours try again what it has left for the next one.  The delay
- * grows, so that these tries do not keep the pass going themselves.
+ * Lets a pass that lasts for hours try again what it has skipped.  The delay grows, so that
+ * these tries do not keep the pass going themselves.
  */
 void
-ttl_kept_try_again(TtlKept *kept, TimestampTz now)
+ttl_kept_try_again(TtlPassState *kept, TimestampTz now)
 {
 	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	/* this is too far ahead if the clock has gone back */
 	kept->again_at = Min(kept->again_at, now + kept->again_delay);
@@ -270,105 +265,82 @@ ttl_kept_try_again(TtlKept *kept, TimestampTz now)
 	kept->again_at = now + kept->again_delay;
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
-	{
-		/* one that hangs is not well until a visit after this one says so */
-		index->visited = index->visited && !index->skipped;
 		index->failed = index->skipped = false;
-	}
 }
 
-/* Notes which indexes fail, as the counters say: another session may have found one good. */
+/* Notes which indexes fail by the counters, which other sessions write as well. */
 void
-ttl_kept_set_failing(TtlKept *kept, const List *failing)
+ttl_kept_set_failing(TtlPassState *kept, HTAB *failing)
 {
 	HASH_SEQ_STATUS scan;
-	TtlKeptIndex *index;
-	ListCell   *lc;
+	TtlFailing *entry;
+	TtlResumeState *index;
 
-	foreach(lc, failing)
-		ttl_kept_index(kept, ((TtlFailing *) lfirst(lc))->root)->still_failing = true;
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
-	{
-		if (index->failing && !index->still_failing)
-			index->said.at = 0;
-		index->failing = index->still_failing;
-		index->still_failing = false;
-	}
+		index->failing = false;
+	hash_seq_init(&scan, failing);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+		ttl_kept_index(kept, entry->root)->failing = true;
+}
+
+/* Notes that an index or partition has failed.  Returns false if this pass knew that. */
+bool
+ttl_kept_failed(TtlPassState *kept, Oid relid, bool skipped)
+{
+	TtlResumeState *index = ttl_kept_index(kept, relid);
+	bool		is_new = !index->failed;
+
+	index->failed = true;
+	index->skipped = index->skipped || skipped;
+	return is_new;
 }
 
 /*
- * Notes that work on a leaf, a partition, or all of an index had to be canceled.  What
- * hangs waits, longer each time, and the others go on.
+ * Notes that work on an index or partition was canceled.  It waits for 1, 2, 4 ... 60
+ * minutes.  A visit that gets through it resets the delay.
  */
 void
-ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now)
+ttl_kept_canceled(TtlPassState *kept, Oid relid, TimestampTz now)
 {
-	TtlKeptIndex *index = ttl_kept_index(kept, root);
+	TtlResumeState *index = ttl_kept_index(kept, relid);
 
-	if (!ttl_kept_waits(index, now))
-		index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
+	index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
 	index->retry_at = now + index->delay * USECS_PER_MINUTE;
-	ttl_kept_index(kept, leaf)->hangs = true;
 }
 
-/* Is what hangs of an index not to be tried again yet? */
+/* Is an index or partition not to be visited now: in this pass, or until its delay is over? */
 bool
-ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now)
+ttl_kept_is_left_out(const TtlPassState *kept, Oid relid, TimestampTz now)
 {
-	return index->delay > 0 && now < index->retry_at;
-}
+	const TtlResumeState *index = ttl_kept_find(kept, relid);
 
-/*
- * Is all of an index put off: did it hang at the last try, and is it not time for another
- * one? If several of its leaves hung, the next one may not, so it is tried sooner.
- */
-bool
-ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now)
-{
-	const TtlKeptIndex *index = ttl_kept_find(kept, relid);
-	int			sooner;
-
-	if (index == NULL || !(index->hangs || index->rests))
-		return false;
-	sooner = index->hangs ? 0 : Max(index->delay - MAX_REST, 0);
-	return ttl_kept_waits(index, now + sooner * USECS_PER_MINUTE);
+	return index != NULL && (index->skipped || (index->delay > 0 && now < index->retry_at));
 }
 
 /* Notes rows that a pass has deleted one by one. */
 void
-ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now)
+ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, TimestampTz now)
 {
 	/* the clock may have gone back */
 	int64		took = Max(now - kept->pass_at, 0);
-	TtlKeptIndex *index;
+	TtlResumeState *index;
 
 	if (rows == 0)
 		return;
 	index = ttl_kept_index(kept, root);
-	if (index->estimated && index->due > index->pace.rows)
-		kept->sum.left -= Min(rows, index->due - index->pace.rows);
-	index->pace.rows += rows;
-	index->pace.weighted += (double) rows * took;
+	if (index->estimated && index->due > index->deleted)
+		kept->sum.left -= Min(rows, index->due - index->deleted);
+	index->deleted += rows;
 	kept->sum.pace.rows += rows;
 	kept->sum.pace.weighted += (double) rows * took;
 }
 
-/* Is it time to estimate what was due by an index when the pass began? */
-bool
-ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves)
-{
-	const TtlKeptIndex *index = ttl_kept_find(kept, root);
-
-	return index != NULL && !index->estimated &&
-		index->pace.rows >= ESTIMATE_ROWS * (int64) leaves;
-}
-
-/* Notes that estimate; -1 for one that could not be made. */
+/* Notes how many rows were due by an index when the pass began; -1: not known. */
 void
-ttl_kept_estimated(TtlKept *kept, Oid root, int64 due)
+ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due)
 {
-	TtlKeptIndex *index = ttl_kept_index(kept, root);
+	TtlResumeState *index = ttl_kept_index(kept, root);
 
 	index->estimated = true;
 	index->due = due;
@@ -377,53 +349,61 @@ ttl_kept_estimated(TtlKept *kept, Oid root, int64 due)
 	else
 	{
 		kept->sum.estimated = true;
-		kept->sum.left += Max(due - index->pace.rows, 0);
+		kept->sum.left += Max(due - index->deleted, 0);
 	}
 }
 
 /*
- * How many rows would be deleted by now if they had always been deleted as fast as lately?
+ * The time in microseconds for the rows that are left of a pass that began so long ago; -1 if
+ * it is not known.
  *
- * The rate changes while a pass goes on: cached pages come first, autovacuum starts, others begin
- * to work.  A window of fixed length fits neither a pass of half a minute nor one of a day.  So a
- * row counts by the time since the pass began: at an even rate, the last half of the time makes
- * up three quarters of the sum.
+ * The rate changes during a pass: cached pages come first, autovacuum starts, others begin to
+ * work.  A window of fixed length fits neither a pass of half a minute nor one of a day.  So
+ * each row is weighted by the time since the pass began: at an even rate, the last half of
+ * the time makes up three quarters of the sum.
  */
 static int64
-paced_rows(const TtlPace *pace, int64 took)
+time_left(const TtlPace *pace, int64 left, int64 took)
 {
-	/* the clock may have gone back */
-	if (took <= 0)
-		return pace->rows;
-	return (int64) rint(2 * pace->weighted / took);
+	double		paced;			/* would be deleted by now at the recent rate */
+	double		time;
+
+	/* the clock may have gone back; in the first seconds a rate says little */
+	if (left < 0 || pace->weighted <= 0 || took <= 0 ||
+		(took < FIRST_US && pace->rows < (pace->rows + left) / FIRST_PART))
+		return -1;
+	paced = 2 * pace->weighted / took;
+	time = left / paced * took;
+	return time < (double) PG_INT64_MAX / 2 ? (int64) rint(time) : -1;
 }
 
-/* Sums up how far the pass is, in all and by an index, which may be invalid. */
+/* Says how far the pass is, in total and at an index, which may be invalid. */
 void
-ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now, TtlProgress *progress)
+ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress)
 {
-	int64		took = now - kept->pass_at;
-	const TtlKeptIndex *index = OidIsValid(root) ? ttl_kept_find(kept, root) : NULL;
+	const TtlResumeState *index = OidIsValid(root) ? ttl_kept_find(kept, root) : NULL;
 
 	progress->begun = kept->pass_at;
 	progress->deleted = kept->sum.pace.rows;
-	progress->paced = paced_rows(&kept->sum.pace, took);
 	progress->left = kept->sum.estimated && !kept->sum.not_estimated ? kept->sum.left : -1;
-	progress->index_deleted = index ? index->pace.rows : 0;
-	progress->index_paced = index ? paced_rows(&index->pace, took) : 0;
-	progress->index_due = index && index->estimated ? index->due : -1;
+	progress->time_left = time_left(&kept->sum.pace, progress->left,
+									GetCurrentTimestamp() - kept->pass_at);
+	progress->index_deleted = index ? index->deleted : 0;
+	/* more than was expected: it is not known how many more */
+	progress->index_left = index && index->estimated && index->due >= index->deleted ?
+		index->due - index->deleted : -1;
 }
 
 /*
  * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been
- * read, and returns how many there are.  If rows have failed, the oldest ones may be among
- * these.
+ * read, and returns how many there are.  Leaves out those with rows that failed, because
+ * these can be older than the key.
  */
 int
 ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)
 {
 	dshash_seq_status scan;
-	TtlKeptIndex *entry;
+	TtlResumeState *entry;
 	int			count = 0;
 
 	dshash_seq_init(&scan, shared, false);

@@ -15,11 +15,17 @@
 
 #include "datatype/timestamp.h"
 #include "expire/expire.h"
-#include "shared/reported.h"
-#include "shared/state_file.h"
-#include "stats/progress.h"
 #include "lib/dshash.h"
+#include "stats/progress.h"
 #include "utils/dsa.h"
+#include "utils/hsearch.h"
+
+/* The last report of a problem in the log (see reported.c). */
+typedef struct TtlReported
+{
+	uint32		reason;
+	TimestampTz at;				/* 0: none, or the problem is over */
+} TtlReported;
 
 /* For a database whose counters no survey has read yet: many enough to fold. */
 #define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
@@ -34,16 +40,19 @@ typedef enum TtlDeath
 	TTL_DEAD_CANCELED			/* its batch did not let itself be canceled */
 } TtlDeath;
 
-typedef struct TtlKeptKey
+typedef struct TtlResumeKey
 {
 	Oid			database;
 	Oid			relid;
-} TtlKeptKey;
+} TtlResumeKey;
 
-/* What is kept of an index, or of a partition that is to be dropped (see kept.c). */
-typedef struct TtlKeptIndex
+/*
+ * What is kept of a TTL index, of an index that holds rows of it, or of a table: a partition
+ * that is to be dropped, or the table of which partitions are to be made.
+ */
+typedef struct TtlResumeState
 {
-	TtlKeptKey	key;
+	TtlResumeKey key;
 	TtlDeath	death;			/* of a worker that was at it, not yet counted */
 	/* in this pass */
 	bool		failed;			/* an error of it was reported */
@@ -51,29 +60,24 @@ typedef struct TtlKeptIndex
 								 * ttl_kept_try_again() */
 	bool		summed;			/* it is in the sum of those with an error */
 	bool		busy;			/* that it was locked is counted */
-	bool		visited;		/* to the end of a visit */
-	TtlPace		pace;			/* of rows that it has deleted one by one */
+	int64		deleted;		/* rows, one by one */
 	bool		estimated;
 	int64		due;			/* about so many were due when the pass began;
 								 * -1: not known */
 	/* from pass to pass */
-	int			first_docs;		/* size of the first batch of a visit; 0:
-								 * usual */
+	int			first_docs;		/* size of the first batch of a visit, if it
+								 * is smaller than usual, or 0 */
 	int64		single_docs;	/* so many rows are to be taken one by one */
-	bool		hangs;			/* all of it was canceled, at the last try */
-	bool		rests;			/* so were several that hold rows of it, and
-								 * nothing went beside them */
-	int			delay;			/* minutes that what hangs of it waits, or 0;
-								 * until a pass gets through it */
+	int			delay;			/* minutes that it waits because it was
+								 * canceled, or 0 */
 	TimestampTz retry_at;		/* when that is over */
 	Oid			last_leaf;		/* at which the last visit ended early */
-	TtlReported		said;			/* its last error in the log */
+	TtlReported reported;		/* its last error in the log */
 	bool		failing;		/* a good visit is to be counted */
-	bool		still_failing;	/* for ttl_kept_set_failing() */
 	TtlCursor	cursor;
-} TtlKeptIndex;
+} TtlResumeState;
 
-/* What a pass has done so far, and what it left (see report.c). */
+/* What a pass has done so far, and what it left (see pass/report.c). */
 typedef struct TtlPassSum
 {
 	int64		deleted;
@@ -93,8 +97,8 @@ typedef struct TtlPassSum
 	int			others;			/* of owners whose rights the session lacks */
 } TtlPassSum;
 
-/* What is known of a database and its pass; a process has a copy (see kept.c). */
-typedef struct TtlKept
+/* What is known of a database and its pass.  Each process has a copy (see kept.c). */
+typedef struct TtlPassState
 {
 	TimestampTz pass_at;		/* clock reading when the pass began; 0: not
 								 * yet */
@@ -107,38 +111,40 @@ typedef struct TtlKept
 	int64		idle_sub_passes;
 	int64		lag_pauses;
 	bool		counted;		/* this pass added to the counters */
-	TtlReported		said;			/* why nothing can be deleted here */
+	TtlReported reported;		/* why nothing can be deleted here */
+	TtlReported uncounted;		/* that the counters cannot grow */
 	TtlSurvey	survey;			/* for ttl_index.databases */
 	int64		unfolded_rows;	/* rows added to the counters since the last
 								 * fold */
 	TimestampTz folded_hour;	/* the hour in which that was, or 0 */
 	uint32		indexes_hash;	/* of the TTL indexes that the survey has found */
 	dshash_table *shared;		/* of all indexes of the server */
-	struct HTAB *indexes;		/* of TtlKeptIndex: those that this process uses */
-} TtlKept;
+	HTAB	   *indexes;		/* of TtlResumeState: those that this process uses */
+} TtlPassState;
 
 /* kept.c */
 extern dshash_table *ttl_kept_create(dsa_area *area);
-extern void ttl_kept_init(TtlKept *kept);
-extern void ttl_kept_open(TtlKept *kept, dsa_area *area, dshash_table_handle handle);
-extern void ttl_kept_store(const TtlKept *kept);
-extern void ttl_kept_add(TtlKept *kept, const TtlKept *before, const TtlKept *after);
+extern void ttl_kept_init(TtlPassState *kept);
+extern void ttl_kept_open(TtlPassState *kept, dsa_area *area, dshash_table_handle handle);
+extern void ttl_kept_store(const TtlPassState *kept);
+extern void ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState *after);
 extern void ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death);
 extern void ttl_kept_forget(dshash_table *shared, Oid database);
-extern TtlKeptIndex *ttl_kept_find(const TtlKept *kept, Oid relid);
-extern TtlKeptIndex *ttl_kept_index(TtlKept *kept, Oid relid);
-extern void ttl_kept_load(TtlKept *kept);
-extern void ttl_kept_begin_pass(TtlKept *kept, TimestampTz now);
-extern void ttl_kept_try_again(TtlKept *kept, TimestampTz now);
-extern void ttl_kept_set_failing(TtlKept *kept, const List *failing);
-extern void ttl_kept_canceled(TtlKept *kept, Oid root, Oid leaf, TimestampTz now);
-extern bool ttl_kept_waits(const TtlKeptIndex *index, TimestampTz now);
-extern bool ttl_kept_is_put_off(const TtlKept *kept, Oid relid, TimestampTz now);
-extern void ttl_kept_deleted(TtlKept *kept, Oid root, int64 rows, TimestampTz now);
-extern bool ttl_kept_lacks_estimate(const TtlKept *kept, Oid root, int leaves);
-extern void ttl_kept_estimated(TtlKept *kept, Oid root, int64 due);
-extern void ttl_kept_progress(const TtlKept *kept, Oid root, TimestampTz now,
-							  TtlProgress *progress);
+extern TtlResumeState *ttl_kept_find(const TtlPassState *kept, Oid relid);
+extern TtlResumeState *ttl_kept_index(TtlPassState *kept, Oid relid);
+extern void ttl_kept_load(TtlPassState *kept);
+extern void ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now);
+extern void ttl_kept_try_again(TtlPassState *kept, TimestampTz now);
+extern void ttl_kept_set_failing(TtlPassState *kept, HTAB *failing);
+extern bool ttl_kept_failed(TtlPassState *kept, Oid relid, bool skipped);
+extern void ttl_kept_canceled(TtlPassState *kept, Oid relid, TimestampTz now);
+extern bool ttl_kept_is_left_out(const TtlPassState *kept, Oid relid, TimestampTz now);
+extern void ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, TimestampTz now);
+extern void ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due);
+extern void ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress);
 extern int	ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max);
+
+/* reported.c */
+extern bool ttl_reported_is_news(TtlReported *reported, int sqlerrcode, const char *text);
 
 #endif							/* TTL_KEPT_H */

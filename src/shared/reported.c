@@ -3,10 +3,10 @@
  * reported.c
  *	  Whether something is to be written to the log again.
  *
- * A problem of one pass is a problem of the next pass, too.  The monitor reports it when it
- * begins, when its reason changes, and once an hour while it lasts.  A TtlReported remembers
- * the last report: one per index and per database (kept.c), some in the launcher.  A pass of
- * run_pass() begins with empty ones and reports everything.
+ * A problem of one pass is usually a problem of the next pass, too.  The monitor reports it
+ * when it begins, when its reason changes, and once an hour while it lasts.  A TtlReported
+ * remembers the last report.  A pass of run_pass() begins with empty ones, so it reports
+ * everything.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -20,19 +20,19 @@
 #include "common/hashfn.h"
 #include "utils/timestamp.h"
 
-#include "shared/reported.h"
+#include "shared/kept.h"
 
-/* What goes on is said again after this time. */
+/* A problem that lasts is reported again after this time. */
 #define REPEAT (1 * USECS_PER_HOUR)
 
-/* Is this to be said now?  If so, it is taken to be said. */
+/* Should this be reported now?  If so, the caller reports it. */
 bool
 ttl_reported_is_news(TtlReported *reported, int sqlerrcode, const char *text)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	uint32		reason = (uint32) sqlerrcode;
 
-	/* without words with digits: numbers, times and keys of rows differ each time */
+	/* ignore words with digits: numbers, times and keys of rows differ each time */
 	while (*text != '\0')
 	{
 		int			length = strcspn(text, " ");

@@ -15,10 +15,8 @@
 
 #include "access/xlogdefs.h"
 #include "lib/dshash.h"
-#include "shared/kept.h"
-#include "shared/reported.h"
-#include "shared/state_file.h"
 #include "port/atomics.h"
+#include "shared/kept.h"
 #include "storage/spin.h"
 #include "utils/dsa.h"
 
@@ -32,7 +30,7 @@ typedef struct TtlThrottle
 	int64		next_batch_at;	/* by the rate limit */
 	int64		lag_since;		/* when the pause for replication began, or 0 */
 	XLogRecPtr	not_awaited;	/* who has not got here is not awaited */
-	TtlReported		said;			/* that it is no longer waited for */
+	TtlReported reported;		/* that it is no longer waited for */
 } TtlThrottle;
 
 /* What all processes of a pass share. */
@@ -41,7 +39,7 @@ typedef struct TtlCommon
 	int			starter_pid;	/* the launcher, or the session that runs the pass */
 	Oid			caller;			/* of run_pass(), or invalid */
 	int64		pass;			/* its number, for pg_stat_activity */
-	dshash_table_handle kept;	/* of TtlKeptIndex */
+	dshash_table_handle kept;	/* of TtlResumeState */
 	pg_atomic_uint32 waiting;	/* others wait: a worker leaves after its round */
 	TtlThrottle throttle;
 	dsa_pointer settings;		/* those of a session, or invalid (settings.c) */
@@ -72,7 +70,7 @@ typedef struct TtlShared
 	int			nroots;
 	dsa_pointer roots;			/* a worker: OIDs of TTL indexes */
 	/* both ways */
-	TtlKept		kept;			/* without its hash tables */
+	TtlPassState kept;			/* without its hash tables */
 	/* written by the process */
 	bool		answered;
 	bool		held;			/* nothing may be deleted in any database */

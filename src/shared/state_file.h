@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * state_file.h
- *	  The layout of the file that outlives a crash (state_file.c).
+ *	  The file that outlives a crash of the server: its layout and its users.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -14,11 +14,16 @@
 #define TTL_STATEFILE_H
 
 #include "datatype/timestamp.h"
-#include "shared/reported.h"
 #include "pgstat.h"
 
 /* relative to the data directory, which is where every backend is */
 #define TTL_STATE_FILE PGSTAT_STAT_PERMANENT_DIRECTORY "/ttl_index.state"
+
+struct TtlReported;
+
+/* How many workers can have a mark, and how many crashing indexes are remembered. */
+#define TTL_MARKS 16
+#define TTL_CRASHES 128
 
 typedef enum TtlHoldReason
 {
@@ -26,7 +31,7 @@ typedef enum TtlHoldReason
 	TTL_HOLD_CLOCK_JUMP,
 	TTL_HOLD_DOWNTIME,
 	TTL_HOLD_DAMAGED_FILE,
-	TTL_HOLD_UNUSABLE_FILE		/* not written: for as long as it is so */
+	TTL_HOLD_UNUSABLE_FILE		/* never written: until it can be used again */
 } TtlHoldReason;
 
 /* Why nothing is deleted in the whole server. */
@@ -34,8 +39,8 @@ typedef struct TtlHold
 {
 	int32		reason;			/* a TtlHoldReason */
 	int32		error;			/* errno, of an unusable file */
-	TimestampTz expected;		/* what the machine's clock says, or the time
-								 * of the last look before a downtime */
+	TimestampTz expected;		/* by the machine's clock; or the last look
+								 * before a downtime */
 	TimestampTz found;			/* the wall clock when this was noticed */
 } TtlHold;
 
@@ -47,9 +52,7 @@ typedef struct TtlClocks
 	int64		uptime;			/* the machine's clock, in microseconds */
 } TtlClocks;
 
-/* The index at which a worker is; so many workers of the monitor can have a mark. */
-#define TTL_MARKS 16
-
+/* The index at which a worker is. */
 typedef struct TtlMark
 {
 	TimestampTz server_start;	/* of its postmaster */
@@ -70,45 +73,39 @@ typedef struct TtlCrash
 	TimestampTz last;			/* when the last of these visits began */
 } TtlCrash;
 
+/* Each part has one kind of writer: */
 typedef struct TtlStateFile
 {
 	uint32		magic;
 	uint32		unused;			/* alignment */
-	/* who writes each part: */
 	TtlHold		hold;			/* whoever notices the cause, and resume() */
 	TtlClocks	clocks;			/* the first process to look, and resume() */
 	TimestampTz last_look;		/* whoever looks at the clock, and resume() */
 	TtlMark		marks[TTL_MARKS];	/* one worker each */
-
-	/*
-	 * In the file, as many TtlCrash as there are follow: of the launcher when
-	 * it starts, and resume(), which removes them.
-	 */
+	TtlCrash	crashes[TTL_CRASHES];	/* the launcher when it starts */
 } TtlStateFile;
 
 #define TTL_STATE_FILE_PART(part) \
 	offsetof(TtlStateFile, part), sizeof(((TtlStateFile *) NULL)->part)
 
-/* hold.c */
-extern int64 ttl_hold_machine_clock(void);
-extern void ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall, bool starts);
-extern const char *ttl_hold_hint(const TtlHold *hold);
-extern bool ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlReported *said);
-extern char *ttl_hold_reason(const TtlHold *hold);
-
 /* crash.c */
 extern void ttl_crash_watch(int mark);
 extern void ttl_crash_mark(Oid indexrelid);
 extern bool ttl_crash_take_mark(TtlMark *mark);
-extern List *ttl_crash_skipped(const TtlStateFile *file);
-extern char *ttl_crash_reason(const List *skipped, Oid root);
+extern char *ttl_crash_reason(const TtlStateFile *file, Oid root);
+
+/* hold.c */
+extern int64 ttl_hold_machine_clock(void);
+extern void ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall, bool starts);
+extern const char *ttl_hold_hint(const TtlHold *hold);
+extern bool ttl_hold_is_held(const TtlStateFile *file, int elevel,
+							 struct TtlReported *reported);
+extern char *ttl_hold_reason(const TtlHold *hold);
 
 /* state_file.c */
 extern void ttl_state_file_read(TtlStateFile *file);
 extern void ttl_state_file_create(TtlStateFile *file);
 extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size,
 								 bool durable);
-extern int	ttl_state_file_read_crashes(TtlCrash **crashes);
-extern void ttl_state_file_write_crash(int position, const TtlCrash *crash);
 
 #endif							/* TTL_STATEFILE_H */

@@ -26,7 +26,7 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "stats/count.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
 /* The field of a TtlCount for a column. */

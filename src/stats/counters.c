@@ -3,15 +3,10 @@
  * counters.c
  *	  The counters: the table behind the views stats and index_stats.
  *
- * Each batch adds a row for what it did, in its own transaction, and each survey one for
- * the passes.  So the counters are exact after a crash, and the cost of a batch does not
- * depend on the versions of a row that an old snapshot keeps.  A survey folds the rows of
- * each index into one for its sum, and one for the hour at hand; past hours go to
- * ttl_index.past_hours (history.c).  Rows have the names of table and index, which may be
- * gone when they are read.
- *
- * Rows have to be deleted and counted on a full disk, too.  So the table begins with empty
- * pages that are never truncated, and a fold leaves the space of its rows to later ones.
+ * Each batch adds a row in its own transaction, and each survey one for the passes.  So the
+ * counters are exact after a crash, and the cost of a batch does not depend on the versions
+ * of a row that an old snapshot keeps.  A survey folds the rows of each index into one for
+ * its sum and one for the hour at hand; past hours go to ttl_index.past_hours (history.c).
  *
  * The table has no index, so rows are inserted into the heap directly, without privileges
  * and triggers.  Its trigger is for subscriptions to all tables of another server.
@@ -34,7 +29,6 @@
 #include "commands/trigger.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
@@ -51,27 +45,14 @@
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_ignore_subscription);
-PG_FUNCTION_INFO_V1(ttl_reserve_room);
 PG_FUNCTION_INFO_V1(ttl_stats_reset);
 PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
-
-/* The table begins with room for so many rows. */
-#define ROOM_ROWS 960
 
 /* Fewer rows are not folded, so that an idle table is left alone. */
 #define FOLD_ROWS 100
 
-/* So many indexes that are gone keep their names in an hour: all passes read the table. */
-#define MAX_GONE 1000
-
 /* How many rows a page is taken to hold: about half of what fits. */
 #define ROWS_PER_BLOCK 25
-
-/* When a page is full, room is looked for in so many pages. */
-#define ROOM_BLOCKS 64
-
-/* A page has room while so much is free: two rows, and less than makes core prune a page. */
-#define ROOM_SIZE 512
 
 /* The columns of ttl_index.counters, in order. */
 static const TtlCountColumn columns[] = {
@@ -112,23 +93,14 @@ static const TtlCountColumn columns[] = {
 /* The rows of an index, its table and an hour add up to one. */
 #define KEY_SIZE (offsetof(TtlCount, hour) + sizeof(TimestampTz))
 
-/* The rows of which hours are moved to ttl_index.past_hours? */
-typedef enum Moved
-{
-	MOVE_NONE,
-	MOVE_PAST,
-	MOVE_ALL
-} Moved;
-
 /* Rows that are being added up. */
 typedef struct Sums
 {
 	HTAB	   *found;			/* of TtlCount */
 	List	   *list;			/* the same ones, in order */
 	int64		rows;			/* that were read */
-	int			gone;			/* those of indexes that are gone, by hours */
 	TimestampTz now;
-	Moved		moved;
+	TimestampTz move_before;	/* hours before this are moved to past_hours */
 } Sums;
 
 /* Raises an error if the tables do not fit this library. */
@@ -178,42 +150,11 @@ ttl_counters_are_locked(void)
 	return false;
 }
 
-/* Would a row of this size fit into a page? */
-static bool
-has_room(Relation rel, BlockNumber block, Size size)
-{
-	Buffer		buffer = ReadBuffer(rel, block);
-	Page		page = BufferGetPage(buffer);
-	bool		result;
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	result = !PageIsNew(page) && PageGetHeapFreeSpace(page) >= size;
-	UnlockReleaseBuffer(buffer);
-	return result;
-}
-
-/*
- * Inserts a row into a page that has room for it, if there is one: the free space map, by
- * which core finds a page, does not know what was freed since the last vacuum.
- */
 static void
 insert_row(Relation rel, const TtlCount *count)
 {
 	HeapTuple	tuple = ttl_count_form(count, columns, RelationGetDescr(rel));
-	Size		size = MAXALIGN(tuple->t_len);
-	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
-	BlockNumber block = RelationGetTargetBlock(rel);
 
-	if (block >= nblocks || !has_room(rel, block, size))
-	{
-		for (block = 0; block < Min(nblocks, ROOM_BLOCKS); block++)
-		{
-			if (!has_room(rel, block, size))
-				continue;
-			RelationSetTargetBlock(rel, block);
-			break;
-		}
-	}
 	ttl_count_insert(rel, tuple);
 	heap_freetuple(tuple);
 }
@@ -222,19 +163,7 @@ insert_row(Relation rel, const TtlCount *count)
 static bool
 is_moved(const Sums *sums, TimestampTz hour)
 {
-	return hour != 0 &&
-		(sums->moved == MOVE_ALL ||
-		 (sums->moved == MOVE_PAST && hour != ttl_history_hour(sums->now)));
-}
-
-/* Is the index of a row gone, or the role that has called run_pass()? */
-static bool
-is_gone(const TtlCount *row)
-{
-	return OidIsValid(row->indexrelid) ?
-		!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(row->indexrelid)) :
-		OidIsValid(row->relid) &&
-		!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(row->relid));
+	return hour != 0 && hour < sums->move_before;
 }
 
 /* Adds a row to the sum for this index and hour, or begins one. */
@@ -246,18 +175,15 @@ add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
 	TtlCount   *sum;
 	bool		known;
 
-	if (hour == 0 && is_gone(row))
+	/* the sum of an index that is gone, or of a role, belongs to the database */
+	if (hour == 0 &&
+		(OidIsValid(row->indexrelid) ?
+		 !SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(row->indexrelid)) :
+		 OidIsValid(row->relid) &&
+		 !SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(row->relid))))
 	{
-		/* it belongs to no index, or role; and the database was not reset */
 		key.indexrelid = key.relid = InvalidOid;
 		added.stats_reset = 0;
-	}
-	else if (hour != 0 && OidIsValid(row->indexrelid) &&
-			 hash_search(sums->found, &key, HASH_FIND, NULL) == NULL &&
-			 is_gone(row) && ++sums->gone > MAX_GONE)
-	{
-		key.indexrelid = key.relid = InvalidOid;
-		added.schemaname = added.relname = added.indexrelname = NULL;
 	}
 	sum = hash_search(sums->found, &key, HASH_ENTER, &known);
 	if (!known)
@@ -273,7 +199,7 @@ add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
  * `take` is set.  What is moved is added to the sum of its index, too.
  */
 static void
-sum_rows(Relation rel, Snapshot snapshot, bool take, Moved moved, Sums *sums)
+sum_rows(Relation rel, Snapshot snapshot, bool take, TimestampTz move_before, Sums *sums)
 {
 	HASHCTL		ctl = {.keysize = KEY_SIZE,.entrysize = sizeof(TtlCount),.hcxt = CurrentMemoryContext};
 	TupleDesc	desc = RelationGetDescr(rel);
@@ -284,7 +210,7 @@ sum_rows(Relation rel, Snapshot snapshot, bool take, Moved moved, Sums *sums)
 	sums->found = hash_create("ttl_index sums", 64, &ctl,
 							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	sums->now = GetCurrentTimestamp();
-	sums->moved = moved;
+	sums->move_before = move_before;
 	snapshot = RegisterSnapshot(snapshot);
 	scan = ttl_table_beginscan(rel, snapshot);
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
@@ -308,35 +234,18 @@ sum_rows(Relation rel, Snapshot snapshot, bool take, Moved moved, Sums *sums)
  * index after another does so several times in the same command.
  */
 static void
-take_rows(Relation rel, Moved moved, Sums *sums)
+take_rows(Relation rel, TimestampTz move_before, Sums *sums)
 {
 	ListCell   *lc;
 
 	CommandCounterIncrement();
-	sum_rows(rel, GetLatestSnapshot(), true, moved, sums);
+	sum_rows(rel, GetLatestSnapshot(), true, move_before, sums);
 	foreach(lc, sums->list)
 	{
 		const TtlCount *sum = lfirst(lc);
 
 		if (is_moved(sums, sum->hour))
 			ttl_history_add(sum, sums->now);
-	}
-}
-
-/* Replaces the rows of each index and hour by one. */
-static void
-fold_rows(Relation rel, Moved moved)
-{
-	Sums		sums;
-	ListCell   *lc;
-
-	take_rows(rel, moved, &sums);
-	foreach(lc, sums.list)
-	{
-		const TtlCount *sum = lfirst(lc);
-
-		if (!is_moved(&sums, sum->hour))
-			insert_row(rel, sum);
 	}
 }
 
@@ -360,44 +269,35 @@ open_to_look(void)
 	return NULL;
 }
 
-static int
-failing_cmp(const ListCell *a, const ListCell *b)
-{
-	Oid			root_a = ((TtlFailing *) lfirst(a))->root;
-	Oid			root_b = ((TtlFailing *) lfirst(b))->root;
-
-	return root_a < root_b ? -1 : root_a > root_b;
-}
-
 /*
- * Lists the TTL indexes with an error that no good visit has followed, as TtlFailing in the
- * order of OIDs.
+ * Finds the TTL indexes with an error that no good visit has followed: a hash table of
+ * TtlFailing in the current memory context.
  */
-List *
+HTAB *
 ttl_counters_failing(void)
 {
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(TtlFailing),.hcxt = CurrentMemoryContext};
+	HTAB	   *failing = hash_create("ttl_index failing", 64, &ctl,
+									  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	Relation	rel = open_to_look();
-	List	   *failing = NIL;
 	Sums		sums;
 	ListCell   *lc;
 
 	if (rel == NULL)
-		return NIL;
-	sum_rows(rel, GetActiveSnapshot(), false, MOVE_ALL, &sums);
+		return failing;
+	sum_rows(rel, GetActiveSnapshot(), false, DT_NOEND, &sums);
 	foreach(lc, sums.list)
 	{
 		const TtlCount *sum = lfirst(lc);
-		TtlFailing *entry;
 
-		if (sum->hour != 0 || !OidIsValid(sum->indexrelid) ||
-			sum->last_error_time <= sum->recovered)
-			continue;
-		entry = palloc(sizeof(TtlFailing));
-		entry->root = sum->indexrelid;
-		entry->at = sum->last_error_time;
-		failing = lappend(failing, entry);
+		if (sum->hour == 0 && OidIsValid(sum->indexrelid) &&
+			sum->last_error_time > sum->recovered)
+		{
+			TtlFailing *entry = hash_search(failing, &sum->indexrelid, HASH_ENTER, NULL);
+
+			entry->at = sum->last_error_time;
+		}
 	}
-	list_sort(failing, failing_cmp);
 	table_close(rel, AccessShareLock);
 	return failing;
 }
@@ -413,7 +313,7 @@ ttl_counters_roles_since(TimestampTz since)
 
 	if (rel == NULL)
 		return NIL;
-	sum_rows(rel, GetActiveSnapshot(), false, MOVE_NONE, &sums);
+	sum_rows(rel, GetActiveSnapshot(), false, DT_NOEND, &sums);
 	foreach(lc, sums.list)
 	{
 		const TtlCount *sum = lfirst(lc);
@@ -425,40 +325,24 @@ ttl_counters_roles_since(TimestampTz since)
 	return roles;
 }
 
-/*
- * Keeps some pages of a small table from filling up: once all are full, the sums of its
- * rows would not fit either.  Reading the table prunes full pages; if that is not enough,
- * the table is folded.
- */
 static void
-keep_room(Relation rel)
-{
-	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
-	BlockNumber target = RelationGetTargetBlock(rel);
-	BlockNumber with_room = 0;
-	Sums		sums;
-
-	if (nblocks > ROOM_BLOCKS ||
-		(target < nblocks && has_room(rel, target, ROOM_SIZE)))
-		return;
-	sum_rows(rel, GetLatestSnapshot(), false, MOVE_NONE, &sums);
-	for (BlockNumber block = 0; block < nblocks; block++)
-	{
-		if (has_room(rel, block, ROOM_SIZE))
-			with_room++;
-	}
-	/* past_hours may have no room at all */
-	if (with_room <= nblocks / 3 && sums.rows >= 2 * list_length(sums.list) &&
-		ConditionalLockRelationOid(RelationGetRelid(rel), ShareUpdateExclusiveLock))
-		fold_rows(rel, MOVE_NONE);
-}
-
-/* Adds to the counters what was done by an index or by none, in the current transaction. */
-void
-ttl_counters_add(const TtlCount *count)
+add_work(void *arg)
 {
 	Relation	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
+
+	insert_row(rel, arg);
+	table_close(rel, NoLock);
+}
+
+/*
+ * Adds to the counters what was done by an index or by none, in the current transaction.
+ * Returns false if the disk is full: rows have to be deleted there all the same.
+ */
+bool
+ttl_counters_add(const TtlCount *count)
+{
 	TtlCount	row = *count;
+	ErrorData  *edata;
 
 	if (OidIsValid(row.indexrelid) && (row.batches > 0 || row.errors > 0))
 	{
@@ -467,9 +351,10 @@ ttl_counters_add(const TtlCount *count)
 		row.relname = get_rel_name(row.relid);
 		row.schemaname = get_namespace_name(get_rel_namespace(row.relid));
 	}
-	keep_room(rel);
-	insert_row(rel, &row);
-	table_close(rel, NoLock);
+	edata = ttl_error_catch(add_work, &row, true);
+	if (edata != NULL && edata->sqlerrcode != ERRCODE_DISK_FULL)
+		ReThrowError(edata);
+	return edata == NULL;
 }
 
 /*
@@ -479,18 +364,13 @@ ttl_counters_add(const TtlCount *count)
  *
  * A fold reads the whole table, also what an old snapshot keeps of earlier folds.  So it
  * waits until about as many rows have come as it has to read, but is made in each hour.
- *
- * Past hours are moved only if the caller says so: there may be no room for them.
  */
 bool
-ttl_counters_fold(int64 rows, bool new_hour, bool move)
+ttl_counters_fold(int64 rows, bool new_hour)
 {
 	Oid			relid = ttl_count_relid("counters");
 	Relation	rel;
 	bool		due;
-	bool		past = false;
-	Sums		sums;
-	ListCell   *lc;
 
 	if ((rows < FOLD_ROWS && !new_hour) ||
 		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
@@ -498,57 +378,32 @@ ttl_counters_fold(int64 rows, bool new_hour, bool move)
 	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
 	due = new_hour ||
 		rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
-	move = move && due && ttl_history_lock(RowExclusiveLock);
 	if (due)
 	{
-		/*
-		 * Not if each index has one row already: anybody may call run_pass(),
-		 * which knows nothing of earlier folds.
-		 */
-		sum_rows(rel, GetLatestSnapshot(), false, MOVE_NONE, &sums);
-		sums.moved = move ? MOVE_PAST : MOVE_NONE;
+		TimestampTz move_before = ttl_history_lock(RowExclusiveLock) ?
+			ttl_history_hour(GetCurrentTimestamp()) : DT_NOBEGIN;
+		bool		past = false;
+		Sums		sums;
+		ListCell   *lc;
+
+		/* anybody may call run_pass(), which knows nothing of earlier folds */
+		sum_rows(rel, GetLatestSnapshot(), false, move_before, &sums);
 		foreach(lc, sums.list)
 			past = past || is_moved(&sums, ((TtlCount *) lfirst(lc))->hour);
 		if (past || sums.rows - list_length(sums.list) > FOLD_ROWS)
-			fold_rows(rel, sums.moved);
+		{
+			take_rows(rel, move_before, &sums);
+			foreach(lc, sums.list)
+			{
+				const TtlCount *sum = lfirst(lc);
+
+				if (!is_moved(&sums, sum->hour))
+					insert_row(rel, sum);
+			}
+		}
 	}
 	table_close(rel, NoLock);
 	return due;
-}
-
-/*
- * reserve_room() returns void: makes the table as large as it is to be at least, and empty.
- * The script of an older version may call it for a table with fewer columns.
- */
-Datum
-ttl_reserve_room(PG_FUNCTION_ARGS)
-{
-	static const int64 zero = 0;
-	Relation	rel = table_open(ttl_count_relid("counters"), RowExclusiveLock);
-	TupleDesc	desc = RelationGetDescr(rel);
-	Datum		values[MaxTupleAttributeNumber];
-	bool		nulls[MaxTupleAttributeNumber];
-	Snapshot	snapshot;
-	TableScanDesc scan;
-	HeapTuple	tuple;
-
-	/* zeros, none of which is longer than this one, and NULLs where these may be */
-	for (int i = 0; i < desc->natts; i++)
-	{
-		values[i] = TupleDescAttr(desc, i)->attbyval ? (Datum) 0 : PointerGetDatum(&zero);
-		nulls[i] = !TupleDescAttr(desc, i)->attnotnull;
-	}
-	for (int i = 0; i < ROOM_ROWS; i++)
-		ttl_count_insert(rel, heap_form_tuple(desc, values, nulls));
-	CommandCounterIncrement();
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	scan = ttl_table_beginscan(rel, snapshot);
-	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
-		simple_heap_delete(rel, &tuple->t_self);
-	table_endscan(scan);
-	UnregisterSnapshot(snapshot);
-	table_close(rel, NoLock);
-	PG_RETURN_VOID();
 }
 
 /*
@@ -568,7 +423,7 @@ reset(Oid root)
 	/* nobody folds the rows meanwhile */
 	LockRelationOid(ttl_count_relid("counters"), ShareUpdateExclusiveLock);
 	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
-	take_rows(rel, MOVE_ALL, &sums);
+	take_rows(rel, DT_NOEND, &sums);
 	foreach(lc, sums.list)
 	{
 		TtlCount   *sum = lfirst(lc);

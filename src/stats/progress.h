@@ -15,7 +15,6 @@
 
 #include "definition/definition.h"
 #include "expire/expire.h"
-#include "expire/index_scan.h"
 #include "storage/dsm.h"
 
 /* What deletion waits for; progress.c has the names in the same order. */
@@ -40,11 +39,10 @@ typedef struct TtlProgress
 {
 	TimestampTz begun;			/* 0: it is not known yet what there is to do */
 	int64		deleted;		/* rows, one by one */
-	int64		paced;			/* would be deleted by now, see kept.c */
 	int64		left;
+	int64		time_left;		/* microseconds */
 	int64		index_deleted;
-	int64		index_paced;
-	int64		index_due;		/* when the pass began */
+	int64		index_left;
 } TtlProgress;
 
 /* What the monitor has done in a database, and how it has found its TTL indexes. */
@@ -52,8 +50,6 @@ typedef struct TtlSurvey
 {
 	TimestampTz pass_start;		/* of the last pass; 0 for none */
 	TimestampTz pass_end;		/* of the last pass that has ended, likewise */
-	int64		deleted;		/* rows, since the launcher started */
-	int64		partitions;		/* dropped, likewise */
 	int64		left;			/* about so many rows, of a pass that goes on;
 								 * -1: not known, or there is none */
 	int64		time_left;		/* for these, in microseconds; -1: likewise */
@@ -62,7 +58,6 @@ typedef struct TtlSurvey
 	int32		not_active;		/* of these, by the view ttl_index.indexes */
 	int32		failing;
 	int32		paused;
-	int32		lag_unknown;
 	int64		worst_lag;		/* microseconds; -1: unknown of all */
 } TtlSurvey;
 
@@ -81,7 +76,7 @@ typedef struct TtlKnownIndex
 	int64		key;
 } TtlKnownIndex;
 
-/* What the launcher shows of itself (see progress.c). */
+/* What the launcher shows of itself. */
 typedef struct TtlLauncher
 {
 	bool		enabled;		/* ttl_index.monitor_enabled, in the launcher */
@@ -92,11 +87,9 @@ typedef struct TtlLauncher
 
 /* progress.c */
 extern void ttl_progress_pass(const TtlProgress *progress, TimestampTz begun);
-extern void ttl_progress_visit(const TtlIndex *index, TimestampTz cutoff,
-							   const TtlCursor *cursor, TimestampTz begun,
-							   int64 deleted, const TtlProgress *progress);
+extern void ttl_progress_visit(const TtlIndex *index, const TtlCursor *cursor,
+							   TimestampTz begun, const TtlProgress *progress);
 extern void ttl_progress_wait(TtlWait wait, long milliseconds);
-extern int64 ttl_progress_time_left(int64 left, int64 deleted, int64 paced, int64 took);
 extern Datum ttl_progress_interval(int64 time_left, bool *isnull);
 extern bool ttl_progress_position(Oid indexrelid, TtlScanPosition *position);
 extern void ttl_progress_launcher(const TtlLauncher *launcher);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * stats.h
- *	  The counters of TTL indexes, and their totals by hour and day.
+ *	  The counters of TTL indexes, and their totals by hour.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -13,8 +13,67 @@
 #ifndef TTL_STATS_H
 #define TTL_STATS_H
 
-#include "definition/definition.h"
-#include "stats/count.h"
+#include "access/htup.h"
+#include "access/tupdesc.h"
+#include "datatype/timestamp.h"
+#include "storage/lockdefs.h"
+#include "utils/hsearch.h"
+#include "utils/relcache.h"
+
+/* A row of ttl_index.counters: what one transaction adds, or a sum; also in past_hours. */
+typedef struct TtlCount
+{
+	Oid			indexrelid;
+	Oid			relid;
+	TimestampTz hour;			/* in which it was done, or 0 */
+	const char *schemaname;
+	const char *relname;
+	const char *indexrelname;
+	int64		visits;
+	int64		batches;
+	int64		deleted_documents;
+	int64		deleted_buckets;
+	int64		archived_documents; /* of the deleted ones, likewise below */
+	int64		archived_buckets;
+	int64		skipped_locked;
+	int64		skipped_failed;
+	int64		errors;
+	double		delete_time;	/* milliseconds */
+	TimestampTz last_deleted;	/* 0 for none, like the other times */
+	const char *last_error;
+	const char *last_error_sqlstate;
+	Oid			last_error_role;	/* whose code raised it; invalid for none of users */
+	TimestampTz last_error_time;
+	int64		passes;
+	int64		sub_passes;
+	TimestampTz last_pass_start;
+	TimestampTz last_pass_end;
+	TimestampTz last_cutoff;
+	TimestampTz stats_reset;
+	int64		lag_pauses;
+	TimestampTz last_call;		/* of run_pass(), by the role in relid */
+	TimestampTz recovered;		/* when a visit was good again after an error */
+} TtlCount;
+
+/* How a column is stored, and how two rows of an index become one. */
+typedef enum TtlCountKind
+{
+	TTL_COUNT_OID,				/* says what the row is about */
+	TTL_COUNT_HOUR,				/* likewise; 0 for a sum */
+	TTL_COUNT_NAME,				/* any one that there is */
+	TTL_COUNT_COUNT,			/* an int64, added up */
+	TTL_COUNT_MILLISECONDS,		/* a double, added up */
+	TTL_COUNT_TIME,				/* the latest one that is not in the future */
+	TTL_COUNT_RESET_TIME,		/* the latest one */
+	TTL_COUNT_ERROR_TEXT,		/* belongs to the latest last_error_time */
+	TTL_COUNT_ERROR_OID			/* likewise */
+} TtlCountKind;
+
+typedef struct TtlCountColumn
+{
+	TtlCountKind kind;
+	size_t		offset;			/* in TtlCount */
+} TtlCountColumn;
 
 /* A TTL index whose last error was not followed by a good visit. */
 typedef struct TtlFailing
@@ -22,6 +81,17 @@ typedef struct TtlFailing
 	Oid			root;
 	TimestampTz at;				/* when that error was counted */
 } TtlFailing;
+
+/* count.c */
+extern Oid	ttl_count_relid(const char *name);
+extern Relation ttl_count_open(const char *name, int ncolumns, LOCKMODE lockmode);
+extern HeapTuple ttl_count_form(const TtlCount *count, const TtlCountColumn *columns,
+								TupleDesc desc);
+extern void ttl_count_insert(Relation rel, HeapTuple row);
+extern void ttl_count_read(HeapTuple tuple, const TtlCountColumn *columns,
+						   TupleDesc desc, TtlCount *count);
+extern void ttl_count_add(TtlCount *sum, const TtlCount *row,
+						  const TtlCountColumn *columns, int ncolumns, TimestampTz now);
 
 /* counters.c */
 #define TTL_COUNTERS_LOCKED "table \"" TTL_SCHEMA ".counters\" is locked by others"
@@ -31,10 +101,10 @@ typedef struct TtlFailing
 extern void ttl_counters_check(void);
 extern bool ttl_counters_lock(bool wait);
 extern bool ttl_counters_are_locked(void);
-extern void ttl_counters_add(const TtlCount *count);
+extern bool ttl_counters_add(const TtlCount *count);
 extern List *ttl_counters_roles_since(TimestampTz since);
-extern List *ttl_counters_failing(void);
-extern bool ttl_counters_fold(int64 rows, bool new_hour, bool move);
+extern HTAB *ttl_counters_failing(void);
+extern bool ttl_counters_fold(int64 rows, bool new_hour);
 
 /* history.c */
 extern TimestampTz ttl_history_hour(TimestampTz at);

@@ -84,7 +84,8 @@ SELECT ttl_index.create_index('twice', 'at', 3600, time_zone => 'Europe/Berlin')
 foreach my $node ($coordinator, $worker1)
 {
 	is( $node->safe_psql('postgres', q{
-SELECT concat_ws(' ', ttl_index.due_count('keyed_at_ttl'), ttl_index.due_count('unkeyed_ttl'), ttl_index.due_count('twice_at_ttl'))}),
+SELECT string_agg((SELECT count(*) FROM ttl_index.preview(i, 2000))::text, ' ' ORDER BY n)
+FROM unnest('{keyed_at_ttl,unkeyed_ttl,twice_at_ttl}'::regclass[]) WITH ORDINALITY AS i(i, n)}),
 		'1000 200 1000', 'each row counts once, on ' . $node->name);
 	is( $node->safe_psql(
 			'postgres', q{
@@ -92,9 +93,7 @@ SELECT (SELECT count(*) FROM ttl_index.preview('twice_at_ttl', 3) AS row WHERE (
 	(SELECT row->>'at' FROM ttl_index.preview('keyed_at_ttl', 1) AS row) LIKE '2001-01-01%', (SELECT count(*) FROM ttl_index.preview('document_doc_at_ttl'))}),
 		'3|t|10', 'and can be looked at, the oldest first');
 }
-is( $cluster->sql(q{SELECT concat_ws(' ', ttl_index.oldest_due('unkeyed_ttl'),
-	ttl_index.oldest_due('twice_at_ttl') = '2001-01-01'::timestamp AT TIME ZONE 'Europe/Berlin', coalesce(ttl_index.lag('keyed_at_ttl')::text, 'unknown'))}),
-	'-infinity t unknown', 'the oldest of them is known, and the lag is not');
+is($cluster->sql(q{SELECT ttl_index.lag('keyed_at_ttl')}), '', 'the lag is not known');
 is(states($worker1, 'keyed'), 'active', 'a copy is active');
 $worker1->safe_psql('postgres', 'CALL ttl_index.run_pass()');
 is($cluster->sql(q{SELECT count(*) FROM keyed}), '1010', 'no other node deletes');
@@ -126,7 +125,7 @@ SELECT create_reference_table('parent');
 SELECT create_distributed_table('child', 'id');
 SELECT create_reference_table('follower');
 SELECT ttl_index.create_index('parent', 'at', 3600);
-INSERT INTO parent SELECT g, '2001-01-01' FROM generate_series(1, 300) AS g;
+INSERT INTO parent SELECT g, timestamptz '2001-01-01' + g * interval '1 minute' FROM generate_series(1, 300) AS g;
 INSERT INTO child VALUES (1, 1), (2, 100), (3, 101), (4, 300);
 INSERT INTO follower SELECT g, g FROM generate_series(1, 300) AS g;
 CALL ttl_index.run_pass();

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # A server on which four things go on at once, seen by a person with psql alone, who has
-# read the beginning of doc/operations.md; by one with the report; and by Prometheus.
+# read the beginning of doc/operating.md; by one with the report; and by Prometheus.
 # script/scenario runs it, which takes some minutes.
 
 use strict;
@@ -87,7 +87,7 @@ $node->set('monitor_enabled', 'on');
 #
 
 my ($for_server, $for_database) =
-  slurp_file('doc/operations.md') =~ /^## Monitoring\n.*?^```sql\n(.*?)^```.*?^```sql\n(.*?)^```/ms;
+  slurp_file('doc/operating.md') =~ /^## Watching\n.*?^```sql\n(.*?)^```.*?^```sql\n(.*?)^```/ms;
 my @as_exporter = (extra_params => [ '-U', 'exporter' ]);
 
 # The result of a query in a database, each row as the values of its columns by name.
@@ -168,7 +168,7 @@ my ($page, $err) =
 	'-U', 'exporter', 'app' ]);
 is($err, '', 'the report is written');
 my %wrong = map { /^(\w+): (.*)/ } databases_of($page);
-is($wrong{archive}, 'Nobody deletes here (disabled_here)', 'it says of archive what is wrong');
+is($wrong{archive}, 'No rows are deleted here (disabled_here)', 'it says of archive what is wrong');
 is($wrong{shop}, '1 index: failing', 'of shop');
 is($wrong{wiki}, '1 index paused', 'of wiki');
 is($wrong{app}, 'nothing', 'of app');

@@ -149,8 +149,8 @@ CREATE ROLE regress_ttl_caller;
 UPDATE ttl_index.counters SET last_call = last_call - interval '9 minutes' WHERE last_call IS NOT NULL;
 SELECT status FROM ttl_index.monitor_status();
 UPDATE ttl_index.counters SET last_call = last_call - interval '2 minutes' WHERE last_call IS NOT NULL;
-SELECT status = 'run_pass' AS served, reason LIKE '%within ten minutes' AS why, hint LIKE '%run_pass()%' AS way_out FROM ttl_index.monitor_status();
-SELECT state, reason LIKE '%within ten minutes' AS why FROM ttl_index.indexes WHERE indexrelid = 'parted_ttl'::regclass;
+SELECT status = 'run_pass' AS served, reason LIKE '%in the last ten minutes' AS why, hint LIKE '%run_pass()%' AS way_out FROM ttl_index.monitor_status();
+SELECT state, reason LIKE '%in the last ten minutes' AS why FROM ttl_index.indexes WHERE indexrelid = 'parted_ttl'::regclass;
 -- not without preload here or there, so the sentence is left out
 \set VERBOSITY terse
 CREATE TABLE nobody (ts timestamptz);

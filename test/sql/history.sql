@@ -148,18 +148,16 @@ CALL ttl_index.run_pass();
 SELECT count(*) FROM ttl_index.counters WHERE xmin = :'inserted';
 DELETE FROM ttl_index.counters WHERE indexrelid < 16384 AND visits = 1;
 
--- whoever makes and drops indexes all the time does not let the tables grow without end, which
--- all passes and views read: only so many that are gone keep their names in an hour
+-- the sums of indexes that are gone become one, and their past hours keep the names
 SELECT ttl_index.stats_reset();
 DELETE FROM ttl_index.past_hours;
 INSERT INTO ttl_index.counters (indexrelid, relid, hour, schemaname, relname, indexrelname, visits, batches, deleted_documents, deleted_buckets,
 	archived_documents, archived_buckets, skipped_locked, skipped_failed, errors, delete_time, passes, sub_passes, lag_pauses, last_error_role)
 SELECT g, g, date_trunc('hour', now()) - hours * interval '5 hours', 'gone', 'gone', 'gone_' || g, 1, 1, 10, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0
-FROM generate_series(4000000001, 4000001000) AS g, generate_series(0, 2) AS hours;
+FROM generate_series(4000000001, 4000000100) AS g, generate_series(1, 3) AS hours;
 CALL ttl_index.run_pass();
-SELECT count(*) AS rows, sum(deleted_documents) AS deleted FROM ttl_index.counters WHERE hour IS NOT NULL OR indexrelid <> 0;
-SELECT count(*) > 1000 AS many, count(*) < 1010 AS not_too_many, sum(deleted_documents) AS deleted,
-	sum(deleted_documents) FILTER (WHERE relname IS NULL) AS without_name FROM ttl_index.history;
+SELECT count(*) AS rows FROM ttl_index.counters WHERE hour IS NOT NULL OR indexrelid <> 0;
+SELECT count(*) AS rows, sum(deleted_documents) AS deleted, count(relname) AS named FROM ttl_index.history;
 SELECT deleted_documents FROM ttl_index.stats;
 
 -- one query sets all of them to zero, one after another

@@ -39,7 +39,7 @@ SELECT * FROM ttl_index.coll_mod_index('t_at_ttl', ttl_index.seconds('90 days'))
 -- inside the option, the index stores and shows what was written
 CREATE INDEX t_other ON t (other) WHERE ttl_index.expire_after_seconds(ttl_index.seconds('30 days'));
 CREATE INDEX t_filtered ON t (filtered) WHERE id > 5
-	AND ttl_index.expire_after_seconds(seconds => ttl_index.seconds(span => '1 day'::interval * 7 - interval '1 hour') + 60);
+	AND ttl_index.expire_after_seconds(seconds => ttl_index.seconds(span => '6 days 23:00'::interval) + 60);
 SELECT pg_get_indexdef(i) FROM unnest('{t_other,t_filtered}'::regclass[]) AS i;
 SELECT indexrelid, key, expire_after_seconds, partial_filter_expression, state FROM ttl_index.indexes ORDER BY indexrelid::text;
 -- the number is what SQL has for it

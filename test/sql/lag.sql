@@ -62,10 +62,10 @@ CREATE INDEX parts_i ON parts (ts) WHERE ttl_index.expire_after_seconds(60);
 SELECT ttl_index.lag('parts_i');
 INSERT INTO parts VALUES ('2001-02-03'), ('2003-02-03');
 SELECT since('parts_i', '2001-02-03 00:01'), since('parts_b_ts_idx', '2003-02-03 00:01');
--- rows at -infinity do not hide those of another partition
+-- it is unknown as long as a partition has only rows at -infinity that are due
 CREATE TABLE parts_0 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO ('2001-01-01');
 INSERT INTO parts VALUES ('-infinity');
-SELECT since('parts_i', '2001-02-03 00:01'), ttl_index.lag('parts_0_ts_idx') IS NULL AS unknown;
+SELECT ttl_index.lag('parts_i') IS NULL AS unknown, ttl_index.lag('parts_0_ts_idx') IS NULL AS unknown;
 DROP TABLE parts_0;
 SELECT count(*) FROM ttl_index.remove_ttl('parts_i');
 DROP INDEX parts_i;

@@ -44,7 +44,6 @@ CREATE INDEX odd_zone ON odd ((CASE WHEN ttl_index.time_zone('UTC') THEN ts END)
 CREATE INDEX odd_filter ON odd (ts) WHERE ttl_index.expire_after_seconds(5) = (id > 1);
 CREATE INDEX odd_or ON odd (ts) WHERE ttl_index.expire_after_seconds(5) AND (ttl_index.bucket_max_span_seconds(id) OR id > 1);
 CREATE INDEX odd_alone ON odd (ts) WHERE ttl_index.drop_expired_partitions();
-CREATE INDEX odd_name ON odd (ts) WHERE id::oid <> 'ttl_index.time_zone'::regproc;
 CREATE VIEW odd_view AS SELECT ttl_index.expire_after_seconds(id) FROM odd;
 ALTER TABLE odd ADD CONSTRAINT odd_check CHECK (ttl_index.expire_after_seconds(id)),
 	ADD yes boolean DEFAULT ttl_index.time_zone('UTC'),

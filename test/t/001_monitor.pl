@@ -213,10 +213,9 @@ WHERE backend_type = 'ttl_index worker' AND datname = 'postgres'
 	'pg_stat_activity names the worker by its backend_type, and the index at work');
 is( $node->safe_psql(
 		'postgres', q{
-SELECT datname, backend_type, operation, relid::regclass, indexrelid::regclass,
-	cutoff <= op_start, deleted_documents, wait_event
+SELECT datname, operation, relid::regclass, indexrelid::regclass, pass_start <= op_start, index_deleted, wait_event
 FROM ttl_index.current_op}),
-	'postgres|ttl_index worker|visit|"Odd"."Gated"|"Odd"."Gated ttl"|t|0|advisory',
+	'postgres|visit|"Odd"."Gated"|"Odd"."Gated ttl"|t|0|advisory',
 	'current_op shows the worker');
 my $passes_before =
   $node->safe_psql('postgres', 'SELECT passes FROM ttl_index.stats');

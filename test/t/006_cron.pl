@@ -106,7 +106,7 @@ foreach my $db ('opens', 'goes_on')
 }
 foreach my $db (sort keys %jobs)
 {
-	# what doc/operations.md says, with other times
+	# what doc/operating.md says, with other times
 	my $where = $jobs{$db} =~ /^ALTER/ ? 'postgres' : $db;
 
 	$window->safe_psql('postgres',

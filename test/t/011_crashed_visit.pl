@@ -211,29 +211,30 @@ $node->safe_psql('postgres', 'DROP INDEX again_ttl; DROP TABLE beside');
 $node->safe_psql('postgres', 'SELECT ttl_index.resume()');
 is(state_of_index(), 'failing', 'resume() lets it be visited');
 
-# However many indexes crash the server, each one is remembered.  These are known by their
-# numbers; each of them has crashed it twice.
+# Where as many others as the file has room for crashed the server earlier, the oldest of
+# these is forgotten.  They are known by their numbers; each of them has crashed it twice.
 my $state_file = $node->data_dir . '/pg_stat/ttl_index.state';
-my $head = -s $state_file;
-my $many = 1000;
+my $many = 128;
 
 sub crashes
 {
 	return map { join ':', (unpack('q L L q q', $_))[ 2, 3 ] }
-	  unpack('(a32)*', substr(slurp_file($state_file), $head));
+	  unpack('(a32)*', substr(slurp_file($state_file), -32 * $many));
 }
 
 my $start = $node->safe_psql('postgres',
 	'SELECT round((extract(epoch FROM pg_postmaster_start_time()) - 946684800) * 1000000)');
-append_to_file($state_file, join '',
-	map { pack('q L L q q', $start, 1, $_, 2, $start + $_) } 1 .. $many);
+open my $file, '+<:raw', $state_file or die "could not open $state_file: $!";
+seek $file, -32 * $many, 2;
+print $file map { pack('q L L q q', $start, 1, $_, 2, $start + $_) } 1 .. $many;
+close $file or die "could not write $state_file: $!";
 my $deadly = $node->safe_psql('postgres', "SELECT 'deadly_ttl'::regclass::oid");
 kill_process(worker_at_index("one more is visited ($_)")) foreach 1 .. 2;
 is(state_of_index(), 'crashed_server', 'before it is put aside');
 is_deeply(
 	[ crashes() ],
-	[ (map { "$_:2" } 1 .. $many), "$deadly:2" ],
-	'and none is forgotten for that');
+	[ "$deadly:2", map { "$_:2" } 2 .. $many ],
+	'and the oldest one is forgotten for that');
 $node->safe_psql('postgres', 'SELECT ttl_index.resume()');
 $worker = worker_at_index('and it is visited again');
 $node->safe_psql('postgres',

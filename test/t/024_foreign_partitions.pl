@@ -1,6 +1,6 @@
 # Copyright (c) 2026, ttl_index contributors
 
-# The recipe for foreign partitions of the page on operations, as it stands there, with
+# The recipe for foreign partitions of the page on replication, as it stands there, with
 # two servers: each expires what it stores, and the one in front sees what was done.
 
 use strict;
@@ -28,7 +28,7 @@ foreach my $node ($eu, $front)
 
 # The programs of the section, in their order.
 my ($section) =
-  slurp_file('doc/operations.md') =~ /^## Foreign partitions\n(.*?)^## /ms;
+  slurp_file('doc/replication.md') =~ /^## Foreign partitions\n(.*)/ms;
 my ($stored, $recipe, $looks) = $section =~ /^```\n(.*?)^```\n/msg;
 my ($host, $port) = ($eu->host, $eu->port);
 

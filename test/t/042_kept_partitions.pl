@@ -227,7 +227,7 @@ $node->set('monitor_enabled', 'off');
 $node->wait_for_no_worker;
 
 #
-# A subscriber that keeps everything: the recipe of doc/operations.md
+# A subscriber that keeps everything: the recipe of doc/archive.md
 #
 
 my $tables = q{

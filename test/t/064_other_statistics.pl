@@ -1,7 +1,7 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # What PostgreSQL's own statistics and logs show of the deletes of TTL indexes, and what
-# they do not show: doc/operations.md, "What other tools see".
+# they do not show: doc/operating.md, "What other tools see".
 
 use strict;
 use warnings;

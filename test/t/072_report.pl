@@ -135,7 +135,7 @@ unlike($out, $active, 'no control character gets onto the page');
 unlike($out, qr/<script>document/, 'nor does an element');
 like($out, qr/&lt;script&gt;document/, 'the name does');
 like($out, qr/\\x\{001B\}\[2J\\x\{0007\}\\x\{202E\}/, 'and each character, as its code');
-like($out, qr/Nobody deletes here \(disabled\)/, 'a monitor that is off asks for attention');
+like($out, qr/No rows are deleted here \(disabled\)/, 'a monitor that is off asks for attention');
 like($out, qr/>paused</, 'an index that is paused is shown');
 unlike($out, qr/(?:src|href)="[^#]/, 'the page leads nowhere');
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * document_date.c
- *	  The earliest date at a path of a jsonb document: the key of a TTL index.
+ * document.c
+ *	  Dates and times to live inside jsonb documents: the keys of TTL indexes.
  *
  * A date is {"$date": ...} as MongoDB's tools write it, or a string with a full RFC 3339
  * date-time.  All else is not a date, and never an error: a document must not stop an INSERT.
@@ -16,10 +16,15 @@
  * differ in length.  To avoid exponential time, it is walked once, for all path components
  * that reach it.  They are complete when the element of the surrounding array is done.
  *
+ * A time to live is as in Azure Cosmos DB: a whole number of seconds from 1 to 2147483647, or
+ * -1 for never.  Anything else is NULL, as if it were missing.  definition/pair.c has the two
+ * indexes of such documents: expire_at() must be NULL for -1, and for all that is in the main
+ * index.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
- *	  src/document/document_date.c
+ *	  src/document/document.c
  *
  *-------------------------------------------------------------------------
  */
@@ -37,12 +42,16 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-#include "document/document.h"
 #include "document/rfc3339.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_document_date);
 PG_FUNCTION_INFO_V1(ttl_earliest);
+PG_FUNCTION_INFO_V1(ttl_document_ttl);
+PG_FUNCTION_INFO_V1(ttl_column_ttl);
+PG_FUNCTION_INFO_V1(ttl_expire_at);
+
+#define TTL_NEVER (-1)
 
 #define EPOCH_MS \
 	((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * 1000)
@@ -122,17 +131,6 @@ jsonb_integer(const JsonbValue *value, int64 *integer)
 	return ok;
 }
 
-/* Milliseconds since 1970; out of range, the nearest infinity. */
-static TimestampTz
-from_milliseconds(int64 ms)
-{
-	if (ms < MIN_TIMESTAMP / 1000 + EPOCH_MS)
-		return DT_NOBEGIN;
-	if (ms >= END_TIMESTAMP / 1000 + EPOCH_MS)
-		return DT_NOEND;
-	return (ms - EPOCH_MS) * 1000;
-}
-
 static bool
 string_date(const JsonbValue *value, bool offset_without_colon,
 			TimestampTz *date)
@@ -169,68 +167,37 @@ wrapped_integer(const JsonbValue *value, const char *name, int64 *integer)
 					 integer);
 }
 
-static int
-skip_digits(const char *s, int length, int i)
-{
-	while (i < length && s[i] >= '0' && s[i] <= '9')
-		i++;
-	return i;
-}
-
-/* Is this a number as JSON has it, but for zeros before it? */
-static bool
-is_decimal(const char *s, int length)
-{
-	int			first = length > 0 && s[0] == '-' ? 1 : 0;
-	int			i = skip_digits(s, length, first);
-
-	if (i == first)
-		return false;
-	if (i < length && s[i] == '.')
-	{
-		first = i + 1;
-		i = skip_digits(s, length, first);
-		if (i == first)
-			return false;
-	}
-	if (i < length && (s[i] == 'e' || s[i] == 'E'))
-	{
-		first = i + 1;
-		if (first < length && (s[first] == '-' || s[first] == '+'))
-			first++;
-		i = skip_digits(s, length, first);
-		if (i == first)
-			return false;
-	}
-	return i == length;
-}
-
-/* {"$numberDouble": "20.0"}, if the double is whole and fits into int64. */
+/*
+ * {"$numberDouble": "20.0"}, if the double is whole and fits into int64.  strtod() also reads
+ * what is not decimal, and skips what comes before the digits.
+ */
 static bool
 wrapped_double(const JsonbValue *value, int64 *integer)
 {
 	JsonbValue	digits;
 	char	   *text;
+	char	   *first;
+	char	   *end;
 	double		number;
+	bool		ok;
 
-	if (!only_member(value, "$numberDouble", &digits) ||
-		digits.type != jbvString ||
-		!is_decimal(digits.val.string.val, digits.val.string.len))
+	if (!only_member(value, "$numberDouble", &digits) || digits.type != jbvString)
 		return false;
-	text = palloc(digits.val.string.len + 1);
-	memcpy(text, digits.val.string.val, digits.val.string.len);
-	text[digits.val.string.len] = '\0';
-	number = strtod(text, NULL);
+	text = pnstrdup(digits.val.string.val, digits.val.string.len);
+	first = text[0] == '-' ? text + 1 : text;
+	number = strtod(text, &end);
+	ok = *first >= '0' && *first <= '9' && end == text + digits.val.string.len &&
+		strspn(first, "0123456789.eE+-") == strlen(first) &&
+		number == rint(number) && FLOAT8_FITS_IN_INT64(number);
+	if (ok)
+		*integer = (int64) number;
 	pfree(text);
-	if (number != rint(number) || !FLOAT8_FITS_IN_INT64(number))
-		return false;
-	*integer = (int64) number;
-	return true;
+	return ok;
 }
 
 /* An integer, as a number of JSON or as Extended JSON has it with its type. */
-bool
-ttl_document_date_integer(const JsonbValue *value, int64 *integer)
+static bool
+typed_integer(const JsonbValue *value, int64 *integer)
 {
 	return jsonb_integer(value, integer) ||
 		wrapped_integer(value, "$numberInt", integer) ||
@@ -238,35 +205,38 @@ ttl_document_date_integer(const JsonbValue *value, int64 *integer)
 		wrapped_double(value, integer);
 }
 
-/* What stands beside "$date". */
+/* Is a value a date by itself? */
 static bool
-payload_date(const JsonbValue *payload, TimestampTz *date)
+value_date(const JsonbValue *value, TimestampTz *date)
 {
+	JsonbValue	payload;
 	int64		ms;
 
-	if (payload->type == jbvString)
-		return string_date(payload, true, date);
-	if (!wrapped_integer(payload, "$numberLong", &ms) &&
-		!jsonb_integer(payload, &ms))
+	if (value->type == jbvString)
+		return string_date(value, false, date);
+	if (!only_member(value, "$date", &payload))
 		return false;
-	*date = from_milliseconds(ms);
+	if (payload.type == jbvString)
+		return string_date(&payload, true, date);
+	if (!wrapped_integer(&payload, "$numberLong", &ms) && !jsonb_integer(&payload, &ms))
+		return false;
+
+	/* milliseconds since 1970; out of range, the nearest infinity */
+	if (ms < MIN_TIMESTAMP / 1000 + EPOCH_MS)
+		*date = DT_NOBEGIN;
+	else if (ms >= END_TIMESTAMP / 1000 + EPOCH_MS)
+		*date = DT_NOEND;
+	else
+		*date = (ms - EPOCH_MS) * 1000;
 	return true;
 }
 
-/* Takes a value into account where it is a date by itself. */
 static void
 consider(PathWalk *walk, const JsonbValue *value)
 {
 	TimestampTz date;
-	JsonbValue	payload;
 
-	if (value->type == jbvString)
-	{
-		if (!string_date(value, false, &date))
-			return;
-	}
-	else if (!only_member(value, "$date", &payload) ||
-			 !payload_date(&payload, &date))
+	if (!value_date(value, &date))
 		return;
 	if (!walk->found || date < walk->earliest)
 		walk->earliest = date;
@@ -299,25 +269,6 @@ next_element(JsonbIterator **elements, JsonbValue *element)
 	return JsonbIteratorNext(elements, element, true) == WJB_ELEM;
 }
 
-/* A value at the end of the path. */
-static void
-consider_end(PathWalk *walk, const JsonbValue *value, bool by_position)
-{
-	JsonbIterator *elements;
-	JsonbValue	element;
-
-	if (!is_array(value))
-	{
-		consider(walk, value);
-		return;
-	}
-	if (by_position)
-		return;
-	elements = begin_array(value->val.binary.data);
-	while (next_element(&elements, &element))
-		consider(walk, &element);
-}
-
 /* The array position that a component means: "0", "12", but not "012". */
 static int64
 component_position(Datum component)
@@ -333,45 +284,35 @@ component_position(Datum component)
 	return position;
 }
 
-/* The frame of an array that an element leads to, which may have been reached. */
-static ArrayWalk *
-array_frame(PathWalk *walk, JsonbContainer *array)
+/*
+ * Puts an array on the stack, unless it is there, to look for this component of the path in its
+ * elements.
+ */
+static void
+push_array(PathWalk *walk, JsonbContainer *array, int component)
 {
 	ArrayWalk  *frame = walk->top;
 
+	if (walk->positions == NULL)
+	{
+		walk->positions = palloc(walk->path_length * sizeof(int64));
+		for (int i = 0; i < walk->path_length; i++)
+			walk->positions[i] = component_position(walk->path[i]);
+	}
 	while (frame != walk->around && frame->array != array)
 		frame = frame->below;
-	if (frame != walk->around)
-		return frame;
-	frame = palloc(offsetof(ArrayWalk, wanted) +
-				   walk->path_length * sizeof(bool));
-	memset(frame->wanted, false, walk->path_length * sizeof(bool));
-	frame->below = walk->top;
-	frame->array = array;
-	frame->elements = begin_array(array);
-	frame->position = 0;
-	frame->first = walk->path_length;
-	frame->last = 0;
-	walk->top = frame;
-	return frame;
-}
-
-static void
-read_positions(PathWalk *walk)
-{
-	walk->positions = palloc(walk->path_length * sizeof(int64));
-	for (int i = 0; i < walk->path_length; i++)
-		walk->positions[i] = component_position(walk->path[i]);
-}
-
-/* An array in whose elements this component of the path is to be looked for. */
-static void
-push_array(PathWalk *walk, const JsonbValue *array, int component)
-{
-	ArrayWalk  *frame = array_frame(walk, array->val.binary.data);
-
-	if (walk->positions == NULL)
-		read_positions(walk);
+	if (frame == walk->around)
+	{
+		frame = palloc(offsetof(ArrayWalk, wanted) + walk->path_length * sizeof(bool));
+		memset(frame->wanted, false, walk->path_length * sizeof(bool));
+		frame->below = walk->top;
+		frame->array = array;
+		frame->elements = begin_array(array);
+		frame->position = 0;
+		frame->first = walk->path_length;
+		frame->last = 0;
+		walk->top = frame;
+	}
 	frame->wanted[component] = true;
 	frame->first = Min(frame->first, component);
 	frame->last = Max(frame->last, component);
@@ -383,6 +324,8 @@ follow(PathWalk *walk, const JsonbValue *start, int component,
 	   bool by_position)
 {
 	JsonbValue	value = *start;
+	JsonbIterator *elements;
+	JsonbValue	element;
 
 	for (; component < walk->path_length; component++)
 	{
@@ -392,7 +335,7 @@ follow(PathWalk *walk, const JsonbValue *start, int component,
 			return;
 		if (is_array(&value))
 		{
-			push_array(walk, &value, component);
+			push_array(walk, value.val.binary.data, component);
 			return;
 		}
 		if (getKeyJsonValueFromContainer(value.val.binary.data,
@@ -402,7 +345,16 @@ follow(PathWalk *walk, const JsonbValue *start, int component,
 			return;
 		by_position = false;
 	}
-	consider_end(walk, &value, by_position);
+
+	/* at the end of the path, the elements of an array count */
+	if (!is_array(&value))
+		consider(walk, &value);
+	else if (!by_position)
+	{
+		elements = begin_array(value.val.binary.data);
+		while (next_element(&elements, &element))
+			consider(walk, &element);
+	}
 }
 
 /* Walks the element that is next in the array on top of the stack. */
@@ -437,8 +389,8 @@ walk_element(PathWalk *walk)
  * Finds the earliest date at the path (text[]), or returns false.  Only an interrupt is an
  * error.
  */
-bool
-ttl_document_date_find(Jsonb *document, ArrayType *path, TimestampTz *date)
+static bool
+find_date(Jsonb *document, ArrayType *path, TimestampTz *date)
 {
 	PathWalk	walk = {0};
 	JsonbValue	root;
@@ -475,8 +427,7 @@ ttl_document_date(PG_FUNCTION_ARGS)
 {
 	TimestampTz date;
 
-	if (!ttl_document_date_find(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(1),
-								&date))
+	if (!find_date(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(1), &date))
 		PG_RETURN_NULL();
 	PG_RETURN_TIMESTAMPTZ(date);
 }
@@ -503,4 +454,61 @@ ttl_earliest(PG_FUNCTION_ARGS)
 	if (!found)
 		PG_RETURN_NULL();
 	PG_RETURN_TIMESTAMPTZ(earliest);
+}
+
+static bool
+is_valid_ttl(int64 ttl)
+{
+	return ttl == TTL_NEVER || (ttl >= 1 && ttl <= PG_INT32_MAX);
+}
+
+/*
+ * document_ttl(document jsonb, field text) returns integer
+ *
+ * It is not named like column_ttl(), because an untyped literal could not choose.
+ */
+Datum
+ttl_document_ttl(PG_FUNCTION_ARGS)
+{
+	Jsonb	   *document = PG_GETARG_JSONB_P(0);
+	text	   *field = PG_GETARG_TEXT_PP(1);
+	JsonbValue	value;
+	int64		ttl;
+
+	if (!JB_ROOT_IS_OBJECT(document) ||
+		getKeyJsonValueFromContainer(&document->root, VARDATA_ANY(field),
+									 VARSIZE_ANY_EXHDR(field),
+									 &value) == NULL ||
+		!typed_integer(&value, &ttl) || !is_valid_ttl(ttl))
+		PG_RETURN_NULL();
+	PG_RETURN_INT32((int32) ttl);
+}
+
+/* column_ttl(ttl bigint) returns integer */
+Datum
+ttl_column_ttl(PG_FUNCTION_ARGS)
+{
+	int64		ttl = PG_GETARG_INT64(0);
+
+	if (!is_valid_ttl(ttl))
+		PG_RETURN_NULL();
+	PG_RETURN_INT32((int32) ttl);
+}
+
+/* expire_at(since timestamptz, ttl integer) returns timestamptz: infinity if out of range */
+Datum
+ttl_expire_at(PG_FUNCTION_ARGS)
+{
+	TimestampTz since = PG_GETARG_TIMESTAMPTZ(0);
+	int32		ttl = PG_GETARG_INT32(1);
+	TimestampTz at;
+
+	if (!is_valid_ttl(ttl) || ttl == TTL_NEVER)
+		PG_RETURN_NULL();
+	if (TIMESTAMP_NOT_FINITE(since))
+		PG_RETURN_TIMESTAMPTZ(since);
+	if (pg_add_s64_overflow(since, (int64) ttl * USECS_PER_SEC, &at) ||
+		!IS_VALID_TIMESTAMP(at))
+		PG_RETURN_TIMESTAMPTZ(DT_NOEND);
+	PG_RETURN_TIMESTAMPTZ(at);
 }
