@@ -203,7 +203,7 @@ find_owners(Look *look, bool is_due)
 	ListCell   *lc;
 
 	/* one that fails is visited until a visit is good */
-	if (!ttl_citus_goes_elsewhere(&look->index.citus) &&
+	if (!ttl_citus_deletes_elsewhere(&look->index.citus) &&
 		(is_due || (kept != NULL && (kept->failing || kept->reported.at != 0))))
 	{
 		foreach(lc, ttl_leaves_by_row(root))
@@ -248,7 +248,7 @@ index_work(void *arg)
 	if (!ttl_state_describe(root, false, &look->index) || look->index.governor != root)
 		return;
 	/* the coordinator looks at a table that has copies, for all nodes */
-	if (look->index.citus.replicated && ttl_citus_goes_elsewhere(&look->index.citus))
+	if (look->index.citus.replicated && ttl_citus_deletes_elsewhere(&look->index.citus))
 		return;
 	look->is_root = true;
 	is_visited = look->index.state == TTL_ACTIVE || look->index.state == TTL_TABLE_LOCKED;
