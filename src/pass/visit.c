@@ -81,7 +81,7 @@ prepare_work(void *arg)
 		target->partitions = ttl_sub_pass_partitions(run, &index);
 
 	MemoryContextSwitchTo(run->context);
-	foreach(lc, ttl_citus_goes_elsewhere(&index.citus) ? NIL : leaves)
+	foreach(lc, ttl_citus_deletes_elsewhere(&index.citus) ? NIL : leaves)
 	{
 		if (ttl_owner_of(lfirst_oid(lc)) == GetUserId())
 			target->leaves = lappend_oid(target->leaves, lfirst_oid(lc));
