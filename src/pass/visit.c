@@ -28,7 +28,6 @@
 #include "definition/definition.h"
 #include "expire/expire.h"
 #include "pass/pass.h"
-#include "pass/schedule.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "stats/stats.h"
@@ -40,47 +39,41 @@
 /* What was due is estimated after so many deleted rows for each index that holds them. */
 #define ESTIMATE_ROWS 1000
 
-/* What there is to do at a TTL index. */
+/* A TTL index, and what there is to do. */
 typedef struct Target
 {
+	TtlRun	   *run;
 	Oid			root;
+	bool		with_partitions;
+	/* results of prepare_work() */
 	Oid			relid;			/* its table, if the index is active */
 	List	   *leaves;			/* OIDs of indexes that hold its rows, in the
 								 * order of the partitions */
 	List	   *others;			/* those that belong to other owners */
 	List	   *partitions;		/* TtlPartition, to make or to drop */
-	bool		active;			/* or locked when it was prepared */
+	bool		active;			/* or locked at that time */
+	/* result of estimate_work() */
+	double		due;			/* rows; -1: not known */
 } Target;
-
-/* The arguments and the result of the preparation of a visit. */
-typedef struct PrepareWork
-{
-	TtlRun	   *run;
-	Oid			root;
-	bool		with_partitions;
-	Target	target;
-} PrepareWork;
 
 /* Finds what there is to do, as far as it belongs to the owner as which the worker is connected. */
 static void
 prepare_work(void *arg)
 {
-	PrepareWork *work = arg;
-	TtlRun	   *run = work->run;
-	Target  *target = &work->target;
-	List	   *leaves = ttl_leaves_by_row(work->root);
+	Target	   *target = arg;
+	List	   *leaves = ttl_leaves_by_row(target->root);
 	TtlIndex	index;
 	ListCell   *lc;
 
-	memset(target, 0, sizeof(*target));
-	target->root = work->root;
-	target->active = ttl_state_describe(work->root, false, &index) &&
+	target->active = ttl_state_describe(target->root, false, &index) &&
 		(index.state == TTL_ACTIVE || index.state == TTL_TABLE_LOCKED);
 	target->relid = target->active ? index.relid : InvalidOid;
-	if (target->active && index.state == TTL_ACTIVE && work->with_partitions)
-		target->partitions = ttl_sub_pass_partitions(run, &index);
+	target->partitions = NIL;
+	if (target->active && index.state == TTL_ACTIVE && target->with_partitions)
+		target->partitions = ttl_sub_pass_partitions(target->run, &index);
 
-	MemoryContextSwitchTo(run->context);
+	MemoryContextSwitchTo(target->run->context);
+	target->leaves = target->others = NIL;
 	foreach(lc, ttl_citus_deletes_elsewhere(&index.citus) ? NIL : leaves)
 	{
 		if (ttl_owner_of(lfirst_oid(lc)) == GetUserId())
@@ -88,27 +81,26 @@ prepare_work(void *arg)
 		else
 			target->others = lappend_oid(target->others, lfirst_oid(lc));
 	}
-	MemoryContextSwitchTo(run->batch_context);
+	MemoryContextSwitchTo(target->run->batch_context);
 }
 
 /* Prepares a visit in a transaction of its own.  Returns false if there is nothing to do. */
 static bool
-prepare(PrepareWork *work)
+prepare(TtlRun *run, Target *target)
 {
-	TtlRun	   *run = work->run;
 	ErrorData  *edata = NULL;
 	bool		timed_out;
 
 	ttl_work_begin(run);
 	if (!ttl_work_must_stop(run))
 	{
-		edata = ttl_work_retry(prepare_work, work, &timed_out);
+		edata = ttl_work_retry(prepare_work, target, &timed_out);
 		if (edata != NULL)
-			ttl_tally_failure(run, work->root, edata, timed_out);
+			ttl_tally_failure(run, target->root, edata, timed_out);
 	}
 	(void) ttl_work_try_commit(run, &timed_out);
 	return !run->stop && edata == NULL &&
-		(work->target.leaves != NIL || work->target.partitions != NIL);
+		(target->leaves != NIL || target->partitions != NIL);
 }
 
 /* The arguments and the result of making or dropping one partition. */
@@ -225,22 +217,14 @@ visit_partitions(TtlRun *run, const Target *target, TtlVisit *visit, bool makes)
 	return false;
 }
 
-/* The arguments and the result of an estimate. */
-typedef struct EstimateWork
-{
-	const TtlRun *run;
-	const Target *target;
-	double		due;			/* -1: not known */
-} EstimateWork;
-
 static void
 estimate_work(void *arg)
 {
-	EstimateWork *work = arg;
+	Target	   *target = arg;
 	double		due = 0;
 	ListCell   *lc;
 
-	foreach(lc, work->target->leaves)
+	foreach(lc, target->leaves)
 	{
 		Oid			leaf = lfirst_oid(lc);
 		Oid			relid = IndexGetRelation(leaf, true);
@@ -257,10 +241,10 @@ estimate_work(void *arg)
 			return;
 		if (!ttl_look_estimate(&index, &estimate))
 			return;
-		due += ttl_look_estimate_due(&estimate, &index, work->run->kept->pass_at);
+		due += ttl_look_estimate_due(&estimate, &index, target->run->kept->pass_at);
 		ttl_look_estimate_free(&estimate);
 	}
-	work->due = due;
+	target->due = due;
 }
 
 /*
@@ -268,10 +252,9 @@ estimate_work(void *arg)
  * tables still include the rows that it has deleted since.
  */
 static void
-estimate_due(TtlRun *run, const Target *target)
+estimate_due(TtlRun *run, Target *target)
 {
 	const TtlResumeState *kept = ttl_kept_find(run->kept, target->root);
-	EstimateWork work = {.run = run,.target = target,.due = -1};
 	bool		timed_out;
 
 	if (kept == NULL || kept->estimated ||
@@ -281,15 +264,16 @@ estimate_due(TtlRun *run, const Target *target)
 	if (!ttl_work_must_stop(run))
 	{
 		/* an error is not reported: a batch will meet it */
-		(void) ttl_work_run(estimate_work, &work, &timed_out);
-		ttl_kept_estimated(run->kept, target->root, (int64) rint(work.due));
+		target->due = -1;
+		(void) ttl_work_run(estimate_work, target, &timed_out);
+		ttl_kept_estimated(run->kept, target->root, (int64) rint(target->due));
 	}
 	(void) ttl_work_try_commit(run, &timed_out);
 }
 
 /* Runs the batches of one leaf, as far as the limits of the visit allow. */
 static void
-visit_leaf(TtlRun *run, const Target *target, Oid leaf, TtlVisit *visit)
+visit_leaf(TtlRun *run, Target *target, Oid leaf, TtlVisit *visit)
 {
 	TtlResumeState *kept = ttl_kept_find(run->kept, leaf);
 	TtlCursor	cursor = {.indexrelid = leaf};
@@ -389,8 +373,7 @@ end_visit(TtlRun *run, TtlSubPass *sub, const Target *target, TtlVisit *visit, O
 bool
 ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions)
 {
-	PrepareWork work = {.run = run,.root = root,.with_partitions = with_partitions};
-	const Target *target = &work.target;
+	Target		target = {.run = run,.root = root,.with_partitions = with_partitions};
 	const TtlResumeState *kept;
 	TtlVisit	visit;
 	int			count;
@@ -404,7 +387,7 @@ ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions)
 		return false;
 	run->shared->current_index = root;
 	ttl_crash_mark(root);
-	if (!prepare(&work))
+	if (!prepare(run, &target))
 	{
 		ttl_crash_mark(InvalidOid);
 		run->shared->current_index = InvalidOid;
@@ -412,23 +395,23 @@ ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions)
 	}
 	kept = ttl_kept_find(run->kept, root);
 	ttl_schedule_visit_begin(&visit, &sub->limits, kept, GetCurrentTimestamp());
-	more_partitions = visit_partitions(run, target, &visit, true);
-	more_partitions = visit_partitions(run, target, &visit, false) || more_partitions;
+	more_partitions = visit_partitions(run, &target, &visit, true);
+	more_partitions = visit_partitions(run, &target, &visit, false) || more_partitions;
 
 	/*
 	 * Begin after the leaf at which the last visit ended early: its batches
 	 * may be canceled each time, or its rows come due faster than they are
 	 * deleted.
 	 */
-	count = list_length(target->leaves);
-	foreach(lc, kept != NULL ? target->leaves : NIL)
+	count = list_length(target.leaves);
+	foreach(lc, kept != NULL ? target.leaves : NIL)
 	{
 		if (lfirst_oid(lc) == kept->last_leaf)
 			first = foreach_current_index(lc) + 1;
 	}
 	for (int i = 0; i < count && !run->stop && !visit.skipped; i++)
 	{
-		Oid			leaf = list_nth_oid(target->leaves, (first + i) % count);
+		Oid			leaf = list_nth_oid(target.leaves, (first + i) % count);
 		int			batches = visit.batches;
 
 		if (ttl_kept_is_left_out(run->kept, leaf, run->at))
@@ -439,7 +422,7 @@ ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions)
 		/* noted now, because the worker may not survive the visit */
 		if (count > 1)
 			ttl_kept_index(run->kept, root)->last_leaf = leaf;
-		visit_leaf(run, target, leaf, &visit);
+		visit_leaf(run, &target, leaf, &visit);
 		if (visit.batches > batches)
 			last_leaf = leaf;
 		/* the limits of the visit are reached: this leaf or others have more */
@@ -452,7 +435,7 @@ ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions)
 	visit.more = visit.more || more_partitions;
 	if (count == 1 || (visit.over && !visit.skipped))
 		last_leaf = InvalidOid;
-	end_visit(run, sub, target, &visit, last_leaf);
+	end_visit(run, sub, &target, &visit, last_leaf);
 	ttl_crash_mark(InvalidOid);
 	run->shared->current_index = InvalidOid;
 
