@@ -272,8 +272,8 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".paused()");
 	if (OidIsValid(option->archive_to))
 	{
-		/* the command uses its name, which must not change */
-		ttl_name_keep(option->archive_to);
+		/* the command uses its name */
+		LockRelationOid(option->archive_to, AccessShareLock);
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".archive_to(%s)",
 						 quote_literal_cstr(ttl_name_qualified(option->archive_to)));
 	}
@@ -439,7 +439,6 @@ ttl_create_index_for(const TtlCreate *args)
 	ListCell   *lc;
 
 	rel = ttl_owner_open(args->relid, lock_needed(args));
-	ttl_name_keep(args->relid);
 	prepare_create(rel, args, false, &creation);
 	relation_close(rel, NoLock);
 	main = creation.index.indexrelid;
@@ -476,7 +475,8 @@ ttl_create_index_for(const TtlCreate *args)
 		ttl_citus_run_command(command->sql);
 		error_context_stack = callback.previous;
 		indexrelid = get_relname_relid(command->name, get_rel_namespace(args->relid));
-		if (!OidIsValid(indexrelid))
+		/* a schema may have been renamed meanwhile, and another table got the index */
+		if (!OidIsValid(indexrelid) || IndexGetRelation(indexrelid, true) != args->relid)
 			elog(ERROR, "could not find index \"%s\"", command->name);
 		if (args->or_change)
 			ereport(NOTICE,
@@ -512,10 +512,11 @@ ttl_drop_index(PG_FUNCTION_ARGS)
 
 	/* the weaker lock that is already held kept the indexes and the owner */
 	LockRelationOid(relid, AccessExclusiveLock);
-	ttl_name_keep(relid);
 	command = psprintf("DROP INDEX %s", ttl_name_qualified(indexrelid));
 	if (OidIsValid(sibling))
 		command = psprintf("%s, %s", command, ttl_name_qualified(sibling));
 	ttl_citus_run_command(command);
+	if (get_rel_name(indexrelid) != NULL)
+		elog(ERROR, "DROP INDEX did not drop index %u", indexrelid);
 	PG_RETURN_VOID();
 }

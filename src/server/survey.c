@@ -85,6 +85,9 @@ begin_work(void *arg)
 
 	/* the launcher may end this process if it waits for a lock */
 	look->run->shared->limited = false;
+	/* do the objects of the extension match the library? */
+	if (look->may_run)
+		ttl_counters_check();
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
@@ -121,8 +124,6 @@ count_deaths(TtlRun *run)
 		index->death = TTL_NOT_DEAD;
 		if (death == TTL_NOT_DEAD || death == TTL_DEAD_WANTED)
 			continue;
-		run->kept->sum.failed += index->summed ? 0 : 1;
-		index->summed = true;
 		count.relid = IndexGetRelation(relid, true);
 		count.errors = 1;
 		count.last_error = crashed ?
@@ -141,7 +142,9 @@ count_deaths(TtlRun *run)
 			ttl_report_error(run, relid, relid, &edata);
 			continue;
 		}
-		(void) ttl_kept_failed(run->kept, relid, true);
+		if (index->failed_until == 0)
+			run->kept->sum.failed++;
+		(void) ttl_kept_failed(run->kept, relid, true, run->at);
 		if (death == TTL_DEAD_CANCELED)
 			ttl_kept_canceled(run->kept, relid, run->at);
 	}
@@ -203,7 +206,7 @@ find_owners(Look *look, bool is_due)
 	ListCell   *lc;
 
 	/* one that fails is visited until a visit is good */
-	if (!ttl_citus_goes_elsewhere(&look->index.citus) &&
+	if (!ttl_citus_deletes_elsewhere(&look->index.citus) &&
 		(is_due || (kept != NULL && (kept->failing || kept->reported.at != 0))))
 	{
 		foreach(lc, ttl_leaves_by_row(root))
@@ -211,7 +214,7 @@ find_owners(Look *look, bool is_due)
 	}
 	if (look->index.state != TTL_ACTIVE)
 		return;
-	foreach(lc, ttl_prepare_partitions(look->run, &look->index))
+	foreach(lc, ttl_sub_pass_partitions(look->run, &look->index))
 	{
 		Oid			relid = ((TtlPartition *) lfirst(lc))->relid;
 
@@ -248,7 +251,7 @@ index_work(void *arg)
 	if (!ttl_state_describe(root, false, &look->index) || look->index.governor != root)
 		return;
 	/* the coordinator looks at a table that has copies, for all nodes */
-	if (look->index.citus.replicated && ttl_citus_goes_elsewhere(&look->index.citus))
+	if (look->index.citus.replicated && ttl_citus_deletes_elsewhere(&look->index.citus))
 		return;
 	look->is_root = true;
 	is_visited = look->index.state == TTL_ACTIVE || look->index.state == TTL_TABLE_LOCKED;
@@ -304,7 +307,7 @@ look_at(Look *look)
 			look->lag = -1;
 			look->owners = NIL;
 			if (look->may_run && look->is_root)
-				ttl_prepare_failed(run, look->indexrelid, edata, timed_out);
+				ttl_tally_failure(run, look->indexrelid, edata, timed_out);
 		}
 	}
 	if (!look->is_root)
@@ -382,17 +385,16 @@ begin_survey(Look *look)
 {
 	TtlRun	   *run = look->run;
 	TtlFunctions functions;
+	ErrorData  *edata;
 	bool		timed_out;
 
 	run->at = GetCurrentTimestamp();
 	ttl_hold_check_clock(&look->file, run->at, false);
-	if (look->may_run && ttl_prepare_is_held(run, &look->file))
+	if (look->may_run && ttl_work_is_held(run, &look->file))
 		look->may_run = false;
 	ttl_kept_load(run->kept);
 	if (run->shared->begins)
 		ttl_kept_begin_pass(run->kept, run->at);
-	else
-		ttl_kept_try_again(run->kept, run->at);
 	/* else a pass would last until a clock that was set back is there again */
 	run->kept->pass_at = Min(run->kept->pass_at, run->at);
 	if (!ttl_function_lookup(&functions))
@@ -401,12 +403,20 @@ begin_survey(Look *look)
 		run->kept->survey = look->found;
 		return false;
 	}
-	if (ttl_work_must_stop(run) ||
-		(look->may_run && !ttl_prepare_objects_fit(run)))
+	if (ttl_work_must_stop(run))
 		return false;
+	edata = ttl_work_run(begin_work, look, &timed_out);
+	if (edata != NULL)
+	{
+		if (OidIsValid(run->common->caller))
+			ReThrowError(edata);
+		ttl_report_no_pass(run, edata);
+		run->stop = true;
+		return false;
+	}
+	if (look->may_run)
+		run->kept->reported.at = 0;
 	count_deaths(run);
-	if (ttl_work_run(begin_work, look, &timed_out) != NULL)
-		return false;
 	if (run->shared->begins)
 	{
 		MemoryContextSwitchTo(run->context);
