@@ -1,22 +1,19 @@
 /* sql/ttl_index.sql: the definition of the extension, from top to bottom */
 
--- A new version of this file comes with a script ttl_index--OLD--NEW.sql that
--- leads there, and with the old file as test/released/ttl_index--OLD.sql: the
--- test 033_extension_update compares.  A new library meets the objects of the old file until
--- somebody runs ALTER EXTENSION UPDATE, so a C function never gets other arguments
--- or another result: what needs these gets a name of its own.  Such a script begins with
--- SET LOCAL search_path = ttl_index, pg_temp.
+-- A release that changes this file adds a script ttl_index--OLD--NEW.sql, which begins with
+-- SET LOCAL search_path = ttl_index, pg_temp, and the old file as
+-- test/released/ttl_index--OLD.sql, for the test 033_extension_update.  Until ALTER EXTENSION
+-- UPDATE the new library serves the old objects, so the arguments and the result of a C
+-- function never change: use a new name instead.
 
 \echo Use "CREATE EXTENSION ttl_index" to load this file. \quit
 
--- The schema ttl_index is a member of the extension: a dump leaves it to CREATE
--- EXTENSION, and DROP EXTENSION takes it along.  That is not possible for the schema
--- in which the control file puts an extension, so that one is pg_catalog, and each
--- script sets search_path itself.
+-- The schema ttl_index is a member of the extension, so a dump omits it and DROP EXTENSION
+-- drops it.  The schema of the control file cannot be a member, so that one is pg_catalog,
+-- and each script sets search_path.
 --
--- A schema of another role would still belong to it, with everything in it.  An empty
--- one of a superuser, as frameworks make it that restore schemas before extensions,
--- makes way for a new one, without what was granted on it.
+-- A schema of another role is refused, because that role would own the objects.  An empty
+-- schema of a superuser is replaced: some frameworks restore schemas before extensions.
 DO $$
 DECLARE
 	contents text;
@@ -40,19 +37,20 @@ $$;
 
 CREATE SCHEMA ttl_index;
 SET LOCAL search_path = ttl_index, pg_temp;
--- The library writes its tables as those of heap.
+-- The library writes its tables with functions of heap.
 SET LOCAL default_table_access_method = heap;
 
 COMMENT ON SCHEMA ttl_index IS
-'what extension ttl_index consists of';
+'objects of the extension ttl_index';
 
--- The control file has made this comment.  A dump would repeat it, and the restore fail
--- for everybody but a superuser.
+-- The control file sets a comment.  A dump would contain it, and only a superuser could
+-- restore the dump.
 COMMENT ON EXTENSION ttl_index IS NULL;
 
--- For REINDEX CONCURRENTLY, which loses an option that stands alone.  A dump need not have
--- it: CREATE INDEX writes it.  An index depends on one column, by whose number it finds its
--- row; as the table is older than the functions, DROP EXTENSION names these in its errors.
+-- REINDEX CONCURRENTLY loses an option that is the whole predicate.  A dump omits this table,
+-- because CREATE INDEX writes it.  An index depends on one of its columns; the number of the
+-- column is the slot of its row.  The table is created before the functions, so that DROP
+-- EXTENSION names the functions in its errors.
 CREATE TABLE saved_options (
 	relid oid NOT NULL,
 	key_hash bigint NOT NULL,
@@ -64,24 +62,23 @@ CREATE TABLE saved_options (
 	archive_to oid NOT NULL,
 	PRIMARY KEY (relid, key_hash, slot)
 );
--- nothing of it is for clients that decode the WAL
+-- clients that decode the WAL do not need it
 ALTER TABLE saved_options REPLICA IDENTITY NOTHING;
 
 COMMENT ON TABLE saved_options IS
-'the option of each TTL index without a filter: a pass gives it back to an index that has lost it by REINDEX CONCURRENTLY';
+'the options of TTL indexes without a filter: a pass restores them after REINDEX CONCURRENTLY';
 
 --
--- The options: functions that are always true, so that the planner folds them
--- away, and that stay in pg_index.indpred, so that the index carries them.
--- They are aliases of built-ins: reading a table must never need our library.
--- An update of the extension never drops or redefines them.
+-- The options: functions that are always true.  The planner folds them away, and
+-- pg_index.indpred keeps them.  They are aliases of built-in functions, so that a table can
+-- be read without the library.  An update of the extension never drops or redefines them.
 --
 
 CREATE FUNCTION expire_after_seconds(seconds integer, minimum integer DEFAULT -2147483648)
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'int4ge';
 
 COMMENT ON FUNCTION expire_after_seconds(integer, integer) IS
-'option of a TTL index, for the WHERE clause of CREATE INDEX: rows expire this many seconds (0 to 2147483647) after the date in the index key; -1, never, only beside document_ttl(...) IS NULL, column_ttl(...) IS NULL or bucket_max_span_seconds(...)';
+'option of a TTL index, for the WHERE clause of CREATE INDEX: rows expire this many seconds (0 to 2147483647) after the date in the key; -1 (never) is valid only with document_ttl(...) IS NULL, column_ttl(...) IS NULL or bucket_max_span_seconds(...)';
 
 -- STRICT, unlike the one above: the built-in would dereference a NULL.
 CREATE FUNCTION time_zone(zone text, minimum text DEFAULT '')
@@ -94,35 +91,34 @@ CREATE FUNCTION drop_expired_partitions(delete_boundary_rows boolean DEFAULT fal
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'boolge';
 
 COMMENT ON FUNCTION drop_expired_partitions(boolean, boolean) IS
-'option of a TTL index on a table that is range-partitioned by its key: a partition goes as a whole when its upper bound is due; due rows of the others stay, or go one by one with delete_boundary_rows';
+'option of a TTL index on a table that is range-partitioned by its key: a partition is dropped when its upper bound is due; due rows of other partitions stay, or are deleted one by one with delete_boundary_rows';
 
 CREATE FUNCTION bucket_max_span_seconds(seconds integer, minimum integer DEFAULT -2147483648)
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'int4ge';
 
 COMMENT ON FUNCTION bucket_max_span_seconds(integer, integer) IS
-'option of a TTL index on a table that is range-partitioned by its key: the monitor makes partitions of this span (60 to 31536000 seconds) ahead of the clock';
+'option of a TTL index on a table that is range-partitioned by its key: partitions of this span (60 to 31536000 seconds) are created ahead of the clock';
 
 CREATE FUNCTION paused(paused boolean DEFAULT true, minimum boolean DEFAULT false)
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'boolge';
 
 COMMENT ON FUNCTION paused(boolean, boolean) IS
-'option of a TTL index: nothing is deleted by it, while all else goes on; pause_index and unpause_index set it without a rebuild';
+'option of a TTL index: nothing is deleted by the index; set by pause_index and unpause_index';
 
 CREATE FUNCTION archive_to(target regclass, minimum regclass DEFAULT '-')
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'oidge';
 
 COMMENT ON FUNCTION archive_to(regclass, regclass) IS
-'option of a TTL index: rows that are due are not deleted but moved to this table, by the names of their columns, in the same transaction';
+'option of a TTL index: rows that are due are moved to this table, by column names, instead of being deleted';
 
 CREATE FUNCTION detach_expired_partitions(detach boolean DEFAULT true, minimum boolean DEFAULT false)
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'boolge';
 
 COMMENT ON FUNCTION detach_expired_partitions(boolean, boolean) IS
-'option of a TTL index on a table that is range-partitioned by its key: a partition is detached when its upper bound is due, and stays as a table of its own, without the TTL; nothing is deleted';
+'option of a TTL index on a table that is range-partitioned by its key: a partition is detached when its upper bound is due, and remains as a table without the TTL; no row is deleted';
 
--- Any time to live as a number.  Not in C, as a table whose option is written by it is read
--- without our library, too; in PL/pgSQL, which is several times as fast as SQL where
--- planning folds it.
+-- Not in C, because a table with this function in its predicate must be readable without the
+-- library.  PL/pgSQL is several times faster than SQL here, because planning folds the call.
 CREATE FUNCTION seconds(span interval)
 RETURNS integer LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
@@ -149,7 +145,7 @@ END
 $$;
 
 COMMENT ON FUNCTION seconds(interval) IS
-'the whole seconds of an interval of weeks, days, hours, minutes and seconds, for every argument that is a number of seconds, also in the option: expire_after_seconds(ttl_index.seconds(''30 days'')); months and years are an error, as they have no fixed length';
+'seconds of an interval of weeks, days, hours, minutes and seconds, for any number of seconds, also in the option: expire_after_seconds(ttl_index.seconds(''30 days'')); months and years are errors, because their length varies';
 
 --
 -- Keys
@@ -160,35 +156,35 @@ RETURNS timestamptz LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_earliest';
 
 COMMENT ON FUNCTION earliest(timestamptz[]) IS
-'the earliest date in an array, NULL where it holds none: makes an array column the key of a TTL index';
+'the earliest date in an array, NULL for none: makes an array column the key of a TTL index';
 
 CREATE FUNCTION document_date(document jsonb, VARIADIC path text[])
 RETURNS timestamptz LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_document_date';
 
 COMMENT ON FUNCTION document_date(jsonb, text[]) IS
-'the earliest date at a path of a document, NULL where it holds none: {"$date": ...} or a string that is an RFC 3339 date-time with an offset; makes a jsonb column the key of a TTL index';
+'the earliest date at a path in a document, NULL for none: {"$date": ...} or a string that is an RFC 3339 date-time with an offset; makes a jsonb column the key of a TTL index';
 
 CREATE FUNCTION document_ttl(document jsonb, field text DEFAULT 'ttl')
 RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_document_ttl';
 
 COMMENT ON FUNCTION document_ttl(jsonb, text) IS
-'the time to live that a document has in a field of its root: a whole number of seconds from 1 to 2147483647, or -1 for never, as a number or in Extended JSON with its type; NULL where the field is missing or holds anything else';
+'the TTL of a document in a property of its root: 1 to 2147483647 seconds, or -1 for never, as a number or in Extended JSON; NULL if it is missing or not valid';
 
 CREATE FUNCTION column_ttl(ttl bigint)
 RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_column_ttl';
 
 COMMENT ON FUNCTION column_ttl(bigint) IS
-'the same for a time to live in a column of any integer type: the value where it is 1 to 2147483647 or -1, else NULL';
+'the TTL of a document in an integer column: 1 to 2147483647 seconds, or -1 for never; NULL for other values';
 
 CREATE FUNCTION expire_at(since timestamptz, ttl integer)
 RETURNS timestamptz LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_expire_at';
 
 COMMENT ON FUNCTION expire_at(timestamptz, integer) IS
-'when a document expires that has this time to live of its own: since plus ttl seconds, infinity where that is out of range, NULL where ttl is not 1 to 2147483647';
+'when a document with its own TTL expires: since plus ttl seconds; infinity if out of range, NULL if ttl is not 1 to 2147483647';
 
 --
 -- Declaring, changing, dropping
@@ -204,7 +200,7 @@ RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
 COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean) IS
-'the CREATE INDEX command, or the two with document_ttl_field, that create_index would run with the same arguments, for psql''s \gexec';
+'the CREATE INDEX that create_index would run with the same arguments, for psql''s \gexec; two commands with document_ttl_field';
 
 CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds bigint,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
@@ -216,7 +212,7 @@ RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
 COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean) IS
-'creates a TTL index: rows of the table expire this many seconds after the date in the key, a column or a jsonb column and a dotted path; with document_ttl_field, documents with a TTL of their own expire by that, the seconds can be -1 (never), and there are two indexes; with or_change, the index on the same key and filter gets the options that were given, without a rebuild; with paused, nothing is deleted until unpause_index; with archive_to, rows are moved to that table; with detach_expired_partitions, partitions that are due become tables of their own; an option that is not given, NULL, stays as it is; returns the index, the main one of two';
+'creates a TTL index and returns it, or returns the existing one: rows expire this many seconds after the date in the key (a column, or a jsonb column and a dotted path); with document_ttl_field, documents can have their own TTL, and two indexes are created; with or_change, an existing index gets the given options without a rebuild; an option that is NULL is not changed';
 
 CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
@@ -227,7 +223,7 @@ RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
 COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean) IS
-'changes the seconds of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or turns the plain index on it into a TTL index, without a rebuild; returns the old and the new seconds; an option that is not given, NULL, stays as it is; archive_to names the table that rows are moved to, ''-'' ends that; -1, never, only where documents can have a TTL of their own, and for a time series';
+'changes the options of the TTL index with this key (a column, a jsonb column and a dotted path, or an expression), or makes the plain index with this key a TTL index, without a rebuild; returns the old and the new seconds; an option that is NULL is not changed; archive_to ''-'' ends the archive';
 
 CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
@@ -238,42 +234,42 @@ RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
 COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean) IS
-'changes the seconds of this TTL index, or turns this plain index into a TTL index, without a rebuild; returns the old and the new seconds; an option that is not given, NULL, stays as it is; archive_to names the table that rows are moved to, ''-'' ends that; -1, never, only where documents can have a TTL of their own, and for a time series';
+'changes the options of this TTL index, or makes this plain index a TTL index, without a rebuild; returns the old and the new seconds; an option that is NULL is not changed; archive_to ''-'' ends the archive';
 
 CREATE FUNCTION pause_index(index regclass)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_pause_index';
 
 COMMENT ON FUNCTION pause_index(regclass) IS
-'keeps the rows of a TTL index from being deleted, until unpause_index; the index and its seconds stay, and nothing is rebuilt';
+'stops deletion by a TTL index until unpause_index, without a rebuild';
 
 CREATE FUNCTION unpause_index(index regclass)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_unpause_index';
 
 COMMENT ON FUNCTION unpause_index(regclass) IS
-'lets the rows of a paused TTL index expire again; gives a NOTICE about those that are due';
+'resumes deletion by a paused TTL index; a NOTICE shows how many rows are due';
 
 CREATE FUNCTION remove_ttl(index regclass)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_remove_ttl';
 
 COMMENT ON FUNCTION remove_ttl(regclass) IS
-'turns a TTL index back into a plain index, both indexes where documents can have a TTL of their own, without a rebuild';
+'makes a TTL index plain, or both indexes of document_ttl_field, without a rebuild';
 
 CREATE FUNCTION remove_all_ttl()
 RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_remove_all_ttl';
 
 COMMENT ON FUNCTION remove_all_ttl() IS
-'turns every TTL index of this database back into a plain index, without a rebuild, and returns their number, where two indexes made with document_ttl_field count as one; to be called before DROP EXTENSION ttl_index';
+'makes all TTL indexes of this database plain, without a rebuild, and returns their number; call it before DROP EXTENSION ttl_index';
 
 CREATE FUNCTION drop_index(relation regclass, key text)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_drop_index';
 
 COMMENT ON FUNCTION drop_index(regclass, text) IS
-'drops the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), both indexes where documents can have a TTL of their own';
+'drops the TTL index with this key (a column, a jsonb column and a dotted path, or an expression), or both indexes of document_ttl_field';
 
 CREATE FUNCTION create_time_series(relation regclass, time_field text, meta_field text DEFAULT NULL,
 	granularity text DEFAULT NULL, expire_after_seconds bigint DEFAULT NULL,
@@ -283,7 +279,7 @@ RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_time_series';
 
 COMMENT ON FUNCTION create_time_series(regclass, text, text, text, bigint, integer, text, boolean) IS
-'makes an empty table that is range-partitioned by time_field a time series: a DEFAULT partition, a TTL index that drops whole partitions (-1 seconds, or none: never), an index on (meta_field, time_field), and partitions ahead of the clock, which the monitor goes on making; granularity is seconds (1 hour a partition), minutes (1 day) or hours (30 days); returns the TTL index';
+'makes a table without partitions, range-partitioned by time_field, a time series: creates a DEFAULT partition, a TTL index that drops partitions (NULL or -1 seconds: never), an index on (meta_field, time_field), and partitions ahead of the clock; the granularity is seconds (partitions of 1 hour), minutes (1 day) or hours (30 days); returns the TTL index';
 
 --
 -- The time of the last change, as Cosmos DB's _ts
@@ -294,7 +290,7 @@ RETURNS trigger LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_set_last_modified';
 
 COMMENT ON FUNCTION set_last_modified() IS
-'trigger function: sets the column that is its argument to the current time, whatever the client wrote';
+'trigger function: sets the column that is its argument to the current time';
 
 CREATE FUNCTION track_last_modified(relation regclass, column_name name DEFAULT '_ts')
 RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -329,7 +325,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION track_last_modified(regclass, name) IS
-'makes a column hold the time of each row''s last change: adds the column where it is missing, and a trigger that sets it on every insert and update';
+'makes a column hold the time of each row''s last change: adds the column if it is missing, and a trigger that sets it on every INSERT and UPDATE';
 
 CREATE FUNCTION untrack_last_modified(relation regclass, column_name name DEFAULT '_ts')
 RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -340,7 +336,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION untrack_last_modified(regclass, name) IS
-'drops the trigger that track_last_modified has created, and keeps the column';
+'drops the trigger of track_last_modified and keeps the column';
 
 --
 -- Looking ahead, and running
@@ -351,35 +347,35 @@ RETURNS bigint LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_due_count';
 
 COMMENT ON FUNCTION due_count(regclass) IS
-'number of rows that a pass would delete now, or move to the archive, by this TTL index, by both indexes where documents can have a TTL of their own';
+'number of rows that a pass would delete or archive now by this TTL index';
 
 CREATE FUNCTION oldest_due(index regclass)
 RETURNS timestamptz LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_oldest_due';
 
 COMMENT ON FUNCTION oldest_due(regclass) IS
-'lowest key among the rows that a pass would delete now, or move to the archive, by this TTL index, NULL where none is due; for documents with a TTL of their own the key is the time when they expire';
+'lowest key among the rows that a pass would delete or archive now by this TTL index, NULL for none';
 
 CREATE FUNCTION lag(index regclass)
 RETURNS interval LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_lag';
 
 COMMENT ON FUNCTION lag(regclass) IS
-'how long the oldest row that is due by this TTL index has been due, 0 where none is; NULL where that cannot be told without waiting or reading much, or by this role';
+'how long the oldest due row of this TTL index has been due, 0 if none is due; NULL if unknown';
 
 CREATE FUNCTION cutoff(index regclass)
 RETURNS timestamptz LANGUAGE C STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_cutoff';
 
 COMMENT ON FUNCTION cutoff(regclass) IS
-'rows with dates up to this time are due by this TTL index when the statement begins, -infinity where nothing expires; for queries that leave them out';
+'rows with dates up to this time are due by this TTL index when the statement begins; -infinity if nothing expires; for queries that exclude due rows';
 
 CREATE FUNCTION preview(index regclass, max_rows integer DEFAULT 10)
 RETURNS SETOF jsonb LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_preview';
 
 COMMENT ON FUNCTION preview(regclass, integer) IS
-'the rows that a pass would delete first, or move to the archive, by this TTL index, of each partition the oldest first; a SELECT as the caller';
+'the rows that a pass would delete or archive first by this TTL index, of each partition the oldest first; a SELECT by the caller';
 
 CREATE FUNCTION forecast(index regclass, step interval DEFAULT '1 hour', steps integer DEFAULT 24,
 	OUT due_from timestamptz, OUT due_until timestamptz, OUT documents bigint, OUT bytes bigint)
@@ -387,21 +383,21 @@ RETURNS SETOF record LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_forecast';
 
 COMMENT ON FUNCTION forecast(regclass, interval, integer) IS
-'about how many rows are due now (from -infinity) and fall due in each of the next steps, and what space they and their index entries take, by the statistics of ANALYZE; NULL without these';
+'estimate of the rows that are due now (from -infinity) and in each of the next steps, and of their space with index entries, by the statistics of ANALYZE; NULL without statistics';
 
 CREATE PROCEDURE run_pass()
 LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_run_pass';
 
 COMMENT ON PROCEDURE run_pass() IS
-'one full pass over this database, now, by workers that it starts and waits for, over the tables whose owner''s privileges the caller has; not inside a transaction block';
+'runs one pass over this database, in workers that it starts and waits for, for all tables whose owner''s privileges the caller has; not in a transaction block';
 
 CREATE FUNCTION resume()
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_resume';
 
 COMMENT ON FUNCTION resume() IS
-'lets rows expire again on this server: ends the state held, takes the clock as it is, and tries indexes in the state crashed_server again; for superusers unless granted';
+'resumes deletion on this server: ends the state held, accepts the current clock, and retries indexes in the state crashed_server; for superusers unless granted';
 
 --
 -- Watching
@@ -416,36 +412,36 @@ RETURNS SETOF record LANGUAGE C STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_indexes';
 
 COMMENT ON FUNCTION list_indexes() IS
-'the rows of the view ttl_index.indexes, without the texts that only those get who ask for them: index_key(), index_filter() and index_document_ttl()';
+'rows of the view ttl_index.indexes without key, filter and document_ttl, which index_key(), index_filter() and index_document_ttl() compute';
 
--- They begin a subtransaction, which no process may in a parallel query, the leader neither.
+-- These functions begin a subtransaction, which is not allowed in a parallel query.
 CREATE FUNCTION index_key(index regclass)
 RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_shown_text_key';
 
 COMMENT ON FUNCTION index_key(regclass) IS
-'the key of an index as the view ttl_index.indexes shows it';
+'the column key of the view ttl_index.indexes';
 
 CREATE FUNCTION index_filter(index regclass)
 RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_shown_text_filter';
 
 COMMENT ON FUNCTION index_filter(regclass) IS
-'the filter of a TTL index as the view ttl_index.indexes shows it';
+'the column partial_filter_expression of the view ttl_index.indexes';
 
 CREATE FUNCTION index_document_ttl(index regclass)
 RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_shown_text_document_ttl';
 
 COMMENT ON FUNCTION index_document_ttl(regclass) IS
-'where the documents of a TTL index have a TTL of their own, as the view ttl_index.indexes shows it';
+'the column document_ttl of the view ttl_index.indexes';
 
 CREATE FUNCTION relation_name(relation oid, OUT schemaname name, OUT relname name, OUT relowner oid)
 RETURNS record LANGUAGE C STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_relation_name';
 
 COMMENT ON FUNCTION relation_name(oid) IS
-'the schema, the name and the owner of a relation, also of a shard, which Citus hides in pg_class; NULLs for one that is gone';
+'schema, name and owner of a relation, also of a shard that Citus hides in pg_class; NULLs if it does not exist';
 
 CREATE VIEW indexes AS
 SELECT
@@ -467,30 +463,30 @@ SELECT
 FROM list_indexes();
 
 COMMENT ON VIEW indexes IS
-'every TTL index of this database, and each part of one, with its options and its state: active, or why the monitor skips it';
+'all TTL indexes of this database and their parts, with options and state';
 
 COMMENT ON COLUMN indexes.indexrelid IS 'the index';
 COMMENT ON COLUMN indexes.relid IS 'its table';
-COMMENT ON COLUMN indexes.parent_indexrelid IS 'the index that it is a partition of and whose TTL it follows; else NULL';
+COMMENT ON COLUMN indexes.parent_indexrelid IS 'the partitioned index whose TTL governs this index; else NULL';
 COMMENT ON COLUMN indexes.key IS 'the column, the jsonb column and dotted path, or the expression; an expression is NULL while the table is locked exclusively';
-COMMENT ON COLUMN indexes.expire_after_seconds IS 'the seconds that govern it: those of the topmost parent with a TTL, else its own';
-COMMENT ON COLUMN indexes.time_zone IS 'the time zone in which the key is read; NULL where the key is an instant by itself';
+COMMENT ON COLUMN indexes.expire_after_seconds IS 'the seconds that govern the index: those of the topmost parent with a TTL, else its own';
+COMMENT ON COLUMN indexes.time_zone IS 'the time zone in which the key is read; NULL for timestamptz';
 COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the test of a document''s own TTL; NULL for none, and while the table is locked exclusively';
-COMMENT ON COLUMN indexes.document_ttl IS 'where documents can have a TTL of their own: document_ttl_field, in the index of those without one; else NULL';
-COMMENT ON COLUMN indexes.drop_expired_partitions IS 'whether the option governs it that whole partitions are dropped, or moved where there is an archive';
-COMMENT ON COLUMN indexes.state IS 'active, or why it is skipped, in a word';
-COMMENT ON COLUMN indexes.reason IS 'why it is not active, or what an active one leaves out, in a sentence; NULL where there is nothing to say';
-COMMENT ON COLUMN indexes.logical_relid IS 'of a shard of Citus: the table that it is a part of; else NULL';
-COMMENT ON COLUMN indexes.logical_indexrelid IS 'of a shard of Citus: the index of that table; else NULL';
-COMMENT ON COLUMN indexes.archive_to IS 'the table that rows are moved to instead of being deleted; NULL for none';
-COMMENT ON COLUMN indexes.detach_expired_partitions IS 'whether the option governs it that whole partitions are detached';
+COMMENT ON COLUMN indexes.document_ttl IS 'document_ttl_field, in the index of the documents without their own TTL; else NULL';
+COMMENT ON COLUMN indexes.drop_expired_partitions IS 'whether whole partitions are dropped, or moved to the archive';
+COMMENT ON COLUMN indexes.state IS 'active, or why no rows are deleted';
+COMMENT ON COLUMN indexes.reason IS 'the reason for the state, or what an active index excludes; else NULL';
+COMMENT ON COLUMN indexes.logical_relid IS 'for a shard of Citus: the distributed table; else NULL';
+COMMENT ON COLUMN indexes.logical_indexrelid IS 'for a shard of Citus: the index of the distributed table; else NULL';
+COMMENT ON COLUMN indexes.archive_to IS 'the table that rows are moved to; NULL for none';
+COMMENT ON COLUMN indexes.detach_expired_partitions IS 'whether whole partitions are detached';
 
 CREATE FUNCTION monitor_status(OUT status text, OUT reason text, OUT hint text)
 RETURNS record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_monitor_status';
 
 COMMENT ON FUNCTION monitor_status() IS
-'who deletes in this database: monitor; run_pass where a session with the rights of the caller has called it within ten minutes; else why nobody does, in a word, and a sentence, and what to do';
+'what deletes rows in this database: monitor, or run_pass if it was called in the last ten minutes by a role with the privileges of the caller; else why no rows are deleted, and a hint';
 
 CREATE FUNCTION list_operations(
 	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT op_start timestamptz,
@@ -499,7 +495,7 @@ CREATE FUNCTION list_operations(
 RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_operations';
 
-COMMENT ON FUNCTION list_operations() IS 'what each worker is at; the view ttl_index.current_op adds pg_stat_activity';
+COMMENT ON FUNCTION list_operations() IS 'operations of the workers, for the view ttl_index.current_op';
 
 CREATE VIEW current_op AS
 SELECT a.pid, a.datname, o.operation, o.relid, o.indexrelid,
@@ -513,25 +509,25 @@ LEFT JOIN LATERAL relation_name(o.relid) AS t
 	ON a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database();
 
 COMMENT ON VIEW current_op IS
-'what each worker of the monitor and of run_pass() is doing now, and how far its pass is; relid and indexrelid belong to the database of that row';
+'what each worker of the monitor and of run_pass() is doing, and the progress of its pass; relid and indexrelid are of the database datname';
 
 COMMENT ON COLUMN current_op.pid IS 'the process';
-COMMENT ON COLUMN current_op.datname IS 'the database in which it works';
+COMMENT ON COLUMN current_op.datname IS 'the database of the process';
 COMMENT ON COLUMN current_op.operation IS 'visit; pass between two visits; wait for rate limit; wait for replication; wait for locks';
-COMMENT ON COLUMN current_op.relid IS 'the table that is visited, in the database datname; NULL unless the operation is a visit';
-COMMENT ON COLUMN current_op.indexrelid IS 'the index that is visited, in the database datname; NULL unless the operation is a visit';
-COMMENT ON COLUMN current_op.schemaname IS 'the schema of the table; NULL where datname is another database than this one, here and below';
+COMMENT ON COLUMN current_op.relid IS 'the table, in the database datname; NULL unless the operation is a visit';
+COMMENT ON COLUMN current_op.indexrelid IS 'the index, in the database datname; NULL unless the operation is a visit';
+COMMENT ON COLUMN current_op.schemaname IS 'the schema of the table; NULL if datname is another database, like the other names';
 COMMENT ON COLUMN current_op.relname IS 'the name of the table';
 COMMENT ON COLUMN current_op.indexrelname IS 'the name of the index';
-COMMENT ON COLUMN current_op.op_start IS 'when the visit, or the pass, began';
+COMMENT ON COLUMN current_op.op_start IS 'when the visit or the pass began';
 COMMENT ON COLUMN current_op.wait_event_type IS 'as in pg_stat_activity';
 COMMENT ON COLUMN current_op.wait_event IS 'as in pg_stat_activity';
-COMMENT ON COLUMN current_op.pass_start IS 'when the pass began, of which this may be one of many sub-passes; NULL while the process finds out what there is to do';
-COMMENT ON COLUMN current_op.pass_deleted IS 'rows deleted in the pass before the batch at hand, without those of partitions that were dropped';
-COMMENT ON COLUMN current_op.pass_left IS 'about how many rows are left of those that were due when the pass began, by the indexes by which it has deleted thousands so far; NULL where statistics lack';
-COMMENT ON COLUMN current_op.pass_time_left IS 'the time for these, by the rate of the pass so far, of late above all; NULL in its first seconds';
-COMMENT ON COLUMN current_op.index_deleted IS 'rows deleted in the pass by this TTL index, with all its partitions, before the batch at hand; NULL unless the operation is a visit, here and below';
-COMMENT ON COLUMN current_op.index_left IS 'about how many rows are left of those that were due by it when the pass began, by statistics; NULL where these lack, where more were deleted, and until it has deleted 1,000 rows, times its partitions';
+COMMENT ON COLUMN current_op.pass_start IS 'when the pass began; NULL during a survey';
+COMMENT ON COLUMN current_op.pass_deleted IS 'rows deleted in the pass before the current batch, without rows of dropped partitions';
+COMMENT ON COLUMN current_op.pass_left IS 'estimate of the rows that are left of those that were due when the pass began; NULL without statistics';
+COMMENT ON COLUMN current_op.pass_time_left IS 'estimate of the time that these rows need; NULL in the first seconds of the pass';
+COMMENT ON COLUMN current_op.index_deleted IS 'rows deleted in the pass by this TTL index, with all partitions, before the current batch; NULL unless the operation is a visit';
+COMMENT ON COLUMN current_op.index_left IS 'estimate of the rows that are left of those that were due by this TTL index when the pass began; NULL without statistics, and until it has deleted 1,000 rows for each of its partitions';
 
 CREATE FUNCTION list_databases(
 	OUT datid oid, OUT last_pass_start timestamptz, OUT last_pass_end timestamptz, OUT indexes integer,
@@ -540,7 +536,7 @@ CREATE FUNCTION list_databases(
 RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_databases';
 
-COMMENT ON FUNCTION list_databases() IS 'what the monitor knows of each database with TTL indexes; the view ttl_index.databases adds the name';
+COMMENT ON FUNCTION list_databases() IS 'databases with TTL indexes, for the view ttl_index.databases';
 
 CREATE VIEW databases AS
 SELECT l.datid, d.datname, l.last_pass_start, l.last_pass_end, l.indexes, l.not_active, l.failing, l.paused,
@@ -549,27 +545,26 @@ FROM list_databases() AS l
 JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) l.datid;
 
 COMMENT ON VIEW databases IS
-'one row for each database of the server in which the monitor has found TTL indexes, from whatever database: whether the monitor is well';
+'one row for each database of the server in which the monitor found TTL indexes';
 
 COMMENT ON COLUMN databases.datid IS 'the database';
 COMMENT ON COLUMN databases.datname IS 'its name';
-COMMENT ON COLUMN databases.last_pass_start IS 'when the monitor''s last pass there began; NULL for none since the monitor has started';
-COMMENT ON COLUMN databases.last_pass_end IS 'when its last pass there that has ended did so; before last_pass_start while a pass goes on';
-COMMENT ON COLUMN databases.indexes IS 'TTL indexes; a partitioned one with all its partitions is one';
-COMMENT ON COLUMN databases.not_active IS 'of these, those from which no row is deleted, for a reason that the view indexes of that database shows';
-COMMENT ON COLUMN databases.failing IS 'those with an error that no good visit has followed';
-COMMENT ON COLUMN databases.paused IS 'those that are paused and else active';
-COMMENT ON COLUMN databases.worst_lag IS 'how long the oldest due row of all that are not paused had been due when the monitor last looked: when a pass begins, between its sub-passes, and when it ends; NULL where it is known of none';
-COMMENT ON COLUMN databases.pass_left IS 'in a pass that goes on, about how many rows are left of those that were due when it began, as in current_op; NULL where no pass goes on or that is not known';
-COMMENT ON COLUMN databases.pass_time_left IS 'the time for these, as the last rows of it went';
-COMMENT ON COLUMN databases.reason IS 'why the monitor deletes nothing there; NULL if it does';
+COMMENT ON COLUMN databases.last_pass_start IS 'start of the monitor''s last pass; NULL for none since the monitor started';
+COMMENT ON COLUMN databases.last_pass_end IS 'end of the last completed pass; before last_pass_start while a pass is running';
+COMMENT ON COLUMN databases.indexes IS 'TTL indexes; a partitioned index counts as one';
+COMMENT ON COLUMN databases.not_active IS 'of these, indexes that delete nothing; the view indexes of that database shows the reasons';
+COMMENT ON COLUMN databases.failing IS 'of these, indexes whose last visit raised an error';
+COMMENT ON COLUMN databases.paused IS 'of these, indexes that are paused and otherwise active';
+COMMENT ON COLUMN databases.worst_lag IS 'longest lag of the indexes that are not paused, as of the last survey; NULL if unknown';
+COMMENT ON COLUMN databases.pass_left IS 'estimate of the rows that are left in the running pass, as in current_op; NULL if no pass is running or it is unknown';
+COMMENT ON COLUMN databases.pass_time_left IS 'estimate of the time that these rows need';
+COMMENT ON COLUMN databases.reason IS 'why the monitor deletes nothing in the database; NULL if it does';
 
--- Written only by the C code, in the transaction that deletes, and only by
--- insertion: an update would get slower with every version that an old
--- snapshot keeps.  A row is what one batch adds; a survey folds the rows of an index
--- into one for its sum, without an hour, and one for the hour at hand.  indexrelid 0 holds what belongs to no index: the passes, and what was counted
--- for indexes that are gone; those of run_pass() have in relid the role that has called
--- it, and in last_call when.
+-- Written only by the C code, in the transaction that deletes, and only by insertion: updates
+-- would get slower with each row version that an old snapshot keeps.  Each batch inserts a
+-- row.  A survey folds the rows of an index into one row for the sum, without an hour, and
+-- one for the current hour.  Rows with indexrelid 0 hold the passes and the sums of dropped
+-- indexes.  For run_pass() relid is the role of the caller, and last_call the time.
 CREATE TABLE counters (
 	indexrelid oid NOT NULL,
 	relid oid NOT NULL,
@@ -603,14 +598,14 @@ CREATE TABLE counters (
 	recovered timestamptz
 );
 
--- To truncate it, VACUUM would lock it exclusively.
--- Statistics of it serve nobody, and autovacuum would write 90 kB of them every 50 rows.
+-- VACUUM would lock it exclusively to truncate it.
+-- Its statistics are not used, and autovacuum would write 90 kB of them every 50 rows.
 ALTER TABLE counters SET (vacuum_truncate = off, autovacuum_analyze_threshold = 2147483647);
 
 COMMENT ON TABLE counters IS
-'what is behind the views ttl_index.stats and ttl_index.index_stats, and the hour at hand of ttl_index.history; written by the monitor and by run_pass() only';
+'data of the views ttl_index.stats and ttl_index.index_stats, and of the current hour of ttl_index.history';
 
--- A time in the future was written by a clock that has been set back since.
+-- A time in the future is from before the clock was set back.
 CREATE VIEW stats AS
 SELECT coalesce(sum(passes), 0)::bigint AS passes,
 	coalesce(sum(sub_passes), 0)::bigint AS sub_passes,
@@ -634,24 +629,24 @@ FROM counters;
 COMMENT ON VIEW stats IS
 'one row: what all passes over this database have done since stats_reset';
 
-COMMENT ON COLUMN stats.passes IS 'passes that have ended; idle ones are written with the next delete, or once a minute';
-COMMENT ON COLUMN stats.sub_passes IS 'sub-passes that have ended';
-COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted, also by indexes that are gone; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
-COMMENT ON COLUMN stats.deleted_buckets IS 'partitions that went as a whole';
-COMMENT ON COLUMN stats.archived_documents IS 'of the deleted rows, those that were moved to an archive, or stay in a table that was a partition';
-COMMENT ON COLUMN stats.archived_buckets IS 'of these partitions, those that were moved to an archive, or stay as tables of their own';
-COMMENT ON COLUMN stats.skipped_locked IS 'rows skipped because others held them, tables and indexes that were locked (each once in a pass), and partitions that could not be dropped or made because of a lock';
+COMMENT ON COLUMN stats.passes IS 'completed passes; idle passes are written with the next delete, or once a minute';
+COMMENT ON COLUMN stats.sub_passes IS 'completed sub-passes';
+COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted, also by dropped indexes; for dropped partitions an estimate, unless count_dropped_documents is on';
+COMMENT ON COLUMN stats.deleted_buckets IS 'partitions that were dropped, moved or detached';
+COMMENT ON COLUMN stats.archived_documents IS 'of the deleted rows, those that were moved to an archive or detached with their partition';
+COMMENT ON COLUMN stats.archived_buckets IS 'of these partitions, those that were moved to an archive or detached';
+COMMENT ON COLUMN stats.skipped_locked IS 'rows, tables and indexes that were skipped because of a lock, and partitions that could not be dropped or created because of a lock';
 COMMENT ON COLUMN stats.skipped_failed IS 'rows skipped because deleting them raised an error';
-COMMENT ON COLUMN stats.errors IS 'visits with an error';
-COMMENT ON COLUMN stats.last_pass_start IS 'the clock at the beginning of the last pass';
-COMMENT ON COLUMN stats.last_pass_end IS 'the clock at the end of the last pass that has ended';
+COMMENT ON COLUMN stats.errors IS 'visits that raised an error';
+COMMENT ON COLUMN stats.last_pass_start IS 'start of the last pass';
+COMMENT ON COLUMN stats.last_pass_end IS 'end of the last completed pass';
 COMMENT ON COLUMN stats.last_cutoff IS 'the clock reading of the last sub-pass';
-COMMENT ON COLUMN stats.stats_reset IS 'when the counters were set to zero; NULL for never';
-COMMENT ON COLUMN stats.lag_pauses IS 'how often deletion has paused for replication';
+COMMENT ON COLUMN stats.stats_reset IS 'when the counters were reset; NULL for never';
+COMMENT ON COLUMN stats.lag_pauses IS 'how often deletion paused for replication';
 
--- The text of an error can hold data of the table, and what else the code that raised it
--- can read: for the table's owner, unless that was another one then, and for those who may
--- read all statistics.
+-- The text of an error can hold data that the code that raised it can read.  It is shown to
+-- the owner of the table, if the code ran as that owner, and to roles that may read all
+-- statistics.
 CREATE VIEW index_stats AS
 SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.relname,
 	x.relname AS indexrelname,
@@ -709,7 +704,7 @@ LEFT JOIN (
 WHERE i.parent_indexrelid IS NULL AND t.relname IS NOT NULL AND x.relname IS NOT NULL;
 
 COMMENT ON VIEW index_stats IS
-'one row for each TTL index: what all passes have done by it since stats_reset; delete_time in milliseconds';
+'one row for each TTL index: what all passes have done by it since stats_reset';
 
 COMMENT ON COLUMN index_stats.relid IS 'the table';
 COMMENT ON COLUMN index_stats.indexrelid IS 'the index';
@@ -718,37 +713,37 @@ COMMENT ON COLUMN index_stats.relname IS 'the name of the table';
 COMMENT ON COLUMN index_stats.indexrelname IS 'the name of the index';
 COMMENT ON COLUMN index_stats.visits IS 'visits that found something due';
 COMMENT ON COLUMN index_stats.batches IS 'transactions of these visits';
-COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
-COMMENT ON COLUMN index_stats.deleted_buckets IS 'partitions that went as a whole';
-COMMENT ON COLUMN index_stats.archived_documents IS 'of the deleted rows, those that were moved to an archive, or stay in a table that was a partition';
-COMMENT ON COLUMN index_stats.archived_buckets IS 'of these partitions, those that were moved to an archive, or stay as tables of their own';
-COMMENT ON COLUMN index_stats.skipped_locked IS 'rows skipped because others held them, how often the index was locked (once in a pass), and partitions that could not be dropped or made because of a lock';
+COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents is on';
+COMMENT ON COLUMN index_stats.deleted_buckets IS 'partitions that were dropped, moved or detached';
+COMMENT ON COLUMN index_stats.archived_documents IS 'of the deleted rows, those that were moved to an archive or detached with their partition';
+COMMENT ON COLUMN index_stats.archived_buckets IS 'of these partitions, those that were moved to an archive or detached';
+COMMENT ON COLUMN index_stats.skipped_locked IS 'rows that were skipped because of a lock, how often the index was locked (once in a pass), and partitions that could not be dropped or created because of a lock';
 COMMENT ON COLUMN index_stats.skipped_failed IS 'rows skipped because deleting them raised an error';
-COMMENT ON COLUMN index_stats.errors IS 'visits with an error';
+COMMENT ON COLUMN index_stats.errors IS 'visits that raised an error';
 COMMENT ON COLUMN index_stats.delete_time IS 'time spent in batches, in milliseconds';
-COMMENT ON COLUMN index_stats.last_deleted IS 'when it last deleted a row, or dropped a partition that held some';
-COMMENT ON COLUMN index_stats.last_error IS 'the text of the last error; it can hold data of the table, so it is NULL unless the reader is the owner, as whose code raised it, or may read all statistics';
+COMMENT ON COLUMN index_stats.last_deleted IS 'when it last deleted a row, or dropped a partition with rows';
+COMMENT ON COLUMN index_stats.last_error IS 'text of the last error; it can hold data of the table, so it is NULL unless the reader is the owner, as whose code raised it, or may read all statistics';
 COMMENT ON COLUMN index_stats.last_error_sqlstate IS 'the SQLSTATE of the last error';
 COMMENT ON COLUMN index_stats.last_error_time IS 'when the last error was raised; it stays after the state failing has ended';
-COMMENT ON COLUMN index_stats.stats_reset IS 'when these counters, or all, were set to zero; NULL for never';
-COMMENT ON COLUMN index_stats.logical_relid IS 'of a shard of Citus: the table that it is a part of; else NULL';
-COMMENT ON COLUMN index_stats.logical_indexrelid IS 'of a shard of Citus: the index of that table; else NULL';
+COMMENT ON COLUMN index_stats.stats_reset IS 'when these counters were reset; NULL for never';
+COMMENT ON COLUMN index_stats.logical_relid IS 'for a shard of Citus: the distributed table; else NULL';
+COMMENT ON COLUMN index_stats.logical_indexrelid IS 'for a shard of Citus: the index of the distributed table; else NULL';
 
 CREATE FUNCTION stats_reset()
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_stats_reset';
 
 COMMENT ON FUNCTION stats_reset() IS
-'sets all counters of ttl_index in this database to zero; for superusers unless granted';
+'resets all counters of ttl_index in this database; for superusers unless granted';
 
 CREATE FUNCTION stats_reset(index regclass)
 RETURNS void LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_stats_reset_index';
 
 COMMENT ON FUNCTION stats_reset(regclass) IS
-'sets the counters of one TTL index to zero, with its last error; they stay in the sums of stats; for superusers unless granted';
+'resets the counters and the last error of one TTL index; the sums in stats do not change; for superusers unless granted';
 
--- What the counters had in hours that are over; they have it in their sums, too.
+-- The counts of past hours.  The sums in counters include them.
 CREATE TABLE past_hours (
 	hour timestamptz NOT NULL,
 	indexrelid oid NOT NULL,
@@ -768,16 +763,16 @@ CREATE TABLE past_hours (
 );
 
 COMMENT ON TABLE past_hours IS
-'what is behind the view ttl_index.history, but for the hour at hand; written by the monitor and by run_pass() only';
+'data of the view ttl_index.history, except for the current hour';
 
 CREATE FUNCTION ignore_subscription()
 RETURNS trigger LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_ignore_subscription';
 
 COMMENT ON FUNCTION ignore_subscription() IS
-'trigger function: leaves out what a subscription to all tables brings of the counters of another server';
+'trigger function: skips the rows of another server that a subscription to all tables brings';
 
--- Nothing else fires them: the library writes these tables without a command.
+-- Only a subscription fires these triggers: the library writes the tables without a command.
 CREATE TRIGGER ignore_subscription BEFORE INSERT OR UPDATE OR DELETE ON counters
 	FOR EACH ROW EXECUTE FUNCTION ignore_subscription();
 ALTER TABLE counters ENABLE REPLICA TRIGGER ignore_subscription;
@@ -788,8 +783,8 @@ CREATE TRIGGER ignore_subscription BEFORE INSERT OR UPDATE OR DELETE ON saved_op
 	FOR EACH ROW EXECUTE FUNCTION ignore_subscription();
 ALTER TABLE saved_options ENABLE REPLICA TRIGGER ignore_subscription;
 
--- An index that is there has the names that it has now, one that is gone those that it
--- had.  By names, so that an index goes on after a REINDEX CONCURRENTLY.
+-- An existing index has its current names, a dropped index its last names.  Rows are grouped
+-- by name, so that an index keeps its rows after REINDEX CONCURRENTLY.
 CREATE VIEW history AS
 SELECT h.hour,
 	coalesce(t.schemaname, h.schemaname::name) AS schemaname,
@@ -819,24 +814,24 @@ LEFT JOIN (
 GROUP BY 1, 2, 3, 4;
 
 COMMENT ON VIEW history IS
-'one row for each TTL index and hour in which it had something to do: what the passes of that hour have done by it; kept for ttl_index.history_retention, also of indexes that are gone';
+'one row for each TTL index and hour in which it deleted rows, skipped rows or failed; kept for ttl_index.history_retention, also after the index is dropped';
 
-COMMENT ON COLUMN history.hour IS 'when the hour began, by UTC';
+COMMENT ON COLUMN history.hour IS 'start of the hour, in UTC';
 COMMENT ON COLUMN history.schemaname IS 'the schema of the table';
-COMMENT ON COLUMN history.relname IS 'the name of the table; the last one that was counted, if the index is gone';
-COMMENT ON COLUMN history.indexrelname IS 'the name of the index; likewise';
-COMMENT ON COLUMN history.deleted_documents IS 'rows deleted; of partitions that were dropped, an estimate, unless count_dropped_documents was on';
-COMMENT ON COLUMN history.deleted_buckets IS 'partitions that went as a whole';
-COMMENT ON COLUMN history.archived_documents IS 'of the deleted rows, those that were moved to an archive, or stay in a table that was a partition';
-COMMENT ON COLUMN history.archived_buckets IS 'of these partitions, those that were moved to an archive, or stay as tables of their own';
+COMMENT ON COLUMN history.relname IS 'the name of the table; the last known name if the index was dropped';
+COMMENT ON COLUMN history.indexrelname IS 'the name of the index; the last known name if it was dropped';
+COMMENT ON COLUMN history.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents is on';
+COMMENT ON COLUMN history.deleted_buckets IS 'partitions that were dropped, moved or detached';
+COMMENT ON COLUMN history.archived_documents IS 'of the deleted rows, those that were moved to an archive or detached with their partition';
+COMMENT ON COLUMN history.archived_buckets IS 'of these partitions, those that were moved to an archive or detached';
 COMMENT ON COLUMN history.batches IS 'transactions of these deletes';
 COMMENT ON COLUMN history.delete_time IS 'time spent in batches, in milliseconds';
-COMMENT ON COLUMN history.errors IS 'visits with an error';
-COMMENT ON COLUMN history.skipped_locked IS 'rows skipped because others held them, and locks that were not free, as in index_stats';
+COMMENT ON COLUMN history.errors IS 'visits that raised an error';
+COMMENT ON COLUMN history.skipped_locked IS 'rows, indexes and partitions that were skipped because of a lock, as in index_stats';
 COMMENT ON COLUMN history.skipped_failed IS 'rows skipped because deleting them raised an error';
 
 --
--- The nodes of a cluster of Citus; without one, this server alone.
+-- The nodes of a Citus cluster; without Citus, this server.
 --
 
 CREATE FUNCTION ask_nodes(query text, OUT nodeid integer, OUT nodename text, OUT nodeport integer,
@@ -863,7 +858,7 @@ END
 $$;
 
 COMMENT ON FUNCTION ask_nodes(text) IS
-'runs a query that returns one jsonb on each node of a cluster of Citus, as the caller, in a transaction of each; error says why a node gave no answer';
+'runs a query that returns one jsonb on each node of a Citus cluster, as the caller; error shows why a node did not answer';
 
 CREATE VIEW cluster_stats AS
 SELECT a.nodeid, a.nodename, a.nodeport, a.error,
@@ -878,14 +873,14 @@ $$) AS a
 CROSS JOIN LATERAL pg_catalog.jsonb_populate_record(NULL::stats, a.answer) AS s;
 
 COMMENT ON VIEW cluster_stats IS
-'one row for each node of a cluster of Citus, with what its view ttl_index.stats shows; of a node that gives no answer, the error alone';
+'one row for each node of a Citus cluster, with its ttl_index.stats; only the error if a node did not answer';
 
-COMMENT ON COLUMN cluster_stats.nodeid IS 'the node, as in pg_dist_node; 0 where there is no cluster';
+COMMENT ON COLUMN cluster_stats.nodeid IS 'the node, as in pg_dist_node; 0 without a cluster';
 COMMENT ON COLUMN cluster_stats.nodename IS 'the name of its host';
 COMMENT ON COLUMN cluster_stats.nodeport IS 'its port';
-COMMENT ON COLUMN cluster_stats.error IS 'why it gave no answer, as when it is down; NULL if it did';
-COMMENT ON COLUMN cluster_stats.version IS 'the version of the extension there';
-COMMENT ON COLUMN cluster_stats.monitor IS 'who deletes there: the status of its monitor_status()';
+COMMENT ON COLUMN cluster_stats.error IS 'why the node did not answer; else NULL';
+COMMENT ON COLUMN cluster_stats.version IS 'the version of the extension on the node';
+COMMENT ON COLUMN cluster_stats.monitor IS 'the status of monitor_status() on the node';
 
 CREATE VIEW cluster_index_stats AS
 WITH nodes AS MATERIALIZED (
@@ -922,17 +917,17 @@ CROSS JOIN LATERAL pg_catalog.jsonb_to_recordset(n.answer) AS p (schemaname name
 GROUP BY 1, 2, 3;
 
 COMMENT ON VIEW cluster_index_stats IS
-'one row for each TTL index of a cluster of Citus: the sum of what the view ttl_index.index_stats of each node shows of the table and of its shards';
+'one row for each TTL index of a Citus cluster: the sum of ttl_index.index_stats over the table, its shards and all nodes';
 
 COMMENT ON COLUMN cluster_index_stats.schemaname IS 'the schema of the table';
 COMMENT ON COLUMN cluster_index_stats.relname IS 'the name of the table, not of a shard';
 COMMENT ON COLUMN cluster_index_stats.indexrelname IS 'the name of its index';
-COMMENT ON COLUMN cluster_index_stats.shards IS 'so many shards are in the sums; 0 for a table that is not distributed';
-COMMENT ON COLUMN cluster_index_stats.not_active IS 'so many of its indexes, of shards and of the table on each node, have another state than active';
-COMMENT ON COLUMN cluster_index_stats.nodes_without_answer IS 'so many nodes are not in the sums: see cluster_stats';
+COMMENT ON COLUMN cluster_index_stats.shards IS 'number of shards in the sums; 0 for a table that is not distributed';
+COMMENT ON COLUMN cluster_index_stats.not_active IS 'number of its indexes, of shards and of the table on each node, that are not active';
+COMMENT ON COLUMN cluster_index_stats.nodes_without_answer IS 'number of nodes that are missing in the sums: see cluster_stats';
 
--- A shard that has moved away, or was split, left rows with its own names.  They count for
--- the table that is called like it without the number, if that has such an index.
+-- Rows of a shard that was moved or split have the names of the shard.  They count for the
+-- table with the same name without the number, if it has such an index.
 CREATE VIEW cluster_history AS
 WITH nodes AS MATERIALIZED (
 	SELECT * FROM ask_nodes($$
@@ -971,9 +966,9 @@ CROSS JOIN LATERAL pg_catalog.jsonb_populate_recordset(NULL::history, n.answer) 
 GROUP BY 1, 2, 3, 4;
 
 COMMENT ON VIEW cluster_history IS
-'one row for each TTL index of a cluster of Citus and hour in which it had something to do: the sum of what the view ttl_index.history of each node shows of the table and of its shards; cluster_stats says which nodes are left out, as they give no answer';
+'one row for each TTL index of a Citus cluster and hour: the sum of ttl_index.history over the table, its shards and all nodes that answered';
 
--- The other columns are those of the views that they sum up.
+-- The other columns have the comments of the views that they sum up.
 DO $$
 DECLARE
 	command text;
@@ -994,42 +989,41 @@ END
 $$;
 
 --
--- DDL: the same refusals for CREATE INDEX and friends as for create_index.  In C:
--- an event trigger runs with the rights of whoever runs the command, and what is
--- written in SQL would make that command fail where this role lacks one; it would
--- also take longer than the command, and add its own lines to every refusal.
+-- DDL raises the errors of create_index.  The event triggers are in C, because they run with
+-- the privileges of the role that runs the command: SQL in them could fail for lack of
+-- privileges.  It would also be slow and add CONTEXT lines to each error.
 --
 
 CREATE FUNCTION on_ddl()
 RETURNS event_trigger LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_on_ddl';
 
-COMMENT ON FUNCTION on_ddl() IS 'event trigger function: validates the TTL indexes that a command made or changed';
+COMMENT ON FUNCTION on_ddl() IS 'event trigger function: checks the TTL indexes that a command created or changed';
 
 CREATE EVENT TRIGGER ttl_index_ddl ON ddl_command_end
 	WHEN TAG IN ('CREATE INDEX', 'CREATE TABLE', 'CREATE SCHEMA', 'ALTER TABLE', 'ALTER INDEX')
 	EXECUTE FUNCTION on_ddl();
 
 COMMENT ON EVENT TRIGGER ttl_index_ddl IS
-'refuses what cannot be a TTL index, as create_index() does';
+'raises an error for an index that cannot be a TTL index, as create_index() does';
 
 CREATE FUNCTION on_alter_index()
 RETURNS event_trigger LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_on_alter_index';
 
 COMMENT ON FUNCTION on_alter_index() IS
-'event trigger function: changes the option of an index of Citus, on each node to which Citus carries the command of coll_mod';
+'event trigger function: changes the options of an index of a Citus table, on each node that receives the command of coll_mod';
 
 CREATE EVENT TRIGGER ttl_index_before_alter_index ON ddl_command_start
 	WHEN TAG IN ('ALTER INDEX')
 	EXECUTE FUNCTION on_alter_index();
 
-COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS 'changes the options of tables of Citus on each node';
+COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS 'changes the options of Citus tables on each node';
 
 --
--- Privileges, by name and whatever ALTER DEFAULT PRIVILEGES says: folding an
--- option checks the right of whoever reads the table, and whoever could write the
--- counters, or make something in the schema, could mislead those who look.
+-- Privileges are set explicitly, whatever ALTER DEFAULT PRIVILEGES says.  Every role that
+-- reads a table needs EXECUTE on the options.  Nobody else may write the counters or create
+-- objects in the schema.
 --
 
 DO $$
@@ -1113,7 +1107,7 @@ GRANT SELECT ON history, cluster_history TO PUBLIC;
 GRANT EXECUTE ON FUNCTION list_operations(), list_databases() TO pg_monitor;
 GRANT SELECT ON counters, past_hours, current_op, databases TO pg_monitor;
 
--- Everything works without the monitor, but who expects it would wait for ever.
+-- The extension works without the monitor, but then nothing is deleted in the background.
 DO $$
 DECLARE
 	monitor record;
