@@ -65,10 +65,9 @@ static bool
 has_option(Oid indexrelid)
 {
 	TtlOption	option;
-	Oid			parent;
 	Oid			governor;
 
-	return ttl_catalog_governor(indexrelid, &parent, &governor, &option) && option.present;
+	return ttl_catalog_governor(indexrelid, &governor, &option) && option.present;
 }
 
 /* The TTL indexes of a table, or the TTL index that the relation is. */

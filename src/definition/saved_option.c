@@ -595,10 +595,9 @@ ttl_saved_option_inherit(Oid child)
 {
 	TtlOption	governing;
 	TtlOption	part;
-	Oid			parent;
 	Oid			governor;
 
-	if (ttl_catalog_governor(child, &parent, &governor, &governing) &&
+	if (ttl_catalog_governor(child, &governor, &governing) &&
 		governor != child && !ttl_option_is_inherited(child, &governing, &part))
 		ttl_saved_option_put(child, &part);
 }

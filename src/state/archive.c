@@ -236,9 +236,8 @@ Oid
 ttl_archive_of(Oid indexrelid, Oid *governor)
 {
 	TtlOption	option;
-	Oid			parent;
 
-	if (!ttl_catalog_governor(indexrelid, &parent, governor, &option))
+	if (!ttl_catalog_governor(indexrelid, governor, &option))
 		return InvalidOid;
 	return option.archive_to;
 }

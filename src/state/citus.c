@@ -428,13 +428,12 @@ static bool
 has_option_of_shell(Oid indexrelid, const TtlCitusTable *table)
 {
 	Oid			shell = ttl_citus_shell_index(indexrelid, table);
-	Oid			parent;
 	Oid			governor;
 	TtlOption	own;
 	TtlOption	whole;
 
 	return OidIsValid(shell) && ttl_option_read(indexrelid, &own) &&
-		ttl_catalog_governor(shell, &parent, &governor, &whole) &&
+		ttl_catalog_governor(shell, &governor, &whole) &&
 		ttl_option_same(&own, &whole);
 }
 

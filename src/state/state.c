@@ -196,7 +196,7 @@ key_state(TtlIndex *index, Oid type)
 	if (!ttl_catalog_key_type_ok(index->keytype))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_DATATYPE_MISMATCH,
 							 psprintf(TTL_KEY_TYPE_REASON, format_type_be(type)),
-							 ttl_hint_key_type(index->relid, index->keyattnum, index->keytype));
+							 ttl_key_hint(index->relid, index->keyattnum, index->keytype));
 	if (!index->option.present)
 		return TTL_ACTIVE;
 	if (index->keytype == TIMESTAMPTZOID && time_zone != NULL)
@@ -568,9 +568,11 @@ ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 		index->owner = table.relowner;
 	}
 	found = OidIsValid(index->owner) && index->relkind != '\0' &&
-		ttl_catalog_governor(indexrelid, &index->parent, &index->governor, &index->option);
+		ttl_catalog_governor(indexrelid, &index->governor, &index->option);
 	if (found)
 	{
+		if (get_rel_relispartition(indexrelid))
+			index->parent = ttl_inherit_parent(indexrelid, NULL);
 		if (!definition_only &&
 			!(ttl_catalog_is_usable(indexrelid) && ttl_catalog_is_usable(index->governor)))
 			(void) not_valid(index);
