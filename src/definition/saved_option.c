@@ -184,7 +184,7 @@ ttl_saved_option_is_dependent(Oid indexrelid)
 
 /*
  * Fills in the row of an index, except the option; false if the index is gone.  REINDEX copies
- * the tree of an expression, but not the locations in it, which nodeToString() leaves out.
+ * the tree of an expression, but not the locations in it, which stringToNode() ignores.
  */
 static bool
 identify(Oid indexrelid, SavedRow *row)
