@@ -319,41 +319,36 @@ move_by_attach(const TtlIndex *root, Oid relid)
 	performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 }
 
-/* Moves a table that was a partition, with all below it, to the schema of the archive. */
-static void
-move_to_schema(const TtlIndex *root, Oid relid)
-{
-	Oid			schema = get_rel_namespace(root->option.archive_to);
-	char	   *name = get_namespace_name(schema);
-	ListCell   *lc;
-
-	/* an event trigger may have dropped the archive */
-	check_effect(name != NULL, relid);
-	foreach(lc, ttl_inherit_tree(relid))
-	{
-		Oid			table = lfirst_oid(lc);
-
-		if (get_rel_namespace(table) == schema)
-			continue;
-		ttl_citus_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s", ttl_name_qualified(table),
-									   quote_identifier(name)));
-		check_effect(get_rel_namespace(table) == schema, table);
-	}
-}
-
 /* Detaches a partition, or moves it to the archive, with all locks held. */
 void
 ttl_detach_partition(const TtlIndex *root, Oid relid)
 {
+	Oid			target = root->option.archive_to;
+
 	/* after an error the next partition overwrites this */
 	moving = relid;
 	if (ttl_detach_is_attachable(root))
 		move_by_attach(root, relid);
 	else
 	{
+		List	   *tree = OidIsValid(target) ? ttl_inherit_tree(relid) : NIL;
+		Oid			schema = get_rel_namespace(target);
+		char	   *name = get_namespace_name(schema);
+		ListCell   *lc;
+
 		detach(root, relid);
-		if (OidIsValid(root->option.archive_to))
-			move_to_schema(root, relid);
+		/* SET SCHEMA moves a table without those below it */
+		foreach(lc, tree)
+		{
+			Oid			table = lfirst_oid(lc);
+
+			if (get_rel_namespace(table) == schema)
+				continue;
+			check_effect(name != NULL, table);
+			ttl_citus_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s", ttl_name_qualified(table),
+										   quote_identifier(name)));
+			check_effect(get_rel_namespace(table) == schema, table);
+		}
 	}
 	moving = InvalidOid;
 }
