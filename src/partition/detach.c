@@ -332,18 +332,21 @@ ttl_detach_partition(const TtlIndex *root, Oid relid)
 	else
 	{
 		List	   *tree = OidIsValid(target) ? ttl_inherit_tree(relid) : NIL;
-		Oid			schema = get_rel_namespace(target);
-		char	   *name = get_namespace_name(schema);
+		Oid			schema;
+		char	   *name;
 		ListCell   *lc;
 
 		detach(root, relid);
 		/* SET SCHEMA moves a table without those below it */
+		schema = get_rel_namespace(target);
+		name = get_namespace_name(schema);
 		foreach(lc, tree)
 		{
 			Oid			table = lfirst_oid(lc);
 
 			if (get_rel_namespace(table) == schema)
 				continue;
+			/* an event trigger may have dropped the archive */
 			check_effect(name != NULL, table);
 			ttl_citus_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s", ttl_name_qualified(table),
 										   quote_identifier(name)));
