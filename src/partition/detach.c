@@ -89,7 +89,7 @@ ttl_detach_is_attachable(const TtlIndex *root)
 		ttl_bounds_possible(target, attnum, root->keytype);
 }
 
-/* Raises an error that says why a partition stays where it is. */
+/* Raises an error with the reason why a partition cannot be detached or moved. */
 static void
 refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
 {
@@ -228,7 +228,7 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 	relation_close(partition, NoLock);
 }
 
-/* Raises an error if a command has acted on another table, because a schema was renamed meanwhile. */
+/* Raises an error if a command has changed another table, because a schema was renamed. */
 static void
 check_effect(bool had_effect, Oid relid)
 {
@@ -268,7 +268,7 @@ detach(const TtlIndex *root, Oid relid)
 	}
 }
 
-/* Adds a CHECK constraint that says what the bounds of a partition say, as valid. */
+/* Adds a CHECK constraint on the bounds of a partition, marked as valid without a check. */
 static ObjectAddress
 keep_bounds(Oid relid)
 {

@@ -172,7 +172,7 @@ ttl_archive_state(TtlIndex *index)
 	Oid			target = index->option.archive_to;
 	TtlState	state;
 
-	/* if the table is gone, another state says so */
+	/* a table that is gone has another state */
 	if (!index->option.present || !OidIsValid(target) || !ttl_catalog_class(index->relid, &table))
 		return TTL_ACTIVE;
 	if (!ttl_catalog_class(target, &other))
@@ -208,7 +208,7 @@ ttl_archive_state(TtlIndex *index)
 	return state;
 }
 
-/* The state by the privileges of the owners, who exist, while the archive is locked. */
+/* The state by the privileges of the owners.  The archive is locked, and the owner exists. */
 static TtlState
 rights_state(TtlIndex *index)
 {
