@@ -19,10 +19,8 @@
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
-#include "definition/option.h"
 #include "pass/pass.h"
 #include "state/state.h"
-#include "stats/stats.h"
 #include "ttl_index.h"
 
 /* The monitor writes a line for each pass that has deleted more rows than this. */
@@ -38,10 +36,10 @@ ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 	TtlResumeState *kept = ttl_kept_index(run->kept, root);
 	const char *hint = edata->hint;
 
-	if (!ttl_kept_failed(run->kept, root, false))
+	if (kept->failed_until == 0)
+		run->kept->sum.failed++;
+	if (!ttl_kept_failed(run->kept, root, false, run->at))
 		return;
-	run->kept->sum.failed += kept->summed ? 0 : 1;
-	kept->summed = true;
 	if (!ttl_reported_is_news(&kept->reported, edata->sqlerrcode, edata->message))
 		return;
 
@@ -93,7 +91,10 @@ ttl_report_lost(TtlRun *run, Oid indexrelid)
 	if (ttl_saved_option_is_lost(indexrelid) &&
 		ttl_reported_is_news(&ttl_kept_index(run->kept, indexrelid)->reported,
 						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "lost"))
-		ttl_saved_option_warn(indexrelid);
+		ereport(WARNING,
+				(errmsg("the option of TTL index %s was lost, and no saved option was found",
+						ttl_name_index(indexrelid)),
+				 errhint("Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl().")));
 }
 
 /* Appends, for example, "5 rows deleted", after a comma if it is not the first. */
