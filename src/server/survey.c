@@ -121,7 +121,7 @@ count_deaths(TtlRun *run)
 		};
 
 		index->death = TTL_NOT_DEAD;
-		if (death == TTL_NOT_DEAD || death == TTL_DEAD_WANTED)
+		if (death == TTL_NOT_DEAD)
 			continue;
 		if (death == TTL_DEAD_CRASHED)
 		{
