@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * args.c
- *	  Checks of what SQL declares: the arguments of functions, and columns.
+ *	  Arguments of SQL functions, and the columns of their results.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -58,9 +58,9 @@ ttl_args_oid(FunctionCallInfo fcinfo, int i)
 }
 
 /*
- * Raises an error if a table of the extension, or the result of one of its functions, does
- * not have the columns that the library expects.  That happens between the installation
- * of a new library and ALTER EXTENSION UPDATE, or after a downgrade of the library.
+ * Raises an error if a table of the extension, or the result of one of its functions, does not
+ * have the columns that the library expects.  That happens between the installation of a new
+ * library and ALTER EXTENSION UPDATE.
  */
 void
 ttl_args_check_columns(TupleDesc desc, int expected, const char *name)
@@ -72,6 +72,6 @@ ttl_args_check_columns(TupleDesc desc, int expected, const char *name)
 						TTL_EXTENSION),
 				 errdetail("%s.%s has %d columns where the library expects %d.",
 						   TTL_SCHEMA, name, desc->natts, expected),
-				 errhint("Run ALTER EXTENSION %s UPDATE in this database, and restart the server if it preloads an older library.",
+				 errhint("Restart the server if it preloads an older library. ALTER EXTENSION %s UPDATE;",
 						 TTL_EXTENSION)));
 }

@@ -40,30 +40,21 @@
 #define UUID_V7_FILTER(uuid) psprintf("substr(%s::text, 15, 1) = '7' AND ", uuid)
 #endif
 
-/* One function for all classes of objects since 16. */
+/* One function for all classes of objects since 16; only schemas are checked. */
 #if PG_VERSION_NUM < 160000
-static inline AclResult
-object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
-{
-	if (classid == ProcedureRelationId)
-		return pg_proc_aclcheck(objectid, roleid, mode);
-	Assert(classid == NamespaceRelationId);
-	return pg_namespace_aclcheck(objectid, roleid, mode);
-}
+#define object_aclcheck(classid, objectid, roleid, mode) pg_namespace_aclcheck(objectid, roleid, mode)
 #endif
 
 /* Since 18 a constraint need not be enforced, nor a generated column be stored. */
 #if PG_VERSION_NUM < 180000
 #define TTL_ENFORCE(constraint) ((void) 0)
-#define TTL_IS_ENFORCED(constraint) true
 #define TTL_EXPAND_VIRTUAL(node, rel) (node)
 #else
 #define TTL_ENFORCE(constraint) ((constraint)->is_enforced = true)
-#define TTL_IS_ENFORCED(constraint) ((constraint)->conenforced)
 #define TTL_EXPAND_VIRTUAL(node, rel) expand_generated_columns_in_expr(node, rel, 1)
 #endif
 
-/* Makes the index entries of a new row, none of which is checked later. */
+/* Makes the index entries of a new row; no constraint is deferred. */
 #if PG_VERSION_NUM >= 190000
 #define TTL_INSERT_INDEX_ENTRIES(table, slot, estate) \
 	ExecInsertIndexTuples(table, estate, 0, slot, NIL, NULL)
@@ -78,7 +69,7 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 /* Since 18 an AFTER trigger runs as the user who queued it, before that as the one who gave the outer command. */
 #define TTL_TRIGGERS_RUN_AS_QUEUED (PG_VERSION_NUM >= 180000)
 
-/* A number until 19. */
+/* A plain number before 19. */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;
 #endif
@@ -114,7 +105,7 @@ ttl_bt_search(Relation index, Relation heap, BTScanInsert key)
 	return buffer;
 }
 
-/* Deletes a row unless that needs waiting. */
+/* Deletes a row without waiting. */
 static inline TM_Result
 ttl_tuple_delete(Relation rel, ItemPointer tid, CommandId cid,
 				 Snapshot snapshot, TM_FailureData *failure)
@@ -185,7 +176,7 @@ ttl_log_logical_message(const char *prefix, const char *message, size_t size)
 #endif
 }
 
-/* Up to 17 whoever runs a query says that it is run once. */
+/* Up to 17 the caller says that the portal is run once. */
 static inline bool
 ttl_portal_run(Portal portal, DestReceiver *dest, QueryCompletion *completion)
 {
@@ -197,8 +188,8 @@ ttl_portal_run(Portal portal, DestReceiver *dest, QueryCompletion *completion)
 }
 
 /*
- * Retains a replication slot nothing any more?  The caller holds its mutex.  The
- * causes came with 16; until then it was one, which also clears restart_lsn.
+ * Does a replication slot no longer retain WAL?  The caller holds its mutex.  Before 16 there
+ * was a single cause of invalidation, which also clears restart_lsn.
  */
 static inline bool
 ttl_slot_is_invalidated(const ReplicationSlot *slot)

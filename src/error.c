@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * error.c
- *	  Catching errors, and what one that was caught comes of.
+ *	  Catching errors, and the cause of one that was caught.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -25,7 +25,7 @@ ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode)
 		strcmp(edata->funcname, "ProcessInterrupts") == 0;
 }
 
-/* Did core fail to get a lock?  Other languages have message domains of their own. */
+/* Did core fail to get a lock?  Errors of procedural languages have other message domains. */
 bool
 ttl_error_is_of_lock(const ErrorData *edata)
 {
@@ -34,9 +34,9 @@ ttl_error_is_of_lock(const ErrorData *edata)
 }
 
 /*
- * Runs a function in a subtransaction.  Rolls it back after an error, or always unless `keep`,
- * with subtransactions that code of users left open, as PL/Perl does.  Returns the error, or
- * NULL.
+ * Runs a function in a subtransaction and returns the error, or NULL.  Rolls the subtransaction
+ * back after an error or unless `keep`, with subtransactions that user code left open, as
+ * PL/Perl can.
  */
 ErrorData *
 ttl_error_catch(void (*work) (void *), void *arg, bool keep)

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * inherit.c
- *	  What is below and above a relation, for those who hold no lock on it.
+ *	  Children and parents of a relation that is not locked.
  *
- * Views, the launcher and the survey look at all TTL indexes and must not wait for locks.
- * Without a lock, core's find_all_inheritors() raises an error if a relation is dropped
- * concurrently; here such a relation has no children.
+ * Views and the survey read all TTL indexes and must not wait for locks.  Without a lock,
+ * core's find_all_inheritors() raises an error if a relation is dropped concurrently; here
+ * such a relation has no children.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,8 +29,8 @@
 #include "ttl_index.h"
 
 /*
- * The children of a relation, if asked for also those being detached.  No lock is taken
- * between the look into the cache and core's, so no invalidation is processed.
+ * The children of a relation, on request also those being detached.  No invalidation is
+ * processed between the two reads of the cache, because no lock is taken.
  */
 List *
 ttl_inherit_children(Oid relid, bool detaching)
@@ -40,14 +40,14 @@ ttl_inherit_children(Oid relid, bool detaching)
 	return find_inheritance_children_extended(relid, !detaching, NoLock, NULL, NULL);
 }
 
-/* A relation and all below it, those above first. */
+/* A relation and all relations below it, parents first. */
 List *
 ttl_inherit_tree(Oid relid)
 {
 	List	   *tree = list_make1_oid(relid);
 	ListCell   *lc;
 
-	/* the list grows while it is read; only inheritance has two ways up */
+	/* the list grows while it is read; only a plain table can have two parents */
 	foreach(lc, tree)
 	{
 		List	   *children = ttl_inherit_children(lfirst_oid(lc), false);
@@ -58,19 +58,7 @@ ttl_inherit_tree(Oid relid)
 	return tree;
 }
 
-/*
- * A table and its partitions without other inheritors: what a foreign key or INSERT can reach.
- * With a lock mode, the partitions are locked; the table is already.
- */
-List *
-ttl_inherit_partitions(Oid relid, LOCKMODE lockmode)
-{
-	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
-		return list_make1_oid(relid);
-	return lockmode == NoLock ? ttl_inherit_tree(relid) : find_all_inheritors(relid, lockmode, NULL);
-}
-
-/* The foreign tables among a table and all below it. */
+/* The foreign tables in the tree of a table. */
 List *
 ttl_inherit_foreign_tables(Oid relid)
 {
@@ -85,12 +73,16 @@ ttl_inherit_foreign_tables(Oid relid)
 	return foreign;
 }
 
-/* The direct parents; unless NULL, *detaching tells whether a partition is being detached. */
-List *
-ttl_inherit_parents(Oid relid, bool *detaching)
+/*
+ * The first parent, or invalid.  Unless NULL, *detaching tells whether DETACH CONCURRENTLY is
+ * under way.  Core's get_partition_parent() raises an error if the relation is dropped or
+ * detached concurrently.
+ */
+Oid
+ttl_inherit_parent(Oid relid, bool *detaching)
 {
 	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
-	List	   *parents = NIL;
+	Oid			parent = InvalidOid;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -100,34 +92,23 @@ ttl_inherit_parents(Oid relid, bool *detaching)
 	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
 	{
 		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
 
-		parents = lappend_oid(parents, form->inhparent);
+		parent = form->inhparent;
 		if (detaching)
 			*detaching = form->inhdetachpending;
 	}
 	systable_endscan(scan);
 	table_close(inherits, AccessShareLock);
-	return parents;
+	return parent;
 }
 
 /*
- * The first parent, or invalid.  Core's get_partition_parent() raises an error if the relation
- * is dropped or detached concurrently.
- */
-Oid
-ttl_inherit_parent(Oid relid, bool *detaching)
-{
-	List	   *parents = ttl_inherit_parents(relid, detaching);
-
-	return parents == NIL ? InvalidOid : linitial_oid(parents);
-}
-
-/*
- * The topmost relation that this one is a part of, or itself.  A partition that is being
- * detached is a part of nothing any more, although pg_class says so still.
+ * The topmost partitioned table or index above a relation, or the relation itself.  A partition
+ * being detached has no ancestors, although pg_class still says that it is a partition.
  */
 Oid
 ttl_inherit_top(Oid relid)

@@ -3,8 +3,8 @@
  * lock.c
  *	  Strong locks that hardly delay anybody else.
  *
- * A session that waits for a strong lock blocks everybody after it.  Behind a query of an
- * hour, a worker waiting to drop a partition would block the table for an hour.  A worker that
+ * A session that waits for a strong lock blocks all sessions after it.  A worker that waits for
+ * a query of an hour, to drop a partition, would block the table for an hour.  A worker that
  * never waits may never get the lock on a busy table, because short queries overlap.
  *
  * lock_timeout alone would block others for all of ttl_index.bucket_lock_timeout in each try,
@@ -29,7 +29,7 @@
 
 #include "ttl_index.h"
 
-/* The holders of a lock are looked at this often. */
+/* The interval between two reads of the holders of a lock. */
 #define WATCH_MS 5
 
 /* Releasing all locks at the end of a transaction takes less time than this. */
@@ -51,31 +51,6 @@ have_common(const VirtualTransactionId *a, const VirtualTransactionId *b)
 	return false;
 }
 
-/* Does one transaction hold a conflicting lock for all of the timeout? */
-static bool
-is_held_for_long(Oid relid, LOCKMODE lockmode)
-{
-	LOCKTAG		tag;
-	VirtualTransactionId *holders;
-
-	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
-	holders = GetLockConflicts(&tag, lockmode, NULL);
-	for (int waited = 0; waited < ttl_bucket_lock_timeout; waited += WATCH_MS)
-	{
-		VirtualTransactionId *others;
-		bool		common;
-
-		pg_usleep(WATCH_MS * 1000);
-		CHECK_FOR_INTERRUPTS();
-		others = GetLockConflicts(&tag, lockmode, NULL);
-		common = have_common(holders, others);
-		pfree(others);
-		if (!common)
-			return false;
-	}
-	return true;
-}
-
 /*
  * Limits each wait for a lock until the caller's GUC level ends, for commands that may take
  * more locks than their caller knows.  They raise lock_not_available.
@@ -89,32 +64,46 @@ ttl_lock_limit_waits(void)
 	ttl_settings_set("lock_timeout", value);
 }
 
-/* Locks a relation; raises lock_not_available after the timeout. */
-static void
-lock_briefly(Oid relid, LOCKMODE lockmode)
-{
-	int			level = NewGUCNestLevel();
-
-	ttl_lock_limit_waits();
-	LockRelationOid(relid, lockmode);
-	AtEOXact_GUC(false, level);
-}
-
 /* Locks a relation soon, or returns false or raises lock_not_available. */
 bool
 ttl_lock_soon(Oid relid, LOCKMODE lockmode)
 {
+	LOCKTAG		tag;
+	VirtualTransactionId *holders;
+	bool		held = true;
+	int			level;
+
 	if (ConditionalLockRelationOid(relid, lockmode))
 		return true;
-	if (is_held_for_long(relid, lockmode))
+
+	/* watch the holders without queueing */
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	holders = GetLockConflicts(&tag, lockmode, NULL);
+	for (int waited = 0; held && waited < ttl_bucket_lock_timeout; waited += WATCH_MS)
+	{
+		VirtualTransactionId *others;
+
+		pg_usleep(WATCH_MS * 1000);
+		CHECK_FOR_INTERRUPTS();
+		others = GetLockConflicts(&tag, lockmode, NULL);
+		held = have_common(holders, others);
+		pfree(others);
+	}
+	if (held)
 		return false;
-	lock_briefly(relid, lockmode);
+
+	/* queue after their successors */
+	level = NewGUCNestLevel();
+	ttl_lock_limit_waits();
+	LockRelationOid(relid, lockmode);
+	AtEOXact_GUC(false, level);
 	return true;
 }
 
 /*
- * Locks a table and its indexes, unless that needs waiting: an index can be locked when its
- * table is not, as by ALTER INDEX ... SET TABLESPACE, and a command opens all of them.
+ * Locks a table and its indexes without waiting; false if a lock is not free.  An index can be
+ * locked when its table is not, as by ALTER INDEX ... SET TABLESPACE, and a command opens all
+ * indexes.
  */
 bool
 ttl_lock_now(Oid relid, LOCKMODE lockmode)
@@ -135,17 +124,24 @@ ttl_lock_now(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * Locks a partition of a locked table.  A query that has just ended may still be releasing its
- * locks; nothing else is waited for.
+ * Locks a partition of a locked table, and all tables below it.  Waits only for queries that
+ * have ended and are releasing their locks.
  */
 bool
-ttl_lock_below(Oid relid, LOCKMODE lockmode)
+ttl_lock_tree(Oid relid, LOCKMODE lockmode)
 {
-	for (int i = 0; i < RELEASE_TRIES; i++)
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(relid))
 	{
-		if (ConditionalLockRelationOid(relid, lockmode))
-			return true;
-		pg_usleep(RELEASE_US);
+		int			tries = 0;
+
+		while (!ConditionalLockRelationOid(lfirst_oid(lc), lockmode))
+		{
+			if (++tries == RELEASE_TRIES)
+				return false;
+			pg_usleep(RELEASE_US);
+		}
 	}
-	return false;
+	return true;
 }

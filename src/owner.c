@@ -25,7 +25,7 @@
 
 #include "ttl_index.h"
 
-/* Returns the owner of a table or index, which need not own the whole; invalid if it is gone. */
+/* Returns the owner of a table or index; invalid if it is gone. */
 Oid
 ttl_owner_of(Oid relid)
 {
@@ -39,7 +39,7 @@ ttl_owner_of(Oid relid)
 	return owner;
 }
 
-/* Raises an error if somebody else owns the table.  Returns false if it is gone. */
+/* Raises an error unless the user has the privileges of the owner.  Returns false if the table is gone. */
 static bool
 check_owner(Oid relid)
 {
@@ -51,8 +51,8 @@ check_owner(Oid relid)
 }
 
 /*
- * Locks a table for its owner; false if it is gone.  The owner is checked before, so that
- * others cannot queue for the lock, and again after the wait.
+ * Locks a table for its owner; false if it is gone.  Checks the owner before, so that others
+ * cannot queue for the lock, and again after the wait.
  */
 bool
 ttl_owner_lock(Oid relid, LOCKMODE lockmode)
@@ -66,7 +66,7 @@ ttl_owner_lock(Oid relid, LOCKMODE lockmode)
 	return false;
 }
 
-/* Does the same for a table that has to be there, and opens it. */
+/* Locks and opens a table for its owner, or raises an error. */
 Relation
 ttl_owner_open(Oid relid, LOCKMODE lockmode)
 {
@@ -83,19 +83,14 @@ ttl_owner_open(Oid relid, LOCKMODE lockmode)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a table", RelationGetRelationName(rel)),
-				 relkind == RELKIND_VIEW || relkind == RELKIND_MATVIEW ?
-				 errhint("It is a view: name the table that it reads.") :
-				 relkind == RELKIND_FOREIGN_TABLE ?
-				 errhint("It is a foreign table: let the rows expire on the server that has them.") :
-				 relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX ?
-				 errhint("It is an index: name its table.") :
-				 errhint("Rows of ordinary and partitioned tables can expire.")));
+				 errdetail_relkind_not_supported(relkind),
+				 errhint("Name an ordinary or a partitioned table.")));
 	return rel;
 }
 
 /*
- * Raises an error unless one role owns a table, its ancestors and all of its partitions.  Only
- * such a tree is changed: all code in its definition is then that role's.
+ * Raises an error unless one role owns a table, its ancestors and all its partitions.  Only such
+ * a tree is changed, because all code in its definition is then that role's.
  */
 void
 ttl_owner_check_tree(Oid relid, Oid owner)
@@ -111,7 +106,7 @@ ttl_owner_check_tree(Oid relid, Oid owner)
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("table \"%s\" does not belong to role \"%s\"", get_rel_name(lfirst_oid(lc)),
 							GetUserNameFromId(owner, false)),
-					 errdetail("Partitions are made, attached and detached only where one role owns the table, all its partitions, and what it is a partition of."),
+					 errdetail("Partitions are made, attached and detached only if one role owns all tables of the partition tree."),
 					 errhint("ALTER TABLE %s OWNER TO %s;", ttl_name_qualified(lfirst_oid(lc)),
 							 quote_identifier(GetUserNameFromId(owner, false)))));
 	}

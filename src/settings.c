@@ -1,11 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * settings.c
- *	  The settings: MongoDB's parameters, with PostgreSQL's units.
+ *	  The start of the library, and its settings.
  *
- * monitor_sleep, max_clock_jump and hold_after_downtime change by a reload only, as they
- * concern the launcher or the whole server.  A superuser can set the others for a session, a
- * role or a database: so run_pass() can be tuned by hand, and the monitor for one database.
+ * A preloaded library registers the launcher.  A session that loads the library gets only the
+ * functions and the settings.
+ *
+ * Settings of the launcher or of the whole server change by a reload only.  A superuser can set
+ * the others for a session, a role or a database.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -18,12 +20,19 @@
 
 #include <limits.h>
 
+#include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "postmaster/postmaster.h"	/* MAX_BACKENDS; since 18 in: */
 #include "storage/proc.h"
 #include "utils/guc.h"
 
+#include "server/server.h"
 #include "ttl_index.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
 
 bool		ttl_monitor_enabled = true;
 int			ttl_monitor_sleep = 60;
@@ -45,97 +54,92 @@ int			ttl_bucket_lock_timeout = 50;
 bool		ttl_count_dropped_documents = false;
 bool		ttl_logical_messages = false;
 int			ttl_history_retention = 7 * 24 * 60 * 60;
-static char *expiring = NULL;	/* read by its name only */
+static char *expiring = NULL;	/* read by its name alone */
 
-/* Defines an integer setting that a superuser can change at any time. */
+/* Defines an integer setting. */
 static void
 define_int(const char *name, const char *description, const char *more,
-		   int *variable, int minimum, int maximum, int unit)
+		   int *variable, int minimum, int maximum, GucContext context, int unit)
 {
 	DefineCustomIntVariable(name, description, more, variable, *variable,
-							minimum, maximum, PGC_SUSET, unit, NULL, NULL,
-							NULL);
+							minimum, maximum, context, unit, NULL, NULL, NULL);
 }
 
 void
-ttl_settings_init(void)
+_PG_init(void)
 {
 	DefineCustomBoolVariable("ttl_index.monitor_enabled",
 							 "Lets the monitor delete expired rows.",
 							 "Can be set for a single database with ALTER DATABASE.",
 							 &ttl_monitor_enabled, true, PGC_SUSET, 0,
 							 NULL, NULL, NULL);
-	DefineCustomIntVariable("ttl_index.monitor_sleep",
-							"Sets how long the monitor sleeps between two passes.",
-							"Counted from the end of a pass.",
-							&ttl_monitor_sleep, 60, 1, INT_MAX / 1000,
-							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
-	DefineCustomIntVariable("ttl_index.max_workers",
-							"Sets how many processes of a pass may run at a time.",
-							"Each deletes for one owner in one database.",
-							&ttl_max_workers, 1, 1, MAX_BACKENDS,
-							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	define_int("ttl_index.monitor_sleep",
+			   "Sets how long the monitor sleeps between two passes.",
+			   "Counted from the end of a pass.",
+			   &ttl_monitor_sleep, 1, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S);
+	define_int("ttl_index.max_workers",
+			   "Sets how many processes of a pass may run at a time.",
+			   "Each deletes for one owner in one database.",
+			   &ttl_max_workers, 1, MAX_BACKENDS, PGC_SIGHUP, 0);
 	define_int("ttl_index.sub_pass_target_time",
 			   "Sets how long a sub-pass over the TTL indexes of a database may take.",
-			   "The next sub-pass goes on where this one stopped. Zero means no limit.",
-			   &sub_pass_target_time, 0, INT_MAX / 1000, GUC_UNIT_S);
+			   "The next sub-pass continues where this one stopped. Zero means no limit.",
+			   &sub_pass_target_time, 0, INT_MAX / 1000, PGC_SUSET, GUC_UNIT_S);
 	define_int("ttl_index.index_delete_target_docs",
 			   "Sets how many rows one visit to a TTL index may delete.",
 			   "Zero means no limit.",
-			   &index_delete_target_docs, 0, INT_MAX, 0);
+			   &index_delete_target_docs, 0, INT_MAX, PGC_SUSET, 0);
 	define_int("ttl_index.index_delete_target_time",
 			   "Sets how long one visit to a TTL index may take.",
 			   "Counted from its first expired row. Zero means no limit.",
-			   &index_delete_target_time, 0, INT_MAX, GUC_UNIT_MS);
+			   &index_delete_target_time, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.batch_target_docs",
 			   "Sets how many rows one transaction may delete.",
 			   "A visit begins with a batch of 100 rows; the next ones adapt to batch_target_time.",
-			   &batch_target_docs, 1, 50000, 0);
+			   &batch_target_docs, 1, 50000, PGC_SUSET, 0);
 	define_int("ttl_index.batch_target_time",
 			   "Sets how long the transaction of one batch should take.",
 			   NULL,
-			   &batch_target_time, 1, INT_MAX, GUC_UNIT_MS);
+			   &batch_target_time, 1, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.batch_timeout",
 			   "Sets how long one batch may run before it is canceled.",
 			   "The index is then tried again after 1, 2, 4 ... 60 minutes. Zero means no limit.",
-			   &ttl_batch_timeout, 0, INT_MAX, GUC_UNIT_MS);
+			   &ttl_batch_timeout, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.log_min_duration",
 			   "Sets the minimum time above which a visit to a TTL index is logged.",
 			   "Zero logs every visit that deletes. -1 turns this off.",
-			   &ttl_log_min_duration, -1, INT_MAX, GUC_UNIT_MS);
+			   &ttl_log_min_duration, -1, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.delete_rate_limit",
 			   "Sets how many rows a second may be deleted.",
 			   "Zero means no limit.",
-			   &ttl_delete_rate_limit, 0, INT_MAX, 0);
+			   &ttl_delete_rate_limit, 0, INT_MAX, PGC_SUSET, 0);
 	define_int("ttl_index.max_replication_lag",
 			   "Pauses deletion while the replay lag of a standby is greater.",
 			   "Zero turns this off.",
-			   &ttl_max_replication_lag, 0, INT_MAX, GUC_UNIT_MS);
+			   &ttl_max_replication_lag, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.max_retained_wal",
 			   "Pauses deletion while a replication slot retains more WAL.",
 			   "Zero turns this off.",
-			   &ttl_max_retained_wal, 0, INT_MAX, GUC_UNIT_MB);
+			   &ttl_max_retained_wal, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MB);
 	define_int("ttl_index.max_lag_pause",
 			   "Sets how long deletion pauses for replication at most.",
-			   "After that it goes on, with a warning, and does not wait again for what is stuck. Zero means no limit.",
-			   &ttl_max_lag_pause, 0, INT_MAX / 1000, GUC_UNIT_S);
-	DefineCustomIntVariable("ttl_index.max_clock_jump",
-							"Sets how far the clock may jump ahead before deletion is held.",
-							"Until ttl_index.resume() is called. Zero turns this off.",
-							&ttl_max_clock_jump, 24 * 60 * 60, 0, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
-	DefineCustomIntVariable("ttl_index.hold_after_downtime",
-							"Sets how long the server may have been down before deletion is held.",
-							"Looked at when the server has started or was promoted. Zero turns this off.",
-							&ttl_hold_after_downtime, 0, 0, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
+			   "After that it continues with a warning, and does not pause again for the same standby or slot. Zero means no limit.",
+			   &ttl_max_lag_pause, 0, INT_MAX / 1000, PGC_SUSET, GUC_UNIT_S);
+	define_int("ttl_index.max_clock_jump",
+			   "Sets how far the clock may jump ahead before deletion is held.",
+			   "Until ttl_index.resume() is called. Zero turns this off.",
+			   &ttl_max_clock_jump, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_S);
+	define_int("ttl_index.hold_after_downtime",
+			   "Sets how long the server may have been down before deletion is held.",
+			   "Checked when the server starts or is promoted. Zero turns this off.",
+			   &ttl_hold_after_downtime, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_S);
 	define_int("ttl_index.bucket_lock_timeout",
 			   "Sets how long dropping or making a partition may wait for a lock.",
-			   "Those who come later wait behind it, so this delays others for as long at most.",
-			   &ttl_bucket_lock_timeout, 1, INT_MAX, GUC_UNIT_MS);
+			   "Other sessions wait after it, so this is the longest delay for them.",
+			   &ttl_bucket_lock_timeout, 1, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	DefineCustomBoolVariable("ttl_index.count_dropped_documents",
 							 "Counts the rows of a partition before it is dropped.",
-							 "Else the counters take an estimate.",
+							 "Otherwise the counters get an estimate.",
 							 &ttl_count_dropped_documents, false, PGC_SUSET, 0,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("ttl_index.logical_messages",
@@ -145,8 +149,8 @@ ttl_settings_init(void)
 							 NULL, NULL, NULL);
 	define_int("ttl_index.history_retention",
 			   "Sets how long the hours of ttl_index.history are kept.",
-			   "Zero keeps the hour at hand.",
-			   &ttl_history_retention, 0, INT_MAX, GUC_UNIT_S);
+			   "Zero keeps only the current hour.",
+			   &ttl_history_retention, 0, INT_MAX, PGC_SUSET, GUC_UNIT_S);
 	DefineCustomStringVariable("ttl_index.expiring",
 							   "Shows the TTL index whose expired rows are being deleted.",
 							   "For triggers. Empty unless the delete is that of a TTL index.",
@@ -154,9 +158,11 @@ ttl_settings_init(void)
 							   GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
 							   NULL, NULL, NULL);
 	MarkGUCPrefixReserved("ttl_index");
+	if (process_shared_preload_libraries_in_progress)
+		ttl_launcher_register();
 }
 
-/* Those of a session that count for the processes of its run_pass(). */
+/* The settings that a session hands over to the workers of its run_pass(). */
 static const char *const handed_over[] = {
 	"ttl_index.sub_pass_target_time", "ttl_index.index_delete_target_docs",
 	"ttl_index.index_delete_target_time", "ttl_index.batch_target_docs",
@@ -167,7 +173,7 @@ static const char *const handed_over[] = {
 	"ttl_index.history_retention", "client_min_messages"
 };
 
-/* Writes them into shared memory, as strings one after another. */
+/* Writes these settings into shared memory, as strings one after another. */
 dsa_pointer
 ttl_settings_store(dsa_area *area)
 {
@@ -185,7 +191,7 @@ ttl_settings_store(dsa_area *area)
 	return result;
 }
 
-/* Forces them in a process that is not connected yet, whatever ALTER ROLE and ALTER DATABASE say. */
+/* Forces the stored settings before a worker connects, so that they override ALTER ROLE and ALTER DATABASE. */
 void
 ttl_settings_load(const char *values)
 {
@@ -196,7 +202,7 @@ ttl_settings_load(const char *values)
 	}
 }
 
-/* Sets what nothing but the process itself changes any more, also not RESET ALL in it. */
+/* Sets a setting so that neither ALTER ROLE, ALTER DATABASE nor RESET ALL changes it. */
 void
 ttl_settings_force(const char *name, const char *value)
 {
@@ -205,21 +211,23 @@ ttl_settings_force(const char *name, const char *value)
 		SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
 }
 
+/* The limits of batches and visits. */
 TtlLimits
 ttl_settings_limits(void)
 {
-	TtlLimits	limits;
+	TtlLimits	limits = {
+		.sub_pass_time = (int64) sub_pass_target_time * 1000,
+		.index_docs = index_delete_target_docs,
+		.index_time = index_delete_target_time,
+		.failure_time = ttl_batch_timeout,
+		.batch_docs = batch_target_docs,
+		.batch_time = batch_target_time
+	};
 
-	limits.sub_pass_time = (int64) sub_pass_target_time * 1000;
-	limits.index_docs = index_delete_target_docs;
-	limits.index_time = index_delete_target_time;
-	limits.failure_time = ttl_batch_timeout;
-	limits.batch_docs = batch_target_docs;
-	limits.batch_time = batch_target_time;
 	return limits;
 }
 
-/* Sets a setting that any user may set, until the caller's GUC level ends, as SET LOCAL does. */
+/* Sets a setting that any user may set until the caller's GUC level ends, as SET LOCAL does. */
 void
 ttl_settings_set(const char *name, const char *value)
 {

@@ -17,13 +17,12 @@
  *
  * A folder uses only the folders above it in this list (test 051_layout).  At the top:
  *
- *	ttl_index.c		start: settings, launcher
- *	settings.c		the settings
+ *	settings.c		start of the library, settings
  *	owner.c			ownership checks
- *	name.c			names that cannot change while SQL text uses them
- *	inherit.c		what is below and above a relation, without a lock
+ *	name.c			names of relations
+ *	inherit.c		children and parents of a relation, without a lock
  *	lock.c			strong locks that hardly delay others
- *	args.c			checks of what SQL declares: arguments, columns
+ *	args.c			arguments of SQL functions
  *	error.c			catching errors
  *	compat.h		the differences between the major versions
  *
@@ -54,7 +53,7 @@
 #define TTL_WORKER_TYPE "ttl_index worker"
 #define TTL_SURVEY_TYPE "ttl_index survey"
 
-/* The limits that schedule.c goes by, from the settings. */
+/* The limits for schedule.c, from the settings. */
 typedef struct TtlLimits
 {
 	int64		sub_pass_time;	/* milliseconds here and below; 0 = none */
@@ -80,9 +79,7 @@ extern bool ttl_error_is_of_lock(const ErrorData *edata);
 /* inherit.c */
 extern List *ttl_inherit_children(Oid relid, bool detaching);
 extern List *ttl_inherit_tree(Oid relid);
-extern List *ttl_inherit_partitions(Oid relid, LOCKMODE lockmode);
 extern List *ttl_inherit_foreign_tables(Oid relid);
-extern List *ttl_inherit_parents(Oid relid, bool *detaching);
 extern Oid	ttl_inherit_parent(Oid relid, bool *detaching);
 extern Oid	ttl_inherit_top(Oid relid);
 
@@ -90,14 +87,13 @@ extern Oid	ttl_inherit_top(Oid relid);
 extern void ttl_lock_limit_waits(void);
 extern bool ttl_lock_now(Oid relid, LOCKMODE lockmode);
 extern bool ttl_lock_soon(Oid relid, LOCKMODE lockmode);
-extern bool ttl_lock_below(Oid relid, LOCKMODE lockmode);
+extern bool ttl_lock_tree(Oid relid, LOCKMODE lockmode);
 
 /* name.c */
 extern char *ttl_name_with_suffix(const char *name, const char *suffix);
 extern char *ttl_name_find(Oid relid);
 extern char *ttl_name_qualified(Oid relid);
 extern char *ttl_name_index(Oid indexrelid);
-extern void ttl_name_keep(Oid relid);
 
 /* owner.c */
 extern Oid	ttl_owner_of(Oid relid);
@@ -121,7 +117,6 @@ extern PGDLLIMPORT int ttl_bucket_lock_timeout;
 extern PGDLLIMPORT bool ttl_count_dropped_documents;
 extern PGDLLIMPORT bool ttl_logical_messages;
 extern PGDLLIMPORT int ttl_history_retention;
-extern void ttl_settings_init(void);
 extern TtlLimits ttl_settings_limits(void);
 extern dsa_pointer ttl_settings_store(dsa_area *area);
 extern void ttl_settings_load(const char *values);

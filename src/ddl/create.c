@@ -121,10 +121,11 @@ static bool
 check_existing(const TtlCreate *args, const Creation *creation, bool named, const char *command)
 {
 	const TtlOption *has = &creation->has;
+	const TtlOption *wanted = &creation->index.option;
 	char	   *name = get_rel_name(creation->index.indexrelid);
 	char	   *qualified = ttl_name_qualified(creation->index.indexrelid);
 	bool		is_ttl = has->present && has->problem == NULL;
-	char	   *text = is_ttl ? differences(has, &creation->index.option) : NULL;
+	char	   *text = is_ttl ? differences(has, wanted) : NULL;
 	bool		same = is_ttl && text[0] == '\0';
 
 	if (named && (same || args->or_change))
@@ -134,22 +135,24 @@ check_existing(const TtlCreate *args, const Creation *creation, bool named, cons
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("index \"%s\" on the same key already exists", name),
 				 errdetail("It is not a TTL index."),
-				 creation->index.option.bucket_seconds != 0 ?
+				 wanted->bucket_seconds != 0 ?
 				 errhint("Drop it, or create a second index before the next call: %s;", command) :
 				 errhint("Make it one with or_change => true%s, or create a second index: %s;",
 						 named ? "" : " and without name", command)));
+	if (!named)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("TTL index \"%s\" on the same key has another name", name),
+				 errhint("ALTER INDEX %s RENAME TO %s;", qualified, quote_identifier(args->name))));
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
 			 errmsg("TTL index \"%s\" on the same key has other options", name),
-			 named ? errdetail_internal("%s.", text) :
-			 errdetail("%s%sname is %s instead of %s.", text, same ? "" : ", ", name, args->name),
-			 !named ?
-			 errhint("ALTER INDEX %s RENAME TO %s;", qualified, quote_identifier(args->name)) :
-			 has->bucket_seconds == 0 && creation->index.option.bucket_seconds != 0 ?
+			 errdetail_internal("%s.", text),
+			 has->bucket_seconds == wanted->bucket_seconds ?
+			 errhint("Change it with ttl_index.coll_mod_index().") :
+			 has->bucket_seconds == 0 ?
 			 errhint("DROP INDEX %s;", qualified) :
-			 has->bucket_seconds != creation->index.option.bucket_seconds ?
-			 errhint("Leave out granularity and bucket_max_span_seconds: the span cannot be changed.") :
-			 errhint("Change it with ttl_index.coll_mod_index().")));
+			 errhint("Leave out granularity and bucket_max_span_seconds: the span cannot be changed.")));
 	return false;
 }
 
@@ -272,8 +275,8 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".paused()");
 	if (OidIsValid(option->archive_to))
 	{
-		/* the command uses its name, which must not change */
-		ttl_name_keep(option->archive_to);
+		/* the command uses its name */
+		LockRelationOid(option->archive_to, AccessShareLock);
 		appendStringInfo(&sql, " AND " TTL_SCHEMA ".archive_to(%s)",
 						 quote_literal_cstr(ttl_name_qualified(option->archive_to)));
 	}
@@ -439,7 +442,6 @@ ttl_create_index_for(const TtlCreate *args)
 	ListCell   *lc;
 
 	rel = ttl_owner_open(args->relid, lock_needed(args));
-	ttl_name_keep(args->relid);
 	prepare_create(rel, args, false, &creation);
 	relation_close(rel, NoLock);
 	main = creation.index.indexrelid;
@@ -476,7 +478,8 @@ ttl_create_index_for(const TtlCreate *args)
 		ttl_citus_run_command(command->sql);
 		error_context_stack = callback.previous;
 		indexrelid = get_relname_relid(command->name, get_rel_namespace(args->relid));
-		if (!OidIsValid(indexrelid))
+		/* a schema may have been renamed meanwhile, and another table got the index */
+		if (!OidIsValid(indexrelid) || IndexGetRelation(indexrelid, true) != args->relid)
 			elog(ERROR, "could not find index \"%s\"", command->name);
 		if (args->or_change)
 			ereport(NOTICE,
@@ -512,10 +515,11 @@ ttl_drop_index(PG_FUNCTION_ARGS)
 
 	/* the weaker lock that is already held kept the indexes and the owner */
 	LockRelationOid(relid, AccessExclusiveLock);
-	ttl_name_keep(relid);
 	command = psprintf("DROP INDEX %s", ttl_name_qualified(indexrelid));
 	if (OidIsValid(sibling))
 		command = psprintf("%s, %s", command, ttl_name_qualified(sibling));
 	ttl_citus_run_command(command);
+	if (get_rel_name(indexrelid) != NULL)
+		elog(ERROR, "DROP INDEX did not drop index %u", indexrelid);
 	PG_RETURN_VOID();
 }

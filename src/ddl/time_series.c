@@ -158,7 +158,6 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 				 errhint("If something else makes the partitions, use ttl_index.create_index() with drop_expired_partitions => true.")));
 	if (!has_partitions)
 		ttl_owner_check_tree(relid, rel->rd_rel->relowner);
-	ttl_name_keep(relid);
 	relation_close(rel, NoLock);
 
 	if (!has_partitions)

@@ -40,34 +40,30 @@
 /* Dates further from 2000 than this are further than any microsecond. */
 #define MAX_DAYS (PG_INT64_MAX / USECS_PER_DAY)
 
-/* A bound of this type in microseconds. */
-static int64
-bound_key(Oid keytype, Datum datum)
-{
-	int64		days;
-
-	if (keytype != DATEOID)
-		return DatumGetTimestamp(datum);
-	days = DatumGetDateADT(datum);
-	if (days <= -MAX_DAYS)
-		return PG_INT64_MIN;
-	return days >= MAX_DAYS ? PG_INT64_MAX : days * USECS_PER_DAY;
-}
-
-/* One side of a range: true where it is a date. */
+/* Reads one side of a range, in microseconds; false if it is no date. */
 static bool
 read_side(List *datums, int64 *key)
 {
 	PartitionRangeDatum *datum = linitial_node(PartitionRangeDatum, datums);
 	Const	   *value = (Const *) datum->value;
 	Oid			type;
+	int64		days;
 
 	if (datum->kind != PARTITION_RANGE_DATUM_VALUE)
 		return false;
 	type = getBaseType(value->consttype);
 	if (!ttl_catalog_key_type_ok(type))
 		return false;
-	*key = bound_key(type, value->constvalue);
+	if (type != DATEOID)
+	{
+		*key = DatumGetTimestamp(value->constvalue);
+		return true;
+	}
+	days = DatumGetDateADT(value->constvalue);
+	if (days <= -MAX_DAYS)
+		*key = PG_INT64_MIN;
+	else
+		*key = days >= MAX_DAYS ? PG_INT64_MAX : days * USECS_PER_DAY;
 	return true;
 }
 
@@ -132,6 +128,28 @@ ttl_bounds_read(Oid relid)
 	}
 	list_sort(partitions, compare_partitions);
 	return partitions;
+}
+
+/* Sorts the indexes of partitions by the bounds of these. */
+List *
+ttl_bounds_order(List *indexes)
+{
+	List	   *partitions = NIL;
+	List	   *ordered = NIL;
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		TtlPartition *partition = palloc(sizeof(TtlPartition));
+
+		ttl_bounds_read_one(IndexGetRelation(lfirst_oid(lc), true), partition);
+		partition->indexrelid = lfirst_oid(lc);
+		partitions = lappend(partitions, partition);
+	}
+	list_sort(partitions, compare_partitions);
+	foreach(lc, partitions)
+		ordered = lappend_oid(ordered, ((TtlPartition *) lfirst(lc))->indexrelid);
+	return ordered;
 }
 
 /* Is this column the whole RANGE partition key of the table, in the order of its type? */

@@ -48,18 +48,9 @@ ttl_catalog_key_type_ok(Oid type)
 	return type == TIMESTAMPTZOID || type == TIMESTAMPOID || type == DATEOID;
 }
 
-/* Is the OID in a list that list_sort() has sorted? */
-bool
-ttl_catalog_sorted_oids_have(const List *sorted, Oid oid)
-{
-	return sorted != NIL &&
-		bsearch(&oid, sorted->elements, list_length(sorted), sizeof(ListCell),
-				oid_cmp) != NULL;
-}
-
 /*
- * Does something with each of many indexes.  Each call has memory of its own, which is
- * freed after it: there can be thousands of indexes, and describing one parses trees.
+ * Calls a function for each of many indexes, each time in a memory context of its own: there
+ * can be thousands of indexes, and describing one parses trees.
  */
 void
 ttl_catalog_each(List *indexes, void (*work) (Oid indexrelid, void *arg),
@@ -81,36 +72,7 @@ ttl_catalog_each(List *indexes, void (*work) (Oid indexrelid, void *arg),
 	MemoryContextDelete(own);
 }
 
-/* Appends the indexes that depend on a function. */
-static List *
-add_dependents(List *result, Relation depend, Oid function)
-{
-	ScanKeyData key[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
-	ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(function));
-	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2,
-							  key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
-		char		relkind;
-
-		if (row->classid != RelationRelationId)
-			continue;
-		relkind = get_rel_relkind(row->objid);
-		if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
-			result = lappend_oid(result, row->objid);
-	}
-	systable_endscan(scan);
-	return result;
-}
-
-/* The OIDs of all indexes that depend on an option function, also invalid ones and children. */
+/* Lists all indexes that depend on an option function, also invalid ones and children. */
 List *
 ttl_catalog_dependents(void)
 {
@@ -122,7 +84,27 @@ ttl_catalog_dependents(void)
 		return NIL;
 	depend = table_open(DependRelationId, AccessShareLock);
 	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
-		result = add_dependents(result, depend, ttl_function_option(&functions, i));
+	{
+		ScanKeyData key[2];
+		SysScanDesc scan;
+		HeapTuple	tuple;
+
+		ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
+					F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
+		ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+					F_OIDEQ, ObjectIdGetDatum(ttl_function_option(&functions, i)));
+		scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2, key);
+		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		{
+			Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
+			char		relkind = row->classid == RelationRelationId ?
+				get_rel_relkind(row->objid) : '\0';
+
+			if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
+				result = lappend_oid(result, row->objid);
+		}
+		systable_endscan(scan);
+	}
 	table_close(depend, AccessShareLock);
 	list_sort(result, list_oid_cmp);
 	list_deduplicate_oid(result);
@@ -130,8 +112,8 @@ ttl_catalog_dependents(void)
 }
 
 /*
- * The index whose option governs this one: its topmost ancestor that has an
- * option, else itself.  Reads that option; false where the index is gone.
+ * Finds the index whose option governs this one: its topmost ancestor that has an option, or
+ * itself.  Reads that option; false if the index is gone.
  */
 bool
 ttl_catalog_governor(Oid indexrelid, Oid *parent, Oid *governor,
@@ -167,7 +149,7 @@ ttl_catalog_root(Oid indexrelid)
 	return InvalidOid;
 }
 
-/* Lists what the view shows: the dependents, and all partitions below them. */
+/* Lists what the view shows: the dependents, and all partitions of these. */
 List *
 ttl_catalog_shown(void)
 {
@@ -187,55 +169,6 @@ ttl_catalog_shown(void)
 	return shown;
 }
 
-/* An index of a partition, by its table: that comes first, for oid_cmp(). */
-typedef struct Child
-{
-	Oid			relid;
-	Oid			indexrelid;
-} Child;
-
-/* The children of a partitioned index, sorted by the bounds of their partitions. */
-static List *
-ordered_children(Oid indexrelid)
-{
-	List	   *oids = ttl_inherit_children(indexrelid, false);
-	int			count = list_length(oids);
-	Child	   *children = palloc(sizeof(Child) * Max(count, 1));
-	Oid			relid = IndexGetRelation(indexrelid, true);
-	List	   *ordered = NIL;
-	List	   *rest = NIL;
-	ListCell   *lc;
-
-	if (!OidIsValid(relid))
-		return oids;
-	foreach(lc, oids)
-	{
-		Child	   *child = &children[foreach_current_index(lc)];
-
-		child->relid = IndexGetRelation(lfirst_oid(lc), true);
-		child->indexrelid = lfirst_oid(lc);
-	}
-	qsort(children, count, sizeof(Child), oid_cmp);
-	foreach(lc, ttl_bounds_read(relid))
-	{
-		Child	   *child = bsearch(&((TtlPartition *) lfirst(lc))->relid,
-									children, count, sizeof(Child), oid_cmp);
-
-		if (child != NULL)
-		{
-			ordered = lappend_oid(ordered, child->indexrelid);
-			child->indexrelid = InvalidOid;
-		}
-	}
-	for (int i = 0; i < count; i++)
-	{
-		if (OidIsValid(children[i].indexrelid))
-			rest = lappend_oid(rest, children[i].indexrelid);
-	}
-	list_sort(rest, list_oid_cmp);
-	return list_concat(ordered, rest);
-}
-
 /*
  * The indexes of a TTL index that hold rows: itself, or those of the leaf partitions in the
  * order of their bounds.
@@ -248,7 +181,7 @@ ttl_catalog_leaves(Oid root)
 
 	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX)
 		return list_make1_oid(root);
-	foreach(lc, ordered_children(root))
+	foreach(lc, ttl_bounds_order(ttl_inherit_children(root, false)))
 		leaves = list_concat(leaves, ttl_catalog_leaves(lfirst_oid(lc)));
 	return leaves;
 }
@@ -275,7 +208,7 @@ ttl_catalog_table_indexes(Oid relid)
 	return indexes;
 }
 
-/* Copies the row of a relation in pg_class; false, and zeros, where it is gone. */
+/* Copies the pg_class row of a relation; false, and zeros, if it is gone. */
 bool
 ttl_catalog_class(Oid relid, FormData_pg_class *form)
 {
@@ -289,7 +222,7 @@ ttl_catalog_class(Oid relid, FormData_pg_class *form)
 	return true;
 }
 
-/* Is the index there, and valid? */
+/* Does the index exist, and is it valid? */
 bool
 ttl_catalog_is_usable(Oid indexrelid)
 {
@@ -306,8 +239,8 @@ ttl_catalog_is_usable(Oid indexrelid)
 }
 
 /*
- * Is this an index that a failed build or REINDEX CONCURRENTLY has left behind?  An invalid
- * index of a partitioned table is none: it waits for the indexes of its partitions.
+ * Was this index left by a failed build or REINDEX CONCURRENTLY?  An invalid index of a
+ * partitioned table only waits for the indexes of its partitions.
  */
 bool
 ttl_catalog_is_leftover(Oid indexrelid)
@@ -317,8 +250,8 @@ ttl_catalog_is_leftover(Oid indexrelid)
 }
 
 /*
- * Is this a remnant of REINDEX CONCURRENTLY, by its name?  A plain REINDEX of the table,
- * VACUUM FULL and CLUSTER make it valid.
+ * Was it left by REINDEX CONCURRENTLY, by its name?  A plain REINDEX of the table, VACUUM FULL
+ * and CLUSTER make such an index valid.
  */
 bool
 ttl_catalog_is_copy(Oid indexrelid)

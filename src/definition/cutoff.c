@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * cutoff.c
- *	  Up to which key rows are due.
+ *	  Up to which key rows are due, and the time zones of keys.
  *
- * A timestamptz is an instant.  A timestamp or date means "key AT TIME ZONE zone".  The zone
- * itself computes it, because that operator depends on the session's timezone_abbreviations.
- * It is not monotonic at changes of summer time: a scan in key order reads up to the greatest
- * key that can be due, and the keys near the cutoff are checked one by one.  Comparing the key
- * is exact if the offset does not change within 26 hours of the cutoff, which is more than
- * zones can differ by.
+ * A timestamptz is an instant.  A timestamp or date means "key AT TIME ZONE zone", computed by
+ * the zone itself, because that operator depends on the session's timezone_abbreviations.  It
+ * is not monotonic at changes of summer time: a scan in key order reads up to the greatest key
+ * that can be due, and the keys near the cutoff are checked one by one.  Comparing the key is
+ * exact if the offset does not change within 26 hours of the cutoff, which is more than zones
+ * can differ by.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,6 +23,7 @@
 #include "pgtime.h"
 #include "utils/date.h"
 #include "utils/datetime.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "definition/key.h"
@@ -70,9 +71,7 @@ day_of(int64 micros)
 	return micros / USECS_PER_DAY - (micros % USECS_PER_DAY < 0 ? 1 : 0);
 }
 
-/*
- * What is due at the clock reading "at" by this index.
- */
+/* Computes what is due at this clock reading by an index. */
 void
 ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index, TimestampTz at)
 {
@@ -144,4 +143,57 @@ ttl_cutoff_clock(const TtlIndex *index, TimestampTz at)
 	if (index->keytype != TIMESTAMPTZOID)
 		key = local_time(find_zone(index->option.time_zone), at);
 	return index->keytype == DATEOID ? day_of(key) * USECS_PER_DAY : key;
+}
+
+/*
+ * The operator AT TIME ZONE takes these names for abbreviations of another offset: in summer
+ * it is an hour off.  Names such as UTC and EST mean the same as both.
+ */
+static const char *const ambiguous_names[] = {"CET", "EET", "MET", "WET"};
+
+/*
+ * The names of pg_timezone_names.  To list them means to read hundreds of files, and an index
+ * can have a zone that is none of them, so the list is kept.
+ */
+static List *
+zone_names(void)
+{
+	static List *known = NIL;
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext own;
+	pg_tzenum  *zones;
+	pg_tz	   *zone;
+	List	   *names = NIL;
+
+	if (known != NIL)
+		return known;
+	/* whatever an error leaves here is freed with the caller's memory */
+	own = AllocSetContextCreate(caller, "ttl_index time zones", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(own);
+	zones = pg_tzenumerate_start();
+	while ((zone = pg_tzenumerate_next(zones)) != NULL)
+		names = lappend(names, pstrdup(pg_get_timezone_name(zone)));
+	pg_tzenumerate_end(zones);
+	MemoryContextSwitchTo(caller);
+	MemoryContextSetParent(own, TopMemoryContext);
+	return known = names;
+}
+
+/* Why keys cannot be read in this time zone; NULL if they can. */
+char *
+ttl_cutoff_zone_problem(const char *name)
+{
+	ListCell   *lc;
+
+	for (int i = 0; i < lengthof(ambiguous_names); i++)
+	{
+		if (pg_strcasecmp(name, ambiguous_names[i]) == 0)
+			return psprintf("time zone \"%s\" is also an abbreviation with another meaning", name);
+	}
+	foreach(lc, zone_names())
+	{
+		if (pg_strcasecmp(name, lfirst(lc)) == 0)
+			return NULL;
+	}
+	return psprintf("time zone \"%s\" is not a name of pg_timezone_names", name);
 }

@@ -93,7 +93,6 @@ typedef struct TtlIndex
 } TtlIndex;
 
 /* catalog.c */
-extern bool ttl_catalog_sorted_oids_have(const List *sorted, Oid oid);
 extern void ttl_catalog_each(List *indexes,
 							 void (*work) (Oid indexrelid, void *arg),
 							 void *arg);

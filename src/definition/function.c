@@ -3,8 +3,8 @@
  * function.c
  *	  The functions of the extension that predicates and keys are read by.
  *
- * Everything that reads a definition compares function OIDs, so they are looked up once
- * and again after whatever may have changed them.
+ * Everything that reads a definition compares function OIDs, so they are looked up once, and
+ * again after an invalidation of functions or schemas.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -45,8 +45,7 @@ static const struct
 	{"document_ttl", 2, {JSONBOID, TEXTOID}},
 	{"column_ttl", 1, {INT8OID}},
 	{"expire_at", 2, {TIMESTAMPTZOID, INT4OID}},
-	{"document_date", 2, {JSONBOID, TEXTARRAYOID}},
-	{"earliest", 1, {TIMESTAMPTZARRAYOID}}
+	{"document_date", 2, {JSONBOID, TEXTARRAYOID}}
 };
 
 StaticAssertDecl(sizeof(TtlFunctions) == lengthof(signatures) * sizeof(Oid),
@@ -61,7 +60,7 @@ definitions_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
 }
 
 /*
- * Is this an alias of a built-in, as option functions are?  Only a superuser can make one, so
+ * Is this an alias of a built-in function, as option functions are?  Only a superuser can make one, so
  * a schema of our name that somebody else made is not taken for the extension.
  */
 bool

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * hint.c
- *	  Ways out where a key holds no dates: the statement that works.
+ *	  Hints for keys that hold no dates: the statement that works.
  *
- * Dates are often kept as numbers, text or UUIDs.  An index on an expression makes a TTL
- * of them, but which one is right, and immutable, is not obvious.
+ * Dates are often kept as numbers, text or UUIDs.  A TTL index can be on an expression that
+ * makes a date of them, but which expression is right, and immutable, is not obvious.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -34,53 +34,7 @@ command(const char *table, const char *expression, const char *filter)
 					filter, OPTION);
 }
 
-static char *
-number_hint(const char *table, const char *column, Oid type)
-{
-	char	   *seconds = command(table, psprintf("to_timestamp(%s)", column), "");
-
-	/* an integer is too short for milliseconds */
-	if (type == INT4OID)
-		return psprintf("Index the date that the seconds since 1970 stand for: %s.", seconds);
-	return psprintf("Index the date that the number stands for. Milliseconds since 1970: %s. Seconds: %s.",
-					command(table, psprintf("to_timestamp(%s / 1000.0)", column), ""),
-					seconds);
-}
-
-static char *
-text_hint(const char *table, const char *column)
-{
-	return psprintf("Index an immutable function of it. A cast is none, as it depends on settings. "
-					"For RFC 3339 text with an offset: "
-					"CREATE FUNCTION text_date(text) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE "
-					"RETURN ttl_index.document_date(jsonb_build_object('date', $1), 'date'); %s.",
-					command(table, psprintf("text_date(%s)", column), ""));
-}
-
-static char *
-uuid_hint(const char *table, const char *column)
-{
-	return psprintf("Index the date that a UUID of version 7 begins with: %s.",
-					command(table, UUID_V7_DATE(column), UUID_V7_FILTER(column)));
-}
-
-/* The first path of a document that comes to mind, where none is given. */
-static char *
-document_hint(const char *table, const char *column, Oid type, const char *path)
-{
-	char	   *index = command(table,
-								psprintf("ttl_index.document_date(%s%s%s)", column,
-										 type == JSONOID ? "::jsonb" : "",
-										 path ? path : ", 'createdAt'"),
-								"");
-
-	if (type == JSONBOID)
-		return psprintf("Index a date in the documents: %s.", index);
-	return psprintf("Index a date in the documents: %s. Or make the column jsonb: ALTER TABLE %s ALTER COLUMN %s TYPE jsonb.",
-					index, table, column);
-}
-
-/* The way from a key that names no column to one that does, or to an index. */
+/* What to do about a key that names no column. */
 char *
 ttl_hint_key_name(Oid relid, const char *name)
 {
@@ -95,34 +49,46 @@ ttl_hint_key_name(Oid relid, const char *name)
 	return pstrdup("The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX.");
 }
 
-/*
- * The way from a column (invalid: an expression) of this type to dates.  The path in
- * documents is written as arguments of document_date(), or NULL.
- */
+/* What to do about a column (invalid: an expression) of a type that is no date. */
 char *
-ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type, const char *path)
+ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type)
 {
 	char	   *name = attnum != InvalidAttrNumber ? get_attname(relid, attnum, true) : NULL;
 	const char *column = name ? quote_identifier(name) : "...";
 	char	   *found = ttl_name_find(relid);
 	const char *table = found ? found : "...";
+	char	   *seconds = command(table, psprintf("to_timestamp(%s)", column), "");
 
 	switch (type)
 	{
 		case INT4OID:
+			return psprintf("Index the date that the seconds since 1970 stand for: %s.", seconds);
 		case INT8OID:
 		case NUMERICOID:
 		case FLOAT8OID:
-			return number_hint(table, column, type);
+			return psprintf("Index the date that the number stands for. Milliseconds since 1970: %s. Seconds: %s.",
+							command(table, psprintf("to_timestamp(%s / 1000.0)", column), ""),
+							seconds);
 		case TEXTOID:
 		case VARCHAROID:
 		case BPCHAROID:
-			return text_hint(table, column);
+			return psprintf("Index an immutable function of it. A cast is none, as it depends on settings. "
+							"For RFC 3339 text with an offset: "
+							"CREATE FUNCTION text_date(text) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE "
+							"RETURN ttl_index.document_date(jsonb_build_object('date', $1), 'date'); %s.",
+							command(table, psprintf("text_date(%s)", column), ""));
 		case UUIDOID:
-			return uuid_hint(table, column);
-		case JSONOID:
+			return psprintf("Index the date that a UUID of version 7 begins with: %s.",
+							command(table, UUID_V7_DATE(column), UUID_V7_FILTER(column)));
 		case JSONBOID:
-			return document_hint(table, column, type, path);
+			return psprintf("Index a date in the documents: %s.",
+							command(table, psprintf("ttl_index.document_date(%s, 'createdAt')",
+													column), ""));
+		case JSONOID:
+			return psprintf("Index a date in the documents: %s. Or make the column jsonb: ALTER TABLE %s ALTER COLUMN %s TYPE jsonb.",
+							command(table, psprintf("ttl_index.document_date(%s::jsonb, 'createdAt')",
+													column), ""),
+							table, column);
 		case DATEARRAYOID:
 		case TIMESTAMPARRAYOID:
 			return psprintf("Make it an array of instants: ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz[]. "

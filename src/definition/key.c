@@ -3,9 +3,9 @@
  * key.c
  *	  From the name of a key to what is indexed, and to the indexes on it.
  *
- * A key is the name of a column; or a column of type jsonb and a path below it
- * in MongoDB's dotted notation, 'doc.meta.createdAt'.  A column whose name has
- * a dot wins over a path, and a longer column name over a shorter one.
+ * A key is the name of a column; or a column of type jsonb and a path below it in MongoDB's
+ * dotted notation, 'doc.meta.createdAt'.  A column whose name has a dot wins over a path, and a
+ * longer column name over a shorter one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -26,11 +26,9 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
 #include "definition/definition.h"
@@ -39,8 +37,8 @@
 #include "ttl_index.h"
 
 /*
- * Splits a key into a column and the rest of the text behind a dot, which is NULL
- * where the whole is a column.  Returns NULL where no column begins it.
+ * Splits a key into a column and the path after a dot, which is NULL if the whole key is a
+ * column.  Returns NULL if the key begins with no column.
  */
 static char *
 split_key(Oid relid, const char *name, const char **path)
@@ -86,8 +84,8 @@ path_sql(const char *key, const char *path)
 }
 
 /*
- * Finds what a key names, and what is to be indexed for it.  Raises an error where
- * there is no such column, or where it holds no dates.
+ * Finds what a key names, and what to index for it.  Raises an error if there is no such
+ * column, or if it holds no dates.
  */
 void
 ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
@@ -125,7 +123,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 				 errmsg("column \"%s\" of type %s has no path \"%s\"",
 						key->column, format_type_be(type), path),
 				 type == JSONOID ?
-				 errhint("%s", ttl_hint_key_type(relid, key->attnum, type, path_sql(name, path))) :
+				 errhint("%s", ttl_hint_key_type(relid, key->attnum, type)) :
 				 errhint("Dates in documents can be indexed in columns of type jsonb.")));
 	else if (type == TIMESTAMPTZARRAYOID)
 	{
@@ -141,7 +139,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
 					 errmsg(TTL_KEY_TYPE_REASON, format_type_be(type)),
-					 errhint("%s", ttl_hint_key_type(relid, key->attnum, type, NULL))));
+					 errhint("%s", ttl_hint_key_type(relid, key->attnum, type))));
 	}
 	if (key->sql[0] == '(')
 		key->expression = ttl_parse_expression(rel, key->sql, false, "key");
@@ -160,16 +158,15 @@ ttl_key_strip_coercions(Node *node)
 	return node;
 }
 
-/* A call of document_date() on a column as column and dotted path; else NULL. */
+/* A call of document_date() on a column, as the column and dotted path; else NULL. */
 char *
 ttl_key_path_text(Node *expression, Oid relid)
 {
 	TtlFunctions functions;
 	List	   *arguments;
-	StringInfoData dotted;
 	Var		   *column;
-	char	   *column_name;
 	ArrayExpr  *path;
+	char	   *dotted;
 	ListCell   *lc;
 
 	if (expression == NULL || !IsA(expression, FuncExpr) ||
@@ -183,29 +180,25 @@ ttl_key_path_text(Node *expression, Oid relid)
 	path = lsecond(arguments);
 	if (!IsA(column, Var) || !IsA(path, ArrayExpr))
 		return NULL;
-	column_name = get_attname(relid, column->varattno, true);
-	if (column_name == NULL)
-		return NULL;
-	initStringInfo(&dotted);
-	appendStringInfoString(&dotted, column_name);
+	dotted = get_attname(relid, column->varattno, true);
 	foreach(lc, path->elements)
 	{
 		Const	   *step = lfirst(lc);
 		char	   *name;
 
-		/* an array of arrays has others than texts in it */
+		/* in an array of arrays, it is no dotted */
 		if (!IsA(step, Const) || step->constisnull || step->consttype != TEXTOID)
 			return NULL;
 		name = TextDatumGetCString(step->constvalue);
 		/* such a step cannot be written in a key */
-		if (name[0] == '\0' || strchr(name, '.') != NULL)
+		if (dotted == NULL || name[0] == '\0' || strchr(name, '.') != NULL)
 			return NULL;
-		appendStringInfo(&dotted, ".%s", name);
+		dotted = psprintf("%s.%s", dotted, name);
 	}
-	return dotted.data;
+	return dotted;
 }
 
-/* A key as an expression over its table: the one that it is, or the column. */
+/* A key as an expression over its table. */
 Node *
 ttl_key_node(Oid relid, AttrNumber attnum, Node *expression)
 {
@@ -243,32 +236,7 @@ ttl_key_read(Oid indexrelid, AttrNumber *attnum, Node **expression)
 	return single;
 }
 
-/* Is this the only key of the index? */
-static bool
-is_on_key(Oid indexrelid, const char *name, const TtlKey *key)
-{
-	AttrNumber	attnum;
-	Node	   *expression;
-
-	if (!ttl_key_read(indexrelid, &attnum, &expression))
-		return false;
-	if (attnum != 0)
-		return key->column != NULL && key->expression == NULL &&
-			key->attnum == attnum;
-	if (key->expression != NULL)
-	{
-		char	   *path = ttl_key_path_text(expression,
-											 IndexGetRelation(indexrelid, false));
-
-		/* the second, where its arguments are given by name */
-		if (equal(expression, key->expression) ||
-			(path != NULL && strcmp(path, name) == 0))
-			return true;
-	}
-	return strcmp(pg_get_indexdef_columns(indexrelid, true), name) == 0;
-}
-
-/* Can this text be the name of a column, or a path, alone? */
+/* Can this text be the name of a column, or a path? */
 static bool
 is_name(const char *text)
 {
@@ -282,8 +250,8 @@ is_name(const char *text)
 }
 
 /*
- * Could the index have a TTL, as far as its kind goes?  A unique one cannot; so an
- * index of its own can stand beside a constraint on the same key.
+ * Can an index of this kind have a TTL?  A unique one cannot, so that a TTL index can be
+ * created in addition to a constraint on the same key.
  */
 static bool
 is_plain_btree(Oid indexrelid)
@@ -301,36 +269,14 @@ is_plain_btree(Oid indexrelid)
 	return result;
 }
 
-/* The indexes whose only key is the expression of a text, however that is written. */
-static List *
-indexes_on_expression(Relation rel, const char *text)
-{
-	Node	   *sought;
-	List	   *found = NIL;
-	ListCell   *lc;
-
-	sought = ttl_parse_expression(rel, text, false, "key");
-	foreach(lc, RelationGetIndexList(rel))
-	{
-		AttrNumber	attnum;
-		Node	   *key;
-
-		if (!ttl_key_read(lfirst_oid(lc), &attnum, &key))
-			continue;
-		if (attnum != 0 ? IsA(sought, Var) && ((Var *) sought)->varattno == attnum :
-			equal(key, sought))
-			found = lappend_oid(found, lfirst_oid(lc));
-	}
-	return found;
-}
-
 /*
- * The indexes whose only key is the named one, or an expression that reads so, or
- * that is the same; only those that could have a TTL, unless there are none.
+ * The indexes whose only key is the named one, or the same expression; only those that could
+ * have a TTL, unless there are none.
  */
 List *
 ttl_key_indexes(Relation rel, const char *name)
 {
+	Oid			relid = RelationGetRelid(rel);
 	TtlKey		key = {0};
 	const char *path;
 	List	   *found = NIL;
@@ -338,27 +284,42 @@ ttl_key_indexes(Relation rel, const char *name)
 	ListCell   *lc;
 
 	/* the key of an index that coll_mod will refuse may be of any type */
-	key.column = split_key(RelationGetRelid(rel), name, &path);
+	key.column = split_key(relid, name, &path);
 	if (key.column != NULL)
 	{
 		Oid			type;
 
-		key.attnum = get_attnum(RelationGetRelid(rel), key.column);
-		type = getBaseType(get_atttype(RelationGetRelid(rel), key.attnum));
+		key.attnum = get_attnum(relid, key.column);
+		type = getBaseType(get_atttype(relid, key.attnum));
 		if (path != NULL || type == TIMESTAMPTZARRAYOID || type == JSONBOID)
 			ttl_key_resolve(rel, name, &key);
 	}
+	else if (!is_name(name))
+	{
+		key.expression = ttl_parse_expression(rel, name, false, "key");
+		if (IsA(key.expression, Var))
+		{
+			key.attnum = ((Var *) key.expression)->varattno;
+			key.expression = NULL;
+		}
+	}
 	foreach(lc, RelationGetIndexList(rel))
 	{
-		if (is_on_key(lfirst_oid(lc), name, &key))
+		AttrNumber	attnum;
+		Node	   *expression;
+		char	   *text;
+
+		if (!ttl_key_read(lfirst_oid(lc), &attnum, &expression))
+			continue;
+		/* a call with arguments by name is another tree for the same path */
+		text = ttl_key_path_text(expression, relid);
+		if (expression == NULL ? key.expression == NULL && attnum == key.attnum :
+			equal(expression, key.expression) || (text != NULL && strcmp(text, name) == 0))
+		{
 			found = lappend_oid(found, lfirst_oid(lc));
-	}
-	if (found == NIL && key.column == NULL && !is_name(name))
-		found = indexes_on_expression(rel, name);
-	foreach(lc, found)
-	{
-		if (is_plain_btree(lfirst_oid(lc)))
-			plain = lappend_oid(plain, lfirst_oid(lc));
+			if (is_plain_btree(lfirst_oid(lc)))
+				plain = lappend_oid(plain, lfirst_oid(lc));
+		}
 	}
 	return plain != NIL ? plain : found;
 }

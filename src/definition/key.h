@@ -25,6 +25,7 @@
 typedef struct TtlPartition
 {
 	Oid			relid;			/* invalid: it is to be made */
+	Oid			indexrelid;		/* set by ttl_bounds_order() */
 	bool		is_default;
 	bool		has_lower;
 	bool		has_upper;
@@ -87,15 +88,11 @@ extern char *ttl_own_ttl_field_sql(Relation rel, const char *name);
 
 /* hint.c */
 extern char *ttl_hint_key_name(Oid relid, const char *name);
-extern char *ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type,
-							   const char *path);
+extern char *ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type);
 
 /* parse.c */
 extern Node *ttl_parse_expression(Relation rel, const char *text,
 								  bool is_filter, const char *name);
-
-/* time_zone.c */
-extern char *ttl_time_zone_problem(const char *name);
 
 /* cutoff.c */
 extern void ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index,
@@ -103,9 +100,11 @@ extern void ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index,
 extern bool ttl_cutoff_is_due(const TtlCutoff *cutoff, int64 key);
 extern TimestampTz ttl_cutoff_instant(const TtlCutoff *cutoff, int64 key);
 extern int64 ttl_cutoff_clock(const TtlIndex *index, TimestampTz at);
+extern char *ttl_cutoff_zone_problem(const char *name);
 
 /* bounds.c */
 extern List *ttl_bounds_read(Oid relid);
+extern List *ttl_bounds_order(List *indexes);
 extern void ttl_bounds_read_one(Oid relid, TtlPartition *partition);
 extern bool ttl_bounds_possible(Oid relid, AttrNumber attnum, Oid keytype);
 

@@ -316,24 +316,20 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 TtlOption
 ttl_option_of_part(const TtlOption *whole, List *filter)
 {
-	TtlOption	part = *whole;
-
-	part.filter = filter;
-	part.drop_partitions = part.detach_partitions = part.boundary_rows = false;
-	part.bucket_seconds = 0;
+	TtlOption	part = {.filter = filter};
 
 	/*
-	 * -1 is not for a part alone.  If partitions are kept, no row of one may
-	 * be deleted after DETACH.
+	 * -1 of a time series is not for one partition.  If partitions are kept,
+	 * no row of one may be deleted after DETACH.
 	 */
 	if ((whole->bucket_seconds != 0 && whole->seconds < 0) || whole->detach_partitions)
-	{
-		part.present = false;
-		part.seconds = 0;
-		part.time_zone = NULL;
-		part.paused = false;
-		part.archive_to = InvalidOid;
-	}
+		return part;
+	part.present = whole->present;
+	part.problem = whole->problem;
+	part.seconds = whole->seconds;
+	part.time_zone = whole->time_zone;
+	part.paused = whole->paused;
+	part.archive_to = whole->archive_to;
 	return part;
 }
 
@@ -385,7 +381,7 @@ ttl_option_members(const TtlOption *option)
 	return members;
 }
 
-/* Do two options say the same, whatever the filters are? */
+/* Are two options the same, apart from their filters? */
 bool
 ttl_option_same(const TtlOption *a, const TtlOption *b)
 {

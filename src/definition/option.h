@@ -43,7 +43,6 @@ typedef struct TtlFunctions
 	Oid			column_ttl;		/* of an integer */
 	Oid			expire_at;
 	Oid			document_date;
-	Oid			earliest;
 } TtlFunctions;
 
 /* How many of these, from the first one on, are options. */
@@ -97,7 +96,6 @@ extern bool ttl_saved_option_lock(Oid indexrelid);
 extern bool ttl_saved_option_needs_repair(Oid indexrelid);
 extern void ttl_saved_option_repair(Oid indexrelid);
 extern bool ttl_saved_option_is_lost(Oid indexrelid);
-extern void ttl_saved_option_warn(Oid indexrelid);
 extern void ttl_saved_option_inherit(Oid child);
 extern void ttl_saved_option_inherit_all(Oid root);
 

@@ -157,7 +157,7 @@ read_half(Oid indexrelid, Half *half)
 	return half->date.ttl != NULL;
 }
 
-/* The first index of a table that matches a half, preferably one that no REINDEX left behind. */
+/* Finds the other half, preferably one that no REINDEX CONCURRENTLY has left. */
 static Oid
 find_sibling(Oid relid, const Half *half)
 {

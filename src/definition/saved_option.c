@@ -1,20 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * saved_option.c
- *	  The memory of an option, for REINDEX CONCURRENTLY, and its repair.
+ *	  Saving the option of an index, and restoring what REINDEX CONCURRENTLY has lost.
  *
  * REINDEX CONCURRENTLY copies a predicate only if the folded one is not empty, so an option
- * that stands alone is lost.  The table saved_options keeps such options.  Names cannot
- * identify their rows, because an index can be renamed while event triggers are disabled.  But
- * index_concurrently_swap() passes on the pg_depend rows of the old index.  So an index
- * depends on one column of saved_options, and its row is the one with its table, its key and
- * that column's number.  A new index of the same name has no such dependency.
+ * that stands alone is lost.  The table saved_options keeps such options, and the next pass
+ * restores them.
  *
- * The next pass restores the option; until then the state is option_remembered.  Without a row
- * the state is option_lost.
+ * index_concurrently_swap() hands the pg_depend rows of the old index to the new one.  So a
+ * TTL index depends on one column of saved_options, and its row is the one with its table, its
+ * key and that column's number.  A new index on the same key has no such dependency.
  *
- * The option that governs a partitioned index is also written into the indexes of its
- * partitions, so that DETACH neither ends their TTL nor revives an older one.
+ * This file also writes the option of a partitioned index into the indexes of its partitions,
+ * so that a detached partition keeps it.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -30,7 +28,6 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/transam.h"
-#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/indexing.h"
@@ -43,9 +40,7 @@
 #include "common/hashfn.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "storage/lock.h"
 #include "storage/procarray.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -137,16 +132,20 @@ find_row(Relation rel, const SavedRow *like)
 	return row;
 }
 
-/* Lists the objects of a class that an index depends on. */
-static List *
-dependencies(Oid indexrelid, Oid classid)
+/* Reads from pg_depend whether an index depends on an option function, and on which slot. */
+static void
+read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 {
 	Relation	depend = table_open(DependRelationId, AccessShareLock);
-	List	   *objects = NIL;
+	Oid			table = own_relation("saved_options");
+	TtlFunctions functions;
 	ScanKeyData key[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
+	*is_dependent = false;
+	*slot = 0;
+	ttl_function_lookup(&functions);
 	ScanKeyInit(&key[0], Anum_pg_depend_classid, BTEqualStrategyNumber,
 				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
 	ScanKeyInit(&key[1], Anum_pg_depend_objid, BTEqualStrategyNumber,
@@ -156,82 +155,59 @@ dependencies(Oid indexrelid, Oid classid)
 	{
 		Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
 
-		if (row->refclassid == classid)
+		if (row->refclassid == RelationRelationId && row->refobjid == table)
+			*slot = row->refobjsubid;
+		for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
 		{
-			ObjectAddress *object = palloc(sizeof(ObjectAddress));
-
-			ObjectAddressSubSet(*object, classid, row->refobjid, row->refobjsubid);
-			objects = lappend(objects, object);
+			if (row->refclassid == ProcedureRelationId &&
+				row->refobjid == ttl_function_option(&functions, i))
+				*is_dependent = true;
 		}
 	}
 	systable_endscan(scan);
 	table_close(depend, AccessShareLock);
-	return objects;
 }
 
-/* Does the index depend on an option function, whatever its predicate says? */
+/* Does the index depend on an option function, even if its predicate has none? */
 bool
 ttl_saved_option_is_dependent(Oid indexrelid)
 {
 	TtlFunctions functions;
-	ListCell   *lc;
+	bool		is_dependent;
+	int			slot;
 
 	if (!ttl_function_lookup(&functions))
 		return false;
-	foreach(lc, dependencies(indexrelid, ProcedureRelationId))
-	{
-		for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
-		{
-			if (((ObjectAddress *) lfirst(lc))->objectId == ttl_function_option(&functions, i))
-				return true;
-		}
-	}
-	return false;
-}
-
-static int
-slot_of(Oid indexrelid)
-{
-	Oid			table = own_relation("saved_options");
-	ListCell   *lc;
-
-	foreach(lc, dependencies(indexrelid, RelationRelationId))
-	{
-		const ObjectAddress *object = lfirst(lc);
-
-		if (object->objectId == table)
-			return object->objectSubId;
-	}
-	return 0;
+	read_dependencies(indexrelid, &is_dependent, &slot);
+	return is_dependent;
 }
 
 /*
- * Fills in the row of an index, but for the option.  False if the index is gone, or its
- * definition is too long.  REINDEX copies the tree of an expression, but not the locations in it.
+ * Fills in the row of an index, except the option; false if the index is gone.  REINDEX copies
+ * the tree of an expression, but not the locations in it, which nodeToString() leaves out.
  */
 static bool
 identify(Oid indexrelid, SavedRow *row)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	bool		is_there = HeapTupleIsValid(tuple);
+	Form_pg_index form;
+	char	   *trees;
+	bool		is_dependent;
 
 	memset(row, 0, sizeof(*row));
-	if (is_there)
-	{
-		Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
-		char	   *trees = nodeToString(ttl_option_stored_tree(tuple, Anum_pg_index_indexprs));
-
-		row->relid = form->indrelid;
-		row->key_hash = hash_bytes_extended((unsigned char *) form->indkey.values,
-											form->indnatts * sizeof(int16),
-											hash_bytes_extended((unsigned char *) trees,
-																strlen(trees), 0));
-		row->slot = slot_of(indexrelid);
-		row->indexrelid = indexrelid;
-	}
-	if (HeapTupleIsValid(tuple))
-		ReleaseSysCache(tuple);
-	return is_there;
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	trees = nodeToString(ttl_option_stored_tree(tuple, Anum_pg_index_indexprs));
+	row->relid = form->indrelid;
+	row->key_hash = hash_bytes_extended((unsigned char *) form->indkey.values,
+										form->indnatts * sizeof(int16),
+										hash_bytes_extended((unsigned char *) trees,
+															strlen(trees), 0));
+	row->indexrelid = indexrelid;
+	read_dependencies(indexrelid, &is_dependent, &row->slot);
+	ReleaseSysCache(tuple);
+	return true;
 }
 
 /* Does a row belong to the index for which it was written? */
@@ -244,7 +220,10 @@ is_in_use(const SavedRow *row)
 		now.key_hash == row->key_hash && now.slot == row->slot;
 }
 
-/* The row that is saved for an index, or NULL. */
+/*
+ * The row that is saved for an index, or NULL.  If rows were deleted by hand, an index can
+ * depend on a slot that another one uses.
+ */
 static SavedRow *
 saved_row(const SavedRow *index)
 {
@@ -268,11 +247,7 @@ ttl_saved_option_apply(Oid indexrelid, TtlOption *option)
 
 	if (!identify(indexrelid, &index) || (row = saved_row(&index)) == NULL)
 		return false;
-	option->present = true;
-	option->seconds = row->option.seconds;
-	option->time_zone = row->option.time_zone;
-	option->paused = row->option.paused;
-	option->archive_to = row->option.archive_to;
+	*option = row->option;
 	return true;
 }
 
@@ -312,25 +287,6 @@ insert_row(Relation rel, const SavedRow *row)
 	index_close(pkey, NoLock);
 }
 
-/* A slot that neither a row of the key nor a running transaction uses; 0 if none. */
-static int
-take_slot(Relation rel, const SavedRow *index)
-{
-	SavedRow	like = *index;
-
-	for (like.slot = 1; like.slot <= NCOLUMNS; like.slot++)
-	{
-		LOCKTAG		tag;
-
-		SET_LOCKTAG_OBJECT(tag, MyDatabaseId, RelationGetRelid(rel), index->relid, like.slot);
-		if (find_row(rel, &like) == NULL &&
-			LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL &&
-			find_row(rel, &like) == NULL)
-			return like.slot;
-	}
-	return 0;
-}
-
 /*
  * Replaces the row of a locked index, and returns the slot; 0 if nothing is to be saved or no
  * slot is free.  Keeps the lock on the table for ttl_saved_option_trim().
@@ -347,11 +303,14 @@ write_row(Oid indexrelid, const TtlOption *option)
 		old = saved_row(&index);
 		if (old != NULL)
 			simple_heap_delete(rel, &old->tid);
+		else
+			index.slot = 1;
+		/* another index on the same key has a slot of its own */
+		while (old == NULL && index.slot != 0 && find_row(rel, &index) != NULL)
+			index.slot = index.slot < NCOLUMNS ? index.slot + 1 : 0;
 		index.option = option_to_save(indexrelid, option);
 		if (!index.option.present)
 			index.slot = 0;
-		else if (old == NULL)
-			index.slot = take_slot(rel, &index);
 		if (index.slot != 0)
 			insert_row(rel, &index);
 	}
@@ -360,33 +319,14 @@ write_row(Oid indexrelid, const TtlOption *option)
 	return index.slot;
 }
 
-/* Does an index of the table wait for its option? */
-static bool
-has_lost(Oid relid)
-{
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_table_indexes(relid))
-	{
-		TtlOption	option;
-
-		if (ttl_option_read(lfirst_oid(lc), &option) && !option.present &&
-			ttl_saved_option_is_dependent(lfirst_oid(lc)))
-			return true;
-	}
-	return false;
-}
-
 /*
- * Deletes the rows of indexes that were dropped, unless a transaction is open that has written
- * rows, and where no index of the table waits for its option.
+ * Deletes the rows of dropped indexes, except those of a table where an index has lost its
+ * option.  Does nothing while a transaction is open that has written rows.
  */
 void
 ttl_saved_option_trim(void)
 {
 	Oid			table = own_relation("saved_options");
-	Oid			relid = InvalidOid;
-	bool		keep = false;
 	Relation	rel;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -394,16 +334,21 @@ ttl_saved_option_trim(void)
 	if (!ConditionalLockRelationOid(table, ShareRowExclusiveLock))
 		return;
 	rel = table_open(table, NoLock);
-	/* in the order of the tables */
-	scan = systable_beginscan(rel, own_relation("saved_options_pkey"), true, NULL, 0, NULL);
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		SavedRow   *row = read_row(tuple, RelationGetDescr(rel));
+		bool		keep = is_in_use(row);
+		ListCell   *lc;
 
-		if (is_in_use(row))
-			continue;
-		if (row->relid != relid)
-			keep = has_lost(relid = row->relid);
+		foreach(lc, ttl_catalog_table_indexes(row->relid))
+		{
+			TtlOption	option;
+
+			if (ttl_option_read(lfirst_oid(lc), &option) && !option.present &&
+				ttl_saved_option_is_dependent(lfirst_oid(lc)))
+				keep = true;
+		}
 		if (!keep)
 			simple_heap_delete(rel, &row->tid);
 	}
@@ -430,12 +375,11 @@ add_relations(Node *node, void *wanted)
 }
 
 /*
- * Records the dependencies of an index on the functions of the extension in its trees, the
- * tables that they name, and its slot.  Without them DROP EXTENSION would leave a broken
- * index.
+ * Makes an index depend on its slot, and on the functions of the extension and the tables that
+ * its trees name.  Otherwise DROP EXTENSION would leave a broken index.
  */
 static void
-follow_trees(Oid indexrelid, int slot)
+record_dependencies(Oid indexrelid, int slot)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	ObjectAddresses *wanted = new_object_addresses();
@@ -449,6 +393,8 @@ follow_trees(Oid indexrelid, int slot)
 	trees = list_make2(ttl_option_stored_tree(tuple, Anum_pg_index_indexprs),
 					   ttl_option_stored_tree(tuple, Anum_pg_index_indpred));
 	ReleaseSysCache(tuple);
+
+	/* the functions, each of which may be called or not */
 	ttl_function_lookup(&functions);
 	for (int i = 0; i < TTL_REMOVED_FUNCTIONS; i++)
 	{
@@ -460,6 +406,8 @@ follow_trees(Oid indexrelid, int slot)
 		if (ttl_option_is_within((Node *) trees, &only))
 			add_exact_object_address(&object, wanted);
 	}
+
+	/* the tables, and the slot */
 	deleteDependencyRecordsForClass(RelationRelationId, indexrelid, RelationRelationId,
 									DEPENDENCY_NORMAL);
 	(void) add_relations((Node *) trees, wanted);
@@ -479,7 +427,7 @@ void
 ttl_saved_option_write(Oid indexrelid, const TtlOption *option)
 {
 	Assert(!option->present || option->problem == NULL);
-	follow_trees(indexrelid, write_row(indexrelid, option));
+	record_dependencies(indexrelid, write_row(indexrelid, option));
 }
 
 /*
@@ -562,20 +510,21 @@ ttl_saved_option_lock(Oid indexrelid)
 }
 
 /*
- * What an interrupted REINDEX CONCURRENTLY has left still calls the option, but has given its
- * dependencies away.  DROP EXTENSION must not miss it.
+ * A copy that an interrupted REINDEX CONCURRENTLY has left still calls the option, but has
+ * given its dependencies away.  DROP EXTENSION must not miss it.
  */
 static void
-keep_leftover(Oid indexrelid, void *arg)
+record_copy(Oid indexrelid, void *arg)
 {
 	TtlOption	option;
+	SavedRow	row;
 
-	if (ttl_catalog_is_copy(indexrelid) &&
+	if (ttl_catalog_is_copy(indexrelid) && identify(indexrelid, &row) &&
 		ttl_option_read(indexrelid, &option) && option.present)
-		follow_trees(indexrelid, slot_of(indexrelid));
+		record_dependencies(indexrelid, row.slot);
 }
 
-/* Puts back what REINDEX CONCURRENTLY has lost of a locked index, if it is saved. */
+/* Restores the option that REINDEX CONCURRENTLY has lost of a locked index, if it is saved. */
 void
 ttl_saved_option_restore(Oid indexrelid)
 {
@@ -586,7 +535,7 @@ ttl_saved_option_restore(Oid indexrelid)
 		return;
 	ttl_saved_option_put(indexrelid, &option);
 	ttl_catalog_each(ttl_catalog_table_indexes(IndexGetRelation(indexrelid, false)),
-					 keep_leftover, NULL);
+					 record_copy, NULL);
 	ereport(LOG,
 			(errmsg("restored expire_after_seconds(%d) of TTL index %s",
 					option.seconds, ttl_name_index(indexrelid)),
@@ -616,16 +565,6 @@ ttl_saved_option_is_lost(Oid indexrelid)
 	return ttl_catalog_is_usable(indexrelid) && !OidIsValid(ttl_catalog_root(indexrelid)) &&
 		ttl_saved_option_is_dependent(indexrelid) &&
 		!ttl_saved_option_apply(indexrelid, &option);
-}
-
-/* Warns of a TTL that has stopped: it must not stop silently. */
-void
-ttl_saved_option_warn(Oid indexrelid)
-{
-	ereport(WARNING,
-			(errmsg("the option of TTL index %s was lost, and no saved option was found",
-					ttl_name_index(indexrelid)),
-			 errhint("Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl().")));
 }
 
 /* Does an index need a repair?  This is cheap and takes no lock. */

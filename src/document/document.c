@@ -17,9 +17,9 @@
  * that reach it.  They are complete when the element of the surrounding array is done.
  *
  * A time to live is as in Azure Cosmos DB: a whole number of seconds from 1 to 2147483647, or
- * -1 for never.  Anything else is NULL, as if it were missing.  definition/pair.c has the two
- * indexes of such documents: expire_at() must be NULL for -1, and for all that is in the main
- * index.
+ * -1 for never.  Anything else is NULL, as if it were missing.  create_index() makes two indexes
+ * of such documents (ddl/create.c): expire_at() must be NULL for -1, and for all documents that
+ * are in the main index.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

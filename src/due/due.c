@@ -54,7 +54,7 @@ PG_FUNCTION_INFO_V1(ttl_preview);
 /* ttl_due_since() reads so many leaf pages of an index in one place before it gives up. */
 #define LAG_PAGES 32
 
-/* May the user know what is due?  Whoever may read all rows can count them. */
+/* May the user know what is due?  A role that may read all rows can count them. */
 static bool
 may_look(const TtlIndex *index)
 {

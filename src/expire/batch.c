@@ -41,8 +41,8 @@
 /*
  * Sets ttl_index.expiring to the name of the index, so that a trigger can recognize the
  * delete.  The context PGC_INTERNAL keeps users from setting it.  It ends with the caller's
- * GUC nesting level, also after an error.  The index is the one that has a row in the view
- * index_stats: that of the whole table.
+ * GUC nesting level, also after an error.  The index is that of the whole table, which has a
+ * row in the view index_stats.
  */
 void
 ttl_batch_announce_to_session(const char *root)
@@ -117,7 +117,7 @@ begin_batch(TtlExpirer *x, const TtlIndex *index)
 	Oid			toast;
 
 	batch->inactive = true;
-	/* REINDEX CONCURRENTLY may drop the main index of a pair, which is not locked */
+	/* the index of the whole table is not locked, so it may be gone */
 	if (x->root == NULL || (x->heap = try_relation_open(index->relid, NoLock)) == NULL)
 		return false;
 	x->index = try_relation_open(index->indexrelid, NoLock);
@@ -194,7 +194,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		/* as core does for any DELETE of a published table with a row filter */
 		CheckCmdReplicaIdentity(x.heap, CMD_DELETE);
 		phase = cursor->phase;	/* the cursor may be in the next one afterwards */
-		if (ttl_citus_goes_by_value(&index->citus))
+		if (ttl_citus_deletes_by_value(&index->citus))
 			ttl_by_value_take(&x, index, max_docs);
 		else if (phase == TTL_BLOCK_ORDER)
 			ttl_block_order_take(&x, max_docs, max_entries);

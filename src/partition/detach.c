@@ -7,11 +7,11 @@
  * same key, or else moved to the archive's schema, in one transaction.  Its indexes lose the
  * option.
  *
- * ATTACH reads the whole table unless a constraint proves its rows within the bounds.  It had
- * the same bounds, so a constraint is added as valid, as DETACH CONCURRENTLY does, and dropped
- * after the command.  Whatever else would take long is an error before the strong locks are
- * taken: an index to be built, foreign keys to be checked, a large DEFAULT partition to be
- * read.
+ * ATTACH reads the whole table unless a constraint proves its rows within the bounds.  The
+ * table had the same bounds before, so a constraint is added as valid, as DETACH CONCURRENTLY
+ * does, and dropped after the command.  Whatever else takes long under the strong locks is an
+ * error: building an index, checking a foreign key, rewriting the table, reading a large
+ * DEFAULT partition.  All other errors are left to core.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,9 +23,7 @@
 #include "postgres.h"
 
 #include "access/attmap.h"
-#include "access/genam.h"
 #include "access/relation.h"
-#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
@@ -48,6 +46,7 @@
 
 #include "compat.h"
 #include "definition/definition.h"
+#include "definition/key.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"
@@ -57,10 +56,10 @@
 
 #define ROW_BY_ROW_HINT "Let the rows move one by one: set delete_boundary_rows => true."
 
-/* The partition that a command at hand detaches or attaches, or invalid. */
+/* The partition that a command of this file detaches or attaches, or invalid. */
 static Oid	moving = InvalidOid;
 
-/* Does a command of this file detach or attach a partition right now? */
+/* Is this partition being detached or attached by this file? */
 bool
 ttl_detach_is_running(Oid relid)
 {
@@ -75,6 +74,21 @@ ttl_detach_by_row_only(const TtlOption *option)
 		get_rel_relkind(option->archive_to) == RELKIND_FOREIGN_TABLE;
 }
 
+/* Is the archive partitioned by the same key, so that partitions can be attached there? */
+bool
+ttl_detach_is_attachable(const TtlIndex *root)
+{
+	Oid			target = root->option.archive_to;
+	char	   *column = get_attname(root->relid, root->keyattnum, true);
+	AttrNumber	attnum;
+
+	if (!OidIsValid(target) || get_rel_relispartition(target) || column == NULL)
+		return false;
+	attnum = get_attnum(target, column);
+	return attnum > 0 &&
+		ttl_bounds_possible(target, attnum, root->keytype);
+}
+
 /* Raises an error that says why a partition stays where it is. */
 static void
 refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
@@ -86,36 +100,6 @@ refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
 					ttl_archive_name(root->option.archive_to), reason) :
 			 errmsg("partition \"%s\" cannot be detached: %s", get_rel_name(relid), reason),
 			 errhint("%s", hint)));
-}
-
-/* Raises an error if a table at or below a partition cannot go where the partition goes. */
-static void
-check_tree(const TtlIndex *root, Oid relid, bool attach)
-{
-	Oid			target = root->option.archive_to;
-	ListCell   *lc;
-
-	foreach(lc, ttl_inherit_tree(relid))
-	{
-		Oid			table = lfirst_oid(lc);
-		char	   *subscription;
-
-		if (get_rel_relkind(table) == RELKIND_FOREIGN_TABLE)
-			refuse(root, relid, psprintf("\"%s\" is a foreign table", get_rel_name(table)),
-				   "Detach it by hand.");
-		if (attach && get_rel_persistence(table) == RELPERSISTENCE_UNLOGGED &&
-			get_rel_persistence(root->relid) == RELPERSISTENCE_PERMANENT)
-			refuse(root, relid, psprintf("\"%s\" is unlogged", get_rel_name(table)),
-				   "Make it a logged one with ALTER TABLE ... SET LOGGED.");
-
-		/* a subscription finds its table by schema and name, and would stop */
-		if (OidIsValid(target) && !attach &&
-			get_rel_namespace(table) != get_rel_namespace(target) &&
-			(subscription = ttl_drop_find_subscription(table)) != NULL)
-			refuse(root, relid,
-				   psprintf("%s writes to \"%s\" in its schema", subscription, get_rel_name(table)),
-				   "Let the publisher set publish_via_partition_root, or archive to a table that is partitioned in the same way.");
-	}
 }
 
 /*
@@ -141,7 +125,7 @@ missing_columns(const TtlIndex *root, Relation target, Oid relid)
 		if (column->attgenerated != '\0' || column->attidentity != '\0' ||
 			get_typtype(column->atttypid) == TYPTYPE_DOMAIN || contain_volatile_functions(value))
 			refuse(root, relid,
-				   psprintf("to add column \"%s\", all of it would be rewritten", NameStr(column->attname)),
+				   psprintf("adding column \"%s\" would rewrite the partition", NameStr(column->attname)),
 				   ROW_BY_ROW_HINT);
 		appendStringInfo(&sql, "%s ADD COLUMN %s %s", sql.len > 0 ? "," : "",
 						 quote_identifier(NameStr(column->attname)),
@@ -154,27 +138,15 @@ missing_columns(const TtlIndex *root, Relation target, Oid relid)
 	return sql.data;
 }
 
-/* Is there an index of the partition that ATTACH can take for this one of the archive? */
+/* Does the partition have an index that ATTACH can use for this one of the archive? */
 static bool
 has_match(Relation index, Relation partition, AttrMap *map)
 {
 	IndexInfo  *wanted = BuildIndexInfo(index);
 	bool		constraint = OidIsValid(get_index_constraint(RelationGetRelid(index)));
 	bool		found = false;
-	Bitmapset  *columns = NULL;
-	int			column = -1;
 	ListCell   *lc;
 
-	/* CompareIndexInfo() raises an internal error for a missing column */
-	pull_varattnos((Node *) wanted->ii_Expressions, 1, &columns);
-	pull_varattnos((Node *) wanted->ii_Predicate, 1, &columns);
-	while ((column = bms_next_member(columns, column)) >= 0)
-	{
-		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
-
-		if (attnum > 0 && map->attnums[attnum - 1] == 0)
-			return false;
-	}
 	foreach(lc, RelationGetIndexList(partition))
 	{
 		Relation	own = index_open(lfirst_oid(lc), AccessShareLock);
@@ -190,9 +162,9 @@ has_match(Relation index, Relation partition, AttrMap *map)
 	return found;
 }
 
-/* Raises an error if core would build an index, check foreign keys, or read a large DEFAULT. */
+/* Raises an error if ATTACH would build an index, check foreign keys, or read a large DEFAULT. */
 static void
-check_attaching(const TtlIndex *root, Relation target, Relation partition)
+check_attach(const TtlIndex *root, Relation target, Relation partition)
 {
 	Oid			relid = RelationGetRelid(partition);
 	Oid			rest = get_default_partition_oid(RelationGetRelid(target));
@@ -201,7 +173,7 @@ check_attaching(const TtlIndex *root, Relation target, Relation partition)
 	ListCell   *lc;
 
 	if (RelationGetFKeyList(target) != NIL)
-		refuse(root, relid, "that table has foreign keys, which would be checked meanwhile",
+		refuse(root, relid, "foreign keys of that table would be checked under a lock",
 			   ROW_BY_ROW_HINT);
 	for (int i = 0; i < desc->natts; i++)
 	{
@@ -221,71 +193,42 @@ check_attaching(const TtlIndex *root, Relation target, Relation partition)
 	if (OidIsValid(rest) &&
 		*ttl_make_select(psprintf("SELECT coalesce(sum(pg_relation_size(relid)) > %d, false) FROM pg_partition_tree(%u)",
 								  MAX_DEFAULT_BLOCKS * BLCKSZ, rest)) == 't')
-		refuse(root, relid, psprintf("partition \"%s\" there is too large to be read meanwhile",
+		refuse(root, relid, psprintf("partition \"%s\" there is too large to be read under a lock",
 									 get_rel_name(rest)),
 			   "Keep the DEFAULT partition of an archive small, or have none.");
 }
 
 /*
- * Raises an error if the partition cannot be kept as it is wanted, as far as that can be found
- * out without a strong lock.  What is left is for core to refuse.
+ * Raises an error if the partition cannot be detached quickly, or not by its owner, or cannot
+ * move to the archive.
  */
 void
 ttl_detach_check(const TtlIndex *root, Oid relid)
 {
-	bool		attach = ttl_archive_is_attachable(root);
 	Relation	partition;
 
 	ttl_owner_check_tree(root->relid, root->owner);
+	if (ttl_detach_is_attachable(root))
+		ttl_owner_check_tree(root->option.archive_to, root->owner);
 	if (ttl_detach_by_row_only(&root->option))
-		refuse(root, relid, "that is a foreign table",
-			   ROW_BY_ROW_HINT);
-	check_tree(root, relid, attach);
+		refuse(root, relid, "that is a foreign table", ROW_BY_ROW_HINT);
 	partition = relation_open(relid, AccessShareLock);
 	for (int i = 0; partition->trigdesc != NULL && i < partition->trigdesc->numtriggers; i++)
 	{
 		Trigger    *trigger = &partition->trigdesc->triggers[i];
 
-		/* core would check all rows that reference the partition through its table */
+		/* DETACH checks all rows of the referencing table */
 		if (trigger->tgisclone && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
 			refuse(root, relid,
-				   psprintf("foreign key \"%s\" of table \"%s\" would have to be checked meanwhile",
+				   psprintf("foreign key \"%s\" of table \"%s\" would be checked under a lock",
 							get_constraint_name(trigger->tgconstraint),
 							get_rel_name(trigger->tgconstrrelid)),
 				   psprintf("%s;", ttl_drop_detach_command(root->relid, relid)));
 	}
-	if (attach)
-	{
-		Relation	target = table_open(root->option.archive_to, AccessShareLock);
-
-		ttl_owner_check_tree(RelationGetRelid(target), root->owner);
-		(void) missing_columns(root, target, relid);
-		check_attaching(root, target, partition);
-		table_close(target, NoLock);
-	}
 	relation_close(partition, NoLock);
 }
 
-/*
- * Locks the archive for a partition that moves there, before the table of the partition is
- * locked.  Returns false if the locks are not free soon.
- */
-bool
-ttl_detach_lock(const TtlIndex *root)
-{
-	Oid			target = root->option.archive_to;
-	Oid			rest;
-
-	if (!OidIsValid(target))
-		return true;
-	if (!ttl_lock_soon(target, ShareUpdateExclusiveLock))
-		return false;
-	ttl_name_keep(target);
-	rest = ttl_archive_is_attachable(root) ? get_default_partition_oid(target) : InvalidOid;
-	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
-}
-
-/* Raises an error if a command acted on another table, because names have changed meanwhile. */
+/* Raises an error if a command has acted on another table, because a schema was renamed meanwhile. */
 static void
 check_effect(bool had_effect, Oid relid)
 {
@@ -310,9 +253,7 @@ detach(const TtlIndex *root, Oid relid)
 		if (get_rel_relispartition(lfirst_oid(lc)))
 			indexes = list_concat(indexes, ttl_inherit_tree(lfirst_oid(lc)));
 	}
-	ttl_citus_run_command(psprintf("ALTER TABLE %s DETACH PARTITION %s",
-								   ttl_name_qualified(root->relid),
-								   ttl_name_qualified(relid)));
+	ttl_citus_run_command(ttl_drop_detach_command(root->relid, relid));
 	check_effect(ttl_inherit_parent(relid, NULL) != root->relid, relid);
 	foreach(lc, indexes)
 	{
@@ -351,26 +292,36 @@ keep_bounds(Oid relid)
 	return address;
 }
 
-/* Attaches a table to the archive that was a partition with these bounds. */
+/* Moves a partition to the archive that is partitioned by the same key. */
 static void
-attach(const TtlIndex *root, Oid relid, const TtlPartition *bounds)
+move_by_attach(const TtlIndex *root, Oid relid)
 {
 	Oid			target = root->option.archive_to;
-	Relation	rel = table_open(target, NoLock);
-	char	   *columns = missing_columns(root, rel, relid);
+	ObjectAddress constraint = keep_bounds(relid);
+	Relation	archive = table_open(target, ShareUpdateExclusiveLock);
+	TtlPartition bounds;
+	Relation	partition;
+	char	   *columns;
 
-	table_close(rel, NoLock);
+	ttl_bounds_read_one(relid, &bounds);
+	detach(root, relid);
+	columns = missing_columns(root, archive, relid);
 	if (*columns != '\0')
 		ttl_citus_run_command(psprintf("ALTER TABLE %s%s", ttl_name_qualified(relid), columns));
+	partition = table_open(relid, NoLock);
+	check_attach(root, archive, partition);
+	table_close(partition, NoLock);
+	table_close(archive, NoLock);
 	ttl_citus_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s",
 								   ttl_name_qualified(target), ttl_name_qualified(relid),
-								   ttl_make_bounds(root, bounds)));
+								   ttl_make_bounds(root, &bounds)));
 	check_effect(ttl_inherit_parent(relid, NULL) == target, relid);
+	performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 }
 
 /* Moves a table that was a partition, with all below it, to the schema of the archive. */
 static void
-move_to_archive(const TtlIndex *root, Oid relid)
+move_to_schema(const TtlIndex *root, Oid relid)
 {
 	Oid			schema = get_rel_namespace(root->option.archive_to);
 	char	   *name = get_namespace_name(schema);
@@ -390,27 +341,19 @@ move_to_archive(const TtlIndex *root, Oid relid)
 	}
 }
 
-/* Detaches a partition, or moves it to the archive, with all locks in hand. */
+/* Detaches a partition, or moves it to the archive, with all locks held. */
 void
 ttl_detach_partition(const TtlIndex *root, Oid relid)
 {
-	/* who meets this after an error detaches the same partition */
+	/* after an error the next partition overwrites this */
 	moving = relid;
-	if (ttl_archive_is_attachable(root))
-	{
-		ObjectAddress constraint = keep_bounds(relid);
-		TtlPartition bounds;
-
-		ttl_bounds_read_one(relid, &bounds);
-		detach(root, relid);
-		attach(root, relid, &bounds);
-		performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
-	}
+	if (ttl_detach_is_attachable(root))
+		move_by_attach(root, relid);
 	else
 	{
 		detach(root, relid);
 		if (OidIsValid(root->option.archive_to))
-			move_to_archive(root, relid);
+			move_to_schema(root, relid);
 	}
 	moving = InvalidOid;
 }

@@ -3,12 +3,12 @@
  * drop.c
  *	  Dropping a partition that is due.
  *
- * DROP TABLE is used, so that event triggers fire and dependent objects prevent it.  It needs
- * ACCESS EXCLUSIVE on the partitioned table and on its DEFAULT partition.  (DETACH
- * CONCURRENTLY would need less, but is impossible with a DEFAULT partition and inside a
- * function.)  All locks are taken before the command, so they are held for milliseconds; what
- * was read before is read again.  A partition that is kept is detached with the same locks
- * (detach.c).
+ * DROP TABLE ... RESTRICT is used, so that event triggers fire and dependent objects prevent
+ * it.  It needs ACCESS EXCLUSIVE on the partitioned table and on its DEFAULT partition.
+ * (DETACH CONCURRENTLY would need less, but is impossible with a DEFAULT partition and inside a
+ * function.)  Locks that are likely to be waited for are taken before the command, and
+ * lock_timeout limits the wait for all others.  All that was read before the locks is read
+ * again.  A partition that is kept is detached under the same locks (detach.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -19,10 +19,8 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "catalog/dependency.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "utils/builtins.h"
@@ -54,79 +52,90 @@ ttl_drop_due(const TtlIndex *root, TimestampTz at)
 	return due;
 }
 
-/*
- * The subscription that writes to a table by itself, or NULL.  If the table were gone, the
- * subscription would stop for good at what the publisher has yet to send.
- */
-char *
-ttl_drop_find_subscription(Oid relid)
+/* Describes the index of a partition that is to go; false if the partition must stay now. */
+static bool
+describe_due(Oid indexrelid, Oid relid, TimestampTz at, TtlIndex *root, TtlBatch *batch)
 {
-	return ttl_make_select(psprintf("SELECT pg_describe_object('pg_subscription'::regclass, srsubid, 0) "
-									"FROM pg_subscription_rel WHERE srrelid = %u LIMIT 1", relid));
+	TtlIndex	part = {0};
+	TtlPartition partition;
+	TtlCutoff	cutoff;
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		if (ttl_inherit_parent(lfirst_oid(lc), NULL) == indexrelid)
+			found = ttl_state_describe(lfirst_oid(lc), false, &part);
+	}
+	batch->busy = part.state == TTL_TABLE_LOCKED;
+
+	/* two states concern only rows that are deleted one by one */
+	if (!found || (part.state != TTL_ACTIVE && part.state != TTL_NO_REPLICA_IDENTITY &&
+				   part.state != TTL_OLD_SNAPSHOTS))
+		return false;
+	if (!ttl_state_describe(indexrelid, false, root) || root->state != TTL_ACTIVE ||
+		root->governor != indexrelid || !root->option.drop_partitions ||
+		!ttl_option_expires(&root->option) || !ttl_citus_keeps_partitions(&root->citus))
+		return false;
+	ttl_cutoff_init(&cutoff, root, at);
+	ttl_bounds_read_one(relid, &partition);
+	return ttl_leaves_partition_is_due(&partition, &cutoff);
 }
 
-/* A partition and all below it, with their sequences, as a list of OIDs for SQL. */
+/* Lists the OIDs of a partition and all tables below it, for SQL. */
 static char *
 list_tree(Oid relid)
 {
 	StringInfoData list;
 	ListCell   *lc;
-	ListCell   *lc2;
 
 	initStringInfo(&list);
 	foreach(lc, ttl_inherit_tree(relid))
-	{
 		appendStringInfo(&list, "%s%u", list.len > 0 ? ", " : "", lfirst_oid(lc));
-		foreach(lc2, getOwnedSequences(lfirst_oid(lc)))
-			appendStringInfo(&list, ", %u", lfirst_oid(lc2));
-	}
 	return list.data;
 }
 
 /*
- * What prevents DROP TABLE for a partition, its subtree, row types and sequences, or which
- * subscription or publication would lose it; NULL for nothing.  DROP TABLE itself checks only
- * after it has locked out all users of the partitioned table.
+ * Raises an error if a partition must stay although core would drop or detach it:
+ *
+ * - It, or one below it, has a pending DETACH CONCURRENTLY.  DROP TABLE would still drop it.
+ * - It is or contains a foreign table, whose rows nobody has compared with the bounds.
+ * - A subscription writes to it by name, and would stop at what the publisher has yet to send.
+ *
+ * The hint is DETACH, because DROP ... CASCADE would drop foreign keys to the whole table.
  */
-static char *
-find_dependent(Oid relid)
+static void
+check_obstacles(const TtlIndex *root, Oid relid, bool keep)
 {
-	char	   *list = list_tree(relid);
-	ListCell   *lc;
-
-	foreach(lc, ttl_inherit_tree(relid))
-	{
-		char	   *subscription = ttl_drop_find_subscription(lfirst_oid(lc));
-
-		if (subscription != NULL)
-			return subscription;
-	}
-	return ttl_make_select(psprintf("SELECT pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_depend AS d "
-									"WHERE ((d.refclassid = 'pg_class'::regclass AND d.refobjid IN (%s)) OR "
-									"(d.refclassid = 'pg_type'::regclass AND d.refobjid IN "
-									"(SELECT unnest(ARRAY[oid, typarray]) FROM pg_type WHERE typrelid IN (%s)))) "
-									"AND (d.classid = 'pg_publication_rel'::regclass OR (d.deptype = 'n' "
-									"AND NOT (d.classid = 'pg_class'::regclass AND d.objid IN (%s)) "
-									"AND NOT EXISTS (SELECT FROM pg_depend AS a WHERE a.classid = d.classid AND a.objid = d.objid "
-									"AND a.refclassid = 'pg_class'::regclass AND a.refobjid IN (%s) AND a.deptype <> 'n'))) LIMIT 1",
-									list, list, list, list));
-}
-
-/*
- * The partition at or below this one whose DETACH CONCURRENTLY waits or was interrupted, or
- * invalid.  DROP TABLE would still drop it.
- */
-static Oid
-find_pending_detach(Oid relid)
-{
+	Oid			target = root->option.archive_to;
+	bool		renames = !keep || (OidIsValid(target) && !ttl_detach_is_attachable(root));
+	char	   *tree = list_tree(relid);
+	List	   *foreign = ttl_inherit_foreign_tables(relid);
 	char	   *pending = ttl_make_select(psprintf("SELECT inhrelid FROM pg_inherits WHERE inhdetachpending AND "
 												   "(inhrelid = %u OR inhparent IN (%s)) LIMIT 1",
-												   relid, list_tree(relid)));
+												   relid, tree));
+	Oid			detached = pending ? atooid(pending) : relid;
+	char	   *obstacle = NULL;
 
-	return pending ? atooid(pending) : InvalidOid;
+	if (pending != NULL)
+		obstacle = psprintf("the pending DETACH of partition \"%s\"", get_rel_name(detached));
+	else if (foreign != NIL)
+		obstacle = psprintf("foreign table \"%s\"", get_rel_name(linitial_oid(foreign)));
+	else if (renames)
+		obstacle = ttl_make_select(psprintf("SELECT pg_describe_object('pg_subscription'::regclass, srsubid, 0) "
+											"FROM pg_subscription_rel WHERE srrelid IN (%s) LIMIT 1", tree));
+	if (obstacle != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("partition \"%s\" cannot be %s because of %s", get_rel_name(relid),
+						!keep ? "dropped" : OidIsValid(target) ? "archived" : "detached", obstacle),
+				 errhint("%s%s;", ttl_drop_detach_command(ttl_inherit_parent(detached, NULL), detached),
+						 pending ? " FINALIZE" : "")));
+	if (keep)
+		ttl_detach_check(root, relid);
 }
 
-/* The command that takes a partition out of its table, and nothing from what depends on it. */
+/* The command that takes a partition out of its table. */
 char *
 ttl_drop_detach_command(Oid parent, Oid relid)
 {
@@ -134,115 +143,8 @@ ttl_drop_detach_command(Oid parent, Oid relid)
 }
 
 /*
- * Raises an error if something prevents dropping a partition.  CASCADE would drop a foreign
- * key to the whole table, so the hint is DETACH.  Takes no strong lock.
- */
-static void
-check_obstacles(const TtlIndex *root, Oid relid)
-{
-	List	   *foreign = ttl_inherit_foreign_tables(relid);
-	Oid			pending = find_pending_detach(relid);
-	char	   *obstacle;
-
-	if (OidIsValid(pending))
-		obstacle = psprintf("the pending DETACH of partition \"%s\"", get_rel_name(pending));
-	/* nobody has compared the rows of a foreign table with its bounds */
-	else if (foreign != NIL)
-		obstacle = psprintf("foreign table \"%s\"", get_rel_name(linitial_oid(foreign)));
-	else
-		obstacle = find_dependent(relid);
-	if (obstacle != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-				 errmsg("partition \"%s\" cannot be dropped because of %s",
-						get_rel_name(relid), obstacle),
-				 errhint("%s%s;", OidIsValid(pending) ?
-						 ttl_drop_detach_command(ttl_inherit_parent(pending, NULL), pending) :
-						 ttl_drop_detach_command(root->relid, relid),
-						 OidIsValid(pending) ? " FINALIZE" : "")));
-}
-
-/* Locks a partition and all below it, with their TOAST tables, unless others hold a lock there. */
-static bool
-lock_tree(Oid relid, LOCKMODE lockmode)
-{
-	ListCell   *lc;
-
-	foreach(lc, ttl_inherit_tree(relid))
-	{
-		Relation	rel;
-		Oid			toast;
-
-		if (!ttl_lock_below(lfirst_oid(lc), lockmode))
-			return false;
-		rel = try_relation_open(lfirst_oid(lc), NoLock);
-		if (rel == NULL)
-			continue;
-		toast = rel->rd_rel->reltoastrelid;
-		relation_close(rel, NoLock);
-		if (OidIsValid(toast) && !ttl_lock_below(toast, lockmode))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Locks all that DROP TABLE will lock.  Only the lock on the partitioned table is waited
- * for, and briefly: with that lock, no query through the table is running.
- */
-static bool
-lock_for_drop(Oid parent, Oid relid, TtlBatch *batch)
-{
-	Oid			rest;
-
-	if (!ttl_lock_soon(parent, AccessExclusiveLock))
-		return false;
-	rest = get_default_partition_oid(parent);
-	if (OidIsValid(rest) && !ttl_lock_below(rest, AccessExclusiveLock))
-		return false;
-	batch->busy_alone = !lock_tree(relid, AccessExclusiveLock);
-	return !batch->busy_alone;
-}
-
-/* Does a partition have a part of the index, in a state that allows dropping? */
-static bool
-is_droppable(Oid root, Oid relid, TtlIndex *part)
-{
-	Oid			indexrelid = ttl_leaves_index_of(root, relid);
-
-	memset(part, 0, sizeof(*part));
-	return OidIsValid(indexrelid) &&
-		ttl_state_describe(indexrelid, false, part) &&
-	/* states of rows that are deleted one by one */
-		(part->state == TTL_ACTIVE || part->state == TTL_NO_REPLICA_IDENTITY ||
-		 part->state == TTL_OLD_SNAPSHOTS);
-}
-
-/* Is the partition still due, and as described?  Called with the locks held. */
-static bool
-is_still_due(const TtlIndex *root, Oid relid, TimestampTz at)
-{
-	TtlIndex	now;
-	TtlPartition partition;
-	TtlCutoff	cutoff;
-
-	if (!is_droppable(root->indexrelid, relid, &now) || OidIsValid(find_pending_detach(relid)) ||
-		!ttl_state_describe(root->indexrelid, false, &now) ||
-		now.state != TTL_ACTIVE || now.governor != root->indexrelid ||
-		!now.option.drop_partitions || !ttl_option_expires(&now.option) ||
-		now.option.detach_partitions != root->option.detach_partitions ||
-		now.option.archive_to != root->option.archive_to ||
-		now.option.boundary_rows != root->option.boundary_rows ||
-		!ttl_citus_keeps_partitions(&now.citus))
-		return false;
-	ttl_cutoff_init(&cutoff, &now, at);
-	ttl_bounds_read_one(relid, &partition);
-	return ttl_leaves_partition_is_due(&partition, &cutoff);
-}
-
-/*
  * Counts the rows of a locked table and its subtree up to a limit.  A query would be subject
- * to row security.  The rows of a foreign table can change at any time, so it is never empty.
+ * to row security.  A foreign table counts as one row, because its rows can change at any time.
  */
 static int64
 count_rows(Oid relid, int64 max)
@@ -273,98 +175,124 @@ count_rows(Oid relid, int64 max)
 	return rows;
 }
 
-/*
- * Estimates the rows of a locked partition without reading them.  Statistics are lost in a
- * crash, and reltuples is unknown before ANALYZE and, from 18 on, can be set to any number by
- * the owner.  So the estimate is limited to what fits.
- */
-static int64
-estimate_rows(Oid relid)
+/* Drops a partition; puts what depends on it into the message of the error. */
+static void
+drop_table(const TtlIndex *root, Oid relid)
 {
-	return pg_strtoint64(ttl_make_select(psprintf("SELECT coalesce(sum(least(greatest(pg_stat_get_live_tuples(oid), "
-												  "least(reltuples, most)), most)), 0)::bigint "
-												  "FROM pg_class, LATERAL (SELECT pg_relation_size(oid) / %d * %d AS most) AS m "
-												  "WHERE oid IN (%s) AND relkind = 'r'",
-												  BLCKSZ, (int) MaxHeapTuplesPerPage, list_tree(relid))));
+	MemoryContext context = CurrentMemoryContext;
+	char	   *name = get_rel_name(relid);
+	char	   *hint = psprintf("%s;", ttl_drop_detach_command(root->relid, relid));
+
+	PG_TRY();
+	{
+		ttl_citus_run_command(psprintf("DROP TABLE %s", ttl_name_qualified(relid)));
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		if (edata->sqlerrcode != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST || edata->detail == NULL)
+			PG_RE_THROW();
+		FlushErrorState();
+		ereport(ERROR,
+				(errcode(edata->sqlerrcode),
+				 errmsg("partition \"%s\" cannot be dropped: %s", name, edata->detail),
+				 errhint("%s", hint)));
+	}
+	PG_END_TRY();
+
+	/* a schema may have been renamed meanwhile, and another table dropped */
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("DROP TABLE did not drop partition \"%s\"", name)));
 }
 
 /* Drops, detaches or archives a partition that is due, in the caller's transaction. */
 void
 ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 {
-	TtlIndex	index;
-	TtlIndex	part;
-	const TtlIndex *root = &index;
+	TtlIndex	before;
+	TtlIndex	root;
 	bool		keep;
-	char	   *table;
+	bool		by_row;
+	Oid			rest;
 	int64		rows = -1;
 	TimestampTz locked_since;
+	char	   *archive = NULL;
 
-	if (!is_droppable(indexrelid, relid, &part) || !ttl_state_describe(indexrelid, false, &index))
-	{
-		batch->busy = part.state == TTL_TABLE_LOCKED;
+	if (!describe_due(indexrelid, relid, at, &before, batch))
 		return;
-	}
+	keep = before.option.detach_partitions || OidIsValid(before.option.archive_to);
+	by_row = keep && before.option.boundary_rows;
 	ttl_batch_set_immediate();
 
-	/* a foreign key has triggers on another table, which DROP TABLE locks */
+	/* the command locks more: TOAST, referenced tables, the archive */
 	ttl_lock_limit_waits();
-	keep = root->option.detach_partitions || OidIsValid(root->option.archive_to);
 
-	/* rows can be counted while nobody writes there; readers go on */
-	if (ttl_count_dropped_documents || (keep && root->option.boundary_rows))
+	/* rows are counted while nobody writes there; readers go on */
+	if (ttl_count_dropped_documents || by_row)
 	{
-		batch->busy = batch->busy_alone = !lock_tree(relid, ShareLock);
+		batch->busy = batch->busy_alone = !ttl_lock_tree(relid, ShareLock);
 		if (batch->busy)
 			return;
 	}
 
 	/* rows are archived one by one; the empty partition is dropped */
-	if (keep && root->option.boundary_rows)
+	if (by_row && count_rows(relid, 1) == 0)
 	{
-		if (count_rows(relid, 1) == 0)
-		{
-			keep = false;
-			rows = 0;
-		}
-		else if (ttl_detach_by_row_only(&root->option))
-			return;
+		keep = false;
+		rows = 0;
 	}
-	/* what keeps it is found out without a lock on the whole table */
-	keep ? ttl_detach_check(root, relid) : check_obstacles(root, relid);
+	else if (by_row && ttl_detach_by_row_only(&before.option))
+		return;
 	if (ttl_count_dropped_documents)
 		rows = count_rows(relid, PG_INT64_MAX);
-	batch->busy = (keep && !ttl_detach_lock(root)) || !lock_for_drop(root->relid, relid, batch);
-	if (batch->busy)
+
+	/* whatever keeps it is found without a lock on the whole table */
+	check_obstacles(&before, relid, keep);
+
+	/* under the lock on the partitioned table, no query through it is running */
+	batch->busy = true;
+	if (!ttl_lock_soon(before.relid, AccessExclusiveLock))
+		return;
+	rest = get_default_partition_oid(before.relid);
+	if (OidIsValid(rest) && !ttl_lock_tree(rest, AccessExclusiveLock))
+		return;
+	batch->busy_alone = !ttl_lock_tree(relid, AccessExclusiveLock);
+	if (batch->busy_alone)
 		return;
 	locked_since = GetCurrentTimestamp();
-	if (!is_still_due(root, relid, at))
+
+	/* anything may have changed before the locks were there */
+	if (!describe_due(indexrelid, relid, at, &root, batch) ||
+		!ttl_option_same(&root.option, &before.option) ||
+		root.option.boundary_rows != before.option.boundary_rows)
 		return;
-	ttl_name_keep(root->relid);
-	ttl_name_keep(relid);
-	/* an obstacle may have come while the locks were waited for */
-	keep ? ttl_detach_check(root, relid) : check_obstacles(root, relid);
+	check_obstacles(&root, relid, keep);
+
+	/*
+	 * Statistics are lost in a crash, and reltuples is unknown before ANALYZE and, since 18, is
+	 * what the owner has set it to.  So the estimate is limited to what fits.
+	 */
 	if (rows < 0)
-		rows = estimate_rows(relid);
+		rows = pg_strtoint64(ttl_make_select(psprintf("SELECT coalesce(sum(least(greatest(pg_stat_get_live_tuples(oid), "
+													  "least(reltuples, most)), most)), 0)::bigint "
+													  "FROM pg_class, LATERAL (SELECT pg_relation_size(oid) / %d * %d AS most) AS m "
+													  "WHERE oid IN (%s) AND relkind = 'r'",
+													  BLCKSZ, (int) MaxHeapTuplesPerPage, list_tree(relid))));
 
-	table = ttl_name_qualified(relid);
-	ttl_batch_announce_to_session(ttl_name_qualified(indexrelid));
-	ttl_batch_announce_to_wal(ttl_name_qualified(indexrelid), table, !keep ? NULL :
-							  ttl_name_qualified(OidIsValid(root->option.archive_to) ?
-												 root->option.archive_to : relid));
 	if (keep)
-		ttl_detach_partition(root, relid);
+		archive = ttl_name_qualified(OidIsValid(root.option.archive_to) ? root.option.archive_to : relid);
+	ttl_batch_announce_to_session(ttl_name_qualified(indexrelid));
+	ttl_batch_announce_to_wal(ttl_name_qualified(indexrelid), ttl_name_qualified(relid), archive);
+	if (keep)
+		ttl_detach_partition(&root, relid);
 	else
-	{
-		ttl_citus_run_command(psprintf("DROP TABLE %s", table));
+		drop_table(&root, relid);
 
-		/* an event trigger may have renamed it, and another table was dropped */
-		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("DROP TABLE %s did not drop partition \"%s\"",
-							table, get_rel_name(relid))));
-	}
 	batch->partitions = 1;
 	batch->deleted = rows;
 	if (keep)
@@ -375,6 +303,6 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	batch->live = Max(rows, 1); /* an empty one counts too */
 	/* bench/buckets reads this: nobody else sees exact times */
 	ereport(DEBUG1,
-			(errmsg_internal("table %u was locked for %.3f ms, for a partition to go", root->relid,
+			(errmsg_internal("table %u was locked for %.3f ms, for a partition to go", root.relid,
 							 (GetCurrentTimestamp() - locked_since) / 1000.0)));
 }

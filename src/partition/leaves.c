@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * leaves.c
- *	  Which partitions are due as a whole, and whose rows go one by one.
+ *	  Which partitions are due as a whole, and which rows are deleted one by one.
  *
- * This is about tables partitioned by RANGE of the key of a TTL index alone, and their
- * immediate partitions.  A partition is due as a whole once a row at its upper bound would be
- * due.  Without an upper bound (DEFAULT, MAXVALUE) its rows expire one by one.
+ * The table is partitioned by RANGE of the key of a TTL index alone.  An immediate partition is
+ * due as a whole once a row at its upper bound would be due.  If it has no upper bound (DEFAULT,
+ * MAXVALUE), its rows are deleted one by one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -26,8 +26,8 @@
 #include "ttl_index.h"
 
 /*
- * Is the upper bound of a partition due?  Near a change of the zone's offset a partition waits
- * until all of its keys are due.
+ * Is the upper bound of a partition due?  Near a change of the time zone's offset, all keys of
+ * the partition must be due.
  */
 bool
 ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff)
@@ -39,32 +39,15 @@ ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cuto
 	return partition->has_upper && partition->upper <= sure;
 }
 
-/* Do the rows of a partition expire one by one? */
+/* Are the rows of a partition deleted one by one?  Not if all partitions are to be kept. */
 static bool
-go_by_row(const TtlPartition *partition, const TtlOption *option)
+is_by_row(const TtlPartition *partition, const TtlOption *option)
 {
-	/* who keeps partitions keeps their rows */
-	if (option->detach_partitions)
-		return false;
-	return !option->drop_partitions || option->boundary_rows ||
-		!partition->has_upper;
+	return !option->detach_partitions &&
+		(!option->drop_partitions || option->boundary_rows || !partition->has_upper);
 }
 
-/* The index of a partition that is the child of this one, or invalid. */
-Oid
-ttl_leaves_index_of(Oid root, Oid relid)
-{
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_table_indexes(relid))
-	{
-		if (ttl_inherit_parent(lfirst_oid(lc), NULL) == root)
-			return lfirst_oid(lc);
-	}
-	return InvalidOid;
-}
-
-/* Reads the partition of a table in which a leaf index lies; false where that is none. */
+/* Reads the bounds of the immediate partition that contains a leaf index; false if there is none. */
 static bool
 read_partition(Oid indexrelid, Oid table, TtlPartition *partition)
 {
@@ -103,24 +86,21 @@ ttl_leaves_by_row(Oid root)
 	foreach(lc, leaves)
 	{
 		if (!read_partition(lfirst_oid(lc), index.relid, &partition) ||
-			!go_by_row(&partition, &index.option))
+			!is_by_row(&partition, &index.option))
 			leaves = foreach_delete_current(leaves, lc);
 	}
 	return leaves;
 }
 
-/*
- * Do the rows of this locked leaf expire one by one?  The option can have changed since it was
- * listed.
- */
+/* Are the rows of this locked leaf deleted one by one?  The option can have changed since it was listed. */
 bool
-ttl_leaves_goes_by_row(const TtlIndex *leaf)
+ttl_leaves_is_by_row(const TtlIndex *leaf)
 {
 	TtlPartition partition;
 
 	return !leaf->option.drop_partitions ||
 		(read_partition(leaf->indexrelid, IndexGetRelation(leaf->governor, true), &partition) &&
-		 go_by_row(&partition, &leaf->option));
+		 is_by_row(&partition, &leaf->option));
 }
 
 /* The leaves of which a pass would delete rows: a list of TtlDueLeaf. */
@@ -145,7 +125,7 @@ ttl_leaves_due(const TtlIndex *index, TimestampTz at)
 		leaf->since = DT_NOBEGIN;
 		if (whole && !read_partition(lfirst_oid(lc), root.relid, &partition))
 			continue;
-		if (whole && !go_by_row(&partition, &root.option))
+		if (whole && !is_by_row(&partition, &root.option))
 		{
 			int64		key = partition.upper;
 

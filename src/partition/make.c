@@ -3,13 +3,12 @@
  * make.c
  *	  Making partitions of a time series ahead of the clock.
  *
- * The span is an option of the TTL index.  Partitions begin at multiples of it, counted from a
- * Monday, in the key's own time (UTC for timestamptz), and are made ahead of the clock.
+ * Their span is an option of the TTL index.  They begin at multiples of it, counted from a
+ * Monday, in the key's own time (UTC for timestamptz).
  *
  * A partition is created as a table and then attached, which needs SHARE UPDATE EXCLUSIVE on
  * the partitioned table instead of ACCESS EXCLUSIVE.  Both need ACCESS EXCLUSIVE on the
- * DEFAULT partition.  If that has rows of the new one, it is not made until those rows have
- * expired.
+ * DEFAULT partition.  While DEFAULT holds rows of a partition, that partition is not made.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -20,7 +19,9 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
+#include <ctype.h>
+
+#include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
@@ -29,8 +30,8 @@
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/guc.h"
+#include "utils/json.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
@@ -41,13 +42,14 @@
 /* Monday, 2001-01-01 */
 #define ORIGIN (INT64CONST(366) * USECS_PER_DAY)
 
+/* The span of the partitions in microseconds, or 0 if none are made. */
 int64
 ttl_make_span(const TtlIndex *root)
 {
 	return root->option.bucket_seconds * USECS_PER_SEC;
 }
 
-/* Lists, as partitions to be made, what none covers between two keys. */
+/* Appends the ranges between two keys that no partition covers, as partitions to be made. */
 static List *
 add_missing(List *missing, List *partitions, int64 from, int64 to)
 {
@@ -77,7 +79,7 @@ add_missing(List *missing, List *partitions, int64 from, int64 to)
 	return missing;
 }
 
-/* Lists the partitions that are missing from now up to so far ahead. */
+/* Lists the partitions that are missing between now and a time ahead, in microseconds. */
 List *
 ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 {
@@ -95,7 +97,7 @@ ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 	past = (now - ORIGIN) % span;
 	for (int64 start = now - (past < 0 ? past + span : past); start <= now + ahead; start += span)
 		missing = add_missing(missing, partitions, start, start + span);
-	/* what is left of the past is for the DEFAULT partition */
+	/* rows of the past go to the DEFAULT partition */
 	foreach(lc, missing)
 	{
 		if (((TtlPartition *) lfirst(lc))->upper <= now)
@@ -104,10 +106,7 @@ ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 	return missing;
 }
 
-/*
- * Lists the partitions of a time series that are to be made at this clock reading: for 24 spans
- * ahead, but at most for a day, and at least for 2 spans.
- */
+/* Lists the partitions to be made at this clock reading: 24 spans, at most a day, at least 2 spans. */
 List *
 ttl_make_wanted(const TtlIndex *root, TimestampTz at)
 {
@@ -120,17 +119,12 @@ ttl_make_wanted(const TtlIndex *root, TimestampTz at)
 static char *
 key_literal(const TtlIndex *root, int64 key)
 {
-	struct pg_tm tm;
-	fsec_t		fsec;
+	static const int utc = 0;
+	bool		has_zone = root->keytype == TIMESTAMPTZOID;
 	char		text[MAXDATELEN + 1];
 
-	if (key == DT_NOBEGIN)
-		return "'-infinity'";
-	if (timestamp2tm(key, NULL, &tm, &fsec, NULL, NULL) != 0)
-		elog(ERROR, "timestamp out of range");
-	tm.tm_isdst = 0;
-	EncodeDateTime(&tm, fsec, root->keytype == TIMESTAMPTZOID, 0, NULL, USE_ISO_DATES, text);
-	return psprintf("'%s'", text);
+	return psprintf("'%s'", JsonEncodeDateTime(text, Int64GetDatum(key), has_zone ? TIMESTAMPTZOID : TIMESTAMPOID,
+											   has_zone ? &utc : NULL));
 }
 
 /* The bounds of a partition, for CREATE TABLE and ATTACH PARTITION. */
@@ -142,35 +136,37 @@ ttl_make_bounds(const TtlIndex *root, const TtlPartition *partition)
 					partition->has_upper ? key_literal(root, partition->upper) : "MAXVALUE");
 }
 
-/* The name of a partition: that of the table, and its lower bound; NULL if it is gone. */
+/* The name of a partition: the table's name and the lower bound; NULL if the table is gone. */
 char *
 ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 {
-	struct pg_tm tm;
-	fsec_t		fsec;
-	int64		unit = Min(ttl_make_span(root), partition->upper - partition->lower);
+	static const int64 units[] = {USECS_PER_DAY, USECS_PER_HOUR, USECS_PER_MINUTE};
+	int64		span = Min(ttl_make_span(root), partition->upper - partition->lower);
 	char	   *table = get_rel_name(root->relid);
-	char		label[64];
-	int			length;
+	char		label[MAXDATELEN + 2] = "_";
+	char	   *end;
 
 	if (table == NULL)
 		return NULL;
-	if (timestamp2tm(partition->lower, NULL, &tm, &fsec, NULL, NULL) != 0)
-		elog(ERROR, "timestamp out of range");
-	length = snprintf(label, sizeof(label), "_%04d_%02d_%02d",
-					  tm.tm_year, tm.tm_mon, tm.tm_mday);
-	if (unit % USECS_PER_DAY != 0 || partition->lower % USECS_PER_DAY != 0)
-		length += snprintf(label + length, sizeof(label) - length, "_%02d",
-						   tm.tm_hour);
-	if (unit % USECS_PER_HOUR != 0 || partition->lower % USECS_PER_HOUR != 0)
-		length += snprintf(label + length, sizeof(label) - length, "_%02d",
-						   tm.tm_min);
-	if (unit % USECS_PER_MINUTE != 0 || partition->lower % USECS_PER_MINUTE != 0)
-		snprintf(label + length, sizeof(label) - length, "_%02d", tm.tm_sec);
+
+	/* _YYYY_MM_DD, and as many pairs of digits of the time as the bounds need */
+	JsonEncodeDateTime(label + 1, Int64GetDatum(partition->lower), TIMESTAMPOID, NULL);
+	end = strchr(label, 'T');
+	for (int i = 0; i < lengthof(units); i++)
+	{
+		if (span % units[i] != 0 || partition->lower % units[i] != 0)
+			end += strlen("_00");
+	}
+	*end = '\0';
+	for (char *c = label; *c != '\0'; c++)
+	{
+		if (!isdigit((unsigned char) *c))
+			*c = '_';
+	}
 	return ttl_name_with_suffix(table, label);
 }
 
-/* A name of the table's schema, for SQL text. */
+/* Qualifies a name with the schema of a table, for SQL text. */
 char *
 ttl_make_name_beside(Oid relid, const char *name)
 {
@@ -178,7 +174,7 @@ ttl_make_name_beside(Oid relid, const char *name)
 									  name);
 }
 
-/* " TABLESPACE ..." where the table has one that new partitions are to have. */
+/* The clause that gives a new partition the tablespace of its table. */
 char *
 ttl_make_tablespace_clause(Oid relid)
 {
@@ -189,7 +185,7 @@ ttl_make_tablespace_clause(Oid relid)
 				 quote_identifier(get_tablespace_name(tablespace))) : "";
 }
 
-/* The value that a query returns, or NULL; all functions in it are those of pg_catalog. */
+/* The first value that a query returns, or NULL.  The search_path is pg_catalog. */
 char *
 ttl_make_select(const char *query)
 {
@@ -211,10 +207,9 @@ ttl_make_select(const char *query)
 }
 
 /*
- * Gives a new partition the owner, privileges, row security and replication of its table.
- * create_time_series() makes it as the caller.  Without policies of its own, row security
- * denies direct reads.  Privileges by ALTER DEFAULT PRIVILEGES that the table does not grant
- * are revoked.
+ * Gives a new partition the owner, row security and replica identity of its table, because
+ * create_time_series() makes it as the caller.  Row security without policies denies direct
+ * reads.  Revokes what ALTER DEFAULT PRIVILEGES has granted and the table does not grant.
  */
 void
 ttl_make_follow_table(Oid parent, const char *name)
@@ -251,6 +246,7 @@ ttl_make_follow_table(Oid parent, const char *name)
 		ttl_citus_run_command(commands);
 }
 
+/* Makes a partition: creates a table and attaches it. */
 void
 ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 {
@@ -258,13 +254,6 @@ ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 	char	   *relname = ttl_make_name(root, partition);
 	char	   *name = ttl_make_name_beside(root->relid, relname);
 
-	if (OidIsValid(get_relname_relid(relname, get_rel_namespace(root->relid))))
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_TABLE),
-				 errmsg("partition \"%s\" cannot be made because another relation has its name",
-						relname),
-				 errhint("Rename that relation. One that was detached from table \"%s\" can be attached again.",
-						 get_rel_name(root->relid))));
 	ttl_citus_run_command(psprintf("CREATE %sTABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS "
 								   "INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION) USING heap%s",
 								   get_rel_persistence(root->relid) == RELPERSISTENCE_UNLOGGED ?
@@ -275,104 +264,58 @@ ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 	ttl_make_follow_table(root->relid, relname);
 }
 
-/*
- * Raises an error if the DEFAULT partition holds rows of a partition.  ATTACH would do so,
- * too, but only after it has read all of DEFAULT, with DEFAULT locked.
- */
-static void
-check_default(const TtlIndex *root, Oid rest, const TtlPartition *partition)
-{
-	AttrNumber	attnum;
-	Node	   *expression;
-	const char *column;
-
-	ttl_key_read(root->indexrelid, &attnum, &expression);
-	column = quote_identifier(get_attname(root->relid, attnum, false));
-	if (ttl_make_select(psprintf("SELECT 1 FROM %s WHERE %s >= %s AND %s < %s",
-								 ttl_name_qualified(rest), column,
-								 key_literal(root, partition->lower), column,
-								 key_literal(root, partition->upper))) != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("partition \"%s\" holds rows that belong into \"%s\"",
-						get_rel_name(rest), ttl_make_name(root, partition)),
-				 errdetail("The bucket will be made when they have expired.")));
-}
-
-/*
- * Locks what ATTACH PARTITION will lock, also the tables that foreign keys reference: their
- * writers must not wait behind this session for a transaction that takes long.
- */
-static bool
-lock_for_attach(const TtlIndex *root, Oid rest)
-{
-	Relation	rel;
-	List	   *referenced = NIL;
-	ListCell   *lc;
-
-	if (!ttl_lock_soon(root->relid, ShareUpdateExclusiveLock))
-		return false;
-	rel = relation_open(root->relid, NoLock);
-	/* the list lasts no longer than the next message about the table */
-	foreach(lc, RelationGetFKeyList(rel))
-	{
-		const		ForeignKeyCacheInfo *key = lfirst_node(ForeignKeyCacheInfo, lc);
-
-		if (TTL_IS_ENFORCED(key))
-			referenced = list_concat_unique_oid(referenced, ttl_inherit_partitions(key->confrelid, NoLock));
-	}
-	relation_close(rel, NoLock);
-	foreach(lc, referenced)
-	{
-		if (!ttl_lock_soon(lfirst_oid(lc), ShareRowExclusiveLock))
-			return false;
-	}
-	return !OidIsValid(rest) || ttl_lock_soon(rest, AccessExclusiveLock);
-}
-
 /* Makes a missing partition in the caller's transaction, if the locks are free soon. */
 void
 ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batch)
 {
-	TtlIndex	root;
-	TtlIndex	now;
+	Oid			relid = IndexGetRelation(indexrelid, true);
 	Oid			rest;
+	TtlIndex	root;
 	List	   *missing;
 	ListCell   *lc;
 
-	if (!ttl_state_describe(indexrelid, false, &root) ||
+	ttl_batch_set_immediate();
+	/* ATTACH locks more, such as tables that foreign keys reference */
+	ttl_lock_limit_waits();
+	batch->busy = !ttl_lock_soon(relid, ShareUpdateExclusiveLock);
+
+	/* the tables whose rows ATTACH reads keep their owners from now on */
+	rest = get_default_partition_oid(relid);
+	foreach(lc, OidIsValid(rest) ? ttl_inherit_tree(rest) : NIL)
+		batch->busy = batch->busy || !ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock);
+	if (batch->busy || !ttl_state_describe(indexrelid, false, &root) ||
 		root.state != TTL_ACTIVE || root.option.bucket_seconds == 0 ||
 		!ttl_citus_keeps_partitions(&root.citus))
 		return;
-	ttl_batch_set_immediate();
-	/* there may be more to lock, such as tables below a partitioned DEFAULT */
-	ttl_lock_limit_waits();
-	ttl_owner_check_tree(root.relid, root.owner);
-	batch->busy = true;
-	rest = get_default_partition_oid(root.relid);
-	foreach(lc, OidIsValid(rest) ? ttl_inherit_tree(rest) : NIL)
+	ttl_owner_check_tree(relid, root.owner);
+
+	/* another pass or a user may have made it; the next pass makes what still is missing */
+	missing = add_missing(NIL, ttl_bounds_read(relid), partition->lower, partition->upper);
+	if (list_length(missing) != 1 ||
+		((TtlPartition *) linitial(missing))->lower != partition->lower ||
+		((TtlPartition *) linitial(missing))->upper != partition->upper)
+		return;
+
+	/*
+	 * Rows in DEFAULT prevent ATTACH, too, but only after it has read all of DEFAULT under a
+	 * strong lock.
+	 */
+	if (OidIsValid(rest))
 	{
-		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+		const char *column = quote_identifier(get_attname(relid, root.keyattnum, false));
+
+		if (ttl_make_select(psprintf("SELECT 1 FROM %s WHERE %s >= %s AND %s < %s",
+									 ttl_name_qualified(rest), column,
+									 key_literal(&root, partition->lower), column,
+									 key_literal(&root, partition->upper))) != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("partition \"%s\" holds rows that belong into \"%s\"",
+							get_rel_name(rest), ttl_make_name(&root, partition)),
+					 errdetail("The bucket will be made when they have expired.")));
+		batch->busy = !ttl_lock_soon(rest, AccessExclusiveLock);
+		if (batch->busy)
 			return;
 	}
-	if (OidIsValid(rest))
-		check_default(&root, rest, partition);
-	if (!lock_for_attach(&root, rest))
-		return;
-	/* read again, because the locks may have taken a while */
-	if (!ttl_state_describe(indexrelid, true, &now) ||
-		now.state != TTL_ACTIVE || now.owner != root.owner ||
-		now.option.bucket_seconds != root.option.bucket_seconds ||
-		get_default_partition_oid(root.relid) != rest)
-		return;
-	batch->busy = false;
-	ttl_name_keep(root.relid);
-	ttl_owner_check_tree(root.relid, root.owner);
-
-	/* another pass or a user may have made it; the next pass makes the rest */
-	missing = add_missing(NIL, ttl_bounds_read(root.relid), partition->lower, partition->upper);
-	if (list_length(missing) == 1 &&
-		((TtlPartition *) linitial(missing))->lower == partition->lower &&
-		((TtlPartition *) linitial(missing))->upper == partition->upper)
-		ttl_make_attach(&root, partition);
+	ttl_make_attach(&root, partition);
 }

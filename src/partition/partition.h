@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * partition.h
- *	  Partitions that go, and are made, as a whole.
+ *	  Partitions that are dropped, kept and made as a whole.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -21,30 +21,28 @@
 typedef struct TtlDueLeaf
 {
 	Oid			indexrelid;
-	TimestampTz since;			/* no row was due before: its partition goes
-								 * as a whole; -infinity where rows go one by
-								 * one */
+	TimestampTz since;			/* when its partition became due, which is
+								 * dropped; -infinity if rows are deleted one
+								 * by one */
 } TtlDueLeaf;
 
 /* leaves.c */
 extern bool ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff);
-extern Oid	ttl_leaves_index_of(Oid root, Oid relid);
 extern List *ttl_leaves_by_row(Oid root);
-extern bool ttl_leaves_goes_by_row(const TtlIndex *leaf);
+extern bool ttl_leaves_is_by_row(const TtlIndex *leaf);
 extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);
 
 /* drop.c */
 extern List *ttl_drop_due(const TtlIndex *root, TimestampTz at);
 extern char *ttl_drop_detach_command(Oid parent, Oid relid);
-extern char *ttl_drop_find_subscription(Oid relid);
 extern void ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at,
 							   TtlBatch *batch);
 
 /* detach.c */
 extern bool ttl_detach_is_running(Oid relid);
+extern bool ttl_detach_is_attachable(const TtlIndex *root);
 extern bool ttl_detach_by_row_only(const TtlOption *option);
 extern void ttl_detach_check(const TtlIndex *root, Oid relid);
-extern bool ttl_detach_lock(const TtlIndex *root);
 extern void ttl_detach_partition(const TtlIndex *root, Oid relid);
 
 /* make.c */

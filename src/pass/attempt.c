@@ -84,8 +84,8 @@ batch_work(void *arg)
 	}
 	if (index.state != TTL_ACTIVE || index.governor != work->root ||
 		index.owner != GetUserId() ||
-		ttl_citus_goes_elsewhere(&index.citus) || index.citus.shard != shard ||
-		!ttl_option_expires(&index.option) || !ttl_leaves_goes_by_row(&index) ||
+		ttl_citus_deletes_elsewhere(&index.citus) || index.citus.shard != shard ||
+		!ttl_option_expires(&index.option) || !ttl_leaves_is_by_row(&index) ||
 		!ttl_state_owners_above(&index))
 	{
 		work->batch.inactive = true;

@@ -91,7 +91,10 @@ ttl_report_lost(TtlRun *run, Oid indexrelid)
 	if (ttl_saved_option_is_lost(indexrelid) &&
 		ttl_reported_is_news(&ttl_kept_index(run->kept, indexrelid)->reported,
 						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "lost"))
-		ttl_saved_option_warn(indexrelid);
+		ereport(WARNING,
+				(errmsg("the option of TTL index %s was lost, and no saved option was found",
+						ttl_name_index(indexrelid)),
+				 errhint("Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl().")));
 }
 
 /* Appends, for example, "5 rows deleted", after a comma if it is not the first. */

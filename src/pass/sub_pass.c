@@ -98,7 +98,7 @@ target_work(void *arg)
 	target = palloc0(sizeof(TtlTarget));
 	target->root = root;
 	target->relid = active ? index.relid : InvalidOid;
-	foreach(lc, ttl_citus_goes_elsewhere(&index.citus) ? NIL : leaves)
+	foreach(lc, ttl_citus_deletes_elsewhere(&index.citus) ? NIL : leaves)
 	{
 		if (ttl_owner_of(lfirst_oid(lc)) == GetUserId())
 			target->leaves = lappend_oid(target->leaves, lfirst_oid(lc));

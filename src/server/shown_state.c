@@ -63,7 +63,7 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}
 	if (index->state != TTL_ACTIVE ||
-		(ttl_leaves_goes_by_row(index) && !ttl_state_owners_above(index)))
+		(ttl_leaves_is_by_row(index) && !ttl_state_owners_above(index)))
 		return;
 	index->reason = ttl_reach_left_out(index);
 

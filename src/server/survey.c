@@ -206,7 +206,7 @@ index_work(void *arg)
 
 	/* the coordinator looks at a table that has copies, for all nodes */
 	if (!ttl_state_describe(root, false, index) || index->governor != root ||
-		(index->citus.replicated && ttl_citus_goes_elsewhere(&index->citus)))
+		(index->citus.replicated && ttl_citus_deletes_elsewhere(&index->citus)))
 		return;
 	look->is_root = true;
 	is_visited = index->state == TTL_ACTIVE || index->state == TTL_TABLE_LOCKED;
@@ -217,7 +217,7 @@ index_work(void *arg)
 	{
 		/* one that fails is visited until a visit is good */
 		kept = ttl_kept_find(run->kept, root);
-		if (!ttl_citus_goes_elsewhere(&index->citus) &&
+		if (!ttl_citus_deletes_elsewhere(&index->citus) &&
 			(is_due || (kept != NULL && (kept->failing || kept->reported.at != 0))))
 		{
 			foreach(lc, ttl_leaves_by_row(root))

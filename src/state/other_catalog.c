@@ -4,7 +4,7 @@
  *	  Rows in the catalogs of other extensions.
  *
  * Citus and TimescaleDB describe their tables in catalogs of their own.  They are read without
- * linking to these extensions and without waiting for a lock.  Each look takes a new snapshot,
+ * linking to these extensions and without waiting for a lock.  Each read takes a new snapshot,
  * so that it sees what another session has just committed.
  *
  * Copyright (c) 2026, ttl_index contributors
@@ -31,12 +31,11 @@
 #include "utils/syscache.h"
 
 #include "definition/definition.h"
-#include "definition/key.h"
 #include "state/state.h"
 
 /*
- * The catalog of another extension, or invalid if it is not installed.  A table that somebody
- * else made does not count, except in pg_catalog, where only a superuser can make one.
+ * The catalog of another extension, or invalid if the extension is not installed.  The table
+ * must be a superuser's, except in pg_catalog, where only a superuser can create one.
  */
 Oid
 ttl_other_catalog_find(const char *schema, const char *name)
@@ -52,52 +51,28 @@ ttl_other_catalog_find(const char *schema, const char *name)
 	return relid;
 }
 
-/* Can each row be found by an index?  Another kind than a btree has other strategies. */
-static bool
-is_whole_btree(Oid indexrelid)
-{
-	HeapTuple	index = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
-	FormData_pg_class class;
-	bool		result;
-
-	if (!HeapTupleIsValid(index))
-		return false;
-	result = ttl_catalog_class(indexrelid, &class) && class.relam == BTREE_AM_OID &&
-		heap_attisnull(index, Anum_pg_index_indpred, NULL);
-	ReleaseSysCache(index);
-	return result;
-}
-
-/* The btree index of a catalog on one column, or invalid. */
+/* The btree index of a catalog that finds all rows by one column, or invalid. */
 static Oid
 find_index(Relation rel, AttrNumber attnum)
 {
+	Oid			found = InvalidOid;
 	ListCell   *lc;
 
 	foreach(lc, RelationGetIndexList(rel))
 	{
-		AttrNumber	key;
-		Node	   *expression;
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(lc)));
+		FormData_pg_class class;
 
-		if (is_whole_btree(lfirst_oid(lc)) && ttl_catalog_is_usable(lfirst_oid(lc)) &&
-			ttl_key_read(lfirst_oid(lc), &key, &expression) && key == attnum)
-			return lfirst_oid(lc);
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		if (((Form_pg_index) GETSTRUCT(tuple))->indkey.values[0] == attnum &&
+			heap_attisnull(tuple, Anum_pg_index_indpred, NULL) &&
+			ttl_catalog_class(lfirst_oid(lc), &class) && class.relam == BTREE_AM_OID &&
+			ttl_catalog_is_usable(lfirst_oid(lc)))
+			found = lfirst_oid(lc);
+		ReleaseSysCache(tuple);
 	}
-	return InvalidOid;
-}
-
-/* Finds the numbers of the columns; false if one is missing, or of another type. */
-static bool
-find_columns(Relation rel, const TtlOtherColumn *columns, int count, AttrNumber *attnums)
-{
-	for (int i = 0; i < count; i++)
-	{
-		attnums[i] = get_attnum(RelationGetRelid(rel), columns[i].name);
-		if (attnums[i] <= 0 ||
-			get_atttype(RelationGetRelid(rel), attnums[i]) != columns[i].type)
-			return false;
-	}
-	return true;
+	return found;
 }
 
 /* Reads the rows of an open catalog. */
@@ -114,8 +89,12 @@ read_rows(Relation rel, TtlOtherColumn *columns, int count, TtlOtherRow row, voi
 	bool		over = false;
 
 	Assert(count <= TTL_OTHER_MAX_COLUMNS);
-	if (!find_columns(rel, columns, count, attnums))
-		return TTL_OTHER_UNCLEAR;
+	for (int i = 0; i < count; i++)
+	{
+		attnums[i] = get_attnum(RelationGetRelid(rel), columns[i].name);
+		if (attnums[i] <= 0 || get_atttype(RelationGetRelid(rel), attnums[i]) != columns[i].type)
+			return TTL_OTHER_UNCLEAR;
+	}
 	while (nkeys < count && OidIsValid(columns[nkeys].equals))
 	{
 		ScanKeyInit(&keys[nkeys], attnums[nkeys], BTEqualStrategyNumber,
@@ -144,9 +123,9 @@ read_rows(Relation rel, TtlOtherColumn *columns, int count, TtlOtherRow row, voi
 }
 
 /*
- * Reads the rows in which the first columns, which have an operator, have the given values.
- * The others are set for each row, or without a function of the first row.  All types are by
- * value.
+ * Reads the rows whose first columns, those with an equality operator, have the given values.
+ * Sets the other columns for each row and calls the function, or stops at the first row if
+ * there is no function.  All types are passed by value.
  */
 TtlOtherFound
 ttl_other_catalog_read(const char *schema, const char *name,
@@ -158,7 +137,7 @@ ttl_other_catalog_read(const char *schema, const char *name,
 
 	if (!OidIsValid(relid))
 		return TTL_OTHER_NONE;
-	/* it is locked while its extension is being updated */
+	/* the catalog is locked while its extension is being updated */
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		return TTL_OTHER_UNCLEAR;
 	rel = try_table_open(relid, NoLock);

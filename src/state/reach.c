@@ -1,13 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * reach.c
- *	  Rows that a TTL index does not reach: of other extensions' tables, of
- *	  foreign partitions, and of tables that inherit.
+ *	  Rows that a TTL index must not or cannot delete.
  *
- * Citus and TimescaleDB keep the rows of one table in others, which they move, copy and
- * compress.  A row deleted there could come back, differ between copies, or be lost in its
- * newer version.  Such tables are found by the catalogs of these extensions (citus.c,
- * other_catalog.c).  The copy of a table that pg_repack makes is found by its name.
+ * TimescaleDB keeps the rows of one table in others, which it compresses and copies.  A row
+ * deleted there could come back, or be lost in its newer version.  pg_repack fills a copy of a
+ * table, which is found by its name.  A TTL index does not reach the rows of foreign
+ * partitions and of tables that inherit.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -104,7 +103,7 @@ ttl_reach_left_out(const TtlIndex *index)
 					"leaves out the rows of tables that inherit: %s", name);
 }
 
-/* Tells the client what a new TTL index does not reach. */
+/* Reports what a new TTL index does not reach. */
 void
 ttl_reach_report_left_out(Oid indexrelid)
 {

@@ -3,11 +3,11 @@
  * shown_text.c
  *	  The keys and filters of TTL indexes, as the views show them.
  *
- * They are deparsed as the reader, as \d does, by functions that the view ttl_index.indexes
- * calls only for columns that a query asks for.
+ * They are deparsed with the reader's search_path, as \d does.  The view ttl_index.indexes calls
+ * these functions only for columns that a query asks for.
  *
- * A query of all indexes must neither fail nor wait because of one of them.  So locks are
- * only tried, and "..." stands for an expression that cannot be deparsed, or is too long.
+ * A query of all indexes must neither fail nor wait because of one of them.  So locks are not
+ * waited for, and "..." stands for an expression that cannot be deparsed or is too long.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -38,7 +38,7 @@ PG_FUNCTION_INFO_V1(ttl_shown_text_document_ttl);
 
 #define NOT_SHOWN "..."
 
-/* The greatest length of an expression, as it is stored and as it is shown. */
+/* A longer text is not shown: ten bytes can be a number of 131,072 digits. */
 #define MAX_LENGTH (256 * 1024)
 
 /* An index to write a text of. */
@@ -46,8 +46,7 @@ typedef struct TextWork
 {
 	Oid			indexrelid;
 	Oid			relid;
-	List	   *filter;			/* NIL for the key of the index, which is: */
-	Node	   *key;
+	List	   *filter;			/* NIL for the key of the index */
 	char	   *text;			/* result, or NULL if the index is locked or
 								 * gone */
 } TextWork;
@@ -62,21 +61,21 @@ text_work(void *arg)
 		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(work->relid)) ||
 		!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(work->indexrelid)))
 		return;
-	if (strlen(nodeToString(work->filter != NIL ? (Node *) work->filter : work->key)) > MAX_LENGTH)
-		work->text = NOT_SHOWN;
-	else if (work->filter == NIL)
+	if (work->filter == NIL)
 		work->text = pg_get_indexdef_columns(work->indexrelid, true);
 	else
 		work->text = deparse_expression((Node *) make_ands_explicit(work->filter),
 										deparse_context_for(get_rel_name(work->relid), work->relid),
 										false, false);
+	if (strlen(work->text) > MAX_LENGTH)
+		work->text = NOT_SHOWN;
 }
 
 /* Deparses a filter, or the key of an index if there is no filter. */
 static char *
-write_text(Oid indexrelid, Oid relid, List *filter, Node *key)
+write_text(Oid indexrelid, Oid relid, List *filter)
 {
-	TextWork	work = {.indexrelid = indexrelid,.relid = relid,.filter = filter,.key = key};
+	TextWork	work = {.indexrelid = indexrelid,.relid = relid,.filter = filter};
 	ErrorData  *edata = ttl_error_catch(text_work, &work, false);
 
 	if (edata != NULL && ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
@@ -89,7 +88,7 @@ return_text(FunctionCallInfo fcinfo, const char *text)
 {
 	if (text == NULL)
 		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text(strlen(text) <= MAX_LENGTH ? text : NOT_SHOWN));
+	PG_RETURN_TEXT_P(cstring_to_text(text));
 }
 
 /* Finds the index whose option governs this one; false where there is none. */
@@ -105,10 +104,7 @@ find_governor(Oid indexrelid, Oid *governor, Oid *relid, TtlOption *option)
 	return OidIsValid(*relid);
 }
 
-/*
- * index_filter(index regclass): the user's filter, from the index whose option governs this
- * one
- */
+/* index_filter(index regclass): the user's filter, from the index whose option governs this one */
 Datum
 ttl_shown_text_filter(PG_FUNCTION_ARGS)
 {
@@ -122,13 +118,10 @@ ttl_shown_text_filter(PG_FUNCTION_ARGS)
 	filter = ttl_own_ttl_plain_filter(option.filter);
 	if (filter == NIL)
 		PG_RETURN_NULL();
-	return return_text(fcinfo, write_text(governor, relid, filter, NULL));
+	return return_text(fcinfo, write_text(governor, relid, filter));
 }
 
-/*
- * index_document_ttl(index regclass): where documents have a TTL of their own, as the user
- * named it
- */
+/* index_document_ttl(index regclass): the field of the documents' own TTL, as the user named it */
 Datum
 ttl_shown_text_document_ttl(PG_FUNCTION_ARGS)
 {
@@ -160,5 +153,5 @@ ttl_shown_text_key(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	if (ttl_key_read(indexrelid, &attnum, &key))
 		text = key == NULL ? get_attname(relid, attnum, true) : ttl_key_path_text(key, relid);
-	return return_text(fcinfo, text != NULL ? text : write_text(indexrelid, relid, NIL, key));
+	return return_text(fcinfo, text != NULL ? text : write_text(indexrelid, relid, NIL));
 }

@@ -196,8 +196,7 @@ key_state(TtlIndex *index, Oid type)
 	if (!ttl_catalog_key_type_ok(index->keytype))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_DATATYPE_MISMATCH,
 							 psprintf(TTL_KEY_TYPE_REASON, format_type_be(type)),
-							 ttl_hint_key_type(index->relid, index->keyattnum, index->keytype,
-											   NULL));
+							 ttl_hint_key_type(index->relid, index->keyattnum, index->keytype));
 	if (!index->option.present)
 		return TTL_ACTIVE;
 	if (index->keytype == TIMESTAMPTZOID && time_zone != NULL)
@@ -209,7 +208,7 @@ key_state(TtlIndex *index, Oid type)
 							 psprintf("a TTL index on a key of type %s needs a time zone",
 									  format_type_be(type)),
 							 "Add AND ttl_index.time_zone('Europe/Berlin') to the predicate, or the argument time_zone => 'Europe/Berlin'.");
-	if (time_zone != NULL && (problem = ttl_time_zone_problem(time_zone)) != NULL)
+	if (time_zone != NULL && (problem = ttl_cutoff_zone_problem(time_zone)) != NULL)
 		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
 							 problem,
 							 "Give a name of the view pg_timezone_names, such as Europe/Berlin.");

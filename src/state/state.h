@@ -15,7 +15,28 @@
 
 #include "catalog/pg_attribute.h"
 #include "definition/definition.h"
-#include "state/citus.h"
+
+/* A column of the catalog of another extension. */
+typedef struct TtlOtherColumn
+{
+	const char *name;
+	Oid			type;
+	RegProcedure equals;		/* to search for the value; invalid: read it */
+	Datum		value;
+} TtlOtherColumn;
+
+typedef enum TtlOtherFound
+{
+	TTL_OTHER_NONE,				/* no such row, or no such catalog */
+	TTL_OTHER_FOUND,
+	TTL_OTHER_UNCLEAR			/* the catalog has an unknown layout, or is
+								 * locked */
+} TtlOtherFound;
+
+#define TTL_OTHER_MAX_COLUMNS 4
+
+/* Called with each row that is found; true ends the search. */
+typedef bool (*TtlOtherRow) (const TtlOtherColumn *columns, void *arg);
 
 /* state.c */
 extern const char *ttl_state_name(TtlState state);
@@ -35,8 +56,23 @@ extern void ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype
 extern bool ttl_state_owners_above(TtlIndex *index);
 extern bool ttl_state_has_rule(Oid relid, CmdType event, bool instead);
 
-/* citus.c, apart from what is in citus.h */
+/* citus.c */
 extern TtlState ttl_citus_state(TtlIndex *index);
+extern void ttl_citus_look(Oid relid, TtlCitusTable *table);
+extern TtlCitusKind ttl_citus_kind(Oid relid);
+extern Oid	ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table);
+extern bool ttl_citus_keeps_partitions(const TtlCitusTable *table);
+extern bool ttl_citus_deletes_by_value(const TtlCitusTable *table);
+extern bool ttl_citus_deletes_elsewhere(const TtlCitusTable *table);
+extern int64 ttl_citus_lock(Oid relid);
+extern void ttl_citus_lock_copies(Oid relid);
+extern void ttl_citus_run_command(const char *command);
+
+/* other_catalog.c */
+extern Oid	ttl_other_catalog_find(const char *schema, const char *name);
+extern TtlOtherFound ttl_other_catalog_read(const char *schema, const char *name,
+											TtlOtherColumn *columns, int count,
+											TtlOtherRow row, void *arg);
 
 /* archive.c */
 extern TtlState ttl_archive_state(TtlIndex *index);
@@ -44,8 +80,6 @@ extern TtlState ttl_archive_rights(TtlIndex *index);
 extern TtlState ttl_archive_state_now(TtlIndex *index);
 extern void ttl_archive_check(TtlIndex *index);
 extern char *ttl_archive_name(Oid target);
-extern Oid	ttl_archive_of(Oid indexrelid, Oid *governor);
-extern bool ttl_archive_is_attachable(const TtlIndex *index);
 extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
 
 /* reach.c */

@@ -112,27 +112,25 @@ CREATE TABLE cold.modifier (id int, ts timestamptz, body text, amount numeric(6,
 CREATE TABLE cold.whole (id int, ts timestamptz, body text) PARTITION BY RANGE (ts);
 CREATE TABLE cold.part PARTITION OF cold.whole DEFAULT;
 CREATE TABLE cold.generated (id int, ts timestamptz, amount numeric, body text GENERATED ALWAYS AS ('x') STORED);
-CREATE TABLE cold.required (LIKE event, batch int NOT NULL);
 CREATE TABLE cold.ruled (LIKE event);
 CREATE RULE gone AS ON INSERT TO cold.ruled DO INSTEAD NOTHING;
-CREATE TABLE inheriting () INHERITS (event);
 CREATE TABLE cold.loop (LIKE event);
 CREATE INDEX ON cold.loop (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
 SELECT target, regexp_replace(try(target), 'pg_temp_\d+', 'pg_temp') FROM unnest(ARRAY['cold.a_view', 'cold.a_matview', 'cold.a_sequence', 'cold.a_type', 'event_pkey',
-	'pg_catalog.pg_description', 'ttl_index.counters', 'pg_temp.temporary', 'cold.unlogged', 'cold.lacks',
-	'cold.dropped', 'cold.type', 'cold.modifier', 'cold.part', 'cold.generated', 'cold.required', 'cold.ruled', 'archive.event',
-	'archive.inheriting', 'cold.loop', 'cold.past']) AS target;
+	'pg_temp.temporary', 'cold.unlogged', 'cold.lacks',
+	'cold.dropped', 'cold.type', 'cold.modifier', 'cold.part', 'cold.generated', 'cold.ruled', 'archive.event',
+	'cold.loop', 'cold.past']) AS target;
 DROP INDEX refused;
-DROP TABLE inheriting, cold.loop;
+DROP TABLE cold.loop;
 
--- rows must not come back: over more than one stage, over inheritance
+-- rows must not come back, over more than one stage either
 CREATE TABLE cold.ring (LIKE event);
 CREATE TABLE cold.after (LIKE event) PARTITION BY RANGE (ts);
 CREATE INDEX ON cold.after (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.event');
 CREATE INDEX ON cold.ring (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.after');
 SELECT try('cold.ring');
 DROP TABLE cold.ring, cold.after;
-CREATE TABLE child () INHERITS (event);
+CREATE TABLE child (LIKE event);
 CREATE INDEX refused ON child (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('cold.past');
 CREATE INDEX ON cold.past (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to('archive.child');
 DROP TABLE child;
@@ -212,9 +210,6 @@ ALTER TABLE event RENAME COLUMN more TO "More";
 ALTER TABLE cold.past RENAME COLUMN more TO "More";
 ALTER TABLE event DROP COLUMN "More", DROP COLUMN "the Note";
 -- who changes the archive learns it from the state
-ALTER TABLE cold.past ADD COLUMN batch int NOT NULL;
-SELECT state, reason FROM marks;
-ALTER TABLE cold.past ALTER COLUMN batch SET DEFAULT 0;
 CREATE RULE gone AS ON INSERT TO cold.past DO INSTEAD NOTHING;
 SELECT state, reason FROM marks;
 DROP RULE gone ON cold.past;
@@ -241,31 +236,13 @@ SELECT state FROM marks;
 CALL ttl_index.run_pass();
 SELECT id FROM cold.past;
 
--- over what a table inherits from, and all archives of an archive
-CREATE TABLE heir_0 (ts timestamptz);
-CREATE TABLE cold.step_0 (ts timestamptz);
-DO $$
-BEGIN
-	FOR i IN 1 .. 40 LOOP
-		EXECUTE format('CREATE TABLE heir_%s () INHERITS (heir_%s)', i, i - 1);
-	END LOOP;
-	FOR i IN 1 .. 5 LOOP
-		EXECUTE format('CREATE TABLE cold.step_%s (LIKE cold.step_0)', i);
-		EXECUTE format('CREATE INDEX ON cold.step_%s (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.archive_to(%L)',
-			i, 'cold.step_' || i - 1);
-	END LOOP;
-	FOR i IN 1 .. 5 LOOP
-		EXECUTE format('CREATE INDEX ON heir_40 (ts) WHERE ttl_index.expire_after_seconds(%s) AND ttl_index.archive_to(%L)',
-			i, 'cold.step_5');
-	END LOOP;
-END $$;
-SELECT count(*) FROM marks WHERE state = 'active' AND indexrelid::text ~ 'heir_';
-ALTER TABLE heir_3 INHERIT cold.step_0;
-SELECT DISTINCT state, reason FROM marks WHERE indexrelid::text ~ 'heir_';
-ALTER TABLE heir_20 NO INHERIT heir_19;
-SELECT DISTINCT state, reason FROM marks WHERE indexrelid::text ~ 'heir_';
-ALTER TABLE cold.step_2 INHERIT heir_40;
-SELECT DISTINCT state, reason FROM marks WHERE indexrelid::text ~ 'heir_';
+-- what the archive does not take is an error of the index
+INSERT INTO event VALUES (2, '2001-01-01', 'x', 1);
+ALTER TABLE cold.past ADD COLUMN batch int NOT NULL DEFAULT 1;
+ALTER TABLE cold.past ALTER COLUMN batch DROP DEFAULT;
+CALL ttl_index.run_pass();
+SELECT state FROM marks;
+SELECT id FROM event;
 
 DROP TABLE temporary;
 DROP SCHEMA archive, cold CASCADE;

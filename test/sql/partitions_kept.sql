@@ -9,7 +9,7 @@ CREATE VIEW marks AS SELECT indexrelid, drop_expired_partitions AS drops, detach
 	FROM ttl_index.indexes ORDER BY indexrelid::text COLLATE "C";
 CREATE VIEW counts AS SELECT relname, deleted_documents AS documents, deleted_buckets AS buckets,
 	archived_documents AS archived, archived_buckets, errors, last_error
-	FROM ttl_index.index_stats WHERE schemaname IN ('kept', 'cold') ORDER BY relname COLLATE "C";
+	FROM ttl_index.index_stats WHERE schemaname IN ('kept', 'cold') ORDER BY relname COLLATE "C", deleted_documents;
 CREATE VIEW tables AS SELECT relnamespace::regnamespace AS schema, relname, relispartition AS part
 	FROM pg_class WHERE relnamespace IN ('kept'::regnamespace, 'cold'::regnamespace) AND relkind IN ('r', 'p')
 	ORDER BY relnamespace::regnamespace::text COLLATE "C", relname COLLATE "C";
@@ -209,19 +209,14 @@ CALL ttl_index.run_pass();
 SELECT count(*) FROM cold.m;
 DROP TABLE m, cold.m;
 
--- a partition is attached only where its columns are as those of the archive, to the last detail
-CREATE TABLE m (id int, ts timestamptz NOT NULL, amount numeric(8,2), kind text) PARTITION BY RANGE (ts);
-CREATE TABLE cold.m (id int NOT NULL, ts timestamptz NOT NULL, amount numeric, kind text COLLATE "C") PARTITION BY RANGE (ts);
-SELECT ttl_index.create_index('m', 'ts', 1, archive_to => 'cold.m', name => 'm_ttl');
-SELECT ttl_index.coll_mod('m', 'ts', 1, drop_expired_partitions => true);
-DROP INDEX m_ttl;
+-- a partition whose columns differ is not attached
+CREATE TABLE m (id int, ts timestamptz NOT NULL) PARTITION BY RANGE (ts);
+CREATE TABLE m_2000 PARTITION OF m FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
+CREATE TABLE cold.m (id int NOT NULL, ts timestamptz NOT NULL) PARTITION BY RANGE (ts);
 SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.m', name => 'm_ttl');
-ALTER TABLE m ALTER COLUMN id SET NOT NULL;
-SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.m', name => 'm_ttl');
-ALTER TABLE cold.m ALTER COLUMN amount TYPE numeric(8,2);
-SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.m', name => 'm_ttl');
-ALTER TABLE cold.m ALTER COLUMN kind TYPE text;
-SELECT ttl_index.create_index('m', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.m', name => 'm_ttl');
+\set VERBOSITY terse
+CALL ttl_index.run_pass();
+\set VERBOSITY default
 DROP TABLE m, cold.m;
 
 -- types and collations of all kinds, below the partition as well; the defaults are copied
@@ -392,22 +387,6 @@ GRANT INSERT ON archive TO ttl_kept_owner;
 SELECT ttl_index.coll_mod_index('m_ttl', 1, archive_to => 'archive');
 CALL ttl_index.run_pass();
 SELECT schema, part FROM tables WHERE relname = 'm_2003';
-
--- an unlogged partition stays: with it the archive would be one that a crash empties, to which nothing more moves
-CREATE TABLE u (id int, ts timestamptz) PARTITION BY RANGE (ts);
-CREATE UNLOGGED TABLE u_2000 PARTITION OF u FOR VALUES FROM ('2000-01-01') TO ('2001-01-01');
-CREATE TABLE u_2001 PARTITION OF u FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
-CREATE TABLE cold.u (LIKE u) PARTITION BY RANGE (ts);
-INSERT INTO u VALUES (1, '2000-06-01'), (2, '2001-06-01');
-SELECT ttl_index.create_index('u', 'ts', 1, drop_expired_partitions => true, archive_to => 'cold.u');
-CALL ttl_index.run_pass();
-SELECT tableoid::regclass, id FROM u;
-SELECT tableoid::regclass, id FROM cold.u;
-SELECT indexrelid, state FROM marks WHERE indexrelid::text ~ '^u_';
-ALTER TABLE u_2000 SET LOGGED;
-CALL ttl_index.run_pass();
-SELECT tableoid::regclass, id FROM cold.u ORDER BY id;
-DROP TABLE u, cold.u;
 
 -- where rows move one by one before, what is empty then has nothing to move
 CREATE TABLE n (id int, ts timestamptz) PARTITION BY RANGE (ts);

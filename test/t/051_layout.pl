@@ -13,9 +13,6 @@ use Test::More;
 my @sources = sort glob('src/*.[ch] src/*/*.[ch]');
 my %uses;
 
-# Folders that are still to be cut.
-my %most_files = (definition => 16);
-
 # The folder of a file below src, '' for src itself.
 sub folder
 {
@@ -66,7 +63,7 @@ foreach my $folder (sort keys %uses)
 my %files_in;
 
 $files_in{ folder($_) }++ foreach @sources;
-cmp_ok($files_in{$_}, '<=', $most_files{$_} // 15, "src/$_ has few files") foreach sort keys %files_in;
+cmp_ok($files_in{$_}, '<=', 15, "src/$_ has few files") foreach sort keys %files_in;
 cmp_ok(scalar(@sources), '<=', 120, 'src has few files');
 
 foreach my $header (grep { /\.h$/ } @sources)
