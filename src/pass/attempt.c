@@ -77,7 +77,7 @@ batch_work(void *arg)
 	if (!ttl_state_describe(work->leaf, false, &index) ||
 		index.state == TTL_TABLE_LOCKED)
 	{
-		/* somebody waits for the table, or it is gone */
+		/* others wait for the table, or it was dropped */
 		work->batch.busy = index.state == TTL_TABLE_LOCKED;
 		work->batch.inactive = !work->batch.busy;
 		return;
@@ -103,7 +103,7 @@ batch_work(void *arg)
 
 /*
  * Is an error caused by what the batch locks as a whole, and not by a row?  Then the batch
- * did nothing: others hold such a lock, or a shard of Citus was moved.
+ * did nothing: others hold the lock, or a shard of Citus was moved.
  */
 static bool
 is_of_lock(BatchWork *work, const ErrorData *edata)
@@ -181,8 +181,8 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 
 		/*
 		 * The monitor leaves the rest of the index to the next pass, which
-		 * knows what was canceled.  A pass of run_pass() knows nothing of
-		 * earlier ones, so it goes on until it has lasted for long.
+		 * knows what was canceled.  run_pass() knows nothing of earlier
+		 * passes, so it continues, unless it has lasted for long.
 		 */
 		work->gives_up = timed_out && !(is_session && work->skipped);
 		work->visit->skipped = work->gives_up &&
@@ -219,8 +219,8 @@ follow_failure(const BatchWork *work, TtlCursor *cursor)
 }
 
 /*
- * Called when the worker ends.  If it ends because a batch could not be canceled, notes
- * that like a batch that was.  Returns whether there is such a batch.
+ * Called when the worker ends.  If a batch was canceled and has not ended, notes that like
+ * a batch that has, and returns true.
  */
 bool
 ttl_attempt_died(void)
@@ -230,8 +230,7 @@ ttl_attempt_died(void)
 
 	if (work == NULL || !(work->gives_up || ttl_work_is_canceled()))
 		return false;
-	if (!work->gives_up)
-		ttl_kept_canceled(work->run->kept, work->leaf, work->run->at);
+	ttl_kept_canceled(work->run->kept, work->leaf, work->run->at);
 	cursor = *work->cursor;
 	work->skipped = work->size == 1 && work->batch.candidates > 0;
 	work->gives_up = work->visit->skipped = true;

@@ -18,15 +18,16 @@
 #include "shared/state_file.h"
 #include "stats/stats.h"
 
-/* A TTL index to visit, and the indexes of it that hold rows. */
+/* A TTL index to visit, and what there is to do. */
 typedef struct TtlTarget
 {
 	Oid			root;
-	Oid			relid;			/* its table, where it is active */
-	List	   *leaves;			/* OIDs, in the order of the partitions */
-	List	   *others;			/* likewise, of other owners */
-	List	   *partitions;		/* TtlPartition: to be made, or dropped */
-	bool		active;			/* or was locked when it was prepared */
+	Oid			relid;			/* its table, if the index is active */
+	List	   *leaves;			/* OIDs of indexes that hold its rows, in the
+								 * order of the partitions */
+	List	   *others;			/* those that belong to other owners */
+	List	   *partitions;		/* TtlPartition, to make or to drop */
+	bool		active;			/* or locked when it was prepared */
 	bool		busy;			/* something was locked at the last visit */
 } TtlTarget;
 
@@ -37,25 +38,17 @@ typedef struct TtlRun
 	TtlPassState    *kept;
 	MemoryContext context;		/* lives as long as the sub-pass */
 	MemoryContext batch_context;	/* reset before each batch */
-	List	   *roots;			/* a worker: the TTL indexes that it was told */
+	List	   *roots;			/* the TTL indexes of a worker */
 	TimestampTz at;				/* the clock reading of this sub-pass */
 	bool		stop;			/* end now: the monitor was disabled, the
-								 * extension dropped, or the launcher has gone */
-	List	   *targets;
+								 * extension dropped, or the launcher ended */
+	List	   *targets;		/* TtlTarget */
 } TtlRun;
 
 /* attempt.c */
 extern void ttl_attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
 							  int size);
 extern bool ttl_attempt_died(void);
-
-/* prepare.c */
-extern bool ttl_prepare_is_own(Oid relid);
-extern bool ttl_prepare_is_held(TtlRun *run, TtlStateFile *file);
-extern bool ttl_prepare_objects_fit(TtlRun *run);
-extern List *ttl_prepare_partitions(TtlRun *run, const TtlIndex *index);
-extern void ttl_prepare_failed(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out);
-extern void ttl_prepare_targets(TtlRun *run, const List *roots);
 
 /* report.c */
 extern void ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata);
@@ -66,10 +59,11 @@ extern char *ttl_report_pass_text(const TtlPassSum *sum);
 extern void ttl_report_pass(TtlRun *run);
 
 /* sub_pass.c */
+extern List *ttl_sub_pass_partitions(TtlRun *run, const TtlIndex *index);
 extern void ttl_sub_pass_run(TtlRun *run, Oid *resume_at);
 
 /* tally.c */
-extern void ttl_tally_error(TtlCount *count, Oid role, const ErrorData *edata);
+extern void ttl_tally_failure(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out);
 extern void ttl_tally_add(TtlRun *run, const TtlCount *count);
 extern bool ttl_tally_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
 							bool skipped, const ErrorData *edata, TimestampTz begun);
@@ -95,6 +89,7 @@ extern void ttl_work_commit(TtlRun *run);
 extern ErrorData *ttl_work_try_commit(TtlRun *run, bool *timed_out);
 extern bool ttl_work_is_wanted(Oid database);
 extern bool ttl_work_must_stop(TtlRun *run);
+extern bool ttl_work_is_held(TtlRun *run, const TtlStateFile *file);
 extern bool ttl_work_is_long(const TtlRun *run, TimestampTz now);
 extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern void ttl_work_tidy(ErrorData *edata);

@@ -19,10 +19,8 @@
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
-#include "definition/option.h"
 #include "pass/pass.h"
 #include "state/state.h"
-#include "stats/stats.h"
 #include "ttl_index.h"
 
 /* The monitor writes a line for each pass that has deleted more rows than this. */
@@ -38,10 +36,10 @@ ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 	TtlResumeState *kept = ttl_kept_index(run->kept, root);
 	const char *hint = edata->hint;
 
-	if (!ttl_kept_failed(run->kept, root, false))
+	if (kept->failed_until == 0)
+		run->kept->sum.failed++;
+	if (!ttl_kept_failed(run->kept, root, false, run->at))
 		return;
-	run->kept->sum.failed += kept->summed ? 0 : 1;
-	kept->summed = true;
 	if (!ttl_reported_is_news(&kept->reported, edata->sqlerrcode, edata->message))
 		return;
 

@@ -25,10 +25,10 @@ typedef struct TtlSubPass
 	int			count;			/* of indexes */
 	int			current;		/* the position of the one to visit */
 	int			remaining;		/* visits not yet begun */
-	bool		cut;			/* ended before the current one, for its time */
+	bool		cut;			/* its time was over before the current one */
 	bool		more;			/* rows that were due at the beginning of the
 								 * pass remain */
-	bool		busy;			/* likewise, for want of a lock */
+	bool		busy;			/* some remain because something was locked */
 } TtlSubPass;
 
 typedef struct TtlVisit
@@ -47,13 +47,13 @@ typedef struct TtlVisit
 	double		row_us;			/* and for each row */
 	int			batches;
 	int			failures;
-	bool		narrowing;		/* a batch failed, its row is not found yet */
+	bool		narrowing;		/* searching for the row that failed */
 	bool		skipped;		/* the index is not visited again in this pass */
 	bool		counted;		/* the visit is in the counters */
 	bool		busy;			/* something was locked by others */
-	bool		left_out;		/* a partition of it is not visited now */
+	bool		left_out;		/* a partition is left out (kept.c) */
 	bool		over;			/* nothing more can be done here now */
-	bool		more;			/* a limit has ended it */
+	bool		more;			/* it was ended by a limit */
 } TtlVisit;
 
 /* schedule.c */

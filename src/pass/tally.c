@@ -35,8 +35,8 @@
  * to those with the privileges of that role, because it can be about rows that others may
  * not see.
  */
-void
-ttl_tally_error(TtlCount *count, Oid role, const ErrorData *edata)
+static void
+set_error(TtlCount *count, Oid role, const ErrorData *edata)
 {
 	count->errors = 1;
 	count->last_error = edata->message;
@@ -72,6 +72,24 @@ ttl_tally_add(TtlRun *run, const TtlCount *count)
 				 errdetail("The disk is full, and the table ttl_index.counters cannot grow. Rows are deleted all the same.")));
 }
 
+/* Counts and reports an error that an index has outside of its batches. */
+void
+ttl_tally_failure(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out)
+{
+	TtlCount	count = {.indexrelid = root};
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(root)))
+		return;
+	ttl_report_error(run, root, root, edata);
+	(void) ttl_kept_failed(run->kept, root, true, run->at);
+	if (timed_out)
+		ttl_kept_canceled(run->kept, root, run->at);
+	count.relid = IndexGetRelation(root, true);
+	set_error(&count, run->shared->owner, edata);
+	ttl_tally_add(run, &count);
+	run->kept->counted = true;
+}
+
 /* Counts what a batch did, in its transaction.  Returns false if it did nothing. */
 bool
 ttl_tally_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
@@ -96,7 +114,7 @@ ttl_tally_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *ba
 	if (batch->deleted > 0)
 		count.last_deleted = now;
 	if (edata != NULL && visit->failures == 0)
-		ttl_tally_error(&count, GetUserId(), edata);
+		set_error(&count, GetUserId(), edata);
 	ttl_tally_add(run, &count);
 	return true;
 }

@@ -7,7 +7,7 @@
  * until n / limit seconds have passed since that one began, but no longer than a second.
  *
  * max_replication_lag and max_retained_wal pause deletion while a standby or a replication
- * slot is behind.  One that is stuck must not stop expiry for ever: after max_lag_pause
+ * slot is behind.  One that is stuck must not stop expiry forever: after max_lag_pause
  * there is a WARNING, and from then on only standbys and slots are awaited that have reached
  * the end of WAL of that moment.
  *
@@ -30,7 +30,6 @@
 #include "storage/spin.h"
 
 #include "compat.h"
-#include "stats/stats.h"
 #include "pass/pass.h"
 #include "ttl_index.h"
 

@@ -19,12 +19,12 @@
 #include <math.h>
 
 #include "catalog/index.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/timestamp.h"
 
 #include "definition/definition.h"
 #include "expire/expire.h"
-#include "expire/look.h"
 #include "pass/pass.h"
 #include "pass/schedule.h"
 #include "partition/partition.h"
@@ -62,7 +62,7 @@ partition_work(void *arg)
 	Oid			relid = OidIsValid(partition) ? partition : IndexGetRelation(root, true);
 
 	/* it may have been dropped, or have another owner now */
-	if (!OidIsValid(relid) || !ttl_prepare_is_own(relid))
+	if (!OidIsValid(relid) || ttl_owner_of(relid) != GetUserId())
 		return;
 	if (OidIsValid(partition))
 		ttl_drop_partition(root, partition, work->run->at, &work->batch);
@@ -104,10 +104,9 @@ count_partition(void *arg, ErrorData *edata, bool timed_out)
 
 /*
  * Makes or drops partitions of a time series, for the time of a visit at most.  Returns
- * whether some of them remain for the next sub-pass.  A partition that was locked is tried
- * once more there, and no more in this pass, because the lock may be held for hours.  A
- * partition that could not be dropped waits for the next pass, so that it does not use up
- * the time of the others.
+ * whether some of them remain for the next sub-pass.  A partition that is locked waits for
+ * the next pass, because the lock may be held for hours, and so does one that could not be
+ * dropped.
  */
 static bool
 visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool makes)
@@ -116,7 +115,6 @@ visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool mak
 	int			failed = 0;
 	int			locked = 0;
 	bool		progress = false;
-	bool		again = false;
 	ListCell   *lc;
 
 	foreach(lc, target->partitions)
@@ -126,7 +124,6 @@ visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool mak
 			.key = makes ? target->relid : partition->relid,
 			.first_error = failed == 0,.begun = GetCurrentTimestamp()
 		};
-		bool		waits = false;	/* for the next pass */
 
 		if (run->stop || locked >= MAX_BUSY_PARTITIONS)
 			break;
@@ -145,28 +142,14 @@ visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool mak
 		if (work.counted)
 			ttl_tally_committed(run, visit, &work.batch);
 
-		if (work.failed)
-		{
-			failed++;
-			waits = !makes;
-			progress = progress || waits;
-		}
-		else if (work.batch.busy)
-		{
-			bool		first = ttl_kept_failed(run->kept, work.key, false);
-
-			locked += work.batch.busy_alone ? 0 : 1;
-			waits = work.batch.busy_alone && !first;
-			progress = progress || first || waits;
-			/* a pass that lasts is not to last longer by these tries */
-			again = again || (first && !ttl_work_is_long(run, run->at));
-		}
-		else
-			progress = true;
-		if (waits)
-			(void) ttl_kept_failed(run->kept, work.key, true);
+		failed += work.failed ? 1 : 0;
+		if (work.batch.busy && !work.batch.busy_alone)
+			locked++;
+		if (work.batch.busy || (work.failed && !makes))
+			(void) ttl_kept_failed(run->kept, work.key, true, run->at);
+		progress = progress || !(work.failed && makes);
 	}
-	return again;
+	return false;
 }
 
 /* The arguments and the result of an estimate. */
@@ -272,7 +255,8 @@ is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 	const TtlResumeState *kept = ttl_kept_find(run->kept, target->root);
 	ListCell   *lc;
 
-	if (!target->active || visit->busy || run->stop || visit->left_out || kept->failed)
+	if (!target->active || visit->busy || run->stop || visit->left_out ||
+		run->at < kept->failed_until)
 		return false;
 	foreach(lc, list_concat_copy(target->leaves, target->others))
 	{
@@ -294,7 +278,7 @@ end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid 
 	first_docs = ttl_schedule_first_docs(visit);
 	target->busy = visit->busy;
 	if (visit->skipped)
-		(void) ttl_kept_failed(run->kept, target->root, true);
+		(void) ttl_kept_failed(run->kept, target->root, true, run->at);
 	if (first_docs == 0 && !OidIsValid(last_leaf) &&
 		ttl_kept_find(run->kept, target->root) == NULL)
 		return;

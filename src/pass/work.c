@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * work.c
- *	  A piece of work in a transaction: its time, its errors, and whether to go on.
+ *	  A piece of work in a transaction: its time limit and its errors.
  *
  * Everything that can call code of users, or fail, is run by ttl_work_run().  It is a
  * subtransaction, so that an error rolls back that work alone, and can be counted in the
@@ -174,7 +174,7 @@ ttl_work_commit(TtlRun *run)
 }
 
 /*
- * Does somebody hold the lock on a database that every connection takes?  DROP DATABASE and
+ * Do others hold the lock on a database that every connection takes?  DROP DATABASE and
  * CREATE DATABASE ... TEMPLATE hold it while they wait for connections to end.
  */
 bool
@@ -223,6 +223,16 @@ ttl_work_must_stop(TtlRun *run)
 			ttl_report_no_pass(run, &edata);
 	}
 	return run->stop;
+}
+
+/* Is deletion held?  Then a session gets the error. */
+bool
+ttl_work_is_held(TtlRun *run, const TtlStateFile *file)
+{
+	run->shared->held = ttl_hold_is_held(file,
+										 OidIsValid(run->common->caller) ? ERROR : WARNING,
+										 &run->kept->reported);
+	return run->shared->held;
 }
 
 /* Has the pass lasted for longer than the monitor sleeps? */

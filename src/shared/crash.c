@@ -160,9 +160,9 @@ ttl_crash_take_mark(TtlMark *mark)
 		slot->indexrelid = mark->indexrelid;
 		slot->count++;
 		slot->last = mark->begun;
-		ttl_state_file_write(&file, TTL_STATE_FILE_PART(crashes), true);
+		ttl_state_file_write(&file, TTL_STATE_FILE_PART(crashes));
 		memset(&file.marks[i], 0, sizeof(TtlMark));
-		ttl_state_file_write(&file, TTL_STATE_FILE_PART(marks), true);
+		ttl_state_file_write(&file, TTL_STATE_FILE_PART(marks));
 		return true;
 	}
 	return false;

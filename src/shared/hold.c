@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hold.c
- *	  Holding deletion in the whole server, until somebody has checked the clock.
+ *	  Holding deletion in the whole server, until the clock was checked.
  *
  * A clock that jumps ahead makes everything due at once.  So each sub-pass compares two
  * clocks with their first reading after the start of the server: the wall clock, and the
@@ -36,7 +36,7 @@
 
 PG_FUNCTION_INFO_V1(ttl_resume);
 
-/* If the system has such a clock, it goes on while the machine is suspended. */
+/* CLOCK_BOOTTIME, if there is one, includes the time of a suspended machine. */
 #ifdef CLOCK_BOOTTIME
 #define MACHINE_CLOCK CLOCK_BOOTTIME
 #else
@@ -70,7 +70,7 @@ set_hold(TtlStateFile *file, TtlHoldReason reason, TimestampTz expected, Timesta
 	file->hold.reason = reason;
 	file->hold.expected = expected;
 	file->hold.found = found;
-	ttl_state_file_write(file, TTL_STATE_FILE_PART(hold), true);
+	ttl_state_file_write(file, TTL_STATE_FILE_PART(hold));
 }
 
 /*
@@ -103,7 +103,7 @@ ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall, bool starts)
 	if (file->clocks.server_start != PgStartTime)
 	{
 		file->clocks = now;
-		ttl_state_file_write(file, TTL_STATE_FILE_PART(clocks), true);
+		ttl_state_file_write(file, TTL_STATE_FILE_PART(clocks));
 	}
 	expected = file->clocks.wall + (now.uptime - file->clocks.uptime);
 	if (ttl_max_clock_jump > 0 && wall - expected > ttl_max_clock_jump * USECS_PER_SEC)
@@ -111,7 +111,7 @@ ttl_hold_check_clock(TtlStateFile *file, TimestampTz wall, bool starts)
 	else if (wall < file->last_look || wall - file->last_look >= NOTE_LOOK_AFTER)
 	{
 		file->last_look = wall;
-		ttl_state_file_write(file, TTL_STATE_FILE_PART(last_look), false);
+		ttl_state_file_write(file, TTL_STATE_FILE_PART(last_look));
 	}
 }
 

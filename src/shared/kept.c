@@ -223,14 +223,13 @@ ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 	kept->pass_at = now;
 	kept->pass_xid = ReadNextTransactionId();
 	memset(&kept->sum, 0, sizeof(kept->sum));
-	kept->again_delay = Min(ttl_monitor_sleep * USECS_PER_SEC, MAX_AGAIN_US);
-	kept->again_at = now + kept->again_delay;
 	hash_seq_init(&scan, kept->indexes);
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{
 		bool		goes_on = ttl_cursor_begin_pass(&index->cursor, now);
 
-		index->failed = index->skipped = index->summed = index->busy = false;
+		index->failed_until = 0;
+		index->skipped = index->busy = false;
 		index->deleted = 0;
 		index->estimated = false;
 		/* this is too far ahead if the clock has gone back */
@@ -245,27 +244,6 @@ ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 		(void) dshash_delete_key(kept->shared, &index->key);
 		(void) hash_search(kept->indexes, &index->key, HASH_REMOVE, NULL);
 	}
-}
-
-/*
- * Lets a pass that lasts for hours try again what it has skipped.  The delay grows, so that
- * these tries do not keep the pass going themselves.
- */
-void
-ttl_kept_try_again(TtlPassState *kept, TimestampTz now)
-{
-	HASH_SEQ_STATUS scan;
-	TtlResumeState *index;
-
-	/* this is too far ahead if the clock has gone back */
-	kept->again_at = Min(kept->again_at, now + kept->again_delay);
-	if (now < kept->again_at)
-		return;
-	kept->again_delay = Min(2 * kept->again_delay, MAX_AGAIN_US);
-	kept->again_at = now + kept->again_delay;
-	hash_seq_init(&scan, kept->indexes);
-	while ((index = hash_seq_search(&scan)) != NULL)
-		index->failed = index->skipped = false;
 }
 
 /* Notes which indexes fail by the counters, which other sessions write as well. */
@@ -284,15 +262,28 @@ ttl_kept_set_failing(TtlPassState *kept, HTAB *failing)
 		ttl_kept_index(kept, entry->root)->failing = true;
 }
 
-/* Notes that an index or partition has failed.  Returns false if this pass knew that. */
+/* Has an index or partition failed lately in this pass?  The clock may have gone back. */
+static bool
+has_failed(const TtlResumeState *index, TimestampTz now)
+{
+	return now < index->failed_until && index->failed_until - now <= MAX_AGAIN_US;
+}
+
+/*
+ * Notes that an index or partition has failed, and whether it is skipped.  Returns false if
+ * that is known.  A pass that lasts tries again after as much time as it has lasted so far,
+ * so that these tries do not keep it going themselves.
+ */
 bool
-ttl_kept_failed(TtlPassState *kept, Oid relid, bool skipped)
+ttl_kept_failed(TtlPassState *kept, Oid relid, bool skipped, TimestampTz now)
 {
 	TtlResumeState *index = ttl_kept_index(kept, relid);
-	bool		is_new = !index->failed;
+	bool		is_new = !has_failed(index, now);
 
-	index->failed = true;
-	index->skipped = index->skipped || skipped;
+	if (is_new || skipped)
+		index->failed_until = now +
+			Min(Max(now - kept->pass_at, ttl_monitor_sleep * USECS_PER_SEC), MAX_AGAIN_US);
+	index->skipped = skipped || (index->skipped && !is_new);
 	return is_new;
 }
 
@@ -305,17 +296,22 @@ ttl_kept_canceled(TtlPassState *kept, Oid relid, TimestampTz now)
 {
 	TtlResumeState *index = ttl_kept_index(kept, relid);
 
-	index->delay = index->delay == 0 ? 1 : Min(2 * index->delay, MAX_DELAY);
+	/* a survey looks at it even while it waits */
+	if (index->delay == 0)
+		index->delay = 1;
+	else if (now >= index->retry_at)
+		index->delay = Min(2 * index->delay, MAX_DELAY);
 	index->retry_at = now + index->delay * USECS_PER_MINUTE;
 }
 
-/* Is an index or partition not to be visited now: in this pass, or until its delay is over? */
+/* Is an index or partition left out now, because it failed or was canceled? */
 bool
 ttl_kept_is_left_out(const TtlPassState *kept, Oid relid, TimestampTz now)
 {
 	const TtlResumeState *index = ttl_kept_find(kept, relid);
 
-	return index != NULL && (index->skipped || (index->delay > 0 && now < index->retry_at));
+	return index != NULL && ((index->skipped && has_failed(index, now)) ||
+							 (index->delay > 0 && now < index->retry_at));
 }
 
 /* Notes rows that a pass has deleted one by one. */

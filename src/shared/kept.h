@@ -27,16 +27,16 @@ typedef struct TtlReported
 	TimestampTz at;				/* 0: none, or the problem is over */
 } TtlReported;
 
-/* For a database whose counters no survey has read yet: many enough to fold. */
+/* Before the first survey of a database: enough rows to fold the counters. */
 #define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
 
-/* How a worker ended that did not come to the end of a visit. */
+/* How a worker ended in the middle of a visit. */
 typedef enum TtlDeath
 {
 	TTL_NOT_DEAD,
 	TTL_DEAD_CRASHED,			/* it crashed the server */
 	TTL_DEAD_TERMINATED,
-	TTL_DEAD_WANTED,			/* somebody wanted its database */
+	TTL_DEAD_WANTED,			/* others waited for its database */
 	TTL_DEAD_CANCELED			/* its batch did not let itself be canceled */
 } TtlDeath;
 
@@ -55,10 +55,8 @@ typedef struct TtlResumeState
 	TtlResumeKey key;
 	TtlDeath	death;			/* of a worker that was at it, not yet counted */
 	/* in this pass */
-	bool		failed;			/* an error of it was reported */
-	bool		skipped;		/* it is not to be visited again, but see
-								 * ttl_kept_try_again() */
-	bool		summed;			/* it is in the sum of those with an error */
+	TimestampTz failed_until;	/* until then its last error counts; 0: none */
+	bool		skipped;		/* and it is not visited */
 	bool		busy;			/* that it was locked is counted */
 	int64		deleted;		/* rows, one by one */
 	bool		estimated;
@@ -94,7 +92,7 @@ typedef struct TtlPassSum
 	int			indexes;		/* visited */
 	int			failed;			/* with an error */
 	int			inactive;
-	int			others;			/* of owners whose rights the session lacks */
+	int			others;			/* of owners for whom the caller cannot act */
 } TtlPassSum;
 
 /* What is known of a database and its pass.  Each process has a copy (see kept.c). */
@@ -104,8 +102,6 @@ typedef struct TtlPassState
 								 * yet */
 	TransactionId pass_xid;		/* the next one then */
 	TtlPassSum	sum;			/* of this pass */
-	TimestampTz again_at;		/* when it tries again what it has skipped */
-	int64		again_delay;	/* so long after the last time */
 	TimestampTz last_flush;		/* when the following three were last counted */
 	int64		idle_passes;
 	int64		idle_sub_passes;
@@ -134,9 +130,8 @@ extern TtlResumeState *ttl_kept_find(const TtlPassState *kept, Oid relid);
 extern TtlResumeState *ttl_kept_index(TtlPassState *kept, Oid relid);
 extern void ttl_kept_load(TtlPassState *kept);
 extern void ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now);
-extern void ttl_kept_try_again(TtlPassState *kept, TimestampTz now);
 extern void ttl_kept_set_failing(TtlPassState *kept, HTAB *failing);
-extern bool ttl_kept_failed(TtlPassState *kept, Oid relid, bool skipped);
+extern bool ttl_kept_failed(TtlPassState *kept, Oid relid, bool skipped, TimestampTz now);
 extern void ttl_kept_canceled(TtlPassState *kept, Oid relid, TimestampTz now);
 extern bool ttl_kept_is_left_out(const TtlPassState *kept, Oid relid, TimestampTz now);
 extern void ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, TimestampTz now);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shared.h
- *	  What the processes of a pass share: what each is told, and what it answers.
+ *	  What the processes of a pass share: the input and the output of each.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,8 +29,8 @@ typedef struct TtlThrottle
 	slock_t		mutex;			/* for all of it */
 	int64		next_batch_at;	/* by the rate limit */
 	int64		lag_since;		/* when the pause for replication began, or 0 */
-	XLogRecPtr	not_awaited;	/* who has not got here is not awaited */
-	TtlReported reported;		/* that it is no longer waited for */
+	XLogRecPtr	not_awaited;	/* what has not reached this is not awaited */
+	TtlReported reported;		/* that deletion goes on without it */
 } TtlThrottle;
 
 /* What all processes of a pass share. */
@@ -53,19 +53,19 @@ typedef struct TtlWork
 	Oid			root;
 } TtlWork;
 
-/* What a process is told, and what it answers.  It is in shared memory (see tasks.c). */
+/* The input and the output of a process, in shared memory (see server/tasks.c). */
 typedef struct TtlShared
 {
-	/* written by whoever starts it, which passes the address of this to it */
+	/* written before it starts, and passed to it as an address */
 	dsa_pointer common;			/* TtlCommon */
 	Oid			database;
 	Oid			owner;			/* invalid: it is a survey */
 	bool		is_superuser;	/* the owner is one */
-	int			mark;			/* which mark of crash.c is its, or -1 */
-	dsm_handle	messages;		/* a queue for what it says to a session, or 0 */
+	int			mark;			/* the number of its mark (crash.c), or -1 */
+	dsm_handle	messages;		/* a queue for its messages to a session, or 0 */
 	bool		begins;			/* a survey: the pass begins */
 	bool		ends;			/* a survey: the pass is over, but for its counters */
-	int			rounds;			/* a survey: that there were since the last one */
+	int			rounds;			/* sub-passes since the last survey */
 	Oid			resume_at;		/* a worker: the index to begin with */
 	int			nroots;
 	dsa_pointer roots;			/* a worker: OIDs of TTL indexes */
@@ -77,9 +77,9 @@ typedef struct TtlShared
 	bool		more;			/* the pass needs another sub-pass here */
 	bool		canceled;		/* the worker ended within a canceled batch */
 	Oid			current_index;	/* the index that is being visited */
-	bool		limited;		/* work.c limits the time of what it does: */
+	bool		limited;		/* a piece of work has a time limit (work.c) */
 	uint32		works;			/* the number of that piece of work */
-	int			time_limit;		/* for it, in milliseconds; 0: none */
+	int			time_limit;		/* in milliseconds; 0: none */
 	int			nwork;
 	dsa_pointer work;			/* a survey: TtlWork */
 } TtlShared;

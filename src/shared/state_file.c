@@ -33,26 +33,25 @@
 #define TEMPORARY TTL_STATE_FILE ".tmp"
 
 /*
- * Reports what could not be done.  Closes the file first: who catches the error may have no
- * transaction that does so.
+ * Raises an error about what could not be done.  Closes the file first, because the launcher
+ * catches the error without a transaction that would close it.
  */
 static void
-fail(int elevel, int fd, const char *what, const char *path)
+fail(int fd, const char *what, const char *path)
 {
 	int			save_errno = errno;
 
 	if (fd >= 0)
 		CloseTransientFile(fd);
 	errno = save_errno;
-	ereport(elevel,
+	ereport(ERROR,
 			(errcode_for_file_access(),
 			 errmsg("could not %s file \"%s\": %m", what, path)));
 }
 
 /* Writes into a file that is open, and closes it. */
 static void
-write_and_close(int fd, const char *path, const void *data, size_t size, off_t offset,
-				bool durable)
+write_and_close(int fd, const char *path, const void *data, size_t size, off_t offset)
 {
 	errno = 0;
 	if (pg_pwrite(fd, data, size, offset) != size)
@@ -60,12 +59,12 @@ write_and_close(int fd, const char *path, const void *data, size_t size, off_t o
 		/* if write didn't set errno, assume that the disk is full */
 		if (errno == 0)
 			errno = ENOSPC;
-		fail(ERROR, fd, "write", path);
+		fail(fd, "write", path);
 	}
-	if (durable && pg_fsync(fd) != 0)
-		fail(data_sync_elevel(ERROR), fd, "fsync", path);
+	if (pg_fsync(fd) != 0)
+		fail(fd, "fsync", path);
 	if (CloseTransientFile(fd) != 0)
-		fail(ERROR, -1, "close", path);
+		fail(-1, "close", path);
 }
 
 /*
@@ -107,25 +106,22 @@ ttl_state_file_create(TtlStateFile *file)
 	int			fd = OpenTransientFile(TEMPORARY, O_RDWR | O_CREAT | O_TRUNC | PG_BINARY);
 
 	if (fd < 0)
-		fail(ERROR, -1, "create", TEMPORARY);
+		fail(-1, "create", TEMPORARY);
 	file->magic = MAGIC;
-	write_and_close(fd, TEMPORARY, file, sizeof(TtlStateFile), 0, true);
+	write_and_close(fd, TEMPORARY, file, sizeof(TtlStateFile), 0);
 	(void) durable_rename(TEMPORARY, TTL_STATE_FILE, ERROR);
 }
 
-/*
- * Writes a part of the file.  If that is not durable, a crash of the machine may undo it.
- * A damaged file is not replaced: only ttl_index.resume() writes a new one.
- */
+/* Writes a part of the file.  Only ttl_index.resume() replaces a damaged one. */
 void
-ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size, bool durable)
+ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size)
 {
 	int			fd = OpenTransientFile(TTL_STATE_FILE, O_RDWR | PG_BINARY);
 
 	if (fd >= 0)
-		write_and_close(fd, TTL_STATE_FILE, (char *) file + offset, size, offset, durable);
+		write_and_close(fd, TTL_STATE_FILE, (char *) file + offset, size, offset);
 	else if (errno == ENOENT)
 		ttl_state_file_create(file);
 	else
-		fail(ERROR, -1, "open", TTL_STATE_FILE);
+		fail(-1, "open", TTL_STATE_FILE);
 }

@@ -105,7 +105,6 @@ extern char *ttl_hold_reason(const TtlHold *hold);
 /* state_file.c */
 extern void ttl_state_file_read(TtlStateFile *file);
 extern void ttl_state_file_create(TtlStateFile *file);
-extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size,
-								 bool durable);
+extern void ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size);
 
 #endif							/* TTL_STATEFILE_H */
