@@ -116,12 +116,11 @@ column_state(TtlIndex *index, const FormData_pg_attribute *column)
 		return mismatch(index, psprintf("it has no column \"%s\" of type %s", name, type),
 						alter_command(ttl_inherit_top(target),
 									  psprintf("ADD COLUMN %s %s", quoted, type)));
+	/* no hint to change the type, which rewrites the archive and can change its values */
 	if (other.atttypid != column->atttypid ||
 		(other.atttypmod != column->atttypmod && other.atttypmod != -1))
 		return mismatch(index, psprintf("its column \"%s\" is of type %s instead of %s", name,
-										ttl_archive_column_type(&other), type),
-						alter_command(ttl_inherit_top(target),
-									  psprintf("ALTER COLUMN %s TYPE %s", quoted, type)));
+										ttl_archive_column_type(&other), type), NULL);
 
 	/* a generated column takes no value, and one that is not stored gives none */
 	if (other.attgenerated != '\0' ? column->attgenerated == '\0' :
