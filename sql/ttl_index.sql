@@ -1,19 +1,20 @@
 /* sql/ttl_index.sql: the definition of the extension, from top to bottom */
 
--- A release that changes this file adds a script ttl_index--OLD--NEW.sql, which begins with
--- SET LOCAL search_path = ttl_index, pg_temp, and the old file as
--- test/released/ttl_index--OLD.sql, for the test 033_extension_update.  Until ALTER EXTENSION
--- UPDATE the new library serves the old objects, so the arguments and the result of a C
--- function never change: use a new name instead.
+-- A released version of this file changes together with a script ttl_index--OLD--NEW.sql, and
+-- with the old file as test/released/ttl_index--OLD.sql; test 033_extension_update compares the
+-- two ways.  A new library runs with the objects of the old file until ALTER EXTENSION UPDATE,
+-- so the arguments and the result of a C function never change: a new function is added
+-- instead.  Each script starts with SET LOCAL search_path = ttl_index, pg_temp.
 
 \echo Use "CREATE EXTENSION ttl_index" to load this file. \quit
 
--- The schema ttl_index is a member of the extension, so a dump omits it and DROP EXTENSION
--- drops it.  The schema of the control file cannot be a member, so that one is pg_catalog,
--- and each script sets search_path.
+-- The schema ttl_index is a member of the extension, so CREATE EXTENSION restores it and DROP
+-- EXTENSION drops it.  The schema that the control file names cannot be a member, so that is
+-- pg_catalog, and each script sets search_path itself.
 --
--- A schema of another role is refused, because that role would own the objects.  An empty
--- schema of a superuser is replaced: some frameworks restore schemas before extensions.
+-- An existing schema of another role is refused, because that role would own the schema of the
+-- extension.  An empty one of a superuser is replaced, without its grants: frameworks that
+-- restore schemas before extensions create one.
 DO $$
 DECLARE
 	contents text;
@@ -37,20 +38,20 @@ $$;
 
 CREATE SCHEMA ttl_index;
 SET LOCAL search_path = ttl_index, pg_temp;
--- The library writes its tables with functions of heap.
+-- The library writes its tables with the functions of heap.
 SET LOCAL default_table_access_method = heap;
 
 COMMENT ON SCHEMA ttl_index IS
-'objects of the extension ttl_index';
+'functions, views and tables of the extension ttl_index';
 
--- The control file sets a comment.  A dump would contain it, and only a superuser could
--- restore the dump.
+-- The control file made this comment.  A dump would include it, and only a superuser could
+-- restore that.
 COMMENT ON EXTENSION ttl_index IS NULL;
 
--- REINDEX CONCURRENTLY loses an option that is the whole predicate.  A dump omits this table,
--- because CREATE INDEX writes it.  An index depends on one of its columns; the number of the
--- column is the slot of its row.  The table is created before the functions, so that DROP
--- EXTENSION names the functions in its errors.
+-- REINDEX CONCURRENTLY loses an option if the predicate contains nothing else.  A dump does not
+-- need the table, because CREATE INDEX writes it.  An index depends on one of its columns, whose
+-- number identifies the row.  The table is created before the functions, so that errors of DROP
+-- EXTENSION name the functions.
 CREATE TABLE saved_options (
 	relid oid NOT NULL,
 	key_hash bigint NOT NULL,
@@ -62,63 +63,63 @@ CREATE TABLE saved_options (
 	archive_to oid NOT NULL,
 	PRIMARY KEY (relid, key_hash, slot)
 );
--- clients that decode the WAL do not need it
+-- clients that decode the WAL do not need the old rows
 ALTER TABLE saved_options REPLICA IDENTITY NOTHING;
 
 COMMENT ON TABLE saved_options IS
-'the options of TTL indexes without a filter: a pass restores them after REINDEX CONCURRENTLY';
+'the option of each TTL index without a filter; a pass restores it after REINDEX CONCURRENTLY, which loses it';
 
 --
--- The options: functions that are always true.  The planner folds them away, and
--- pg_index.indpred keeps them.  They are aliases of built-in functions, so that a table can
--- be read without the library.  An update of the extension never drops or redefines them.
+-- Options: functions that are always true.  The planner folds them to true, and
+-- pg_index.indpred keeps them.  They are aliases of built-in functions, so that queries do not
+-- need our library.  An update of the extension never drops or redefines them.
 --
 
 CREATE FUNCTION expire_after_seconds(seconds integer, minimum integer DEFAULT -2147483648)
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'int4ge';
 
 COMMENT ON FUNCTION expire_after_seconds(integer, integer) IS
-'option of a TTL index, for the WHERE clause of CREATE INDEX: rows expire this many seconds (0 to 2147483647) after the date in the key; -1 (never) is valid only with document_ttl(...) IS NULL, column_ttl(...) IS NULL or bucket_max_span_seconds(...)';
+'option of a TTL index, in the WHERE clause of CREATE INDEX: a row expires this number of seconds (0 to 2147483647) after the date in the index key; -1 (never) is allowed with document_ttl(...) IS NULL, column_ttl(...) IS NULL or bucket_max_span_seconds(...)';
 
--- STRICT, unlike the one above: the built-in would dereference a NULL.
+-- STRICT, because the built-in function would dereference a NULL.
 CREATE FUNCTION time_zone(zone text, minimum text DEFAULT '')
 RETURNS boolean LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'text_pattern_ge';
 
 COMMENT ON FUNCTION time_zone(text, text) IS
-'option of a TTL index on a key of type timestamp or date: the time zone (a name of pg_timezone_names) in which the key is read';
+'option of a TTL index whose key is of type timestamp or date: the time zone of the key, a name of pg_timezone_names';
 
 CREATE FUNCTION drop_expired_partitions(delete_boundary_rows boolean DEFAULT false, minimum boolean DEFAULT false)
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'boolge';
 
 COMMENT ON FUNCTION drop_expired_partitions(boolean, boolean) IS
-'option of a TTL index on a table that is range-partitioned by its key: a partition is dropped when its upper bound is due; due rows of other partitions stay, or are deleted one by one with delete_boundary_rows';
+'option of a TTL index on a table that is range-partitioned by its key: a partition is dropped as soon as its upper bound is due; with true, due rows of the other partitions are deleted one by one';
 
 CREATE FUNCTION bucket_max_span_seconds(seconds integer, minimum integer DEFAULT -2147483648)
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'int4ge';
 
 COMMENT ON FUNCTION bucket_max_span_seconds(integer, integer) IS
-'option of a TTL index on a table that is range-partitioned by its key: partitions of this span (60 to 31536000 seconds) are created ahead of the clock';
+'option of a TTL index on a table that is range-partitioned by its key: the monitor creates partitions of this span (60 to 31536000 seconds) ahead of the clock';
 
 CREATE FUNCTION paused(paused boolean DEFAULT true, minimum boolean DEFAULT false)
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'boolge';
 
 COMMENT ON FUNCTION paused(boolean, boolean) IS
-'option of a TTL index: nothing is deleted by the index; set by pause_index and unpause_index';
+'option of a TTL index: nothing is deleted; pause_index() and unpause_index() set and remove it';
 
 CREATE FUNCTION archive_to(target regclass, minimum regclass DEFAULT '-')
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'oidge';
 
 COMMENT ON FUNCTION archive_to(regclass, regclass) IS
-'option of a TTL index: rows that are due are moved to this table, by column names, instead of being deleted';
+'option of a TTL index: due rows are moved to this table, by column name and in one transaction, instead of being deleted';
 
 CREATE FUNCTION detach_expired_partitions(detach boolean DEFAULT true, minimum boolean DEFAULT false)
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'boolge';
 
 COMMENT ON FUNCTION detach_expired_partitions(boolean, boolean) IS
-'option of a TTL index on a table that is range-partitioned by its key: a partition is detached when its upper bound is due, and remains as a table without the TTL; no row is deleted';
+'option of a TTL index on a table that is range-partitioned by its key: a partition is detached as soon as its upper bound is due, and remains as a table without TTL';
 
--- Not in C, because a table with this function in its predicate must be readable without the
--- library.  PL/pgSQL is several times faster than SQL here, because planning folds the call.
+-- Not in C, because queries on a table whose option calls it must not need our library.
+-- PL/pgSQL is several times as fast as SQL when the planner folds the call.
 CREATE FUNCTION seconds(span interval)
 RETURNS integer LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
@@ -145,7 +146,7 @@ END
 $$;
 
 COMMENT ON FUNCTION seconds(interval) IS
-'seconds of an interval of weeks, days, hours, minutes and seconds, for any number of seconds, also in the option: expire_after_seconds(ttl_index.seconds(''30 days'')); months and years are errors, because their length varies';
+'converts an interval of weeks, days, hours, minutes and whole seconds to seconds, for example expire_after_seconds(ttl_index.seconds(''30 days'')); raises an error for months and years, whose length varies';
 
 --
 -- Keys
@@ -156,38 +157,38 @@ RETURNS timestamptz LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_earliest';
 
 COMMENT ON FUNCTION earliest(timestamptz[]) IS
-'the earliest date in an array, NULL for none: makes an array column the key of a TTL index';
+'returns the earliest date in an array, or NULL if it has none; use it as the key of a TTL index on an array column';
 
 CREATE FUNCTION document_date(document jsonb, VARIADIC path text[])
 RETURNS timestamptz LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_document_date';
 
 COMMENT ON FUNCTION document_date(jsonb, text[]) IS
-'the earliest date at a path in a document, NULL for none: {"$date": ...} or a string that is an RFC 3339 date-time with an offset; makes a jsonb column the key of a TTL index';
+'returns the earliest date at a path of a document, or NULL if it has none; a date is {"$date": ...} or a string in the format of RFC 3339 with an offset; use it as the key of a TTL index on a jsonb column';
 
 CREATE FUNCTION document_ttl(document jsonb, field text DEFAULT 'ttl')
 RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_document_ttl';
 
 COMMENT ON FUNCTION document_ttl(jsonb, text) IS
-'the TTL of a document in a property of its root: 1 to 2147483647 seconds, or -1 for never, as a number or in Extended JSON; NULL if it is missing or not valid';
+'returns the TTL in a top-level field of a document: a whole number of seconds (1 to 2147483647) or -1 for never, as a JSON number or in Extended JSON; returns NULL for anything else';
 
 CREATE FUNCTION column_ttl(ttl bigint)
 RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_column_ttl';
 
 COMMENT ON FUNCTION column_ttl(bigint) IS
-'the TTL of a document in an integer column: 1 to 2147483647 seconds, or -1 for never; NULL for other values';
+'returns the TTL in an integer column: a number of seconds (1 to 2147483647) or -1 for never; returns NULL for anything else';
 
 CREATE FUNCTION expire_at(since timestamptz, ttl integer)
 RETURNS timestamptz LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_expire_at';
 
 COMMENT ON FUNCTION expire_at(timestamptz, integer) IS
-'when a document with its own TTL expires: since plus ttl seconds; infinity if out of range, NULL if ttl is not 1 to 2147483647';
+'returns the time at which a document with its own TTL expires: since plus ttl seconds; returns infinity if that is out of range, and NULL unless ttl is between 1 and 2147483647';
 
 --
--- Declaring, changing, dropping
+-- Creating, changing and dropping TTL indexes
 --
 
 CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds bigint,
@@ -200,7 +201,7 @@ RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
 COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean) IS
-'the CREATE INDEX that create_index would run with the same arguments, for psql''s \gexec; two commands with document_ttl_field';
+'returns the CREATE INDEX command that create_index() would run, or two commands with document_ttl_field; use it with \gexec of psql, for example to create the index concurrently';
 
 CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds bigint,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
@@ -212,7 +213,7 @@ RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
 COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean) IS
-'creates a TTL index and returns it, or returns the existing one: rows expire this many seconds after the date in the key (a column, or a jsonb column and a dotted path); with document_ttl_field, documents can have their own TTL, and two indexes are created; with or_change, an existing index gets the given options without a rebuild; an option that is NULL is not changed';
+'creates a TTL index: a row expires expire_after_seconds after the date in the key, which is a column, or a jsonb column and a dotted path; with document_ttl_field, a document with its own TTL expires by that, and two indexes are created; with or_change, the options of an existing index are changed; an option that is NULL keeps its value; returns the index';
 
 CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
@@ -223,7 +224,7 @@ RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
 COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean) IS
-'changes the options of the TTL index with this key (a column, a jsonb column and a dotted path, or an expression), or makes the plain index with this key a TTL index, without a rebuild; returns the old and the new seconds; an option that is NULL is not changed; archive_to ''-'' ends the archive';
+'changes the options of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or makes the plain index on it a TTL index, without a rebuild; an option that is NULL keeps its value; archive_to => ''-'' removes the archive; returns the old and the new expire_after_seconds';
 
 CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
@@ -234,14 +235,14 @@ RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
 COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean) IS
-'changes the options of this TTL index, or makes this plain index a TTL index, without a rebuild; returns the old and the new seconds; an option that is NULL is not changed; archive_to ''-'' ends the archive';
+'changes the options of this TTL index, or makes this plain index a TTL index, without a rebuild; an option that is NULL keeps its value; archive_to => ''-'' removes the archive; returns the old and the new expire_after_seconds';
 
 CREATE FUNCTION pause_index(index regclass)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_pause_index';
 
 COMMENT ON FUNCTION pause_index(regclass) IS
-'stops deletion by a TTL index until unpause_index, without a rebuild';
+'stops deletion by a TTL index until unpause_index()';
 
 CREATE FUNCTION unpause_index(index regclass)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -255,21 +256,21 @@ RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_remove_ttl';
 
 COMMENT ON FUNCTION remove_ttl(regclass) IS
-'makes a TTL index plain, or both indexes of document_ttl_field, without a rebuild';
+'makes a TTL index a plain index, without a rebuild; for documents with their own TTL, both indexes';
 
 CREATE FUNCTION remove_all_ttl()
 RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_remove_all_ttl';
 
 COMMENT ON FUNCTION remove_all_ttl() IS
-'makes all TTL indexes of this database plain, without a rebuild, and returns their number; call it before DROP EXTENSION ttl_index';
+'makes all TTL indexes of this database plain indexes, without a rebuild, and returns their number; call it before DROP EXTENSION ttl_index';
 
 CREATE FUNCTION drop_index(relation regclass, key text)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_drop_index';
 
 COMMENT ON FUNCTION drop_index(regclass, text) IS
-'drops the TTL index with this key (a column, a jsonb column and a dotted path, or an expression), or both indexes of document_ttl_field';
+'drops the TTL index on this key (a column, a jsonb column and a dotted path, or an expression); for documents with their own TTL, both indexes';
 
 CREATE FUNCTION create_time_series(relation regclass, time_field text, meta_field text DEFAULT NULL,
 	granularity text DEFAULT NULL, expire_after_seconds bigint DEFAULT NULL,
@@ -279,10 +280,10 @@ RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_time_series';
 
 COMMENT ON FUNCTION create_time_series(regclass, text, text, text, bigint, integer, text, boolean) IS
-'makes a table without partitions, range-partitioned by time_field, a time series: creates a DEFAULT partition, a TTL index that drops partitions (NULL or -1 seconds: never), an index on (meta_field, time_field), and partitions ahead of the clock; the granularity is seconds (partitions of 1 hour), minutes (1 day) or hours (30 days); returns the TTL index';
+'makes an empty table that is range-partitioned by time_field a time series: creates a DEFAULT partition, partitions ahead of the clock, a TTL index that drops partitions, and an index on (meta_field, time_field); granularity is seconds (partitions of 1 hour), minutes (1 day) or hours (30 days); returns the TTL index';
 
 --
--- The time of the last change, as Cosmos DB's _ts
+-- The time of the last change of a row, like _ts of Cosmos DB
 --
 
 CREATE FUNCTION set_last_modified()
@@ -290,20 +291,20 @@ RETURNS trigger LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_set_last_modified';
 
 COMMENT ON FUNCTION set_last_modified() IS
-'trigger function: sets the column that is its argument to the current time';
+'trigger function: sets the column that its argument names to the current time';
 
 CREATE FUNCTION track_last_modified(relation regclass, column_name name DEFAULT '_ts')
 RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	-- triggers fire in the order of their names, and "~" is the last character of ASCII
+	-- triggers fire in alphabetical order, and "~" is the last character of ASCII
 	trigger_name name := '~ttl_index_' || CASE WHEN octet_length(column_name::text) <= 52 THEN column_name::text ELSE md5(column_name::text) END;
 	typid oid;
 	generated "char";
 BEGIN
 	SELECT atttypid, attgenerated INTO typid, generated FROM pg_attribute WHERE attrelid = relation AND attname = column_name AND attnum > 0;
 	IF NOT FOUND THEN
-		-- rows that are there get the time of this, or they would never expire
+		-- existing rows get the current time, or they would never expire
 		EXECUTE format('ALTER TABLE %s ADD COLUMN %I timestamptz DEFAULT now()', relation, column_name);
 	ELSIF typid <> 'timestamptz'::regtype OR generated <> '' THEN
 		RAISE EXCEPTION 'column "%" of relation "%" is % %', column_name, relation,
@@ -325,7 +326,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION track_last_modified(regclass, name) IS
-'makes a column hold the time of each row''s last change: adds the column if it is missing, and a trigger that sets it on every INSERT and UPDATE';
+'makes a column hold the time of the last change of each row: adds the column if it does not exist, and a trigger that sets it';
 
 CREATE FUNCTION untrack_last_modified(relation regclass, column_name name DEFAULT '_ts')
 RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -336,10 +337,10 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION untrack_last_modified(regclass, name) IS
-'drops the trigger of track_last_modified and keeps the column';
+'drops the trigger of track_last_modified(), and keeps the column';
 
 --
--- Looking ahead, and running
+-- Due rows, and passes
 --
 
 CREATE FUNCTION due_count(index regclass)
@@ -347,35 +348,35 @@ RETURNS bigint LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_due_count';
 
 COMMENT ON FUNCTION due_count(regclass) IS
-'number of rows that a pass would delete or archive now by this TTL index';
+'returns the number of rows that are due now by a TTL index';
 
 CREATE FUNCTION oldest_due(index regclass)
 RETURNS timestamptz LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_oldest_due';
 
 COMMENT ON FUNCTION oldest_due(regclass) IS
-'lowest key among the rows that a pass would delete or archive now by this TTL index, NULL for none';
+'returns the lowest key among the rows that are due now by a TTL index, or NULL if none is due';
 
 CREATE FUNCTION lag(index regclass)
 RETURNS interval LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_lag';
 
 COMMENT ON FUNCTION lag(regclass) IS
-'how long the oldest due row of this TTL index has been due, 0 if none is due; NULL if unknown';
+'returns how long the oldest due row of a TTL index has been due, or 0 if none is due; returns NULL if finding out would mean to wait or to read much, or if the role may not know';
 
 CREATE FUNCTION cutoff(index regclass)
 RETURNS timestamptz LANGUAGE C STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_cutoff';
 
 COMMENT ON FUNCTION cutoff(regclass) IS
-'rows with dates up to this time are due by this TTL index when the statement begins; -infinity if nothing expires; for queries that exclude due rows';
+'returns the time up to which dates are due by a TTL index, as of the start of the statement, or -infinity if nothing expires; use it in queries to hide due rows';
 
 CREATE FUNCTION preview(index regclass, max_rows integer DEFAULT 10)
 RETURNS SETOF jsonb LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_preview';
 
 COMMENT ON FUNCTION preview(regclass, integer) IS
-'the rows that a pass would delete or archive first by this TTL index, of each partition the oldest first; a SELECT by the caller';
+'returns the rows that the next pass would delete first by a TTL index, from each partition the oldest first; needs SELECT on the table';
 
 CREATE FUNCTION forecast(index regclass, step interval DEFAULT '1 hour', steps integer DEFAULT 24,
 	OUT due_from timestamptz, OUT due_until timestamptz, OUT documents bigint, OUT bytes bigint)
@@ -383,24 +384,24 @@ RETURNS SETOF record LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_forecast';
 
 COMMENT ON FUNCTION forecast(regclass, interval, integer) IS
-'estimate of the rows that are due now (from -infinity) and in each of the next steps, and of their space with index entries, by the statistics of ANALYZE; NULL without statistics';
+'estimates the number and the size of the rows that are due now (due_from is -infinity) and that become due in each step, from the statistics of ANALYZE; NULL without statistics';
 
 CREATE PROCEDURE run_pass()
 LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_run_pass';
 
 COMMENT ON PROCEDURE run_pass() IS
-'runs one pass over this database, in workers that it starts and waits for, for all tables whose owner''s privileges the caller has; not in a transaction block';
+'runs one pass over this database in workers, and waits for it; it covers the tables whose owner''s privileges the caller has; cannot run inside a transaction block';
 
 CREATE FUNCTION resume()
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_resume';
 
 COMMENT ON FUNCTION resume() IS
-'resumes deletion on this server: ends the state held, accepts the current clock, and retries indexes in the state crashed_server; for superusers unless granted';
+'resumes deletion on this server: ends the state held, and retries indexes in the state crashed_server; only superusers can execute it by default';
 
 --
--- Watching
+-- Monitoring
 --
 
 CREATE FUNCTION list_indexes(
@@ -412,36 +413,36 @@ RETURNS SETOF record LANGUAGE C STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_indexes';
 
 COMMENT ON FUNCTION list_indexes() IS
-'rows of the view ttl_index.indexes without key, filter and document_ttl, which index_key(), index_filter() and index_document_ttl() compute';
+'returns the rows of the view ttl_index.indexes without the columns that take long to compute';
 
--- These functions begin a subtransaction, which is not allowed in a parallel query.
+-- They start a subtransaction, which is not allowed in a parallel query.
 CREATE FUNCTION index_key(index regclass)
 RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_shown_text_key';
 
 COMMENT ON FUNCTION index_key(regclass) IS
-'the column key of the view ttl_index.indexes';
+'returns the column key of the view ttl_index.indexes';
 
 CREATE FUNCTION index_filter(index regclass)
 RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_shown_text_filter';
 
 COMMENT ON FUNCTION index_filter(regclass) IS
-'the column partial_filter_expression of the view ttl_index.indexes';
+'returns the column partial_filter_expression of the view ttl_index.indexes';
 
 CREATE FUNCTION index_document_ttl(index regclass)
 RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_shown_text_document_ttl';
 
 COMMENT ON FUNCTION index_document_ttl(regclass) IS
-'the column document_ttl of the view ttl_index.indexes';
+'returns the column document_ttl of the view ttl_index.indexes';
 
 CREATE FUNCTION relation_name(relation oid, OUT schemaname name, OUT relname name, OUT relowner oid)
 RETURNS record LANGUAGE C STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_relation_name';
 
 COMMENT ON FUNCTION relation_name(oid) IS
-'schema, name and owner of a relation, also of a shard that Citus hides in pg_class; NULLs if it does not exist';
+'returns the schema, name and owner of a relation, also of a shard, which Citus hides in pg_class; NULLs if the relation does not exist';
 
 CREATE VIEW indexes AS
 SELECT
@@ -463,30 +464,30 @@ SELECT
 FROM list_indexes();
 
 COMMENT ON VIEW indexes IS
-'all TTL indexes of this database and their parts, with options and state';
+'all TTL indexes of this database, and their partitions, with their options and their state';
 
 COMMENT ON COLUMN indexes.indexrelid IS 'the index';
-COMMENT ON COLUMN indexes.relid IS 'its table';
-COMMENT ON COLUMN indexes.parent_indexrelid IS 'the partitioned index whose TTL governs this index; else NULL';
+COMMENT ON COLUMN indexes.relid IS 'the table of the index';
+COMMENT ON COLUMN indexes.parent_indexrelid IS 'the index of the partitioned table from which this one inherits its TTL; else NULL';
 COMMENT ON COLUMN indexes.key IS 'the column, the jsonb column and dotted path, or the expression; an expression is NULL while the table is locked exclusively';
-COMMENT ON COLUMN indexes.expire_after_seconds IS 'the seconds that govern the index: those of the topmost parent with a TTL, else its own';
-COMMENT ON COLUMN indexes.time_zone IS 'the time zone in which the key is read; NULL for timestamptz';
-COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the test of a document''s own TTL; NULL for none, and while the table is locked exclusively';
-COMMENT ON COLUMN indexes.document_ttl IS 'document_ttl_field, in the index of the documents without their own TTL; else NULL';
-COMMENT ON COLUMN indexes.drop_expired_partitions IS 'whether whole partitions are dropped, or moved to the archive';
-COMMENT ON COLUMN indexes.state IS 'active, or why no rows are deleted';
-COMMENT ON COLUMN indexes.reason IS 'the reason for the state, or what an active index excludes; else NULL';
-COMMENT ON COLUMN indexes.logical_relid IS 'for a shard of Citus: the distributed table; else NULL';
-COMMENT ON COLUMN indexes.logical_indexrelid IS 'for a shard of Citus: the index of the distributed table; else NULL';
-COMMENT ON COLUMN indexes.archive_to IS 'the table that rows are moved to; NULL for none';
-COMMENT ON COLUMN indexes.detach_expired_partitions IS 'whether whole partitions are detached';
+COMMENT ON COLUMN indexes.expire_after_seconds IS 'the number of seconds after the key at which a row expires; inherited from the topmost parent that has a TTL';
+COMMENT ON COLUMN indexes.time_zone IS 'the time zone of a key of type timestamp or date; else NULL';
+COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the test of a document''s own TTL; NULL if there is none, and while the table is locked exclusively';
+COMMENT ON COLUMN indexes.document_ttl IS 'the document_ttl_field, in the index of the documents without their own TTL; else NULL';
+COMMENT ON COLUMN indexes.drop_expired_partitions IS 'true if due partitions are dropped, or moved to the archive';
+COMMENT ON COLUMN indexes.state IS 'active, or a keyword for why nothing is deleted';
+COMMENT ON COLUMN indexes.reason IS 'why the index is not active, or which rows an active one does not reach; else NULL';
+COMMENT ON COLUMN indexes.logical_relid IS 'for a shard of Citus, the distributed table; else NULL';
+COMMENT ON COLUMN indexes.logical_indexrelid IS 'for a shard of Citus, the index of the distributed table; else NULL';
+COMMENT ON COLUMN indexes.archive_to IS 'the table that due rows are moved to; NULL if they are deleted';
+COMMENT ON COLUMN indexes.detach_expired_partitions IS 'true if due partitions are detached';
 
 CREATE FUNCTION monitor_status(OUT status text, OUT reason text, OUT hint text)
 RETURNS record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_monitor_status';
 
 COMMENT ON FUNCTION monitor_status() IS
-'what deletes rows in this database: monitor, or run_pass if it was called in the last ten minutes by a role with the privileges of the caller; else why no rows are deleted, and a hint';
+'returns what deletes due rows in this database: monitor, or run_pass if a session with the caller''s privileges called run_pass() in the last ten minutes; else a keyword for why nothing does, with a reason and a hint';
 
 CREATE FUNCTION list_operations(
 	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT op_start timestamptz,
@@ -495,7 +496,7 @@ CREATE FUNCTION list_operations(
 RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_operations';
 
-COMMENT ON FUNCTION list_operations() IS 'operations of the workers, for the view ttl_index.current_op';
+COMMENT ON FUNCTION list_operations() IS 'returns the columns of the view ttl_index.current_op that pg_stat_activity does not have';
 
 CREATE VIEW current_op AS
 SELECT a.pid, a.datname, o.operation, o.relid, o.indexrelid,
@@ -509,25 +510,25 @@ LEFT JOIN LATERAL relation_name(o.relid) AS t
 	ON a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database();
 
 COMMENT ON VIEW current_op IS
-'what each worker of the monitor and of run_pass() is doing, and the progress of its pass; relid and indexrelid are of the database datname';
+'what each worker of the monitor and of run_pass() is doing, and the progress of its pass';
 
-COMMENT ON COLUMN current_op.pid IS 'the process';
-COMMENT ON COLUMN current_op.datname IS 'the database of the process';
-COMMENT ON COLUMN current_op.operation IS 'visit; pass between two visits; wait for rate limit; wait for replication; wait for locks';
-COMMENT ON COLUMN current_op.relid IS 'the table, in the database datname; NULL unless the operation is a visit';
-COMMENT ON COLUMN current_op.indexrelid IS 'the index, in the database datname; NULL unless the operation is a visit';
-COMMENT ON COLUMN current_op.schemaname IS 'the schema of the table; NULL if datname is another database, like the other names';
-COMMENT ON COLUMN current_op.relname IS 'the name of the table';
-COMMENT ON COLUMN current_op.indexrelname IS 'the name of the index';
-COMMENT ON COLUMN current_op.op_start IS 'when the visit or the pass began';
-COMMENT ON COLUMN current_op.wait_event_type IS 'as in pg_stat_activity';
-COMMENT ON COLUMN current_op.wait_event IS 'as in pg_stat_activity';
-COMMENT ON COLUMN current_op.pass_start IS 'when the pass began; NULL during a survey';
-COMMENT ON COLUMN current_op.pass_deleted IS 'rows deleted in the pass before the current batch, without rows of dropped partitions';
-COMMENT ON COLUMN current_op.pass_left IS 'estimate of the rows that are left of those that were due when the pass began; NULL without statistics';
-COMMENT ON COLUMN current_op.pass_time_left IS 'estimate of the time that these rows need; NULL in the first seconds of the pass';
-COMMENT ON COLUMN current_op.index_deleted IS 'rows deleted in the pass by this TTL index, with all partitions, before the current batch; NULL unless the operation is a visit';
-COMMENT ON COLUMN current_op.index_left IS 'estimate of the rows that are left of those that were due by this TTL index when the pass began; NULL without statistics, and until it has deleted 1,000 rows for each of its partitions';
+COMMENT ON COLUMN current_op.pid IS 'the process ID of the worker';
+COMMENT ON COLUMN current_op.datname IS 'the database of the worker';
+COMMENT ON COLUMN current_op.operation IS 'visit (to an index), pass (between two visits), wait for rate limit, wait for replication, or wait for locks';
+COMMENT ON COLUMN current_op.relid IS 'the OID of the visited table in the database datname; else NULL';
+COMMENT ON COLUMN current_op.indexrelid IS 'the OID of the visited index in the database datname; else NULL';
+COMMENT ON COLUMN current_op.schemaname IS 'the schema of the visited table; NULL in another database than datname';
+COMMENT ON COLUMN current_op.relname IS 'the name of the visited table; NULL in another database than datname';
+COMMENT ON COLUMN current_op.indexrelname IS 'the name of the visited index; NULL in another database than datname';
+COMMENT ON COLUMN current_op.op_start IS 'the time when the visit or the pass began';
+COMMENT ON COLUMN current_op.wait_event_type IS 'the type of event that the worker waits for, as in pg_stat_activity';
+COMMENT ON COLUMN current_op.wait_event IS 'the event that the worker waits for, as in pg_stat_activity';
+COMMENT ON COLUMN current_op.pass_start IS 'the time when the pass began; NULL before the first visit';
+COMMENT ON COLUMN current_op.pass_deleted IS 'rows that committed batches of the pass deleted one by one';
+COMMENT ON COLUMN current_op.pass_left IS 'estimated number of rows that were due when the pass began and are not yet deleted; NULL without statistics';
+COMMENT ON COLUMN current_op.pass_time_left IS 'estimated time for the rows that are left, from the recent rate of the pass; NULL in its first seconds';
+COMMENT ON COLUMN current_op.index_deleted IS 'rows that committed batches of the pass deleted by this TTL index, including its partitions; NULL unless the operation is a visit';
+COMMENT ON COLUMN current_op.index_left IS 'estimated number of rows that were due by this TTL index when the pass began and are not yet deleted; NULL without statistics, and until a few thousand rows are deleted';
 
 CREATE FUNCTION list_databases(
 	OUT datid oid, OUT last_pass_start timestamptz, OUT last_pass_end timestamptz, OUT indexes integer,
@@ -536,7 +537,7 @@ CREATE FUNCTION list_databases(
 RETURNS SETOF record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_databases';
 
-COMMENT ON FUNCTION list_databases() IS 'databases with TTL indexes, for the view ttl_index.databases';
+COMMENT ON FUNCTION list_databases() IS 'returns the columns of the view ttl_index.databases except the name';
 
 CREATE VIEW databases AS
 SELECT l.datid, d.datname, l.last_pass_start, l.last_pass_end, l.indexes, l.not_active, l.failing, l.paused,
@@ -545,26 +546,26 @@ FROM list_databases() AS l
 JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) l.datid;
 
 COMMENT ON VIEW databases IS
-'one row for each database of the server in which the monitor found TTL indexes';
+'one row for each database of the server with TTL indexes, with the result of the monitor''s last passes; the same in all databases';
 
-COMMENT ON COLUMN databases.datid IS 'the database';
-COMMENT ON COLUMN databases.datname IS 'its name';
-COMMENT ON COLUMN databases.last_pass_start IS 'start of the monitor''s last pass; NULL for none since the monitor started';
-COMMENT ON COLUMN databases.last_pass_end IS 'end of the last completed pass; before last_pass_start while a pass is running';
-COMMENT ON COLUMN databases.indexes IS 'TTL indexes; a partitioned index counts as one';
-COMMENT ON COLUMN databases.not_active IS 'of these, indexes that delete nothing; the view indexes of that database shows the reasons';
-COMMENT ON COLUMN databases.failing IS 'of these, indexes whose last visit raised an error';
-COMMENT ON COLUMN databases.paused IS 'of these, indexes that are paused and otherwise active';
-COMMENT ON COLUMN databases.worst_lag IS 'longest lag of the indexes that are not paused, as of the last survey; NULL if unknown';
-COMMENT ON COLUMN databases.pass_left IS 'estimate of the rows that are left in the running pass, as in current_op; NULL if no pass is running or it is unknown';
-COMMENT ON COLUMN databases.pass_time_left IS 'estimate of the time that these rows need';
-COMMENT ON COLUMN databases.reason IS 'why the monitor deletes nothing in the database; NULL if it does';
+COMMENT ON COLUMN databases.datid IS 'the OID of the database';
+COMMENT ON COLUMN databases.datname IS 'the name of the database';
+COMMENT ON COLUMN databases.last_pass_start IS 'the time when the last pass began; NULL if there was none since the monitor started';
+COMMENT ON COLUMN databases.last_pass_end IS 'the time when the last complete pass ended; earlier than last_pass_start during a pass';
+COMMENT ON COLUMN databases.indexes IS 'number of TTL indexes; a partitioned index counts once';
+COMMENT ON COLUMN databases.not_active IS 'number of TTL indexes whose state in the view indexes of that database is not active';
+COMMENT ON COLUMN databases.failing IS 'number of TTL indexes whose last visit ended in an error';
+COMMENT ON COLUMN databases.paused IS 'number of TTL indexes that are paused and otherwise active';
+COMMENT ON COLUMN databases.worst_lag IS 'how long the oldest due row had been due at the last look, over all TTL indexes that are not paused; the monitor looks at the start and the end of a pass and between its sub-passes; NULL if not known';
+COMMENT ON COLUMN databases.pass_left IS 'during a pass, estimated number of rows that were due when it began and are not yet deleted; else NULL';
+COMMENT ON COLUMN databases.pass_time_left IS 'during a pass, estimated time for the rows that are left; else NULL';
+COMMENT ON COLUMN databases.reason IS 'why the monitor deletes nothing in that database; NULL if it does';
 
--- Written only by the C code, in the transaction that deletes, and only by insertion: updates
--- would get slower with each row version that an old snapshot keeps.  Each batch inserts a
--- row.  A survey folds the rows of an index into one row for the sum, without an hour, and
--- one for the current hour.  Rows with indexrelid 0 hold the passes and the sums of dropped
--- indexes.  For run_pass() relid is the role of the caller, and last_call the time.
+-- The C code inserts one row for each batch, in the transaction that deletes.  It does not
+-- update rows, because updates become slower with each version that an old snapshot keeps.  A
+-- survey folds the rows of an index into one for the sum, without an hour, and one for the
+-- current hour.  Rows with indexrelid 0 belong to no index: they count passes, and what dropped
+-- indexes deleted.  For run_pass(), relid is the role that called it, and last_call the time.
 CREATE TABLE counters (
 	indexrelid oid NOT NULL,
 	relid oid NOT NULL,
@@ -598,14 +599,14 @@ CREATE TABLE counters (
 	recovered timestamptz
 );
 
--- VACUUM would lock it exclusively to truncate it.
--- Its statistics are not used, and autovacuum would write 90 kB of them every 50 rows.
+-- VACUUM would lock the table exclusively to truncate it.  Statistics are not needed, and
+-- autovacuum would write 90 kB of them every 50 rows.
 ALTER TABLE counters SET (vacuum_truncate = off, autovacuum_analyze_threshold = 2147483647);
 
 COMMENT ON TABLE counters IS
-'data of the views ttl_index.stats and ttl_index.index_stats, and of the current hour of ttl_index.history';
+'what the views ttl_index.stats and ttl_index.index_stats and the current hour of ttl_index.history are computed from; written by workers only';
 
--- A time in the future is from before the clock was set back.
+-- Times in the future are from before the clock was set back.
 CREATE VIEW stats AS
 SELECT coalesce(sum(passes), 0)::bigint AS passes,
 	coalesce(sum(sub_passes), 0)::bigint AS sub_passes,
@@ -627,26 +628,26 @@ SELECT coalesce(sum(passes), 0)::bigint AS passes,
 FROM counters;
 
 COMMENT ON VIEW stats IS
-'one row: what all passes over this database have done since stats_reset';
+'one row with the sums over all passes in this database since stats_reset';
 
-COMMENT ON COLUMN stats.passes IS 'completed passes; idle passes are written with the next delete, or once a minute';
-COMMENT ON COLUMN stats.sub_passes IS 'completed sub-passes';
-COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted, also by dropped indexes; for dropped partitions an estimate, unless count_dropped_documents is on';
-COMMENT ON COLUMN stats.deleted_buckets IS 'partitions that were dropped, moved or detached';
-COMMENT ON COLUMN stats.archived_documents IS 'of the deleted rows, those that were moved to an archive or detached with their partition';
-COMMENT ON COLUMN stats.archived_buckets IS 'of these partitions, those that were moved to an archive or detached';
-COMMENT ON COLUMN stats.skipped_locked IS 'rows, tables and indexes that were skipped because of a lock, and partitions that could not be dropped or created because of a lock';
+COMMENT ON COLUMN stats.passes IS 'passes that ended; passes that deleted nothing are written once a minute, or with the next delete';
+COMMENT ON COLUMN stats.sub_passes IS 'sub-passes that ended';
+COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on; includes indexes that no longer exist';
+COMMENT ON COLUMN stats.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN stats.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
+COMMENT ON COLUMN stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
+COMMENT ON COLUMN stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
 COMMENT ON COLUMN stats.skipped_failed IS 'rows skipped because deleting them raised an error';
-COMMENT ON COLUMN stats.errors IS 'visits that raised an error';
-COMMENT ON COLUMN stats.last_pass_start IS 'start of the last pass';
-COMMENT ON COLUMN stats.last_pass_end IS 'end of the last completed pass';
-COMMENT ON COLUMN stats.last_cutoff IS 'the clock reading of the last sub-pass';
-COMMENT ON COLUMN stats.stats_reset IS 'when the counters were reset; NULL for never';
-COMMENT ON COLUMN stats.lag_pauses IS 'how often deletion paused for replication';
+COMMENT ON COLUMN stats.errors IS 'visits that ended in an error';
+COMMENT ON COLUMN stats.last_pass_start IS 'the time when the last pass began';
+COMMENT ON COLUMN stats.last_pass_end IS 'the time when the last complete pass ended';
+COMMENT ON COLUMN stats.last_cutoff IS 'the time of the clock that the last sub-pass deleted by';
+COMMENT ON COLUMN stats.stats_reset IS 'the time when the counters were last set to zero; NULL if never';
+COMMENT ON COLUMN stats.lag_pauses IS 'number of times that deletion paused for replication';
 
--- The text of an error can hold data that the code that raised it can read.  It is shown to
--- the owner of the table, if the code ran as that owner, and to roles that may read all
--- statistics.
+-- The message of an error can contain data of the table, and other data that the code which
+-- raised it could read.  So it is shown to the owner of the table, if the owner was the same
+-- then, and to members of pg_read_all_stats.
 CREATE VIEW index_stats AS
 SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.relname,
 	x.relname AS indexrelname,
@@ -687,63 +688,56 @@ LEFT JOIN (
 		round(sum(delete_time)::numeric, 3)::double precision AS delete_time,
 		max(last_deleted) FILTER (WHERE last_deleted OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
 			AS last_deleted,
-		(pg_catalog.array_agg(last_error ORDER BY last_error_time DESC)
-			FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()))[1]
-			AS last_error,
-		(pg_catalog.array_agg(last_error_sqlstate ORDER BY last_error_time DESC)
-			FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()))[1]
-			AS last_error_sqlstate,
-		(pg_catalog.array_agg(last_error_role ORDER BY last_error_time DESC)
-			FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()))[1]
-			AS last_error_role,
-		max(last_error_time) FILTER (WHERE last_error_time OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
-			AS last_error_time,
+		(pg_catalog.array_agg(last_error ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error,
+		(pg_catalog.array_agg(last_error_sqlstate ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error_sqlstate,
+		(pg_catalog.array_agg(last_error_role ORDER BY last_error_time DESC NULLS LAST))[1] AS last_error_role,
+		max(last_error_time) AS last_error_time,
 		max(stats_reset) AS stats_reset
 	FROM counters GROUP BY indexrelid
 ) AS c ON c.indexrelid OPERATOR(pg_catalog.=) i.indexrelid
 WHERE i.parent_indexrelid IS NULL AND t.relname IS NOT NULL AND x.relname IS NOT NULL;
 
 COMMENT ON VIEW index_stats IS
-'one row for each TTL index: what all passes have done by it since stats_reset';
+'one row for each TTL index, with the sums over all passes since stats_reset; a partitioned index has one row';
 
-COMMENT ON COLUMN index_stats.relid IS 'the table';
-COMMENT ON COLUMN index_stats.indexrelid IS 'the index';
+COMMENT ON COLUMN index_stats.relid IS 'the OID of the table';
+COMMENT ON COLUMN index_stats.indexrelid IS 'the OID of the index';
 COMMENT ON COLUMN index_stats.schemaname IS 'the schema of the table';
 COMMENT ON COLUMN index_stats.relname IS 'the name of the table';
 COMMENT ON COLUMN index_stats.indexrelname IS 'the name of the index';
-COMMENT ON COLUMN index_stats.visits IS 'visits that found something due';
-COMMENT ON COLUMN index_stats.batches IS 'transactions of these visits';
-COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents is on';
-COMMENT ON COLUMN index_stats.deleted_buckets IS 'partitions that were dropped, moved or detached';
-COMMENT ON COLUMN index_stats.archived_documents IS 'of the deleted rows, those that were moved to an archive or detached with their partition';
-COMMENT ON COLUMN index_stats.archived_buckets IS 'of these partitions, those that were moved to an archive or detached';
-COMMENT ON COLUMN index_stats.skipped_locked IS 'rows that were skipped because of a lock, how often the index was locked (once in a pass), and partitions that could not be dropped or created because of a lock';
+COMMENT ON COLUMN index_stats.visits IS 'visits that found due rows';
+COMMENT ON COLUMN index_stats.batches IS 'transactions that deleted rows';
+COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN index_stats.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN index_stats.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
+COMMENT ON COLUMN index_stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
+COMMENT ON COLUMN index_stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
 COMMENT ON COLUMN index_stats.skipped_failed IS 'rows skipped because deleting them raised an error';
-COMMENT ON COLUMN index_stats.errors IS 'visits that raised an error';
-COMMENT ON COLUMN index_stats.delete_time IS 'time spent in batches, in milliseconds';
-COMMENT ON COLUMN index_stats.last_deleted IS 'when it last deleted a row, or dropped a partition with rows';
-COMMENT ON COLUMN index_stats.last_error IS 'text of the last error; it can hold data of the table, so it is NULL unless the reader is the owner, as whose code raised it, or may read all statistics';
+COMMENT ON COLUMN index_stats.errors IS 'visits that ended in an error';
+COMMENT ON COLUMN index_stats.delete_time IS 'time spent in these transactions, in milliseconds';
+COMMENT ON COLUMN index_stats.last_deleted IS 'the time when a row was last deleted, or a partition that held rows dropped';
+COMMENT ON COLUMN index_stats.last_error IS 'the message of the last error; NULL unless the reader has the privileges of the table''s owner or of pg_read_all_stats, because it can contain data of the table';
 COMMENT ON COLUMN index_stats.last_error_sqlstate IS 'the SQLSTATE of the last error';
-COMMENT ON COLUMN index_stats.last_error_time IS 'when the last error was raised; it stays after the state failing has ended';
-COMMENT ON COLUMN index_stats.stats_reset IS 'when these counters were reset; NULL for never';
-COMMENT ON COLUMN index_stats.logical_relid IS 'for a shard of Citus: the distributed table; else NULL';
-COMMENT ON COLUMN index_stats.logical_indexrelid IS 'for a shard of Citus: the index of the distributed table; else NULL';
+COMMENT ON COLUMN index_stats.last_error_time IS 'the time of the last error; it remains after the state failing has ended';
+COMMENT ON COLUMN index_stats.stats_reset IS 'the time when these counters were last set to zero; NULL if never';
+COMMENT ON COLUMN index_stats.logical_relid IS 'for a shard of Citus, the OID of the distributed table; else NULL';
+COMMENT ON COLUMN index_stats.logical_indexrelid IS 'for a shard of Citus, the OID of the index of the distributed table; else NULL';
 
 CREATE FUNCTION stats_reset()
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_stats_reset';
 
 COMMENT ON FUNCTION stats_reset() IS
-'resets all counters of ttl_index in this database; for superusers unless granted';
+'sets all counters of this database to zero; only superusers can execute it by default';
 
 CREATE FUNCTION stats_reset(index regclass)
 RETURNS void LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_stats_reset_index';
 
 COMMENT ON FUNCTION stats_reset(regclass) IS
-'resets the counters and the last error of one TTL index; the sums in stats do not change; for superusers unless granted';
+'sets the counters of one TTL index to zero, but not their sum in the view ttl_index.stats; only superusers can execute it by default';
 
--- The counts of past hours.  The sums in counters include them.
+-- What was counted in past hours.  The sums in the table counters include it.
 CREATE TABLE past_hours (
 	hour timestamptz NOT NULL,
 	indexrelid oid NOT NULL,
@@ -763,16 +757,16 @@ CREATE TABLE past_hours (
 );
 
 COMMENT ON TABLE past_hours IS
-'data of the view ttl_index.history, except for the current hour';
+'what the view ttl_index.history shows, except the current hour; written by workers only';
 
 CREATE FUNCTION ignore_subscription()
-RETURNS trigger LANGUAGE C
-AS 'MODULE_PATHNAME', 'ttl_ignore_subscription';
+RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$ BEGIN RETURN NULL; END $$;
 
 COMMENT ON FUNCTION ignore_subscription() IS
-'trigger function: skips the rows of another server that a subscription to all tables brings';
+'trigger function: ignores changes of this table that a subscription FOR ALL TABLES applies';
 
--- Only a subscription fires these triggers: the library writes the tables without a command.
+-- Only subscriptions fire these triggers, because the library does not run commands.
 CREATE TRIGGER ignore_subscription BEFORE INSERT OR UPDATE OR DELETE ON counters
 	FOR EACH ROW EXECUTE FUNCTION ignore_subscription();
 ALTER TABLE counters ENABLE REPLICA TRIGGER ignore_subscription;
@@ -783,8 +777,8 @@ CREATE TRIGGER ignore_subscription BEFORE INSERT OR UPDATE OR DELETE ON saved_op
 	FOR EACH ROW EXECUTE FUNCTION ignore_subscription();
 ALTER TABLE saved_options ENABLE REPLICA TRIGGER ignore_subscription;
 
--- An existing index has its current names, a dropped index its last names.  Rows are grouped
--- by name, so that an index keeps its rows after REINDEX CONCURRENTLY.
+-- An index that exists is shown with its current names, a dropped one with its last names.
+-- Grouped by names, because REINDEX CONCURRENTLY changes the OID of an index.
 CREATE VIEW history AS
 SELECT h.hour,
 	coalesce(t.schemaname, h.schemaname::name) AS schemaname,
@@ -814,24 +808,24 @@ LEFT JOIN (
 GROUP BY 1, 2, 3, 4;
 
 COMMENT ON VIEW history IS
-'one row for each TTL index and hour in which it deleted rows, skipped rows or failed; kept for ttl_index.history_retention, also after the index is dropped';
+'one row for each TTL index and each hour in which it deleted rows, skipped some or failed; kept for ttl_index.history_retention, also after the index is dropped';
 
-COMMENT ON COLUMN history.hour IS 'start of the hour, in UTC';
+COMMENT ON COLUMN history.hour IS 'the start of the hour, in UTC';
 COMMENT ON COLUMN history.schemaname IS 'the schema of the table';
-COMMENT ON COLUMN history.relname IS 'the name of the table; the last known name if the index was dropped';
-COMMENT ON COLUMN history.indexrelname IS 'the name of the index; the last known name if it was dropped';
-COMMENT ON COLUMN history.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents is on';
-COMMENT ON COLUMN history.deleted_buckets IS 'partitions that were dropped, moved or detached';
-COMMENT ON COLUMN history.archived_documents IS 'of the deleted rows, those that were moved to an archive or detached with their partition';
-COMMENT ON COLUMN history.archived_buckets IS 'of these partitions, those that were moved to an archive or detached';
-COMMENT ON COLUMN history.batches IS 'transactions of these deletes';
-COMMENT ON COLUMN history.delete_time IS 'time spent in batches, in milliseconds';
-COMMENT ON COLUMN history.errors IS 'visits that raised an error';
-COMMENT ON COLUMN history.skipped_locked IS 'rows, indexes and partitions that were skipped because of a lock, as in index_stats';
+COMMENT ON COLUMN history.relname IS 'the name of the table; of a dropped one, its last name';
+COMMENT ON COLUMN history.indexrelname IS 'the name of the index; of a dropped one, its last name';
+COMMENT ON COLUMN history.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN history.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN history.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
+COMMENT ON COLUMN history.archived_buckets IS 'partitions that were moved to an archive, or detached';
+COMMENT ON COLUMN history.batches IS 'transactions that deleted rows';
+COMMENT ON COLUMN history.delete_time IS 'time spent in these transactions, in milliseconds';
+COMMENT ON COLUMN history.errors IS 'visits that ended in an error';
+COMMENT ON COLUMN history.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
 COMMENT ON COLUMN history.skipped_failed IS 'rows skipped because deleting them raised an error';
 
 --
--- The nodes of a Citus cluster; without Citus, this server.
+-- The nodes of a Citus cluster, or this server alone
 --
 
 CREATE FUNCTION ask_nodes(query text, OUT nodeid integer, OUT nodename text, OUT nodeport integer,
@@ -858,7 +852,7 @@ END
 $$;
 
 COMMENT ON FUNCTION ask_nodes(text) IS
-'runs a query that returns one jsonb on each node of a Citus cluster, as the caller; error shows why a node did not answer';
+'runs a query that returns one jsonb value on each node of a Citus cluster, as the caller; error says why a node gave no answer';
 
 CREATE VIEW cluster_stats AS
 SELECT a.nodeid, a.nodename, a.nodeport, a.error,
@@ -873,14 +867,14 @@ $$) AS a
 CROSS JOIN LATERAL pg_catalog.jsonb_populate_record(NULL::stats, a.answer) AS s;
 
 COMMENT ON VIEW cluster_stats IS
-'one row for each node of a Citus cluster, with its ttl_index.stats; only the error if a node did not answer';
+'one row for each node of a Citus cluster, with its view ttl_index.stats';
 
-COMMENT ON COLUMN cluster_stats.nodeid IS 'the node, as in pg_dist_node; 0 without a cluster';
-COMMENT ON COLUMN cluster_stats.nodename IS 'the name of its host';
-COMMENT ON COLUMN cluster_stats.nodeport IS 'its port';
-COMMENT ON COLUMN cluster_stats.error IS 'why the node did not answer; else NULL';
+COMMENT ON COLUMN cluster_stats.nodeid IS 'the node ID of pg_dist_node; 0 without a cluster';
+COMMENT ON COLUMN cluster_stats.nodename IS 'the host of the node';
+COMMENT ON COLUMN cluster_stats.nodeport IS 'the port of the node';
+COMMENT ON COLUMN cluster_stats.error IS 'why the node gave no answer; NULL if it did';
 COMMENT ON COLUMN cluster_stats.version IS 'the version of the extension on the node';
-COMMENT ON COLUMN cluster_stats.monitor IS 'the status of monitor_status() on the node';
+COMMENT ON COLUMN cluster_stats.monitor IS 'the status that monitor_status() returns on the node';
 
 CREATE VIEW cluster_index_stats AS
 WITH nodes AS MATERIALIZED (
@@ -917,17 +911,17 @@ CROSS JOIN LATERAL pg_catalog.jsonb_to_recordset(n.answer) AS p (schemaname name
 GROUP BY 1, 2, 3;
 
 COMMENT ON VIEW cluster_index_stats IS
-'one row for each TTL index of a Citus cluster: the sum of ttl_index.index_stats over the table, its shards and all nodes';
+'one row for each TTL index of a Citus cluster: the sums of ttl_index.index_stats on all nodes over the table and its shards';
 
 COMMENT ON COLUMN cluster_index_stats.schemaname IS 'the schema of the table';
-COMMENT ON COLUMN cluster_index_stats.relname IS 'the name of the table, not of a shard';
-COMMENT ON COLUMN cluster_index_stats.indexrelname IS 'the name of its index';
+COMMENT ON COLUMN cluster_index_stats.relname IS 'the name of the table; of a shard, that of the distributed table';
+COMMENT ON COLUMN cluster_index_stats.indexrelname IS 'the name of the index';
 COMMENT ON COLUMN cluster_index_stats.shards IS 'number of shards in the sums; 0 for a table that is not distributed';
-COMMENT ON COLUMN cluster_index_stats.not_active IS 'number of its indexes, of shards and of the table on each node, that are not active';
-COMMENT ON COLUMN cluster_index_stats.nodes_without_answer IS 'number of nodes that are missing in the sums: see cluster_stats';
+COMMENT ON COLUMN cluster_index_stats.not_active IS 'number of its indexes, of the table on each node and of shards, whose state is not active';
+COMMENT ON COLUMN cluster_index_stats.nodes_without_answer IS 'number of nodes that gave no answer and are not in the sums; see cluster_stats';
 
--- Rows of a shard that was moved or split have the names of the shard.  They count for the
--- table with the same name without the number, if it has such an index.
+-- A shard that was moved away or split leaves rows with its own names.  They count for the
+-- table whose name is the same without the number, if that has such an index.
 CREATE VIEW cluster_history AS
 WITH nodes AS MATERIALIZED (
 	SELECT * FROM ask_nodes($$
@@ -966,9 +960,9 @@ CROSS JOIN LATERAL pg_catalog.jsonb_populate_recordset(NULL::history, n.answer) 
 GROUP BY 1, 2, 3, 4;
 
 COMMENT ON VIEW cluster_history IS
-'one row for each TTL index of a Citus cluster and hour: the sum of ttl_index.history over the table, its shards and all nodes that answered';
+'one row for each TTL index of a Citus cluster and hour: the sums of ttl_index.history on all nodes over the table and its shards; nodes without an answer are left out, see cluster_stats';
 
--- The other columns have the comments of the views that they sum up.
+-- The other columns have the comments of the views whose rows they sum up.
 DO $$
 DECLARE
 	command text;
@@ -989,9 +983,9 @@ END
 $$;
 
 --
--- DDL raises the errors of create_index.  The event triggers are in C, because they run with
--- the privileges of the role that runs the command: SQL in them could fail for lack of
--- privileges.  It would also be slow and add CONTEXT lines to each error.
+-- Event triggers.  They are in C, because they run with the privileges of the user who runs the
+-- command: SQL code would fail if that user lacks a privilege.  It would also be slower than the
+-- command, and add its own context to each error.
 --
 
 CREATE FUNCTION on_ddl()
@@ -1005,24 +999,24 @@ CREATE EVENT TRIGGER ttl_index_ddl ON ddl_command_end
 	EXECUTE FUNCTION on_ddl();
 
 COMMENT ON EVENT TRIGGER ttl_index_ddl IS
-'raises an error for an index that cannot be a TTL index, as create_index() does';
+'refuses what cannot be a TTL index, as create_index() does';
 
 CREATE FUNCTION on_alter_index()
 RETURNS event_trigger LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_on_alter_index';
 
 COMMENT ON FUNCTION on_alter_index() IS
-'event trigger function: changes the options of an index of a Citus table, on each node that receives the command of coll_mod';
+'event trigger function: changes the options of an index of a Citus table on each node';
 
 CREATE EVENT TRIGGER ttl_index_before_alter_index ON ddl_command_start
 	WHEN TAG IN ('ALTER INDEX')
 	EXECUTE FUNCTION on_alter_index();
 
-COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS 'changes the options of Citus tables on each node';
+COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS 'changes the options of an index of a Citus table on each node';
 
 --
--- Privileges are set explicitly, whatever ALTER DEFAULT PRIVILEGES says.  Every role that
--- reads a table needs EXECUTE on the options.  Nobody else may write the counters or create
+-- Privileges, independent of ALTER DEFAULT PRIVILEGES.  All roles need EXECUTE on the options,
+-- because the planner checks it when it folds them.  Nobody else may write the tables or create
 -- objects in the schema.
 --
 
@@ -1107,14 +1101,14 @@ GRANT SELECT ON history, cluster_history TO PUBLIC;
 GRANT EXECUTE ON FUNCTION list_operations(), list_databases() TO pg_monitor;
 GRANT SELECT ON counters, past_hours, current_op, databases TO pg_monitor;
 
--- The extension works without the monitor, but then nothing is deleted in the background.
+-- Functions and views work without the monitor, but due rows would stay silently.
 DO $$
 DECLARE
 	monitor record;
 BEGIN
 	SELECT * INTO monitor FROM ttl_index.monitor_status();
 	IF monitor.status IN ('not_preloaded', 'no_launcher') THEN
-		RAISE WARNING 'rows that expire will not be deleted by themselves'
+		RAISE WARNING 'rows that expire will not be deleted automatically'
 			USING DETAIL = pg_catalog.format('No monitor: %s.', monitor.reason), HINT = monitor.hint;
 	END IF;
 END

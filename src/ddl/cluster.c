@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * cluster.c
- *	  Changes of the option of a table of Citus, on all nodes at once.
+ *	  Changing the option of an index of a table of Citus, on all nodes at once.
  *
- * On each node such an index has a shell, and each shard has an index of its own.  Citus runs
- * ALTER INDEX ...  SET on all nodes in one two-phase commit, so a change is passed to Citus as
- * storage parameters that hold the whole option:
+ * The index of a table of Citus exists on each node, and each shard has an index of its own.
+ * Citus runs ALTER INDEX ... SET on all nodes in one two-phase commit, so a change is passed to
+ * Citus as storage parameters that hold the whole option:
  *
  *		ALTER INDEX events_ttl SET (ttl_index.expire_after_seconds = 3600)
  *
- * Core refuses such parameters, unless our event trigger removes them from the command first
- * and changes the index itself.  So the command fails on a node where the trigger is disabled.
+ * Core refuses such parameters.  On each node, our event trigger removes them from the command
+ * and changes the index itself, so the command fails where the trigger is disabled.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -109,7 +109,7 @@ read_parameter(DefElem *parameter, TtlOption *option, bool *removed)
 						 TTL_EXTENSION)));
 }
 
-/* Is this a command that carries a change, and nothing else?  Reads the option that it names. */
+/* Returns true if a command carries a change, and nothing else.  Reads the option. */
 static bool
 read_command(const Node *node, TtlOption *option)
 {
@@ -133,11 +133,11 @@ read_command(const Node *node, TtlOption *option)
 			return false;
 		read_parameter(parameter, option, &removed);
 	}
-	/* else what somebody leaves out by hand would remove the option */
+	/* a command by hand without parameters must not remove the option */
 	if (option->present == removed)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("either \"%s.%s\" or \"%s.%s\" has to be set", TTL_SCHEMA, SECONDS,
+				 errmsg("either \"%s.%s\" or \"%s.%s\" must be set", TTL_SCHEMA, SECONDS,
 						TTL_SCHEMA, REMOVED),
 				 errhint("Use %s.coll_mod_index().", TTL_SCHEMA)));
 	return true;
@@ -151,17 +151,12 @@ ttl_cluster_change(Oid indexrelid, const TtlOption *option)
 	TtlOption	wanted = *option;
 	TtlOption	has;
 
-	if (OidIsValid(option->archive_to))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("rows of a table of Citus cannot be moved to another table"),
-				 errhint("Leave archive_to out.")));
 	if (propagates != NULL && strcmp(propagates, "on") != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot change index \"%s\" on this node alone",
 						get_rel_name(indexrelid)),
-				 errhint("Set citus.enable_ddl_propagation to on.")));
+				 errhint("SET citus.enable_ddl_propagation = on;")));
 	ttl_citus_run_command(psprintf("ALTER INDEX %s SET (%s)",
 								   ttl_name_qualified(indexrelid),
 								   parameters_of(option)));

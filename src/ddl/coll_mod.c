@@ -170,7 +170,7 @@ change_option(Oid indexrelid, const TtlOption *new)
 
 /*
  * Applies a change of a table of Citus on this node.  The option lacks only the filter.  Users
- * can write such a command by hand, so the option is checked.
+ * can write such a command by hand, so the result is checked.
  */
 void
 ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
@@ -181,17 +181,6 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 	lock_for_change(indexrelid, &index);
 	if (index.governor != indexrelid)
 		check_not_part(&index);
-	if (option->present)
-	{
-		ttl_state_check_seconds(option->seconds,
-								ttl_own_ttl_asked_for(index.option.filter) != NULL ||
-								option->bucket_seconds != 0);
-		ttl_state_check_usable(indexrelid);
-		/* the type is not known of a table that cannot have a TTL index */
-		if (OidIsValid(index.keytype))
-			ttl_state_check_key(index.relid, index.keyattnum, index.keytype,
-								option->time_zone);
-	}
 	change_here(indexrelid, option);
 
 	/* A problem from before the change is no error, so that the index can be paused. */
@@ -325,15 +314,13 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 		ttl_state_raise(&index);
 	sibling = ttl_own_ttl_sibling(indexrelid);
 	ttl_coll_mod_merge(&index, sibling, change);
-	if (!was_ttl)
-		ttl_overlap_check(indexrelid);
 	change_option(indexrelid, &index.option);
 	if (OidIsValid(sibling) &&
 		(!was_ttl || change->paused != NULL || change->archive_to != NULL))
 		change_sibling(sibling, was_ttl, &index.option);
 	if (!was_ttl)
 	{
-		ttl_overlap_report(indexrelid);
+		ttl_overlap_report(indexrelid, ERROR);
 		ttl_reach_report_left_out(indexrelid);
 	}
 	if (!was_ttl || *change->seconds < *old || *old < 0 || change->archive_to != NULL ||

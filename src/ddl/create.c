@@ -121,10 +121,11 @@ static bool
 check_existing(const TtlCreate *args, const Creation *creation, bool named, const char *command)
 {
 	const TtlOption *has = &creation->has;
+	const TtlOption *wanted = &creation->index.option;
 	char	   *name = get_rel_name(creation->index.indexrelid);
 	char	   *qualified = ttl_name_qualified(creation->index.indexrelid);
 	bool		is_ttl = has->present && has->problem == NULL;
-	char	   *text = is_ttl ? differences(has, &creation->index.option) : NULL;
+	char	   *text = is_ttl ? differences(has, wanted) : NULL;
 	bool		same = is_ttl && text[0] == '\0';
 
 	if (named && (same || args->or_change))
@@ -134,22 +135,24 @@ check_existing(const TtlCreate *args, const Creation *creation, bool named, cons
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("index \"%s\" on the same key already exists", name),
 				 errdetail("It is not a TTL index."),
-				 creation->index.option.bucket_seconds != 0 ?
+				 wanted->bucket_seconds != 0 ?
 				 errhint("Drop it, or create a second index before the next call: %s;", command) :
 				 errhint("Make it one with or_change => true%s, or create a second index: %s;",
 						 named ? "" : " and without name", command)));
+	if (!named)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("TTL index \"%s\" on the same key has another name", name),
+				 errhint("ALTER INDEX %s RENAME TO %s;", qualified, quote_identifier(args->name))));
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
 			 errmsg("TTL index \"%s\" on the same key has other options", name),
-			 named ? errdetail_internal("%s.", text) :
-			 errdetail("%s%sname is %s instead of %s.", text, same ? "" : ", ", name, args->name),
-			 !named ?
-			 errhint("ALTER INDEX %s RENAME TO %s;", qualified, quote_identifier(args->name)) :
-			 has->bucket_seconds == 0 && creation->index.option.bucket_seconds != 0 ?
+			 errdetail_internal("%s.", text),
+			 has->bucket_seconds == wanted->bucket_seconds ?
+			 errhint("Change it with ttl_index.coll_mod_index().") :
+			 has->bucket_seconds == 0 ?
 			 errhint("DROP INDEX %s;", qualified) :
-			 has->bucket_seconds != creation->index.option.bucket_seconds ?
-			 errhint("Leave out granularity and bucket_max_span_seconds: the span cannot be changed.") :
-			 errhint("Change it with ttl_index.coll_mod_index().")));
+			 errhint("Leave out granularity and bucket_max_span_seconds: the span cannot be changed.")));
 	return false;
 }
 

@@ -17,7 +17,7 @@
 #include "definition/option.h"
 #include "utils/snapshot.h"
 
-/* The options that an index is to have; NULL, or 0 for bucket_seconds, keeps what there is. */
+/* Options to set.  NULL, or 0 for bucket_seconds, keeps the present value. */
 typedef struct TtlChange
 {
 	const int32 *seconds;
@@ -30,7 +30,7 @@ typedef struct TtlChange
 	int32		bucket_seconds;
 } TtlChange;
 
-/* What comes before or_change says which index is meant. */
+/* The arguments of create_index().  Those before or_change identify the index. */
 typedef struct TtlCreate
 {
 	Oid			relid;
@@ -56,8 +56,7 @@ extern void ttl_cluster_apply(Node *node);
 
 /* overlap.c */
 extern void ttl_overlap_check_new(Oid relid, const TtlKey *key, List *filter);
-extern void ttl_overlap_check(Oid indexrelid);
-extern void ttl_overlap_report(Oid indexrelid);
+extern void ttl_overlap_report(Oid indexrelid, int elevel);
 
 /* dropped.c */
 extern void ttl_dropped_report(Oid relid, Snapshot before);

@@ -60,18 +60,10 @@ typedef enum Change
 	REBUILT						/* by ALTER TABLE, for another type */
 } Change;
 
-/* Does an option govern the index, its own or that of an index above it? */
-static bool
-has_option(Oid indexrelid)
-{
-	TtlOption	option;
-	Oid			parent;
-	Oid			governor;
-
-	return ttl_catalog_governor(indexrelid, &parent, &governor, &option) && option.present;
-}
-
-/* The TTL indexes of a table, or the TTL index that the relation is. */
+/*
+ * The TTL indexes of a table, or the TTL index that the relation is.  An option governs each of
+ * them, its own or that of an index above it.
+ */
 static List *
 ttl_indexes_of(Oid relid)
 {
@@ -86,7 +78,11 @@ ttl_indexes_of(Oid relid)
 		indexes = ttl_catalog_table_indexes(relid);
 	foreach(lc, indexes)
 	{
-		if (has_option(lfirst_oid(lc)))
+		TtlOption	option;
+		Oid			parent;
+		Oid			governor;
+
+		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) && option.present)
 			result = lappend_oid(result, lfirst_oid(lc));
 	}
 	return result;
@@ -273,10 +269,10 @@ check_created(const CollectedCommand *command, CommandTag tag)
 
 	if (command->d.simple.address.classId != RelationRelationId || !OidIsValid(made))
 		return;
-	if (IsA(command->parsetree, IndexStmt) && has_option(made))
+	if (IsA(command->parsetree, IndexStmt) && ttl_indexes_of(made) != NIL)
 	{
 		check_relation(made, MADE);
-		ttl_overlap_report(made);
+		ttl_overlap_report(made, WARNING);
 		if (tag == CMDTAG_CREATE_INDEX)
 			ttl_reach_report_left_out(made);
 		report_due(made, true);
@@ -322,7 +318,7 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 		if (get_rel_relispartition(lfirst_oid(lc)))
 			report_due(lfirst_oid(lc), false);
 		else
-			ttl_overlap_report(lfirst_oid(lc));
+			ttl_overlap_report(lfirst_oid(lc), WARNING);
 	}
 }
 

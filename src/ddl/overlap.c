@@ -124,19 +124,12 @@ ttl_overlap_check_new(Oid relid, const TtlKey *key, List *filter)
 	(void) report_ignoring(ERROR, relid, InvalidOid, &side);
 }
 
-/* The same for a plain index that is to get a TTL. */
+/*
+ * Tells the client of other TTL indexes on the table of a new one.  If one of two ignores own
+ * TTLs, that is reported at this level.
+ */
 void
-ttl_overlap_check(Oid indexrelid)
-{
-	Side		side;
-
-	if (read_side(indexrelid, &side))
-		(void) report_ignoring(ERROR, IndexGetRelation(indexrelid, false), indexrelid, &side);
-}
-
-/* Tells the client of other TTL indexes on the table of a new one. */
-void
-ttl_overlap_report(Oid indexrelid)
+ttl_overlap_report(Oid indexrelid, int elevel)
 {
 	Oid			relid = IndexGetRelation(indexrelid, false);
 	Side		side;
@@ -144,7 +137,7 @@ ttl_overlap_report(Oid indexrelid)
 
 	if (list_length(ttl_catalog_table_indexes(relid)) < 2 ||
 		!read_side(indexrelid, &side) ||
-		report_ignoring(WARNING, relid, indexrelid, &side) ||
+		report_ignoring(elevel, relid, indexrelid, &side) ||
 		side.date.ttl != NULL)
 		return;
 	other = find_overlap(relid, indexrelid, &side, false);

@@ -3,14 +3,11 @@
  * launcher.c
  *	  The launcher: passes over all databases of the server, with a sleep between them.
  *
- * The launcher is one background worker for the whole server.  A pass of it begins in each
- * database of pg_database, and ends when nothing is left in any.  tasks.c starts and reaps
- * the processes of a pass.  The launcher is connected to no database, so it can open shared
- * catalogs only.
+ * The launcher is one background worker for the whole server (see README).  It is connected
+ * to no database, so it can open shared catalogs only.
  *
  * It starts when recovery has finished, so a standby has none until it is promoted.  It
  * sleeps before its first pass, so that there is time to turn it off on a restored server.
- * While it waits, it looks at the clock once a minute (hold.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -55,8 +52,8 @@ PGDLLEXPORT void ttl_launcher_main(Datum arg);
 /* While a pass goes on, the launcher looks this often for what it has to do. */
 #define WAIT_MS 500
 
-static TtlReported hold_said;
-static TtlReported file_said;
+static TtlReported hold_reported;
+static TtlReported file_reported;
 static bool registered = false;
 static instr_time last_look;	/* when nap() last looked at the clock */
 
@@ -107,14 +104,14 @@ check_clock(TtlStateFile *file, bool starts)
 	PG_END_TRY();
 	if (edata == NULL)
 	{
-		file_said.at = 0;
+		file_reported.at = 0;
 		return true;
 	}
-	if (ttl_reported_is_news(&file_said, edata->sqlerrcode, edata->message))
+	if (ttl_reported_is_news(&file_reported, edata->sqlerrcode, edata->message))
 		ereport(WARNING,
 				(errcode(edata->sqlerrcode),
 				 errmsg("ttl_index deletes nothing on this server: %s", edata->message),
-				 errhint("Mend what keeps the server from reading and writing that file.")));
+				 errhint("Let the server read and write that file.")));
 	FreeErrorData(edata);
 	return false;
 }
@@ -189,9 +186,9 @@ run_pass(void)
 	TtlStateFile file;
 	instr_time	read_at;
 
-	if (!check_clock(&file, false) || ttl_hold_is_held(&file, WARNING, &hold_said))
+	if (!check_clock(&file, false) || ttl_hold_is_held(&file, WARNING, &hold_reported))
 		return;
-	hold_said.at = 0;
+	hold_reported.at = 0;
 	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) ttl_tasks_next_pass());
 	pgstat_report_activity(STATE_RUNNING, activity);
 	read_databases(true);
@@ -210,12 +207,6 @@ run_pass(void)
 	pgstat_report_activity(STATE_IDLE, NULL);
 }
 
-/* Handles pg_cancel_backend(): there is nothing to cancel here, but in a worker. */
-static void
-cancel_handler(SIGNAL_ARGS)
-{
-}
-
 void
 ttl_launcher_main(Datum arg)
 {
@@ -223,7 +214,8 @@ ttl_launcher_main(Datum arg)
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
-	pqsignal(SIGINT, cancel_handler);
+	/* pg_cancel_backend() has nothing to cancel here */
+	pqsignal(SIGINT, SIG_IGN);
 	BackgroundWorkerUnblockSignals();
 
 	/* shared catalogs only */

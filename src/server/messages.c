@@ -3,10 +3,9 @@
  * messages.c
  *	  What the processes of run_pass() say, for the session that called it.
  *
- * A process sends its messages through a queue in shared memory, in the frontend/backend
- * protocol, as a parallel worker does (libpq/pqmq.h), and the session raises them again.
- * An error that ended a survey is the session's.  One that ended a worker is a WARNING,
- * because the others go on.
+ * A process sends its messages through a queue in shared memory, as a parallel worker does
+ * (libpq/pqmq.h), and the session raises them again.  An error that ended a survey is raised
+ * as an error.  One that ended a worker is a WARNING, because the others go on.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -56,15 +55,15 @@ ttl_messages_set_handle(TtlMessages *messages, BackgroundWorkerHandle *handle)
 }
 
 /*
- * Raises a message again.  An error of core to send it is none of the pass: code of an owner can
- * write what the client's encoding lacks.  It is in the log by then.
+ * Raises a message again.  If core cannot send it, because code of an owner wrote what the
+ * client's encoding lacks, that is no error of the pass.  The message is in the log by then.
  */
 static void
 raise_again(ErrorData *edata)
 {
 	MemoryContext caller = CurrentMemoryContext;
 
-	/* nor need it be in the encoding of the database */
+	/* it may be invalid in the encoding of the database, too */
 	ttl_work_tidy(edata);
 	PG_TRY();
 	{

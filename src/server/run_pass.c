@@ -4,8 +4,8 @@
  *	  CALL ttl_index.run_pass(): a pass over one database, on demand.
  *
  * The session runs no pass itself.  It starts the processes that the launcher would start
- * (tasks.c), for the owners whose rights the caller has, waits for them, relays their
- * messages, and ends them if it is canceled.  That needs no preload.
+ * (see README), waits for them, relays their messages, and ends them if it is canceled.
+ * That needs no preload.
  *
  * It holds no snapshot and no lock while it waits: a worker that waited for a lock of the
  * session would be in a deadlock that is not detected.

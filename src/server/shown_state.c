@@ -3,10 +3,10 @@
  * shown_state.c
  *	  The state of an index as the view ttl_index.indexes shows it.
  *
- * definition/catalog.c decides the state by the definition and by the moment.  If that is
- * active, this file finds what else keeps rows or partitions from being deleted: that
- * nobody visits the database, a hold or a crash, which concern the monitor, errors that no
- * good visit has followed, and partitions that cannot be dropped or made.
+ * state/state.c decides the state by the definition and by the moment.  If that is active,
+ * this file finds what else keeps rows or partitions from being deleted: a hold, a crash,
+ * that nobody visits the database, partitions that cannot be dropped or made, and errors
+ * that no good visit has followed.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -19,13 +19,10 @@
 
 #include "fmgr.h"
 #include "funcapi.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "compat.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "partition/partition.h"
@@ -36,28 +33,6 @@
 
 PG_FUNCTION_INFO_V1(ttl_list_indexes);
 
-/* Returns why a partition is missing, as far as that is known without reading rows. */
-static char *
-why_missing(const TtlIndex *root, const TtlPartition *partition)
-{
-	Oid			schema = get_rel_namespace(root->relid);
-	char	   *name = ttl_make_name(root, partition);
-
-	/* the view holds no lock */
-	if (!OidIsValid(schema) || name == NULL)
-		return pstrdup("the table has been dropped");
-	if (OidIsValid(get_relname_relid(name, schema)))
-		return psprintf("partition \"%s\" is missing: another relation has the name",
-						name);
-	if (object_aclcheck(NamespaceRelationId, schema, root->owner,
-						ACL_CREATE) != ACLCHECK_OK)
-		return psprintf("partition \"%s\" is missing: the owner may not create tables in schema \"%s\"",
-						name, get_namespace_name(schema));
-	return psprintf("partition \"%s\" is missing: see last_error in ttl_index.index_stats, "
-					"or wait for the next pass",
-					name);
-}
-
 /* Sets the state of an index that is still active, if there is a reason for it. */
 static void
 show_reason(TtlIndex *index, TtlState state, const char *reason)
@@ -65,36 +40,6 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 	if (index->state != TTL_ACTIVE || reason == NULL)
 		return;
 	ttl_state_set(index, state, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, pstrdup(reason), NULL);
-}
-
-/* Finds the state of a partition, or of a time series that lacks one. */
-static void
-show_partitions(TtlIndex *index, HTAB *failing)
-{
-	List	   *missing;
-
-	if (index->option.drop_partitions && index->parent == index->governor)
-	{
-		/* it could not be dropped if it was due when an error was counted */
-		const TtlFailing *entry = hash_search(failing, &index->governor, HASH_FIND, NULL);
-		TtlPartition partition;
-		TtlCutoff	cutoff;
-
-		if (index->option.seconds < 0 || entry == NULL)
-			return;
-		ttl_bounds_read_one(index->relid, &partition);
-		ttl_cutoff_init(&cutoff, index, entry->at);
-		if (ttl_leaves_partition_is_due(&partition, &cutoff))
-			show_reason(index, TTL_BUCKET_FAILING,
-						"the partition was due and could not be dropped, detached or moved: see last_error in ttl_index.index_stats");
-	}
-	else if (index->governor == index->indexrelid)
-	{
-		/* a later one may be missing only because its time has just come */
-		missing = ttl_make_missing(index, GetCurrentTimestamp(), ttl_make_span(index));
-		if (missing != NIL)
-			show_reason(index, TTL_BUCKET_MISSING, why_missing(index, linitial(missing)));
-	}
 }
 
 /*
@@ -105,6 +50,11 @@ void
 ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 						 const TtlStateFile *file, HTAB *failing)
 {
+	/* errors are counted for the whole */
+	const TtlFailing *error = hash_search(failing, &index->governor, HASH_FIND, NULL);
+	/* else another node makes and drops them */
+	bool		keeps_partitions = ttl_citus_keeps_partitions(&index->citus);
+
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
 	{
@@ -116,51 +66,39 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 		(ttl_leaves_is_by_row(index) && !ttl_state_owners_above(index)))
 		return;
 	index->reason = ttl_reach_left_out(index);
-	if (ttl_citus_keeps_partitions(&index->citus))
-		show_partitions(index, failing);
+
+	if (keeps_partitions && index->option.drop_partitions && index->parent == index->governor)
+	{
+		/* a partition could not be dropped if it was due when an error was counted */
+		if (index->option.seconds >= 0 && error != NULL)
+		{
+			TtlPartition partition;
+			TtlCutoff	cutoff;
+
+			ttl_bounds_read_one(index->relid, &partition);
+			ttl_cutoff_init(&cutoff, index, error->at);
+			if (ttl_leaves_partition_is_due(&partition, &cutoff))
+				show_reason(index, TTL_BUCKET_FAILING,
+							"the partition was due and could not be dropped, detached or moved: see last_error in ttl_index.index_stats");
+		}
+	}
+	else if (keeps_partitions && index->governor == index->indexrelid)
+	{
+		/* a later one may be missing only because its time has just come */
+		List	   *missing = ttl_make_missing(index, GetCurrentTimestamp(), ttl_make_span(index));
+		char	   *name = missing != NIL ? ttl_make_name(index, linitial(missing)) : NULL;
+
+		if (name != NULL)
+			show_reason(index, TTL_BUCKET_MISSING,
+						psprintf("partition \"%s\" is missing: see last_error in ttl_index.index_stats, or wait for the next pass",
+								 name));
+	}
+
 	if (index->option.paused)
 		show_reason(index, TTL_PAUSED, "the index is paused, until ttl_index.unpause_index()");
-	/* errors are counted for the whole */
-	if (index->governor == index->indexrelid &&
-		hash_search(failing, &index->governor, HASH_FIND, NULL) != NULL)
+	if (index->governor == index->indexrelid && error != NULL)
 		show_reason(index, TTL_FAILING,
 					"the last visit ended in an error, or rows that cannot be deleted are left: see last_error in ttl_index.index_stats");
-}
-
-/* The number of columns of list_indexes(). */
-#define NCOLUMNS 12
-
-static void
-put_index(ReturnSetInfo *rsinfo, const TtlIndex *index)
-{
-	Datum		values[NCOLUMNS] = {0};
-	bool		nulls[NCOLUMNS] = {0};
-	TtlCitusTable citus;
-
-	values[0] = ObjectIdGetDatum(index->indexrelid);
-	values[1] = ObjectIdGetDatum(index->relid);
-	/* an index with an option of its own has no parent as far as TTLs go */
-	values[2] = ObjectIdGetDatum(index->parent);
-	nulls[2] = index->governor == index->indexrelid;
-	values[3] = Int32GetDatum(index->option.seconds);
-	nulls[3] = !index->option.present || index->option.problem != NULL;
-	nulls[4] = index->option.time_zone == NULL;
-	if (!nulls[4])
-		values[4] = CStringGetTextDatum(index->option.time_zone);
-	values[5] = BoolGetDatum(index->option.drop_partitions && !index->option.detach_partitions);
-	values[6] = CStringGetTextDatum(ttl_state_name(index->state));
-	nulls[7] = index->reason == NULL;
-	if (!nulls[7])
-		values[7] = CStringGetTextDatum(index->reason);
-	values[8] = ObjectIdGetDatum(index->option.archive_to);
-	nulls[8] = !OidIsValid(index->option.archive_to);
-	values[9] = BoolGetDatum(index->option.detach_partitions);
-	ttl_citus_look(index->relid, &citus);
-	values[10] = ObjectIdGetDatum(citus.shell);
-	nulls[10] = !OidIsValid(citus.shell);
-	values[11] = ObjectIdGetDatum(ttl_citus_shell_index(index->indexrelid, &citus));
-	nulls[11] = !OidIsValid(DatumGetObjectId(values[11]));
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
 typedef struct IndexesView
@@ -171,19 +109,49 @@ typedef struct IndexesView
 	HTAB	   *failing;
 } IndexesView;
 
+/* The number of columns of list_indexes(). */
+#define NCOLUMNS 12
+
 static void
 show_index(Oid indexrelid, void *arg)
 {
 	IndexesView *view = arg;
+	ReturnSetInfo *rsinfo = view->rsinfo;
 	TtlIndex	index;
+	TtlCitusTable citus;
+	Datum		values[NCOLUMNS] = {0};
+	bool		nulls[NCOLUMNS] = {0};
 
 	if (!ttl_state_describe(indexrelid, false, &index))
 		return;
 	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->failing);
-	put_index(view->rsinfo, &index);
+	values[0] = ObjectIdGetDatum(index.indexrelid);
+	values[1] = ObjectIdGetDatum(index.relid);
+	/* an index with an option of its own has no parent as far as TTLs go */
+	values[2] = ObjectIdGetDatum(index.parent);
+	nulls[2] = index.governor == index.indexrelid;
+	values[3] = Int32GetDatum(index.option.seconds);
+	nulls[3] = !index.option.present || index.option.problem != NULL;
+	nulls[4] = index.option.time_zone == NULL;
+	if (!nulls[4])
+		values[4] = CStringGetTextDatum(index.option.time_zone);
+	values[5] = BoolGetDatum(index.option.drop_partitions && !index.option.detach_partitions);
+	values[6] = CStringGetTextDatum(ttl_state_name(index.state));
+	nulls[7] = index.reason == NULL;
+	if (!nulls[7])
+		values[7] = CStringGetTextDatum(index.reason);
+	values[8] = ObjectIdGetDatum(index.option.archive_to);
+	nulls[8] = !OidIsValid(index.option.archive_to);
+	values[9] = BoolGetDatum(index.option.detach_partitions);
+	ttl_citus_look(index.relid, &citus);
+	values[10] = ObjectIdGetDatum(citus.shell);
+	nulls[10] = !OidIsValid(citus.shell);
+	values[11] = ObjectIdGetDatum(ttl_citus_shell_index(index.indexrelid, &citus));
+	nulls[11] = !OidIsValid(DatumGetObjectId(values[11]));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* list_indexes(): the rows of the view ttl_index.indexes, without what shown_text.c writes */
+/* list_indexes(): the rows of the view ttl_index.indexes, without the texts of shown_text.c */
 Datum
 ttl_list_indexes(PG_FUNCTION_ARGS)
 {

@@ -3,13 +3,11 @@
  * survey.c
  *	  What is to be done in a database, and how its TTL indexes are.
  *
- * A survey is a short process at the beginning of a pass, between its sub-passes and at its
- * end.  It is a superuser, so it runs no code of users: it reads catalog rows, index tuples
+ * A survey is a superuser, so it runs no code of users: it reads catalog rows, index tuples
  * and the visibility of rows.  It repairs the options that REINDEX CONCURRENTLY has lost,
  * lists for each owner the TTL indexes by which something is due, counts passes, folds the
- * counters, and finds the states and lags that ttl_index.databases shows.
- *
- * Each index is looked at in a subtransaction, because DDL of others goes on meanwhile.
+ * counters, and finds the states and lags that ttl_index.databases shows.  Each index is
+ * looked at in a subtransaction, because DDL of others goes on meanwhile.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -117,48 +115,21 @@ count_deaths(TtlRun *run)
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{
 		TtlDeath	death = index->death;
-		Oid			relid = index->key.relid;
-		TtlCount	count = {.indexrelid = relid};
-		bool		crashed = death == TTL_DEAD_CRASHED;
+		ErrorData	edata = {
+			.sqlerrcode = ERRCODE_ADMIN_SHUTDOWN,
+			.message = "the worker was terminated while it was at this index"
+		};
 
 		index->death = TTL_NOT_DEAD;
 		if (death == TTL_NOT_DEAD || death == TTL_DEAD_WANTED)
 			continue;
-		count.relid = IndexGetRelation(relid, true);
-		count.errors = 1;
-		count.last_error = crashed ?
-			"the server crashed while the worker was at this index" :
-			"the worker was terminated while it was at this index";
-		count.last_error_sqlstate =
-			unpack_sql_state(crashed ? ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN);
-		count.last_error_time = GetCurrentTimestamp();
-		ttl_tally_add(run, &count);
-		run->kept->counted = true;
-		if (crashed)
+		if (death == TTL_DEAD_CRASHED)
 		{
-			ErrorData	edata = {.sqlerrcode = ERRCODE_CRASH_SHUTDOWN,
-			.message = unconstify(char *, count.last_error)};
-
-			ttl_report_error(run, relid, relid, &edata);
-			continue;
+			edata.sqlerrcode = ERRCODE_CRASH_SHUTDOWN;
+			edata.message = "the server crashed while the worker was at this index";
 		}
-		if (index->failed_until == 0)
-			run->kept->sum.failed++;
-		(void) ttl_kept_failed(run->kept, relid, true, run->at);
-		if (death == TTL_DEAD_CANCELED)
-			ttl_kept_canceled(run->kept, relid, run->at);
+		ttl_tally_failure(run, index->key.relid, &edata, death == TTL_DEAD_CANCELED);
 	}
-}
-
-/* Writes the option of a partitioned TTL index into the indexes of its partitions. */
-static void
-follow(Look *look, Oid indexrelid)
-{
-	if (!OidIsValid(indexrelid) ||
-		get_rel_relkind(indexrelid) != RELKIND_PARTITIONED_INDEX)
-		return;
-	look->locks = true;
-	ttl_saved_option_inherit_all(indexrelid);
 }
 
 /* How far the passes have read an index: the rows before that place were seen. */
@@ -197,42 +168,21 @@ add_owner(Look *look, Oid relid)
 		look->owners = list_append_unique_oid(look->owners, owner);
 }
 
-/* Lists who has something to do at the index at hand, which is active. */
-static void
-find_owners(Look *look, bool is_due)
-{
-	Oid			root = look->indexrelid;
-	const TtlResumeState *kept = ttl_kept_find(look->run->kept, root);
-	ListCell   *lc;
-
-	/* one that fails is visited until a visit is good */
-	if (!ttl_citus_deletes_elsewhere(&look->index.citus) &&
-		(is_due || (kept != NULL && (kept->failing || kept->reported.at != 0))))
-	{
-		foreach(lc, ttl_leaves_by_row(root))
-			add_owner(look, IndexGetRelation(lfirst_oid(lc), true));
-	}
-	if (look->index.state != TTL_ACTIVE)
-		return;
-	foreach(lc, ttl_sub_pass_partitions(look->run, &look->index))
-	{
-		Oid			relid = ((TtlPartition *) lfirst(lc))->relid;
-
-		add_owner(look, OidIsValid(relid) ? relid : look->index.relid);
-	}
-}
-
+/* Looks at one index: its option, lag and state, and who has something to do there. */
 static void
 index_work(void *arg)
 {
 	Look	   *look = arg;
 	TtlRun	   *run = look->run;
 	Oid			root = look->indexrelid;
+	TtlIndex   *index = &look->index;
 	TtlLag		lag = {.at = run->at,.elevel = DEBUG1,.max_tuples = LAG_TUPLES,
 	.find_position = find_position,.arg = run->kept};
+	const TtlResumeState *kept;
 	TimestampTz since;
 	bool		is_due;
 	bool		is_visited;
+	ListCell   *lc;
 
 	look->is_root = look->is_others = false;
 	look->lag = -1;
@@ -246,21 +196,42 @@ index_work(void *arg)
 	/* there can be thousands of these, and most belong to another one */
 	if (get_rel_relispartition(root) && ttl_catalog_root(root) != root)
 		return;
-	if (look->may_run)
-		follow(look, root);
-	if (!ttl_state_describe(root, false, &look->index) || look->index.governor != root)
-		return;
+
+	/* the indexes of partitions have the option of the partitioned one */
+	if (look->may_run && get_rel_relkind(root) == RELKIND_PARTITIONED_INDEX)
+	{
+		look->locks = true;
+		ttl_saved_option_inherit_all(root);
+	}
+
 	/* the coordinator looks at a table that has copies, for all nodes */
-	if (look->index.citus.replicated && ttl_citus_deletes_elsewhere(&look->index.citus))
+	if (!ttl_state_describe(root, false, index) || index->governor != root ||
+		(index->citus.replicated && ttl_citus_deletes_elsewhere(&index->citus)))
 		return;
 	look->is_root = true;
-	is_visited = look->index.state == TTL_ACTIVE || look->index.state == TTL_TABLE_LOCKED;
+	is_visited = index->state == TTL_ACTIVE || index->state == TTL_TABLE_LOCKED;
 	if (ttl_due_since(root, &lag, &since, &is_due))
 		look->lag = run->at - since;
 	if (is_visited && look->may_run && !run->shared->ends &&
 		!ttl_kept_is_left_out(run->kept, root, run->at))
-		find_owners(look, is_due);
-	if (!is_allowed(look, look->index.owner) && look->owners == NIL)
+	{
+		/* one that fails is visited until a visit is good */
+		kept = ttl_kept_find(run->kept, root);
+		if (!ttl_citus_deletes_elsewhere(&index->citus) &&
+			(is_due || (kept != NULL && (kept->failing || kept->reported.at != 0))))
+		{
+			foreach(lc, ttl_leaves_by_row(root))
+				add_owner(look, IndexGetRelation(lfirst_oid(lc), true));
+		}
+		foreach(lc, index->state == TTL_ACTIVE ? ttl_sub_pass_partitions(run, index) : NIL)
+		{
+			Oid			relid = ((TtlPartition *) lfirst(lc))->relid;
+
+			add_owner(look, OidIsValid(relid) ? relid : index->relid);
+		}
+	}
+
+	if (!is_allowed(look, index->owner) && look->owners == NIL)
 		look->others++;
 	else
 	{
@@ -268,7 +239,7 @@ index_work(void *arg)
 		look->inactive += is_visited ? 0 : 1;
 		look->others += look->is_others ? 1 : 0;
 	}
-	ttl_shown_state_complete(&look->index, &look->visitor, &look->file, look->failing);
+	ttl_shown_state_complete(index, &look->visitor, &look->file, look->failing);
 }
 
 /* Looks at one index, within the limits of a batch, and lists what is to be done there. */
@@ -278,40 +249,32 @@ look_at(Look *look)
 	TtlRun	   *run = look->run;
 	TtlSurvey  *found = &look->found;
 	char	   *crash = ttl_crash_reason(&look->file, look->indexrelid);
+	ErrorData  *edata = NULL;
+	bool		timed_out = false;
 	MemoryContext caller;
 	ListCell   *lc;
 
-	if (crash != NULL)
+	if (crash == NULL)
 	{
-		look->lag = -1;
-		look->is_root = !get_rel_relispartition(look->indexrelid);
-		look->index.state = TTL_CRASHED_SERVER;
-		look->owners = NIL;
-		if (run->shared->begins)
-			ttl_report_put_aside(run, look->indexrelid, crash);
-	}
-	else
-	{
-		ErrorData  *edata;
-		bool		timed_out;
-
 		ttl_crash_mark(look->indexrelid);
 		edata = ttl_work_retry(index_work, look, &timed_out);
 		ttl_crash_mark(InvalidOid);
-		if (edata != NULL)
-		{
-			/* unless it is that the index is gone */
-			look->is_root = !get_rel_relispartition(look->indexrelid) &&
-				SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(look->indexrelid));
-			look->index.state = TTL_FAILING;
-			look->lag = -1;
-			look->owners = NIL;
-			if (look->may_run && look->is_root)
-				ttl_tally_failure(run, look->indexrelid, edata, timed_out);
-		}
+	}
+	if (crash != NULL || edata != NULL)
+	{
+		/* unless the error is that the index is gone */
+		look->is_root = !get_rel_relispartition(look->indexrelid) &&
+			SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(look->indexrelid));
+		look->index.state = crash != NULL ? TTL_CRASHED_SERVER : TTL_FAILING;
+		look->lag = -1;
+		look->owners = NIL;
 	}
 	if (!look->is_root)
 		return;
+	if (crash != NULL && run->shared->begins)
+		ttl_report_put_aside(run, look->indexrelid, crash);
+	if (edata != NULL && look->may_run)
+		ttl_tally_failure(run, look->indexrelid, edata, timed_out);
 
 	/* the rows of a paused index stay because somebody wants it */
 	found->indexes++;
@@ -343,29 +306,23 @@ static void
 look_at_all(Look *look)
 {
 	TtlRun	   *run = look->run;
-	int			shared = 0;
-	int			cached = 0;		/* indexes since the caches were emptied */
+	int			looked = 0;
 	ListCell   *lc;
 
 	ttl_work_begin(run);
 	foreach(lc, look->indexes)
 	{
-		if (shared == LOOK_SHARED || look->locks)
+		if (looked % LOOK_SHARED == LOOK_SHARED - 1 || look->locks)
 		{
 			/* locks of thousands of indexes would fill the lock table */
 			ttl_work_commit(run);
 			/* core keeps some kB of each index that was opened, until the process ends */
-			if (cached >= CACHED_INDEXES)
-			{
+			if (looked % CACHED_INDEXES == CACHED_INDEXES - 1)
 				InvalidateSystemCaches();
-				cached = 0;
-			}
 			ttl_work_begin(run);
-			shared = 0;
 			look->locks = false;
 		}
-		shared++;
-		cached++;
+		looked++;
 		/* who drops the extension has locked the counters */
 		if (ttl_work_must_stop(run))
 			break;

@@ -422,19 +422,12 @@ reap(void)
 	return reaped;
 }
 
-/* The argument and the result of wanted_work(). */
-typedef struct WantedWork
-{
-	Oid			database;
-	bool		wanted;
-} WantedWork;
+static bool is_wanted;			/* the result of wanted_work() */
 
 static void
 wanted_work(void *arg)
 {
-	WantedWork *work = arg;
-
-	work->wanted = ttl_work_is_wanted(work->database);
+	is_wanted = ttl_work_is_wanted(*(Oid *) arg);
 }
 
 /*
@@ -444,15 +437,14 @@ wanted_work(void *arg)
 static bool
 database_is_wanted(Oid oid)
 {
-	WantedWork	work = {.database = oid};
-
+	is_wanted = false;
 	if (OidIsValid(common->caller))
 		return false;
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
-	(void) ttl_error_catch(wanted_work, &work, false);
+	(void) ttl_error_catch(wanted_work, &oid, false);
 	CommitTransactionCommand();
-	return work.wanted;
+	return is_wanted;
 }
 
 /*
@@ -570,23 +562,6 @@ count_waiting(bool surveys)
 	return waiting;
 }
 
-/* The first mark of crash.c that no process has, or -1: sessions count no crashes. */
-static int
-free_mark(void)
-{
-	for (int mark = 0; !OidIsValid(common->caller) && mark < TTL_MARKS; mark++)
-	{
-		bool		taken = false;
-		ListCell   *lc;
-
-		foreach(lc, processes)
-			taken = taken || ((Process *) lfirst(lc))->shared->mark == mark;
-		if (!taken)
-			return mark;
-	}
-	return -1;
-}
-
 /*
  * Starts the survey of a database, or a worker for the first TTL indexes that an owner waits
  * with; false if there is no slot.
@@ -598,7 +573,9 @@ start(TtlDatabase *db, Owner *owner, int nroots)
 	Process    *process = palloc0(sizeof(Process));
 	BackgroundWorker entry = {0};
 	TtlShared  *shared;
+	bool		taken[TTL_MARKS] = {0};
 	bool		started;
+	ListCell   *lc;
 
 	process->pointer = dsa_allocate0(area, sizeof(TtlShared));
 	shared = process->shared = dsa_get_address(area, process->pointer);
@@ -610,7 +587,22 @@ start(TtlDatabase *db, Owner *owner, int nroots)
 	shared->common = common_pointer;
 	shared->database = db->oid;
 	shared->kept = db->kept;
-	shared->mark = free_mark();
+
+	/* the first mark of crash.c that no process has, or -1: sessions count no crashes */
+	shared->mark = -1;
+	foreach(lc, processes)
+	{
+		int			mark = ((Process *) lfirst(lc))->shared->mark;
+
+		if (mark >= 0)
+			taken[mark] = true;
+	}
+	for (int mark = TTL_MARKS - 1; mark >= 0 && !OidIsValid(common->caller); mark--)
+	{
+		if (!taken[mark])
+			shared->mark = mark;
+	}
+
 	if (owner == NULL)
 	{
 		shared->begins = db->begins;

@@ -3,14 +3,11 @@
  * worker.c
  *	  The processes of a pass: a survey, and the worker of an owner.
  *
- * tasks.c starts both as dynamic background workers.  A survey is connected to its database
- * as the bootstrap superuser and runs no code of users (survey.c).  A worker is connected
- * as the owner of tables, and does what a session of that owner could do.  It makes
- * sub-passes over the TTL indexes that it was told until nothing is left, or others wait
- * and a round is over.
+ * tasks.c starts both as dynamic background workers (see README).  A worker is connected as
+ * the owner of tables, and does what a session of that owner could do.
  *
  * A before_shmem_exit() callback writes what is to be kept, so that this also happens when
- * the process is terminated.  If it crashes, the memory is gone, and crash.c has the index.
+ * the process is terminated.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -205,7 +202,8 @@ ttl_worker_main(Datum arg)
 			ereport(LOG,
 					(errmsg("ttl_index is idle in database \"%s\"",
 							get_database_name(MyDatabaseId)),
-					 errdetail("The database is read-only by default."),
+					 errdetail("default_transaction_read_only is on for role \"%s\".",
+							   GetUserNameFromId(GetUserId(), false)),
 					 errhint("Turn default_transaction_read_only off to let rows expire.")));
 			ttl_work_commit(&run);
 		}

@@ -26,7 +26,6 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
-#include "commands/trigger.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -44,7 +43,6 @@
 #include "stats/stats.h"
 #include "ttl_index.h"
 
-PG_FUNCTION_INFO_V1(ttl_ignore_subscription);
 PG_FUNCTION_INFO_V1(ttl_stats_reset);
 PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
 
@@ -112,10 +110,10 @@ ttl_counters_check(void)
 }
 
 /*
- * Locks the table for what is to be counted in this transaction, and that of saved options for
- * what is to be read there.  DROP EXTENSION locks both, and the indexes of users behind one of
- * them: who waits for the other with such an index locked would be in a deadlock.  Returns false
- * if a table is gone or, unless the caller waits, locked by others.
+ * Locks the table before anything is counted in this transaction, and that of saved options
+ * before it is read.  DROP EXTENSION locks one of them, then indexes of users, then the other:
+ * a session that waits for either while it has such an index locked would be in a deadlock.
+ * Returns false if a table is gone or, unless the caller waits, locked by others.
  */
 bool
 ttl_counters_lock(bool wait)
@@ -136,7 +134,7 @@ ttl_counters_lock(bool wait)
 		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(saved));
 }
 
-/* Do others hold, or await, a lock on the table with which no pass can begin? */
+/* Does a lock that others hold or await on the table keep passes from beginning? */
 bool
 ttl_counters_are_locked(void)
 {
@@ -407,8 +405,8 @@ ttl_counters_fold(int64 rows, bool new_hour)
 }
 
 /*
- * Resets the counters of an index, whose counts stay in the sums of the database, or all of
- * them if root is invalid.
+ * Resets the counters of an index, or all of them if root is invalid.  The counts of the index
+ * stay in the sums of the database.
  */
 static void
 reset(Oid root)
@@ -473,19 +471,4 @@ ttl_stats_reset_index(PG_FUNCTION_ARGS)
 	root = ttl_catalog_root(indexrelid);
 	reset(OidIsValid(root) ? root : indexrelid);
 	PG_RETURN_VOID();
-}
-
-/*
- * ignore_subscription() returns trigger: leaves out a row that a subscription copies, since
- * the OIDs in it are those of the publisher.
- */
-Datum
-ttl_ignore_subscription(PG_FUNCTION_ARGS)
-{
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" was not called by trigger manager",
-						"ignore_subscription")));
-	return PointerGetDatum(NULL);
 }

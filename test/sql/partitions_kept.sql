@@ -9,7 +9,7 @@ CREATE VIEW marks AS SELECT indexrelid, drop_expired_partitions AS drops, detach
 	FROM ttl_index.indexes ORDER BY indexrelid::text COLLATE "C";
 CREATE VIEW counts AS SELECT relname, deleted_documents AS documents, deleted_buckets AS buckets,
 	archived_documents AS archived, archived_buckets, errors, last_error
-	FROM ttl_index.index_stats WHERE schemaname IN ('kept', 'cold') ORDER BY relname COLLATE "C";
+	FROM ttl_index.index_stats WHERE schemaname IN ('kept', 'cold') ORDER BY relname COLLATE "C", deleted_documents;
 CREATE VIEW tables AS SELECT relnamespace::regnamespace AS schema, relname, relispartition AS part
 	FROM pg_class WHERE relnamespace IN ('kept'::regnamespace, 'cold'::regnamespace) AND relkind IN ('r', 'p')
 	ORDER BY relnamespace::regnamespace::text COLLATE "C", relname COLLATE "C";

@@ -97,7 +97,7 @@ INSERT INTO expected VALUES
 ('saved_options', 'DELETE FROM ttl_index.saved_options', '42501', '42501', '42501', 'ok', '42501', '42501'),
 -- for the triggers alone
 ('set_last_modified()', 'SELECT ttl_index.set_last_modified()', '39P01', '39P01', '39P01', '39P01', '39P01', '39P01'),
-('ignore_subscription()', 'SELECT ttl_index.ignore_subscription()', '42501', '42501', '42501', '39P01', '42501', '42501'),
+('ignore_subscription()', 'SELECT ttl_index.ignore_subscription()', '42501', '42501', '42501', '0A000', '42501', '42501'),
 ('on_ddl()', 'SELECT ttl_index.on_ddl()', '42501', '42501', '42501', '39P03', '42501', '42501'),
 ('on_alter_index()', 'SELECT ttl_index.on_alter_index()', '42501', '42501', '42501', '39P03', '42501', '42501');
 

@@ -69,7 +69,7 @@ my $not_preloaded = 'ttl_index is not in shared_preload_libraries';
 set_line("shared_preload_libraries = ''");
 $node->start;
 like(messages('CREATE EXTENSION ttl_index'),
-	qr/WARNING:  rows that expire will not be deleted by themselves\nDETAIL:  .*\Q$not_preloaded\E.*\nHINT:  /,
+	qr/WARNING:  rows that expire will not be deleted automatically\nDETAIL:  .*\Q$not_preloaded\E.*\nHINT:  /,
 	'CREATE EXTENSION warns without preload');
 $node->safe_psql(
 	'postgres', q{
