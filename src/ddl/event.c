@@ -72,10 +72,9 @@ ttl_indexes_of(Oid relid)
 	foreach(lc, indexes)
 	{
 		TtlOption	option;
-		Oid			parent;
 		Oid			governor;
 
-		if (ttl_catalog_governor(lfirst_oid(lc), &parent, &governor, &option) && option.present)
+		if (ttl_catalog_governor(lfirst_oid(lc), &governor, &option) && option.present)
 			result = lappend_oid(result, lfirst_oid(lc));
 	}
 	return result;
