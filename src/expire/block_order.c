@@ -37,14 +37,23 @@
 /* A batch of so many rows or more ends at the end of a block. */
 #define WHOLE_BLOCKS 100
 
-/* What part of the rows is due, by a sample of the table's blocks? */
-static double
-sample_due(TtlExpirer *x, BlockNumber nblocks)
+/*
+ * Is a heap scan cheaper?  Yes if a batch's entries are in far more blocks than its rows would
+ * fill, and if much is due, by a sample of the table's blocks.
+ */
+bool
+ttl_block_order_is_better(TtlExpirer *x, int blocks, int count)
 {
 	TableScanDesc scan = NULL;
-	int64		rows = 0;
+	int64		sampled = 0;
 	int64		due = 0;
+	BlockNumber nblocks;
+	double		rows;
+	double		all_visible;
 
+	table_relation_estimate_size(x->heap, NULL, &nblocks, &rows, &all_visible);
+	if (blocks < ORDER_SCATTERED * count * (nblocks / Max(rows, 1)))
+		return false;
 	for (int i = 0; i < ORDER_SAMPLE_BLOCKS; i++)
 	{
 		BlockNumber block = (uint64) nblocks * i / ORDER_SAMPLE_BLOCKS;
@@ -59,29 +68,13 @@ sample_due(TtlExpirer *x, BlockNumber nblocks)
 			table_rescan_tidrange(scan, &first, &last);
 		while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
 		{
-			rows++;
+			sampled++;
 			if (ttl_row_is_due(x))
 				due++;
 		}
 	}
 	table_endscan(scan);
-	return rows == 0 ? 0 : (double) due / rows;
-}
-
-/*
- * Is a heap scan cheaper?  Yes if much is due, and a batch's entries are in far more blocks
- * than its rows would fill.
- */
-bool
-ttl_block_order_is_better(TtlExpirer *x, int blocks, int count)
-{
-	BlockNumber nblocks;
-	double		rows;
-	double		all_visible;
-
-	table_relation_estimate_size(x->heap, NULL, &nblocks, &rows, &all_visible);
-	return blocks >= ORDER_SCATTERED * count * (nblocks / Max(rows, 1)) &&
-		sample_due(x, nblocks) >= ORDER_MOST;
+	return sampled > 0 && (double) due / sampled >= ORDER_MOST;
 }
 
 /* Has a batch in block order done enough? */

@@ -30,8 +30,6 @@ typedef struct TtlExpirer
 	TupleTableSlot *slot;		/* the row at hand */
 	int64		key;			/* and its key */
 	TableScanDesc run;			/* scan of blocks with many rows that are due */
-	TtlIndexEntry *found;		/* if not NULL, rows are only looked for */
-	int			nfound;
 	bool		direct;
 	const char *root;			/* the TTL index to announce, NULL once done */
 	/* to compute the key and the filter of a row */

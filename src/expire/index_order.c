@@ -101,11 +101,6 @@ take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
 		ttl_cursor_judges_by_age(&x->batch->cursor, &x->slot->tts_tid) &&
 		ttl_row_is_older(x, x->batch->cursor.seen.xmin))
 		return;
-	if (x->found != NULL)
-	{
-		x->found[x->nfound++] = *entry;
-		return;
-	}
 	x->batch->live++;
 	if (!ttl_row_is_due(x))
 		ereport(ERROR,
@@ -249,68 +244,26 @@ take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
 	return blocks;
 }
 
-/* Orders entries as the scan returns them. */
-static int
-compare_entries(const void *a, const void *b, void *backward)
-{
-	const TtlIndexEntry *x = a;
-	const TtlIndexEntry *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return *(bool *) backward ? compare_tids(b, a) : compare_tids(a, b);
-}
-
 /*
- * Takes up to max rows of mostly dead entries.  If there are more, the position is set back to
- * the last row taken.  Returns in how many blocks the entries lie.
- */
-static int
-take_first(TtlExpirer *x, bool backward, TtlIndexEntry *entries, int count, int max,
-		   TtlScanPosition *position, bool *more)
-{
-	TtlIndexEntry *found = palloc(sizeof(TtlIndexEntry) * count);
-	int			blocks;
-
-	x->found = found;
-	x->nfound = 0;
-	blocks = take_entries(x, entries, count);
-	x->found = NULL;
-	*more = x->nfound > max;
-	if (*more)
-	{
-		qsort_arg(found, x->nfound, sizeof(TtlIndexEntry), compare_entries, &backward);
-		position->key = found[max - 1].key;
-		position->tid = found[max - 1].tid;
-		x->nfound = max;
-	}
-	(void) take_entries(x, found, x->nfound);
-	pfree(found);
-	return blocks;
-}
-
-/*
- * Takes entries from the cursor on, until max_docs rows or max_entries entries.  At first it
- * reads as many entries as rows are wanted.  If most lead to no row, it reads all the rest at
- * once, so that more of them lie in the same block, and finds the live ones first.
+ * Takes entries from the cursor on.  Many of them may be of deleted rows, so it reads as many
+ * at a time as rows are wanted, until half of these were found, or max_entries entries were
+ * read.
  */
 void
 ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 {
 	TtlBatch   *batch = x->batch;
 	TtlCursor  *cursor = &batch->cursor;
-	TtlIndexEntry *entries = palloc(sizeof(TtlIndexEntry) * Max(max_docs, max_entries));
 	bool		catches_up = cursor->phase == TTL_CATCH_UP;
 	TtlScanPosition *position = catches_up ? &cursor->catch_up : &cursor->forward;
 	const TtlCutoff *cutoff = x->cutoff;
 	int64		bound = cutoff->bound;
-	TtlIndexScan scan;
+	TtlIndexEntry *entries = palloc(sizeof(TtlIndexEntry) * max_docs);
 	const TtlIndexEntry *entry;
-	int			next = max_docs;
-	int			size;
+	TtlIndexScan scan;
+	int			wanted;
 	int			count;
 	int			blocks;
-	bool		more = false;
 
 	/* also in CATCH UP, whose round would else count as one up to that key */
 	if (cursor->forward.key > bound)
@@ -328,12 +281,10 @@ ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 
 	do
 	{
-		int			wanted = max_docs - batch->live;
-
 		/* near a change of summer time, not all entries up to the bound are due */
-		size = next;
+		wanted = max_docs - batch->live;
 		count = 0;
-		while (count < size && (entry = ttl_index_scan_next(&scan)) != NULL)
+		while (count < wanted && (entry = ttl_index_scan_next(&scan)) != NULL)
 		{
 			if (ttl_cutoff_is_due(cutoff, entry->key))
 				entries[count++] = *entry;
@@ -342,22 +293,13 @@ ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 		}
 		batch->candidates += count;
 		*position = scan.after;
-		if (size <= wanted)
-			blocks = take_entries(x, entries, count);
-		else
-			blocks = take_first(x, scan.backward, entries, count, wanted, position, &more);
-		next = max_docs - batch->live;
-		/* a single row may be one that fails, which is where the batch ends */
-		if (max_docs > 1 && 2 * (wanted - next) < count)
-			next = max_entries - batch->candidates;
-	} while (count == size && !more && batch->live < max_docs &&
-			 batch->candidates < max_entries);
-	batch->exhausted = count < size && !more && ttl_index_scan_is_over(&scan);
+		blocks = take_entries(x, entries, count);
+	} while (count == wanted && batch->live <= max_docs / 2 && batch->candidates < max_entries);
+	batch->exhausted = count < wanted && ttl_index_scan_is_over(&scan);
 	batch->pages = scan.pages;
 	ttl_index_scan_end(&scan);
 
-	if (Min(count, max_docs) >= ORDER_MIN_ENTRIES && !cursor->order_decided &&
-		cursor->phase == TTL_FORWARD)
+	if (count >= ORDER_MIN_ENTRIES && !cursor->order_decided && cursor->phase == TTL_FORWARD)
 	{
 		cursor->order_decided = true;
 		if (ttl_block_order_is_better(x, blocks, count))
