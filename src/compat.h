@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  The differences between PostgreSQL 15 to 19, each behind the newest
- *	  spelling.  No other file looks at PG_VERSION_NUM.
+ *	  The differences between PostgreSQL 15 to 19, in the newest spelling.
+ *	  No other file reads PG_VERSION_NUM.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -66,7 +66,7 @@
 	ExecInsertIndexTuples(table, slot, estate, false, false, NULL, NIL)
 #endif
 
-/* Since 18 an AFTER trigger runs as the user who queued it, before that as the one who gave the outer command. */
+/* Since 18 an AFTER trigger runs as the user who queued it, before as the user of the outer command. */
 #define TTL_TRIGGERS_RUN_AS_QUEUED (PG_VERSION_NUM >= 180000)
 
 /* A plain number before 19. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lock.c
- *	  Strong locks that hardly delay anybody else.
+ *	  Strong locks that hardly delay other sessions.
  *
  * A session that waits for a strong lock blocks all sessions after it.  A worker that waits for
  * a query of an hour, to drop a partition, would block the table for an hour.  A worker that

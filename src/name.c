@@ -5,7 +5,7 @@
  *
  * A lock on a table keeps its name, but not that of its schema: ALTER SCHEMA ... RENAME takes
  * no lock that conflicts.  Two schemas can be swapped between the lookup of a name and the
- * parsing of a command that uses it.  So whoever runs such a command checks by OID that it has
+ * parsing of a command that uses it.  The caller of such a command checks by OID that it
  * changed the right relation, and otherwise raises an error.
  *
  * Copyright (c) 2026, ttl_index contributors

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * owner.c
- *	  Who owns a table, and who may declare something on it.
+ *	  The owner of a table, and checks for it.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -502,12 +502,11 @@ remove_one(Oid indexrelid, void *arg)
 	TtlCitusTable table;
 	TtlIndex	index;
 	TtlOption	option;
-	Oid			parent;
 	Oid			governor;
 
 	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
 	if (OidIsValid(table.shell) || !ttl_saved_option_is_dependent(indexrelid) ||
-		(ttl_catalog_governor(indexrelid, &parent, &governor, &option) && governor != indexrelid) ||
+		(ttl_catalog_governor(indexrelid, &governor, &option) && governor != indexrelid) ||
 		!lock_if_exists(indexrelid, &index))
 		return;
 	remove_option(&index, WARNING);

@@ -309,14 +309,14 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 				 errhint("Change the type of the column.")));
 	if (args->filter != NULL)
 		filter = make_ands_implicit((Expr *)
-									ttl_parse_expression(rel, args->filter, true,
+									ttl_key_parse(rel, args->filter, true,
 														 "partial_filter_expression"));
 	if (args->ttl_field != NULL)
 	{
 		Node	   *is_null;
 
 		ttl = ttl_own_ttl_field_sql(rel, args->ttl_field);
-		is_null = ttl_parse_expression(rel, psprintf("%s IS NULL", ttl), true,
+		is_null = ttl_key_parse(rel, psprintf("%s IS NULL", ttl), true,
 									   "document_ttl_field");
 		sibling = ttl_own_ttl_find(args->relid, key.attnum, key.expression,
 								   ttl_own_ttl_asked_for(list_make1(is_null)), filter);

@@ -66,13 +66,12 @@ find_overlap(Oid relid, Oid itself, const Side *side, bool ignoring)
 	{
 		Oid			indexrelid = lfirst_oid(lc);
 		TtlOption	option;
-		Oid			parent;
-		Oid			governor;
+			Oid			governor;
 		Side		other;
 		bool		same_date;
 
 		if (indexrelid == itself || !read_side(indexrelid, &other) ||
-			!ttl_catalog_governor(indexrelid, &parent, &governor, &option) ||
+			!ttl_catalog_governor(indexrelid, &governor, &option) ||
 			!option.present || option.problem != NULL)
 			continue;
 		same_date = side->date.attnum == other.date.attnum &&

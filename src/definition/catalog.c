@@ -116,16 +116,12 @@ ttl_catalog_dependents(void)
  * itself.  Reads that option; false if the index is gone.
  */
 bool
-ttl_catalog_governor(Oid indexrelid, Oid *parent, Oid *governor,
-					 TtlOption *option)
+ttl_catalog_governor(Oid indexrelid, Oid *governor, TtlOption *option)
 {
 	List	   *ancestors = NIL;
 
-	*parent = InvalidOid;
 	if (get_rel_relispartition(indexrelid))
 		ancestors = get_partition_ancestors(indexrelid);
-	if (ancestors != NIL)
-		*parent = linitial_oid(ancestors);
 	for (int i = list_length(ancestors) - 1; i >= 0; i--)
 	{
 		*governor = list_nth_oid(ancestors, i);
@@ -140,11 +136,10 @@ ttl_catalog_governor(Oid indexrelid, Oid *parent, Oid *governor,
 Oid
 ttl_catalog_root(Oid indexrelid)
 {
-	Oid			parent;
 	Oid			governor;
 	TtlOption	option;
 
-	if (ttl_catalog_governor(indexrelid, &parent, &governor, &option) && option.present)
+	if (ttl_catalog_governor(indexrelid, &governor, &option) && option.present)
 		return governor;
 	return InvalidOid;
 }

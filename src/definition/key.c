@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * key.c
- *	  From the name of a key to what is indexed, and to the indexes on it.
+ *	  Keys: what the name of one stands for, the indexes on it, and hints on it.
  *
  * A key is the name of a column; or a column of type jsonb and a path below it in MongoDB's
  * dotted notation, 'doc.meta.createdAt'.  A column whose name has a dot wins over a path, and a
@@ -26,15 +26,165 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "parser/parse_clause.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_relation.h"
+#include "parser/parser.h"
+#include "parser/scansup.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "compat.h"
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
 #include "ttl_index.h"
+
+/* The command that creates a TTL index on an expression, for hints. */
+static char *
+command(const char *table, const char *expression, const char *filter)
+{
+	return psprintf("CREATE INDEX ON %s (%s) WHERE %sttl_index.expire_after_seconds(...)",
+					table, expression, filter);
+}
+
+/* What to do about a key that names no column. */
+static char *
+hint_on_name(Oid relid, const char *name)
+{
+	char	   *lower = downcase_identifier(name, strlen(name), false, false);
+
+	if (strpbrk(name, "(:") != NULL)
+		return psprintf("Index the expression: %s. Then ttl_index.coll_mod() changes its seconds.",
+						command(ttl_name_qualified(relid), psprintf("(%s)", name), ""));
+	if (get_attnum(relid, lower) > 0)
+		return psprintf("There is a column \"%s\": a key is written as the name is stored.",
+						lower);
+	return pstrdup("The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX.");
+}
+
+/* What to do about a column (invalid: an expression) of a type that is no date. */
+char *
+ttl_key_hint(Oid relid, AttrNumber attnum, Oid type)
+{
+	char	   *name = attnum != InvalidAttrNumber ? get_attname(relid, attnum, true) : NULL;
+	const char *column = name ? quote_identifier(name) : "...";
+	char	   *found = ttl_name_find(relid);
+	const char *table = found ? found : "...";
+	char	   *seconds = command(table, psprintf("to_timestamp(%s)", column), "");
+
+	switch (type)
+	{
+		case INT4OID:
+			return psprintf("Index the date that the seconds since 1970 stand for: %s.", seconds);
+		case INT8OID:
+		case NUMERICOID:
+		case FLOAT8OID:
+			return psprintf("Index the date that the number stands for. Milliseconds since 1970: %s. Seconds: %s.",
+							command(table, psprintf("to_timestamp(%s / 1000.0)", column), ""),
+							seconds);
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+			return psprintf("Index an immutable function of it. A cast is none, as it depends on settings. "
+							"For RFC 3339 text with an offset: "
+							"CREATE FUNCTION text_date(text) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE "
+							"RETURN ttl_index.document_date(jsonb_build_object('date', $1), 'date'); %s.",
+							command(table, psprintf("text_date(%s)", column), ""));
+		case UUIDOID:
+			return psprintf("Index the date that a UUID of version 7 begins with: %s.",
+							command(table, UUID_V7_DATE(column), UUID_V7_FILTER(column)));
+		case JSONBOID:
+			return psprintf("Index a date in the documents: %s.",
+							command(table, psprintf("ttl_index.document_date(%s, 'createdAt')",
+													column), ""));
+		case JSONOID:
+			return psprintf("Index a date in the documents: %s. Or make the column jsonb: ALTER TABLE %s ALTER COLUMN %s TYPE jsonb.",
+							command(table, psprintf("ttl_index.document_date(%s::jsonb, 'createdAt')",
+													column), ""),
+							table, column);
+		case DATEARRAYOID:
+		case TIMESTAMPARRAYOID:
+			return psprintf("Make it an array of instants: ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz[]. "
+							"Then index ttl_index.earliest(%s).",
+							table, column, column);
+		case TSTZRANGEOID:
+			return psprintf("Index the end of the range: %s.",
+							command(table, psprintf("upper(%s)", column), ""));
+		default:
+			return pstrdup("The key must be of type timestamp with time zone, or an expression that is; "
+						   "or of type timestamp or date, with a time zone.");
+	}
+}
+
+#define BEFORE_TEXT "CREATE INDEX ON t (c) WHERE "
+
+/* A text that is being parsed, and the name of the argument that it comes from. */
+typedef struct ParseSource
+{
+	const char *name;
+	const char *text;
+} ParseSource;
+
+/* Makes a position in the command one of an internal query, which is the text. */
+static void
+add_context(void *arg)
+{
+	const ParseSource *source = arg;
+	int			position = geterrposition() - strlen(BEFORE_TEXT);
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery(source->text);
+	}
+	errcontext("%s", source->name);
+}
+
+/*
+ * Parses the text of a filter or a key, which becomes part of a CREATE INDEX command, as that
+ * command parses it, and makes sure that it is one whole expression.  The name is for errors.
+ * The grammar has no mode for an expression, so it is parsed as the WHERE of a CREATE INDEX.
+ */
+Node *
+ttl_key_parse(Relation rel, const char *text, bool is_filter, const char *name)
+{
+	ParseSource source = {name, text};
+	ErrorContextCallback callback = {error_context_stack, add_context, &source};
+	ParseState *pstate = make_parsestate(NULL);
+	char	   *command = psprintf(BEFORE_TEXT "%s", text);
+	List	   *raw;
+	RawStmt    *statement;
+	Node	   *node;
+
+	error_context_stack = &callback;
+	pstate->p_sourcetext = command;
+	addNSItemToQuery(pstate,
+					 addRangeTableEntryForRelation(pstate, rel, AccessShareLock, NULL,
+												   false, true),
+					 false, true, true);
+
+	/* it has a length where a semicolon ends it */
+	raw = raw_parser(command, RAW_PARSE_DEFAULT);
+	statement = linitial_node(RawStmt, raw);
+	if (list_length(raw) != 1 || statement->stmt_len != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("%s must be one expression: %s", name, text)));
+	node = castNode(IndexStmt, statement->stmt)->whereClause;
+	node = is_filter ?
+		transformWhereClause(pstate, node, EXPR_KIND_INDEX_PREDICATE, "WHERE") :
+		transformExpr(pstate, node, EXPR_KIND_INDEX_EXPRESSION);
+	assign_expr_collations(pstate, node);
+	free_parsestate(pstate);
+	error_context_stack = callback.previous;
+	return node;
+}
 
 /*
  * Splits a key into a column and the path after a dot, which is NULL if the whole key is a
@@ -101,7 +251,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						name, RelationGetRelationName(rel)),
-				 errhint("%s", ttl_hint_key_name(relid, name))));
+				 errhint("%s", hint_on_name(relid, name))));
 	key->attnum = get_attnum(relid, key->column);
 	type = getBaseType(get_atttype(relid, key->attnum));
 
@@ -123,7 +273,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 				 errmsg("column \"%s\" of type %s has no path \"%s\"",
 						key->column, format_type_be(type), path),
 				 type == JSONOID ?
-				 errhint("%s", ttl_hint_key_type(relid, key->attnum, type)) :
+				 errhint("%s", ttl_key_hint(relid, key->attnum, type)) :
 				 errhint("Dates in documents can be indexed in columns of type jsonb.")));
 	else if (type == TIMESTAMPTZARRAYOID)
 	{
@@ -139,10 +289,10 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
 					 errmsg(TTL_KEY_TYPE_REASON, format_type_be(type)),
-					 errhint("%s", ttl_hint_key_type(relid, key->attnum, type))));
+					 errhint("%s", ttl_key_hint(relid, key->attnum, type))));
 	}
 	if (key->sql[0] == '(')
-		key->expression = ttl_parse_expression(rel, key->sql, false, "key");
+		key->expression = ttl_key_parse(rel, key->sql, false, "key");
 }
 
 /*
@@ -296,7 +446,7 @@ ttl_key_indexes(Relation rel, const char *name)
 	}
 	else if (!is_name(name))
 	{
-		key.expression = ttl_parse_expression(rel, name, false, "key");
+		key.expression = ttl_key_parse(rel, name, false, "key");
 		if (IsA(key.expression, Var))
 		{
 			key.attnum = ((Var *) key.expression)->varattno;
@@ -387,7 +537,7 @@ ttl_key_index(Oid relid, const char *key, bool only_ttl)
 				 errhint("The view ttl_index.indexes lists the TTL indexes.") :
 				 errhint("%s", split_key(relid, key, &path) ?
 						 "Create one with ttl_index.create_index()." :
-						 ttl_hint_key_name(relid, key))));
+						 hint_on_name(relid, key))));
 	if (list_length(found) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_AMBIGUOUS_PARAMETER),

@@ -65,6 +65,8 @@ typedef struct TtlDate
 #define TTL_KEY_TYPE_REASON "the key of a TTL index cannot be of type %s"
 
 /* key.c */
+extern char *ttl_key_hint(Oid relid, AttrNumber attnum, Oid type);
+extern Node *ttl_key_parse(Relation rel, const char *text, bool is_filter, const char *name);
 extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
 extern bool ttl_key_read(Oid indexrelid, AttrNumber *attnum,
 						 Node **expression);
@@ -85,14 +87,6 @@ extern Oid	ttl_own_ttl_sibling(Oid main);
 extern Oid	ttl_own_ttl_main(Oid indexrelid);
 extern char *ttl_own_ttl_field_name(Node *call, Oid relid);
 extern char *ttl_own_ttl_field_sql(Relation rel, const char *name);
-
-/* hint.c */
-extern char *ttl_hint_key_name(Oid relid, const char *name);
-extern char *ttl_hint_key_type(Oid relid, AttrNumber attnum, Oid type);
-
-/* parse.c */
-extern Node *ttl_parse_expression(Relation rel, const char *text,
-								  bool is_filter, const char *name);
 
 /* cutoff.c */
 extern void ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index,

@@ -241,6 +241,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 	bool		usable;
 	int			seen = 0;
 	Node	   *keys;
+	List	   *members;
 	ListCell   *lc;
 
 	memset(option, 0, sizeof(*option));
@@ -249,12 +250,12 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 	usable = ((Form_pg_index) GETSTRUCT(tuple))->indisvalid ||
 		get_rel_relkind(indexrelid) == RELKIND_PARTITIONED_INDEX;
 	keys = ttl_option_stored_tree(tuple, Anum_pg_index_indexprs);
-	option->stored = make_ands_implicit((Expr *) ttl_option_stored_tree(tuple, Anum_pg_index_indpred));
+	members = make_ands_implicit((Expr *) ttl_option_stored_tree(tuple, Anum_pg_index_indpred));
 	ReleaseSysCache(tuple);
 
 	if (!ttl_function_lookup(&functions))
 	{
-		option->filter = option->stored;
+		option->filter = members;
 		return true;
 	}
 	if (ttl_option_is_within(keys, &functions))
@@ -262,7 +263,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 		option->present = true;
 		option->problem = "an option of a TTL index cannot be in its key";
 	}
-	foreach(lc, option->stored)
+	foreach(lc, members)
 	{
 		Node	   *member = lfirst(lc);
 		bool		is_known = ttl_option_is_within(member, &functions);

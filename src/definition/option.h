@@ -65,7 +65,6 @@ typedef struct TtlOption
 	bool		paused;			/* nothing is deleted */
 	Oid			archive_to;		/* rows move to this table, or invalid */
 	List	   *filter;			/* the other AND members, not folded */
-	List	   *stored;			/* all of them, as they were read */
 } TtlOption;
 
 /* option.c */

@@ -222,14 +222,14 @@ ttl_own_ttl_main(Oid indexrelid)
 	return main;
 }
 
-/* Can a column of this type hold the TTL of a document by itself? */
+/* Can a column of this type be the TTL of a document? */
 static bool
 is_integer(Oid type)
 {
 	return type == INT2OID || type == INT4OID || type == INT8OID;
 }
 
-/* document_ttl() as users name it: 'doc.ttl', or the integer column. */
+/* A document's TTL, a completed call, as users name it: 'doc.ttl', or the integer column. */
 char *
 ttl_own_ttl_field_name(Node *call, Oid relid)
 {
@@ -250,9 +250,7 @@ ttl_own_ttl_field_name(Node *call, Oid relid)
 	name = get_attname(relid, ((Var *) node)->varattno, true);
 	if (name == NULL || type != JSONBOID)
 		return name;
-	if (field == NULL)
-		return psprintf("%s.ttl", name);
-	if (!IsA(field, Const) || field->constisnull)
+	if (field == NULL || !IsA(field, Const) || field->constisnull)
 		return NULL;
 	return psprintf("%s.%s", name, TextDatumGetCString(field->constvalue));
 }

@@ -184,7 +184,7 @@ ttl_saved_option_is_dependent(Oid indexrelid)
 
 /*
  * Fills in the row of an index, except the option; false if the index is gone.  REINDEX copies
- * the tree of an expression, but not the locations in it, which nodeToString() leaves out.
+ * the tree of an expression, but not the locations in it, which stringToNode() ignores.
  */
 static bool
 identify(Oid indexrelid, SavedRow *row)
@@ -595,10 +595,9 @@ ttl_saved_option_inherit(Oid child)
 {
 	TtlOption	governing;
 	TtlOption	part;
-	Oid			parent;
 	Oid			governor;
 
-	if (ttl_catalog_governor(child, &parent, &governor, &governing) &&
+	if (ttl_catalog_governor(child, &governor, &governing) &&
 		governor != child && !ttl_option_is_inherited(child, &governing, &part))
 		ttl_saved_option_put(child, &part);
 }

@@ -469,7 +469,6 @@ ttl_cutoff(PG_FUNCTION_ARGS)
 	Oid			indexrelid = PG_GETARG_OID(0);
 	TimestampTz statement = GetCurrentStatementStartTimestamp();
 	Cutoff	   *kept = fcinfo->flinfo->fn_extra;
-	Oid			parent;
 	Oid			governor;
 	TtlOption	option;
 
@@ -480,7 +479,7 @@ ttl_cutoff(PG_FUNCTION_ARGS)
 	{
 		ttl_state_check_is_index(indexrelid);
 		kept->at = DT_NOBEGIN;
-		if (ttl_catalog_governor(indexrelid, &parent, &governor, &option) &&
+		if (ttl_catalog_governor(indexrelid, &governor, &option) &&
 			(option.present || ttl_saved_option_apply(indexrelid, &option)) &&
 			option.problem == NULL && option.seconds >= 0)
 			kept->at = statement - option.seconds * USECS_PER_SEC;

@@ -89,7 +89,7 @@ ttl_detach_is_attachable(const TtlIndex *root)
 		ttl_bounds_possible(target, attnum, root->keytype);
 }
 
-/* Raises an error that says why a partition stays where it is. */
+/* Raises an error with the reason why a partition cannot be detached or moved. */
 static void
 refuse(const TtlIndex *root, Oid relid, const char *reason, const char *hint)
 {
@@ -228,7 +228,7 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 	relation_close(partition, NoLock);
 }
 
-/* Raises an error if a command has acted on another table, because a schema was renamed meanwhile. */
+/* Raises an error if a command has changed another table, because a schema was renamed. */
 static void
 check_effect(bool had_effect, Oid relid)
 {
@@ -268,7 +268,7 @@ detach(const TtlIndex *root, Oid relid)
 	}
 }
 
-/* Adds a CHECK constraint that says what the bounds of a partition say, as valid. */
+/* Adds a CHECK constraint on the bounds of a partition, marked as valid without a check. */
 static ObjectAddress
 keep_bounds(Oid relid)
 {
@@ -319,41 +319,39 @@ move_by_attach(const TtlIndex *root, Oid relid)
 	performDeletion(&constraint, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 }
 
-/* Moves a table that was a partition, with all below it, to the schema of the archive. */
-static void
-move_to_schema(const TtlIndex *root, Oid relid)
-{
-	Oid			schema = get_rel_namespace(root->option.archive_to);
-	char	   *name = get_namespace_name(schema);
-	ListCell   *lc;
-
-	/* an event trigger may have dropped the archive */
-	check_effect(name != NULL, relid);
-	foreach(lc, ttl_inherit_tree(relid))
-	{
-		Oid			table = lfirst_oid(lc);
-
-		if (get_rel_namespace(table) == schema)
-			continue;
-		ttl_citus_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s", ttl_name_qualified(table),
-									   quote_identifier(name)));
-		check_effect(get_rel_namespace(table) == schema, table);
-	}
-}
-
 /* Detaches a partition, or moves it to the archive, with all locks held. */
 void
 ttl_detach_partition(const TtlIndex *root, Oid relid)
 {
+	Oid			target = root->option.archive_to;
+
 	/* after an error the next partition overwrites this */
 	moving = relid;
 	if (ttl_detach_is_attachable(root))
 		move_by_attach(root, relid);
 	else
 	{
+		List	   *tree = OidIsValid(target) ? ttl_inherit_tree(relid) : NIL;
+		Oid			schema;
+		char	   *name;
+		ListCell   *lc;
+
 		detach(root, relid);
-		if (OidIsValid(root->option.archive_to))
-			move_to_schema(root, relid);
+		/* SET SCHEMA moves a table without those below it */
+		schema = get_rel_namespace(target);
+		name = get_namespace_name(schema);
+		foreach(lc, tree)
+		{
+			Oid			table = lfirst_oid(lc);
+
+			if (get_rel_namespace(table) == schema)
+				continue;
+			/* an event trigger may have dropped the archive */
+			check_effect(name != NULL, table);
+			ttl_citus_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s", ttl_name_qualified(table),
+										   quote_identifier(name)));
+			check_effect(get_rel_namespace(table) == schema, table);
+		}
 	}
 	moving = InvalidOid;
 }

@@ -52,7 +52,7 @@ ttl_drop_due(const TtlIndex *root, TimestampTz at)
 	return due;
 }
 
-/* Describes the index of a partition that is to go; false if the partition must stay now. */
+/* Describes the TTL index of a partition that is due; false if the partition cannot be dropped now. */
 static bool
 describe_due(Oid indexrelid, Oid relid, TimestampTz at, TtlIndex *root, TtlBatch *batch)
 {
@@ -99,7 +99,7 @@ list_tree(Oid relid)
  * Raises an error if a partition must stay although core would drop or detach it:
  *
  * - It, or one below it, has a pending DETACH CONCURRENTLY.  DROP TABLE would still drop it.
- * - It is or contains a foreign table, whose rows nobody has compared with the bounds.
+ * - It is or contains a foreign table, whose rows were never compared with the bounds.
  * - A subscription writes to it by name, and would stop at what the publisher has yet to send.
  *
  * The hint is DETACH, because DROP ... CASCADE would drop foreign keys to the whole table.
@@ -203,7 +203,7 @@ drop_table(const TtlIndex *root, Oid relid)
 	}
 	PG_END_TRY();
 
-	/* a schema may have been renamed meanwhile, and another table dropped */
+	/* a schema may have been renamed, and another table dropped */
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -232,7 +232,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	/* the command locks more: TOAST, referenced tables, the archive */
 	ttl_lock_limit_waits();
 
-	/* rows are counted while nobody writes there; readers go on */
+	/* rows are counted under a lock against writers; readers are not blocked */
 	if (ttl_count_dropped_documents || by_row)
 	{
 		batch->busy = batch->busy_alone = !ttl_lock_tree(relid, ShareLock);
@@ -251,7 +251,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	if (ttl_count_dropped_documents)
 		rows = count_rows(relid, PG_INT64_MAX);
 
-	/* whatever keeps it is found without a lock on the whole table */
+	/* check without a lock on the whole table first */
 	check_obstacles(&before, relid, keep);
 
 	/* under the lock on the partitioned table, no query through it is running */
@@ -266,7 +266,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 		return;
 	locked_since = GetCurrentTimestamp();
 
-	/* anything may have changed before the locks were there */
+	/* anything may have changed before the locks were granted */
 	if (!describe_due(indexrelid, relid, at, &root, batch) ||
 		!ttl_option_same(&root.option, &before.option) ||
 		root.option.boundary_rows != before.option.boundary_rows)
@@ -301,7 +301,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 		batch->archived = rows;
 	}
 	batch->live = Max(rows, 1); /* an empty one counts too */
-	/* bench/buckets reads this: nobody else sees exact times */
+	/* for bench/buckets */
 	ereport(DEBUG1,
 			(errmsg_internal("table %u was locked for %.3f ms, for a partition to go", root.relid,
 							 (GetCurrentTimestamp() - locked_since) / 1000.0)));

@@ -97,7 +97,7 @@ ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 	past = (now - ORIGIN) % span;
 	for (int64 start = now - (past < 0 ? past + span : past); start <= now + ahead; start += span)
 		missing = add_missing(missing, partitions, start, start + span);
-	/* rows of the past go to the DEFAULT partition */
+	/* rows of the past are inserted into the DEFAULT partition */
 	foreach(lc, missing)
 	{
 		if (((TtlPartition *) lfirst(lc))->upper <= now)

@@ -28,7 +28,6 @@
 #include "expire/expire.h"
 #include "partition/partition.h"
 #include "pass/pass.h"
-#include "pass/schedule.h"
 #include "state/state.h"
 
 /* The arguments and the result of one batch. */

@@ -13,37 +13,63 @@
 #ifndef TTL_PASS_H
 #define TTL_PASS_H
 
-#include "pass/schedule.h"
 #include "shared/shared.h"
 #include "shared/state_file.h"
 #include "stats/stats.h"
+#include "ttl_index.h"
 
-/* A TTL index to visit, and what there is to do. */
-typedef struct TtlTarget
-{
-	Oid			root;
-	Oid			relid;			/* its table, if the index is active */
-	List	   *leaves;			/* OIDs of indexes that hold its rows, in the
-								 * order of the partitions */
-	List	   *others;			/* those that belong to other owners */
-	List	   *partitions;		/* TtlPartition, to make or to drop */
-	bool		active;			/* or locked when it was prepared */
-	bool		busy;			/* something was locked at the last visit */
-} TtlTarget;
-
+/* What a process of a pass works with. */
 typedef struct TtlRun
 {
 	TtlCommon  *common;
 	TtlShared  *shared;
-	TtlPassState    *kept;
+	TtlPassState *kept;
 	MemoryContext context;		/* lives as long as the sub-pass */
-	MemoryContext batch_context;	/* reset before each batch */
+	MemoryContext batch_context;	/* reset after each transaction */
 	List	   *roots;			/* the TTL indexes of a worker */
 	TimestampTz at;				/* the clock reading of this sub-pass */
 	bool		stop;			/* end now: the monitor was disabled, the
 								 * extension dropped, or the launcher ended */
-	List	   *targets;		/* TtlTarget */
 } TtlRun;
+
+/* For schedule.c: a sub-pass. */
+typedef struct TtlSubPass
+{
+	TtlLimits	limits;
+	TimestampTz started;
+	int			count;			/* of indexes */
+	int			current;		/* the position of the one to visit */
+	int			remaining;		/* visits not yet begun */
+	bool		cut;			/* its time was over before the current one */
+	bool		more;			/* rows that were due at the beginning of the
+								 * pass remain */
+} TtlSubPass;
+
+/* For schedule.c: a visit. */
+typedef struct TtlVisit
+{
+	TtlLimits	limits;
+	TimestampTz begun;
+	TimestampTz started;		/* when the batch with the first candidate
+								 * began */
+	int64		deleted;
+	int			batch_size;
+	int64		single_docs;	/* so many rows are taken one by one */
+	int64		batch_entries;	/* how many a batch may look at, or more */
+	int64		larger_rows;	/* the rows of an earlier, larger batch */
+	int64		larger_us;		/* and the time that it took */
+	int64		fixed_us;		/* what a batch takes without its rows, or 0 */
+	double		row_us;			/* and for each row */
+	int			batches;
+	int			failures;
+	bool		narrowing;		/* searching for the row that failed */
+	bool		skipped;		/* the index is not visited again in this pass */
+	bool		counted;		/* the visit is in the counters */
+	bool		busy;			/* something was locked by others */
+	bool		left_out;		/* a partition is left out (kept.c) */
+	bool		over;			/* nothing more can be done here now */
+	bool		more;			/* it was ended by a limit */
+} TtlVisit;
 
 /* attempt.c */
 extern void ttl_attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
@@ -57,6 +83,22 @@ extern void ttl_report_put_aside(TtlRun *run, Oid root, const char *reason);
 extern void ttl_report_lost(TtlRun *run, Oid indexrelid);
 extern char *ttl_report_pass_text(const TtlPassSum *sum);
 extern void ttl_report_pass(TtlRun *run);
+
+/* schedule.c */
+extern void ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int count,
+							   int first, TimestampTz now);
+extern bool ttl_schedule_next(TtlSubPass *sub, TimestampTz now);
+extern void ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
+									 const TtlResumeState *kept, TimestampTz now);
+extern int	ttl_schedule_first_docs(const TtlVisit *visit);
+extern int	ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now);
+extern int64 ttl_schedule_batch_entries(const TtlVisit *visit, int size);
+extern void ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch,
+									int size, bool over, TimestampTz begun,
+									TimestampTz now);
+extern void ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch,
+									  int size, bool gives_up, TimestampTz begun);
+extern void ttl_schedule_visit_end(TtlSubPass *sub, TtlVisit *visit);
 
 /* sub_pass.c */
 extern List *ttl_sub_pass_partitions(TtlRun *run, const TtlIndex *index);
@@ -76,7 +118,7 @@ extern int	ttl_throttle_batch_size(int size);
 extern TtlWait ttl_throttle_wait(TtlRun *run, long *milliseconds);
 
 /* visit.c */
-extern void ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target);
+extern bool ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions);
 
 /* work.c */
 extern bool ttl_work_is_canceled(void);

@@ -16,9 +16,7 @@
  */
 #include "postgres.h"
 
-#include "expire/expire.h"
-#include "pass/schedule.h"
-#include "ttl_index.h"
+#include "pass/pass.h"
 
 /*
  * The first batch of a visit is small: if a trigger is slow, a large one would be canceled
@@ -249,5 +247,4 @@ ttl_schedule_visit_end(TtlSubPass *sub, TtlVisit *visit)
 	if (visit->skipped)
 		visit->more = false;
 	sub->more = sub->more || visit->more;
-	sub->busy = sub->busy || visit->busy;
 }

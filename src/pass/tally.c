@@ -20,6 +20,7 @@
 #include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -135,52 +136,23 @@ ttl_tally_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
 	visit->counted = true;
 }
 
-/* The arguments and the result of a fold. */
-typedef struct FoldWork
-{
-	int64		rows;
-	bool		new_hour;
-	bool		folded;
-} FoldWork;
-
+/* Folds the counters if it is time to. */
 static void
 fold_work(void *arg)
 {
-	FoldWork   *work = arg;
+	TtlPassState *kept = arg;
+	TimestampTz hour = ttl_history_hour(GetCurrentTimestamp());
 
-	work->folded = ttl_counters_fold(work->rows, work->new_hour);
+	if (!ttl_counters_fold(kept->unfolded_rows, hour != kept->folded_hour))
+		return;
+	kept->unfolded_rows = 0;
+	kept->folded_hour = hour;
 }
 
 static void
 trim_work(void *arg)
 {
 	ttl_history_trim(GetCurrentTimestamp());
-}
-
-/*
- * Folds the counters if it is time to.  If the disk is full, the next survey tries again.
- * Trimming the history is a piece of work of its own, because it reads all of that table.
- */
-static void
-fold_counters(TtlRun *run)
-{
-	TtlPassState *kept = run->kept;
-	TimestampTz hour = ttl_history_hour(GetCurrentTimestamp());
-	FoldWork	work = {.rows = kept->unfolded_rows,.new_hour = hour != kept->folded_hour};
-	bool		timed_out;
-	ErrorData  *edata = ttl_work_run(fold_work, &work, &timed_out);
-
-	if (edata == NULL && work.folded)
-	{
-		kept->unfolded_rows = 0;
-		kept->folded_hour = hour;
-		edata = ttl_work_run(trim_work, NULL, &timed_out);
-	}
-	if (edata != NULL &&
-		ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
-		ereport(WARNING,
-				(errcode(edata->sqlerrcode),
-				 errmsg("could not write ttl_index.history: %s", edata->message)));
 }
 
 /*
@@ -197,6 +169,8 @@ ttl_tally_pass(TtlRun *run, bool has_indexes)
 	int			sleep_ms = Min(ttl_monitor_sleep * INT64CONST(1000), IDLE_FLUSH_MS);
 	TimestampTz now = GetCurrentTimestamp();
 	TtlCount	count = {0};
+	ErrorData  *edata;
+	bool		timed_out;
 
 	/* a sub-pass is counted when it has ended */
 	if (shared->begins && shared->more)
@@ -233,7 +207,17 @@ ttl_tally_pass(TtlRun *run, bool has_indexes)
 	}
 	ttl_tally_add(run, &count);
 	kept->unfolded_rows++;
-	fold_counters(run);
+
+	/* fold; trimming is a piece of work of its own, because it reads all of the history */
+	edata = ttl_work_run(fold_work, kept, &timed_out);
+	if (edata == NULL && kept->unfolded_rows == 0)
+		edata = ttl_work_run(trim_work, NULL, &timed_out);
+	/* on a full disk, the next survey tries again */
+	if (edata != NULL &&
+		ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
+		ereport(WARNING,
+				(errcode(edata->sqlerrcode),
+				 errmsg("could not write ttl_index.history: %s", edata->message)));
 	ttl_work_commit(run);
 	kept->idle_passes = kept->idle_sub_passes = kept->lag_pauses = 0;
 	kept->last_flush = now;

@@ -3,9 +3,11 @@
  * visit.c
  *	  One visit to a TTL index: whole partitions, and batches of its leaves.
  *
- * A visit first makes and drops partitions of a time series, each in a transaction of its
- * own, without a look at their rows.  Then it deletes rows from the indexes that hold them,
- * batch by batch (attempt.c), until schedule.c says that its limits are reached.
+ * A visit first finds what there is to do, in a subtransaction, so that an error is that of
+ * this index.  Then it makes and drops partitions of a time series, each in a transaction of
+ * its own, without a look at their rows.  At last it deletes rows from the leaves, the
+ * indexes that hold them, batch by batch (attempt.c), until schedule.c says that its limits
+ * are reached.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -26,7 +28,6 @@
 #include "definition/definition.h"
 #include "expire/expire.h"
 #include "pass/pass.h"
-#include "pass/schedule.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "stats/stats.h"
@@ -38,11 +39,75 @@
 /* What was due is estimated after so many deleted rows for each index that holds them. */
 #define ESTIMATE_ROWS 1000
 
+/* A TTL index, and what there is to do. */
+typedef struct Target
+{
+	TtlRun	   *run;
+	Oid			root;
+	bool		with_partitions;
+	/* results of prepare_work() */
+	Oid			relid;			/* its table, if the index is active */
+	List	   *leaves;			/* OIDs of indexes that hold its rows, in the
+								 * order of the partitions */
+	List	   *others;			/* those that belong to other owners */
+	List	   *partitions;		/* TtlPartition, to make or to drop */
+	bool		active;			/* or locked at that time */
+	/* result of estimate_work() */
+	double		due;			/* rows; -1: not known */
+} Target;
+
+/* Finds what there is to do, as far as it belongs to the owner as which the worker is connected. */
+static void
+prepare_work(void *arg)
+{
+	Target	   *target = arg;
+	List	   *leaves = ttl_leaves_by_row(target->root);
+	TtlIndex	index;
+	ListCell   *lc;
+
+	target->active = ttl_state_describe(target->root, false, &index) &&
+		(index.state == TTL_ACTIVE || index.state == TTL_TABLE_LOCKED);
+	target->relid = target->active ? index.relid : InvalidOid;
+	target->partitions = NIL;
+	if (target->active && index.state == TTL_ACTIVE && target->with_partitions)
+		target->partitions = ttl_sub_pass_partitions(target->run, &index);
+
+	MemoryContextSwitchTo(target->run->context);
+	target->leaves = target->others = NIL;
+	foreach(lc, ttl_citus_deletes_elsewhere(&index.citus) ? NIL : leaves)
+	{
+		if (ttl_owner_of(lfirst_oid(lc)) == GetUserId())
+			target->leaves = lappend_oid(target->leaves, lfirst_oid(lc));
+		else
+			target->others = lappend_oid(target->others, lfirst_oid(lc));
+	}
+	MemoryContextSwitchTo(target->run->batch_context);
+}
+
+/* Prepares a visit in a transaction of its own.  Returns false if there is nothing to do. */
+static bool
+prepare(TtlRun *run, Target *target)
+{
+	ErrorData  *edata = NULL;
+	bool		timed_out;
+
+	ttl_work_begin(run);
+	if (!ttl_work_must_stop(run))
+	{
+		edata = ttl_work_retry(prepare_work, target, &timed_out);
+		if (edata != NULL)
+			ttl_tally_failure(run, target->root, edata, timed_out);
+	}
+	(void) ttl_work_try_commit(run, &timed_out);
+	return !run->stop && edata == NULL &&
+		(target->leaves != NIL || target->partitions != NIL);
+}
+
 /* The arguments and the result of making or dropping one partition. */
 typedef struct PartitionWork
 {
 	TtlRun	   *run;
-	const TtlTarget *target;
+	const Target *target;
 	const TtlPartition *partition;
 	TtlVisit   *visit;
 	Oid			key;			/* the partition, or the table if one is made */
@@ -109,7 +174,7 @@ count_partition(void *arg, ErrorData *edata, bool timed_out)
  * dropped.
  */
 static bool
-visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool makes)
+visit_partitions(TtlRun *run, const Target *target, TtlVisit *visit, bool makes)
 {
 	TimestampTz begun = GetCurrentTimestamp();
 	int			failed = 0;
@@ -152,22 +217,14 @@ visit_partitions(TtlRun *run, const TtlTarget *target, TtlVisit *visit, bool mak
 	return false;
 }
 
-/* The arguments and the result of an estimate. */
-typedef struct EstimateWork
-{
-	const TtlRun *run;
-	const TtlTarget *target;
-	double		due;			/* -1: not known */
-} EstimateWork;
-
 static void
 estimate_work(void *arg)
 {
-	EstimateWork *work = arg;
+	Target	   *target = arg;
 	double		due = 0;
 	ListCell   *lc;
 
-	foreach(lc, work->target->leaves)
+	foreach(lc, target->leaves)
 	{
 		Oid			leaf = lfirst_oid(lc);
 		Oid			relid = IndexGetRelation(leaf, true);
@@ -184,10 +241,10 @@ estimate_work(void *arg)
 			return;
 		if (!ttl_look_estimate(&index, &estimate))
 			return;
-		due += ttl_look_estimate_due(&estimate, &index, work->run->kept->pass_at);
+		due += ttl_look_estimate_due(&estimate, &index, target->run->kept->pass_at);
 		ttl_look_estimate_free(&estimate);
 	}
-	work->due = due;
+	target->due = due;
 }
 
 /*
@@ -195,10 +252,9 @@ estimate_work(void *arg)
  * tables still include the rows that it has deleted since.
  */
 static void
-estimate_due(TtlRun *run, const TtlTarget *target)
+estimate_due(TtlRun *run, Target *target)
 {
 	const TtlResumeState *kept = ttl_kept_find(run->kept, target->root);
-	EstimateWork work = {.run = run,.target = target,.due = -1};
 	bool		timed_out;
 
 	if (kept == NULL || kept->estimated ||
@@ -208,15 +264,16 @@ estimate_due(TtlRun *run, const TtlTarget *target)
 	if (!ttl_work_must_stop(run))
 	{
 		/* an error is not reported: a batch will meet it */
-		(void) ttl_work_run(estimate_work, &work, &timed_out);
-		ttl_kept_estimated(run->kept, target->root, (int64) rint(work.due));
+		target->due = -1;
+		(void) ttl_work_run(estimate_work, target, &timed_out);
+		ttl_kept_estimated(run->kept, target->root, (int64) rint(target->due));
 	}
 	(void) ttl_work_try_commit(run, &timed_out);
 }
 
 /* Runs the batches of one leaf, as far as the limits of the visit allow. */
 static void
-visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
+visit_leaf(TtlRun *run, Target *target, Oid leaf, TtlVisit *visit)
 {
 	TtlResumeState *kept = ttl_kept_find(run->kept, leaf);
 	TtlCursor	cursor = {.indexrelid = leaf};
@@ -250,7 +307,7 @@ visit_leaf(TtlRun *run, const TtlTarget *target, Oid leaf, TtlVisit *visit)
 
 /* Was the visit good: no error in this pass, no row that failed, and nothing left out? */
 static bool
-is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
+is_well(const TtlRun *run, const Target *target, const TtlVisit *visit)
 {
 	const TtlResumeState *kept = ttl_kept_find(run->kept, target->root);
 	ListCell   *lc;
@@ -269,14 +326,13 @@ is_well(const TtlRun *run, const TtlTarget *target, const TtlVisit *visit)
 
 /* Ends a visit: keeps what the next one has to know, and notes if all is well again. */
 static void
-end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid last_leaf)
+end_visit(TtlRun *run, TtlSubPass *sub, const Target *target, TtlVisit *visit, Oid last_leaf)
 {
 	int			first_docs;
 	TtlResumeState *kept;
 
 	ttl_schedule_visit_end(sub, visit);
 	first_docs = ttl_schedule_first_docs(visit);
-	target->busy = visit->busy;
 	if (visit->skipped)
 		(void) ttl_kept_failed(run->kept, target->root, true, run->at);
 	if (first_docs == 0 && !OidIsValid(last_leaf) &&
@@ -310,38 +366,52 @@ end_visit(TtlRun *run, TtlSubPass *sub, TtlTarget *target, TtlVisit *visit, Oid 
 	ttl_work_commit(run);
 }
 
-/* Visits a TTL index: its partitions, then its leaves, which share the limits of the visit. */
-void
-ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
+/*
+ * Visits a TTL index: its partitions, then its leaves, which share the limits of the visit.
+ * Returns whether something was locked by others.
+ */
+bool
+ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions)
 {
-	TtlResumeState *kept = ttl_kept_find(run->kept, target->root);
-	int			count = list_length(target->leaves);
-	int			first = 0;
+	Target		target = {.run = run,.root = root,.with_partitions = with_partitions};
+	const TtlResumeState *kept;
 	TtlVisit	visit;
+	int			count;
+	int			first = 0;
 	Oid			last_leaf = InvalidOid;
 	bool		more_partitions;
 	int64		took;
 	ListCell   *lc;
 
-	run->shared->current_index = target->root;
-	ttl_crash_mark(target->root);
+	if (ttl_kept_is_left_out(run->kept, root, run->at))
+		return false;
+	run->shared->current_index = root;
+	ttl_crash_mark(root);
+	if (!prepare(run, &target))
+	{
+		ttl_crash_mark(InvalidOid);
+		run->shared->current_index = InvalidOid;
+		return false;
+	}
+	kept = ttl_kept_find(run->kept, root);
 	ttl_schedule_visit_begin(&visit, &sub->limits, kept, GetCurrentTimestamp());
-	more_partitions = visit_partitions(run, target, &visit, true);
-	more_partitions = visit_partitions(run, target, &visit, false) || more_partitions;
+	more_partitions = visit_partitions(run, &target, &visit, true);
+	more_partitions = visit_partitions(run, &target, &visit, false) || more_partitions;
 
 	/*
 	 * Begin after the leaf at which the last visit ended early: its batches
 	 * may be canceled each time, or its rows come due faster than they are
 	 * deleted.
 	 */
-	foreach(lc, kept != NULL ? target->leaves : NIL)
+	count = list_length(target.leaves);
+	foreach(lc, kept != NULL ? target.leaves : NIL)
 	{
 		if (lfirst_oid(lc) == kept->last_leaf)
 			first = foreach_current_index(lc) + 1;
 	}
 	for (int i = 0; i < count && !run->stop && !visit.skipped; i++)
 	{
-		Oid			leaf = list_nth_oid(target->leaves, (first + i) % count);
+		Oid			leaf = list_nth_oid(target.leaves, (first + i) % count);
 		int			batches = visit.batches;
 
 		if (ttl_kept_is_left_out(run->kept, leaf, run->at))
@@ -351,8 +421,8 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 		}
 		/* noted now, because the worker may not survive the visit */
 		if (count > 1)
-			ttl_kept_index(run->kept, target->root)->last_leaf = leaf;
-		visit_leaf(run, target, leaf, &visit);
+			ttl_kept_index(run->kept, root)->last_leaf = leaf;
+		visit_leaf(run, &target, leaf, &visit);
 		if (visit.batches > batches)
 			last_leaf = leaf;
 		/* the limits of the visit are reached: this leaf or others have more */
@@ -365,7 +435,7 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 	visit.more = visit.more || more_partitions;
 	if (count == 1 || (visit.over && !visit.skipped))
 		last_leaf = InvalidOid;
-	end_visit(run, sub, target, &visit, last_leaf);
+	end_visit(run, sub, &target, &visit, last_leaf);
 	ttl_crash_mark(InvalidOid);
 	run->shared->current_index = InvalidOid;
 
@@ -375,8 +445,9 @@ ttl_visit_target(TtlRun *run, TtlSubPass *sub, TtlTarget *target)
 		ttl_work_begin(run);
 		ereport(LOG,
 				(errmsg("TTL index %s: deleted %lld rows in %d batches, %lld ms",
-						ttl_name_index(target->root), (long long) visit.deleted,
+						ttl_name_index(root), (long long) visit.deleted,
 						visit.batches, (long long) took)));
 		ttl_work_commit(run);
 	}
+	return visit.busy;
 }

@@ -72,9 +72,9 @@ show_launcher(void)
 }
 
 /*
- * Looks at the clock, and at the start at which indexes workers have crashed the server.
- * If the state file cannot be read or written, it is not known whether rows may be deleted:
- * the launcher stays, says so now and then, and returns false.
+ * Looks at the clock, and at the start for indexes at which workers have crashed the server.
+ * If the state file cannot be read or written, it is unknown whether rows may be deleted:
+ * reports that, and returns false.
  */
 static bool
 check_clock(TtlStateFile *file, bool starts)
@@ -140,9 +140,9 @@ nap(long milliseconds)
 }
 
 /*
- * Updates the list of databases.  At the beginning of a pass one begins in each of them.
- * Later in the pass one begins in databases that are new, or whose last one ended as long
- * ago as the sleep, so that one that drains for hours does not keep the others waiting.
+ * Updates the list of databases.  At the beginning, a pass begins in each of them.  Later, a
+ * pass begins in databases that are new, or whose last pass ended ttl_index.monitor_sleep
+ * ago, so that a database that drains for hours does not keep the others waiting.
  */
 static void
 read_databases(bool begins)

@@ -134,7 +134,7 @@ ttl_overview_handle(void)
 	return segment ? dsm_segment_handle(segment) : 0;
 }
 
-/* Copies what the launcher of this server shows; NULL if there is no launcher. */
+/* Copies what the launcher shows; NULL if there is no launcher. */
 static Overview *
 read_overview(void)
 {

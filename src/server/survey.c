@@ -40,7 +40,7 @@
 #include "stats/stats.h"
 #include "ttl_index.h"
 
-/* Of the lag of an index it looks at so many tuples of the table at most, in each place. */
+/* Maximum number of tuples that are read for the lag of an index, in each place of it. */
 #define LAG_TUPLES 500
 
 /* How many indexes are looked at in one transaction. */
@@ -121,7 +121,7 @@ count_deaths(TtlRun *run)
 		};
 
 		index->death = TTL_NOT_DEAD;
-		if (death == TTL_NOT_DEAD || death == TTL_DEAD_WANTED)
+		if (death == TTL_NOT_DEAD)
 			continue;
 		if (death == TTL_DEAD_CRASHED)
 		{
@@ -323,7 +323,7 @@ look_at_all(Look *look)
 			look->locks = false;
 		}
 		looked++;
-		/* who drops the extension has locked the counters */
+		/* a session that drops the extension has locked the counters */
 		if (ttl_work_must_stop(run))
 			break;
 		look->indexrelid = lfirst_oid(lc);

@@ -360,9 +360,9 @@ take_answer(Process *process)
 			process->owner->resume_at = at + 1;
 			db->rounds = Max(db->rounds, shared->rounds + 1);
 			db->more = true;
-			ttl_kept_died(kept, db->oid, at,
-						  shared->canceled ? TTL_DEAD_CANCELED :
-						  process->ended ? TTL_DEAD_WANTED : TTL_DEAD_TERMINATED);
+			if (shared->canceled || !process->ended)
+				ttl_kept_died(kept, db->oid, at,
+							  shared->canceled ? TTL_DEAD_CANCELED : TTL_DEAD_TERMINATED);
 		}
 	}
 	else if (shared->answered)

@@ -153,7 +153,7 @@ ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState 
 void
 ttl_kept_died(dshash_table *shared, Oid database, Oid relid, TtlDeath death)
 {
-	TtlResumeKey	key = {database, relid};
+	TtlResumeKey key = {database, relid};
 	bool		found;
 	TtlResumeState *entry = dshash_find_or_insert(shared, &key, &found);
 
@@ -183,7 +183,7 @@ ttl_kept_forget(dshash_table *shared, Oid database)
 TtlResumeState *
 ttl_kept_find(const TtlPassState *kept, Oid relid)
 {
-	TtlResumeKey	key = {MyDatabaseId, relid};
+	TtlResumeKey key = {MyDatabaseId, relid};
 	TtlResumeState *index = hash_search(kept->indexes, &key, HASH_FIND, NULL);
 	TtlResumeState *entry;
 
@@ -202,7 +202,7 @@ ttl_kept_find(const TtlPassState *kept, Oid relid)
 TtlResumeState *
 ttl_kept_index(TtlPassState *kept, Oid relid)
 {
-	TtlResumeKey	key = {MyDatabaseId, relid};
+	TtlResumeKey key = {MyDatabaseId, relid};
 	TtlResumeState *index = ttl_kept_find(kept, relid);
 
 	if (index == NULL)

@@ -36,7 +36,6 @@ typedef enum TtlDeath
 	TTL_NOT_DEAD,
 	TTL_DEAD_CRASHED,			/* it crashed the server */
 	TTL_DEAD_TERMINATED,
-	TTL_DEAD_WANTED,			/* others waited for its database */
 	TTL_DEAD_CANCELED			/* its batch did not let itself be canceled */
 } TtlDeath;
 

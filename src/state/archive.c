@@ -75,8 +75,7 @@ mismatch(TtlIndex *index, char *reason, char *hint)
 	return ttl_state_set(index, TTL_ARCHIVE_MISMATCH, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 						 psprintf("rows cannot be moved to table %s: %s",
 								  ttl_archive_name(index->option.archive_to), reason),
-						 psprintf("%sAnother table can be named with ttl_index.coll_mod_index(..., archive_to => ...).",
-								  hint ? psprintf("%s ", hint) : ""));
+						 hint ? hint : "Name another table with ttl_index.coll_mod_index(..., archive_to => ...).");
 }
 
 /* A command that changes a table, for a hint. */
@@ -85,7 +84,7 @@ alter_command(Oid relid, const char *change)
 {
 	char	   *name = ttl_name_find(relid);
 
-	return psprintf("ALTER TABLE %s %s.", name ? name : "...", change);
+	return psprintf("ALTER TABLE %s %s;", name ? name : "...", change);
 }
 
 /* Copies the catalog row of a column that is not dropped. */
@@ -117,12 +116,11 @@ column_state(TtlIndex *index, const FormData_pg_attribute *column)
 		return mismatch(index, psprintf("it has no column \"%s\" of type %s", name, type),
 						alter_command(ttl_inherit_top(target),
 									  psprintf("ADD COLUMN %s %s", quoted, type)));
+	/* no hint to change the type, which rewrites the archive and can change its values */
 	if (other.atttypid != column->atttypid ||
 		(other.atttypmod != column->atttypmod && other.atttypmod != -1))
 		return mismatch(index, psprintf("its column \"%s\" is of type %s instead of %s", name,
-										ttl_archive_column_type(&other), type),
-						alter_command(ttl_inherit_top(target),
-									  psprintf("ALTER COLUMN %s TYPE %s", quoted, type)));
+										ttl_archive_column_type(&other), type), NULL);
 
 	/* a generated column takes no value, and one that is not stored gives none */
 	if (other.attgenerated != '\0' ? column->attgenerated == '\0' :
@@ -153,10 +151,9 @@ cycle_state(TtlIndex *index)
 		foreach(lc2, ttl_catalog_table_indexes(lfirst_oid(lc)))
 		{
 			TtlOption	option;
-			Oid			parent;
 			Oid			governor;
 
-			if (ttl_catalog_governor(lfirst_oid(lc2), &parent, &governor, &option) &&
+			if (ttl_catalog_governor(lfirst_oid(lc2), &governor, &option) &&
 				OidIsValid(option.archive_to))
 				stages = list_append_unique_oid(stages, option.archive_to);
 		}
@@ -173,7 +170,7 @@ ttl_archive_state(TtlIndex *index)
 	Oid			target = index->option.archive_to;
 	TtlState	state;
 
-	/* if the table is gone, another state says so */
+	/* a table that is gone has another state */
 	if (!index->option.present || !OidIsValid(target) || !ttl_catalog_class(index->relid, &table))
 		return TTL_ACTIVE;
 	if (!ttl_catalog_class(target, &other))
@@ -184,7 +181,7 @@ ttl_archive_state(TtlIndex *index)
 		return mismatch(index, "those of a table of Citus can only be deleted",
 						"Leave archive_to out.");
 	if (ttl_citus_kind(target) != TTL_CITUS_NONE)
-		return mismatch(index, "it is a table of Citus", "Name one that is not.");
+		return mismatch(index, "it is a table of Citus", "Name a table that is not one of Citus.");
 	if (other.relkind != RELKIND_RELATION && other.relkind != RELKIND_PARTITIONED_TABLE &&
 		other.relkind != RELKIND_FOREIGN_TABLE)
 		return mismatch(index, "it is not a table",
@@ -209,7 +206,7 @@ ttl_archive_state(TtlIndex *index)
 	return state;
 }
 
-/* The state by the privileges of the owners, who exist, while the archive is locked. */
+/* The state by the privileges of the owners.  The archive is locked, and the owner exists. */
 static TtlState
 rights_state(TtlIndex *index)
 {
@@ -233,7 +230,7 @@ rights_state(TtlIndex *index)
 		object_aclcheck(NamespaceRelationId, schema, index->owner, ACL_USAGE) != ACLCHECK_OK)
 		return mismatch(index, psprintf("the owner of the rows, \"%s\", lacks INSERT on it or USAGE on its schema",
 										owner),
-						psprintf("GRANT INSERT ON %s TO %s; GRANT USAGE ON SCHEMA %s TO %s.",
+						psprintf("GRANT INSERT ON %s TO %s; GRANT USAGE ON SCHEMA %s TO %s;",
 								 ttl_name_qualified(target), quoted,
 								 quote_identifier(get_namespace_name(schema)), quoted));
 	return TTL_ACTIVE;

@@ -351,7 +351,6 @@ ttl_citus_state(TtlIndex *index)
 {
 	TtlCitusKind kind = index->citus.kind;
 	Oid			shell;
-	Oid			parent;
 	Oid			governor;
 	TtlOption	own;
 	TtlOption	whole;
@@ -366,7 +365,7 @@ ttl_citus_state(TtlIndex *index)
 		return TTL_ACTIVE;
 	shell = ttl_citus_shell_index(index->governor, &index->citus_governor);
 	if (OidIsValid(shell) && ttl_option_read(index->governor, &own) &&
-		ttl_catalog_governor(shell, &parent, &governor, &whole) &&
+		ttl_catalog_governor(shell, &governor, &whole) &&
 		ttl_option_same(&own, &whole))
 		return TTL_ACTIVE;
 	return ttl_state_set(index, TTL_OPTION_DIFFERS, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -375,11 +374,11 @@ ttl_citus_state(TtlIndex *index)
 }
 
 /*
- * Locks the placement of a shard until the end of the transaction, as whoever writes to it
- * does.  The tag of that lock depends on how the table is distributed, so a function of Citus
- * takes it.  Returns the shard's number, or 0 for a table that is not named like one.  The
- * placement can have changed before, so the caller must look again.  Raises lock_not_available
- * while Citus moves or splits the shard.
+ * Locks the placement of a shard until the end of the transaction, as writers do.  The tag of
+ * that lock depends on how the table is distributed, so a function of Citus takes it.  Returns
+ * the shard's number, or 0 for a table that is not named like one.  The placement can have
+ * changed before, so the caller must look again.  Raises lock_not_available while Citus moves
+ * or splits the shard.
  */
 int64
 ttl_citus_lock(Oid relid)
@@ -410,7 +409,7 @@ ttl_citus_lock(Oid relid)
 
 /*
  * Runs a command.  Where Citus propagates it, lock_timeout holds on other nodes too, because
- * otherwise the locks here would be held for as long as somebody reads a shard there.  Citus
+ * otherwise the locks here would be held for as long as a shard there is being read.  Citus
  * sends that setting only in a block of several commands.
  */
 void

@@ -95,10 +95,9 @@ return_text(FunctionCallInfo fcinfo, const char *text)
 static bool
 find_governor(Oid indexrelid, Oid *governor, Oid *relid, TtlOption *option)
 {
-	Oid			parent;
 
 	if (get_rel_relkind(indexrelid) == '\0' ||
-		!ttl_catalog_governor(indexrelid, &parent, governor, option))
+		!ttl_catalog_governor(indexrelid, governor, option))
 		return false;
 	*relid = IndexGetRelation(*governor, true);
 	return OidIsValid(*relid);

@@ -196,7 +196,7 @@ key_state(TtlIndex *index, Oid type)
 	if (!ttl_catalog_key_type_ok(index->keytype))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_DATATYPE_MISMATCH,
 							 psprintf(TTL_KEY_TYPE_REASON, format_type_be(type)),
-							 ttl_hint_key_type(index->relid, index->keyattnum, index->keytype));
+							 ttl_key_hint(index->relid, index->keyattnum, index->keytype));
 	if (!index->option.present)
 		return TTL_ACTIVE;
 	if (index->keytype == TIMESTAMPTZOID && time_zone != NULL)
@@ -424,35 +424,33 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	return ttl_archive_state(index);
 }
 
-static bool
-has_publications(void)
-{
-	Relation	rel = table_open(PublicationRelationId, AccessShareLock);
-	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	bool		result = HeapTupleIsValid(systable_getnext(scan));
-
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return result;
-}
-
 /*
- * Does a publication of deletes need what the table cannot give?  It is locked, so
- * that it can be opened.  Before 18, core's look at the publications of each of many tables
- * gets slower with their number.
+ * Are deletes of this locked table published, although it has no replica identity?  Before 18,
+ * RelationBuildPublicationDesc() gets slower with the number of tables that ask it, so that it
+ * is called only if there are publications.
  */
 static bool
 lacks_replica_identity(Oid relid)
 {
 	PublicationDesc publications;
 	Relation	rel = try_relation_open(relid, NoLock);
+	Relation	catalog;
+	SysScanDesc scan;
 	bool		result = false;
 
 	if (rel == NULL)
 		return false;
 	if (rel->rd_rel->relkind == RELKIND_RELATION &&
 		rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL &&
-		!OidIsValid(RelationGetReplicaIndex(rel)) && has_publications())
+		!OidIsValid(RelationGetReplicaIndex(rel)))
+	{
+		catalog = table_open(PublicationRelationId, AccessShareLock);
+		scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
+		result = HeapTupleIsValid(systable_getnext(scan));
+		systable_endscan(scan);
+		table_close(catalog, AccessShareLock);
+	}
+	if (result)
 	{
 		RelationBuildPublicationDesc(rel, &publications);
 		result = publications.pubactions.pubdelete;
@@ -568,9 +566,11 @@ ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 		index->owner = table.relowner;
 	}
 	found = OidIsValid(index->owner) && index->relkind != '\0' &&
-		ttl_catalog_governor(indexrelid, &index->parent, &index->governor, &index->option);
+		ttl_catalog_governor(indexrelid, &index->governor, &index->option);
 	if (found)
 	{
+		if (get_rel_relispartition(indexrelid))
+			index->parent = ttl_inherit_parent(indexrelid, NULL);
 		if (!definition_only &&
 			!(ttl_catalog_is_usable(indexrelid) && ttl_catalog_is_usable(index->governor)))
 			(void) not_valid(index);

@@ -3,9 +3,8 @@
  * count.c
  *	  What was counted, as rows of a table.
  *
- * The counters (counters.c) and the hours that are over (history.c) are tables of such
- * rows.  Each lists its columns, in order.  This file writes, reads and adds up the columns
- * of each kind.
+ * The counters (counters.c) and past hours (history.c) are tables of such rows.  Each lists
+ * its columns, in order.  This file writes, reads and adds up the columns of each kind.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -32,7 +31,7 @@
 /* The field of a TtlCount for a column. */
 #define FIELD(type, count, column) (*(type *) ((char *) (count) + (column)->offset))
 
-/* A table of such rows, or InvalidOid if the extension has just been dropped. */
+/* Finds a table of such rows; InvalidOid if the extension has just been dropped. */
 Oid
 ttl_count_relid(const char *name)
 {
@@ -41,7 +40,7 @@ ttl_count_relid(const char *name)
 	return OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 }
 
-/* Opens it.  Raises an error if it does not fit this library. */
+/* Opens a table of such rows.  Raises an error if it does not fit this library. */
 Relation
 ttl_count_open(const char *name, int ncolumns, LOCKMODE lockmode)
 {
@@ -51,7 +50,7 @@ ttl_count_open(const char *name, int ncolumns, LOCKMODE lockmode)
 	return rel;
 }
 
-/* The value of a column; false for NULL, as which no time and no text are stored. */
+/* Sets the value of a column.  Returns false for NULL: no time, or no text. */
 static bool
 column_datum(const TtlCount *count, const TtlCountColumn *column, Datum *datum)
 {
@@ -84,7 +83,7 @@ column_datum(const TtlCount *count, const TtlCountColumn *column, Datum *datum)
 	return false;
 }
 
-/* The row of a table that has these columns. */
+/* Forms a row of a table that has these columns. */
 HeapTuple
 ttl_count_form(const TtlCount *count, const TtlCountColumn *columns, TupleDesc desc)
 {
@@ -151,8 +150,8 @@ ttl_count_read(HeapTuple tuple, const TtlCountColumn *columns, TupleDesc desc,
 }
 
 /*
- * Adds a row to the sum of its index.  A time that is in the future was written by a
- * clock that has been set back since: it would hide the later ones until then.
+ * Adds a row to the sum of its index.  A time in the future is ignored: a clock that was set
+ * back since has written it, and it would hide later ones.
  */
 void
 ttl_count_add(TtlCount *sum, const TtlCount *row, const TtlCountColumn *columns,

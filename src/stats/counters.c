@@ -46,10 +46,10 @@
 PG_FUNCTION_INFO_V1(ttl_stats_reset);
 PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
 
-/* Fewer rows are not folded, so that an idle table is left alone. */
+/* Fewer rows are not folded: it would write more than it saves. */
 #define FOLD_ROWS 100
 
-/* How many rows a page is taken to hold: about half of what fits. */
+/* Assumed rows per page: about half of what fits. */
 #define ROWS_PER_BLOCK 25
 
 /* The columns of ttl_index.counters, in order. */
@@ -248,23 +248,24 @@ take_rows(Relation rel, TimestampTz move_before, Sums *sums)
 }
 
 /*
- * Opens the table for a view or a message; NULL if it is locked, or does not fit this
- * library.
+ * Sums up the table for a view or a message.  Returns false if it is locked, or does not fit
+ * this library.
  */
-static Relation
-open_to_look(void)
+static bool
+look(Sums *sums)
 {
 	Oid			relid = ttl_count_relid("counters");
 	Relation	rel;
+	bool		fits;
 
-	if (!OidIsValid(relid) ||
-		!ConditionalLockRelationOid(relid, AccessShareLock))
-		return NULL;
+	if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
 	rel = table_open(relid, NoLock);
-	if (RelationGetDescr(rel)->natts == NCOLUMNS)
-		return rel;
+	fits = RelationGetDescr(rel)->natts == NCOLUMNS;
+	if (fits)
+		sum_rows(rel, GetActiveSnapshot(), false, DT_NOEND, sums);
 	table_close(rel, AccessShareLock);
-	return NULL;
+	return fits;
 }
 
 /*
@@ -277,13 +278,11 @@ ttl_counters_failing(void)
 	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(TtlFailing),.hcxt = CurrentMemoryContext};
 	HTAB	   *failing = hash_create("ttl_index failing", 64, &ctl,
 									  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	Relation	rel = open_to_look();
 	Sums		sums;
 	ListCell   *lc;
 
-	if (rel == NULL)
+	if (!look(&sums))
 		return failing;
-	sum_rows(rel, GetActiveSnapshot(), false, DT_NOEND, &sums);
 	foreach(lc, sums.list)
 	{
 		const TtlCount *sum = lfirst(lc);
@@ -296,7 +295,6 @@ ttl_counters_failing(void)
 			entry->at = sum->last_error_time;
 		}
 	}
-	table_close(rel, AccessShareLock);
 	return failing;
 }
 
@@ -304,14 +302,12 @@ ttl_counters_failing(void)
 List *
 ttl_counters_roles_since(TimestampTz since)
 {
-	Relation	rel = open_to_look();
 	List	   *roles = NIL;
 	Sums		sums;
 	ListCell   *lc;
 
-	if (rel == NULL)
+	if (!look(&sums))
 		return NIL;
-	sum_rows(rel, GetActiveSnapshot(), false, DT_NOEND, &sums);
 	foreach(lc, sums.list)
 	{
 		const TtlCount *sum = lfirst(lc);
@@ -319,7 +315,6 @@ ttl_counters_roles_since(TimestampTz since)
 		if (OidIsValid(sum->relid) && sum->last_call != 0 && sum->last_call >= since)
 			roles = lappend_oid(roles, sum->relid);
 	}
-	table_close(rel, AccessShareLock);
 	return roles;
 }
 
@@ -384,7 +379,7 @@ ttl_counters_fold(int64 rows, bool new_hour)
 		Sums		sums;
 		ListCell   *lc;
 
-		/* anybody may call run_pass(), which knows nothing of earlier folds */
+		/* a pass of run_pass() does not know about earlier folds */
 		sum_rows(rel, GetLatestSnapshot(), false, move_before, &sums);
 		foreach(lc, sums.list)
 			past = past || is_moved(&sums, ((TtlCount *) lfirst(lc))->hour);
@@ -431,7 +426,7 @@ reset(Oid root)
 			continue;
 		if (!OidIsValid(root))
 		{
-			/* that a role calls run_pass() is no count */
+			/* the time of the last run_pass() of a role is no count */
 			if (call.last_call != 0)
 				insert_row(rel, &call);
 			continue;
@@ -460,7 +455,7 @@ ttl_stats_reset(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* stats_reset(index regclass) returns void: of a part, the TTL index that it belongs to */
+/* stats_reset(index regclass) returns void; for a partition, of the TTL index above it */
 Datum
 ttl_stats_reset_index(PG_FUNCTION_ARGS)
 {

@@ -81,7 +81,7 @@ ttl_history_check(void)
 		table_close(ttl_count_open("past_hours", NCOLUMNS, NoLock), NoLock);
 }
 
-/* Is it too long ago to be kept? */
+/* Is an hour older than ttl_index.history_retention? */
 static bool
 is_old(TimestampTz hour, TimestampTz now)
 {
@@ -104,7 +104,7 @@ ttl_history_add(const TtlCount *sum, TimestampTz now)
 	table_close(rel, NoLock);
 }
 
-/* Deletes the hours that are too long ago, unless others have locked the table. */
+/* Deletes the old hours, unless others have locked the table. */
 void
 ttl_history_trim(TimestampTz now)
 {

@@ -42,7 +42,7 @@ typedef struct TtlCount
 	TimestampTz last_deleted;	/* 0 for none, like the other times */
 	const char *last_error;
 	const char *last_error_sqlstate;
-	Oid			last_error_role;	/* whose code raised it; invalid for none of users */
+	Oid			last_error_role;	/* as whom it was raised; invalid: the survey */
 	TimestampTz last_error_time;
 	int64		passes;
 	int64		sub_passes;

@@ -174,7 +174,7 @@ is($wrong{wiki}, '1 index paused', 'of wiki');
 is($wrong{app}, 'nothing', 'of app');
 like($wrong{logs}, qr/^1 index catches up; about [\d,]+ rows left, until about [\d:]+ \(/, 'of logs');
 like($page, qr{<dt>Need attention</dt><dd>2</dd>}, 'two ask for attention');
-like($page, qr{<dt>The drain ends about</dt><dd>\d}, 'the end of the drain is at the top');
+like($page, qr{<dt>Backlog gone about</dt><dd>\d}, 'the end of the drain is at the top');
 like($page, qr/violates foreign key constraint/, 'the error of shop is on it');
 
 #

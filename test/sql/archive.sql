@@ -95,7 +95,7 @@ BEGIN
 	IF by_ddl IS DISTINCT FROM by_function OR by_ddl IS DISTINCT FROM by_coll_mod OR the_hint = '' THEN
 		RETURN format('%s -- %s -- %s -- %s', by_ddl, by_function, by_coll_mod, the_hint);
 	END IF;
-	RETURN by_ddl || E'\n' || replace(the_hint, ' Another table can be named with ttl_index.coll_mod_index(..., archive_to => ...).', ' ...');
+	RETURN by_ddl || E'\n' || the_hint;
 END
 $$;
 CREATE VIEW cold.a_view AS SELECT * FROM event;

@@ -305,11 +305,31 @@ sub check_files
 	return;
 }
 
+# The rules that tests cite by number are there.
+sub check_rules
+{
+	my ($page) = @_;
+	my ($rules, $options) = split /^## The option$/m, slurp_file($page);
+	my %numbers = map { $_ => 1 } $rules =~ /^(\d+)\. /mg, map { "option $_" } $options =~ /^(\d+)\. /mg;
+	my %missing;
+
+	foreach my $file (glob 'test/sql/*.sql test/specs/*.spec test/t/*.pl test/citus/*.pl')
+	{
+		my $text = slurp_file($file);
+
+		$missing{"$1$2"} = $file while $text =~ /\b(option )?rules? (\d+)\b/g;
+	}
+	delete @missing{ keys %numbers };
+	is(join(', ', map { "rule $_ of $missing{$_}" } sort keys %missing), '', "$page has the rules that tests cite");
+	return;
+}
+
 run_page($_) foreach @pages;
 check_pasted($_) foreach @pages;
 check_programs('doc/frameworks.md');
 check_tests($_) foreach 'doc/guarantees.md', 'doc/security.md';
 check_reference('doc/reference.md');
+check_rules('doc/semantics.md');
 check_files('doc/how-it-works.md');
 check_links($_) foreach @pages, 'CONTRIBUTING.md', 'bench/results/README.md';
 cmp_ok(-s 'README.md', '<=', 8 * 1024, 'README.md is for ten minutes');
