@@ -110,7 +110,9 @@ inherit_option(Oid child, const TtlIndex *index)
 {
 	const TtlOption *option = &index->option;
 	TtlOption	own;
+	TtlOption	governing;
 	TtlOption	part;
+	Oid			governor;
 
 	if (index->governor == child || ttl_option_is_inherited(child, option, &part))
 		return;
@@ -123,8 +125,12 @@ inherit_option(Oid child, const TtlIndex *index)
 						get_rel_name(index->governor)),
 				 errdetail("Its own options no longer apply; expire_after_seconds is now %d.",
 						   option->seconds)));
+
+	/* whoever changes an option locks all indexes that it governs first, so read it again */
 	LockRelationOid(child, ShareUpdateExclusiveLock);
-	ttl_saved_option_inherit(child);
+	if (ttl_catalog_governor(child, &governor, &governing) &&
+		governor != child && !ttl_option_is_inherited(child, &governing, &part))
+		ttl_saved_option_put(child, &part);
 }
 
 /*
@@ -134,18 +140,13 @@ inherit_option(Oid child, const TtlIndex *index)
 static void
 check_index(Oid indexrelid, void *arg)
 {
-	bool		rebuilt = *(bool *) arg;
 	TtlIndex	index;
 	TtlOption	own;
 
 	if (!ttl_state_describe(indexrelid, true, &index) || !index.option.present)
 		return;
 	if (TTL_STATE_IS_WRONG(index.state) && is_new(indexrelid))
-	{
-		if (rebuilt)
-			ttl_state_raise_altered(&index);
 		ttl_state_raise(&index);
-	}
 	inherit_option(indexrelid, &index);
 
 	/* coll_mod() may hold the lock; then the next pass saves the option */
@@ -157,12 +158,12 @@ check_index(Oid indexrelid, void *arg)
 
 /* Checks the TTL indexes of a relation and those of partitions below them. */
 static void
-check_relation(Oid relid, bool rebuilt)
+check_relation(Oid relid)
 {
 	ListCell   *lc;
 
 	foreach(lc, ttl_indexes_of(relid))
-		ttl_catalog_each(ttl_inherit_tree(lfirst_oid(lc)), check_index, &rebuilt);
+		ttl_catalog_each(ttl_inherit_tree(lfirst_oid(lc)), check_index, NULL);
 }
 
 /*
@@ -261,7 +262,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 		return;
 	if (IsA(command->parsetree, IndexStmt) && ttl_indexes_of(made) != NIL)
 	{
-		check_relation(made, false);
+		check_relation(made);
 		ttl_overlap_report(made, WARNING);
 		if (tag == CMDTAG_CREATE_INDEX)
 			ttl_reach_report_left_out(made);
@@ -273,7 +274,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 
 		if (!is_partition)
 			strip_copies(made);
-		check_relation(made, false);
+		check_relation(made);
 		if (!is_partition && tag == CMDTAG_CREATE_TABLE)
 			notice_table(made, "LIKE copied the index.");
 	}
@@ -300,7 +301,7 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 	}
 	if (ttl_inherit_parent(partition, NULL) != parent)
 		return;
-	check_relation(partition, false);
+	check_relation(partition);
 	if (ttl_detach_is_running(partition))
 		return;
 	foreach(lc, ttl_indexes_of(partition))
@@ -330,10 +331,8 @@ check_altered(const CollectedCommand *command)
 		switch (cmd->subtype)
 		{
 			case AT_AddIndex:
-				check_relation(changed, false);
-				break;
 			case AT_ReAddIndex:
-				check_relation(changed, true);
+				check_relation(changed);
 				break;
 			case AT_AttachPartition:
 			case AT_DetachPartition:

@@ -24,6 +24,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_partitioned_table.h"
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "nodes/parsenodes.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
@@ -34,9 +35,6 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "ttl_index.h"
-
-/* Dates further from 2000 than this are further than any microsecond. */
-#define MAX_DAYS (PG_INT64_MAX / USECS_PER_DAY)
 
 /* Reads one side of a range, in microseconds; false if it is no date. */
 static bool
@@ -50,7 +48,7 @@ read_side(List *datums, int64 *key)
 	if (datum->kind != PARTITION_RANGE_DATUM_VALUE)
 		return false;
 	type = getBaseType(value->consttype);
-	if (!ttl_catalog_key_type_ok(type))
+	if (!OidIsValid(ttl_catalog_opclass(type)))
 		return false;
 	if (type != DATEOID)
 	{
@@ -58,10 +56,9 @@ read_side(List *datums, int64 *key)
 		return true;
 	}
 	days = DatumGetDateADT(value->constvalue);
-	if (days <= -MAX_DAYS)
-		*key = PG_INT64_MIN;
-	else
-		*key = days >= MAX_DAYS ? PG_INT64_MAX : days * USECS_PER_DAY;
+	/* a date can be further from 2000 than any microsecond */
+	if (pg_mul_s64_overflow(days, USECS_PER_DAY, key))
+		*key = days < 0 ? PG_INT64_MIN : PG_INT64_MAX;
 	return true;
 }
 

@@ -103,10 +103,8 @@ extern List *ttl_catalog_table_indexes(Oid relid);
 extern List *ttl_catalog_leaves(Oid root);
 extern bool ttl_catalog_governor(Oid indexrelid, Oid *governor, TtlOption *option);
 extern Oid	ttl_catalog_opclass(Oid type);
-extern bool ttl_catalog_key_type_ok(Oid type);
 extern bool ttl_catalog_class(Oid relid, FormData_pg_class *form);
 extern bool ttl_catalog_is_usable(Oid indexrelid);
 extern bool ttl_catalog_is_leftover(Oid indexrelid);
-extern bool ttl_catalog_is_copy(Oid indexrelid);
 
 #endif							/* TTL_DEFINITION_H */

@@ -16,8 +16,6 @@
  */
 #include "postgres.h"
 
-#include <ctype.h>
-
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/index.h"
@@ -103,18 +101,8 @@ ttl_key_hint(Oid relid, AttrNumber attnum, Oid type)
 							command(table, psprintf("ttl_index.document_date(%s, 'createdAt')",
 													column), ""));
 		case JSONOID:
-			return psprintf("Index a date in the documents: %s. Or make the column jsonb: ALTER TABLE %s ALTER COLUMN %s TYPE jsonb.",
-							command(table, psprintf("ttl_index.document_date(%s::jsonb, 'createdAt')",
-													column), ""),
+			return psprintf("Make the column jsonb: ALTER TABLE %s ALTER COLUMN %s TYPE jsonb.",
 							table, column);
-		case DATEARRAYOID:
-		case TIMESTAMPARRAYOID:
-			return psprintf("Make it an array of instants: ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz[]. "
-							"Then index ttl_index.earliest(%s).",
-							table, column, column);
-		case TSTZRANGEOID:
-			return psprintf("Index the end of the range: %s.",
-							command(table, psprintf("upper(%s)", column), ""));
 		default:
 			return pstrdup("The key must be of type timestamp with time zone, or an expression that is; "
 						   "or of type timestamp or date, with a time zone.");
@@ -285,7 +273,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 	{
 		key->type = type;
 		key->sql = pstrdup(quote_identifier(key->column));
-		if (!ttl_catalog_key_type_ok(type))
+		if (!OidIsValid(ttl_catalog_opclass(type)))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
 					 errmsg(TTL_KEY_TYPE_REASON, format_type_be(type)),
@@ -386,19 +374,6 @@ ttl_key_read(Oid indexrelid, AttrNumber *attnum, Node **expression)
 	return single;
 }
 
-/* Can this text be the name of a column, or a path? */
-static bool
-is_name(const char *text)
-{
-	for (; *text != '\0'; text++)
-	{
-		if (!IS_HIGHBIT_SET(*text) && !isalnum((unsigned char) *text) &&
-			strchr("_$.", *text) == NULL)
-			return false;
-	}
-	return true;
-}
-
 /*
  * Can an index of this kind have a TTL?  A unique one cannot, so that a TTL index can be
  * created in addition to a constraint on the same key.
@@ -444,7 +419,7 @@ ttl_key_indexes(Relation rel, const char *name)
 		if (path != NULL || type == TIMESTAMPTZARRAYOID || type == JSONBOID)
 			ttl_key_resolve(rel, name, &key);
 	}
-	else if (!is_name(name))
+	else if (strpbrk(name, "\"( :+-") != NULL)
 	{
 		key.expression = ttl_key_parse(rel, name, false, "key");
 		if (IsA(key.expression, Var))

@@ -386,17 +386,12 @@ ttl_option_members(const TtlOption *option)
 bool
 ttl_option_same(const TtlOption *a, const TtlOption *b)
 {
-	if (a->present != b->present || a->seconds != b->seconds ||
-		a->problem != NULL || b->problem != NULL ||
-		a->drop_partitions != b->drop_partitions ||
-		a->detach_partitions != b->detach_partitions ||
-		a->bucket_seconds != b->bucket_seconds ||
-		a->paused != b->paused ||
-		a->archive_to != b->archive_to)
-		return false;
-	if (a->time_zone == NULL || b->time_zone == NULL)
-		return a->time_zone == b->time_zone;
-	return strcmp(a->time_zone, b->time_zone) == 0;
+	TtlOption	one = *a;
+	TtlOption	other = *b;
+
+	one.filter = other.filter = NIL;
+	return a->problem == NULL && b->problem == NULL &&
+		equal(ttl_option_members(&one), ttl_option_members(&other));
 }
 
 /*

@@ -94,8 +94,5 @@ extern void ttl_saved_option_restore(Oid indexrelid);
 extern bool ttl_saved_option_lock(Oid indexrelid);
 extern bool ttl_saved_option_needs_repair(Oid indexrelid);
 extern void ttl_saved_option_repair(Oid indexrelid);
-extern bool ttl_saved_option_is_lost(Oid indexrelid);
-extern void ttl_saved_option_inherit(Oid child);
-extern void ttl_saved_option_inherit_all(Oid root);
 
 #endif							/* TTL_OPTION_H */

@@ -11,9 +11,6 @@
  * TTL index depends on one column of saved_options, and its row is the one with its table, its
  * key and that column's number.  A new index on the same key has no such dependency.
  *
- * This file also writes the option of a partitioned index into the indexes of its partitions,
- * so that a detached partition keeps it.
- *
  * Copyright (c) 2026, ttl_index contributors
  *
  * IDENTIFICATION
@@ -519,7 +516,7 @@ record_copy(Oid indexrelid, void *arg)
 	TtlOption	option;
 	SavedRow	row;
 
-	if (ttl_catalog_is_copy(indexrelid) && identify(indexrelid, &row) &&
+	if (ttl_catalog_is_leftover(indexrelid) && identify(indexrelid, &row) &&
 		ttl_option_read(indexrelid, &option) && option.present)
 		record_dependencies(indexrelid, row.slot);
 }
@@ -556,17 +553,6 @@ ttl_saved_option_repair(Oid indexrelid)
 		ttl_saved_option_write(indexrelid, &option);
 }
 
-/* Was the option of an index lost for good, and not just removed? */
-bool
-ttl_saved_option_is_lost(Oid indexrelid)
-{
-	TtlOption	option = {0};
-
-	return ttl_catalog_is_usable(indexrelid) && !OidIsValid(ttl_catalog_root(indexrelid)) &&
-		ttl_saved_option_is_dependent(indexrelid) &&
-		!ttl_saved_option_apply(indexrelid, &option);
-}
-
 /* Does an index need a repair?  This is cheap and takes no lock. */
 bool
 ttl_saved_option_needs_repair(Oid indexrelid)
@@ -584,44 +570,4 @@ ttl_saved_option_needs_repair(Oid indexrelid)
 		saved = row->option;
 	index.option = option_to_save(indexrelid, &option);
 	return !option.present || !ttl_option_same(&saved, &index.option);
-}
-
-/*
- * Writes the governing option into a partition's index, which the caller has locked.  It is
- * read after the lock: whoever changes an option locks all indexes that it governs first.
- */
-void
-ttl_saved_option_inherit(Oid child)
-{
-	TtlOption	governing;
-	TtlOption	part;
-	Oid			governor;
-
-	if (ttl_catalog_governor(child, &governor, &governing) &&
-		governor != child && !ttl_option_is_inherited(child, &governing, &part))
-		ttl_saved_option_put(child, &part);
-}
-
-/*
- * Writes the option of a partitioned TTL index into children that differ.  A child that is
- * locked waits for the next pass.
- */
-void
-ttl_saved_option_inherit_all(Oid root)
-{
-	TtlOption	option;
-	TtlOption	part;
-	ListCell   *lc;
-
-	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX ||
-		!ttl_option_read(root, &option))
-		return;
-	foreach(lc, ttl_inherit_tree(root))
-	{
-		Oid			child = lfirst_oid(lc);
-
-		if (child != root && !ttl_option_is_inherited(child, &option, &part) &&
-			ttl_saved_option_lock(child))
-			ttl_saved_option_inherit(child);
-	}
 }

@@ -82,7 +82,6 @@ typedef struct TtlCursor
 typedef struct TtlBatch
 {
 	bool		busy;			/* table or index locked by others */
-	bool		busy_alone;		/* of several partitions, this one is */
 	bool		inactive;		/* the index is not active: nothing was done */
 	bool		exhausted;		/* nothing more up to the cutoff */
 	bool		past_pass;		/* what remains was not yet due when the pass

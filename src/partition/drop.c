@@ -235,7 +235,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	/* rows are counted under a lock against writers; readers are not blocked */
 	if (ttl_count_dropped_documents || by_row)
 	{
-		batch->busy = batch->busy_alone = !ttl_lock_tree(relid, ShareLock);
+		batch->busy = !ttl_lock_tree(relid, ShareLock);
 		if (batch->busy)
 			return;
 	}
@@ -261,15 +261,13 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	rest = get_default_partition_oid(before.relid);
 	if (OidIsValid(rest) && !ttl_lock_tree(rest, AccessExclusiveLock))
 		return;
-	batch->busy_alone = !ttl_lock_tree(relid, AccessExclusiveLock);
-	if (batch->busy_alone)
+	if (!ttl_lock_tree(relid, AccessExclusiveLock))
 		return;
 	locked_since = GetCurrentTimestamp();
 
 	/* anything may have changed before the locks were granted */
 	if (!describe_due(indexrelid, relid, at, &root, batch) ||
-		!ttl_option_same(&root.option, &before.option) ||
-		root.option.boundary_rows != before.option.boundary_rows)
+		!ttl_option_same(&root.option, &before.option))
 		return;
 	check_obstacles(&root, relid, keep);
 

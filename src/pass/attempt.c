@@ -96,7 +96,7 @@ batch_work(void *arg)
 	ttl_kept_progress(run->kept, work->root, &progress);
 	ttl_progress_visit(&index, work->cursor, work->visit->begun, &progress);
 	ttl_batch_run(&index, &cutoff, &pass_cutoff, run->kept->pass_xid, work->size,
-				  ttl_schedule_batch_entries(work->visit, work->size),
+				  Max(work->visit->batch_entries, 2 * (int64) work->size),
 				  &work->batch);
 }
 
@@ -112,19 +112,11 @@ is_of_lock(BatchWork *work, const ErrorData *edata)
 	bool		is_lock = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
 	bool		busy;
 
-	/* Citus raises an error if somebody locks a shard that is no longer there */
-	if (work->locks_shard)
-	{
-		batch->busy = is_lock;
-		batch->inactive = !is_lock &&
-			ttl_citus_kind(IndexGetRelation(work->leaf, true)) != TTL_CITUS_SHARD;
-		return batch->busy || batch->inactive;
-	}
-
 	/* all copies of a table are locked; Citus says only that a lock elsewhere failed */
-	busy = batch->by_value &&
-		(is_lock || edata->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
-		 (edata->sqlerrcode == ERRCODE_INTERNAL_ERROR && batch->locks_copies));
+	busy = (work->locks_shard && is_lock) ||
+		(batch->by_value &&
+		 (is_lock || edata->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
+		  (edata->sqlerrcode == ERRCODE_INTERNAL_ERROR && batch->locks_copies)));
 
 	/*
 	 * An INSERT into the archive, and its foreign keys, take table locks of
@@ -199,7 +191,7 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 		kept->busy = true;
 	}
 	work->counted = !run->stop &&
-		ttl_tally_batch(run, work->root, work->visit, batch, work->skipped,
+		ttl_report_batch(run, work->root, work->visit, batch, work->skipped,
 						work->edata, work->begun);
 }
 
@@ -266,7 +258,7 @@ ttl_attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *c
 		return;
 	}
 	if (work.counted)
-		ttl_tally_committed(run, visit, batch);
+		ttl_report_committed(run, visit, batch);
 	if (work.edata != NULL)
 	{
 		follow_failure(&work, cursor);

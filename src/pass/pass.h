@@ -32,19 +32,6 @@ typedef struct TtlRun
 								 * extension dropped, or the launcher ended */
 } TtlRun;
 
-/* For schedule.c: a sub-pass. */
-typedef struct TtlSubPass
-{
-	TtlLimits	limits;
-	TimestampTz started;
-	int			count;			/* of indexes */
-	int			current;		/* the position of the one to visit */
-	int			remaining;		/* visits not yet begun */
-	bool		cut;			/* its time was over before the current one */
-	bool		more;			/* rows that were due at the beginning of the
-								 * pass remain */
-} TtlSubPass;
-
 /* For schedule.c: a visit. */
 typedef struct TtlVisit
 {
@@ -79,38 +66,25 @@ extern bool ttl_attempt_died(void);
 /* report.c */
 extern void ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata);
 extern void ttl_report_no_pass(TtlRun *run, const ErrorData *edata);
-extern void ttl_report_put_aside(TtlRun *run, Oid root, const char *reason);
-extern void ttl_report_lost(TtlRun *run, Oid indexrelid);
+extern void ttl_report_skipped(TtlRun *run, Oid root, const char *reason, const char *hint);
 extern char *ttl_report_pass_text(const TtlPassSum *sum);
-extern void ttl_report_pass(TtlRun *run);
+extern void ttl_report_failure(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out);
+extern void ttl_report_count(TtlRun *run, const TtlCount *count);
+extern bool ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
+							bool skipped, const ErrorData *edata, TimestampTz begun);
+extern void ttl_report_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch);
+extern void ttl_report_pass(TtlRun *run, bool has_indexes);
 
 /* schedule.c */
-extern void ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int count,
-							   int first, TimestampTz now);
-extern bool ttl_schedule_next(TtlSubPass *sub, TimestampTz now);
 extern void ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
 									 const TtlResumeState *kept, TimestampTz now);
 extern int	ttl_schedule_first_docs(const TtlVisit *visit);
 extern int	ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now);
-extern int64 ttl_schedule_batch_entries(const TtlVisit *visit, int size);
 extern void ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch,
 									int size, bool over, TimestampTz begun,
 									TimestampTz now);
 extern void ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch,
 									  int size, bool gives_up, TimestampTz begun);
-extern void ttl_schedule_visit_end(TtlSubPass *sub, TtlVisit *visit);
-
-/* sub_pass.c */
-extern List *ttl_sub_pass_partitions(TtlRun *run, const TtlIndex *index);
-extern void ttl_sub_pass_run(TtlRun *run, Oid *resume_at);
-
-/* tally.c */
-extern void ttl_tally_failure(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out);
-extern void ttl_tally_add(TtlRun *run, const TtlCount *count);
-extern bool ttl_tally_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
-							bool skipped, const ErrorData *edata, TimestampTz begun);
-extern void ttl_tally_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch);
-extern void ttl_tally_pass(TtlRun *run, bool has_indexes);
 
 /* throttle.c */
 extern void ttl_throttle_deleted(TtlThrottle *throttle, int64 rows);
@@ -118,7 +92,8 @@ extern int	ttl_throttle_batch_size(int size);
 extern TtlWait ttl_throttle_wait(TtlRun *run, long *milliseconds);
 
 /* visit.c */
-extern bool ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions);
+extern List *ttl_visit_partitions(TtlRun *run, const TtlIndex *index);
+extern void ttl_visit_all(TtlRun *run, Oid *resume_at);
 
 /* work.c */
 extern bool ttl_work_is_canceled(void);

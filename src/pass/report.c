@@ -1,9 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * report.c
- *	  What a pass writes to the log, and to the session that called run_pass().
+ *	  What a pass did: the log, and the counters.
  *
- * The monitor repeats what lasts once an hour (shared/reported.c).
+ * The monitor repeats in the log what lasts once an hour (ttl_kept_is_news()).
+ *
+ * A batch, and the work on a partition, are counted in the transaction that does them.  The
+ * survey does what needs rights beyond an owner's: it counts the passes and sub-passes of
+ * all workers, and folds the rows that they have added (stats/counters.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -14,18 +18,21 @@
  */
 #include "postgres.h"
 
+#include "catalog/index.h"
 #include "commands/dbcommands.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "pass/pass.h"
-#include "state/state.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
-/* The monitor writes a line for each pass that has deleted more rows than this. */
-#define MANY_ROWS 1000000
+/* Passes in which nothing happened are written to the counters this often, or less. */
+#define IDLE_FLUSH_MS (60 * 1000)
 
 /*
  * Notes an error of an index, or of one that holds rows of it.  Reports it if it is the
@@ -41,7 +48,7 @@ ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 		run->kept->sum.failed++;
 	if (!ttl_kept_failed(run->kept, root, false, run->at))
 		return;
-	if (!ttl_reported_is_news(&kept->reported, edata->sqlerrcode, edata->message))
+	if (!ttl_kept_is_news(&kept->reported, edata->sqlerrcode, edata->message))
 		return;
 
 	/* a name that a function of users does not find is most often not qualified */
@@ -64,7 +71,7 @@ ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 void
 ttl_report_no_pass(TtlRun *run, const ErrorData *edata)
 {
-	if (ttl_reported_is_news(&run->kept->reported, edata->sqlerrcode, edata->message))
+	if (ttl_kept_is_news(&run->kept->reported, edata->sqlerrcode, edata->message))
 		ereport(WARNING,
 				(errcode(edata->sqlerrcode),
 				 errmsg("could not make a TTL pass over database \"%s\": %s",
@@ -73,29 +80,16 @@ ttl_report_no_pass(TtlRun *run, const ErrorData *edata)
 				 edata->hint ? errhint("%s", edata->hint) : 0));
 }
 
-/* Reports an index that is skipped because it crashed the server. */
+/* Reports why an index is skipped. */
 void
-ttl_report_put_aside(TtlRun *run, Oid root, const char *reason)
+ttl_report_skipped(TtlRun *run, Oid root, const char *reason, const char *hint)
 {
-	if (ttl_reported_is_news(&ttl_kept_index(run->kept, root)->reported,
-						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
+	if (ttl_kept_is_news(&ttl_kept_index(run->kept, root)->reported,
+						 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
 		ereport(WARNING,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("TTL index %s is put aside: %s", ttl_name_index(root), reason),
-				 errhint("Find the cause, then SELECT ttl_index.resume().")));
-}
-
-/* Reports an index whose option is lost. */
-void
-ttl_report_lost(TtlRun *run, Oid indexrelid)
-{
-	if (ttl_saved_option_is_lost(indexrelid) &&
-		ttl_reported_is_news(&ttl_kept_index(run->kept, indexrelid)->reported,
-						   ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "lost"))
-		ereport(WARNING,
-				(errmsg("the option of TTL index %s was lost, and no saved option was found",
-						ttl_name_index(indexrelid)),
-				 errhint("Set it again with ttl_index.coll_mod_index(), or make it a plain index with ttl_index.remove_ttl().")));
+				 errmsg("TTL index %s is skipped: %s", ttl_name_index(root), reason),
+				 errhint("%s", hint)));
 }
 
 /* Appends, for example, "5 rows deleted", after a comma if it is not the first. */
@@ -136,18 +130,192 @@ ttl_report_pass_text(const TtlPassSum *sum)
 	return text.data;
 }
 
-/* Writes a line to the log for a pass of the monitor that has deleted many rows. */
-void
-ttl_report_pass(TtlRun *run)
+/*
+ * Counts an error that was met as a role; invalid for the survey.  The text is shown only
+ * to those with the privileges of that role, because it can be about rows that others may
+ * not see.
+ */
+static void
+set_error(TtlCount *count, Oid role, const ErrorData *edata)
 {
-	const TtlPassSum *sum = &run->kept->sum;
+	count->errors = 1;
+	count->last_error = edata->message;
+	count->last_error_role = role;
+	if (OidIsValid(role) &&
+		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(count->relid)) &&
+		!has_privs_of_role(ttl_owner_of(count->relid), role))
+	{
+		count->last_error = pstrdup("an error in what belongs to other roles: the server log has it");
+		count->last_error_role = InvalidOid;
+	}
+	count->last_error_sqlstate = unpack_sql_state(edata->sqlerrcode);
+	count->last_error_time = GetCurrentTimestamp();
+}
 
-	if (OidIsValid(run->common->caller) || sum->deleted <= MANY_ROWS)
+/*
+ * Adds to the counters in the current transaction.  On a full disk they cannot grow, and what
+ * was done is not counted: the rows have to be deleted all the same.
+ */
+void
+ttl_report_count(TtlRun *run, const TtlCount *count)
+{
+	if (!ttl_counters_add(count) &&
+		ttl_kept_is_news(&run->kept->uncounted, ERRCODE_DISK_FULL, ""))
+		ereport(WARNING,
+				(errcode(ERRCODE_DISK_FULL),
+				 errmsg("ttl_index cannot count what it deletes in database \"%s\"",
+						get_database_name(MyDatabaseId)),
+				 errdetail("The disk is full, and the table ttl_index.counters cannot grow. Rows are deleted all the same.")));
+}
+
+/* Counts and reports an error that an index has outside of its batches. */
+void
+ttl_report_failure(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out)
+{
+	TtlCount	count = {.indexrelid = root};
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(root)))
 		return;
+	ttl_report_error(run, root, root, edata);
+	(void) ttl_kept_failed(run->kept, root, true, run->at);
+	if (timed_out)
+		ttl_kept_canceled(run->kept, root, run->at);
+	count.relid = IndexGetRelation(root, true);
+	set_error(&count, run->shared->owner, edata);
+	ttl_report_count(run, &count);
+	run->kept->counted = true;
+}
+
+/* Counts what a batch did, in its transaction.  Returns false if it did nothing. */
+bool
+ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
+				bool skipped, const ErrorData *edata, TimestampTz begun)
+{
+	TtlCount	count = {0};
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (batch->live == 0 && edata == NULL && batch->skipped_locked == 0)
+		return false;
+	count.indexrelid = root;
+	count.relid = IndexGetRelation(root, true);
+	count.visits = visit->counted ? 0 : 1;
+	count.batches = 1;
+	count.deleted_documents = batch->deleted;
+	count.deleted_buckets = batch->partitions;
+	count.archived_documents = batch->archived;
+	count.archived_buckets = batch->archived_partitions;
+	count.skipped_locked = batch->skipped_locked;
+	count.skipped_failed = skipped ? 1 : 0;
+	count.delete_time = (now - begun) / 1000.0;
+	if (batch->deleted > 0)
+		count.last_deleted = now;
+	if (edata != NULL && visit->failures == 0)
+		set_error(&count, GetUserId(), edata);
+	ttl_report_count(run, &count);
+	return true;
+}
+
+/* Adds a batch that was counted to the sums of the pass, once it is committed. */
+void
+ttl_report_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
+{
+	TtlPassState *kept = run->kept;
+
+	kept->unfolded_rows++;
+	kept->sum.deleted += batch->deleted;
+	kept->sum.partitions += batch->partitions;
+	kept->sum.archived += batch->archived;
+	kept->sum.archived_partitions += batch->archived_partitions;
+	kept->sum.locked += batch->skipped_locked;
+	kept->counted = true;
+	visit->counted = true;
+}
+
+/* Folds the counters if it is time to. */
+static void
+fold_work(void *arg)
+{
+	TtlPassState *kept = arg;
+	TimestampTz hour = ttl_history_hour(GetCurrentTimestamp());
+
+	if (!ttl_counters_fold(kept->unfolded_rows, hour != kept->folded_hour))
+		return;
+	kept->unfolded_rows = 0;
+	kept->folded_hour = hour;
+}
+
+static void
+trim_work(void *arg)
+{
+	ttl_history_trim(GetCurrentTimestamp());
+}
+
+/*
+ * Counts the sub-passes since the last survey, and the pass if it has ended: at once if
+ * this pass wrote anything, else once a minute.  A pass over no index does not count, but
+ * that a session serves the database is remembered.
+ */
+void
+ttl_report_pass(TtlRun *run, bool has_indexes)
+{
+	TtlShared  *shared = run->shared;
+	TtlPassState *kept = run->kept;
+	Oid			caller = run->common->caller;
+	int			sleep_ms = Min(ttl_monitor_sleep * INT64CONST(1000), IDLE_FLUSH_MS);
+	TimestampTz now = GetCurrentTimestamp();
+	TtlCount	count = {0};
+	ErrorData  *edata;
+	bool		timed_out;
+
+	/* a sub-pass is counted when it has ended */
+	if (shared->begins && shared->more)
+		return;
+	if (has_indexes)
+	{
+		kept->idle_sub_passes += shared->begins ? 1 : shared->rounds;
+		kept->idle_passes += shared->more ? 0 : 1;
+		count.passes = kept->idle_passes;
+		count.sub_passes = kept->idle_sub_passes;
+		count.last_pass_start = kept->pass_at;
+		count.last_pass_end = shared->more ? 0 : now;
+		count.last_cutoff = run->at;
+		count.lag_pauses = kept->lag_pauses;
+	}
+	else if (!OidIsValid(caller))
+		return;
+
+	/* an idle pass waits for the next one if that is in time; the clock may have gone back */
+	if (!OidIsValid(caller) && !kept->counted && now >= kept->last_flush &&
+		!TimestampDifferenceExceeds(kept->last_flush, now, IDLE_FLUSH_MS - sleep_ms))
+		return;
+	if (OidIsValid(caller))
+	{
+		count.relid = caller;
+		count.last_call = now;
+	}
 	ttl_work_begin(run);
-	ereport(LOG,
-			(errmsg("TTL pass over database \"%s\": %s, %lld s",
-					get_database_name(MyDatabaseId), ttl_report_pass_text(sum),
-					(long long) ((GetCurrentTimestamp() - run->kept->pass_at) / USECS_PER_SEC))));
+	if (!ttl_counters_lock(OidIsValid(caller)))
+	{
+		/* the extension has just been dropped, or will be */
+		ttl_work_commit(run);
+		return;
+	}
+	ttl_report_count(run, &count);
+	kept->unfolded_rows++;
+
+	/* fold; trimming is a piece of work of its own, because it reads all of the history */
+	edata = ttl_work_run(fold_work, kept, &timed_out);
+	if (edata == NULL && kept->unfolded_rows == 0)
+		edata = ttl_work_run(trim_work, NULL, &timed_out);
+	/* on a full disk, the next survey tries again */
+	if (edata != NULL &&
+		ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
+		ereport(WARNING,
+				(errcode(edata->sqlerrcode),
+				 errmsg("could not write ttl_index.history: %s", edata->message)));
 	ttl_work_commit(run);
+	kept->idle_passes = kept->idle_sub_passes = kept->lag_pauses = 0;
+	kept->last_flush = now;
+	if (!shared->more)
+		kept->counted = false;
 }

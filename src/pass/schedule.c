@@ -1,11 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * schedule.c
- *	  The scheduler: which index next, how large a batch, when to stop.
+ *	  How large a batch of a visit is, and when the visit ends.
  *
  * The rules are those of MongoDB's TTL monitor; src/pass/README has the words.  This file
- * opens nothing and reads neither a clock nor a setting.  sub_pass.c asks it which index is
- * next, visit.c how large a batch may be.
+ * opens nothing and reads neither a clock nor a setting.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -35,38 +34,6 @@ static bool
 is_over(TimestampTz since, int64 milliseconds, TimestampTz now)
 {
 	return now < since || now - since >= milliseconds * 1000;
-}
-
-/* Begins a sub-pass over so many indexes with the one at the position `first`. */
-void
-ttl_schedule_begin(TtlSubPass *sub, const TtlLimits *limits, int count, int first,
-				   TimestampTz now)
-{
-	memset(sub, 0, sizeof(*sub));
-	sub->limits = *limits;
-	sub->started = now;
-	sub->count = sub->remaining = count;
-	sub->current = first - 1;
-}
-
-/*
- * Advances to the next index to visit.  Returns false if each has been visited, or if the
- * time of the sub-pass is over; then there is more to do, from that index on.
- */
-bool
-ttl_schedule_next(TtlSubPass *sub, TimestampTz now)
-{
-	if (sub->remaining == 0)
-		return false;
-	sub->current = (sub->current + 1) % sub->count;
-	if (sub->limits.sub_pass_time > 0 && sub->remaining < sub->count &&
-		is_over(sub->started, sub->limits.sub_pass_time, now))
-	{
-		sub->more = sub->cut = true;
-		return false;
-	}
-	sub->remaining--;
-	return true;
 }
 
 void
@@ -105,16 +72,6 @@ ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
 	if (visit->limits.index_docs > 0)
 		size = Min(size, visit->limits.index_docs - visit->deleted);
 	return Max(size, 0);
-}
-
-/*
- * How many index entries, or rows of the heap, a batch that deletes up to `size` rows may
- * look at.
- */
-int64
-ttl_schedule_batch_entries(const TtlVisit *visit, int size)
-{
-	return Max(visit->batch_entries, 2 * (int64) size);
 }
 
 /*
@@ -233,18 +190,4 @@ ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
 	visit->more = can_narrow;
 	visit->narrowing = can_narrow && size > 1;
 	visit->batch_size = can_narrow ? Max(size / NARROWING, 1) : 1;
-}
-
-/*
- * Ends the visit.  If it met errors and deleted nothing, or ended during the search for a
- * row that fails, the index is not visited again in this pass.
- */
-void
-ttl_schedule_visit_end(TtlSubPass *sub, TtlVisit *visit)
-{
-	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing))
-		visit->skipped = true;
-	if (visit->skipped)
-		visit->more = false;
-	sub->more = sub->more || visit->more;
 }

@@ -147,7 +147,7 @@ must_pause(TtlRun *run, int64 now)
 	if (begins)
 		run->kept->lag_pauses++;
 	if (gives_up &&
-		ttl_reported_is_news(&throttle->reported, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ""))
+		ttl_kept_is_news(&throttle->reported, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ""))
 		ereport(WARNING,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("ttl_index goes on deleting although replication is behind"),

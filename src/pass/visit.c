@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * visit.c
- *	  One visit to a TTL index: whole partitions, and batches of its leaves.
+ *	  A sub-pass: visits to one TTL index after another.
  *
- * A visit first finds what there is to do, in a subtransaction, so that an error is that of
+ * A visit deletes whole partitions, and batches of rows.  It first finds what there is to do, in a subtransaction, so that an error is that of
  * this index.  Then it makes and drops partitions of a time series, each in a transaction of
  * its own, without a look at their rows.  At last it deletes rows from the leaves, the
  * indexes that hold them, batch by batch (attempt.c), until schedule.c says that its limits
@@ -29,12 +29,10 @@
 #include "expire/expire.h"
 #include "pass/pass.h"
 #include "partition/partition.h"
+#include "shared/state_file.h"
 #include "state/state.h"
 #include "stats/stats.h"
 #include "ttl_index.h"
-
-/* After so many partitions that were locked, and not by themselves, a visit tries no more. */
-#define MAX_BUSY_PARTITIONS 3
 
 /* What was due is estimated after so many deleted rows for each index that holds them. */
 #define ESTIMATE_ROWS 1000
@@ -44,7 +42,6 @@ typedef struct Target
 {
 	TtlRun	   *run;
 	Oid			root;
-	bool		with_partitions;
 	/* results of prepare_work() */
 	Oid			relid;			/* its table, if the index is active */
 	List	   *leaves;			/* OIDs of indexes that hold its rows, in the
@@ -55,6 +52,38 @@ typedef struct Target
 	/* result of estimate_work() */
 	double		due;			/* rows; -1: not known */
 } Target;
+
+/*
+ * Lists the partitions of a time series to make or drop, in the memory of the run: all in a
+ * survey, and in a worker those that its owner may make or drop.
+ */
+List *
+ttl_visit_partitions(TtlRun *run, const TtlIndex *index)
+{
+	bool		is_survey = !OidIsValid(run->shared->owner);
+	List	   *found;
+	List	   *partitions = NIL;
+	ListCell   *lc;
+
+	if (!ttl_citus_keeps_partitions(&index->citus))
+		return NIL;
+	found = list_concat(ttl_make_wanted(index, run->at), ttl_drop_due(index, run->at));
+	MemoryContextSwitchTo(run->context);
+	foreach(lc, found)
+	{
+		TtlPartition *partition;
+		Oid			relid = ((TtlPartition *) lfirst(lc))->relid;
+
+		if (!is_survey &&
+			ttl_owner_of(OidIsValid(relid) ? relid : index->relid) != GetUserId())
+			continue;
+		partition = palloc(sizeof(TtlPartition));
+		*partition = *(TtlPartition *) lfirst(lc);
+		partitions = lappend(partitions, partition);
+	}
+	MemoryContextSwitchTo(run->batch_context);
+	return partitions;
+}
 
 /* Finds what there is to do, as far as it belongs to the owner as which the worker is connected. */
 static void
@@ -69,8 +98,8 @@ prepare_work(void *arg)
 		(index.state == TTL_ACTIVE || index.state == TTL_TABLE_LOCKED);
 	target->relid = target->active ? index.relid : InvalidOid;
 	target->partitions = NIL;
-	if (target->active && index.state == TTL_ACTIVE && target->with_partitions)
-		target->partitions = ttl_sub_pass_partitions(target->run, &index);
+	if (target->active && index.state == TTL_ACTIVE)
+		target->partitions = ttl_visit_partitions(target->run, &index);
 
 	MemoryContextSwitchTo(target->run->context);
 	target->leaves = target->others = NIL;
@@ -96,7 +125,7 @@ prepare(TtlRun *run, Target *target)
 	{
 		edata = ttl_work_retry(prepare_work, target, &timed_out);
 		if (edata != NULL)
-			ttl_tally_failure(run, target->root, edata, timed_out);
+			ttl_report_failure(run, target->root, edata, timed_out);
 	}
 	(void) ttl_work_try_commit(run, &timed_out);
 	return !run->stop && edata == NULL &&
@@ -163,37 +192,35 @@ count_partition(void *arg, ErrorData *edata, bool timed_out)
 	else if (kept != NULL)
 		kept->delay = 0;
 	work->counted = !run->stop &&
-		ttl_tally_batch(run, root, work->visit, batch, false,
+		ttl_report_batch(run, root, work->visit, batch, false,
 						work->failed && work->first_error ? edata : NULL, work->begun);
 }
 
 /*
- * Makes or drops partitions of a time series, for the time of a visit at most.  Returns
+ * Makes and drops partitions of a time series, for the time of a visit at most.  Returns
  * whether some of them remain for the next sub-pass.  A partition that is locked waits for
  * the next pass, because the lock may be held for hours, and so does one that could not be
  * dropped.
  */
 static bool
-visit_partitions(TtlRun *run, const Target *target, TtlVisit *visit, bool makes)
+visit_partitions(TtlRun *run, const Target *target, TtlVisit *visit)
 {
 	TimestampTz begun = GetCurrentTimestamp();
 	int			failed = 0;
-	int			locked = 0;
 	bool		progress = false;
 	ListCell   *lc;
 
 	foreach(lc, target->partitions)
 	{
 		TtlPartition *partition = lfirst(lc);
+		bool		makes = !OidIsValid(partition->relid);
 		PartitionWork work = {.run = run,.target = target,.partition = partition,.visit = visit,
 			.key = makes ? target->relid : partition->relid,
 			.first_error = failed == 0,.begun = GetCurrentTimestamp()
 		};
 
-		if (run->stop || locked >= MAX_BUSY_PARTITIONS)
+		if (run->stop)
 			break;
-		if (OidIsValid(partition->relid) == makes)
-			continue;
 		if (ttl_kept_is_left_out(run->kept, work.key, run->at))
 		{
 			visit->left_out = true;
@@ -205,11 +232,9 @@ visit_partitions(TtlRun *run, const Target *target, TtlVisit *visit, bool makes)
 		if (!ttl_work_transaction(run, partition_work, count_partition, &work))
 			break;
 		if (work.counted)
-			ttl_tally_committed(run, visit, &work.batch);
+			ttl_report_committed(run, visit, &work.batch);
 
 		failed += work.failed ? 1 : 0;
-		if (work.batch.busy && !work.batch.busy_alone)
-			locked++;
 		if (work.batch.busy || (work.failed && !makes))
 			(void) ttl_kept_failed(run->kept, work.key, true, run->at);
 		progress = progress || !(work.failed && makes);
@@ -326,15 +351,19 @@ is_well(const TtlRun *run, const Target *target, const TtlVisit *visit)
 
 /* Ends a visit: keeps what the next one has to know, and notes if all is well again. */
 static void
-end_visit(TtlRun *run, TtlSubPass *sub, const Target *target, TtlVisit *visit, Oid last_leaf)
+end_visit(TtlRun *run, const Target *target, TtlVisit *visit, Oid last_leaf)
 {
-	int			first_docs;
+	int			first_docs = ttl_schedule_first_docs(visit);
 	TtlResumeState *kept;
 
-	ttl_schedule_visit_end(sub, visit);
-	first_docs = ttl_schedule_first_docs(visit);
+	/* errors and nothing deleted, or the search for the row that fails has not ended */
+	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing))
+		visit->skipped = true;
 	if (visit->skipped)
+	{
+		visit->more = false;
 		(void) ttl_kept_failed(run->kept, target->root, true, run->at);
+	}
 	if (first_docs == 0 && !OidIsValid(last_leaf) &&
 		ttl_kept_find(run->kept, target->root) == NULL)
 		return;
@@ -358,7 +387,7 @@ end_visit(TtlRun *run, TtlSubPass *sub, const Target *target, TtlVisit *visit, O
 
 		count.relid = IndexGetRelation(target->root, true);
 		count.recovered = GetCurrentTimestamp();
-		ttl_tally_add(run, &count);
+		ttl_report_count(run, &count);
 		run->kept->unfolded_rows++;
 		run->kept->counted = true;
 		kept->failing = false;
@@ -368,12 +397,12 @@ end_visit(TtlRun *run, TtlSubPass *sub, const Target *target, TtlVisit *visit, O
 
 /*
  * Visits a TTL index: its partitions, then its leaves, which share the limits of the visit.
- * Returns whether something was locked by others.
+ * Returns whether rows that were due at the beginning of the pass remain.
  */
-bool
-ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions)
+static bool
+visit_index(TtlRun *run, const TtlLimits *limits, Oid root)
 {
-	Target		target = {.run = run,.root = root,.with_partitions = with_partitions};
+	Target		target = {.run = run,.root = root};
 	const TtlResumeState *kept;
 	TtlVisit	visit;
 	int			count;
@@ -394,9 +423,8 @@ ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions)
 		return false;
 	}
 	kept = ttl_kept_find(run->kept, root);
-	ttl_schedule_visit_begin(&visit, &sub->limits, kept, GetCurrentTimestamp());
-	more_partitions = visit_partitions(run, &target, &visit, true);
-	more_partitions = visit_partitions(run, &target, &visit, false) || more_partitions;
+	ttl_schedule_visit_begin(&visit, limits, kept, GetCurrentTimestamp());
+	more_partitions = visit_partitions(run, &target, &visit);
 
 	/*
 	 * Begin after the leaf at which the last visit ended early: its batches
@@ -435,7 +463,7 @@ ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions)
 	visit.more = visit.more || more_partitions;
 	if (count == 1 || (visit.over && !visit.skipped))
 		last_leaf = InvalidOid;
-	end_visit(run, sub, &target, &visit, last_leaf);
+	end_visit(run, &target, &visit, last_leaf);
 	list_free(target.leaves);
 	list_free(target.others);
 	list_free_deep(target.partitions);
@@ -452,5 +480,59 @@ ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions)
 						visit.batches, (long long) took)));
 		ttl_work_commit(run);
 	}
-	return visit.busy;
+	return visit.more;
+}
+
+/* Shows that the process is between two visits. */
+static void
+show_pass(const TtlRun *run)
+{
+	TtlProgress progress;
+
+	ttl_kept_progress(run->kept, InvalidOid, &progress);
+	ttl_progress_pass(&progress, run->at);
+}
+
+/*
+ * Runs one sub-pass over the TTL indexes of the worker.  Sets shared->more if another one is
+ * needed before the pass is over.  Begins with the index that the last one did not reach, or
+ * the next one in the order of OIDs.  Called outside of a transaction.
+ */
+void
+ttl_visit_all(TtlRun *run, Oid *resume_at)
+{
+	TtlLimits	limits = ttl_settings_limits();
+	int			count = list_length(run->roots);
+	int			first = 0;
+	bool		more = false;
+	TtlStateFile file;
+
+	run->shared->more = false;
+	run->at = GetCurrentTimestamp();
+	ttl_hold_check_clock(&file, run->at, false);
+	run->stop = ttl_work_is_held(run, &file);
+	/* a clock that was set back must not keep the pass going */
+	run->kept->pass_at = Min(run->kept->pass_at, run->at);
+	show_pass(run);
+
+	while (first < count && list_nth_oid(run->roots, first) < *resume_at)
+		first++;
+	*resume_at = InvalidOid;
+	for (int i = 0; i < count && !run->stop; i++)
+	{
+		Oid			root = list_nth_oid(run->roots, (first + i) % count);
+		int64		elapsed = GetCurrentTimestamp() - run->at;
+
+		/* the next sub-pass goes on here; the clock may have gone back */
+		if (i > 0 && limits.sub_pass_time > 0 &&
+			(elapsed < 0 || elapsed >= limits.sub_pass_time * 1000))
+		{
+			*resume_at = root;
+			more = true;
+			break;
+		}
+		more = visit_index(run, &limits, root) || more;
+		show_pass(run);
+	}
+	run->shared->more = more && !run->stop;
 }

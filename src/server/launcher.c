@@ -107,7 +107,7 @@ check_clock(TtlStateFile *file, bool starts)
 		file_reported.at = 0;
 		return true;
 	}
-	if (ttl_reported_is_news(&file_reported, edata->sqlerrcode, edata->message))
+	if (ttl_kept_is_news(&file_reported, edata->sqlerrcode, edata->message))
 		ereport(WARNING,
 				(errcode(edata->sqlerrcode),
 				 errmsg("ttl_index deletes nothing on this server: %s", edata->message),

@@ -109,7 +109,7 @@ ttl_overview_write(const TtlKnownDatabase *databases, int count,
 		edata = ttl_error_catch(create_work, &empty, true);
 		if (edata == NULL)
 			failure_reported.at = 0;
-		else if (ttl_reported_is_news(&failure_reported, edata->sqlerrcode, edata->message))
+		else if (ttl_kept_is_news(&failure_reported, edata->sqlerrcode, edata->message))
 			ereport(WARNING,
 					(errcode(edata->sqlerrcode),
 					 errmsg("ttl_index.databases does not show all databases: %s", edata->message)));

@@ -128,7 +128,7 @@ count_deaths(TtlRun *run)
 			edata.sqlerrcode = ERRCODE_CRASH_SHUTDOWN;
 			edata.message = "the server crashed while the worker was at this index";
 		}
-		ttl_tally_failure(run, index->key.relid, &edata, death == TTL_DEAD_CANCELED);
+		ttl_report_failure(run, index->key.relid, &edata, death == TTL_DEAD_CANCELED);
 	}
 }
 
@@ -191,24 +191,20 @@ index_work(void *arg)
 	{
 		look->locks = true;
 		ttl_saved_option_repair(root);
-		ttl_report_lost(run, root);
 	}
 	/* there can be thousands of these, and most belong to another one */
-	if (get_rel_relispartition(root) && ttl_catalog_root(root) != root)
+	if (get_rel_relispartition(root) && OidIsValid(ttl_catalog_root(root)) &&
+		ttl_catalog_root(root) != root)
 		return;
-
-	/* the indexes of partitions have the option of the partitioned one */
-	if (look->may_run && get_rel_relkind(root) == RELKIND_PARTITIONED_INDEX)
-	{
-		look->locks = true;
-		ttl_saved_option_inherit_all(root);
-	}
 
 	/* the coordinator looks at a table that has copies, for all nodes */
 	if (!ttl_state_describe(root, false, index) || index->governor != root ||
 		(index->citus.replicated && ttl_citus_deletes_elsewhere(&index->citus)))
 		return;
 	look->is_root = true;
+	/* lost for good: the next pass cannot restore it */
+	if (index->state == TTL_OPTION_LOST && index->hint != NULL && look->may_run)
+		ttl_report_skipped(run, root, index->reason, index->hint);
 	is_visited = index->state == TTL_ACTIVE || index->state == TTL_TABLE_LOCKED;
 	if (ttl_due_since(root, &lag, &since, &is_due))
 		look->lag = run->at - since;
@@ -223,7 +219,7 @@ index_work(void *arg)
 			foreach(lc, ttl_leaves_by_row(root))
 				add_owner(look, IndexGetRelation(lfirst_oid(lc), true));
 		}
-		foreach(lc, index->state == TTL_ACTIVE ? ttl_sub_pass_partitions(run, index) : NIL)
+		foreach(lc, index->state == TTL_ACTIVE ? ttl_visit_partitions(run, index) : NIL)
 		{
 			Oid			relid = ((TtlPartition *) lfirst(lc))->relid;
 
@@ -272,9 +268,10 @@ look_at(Look *look)
 	if (!look->is_root)
 		return;
 	if (crash != NULL && run->shared->begins)
-		ttl_report_put_aside(run, look->indexrelid, crash);
+		ttl_report_skipped(run, look->indexrelid, crash,
+						   "Find the cause, then SELECT ttl_index.resume().");
 	if (edata != NULL && look->may_run)
-		ttl_tally_failure(run, look->indexrelid, edata, timed_out);
+		ttl_report_failure(run, look->indexrelid, edata, timed_out);
 
 	/* the rows of a paused index stay because somebody wants it */
 	found->indexes++;
@@ -430,7 +427,7 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 	}
 	if (!look->may_run || run->stop)
 		return;
-	ttl_tally_pass(run, is_there && look->indexes != NIL);
+	ttl_report_pass(run, is_there && look->indexes != NIL);
 	if (shared->more)
 	{
 		TtlWork    *items;
@@ -443,8 +440,5 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 			items[foreach_current_index(lc)] = *(TtlWork *) lfirst(lc);
 	}
 	else
-	{
 		survey->pass_end = GetCurrentTimestamp();
-		ttl_report_pass(run);
-	}
 }

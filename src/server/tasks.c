@@ -495,7 +495,7 @@ look_after(void)
 			process->hangs = true;
 			process->owner->hanging++;
 			process->db->hanging++;
-			if (ttl_reported_is_news(&hang_reported, ERRCODE_QUERY_CANCELED, ""))
+			if (ttl_kept_is_news(&hang_reported, ERRCODE_QUERY_CANCELED, ""))
 				ereport(WARNING,
 						(errcode(ERRCODE_QUERY_CANCELED),
 						 errmsg("could not end the ttl_index worker with PID %d in database \"%s\"",
@@ -514,7 +514,7 @@ look_after(void)
 		{
 			TerminateBackgroundWorker(process->handle);
 			process->ended = true;
-			if (ttl_reported_is_news(&lock_reported, ERRCODE_LOCK_NOT_AVAILABLE, process->db->name))
+			if (ttl_kept_is_news(&lock_reported, ERRCODE_LOCK_NOT_AVAILABLE, process->db->name))
 				ereport(WARNING,
 						(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 						 errmsg("could not make a TTL pass over database \"%s\"", process->db->name),
@@ -745,7 +745,7 @@ ttl_tasks_step(bool may_start)
 		if (free_places(false) == ttl_max_workers)
 			slot_tries++;
 		if (is_session ? slot_tries >= SLOT_TRIES :
-			ttl_reported_is_news(&slots_reported, ERRCODE_INSUFFICIENT_RESOURCES, ""))
+			ttl_kept_is_news(&slots_reported, ERRCODE_INSUFFICIENT_RESOURCES, ""))
 			ereport(is_session ? ERROR : WARNING,
 					(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 					 errmsg("no background worker slot is free for ttl_index"),

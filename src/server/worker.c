@@ -145,7 +145,7 @@ run_turn(TtlRun *run)
 	list_sort(run->roots, list_oid_cmp);
 	do
 	{
-		ttl_sub_pass_run(run, &shared->resume_at);
+		ttl_visit_all(run, &shared->resume_at);
 		shared->rounds++;
 		if (run->stop)
 			return;
@@ -196,7 +196,7 @@ ttl_worker_main(Datum arg)
 	if (may_run && DefaultXactReadOnly)
 	{
 		may_run = false;
-		if (ttl_reported_is_news(&kept.reported, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
+		if (ttl_kept_is_news(&kept.reported, ERRCODE_READ_ONLY_SQL_TRANSACTION, ""))
 		{
 			ttl_work_begin(&run);
 			ereport(LOG,

@@ -159,7 +159,7 @@ ttl_hold_is_held(const TtlStateFile *file, int elevel, TtlReported *reported)
 	if (reason == NULL)
 		return false;
 	if (elevel >= ERROR ||
-		ttl_reported_is_news(reported, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
+		ttl_kept_is_news(reported, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, reason))
 		ereport(elevel,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("ttl_index deletes nothing on this server"),

@@ -23,6 +23,7 @@
 #include <math.h>
 
 #include "access/transam.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
 #include "utils/hsearch.h"
@@ -421,4 +422,34 @@ ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)
 	}
 	dshash_seq_term(&scan);
 	return count;
+}
+
+/*
+ * Should this be reported now?  If so, the caller reports it.  A problem of one pass is usually
+ * one of the next pass, too: it is reported when it begins, when its reason changes, and once an
+ * hour while it lasts.
+ */
+bool
+ttl_kept_is_news(TtlReported *reported, int sqlerrcode, const char *text)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	uint32		reason = (uint32) sqlerrcode;
+
+	/* ignore words with digits: numbers, times and keys of rows differ each time */
+	while (*text != '\0')
+	{
+		int			length = strcspn(text, " ");
+
+		if ((int) strcspn(text, "0123456789") >= length)
+			reason = hash_combine(reason, hash_bytes((const unsigned char *) text, length));
+		text += length;
+		text += strspn(text, " ");
+	}
+	/* the clock may have gone back */
+	if (reported->at != 0 && reported->reason == reason &&
+		now >= reported->at && now - reported->at < USECS_PER_HOUR)
+		return false;
+	reported->reason = reason;
+	reported->at = now;
+	return true;
 }

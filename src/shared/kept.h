@@ -20,7 +20,7 @@
 #include "utils/dsa.h"
 #include "utils/hsearch.h"
 
-/* The last report of a problem in the log (see reported.c). */
+/* The last report of a problem in the log (see kept.c). */
 typedef struct TtlReported
 {
 	uint32		reason;
@@ -137,8 +137,6 @@ extern void ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, Timestamp
 extern void ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due);
 extern void ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress);
 extern int	ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max);
-
-/* reported.c */
-extern bool ttl_reported_is_news(TtlReported *reported, int sqlerrcode, const char *text);
+extern bool ttl_kept_is_news(TtlReported *reported, int sqlerrcode, const char *text);
 
 #endif							/* TTL_KEPT_H */

@@ -107,21 +107,7 @@ ttl_state_raise(const TtlIndex *index)
 			 index->hint ? errhint("%s", index->hint) : 0));
 }
 
-/* Raises it for ALTER TABLE ... TYPE, which cannot give or take the time zone. */
-void
-ttl_state_raise_altered(TtlIndex *index)
-{
-	if (index->state == TTL_WRONG_TIME_ZONE)
-		index->hint = psprintf("Make it a plain index first: SELECT ttl_index.remove_ttl(%s); Then ttl_index.coll_mod_index() makes it a TTL index again%s.",
-							   quote_literal_cstr(ttl_name_qualified(index->indexrelid)),
-							   index->option.time_zone == NULL ? ", with a time zone" : "");
-	ttl_state_raise(index);
-}
-
-/*
- * Raises an error unless there is an index with this OID.  A stored definition that names an
- * index by a constant of type regclass has its OID, which does not outlive REINDEX CONCURRENTLY.
- */
+/* Raises an error unless there is an index with this OID. */
 void
 ttl_state_check_is_index(Oid relid)
 {
@@ -130,9 +116,7 @@ ttl_state_check_is_index(Oid relid)
 	if (relkind == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("index with OID %u does not exist", relid),
-				 OidIsValid(relid) ?
-				 errhint("REINDEX CONCURRENTLY gives an index a new OID. In a view, policy or function, write its name as text: 'schema.index'::text::regclass.") : 0));
+				 errmsg("index with OID %u does not exist", relid)));
 	if (relkind != RELKIND_INDEX && relkind != RELKIND_PARTITIONED_INDEX)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -192,7 +176,7 @@ key_state(TtlIndex *index, Oid type)
 	const char *problem;
 
 	index->keytype = getBaseType(type);
-	if (!ttl_catalog_key_type_ok(index->keytype))
+	if (!OidIsValid(ttl_catalog_opclass(index->keytype)))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_DATATYPE_MISMATCH,
 							 psprintf(TTL_KEY_TYPE_REASON, format_type_be(type)),
 							 ttl_key_hint(index->relid, index->keyattnum, index->keytype));

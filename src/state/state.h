@@ -43,7 +43,6 @@ extern const char *ttl_state_name(TtlState state);
 extern TtlState ttl_state_set(TtlIndex *index, TtlState state, int sqlerrcode,
 							  const char *reason, const char *hint);
 extern void ttl_state_raise(const TtlIndex *index);
-extern void ttl_state_raise_altered(TtlIndex *index);
 extern void ttl_state_check_is_index(Oid relid);
 extern void ttl_state_check_usable(Oid indexrelid);
 extern const int32 *ttl_state_read_seconds(FunctionCallInfo fcinfo, int i);

@@ -96,7 +96,6 @@ static const Operation operations[] = {
 	{"visit"},
 	{"wait for rate limit", "ttl_index: waiting for delete_rate_limit", "TtlIndexDeleteRateLimit"},
 	{"wait for replication", "ttl_index: waiting for replication to catch up", "TtlIndexReplicationLag"},
-	{"wait for locks", "ttl_index: waiting for locks", "TtlIndexLocks"},
 };
 
 static ShownWork shown;			/* by this process */

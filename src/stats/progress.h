@@ -22,8 +22,7 @@ typedef enum TtlWait
 {
 	TTL_WAIT_NONE,
 	TTL_WAIT_RATE,
-	TTL_WAIT_REPLICATION,
-	TTL_WAIT_LOCKS
+	TTL_WAIT_REPLICATION
 } TtlWait;
 
 /* Rows that a pass deletes one by one. */

@@ -80,7 +80,7 @@ ALTER TABLE d DETACH PARTITION d_mid;
 SELECT * FROM marks WHERE indexrelid::text ~ '^d_mid';
 DROP TABLE d, d_mid, d_low;
 
--- what event triggers missed, the next pass writes
+-- what event triggers missed is not written, but governs
 ALTER EVENT TRIGGER ttl_index_ddl DISABLE;
 ALTER TABLE m ATTACH PARTITION m_rest DEFAULT;
 CREATE TABLE m_2005 (kind text, id int, ts timestamptz);

@@ -166,19 +166,6 @@ unlike(slurp_file($node->logfile),
 	qr/LOG: .*rows deleted|LOG: .*deleted \d+ rows/,
 	'log_min_duration is off by default');
 my $offset = -s $node->logfile;
-$node->safe_psql(
-	'postgres', q{
-CREATE TABLE many (at timestamptz) PARTITION BY RANGE (at);
-CREATE TABLE many_old PARTITION OF many FOR VALUES FROM ('2000-01-01') TO ('2000-01-02');
-INSERT INTO many SELECT '2000-01-01' FROM generate_series(1, 1000001);
-SELECT ttl_index.create_index('many', 'at', 0, drop_expired_partitions => true);
-});
-ok( $node->wait_for_log(
-		qr/LOG: .*TTL pass over database "postgres": \d+ TTL indexes visited, 1000001 rows deleted, 1 partition dropped, \d+ s/,
-		$offset),
-	'a pass over more than a million rows is logged all the same');
-$node->safe_psql('postgres', 'DROP TABLE many');
-$offset = -s $node->logfile;
 $node->set('log_min_duration', 0);
 $node->safe_psql('postgres',
 	"INSERT INTO events SELECT '2000-01-01' FROM generate_series(1, 3)");
