@@ -30,7 +30,6 @@
 #include "parser/parse_expr.h"
 #include "parser/parse_relation.h"
 #include "parser/parser.h"
-#include "parser/scansup.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -51,19 +50,7 @@ command(const char *table, const char *expression, const char *filter)
 }
 
 /* What to do about a key that names no column. */
-static char *
-hint_on_name(Oid relid, const char *name)
-{
-	char	   *lower = downcase_identifier(name, strlen(name), false, false);
-
-	if (strpbrk(name, "(:") != NULL)
-		return psprintf("Index the expression: %s. Then ttl_index.coll_mod() changes its seconds.",
-						command(ttl_name_qualified(relid), psprintf("(%s)", name), ""));
-	if (get_attnum(relid, lower) > 0)
-		return psprintf("There is a column \"%s\": a key is written as the name is stored.",
-						lower);
-	return pstrdup("The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX.");
-}
+#define NAME_HINT "The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX."
 
 /* What to do about a column (invalid: an expression) of a type that is no date. */
 char *
@@ -239,7 +226,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						name, RelationGetRelationName(rel)),
-				 errhint("%s", hint_on_name(relid, name))));
+				 errhint(NAME_HINT)));
 	key->attnum = get_attnum(relid, key->column);
 	type = getBaseType(get_atttype(relid, key->attnum));
 
@@ -510,9 +497,9 @@ ttl_key_index(Oid relid, const char *key, bool only_ttl)
 						get_rel_name(relid), only_ttl ? "TTL " : "", key),
 				 only_ttl ?
 				 errhint("The view ttl_index.indexes lists the TTL indexes.") :
-				 errhint("%s", split_key(relid, key, &path) ?
-						 "Create one with ttl_index.create_index()." :
-						 hint_on_name(relid, key))));
+				 split_key(relid, key, &path) ?
+				 errhint("Create one with ttl_index.create_index().") :
+				 errhint(NAME_HINT)));
 	if (list_length(found) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_AMBIGUOUS_PARAMETER),

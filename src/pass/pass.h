@@ -58,11 +58,6 @@ typedef struct TtlVisit
 	bool		more;			/* it was ended by a limit */
 } TtlVisit;
 
-/* attempt.c */
-extern void ttl_attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *cursor,
-							  int size);
-extern bool ttl_attempt_died(void);
-
 /* report.c */
 extern void ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata);
 extern void ttl_report_no_pass(TtlRun *run, const ErrorData *edata);
@@ -92,6 +87,7 @@ extern int	ttl_throttle_batch_size(int size);
 extern TtlWait ttl_throttle_wait(TtlRun *run, long *milliseconds);
 
 /* visit.c */
+extern bool ttl_visit_died(void);
 extern List *ttl_visit_partitions(TtlRun *run, const TtlIndex *index);
 extern void ttl_visit_all(TtlRun *run, Oid *resume_at);
 

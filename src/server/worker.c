@@ -119,7 +119,7 @@ answer(int code, Datum arg)
 {
 	/* it is called before what others have registered until now */
 	on_proc_exit(leave, (Datum) 0);
-	shared->canceled = !ttl_attempt_died() && ttl_work_is_canceled();
+	shared->canceled = !ttl_visit_died() && ttl_work_is_canceled();
 	shared->kept = kept;
 	ttl_kept_store(&kept);
 }
