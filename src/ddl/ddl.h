@@ -15,7 +15,6 @@
 
 #include "definition/key.h"
 #include "definition/option.h"
-#include "utils/snapshot.h"
 
 /* Options to set.  NULL, or 0 for bucket_seconds, keeps the present value. */
 typedef struct TtlChange
@@ -57,9 +56,6 @@ extern void ttl_cluster_apply(Node *node);
 /* overlap.c */
 extern void ttl_overlap_check_new(Oid relid, const TtlKey *key, List *filter);
 extern void ttl_overlap_report(Oid indexrelid, int elevel);
-
-/* dropped.c */
-extern void ttl_dropped_report(Oid relid, Snapshot before);
 
 /* notice.c */
 extern void ttl_notice_report_due(Oid indexrelid, bool is_new);

@@ -18,7 +18,9 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
@@ -50,15 +52,6 @@
 
 PG_FUNCTION_INFO_V1(ttl_on_ddl);
 PG_FUNCTION_INFO_V1(ttl_on_alter_index);
-
-/* What a command did with an index. */
-typedef enum Change
-{
-	MADE,						/* or attached it */
-	TAKEN,						/* by a constraint or replica identity:
-								 * pg_dump would lose the option */
-	REBUILT						/* by ALTER TABLE, for another type */
-} Change;
 
 /*
  * The TTL indexes of a table, or the TTL index that the relation is.  An option governs each of
@@ -135,23 +128,21 @@ inherit_option(Oid child, const TtlIndex *index)
 }
 
 /*
- * Raises what is wrong with an index that a command made, attached, or changed.  Ensures that
- * its option is that of the index above it, and is saved.
+ * Raises what is wrong with an index that a command made, attached, or rebuilt for another type.
+ * Ensures that its option is that of the index above it, and is saved.
  */
 static void
 check_index(Oid indexrelid, void *arg)
 {
-	Change		change = *(Change *) arg;
+	bool		rebuilt = *(bool *) arg;
 	TtlIndex	index;
 	TtlOption	own;
 
 	if (!ttl_state_describe(indexrelid, true, &index) || !index.option.present)
 		return;
-	if (TTL_STATE_IS_WRONG(index.state) &&
-		(is_new(indexrelid) ||
-		 (change == TAKEN && index.state == TTL_UNSUITABLE_INDEX)))
+	if (TTL_STATE_IS_WRONG(index.state) && is_new(indexrelid))
 	{
-		if (change == REBUILT)
+		if (rebuilt)
 			ttl_state_raise_altered(&index);
 		ttl_state_raise(&index);
 	}
@@ -166,12 +157,12 @@ check_index(Oid indexrelid, void *arg)
 
 /* Checks the TTL indexes of a relation and those of partitions below them. */
 static void
-check_relation(Oid relid, Change change)
+check_relation(Oid relid, bool rebuilt)
 {
 	ListCell   *lc;
 
 	foreach(lc, ttl_indexes_of(relid))
-		ttl_catalog_each(ttl_inherit_tree(lfirst_oid(lc)), check_index, &change);
+		ttl_catalog_each(ttl_inherit_tree(lfirst_oid(lc)), check_index, &rebuilt);
 }
 
 /*
@@ -270,7 +261,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 		return;
 	if (IsA(command->parsetree, IndexStmt) && ttl_indexes_of(made) != NIL)
 	{
-		check_relation(made, MADE);
+		check_relation(made, false);
 		ttl_overlap_report(made, WARNING);
 		if (tag == CMDTAG_CREATE_INDEX)
 			ttl_reach_report_left_out(made);
@@ -282,7 +273,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 
 		if (!is_partition)
 			strip_copies(made);
-		check_relation(made, MADE);
+		check_relation(made, false);
 		if (!is_partition && tag == CMDTAG_CREATE_TABLE)
 			notice_table(made, "LIKE copied the index.");
 	}
@@ -309,7 +300,7 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 	}
 	if (ttl_inherit_parent(partition, NULL) != parent)
 		return;
-	check_relation(partition, MADE);
+	check_relation(partition, false);
 	if (ttl_detach_is_running(partition))
 		return;
 	foreach(lc, ttl_indexes_of(partition))
@@ -326,7 +317,6 @@ static void
 check_altered(const CollectedCommand *command)
 {
 	Oid			object = command->d.alterTable.objectId;
-	Change		taken = TAKEN;
 	ListCell   *lc;
 
 	foreach(lc, command->d.alterTable.subcmds)
@@ -340,15 +330,10 @@ check_altered(const CollectedCommand *command)
 		switch (cmd->subtype)
 		{
 			case AT_AddIndex:
-				check_relation(changed, MADE);
+				check_relation(changed, false);
 				break;
 			case AT_ReAddIndex:
-				check_relation(changed, REBUILT);
-				break;
-			case AT_AddIndexConstraint:
-			case AT_ReplicaIdentity:
-				/* not those of partitions, which have constraints of their own */
-				ttl_catalog_each(ttl_indexes_of(object), check_index, &taken);
+				check_relation(changed, true);
 				break;
 			case AT_AttachPartition:
 			case AT_DetachPartition:
@@ -359,6 +344,66 @@ check_altered(const CollectedCommand *command)
 				break;
 		}
 	}
+}
+
+/*
+ * Reports a dropped index by its former row of pg_class, unless another index has its name
+ * now: ALTER COLUMN TYPE rebuilds indexes.
+ */
+static void
+report_dropped(Oid indexrelid, Oid relid, Snapshot before)
+{
+	Relation	classes = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(indexrelid));
+	scan = systable_beginscan(classes, ClassOidIndexId, true, before, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+
+		if (!OidIsValid(get_relname_relid(NameStr(form->relname), form->relnamespace)))
+			ereport(NOTICE,
+					(errmsg("TTL index \"%s\" of table \"%s\" was dropped with a column",
+							NameStr(form->relname), get_rel_name(relid)),
+					 errdetail("Its key or its filter used the column. Rows no longer expire by it.")));
+	}
+	systable_endscan(scan);
+	table_close(classes, AccessShareLock);
+}
+
+/*
+ * Reports the TTL indexes that ALTER TABLE has dropped.  Core drops an index together with a
+ * column that its key or its filter names, and does not report it, so expiry would end silently.
+ * The snapshot is from before the command.  Indexes that another transaction dropped in the
+ * meantime are not reported.
+ */
+static void
+find_dropped(Oid relid, Snapshot before)
+{
+	TtlFunctions functions;
+	Relation	indexes;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (get_rel_name(relid) == NULL || !ttl_function_lookup(&functions))
+		return;
+	indexes = table_open(IndexRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(indexes, IndexIndrelidIndexId, true, before, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		if ((tuple->t_data->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data)) &&
+			ttl_option_is_within(ttl_option_stored_tree(tuple, Anum_pg_index_indpred), &functions))
+			report_dropped(((Form_pg_index) GETSTRUCT(tuple))->indexrelid, relid, before);
+	}
+	systable_endscan(scan);
+	table_close(indexes, AccessShareLock);
 }
 
 /*
@@ -436,7 +481,7 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 		{
 			check_altered(command);
 			if (before != NULL)
-				ttl_dropped_report(command->d.alterTable.objectId, before);
+				find_dropped(command->d.alterTable.objectId, before);
 		}
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);

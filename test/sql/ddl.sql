@@ -97,8 +97,6 @@ CREATE UNIQUE INDEX slipped ON t (ts) WHERE ttl_index.expire_after_seconds(5);
 CREATE INDEX slipped2 ON t (ts, id) WHERE ttl_index.expire_after_seconds(5);
 ALTER EVENT TRIGGER ttl_index_ddl ENABLE;
 SELECT * FROM marks WHERE relid = 't'::regclass;
-ALTER TABLE t ADD CONSTRAINT bad UNIQUE USING INDEX slipped;
-ALTER TABLE t REPLICA IDENTITY USING INDEX slipped;
 -- what slipped through is in nobody's way, and does nothing
 ALTER TABLE t ADD COLUMN more int;
 CREATE INDEX t_id ON t (id);
