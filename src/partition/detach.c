@@ -191,7 +191,7 @@ check_attach(const TtlIndex *root, Relation target, Relation partition)
 		index_close(index, NoLock);
 	}
 	if (OidIsValid(rest) &&
-		*ttl_make_select(psprintf("SELECT coalesce(sum(pg_relation_size(relid)) > %d, false) FROM pg_partition_tree(%u)",
+		*ttl_select_value(psprintf("SELECT coalesce(sum(pg_relation_size(relid)) > %d, false) FROM pg_partition_tree(%u)",
 								  MAX_DEFAULT_BLOCKS * BLCKSZ, rest)) == 't')
 		refuse(root, relid, psprintf("partition \"%s\" there is too large to be read under a lock",
 									 get_rel_name(rest)),

@@ -111,7 +111,7 @@ check_obstacles(const TtlIndex *root, Oid relid, bool keep)
 	bool		renames = !keep || (OidIsValid(target) && !ttl_detach_is_attachable(root));
 	char	   *tree = list_tree(relid);
 	List	   *foreign = ttl_inherit_foreign_tables(relid);
-	char	   *pending = ttl_make_select(psprintf("SELECT inhrelid FROM pg_inherits WHERE inhdetachpending AND "
+	char	   *pending = ttl_select_value(psprintf("SELECT inhrelid FROM pg_inherits WHERE inhdetachpending AND "
 												   "(inhrelid = %u OR inhparent IN (%s)) LIMIT 1",
 												   relid, tree));
 	Oid			detached = pending ? atooid(pending) : relid;
@@ -122,7 +122,7 @@ check_obstacles(const TtlIndex *root, Oid relid, bool keep)
 	else if (foreign != NIL)
 		obstacle = psprintf("foreign table \"%s\"", get_rel_name(linitial_oid(foreign)));
 	else if (renames)
-		obstacle = ttl_make_select(psprintf("SELECT pg_describe_object('pg_subscription'::regclass, srsubid, 0) "
+		obstacle = ttl_select_value(psprintf("SELECT pg_describe_object('pg_subscription'::regclass, srsubid, 0) "
 											"FROM pg_subscription_rel WHERE srrelid IN (%s) LIMIT 1", tree));
 	if (obstacle != NULL)
 		ereport(ERROR,
@@ -276,7 +276,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	 * what the owner has set it to.  So the estimate is limited to what fits.
 	 */
 	if (rows < 0)
-		rows = pg_strtoint64(ttl_make_select(psprintf("SELECT coalesce(sum(least(greatest(pg_stat_get_live_tuples(oid), "
+		rows = pg_strtoint64(ttl_select_value(psprintf("SELECT coalesce(sum(least(greatest(pg_stat_get_live_tuples(oid), "
 													  "least(reltuples, most)), most)), 0)::bigint "
 													  "FROM pg_class, LATERAL (SELECT pg_relation_size(oid) / %d * %d AS most) AS m "
 													  "WHERE oid IN (%s) AND relkind = 'r'",

@@ -25,11 +25,9 @@
 #include "catalog/partition.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
-#include "executor/spi.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
-#include "utils/guc.h"
 #include "utils/json.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
@@ -185,27 +183,6 @@ ttl_make_tablespace_clause(Oid relid)
 				 quote_identifier(get_tablespace_name(tablespace))) : "";
 }
 
-/* The first value that a query returns, or NULL.  The search_path is pg_catalog. */
-char *
-ttl_make_select(const char *query)
-{
-	MemoryContext caller = CurrentMemoryContext;
-	char	   *value = NULL;
-	int			level = NewGUCNestLevel();
-
-	ttl_settings_set("search_path", "pg_catalog, pg_temp");
-	SPI_connect();
-	if (SPI_execute(query, false, 1) != SPI_OK_SELECT)
-		elog(ERROR, "could not run: %s", query);
-	if (SPI_processed > 0)
-		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	if (value != NULL)
-		value = MemoryContextStrdup(caller, value);
-	SPI_finish();
-	AtEOXact_GUC(false, level);
-	return value;
-}
-
 /*
  * Gives a new partition the owner, row security and replica identity of its table, because
  * create_time_series() makes it as the caller.  Row security without policies denies direct
@@ -219,7 +196,7 @@ ttl_make_follow_table(Oid parent, const char *name)
 
 	if (!OidIsValid(relid) || ttl_inherit_parent(relid, NULL) != parent)
 		elog(ERROR, "could not find partition \"%s\"", name);
-	commands = ttl_make_select(psprintf("SELECT nullif(concat_ws(', ', "
+	commands = ttl_select_value(psprintf("SELECT nullif(concat_ws(', ', "
 										"CASE WHEN p.relowner <> c.relowner THEN format('OWNER TO %%I', pg_get_userbyid(p.relowner)) END, "
 										"CASE WHEN p.relrowsecurity THEN 'ENABLE ROW LEVEL SECURITY' END, "
 										"CASE WHEN p.relforcerowsecurity THEN 'FORCE ROW LEVEL SECURITY' END, "
@@ -232,7 +209,7 @@ ttl_make_follow_table(Oid parent, const char *name)
 										parent, relid));
 	if (commands != NULL)
 		ttl_citus_run_command(psprintf("ALTER TABLE %s %s", ttl_name_qualified(relid), commands));
-	commands = ttl_make_select(psprintf("SELECT string_agg(format('REVOKE %%s%%s ON %%s FROM %%s', "
+	commands = ttl_select_value(psprintf("SELECT string_agg(format('REVOKE %%s%%s ON %%s FROM %%s', "
 										"CASE WHEN g.granted THEN 'GRANT OPTION FOR ' END, a.privilege_type, %s, "
 										"CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "
 										"FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a, LATERAL ("
@@ -304,7 +281,7 @@ ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batc
 	{
 		const char *column = quote_identifier(get_attname(relid, root.keyattnum, false));
 
-		if (ttl_make_select(psprintf("SELECT 1 FROM %s WHERE %s >= %s AND %s < %s",
+		if (ttl_select_value(psprintf("SELECT 1 FROM %s WHERE %s >= %s AND %s < %s",
 									 ttl_name_qualified(rest), column,
 									 key_literal(&root, partition->lower), column,
 									 key_literal(&root, partition->upper))) != NULL)

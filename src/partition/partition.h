@@ -56,7 +56,6 @@ extern void ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 extern List *ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead);
 extern int64 ttl_make_span(const TtlIndex *root);
 extern char *ttl_make_name(const TtlIndex *root, const TtlPartition *partition);
-extern char *ttl_make_select(const char *query);
 extern char *ttl_make_bounds(const TtlIndex *root, const TtlPartition *partition);
 
 #endif							/* TTL_PARTITION_H */

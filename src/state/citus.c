@@ -9,8 +9,8 @@
  * written to, so a table that looks like a shard may be an incomplete copy or a remnant.  Rows
  * may be deleted only if the only placement of the shard is on this node.
  *
- * Only this file reads the catalogs of Citus, which are the same on all nodes.  Citus is not
- * linked.  In a database without Citus, only the name of one table is looked up.
+ * Only this file reads the catalogs of Citus, which are the same on all nodes.  In a database
+ * without Citus, only the name of one table is looked up.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -21,14 +21,9 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
-#include "fmgr.h"
 #include "executor/spi.h"
-#include "parser/parse_func.h"
 #include "storage/lock.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
@@ -36,11 +31,6 @@
 #include "definition/option.h"
 #include "state/state.h"
 #include "ttl_index.h"
-
-#define CITUS_SCHEMA "pg_catalog"
-
-/* The group of nodes that the coordinator is in. */
-#define COORDINATOR_GROUP 0
 
 /* The state of a placement that holds the shard; others are about to be deleted. */
 #define PLACEMENT_ACTIVE 1
@@ -58,103 +48,23 @@
 static bool
 is_here(void)
 {
-	return OidIsValid(ttl_other_catalog_find(CITUS_SCHEMA, "pg_dist_partition"));
-}
-
-/* The group of this node, or -1 if that is unclear. */
-static int32
-local_group(void)
-{
-	TtlOtherColumn column = {"groupid", INT4OID};
-
-	return ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_local_group", &column, 1, NULL,
-								  NULL) == TTL_OTHER_FOUND ? DatumGetInt32(column.value) : -1;
+	return ttl_select_has_catalog("pg_catalog", "pg_dist_partition");
 }
 
 /* Does this node know any nodes, as one with metadata does? */
 static bool
 has_nodes(void)
 {
-	TtlOtherColumn column = {"groupid", INT4OID};
-
-	return ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_node", &column, 1, NULL,
-								  NULL) == TTL_OTHER_FOUND;
+	return ttl_select_value("SELECT 1 FROM pg_dist_node") != NULL;
 }
 
 /* Is this node the coordinator?  A node without metadata is in the same group by default. */
 static bool
 is_coordinator(void)
 {
-	return is_here() && local_group() == COORDINATOR_GROUP && has_nodes();
-}
-
-/* Where the placements of a shard are. */
-typedef struct Placements
-{
-	int32		group;			/* of this node */
-	int			here;
-	int			others;
-} Placements;
-
-static bool
-add_placement(const TtlOtherColumn *columns, void *arg)
-{
-	Placements *placements = arg;
-
-	if (DatumGetInt32(columns[1].value) != PLACEMENT_ACTIVE)
-		return false;
-	if (DatumGetInt32(columns[2].value) == placements->group)
-		placements->here++;
-	else
-		placements->others++;
-	return false;
-}
-
-/* Finds the placements of a shard; false if they are unclear. */
-static bool
-find_placements(int64 shard, Placements *placements)
-{
-	TtlOtherColumn columns[] = {
-		{"shardid", INT8OID, F_INT8EQ, Int64GetDatum(shard)},
-		{"shardstate", INT4OID},
-		{"groupid", INT4OID}
-	};
-
-	memset(placements, 0, sizeof(*placements));
-	placements->group = local_group();
-	return placements->group >= 0 &&
-		ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_placement", columns,
-							   lengthof(columns), add_placement,
-							   placements) != TTL_OTHER_UNCLEAR;
-}
-
-/* Notes whether a shard is on more than one node, and ends the search with the first such. */
-static bool
-note_replicated(const TtlOtherColumn *columns, void *arg)
-{
-	Placements	placements;
-
-	*(bool *) arg = !find_placements(DatumGetInt64(columns[1].value), &placements) ||
-		placements.here + placements.others > 1;
-	return *(bool *) arg;
-}
-
-/*
- * Finds a table of Citus, and how it is replicated: 't' for a reference table, 'c' for one
- * whose copies, if it has any, were made by statements.
- */
-static TtlOtherFound
-find_table(Oid relid, char *replication)
-{
-	TtlOtherColumn columns[] = {
-		{"logicalrelid", REGCLASSOID, F_OIDEQ, ObjectIdGetDatum(relid)},
-		{"repmodel", CHAROID}
-	};
-	TtlOtherFound found = ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_partition",
-												 columns, lengthof(columns), NULL, NULL);
-
-	*replication = found == TTL_OTHER_FOUND ? DatumGetChar(columns[1].value) : '\0';
-	return found;
+	return is_here() &&
+		ttl_select_value("SELECT 1 FROM pg_dist_local_group WHERE groupid = 0") != NULL &&
+		has_nodes();
 }
 
 /* The number after the last "_" of a name, and where that is; 0 for none. */
@@ -214,12 +124,11 @@ static bool
 may_be_unknown_shard(Oid relid, const char *name, const char *suffix, int64 number)
 {
 	Oid			shell = get_relname_relid(pnstrdup(name, suffix - name), get_rel_namespace(relid));
-	char		replication;
 	ListCell   *lc;
 
 	if (number < FIRST_SHARD)
 		return false;
-	if (OidIsValid(shell) && find_table(shell, &replication) != TTL_OTHER_NONE)
+	if (OidIsValid(shell) && ttl_citus_kind(shell) == TTL_CITUS_SHELL)
 		return true;
 	if (OidIsValid(shell) && has_nodes())
 		return false;
@@ -231,78 +140,60 @@ may_be_unknown_shard(Oid relid, const char *name, const char *suffix, int64 numb
 	return false;
 }
 
-/* Finds the shard of this number and its table, if the table is named like it. */
-static TtlOtherFound
-find_shard(Oid relid, int64 number, TtlCitusTable *table)
-{
-	TtlOtherColumn columns[] = {
-		{"shardid", INT8OID, F_INT8EQ, Int64GetDatum(number)},
-		{"logicalrelid", REGCLASSOID}
-	};
-	TtlOtherFound found = ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_shard", columns,
-												 lengthof(columns), NULL, NULL);
-
-	if (found == TTL_OTHER_FOUND &&
-		is_named_after(relid, DatumGetObjectId(columns[1].value), number))
-	{
-		table->shell = DatumGetObjectId(columns[1].value);
-		table->shard = number;
-	}
-	return found;
-}
-
-/* Describes a table by the current catalogs of Citus.  If unclear, it is a shard elsewhere. */
+/*
+ * Describes a table by the current catalogs of Citus.
+ *
+ * The repmodel of a table is 't' for a reference table and 'c' if its copies, where it has any,
+ * were made by statements.
+ */
 void
 ttl_citus_look(Oid relid, TtlCitusTable *table)
 {
-	TtlOtherColumn shards[] = {
-		{"logicalrelid", REGCLASSOID, F_OIDEQ, ObjectIdGetDatum(relid)},
-		{"shardid", INT8OID}
-	};
-	TtlOtherFound found;
-	const char *name;
+	const char *name = get_rel_name(relid);
 	const char *suffix;
 	int64		number;
-	char		replication;
+	char	   *answer;
 
 	memset(table, 0, sizeof(*table));
 	if (!is_here())
 		return;
-	found = find_table(relid, &replication);
-	if (found == TTL_OTHER_FOUND)
+	answer = ttl_select_value(psprintf("SELECT repmodel = 't' OR repmodel = 'c' AND EXISTS ("
+									   "SELECT FROM pg_dist_shard AS s JOIN pg_dist_placement AS p USING (shardid) "
+									   "WHERE s.logicalrelid = t.logicalrelid AND shardstate = %d "
+									   "GROUP BY shardid HAVING count(*) > 1) "
+									   "FROM pg_dist_partition AS t WHERE logicalrelid = %u",
+									   PLACEMENT_ACTIVE, relid));
+	if (answer != NULL)
 	{
 		table->kind = TTL_CITUS_SHELL;
-		table->replicated = replication == 't';
-		if (replication == 'c')
-			(void) ttl_other_catalog_read(CITUS_SCHEMA, "pg_dist_shard", shards, lengthof(shards),
-										  note_replicated, &table->replicated);
+		table->replicated = *answer == 't';
 		return;
 	}
 
 	/* it is no shell, so it may be a shard */
-	name = get_rel_name(relid);
 	number = number_of(name, &suffix);
-	if (found == TTL_OTHER_NONE && number == 0)
+	if (number == 0)
 		return;
-	if (found == TTL_OTHER_NONE)
-		found = find_shard(relid, number, table);
-	if (found == TTL_OTHER_UNCLEAR)
-		table->kind = TTL_CITUS_ELSEWHERE;
-	else if (found == TTL_OTHER_NONE && may_be_unknown_shard(relid, name, suffix, number))
-		table->kind = TTL_CITUS_ELSEWHERE;
-	else if (OidIsValid(table->shell))
+	answer = ttl_select_value(psprintf("SELECT format('%%s %%s', logicalrelid::oid, "
+									   "CASE WHEN here = 0 OR repmodel IS NULL THEN %d WHEN repmodel = 't' THEN %d "
+									   "WHEN here = 1 AND placements = 1 THEN %d WHEN repmodel = 'c' THEN %d ELSE %d END) "
+									   "FROM (SELECT s.logicalrelid, t.repmodel, count(p.shardid) AS placements, "
+									   "count(*) FILTER (WHERE p.groupid = (SELECT groupid FROM pg_dist_local_group)) AS here "
+									   "FROM pg_dist_shard AS s LEFT JOIN pg_dist_partition AS t USING (logicalrelid) "
+									   "LEFT JOIN pg_dist_placement AS p ON p.shardid = s.shardid AND p.shardstate = %d "
+									   "WHERE s.shardid = " INT64_FORMAT " GROUP BY 1, 2) AS shard",
+									   TTL_CITUS_ELSEWHERE, TTL_CITUS_REPLICATED, TTL_CITUS_SHARD,
+									   TTL_CITUS_REPLICATED, TTL_CITUS_ELSEWHERE, PLACEMENT_ACTIVE, number));
+	if (answer == NULL)
 	{
-		Placements	placements;
-
-		if (find_table(table->shell, &replication) != TTL_OTHER_FOUND ||
-			!find_placements(number, &placements) || placements.here == 0)
+		if (may_be_unknown_shard(relid, name, suffix, number))
 			table->kind = TTL_CITUS_ELSEWHERE;
-		else if (replication == 't')
-			table->kind = TTL_CITUS_REPLICATED;
-		else if (placements.here == 1 && placements.others == 0)
-			table->kind = TTL_CITUS_SHARD;
-		else
-			table->kind = replication == 'c' ? TTL_CITUS_REPLICATED : TTL_CITUS_ELSEWHERE;
+	}
+	else if (is_named_after(relid, atooid(answer), number))
+	{
+		table->shell = atooid(answer);
+		table->shard = number;
+		table->kind = atoi(strchr(answer, ' '));
 	}
 }
 
@@ -383,25 +274,16 @@ ttl_citus_state(TtlIndex *index)
 int64
 ttl_citus_lock(Oid relid)
 {
-	Oid			types[] = {INT4OID, INT8ARRAYOID};
-	const char *suffix;
-	int64		number = number_of(get_rel_name(relid), &suffix);
-	TtlCitusTable table = {0};
+	TtlCitusTable table;
 
-	if (number != 0 && find_shard(relid, number, &table) == TTL_OTHER_FOUND &&
-		table.shard != 0)
+	ttl_citus_look(relid, &table);
+	if (table.shard != 0)
 	{
-		Oid			function = LookupFuncName(list_make2(makeString(CITUS_SCHEMA),
-														 makeString("lock_shard_metadata")),
-											  lengthof(types), types, false);
-		Datum		shards[] = {Int64GetDatum(table.shard)};
 		int			level = NewGUCNestLevel();
 
 		ttl_settings_set("lock_timeout", SHARD_LOCK_TIMEOUT);
-		(void) OidFunctionCall2(function, Int32GetDatum(ShareLock),
-								PointerGetDatum(construct_array(shards, lengthof(shards), INT8OID,
-																sizeof(int64), FLOAT8PASSBYVAL,
-																TYPALIGN_DOUBLE)));
+		(void) ttl_select_value(psprintf("SELECT lock_shard_metadata(%d, '{" INT64_FORMAT "}')",
+										 ShareLock, table.shard));
 		AtEOXact_GUC(false, level);
 	}
 	return table.shard;
@@ -438,16 +320,13 @@ ttl_citus_run_command(const char *command)
 void
 ttl_citus_lock_copies(Oid relid)
 {
-	SPI_connect();
-	if (SPI_execute("SELECT 1 FROM pg_catalog.pg_dist_node WHERE isactive AND groupid OPERATOR(pg_catalog.<>) 0 "
-					"GROUP BY groupid HAVING NOT pg_catalog.bool_or(hasmetadata)",
-					false, 1) != SPI_OK_SELECT || SPI_processed > 0)
+	if (ttl_select_value("SELECT 1 FROM pg_dist_node WHERE isactive AND groupid <> 0 "
+						 "GROUP BY groupid HAVING NOT bool_or(hasmetadata)") != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a table with copies cannot be locked on all nodes"),
 				 errdetail("Citus does not send metadata to one of them."),
-				 errhint("SELECT start_metadata_sync_to_all_nodes().")));
-	SPI_finish();
+				 errhint("SELECT start_metadata_sync_to_all_nodes();")));
 	/* otherwise the lock would be one of this node */
 	ttl_settings_set("citus.enable_ddl_propagation", "on");
 	ttl_settings_set("citus.enable_metadata_sync", "on");

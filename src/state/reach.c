@@ -17,48 +17,25 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "definition/definition.h"
 #include "state/state.h"
 #include "ttl_index.h"
 
-static bool
-is_listed(Oid relid)
-{
-	NameData	schema;
-	NameData	name;
-	TtlOtherColumn columns[] = {
-		{"schema_name", NAMEOID, F_NAMEEQ, NameGetDatum(&schema)},
-		{"table_name", NAMEOID, F_NAMEEQ, NameGetDatum(&name)}
-	};
-	const char *relname = get_rel_name(relid);
-	const char *nspname = get_namespace_name(get_rel_namespace(relid));
-
-	if (relname == NULL || nspname == NULL)
-		return false;
-	namestrcpy(&schema, nspname);
-	namestrcpy(&name, relname);
-	return ttl_other_catalog_read("_timescaledb_catalog", "hypertable", columns,
-								  lengthof(columns), NULL, NULL) != TTL_OTHER_NONE;
-}
-
 /* Is this a hypertable of TimescaleDB, or a chunk of one, which inherits from it? */
 bool
 ttl_reach_is_hypertable(Oid relid)
 {
-	Oid			parent;
-
-	if (!OidIsValid(ttl_other_catalog_find("_timescaledb_catalog", "hypertable")))
-		return false;
-	parent = ttl_inherit_parent(relid, NULL);
-	return is_listed(relid) || (OidIsValid(parent) && is_listed(parent));
+	return ttl_select_has_catalog("_timescaledb_catalog", "hypertable") &&
+		ttl_select_value(psprintf("SELECT 1 FROM _timescaledb_catalog.hypertable AS h "
+								  "JOIN pg_class AS c ON c.relname = h.table_name "
+								  "JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = h.schema_name "
+								  "WHERE c.oid IN (%u, %u)",
+								  relid, ttl_inherit_parent(relid, NULL))) != NULL;
 }
 
 /*

@@ -16,28 +16,6 @@
 #include "catalog/pg_attribute.h"
 #include "definition/definition.h"
 
-/* A column of the catalog of another extension. */
-typedef struct TtlOtherColumn
-{
-	const char *name;
-	Oid			type;
-	RegProcedure equals;		/* to search for the value; invalid: read it */
-	Datum		value;
-} TtlOtherColumn;
-
-typedef enum TtlOtherFound
-{
-	TTL_OTHER_NONE,				/* no such row, or no such catalog */
-	TTL_OTHER_FOUND,
-	TTL_OTHER_UNCLEAR			/* the catalog has an unknown layout, or is
-								 * locked */
-} TtlOtherFound;
-
-#define TTL_OTHER_MAX_COLUMNS 4
-
-/* Called with each row that is found; true ends the search. */
-typedef bool (*TtlOtherRow) (const TtlOtherColumn *columns, void *arg);
-
 /* state.c */
 extern const char *ttl_state_name(TtlState state);
 extern TtlState ttl_state_set(TtlIndex *index, TtlState state, int sqlerrcode,
@@ -67,11 +45,9 @@ extern int64 ttl_citus_lock(Oid relid);
 extern void ttl_citus_lock_copies(Oid relid);
 extern void ttl_citus_run_command(const char *command);
 
-/* other_catalog.c */
-extern Oid	ttl_other_catalog_find(const char *schema, const char *name);
-extern TtlOtherFound ttl_other_catalog_read(const char *schema, const char *name,
-											TtlOtherColumn *columns, int count,
-											TtlOtherRow row, void *arg);
+/* select.c */
+extern char *ttl_select_value(const char *query);
+extern bool ttl_select_has_catalog(const char *schema, const char *name);
 
 /* archive.c */
 extern TtlState ttl_archive_state(TtlIndex *index);

@@ -8,6 +8,7 @@ CREATE TABLE pg_catalog.pg_dist_placement (placementid serial PRIMARY KEY, shard
 CREATE INDEX ON pg_catalog.pg_dist_placement (shardid);
 CREATE TABLE pg_catalog.pg_dist_local_group (groupid int PRIMARY KEY);
 CREATE TABLE pg_catalog.pg_dist_node (nodeid serial PRIMARY KEY, groupid int NOT NULL, isactive bool NOT NULL DEFAULT true, hasmetadata bool NOT NULL DEFAULT true);
+GRANT SELECT ON pg_catalog.pg_dist_partition, pg_catalog.pg_dist_shard, pg_catalog.pg_dist_placement, pg_catalog.pg_dist_local_group, pg_catalog.pg_dist_node TO PUBLIC;
 RESET allow_system_table_mods;
 CREATE FUNCTION pg_catalog.shard_name(object_name regclass, shard_id bigint, skip_qualify_public boolean DEFAULT true)
 RETURNS text LANGUAGE sql STABLE STRICT AS $$

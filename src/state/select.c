@@ -1,0 +1,65 @@
+/*-------------------------------------------------------------------------
+ *
+ * select.c
+ *	  Queries of catalogs, also of those of other extensions.
+ *
+ * Citus and TimescaleDB describe their tables in catalogs of their own, which everybody may
+ * read.
+ *
+ * Copyright (c) 2026, ttl_index contributors
+ *
+ * IDENTIFICATION
+ *	  src/state/select.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/catalog.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "definition/definition.h"
+#include "state/state.h"
+#include "ttl_index.h"
+
+/* The first value that a query returns, or NULL.  The search_path is pg_catalog. */
+char *
+ttl_select_value(const char *query)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	char	   *value = NULL;
+	int			level = NewGUCNestLevel();
+
+	ttl_settings_set("search_path", "pg_catalog, pg_temp");
+	SPI_connect();
+	if (SPI_execute(query, false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not run: %s", query);
+	if (SPI_processed > 0)
+		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (value != NULL)
+		value = MemoryContextStrdup(caller, value);
+	SPI_finish();
+	AtEOXact_GUC(false, level);
+	return value;
+}
+
+/*
+ * Is this catalog of another extension in the database?  It must be a superuser's table, except
+ * in pg_catalog, where only a superuser can create one.
+ */
+bool
+ttl_select_has_catalog(const char *schema, const char *name)
+{
+	Oid			namespace = get_namespace_oid(schema, true);
+	Oid			relid = OidIsValid(namespace) ? get_relname_relid(name, namespace) : InvalidOid;
+	FormData_pg_class form;
+
+	return OidIsValid(relid) && ttl_catalog_class(relid, &form) &&
+		form.relkind == RELKIND_RELATION &&
+		(IsCatalogNamespace(namespace) || superuser_arg(form.relowner));
+}
