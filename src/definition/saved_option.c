@@ -317,8 +317,8 @@ write_row(Oid indexrelid, const TtlOption *option)
 }
 
 /*
- * Deletes the rows of dropped indexes, except those of a table where an index has lost its
- * option.  Does nothing while a transaction is open that has written rows.
+ * Deletes the rows on which no index depends.  Does nothing while a transaction is open that
+ * has written rows.
  */
 void
 ttl_saved_option_trim(void)
@@ -335,15 +335,15 @@ ttl_saved_option_trim(void)
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		SavedRow   *row = read_row(tuple, RelationGetDescr(rel));
-		bool		keep = is_in_use(row);
+		bool		keep = false;
 		ListCell   *lc;
 
 		foreach(lc, ttl_catalog_table_indexes(row->relid))
 		{
-			TtlOption	option;
+			SavedRow	index;
 
-			if (ttl_option_read(lfirst_oid(lc), &option) && !option.present &&
-				ttl_saved_option_is_dependent(lfirst_oid(lc)))
+			if (identify(lfirst_oid(lc), &index) && index.key_hash == row->key_hash &&
+				index.slot == row->slot)
 				keep = true;
 		}
 		if (!keep)

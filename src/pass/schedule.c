@@ -29,13 +29,6 @@
 /* How much smaller a batch is after one that failed: each failure can take a long time. */
 #define NARROWING 10
 
-/* Is a time over that began at `since`?  If the clock was set back, it is. */
-static bool
-is_over(TimestampTz since, int64 milliseconds, TimestampTz now)
-{
-	return now < since || now - since >= milliseconds * 1000;
-}
-
 void
 ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
 						 const TtlResumeState *kept, TimestampTz now)
@@ -67,7 +60,10 @@ ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
 	/* the search for a row that fails may take longer than a visit */
 	if (limit > 0 && visit->narrowing)
 		limit = Max(limit, visit->limits.failure_time);
-	if (visit->over || (limit > 0 && visit->started != 0 && is_over(visit->started, limit, now)))
+	/* the clock may have gone back */
+	if (visit->over ||
+		(limit > 0 && visit->started != 0 &&
+		 (now < visit->started || now - visit->started >= limit * 1000)))
 		return 0;
 	if (visit->limits.index_docs > 0)
 		size = Min(size, visit->limits.index_docs - visit->deleted);
