@@ -105,7 +105,7 @@ change_leftovers(Oid indexrelid, const TtlOption *changed)
 		Node	   *other_key;
 		TtlOption	option;
 
-		if (other == indexrelid || !ttl_catalog_is_leftover(other) ||
+		if (other == indexrelid || !ttl_catalog_is_copy(other) ||
 			!ttl_key_read(other, &other_attnum, &other_key) ||
 			other_attnum != attnum || !equal(other_key, key) ||
 			!ttl_option_read(other, &option) || !option.present ||

@@ -16,6 +16,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
@@ -252,4 +254,23 @@ ttl_catalog_is_leftover(Oid indexrelid)
 {
 	return get_rel_relkind(indexrelid) == RELKIND_INDEX &&
 		!ttl_catalog_is_usable(indexrelid);
+}
+
+/*
+ * Was it left by REINDEX CONCURRENTLY, by its name?  A plain REINDEX of the table, VACUUM FULL
+ * and CLUSTER make such an index valid.
+ */
+bool
+ttl_catalog_is_copy(Oid indexrelid)
+{
+	char	   *name = get_rel_name(indexrelid);
+	int			length = name ? strlen(name) : 0;
+
+	if (ttl_catalog_is_leftover(indexrelid))
+		return true;
+	while (length > 0 && isdigit((unsigned char) name[length - 1]))
+		length--;
+	return length > 6 && !get_rel_relispartition(indexrelid) &&
+		(strncmp(name + length - 6, "_ccnew", 6) == 0 ||
+		 strncmp(name + length - 6, "_ccold", 6) == 0);
 }

@@ -106,5 +106,6 @@ extern Oid	ttl_catalog_opclass(Oid type);
 extern bool ttl_catalog_class(Oid relid, FormData_pg_class *form);
 extern bool ttl_catalog_is_usable(Oid indexrelid);
 extern bool ttl_catalog_is_leftover(Oid indexrelid);
+extern bool ttl_catalog_is_copy(Oid indexrelid);
 
 #endif							/* TTL_DEFINITION_H */

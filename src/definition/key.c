@@ -49,9 +49,6 @@ command(const char *table, const char *expression, const char *filter)
 					table, expression, filter);
 }
 
-/* What to do about a key that names no column. */
-#define NAME_HINT "The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX."
-
 /* What to do about a column (invalid: an expression) of a type that is no date. */
 char *
 ttl_key_hint(Oid relid, AttrNumber attnum, Oid type)
@@ -98,27 +95,18 @@ ttl_key_hint(Oid relid, AttrNumber attnum, Oid type)
 
 #define BEFORE_TEXT "CREATE INDEX ON t (c) WHERE "
 
-/* A text that is being parsed, and the name of the argument that it comes from. */
-typedef struct ParseSource
-{
-	const char *name;
-	const char *text;
-} ParseSource;
-
 /* Makes a position in the command one of an internal query, which is the text. */
 static void
 add_context(void *arg)
 {
-	const ParseSource *source = arg;
 	int			position = geterrposition() - strlen(BEFORE_TEXT);
 
 	if (position > 0)
 	{
 		errposition(0);
 		internalerrposition(position);
-		internalerrquery(source->text);
+		internalerrquery(arg);
 	}
-	errcontext("%s", source->name);
 }
 
 /*
@@ -129,8 +117,7 @@ add_context(void *arg)
 Node *
 ttl_key_parse(Relation rel, const char *text, bool is_filter, const char *name)
 {
-	ParseSource source = {name, text};
-	ErrorContextCallback callback = {error_context_stack, add_context, &source};
+	ErrorContextCallback callback = {error_context_stack, add_context, unconstify(char *, text)};
 	ParseState *pstate = make_parsestate(NULL);
 	char	   *command = psprintf(BEFORE_TEXT "%s", text);
 	List	   *raw;
@@ -226,7 +213,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						name, RelationGetRelationName(rel)),
-				 errhint(NAME_HINT)));
+				 errhint("The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX.")));
 	key->attnum = get_attnum(relid, key->column);
 	type = getBaseType(get_atttype(relid, key->attnum));
 
@@ -472,23 +459,11 @@ ttl_key_index(Oid relid, const char *key, bool only_ttl)
 {
 	Relation	rel;
 	List	   *found;
-	const char *path;
-	ListCell   *lc;
 
 	rel = ttl_owner_open(relid, ShareUpdateExclusiveLock);
-	found = ttl_key_indexes(rel, key);
-	if (!only_ttl)
-		found = ttl_key_prefer_ttl(found);
-	else
-	{
-		foreach(lc, found)
-		{
-			TtlOption	option;
-
-			if (!ttl_option_read(lfirst_oid(lc), &option) || !option.present)
-				found = foreach_delete_current(found, lc);
-		}
-	}
+	found = ttl_key_prefer_ttl(ttl_key_indexes(rel, key));
+	if (only_ttl && found != NIL && !OidIsValid(ttl_catalog_root(linitial_oid(found))))
+		found = NIL;
 	relation_close(rel, NoLock);
 	if (found == NIL)
 		ereport(ERROR,
@@ -497,9 +472,7 @@ ttl_key_index(Oid relid, const char *key, bool only_ttl)
 						get_rel_name(relid), only_ttl ? "TTL " : "", key),
 				 only_ttl ?
 				 errhint("The view ttl_index.indexes lists the TTL indexes.") :
-				 split_key(relid, key, &path) ?
-				 errhint("Create one with ttl_index.create_index().") :
-				 errhint(NAME_HINT)));
+				 errhint("Create one with ttl_index.create_index().")));
 	if (list_length(found) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_AMBIGUOUS_PARAMETER),

@@ -174,7 +174,7 @@ find_sibling(Oid relid, const Half *half)
 			!equal(other.date.expression, half->date.expression) ||
 			!equal(other.date.ttl, half->date.ttl) || !equal(other.filter, half->filter))
 			continue;
-		if (!ttl_catalog_is_leftover(lfirst_oid(lc)))
+		if (!ttl_catalog_is_copy(lfirst_oid(lc)))
 			return lfirst_oid(lc);
 		if (!OidIsValid(found))
 			found = lfirst_oid(lc);

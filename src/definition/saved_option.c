@@ -516,7 +516,7 @@ record_copy(Oid indexrelid, void *arg)
 	TtlOption	option;
 	SavedRow	row;
 
-	if (ttl_catalog_is_leftover(indexrelid) && identify(indexrelid, &row) &&
+	if (ttl_catalog_is_copy(indexrelid) && identify(indexrelid, &row) &&
 		ttl_option_read(indexrelid, &option) && option.present)
 		record_dependencies(indexrelid, row.slot);
 }

@@ -32,6 +32,12 @@ typedef struct TtlRun
 								 * extension dropped, or the launcher ended */
 } TtlRun;
 
+/*
+ * The first batch of a visit is small: if a trigger is slow, a large one would be canceled
+ * in every pass.  If this is too large for an index, the right size is kept for its next visit.
+ */
+#define TTL_FIRST_BATCH_DOCS 100
+
 /* For schedule.c: a visit. */
 typedef struct TtlVisit
 {
@@ -66,14 +72,13 @@ extern char *ttl_report_pass_text(const TtlPassSum *sum);
 extern void ttl_report_failure(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out);
 extern void ttl_report_count(TtlRun *run, const TtlCount *count);
 extern bool ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
-							bool skipped, const ErrorData *edata, TimestampTz begun);
+							 bool skipped, const ErrorData *edata, TimestampTz begun);
 extern void ttl_report_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch);
 extern void ttl_report_pass(TtlRun *run, bool has_indexes);
 
 /* schedule.c */
 extern void ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
 									 const TtlResumeState *kept, TimestampTz now);
-extern int	ttl_schedule_first_docs(const TtlVisit *visit);
 extern int	ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now);
 extern void ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch,
 									int size, bool over, TimestampTz begun,
@@ -96,7 +101,6 @@ extern bool ttl_work_is_canceled(void);
 extern void ttl_work_cancel(SIGNAL_ARGS);
 extern void ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared,
 						  TtlPassState *kept);
-extern void ttl_work_forget(TtlRun *run);
 extern void ttl_work_begin(TtlRun *run);
 extern void ttl_work_commit(TtlRun *run);
 extern ErrorData *ttl_work_try_commit(TtlRun *run, bool *timed_out);
@@ -104,7 +108,6 @@ extern bool ttl_work_is_wanted(Oid database);
 extern bool ttl_work_must_stop(TtlRun *run);
 extern bool ttl_work_is_held(TtlRun *run, const TtlStateFile *file);
 extern bool ttl_work_is_long(const TtlRun *run, TimestampTz now);
-extern bool ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds);
 extern void ttl_work_tidy(ErrorData *edata);
 extern ErrorData *ttl_work_run(void (*function) (void *), void *arg, bool *timed_out);
 extern ErrorData *ttl_work_retry(void (*function) (void *), void *arg, bool *timed_out);

@@ -31,9 +31,6 @@
 #include "stats/stats.h"
 #include "ttl_index.h"
 
-/* Passes in which nothing happened are written to the counters this often, or less. */
-#define IDLE_FLUSH_MS (60 * 1000)
-
 /*
  * Notes an error of an index, or of one that holds rows of it.  Reports it if it is the
  * first one in this pass.
@@ -92,41 +89,33 @@ ttl_report_skipped(TtlRun *run, Oid root, const char *reason, const char *hint)
 				 errhint("%s", hint)));
 }
 
-/* Appends, for example, "5 rows deleted", after a comma if it is not the first. */
+/* Appends, for example, ", 5 rows archived", unless there are none. */
 static void
-append_count(StringInfo text, int64 n, const char *one, const char *many,
-			 const char *what)
+append_count(StringInfo text, int64 n, const char *one, const char *many, const char *what)
 {
-	appendStringInfo(text, "%s%lld %s %s", text->len > 0 ? ", " : "",
-					 (long long) n, n == 1 ? one : many, what);
+	if (n > 0)
+		appendStringInfo(text, ", %lld %s %s", (long long) n, n == 1 ? one : many, what);
 }
 
 /* Says in one line what a pass did. */
 char *
 ttl_report_pass_text(const TtlPassSum *sum)
 {
+	int64		deleted = sum->deleted - sum->archived;
 	StringInfoData text;
 
 	initStringInfo(&text);
-	append_count(&text, sum->indexes, "TTL index", "TTL indexes", "visited");
-	append_count(&text, sum->deleted - sum->archived, "row", "rows", "deleted");
-	if (sum->archived > 0)
-		append_count(&text, sum->archived, "row", "rows", "archived");
-	if (sum->partitions > sum->archived_partitions)
-		append_count(&text, sum->partitions - sum->archived_partitions,
-					 "partition", "partitions", "dropped");
-	if (sum->archived_partitions > 0)
-		append_count(&text, sum->archived_partitions,
-					 "partition", "partitions", "archived");
-	if (sum->locked > 0)
-		append_count(&text, sum->locked, "lock", "locks", "of others met");
-	if (sum->failed > 0)
-		append_count(&text, sum->failed, "index", "indexes", "with an error");
-	if (sum->inactive > 0)
-		append_count(&text, sum->inactive, "index", "indexes", "not active");
-	if (sum->others > 0)
-		append_count(&text, sum->others, "index", "indexes",
-					 "of other owners left out");
+	appendStringInfo(&text, "%d TTL %s visited, %lld %s deleted",
+					 sum->indexes, sum->indexes == 1 ? "index" : "indexes",
+					 (long long) deleted, deleted == 1 ? "row" : "rows");
+	append_count(&text, sum->archived, "row", "rows", "archived");
+	append_count(&text, sum->partitions - sum->archived_partitions,
+				 "partition", "partitions", "dropped");
+	append_count(&text, sum->archived_partitions, "partition", "partitions", "archived");
+	append_count(&text, sum->locked, "lock", "locks", "of others met");
+	append_count(&text, sum->failed, "index", "indexes", "with an error");
+	append_count(&text, sum->inactive, "index", "indexes", "not active");
+	append_count(&text, sum->others, "index", "indexes", "of other owners left out");
 	return text.data;
 }
 
@@ -159,6 +148,7 @@ set_error(TtlCount *count, Oid role, const ErrorData *edata)
 void
 ttl_report_count(TtlRun *run, const TtlCount *count)
 {
+	run->kept->unfolded_rows++;
 	if (!ttl_counters_add(count) &&
 		ttl_kept_is_news(&run->kept->uncounted, ERRCODE_DISK_FULL, ""))
 		ereport(WARNING,
@@ -183,13 +173,12 @@ ttl_report_failure(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out
 	count.relid = IndexGetRelation(root, true);
 	set_error(&count, run->shared->owner, edata);
 	ttl_report_count(run, &count);
-	run->kept->counted = true;
 }
 
 /* Counts what a batch did, in its transaction.  Returns false if it did nothing. */
 bool
 ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
-				bool skipped, const ErrorData *edata, TimestampTz begun)
+				 bool skipped, const ErrorData *edata, TimestampTz begun)
 {
 	TtlCount	count = {0};
 	TimestampTz now = GetCurrentTimestamp();
@@ -221,13 +210,11 @@ ttl_report_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
 {
 	TtlPassState *kept = run->kept;
 
-	kept->unfolded_rows++;
 	kept->sum.deleted += batch->deleted;
 	kept->sum.partitions += batch->partitions;
 	kept->sum.archived += batch->archived;
 	kept->sum.archived_partitions += batch->archived_partitions;
 	kept->sum.locked += batch->skipped_locked;
-	kept->counted = true;
 	visit->counted = true;
 }
 
@@ -251,9 +238,8 @@ trim_work(void *arg)
 }
 
 /*
- * Counts the sub-passes since the last survey, and the pass if it has ended: at once if
- * this pass wrote anything, else once a minute.  A pass over no index does not count, but
- * that a session serves the database is remembered.
+ * Counts the sub-passes since the last survey, and the pass if it has ended.  A pass over no
+ * index does not count, but that a session serves the database is remembered.
  */
 void
 ttl_report_pass(TtlRun *run, bool has_indexes)
@@ -261,7 +247,6 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	TtlShared  *shared = run->shared;
 	TtlPassState *kept = run->kept;
 	Oid			caller = run->common->caller;
-	int			sleep_ms = Min(ttl_monitor_sleep * INT64CONST(1000), IDLE_FLUSH_MS);
 	TimestampTz now = GetCurrentTimestamp();
 	TtlCount	count = {0};
 	ErrorData  *edata;
@@ -272,10 +257,8 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 		return;
 	if (has_indexes)
 	{
-		kept->idle_sub_passes += shared->begins ? 1 : shared->rounds;
-		kept->idle_passes += shared->more ? 0 : 1;
-		count.passes = kept->idle_passes;
-		count.sub_passes = kept->idle_sub_passes;
+		count.passes = shared->more ? 0 : 1;
+		count.sub_passes = shared->begins ? 1 : shared->rounds;
 		count.last_pass_start = kept->pass_at;
 		count.last_pass_end = shared->more ? 0 : now;
 		count.last_cutoff = run->at;
@@ -284,10 +267,6 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	else if (!OidIsValid(caller))
 		return;
 
-	/* an idle pass waits for the next one if that is in time; the clock may have gone back */
-	if (!OidIsValid(caller) && !kept->counted && now >= kept->last_flush &&
-		!TimestampDifferenceExceeds(kept->last_flush, now, IDLE_FLUSH_MS - sleep_ms))
-		return;
 	if (OidIsValid(caller))
 	{
 		count.relid = caller;
@@ -301,7 +280,6 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 		return;
 	}
 	ttl_report_count(run, &count);
-	kept->unfolded_rows++;
 
 	/* fold; trimming is a piece of work of its own, because it reads all of the history */
 	edata = ttl_work_run(fold_work, kept, &timed_out);
@@ -314,8 +292,5 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 				(errcode(edata->sqlerrcode),
 				 errmsg("could not write ttl_index.history: %s", edata->message)));
 	ttl_work_commit(run);
-	kept->idle_passes = kept->idle_sub_passes = kept->lag_pauses = 0;
-	kept->last_flush = now;
-	if (!shared->more)
-		kept->counted = false;
+	kept->lag_pauses = 0;
 }

@@ -17,13 +17,9 @@
 
 #include "pass/pass.h"
 
-/*
- * The first batch of a visit is small: if a trigger is slow, a large one would be canceled
- * in every pass.  Each next one grows up to MAX_GROWTH times.  If the first size is too
- * large for an index, the right one is kept for its next visit.
- */
-#define FIRST_BATCH_DOCS 100
 #define FIRST_BATCH_ENTRIES 1200
+
+/* Each batch has at most so many times the rows of the one before. */
 #define MAX_GROWTH 8
 
 /* How much smaller a batch is after one that failed: each failure can take a long time. */
@@ -38,16 +34,9 @@ ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
 	memset(visit, 0, sizeof(*visit));
 	visit->limits = *limits;
 	visit->begun = now;
-	visit->batch_size = Min(has_size ? kept->first_docs : FIRST_BATCH_DOCS,
+	visit->batch_size = Min(has_size ? kept->first_docs : TTL_FIRST_BATCH_DOCS,
 							limits->batch_docs);
 	visit->batch_entries = FIRST_BATCH_ENTRIES;
-}
-
-/* The size of the first batch of the next visit; 0 if that need not be kept. */
-int
-ttl_schedule_first_docs(const TtlVisit *visit)
-{
-	return visit->batch_size < FIRST_BATCH_DOCS ? visit->batch_size : 0;
 }
 
 /* How many rows the next batch may delete; 0 ends the visit. */
@@ -106,9 +95,7 @@ note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 
 /*
  * Sets the batch size to what would have taken the target time.  At least half of the time
- * is for the rows, or batches would become smaller and smaller.  In the example above, with
- * a target of 50 ms, the time becomes 160 ms, of which 80 ms are for rows: the 500 rows
- * took 10 ms of the 90 ms, so the next batch gets 4000.
+ * is for the rows, or batches would become smaller and smaller.
  */
 static void
 adapt_size(TtlVisit *visit, int64 rows, int64 took_us)

@@ -117,25 +117,6 @@ prepare_work(void *arg)
 	MemoryContextSwitchTo(target->run->batch_context);
 }
 
-/* Prepares a visit in a transaction of its own.  Returns false if there is nothing to do. */
-static bool
-prepare(TtlRun *run, Target *target)
-{
-	ErrorData  *edata = NULL;
-	bool		timed_out;
-
-	ttl_work_begin(run);
-	if (!ttl_work_must_stop(run))
-	{
-		edata = ttl_work_retry(prepare_work, target, &timed_out);
-		if (edata != NULL)
-			ttl_report_failure(run, target->root, edata, timed_out);
-	}
-	(void) ttl_work_try_commit(run, &timed_out);
-	return !run->stop && edata == NULL &&
-		(target->leaves != NIL || target->partitions != NIL);
-}
-
 /* The arguments and the result of making or dropping one partition. */
 typedef struct PartitionWork
 {
@@ -197,7 +178,7 @@ count_partition(void *arg, ErrorData *edata, bool timed_out)
 		kept->delay = 0;
 	work->counted = !run->stop &&
 		ttl_report_batch(run, root, work->visit, batch, false,
-						work->failed && work->first_error ? edata : NULL, work->begun);
+						 work->failed && work->first_error ? edata : NULL, work->begun);
 }
 
 /*
@@ -453,16 +434,10 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 			ttl_kept_canceled(run->kept, work->leaf, run->at);
 	}
 	if (batch->busy)
-	{
-		/* that is counted once in a pass */
-		TtlResumeState *kept = ttl_kept_index(run->kept, work->leaf);
-
-		batch->skipped_locked = kept->busy ? 0 : 1;
-		kept->busy = true;
-	}
+		batch->skipped_locked = 1;
 	work->counted = !run->stop &&
 		ttl_report_batch(run, work->root, work->visit, batch, work->skipped,
-						work->edata, work->begun);
+						 work->edata, work->begun);
 }
 
 /* Moves the cursor after a batch that failed, and keeps it for the next visit. */
@@ -579,7 +554,11 @@ visit_leaf(TtlRun *run, Target *target, Oid leaf, TtlVisit *visit)
 
 		while ((wait = ttl_throttle_wait(run, &milliseconds)) != TTL_WAIT_NONE)
 		{
-			if (!ttl_work_wait(run, wait, milliseconds))
+			ttl_progress_wait(wait, milliseconds);
+			ttl_work_begin(run);
+			(void) ttl_work_must_stop(run);
+			ttl_work_commit(run);
+			if (run->stop)
 				return;
 		}
 		attempt_batch(run, target->root, leaf, visit, &cursor,
@@ -614,7 +593,7 @@ is_well(const TtlRun *run, const Target *target, const TtlVisit *visit)
 static void
 end_visit(TtlRun *run, const Target *target, TtlVisit *visit, Oid last_leaf)
 {
-	int			first_docs = ttl_schedule_first_docs(visit);
+	int			first_docs = visit->batch_size < TTL_FIRST_BATCH_DOCS ? visit->batch_size : 0;
 	TtlResumeState *kept;
 
 	/* errors and nothing deleted, or the search for the row that fails has not ended */
@@ -649,8 +628,6 @@ end_visit(TtlRun *run, const Target *target, TtlVisit *visit, Oid last_leaf)
 		count.relid = IndexGetRelation(target->root, true);
 		count.recovered = GetCurrentTimestamp();
 		ttl_report_count(run, &count);
-		run->kept->unfolded_rows++;
-		run->kept->counted = true;
 		kept->failing = false;
 	}
 	ttl_work_commit(run);
@@ -664,6 +641,8 @@ static bool
 visit_index(TtlRun *run, const TtlLimits *limits, Oid root)
 {
 	Target		target = {.run = run,.root = root};
+	ErrorData  *edata = NULL;
+	bool		timed_out;
 	const TtlResumeState *kept;
 	TtlVisit	visit;
 	int			count;
@@ -677,7 +656,18 @@ visit_index(TtlRun *run, const TtlLimits *limits, Oid root)
 		return false;
 	run->shared->current_index = root;
 	ttl_crash_mark(root);
-	if (!prepare(run, &target))
+
+	/* find what there is to do */
+	ttl_work_begin(run);
+	if (!ttl_work_must_stop(run))
+	{
+		edata = ttl_work_retry(prepare_work, &target, &timed_out);
+		if (edata != NULL)
+			ttl_report_failure(run, root, edata, timed_out);
+	}
+	(void) ttl_work_try_commit(run, &timed_out);
+	if (run->stop || edata != NULL ||
+		(target.leaves == NIL && target.partitions == NIL))
 	{
 		ttl_crash_mark(InvalidOid);
 		run->shared->current_index = InvalidOid;

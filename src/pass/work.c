@@ -134,14 +134,6 @@ ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlPassState *k
 	MemoryContextSwitchTo(run->context);
 }
 
-/* Frees the memory of one index, where several share a transaction. */
-void
-ttl_work_forget(TtlRun *run)
-{
-	MemoryContextReset(run->batch_context);
-	MemoryContextSwitchTo(run->batch_context);
-}
-
 /*
  * Begins a transaction.  Before, resets the cursors, advisory locks and settings of the
  * session: code of the owner can have left some in the last one.
@@ -240,17 +232,6 @@ bool
 ttl_work_is_long(const TtlRun *run, TimestampTz now)
 {
 	return now - run->kept->pass_at >= ttl_monitor_sleep * USECS_PER_SEC;
-}
-
-/* Waits, outside of a transaction.  Returns false if the sub-pass is to end. */
-bool
-ttl_work_wait(TtlRun *run, TtlWait wait, long milliseconds)
-{
-	ttl_progress_wait(wait, milliseconds);
-	ttl_work_begin(run);
-	(void) ttl_work_must_stop(run);
-	ttl_work_commit(run);
-	return !run->stop;
 }
 
 /*

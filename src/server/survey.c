@@ -26,6 +26,7 @@
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -325,7 +326,8 @@ look_at_all(Look *look)
 			break;
 		look->indexrelid = lfirst_oid(lc);
 		look_at(look);
-		ttl_work_forget(run);
+		MemoryContextReset(run->batch_context);
+		MemoryContextSwitchTo(run->batch_context);
 	}
 	ttl_work_commit(run);
 }

@@ -143,7 +143,6 @@ ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState 
 #undef ADD
 	kept->sum.estimated = kept->sum.estimated || after->sum.estimated;
 	kept->sum.not_estimated = kept->sum.not_estimated || after->sum.not_estimated;
-	kept->counted = kept->counted || after->counted;
 	if (memcmp(&after->reported, &before->reported, sizeof(TtlReported)) != 0)
 		kept->reported = after->reported;
 	if (after->uncounted.at != before->uncounted.at)
@@ -230,7 +229,7 @@ ttl_kept_begin_pass(TtlPassState *kept, TimestampTz now)
 		bool		goes_on = ttl_cursor_begin_pass(&index->cursor, now);
 
 		index->failed_until = 0;
-		index->skipped = index->busy = false;
+		index->skipped = false;
 		index->deleted = 0;
 		index->estimated = false;
 		/* this is too far ahead if the clock has gone back */

@@ -56,7 +56,6 @@ typedef struct TtlResumeState
 	/* in this pass */
 	TimestampTz failed_until;	/* until then its last error counts; 0: none */
 	bool		skipped;		/* and it is not visited */
-	bool		busy;			/* that it was locked is counted */
 	int64		deleted;		/* rows, one by one */
 	bool		estimated;
 	int64		due;			/* about so many were due when the pass began;
@@ -101,11 +100,7 @@ typedef struct TtlPassState
 								 * yet */
 	TransactionId pass_xid;		/* the next one then */
 	TtlPassSum	sum;			/* of this pass */
-	TimestampTz last_flush;		/* when the following three were last counted */
-	int64		idle_passes;
-	int64		idle_sub_passes;
-	int64		lag_pauses;
-	bool		counted;		/* this pass added to the counters */
+	int64		lag_pauses;		/* since the last survey */
 	TtlReported reported;		/* why nothing can be deleted here */
 	TtlReported uncounted;		/* that the counters cannot grow */
 	TtlSurvey	survey;			/* for ttl_index.databases */

@@ -344,21 +344,15 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		table_state(index, governed, &index->citus_governor) != TTL_ACTIVE)
 		return index->state;
 
-	/* the kind of index; a foreign key refers to a unique one only */
+	/* the kind of index */
 	ttl_catalog_class(indexrelid, &class);
 	if (class.relam != BTREE_AM_OID)
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a TTL index must be a btree index",
 							 "Create it with USING btree, which is the default.");
-	if (form->indisprimary || form->indisexclusion || form->indisreplident ||
-		OidIsValid(get_index_constraint(indexrelid)) ||
-		(form->indisunique && get_index_ref_constraints(indexrelid) != NIL))
+	if (form->indisunique || form->indisexclusion)
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
-							 "the index of a constraint or replica identity cannot be a TTL index",
-							 "Create another index on the same key for the TTL.");
-	if (form->indisunique)
-		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
-							 "a TTL index cannot be unique",
+							 "a TTL index cannot be unique or belong to a constraint",
 							 "Create another index on the same key for the TTL.");
 	if (form->indnkeyatts != 1)
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
