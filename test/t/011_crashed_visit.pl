@@ -139,7 +139,7 @@ FROM ttl_index.index_stats WHERE indexrelname = 'deadly_ttl'}),
 }
 
 my $put_aside =
-  qr/WARNING:  TTL index "deadly_ttl" of table "postgres\.public\.deadly" is put aside: the server crashed in 2 visits to it, the last of which began at /;
+  qr/WARNING:  TTL index "deadly_ttl" of table "postgres\.public\.deadly" is skipped: the server crashed in 2 visits to it, the last of which began at /;
 ok($node->wait_for_log($put_aside), 'after the second crash it is put aside');
 ok($node->log_contains(qr/HINT:  Find the cause, then SELECT ttl_index\.resume\(\)/),
 	'and the log says how it comes back');
