@@ -85,7 +85,8 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	else if (keeps_partitions && index->governor == index->indexrelid)
 	{
 		/* a later one may be missing only because its time has just come */
-		List	   *missing = ttl_make_missing(index, GetCurrentTimestamp(), ttl_make_span(index));
+		List	   *missing = ttl_make_missing(index, GetCurrentTimestamp(),
+											   index->option.bucket_seconds * USECS_PER_SEC);
 		char	   *name = missing != NIL ? ttl_make_name(index, linitial(missing)) : NULL;
 
 		if (name != NULL)

@@ -6,8 +6,7 @@
  * They are deparsed with the reader's search_path, as \d does.  The view ttl_index.indexes calls
  * these functions only for columns that a query asks for.
  *
- * A query of all indexes must neither fail nor wait because of one of them.  So locks are not
- * waited for, and "..." stands for an expression that cannot be deparsed or is too long.
+ * A query of all indexes must not wait because of one of them, so it waits for no locks.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -36,51 +35,28 @@ PG_FUNCTION_INFO_V1(ttl_shown_text_key);
 PG_FUNCTION_INFO_V1(ttl_shown_text_filter);
 PG_FUNCTION_INFO_V1(ttl_shown_text_document_ttl);
 
-#define NOT_SHOWN "..."
-
-/* A longer text is not shown: ten bytes can be a number of 131,072 digits. */
-#define MAX_LENGTH (256 * 1024)
-
-/* An index to write a text of. */
-typedef struct TextWork
-{
-	Oid			indexrelid;
-	Oid			relid;
-	List	   *filter;			/* NIL for the key of the index */
-	char	   *text;			/* result, or NULL if the index is locked or
-								 * gone */
-} TextWork;
-
-static void
-text_work(void *arg)
-{
-	TextWork   *work = arg;
-
-	if (!ConditionalLockRelationOid(work->relid, AccessShareLock) ||
-		!ConditionalLockRelationOid(work->indexrelid, AccessShareLock) ||
-		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(work->relid)) ||
-		!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(work->indexrelid)))
-		return;
-	if (work->filter == NIL)
-		work->text = pg_get_indexdef_columns(work->indexrelid, true);
-	else
-		work->text = deparse_expression((Node *) make_ands_explicit(work->filter),
-										deparse_context_for(get_rel_name(work->relid), work->relid),
-										false, false);
-	if (strlen(work->text) > MAX_LENGTH)
-		work->text = NOT_SHOWN;
-}
-
-/* Deparses a filter, or the key of an index if there is no filter. */
+/*
+ * Deparses a filter, or the key of an index if there is no filter.  Returns NULL if the index is
+ * locked or gone.
+ */
 static char *
 write_text(Oid indexrelid, Oid relid, List *filter)
 {
-	TextWork	work = {.indexrelid = indexrelid,.relid = relid,.filter = filter};
-	ErrorData  *edata = ttl_error_catch(text_work, &work, false);
+	char	   *text = NULL;
 
-	if (edata != NULL && ttl_error_is_interrupt(edata, ERRCODE_QUERY_CANCELED))
-		ReThrowError(edata);
-	return edata != NULL ? NOT_SHOWN : work.text;
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return NULL;
+	if (ConditionalLockRelationOid(indexrelid, AccessShareLock))
+	{
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) &&
+			SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
+			text = filter == NIL ? pg_get_indexdef_columns(indexrelid, true) :
+				deparse_expression((Node *) make_ands_explicit(filter),
+								   deparse_context_for(get_rel_name(relid), relid), false, false);
+		UnlockRelationOid(indexrelid, AccessShareLock);
+	}
+	UnlockRelationOid(relid, AccessShareLock);
+	return text;
 }
 
 static Datum
@@ -95,7 +71,6 @@ return_text(FunctionCallInfo fcinfo, const char *text)
 static bool
 find_governor(Oid indexrelid, Oid *governor, Oid *relid, TtlOption *option)
 {
-
 	if (get_rel_relkind(indexrelid) == '\0' ||
 		!ttl_catalog_governor(indexrelid, governor, option))
 		return false;
