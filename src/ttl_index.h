@@ -40,12 +40,9 @@
 #define TTL_INDEX_H
 
 #include "fmgr.h"
-#include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "storage/lockdefs.h"
-#include "tcop/dest.h"
 #include "utils/dsa.h"
-#include "utils/queryenvironment.h"
 #include "utils/relcache.h"
 
 #define TTL_EXTENSION "ttl_index"

@@ -21,11 +21,9 @@
 
 #include "access/htup_details.h"
 #include "catalog/index.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_partitioned_table.h"
 #include "catalog/pg_type.h"
-#include "commands/defrem.h"
 #include "nodes/parsenodes.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
@@ -171,7 +169,7 @@ ttl_bounds_possible(Oid relid, AttrNumber attnum, Oid keytype)
 	opclass = ((oidvector *) DatumGetPointer(classes))->values[0];
 	result = attnum != 0 && form->partstrat == PARTITION_STRATEGY_RANGE &&
 		form->partnatts == 1 && form->partattrs.values[0] == attnum &&
-		opclass == GetDefaultOpClass(keytype, BTREE_AM_OID);
+		opclass == ttl_catalog_opclass(keytype);
 	ReleaseSysCache(tuple);
 	return result;
 }

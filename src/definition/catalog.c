@@ -26,6 +26,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_opclass.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -42,10 +43,27 @@
 #include "definition/option.h"
 #include "ttl_index.h"
 
+/* The default btree operator class of a type that a key can have; invalid for other types. */
+Oid
+ttl_catalog_opclass(Oid type)
+{
+	switch (type)
+	{
+		case TIMESTAMPTZOID:
+			return TIMESTAMPTZ_BTREE_OPS_OID;
+		case TIMESTAMPOID:
+			return TIMESTAMP_BTREE_OPS_OID;
+		case DATEOID:
+			return DATE_BTREE_OPS_OID;
+		default:
+			return InvalidOid;
+	}
+}
+
 bool
 ttl_catalog_key_type_ok(Oid type)
 {
-	return type == TIMESTAMPTZOID || type == TIMESTAMPOID || type == DATEOID;
+	return OidIsValid(ttl_catalog_opclass(type));
 }
 
 /*

@@ -55,15 +55,6 @@ local_time(pg_tz *zone, TimestampTz instant)
 	return instant - west * USECS_PER_SEC;
 }
 
-/* A date's midnight.  Keys up to a cutoff are never too large for this. */
-static Timestamp
-key_timestamp(const TtlCutoff *cutoff, int64 key)
-{
-	if (cutoff->keytype != DATEOID)
-		return (Timestamp) key;
-	return key == DATEVAL_NOBEGIN ? DT_NOBEGIN : key * USECS_PER_DAY;
-}
-
 /* Microseconds to days, towards the past, as a date key counts them. */
 static int64
 day_of(int64 micros)
@@ -111,10 +102,13 @@ ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index, TimestampTz at)
 TimestampTz
 ttl_cutoff_instant(const TtlCutoff *cutoff, int64 key)
 {
-	Timestamp	local = key_timestamp(cutoff, key);
+	Timestamp	local = key;
 	struct pg_tm tm;
 	fsec_t		fsec;
 
+	/* the midnight of a date; keys up to a cutoff are never too large for that */
+	if (cutoff->keytype == DATEOID)
+		local = key == DATEVAL_NOBEGIN ? DT_NOBEGIN : key * USECS_PER_DAY;
 	if (cutoff->zone == NULL || TIMESTAMP_NOT_FINITE(local))
 		return local;
 	if (timestamp2tm(local, NULL, &tm, &fsec, NULL, NULL) != 0)

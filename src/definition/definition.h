@@ -102,6 +102,7 @@ extern List *ttl_catalog_shown(void);
 extern List *ttl_catalog_table_indexes(Oid relid);
 extern List *ttl_catalog_leaves(Oid root);
 extern bool ttl_catalog_governor(Oid indexrelid, Oid *governor, TtlOption *option);
+extern Oid	ttl_catalog_opclass(Oid type);
 extern bool ttl_catalog_key_type_ok(Oid type);
 extern bool ttl_catalog_class(Oid relid, FormData_pg_class *form);
 extern bool ttl_catalog_is_usable(Oid indexrelid);

@@ -107,7 +107,7 @@ take_range(TtlExpirer *x, const TtlIndex *index, TtlScanPosition *position, int6
 							 table, key, first, key, last, filter),
 					false, 0) != SPI_OK_DELETE)
 		elog(ERROR, "could not delete what is due by index %u", index->indexrelid);
-	/* a schema may have been renamed meanwhile, and another table lost the rows */
+	/* if a schema was renamed in the meantime, rows of another table were deleted */
 	if (strcmp(table, ttl_name_qualified(index->relid)) != 0)
 		elog(ERROR, "table %s was renamed", table);
 	batch->deleted = SPI_processed;

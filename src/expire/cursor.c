@@ -105,7 +105,7 @@ ttl_cursor_begin_pass(TtlCursor *cursor, TimestampTz now)
 		ttl_cursor_init(cursor, cursor->indexrelid, InvalidOid);
 		return false;
 	}
-	/* these are too far ahead if the clock has gone back */
+	/* if the clock was set back, these are too far ahead */
 	cursor->retry_at = Min(cursor->retry_at,
 						   now + cursor->delay * USECS_PER_MINUTE);
 	cursor->rest_until = Min(cursor->rest_until, now + MAX_REST);

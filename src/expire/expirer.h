@@ -17,6 +17,9 @@
 #include "definition/definition.h"
 #include "expire/expire.h"
 #include "nodes/execnodes.h"
+#include "nodes/params.h"
+#include "tcop/dest.h"
+#include "utils/queryenvironment.h"
 #include "utils/tuplestore.h"
 
 /* The state of one batch while it runs. */

@@ -24,7 +24,7 @@ typedef struct TtlRun
 	TtlCommon  *common;
 	TtlShared  *shared;
 	TtlPassState *kept;
-	MemoryContext context;		/* lives as long as the sub-pass */
+	MemoryContext context;		/* lives as long as the process */
 	MemoryContext batch_context;	/* reset after each transaction */
 	List	   *roots;			/* the TTL indexes of a worker */
 	TimestampTz at;				/* the clock reading of this sub-pass */

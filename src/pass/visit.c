@@ -436,6 +436,9 @@ ttl_visit_index(TtlRun *run, TtlSubPass *sub, Oid root, bool with_partitions)
 	if (count == 1 || (visit.over && !visit.skipped))
 		last_leaf = InvalidOid;
 	end_visit(run, sub, &target, &visit, last_leaf);
+	list_free(target.leaves);
+	list_free(target.others);
+	list_free_deep(target.partitions);
 	ttl_crash_mark(InvalidOid);
 	run->shared->current_index = InvalidOid;
 

@@ -118,7 +118,7 @@ ttl_work_is_canceled(void)
 	return timer_fired > 0;
 }
 
-/* Initializes a run, and switches to its memory context, which the caller deletes. */
+/* Initializes a run, and switches to its memory context. */
 void
 ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlPassState *kept)
 {
@@ -127,7 +127,7 @@ ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlPassState *k
 	run->shared = shared;
 	run->kept = kept;
 	work_shared = shared;
-	run->context = AllocSetContextCreate(CurrentMemoryContext, "ttl_index sub-pass",
+	run->context = AllocSetContextCreate(CurrentMemoryContext, "ttl_index pass",
 										 ALLOCSET_DEFAULT_SIZES);
 	run->batch_context = AllocSetContextCreate(run->context, "ttl_index batch",
 											   ALLOCSET_DEFAULT_SIZES);

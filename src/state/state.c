@@ -31,7 +31,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/pg_opclass.h"
 #include "catalog/pg_publication.h"
 #include "catalog/pg_rewrite.h"
 #include "catalog/pg_type.h"
@@ -334,23 +333,6 @@ not_valid(TtlIndex *index)
 						 "Drop and create the index again, or REINDEX it, or attach an index of each partition.");
 }
 
-/* Asks the operator class itself: GetDefaultOpClass() reads all of pg_opclass. */
-static bool
-is_default_opclass(Oid opclass, Oid type)
-{
-	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass));
-	Form_pg_opclass form;
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	form = (Form_pg_opclass) GETSTRUCT(tuple);
-	result = form->opcmethod == BTREE_AM_OID && form->opcdefault &&
-		form->opcintype == type;
-	ReleaseSysCache(tuple);
-	return result;
-}
-
 /* The state by what the index is defined on; needs no lock. */
 static TtlState
 definition_state(TtlIndex *index, HeapTuple tuple)
@@ -406,8 +388,8 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 	if (key_state(index, type) == TTL_UNSUITABLE_INDEX)
 		return index->state;
 	classes = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass, &isnull);
-	if (!is_default_opclass(((oidvector *) DatumGetPointer(classes))->values[0],
-							index->keytype))
+	if (((oidvector *) DatumGetPointer(classes))->values[0] !=
+		ttl_catalog_opclass(index->keytype))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a TTL index must use the default operator class of its key",
 							 "Create it without naming an operator class.");

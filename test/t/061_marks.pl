@@ -149,7 +149,7 @@ CREATE INDEX series_ttl ON app.series (at)
 	WHERE ttl_index.expire_after_seconds(0) AND ttl_index.drop_expired_partitions();
 });
 my $series =
-  qr/WARNING:  could not expire rows by TTL index "series_ttl" of table "postgres\.app\.series": partition "series_2000" cannot be dropped because of /;
+  qr/WARNING:  could not expire rows by TTL index "series_ttl" of table "postgres\.app\.series": partition "series_2000" cannot be dropped: /;
 ok($node->wait_for_log(qr/$series.*view app\.reads/, $log),
 	'the log names database, schema, table and index');
 $node->wait_for_passes(3);
