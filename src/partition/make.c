@@ -25,6 +25,8 @@
 #include "catalog/partition.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
+#include "common/hashfn.h"
+#include "mb/pg_wchar.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
@@ -135,6 +137,8 @@ ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 	char	   *table = get_rel_name(root->relid);
 	char		label[MAXDATELEN + 2] = "_";
 	char	   *end;
+	int			length;
+	int			room;
 
 	if (table == NULL)
 		return NULL;
@@ -153,7 +157,14 @@ ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 		if (!isdigit((unsigned char) *c))
 			*c = '_';
 	}
-	return ttl_name_with_suffix(table, label);
+
+	/* similar names that are cut differ by a hash of the whole */
+	length = strlen(table);
+	room = NAMEDATALEN - 1 - strlen(label);
+	if (length > room)
+		table = psprintf("%.*s_%08x", pg_mbcliplen(table, length, room - 9), table,
+						 hash_bytes((const unsigned char *) table, length));
+	return psprintf("%s%s", table, label);
 }
 
 /*
