@@ -415,24 +415,23 @@ AS 'MODULE_PATHNAME', 'ttl_list_indexes';
 COMMENT ON FUNCTION list_indexes() IS
 'returns the rows of the view ttl_index.indexes without the columns that take long to compute';
 
--- They start a subtransaction, which is not allowed in a parallel query.
 CREATE FUNCTION index_key(index regclass)
-RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'ttl_shown_text_key';
+RETURNS text LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'ttl_shown_state_key';
 
 COMMENT ON FUNCTION index_key(regclass) IS
 'returns the column key of the view ttl_index.indexes';
 
 CREATE FUNCTION index_filter(index regclass)
-RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'ttl_shown_text_filter';
+RETURNS text LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'ttl_shown_state_filter';
 
 COMMENT ON FUNCTION index_filter(regclass) IS
 'returns the column partial_filter_expression of the view ttl_index.indexes';
 
 CREATE FUNCTION index_document_ttl(index regclass)
-RETURNS text LANGUAGE C STABLE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'ttl_shown_text_document_ttl';
+RETURNS text LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'ttl_shown_state_document_ttl';
 
 COMMENT ON FUNCTION index_document_ttl(regclass) IS
 'returns the column document_ttl of the view ttl_index.indexes';

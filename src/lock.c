@@ -9,8 +9,8 @@
  *
  * lock_timeout alone would block others for all of ttl_index.bucket_lock_timeout in each try,
  * in vain if a query is long.  So the worker first watches the holders (GetLockConflicts()),
- * for up to the timeout and without queueing.  Once each of them has released the lock, it
- * queues after their successors, again for up to the timeout.
+ * for up to the timeout and without queueing.  Once the transaction of each of them has ended,
+ * it queues after their successors, again for up to the timeout.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -25,31 +25,15 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
-#include "utils/guc.h"
 
 #include "ttl_index.h"
 
-/* The interval between two reads of the holders of a lock. */
+/* The interval between two looks at the holders of a lock. */
 #define WATCH_MS 5
 
 /* Releasing all locks at the end of a transaction takes less time than this. */
 #define RELEASE_TRIES 5
 #define RELEASE_US 1000
-
-/* Is one transaction in both lists?  Each list ends with an invalid one. */
-static bool
-have_common(const VirtualTransactionId *a, const VirtualTransactionId *b)
-{
-	for (; VirtualTransactionIdIsValid(*a); a++)
-	{
-		for (const VirtualTransactionId *c = b; VirtualTransactionIdIsValid(*c); c++)
-		{
-			if (VirtualTransactionIdEquals(*a, *c))
-				return true;
-		}
-	}
-	return false;
-}
 
 /*
  * Limits each wait for a lock until the caller's GUC level ends, for commands that may take
@@ -64,14 +48,16 @@ ttl_lock_limit_waits(void)
 	ttl_settings_set("lock_timeout", value);
 }
 
-/* Locks a relation soon, or returns false or raises lock_not_available. */
+/*
+ * Locks a relation soon, or returns false or raises lock_not_available.  The caller has limited
+ * its waits.
+ */
 bool
 ttl_lock_soon(Oid relid, LOCKMODE lockmode)
 {
 	LOCKTAG		tag;
 	VirtualTransactionId *holders;
-	bool		held = true;
-	int			level;
+	int			waited = 0;
 
 	if (ConditionalLockRelationOid(relid, lockmode))
 		return true;
@@ -79,24 +65,22 @@ ttl_lock_soon(Oid relid, LOCKMODE lockmode)
 	/* watch the holders without queueing */
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
 	holders = GetLockConflicts(&tag, lockmode, NULL);
-	for (int waited = 0; held && waited < ttl_bucket_lock_timeout; waited += WATCH_MS)
+	while (VirtualTransactionIdIsValid(*holders))
 	{
-		VirtualTransactionId *others;
-
-		pg_usleep(WATCH_MS * 1000);
-		CHECK_FOR_INTERRUPTS();
-		others = GetLockConflicts(&tag, lockmode, NULL);
-		held = have_common(holders, others);
-		pfree(others);
+		if (VirtualXactLock(*holders, false))
+			holders++;
+		else if (waited >= ttl_bucket_lock_timeout)
+			return false;
+		else
+		{
+			pg_usleep(WATCH_MS * 1000);
+			CHECK_FOR_INTERRUPTS();
+			waited += WATCH_MS;
+		}
 	}
-	if (held)
-		return false;
 
 	/* queue after their successors */
-	level = NewGUCNestLevel();
-	ttl_lock_limit_waits();
 	LockRelationOid(relid, lockmode);
-	AtEOXact_GUC(false, level);
 	return true;
 }
 

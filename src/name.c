@@ -20,10 +20,8 @@
 #include "access/htup_details.h"
 #include "catalog/index.h"
 #include "commands/dbcommands.h"
-#include "common/hashfn.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -70,23 +68,6 @@ ttl_name_index(Oid indexrelid)
 	return psprintf("\"%s\" of table \"%s.%s.%s\"", index ? index : "?",
 					get_database_name(MyDatabaseId), schema ? schema : "?",
 					table ? table : "?");
-}
-
-/*
- * Appends a suffix to a name.  A name that is too long is cut and gets a hash of the whole, so
- * that the results for similar names differ.
- */
-char *
-ttl_name_with_suffix(const char *name, const char *suffix)
-{
-	int			length = strlen(name);
-	int			room = NAMEDATALEN - 1 - strlen(suffix);
-
-	if (length <= room)
-		return psprintf("%s%s", name, suffix);
-	return psprintf("%.*s_%08x%s",
-					pg_mbcliplen(name, length, room - 9), name,
-					hash_bytes((const unsigned char *) name, length), suffix);
 }
 
 /*

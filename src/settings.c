@@ -227,10 +227,10 @@ ttl_settings_limits(void)
 	return limits;
 }
 
-/* Sets a setting that any user may set until the caller's GUC level ends, as SET LOCAL does. */
+/* Sets a setting that any user may set until the caller's GUC level ends. */
 void
 ttl_settings_set(const char *name, const char *value)
 {
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 							 true, 0, false);
 }

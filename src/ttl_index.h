@@ -87,7 +87,6 @@ extern bool ttl_lock_soon(Oid relid, LOCKMODE lockmode);
 extern bool ttl_lock_tree(Oid relid, LOCKMODE lockmode);
 
 /* name.c */
-extern char *ttl_name_with_suffix(const char *name, const char *suffix);
 extern char *ttl_name_find(Oid relid);
 extern char *ttl_name_qualified(Oid relid);
 extern char *ttl_name_index(Oid indexrelid);

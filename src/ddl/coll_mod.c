@@ -262,7 +262,8 @@ ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 	{
 		/* it must not be dropped before the index depends on it */
 		LockRelationOid(option->archive_to, AccessShareLock);
-		ttl_archive_check(index);
+		if (ttl_archive_state_now(index) != TTL_ACTIVE)
+			ttl_state_raise(index);
 	}
 }
 
@@ -319,10 +320,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 		(!was_ttl || change->paused != NULL || change->archive_to != NULL))
 		change_sibling(sibling, was_ttl, &index.option);
 	if (!was_ttl)
-	{
 		ttl_overlap_report(indexrelid, ERROR);
-		ttl_reach_report_left_out(indexrelid);
-	}
 	if (!was_ttl || *change->seconds < *old || *old < 0 || change->archive_to != NULL ||
 		(was_paused && !index.option.paused))
 		ttl_notice_report_due(indexrelid, true);

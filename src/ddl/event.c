@@ -32,6 +32,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
+#include "postmaster/bgworker.h"
 #include "storage/lmgr.h"
 #include "tcop/deparse_utility.h"
 #include "utils/builtins.h"
@@ -46,7 +47,6 @@
 #include "ddl/ddl.h"
 #include "definition/definition.h"
 #include "definition/option.h"
-#include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"
 
@@ -264,8 +264,6 @@ check_created(const CollectedCommand *command, CommandTag tag)
 	{
 		check_relation(made);
 		ttl_overlap_report(made, WARNING);
-		if (tag == CMDTAG_CREATE_INDEX)
-			ttl_reach_report_left_out(made);
 		report_due(made, true);
 	}
 	else if (IsA(command->parsetree, CreateStmt))
@@ -282,8 +280,9 @@ check_created(const CollectedCommand *command, CommandTag tag)
 
 /*
  * Checks the indexes of a partition that was attached, and tells what is due by them.  Tells
- * that a detached one keeps its TTL.  The command has only the name of the partition.  If that
- * was renamed in the meantime, the next pass does the rest.
+ * that a detached one keeps its TTL.  A worker that keeps or archives a partition tells nobody.
+ * The command has only the name of the partition.  If that was renamed in the meantime, the next
+ * pass does the rest.
  */
 static void
 check_partition(Oid parent, const AlterTableCmd *cmd)
@@ -295,14 +294,14 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 		return;
 	if (cmd->subtype != AT_AttachPartition)
 	{
-		if (!ttl_detach_is_running(partition))
+		if (MyBgworkerEntry == NULL)
 			notice_table(partition, "The detached partition keeps the TTL of its parent.");
 		return;
 	}
 	if (ttl_inherit_parent(partition, NULL) != parent)
 		return;
 	check_relation(partition);
-	if (ttl_detach_is_running(partition))
+	if (MyBgworkerEntry != NULL)
 		return;
 	foreach(lc, ttl_indexes_of(partition))
 	{

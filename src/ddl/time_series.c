@@ -165,9 +165,9 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 		char	   *name = ChooseRelationName(get_rel_name(relid), NULL, "default",
 											  get_rel_namespace(relid), false);
 
-		ttl_citus_run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT%s",
-									   ttl_make_name_beside(relid, name), ttl_name_qualified(relid),
-									   ttl_make_tablespace_clause(relid)));
+		ttl_citus_run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT",
+									   quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name),
+									   ttl_name_qualified(relid)));
 		ttl_make_follow_table(relid, name);
 	}
 	/* If it exists, this is a NOTICE, or an error if its options differ. */

@@ -56,16 +56,6 @@
 
 #define ROW_BY_ROW_HINT "Let the rows move one by one: set delete_boundary_rows => true."
 
-/* The partition that a command of this file detaches or attaches, or invalid. */
-static Oid	moving = InvalidOid;
-
-/* Is this partition being detached or attached by this file? */
-bool
-ttl_detach_is_running(Oid relid)
-{
-	return OidIsValid(moving) && moving == relid;
-}
-
 /* Is the archive on another server, so that no table can move there? */
 bool
 ttl_detach_by_row_only(const TtlOption *option)
@@ -324,34 +314,31 @@ void
 ttl_detach_partition(const TtlIndex *root, Oid relid)
 {
 	Oid			target = root->option.archive_to;
+	List	   *tree = OidIsValid(target) ? ttl_inherit_tree(relid) : NIL;
+	Oid			schema;
+	char	   *name;
+	ListCell   *lc;
 
-	/* after an error the next partition overwrites this */
-	moving = relid;
 	if (ttl_detach_is_attachable(root))
-		move_by_attach(root, relid);
-	else
 	{
-		List	   *tree = OidIsValid(target) ? ttl_inherit_tree(relid) : NIL;
-		Oid			schema;
-		char	   *name;
-		ListCell   *lc;
-
-		detach(root, relid);
-		/* SET SCHEMA moves a table without those below it */
-		schema = get_rel_namespace(target);
-		name = get_namespace_name(schema);
-		foreach(lc, tree)
-		{
-			Oid			table = lfirst_oid(lc);
-
-			if (get_rel_namespace(table) == schema)
-				continue;
-			/* an event trigger may have dropped the archive */
-			check_effect(name != NULL, table);
-			ttl_citus_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s", ttl_name_qualified(table),
-										   quote_identifier(name)));
-			check_effect(get_rel_namespace(table) == schema, table);
-		}
+		move_by_attach(root, relid);
+		return;
 	}
-	moving = InvalidOid;
+	detach(root, relid);
+
+	/* SET SCHEMA moves a table without those below it */
+	schema = get_rel_namespace(target);
+	name = get_namespace_name(schema);
+	foreach(lc, tree)
+	{
+		Oid			table = lfirst_oid(lc);
+
+		if (get_rel_namespace(table) == schema)
+			continue;
+		/* an event trigger may have dropped the archive */
+		check_effect(name != NULL, table);
+		ttl_citus_run_command(psprintf("ALTER TABLE %s SET SCHEMA %s", ttl_name_qualified(table),
+									   quote_identifier(name)));
+		check_effect(get_rel_namespace(table) == schema, table);
+	}
 }

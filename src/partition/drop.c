@@ -82,17 +82,11 @@ describe_due(Oid indexrelid, Oid relid, TimestampTz at, TtlIndex *root, TtlBatch
 	return ttl_leaves_partition_is_due(&partition, &cutoff);
 }
 
-/* Lists the OIDs of a partition and all tables below it, for SQL. */
+/* The OIDs of a partition and all tables below it, for SQL. */
 static char *
-list_tree(Oid relid)
+select_tree(Oid relid)
 {
-	StringInfoData list;
-	ListCell   *lc;
-
-	initStringInfo(&list);
-	foreach(lc, ttl_inherit_tree(relid))
-		appendStringInfo(&list, "%s%u", list.len > 0 ? ", " : "", lfirst_oid(lc));
-	return list.data;
+	return psprintf("SELECT relid FROM pg_partition_tree(%u)", relid);
 }
 
 /*
@@ -109,7 +103,7 @@ check_obstacles(const TtlIndex *root, Oid relid, bool keep)
 {
 	Oid			target = root->option.archive_to;
 	bool		renames = !keep || (OidIsValid(target) && !ttl_detach_is_attachable(root));
-	char	   *tree = list_tree(relid);
+	char	   *tree = select_tree(relid);
 	List	   *foreign = ttl_inherit_foreign_tables(relid);
 	char	   *pending = ttl_select_value(psprintf("SELECT inhrelid FROM pg_inherits WHERE inhdetachpending AND "
 												   "(inhrelid = %u OR inhparent IN (%s)) LIMIT 1",
@@ -280,7 +274,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 													  "least(reltuples, most)), most)), 0)::bigint "
 													  "FROM pg_class, LATERAL (SELECT pg_relation_size(oid) / %d * %d AS most) AS m "
 													  "WHERE oid IN (%s) AND relkind = 'r'",
-													  BLCKSZ, (int) MaxHeapTuplesPerPage, list_tree(relid))));
+													  BLCKSZ, (int) MaxHeapTuplesPerPage, select_tree(relid))));
 
 	if (keep)
 		archive = ttl_name_qualified(OidIsValid(root.option.archive_to) ? root.option.archive_to : relid);

@@ -25,6 +25,8 @@
 #include "catalog/partition.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
+#include "common/hashfn.h"
+#include "mb/pg_wchar.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
@@ -32,20 +34,12 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
-#include "compat.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"
 
 /* Monday, 2001-01-01 */
 #define ORIGIN (INT64CONST(366) * USECS_PER_DAY)
-
-/* The span of the partitions in microseconds, or 0 if none are made. */
-int64
-ttl_make_span(const TtlIndex *root)
-{
-	return root->option.bucket_seconds * USECS_PER_SEC;
-}
 
 /* Appends the ranges between two keys that no partition covers, as partitions to be made. */
 static List *
@@ -81,7 +75,7 @@ add_missing(List *missing, List *partitions, int64 from, int64 to)
 List *
 ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 {
-	int64		span = ttl_make_span(root);
+	int64		span = root->option.bucket_seconds * USECS_PER_SEC;
 	int64		now;
 	int64		past;
 	List	   *missing = NIL;
@@ -108,7 +102,7 @@ ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 List *
 ttl_make_wanted(const TtlIndex *root, TimestampTz at)
 {
-	int64		span = ttl_make_span(root);
+	int64		span = root->option.bucket_seconds * USECS_PER_SEC;
 
 	return ttl_make_missing(root, at, Max(2 * span, Min(24 * span, USECS_PER_DAY)));
 }
@@ -139,10 +133,12 @@ char *
 ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 {
 	static const int64 units[] = {USECS_PER_DAY, USECS_PER_HOUR, USECS_PER_MINUTE};
-	int64		span = Min(ttl_make_span(root), partition->upper - partition->lower);
+	int64		span = Min(root->option.bucket_seconds * USECS_PER_SEC, partition->upper - partition->lower);
 	char	   *table = get_rel_name(root->relid);
 	char		label[MAXDATELEN + 2] = "_";
 	char	   *end;
+	int			length;
+	int			room;
 
 	if (table == NULL)
 		return NULL;
@@ -161,32 +157,20 @@ ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 		if (!isdigit((unsigned char) *c))
 			*c = '_';
 	}
-	return ttl_name_with_suffix(table, label);
-}
 
-/* Qualifies a name with the schema of a table, for SQL text. */
-char *
-ttl_make_name_beside(Oid relid, const char *name)
-{
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-									  name);
-}
-
-/* The clause that gives a new partition the tablespace of its table. */
-char *
-ttl_make_tablespace_clause(Oid relid)
-{
-	Oid			tablespace = get_rel_tablespace(relid);
-
-	return OidIsValid(tablespace) ?
-		psprintf(" TABLESPACE %s",
-				 quote_identifier(get_tablespace_name(tablespace))) : "";
+	/* similar names that are cut differ by a hash of the whole */
+	length = strlen(table);
+	room = NAMEDATALEN - 1 - strlen(label);
+	if (length > room)
+		table = psprintf("%.*s_%08x", pg_mbcliplen(table, length, room - 9), table,
+						 hash_bytes((const unsigned char *) table, length));
+	return psprintf("%s%s", table, label);
 }
 
 /*
  * Gives a new partition the owner, row security and replica identity of its table, because
  * create_time_series() makes it as the caller.  Row security without policies denies direct
- * reads.  Revokes what ALTER DEFAULT PRIVILEGES has granted and the table does not grant.
+ * reads.
  */
 void
 ttl_make_follow_table(Oid parent, const char *name)
@@ -209,18 +193,6 @@ ttl_make_follow_table(Oid parent, const char *name)
 										parent, relid));
 	if (commands != NULL)
 		ttl_citus_run_command(psprintf("ALTER TABLE %s %s", ttl_name_qualified(relid), commands));
-	commands = ttl_select_value(psprintf("SELECT string_agg(format('REVOKE %%s%%s ON %%s FROM %%s', "
-										"CASE WHEN g.granted THEN 'GRANT OPTION FOR ' END, a.privilege_type, %s, "
-										"CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END), '; ') "
-										"FROM pg_class AS c, LATERAL aclexplode(c.relacl) AS a, LATERAL ("
-										"SELECT count(*) > 0 AS granted, coalesce(bool_or(b.is_grantable), false) AS grantable "
-										"FROM pg_class AS p, LATERAL aclexplode(p.relacl) AS b "
-										"WHERE p.oid = %u AND b.grantee IN (a.grantee, 0) AND b.privilege_type = a.privilege_type) AS g "
-										"WHERE c.oid = %u AND a.grantee <> c.relowner "
-										"AND (NOT g.granted OR (a.is_grantable AND NOT g.grantable))",
-										quote_literal_cstr(ttl_name_qualified(relid)), parent, relid));
-	if (commands != NULL)
-		ttl_citus_run_command(commands);
 }
 
 /* Makes a partition: creates a table and attaches it. */
@@ -229,13 +201,18 @@ ttl_make_attach(const TtlIndex *root, const TtlPartition *partition)
 {
 	char	   *table = ttl_name_qualified(root->relid);
 	char	   *relname = ttl_make_name(root, partition);
-	char	   *name = ttl_make_name_beside(root->relid, relname);
+	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(root->relid)),
+												  relname);
+	Oid			tablespace = get_rel_tablespace(root->relid);
+	char	   *clause = "";
 
+	if (OidIsValid(tablespace))
+		clause = psprintf(" TABLESPACE %s", quote_identifier(get_tablespace_name(tablespace)));
 	ttl_citus_run_command(psprintf("CREATE %sTABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS "
 								   "INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION) USING heap%s",
 								   get_rel_persistence(root->relid) == RELPERSISTENCE_UNLOGGED ?
 								   "UNLOGGED " : "",
-								   name, table, ttl_make_tablespace_clause(root->relid)));
+								   name, table, clause));
 	ttl_citus_run_command(psprintf("ALTER TABLE %s ATTACH PARTITION %s %s", table, name,
 								   ttl_make_bounds(root, partition)));
 	ttl_make_follow_table(root->relid, relname);

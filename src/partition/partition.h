@@ -39,7 +39,6 @@ extern void ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at,
 							   TtlBatch *batch);
 
 /* detach.c */
-extern bool ttl_detach_is_running(Oid relid);
 extern bool ttl_detach_is_attachable(const TtlIndex *root);
 extern bool ttl_detach_by_row_only(const TtlOption *option);
 extern void ttl_detach_check(const TtlIndex *root, Oid relid);
@@ -49,12 +48,9 @@ extern void ttl_detach_partition(const TtlIndex *root, Oid relid);
 extern List *ttl_make_wanted(const TtlIndex *root, TimestampTz at);
 extern void ttl_make_partition(Oid indexrelid, const TtlPartition *partition,
 							   TtlBatch *batch);
-extern char *ttl_make_name_beside(Oid relid, const char *name);
-extern char *ttl_make_tablespace_clause(Oid relid);
 extern void ttl_make_follow_table(Oid parent, const char *name);
 extern void ttl_make_attach(const TtlIndex *root, const TtlPartition *partition);
 extern List *ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead);
-extern int64 ttl_make_span(const TtlIndex *root);
 extern char *ttl_make_name(const TtlIndex *root, const TtlPartition *partition);
 extern char *ttl_make_bounds(const TtlIndex *root, const TtlPartition *partition);
 

@@ -1,12 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * shown_state.c
- *	  The state of an index as the view ttl_index.indexes shows it.
+ *	  An index as the view ttl_index.indexes shows it.
  *
  * state/state.c decides the state by the definition and by the moment.  If that is active,
  * this file finds what else keeps rows or partitions from being deleted: a hold, a crash,
  * that nobody visits the database, partitions that cannot be dropped or made, and errors
  * that no good visit has followed.
+ *
+ * Keys and filters are deparsed with the reader's search_path, as \d does, if a query asks for
+ * them.  A query of all indexes must not wait because of one of them, so it waits for no locks.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -17,14 +20,21 @@
  */
 #include "postgres.h"
 
+#include "catalog/index.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 #include "definition/definition.h"
 #include "definition/key.h"
+#include "definition/option.h"
 #include "partition/partition.h"
 #include "server/server.h"
 #include "state/state.h"
@@ -32,6 +42,9 @@
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_list_indexes);
+PG_FUNCTION_INFO_V1(ttl_shown_state_key);
+PG_FUNCTION_INFO_V1(ttl_shown_state_filter);
+PG_FUNCTION_INFO_V1(ttl_shown_state_document_ttl);
 
 /* Sets the state of an index that is still active, if there is a reason for it. */
 static void
@@ -85,7 +98,8 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	else if (keeps_partitions && index->governor == index->indexrelid)
 	{
 		/* a later one may be missing only because its time has just come */
-		List	   *missing = ttl_make_missing(index, GetCurrentTimestamp(), ttl_make_span(index));
+		List	   *missing = ttl_make_missing(index, GetCurrentTimestamp(),
+											   index->option.bucket_seconds * USECS_PER_SEC);
 		char	   *name = missing != NIL ? ttl_make_name(index, linitial(missing)) : NULL;
 
 		if (name != NULL)
@@ -151,7 +165,7 @@ show_index(Oid indexrelid, void *arg)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* list_indexes(): the rows of the view ttl_index.indexes, without the texts of shown_text.c */
+/* list_indexes(): the rows of the view ttl_index.indexes, without the texts below */
 Datum
 ttl_list_indexes(PG_FUNCTION_ARGS)
 {
@@ -165,4 +179,99 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 	view.failing = ttl_counters_failing();
 	ttl_catalog_each(ttl_catalog_shown(), show_index, &view);
 	return (Datum) 0;
+}
+
+/*
+ * Deparses a filter, or the key of an index if there is no filter.  Returns NULL if the index is
+ * locked or gone.
+ */
+static char *
+deparse(Oid indexrelid, Oid relid, List *filter)
+{
+	char	   *text = NULL;
+
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return NULL;
+	if (ConditionalLockRelationOid(indexrelid, AccessShareLock))
+	{
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) &&
+			SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
+			text = filter == NIL ? pg_get_indexdef_columns(indexrelid, true) :
+				deparse_expression((Node *) make_ands_explicit(filter),
+								   deparse_context_for(get_rel_name(relid), relid), false, false);
+		UnlockRelationOid(indexrelid, AccessShareLock);
+	}
+	UnlockRelationOid(relid, AccessShareLock);
+	return text;
+}
+
+static Datum
+return_text(FunctionCallInfo fcinfo, const char *text)
+{
+	if (text == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(text));
+}
+
+/* Finds the index whose option governs this one; false where there is none. */
+static bool
+find_governor(Oid indexrelid, Oid *governor, Oid *relid, TtlOption *option)
+{
+	if (get_rel_relkind(indexrelid) == '\0' ||
+		!ttl_catalog_governor(indexrelid, governor, option))
+		return false;
+	*relid = IndexGetRelation(*governor, true);
+	return OidIsValid(*relid);
+}
+
+/* index_filter(index regclass): the user's filter, from the index whose option governs this one */
+Datum
+ttl_shown_state_filter(PG_FUNCTION_ARGS)
+{
+	Oid			governor;
+	Oid			relid;
+	TtlOption	option;
+	List	   *filter;
+
+	if (!find_governor(PG_GETARG_OID(0), &governor, &relid, &option))
+		PG_RETURN_NULL();
+	filter = ttl_own_ttl_plain_filter(option.filter);
+	if (filter == NIL)
+		PG_RETURN_NULL();
+	return return_text(fcinfo, deparse(governor, relid, filter));
+}
+
+/* index_document_ttl(index regclass): the field of the documents' own TTL, as the user named it */
+Datum
+ttl_shown_state_document_ttl(PG_FUNCTION_ARGS)
+{
+	Oid			governor;
+	Oid			relid;
+	TtlOption	option;
+	Node	   *call;
+
+	if (!find_governor(PG_GETARG_OID(0), &governor, &relid, &option))
+		PG_RETURN_NULL();
+	call = ttl_own_ttl_asked_for(option.filter);
+	return return_text(fcinfo, call != NULL ? ttl_own_ttl_field_name(call, relid) : NULL);
+}
+
+/* index_key(index regclass): the key as users write it */
+Datum
+ttl_shown_state_key(PG_FUNCTION_ARGS)
+{
+	Oid			indexrelid = PG_GETARG_OID(0);
+	Oid			relid = IndexGetRelation(indexrelid, true);
+	Oid			governor;
+	Oid			governed;
+	TtlOption	option;
+	AttrNumber	attnum;
+	Node	   *key;
+	char	   *text = NULL;
+
+	if (!OidIsValid(relid) || !find_governor(indexrelid, &governor, &governed, &option))
+		PG_RETURN_NULL();
+	if (ttl_key_read(indexrelid, &attnum, &key))
+		text = key == NULL ? get_attname(relid, attnum, true) : ttl_key_path_text(key, relid);
+	return return_text(fcinfo, text != NULL ? text : deparse(indexrelid, relid, NIL));
 }

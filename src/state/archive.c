@@ -279,11 +279,3 @@ ttl_archive_state_now(TtlIndex *index)
 
 	return state == TTL_ACTIVE ? check_rights(index) : state;
 }
-
-/* Raises what keeps rows from being moved, for the argument of a function. */
-void
-ttl_archive_check(TtlIndex *index)
-{
-	if (ttl_archive_state_now(index) != TTL_ACTIVE)
-		ttl_state_raise(index);
-}

@@ -51,20 +51,13 @@ is_here(void)
 	return ttl_select_has_catalog("pg_catalog", "pg_dist_partition");
 }
 
-/* Does this node know any nodes, as one with metadata does? */
-static bool
-has_nodes(void)
-{
-	return ttl_select_value("SELECT 1 FROM pg_dist_node") != NULL;
-}
-
 /* Is this node the coordinator?  A node without metadata is in the same group by default. */
 static bool
 is_coordinator(void)
 {
 	return is_here() &&
-		ttl_select_value("SELECT 1 FROM pg_dist_local_group WHERE groupid = 0") != NULL &&
-		has_nodes();
+		ttl_select_value("SELECT 1 FROM pg_dist_local_group "
+						 "WHERE groupid = 0 AND EXISTS (SELECT FROM pg_dist_node)") != NULL;
 }
 
 /* The number after the last "_" of a name, and where that is; 0 for none. */
@@ -130,7 +123,8 @@ may_be_unknown_shard(Oid relid, const char *name, const char *suffix, int64 numb
 		return false;
 	if (OidIsValid(shell) && ttl_citus_kind(shell) == TTL_CITUS_SHELL)
 		return true;
-	if (OidIsValid(shell) && has_nodes())
+	/* a node with metadata knows some nodes, and all tables of Citus */
+	if (OidIsValid(shell) && ttl_select_value("SELECT 1 FROM pg_dist_node") != NULL)
 		return false;
 	foreach(lc, ttl_catalog_table_indexes(relid))
 	{

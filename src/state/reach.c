@@ -17,7 +17,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -58,7 +57,7 @@ ttl_reach_is_repack_copy(Oid relid)
 	return OidIsValid(get_relname_relid(psprintf("log_%s", number), schema));
 }
 
-/* What a TTL index does not reach, for a message; NULL if it reaches all rows. */
+/* What a TTL index does not reach, for the view; NULL if it reaches all rows. */
 char *
 ttl_reach_left_out(const TtlIndex *index)
 {
@@ -72,30 +71,8 @@ ttl_reach_left_out(const TtlIndex *index)
 		ttl_inherit_children(index->relid, false);
 	if (tables == NIL || (name = get_rel_name(linitial_oid(tables))) == NULL)
 		return NULL;
-	if (list_length(tables) > 1)
-		name = psprintf("\"%s\" and %d more", name, list_length(tables) - 1);
-	else
-		name = psprintf("\"%s\"", name);
-	return psprintf(partitioned ? "leaves out the rows of foreign partitions: %s" :
-					"leaves out the rows of tables that inherit: %s", name);
-}
-
-/* Reports what a new TTL index does not reach. */
-void
-ttl_reach_report_left_out(Oid indexrelid)
-{
-	TtlIndex	index;
-	char	   *left_out;
-
-	/* most tables have nothing below them */
-	if (ttl_inherit_children(IndexGetRelation(indexrelid, true), false) == NIL ||
-		!ttl_state_describe(indexrelid, true, &index) ||
-		!index.option.present || index.state != TTL_ACTIVE ||
-		(left_out = ttl_reach_left_out(&index)) == NULL)
-		return;
-	ereport(NOTICE,
-			(errmsg("TTL index \"%s\" %s", get_rel_name(indexrelid), left_out),
-			 index.relkind == RELKIND_PARTITIONED_INDEX ?
-			 errhint("Let their rows expire where they are stored.") :
-			 errhint("Create a TTL index on each of these tables.")));
+	return psprintf("leaves out the rows of %s: \"%s\"%s",
+					partitioned ? "foreign partitions" : "tables that inherit", name,
+					list_length(tables) == 1 ? "" :
+					psprintf(" and %d more", list_length(tables) - 1));
 }

@@ -53,7 +53,6 @@ extern bool ttl_select_has_catalog(const char *schema, const char *name);
 extern TtlState ttl_archive_state(TtlIndex *index);
 extern TtlState ttl_archive_rights(TtlIndex *index);
 extern TtlState ttl_archive_state_now(TtlIndex *index);
-extern void ttl_archive_check(TtlIndex *index);
 extern char *ttl_archive_name(Oid target);
 extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
 
@@ -61,6 +60,5 @@ extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
 extern bool ttl_reach_is_hypertable(Oid relid);
 extern bool ttl_reach_is_repack_copy(Oid relid);
 extern char *ttl_reach_left_out(const TtlIndex *index);
-extern void ttl_reach_report_left_out(Oid indexrelid);
 
 #endif							/* TTL_STATE_H */

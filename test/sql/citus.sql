@@ -61,6 +61,16 @@ SELECT * FROM marks;
 SET search_path = pg_catalog;
 SELECT relid, state FROM citus_a.marks WHERE relid::text ~ '\mdist' ORDER BY 1;
 SET search_path = citus_a;
+-- nor does a parallel query differ
+CREATE TABLE many AS SELECT g AS n FROM generate_series(1, 1000) AS g;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT state, count(*) FROM marks JOIN many ON n = 1 WHERE relid = 'dist_102008'::regclass GROUP BY state;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+DROP TABLE many;
 -- who may not look into the schema sees the same
 CREATE ROLE regress_ttl_looker;
 GRANT USAGE ON SCHEMA citus_a TO regress_ttl_looker;

@@ -48,7 +48,7 @@ SELECT * FROM rows;
 DROP TABLE local, parted, hyper CASCADE;
 DROP ROLE regress_ttl_anybody;
 
--- what an index leaves out is said when it is declared, and shown
+-- what an index leaves out is shown
 CREATE FOREIGN DATA WRAPPER ttl_nowhere;
 CREATE SERVER ttl_nowhere FOREIGN DATA WRAPPER ttl_nowhere;
 CREATE TABLE parent (id int, ts timestamptz);

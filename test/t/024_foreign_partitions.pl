@@ -51,9 +51,7 @@ sub run
 }
 
 run($eu, $stored);
-my (undef, $messages) = run($front, $recipe);
-like($messages, qr/NOTICE:.*leaves out the rows of foreign partitions: "events_eu"/,
-	'the index in front says what it leaves out');
+run($front, $recipe);
 
 run($front, q{
 INSERT INTO events SELECT region, at, '{}'
