@@ -72,14 +72,14 @@ sub of_both
 
 my @labels = qw(job datname indexrelname);
 $prometheus->becomes('ttl_index_index_errors_total', \@labels,
-	[ of_both(map { "app ${_}_ttl 0" } qw(beat document_at event shard)) ],
-	'one series an index: a pair and a partitioned one have one, too');
+	[ of_both(map { "app ${_}_ttl 0" } qw(beat document_at_own document_at event shard)) ],
+	'one series an index, also a partitioned one');
 $prometheus->becomes('ttl_index_monitor_up', [qw(job datname status)],
 	[ of_both('app monitor 1') ], 'the monitor is there');
-$prometheus->becomes('ttl_index_indexes', [qw(job datname)], [ of_both('app 4') ],
+$prometheus->becomes('ttl_index_indexes', [qw(job datname)], [ of_both('app 5') ],
 	'indexes are counted likewise');
 $prometheus->becomes('ttl_index_not_active_parts', [ @labels, 'state' ],
-	[ of_both('app   0', 'app document_at_ttl paused 2') ], 'a pair is paused with both indexes');
+	[ of_both('app   0', 'app document_at_own_ttl paused 1', 'app document_at_ttl paused 1') ], 'a pair is paused with both indexes');
 $prometheus->becomes('ttl_index_passes_total > bool 1', [qw(job datname)], [ of_both('app 1') ],
 	'passes are counted');
 $prometheus->becomes('ttl_index_last_pass_end_timestamp_seconds > bool time() - 600', [qw(job datname)],
