@@ -6,9 +6,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/compat.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_COMPAT_H

@@ -14,9 +14,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/lock.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

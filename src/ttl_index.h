@@ -31,9 +31,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/ttl_index.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_INDEX_H

@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/ddl/ddl.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_DDL_H

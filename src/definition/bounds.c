@@ -12,9 +12,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/definition/bounds.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

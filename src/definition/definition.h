@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/definition/definition.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_DEFINITION_H

@@ -8,9 +8,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/definition/function.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/definition/key.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_KEY_H

@@ -13,9 +13,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/definition/own_ttl.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -13,9 +13,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/definition/saved_option.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

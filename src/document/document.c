@@ -23,9 +23,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/document/document.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

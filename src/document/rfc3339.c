@@ -16,9 +16,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/document/rfc3339.c
- *
  *-------------------------------------------------------------------------
  */
 #include <math.h>

@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/document/rfc3339.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_RFC3339_H

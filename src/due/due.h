@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/due/due.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_DUE_H

@@ -7,9 +7,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/due/forecast.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -18,9 +18,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/expire/by_value.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

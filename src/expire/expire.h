@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/expire/expire.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_EXPIRE_H

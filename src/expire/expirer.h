@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/expire/expirer.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_EXPIRER_H

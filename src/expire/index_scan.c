@@ -16,9 +16,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/expire/index_scan.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

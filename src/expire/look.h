@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/expire/look.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_LOOK_H

@@ -14,9 +14,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/expire/move.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -8,9 +8,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/expire/query.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

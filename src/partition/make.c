@@ -12,9 +12,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/partition/make.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/partition/partition.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_PARTITION_H

@@ -11,9 +11,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/pass/report.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

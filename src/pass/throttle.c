@@ -15,9 +15,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/pass/throttle.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

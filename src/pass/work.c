@@ -10,9 +10,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/pass/work.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -13,9 +13,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/server/connect.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -9,9 +9,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/server/messages.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

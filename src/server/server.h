@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/server/server.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_SERVER_H

@@ -15,9 +15,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/shared/hold.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

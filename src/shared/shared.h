@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/shared/shared.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_SHARED_H

@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/shared/state_file.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_STATEFILE_H

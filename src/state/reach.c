@@ -10,9 +10,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/state/reach.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

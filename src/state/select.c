@@ -8,9 +8,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/state/select.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

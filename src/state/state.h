@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/state/state.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_STATE_H

@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/stats/progress.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_PROGRESS_H

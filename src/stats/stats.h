@@ -5,9 +5,6 @@
  *
  * Copyright (c) 2026, ttl_index contributors
  *
- * IDENTIFICATION
- *	  src/stats/stats.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TTL_STATS_H

@@ -106,6 +106,22 @@ CREATE INDEX t_ttl ON t (at) WHERE ttl_index.expire_after_seconds(1) AND ttl_ind
 is("$status $err", '0 ', 'a malformed option is no error of the page');
 like($out, qr/malformed_option/, 'which has its state');
 
+# coll_mod_index() of the second index of a pair would change the main one, to 0 seconds.
+$node->safe_psql('postgres', 'CREATE DATABASE pair');
+$node->safe_psql(
+	'pair', q{
+CREATE EXTENSION ttl_index;
+CREATE TABLE t (_ts timestamptz, doc jsonb);
+INSERT INTO t VALUES ('2001-01-01', '{}');
+SELECT ttl_index.create_index('t', '_ts', 3600, document_ttl_field => 'doc.ttl');
+ANALYZE t;
+CALL ttl_index.run_pass()});
+($out, $err, $status) = report('pair');
+is("$status $err", '0 ', 'a pair of indexes');
+is_deeply([ $out =~ /coll_mod_index\((.*?)\)/g ], [ q{'public.t__ts_ttl', 3600} ], 'only its main index can be changed');
+like($out, qr/>1 row in 1 batch,/, 'what was deleted is counted');
+like($out, qr/estimated from the last ANALYZE/, 'the page says what the forecast rests on');
+
 #
 # Names that want to act
 #
