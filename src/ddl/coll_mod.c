@@ -483,6 +483,13 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 	else
 	{
 		remove_option(&index, ERROR);
+		if (OidIsValid(index.option.archive_to) || index.option.drop_partitions)
+			ereport(NOTICE,
+					(index.option.drop_partitions ?
+					 errmsg("index \"%s\" no longer drops partitions", get_rel_name(indexrelid)) :
+					 errmsg("index \"%s\" no longer moves rows to an archive", get_rel_name(indexrelid)),
+					 errdetail("If a TTL is set on it again, rows are deleted unless the option is given again."),
+					 errhint("To stop deletion for a while, use ttl_index.pause_index().")));
 		if (OidIsValid(sibling) && lock_if_exists(sibling, &other))
 			remove_option(&other, ERROR);
 	}

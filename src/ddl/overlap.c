@@ -63,7 +63,7 @@ find_overlap(Oid relid, Oid itself, const Side *side, bool ignoring)
 	{
 		Oid			indexrelid = lfirst_oid(lc);
 		TtlOption	option;
-			Oid			governor;
+		Oid			governor;
 		Side		other;
 		bool		same_date;
 
@@ -129,6 +129,8 @@ ttl_overlap_report(Oid indexrelid, int elevel)
 {
 	Oid			relid = IndexGetRelation(indexrelid, false);
 	Side		side;
+	TtlOption	own;
+	TtlOption	others;
 	Oid			other;
 
 	if (list_length(ttl_catalog_table_indexes(relid)) < 2 ||
@@ -137,7 +139,27 @@ ttl_overlap_report(Oid indexrelid, int elevel)
 		side.date.ttl != NULL)
 		return;
 	other = find_overlap(relid, indexrelid, &side, false);
-	if (OidIsValid(other))
+	if (!OidIsValid(other))
+		return;
+
+	/* rows that one of them would move can be deleted by the other one */
+	if (ttl_option_read(indexrelid, &own) && ttl_option_read(other, &others) &&
+		OidIsValid(own.archive_to) != OidIsValid(others.archive_to))
+	{
+		bool		moves = OidIsValid(own.archive_to);
+		char	   *archive = ttl_name_find(moves ? own.archive_to : others.archive_to);
+
+		ereport(WARNING,
+				(errmsg("TTL index \"%s\" deletes rows that TTL index \"%s\" would move to an archive",
+						get_rel_name(moves ? other : indexrelid),
+						get_rel_name(moves ? indexrelid : other)),
+				 errdetail("A row is deleted or moved by the index that makes it due first."),
+				 errhint("SELECT * FROM ttl_index.coll_mod_index(%s, %d, archive_to => %s);",
+						 quote_literal_cstr(ttl_name_qualified(moves ? other : indexrelid)),
+						 moves ? others.seconds : own.seconds,
+						 archive ? quote_literal_cstr(archive) : "...")));
+	}
+	else
 		ereport(NOTICE,
 				(errmsg("table \"%s\" already has TTL index \"%s\"",
 						get_rel_name(relid), get_rel_name(other)),

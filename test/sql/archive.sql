@@ -245,5 +245,18 @@ SELECT state FROM marks;
 SELECT id FROM event;
 
 DROP TABLE temporary;
+
+-- a second TTL index would delete what the first one moves, and remove_ttl() forgets the archive
+CREATE SCHEMA twice;
+CREATE TABLE twice.t (at timestamptz);
+CREATE TABLE twice.old (LIKE twice.t);
+CREATE INDEX moving ON twice.t (at) WHERE ttl_index.expire_after_seconds(20) AND ttl_index.archive_to('twice.old');
+CREATE INDEX deleting ON twice.t (at) WHERE ttl_index.expire_after_seconds(10);
+SELECT * FROM ttl_index.coll_mod_index('twice.deleting', 10, archive_to => 'twice.old');
+SET client_min_messages = notice;
+SELECT ttl_index.remove_ttl('twice.moving');
+SET client_min_messages = warning;
+DROP SCHEMA twice CASCADE;
+
 DROP SCHEMA archive, cold CASCADE;
 DROP ROLE archive_owner, archive_other;

@@ -253,7 +253,7 @@ INSERT INTO functions VALUES
 	('t zone parts', 'coll_mod_index', 'coll_mod_index', '{}'),
 	('series', 'create_time_series', 'create_time_series', '{}');
 
-SET client_min_messages = warning;
+SET client_min_messages = error;
 SELECT count(try(part, state, setup, function, arguments, label)) FROM (
 	SELECT s.part, s.state, s.setup, f.function, f.label || ' ' || (SELECT coalesce(string_agg(concat_ws(' ', CASE key
 			WHEN 'expire_after_seconds' THEN NULL WHEN 'partial_filter_expression' THEN 'filter' WHEN 'document_ttl_field' THEN 'field'
