@@ -210,4 +210,12 @@ ttl_wait_event(const char *name)
 #endif
 }
 
+/* 15 has a kind of its own for a column that is dropped in children, too. */
+#if PG_VERSION_NUM < 160000
+#define TTL_IS_DROP_COLUMN(subtype) \
+	((subtype) == AT_DropColumn || (subtype) == AT_DropColumnRecurse)
+#else
+#define TTL_IS_DROP_COLUMN(subtype) ((subtype) == AT_DropColumn)
+#endif
+
 #endif							/* TTL_COMPAT_H */

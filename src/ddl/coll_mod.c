@@ -219,15 +219,13 @@ ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 
 	/* to set one of these two unsets the other */
 	if (change->drop_partitions != NULL)
-	{
 		drop = *change->drop_partitions;
-		detach = detach && !drop;
-	}
 	if (change->detach_partitions != NULL)
-	{
 		detach = *change->detach_partitions;
-		drop = drop && (!detach || change->drop_partitions != NULL);
-	}
+	if (change->drop_partitions == NULL)
+		drop = drop && !detach;
+	if (change->detach_partitions == NULL)
+		detach = detach && !drop;
 	option->drop_partitions = drop || detach;
 	option->detach_partitions = detach;
 	if (change->boundary_rows != NULL)
@@ -317,7 +315,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 		(!was_ttl || change->paused != NULL || change->archive_to != NULL))
 		change_sibling(sibling, was_ttl, &index.option);
 	if (!was_ttl)
-		ttl_overlap_report(indexrelid, ERROR);
+		ttl_notice_report_overlap(indexrelid, ERROR);
 	if (!was_ttl || *change->seconds < *old || *old < 0 || change->archive_to != NULL ||
 		(was_paused && !index.option.paused))
 		ttl_notice_report_due(indexrelid, true);

@@ -28,6 +28,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/ruleutils.h"
 #include "utils/tuplestore.h"
 
 #include "ddl/ddl.h"
@@ -63,41 +64,43 @@ read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
 	ttl_state_check_seconds(*args->change.seconds, args->ttl_field != NULL);
 }
 
-/* Lists the options that one index has instead of those of another; empty if they are the same. */
+/* AND members of a predicate as SQL text that means the same with any search_path. */
+static char *
+members_sql(List *members)
+{
+	int			level = NewGUCNestLevel();
+	StringInfoData sql;
+	ListCell   *lc;
+
+	ttl_settings_set("search_path", "pg_catalog");
+	initStringInfo(&sql);
+	foreach(lc, members)
+		appendStringInfo(&sql, "%s%s", sql.len > 0 ? " AND " : "",
+						 deparse_expression(lfirst(lc), NIL, false, false));
+	AtEOXact_GUC(false, level);
+	return members == NIL ? "nothing" : sql.data;
+}
+
+/* The option as SQL text, without the filter. */
+char *
+ttl_create_option_sql(const TtlOption *option)
+{
+	TtlOption	alone = *option;
+
+	alone.filter = NIL;
+	return members_sql(ttl_option_members(&alone));
+}
+
+/* Says in which options one index differs from another one; NULL if they are the same. */
 static char *
 differences(const TtlOption *has, const TtlOption *instead)
 {
-	const TtlOption *options[] = {has, instead};
-	static const char *const names[] = {
-		"expire_after_seconds", "time_zone", "paused", "archive_to", "drop_expired_partitions",
-		"detach_expired_partitions", "delete_boundary_rows", "bucket_max_span_seconds"
-	};
-	char	   *values[2][lengthof(names)];
-	StringInfoData text;
+	List	   *lacks = list_difference(ttl_option_members(instead), ttl_option_members(has));
+	List	   *more = list_difference(ttl_option_members(has), ttl_option_members(instead));
 
-	for (int i = 0; i < 2; i++)
-	{
-		const TtlOption *option = options[i];
-		bool		drops = option->drop_partitions && !option->detach_partitions;
-
-		values[i][0] = psprintf("%d", option->seconds);
-		values[i][1] = option->time_zone ? option->time_zone : "none";
-		values[i][2] = option->paused ? "true" : "false";
-		values[i][3] = OidIsValid(option->archive_to) ? ttl_archive_name(option->archive_to) : "none";
-		values[i][4] = drops ? "true" : "false";
-		values[i][5] = option->detach_partitions ? "true" : "false";
-		values[i][6] = option->boundary_rows ? "true" : "false";
-		values[i][7] = psprintf("%d", option->bucket_seconds);
-	}
-
-	initStringInfo(&text);
-	for (int i = 0; i < lengthof(names); i++)
-	{
-		if (pg_strcasecmp(values[0][i], values[1][i]) != 0)
-			appendStringInfo(&text, "%s%s is %s instead of %s", text.len > 0 ? ", " : "",
-							 names[i], values[0][i], values[1][i]);
-	}
-	return text.data;
+	if (lacks == NIL && more == NIL)
+		return NULL;
+	return psprintf("It has %s instead of %s.", members_sql(more), members_sql(lacks));
 }
 
 /* What create_index() is to do. */
@@ -110,41 +113,38 @@ typedef struct Creation
 } Creation;
 
 /*
- * Compares an index that exists, and maybe has the right name, with what was asked for.  Returns
- * true if its options are to be changed, and raises an error if that was not asked for.  The
- * command creates a second index.
+ * Compares an index that exists with what was asked for.  Returns true if its options are to be
+ * changed, and raises an error if that was not asked for.
  */
 static bool
-check_existing(const TtlCreate *args, const Creation *creation, bool named, const char *command)
+check_existing(const TtlCreate *args, const Creation *creation)
 {
 	const TtlOption *has = &creation->has;
 	const TtlOption *wanted = &creation->index.option;
 	char	   *name = get_rel_name(creation->index.indexrelid);
 	char	   *qualified = ttl_name_qualified(creation->index.indexrelid);
 	bool		is_ttl = has->present && has->problem == NULL;
-	char	   *text = is_ttl ? differences(has, wanted) : NULL;
-	bool		same = is_ttl && text[0] == '\0';
+	char	   *difference = is_ttl ? differences(has, wanted) : NULL;
 
-	if (named && (same || args->or_change))
-		return !same;
+	if (args->name != NULL && strcmp(name, args->name) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("index \"%s\" on the same key has another name", name),
+				 errhint("ALTER INDEX %s RENAME TO %s;", qualified, quote_identifier(args->name))));
+	if (args->or_change || (is_ttl && difference == NULL))
+		return !is_ttl || difference != NULL;
 	if (!is_ttl)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("index \"%s\" on the same key already exists", name),
 				 errdetail("It is not a TTL index."),
 				 wanted->bucket_seconds != 0 ?
-				 errhint("Drop it, or create a second index before the next call: %s;", command) :
-				 errhint("Make it one with or_change => true%s, or create a second index: %s;",
-						 named ? "" : " and without name", command)));
-	if (!named)
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("TTL index \"%s\" on the same key has another name", name),
-				 errhint("ALTER INDEX %s RENAME TO %s;", qualified, quote_identifier(args->name))));
+				 errhint("DROP INDEX %s;", qualified) :
+				 errhint("Make it one with or_change => true.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
 			 errmsg("TTL index \"%s\" on the same key has other options", name),
-			 errdetail_internal("%s.", text),
+			 errdetail_internal("%s", difference),
 			 has->bucket_seconds == wanted->bucket_seconds ?
 			 errhint("Change it with ttl_index.coll_mod_index().") :
 			 has->bucket_seconds == 0 ?
@@ -229,7 +229,6 @@ unquoted(const char *name)
 typedef struct Command
 {
 	char	   *name;			/* of the index */
-	char	   *table;
 	char	   *sql;
 } Command;
 
@@ -245,38 +244,21 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 	command->name = name ? pstrdup(name) :
 		ChooseRelationName(unquoted(RelationGetRelationName(rel)), label, "ttl",
 						   RelationGetNamespace(rel), false);
-	command->table = ttl_name_qualified(args->relid);
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "CREATE INDEX %s%s ON %s (%s) WHERE ",
-					 concurrently ? "CONCURRENTLY " : "",
-					 quote_identifier(command->name), command->table, key_sql);
+					 concurrently ? "CONCURRENTLY " : "", quote_identifier(command->name),
+					 ttl_name_qualified(args->relid), key_sql);
 	/* the filter may end in a comment */
 	if (args->filter != NULL)
 		appendStringInfo(&sql, "(%s%s) AND ", args->filter,
 						 strstr(args->filter, "--") ? "\n" : "");
 	if (condition != NULL)
 		appendStringInfo(&sql, "%s AND ", condition);
-	appendStringInfo(&sql, TTL_SCHEMA ".expire_after_seconds(%d)", option->seconds);
-	if (option->time_zone != NULL)
-		appendStringInfo(&sql, " AND " TTL_SCHEMA ".time_zone(%s)",
-						 quote_literal_cstr(option->time_zone));
-	if (option->detach_partitions)
-		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".detach_expired_partitions()");
-	else if (option->drop_partitions)
-		appendStringInfo(&sql, " AND " TTL_SCHEMA ".drop_expired_partitions(%s)",
-						 option->boundary_rows ? "true" : "");
-	if (option->bucket_seconds != 0)
-		appendStringInfo(&sql, " AND " TTL_SCHEMA ".bucket_max_span_seconds(%d)",
-						 option->bucket_seconds);
-	if (option->paused)
-		appendStringInfoString(&sql, " AND " TTL_SCHEMA ".paused()");
+
+	/* the command uses the name of the archive */
 	if (OidIsValid(option->archive_to))
-	{
-		/* the command uses its name */
 		LockRelationOid(option->archive_to, AccessShareLock);
-		appendStringInfo(&sql, " AND " TTL_SCHEMA ".archive_to(%s)",
-						 quote_literal_cstr(ttl_name_qualified(option->archive_to)));
-	}
+	appendStringInfoString(&sql, ttl_create_option_sql(option));
 	command->sql = sql.data;
 	return command;
 }
@@ -290,8 +272,6 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	TtlIndex   *index = &creation->index;
 	TtlOption	own;
 	bool		exists;
-	bool		named;
-	Command    *main;
 	char	   *ttl = NULL;
 	Oid			sibling = InvalidOid;
 	char	   *label = unquoted(args->key);
@@ -336,12 +316,8 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	index->keytype = key.type;
 	creation->has = index->option;
 	ttl_coll_mod_merge(index, sibling, &args->change);
-	named = exists && (args->name == NULL || strcmp(get_rel_name(index->indexrelid), args->name) == 0);
-	main = create_command(rel, args, named ? NULL : args->name, label, key.sql,
-						  ttl ? psprintf("%s IS NULL", ttl) : NULL,
-						  &index->option, concurrently);
 	if (exists)
-		creation->change = check_existing(args, creation, named, main->sql);
+		creation->change = check_existing(args, creation);
 	else
 	{
 		/* the index for documents with a TTL of their own may exist without the main one */
@@ -352,14 +328,16 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("index \"%s\", for documents with a TTL of their own, has other options",
 							get_rel_name(sibling)),
-					 errhint("DROP INDEX %s;",
-							 ttl_name_qualified(sibling))));
-		creation->commands = list_make1(main);
+					 errhint("DROP INDEX %s;", ttl_name_qualified(sibling))));
+		creation->commands = list_make1(create_command(rel, args, args->name, label, key.sql,
+													   ttl ? psprintf("%s IS NULL", ttl) : NULL,
+													   &index->option, concurrently));
 	}
 	if (!exists || (ttl != NULL && !OidIsValid(sibling)))
-		ttl_overlap_check_new(args->relid, &key, filter);
+		ttl_notice_check_overlap(args->relid, &key, filter);
 	if (ttl == NULL || OidIsValid(sibling))
 		return;
+
 	own = index->option;
 	own.seconds = 0;
 	creation->commands = lappend(creation->commands,
@@ -403,14 +381,6 @@ ttl_create_index_command(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* Adds a hint to core's error about a function that is not immutable. */
-static void
-add_filter_hint(void *arg)
-{
-	if (geterrcode() == ERRCODE_INVALID_OBJECT_DEFINITION)
-		errhint(TTL_FILTER_HINT);
-}
-
 /*
  * The lock for create_index().  A lock that conflicts with itself is needed to create an index.
  * With or_change, a call that finds the index must not block writes, so it looks first.
@@ -444,16 +414,16 @@ ttl_create_index_for(const TtlCreate *args)
 	main = creation.index.indexrelid;
 	if (creation.change)
 	{
-		bool		was_ttl;
 		int32		old;
 
 		PreventCommandIfReadOnly("ttl_index.create_index()");
-		was_ttl = ttl_coll_mod_apply(main, &args->change, &old);
-		ereport(NOTICE,
-				(was_ttl ?
-				 errmsg("changed TTL index \"%s\": %s", get_rel_name(main),
-						differences(&creation.index.option, &creation.has)) :
-				 errmsg("made index \"%s\" a TTL index", get_rel_name(main))));
+		if (ttl_coll_mod_apply(main, &args->change, &old))
+			ereport(NOTICE,
+					(errmsg("changed TTL index \"%s\"", get_rel_name(main)),
+					 errdetail_internal("%s", differences(&creation.index.option, &creation.has))));
+		else
+			ereport(NOTICE,
+					(errmsg("made index \"%s\" a TTL index", get_rel_name(main))));
 	}
 	else if (creation.commands == NIL)
 		ereport(NOTICE,
@@ -462,18 +432,9 @@ ttl_create_index_for(const TtlCreate *args)
 	foreach(lc, creation.commands)
 	{
 		const Command *command = lfirst(lc);
-		ErrorContextCallback callback = {error_context_stack, add_filter_hint, NULL};
 		Oid			indexrelid;
 
-		/* building the first index may have called functions that rename a schema */
-		if (strcmp(command->table, ttl_name_qualified(args->relid)) != 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("table \"%s\" was renamed while its index was created",
-							get_rel_name(args->relid))));
-		error_context_stack = &callback;
 		ttl_citus_run_command(command->sql);
-		error_context_stack = callback.previous;
 		indexrelid = get_relname_relid(command->name, get_rel_namespace(args->relid));
 		/* a schema may have been renamed meanwhile, and another table got the index */
 		if (!OidIsValid(indexrelid) || IndexGetRelation(indexrelid, true) != args->relid)

@@ -39,6 +39,7 @@ typedef struct TtlCreate
 } TtlCreate;
 
 /* create.c */
+extern char *ttl_create_option_sql(const TtlOption *option);
 extern Oid	ttl_create_index_for(const TtlCreate *args);
 
 /* coll_mod.c */
@@ -50,11 +51,9 @@ extern void ttl_coll_mod_here(Oid indexrelid, const TtlOption *option);
 extern void ttl_cluster_change(Oid indexrelid, const TtlOption *option);
 extern void ttl_cluster_apply(Node *node);
 
-/* overlap.c */
-extern void ttl_overlap_check_new(Oid relid, const TtlKey *key, List *filter);
-extern void ttl_overlap_report(Oid indexrelid, int elevel);
-
 /* notice.c */
 extern void ttl_notice_report_due(Oid indexrelid, bool is_new);
+extern void ttl_notice_check_overlap(Oid relid, const TtlKey *key, List *filter);
+extern void ttl_notice_report_overlap(Oid indexrelid, int elevel);
 
 #endif							/* TTL_DDL_H */

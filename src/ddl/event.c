@@ -21,7 +21,6 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "commands/event_trigger.h"
 #include "executor/executor.h"
@@ -41,6 +40,7 @@
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
+#include "compat.h"
 #include "ddl/ddl.h"
 #include "definition/definition.h"
 #include "definition/option.h"
@@ -200,14 +200,6 @@ notice_table(Oid relid, const char *how)
 						 quote_literal_cstr(ttl_name_qualified(linitial_oid(indexes))))));
 }
 
-/* Tells what is due at once by an index, unless the session wants no notices. */
-static void
-report_due(Oid indexrelid, bool is_new)
-{
-	if (client_min_messages <= NOTICE)
-		ttl_notice_report_due(indexrelid, is_new);
-}
-
 /*
  * CREATE INDEX IF NOT EXISTS found a relation of the name and made nothing.  Tells if that is
  * another one than the TTL index that the command describes.
@@ -260,8 +252,9 @@ check_created(const CollectedCommand *command, CommandTag tag)
 	if (IsA(command->parsetree, IndexStmt) && ttl_indexes_of(made) != NIL)
 	{
 		check_relation(made);
-		ttl_overlap_report(made, WARNING);
-		report_due(made, true);
+		ttl_notice_report_overlap(made, WARNING);
+		if (client_min_messages <= NOTICE)
+			ttl_notice_report_due(made, true);
 	}
 	else if (IsA(command->parsetree, CreateStmt))
 	{
@@ -302,18 +295,59 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 		return;
 	foreach(lc, ttl_indexes_of(partition))
 	{
-		if (get_rel_relispartition(lfirst_oid(lc)))
-			report_due(lfirst_oid(lc), false);
-		else
-			ttl_overlap_report(lfirst_oid(lc), WARNING);
+		if (!get_rel_relispartition(lfirst_oid(lc)))
+			ttl_notice_report_overlap(lfirst_oid(lc), WARNING);
+		else if (client_min_messages <= NOTICE)
+			ttl_notice_report_due(lfirst_oid(lc), false);
 	}
 }
 
-/* Checks what an ALTER TABLE or ALTER INDEX made or changed, not the other partitions. */
+/*
+ * Reports the TTL indexes that ALTER TABLE has dropped.  Core drops an index together with a
+ * column that its key or its filter names, and does not report it, so expiry would end silently.
+ * The snapshot is from before the command.  Indexes that another transaction dropped in the
+ * meantime are not reported.
+ */
 static void
-check_altered(const CollectedCommand *command)
+report_dropped(Oid relid, Snapshot before)
+{
+	TtlFunctions functions;
+	Relation	indexes;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!ttl_function_lookup(&functions))
+		return;
+	indexes = table_open(IndexRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(indexes, IndexIndrelidIndexId, true, before, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Oid			indexrelid = ((Form_pg_index) GETSTRUCT(tuple))->indexrelid;
+
+		if ((tuple->t_data->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data)) &&
+			get_rel_relkind(indexrelid) == '\0' &&
+			ttl_option_is_within(ttl_option_stored_tree(tuple, Anum_pg_index_indpred), &functions))
+		{
+			ereport(NOTICE,
+					(errmsg("TTL indexes of table \"%s\" were dropped with a column",
+							get_rel_name(relid)),
+					 errdetail("Their key or their filter used the column. Rows no longer expire by them.")));
+			break;
+		}
+	}
+	systable_endscan(scan);
+	table_close(indexes, AccessShareLock);
+}
+
+/* Checks what an ALTER TABLE or ALTER INDEX made, changed or dropped, not other partitions. */
+static void
+check_altered(const CollectedCommand *command, Snapshot before)
 {
 	Oid			object = command->d.alterTable.objectId;
+	bool		drops = false;
 	ListCell   *lc;
 
 	foreach(lc, command->d.alterTable.subcmds)
@@ -324,6 +358,7 @@ check_altered(const CollectedCommand *command)
 
 		if (!IsA(cmd, AlterTableCmd))
 			continue;
+		drops = drops || TTL_IS_DROP_COLUMN(cmd->subtype);
 		switch (cmd->subtype)
 		{
 			case AT_AddIndex:
@@ -339,66 +374,8 @@ check_altered(const CollectedCommand *command)
 				break;
 		}
 	}
-}
-
-/*
- * Reports a dropped index by its former row of pg_class, unless another index has its name
- * now: ALTER COLUMN TYPE rebuilds indexes.
- */
-static void
-report_dropped(Oid indexrelid, Oid relid, Snapshot before)
-{
-	Relation	classes = table_open(RelationRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(indexrelid));
-	scan = systable_beginscan(classes, ClassOidIndexId, true, before, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
-
-		if (!OidIsValid(get_relname_relid(NameStr(form->relname), form->relnamespace)))
-			ereport(NOTICE,
-					(errmsg("TTL index \"%s\" of table \"%s\" was dropped with a column",
-							NameStr(form->relname), get_rel_name(relid)),
-					 errdetail("Its key or its filter used the column. Rows no longer expire by it.")));
-	}
-	systable_endscan(scan);
-	table_close(classes, AccessShareLock);
-}
-
-/*
- * Reports the TTL indexes that ALTER TABLE has dropped.  Core drops an index together with a
- * column that its key or its filter names, and does not report it, so expiry would end silently.
- * The snapshot is from before the command.  Indexes that another transaction dropped in the
- * meantime are not reported.
- */
-static void
-find_dropped(Oid relid, Snapshot before)
-{
-	TtlFunctions functions;
-	Relation	indexes;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	if (get_rel_name(relid) == NULL || !ttl_function_lookup(&functions))
-		return;
-	indexes = table_open(IndexRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(indexes, IndexIndrelidIndexId, true, before, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		if ((tuple->t_data->t_infomask & HEAP_XMAX_INVALID) == 0 &&
-			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data)) &&
-			ttl_option_is_within(ttl_option_stored_tree(tuple, Anum_pg_index_indpred), &functions))
-			report_dropped(((Form_pg_index) GETSTRUCT(tuple))->indexrelid, relid, before);
-	}
-	systable_endscan(scan);
-	table_close(indexes, AccessShareLock);
+	if (drops && before != NULL)
+		report_dropped(object, before);
 }
 
 /*
@@ -473,11 +450,7 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 		if (command->type == SCT_Simple)
 			check_created(command, tag);
 		else if (command->type == SCT_AlterTable)
-		{
-			check_altered(command);
-			if (before != NULL)
-				find_dropped(command->d.alterTable.objectId, before);
-		}
+			check_altered(command, before);
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own);
 	}

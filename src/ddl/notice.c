@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * notice.c
- *	  How many rows are due at once, told to whoever declares a TTL.
+ *	  What is told to whoever declares a TTL: how many rows are due at once, and which other
+ *	  TTL indexes the table has.
  *
  * A TTL index on an old table deletes all of the past within a minute, and one on the wrong
  * column never deletes anything.  To show this, the due rows in the new index are counted, for
@@ -16,6 +17,7 @@
 
 #include "catalog/index.h"
 #include "catalog/pg_type.h"
+#include "optimizer/optimizer.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
@@ -109,31 +111,28 @@ look_at_leaves(Oid indexrelid, Found *found)
 }
 
 /*
- * Returns in detail and hint what happens to due rows, or to due partitions, and whose work
- * that is.  Returns false if nobody deletes them until somebody changes something; a lock, or
- * a snapshot that is older than the index, does not count.
+ * Returns in detail and hint what a pass does to due rows, or to due partitions.  Returns false
+ * if no pass does until somebody changes something; a lock, or a snapshot that is older than
+ * the index, does not count.
  */
 static bool
 describe_deletion(const TtlIndex *index, bool partitions, const char **detail, const char **hint)
 {
-	bool		archive = OidIsValid(index->option.archive_to);
-	const char *verb = archive ? "move" : !partitions ? "delete" :
+	const char *verb = OidIsValid(index->option.archive_to) ? "move" : !partitions ? "delete" :
 		index->option.detach_partitions ? "detach" : "drop";
-	const char *verb_s = psprintf("%s%s", verb, strcmp(verb, "detach") == 0 ? "es" : "s");
 	TtlIndex	now;
 	TtlVisitor	visitor;
-	const char *why = NULL;
+	const char *why;
 
 	if (index->option.paused)
 	{
-		*detail = psprintf("Nothing %s them while the index is paused.", verb_s);
+		why = "the index is paused";
 		*hint = psprintf("SELECT ttl_index.unpause_index(%s);",
 						 quote_literal_cstr(ttl_name_qualified(index->indexrelid)));
-		return false;
 	}
-	if (ttl_state_describe(index->indexrelid, false, &now) &&
-		(now.state == TTL_NO_REPLICA_IDENTITY || now.state == TTL_OWNER_LACKS_PRIVILEGE ||
-		 now.state == TTL_ARCHIVE_MISMATCH))
+	else if (ttl_state_describe(index->indexrelid, false, &now) &&
+			 (now.state == TTL_NO_REPLICA_IDENTITY || now.state == TTL_OWNER_LACKS_PRIVILEGE ||
+			  now.state == TTL_ARCHIVE_MISMATCH))
 	{
 		why = now.reason;
 		*hint = now.hint;
@@ -145,13 +144,8 @@ describe_deletion(const TtlIndex *index, bool partitions, const char **detail, c
 		if (why != NULL)
 			*hint = visitor.hint;
 	}
-	if (why != NULL)
-		*detail = psprintf("Nobody %s them: %s.", verb_s, why);
-	else if (archive)
-		*detail = psprintf("The next pass begins to move them to table %s.",
-						   ttl_archive_name(index->option.archive_to));
-	else
-		*detail = psprintf("The next pass begins to %s them.", verb);
+	*detail = why != NULL ? psprintf("No pass will %s them: %s.", verb, why) :
+		psprintf("The next pass begins to %s them.", verb);
 	return why == NULL;
 }
 
@@ -241,11 +235,139 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 		return;
 	if (is_new && found.due == 0 && !deletes)
 		ereport(NOTICE,
-				(errmsg("rows of table \"%s\" will not be %s when they are due",
-						get_rel_name(index.relid),
-						OidIsValid(index.option.archive_to) ? "moved" : "deleted"),
+				(errmsg("rows of table \"%s\" will not be deleted when they are due",
+						get_rel_name(index.relid)),
 				 errdetail_internal("%s", detail),
 				 errhint("%s", hint)));
 	if (found.rows > 0)
 		report_dates(&index, &found);
+}
+
+/* What matters of an index to other TTL indexes. */
+typedef struct Side
+{
+	TtlDate		date;
+	bool		uses_own_ttl;
+	List	   *filter;			/* without the condition on own TTLs */
+} Side;
+
+/* Reads an index, whether it has a TTL or not. */
+static bool
+read_side(Oid indexrelid, Side *side)
+{
+	TtlOption	option;
+
+	if (!ttl_option_read(indexrelid, &option) || option.problem != NULL ||
+		!ttl_own_ttl_date(indexrelid, &side->date))
+		return false;
+	side->uses_own_ttl = side->date.ttl != NULL ||
+		ttl_own_ttl_asked_for(option.filter) != NULL;
+	side->filter = ttl_own_ttl_plain_filter(option.filter);
+	return true;
+}
+
+/*
+ * Finds another TTL index of the table that can hold the same rows.  One of the same date that
+ * ignores own TTLs which this one uses, or the other way round, is reported at elevel.
+ */
+static Oid
+find_overlap(Oid relid, Oid itself, const Side *side, int elevel)
+{
+	Oid			found = InvalidOid;
+	ListCell   *lc;
+
+	foreach(lc, ttl_catalog_table_indexes(relid))
+	{
+		Oid			indexrelid = lfirst_oid(lc);
+		TtlOption	option;
+		Oid			governor;
+		Side		other;
+		bool		same_date;
+
+		if (indexrelid == itself || !read_side(indexrelid, &other) ||
+			!ttl_catalog_governor(indexrelid, &governor, &option) ||
+			!option.present || option.problem != NULL)
+			continue;
+		same_date = side->date.attnum == other.date.attnum &&
+			equal(side->date.expression, other.date.expression);
+
+		/* The two indexes for documents with own TTLs are one TTL index. */
+		if ((same_date && side->uses_own_ttl && other.uses_own_ttl) ||
+			predicate_refuted_by(other.filter, side->filter, true))
+			continue;
+		found = OidIsValid(found) ? found : indexrelid;
+		if (!same_date || side->uses_own_ttl == other.uses_own_ttl)
+			continue;
+		ereport(elevel,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 side->uses_own_ttl ?
+				 errmsg("TTL index \"%s\" on the same key ignores the documents' own TTLs",
+						get_rel_name(indexrelid)) :
+				 errmsg("TTL index \"%s\" on the same key uses the documents' own TTLs",
+						get_rel_name(indexrelid)),
+				 errdetail("TTL indexes are independent, so documents with a longer TTL of their own would be deleted."),
+				 errhint("SELECT ttl_index.remove_ttl(%s);",
+						 quote_literal_cstr(ttl_name_qualified(indexrelid)))));
+		return InvalidOid;
+	}
+	return found;
+}
+
+/*
+ * Raises an error if of a TTL index to be created and another one on the same date, one would
+ * delete documents that must live longer by the other.
+ */
+void
+ttl_notice_check_overlap(Oid relid, const TtlKey *key, List *filter)
+{
+	Side		side = {
+		.date = {key->expression ? InvalidAttrNumber : key->attnum, key->expression},
+		.uses_own_ttl = ttl_own_ttl_asked_for(filter) != NULL,
+		.filter = ttl_own_ttl_plain_filter(filter)
+	};
+
+	(void) find_overlap(relid, InvalidOid, &side, ERROR);
+}
+
+/*
+ * Tells the client of another TTL index on the table of a new one.  DDL, which also restores
+ * dumps, only warns of indexes of which one ignores own TTLs that the other one uses.
+ */
+void
+ttl_notice_report_overlap(Oid indexrelid, int elevel)
+{
+	Oid			relid = IndexGetRelation(indexrelid, false);
+	Side		side;
+	TtlOption	own;
+	TtlOption	others;
+	Oid			other;
+
+	if (!read_side(indexrelid, &side))
+		return;
+	other = find_overlap(relid, indexrelid, &side, elevel);
+	if (!OidIsValid(other) || side.date.ttl != NULL)
+		return;
+
+	/* rows that one of them would move can be deleted by the other one */
+	if (ttl_option_read(indexrelid, &own) && ttl_option_read(other, &others) &&
+		OidIsValid(own.archive_to) != OidIsValid(others.archive_to))
+	{
+		bool		moves = OidIsValid(own.archive_to);
+		char	   *archive = ttl_name_find(moves ? own.archive_to : others.archive_to);
+
+		ereport(WARNING,
+				(errmsg("TTL index \"%s\" deletes rows that TTL index \"%s\" would move to an archive",
+						get_rel_name(moves ? other : indexrelid),
+						get_rel_name(moves ? indexrelid : other)),
+				 errdetail("A row is deleted or moved by the index that makes it due first."),
+				 errhint("SELECT * FROM ttl_index.coll_mod_index(%s, %d, archive_to => %s);",
+						 quote_literal_cstr(ttl_name_qualified(moves ? other : indexrelid)),
+						 moves ? others.seconds : own.seconds,
+						 archive ? quote_literal_cstr(archive) : "...")));
+	}
+	else
+		ereport(NOTICE,
+				(errmsg("table \"%s\" already has TTL index \"%s\"",
+						get_rel_name(relid), get_rel_name(other)),
+				 errdetail("A row is deleted as soon as any of its TTL indexes makes it due.")));
 }

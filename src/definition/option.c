@@ -229,36 +229,22 @@ ttl_option_expires(const TtlOption *option)
 	return option->seconds >= 0 && !option->paused;
 }
 
-/* Reads the stored predicate of an index; false if there is no such index. */
-bool
-ttl_option_read(Oid indexrelid, TtlOption *option)
+/*
+ * Reads the AND members of a predicate.  The options of an index that is not usable are of no
+ * use: its build failed.
+ */
+void
+ttl_option_read_members(List *members, bool usable, TtlOption *option)
 {
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	TtlFunctions functions;
-	bool		usable;
 	int			seen = 0;
-	Node	   *keys;
-	List	   *members;
 	ListCell   *lc;
 
 	memset(option, 0, sizeof(*option));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	usable = ((Form_pg_index) GETSTRUCT(tuple))->indisvalid ||
-		get_rel_relkind(indexrelid) == RELKIND_PARTITIONED_INDEX;
-	keys = ttl_option_stored_tree(tuple, Anum_pg_index_indexprs);
-	members = make_ands_implicit((Expr *) ttl_option_stored_tree(tuple, Anum_pg_index_indpred));
-	ReleaseSysCache(tuple);
-
 	if (!ttl_function_lookup(&functions))
 	{
 		option->filter = members;
-		return true;
-	}
-	if (ttl_option_is_within(keys, &functions))
-	{
-		option->present = true;
-		option->problem = "an option of a TTL index cannot be in its key";
+		return;
 	}
 	foreach(lc, members)
 	{
@@ -274,7 +260,6 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 		/* an unknown option could ask for anything but deleting the rows */
 		if (!is_known)
 			option->problem = "an option of a TTL index is not known to this version of the library";
-		/* where the build failed, the index is of no use */
 		else if (!usable)
 			option->problem = "the index is not valid";
 		else if (!IsA(member, FuncExpr) ||
@@ -284,7 +269,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 			read_call((FuncExpr *) member, &functions, option, &seen);
 	}
 	if (!option->present || option->problem != NULL)
-		return true;
+		return;
 
 	/* expire_after_seconds is the first option, and the lowest bit */
 	if ((seen & 1) == 0)
@@ -303,6 +288,33 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 		option->problem = TTL_SECONDS_RANGE;
 	else if (OidIsValid(option->archive_to) && option->detach_partitions)
 		option->problem = TTL_ARCHIVE_OR_DETACH;
+}
+
+/* Reads the stored predicate of an index; false if there is no such index. */
+bool
+ttl_option_read(Oid indexrelid, TtlOption *option)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
+	TtlFunctions functions;
+	bool		usable;
+	Node	   *keys;
+	List	   *members;
+
+	memset(option, 0, sizeof(*option));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	usable = ((Form_pg_index) GETSTRUCT(tuple))->indisvalid ||
+		get_rel_relkind(indexrelid) == RELKIND_PARTITIONED_INDEX;
+	keys = ttl_option_stored_tree(tuple, Anum_pg_index_indexprs);
+	members = make_ands_implicit((Expr *) ttl_option_stored_tree(tuple, Anum_pg_index_indpred));
+	ReleaseSysCache(tuple);
+
+	ttl_option_read_members(members, usable, option);
+	if (ttl_function_lookup(&functions) && ttl_option_is_within(keys, &functions))
+	{
+		option->present = true;
+		option->problem = "an option of a TTL index cannot be in its key";
+	}
 	return true;
 }
 

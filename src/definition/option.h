@@ -17,7 +17,6 @@
 
 #define TTL_SECONDS_RANGE "expire_after_seconds must be between 0 and 2147483647"
 #define TTL_SECONDS_HINT "These are seconds, not milliseconds; 2147483647 of them are 68 years."
-#define TTL_FILTER_HINT "A filter must not depend on the current time or on settings. Leave the time out: rows expire expire_after_seconds after their key."
 #define TTL_MIN_BUCKET_SECONDS 60
 #define TTL_MAX_BUCKET_SECONDS 31536000
 #define TTL_BUCKET_SECONDS_RANGE "bucket_max_span_seconds must be between 60 and 31536000"
@@ -66,6 +65,7 @@ typedef struct TtlOption
 
 /* option.c */
 extern bool ttl_option_expires(const TtlOption *option);
+extern void ttl_option_read_members(List *members, bool usable, TtlOption *option);
 extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
 extern bool ttl_option_read_seconds(Node *argument, int32 *seconds);
 extern List *ttl_option_members(const TtlOption *option);

@@ -108,9 +108,9 @@ $worker1->psql('postgres', qq{SELECT ttl_index.coll_mod_index('$shard', 1)}, std
 like($stderr, qr/ERROR: .*index "$shard" is of a shard of a table of Citus\nHINT: .*on the coordinator/s,
 	'and a shard');
 like($cluster->error(q{ALTER INDEX events_ttl SET (ttl_index.no_such = 1)}),
-	qr/unrecognized parameter "ttl_index.no_such"/, 'an unknown parameter is refused');
+	qr/unrecognized parameter namespace "ttl_index"/, 'an unknown parameter is refused');
 $cluster->sql(q{CREATE TABLE plain (at timestamptz); CREATE INDEX plain_ttl ON plain (at) WHERE ttl_index.expire_after_seconds(5)});
-like($cluster->error(q{ALTER INDEX plain_ttl SET (ttl_index.expire_after_seconds = 1)}),
+like($cluster->error(q{ALTER INDEX plain_ttl SET (ttl_index.option = 'ttl_index.expire_after_seconds(1)')}),
 	qr/unrecognized parameter namespace "ttl_index"/, 'tables that are not of Citus know no parameters');
 all_are(seconds(71000), 'and nothing changes');
 

@@ -286,7 +286,7 @@ FROM results WHERE error IS NOT NULL GROUP BY 1 ORDER BY min(number);
 \pset format aligned
 SELECT count(try(part, state, setup || '; ' || substring(hint, '(?:CREATE|DROP) INDEX.*;'), function, arguments, 'again: ' || call)) > 0 AS tried
 FROM (SELECT * FROM results WHERE function IN ('create_index', 'create_time_series') AND hint ~ '(CREATE|DROP) INDEX.*;$' ORDER BY number) AS hinted;
--- but where the name was that of the plain index
+-- none is in vain
 SELECT state, call, result, error FROM results WHERE call LIKE 'again:%' AND result !~ ' (kept|created)' ORDER BY number;
 
 SET client_min_messages = error;

@@ -39,32 +39,31 @@ SELECT ttl_index.pause_index('dist_ttl');
 SELECT ttl_index.pause_index('dist_ttl_102008');
 SELECT ttl_index.remove_ttl('dist_ttl_102008');
 -- but by the command that Citus runs there
-ALTER INDEX dist_ttl_102008 SET (ttl_index.expire_after_seconds = 1, ttl_index.paused = true);
+ALTER INDEX dist_ttl_102008 SET (ttl_index.option = 'ttl_index.expire_after_seconds(1) AND ttl_index.paused()');
 TABLE predicates;
 SELECT reloptions FROM pg_class WHERE relname = 'dist_ttl_102008';
-ALTER INDEX dist_ttl_102008 SET (ttl_index.expire_after_seconds = 7);
-ALTER INDEX dist_ttl_102008 SET (ttl_index.expire_after_seconds = -2);
-ALTER INDEX dist_ttl_102008 SET (ttl_index.expire_after_seconds = 7, ttl_index.no_such = 1);
-ALTER INDEX dist_ttl_102008 SET (ttl_index.expire_after_seconds = many);
-ALTER INDEX dist_ttl_102008 SET (ttl_index.paused = true);
-ALTER INDEX dist_ttl_102008 SET (ttl_index.removed = false);
-ALTER INDEX dist_ttl_102008 SET (ttl_index.expire_after_seconds = 7, ttl_index.removed = true);
-ALTER INDEX dist_ttl_102008 SET (ttl_index.expire_after_seconds = 7, fillfactor = 80);
+ALTER INDEX dist_ttl_102008 SET (ttl_index.option = 'ttl_index.expire_after_seconds(7)');
+ALTER INDEX dist_ttl_102008 SET (ttl_index.option = 'ttl_index.expire_after_seconds(-2)');
+ALTER INDEX dist_ttl_102008 SET (ttl_index.no_such = 1);
+ALTER INDEX dist_ttl_102008 SET (ttl_index.option = 'many');
+ALTER INDEX dist_ttl_102008 SET (ttl_index.option = 'ttl_index.paused()');
+ALTER INDEX dist_ttl_102008 SET (ttl_index.option = 'id > 1 AND ttl_index.expire_after_seconds(7)');
+ALTER INDEX dist_ttl_102008 SET (ttl_index.option = 'ttl_index.expire_after_seconds(7)', fillfactor = 80);
 ALTER INDEX dist_ttl_102008 SET (fillfactor = 80);
-ALTER INDEX IF EXISTS no_such SET (ttl_index.expire_after_seconds = 7);
+ALTER INDEX IF EXISTS no_such SET (ttl_index.option = 'ttl_index.expire_after_seconds(7)');
 -- nor does it make of an index what no other way does
 CREATE INDEX dist_hash ON dist USING hash (id);
-ALTER INDEX dist_hash SET (ttl_index.expire_after_seconds = 7);
-ALTER INDEX dist_ttl SET (ttl_index.expire_after_seconds = 7, ttl_index.bucket_max_span_seconds = -5);
-ALTER INDEX dist_ttl SET (ttl_index.expire_after_seconds = 7, ttl_index.drop_expired_partitions = true);
+ALTER INDEX dist_hash SET (ttl_index.option = 'ttl_index.expire_after_seconds(7)');
+ALTER INDEX dist_ttl SET (ttl_index.option = 'ttl_index.expire_after_seconds(7) AND ttl_index.bucket_max_span_seconds(-5)');
+ALTER INDEX dist_ttl SET (ttl_index.option = 'ttl_index.expire_after_seconds(7) AND ttl_index.drop_expired_partitions()');
 DROP INDEX dist_hash;
 -- nobody else's
-ALTER INDEX plain_ttl SET (ttl_index.expire_after_seconds = 7);
+ALTER INDEX plain_ttl SET (ttl_index.option = 'ttl_index.expire_after_seconds(7)');
 CREATE ROLE regress_ttl_citizen;
 GRANT USAGE ON SCHEMA citus_c TO regress_ttl_citizen;
 SET ROLE regress_ttl_citizen;
-ALTER INDEX dist_ttl SET (ttl_index.expire_after_seconds = 7);
-ALTER INDEX dist_ttl_102008 SET (ttl_index.expire_after_seconds = 7);
+ALTER INDEX dist_ttl SET (ttl_index.option = 'ttl_index.expire_after_seconds(7)');
+ALTER INDEX dist_ttl_102008 SET (ttl_index.option = 'ttl_index.expire_after_seconds(7)');
 RESET ROLE;
 -- without the event trigger a node refuses
 ALTER EVENT TRIGGER ttl_index_before_alter_index DISABLE;

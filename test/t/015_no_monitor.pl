@@ -47,7 +47,7 @@ sub is_nobody
 		qr/^\Q$reason\E/, "$name: the reason");
 	like(
 		messages("BEGIN; CREATE INDEX ON t (ts) WHERE ttl_index.expire_after_seconds(7); ROLLBACK"),
-		qr/NOTICE: .*is due at once\nDETAIL:  Nobody deletes them: \Q$reason\E.*\nHINT:  \w/,
+		qr/NOTICE: .*is due at once\nDETAIL:  No pass will delete them: \Q$reason\E.*\nHINT:  \w/,
 		"$name: who declares is told");
 	return;
 }
@@ -193,7 +193,7 @@ is($node->safe_psql('postgres', "$status; $state"), "not_preloaded\nno_monitor",
 	'a restart without preload shows at once');
 like(
 	messages('BEGIN; CREATE INDEX ON t (ts) WHERE ttl_index.expire_after_seconds(7); ROLLBACK'),
-	qr/NOTICE:  rows of table "t" will not be deleted when they are due\nDETAIL:  Nobody deletes them: /,
+	qr/NOTICE:  rows of table "t" will not be deleted when they are due\nDETAIL:  No pass will delete them: /,
 	'also where nothing is due yet');
 
 # The rows of a partition go by a session that has the rights of its owner.
