@@ -32,6 +32,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "storage/lmgr.h"
@@ -332,16 +333,19 @@ ttl_saved_option_trim(void)
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		SavedRow   *row = read_row(tuple, RelationGetDescr(rel));
-		bool		keep = false;
+		bool		keep = is_in_use(row);
 		ListCell   *lc;
 
-		foreach(lc, ttl_catalog_table_indexes(row->relid))
+		/* REINDEX CONCURRENTLY may have given the slot to another index of the table */
+		foreach(lc, keep ? NIL : ttl_catalog_table_indexes(row->relid))
 		{
 			SavedRow	index;
 
-			if (identify(lfirst_oid(lc), &index) && index.key_hash == row->key_hash &&
-				index.slot == row->slot)
-				keep = true;
+			CHECK_FOR_INTERRUPTS();
+			keep = identify(lfirst_oid(lc), &index) && index.key_hash == row->key_hash &&
+				index.slot == row->slot;
+			if (keep)
+				break;
 		}
 		if (!keep)
 			simple_heap_delete(rel, &row->tid);

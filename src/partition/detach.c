@@ -31,6 +31,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
@@ -194,9 +195,10 @@ ttl_detach_check(const TtlIndex *root, Oid relid)
 {
 	Relation	partition;
 
-	ttl_owner_check_tree(root->relid, root->owner);
+	/* the tree may have been given to another role since this process connected as its owner */
+	ttl_owner_check_tree(root->relid, GetUserId());
 	if (ttl_detach_is_attachable(root))
-		ttl_owner_check_tree(root->option.archive_to, root->owner);
+		ttl_owner_check_tree(root->option.archive_to, GetUserId());
 	if (ttl_detach_by_row_only(&root->option))
 		refuse(root, relid, "that is a foreign table", ROW_BY_ROW_HINT);
 	partition = relation_open(relid, AccessShareLock);

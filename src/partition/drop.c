@@ -20,6 +20,7 @@
 #include "access/tableam.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -66,9 +67,13 @@ describe_due(Oid indexrelid, Oid relid, TimestampTz at, TtlIndex *root, TtlBatch
 	}
 	batch->busy = part.state == TTL_TABLE_LOCKED;
 
-	/* two states concern only rows that are deleted one by one */
-	if (!found || (part.state != TTL_ACTIVE && part.state != TTL_NO_REPLICA_IDENTITY &&
-				   part.state != TTL_OLD_SNAPSHOTS))
+	/*
+	 * The partition may have been given to another role since this process connected as its
+	 * owner.  Two states concern only rows that are deleted one by one.
+	 */
+	if (!found || part.owner != GetUserId() ||
+		(part.state != TTL_ACTIVE && part.state != TTL_NO_REPLICA_IDENTITY &&
+		 part.state != TTL_OLD_SNAPSHOTS))
 		return false;
 	if (!ttl_state_describe(indexrelid, false, root) || root->state != TTL_ACTIVE ||
 		root->governor != indexrelid || !root->option.drop_partitions ||

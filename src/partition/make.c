@@ -24,6 +24,7 @@
 #include "commands/tablespace.h"
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
@@ -238,7 +239,7 @@ ttl_make_partition(Oid indexrelid, const TtlPartition *partition, TtlBatch *batc
 		root.state != TTL_ACTIVE || root.option.bucket_seconds == 0 ||
 		!ttl_citus_keeps_partitions(&root.citus))
 		return;
-	ttl_owner_check_tree(relid, root.owner);
+	ttl_owner_check_tree(relid, GetUserId());
 
 	/* another pass or a user may have made it; the next pass makes what still is missing */
 	missing = add_missing(NIL, ttl_bounds_read(relid), partition->lower, partition->upper);
