@@ -271,8 +271,8 @@ check_created(const CollectedCommand *command, CommandTag tag)
 /*
  * Checks the indexes of a partition that was attached, and tells what is due by them.  Tells
  * that a detached one keeps its TTL.  A worker that keeps or archives a partition tells nobody.
- * The command has only the name of the partition.  If that was renamed in the meantime, the next
- * pass does the rest.
+ * The command has only the name of the partition.  If that was renamed in the meantime, nothing
+ * is checked.
  */
 static void
 check_partition(Oid parent, const AlterTableCmd *cmd)

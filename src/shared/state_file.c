@@ -34,14 +34,14 @@
  * catches the error without a transaction that would close it.
  */
 static void
-fail(int fd, const char *what, const char *path)
+fail(int elevel, int fd, const char *what, const char *path)
 {
 	int			save_errno = errno;
 
 	if (fd >= 0)
 		CloseTransientFile(fd);
 	errno = save_errno;
-	ereport(ERROR,
+	ereport(elevel,
 			(errcode_for_file_access(),
 			 errmsg("could not %s file \"%s\": %m", what, path)));
 }
@@ -56,12 +56,12 @@ write_and_close(int fd, const char *path, const void *data, size_t size, off_t o
 		/* if write didn't set errno, assume that the disk is full */
 		if (errno == 0)
 			errno = ENOSPC;
-		fail(fd, "write", path);
+		fail(ERROR, fd, "write", path);
 	}
 	if (pg_fsync(fd) != 0)
-		fail(fd, "fsync", path);
+		fail(data_sync_elevel(ERROR), fd, "fsync", path);
 	if (CloseTransientFile(fd) != 0)
-		fail(-1, "close", path);
+		fail(ERROR, -1, "close", path);
 }
 
 /*
@@ -103,7 +103,7 @@ ttl_state_file_create(TtlStateFile *file)
 	int			fd = OpenTransientFile(TEMPORARY, O_RDWR | O_CREAT | O_TRUNC | PG_BINARY);
 
 	if (fd < 0)
-		fail(-1, "create", TEMPORARY);
+		fail(ERROR, -1, "create", TEMPORARY);
 	file->magic = MAGIC;
 	write_and_close(fd, TEMPORARY, file, sizeof(TtlStateFile), 0);
 	(void) durable_rename(TEMPORARY, TTL_STATE_FILE, ERROR);
@@ -120,5 +120,5 @@ ttl_state_file_write(TtlStateFile *file, size_t offset, size_t size)
 	else if (errno == ENOENT)
 		ttl_state_file_create(file);
 	else
-		fail(-1, "open", TTL_STATE_FILE);
+		fail(ERROR, -1, "open", TTL_STATE_FILE);
 }
