@@ -229,6 +229,7 @@ unquoted(const char *name)
 typedef struct Command
 {
 	char	   *name;			/* of the index */
+	char	   *table;
 	char	   *sql;
 } Command;
 
@@ -244,10 +245,11 @@ create_command(Relation rel, const TtlCreate *args, const char *name,
 	command->name = name ? pstrdup(name) :
 		ChooseRelationName(unquoted(RelationGetRelationName(rel)), label, "ttl",
 						   RelationGetNamespace(rel), false);
+	command->table = ttl_name_qualified(args->relid);
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "CREATE INDEX %s%s ON %s (%s) WHERE ",
 					 concurrently ? "CONCURRENTLY " : "", quote_identifier(command->name),
-					 ttl_name_qualified(args->relid), key_sql);
+					 command->table, key_sql);
 	/* the filter may end in a comment */
 	if (args->filter != NULL)
 		appendStringInfo(&sql, "(%s%s) AND ", args->filter,
@@ -434,6 +436,12 @@ ttl_create_index_for(const TtlCreate *args)
 		const Command *command = lfirst(lc);
 		Oid			indexrelid;
 
+		/* building the first index may have called functions that rename a schema */
+		if (strcmp(command->table, ttl_name_qualified(args->relid)) != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table \"%s\" was renamed while its index was created",
+							get_rel_name(args->relid))));
 		ttl_citus_run_command(command->sql);
 		indexrelid = get_relname_relid(command->name, get_rel_namespace(args->relid));
 		/* a schema may have been renamed meanwhile, and another table got the index */
