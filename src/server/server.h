@@ -65,7 +65,6 @@ extern bool ttl_launcher_is_registered(void);
 	"Consider increasing the configuration parameter \"max_worker_processes\" to at least three more than \"max_parallel_workers\": parallel queries take their workers from the same slots."
 
 extern void ttl_visitor_find(Oid database, TtlVisitor *visitor);
-extern bool ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner);
 extern const char *ttl_visitor_why_none(TtlVisitor *visitor, Oid owner);
 
 /* connect.c */

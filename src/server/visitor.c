@@ -213,8 +213,8 @@ ttl_visitor_find(Oid database, TtlVisitor *visitor)
 }
 
 /* Does a session of a role with the owner's rights call run_pass()? */
-bool
-ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner)
+static bool
+is_session(const TtlVisitor *visitor, Oid owner)
 {
 	ListCell   *lc;
 
@@ -230,7 +230,7 @@ ttl_visitor_is_session(const TtlVisitor *visitor, Oid owner)
 const char *
 ttl_visitor_why_none(TtlVisitor *visitor, Oid owner)
 {
-	if (ttl_visitor_is_session(visitor, owner))
+	if (is_session(visitor, owner))
 		return NULL;
 	if (visitor->may_call)
 		return psprintf("%s, and run_pass() was not called in the last ten minutes",
@@ -263,7 +263,7 @@ ttl_monitor_status(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	ttl_visitor_find(MyDatabaseId, &visitor);
-	if (ttl_visitor_is_session(&visitor, GetUserId()))
+	if (is_session(&visitor, GetUserId()))
 		visitor = (TtlVisitor)
 	{
 		.status = "run_pass"
