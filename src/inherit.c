@@ -26,15 +26,15 @@
 #include "ttl_index.h"
 
 /*
- * The children of a relation, on request also those being detached.  No invalidation is
- * processed between the two reads of the cache, because no lock is taken.
+ * The children of a relation, without those being detached.  No invalidation is processed
+ * between the two reads of the cache, because no lock is taken.
  */
 List *
-ttl_inherit_children(Oid relid, bool detaching)
+ttl_inherit_children(Oid relid)
 {
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		return NIL;
-	return find_inheritance_children_extended(relid, !detaching, NoLock, NULL, NULL);
+	return find_inheritance_children_extended(relid, true, NoLock, NULL, NULL);
 }
 
 /* A relation and all relations below it, parents first. */
@@ -47,7 +47,7 @@ ttl_inherit_tree(Oid relid)
 	/* the list grows while it is read; only a plain table can have two parents */
 	foreach(lc, tree)
 	{
-		List	   *children = ttl_inherit_children(lfirst_oid(lc), false);
+		List	   *children = ttl_inherit_children(lfirst_oid(lc));
 
 		tree = get_rel_relkind(lfirst_oid(lc)) == RELKIND_RELATION ?
 			list_concat_unique_oid(tree, children) : list_concat(tree, children);

@@ -71,7 +71,7 @@ extern bool ttl_error_is_interrupt(const ErrorData *edata, int sqlerrcode);
 extern bool ttl_error_is_of_lock(const ErrorData *edata);
 
 /* inherit.c */
-extern List *ttl_inherit_children(Oid relid, bool detaching);
+extern List *ttl_inherit_children(Oid relid);
 extern List *ttl_inherit_tree(Oid relid);
 extern List *ttl_inherit_foreign_tables(Oid relid);
 extern Oid	ttl_inherit_parent(Oid relid, bool *detaching);

@@ -18,7 +18,6 @@
 #include "catalog/index.h"
 #include "catalog/pg_type.h"
 #include "optimizer/optimizer.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
@@ -29,6 +28,7 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "due/due.h"
 #include "expire/look.h"
 #include "partition/partition.h"
 #include "server/server.h"
@@ -99,8 +99,7 @@ look_at_leaves(Oid indexrelid, Found *found)
 		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_INDEX ||
 			!ttl_state_describe(lfirst_oid(lc), true, &leaf) ||
 			leaf.state != TTL_ACTIVE || leaf.citus.kind == TTL_CITUS_SHELL ||
-			!ConditionalLockRelationOid(leaf.relid, AccessShareLock) ||
-			!ConditionalLockRelationOid(leaf.indexrelid, AccessShareLock))
+			!ttl_due_lock(leaf.relid, leaf.indexrelid))
 			continue;
 		ttl_look_at(&leaf, found->at, &look);
 		found->due += look.count;

@@ -146,7 +146,7 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partitions of a key of type date must span whole days"),
 				 errhint("Use granularity => 'minutes', which makes partitions of one day.")));
-	has_partitions = ttl_inherit_children(relid, false) != NIL;
+	has_partitions = ttl_inherit_children(relid) != NIL;
 	if (has_partitions && !is_series)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

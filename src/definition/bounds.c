@@ -111,7 +111,7 @@ ttl_bounds_read(Oid relid)
 	List	   *partitions = NIL;
 	ListCell   *lc;
 
-	foreach(lc, ttl_inherit_children(relid, false))
+	foreach(lc, ttl_inherit_children(relid))
 	{
 		TtlPartition *partition = palloc(sizeof(TtlPartition));
 

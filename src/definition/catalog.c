@@ -185,7 +185,7 @@ ttl_catalog_leaves(Oid root)
 
 	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX)
 		return list_make1_oid(root);
-	foreach(lc, ttl_bounds_order(ttl_inherit_children(root, false)))
+	foreach(lc, ttl_bounds_order(ttl_inherit_children(root)))
 		leaves = list_concat(leaves, ttl_catalog_leaves(lfirst_oid(lc)));
 	return leaves;
 }

@@ -87,8 +87,8 @@ ttl_due_describe(Oid indexrelid, bool check_user, TtlIndex *index)
 }
 
 /* Locks an index and its table for a look.  False if others have locked one of them. */
-static bool
-lock_for_look(Oid relid, Oid indexrelid)
+bool
+ttl_due_lock(Oid relid, Oid indexrelid)
 {
 	return ConditionalLockRelationOid(relid, AccessShareLock) &&
 		ConditionalLockRelationOid(indexrelid, AccessShareLock);
@@ -102,7 +102,7 @@ ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index)
 
 	if (!OidIsValid(relid))
 		return false;
-	if (!lock_for_look(relid, indexrelid))
+	if (!ttl_due_lock(relid, indexrelid))
 	{
 		char	   *name = get_rel_name(relid);
 
@@ -379,7 +379,7 @@ look_at_leaf(void *arg)
 
 	/* of a table with copies, the rows are in shards */
 	if (is_there &&
-		(!lock_for_look(relid, indexrelid) ||
+		(!ttl_due_lock(relid, indexrelid) ||
 		 !ttl_state_describe(indexrelid, false, &index) || !can_look(&index) ||
 		 index.citus.replicated))
 		return;

@@ -27,6 +27,7 @@ typedef struct TtlLag
 
 /* due.c */
 extern void ttl_due_describe(Oid indexrelid, bool check_user, TtlIndex *index);
+extern bool ttl_due_lock(Oid relid, Oid indexrelid);
 extern bool ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index);
 extern bool ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since,
 						  bool *may_be_due);

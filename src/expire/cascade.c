@@ -80,7 +80,7 @@ lock_table(Cascade *cascade, Oid relid, List **changed)
 	if (!ttl_lock_now(relid, changed ? RowExclusiveLock : RowShareLock))
 		return false;
 	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
-		children = ttl_inherit_children(relid, false);
+		children = ttl_inherit_children(relid);
 	foreach(lc, children)
 	{
 		if (!lock_table(cascade, lfirst_oid(lc), changed))

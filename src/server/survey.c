@@ -191,9 +191,13 @@ index_work(void *arg)
 		ttl_saved_option_repair(root);
 	}
 	/* there can be thousands of these, and most belong to another one */
-	if (get_rel_relispartition(root) && OidIsValid(ttl_catalog_root(root)) &&
-		ttl_catalog_root(root) != root)
-		return;
+	if (get_rel_relispartition(root))
+	{
+		Oid			top = ttl_catalog_root(root);
+
+		if (OidIsValid(top) && top != root)
+			return;
+	}
 
 	/* the coordinator looks at a table that has copies, for all nodes */
 	if (!ttl_state_describe(root, false, index) || index->governor != root ||

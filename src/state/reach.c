@@ -65,7 +65,7 @@ ttl_reach_left_out(const TtlIndex *index)
 	if (index->governor != index->indexrelid)
 		return NULL;
 	tables = partitioned ? ttl_inherit_foreign_tables(index->relid) :
-		ttl_inherit_children(index->relid, false);
+		ttl_inherit_children(index->relid);
 	if (tables == NIL || (name = get_rel_name(linitial_oid(tables))) == NULL)
 		return NULL;
 	return psprintf("leaves out the rows of %s: \"%s\"%s",

@@ -80,10 +80,16 @@ column_datum(const TtlCount *count, const TtlCountColumn *column, Datum *datum)
 	return false;
 }
 
-/* Forms a row of a table that has these columns. */
-HeapTuple
-ttl_count_form(const TtlCount *count, const TtlCountColumn *columns, TupleDesc desc)
+/*
+ * Inserts a row into a table that has these columns.  Logical decoding leaves it out: a
+ * publication FOR ALL TABLES has this table in it, and a subscriber without it would stop at
+ * the first row.
+ */
+void
+ttl_count_insert(Relation rel, const TtlCount *count, const TtlCountColumn *columns)
 {
+	TupleDesc	desc = RelationGetDescr(rel);
+	HeapTuple	tuple;
 	Datum		values[MaxTupleAttributeNumber];
 	bool		nulls[MaxTupleAttributeNumber];
 
@@ -92,17 +98,9 @@ ttl_count_form(const TtlCount *count, const TtlCountColumn *columns, TupleDesc d
 		values[i] = (Datum) 0;
 		nulls[i] = !column_datum(count, &columns[i], &values[i]);
 	}
-	return heap_form_tuple(desc, values, nulls);
-}
-
-/*
- * Inserts such a row.  Logical decoding leaves it out: a publication FOR ALL TABLES has
- * this table in it, and a subscriber without it would stop at the first row.
- */
-void
-ttl_count_insert(Relation rel, HeapTuple row)
-{
-	heap_insert(rel, row, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL, NULL);
+	tuple = heap_form_tuple(desc, values, nulls);
+	heap_insert(rel, tuple, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL, NULL);
+	heap_freetuple(tuple);
 }
 
 /* Reads a row of a table that has these columns. */

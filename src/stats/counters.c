@@ -145,15 +145,6 @@ ttl_counters_are_locked(void)
 	return false;
 }
 
-static void
-insert_row(Relation rel, const TtlCount *count)
-{
-	HeapTuple	tuple = ttl_count_form(count, columns, RelationGetDescr(rel));
-
-	ttl_count_insert(rel, tuple);
-	heap_freetuple(tuple);
-}
-
 /* Are the rows of this hour moved? */
 static bool
 is_moved(const Sums *sums, TimestampTz hour)
@@ -320,7 +311,7 @@ add_work(void *arg)
 {
 	Relation	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
 
-	insert_row(rel, arg);
+	ttl_count_insert(rel, arg, columns);
 	table_close(rel, NoLock);
 }
 
@@ -388,7 +379,7 @@ ttl_counters_fold(int64 rows, bool new_hour)
 				const TtlCount *sum = lfirst(lc);
 
 				if (!is_moved(&sums, sum->hour))
-					insert_row(rel, sum);
+					ttl_count_insert(rel, sum, columns);
 			}
 		}
 	}
@@ -425,7 +416,7 @@ reset(Oid root)
 		{
 			/* the time of the last run_pass() of a role is no count */
 			if (call.last_call != 0)
-				insert_row(rel, &call);
+				ttl_count_insert(rel, &call, columns);
 			continue;
 		}
 		if (sum->indexrelid == root)
@@ -435,12 +426,12 @@ reset(Oid root)
 			sum->last_error = sum->last_error_sqlstate = NULL;
 			sum->last_error_role = InvalidOid;
 		}
-		insert_row(rel, sum);
+		ttl_count_insert(rel, sum, columns);
 	}
 	if (OidIsValid(root))
 		zero.relid = IndexGetRelation(root, true);
 	zero.stats_reset = sums.now;
-	insert_row(rel, &zero);
+	ttl_count_insert(rel, &zero, columns);
 	table_close(rel, NoLock);
 }
 

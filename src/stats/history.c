@@ -90,14 +90,11 @@ void
 ttl_history_add(const TtlCount *sum, TimestampTz now)
 {
 	Relation	rel;
-	HeapTuple	tuple;
 
 	if (is_old(sum->hour, now))
 		return;
 	rel = ttl_count_open("past_hours", NCOLUMNS, RowExclusiveLock);
-	tuple = ttl_count_form(sum, columns, RelationGetDescr(rel));
-	ttl_count_insert(rel, tuple);
-	heap_freetuple(tuple);
+	ttl_count_insert(rel, sum, columns);
 	table_close(rel, NoLock);
 }
 

@@ -82,9 +82,8 @@ typedef struct TtlFailing
 /* count.c */
 extern Oid	ttl_count_relid(const char *name);
 extern Relation ttl_count_open(const char *name, int ncolumns, LOCKMODE lockmode);
-extern HeapTuple ttl_count_form(const TtlCount *count, const TtlCountColumn *columns,
-								TupleDesc desc);
-extern void ttl_count_insert(Relation rel, HeapTuple row);
+extern void ttl_count_insert(Relation rel, const TtlCount *count,
+							 const TtlCountColumn *columns);
 extern void ttl_count_read(HeapTuple tuple, const TtlCountColumn *columns,
 						   TupleDesc desc, TtlCount *count);
 extern void ttl_count_add(TtlCount *sum, const TtlCount *row,

@@ -11,9 +11,6 @@
  * The extension is at work in its workers and surveys, and between the call of a function of its
  * schema and the return.  What a user's function calls is that user's business.
  *
- * Core inlines no function that is watched, and what it inlines can be the hole.  So
- * there are tests that turn rights.watch off.
- *
  * What is in C here stands for what a user's code can do in other languages.
  */
 #include "postgres.h"
@@ -30,7 +27,6 @@
 #include "storage/ipc.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/syscache.h"
@@ -64,7 +60,6 @@ static fmgr_hook_type next_hook = NULL;
 static Frame *top = NULL;
 static Seen seen[MAX_SEEN];
 static int	nseen = 0;
-static bool watch = true;
 
 static bool
 is_in_worker(void)
@@ -133,7 +128,7 @@ look_at(Oid function)
 static bool
 needs_hook(Oid function)
 {
-	return (watch && function >= FirstNormalObjectId) ||
+	return function >= FirstNormalObjectId ||
 		(next_needs_hook && next_needs_hook(function));
 }
 
@@ -255,9 +250,6 @@ exits(PG_FUNCTION_ARGS)
 void
 _PG_init(void)
 {
-	DefineCustomBoolVariable("rights.watch", "Watches the functions of users.",
-							 NULL, &watch, true, PGC_USERSET, 0,
-							 NULL, NULL, NULL);
 	next_needs_hook = needs_fmgr_hook;
 	needs_fmgr_hook = needs_hook;
 	next_hook = fmgr_hook;

@@ -18,7 +18,6 @@ autovacuum = off
 ttl_index.monitor_enabled = off
 });
 
-# Regression tests would not show it: a hook on functions keeps them from being inlined.
 is( $node->safe_psql(
 		'postgres', q{
 SET client_min_messages = error;
