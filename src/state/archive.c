@@ -158,7 +158,7 @@ cycle_state(TtlIndex *index)
 	return TTL_ACTIVE;
 }
 
-/* The state by the target of archive_to.  The caller fills in table, governor and option. */
+/* The state by the target of archive_to.  The caller fills in relid, owner and option. */
 TtlState
 ttl_archive_state(TtlIndex *index)
 {
@@ -268,7 +268,7 @@ ttl_archive_rights(TtlIndex *index)
 	return check_rights(index);
 }
 
-/* The state by all that keeps rows from being moved; fills in the detail. */
+/* The state by all that keeps rows from being moved; sets the reason. */
 TtlState
 ttl_archive_state_now(TtlIndex *index)
 {
