@@ -62,15 +62,18 @@ count_entry(const int64 *date, int rows, void *arg)
 {
 	Found	   *found = arg;
 	bool		is_date = found->cutoff.keytype == DATEOID;
+	bool		is_number = found->cutoff.unit != TTL_UNIT_NONE;
 	int64		day = is_date ? 1 : USECS_PER_DAY;
+	int64		key;
 
 	found->rows += rows;
 	if (date == NULL)
 		return;
 	found->dates += rows;
-	if (is_date ? DATE_NOT_FINITE(*date) : TIMESTAMP_NOT_FINITE(*date))
+	key = is_number ? ttl_cutoff_instant(&found->cutoff, *date) : *date;
+	if (!is_number && (is_date ? DATE_NOT_FINITE(key) : TIMESTAMP_NOT_FINITE(key)))
 		return;
-	if (*date < FEBRUARY_1970 * day || *date >= YEAR_10000 * day)
+	if (key < FEBRUARY_1970 * day || key >= YEAR_10000 * day)
 		found->odd += rows;
 }
 
@@ -182,6 +185,8 @@ report_dates(const TtlIndex *index, const Found *found)
 						get_rel_name(index->indexrelid)),
 				 errdetail("%lld of %lld sampled dates are before February 1970 or after the year 9999.",
 						   (long long) found->odd, (long long) found->dates),
+				 index->option.unit != TTL_UNIT_NONE ?
+				 errhint("Check their unit, which is %s here.", ttl_unit_name(index->option.unit)) :
 				 errhint("Check their unit: to_timestamp() takes seconds, {\"$date\": ...} takes milliseconds.")));
 }
 

@@ -135,10 +135,12 @@ ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg)
 			IndexTuple	tuple = (IndexTuple) PageGetItem(page, item);
 			bool		isnull;
 			Datum		datum = index_getattr(tuple, 1, RelationGetDescr(rel), &isnull);
-			int64		key = isnull ? 0 : ttl_index_scan_key(index->keytype, datum);
+			int64		key;
+			uint64		rest;
+			bool		is_date = !isnull && ttl_keytype_read(index->keytype, datum, &key, &rest);
 
 			if (!ItemIdIsDead(item))
-				entry(isnull ? NULL : &key,
+				entry(is_date ? &key : NULL,
 					  BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1, arg);
 		}
 		UnlockReleaseBuffer(buffer);
@@ -207,6 +209,16 @@ ttl_look_estimate(const TtlIndex *leaf, TtlEstimate *estimate)
 	return true;
 }
 
+static int64
+read_key(const TtlEstimate *estimate, Datum value)
+{
+	int64		key;
+	uint64		rest;
+
+	(void) ttl_keytype_read(estimate->keytype, value, &key, &rest);
+	return key;
+}
+
 /* What share of the rows that a histogram is of have a key up to this one? */
 static double
 histogram_share(const TtlEstimate *estimate, int64 key)
@@ -219,12 +231,12 @@ histogram_share(const TtlEstimate *estimate, int64 key)
 
 	if (bins < 1)
 		return 0;
-	while (i <= bins && ttl_index_scan_key(estimate->keytype, values[i]) <= key)
+	while (i <= bins && read_key(estimate, values[i]) <= key)
 		i++;
 	if (i == 0 || i > bins)
 		return i == 0 ? 0 : 1;
-	lower = ttl_index_scan_key(estimate->keytype, values[i - 1]);
-	upper = ttl_index_scan_key(estimate->keytype, values[i]);
+	lower = read_key(estimate, values[i - 1]);
+	upper = read_key(estimate, values[i]);
 	return (i - 1 + (key - lower) / (upper - lower)) / bins;
 }
 
@@ -237,10 +249,15 @@ ttl_look_estimate_due(const TtlEstimate *estimate, const TtlIndex *leaf, Timesta
 	double		share;
 
 	ttl_cutoff_init(&cutoff, leaf, at);
-	share = Max(estimate->others, 0) * histogram_share(estimate, cutoff.bound);
+	share = histogram_share(estimate, cutoff.bound);
+	if (cutoff.unit != TTL_UNIT_NONE)
+		share -= histogram_share(estimate, cutoff.least - 1);
+	share *= Max(estimate->others, 0);
 	for (int i = 0; i < Min(common->nvalues, common->nnumbers); i++)
 	{
-		if (ttl_index_scan_key(estimate->keytype, common->values[i]) <= cutoff.bound)
+		int64		key = read_key(estimate, common->values[i]);
+
+		if (key >= cutoff.least && key <= cutoff.bound)
 			share += common->numbers[i];
 	}
 	return share > 0 ? estimate->entries * Min(share, 1) : 0;

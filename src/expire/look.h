@@ -16,10 +16,11 @@
 #include "utils/lsyscache.h"
 #include "utils/relcache.h"
 
-/* An entry of a TTL index: the key as an integer, and the tuple ID of the row. */
+/* An entry of a TTL index: the key as an integer (keytype.c), and the tuple ID of the row. */
 typedef struct TtlIndexEntry
 {
 	int64		key;
+	uint64		rest;
 	ItemPointerData tid;
 } TtlIndexEntry;
 
@@ -27,6 +28,7 @@ typedef struct TtlIndexEntry
 typedef struct TtlScanPosition
 {
 	int64		key;
+	uint64		rest;
 	ItemPointerData tid;
 	bool		set;			/* false: before all entries */
 } TtlScanPosition;
@@ -77,7 +79,7 @@ typedef struct TtlLook
 	bool		stopped;		/* by a limit other than max_rows */
 } TtlLook;
 
-/* Called for each index tuple of a sample: its key, or NULL, of so many rows. */
+/* Called for each index tuple of a sample: its key, NULL for no date, of so many rows. */
 typedef void (*TtlLookEntry) (const int64 *key, int rows, void *arg);
 
 /* What ANALYZE has found of the key of an index. */
@@ -91,8 +93,6 @@ typedef struct TtlEstimate
 } TtlEstimate;
 
 /* index_scan.c */
-extern Datum ttl_index_scan_datum(Oid keytype, int64 key);
-extern int64 ttl_index_scan_key(Oid keytype, Datum datum);
 extern TtlScanPosition ttl_index_scan_finite(Oid keytype);
 extern TtlScanPosition ttl_index_scan_from(int64 key);
 extern void ttl_index_scan_begin(TtlIndexScan *scan, Relation heap, Relation index,
