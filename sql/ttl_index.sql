@@ -173,6 +173,13 @@ AS 'MODULE_PATHNAME', 'ttl_document_date';
 COMMENT ON FUNCTION document_date(jsonb, text[]) IS
 'returns the earliest date at a path of a document, or NULL if it has none; a date is {"$date": ...} or a string in the format of RFC 3339 with an offset; use it as the key of a TTL index on a jsonb column';
 
+CREATE FUNCTION document_date_in(document jsonb, unit_or_time_zone text, VARIADIC path text[])
+RETURNS timestamptz LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_document_date_in';
+
+COMMENT ON FUNCTION document_date_in(jsonb, text, text[]) IS
+'the same as document_date(), and reads numbers above 0 in a unit (seconds, milliseconds, microseconds or nanoseconds since 1970), or strings without an offset in a time zone';
+
 CREATE FUNCTION document_ttl(document jsonb, field text DEFAULT 'ttl')
 RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'ttl_document_ttl';
@@ -1075,6 +1082,7 @@ GRANT EXECUTE ON FUNCTION
 	seconds(interval),
 	earliest(timestamptz[]),
 	document_date(jsonb, text[]),
+	document_date_in(jsonb, text, text[]),
 	document_ttl(jsonb, text),
 	column_ttl(bigint),
 	expire_at(timestamptz, integer),

@@ -269,7 +269,7 @@ TtlUnit
 ttl_coll_mod_read_unit(FunctionCallInfo fcinfo, int i)
 {
 	const char *name = ttl_args_text(fcinfo, i);
-	TtlUnit		unit = name ? ttl_unit_find(name) : TTL_UNIT_NONE;
+	TtlUnit		unit = name ? ttl_keytype_find_unit(name) : TTL_UNIT_NONE;
 
 	if (name != NULL && unit == TTL_UNIT_NONE)
 		ereport(ERROR,

@@ -109,6 +109,7 @@ typedef struct Creation
 {
 	TtlIndex	index;			/* with the options that it is to have */
 	TtlOption	has;			/* what it has, if it exists */
+	TtlChange	options;		/* what to set, without what is in the key */
 	bool		change;			/* it exists, and its options are to be changed */
 	List	   *commands;		/* these create what does not exist */
 } Creation;
@@ -161,7 +162,7 @@ check_existing(const TtlCreate *args, const Creation *creation)
  * ignored.  An option that REINDEX CONCURRENTLY has lost counts as long as it is saved.
  */
 static bool
-find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index)
+find_existing(Relation rel, const TtlCreate *args, const TtlKey *key, List *filter, TtlIndex *index)
 {
 	List	   *found = NIL;
 	ListCell   *lc;
@@ -170,8 +171,12 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 	{
 		Oid			indexrelid = lfirst_oid(lc);
 		Node	   *own_ttl;
+		AttrNumber	attnum;
+		Node	   *expression;
 
-		if (!ttl_state_describe(indexrelid, true, index) ||
+		if (!ttl_key_read(indexrelid, &attnum, &expression) ||
+			strcmp(ttl_key_format(expression), ttl_key_format(key->expression)) != 0 ||
+			!ttl_state_describe(indexrelid, true, index) ||
 			index->state == TTL_UNSUITABLE_INDEX ||
 			!equal(ttl_own_ttl_plain_filter(index->option.filter),
 				   ttl_own_ttl_plain_filter(filter)))
@@ -280,7 +285,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	char	   *label;
 
 	ttl_state_check_table(args->relid);
-	ttl_key_resolve(rel, args->key, &key);
+	ttl_key_resolve(rel, args->key, args->change.unit, args->change.time_zone, &key);
 	label = key.column == NULL ? "expr" : unquoted(args->key[0] == '"' ? key.column : args->key);
 	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
 		ereport(ERROR,
@@ -305,7 +310,13 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	}
 
 	memset(creation, 0, sizeof(*creation));
-	exists = find_existing(rel, args, filter, index);
+	creation->options = args->change;
+	if (key.has_format)
+	{
+		creation->options.unit = TTL_UNIT_NONE;
+		creation->options.time_zone = NULL;
+	}
+	exists = find_existing(rel, args, &key, filter, index);
 	if (!exists)
 	{
 		memset(index, 0, sizeof(*index));
@@ -319,7 +330,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	index->keyattnum = key.attnum;
 	index->keytype = key.type;
 	creation->has = index->option;
-	ttl_coll_mod_merge(index, sibling, &args->change);
+	ttl_coll_mod_merge(index, sibling, &creation->options);
 	if (exists)
 		creation->change = check_existing(args, creation);
 	else
@@ -421,7 +432,7 @@ ttl_create_index_for(const TtlCreate *args)
 		int32		old;
 
 		PreventCommandIfReadOnly("ttl_index.create_index()");
-		if (ttl_coll_mod_apply(main, &args->change, &old))
+		if (ttl_coll_mod_apply(main, &creation.options, &old))
 			ereport(NOTICE,
 					(errmsg("changed TTL index \"%s\"", get_rel_name(main)),
 					 errdetail_internal("%s", differences(&creation.index.option, &creation.has))));

@@ -178,7 +178,8 @@ report_dates(const TtlIndex *index, const Found *found)
 				 errdetail("The sample had %lld rows. Rows without a date never expire.",
 						   (long long) found->rows),
 				 OidIsValid(index->keyattnum) ? 0 :
-				 errhint("In a document, a date is {\"$date\": ...}, or a string that is an RFC 3339 date-time with an offset.")));
+				 errhint("In a document, a date is {\"$date\": ...}, or a string that is an RFC 3339 date-time with an offset. "
+						 "For others give ttl_index.create_index() a unit, or a time_zone.")));
 	else if (found->odd > 0 && found->odd >= found->dates / 4)
 		ereport(WARNING,
 				(errmsg("dates under the key of TTL index \"%s\" are far from today",
@@ -186,7 +187,7 @@ report_dates(const TtlIndex *index, const Found *found)
 				 errdetail("%lld of %lld sampled dates are before February 1970 or after the year 9999.",
 						   (long long) found->odd, (long long) found->dates),
 				 index->option.unit != TTL_UNIT_NONE ?
-				 errhint("Check their unit, which is %s here.", ttl_unit_name(index->option.unit)) :
+				 errhint("Check their unit, which is %s here.", ttl_keytype_unit_name(index->option.unit)) :
 				 errhint("Check their unit: to_timestamp() takes seconds, {\"$date\": ...} takes milliseconds.")));
 }
 

@@ -102,7 +102,7 @@ check_series(Relation rel, const char *time_field)
 						RelationGetRelationName(rel)),
 				 errhint("Create a table PARTITION BY RANGE (%s), make that one the time series, and insert the rows of this one.",
 						 quote_identifier(time_field))));
-	ttl_key_resolve(rel, time_field, &key);
+	ttl_key_resolve(rel, time_field, TTL_UNIT_NONE, NULL, &key);
 	ttl_state_check_partitions(RelationGetRelid(rel), key.attnum, getBaseType(key.type), false);
 }
 

@@ -73,7 +73,7 @@ ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index, TimestampTz at)
 	cutoff->least = ttl_keytype_least(index->keytype);
 	if (cutoff->unit != TTL_UNIT_NONE)
 	{
-		cutoff->bound = cutoff->sure = ttl_keytype_bound(index->keytype, cutoff->unit, cutoff->instant);
+		cutoff->bound = cutoff->sure = ttl_keytype_bound(cutoff->unit, cutoff->instant);
 		return;
 	}
 	if (index->keytype == TIMESTAMPTZOID)
@@ -109,13 +109,13 @@ ttl_cutoff_instant(const TtlCutoff *cutoff, int64 key)
 	Timestamp	local = key;
 
 	if (cutoff->unit != TTL_UNIT_NONE)
-		return ttl_keytype_instant(cutoff->keytype, cutoff->unit, key);
+		return ttl_keytype_instant(cutoff->unit, key);
 	/* the midnight of a date; keys up to a cutoff are never too large for that */
 	if (cutoff->keytype == DATEOID)
 		local = key == DATEVAL_NOBEGIN ? DT_NOBEGIN : key * USECS_PER_DAY;
 	if (cutoff->zone == NULL || TIMESTAMP_NOT_FINITE(local))
 		return local;
-	return ttl_unit_in_zone(cutoff->zone, local);
+	return ttl_keytype_in_zone(cutoff->zone, local);
 }
 
 /* Is a key due?  The instant of one far in the past may be out of range. */
@@ -138,7 +138,7 @@ ttl_cutoff_clock(const TtlIndex *index, TimestampTz at)
 	int64		key = at;
 
 	if (index->option.unit != TTL_UNIT_NONE)
-		return ttl_keytype_bound(index->keytype, index->option.unit, at);
+		return ttl_keytype_bound(index->option.unit, at);
 	if (index->keytype != TIMESTAMPTZOID)
 		key = local_time(find_zone(index->option.time_zone), at);
 	return index->keytype == DATEOID ? day_of(key) * USECS_PER_DAY : key;

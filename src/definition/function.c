@@ -28,7 +28,7 @@ static const struct
 {
 	const char *name;
 	int			nargs;
-	Oid			types[2];
+	Oid			types[3];
 }			signatures[] =
 {
 	{"expire_after_seconds", 2, {INT4OID, INT4OID}},
@@ -43,7 +43,8 @@ static const struct
 	{"document_ttl", 2, {JSONBOID, TEXTOID}},
 	{"column_ttl", 1, {INT8OID}},
 	{"expire_at", 2, {TIMESTAMPTZOID, INT4OID}},
-	{"document_date", 2, {JSONBOID, TEXTARRAYOID}}
+	{"document_date", 2, {JSONBOID, TEXTARRAYOID}},
+	{"document_date_in", 3, {JSONBOID, TEXTOID, TEXTARRAYOID}}
 };
 
 StaticAssertDecl(sizeof(TtlFunctions) == lengthof(signatures) * sizeof(Oid),

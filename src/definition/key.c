@@ -196,11 +196,36 @@ read_expression(Relation rel, const char *name, TtlKey *key)
 }
 
 /*
+ * What to index for a path in a jsonb column.  Its numbers count in the unit, or its strings
+ * without an offset are in the zone; both may be missing.
+ */
+static void
+resolve_path(const char *name, const char *path, TtlUnit unit, const char *time_zone, TtlKey *key)
+{
+	const char *format = unit != TTL_UNIT_NONE ? ttl_keytype_unit_name(unit) : time_zone;
+	char	   *problem = time_zone ? ttl_cutoff_zone_problem(time_zone) : NULL;
+
+	if (unit == TTL_UNIT_UUIDV7 || (unit != TTL_UNIT_NONE && time_zone != NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a date in documents takes a unit of numbers or a time zone, and not both")));
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg_internal("%s", problem)));
+	key->type = TIMESTAMPTZOID;
+	key->has_format = format != NULL;
+	key->sql = psprintf("(" TTL_SCHEMA ".document_date%s(%s%s%s%s))", format ? "_in" : "",
+						quote_identifier(key->column), format ? ", " : "",
+						format ? quote_literal_cstr(format) : "", path_sql(name, path));
+}
+
+/*
  * Finds what a key names, and what to index for it.  Raises an error if there is no such
- * column, or if it holds no dates.
+ * column, or if it holds no dates.  The unit and the zone are of dates in documents.
  */
 void
-ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
+ttl_key_resolve(Relation rel, const char *name, TtlUnit unit, const char *time_zone, TtlKey *key)
 {
 	Oid			relid = RelationGetRelid(rel);
 	const char *path;
@@ -234,9 +259,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 					 errmsg("the key \"%s\" is a whole document", name),
 					 errhint("Name the field that holds the date: %s.createdAt, say.",
 							 name)));
-		key->type = TIMESTAMPTZOID;
-		key->sql = psprintf("(" TTL_SCHEMA ".document_date(%s%s))",
-							quote_identifier(key->column), path_sql(name, path));
+		resolve_path(name, path, unit, time_zone, key);
 	}
 	else if (path != NULL)
 		ereport(ERROR,
@@ -279,26 +302,44 @@ ttl_key_strip_coercions(Node *node)
 	return node;
 }
 
+/* The arguments of a call of document_date() or document_date_in(), which has one more; else NIL. */
+static List *
+document_arguments(Node *expression)
+{
+	TtlFunctions functions;
+	FuncExpr   *call = (FuncExpr *) expression;
+
+	if (expression == NULL || !IsA(expression, FuncExpr) || !ttl_function_lookup(&functions) ||
+		(call->funcid != functions.document_date && call->funcid != functions.document_date_in))
+		return NIL;
+	return ttl_function_arguments(call);
+}
+
+/* The unit or time zone by which a key reads documents; an empty string for none. */
+char *
+ttl_key_format(Node *expression)
+{
+	List	   *arguments = document_arguments(expression);
+	Const	   *format = list_length(arguments) == 3 ? lsecond(arguments) : NULL;
+
+	return format && IsA(format, Const) && !format->constisnull ?
+		TextDatumGetCString(format->constvalue) : "";
+}
+
 /* A call of document_date() on a column, as the column and dotted path; else NULL. */
 char *
 ttl_key_path_text(Node *expression, Oid relid)
 {
-	TtlFunctions functions;
-	List	   *arguments;
+	List	   *arguments = document_arguments(expression);
 	Var		   *column;
 	ArrayExpr  *path;
 	char	   *dotted;
 	ListCell   *lc;
 
-	if (expression == NULL || !IsA(expression, FuncExpr) ||
-		!ttl_function_lookup(&functions) ||
-		((FuncExpr *) expression)->funcid != functions.document_date)
-		return NULL;
-	arguments = ttl_function_arguments((FuncExpr *) expression);
-	if (list_length(arguments) != 2)
+	if (list_length(arguments) < 2)
 		return NULL;
 	column = (Var *) ttl_key_strip_coercions(linitial(arguments));
-	path = lsecond(arguments);
+	path = llast(arguments);
 	if (!IsA(column, Var) || !IsA(path, ArrayExpr))
 		return NULL;
 	dotted = get_attname(relid, column->varattno, true);
@@ -400,7 +441,7 @@ ttl_key_indexes(Relation rel, const char *name)
 		key.attnum = get_attnum(relid, key.column);
 		type = getBaseType(get_atttype(relid, key.attnum));
 		if (path != NULL || type == TIMESTAMPTZARRAYOID || type == JSONBOID)
-			ttl_key_resolve(rel, name, &key);
+			ttl_key_resolve(rel, name, TTL_UNIT_NONE, NULL, &key);
 	}
 	else
 		(void) read_expression(rel, name, &key);

@@ -50,6 +50,7 @@ typedef struct TtlKey
 	char	   *sql;			/* as an index element of CREATE INDEX */
 	Node	   *expression;		/* NULL for the column itself */
 	Oid			type;			/* of the key that is indexed */
+	bool		has_format;		/* the unit or zone is in the expression */
 } TtlKey;
 
 /* The date in the key of an index. */
@@ -66,26 +67,17 @@ typedef struct TtlDate
 /* key.c */
 extern char *ttl_key_hint(Oid relid, AttrNumber attnum, Oid type);
 extern Node *ttl_key_parse(Relation rel, const char *text, bool is_filter, const char *name);
-extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
+extern void ttl_key_resolve(Relation rel, const char *name, TtlUnit unit,
+							const char *time_zone, TtlKey *key);
 extern bool ttl_key_read(Oid indexrelid, AttrNumber *attnum,
 						 Node **expression);
 extern Node *ttl_key_node(Oid relid, AttrNumber attnum, Node *expression);
 extern Node *ttl_key_strip_coercions(Node *node);
+extern char *ttl_key_format(Node *expression);
 extern char *ttl_key_path_text(Node *expression, Oid relid);
 extern List *ttl_key_indexes(Relation rel, const char *name);
 extern List *ttl_key_prefer_ttl(List *indexes);
 extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
-
-/* keytype.c */
-extern Oid	ttl_keytype_opclass(Oid type);
-extern bool ttl_keytype_is_date(Oid type);
-extern bool ttl_keytype_read(Oid type, Datum datum, int64 *key, uint64 *rest);
-extern Datum ttl_keytype_datum(Oid type, int64 key, uint64 rest);
-extern Datum ttl_keytype_last(Oid type, int64 key);
-extern int64 ttl_keytype_least(Oid type);
-extern int64 ttl_keytype_bound(Oid type, TtlUnit unit, TimestampTz instant);
-extern TimestampTz ttl_keytype_instant(Oid type, TtlUnit unit, int64 key);
-extern char *ttl_keytype_condition(Oid type, const char *key);
 
 /* own_ttl.c */
 extern Node *ttl_own_ttl_asked_for(List *members);

@@ -180,7 +180,7 @@ read_call(FuncExpr *call, const TtlFunctions *functions, TtlOption *option, int 
 		option->time_zone = TextDatumGetCString(value->constvalue);
 	else if (call->funcid == functions->unit)
 	{
-		option->unit = ttl_unit_find(TextDatumGetCString(value->constvalue));
+		option->unit = ttl_keytype_find_unit(TextDatumGetCString(value->constvalue));
 		if (option->unit == TTL_UNIT_NONE)
 			option->problem = "the option unit takes " TTL_UNIT_NAMES;
 	}
@@ -387,7 +387,7 @@ ttl_option_members(const TtlOption *option)
 	if (option->time_zone != NULL)
 		members = add_option(members, functions.time_zone, make_text(option->time_zone));
 	if (option->unit != TTL_UNIT_NONE)
-		members = add_option(members, functions.unit, make_text(ttl_unit_name(option->unit)));
+		members = add_option(members, functions.unit, make_text(ttl_keytype_unit_name(option->unit)));
 	if (option->detach_partitions)
 		members = add_option(members, functions.detach_expired_partitions, NULL);
 	else if (option->drop_partitions)

@@ -11,8 +11,8 @@
 #define TTL_OPTION_H
 
 #include "access/htup.h"
-#include "document/unit.h"
 #include "fmgr.h"
+#include "keytype.h"
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
 
@@ -41,6 +41,7 @@ typedef struct TtlFunctions
 	Oid			column_ttl;		/* of an integer */
 	Oid			expire_at;
 	Oid			document_date;
+	Oid			document_date_in;
 } TtlFunctions;
 
 /* How many of these, from the first one on, are options. */

@@ -99,7 +99,7 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	if (!nulls[COLUMN_TIME_ZONE])
 		row->option.time_zone = TextDatumGetCString(values[COLUMN_TIME_ZONE]);
 	if (!nulls[COLUMN_UNIT])
-		row->option.unit = ttl_unit_find(TextDatumGetCString(values[COLUMN_UNIT]));
+		row->option.unit = ttl_keytype_find_unit(TextDatumGetCString(values[COLUMN_UNIT]));
 	row->option.paused = DatumGetBool(values[COLUMN_PAUSED]);
 	row->option.archive_to = DatumGetObjectId(values[COLUMN_ARCHIVE_TO]);
 	row->tid = tuple->t_self;
@@ -277,7 +277,7 @@ insert_row(Relation rel, const SavedRow *row)
 	nulls[COLUMN_TIME_ZONE] = time_zone == NULL;
 	values[COLUMN_TIME_ZONE] = time_zone ? CStringGetTextDatum(time_zone) : (Datum) 0;
 	nulls[COLUMN_UNIT] = row->option.unit == TTL_UNIT_NONE;
-	values[COLUMN_UNIT] = CStringGetTextDatum(ttl_unit_name(row->option.unit));
+	values[COLUMN_UNIT] = CStringGetTextDatum(ttl_keytype_unit_name(row->option.unit));
 	values[COLUMN_PAUSED] = BoolGetDatum(row->option.paused);
 	values[COLUMN_ARCHIVE_TO] = ObjectIdGetDatum(row->option.archive_to);
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);

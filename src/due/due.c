@@ -257,8 +257,8 @@ select_due(const TtlIndex *leaf, TimestampTz at, int64 max_rows)
 											  context, true, false));
 	ttl_cutoff_init(&cutoff, leaf, at);
 	types[0] = types[1] = leaf->keytype;
-	values[0] = ttl_keytype_last(leaf->keytype, cutoff.bound);
-	values[1] = ttl_keytype_last(leaf->keytype, cutoff.sure);
+	values[0] = ttl_keytype_datum(leaf->keytype, cutoff.bound, TTL_KEYTYPE_WHOLE);
+	values[1] = ttl_keytype_datum(leaf->keytype, cutoff.sure, TTL_KEYTYPE_WHOLE);
 	values[2] = CStringGetTextDatum(leaf->option.time_zone ? leaf->option.time_zone : "");
 	values[3] = TimestampTzGetDatum(cutoff.instant);
 
@@ -485,8 +485,8 @@ find_cutoff(FunctionCallInfo fcinfo)
 			option.problem == NULL && option.seconds >= 0)
 		{
 			kept->at = statement - option.seconds * USECS_PER_SEC;
-			if (option.unit != TTL_UNIT_NONE)
-				kept->number = ttl_unit_number(option.unit, kept->at);
+			if (option.unit != TTL_UNIT_NONE && option.unit != TTL_UNIT_UUIDV7)
+				kept->number = ttl_keytype_bound(option.unit, kept->at);
 		}
 		kept->indexrelid = indexrelid;
 		kept->statement = statement;

@@ -55,7 +55,7 @@ take_range(TtlExpirer *x, const TtlIndex *index, TtlScanPosition *position, int6
 	char	   *table = ttl_name_qualified(index->relid);
 	Oid			types[] = {index->keytype, index->keytype};
 	Datum		values[] = {
-		ttl_keytype_last(index->keytype, bound),
+		ttl_keytype_datum(index->keytype, bound, TTL_KEYTYPE_WHOLE),
 		ttl_keytype_datum(index->keytype, position->key, position->rest)
 	};
 	TtlOption	own;

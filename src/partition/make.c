@@ -40,15 +40,6 @@
 #define ORIGIN (INT64CONST(366) * SECS_PER_DAY)
 #define ORIGIN_OF_NUMBERS INT64CONST(978307200)
 
-/* How many keys are there in a second? */
-static int64
-per_second(const TtlIndex *root)
-{
-	TtlUnit		unit = root->option.unit;
-
-	return unit == TTL_UNIT_NONE ? USECS_PER_SEC : ttl_unit_per_second(unit);
-}
-
 /* Appends the ranges between two keys that no partition covers, as partitions to be made. */
 static List *
 add_missing(List *missing, List *partitions, int64 from, int64 to)
@@ -83,7 +74,7 @@ add_missing(List *missing, List *partitions, int64 from, int64 to)
 List *
 ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 {
-	int64		second = per_second(root);
+	int64		second = ttl_keytype_per_second(root->option.unit);
 	int64		span = root->option.bucket_seconds * second;
 	int64		now;
 	int64		past;
@@ -144,10 +135,10 @@ char *
 ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 {
 	static const int64 parts[] = {SECS_PER_DAY, SECS_PER_HOUR, SECS_PER_MINUTE};
-	int64		second = per_second(root);
+	int64		second = ttl_keytype_per_second(root->option.unit);
 	int64		span = Min(root->option.bucket_seconds * second, partition->upper - partition->lower);
 	int64		lower = root->option.unit == TTL_UNIT_NONE ? partition->lower :
-		ttl_unit_instant(root->option.unit, partition->lower);
+		ttl_keytype_instant(root->option.unit, partition->lower);
 	char	   *table = get_rel_name(root->relid);
 	char		label[MAXDATELEN + 2] = "_";
 	char	   *end;

@@ -160,7 +160,7 @@ show_index(Oid indexrelid, void *arg)
 	values[11] = ObjectIdGetDatum(ttl_citus_shell_index(index.indexrelid, &citus));
 	nulls[11] = !OidIsValid(DatumGetObjectId(values[11]));
 	nulls[12] = index.option.unit == TTL_UNIT_NONE;
-	values[12] = CStringGetTextDatum(ttl_unit_name(index.option.unit));
+	values[12] = CStringGetTextDatum(ttl_keytype_unit_name(index.option.unit));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

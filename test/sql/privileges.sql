@@ -38,6 +38,7 @@ INSERT INTO expected VALUES
 ('seconds(interval)', 'SELECT ttl_index.seconds(''1 day'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('earliest(timestamp with time zone[])', 'SELECT ttl_index.earliest(''{}'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('document_date(jsonb,text[])', 'SELECT ttl_index.document_date(''{}'', ''a'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('document_date_in(jsonb,text,text[])', 'SELECT ttl_index.document_date_in(''{}'', ''seconds'', ''a'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('document_ttl(jsonb,text)', 'SELECT ttl_index.document_ttl(''{}'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('column_ttl(bigint)', 'SELECT ttl_index.column_ttl(1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('expire_at(timestamp with time zone,integer)', 'SELECT ttl_index.expire_at(now(), 1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
