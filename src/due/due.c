@@ -483,11 +483,9 @@ find_cutoff(FunctionCallInfo fcinfo)
 		if (ttl_catalog_governor(indexrelid, &governor, &option) &&
 			(option.present || ttl_saved_option_apply(indexrelid, &option)) &&
 			option.problem == NULL && option.seconds >= 0)
-		{
 			kept->at = statement - option.seconds * USECS_PER_SEC;
-			if (option.unit != TTL_UNIT_NONE && option.unit != TTL_UNIT_UUIDV7)
-				kept->number = ttl_keytype_bound(option.unit, kept->at);
-		}
+		if (kept->at != DT_NOBEGIN && option.unit != TTL_UNIT_NONE && option.unit != TTL_UNIT_UUIDV7)
+			kept->number = ttl_keytype_bound(option.unit, kept->at);
 		kept->indexrelid = indexrelid;
 		kept->statement = statement;
 	}

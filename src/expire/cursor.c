@@ -90,6 +90,7 @@ ttl_cursor_pull_back(TtlCursor *cursor, int64 key)
 	if (!cursor->forward.set || cursor->forward.key <= key)
 		return;
 	cursor->forward.key = key;
+	cursor->forward.rest = PG_UINT64_MAX;
 	ItemPointerSet(&cursor->forward.tid, MaxBlockNumber, MaxOffsetNumber);
 }
 
