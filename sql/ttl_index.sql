@@ -522,7 +522,7 @@ COMMENT ON COLUMN current_op.indexrelname IS 'the name of the visited index; NUL
 COMMENT ON COLUMN current_op.op_start IS 'the time when the visit or the pass began';
 COMMENT ON COLUMN current_op.wait_event_type IS 'the type of event that the worker waits for, as in pg_stat_activity';
 COMMENT ON COLUMN current_op.wait_event IS 'the event that the worker waits for, as in pg_stat_activity';
-COMMENT ON COLUMN current_op.pass_start IS 'the time when the pass began; NULL before the first visit';
+COMMENT ON COLUMN current_op.pass_start IS 'the time when the pass began';
 COMMENT ON COLUMN current_op.pass_deleted IS 'rows that committed batches of the pass deleted one by one';
 COMMENT ON COLUMN current_op.pass_left IS 'estimated number of rows that were due when the pass began and are not yet deleted; NULL without statistics';
 COMMENT ON COLUMN current_op.pass_time_left IS 'estimated time for the rows that are left, from the recent rate of the pass; NULL in its first seconds';

@@ -157,7 +157,7 @@ count_due_partitions(const TtlIndex *index)
 
 	if (index->governor == index->indexrelid)
 		return list_length(ttl_drop_due(index, GetCurrentTimestamp()));
-	if (index->parent != index->governor)
+	if (ttl_inherit_parent(index->indexrelid, NULL) != index->governor)
 		return 0;
 	ttl_bounds_read_one(index->relid, &partition);
 	ttl_cutoff_init(&cutoff, index, GetCurrentTimestamp());

@@ -15,7 +15,6 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"

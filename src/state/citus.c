@@ -19,7 +19,6 @@
 #include "postgres.h"
 
 #include "executor/spi.h"
-#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"

@@ -15,7 +15,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "definition/definition.h"

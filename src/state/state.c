@@ -21,7 +21,6 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/transam.h"
-#include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
@@ -119,6 +118,16 @@ ttl_state_check_is_index(Oid relid)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not an index", get_rel_name(relid)),
 				 errhint("The view ttl_index.indexes lists the TTL indexes.")));
+}
+
+/* Raises an error unless a described index is a TTL index, or was one before REINDEX CONCURRENTLY. */
+void
+ttl_state_check_is_ttl(const TtlIndex *index)
+{
+	if (!index->option.present && !ttl_saved_option_is_dependent(index->indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("index \"%s\" is not a TTL index", get_rel_name(index->indexrelid))));
 }
 
 /* Raises an error unless the index is usable. */
@@ -526,8 +535,6 @@ ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 		ttl_catalog_governor(indexrelid, &index->governor, &index->option);
 	if (found)
 	{
-		if (get_rel_relispartition(indexrelid))
-			index->parent = ttl_inherit_parent(indexrelid, NULL);
 		if (!definition_only &&
 			!(ttl_catalog_is_usable(indexrelid) && ttl_catalog_is_usable(index->governor)))
 			(void) not_valid(index);

@@ -19,6 +19,7 @@ extern TtlState ttl_state_set(TtlIndex *index, TtlState state, int sqlerrcode,
 							  const char *reason, const char *hint);
 extern void ttl_state_raise(const TtlIndex *index);
 extern void ttl_state_check_is_index(Oid relid);
+extern void ttl_state_check_is_ttl(const TtlIndex *index);
 extern void ttl_state_check_usable(Oid indexrelid);
 extern const int32 *ttl_state_read_seconds(FunctionCallInfo fcinfo, int i);
 extern void ttl_state_check_seconds(int32 seconds, bool may_be_never);
