@@ -7,7 +7,8 @@
  * does not rely on them: it skips an index that is wrong, with a state.
  *
  * They also write the option that governs a partitioned index into the index of a partition
- * when it is attached, so that a detached partition keeps the TTL that it had.
+ * when it is attached, so that a detached partition keeps the TTL that it had.  If they were
+ * disabled then, it has the option that its index had before, and a NOTICE of DETACH says which.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -190,12 +191,13 @@ static void
 notice_table(Oid relid, const char *how)
 {
 	List	   *indexes = ttl_indexes_of(relid);
+	TtlOption	option;
 
-	if (indexes != NIL)
+	if (indexes != NIL && ttl_option_read(linitial_oid(indexes), &option) && option.problem == NULL)
 		ereport(NOTICE,
 				(errmsg("rows of table \"%s\" expire by TTL index \"%s\"",
 						get_rel_name(relid), get_rel_name(linitial_oid(indexes))),
-				 errdetail("%s", how),
+				 errdetail("%s It has %s.", how, ttl_create_option_sql(&option)),
 				 errhint("SELECT ttl_index.remove_ttl(%s);",
 						 quote_literal_cstr(ttl_name_qualified(linitial_oid(indexes))))));
 }
@@ -285,7 +287,7 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 	if (cmd->subtype != AT_AttachPartition)
 	{
 		if (MyBgworkerEntry == NULL)
-			notice_table(partition, "The detached partition keeps the TTL of its parent.");
+			notice_table(partition, "The detached partition keeps the index.");
 		return;
 	}
 	if (ttl_inherit_parent(partition, NULL) != parent)
