@@ -23,9 +23,6 @@
 #include "utils/syscache.h"
 
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "state/state.h"
 #include "ttl_index.h"
 

@@ -36,15 +36,12 @@
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
 #include "compat.h"
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/option.h"
 #include "state/state.h"
 #include "ttl_index.h"
 
@@ -433,9 +430,6 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 	CommandTag	tag = event_data(fcinfo)->tag;
 	IndexStmt  *statement = (IndexStmt *) event_data(fcinfo)->parsetree;
 	List	   *commands = collected_commands();
-	MemoryContext caller = CurrentMemoryContext;
-	MemoryContext own = AllocSetContextCreate(caller, "ttl_index command",
-											  ALLOCSET_DEFAULT_SIZES);
 	/* that of the command itself, to which its changes are not visible */
 	Snapshot	before = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
 	ListCell   *lc;
@@ -448,18 +442,14 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 		CollectedCommand *command = lfirst(lc);
 
 		CHECK_FOR_INTERRUPTS();
-		MemoryContextSwitchTo(own);
 		if (command->type == SCT_Simple)
 			check_created(command, tag);
 		else if (command->type == SCT_AlterTable)
 			check_altered(command, before);
-		MemoryContextSwitchTo(caller);
-		MemoryContextReset(own);
 	}
 	if (commands == NIL && IsA(statement, IndexStmt) && statement->if_not_exists)
 		report_existing(statement);
 	PopActiveSnapshot();
-	MemoryContextDelete(own);
 	PG_RETURN_NULL();
 }
 

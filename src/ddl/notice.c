@@ -25,11 +25,7 @@
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "due/due.h"
-#include "expire/look.h"
 #include "partition/partition.h"
 #include "server/server.h"
 #include "state/state.h"

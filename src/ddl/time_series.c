@@ -24,9 +24,6 @@
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"

@@ -30,9 +30,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-#include "definition/definition.h"
 #include "definition/key.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 /* The default btree operator class of a type that a key can have; invalid for other types. */

@@ -32,9 +32,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "definition/definition.h"
 #include "definition/key.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 /* The command that creates a TTL index on an expression, for hints. */

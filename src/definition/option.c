@@ -33,7 +33,6 @@
 #include "utils/timestamp.h"
 
 #include "definition/key.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 static bool

@@ -45,7 +45,6 @@
 #include "utils/syscache.h"
 
 #include "definition/definition.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 /* The columns of ttl_index.saved_options, whose primary key is the first three. */

@@ -34,11 +34,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "due/due.h"
-#include "expire/look.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"

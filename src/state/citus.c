@@ -23,8 +23,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-#include "definition/definition.h"
-#include "definition/option.h"
 #include "state/state.h"
 #include "ttl_index.h"
 

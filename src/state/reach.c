@@ -17,7 +17,6 @@
 #include "catalog/pg_class.h"
 #include "utils/lsyscache.h"
 
-#include "definition/definition.h"
 #include "state/state.h"
 #include "ttl_index.h"
 

@@ -28,14 +28,11 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_publication.h"
-#include "catalog/pg_rewrite.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "rewrite/rewriteDefine.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -222,29 +219,11 @@ bool
 ttl_state_has_rule(Oid relid, CmdType event, bool instead)
 {
 	FormData_pg_class form;
-	bool		found = false;
-	Relation	rel;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
-	if (!ttl_catalog_class(relid, &form) || !form.relhasrules)
-		return false;
-	rel = table_open(RewriteRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_rewrite_ev_class, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, RewriteRelRulenameIndexId, true, NULL, 1, &key);
-	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_rewrite rule = (Form_pg_rewrite) GETSTRUCT(tuple);
-
-		found = rule->ev_type == '0' + (int) event &&
-			(rule->is_instead || !instead) &&
-			rule->ev_enabled != RULE_DISABLED;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
+	return ttl_catalog_class(relid, &form) && form.relhasrules &&
+		ttl_select_value(psprintf("SELECT 1 FROM pg_rewrite WHERE ev_class = %u AND ev_type = '%d' "
+								  "AND ev_enabled <> 'D'%s",
+								  relid, (int) event, instead ? " AND is_instead" : "")) != NULL;
 }
 
 /* The state by the table alone. */

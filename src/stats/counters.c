@@ -39,7 +39,6 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
-#include "definition/definition.h"
 #include "state/state.h"
 #include "stats/stats.h"
 #include "ttl_index.h"

@@ -27,7 +27,6 @@
 #include "utils/tuplestore.h"
 
 #include "compat.h"
-#include "definition/definition.h"
 #include "stats/progress.h"
 #include "ttl_index.h"
 
