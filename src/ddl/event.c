@@ -208,36 +208,29 @@ report_existing(const IndexStmt *statement)
 {
 	Oid			relid = RangeVarGetRelid(statement->relation, NoLock, true);
 	Oid			existing = get_relname_relid(statement->idxname, get_rel_namespace(relid));
-	TtlFunctions functions;
-	ListCell   *lc;
+	TtlOption	wanted;
+	TtlOption	option;
+	bool		is_ttl_index;
 
-	if (!statement->transformed || !OidIsValid(existing) || !ttl_function_lookup(&functions))
+	if (!statement->transformed || !OidIsValid(existing))
 		return;
-	foreach(lc, make_ands_implicit((Expr *) statement->whereClause))
-	{
-		FuncExpr   *call = lfirst(lc);
-		TtlOption	option;
-		bool		is_ttl_index;
-		int32		seconds;
-
-		if (!IsA(call, FuncExpr) || call->funcid != functions.expire_after_seconds ||
-			!ttl_option_read_seconds(linitial(ttl_function_arguments(call)), &seconds))
-			continue;
-		is_ttl_index = IndexGetRelation(existing, true) == relid &&
-			ttl_option_read(existing, &option) && option.present;
-		if (is_ttl_index && (option.problem != NULL || option.seconds == seconds))
-			continue;
-		ereport(NOTICE,
-				(errmsg("existing relation \"%s\" is not the TTL index that the command describes",
-						get_rel_name(existing)),
-				 is_ttl_index ?
-				 errdetail("expire_after_seconds is %d instead of %d.", option.seconds, seconds) :
-				 errdetail("It is not a TTL index of table \"%s\".", get_rel_name(relid)),
-				 is_ttl_index ?
-				 errhint("SELECT ttl_index.coll_mod_index(%s, %d);",
-						 quote_literal_cstr(ttl_name_qualified(existing)), seconds) :
-				 errhint("Rename it, or give another name.")));
-	}
+	ttl_option_read_members(make_ands_implicit((Expr *) statement->whereClause), true, &wanted);
+	if (!wanted.present || wanted.problem != NULL)
+		return;
+	is_ttl_index = IndexGetRelation(existing, true) == relid &&
+		ttl_option_read(existing, &option) && option.present;
+	if (is_ttl_index && (option.problem != NULL || option.seconds == wanted.seconds))
+		return;
+	ereport(NOTICE,
+			(errmsg("existing relation \"%s\" is not the TTL index that the command describes",
+					get_rel_name(existing)),
+			 is_ttl_index ?
+			 errdetail("expire_after_seconds is %d instead of %d.", option.seconds, wanted.seconds) :
+			 errdetail("It is not a TTL index of table \"%s\".", get_rel_name(relid)),
+			 is_ttl_index ?
+			 errhint("SELECT ttl_index.coll_mod_index(%s, %d);",
+					 quote_literal_cstr(ttl_name_qualified(existing)), wanted.seconds) :
+			 errhint("Rename it, or give another name.")));
 }
 
 /* Checks what CREATE TABLE or CREATE INDEX made, also inside CREATE SCHEMA. */

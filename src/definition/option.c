@@ -129,15 +129,6 @@ compute_seconds(Node *node, const TtlFunctions *functions, int32 *seconds)
 	return false;
 }
 
-/* Reads what is written as the seconds of an option; false if that is no constant. */
-bool
-ttl_option_read_seconds(Node *argument, int32 *seconds)
-{
-	TtlFunctions functions;
-
-	return ttl_function_lookup(&functions) && compute_seconds(argument, &functions, seconds);
-}
-
 /* Reads the call of an option function, and notes it among those that were seen. */
 static void
 read_call(FuncExpr *call, const TtlFunctions *functions, TtlOption *option, int *seen)

@@ -201,17 +201,12 @@ key_state(TtlIndex *index, Oid type)
 	return TTL_ACTIVE;
 }
 
-/* Checks a column (invalid: an expression) that is to get a TTL index, and the time zone. */
+/* Raises what is wrong with the key of an index that is to have this option. */
 void
-ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type,
-					const char *time_zone)
+ttl_state_check_key(TtlIndex *index)
 {
-	TtlIndex	index = {.relid = relid,.keyattnum = attnum};
-
-	index.option.present = true;
-	index.option.time_zone = unconstify(char *, time_zone);
-	if (key_state(&index, type) != TTL_ACTIVE)
-		ttl_state_raise(&index);
+	if (key_state(index, index->keytype) != TTL_ACTIVE)
+		ttl_state_raise(index);
 }
 
 /* Does an enabled rule add a command to this one or, if asked for, replace it? */
