@@ -33,8 +33,8 @@
 PG_FUNCTION_INFO_V1(ttl_list_operations);
 
 /*
- * What is shown in the progress fields, each of which is an int64.  The first two tell it
- * from what core's commands show, and from what a process that has ended left in the slot.
+ * What is shown in the progress fields, an array of int64.  The first two tell it from what
+ * core's commands show, and from what a process that has ended left in the slot.
  */
 typedef struct ShownHeader
 {
