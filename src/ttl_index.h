@@ -1,33 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * ttl_index.h
- *	  What all files share, and a map of the folders.
- *
- *	document/		dates and times to live inside jsonb documents
- *	definition/		what an index says: its option and its key
- *	state/			whether an index can be used, now and with its table
- *	expire/			deleting the rows of one index (see its README)
- *	partition/		partitions that are dropped, kept and made as a whole
- *	due/			how much is due, and when
- *	stats/			counters, history, and what a worker does now
- *	shared/			what the processes of the monitor share
- *	pass/			what a worker does for its owner
- *	server/			launcher, survey, workers, and the views of them
- *	ddl/			declaring, changing and removing TTL indexes
- *
- * A folder uses only the folders above it in this list (test 051_layout).  At the top:
- *
- *	settings.c		start of the library, settings
- *	owner.c			ownership checks
- *	name.c			names of relations
- *	inherit.c		children and parents of a relation, without a lock
- *	lock.c			strong locks that hardly delay others
- *	args.c			arguments of SQL functions
- *	error.c			catching errors
- *	compat.h		the differences between the major versions
+ *	  What all files share.
  *
  * The name of a function begins with that of its file: ttl_owner_of() is in
- * owner.c.  doc/how-it-works.md follows one row through the files.
+ * owner.c.  doc/how-it-works.md follows one row through the files, and has a map of the folders.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

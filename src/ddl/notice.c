@@ -25,11 +25,7 @@
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "due/due.h"
-#include "expire/look.h"
 #include "partition/partition.h"
 #include "server/server.h"
 #include "state/state.h"
@@ -157,7 +153,7 @@ count_due_partitions(const TtlIndex *index)
 
 	if (index->governor == index->indexrelid)
 		return list_length(ttl_drop_due(index, GetCurrentTimestamp()));
-	if (index->parent != index->governor)
+	if (ttl_inherit_parent(index->indexrelid, NULL) != index->governor)
 		return 0;
 	ttl_bounds_read_one(index->relid, &partition);
 	ttl_cutoff_init(&cutoff, index, GetCurrentTimestamp());

@@ -220,7 +220,7 @@ static void
 fold_work(void *arg)
 {
 	TtlPassState *kept = arg;
-	TimestampTz hour = ttl_history_hour(GetCurrentTimestamp());
+	TimestampTz hour = ttl_counters_hour(GetCurrentTimestamp());
 
 	if (!ttl_counters_fold(kept->unfolded_rows, hour != kept->folded_hour))
 		return;
@@ -231,7 +231,7 @@ fold_work(void *arg)
 static void
 trim_work(void *arg)
 {
-	ttl_history_trim(GetCurrentTimestamp());
+	ttl_counters_trim(GetCurrentTimestamp());
 }
 
 /*

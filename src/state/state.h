@@ -19,13 +19,13 @@ extern TtlState ttl_state_set(TtlIndex *index, TtlState state, int sqlerrcode,
 							  const char *reason, const char *hint);
 extern void ttl_state_raise(const TtlIndex *index);
 extern void ttl_state_check_is_index(Oid relid);
+extern void ttl_state_check_is_ttl(const TtlIndex *index);
 extern void ttl_state_check_usable(Oid indexrelid);
 extern const int32 *ttl_state_read_seconds(FunctionCallInfo fcinfo, int i);
 extern void ttl_state_check_seconds(int32 seconds, bool may_be_never);
 extern bool ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index);
 extern void ttl_state_check_table(Oid relid);
-extern void ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type,
-								const char *time_zone);
+extern void ttl_state_check_key(TtlIndex *index);
 extern void ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype, bool filtered);
 extern bool ttl_state_owners_above(TtlIndex *index);
 extern bool ttl_state_has_rule(Oid relid, CmdType event, bool instead);

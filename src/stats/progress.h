@@ -33,7 +33,7 @@ typedef struct TtlPace
 /* How far a pass is, in all and by the index that is visited; -1: not known. */
 typedef struct TtlProgress
 {
-	TimestampTz begun;			/* 0: it is not known yet what there is to do */
+	TimestampTz begun;
 	int64		deleted;		/* rows, one by one */
 	int64		left;
 	int64		time_left;		/* microseconds */
