@@ -87,7 +87,7 @@ begin_work(void *arg)
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
-	ttl_visitor_find(MyDatabaseId, &look->visitor);
+	ttl_visitor_find(MyDatabaseId, &look->file.hold, &look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = list_copy(ttl_catalog_dependents());
 

@@ -37,6 +37,7 @@ typedef struct TtlCommon
 	Oid			caller;			/* of run_pass(), or invalid */
 	int64		pass;			/* its number, for pg_stat_activity */
 	dshash_table_handle kept;	/* of TtlResumeState */
+	dshash_table_handle databases;	/* of TtlKnownDatabase; the launcher's */
 	pg_atomic_uint32 waiting;	/* others wait: a worker leaves after its round */
 	TtlThrottle throttle;
 	dsa_pointer settings;		/* those of a session, or invalid (settings.c) */

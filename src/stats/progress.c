@@ -66,7 +66,8 @@ typedef struct ShownLauncher
 	int64		enabled;
 	int64		read_only;
 	int64		no_slot;
-	int64		overview;
+	int64		area;
+	int64		common;
 } ShownLauncher;
 
 StaticAssertDecl(sizeof(ShownWork) <= PGSTAT_NUM_PROGRESS_PARAM * sizeof(int64),
@@ -191,7 +192,8 @@ ttl_progress_launcher(const TtlLauncher *launcher)
 		.enabled = launcher->enabled,
 		.read_only = launcher->read_only,
 		.no_slot = launcher->no_slot,
-		.overview = launcher->overview
+		.area = launcher->area,
+		.common = launcher->common
 	};
 
 	show(&known.header, LAUNCHER_MAGIC, sizeof(known));
@@ -210,7 +212,8 @@ ttl_progress_find_launcher(TtlLauncher *launcher)
 	launcher->enabled = known->enabled;
 	launcher->read_only = known->read_only;
 	launcher->no_slot = known->no_slot;
-	launcher->overview = known->overview;
+	launcher->area = known->area;
+	launcher->common = known->common;
 	return true;
 }
 
