@@ -749,7 +749,7 @@ show_pass(const TtlRun *run)
 void
 ttl_visit_all(TtlRun *run, Oid *resume_at)
 {
-	TtlLimits	limits = ttl_settings_limits();
+	TtlLimits	limits = ttl_limits;
 	int			count = list_length(run->roots);
 	int			first = 0;
 	bool		more = false;
@@ -773,7 +773,7 @@ ttl_visit_all(TtlRun *run, Oid *resume_at)
 
 		/* the next sub-pass goes on here; the clock may have gone back */
 		if (i > 0 && limits.sub_pass_time > 0 &&
-			(elapsed < 0 || elapsed >= limits.sub_pass_time * 1000))
+			(elapsed < 0 || elapsed >= limits.sub_pass_time * USECS_PER_SEC))
 		{
 			*resume_at = root;
 			more = true;

@@ -352,8 +352,6 @@ take_answer(Process *process)
 static void
 forget(Process *process)
 {
-	if (DsaPointerIsValid(process->shared->roots))
-		dsa_free(area, process->shared->roots);
 	dsa_free(area, process->pointer);
 	if (process->messages != NULL)
 		ttl_messages_end(process->messages);
@@ -546,7 +544,7 @@ start(TtlDatabase *db, Owner *owner, int nroots)
 	bool		started;
 	ListCell   *lc;
 
-	process->pointer = dsa_allocate0(area, sizeof(TtlShared));
+	process->pointer = dsa_allocate0(area, offsetof(TtlShared, roots) + nroots * sizeof(Oid));
 	shared = process->shared = dsa_get_address(area, process->pointer);
 	process->db = db;
 	process->owner = owner;
@@ -580,16 +578,12 @@ start(TtlDatabase *db, Owner *owner, int nroots)
 	}
 	else
 	{
-		Oid		   *roots;
-
 		shared->owner = owner->role;
 		shared->is_superuser = owner->is_superuser;
 		shared->resume_at = owner->resume_at;
 		shared->nroots = nroots;
-		shared->roots = dsa_allocate(area, nroots * sizeof(Oid));
-		roots = dsa_get_address(area, shared->roots);
 		for (int i = 0; i < nroots; i++)
-			roots[i] = list_nth_oid(owner->roots, i);
+			shared->roots[i] = list_nth_oid(owner->roots, i);
 	}
 	if (OidIsValid(common->caller))
 		process->messages = ttl_messages_begin(&shared->messages);

@@ -125,7 +125,6 @@ answer(int code, Datum arg)
 static void
 run_turn(TtlRun *run)
 {
-	Oid		   *roots = dsa_get_address(area, shared->roots);
 	bool		is_owner;
 	instr_time	begun;
 
@@ -138,7 +137,7 @@ run_turn(TtlRun *run)
 		return;
 	INSTR_TIME_SET_CURRENT(begun);
 	for (int i = 0; i < shared->nroots; i++)
-		run->roots = lappend_oid(run->roots, roots[i]);
+		run->roots = lappend_oid(run->roots, shared->roots[i]);
 	list_sort(run->roots, list_oid_cmp);
 	do
 	{

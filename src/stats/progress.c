@@ -52,22 +52,13 @@ typedef struct ShownWork
 	int64		begun;			/* the visit, or the sub-pass */
 	int64		has_key;
 	int64		key;			/* the index was read up to there */
-	int64		pass_start;
-	int64		pass_deleted;
-	int64		pass_left;
-	int64		pass_time_left;
-	int64		index_deleted;
-	int64		index_left;
+	TtlProgress progress;
 } ShownWork;
 
 typedef struct ShownLauncher
 {
 	ShownHeader header;
-	int64		enabled;
-	int64		read_only;
-	int64		no_slot;
-	int64		area;
-	int64		common;
+	TtlLauncher launcher;
 } ShownLauncher;
 
 StaticAssertDecl(sizeof(ShownWork) <= PGSTAT_NUM_PROGRESS_PARAM * sizeof(int64),
@@ -116,12 +107,7 @@ show_work(int operation, TimestampTz begun, const TtlProgress *progress)
 {
 	shown.operation = operation;
 	shown.begun = begun;
-	shown.pass_start = progress->begun;
-	shown.pass_deleted = progress->deleted;
-	shown.pass_left = progress->left;
-	shown.pass_time_left = progress->time_left;
-	shown.index_deleted = progress->index_deleted;
-	shown.index_left = progress->index_left;
+	shown.progress = *progress;
 	show(&shown.header, WORK_MAGIC, sizeof(shown));
 }
 
@@ -188,13 +174,7 @@ next_shown(int *i, int64 magic, Oid *database)
 void
 ttl_progress_launcher(const TtlLauncher *launcher)
 {
-	ShownLauncher known = {
-		.enabled = launcher->enabled,
-		.read_only = launcher->read_only,
-		.no_slot = launcher->no_slot,
-		.area = launcher->area,
-		.common = launcher->common
-	};
+	ShownLauncher known = {.launcher = *launcher};
 
 	show(&known.header, LAUNCHER_MAGIC, sizeof(known));
 }
@@ -209,11 +189,7 @@ ttl_progress_find_launcher(TtlLauncher *launcher)
 
 	if (known == NULL)
 		return false;
-	launcher->enabled = known->enabled;
-	launcher->read_only = known->read_only;
-	launcher->no_slot = known->no_slot;
-	launcher->area = known->area;
-	launcher->common = known->common;
+	*launcher = known->launcher;
 	return true;
 }
 
@@ -261,7 +237,8 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 	while ((work = next_shown(&i, WORK_MAGIC, &database)) != NULL)
 	{
 		bool		is_visit = OidIsValid(work->indexrelid);
-		bool		in_pass = work->pass_start != 0;
+		const TtlProgress *pass = &work->progress;
+		bool		in_pass = pass->begun != 0;
 		Datum		values[NCOLUMNS];
 		bool		nulls[NCOLUMNS] = {0};
 
@@ -271,16 +248,16 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 		values[3] = ObjectIdGetDatum((Oid) work->indexrelid);
 		nulls[2] = nulls[3] = !is_visit;
 		values[4] = TimestampTzGetDatum(work->begun);
-		values[5] = TimestampTzGetDatum(work->pass_start);
-		values[6] = Int64GetDatum(work->pass_deleted);
+		values[5] = TimestampTzGetDatum(pass->begun);
+		values[6] = Int64GetDatum(pass->deleted);
 		nulls[5] = nulls[6] = !in_pass;
-		values[7] = Int64GetDatum(work->pass_left);
-		nulls[7] = !in_pass || work->pass_left < 0;
-		values[8] = ttl_progress_interval(in_pass ? work->pass_time_left : -1, &nulls[8]);
-		values[9] = Int64GetDatum(work->index_deleted);
+		values[7] = Int64GetDatum(pass->left);
+		nulls[7] = !in_pass || pass->left < 0;
+		values[8] = ttl_progress_interval(in_pass ? pass->time_left : -1, &nulls[8]);
+		values[9] = Int64GetDatum(pass->index_deleted);
 		nulls[9] = !in_pass || !is_visit;
-		values[10] = Int64GetDatum(work->index_left);
-		nulls[10] = !in_pass || !is_visit || work->index_left < 0;
+		values[10] = Int64GetDatum(pass->index_left);
+		nulls[10] = !in_pass || !is_visit || pass->index_left < 0;
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -12,7 +12,6 @@
 
 #include "definition/definition.h"
 #include "expire/expire.h"
-#include "utils/dsa.h"
 
 /* What deletion waits for; progress.c has the names in the same order. */
 typedef enum TtlWait
@@ -64,14 +63,14 @@ typedef struct TtlKnownDatabase
 	TtlSurvey	survey;
 } TtlKnownDatabase;
 
-/* What the launcher shows of itself. */
+/* What the launcher shows of itself; an int64 each, like those of TtlProgress. */
 typedef struct TtlLauncher
 {
-	bool		enabled;		/* ttl_index.monitor_enabled, in the launcher */
-	bool		read_only;		/* default_transaction_read_only, likewise */
-	bool		no_slot;		/* the last worker found no slot */
-	dsa_handle	area;			/* its shared memory, and in it: */
-	dsa_pointer common;			/* TtlCommon */
+	int64		enabled;		/* ttl_index.monitor_enabled, in the launcher */
+	int64		read_only;		/* default_transaction_read_only, likewise */
+	int64		no_slot;		/* the last worker found no slot */
+	int64		area;			/* the dsa_handle of its shared memory, and in it: */
+	int64		common;			/* a dsa_pointer to TtlCommon */
 } TtlLauncher;
 
 /* progress.c */
