@@ -25,16 +25,15 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
+#include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/dsa.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
+#include "utils/wait_event.h"
 
-#include "definition/definition.h"
 #include "server/server.h"
-#include "stats/stats.h"
 #include "pass/pass.h"
 #include "ttl_index.h"
 
@@ -42,6 +41,10 @@ PGDLLEXPORT void ttl_worker_main(Datum arg);
 
 /* Even if nobody waits, a worker leaves after this time, so that a survey looks again. */
 #define TURN_MS (10 * 1000)
+
+/* If nothing else is to do, what was locked is tried again so many times, at these intervals. */
+#define LOCK_TRIES 10
+#define LOCK_RETRY_MS 100
 
 static dsa_area *area;
 static TtlCommon *common;
@@ -147,6 +150,19 @@ run_turn(TtlRun *run)
 			return;
 	} while (shared->more && pg_atomic_read_u32(&common->waiting) == 0 &&
 			 ttl_tasks_elapsed(begun) < TURN_MS);
+
+	/* a lock that is held for a moment does not cost the pass */
+	run->again = true;
+	for (int i = 0; i < LOCK_TRIES && run->locked != NIL && !run->stop && !shared->more &&
+		 pg_atomic_read_u32(&common->waiting) == 0; i++)
+	{
+		run->roots = run->locked;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 LOCK_RETRY_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		ttl_visit_all(run, &shared->resume_at);
+	}
 }
 
 void
