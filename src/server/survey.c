@@ -16,7 +16,6 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
-#include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -127,6 +126,9 @@ count_deaths(TtlRun *run)
 			edata.message = "the server crashed while the worker was at this index";
 		}
 		ttl_report_failure(run, index->key.relid, &edata, death == TTL_DEAD_CANCELED);
+		/* the crash ended that pass: this one visits the index */
+		if (death == TTL_DEAD_CRASHED)
+			index->skipped = false;
 	}
 }
 
