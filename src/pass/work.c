@@ -33,7 +33,6 @@
 
 #include "stats/stats.h"
 #include "pass/pass.h"
-#include "stats/progress.h"
 #include "ttl_index.h"
 
 /*

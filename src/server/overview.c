@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/index.h"
 #include "fmgr.h"
 #include "funcapi.h"

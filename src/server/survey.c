@@ -164,7 +164,7 @@ add_owner(Look *look, Oid relid)
 		return;
 	if (!is_allowed(look, owner))
 		look->is_others = true;
-	else if (ttl_connect_is_possible(owner))
+	else if (ttl_worker_can_connect(owner))
 		look->owners = list_append_unique_oid(look->owners, owner);
 }
 

@@ -59,7 +59,7 @@ typedef struct Process
 	dsa_pointer pointer;
 	TtlShared  *shared;
 	TtlPassState before;		/* what it was told of the pass */
-	TtlMessages *messages;		/* for a session, else NULL */
+	shm_mq_handle *messages;	/* for a session, else NULL */
 	bool		ended;			/* its database is wanted, or it waited for a lock */
 	bool		hangs;			/* it cannot be ended, and is not waited for */
 	instr_time	free_at;		/* when it was last seen not to wait for a lock */
@@ -140,7 +140,7 @@ ttl_tasks_end(int code, Datum arg)
 
 		TerminateBackgroundWorker(process->handle);
 		if (process->messages != NULL)
-			ttl_messages_end(process->messages);
+			ttl_messages_end(process->shared->messages);
 	}
 	dshash_detach(kept);
 	dshash_detach(known);
@@ -352,9 +352,9 @@ take_answer(Process *process)
 static void
 forget(Process *process)
 {
-	dsa_free(area, process->pointer);
 	if (process->messages != NULL)
-		ttl_messages_end(process->messages);
+		ttl_messages_end(process->shared->messages);
+	dsa_free(area, process->pointer);
 	if (process->handle != NULL)
 		pfree(process->handle);
 	pfree(process);
@@ -607,7 +607,7 @@ start(TtlDatabase *db, Owner *owner, int nroots)
 	else
 	{
 		if (process->messages != NULL)
-			ttl_messages_set_handle(process->messages, process->handle);
+			shm_mq_set_handle(process->messages, process->handle);
 		processes = lappend(processes, process);
 	}
 	MemoryContextSwitchTo(old);

@@ -236,7 +236,7 @@ ttl_visitor_why_none(TtlVisitor *visitor, Oid owner)
 
 	visitor->owner = owner;
 	visitor->owner_reason = NULL;
-	if (!ttl_connect_is_possible(owner))
+	if (!ttl_worker_can_connect(owner))
 		visitor->owner_reason = "this minor release of PostgreSQL cannot connect a worker as an owner without LOGIN";
 	else if (!value_in_worker(MyDatabaseId, owner, "ttl_index.monitor_enabled", true))
 		visitor->owner_reason = "ttl_index.monitor_enabled is off for the owner of the table";
