@@ -24,15 +24,15 @@
 #define TTL_WORKER_TYPE "ttl_index worker"
 #define TTL_SURVEY_TYPE "ttl_index survey"
 
-/* The limits for schedule.c, from the settings. */
+/* The settings that limit batches and visits; 0 stands for no limit. */
 typedef struct TtlLimits
 {
-	int64		sub_pass_time;	/* milliseconds here and below; 0 = none */
-	int64		index_docs;
-	int64		index_time;
-	int64		failure_time;	/* for the search for a row that fails */
+	int			sub_pass_time;	/* seconds */
+	int			index_docs;
+	int			index_time;		/* milliseconds, also below */
 	int			batch_docs;
-	int64		batch_time;
+	int			batch_time;
+	int			batch_timeout;
 } TtlLimits;
 
 /* args.c */
@@ -75,7 +75,7 @@ extern void ttl_owner_check_tree(Oid relid, Oid owner);
 extern PGDLLIMPORT bool ttl_monitor_enabled;
 extern PGDLLIMPORT int ttl_monitor_sleep;
 extern PGDLLIMPORT int ttl_max_workers;
-extern PGDLLIMPORT int ttl_batch_timeout;
+extern PGDLLIMPORT TtlLimits ttl_limits;
 extern PGDLLIMPORT int ttl_log_min_duration;
 extern PGDLLIMPORT int ttl_max_clock_jump;
 extern PGDLLIMPORT int ttl_hold_after_downtime;
@@ -87,7 +87,6 @@ extern PGDLLIMPORT int ttl_bucket_lock_timeout;
 extern PGDLLIMPORT bool ttl_count_dropped_documents;
 extern PGDLLIMPORT bool ttl_logical_messages;
 extern PGDLLIMPORT int ttl_history_retention;
-extern TtlLimits ttl_settings_limits(void);
 extern dsa_pointer ttl_settings_store(dsa_area *area);
 extern void ttl_settings_load(const char *values);
 extern void ttl_settings_force(const char *name, const char *value);

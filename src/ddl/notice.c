@@ -116,6 +116,7 @@ describe_deletion(const TtlIndex *index, bool partitions, const char **detail, c
 	const char *verb = OidIsValid(index->option.archive_to) ? "move" : !partitions ? "delete" :
 		index->option.detach_partitions ? "detach" : "drop";
 	TtlIndex	now;
+	TtlStateFile file;
 	TtlVisitor	visitor;
 	const char *why;
 
@@ -134,7 +135,8 @@ describe_deletion(const TtlIndex *index, bool partitions, const char **detail, c
 	}
 	else
 	{
-		ttl_visitor_find(MyDatabaseId, &visitor);
+		ttl_state_file_read(&file);
+		ttl_visitor_find(MyDatabaseId, &file.hold, &visitor);
 		why = ttl_visitor_why_none(&visitor, index->owner);
 		if (why != NULL)
 			*hint = visitor.hint;

@@ -247,8 +247,13 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	/* check without a lock on the whole table first */
 	check_obstacles(&before, relid, keep);
 
-	/* under the lock on the partitioned table, no query through it is running */
+	/* nobody waits for the table while this waits for the archive */
 	batch->busy = true;
+	if (keep && ttl_detach_is_attachable(&before) &&
+		!ttl_lock_soon(before.option.archive_to, ShareUpdateExclusiveLock))
+		return;
+
+	/* under the lock on the partitioned table, no query through it is running */
 	if (!ttl_lock_soon(before.relid, AccessExclusiveLock))
 		return;
 	rest = get_default_partition_oid(before.relid);

@@ -172,7 +172,7 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 
 	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ttl_state_file_read(&view.file);
-	ttl_visitor_find(MyDatabaseId, &view.visitor);
+	ttl_visitor_find(MyDatabaseId, &view.file.hold, &view.visitor);
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
 	view.failing = ttl_counters_failing();

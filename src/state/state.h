@@ -36,7 +36,6 @@ extern void ttl_citus_look(Oid relid, TtlCitusTable *table);
 extern TtlCitusKind ttl_citus_kind(Oid relid);
 extern Oid	ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table);
 extern bool ttl_citus_keeps_partitions(const TtlCitusTable *table);
-extern bool ttl_citus_deletes_by_value(const TtlCitusTable *table);
 extern bool ttl_citus_deletes_elsewhere(const TtlCitusTable *table);
 extern int64 ttl_citus_lock(Oid relid);
 extern void ttl_citus_lock_copies(Oid relid);
