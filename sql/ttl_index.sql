@@ -545,7 +545,7 @@ COMMENT ON COLUMN current_op.indexrelname IS 'the name of the visited index; NUL
 COMMENT ON COLUMN current_op.op_start IS 'the time when the visit or the pass began';
 COMMENT ON COLUMN current_op.wait_event_type IS 'the type of event that the worker waits for, as in pg_stat_activity';
 COMMENT ON COLUMN current_op.wait_event IS 'the event that the worker waits for, as in pg_stat_activity';
-COMMENT ON COLUMN current_op.pass_start IS 'the time when the pass began; NULL before the first visit';
+COMMENT ON COLUMN current_op.pass_start IS 'the time when the pass began';
 COMMENT ON COLUMN current_op.pass_deleted IS 'rows that committed batches of the pass deleted one by one';
 COMMENT ON COLUMN current_op.pass_left IS 'estimated number of rows that were due when the pass began and are not yet deleted; NULL without statistics';
 COMMENT ON COLUMN current_op.pass_time_left IS 'estimated time for the rows that are left, from the recent rate of the pass; NULL in its first seconds';
@@ -595,7 +595,6 @@ CREATE TABLE counters (
 	schemaname text,
 	relname text,
 	indexrelname text,
-	visits bigint NOT NULL,
 	batches bigint NOT NULL,
 	deleted_documents bigint NOT NULL,
 	deleted_buckets bigint NOT NULL,
@@ -605,6 +604,7 @@ CREATE TABLE counters (
 	skipped_failed bigint NOT NULL,
 	errors bigint NOT NULL,
 	delete_time double precision NOT NULL,
+	visits bigint NOT NULL,
 	last_deleted timestamptz,
 	last_error text,
 	last_error_sqlstate text,
@@ -759,23 +759,23 @@ AS 'MODULE_PATHNAME', 'ttl_stats_reset_index';
 COMMENT ON FUNCTION stats_reset(regclass) IS
 'sets the counters of one TTL index to zero, but not their sum in the view ttl_index.stats; only superusers can execute it by default';
 
--- What was counted in past hours.  The sums in the table counters include it.
+-- What was counted in past hours: the first columns of the table counters, whose sums include it.
 CREATE TABLE past_hours (
-	hour timestamptz NOT NULL,
 	indexrelid oid NOT NULL,
 	relid oid NOT NULL,
+	hour timestamptz NOT NULL,
 	schemaname text,
 	relname text,
 	indexrelname text,
+	batches bigint NOT NULL,
 	deleted_documents bigint NOT NULL,
 	deleted_buckets bigint NOT NULL,
 	archived_documents bigint NOT NULL,
 	archived_buckets bigint NOT NULL,
-	batches bigint NOT NULL,
-	delete_time double precision NOT NULL,
-	errors bigint NOT NULL,
 	skipped_locked bigint NOT NULL,
-	skipped_failed bigint NOT NULL
+	skipped_failed bigint NOT NULL,
+	errors bigint NOT NULL,
+	delete_time double precision NOT NULL
 );
 
 COMMENT ON TABLE past_hours IS
@@ -818,8 +818,8 @@ SELECT h.hour,
 FROM (
 	SELECT * FROM past_hours
 	UNION ALL
-	SELECT hour, indexrelid, relid, schemaname, relname, indexrelname, deleted_documents, deleted_buckets,
-		archived_documents, archived_buckets, batches, delete_time, errors, skipped_locked, skipped_failed
+	SELECT indexrelid, relid, hour, schemaname, relname, indexrelname, batches, deleted_documents, deleted_buckets,
+		archived_documents, archived_buckets, skipped_locked, skipped_failed, errors, delete_time
 	FROM counters WHERE hour IS NOT NULL
 ) AS h
 LEFT JOIN (

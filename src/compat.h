@@ -13,8 +13,6 @@
 
 #include "access/nbtree.h"
 #include "access/tableam.h"
-#include "catalog/pg_namespace.h"
-#include "catalog/pg_proc.h"
 #include "parser/parse_node.h"
 #include "replication/message.h"
 #include "replication/slot.h"

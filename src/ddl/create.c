@@ -32,9 +32,6 @@
 #include "utils/tuplestore.h"
 
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "state/state.h"
 #include "ttl_index.h"
 

@@ -11,7 +11,6 @@
 #define TTL_DDL_H
 
 #include "definition/key.h"
-#include "definition/option.h"
 
 /* Options to set.  NULL, and 0 for bucket_seconds and unit, keeps the present value. */
 typedef struct TtlChange

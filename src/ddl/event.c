@@ -7,7 +7,8 @@
  * does not rely on them: it skips an index that is wrong, with a state.
  *
  * They also write the option that governs a partitioned index into the index of a partition
- * when it is attached, so that a detached partition keeps the TTL that it had.
+ * when it is attached, so that a detached partition keeps the TTL that it had.  If they were
+ * disabled then, it has the option that its index had before, and a NOTICE of DETACH says which.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -35,15 +36,12 @@
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
 #include "compat.h"
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/option.h"
 #include "state/state.h"
 #include "ttl_index.h"
 
@@ -190,12 +188,13 @@ static void
 notice_table(Oid relid, const char *how)
 {
 	List	   *indexes = ttl_indexes_of(relid);
+	TtlOption	option;
 
-	if (indexes != NIL)
+	if (indexes != NIL && ttl_option_read(linitial_oid(indexes), &option) && option.problem == NULL)
 		ereport(NOTICE,
 				(errmsg("rows of table \"%s\" expire by TTL index \"%s\"",
 						get_rel_name(relid), get_rel_name(linitial_oid(indexes))),
-				 errdetail("%s", how),
+				 errdetail("%s It has %s.", how, ttl_create_option_sql(&option)),
 				 errhint("SELECT ttl_index.remove_ttl(%s);",
 						 quote_literal_cstr(ttl_name_qualified(linitial_oid(indexes))))));
 }
@@ -209,36 +208,29 @@ report_existing(const IndexStmt *statement)
 {
 	Oid			relid = RangeVarGetRelid(statement->relation, NoLock, true);
 	Oid			existing = get_relname_relid(statement->idxname, get_rel_namespace(relid));
-	TtlFunctions functions;
-	ListCell   *lc;
+	TtlOption	wanted;
+	TtlOption	option;
+	bool		is_ttl_index;
 
-	if (!statement->transformed || !OidIsValid(existing) || !ttl_function_lookup(&functions))
+	if (!statement->transformed || !OidIsValid(existing))
 		return;
-	foreach(lc, make_ands_implicit((Expr *) statement->whereClause))
-	{
-		FuncExpr   *call = lfirst(lc);
-		TtlOption	option;
-		bool		is_ttl_index;
-		int32		seconds;
-
-		if (!IsA(call, FuncExpr) || call->funcid != functions.expire_after_seconds ||
-			!ttl_option_read_seconds(linitial(ttl_function_arguments(call)), &seconds))
-			continue;
-		is_ttl_index = IndexGetRelation(existing, true) == relid &&
-			ttl_option_read(existing, &option) && option.present;
-		if (is_ttl_index && (option.problem != NULL || option.seconds == seconds))
-			continue;
-		ereport(NOTICE,
-				(errmsg("existing relation \"%s\" is not the TTL index that the command describes",
-						get_rel_name(existing)),
-				 is_ttl_index ?
-				 errdetail("expire_after_seconds is %d instead of %d.", option.seconds, seconds) :
-				 errdetail("It is not a TTL index of table \"%s\".", get_rel_name(relid)),
-				 is_ttl_index ?
-				 errhint("SELECT ttl_index.coll_mod_index(%s, %d);",
-						 quote_literal_cstr(ttl_name_qualified(existing)), seconds) :
-				 errhint("Rename it, or give another name.")));
-	}
+	ttl_option_read_members(make_ands_implicit((Expr *) statement->whereClause), true, &wanted);
+	if (!wanted.present || wanted.problem != NULL)
+		return;
+	is_ttl_index = IndexGetRelation(existing, true) == relid &&
+		ttl_option_read(existing, &option) && option.present;
+	if (is_ttl_index && (option.problem != NULL || option.seconds == wanted.seconds))
+		return;
+	ereport(NOTICE,
+			(errmsg("existing relation \"%s\" is not the TTL index that the command describes",
+					get_rel_name(existing)),
+			 is_ttl_index ?
+			 errdetail("expire_after_seconds is %d instead of %d.", option.seconds, wanted.seconds) :
+			 errdetail("It is not a TTL index of table \"%s\".", get_rel_name(relid)),
+			 is_ttl_index ?
+			 errhint("SELECT ttl_index.coll_mod_index(%s, %d);",
+					 quote_literal_cstr(ttl_name_qualified(existing)), wanted.seconds) :
+			 errhint("Rename it, or give another name.")));
 }
 
 /* Checks what CREATE TABLE or CREATE INDEX made, also inside CREATE SCHEMA. */
@@ -285,7 +277,7 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 	if (cmd->subtype != AT_AttachPartition)
 	{
 		if (MyBgworkerEntry == NULL)
-			notice_table(partition, "The detached partition keeps the TTL of its parent.");
+			notice_table(partition, "The detached partition keeps the index.");
 		return;
 	}
 	if (ttl_inherit_parent(partition, NULL) != parent)
@@ -431,9 +423,6 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 	CommandTag	tag = event_data(fcinfo)->tag;
 	IndexStmt  *statement = (IndexStmt *) event_data(fcinfo)->parsetree;
 	List	   *commands = collected_commands();
-	MemoryContext caller = CurrentMemoryContext;
-	MemoryContext own = AllocSetContextCreate(caller, "ttl_index command",
-											  ALLOCSET_DEFAULT_SIZES);
 	/* that of the command itself, to which its changes are not visible */
 	Snapshot	before = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
 	ListCell   *lc;
@@ -446,18 +435,14 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 		CollectedCommand *command = lfirst(lc);
 
 		CHECK_FOR_INTERRUPTS();
-		MemoryContextSwitchTo(own);
 		if (command->type == SCT_Simple)
 			check_created(command, tag);
 		else if (command->type == SCT_AlterTable)
 			check_altered(command, before);
-		MemoryContextSwitchTo(caller);
-		MemoryContextReset(own);
 	}
 	if (commands == NIL && IsA(statement, IndexStmt) && statement->if_not_exists)
 		report_existing(statement);
 	PopActiveSnapshot();
-	MemoryContextDelete(own);
 	PG_RETURN_NULL();
 }
 

@@ -25,11 +25,7 @@
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "due/due.h"
-#include "expire/look.h"
 #include "partition/partition.h"
 #include "server/server.h"
 #include "state/state.h"
@@ -123,6 +119,7 @@ describe_deletion(const TtlIndex *index, bool partitions, const char **detail, c
 	const char *verb = OidIsValid(index->option.archive_to) ? "move" : !partitions ? "delete" :
 		index->option.detach_partitions ? "detach" : "drop";
 	TtlIndex	now;
+	TtlStateFile file;
 	TtlVisitor	visitor;
 	const char *why;
 
@@ -141,7 +138,8 @@ describe_deletion(const TtlIndex *index, bool partitions, const char **detail, c
 	}
 	else
 	{
-		ttl_visitor_find(MyDatabaseId, &visitor);
+		ttl_state_file_read(&file);
+		ttl_visitor_find(MyDatabaseId, &file.hold, &visitor);
 		why = ttl_visitor_why_none(&visitor, index->owner);
 		if (why != NULL)
 			*hint = visitor.hint;
@@ -160,7 +158,7 @@ count_due_partitions(const TtlIndex *index)
 
 	if (index->governor == index->indexrelid)
 		return list_length(ttl_drop_due(index, GetCurrentTimestamp()));
-	if (index->parent != index->governor)
+	if (ttl_inherit_parent(index->indexrelid, NULL) != index->governor)
 		return 0;
 	ttl_bounds_read_one(index->relid, &partition);
 	ttl_cutoff_init(&cutoff, index, GetCurrentTimestamp());

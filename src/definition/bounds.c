@@ -29,7 +29,6 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-#include "definition/definition.h"
 #include "definition/key.h"
 #include "ttl_index.h"
 

@@ -10,7 +10,6 @@
 #ifndef TTL_DEFINITION_H
 #define TTL_DEFINITION_H
 
-#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "definition/option.h"
 
@@ -75,7 +74,6 @@ typedef struct TtlIndex
 	Oid			indexrelid;
 	Oid			relid;
 	Oid			owner;
-	Oid			parent;			/* immediate parent index, or invalid */
 	Oid			governor;		/* the index whose option this is, maybe
 								 * itself */
 	char		relkind;		/* of the index: 'i' or 'I' */

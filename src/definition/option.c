@@ -33,7 +33,6 @@
 #include "utils/timestamp.h"
 
 #include "definition/key.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 static bool
@@ -128,15 +127,6 @@ compute_seconds(Node *node, const TtlFunctions *functions, int32 *seconds)
 			result >= 0 && result <= PG_INT32_MAX;
 	}
 	return false;
-}
-
-/* Reads what is written as the seconds of an option; false if that is no constant. */
-bool
-ttl_option_read_seconds(Node *argument, int32 *seconds)
-{
-	TtlFunctions functions;
-
-	return ttl_function_lookup(&functions) && compute_seconds(argument, &functions, seconds);
 }
 
 /* Reads the call of an option function, and notes it among those that were seen. */

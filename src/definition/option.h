@@ -71,7 +71,6 @@ typedef struct TtlOption
 extern bool ttl_option_expires(const TtlOption *option);
 extern void ttl_option_read_members(List *members, bool usable, TtlOption *option);
 extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
-extern bool ttl_option_read_seconds(Node *argument, int32 *seconds);
 extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
 extern Node *ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum);

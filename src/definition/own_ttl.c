@@ -27,9 +27,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "definition/definition.h"
 #include "definition/key.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 /* Completes document_ttl(d) to document_ttl(d, 'ttl'), all arguments in their order. */

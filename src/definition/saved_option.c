@@ -45,7 +45,6 @@
 #include "utils/syscache.h"
 
 #include "definition/definition.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 /* The columns of ttl_index.saved_options, whose primary key is the first three. */
@@ -134,8 +133,8 @@ find_row(Relation rel, const SavedRow *like)
 static void
 read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 {
-	Relation	depend = table_open(DependRelationId, AccessShareLock);
-	Oid			table = own_relation("saved_options");
+	Relation	depend;
+	Oid			table;
 	TtlFunctions functions;
 	ScanKeyData key[2];
 	SysScanDesc scan;
@@ -143,7 +142,10 @@ read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 
 	*is_dependent = false;
 	*slot = 0;
-	ttl_function_lookup(&functions);
+	if (!ttl_function_lookup(&functions))
+		return;
+	depend = table_open(DependRelationId, AccessShareLock);
+	table = own_relation("saved_options");
 	ScanKeyInit(&key[0], Anum_pg_depend_classid, BTEqualStrategyNumber,
 				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
 	ScanKeyInit(&key[1], Anum_pg_depend_objid, BTEqualStrategyNumber,
@@ -170,12 +172,9 @@ read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 bool
 ttl_saved_option_is_dependent(Oid indexrelid)
 {
-	TtlFunctions functions;
 	bool		is_dependent;
 	int			slot;
 
-	if (!ttl_function_lookup(&functions))
-		return false;
 	read_dependencies(indexrelid, &is_dependent, &slot);
 	return is_dependent;
 }

@@ -34,11 +34,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "due/due.h"
-#include "expire/look.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"
@@ -71,16 +67,12 @@ may_look(const TtlIndex *index)
 void
 ttl_due_describe(Oid indexrelid, bool check_user, TtlIndex *index)
 {
+	bool		found = ttl_state_describe(indexrelid, false, index);
+
 	ttl_state_check_is_index(indexrelid);
-	if (!ttl_state_describe(indexrelid, false, index))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("index with OID %u does not exist", indexrelid)));
-	if (!index->option.present && !ttl_saved_option_is_dependent(indexrelid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("index \"%s\" is not a TTL index",
-						get_rel_name(indexrelid))));
+	if (!found)
+		elog(ERROR, "cache lookup failed for index %u", indexrelid);
+	ttl_state_check_is_ttl(index);
 	if (index->state != TTL_ACTIVE)
 		ttl_state_raise(index);
 	if (check_user && !may_look(index))

@@ -155,14 +155,9 @@ ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg)
 static double
 known_tuples(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	double		tuples = -1;
+	FormData_pg_class form;
+	double		tuples = ttl_catalog_class(relid, &form) ? form.reltuples : -1;
 
-	if (HeapTupleIsValid(tuple))
-	{
-		tuples = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
-		ReleaseSysCache(tuple);
-	}
 	return tuples >= 0 && tuples <= MAX_TUPLES ? tuples : -1;
 }
 

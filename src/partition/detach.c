@@ -43,8 +43,6 @@
 #include "utils/ruleutils.h"
 
 #include "compat.h"
-#include "definition/definition.h"
-#include "definition/key.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"

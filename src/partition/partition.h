@@ -10,7 +10,6 @@
 #ifndef TTL_PARTITION_H
 #define TTL_PARTITION_H
 
-#include "definition/definition.h"
 #include "definition/key.h"
 #include "expire/expire.h"
 

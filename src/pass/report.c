@@ -20,7 +20,6 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
-#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -220,7 +219,7 @@ static void
 fold_work(void *arg)
 {
 	TtlPassState *kept = arg;
-	TimestampTz hour = ttl_history_hour(GetCurrentTimestamp());
+	TimestampTz hour = ttl_counters_hour(GetCurrentTimestamp());
 
 	if (!ttl_counters_fold(kept->unfolded_rows, hour != kept->folded_hour))
 		return;
@@ -231,7 +230,7 @@ fold_work(void *arg)
 static void
 trim_work(void *arg)
 {
-	ttl_history_trim(GetCurrentTimestamp());
+	ttl_counters_trim(GetCurrentTimestamp());
 }
 
 /*

@@ -45,7 +45,7 @@ ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
 
 	/* the search for a row that fails may take longer than a visit */
 	if (limit > 0 && visit->narrowing)
-		limit = Max(limit, visit->limits.failure_time);
+		limit = Max(limit, visit->limits.batch_timeout);
 	/* the clock may have gone back */
 	if (visit->over ||
 		(limit > 0 && visit->started != 0 &&
@@ -79,9 +79,9 @@ note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 			(visit->larger_rows - rows);
 		visit->fixed_us = Max(took_us - rows * visit->row_us, 0);
 		/* a batch must not come near its timeout */
-		if (visit->limits.failure_time > 0)
+		if (visit->limits.batch_timeout > 0)
 			visit->fixed_us = Min(visit->fixed_us,
-								  (int64) visit->limits.failure_time * 1000 / 4);
+								  (int64) visit->limits.batch_timeout * 1000 / 4);
 	}
 	if (much_smaller || rows > visit->larger_rows)
 	{

@@ -77,7 +77,8 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 		return;
 	index->reason = ttl_reach_left_out(index);
 
-	if (keeps_partitions && index->option.drop_partitions && index->parent == index->governor)
+	if (keeps_partitions && index->option.drop_partitions &&
+		ttl_inherit_parent(index->indexrelid, NULL) == index->governor)
 	{
 		/* a partition could not be dropped if it was due when an error was counted */
 		if (index->option.seconds >= 0 && error != NULL)
@@ -139,8 +140,9 @@ show_index(Oid indexrelid, void *arg)
 	values[0] = ObjectIdGetDatum(index.indexrelid);
 	values[1] = ObjectIdGetDatum(index.relid);
 	/* an index with an option of its own has no parent as far as TTLs go */
-	values[2] = ObjectIdGetDatum(index.parent);
 	nulls[2] = index.governor == index.indexrelid;
+	if (!nulls[2])
+		values[2] = ObjectIdGetDatum(ttl_inherit_parent(indexrelid, NULL));
 	values[3] = Int32GetDatum(index.option.seconds);
 	nulls[3] = !index.option.present || index.option.problem != NULL;
 	nulls[4] = index.option.time_zone == NULL;
@@ -172,7 +174,7 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 
 	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ttl_state_file_read(&view.file);
-	ttl_visitor_find(MyDatabaseId, &view.visitor);
+	ttl_visitor_find(MyDatabaseId, &view.file.hold, &view.visitor);
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
 	view.failing = ttl_counters_failing();

@@ -16,7 +16,6 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
-#include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -87,7 +86,7 @@ begin_work(void *arg)
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
-	ttl_visitor_find(MyDatabaseId, &look->visitor);
+	ttl_visitor_find(MyDatabaseId, &look->file.hold, &look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = list_copy(ttl_catalog_dependents());
 
@@ -127,6 +126,9 @@ count_deaths(TtlRun *run)
 			edata.message = "the server crashed while the worker was at this index";
 		}
 		ttl_report_failure(run, index->key.relid, &edata, death == TTL_DEAD_CANCELED);
+		/* the crash ended that pass: this one visits the index */
+		if (death == TTL_DEAD_CRASHED)
+			index->skipped = false;
 	}
 }
 
@@ -162,7 +164,7 @@ add_owner(Look *look, Oid relid)
 		return;
 	if (!is_allowed(look, owner))
 		look->is_others = true;
-	else if (ttl_connect_is_possible(owner))
+	else if (ttl_worker_can_connect(owner))
 		look->owners = list_append_unique_oid(look->owners, owner);
 }
 

@@ -388,36 +388,26 @@ ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress)
 }
 
 /*
- * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been
- * read, and returns how many there are.  Leaves out those with rows that failed, because
- * these can be older than the key.
+ * Finds up to which key an index of this database was read, if its cursor is worth keeping.
+ * If rows of it have failed, these can be older than that key.
  */
-int
-ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)
+void
+ttl_kept_position(dsa_area *area, dshash_table_handle handle, Oid indexrelid,
+				  TtlScanPosition *position)
 {
-	dshash_seq_status scan;
-	TtlResumeState *entry;
-	int			count = 0;
+	TtlResumeKey key = {MyDatabaseId, indexrelid};
+	dshash_table *shared = dshash_attach(area, &parameters, handle, NULL);
+	TtlResumeState *entry = dshash_find(shared, &key, false);
+	int64		read_to;
 
-	dshash_seq_init(&scan, shared, false);
-	while ((entry = dshash_seq_next(&scan)) != NULL)
+	if (entry != NULL)
 	{
-		const TtlCursor *cursor = &entry->cursor;
-		int64		key;
-
-		if (!cursor->keep || ttl_cursor_rows_failed(cursor) ||
-			!ttl_cursor_read_to(cursor, &key))
-			continue;
-		if (count < max)
-		{
-			known[count].database = entry->key.database;
-			known[count].indexrelid = entry->key.relid;
-			known[count].key = key;
-		}
-		count++;
+		if (entry->cursor.keep && !ttl_cursor_rows_failed(&entry->cursor) &&
+			ttl_cursor_read_to(&entry->cursor, &read_to))
+			*position = ttl_index_scan_from(read_to);
+		dshash_release_lock(shared, entry);
 	}
-	dshash_seq_term(&scan);
-	return count;
+	dshash_detach(shared);
 }
 
 /*

@@ -28,7 +28,6 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "definition/definition.h"
 #include "state/state.h"
 #include "ttl_index.h"
 

@@ -21,7 +21,6 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/transam.h"
-#include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
@@ -29,14 +28,11 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_publication.h"
-#include "catalog/pg_rewrite.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "rewrite/rewriteDefine.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -120,6 +116,16 @@ ttl_state_check_is_index(Oid relid)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not an index", get_rel_name(relid)),
 				 errhint("The view ttl_index.indexes lists the TTL indexes.")));
+}
+
+/* Raises an error unless a described index is a TTL index, or was one before REINDEX CONCURRENTLY. */
+void
+ttl_state_check_is_ttl(const TtlIndex *index)
+{
+	if (!index->option.present && !ttl_saved_option_is_dependent(index->indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("index \"%s\" is not a TTL index", get_rel_name(index->indexrelid))));
 }
 
 /* Raises an error unless the index is usable. */
@@ -220,14 +226,12 @@ key_state(TtlIndex *index, Oid type)
 	return TTL_ACTIVE;
 }
 
-/* Checks a column (invalid: an expression) that is to get a TTL index, with its zone or unit. */
+/* Raises what is wrong with the key of an index that is to have this option. */
 void
-ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type, const TtlOption *option)
+ttl_state_check_key(TtlIndex *index)
 {
-	TtlIndex	index = {.relid = relid,.keyattnum = attnum,.option = *option};
-
-	if (key_state(&index, type) != TTL_ACTIVE)
-		ttl_state_raise(&index);
+	if (key_state(index, index->keytype) != TTL_ACTIVE)
+		ttl_state_raise(index);
 }
 
 /* Does an enabled rule add a command to this one or, if asked for, replace it? */
@@ -235,29 +239,11 @@ bool
 ttl_state_has_rule(Oid relid, CmdType event, bool instead)
 {
 	FormData_pg_class form;
-	bool		found = false;
-	Relation	rel;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
-	if (!ttl_catalog_class(relid, &form) || !form.relhasrules)
-		return false;
-	rel = table_open(RewriteRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_rewrite_ev_class, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, RewriteRelRulenameIndexId, true, NULL, 1, &key);
-	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_rewrite rule = (Form_pg_rewrite) GETSTRUCT(tuple);
-
-		found = rule->ev_type == '0' + (int) event &&
-			(rule->is_instead || !instead) &&
-			rule->ev_enabled != RULE_DISABLED;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
+	return ttl_catalog_class(relid, &form) && form.relhasrules &&
+		ttl_select_value(psprintf("SELECT 1 FROM pg_rewrite WHERE ev_class = %u AND ev_type = '%d' "
+								  "AND ev_enabled <> 'D'%s",
+								  relid, (int) event, instead ? " AND is_instead" : "")) != NULL;
 }
 
 /* The state by the table alone. */
@@ -552,8 +538,6 @@ ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 		ttl_catalog_governor(indexrelid, &index->governor, &index->option);
 	if (found)
 	{
-		if (get_rel_relispartition(indexrelid))
-			index->parent = ttl_inherit_parent(indexrelid, NULL);
 		if (!definition_only &&
 			!(ttl_catalog_is_usable(indexrelid) && ttl_catalog_is_usable(index->governor)))
 			(void) not_valid(index);

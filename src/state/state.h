@@ -19,13 +19,13 @@ extern TtlState ttl_state_set(TtlIndex *index, TtlState state, int sqlerrcode,
 							  const char *reason, const char *hint);
 extern void ttl_state_raise(const TtlIndex *index);
 extern void ttl_state_check_is_index(Oid relid);
+extern void ttl_state_check_is_ttl(const TtlIndex *index);
 extern void ttl_state_check_usable(Oid indexrelid);
 extern const int32 *ttl_state_read_seconds(FunctionCallInfo fcinfo, int i);
 extern void ttl_state_check_seconds(int32 seconds, bool may_be_never);
 extern bool ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index);
 extern void ttl_state_check_table(Oid relid);
-extern void ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type,
-								const TtlOption *option);
+extern void ttl_state_check_key(TtlIndex *index);
 extern void ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype, bool filtered);
 extern bool ttl_state_owners_above(TtlIndex *index);
 extern bool ttl_state_has_rule(Oid relid, CmdType event, bool instead);
@@ -36,7 +36,6 @@ extern void ttl_citus_look(Oid relid, TtlCitusTable *table);
 extern TtlCitusKind ttl_citus_kind(Oid relid);
 extern Oid	ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table);
 extern bool ttl_citus_keeps_partitions(const TtlCitusTable *table);
-extern bool ttl_citus_deletes_by_value(const TtlCitusTable *table);
 extern bool ttl_citus_deletes_elsewhere(const TtlCitusTable *table);
 extern int64 ttl_citus_lock(Oid relid);
 extern void ttl_citus_lock_copies(Oid relid);

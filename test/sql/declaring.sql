@@ -95,6 +95,15 @@ CREATE INDEX longer_ttl ON longer (ts) WHERE ttl_index.expire_after_seconds(5000
 CREATE INDEX over_ttl ON over (ts) WHERE ttl_index.expire_after_seconds(60);
 ALTER TABLE over DETACH PARTITION longer;
 ALTER TABLE over ATTACH PARTITION longer FOR VALUES FROM ('2001-01-01') TO ('2001-02-01');
+-- one that was attached without the event trigger has its own option again, and is told which
+CREATE TABLE unseen (id int, ts timestamptz NOT NULL);
+CREATE INDEX unseen_ttl ON unseen (ts) WHERE ttl_index.expire_after_seconds(30);
+SET session_replication_role = replica;
+ALTER TABLE over ATTACH PARTITION unseen FOR VALUES FROM ('2001-05-01') TO ('2001-06-01');
+RESET session_replication_role;
+SELECT expire_after_seconds FROM ttl_index.indexes WHERE indexrelid = 'unseen_ttl'::regclass;
+ALTER TABLE over DETACH PARTITION unseen;
+DROP TABLE unseen;
 -- or were to stay, or to be moved
 CREATE TABLE cold (id int, ts timestamptz);
 CREATE TABLE stays (id int, ts timestamptz NOT NULL);
