@@ -43,6 +43,7 @@ read_reference(Oid constraint)
 		return NULL;
 	reference->constraint = constraint;
 	reference->relid = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
+	reference->to = ((Form_pg_constraint) GETSTRUCT(tuple))->confrelid;
 	reference->action = ((Form_pg_constraint) GETSTRUCT(tuple))->confdeltype;
 	DeconstructFkConstraintRow(tuple, &reference->ncolumns, reference->columns, reference->keys,
 							   NULL, NULL, NULL, NULL, NULL);

@@ -17,7 +17,8 @@
 typedef struct TtlReference
 {
 	Oid			constraint;
-	Oid			relid;			/* the table that references it */
+	Oid			relid;			/* the table that references */
+	Oid			to;				/* the table that it references */
 	char		action;			/* ON DELETE, as in pg_constraint.confdeltype */
 	int			ncolumns;
 	AttrNumber	columns[INDEX_MAX_KEYS];	/* that reference */
