@@ -982,14 +982,36 @@ END
 $$;
 
 --
--- Event triggers.  They are in C, because they run with the privileges of the user who runs the
--- command: SQL code would fail if that user lacks a privilege.  It would also be slower than the
--- command, and add its own context to each error.
+-- Event triggers.  They run with the privileges of the user who runs the command.  A database
+-- can outlive the library, so DDL of others must not need it: on_ddl() tries to load it first.
+-- For the same reason DDL passes if a privilege was revoked.  The work is in C, which does not
+-- look up names in search_path.
 --
 
+CREATE FUNCTION check_ddl(tag text)
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_check_ddl';
+
+COMMENT ON FUNCTION check_ddl(text) IS
+'called by the event trigger function on_ddl(): checks the TTL indexes that a command created or changed';
+
+-- STABLE, so that check_ddl() runs with the snapshot of the command.  Assignments are evaluated
+-- without a query.  SET search_path would hide that of the user from check_ddl().
 CREATE FUNCTION on_ddl()
-RETURNS event_trigger LANGUAGE C
-AS 'MODULE_PATHNAME', 'ttl_on_ddl';
+RETURNS event_trigger LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+	done boolean;
+BEGIN
+	BEGIN
+		done := ttl_index.check_ddl(NULL);
+	EXCEPTION WHEN OTHERS THEN
+		RAISE WARNING 'TTL indexes are not checked: %', SQLERRM
+			USING HINT = 'Install ttl_index again, or drop the extension. DROP EXTENSION ttl_index CASCADE drops the TTL indexes, too.';
+		RETURN;
+	END;
+	done := ttl_index.check_ddl(tg_tag);
+END $$;
 
 COMMENT ON FUNCTION on_ddl() IS 'event trigger function: checks the TTL indexes that a command created or changed';
 
@@ -1000,6 +1022,8 @@ CREATE EVENT TRIGGER ttl_index_ddl ON ddl_command_end
 COMMENT ON EVENT TRIGGER ttl_index_ddl IS
 'refuses what cannot be a TTL index, as create_index() does';
 
+-- Changes the command itself, which only C can.  Without the library ALTER INDEX would fail, so
+-- the event trigger is enabled only where Citus is.
 CREATE FUNCTION on_alter_index()
 RETURNS event_trigger LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_on_alter_index';
@@ -1011,7 +1035,34 @@ CREATE EVENT TRIGGER ttl_index_before_alter_index ON ddl_command_start
 	WHEN TAG IN ('ALTER INDEX')
 	EXECUTE FUNCTION on_alter_index();
 
-COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS 'changes the options of an index of a Citus table on each node';
+COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS
+'changes the options of an index of a Citus table on each node; disabled without Citus';
+
+CREATE FUNCTION on_create_extension()
+RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF EXISTS (SELECT FROM pg_extension, pg_event_trigger WHERE extname = 'citus'
+			AND evtname = 'ttl_index_before_alter_index' AND evtenabled = 'D' AND pg_has_role(evtowner, 'USAGE')) THEN
+		ALTER EVENT TRIGGER ttl_index_before_alter_index ENABLE;
+	END IF;
+END $$;
+
+COMMENT ON FUNCTION on_create_extension() IS 'event trigger function: enables ttl_index_before_alter_index where Citus is';
+
+CREATE EVENT TRIGGER ttl_index_create_extension ON ddl_command_end
+	WHEN TAG IN ('CREATE EXTENSION')
+	EXECUTE FUNCTION on_create_extension();
+
+COMMENT ON EVENT TRIGGER ttl_index_create_extension IS 'enables ttl_index_before_alter_index where Citus is';
+
+DO $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'citus') THEN
+		ALTER EVENT TRIGGER ttl_index_before_alter_index DISABLE;
+	END IF;
+END
+$$;
 
 --
 -- Privileges, independent of ALTER DEFAULT PRIVILEGES.  All roles need EXECUTE on the options,
@@ -1086,13 +1137,14 @@ GRANT EXECUTE ON FUNCTION
 	index_document_ttl(regclass),
 	relation_name(oid),
 	ask_nodes(text),
-	monitor_status()
+	monitor_status(),
+	check_ddl(text)
 TO PUBLIC;
 
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
 
 REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), list_databases(), on_ddl(), on_alter_index(),
-	ignore_subscription() FROM PUBLIC;
+	on_create_extension(), ignore_subscription() FROM PUBLIC;
 REVOKE ALL ON TABLE counters, past_hours, saved_options FROM PUBLIC;
 
 GRANT SELECT ON indexes, stats, index_stats, cluster_stats, cluster_index_stats TO PUBLIC;
