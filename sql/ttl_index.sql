@@ -576,6 +576,7 @@ CREATE TABLE counters (
 	batches bigint NOT NULL,
 	deleted_documents bigint NOT NULL,
 	deleted_buckets bigint NOT NULL,
+	estimated_documents bigint NOT NULL,
 	archived_documents bigint NOT NULL,
 	archived_buckets bigint NOT NULL,
 	skipped_locked bigint NOT NULL,
@@ -611,6 +612,7 @@ SELECT coalesce(sum(passes), 0)::bigint AS passes,
 	coalesce(sum(sub_passes), 0)::bigint AS sub_passes,
 	coalesce(sum(deleted_documents), 0)::bigint AS deleted_documents,
 	coalesce(sum(deleted_buckets), 0)::bigint AS deleted_buckets,
+	coalesce(sum(estimated_documents), 0)::bigint AS estimated_documents,
 	coalesce(sum(archived_documents), 0)::bigint AS archived_documents,
 	coalesce(sum(archived_buckets), 0)::bigint AS archived_buckets,
 	coalesce(sum(skipped_locked), 0)::bigint AS skipped_locked,
@@ -631,8 +633,9 @@ COMMENT ON VIEW stats IS
 
 COMMENT ON COLUMN stats.passes IS 'passes that ended; passes that deleted nothing are written once a minute, or with the next delete';
 COMMENT ON COLUMN stats.sub_passes IS 'sub-passes that ended';
-COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on; includes indexes that no longer exist';
+COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted, without those in estimated_documents; includes indexes that no longer exist';
 COMMENT ON COLUMN stats.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN stats.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
 COMMENT ON COLUMN stats.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
@@ -654,6 +657,7 @@ SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.r
 	coalesce(c.batches, 0) AS batches,
 	coalesce(c.deleted_documents, 0) AS deleted_documents,
 	coalesce(c.deleted_buckets, 0) AS deleted_buckets,
+	coalesce(c.estimated_documents, 0) AS estimated_documents,
 	coalesce(c.archived_documents, 0) AS archived_documents,
 	coalesce(c.archived_buckets, 0) AS archived_buckets,
 	coalesce(c.skipped_locked, 0) AS skipped_locked,
@@ -663,7 +667,8 @@ SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.r
 	c.last_deleted,
 	CASE WHEN (pg_catalog.pg_has_role(t.relowner, 'USAGE')
 			AND (c.last_error_role OPERATOR(pg_catalog.=) 0 OR pg_catalog.pg_has_role(c.last_error_role, 'USAGE')))
-		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN c.last_error END AS last_error,
+		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN c.last_error
+		WHEN c.last_error IS NOT NULL THEN '<insufficient privilege>' END AS last_error,
 	c.last_error_sqlstate,
 	c.last_error_time,
 	greatest(s.stats_reset, c.stats_reset) AS stats_reset,
@@ -679,6 +684,7 @@ LEFT JOIN (
 		sum(batches)::bigint AS batches,
 		sum(deleted_documents)::bigint AS deleted_documents,
 		sum(deleted_buckets)::bigint AS deleted_buckets,
+		sum(estimated_documents)::bigint AS estimated_documents,
 		sum(archived_documents)::bigint AS archived_documents,
 		sum(archived_buckets)::bigint AS archived_buckets,
 		sum(skipped_locked)::bigint AS skipped_locked,
@@ -706,8 +712,9 @@ COMMENT ON COLUMN index_stats.relname IS 'the name of the table';
 COMMENT ON COLUMN index_stats.indexrelname IS 'the name of the index';
 COMMENT ON COLUMN index_stats.visits IS 'visits that found due rows';
 COMMENT ON COLUMN index_stats.batches IS 'transactions that deleted rows';
-COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted, without those in estimated_documents';
 COMMENT ON COLUMN index_stats.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN index_stats.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
 COMMENT ON COLUMN index_stats.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN index_stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN index_stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
@@ -715,7 +722,7 @@ COMMENT ON COLUMN index_stats.skipped_failed IS 'rows skipped because deleting t
 COMMENT ON COLUMN index_stats.errors IS 'visits that ended in an error';
 COMMENT ON COLUMN index_stats.delete_time IS 'time spent in these transactions, in milliseconds';
 COMMENT ON COLUMN index_stats.last_deleted IS 'the time when a row was last deleted, or a partition that held rows dropped';
-COMMENT ON COLUMN index_stats.last_error IS 'the message of the last error; NULL unless the reader has the privileges of the table''s owner or of pg_read_all_stats, because it can contain data of the table';
+COMMENT ON COLUMN index_stats.last_error IS 'the message of the last error; <insufficient privilege> unless the reader has the privileges of the table''s owner or of pg_read_all_stats, because it can contain data of the table';
 COMMENT ON COLUMN index_stats.last_error_sqlstate IS 'the SQLSTATE of the last error';
 COMMENT ON COLUMN index_stats.last_error_time IS 'the time of the last error; it remains after the state failing has ended';
 COMMENT ON COLUMN index_stats.stats_reset IS 'the time when these counters were last set to zero; NULL if never';
@@ -746,6 +753,7 @@ CREATE TABLE past_hours (
 	indexrelname text,
 	deleted_documents bigint NOT NULL,
 	deleted_buckets bigint NOT NULL,
+	estimated_documents bigint NOT NULL,
 	archived_documents bigint NOT NULL,
 	archived_buckets bigint NOT NULL,
 	batches bigint NOT NULL,
@@ -785,6 +793,7 @@ SELECT h.hour,
 	coalesce(x.relname, h.indexrelname::name) AS indexrelname,
 	sum(h.deleted_documents)::bigint AS deleted_documents,
 	sum(h.deleted_buckets)::bigint AS deleted_buckets,
+	sum(h.estimated_documents)::bigint AS estimated_documents,
 	sum(h.archived_documents)::bigint AS archived_documents,
 	sum(h.archived_buckets)::bigint AS archived_buckets,
 	sum(h.batches)::bigint AS batches,
@@ -796,7 +805,7 @@ FROM (
 	SELECT * FROM past_hours
 	UNION ALL
 	SELECT hour, indexrelid, relid, schemaname, relname, indexrelname, deleted_documents, deleted_buckets,
-		archived_documents, archived_buckets, batches, delete_time, errors, skipped_locked, skipped_failed
+		estimated_documents, archived_documents, archived_buckets, batches, delete_time, errors, skipped_locked, skipped_failed
 	FROM counters WHERE hour IS NOT NULL
 ) AS h
 LEFT JOIN (
@@ -813,8 +822,9 @@ COMMENT ON COLUMN history.hour IS 'the start of the hour, in UTC';
 COMMENT ON COLUMN history.schemaname IS 'the schema of the table';
 COMMENT ON COLUMN history.relname IS 'the name of the table; of a dropped one, its last name';
 COMMENT ON COLUMN history.indexrelname IS 'the name of the index; of a dropped one, its last name';
-COMMENT ON COLUMN history.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN history.deleted_documents IS 'rows deleted, without those in estimated_documents';
 COMMENT ON COLUMN history.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN history.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
 COMMENT ON COLUMN history.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN history.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN history.batches IS 'transactions that deleted rows';
@@ -947,6 +957,7 @@ $$)
 SELECT p.hour, p.schemaname, p.relname, p.indexrelname,
 	sum(p.deleted_documents)::bigint AS deleted_documents,
 	sum(p.deleted_buckets)::bigint AS deleted_buckets,
+	sum(p.estimated_documents)::bigint AS estimated_documents,
 	sum(p.archived_documents)::bigint AS archived_documents,
 	sum(p.archived_buckets)::bigint AS archived_buckets,
 	sum(p.batches)::bigint AS batches,

@@ -109,6 +109,9 @@ ttl_report_pass_text(const TtlPassSum *sum)
 	append_count(&text, sum->partitions - sum->archived_partitions,
 				 "partition", "partitions", "dropped");
 	append_count(&text, sum->archived_partitions, "partition", "partitions", "archived");
+	if (sum->estimated_rows > 0)
+		appendStringInfo(&text, " (about %lld %s)", (long long) sum->estimated_rows,
+						 sum->estimated_rows == 1 ? "row" : "rows");
 	append_count(&text, sum->locked, "lock", "locks", "of others met");
 	append_count(&text, sum->failed, "index", "indexes", "with an error");
 	append_count(&text, sum->inactive, "index", "indexes", "not active");
@@ -188,12 +191,13 @@ ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *b
 	count.batches = 1;
 	count.deleted_documents = batch->deleted;
 	count.deleted_buckets = batch->partitions;
+	count.estimated_documents = batch->estimated;
 	count.archived_documents = batch->archived;
 	count.archived_buckets = batch->archived_partitions;
 	count.skipped_locked = batch->skipped_locked;
 	count.skipped_failed = skipped ? 1 : 0;
 	count.delete_time = (now - begun) / 1000.0;
-	if (batch->deleted > 0)
+	if (batch->deleted > 0 || batch->estimated > 0)
 		count.last_deleted = now;
 	if (edata != NULL && visit->failures == 0)
 		set_error(&count, GetUserId(), edata);
@@ -209,6 +213,7 @@ ttl_report_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
 
 	kept->sum.deleted += batch->deleted;
 	kept->sum.partitions += batch->partitions;
+	kept->sum.estimated_rows += batch->estimated;
 	kept->sum.archived += batch->archived;
 	kept->sum.archived_partitions += batch->archived_partitions;
 	kept->sum.locked += batch->skipped_locked;

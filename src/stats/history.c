@@ -41,6 +41,7 @@ static const TtlCountColumn columns[] = {
 	{TTL_COUNT_NAME, offsetof(TtlCount, indexrelname)},
 	{TTL_COUNT_COUNT, offsetof(TtlCount, deleted_documents)},
 	{TTL_COUNT_COUNT, offsetof(TtlCount, deleted_buckets)},
+	{TTL_COUNT_COUNT, offsetof(TtlCount, estimated_documents)},
 	{TTL_COUNT_COUNT, offsetof(TtlCount, archived_documents)},
 	{TTL_COUNT_COUNT, offsetof(TtlCount, archived_buckets)},
 	{TTL_COUNT_COUNT, offsetof(TtlCount, batches)},

@@ -30,6 +30,7 @@ typedef struct TtlCount
 	int64		batches;
 	int64		deleted_documents;
 	int64		deleted_buckets;
+	int64		estimated_documents;	/* of these, where they were not counted */
 	int64		archived_documents; /* of the deleted ones, likewise below */
 	int64		archived_buckets;
 	int64		skipped_locked;
