@@ -220,14 +220,22 @@ ttl_report_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
 	visit->counted = true;
 }
 
+/* What fold_work() works on. */
+typedef struct FoldWork
+{
+	TtlPassState *kept;
+	bool		moves;			/* past hours to the history */
+} FoldWork;
+
 /* Folds the counters if it is time to. */
 static void
 fold_work(void *arg)
 {
-	TtlPassState *kept = arg;
+	FoldWork   *work = arg;
+	TtlPassState *kept = work->kept;
 	TimestampTz hour = ttl_history_hour(GetCurrentTimestamp());
 
-	if (!ttl_counters_fold(kept->unfolded_rows, hour != kept->folded_hour))
+	if (!ttl_counters_fold(kept->unfolded_rows, hour != kept->folded_hour, work->moves))
 		return;
 	kept->unfolded_rows = 0;
 	kept->folded_hour = hour;
@@ -251,6 +259,7 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	Oid			caller = run->common->caller;
 	TimestampTz now = GetCurrentTimestamp();
 	TtlCount	count = {0};
+	FoldWork	fold = {.kept = kept,.moves = true};
 	ErrorData  *edata;
 	bool		timed_out;
 
@@ -284,7 +293,13 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	ttl_report_count(run, &count);
 
 	/* fold; trimming is a piece of work of its own, because it reads all of the history */
-	edata = ttl_work_run(fold_work, kept, &timed_out);
+	edata = ttl_work_run(fold_work, &fold, &timed_out);
+	if (edata != NULL && edata->sqlerrcode == ERRCODE_DISK_FULL)
+	{
+		/* the history cannot grow, but what is folded may fit where it was */
+		fold.moves = false;
+		edata = ttl_work_run(fold_work, &fold, &timed_out);
+	}
 	if (edata == NULL && kept->unfolded_rows == 0)
 		edata = ttl_work_run(trim_work, NULL, &timed_out);
 	/* on a full disk, the next survey tries again */

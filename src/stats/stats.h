@@ -101,7 +101,7 @@ extern bool ttl_counters_are_locked(void);
 extern bool ttl_counters_add(const TtlCount *count);
 extern List *ttl_counters_roles_since(TimestampTz since);
 extern HTAB *ttl_counters_failing(void);
-extern bool ttl_counters_fold(int64 rows, bool new_hour);
+extern bool ttl_counters_fold(int64 rows, bool new_hour, bool moves);
 
 /* history.c */
 extern TimestampTz ttl_history_hour(TimestampTz at);
