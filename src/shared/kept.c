@@ -131,6 +131,7 @@ ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState 
 	ADD(sum.pace.weighted);
 	ADD(sum.left);
 	ADD(sum.partitions);
+	ADD(sum.estimated_rows);
 	ADD(sum.archived);
 	ADD(sum.archived_partitions);
 	ADD(sum.locked);
