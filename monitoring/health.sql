@@ -13,12 +13,12 @@ WITH every AS MATERIALIZED (
   UNION ALL
   SELECT 2, concat_ws(': ', 'held', min(reason)) FROM every WHERE state = 'held' HAVING count(*) > 0
   UNION ALL
-  SELECT 3, coalesce('no pass has ended since ' || last_pass_end, 'no pass has ended yet')
+  SELECT 3, 'no pass has ended since ' || last_pass_end
   FROM (
     SELECT greatest(max(s.last_pass_end), max(d.last_pass_end)) AS last_pass_end
     FROM ttl_index.stats AS s LEFT JOIN ttl_index.databases AS d ON d.datname = current_database()
   ) AS pass
-  WHERE coalesce(last_pass_end, '-infinity') < clock_timestamp() - interval '10 minutes'
+  WHERE last_pass_end < clock_timestamp() - interval '10 minutes'
       - 2 * coalesce(current_setting('ttl_index.monitor_sleep', true), '60s')::interval
     AND EXISTS (SELECT FROM every WHERE state = 'active')
     AND NOT EXISTS (SELECT FROM ttl_index.current_op WHERE datname = current_database())
