@@ -131,7 +131,8 @@ $node->safe_psql(
 	'numbers', q{
 CREATE EXTENSION ttl_index;
 CREATE TABLE parent (id int PRIMARY KEY, at timestamptz);
-CREATE TABLE "first child" (id int CONSTRAINT no_index REFERENCES parent, "Other" int);
+CREATE SCHEMA "My";
+CREATE TABLE "My"."first child" (id int CONSTRAINT no_index REFERENCES parent);
 CREATE TABLE second (a int CONSTRAINT with_index REFERENCES parent, b int CONSTRAINT with_partial_index REFERENCES parent,
 	c int CONSTRAINT with_unsuitable_index REFERENCES parent);
 CREATE INDEX ON second (a);
@@ -169,7 +170,7 @@ my ($note) = $out =~ m{(<h3>\d+ foreign keys without an index.*?)</section>}s;
 is(join(' ', sort $note =~ m{: <bdi>(\w+)</bdi>}g), 'no_index of_partitions with_unsuitable_index', 'foreign keys without an index');
 my @commands = map { s/&quot;/"/gr } $note =~ m{<pre [^>]*>(.*?)</pre>}g;
 is( join("\n", sort @commands),
-	qq{CREATE INDEX CONCURRENTLY ON public."first child" (id);\nCREATE INDEX CONCURRENTLY ON public.second (c);\nCREATE INDEX ON public.third (p);},
+	qq{CREATE INDEX CONCURRENTLY ON "My"."first child" (id);\nCREATE INDEX CONCURRENTLY ON public.second (c);\nCREATE INDEX ON public.third (p);},
 	'and the commands that create them');
 $node->safe_psql('numbers', $_) foreach @commands;
 unlike((report('numbers'))[0], qr/foreign keys? without an index/, 'which is then no longer said');
