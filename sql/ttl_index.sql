@@ -811,8 +811,8 @@ COMMENT ON VIEW history IS
 
 COMMENT ON COLUMN history.hour IS 'the start of the hour, in UTC';
 COMMENT ON COLUMN history.schemaname IS 'the schema of the table';
-COMMENT ON COLUMN history.relname IS 'the name of the table, or its last name if it is dropped';
-COMMENT ON COLUMN history.indexrelname IS 'the name of the index, or its last name if it is dropped';
+COMMENT ON COLUMN history.relname IS 'the name of the table; of a dropped one, its last name';
+COMMENT ON COLUMN history.indexrelname IS 'the name of the index; of a dropped one, its last name';
 COMMENT ON COLUMN history.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on';
 COMMENT ON COLUMN history.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
 COMMENT ON COLUMN history.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';

@@ -4,10 +4,10 @@
  *	  What all files share, and a map of the folders.
  *
  *	document/		dates and times to live inside jsonb documents
- *	definition/		the definition of an index: its options and its key
+ *	definition/		what an index says: its option and its key
  *	state/			whether an index can be used, now and with its table
  *	expire/			deleting the rows of one index (see its README)
- *	partition/		dropping, detaching and creating whole partitions
+ *	partition/		partitions that are dropped, kept and made as a whole
  *	due/			how much is due, and when
  *	stats/			counters, history, and what a worker does now
  *	shared/			what the processes of the monitor share

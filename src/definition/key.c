@@ -4,8 +4,8 @@
  *	  Keys: what the name of a key means, which indexes have the key, and hints about it.
  *
  * A key is the name of a column; or a column of type jsonb and a path below it in MongoDB's
- * dotted notation, 'doc.meta.createdAt'.  A column whose name has a dot takes precedence over a
- * path, and a longer column name over a shorter one.
+ * dotted notation, 'doc.meta.createdAt'.  A column whose name has a dot wins over a path, and a
+ * longer column name over a shorter one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,8 +3,8 @@
  * make.c
  *	  Creating partitions of a time series ahead of the clock.
  *
- * The span of the partitions is an option of the TTL index.  Partitions begin at multiples
- * of the span, counted from a Monday, in the time zone of the key (UTC for timestamptz).
+ * Their span is an option of the TTL index.  They begin at multiples of it, counted from a
+ * Monday, in the key's own time (UTC for timestamptz).
  *
  * A partition is created as a table and then attached, which needs SHARE UPDATE EXCLUSIVE on
  * the partitioned table instead of ACCESS EXCLUSIVE.  Both need ACCESS EXCLUSIVE on the

@@ -6,7 +6,7 @@
  * Each batch adds a row in its own transaction, and each survey one for the passes.  So the
  * counters are exact after a crash, and the cost of a batch does not depend on the versions
  * of a row that an old snapshot keeps.  A survey folds the rows of each index into one for
- * its sum and one for the current hour; past hours go to ttl_index.past_hours (history.c).
+ * its sum and one for the hour at hand; past hours go to ttl_index.past_hours (history.c).
  *
  * The table has no index, so rows are inserted into the heap directly, without privileges
  * and triggers.  Its trigger is for subscriptions to all tables of another server.

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * history.c
- *	  What was done in each past hour, for the view history.
+ *	  What was done in each hour that is over, behind the view history.
  *
- * The counters (counters.c) have the current hour.  Once it is over, a fold moves its row of
- * each index here, in the transaction that adds it to the sum of the index.  So each row
+ * The counters (counters.c) have the hour at hand.  Once it is over, a fold moves its row
+ * of each index here, in the transaction that adds it to the sum of the index.  So each row
  * that was deleted is in one of the two tables at any time, and the counters, which each
  * fold reads, stay small.
  *
