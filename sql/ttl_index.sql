@@ -376,7 +376,7 @@ RETURNS interval LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_lag';
 
 COMMENT ON FUNCTION lag(regclass) IS
-'returns how long the oldest due row of a TTL index has been due, or 0 if none is due; returns NULL if finding out would mean to wait or to read much, or if the role may not know';
+'returns how long the oldest due row of a TTL index has been due, or 0 if none is due; returns NULL if it would have to wait or to read much, or if the role lacks the privilege';
 
 CREATE FUNCTION cutoff(index regclass)
 RETURNS timestamptz LANGUAGE C STABLE STRICT PARALLEL SAFE
@@ -397,7 +397,7 @@ RETURNS SETOF jsonb LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_preview';
 
 COMMENT ON FUNCTION preview(regclass, integer) IS
-'returns the rows that the next pass would delete first by a TTL index, from each partition the oldest first; needs SELECT on the table';
+'returns the rows that the next pass would delete first by a TTL index, the oldest of each partition first; needs SELECT on the table';
 
 CREATE FUNCTION forecast(index regclass, step interval DEFAULT '1 hour', steps integer DEFAULT 24,
 	OUT due_from timestamptz, OUT due_until timestamptz, OUT documents bigint, OUT bytes bigint)
@@ -412,7 +412,7 @@ LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_run_pass';
 
 COMMENT ON PROCEDURE run_pass() IS
-'runs one pass over this database in workers, and waits for it; it covers the tables whose owner''s privileges the caller has; cannot run inside a transaction block';
+'runs one pass over this database in workers, and waits for it; it covers the tables of each owner whose privileges the caller has; cannot run inside a transaction block';
 
 CREATE FUNCTION resume()
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
@@ -497,7 +497,7 @@ COMMENT ON COLUMN indexes.unit IS 'the unit of a key that is a number, or uuidv7
 COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the test of a document''s own TTL; NULL if there is none, and while the table is locked exclusively';
 COMMENT ON COLUMN indexes.document_ttl IS 'the document_ttl_field, in the index of the documents without their own TTL; else NULL';
 COMMENT ON COLUMN indexes.drop_expired_partitions IS 'true if due partitions are dropped, or moved to the archive';
-COMMENT ON COLUMN indexes.state IS 'active, or a keyword for why nothing is deleted';
+COMMENT ON COLUMN indexes.state IS 'active, or a keyword that shows why nothing is deleted';
 COMMENT ON COLUMN indexes.reason IS 'why the index is not active, or which rows an active one does not reach; else NULL';
 COMMENT ON COLUMN indexes.logical_relid IS 'for a shard of Citus, the distributed table; else NULL';
 COMMENT ON COLUMN indexes.logical_indexrelid IS 'for a shard of Citus, the index of the distributed table; else NULL';
@@ -509,7 +509,7 @@ RETURNS record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_monitor_status';
 
 COMMENT ON FUNCTION monitor_status() IS
-'returns what deletes due rows in this database: monitor, or run_pass if a session with the caller''s privileges called run_pass() in the last ten minutes; else a keyword for why nothing does, with a reason and a hint';
+'returns what deletes due rows in this database: monitor, or run_pass if a session with the caller''s privileges called run_pass() in the last ten minutes; else a keyword that shows why nothing is deleted, with a reason and a hint';
 
 CREATE FUNCTION list_operations(
 	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT op_start timestamptz,

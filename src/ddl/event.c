@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * event.c
- *	  The functions of the event triggers: DDL that others run.
+ *	  The functions of the event triggers, for DDL that users run.
  *
  * The event triggers refuse what create_index() refuses.  They can be disabled, so the engine
  * does not rely on them: it skips an index that is wrong, with a state.

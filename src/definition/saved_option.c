@@ -7,9 +7,9 @@
  * that stands alone is lost.  The table saved_options keeps such options, and the next pass
  * restores them.
  *
- * index_concurrently_swap() hands the pg_depend rows of the old index to the new one.  So a
- * TTL index depends on one column of saved_options, and its row is the one with its table, its
- * key and that column's number.  A new index on the same key has no such dependency.
+ * index_concurrently_swap() transfers the pg_depend rows of the old index to the new one.  So
+ * a TTL index depends on one column of saved_options, and its row has its table, its key and
+ * the number of that column.  A new index on the same key has no such dependency.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,7 +3,7 @@
  * report.c
  *	  What a pass did: the log, and the counters.
  *
- * The monitor repeats in the log what lasts once an hour (ttl_kept_is_news()).
+ * A condition that lasts is logged again once an hour (ttl_kept_is_news()).
  *
  * A batch, and the work on a partition, are counted in the transaction that does them.  The
  * survey does what needs rights beyond an owner's: it counts the passes and sub-passes of

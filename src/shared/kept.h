@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * kept.h
- *	  What is kept of a database from one sub-pass to the next.
+ *	  State of a database that is kept from one sub-pass to the next.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
