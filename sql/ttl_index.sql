@@ -348,7 +348,7 @@ RETURNS bigint LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_due_count';
 
 COMMENT ON FUNCTION due_count(regclass) IS
-'returns the number of rows that are due now by a TTL index';
+'returns the number of rows that are due now by a TTL index, without the rows of other tables that foreign keys delete or change with them';
 
 CREATE FUNCTION oldest_due(index regclass)
 RETURNS timestamptz LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -376,7 +376,7 @@ RETURNS SETOF jsonb LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_preview';
 
 COMMENT ON FUNCTION preview(regclass, integer) IS
-'returns the rows that the next pass would delete first by a TTL index, from each partition the oldest first; needs SELECT on the table';
+'returns the rows that the next pass would delete first by a TTL index, from each partition the oldest first, without the rows of other tables that foreign keys delete or change with them; needs SELECT on the table';
 
 CREATE FUNCTION forecast(index regclass, step interval DEFAULT '1 hour', steps integer DEFAULT 24,
 	OUT due_from timestamptz, OUT due_until timestamptz, OUT documents bigint, OUT bytes bigint)
@@ -475,7 +475,7 @@ COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the 
 COMMENT ON COLUMN indexes.document_ttl IS 'the document_ttl_field, in the index of the documents without their own TTL; else NULL';
 COMMENT ON COLUMN indexes.drop_expired_partitions IS 'true if due partitions are dropped, or moved to the archive';
 COMMENT ON COLUMN indexes.state IS 'active, or a keyword for why nothing is deleted';
-COMMENT ON COLUMN indexes.reason IS 'why the index is not active, or which rows an active one does not reach; else NULL';
+COMMENT ON COLUMN indexes.reason IS 'why the index is not active, or what keeps rows of an active one; else NULL';
 COMMENT ON COLUMN indexes.logical_relid IS 'for a shard of Citus, the distributed table; else NULL';
 COMMENT ON COLUMN indexes.logical_indexrelid IS 'for a shard of Citus, the index of the distributed table; else NULL';
 COMMENT ON COLUMN indexes.archive_to IS 'the table that due rows are moved to; NULL if they are deleted';
@@ -580,6 +580,7 @@ CREATE TABLE counters (
 	archived_buckets bigint NOT NULL,
 	skipped_locked bigint NOT NULL,
 	skipped_failed bigint NOT NULL,
+	skipped_kept bigint NOT NULL,
 	errors bigint NOT NULL,
 	delete_time double precision NOT NULL,
 	last_deleted timestamptz,
@@ -595,7 +596,8 @@ CREATE TABLE counters (
 	stats_reset timestamptz,
 	lag_pauses bigint NOT NULL,
 	last_call timestamptz,
-	recovered timestamptz
+	recovered timestamptz,
+	last_kept timestamptz
 );
 
 -- VACUUM would lock the table exclusively to truncate it.  Statistics are not needed, and
@@ -615,6 +617,7 @@ SELECT coalesce(sum(passes), 0)::bigint AS passes,
 	coalesce(sum(archived_buckets), 0)::bigint AS archived_buckets,
 	coalesce(sum(skipped_locked), 0)::bigint AS skipped_locked,
 	coalesce(sum(skipped_failed), 0)::bigint AS skipped_failed,
+	coalesce(sum(skipped_kept), 0)::bigint AS skipped_kept,
 	coalesce(sum(errors), 0)::bigint AS errors,
 	max(last_pass_start) FILTER (WHERE last_pass_start OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
 		AS last_pass_start,
@@ -637,6 +640,7 @@ COMMENT ON COLUMN stats.archived_documents IS 'deleted rows that were moved to a
 COMMENT ON COLUMN stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
 COMMENT ON COLUMN stats.skipped_failed IS 'rows skipped because deleting them raised an error';
+COMMENT ON COLUMN stats.skipped_kept IS 'rows that a trigger kept: it returned NULL';
 COMMENT ON COLUMN stats.errors IS 'visits that ended in an error';
 COMMENT ON COLUMN stats.last_pass_start IS 'the time when the last pass began';
 COMMENT ON COLUMN stats.last_pass_end IS 'the time when the last complete pass ended';
@@ -658,6 +662,7 @@ SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.r
 	coalesce(c.archived_buckets, 0) AS archived_buckets,
 	coalesce(c.skipped_locked, 0) AS skipped_locked,
 	coalesce(c.skipped_failed, 0) AS skipped_failed,
+	coalesce(c.skipped_kept, 0) AS skipped_kept,
 	coalesce(c.errors, 0) AS errors,
 	coalesce(c.delete_time, 0) AS delete_time,
 	c.last_deleted,
@@ -683,6 +688,7 @@ LEFT JOIN (
 		sum(archived_buckets)::bigint AS archived_buckets,
 		sum(skipped_locked)::bigint AS skipped_locked,
 		sum(skipped_failed)::bigint AS skipped_failed,
+		sum(skipped_kept)::bigint AS skipped_kept,
 		sum(errors)::bigint AS errors,
 		round(sum(delete_time)::numeric, 3)::double precision AS delete_time,
 		max(last_deleted) FILTER (WHERE last_deleted OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
@@ -712,10 +718,11 @@ COMMENT ON COLUMN index_stats.archived_documents IS 'deleted rows that were move
 COMMENT ON COLUMN index_stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN index_stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
 COMMENT ON COLUMN index_stats.skipped_failed IS 'rows skipped because deleting them raised an error';
+COMMENT ON COLUMN index_stats.skipped_kept IS 'rows that a trigger kept: it returned NULL';
 COMMENT ON COLUMN index_stats.errors IS 'visits that ended in an error';
 COMMENT ON COLUMN index_stats.delete_time IS 'time spent in these transactions, in milliseconds';
 COMMENT ON COLUMN index_stats.last_deleted IS 'the time when a row was last deleted, or a partition that held rows dropped';
-COMMENT ON COLUMN index_stats.last_error IS 'the message of the last error; NULL unless the reader has the privileges of the table''s owner or of pg_read_all_stats, because it can contain data of the table';
+COMMENT ON COLUMN index_stats.last_error IS 'the message of the last error, with its detail and hint; NULL unless the reader has the privileges of the table''s owner or of pg_read_all_stats, because it can contain data of the table';
 COMMENT ON COLUMN index_stats.last_error_sqlstate IS 'the SQLSTATE of the last error';
 COMMENT ON COLUMN index_stats.last_error_time IS 'the time of the last error; it remains after the state failing has ended';
 COMMENT ON COLUMN index_stats.stats_reset IS 'the time when these counters were last set to zero; NULL if never';
@@ -896,6 +903,7 @@ SELECT p.schemaname, p.relname, p.indexrelname,
 	sum(p.deleted_buckets)::bigint AS deleted_buckets,
 	sum(p.skipped_locked)::bigint AS skipped_locked,
 	sum(p.skipped_failed)::bigint AS skipped_failed,
+	sum(p.skipped_kept)::bigint AS skipped_kept,
 	sum(p.errors)::bigint AS errors,
 	round(sum(p.delete_time)::numeric, 3)::double precision AS delete_time,
 	max(p.last_deleted) AS last_deleted,
@@ -905,7 +913,7 @@ SELECT p.schemaname, p.relname, p.indexrelname,
 FROM nodes AS n
 CROSS JOIN LATERAL pg_catalog.jsonb_to_recordset(n.answer) AS p (schemaname name, relname name, indexrelname name,
 	logical_relid oid, state text, visits bigint, batches bigint, deleted_documents bigint, deleted_buckets bigint,
-	skipped_locked bigint, skipped_failed bigint, errors bigint, delete_time double precision,
+	skipped_locked bigint, skipped_failed bigint, skipped_kept bigint, errors bigint, delete_time double precision,
 	last_deleted timestamptz, last_error text, last_error_sqlstate text, last_error_time timestamptz)
 GROUP BY 1, 2, 3;
 

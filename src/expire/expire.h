@@ -98,6 +98,7 @@ typedef struct TtlBatch
 	bool		by_value;		/* all nodes of Citus do (see by_value.c) */
 	bool		locks_copies;	/* it is locking the copies there */
 	int64		skipped_locked;
+	int64		skipped_kept;	/* by a trigger that returned NULL */
 	int64		pages;			/* leaf pages of the index that were read */
 	TtlHorizon	horizon;		/* what it could see */
 	TtlScanPosition row;		/* the row in block order; key known if set */

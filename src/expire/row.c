@@ -211,7 +211,8 @@ ttl_row_delete_locked(TtlExpirer *x)
 									  psprintf("DELETE by TTL index \"%s\"", RelationGetRelationName(x->index)),
 									  receiver);
 	/* a trigger has kept the other rows */
-	if (x->batch->deleted < x->nrows)
+	x->batch->skipped_kept = x->nrows - x->batch->deleted;
+	if (x->batch->skipped_kept > 0)
 		x->batch->cursor.rows_remain = true;
 	PopActiveSnapshot();
 }
