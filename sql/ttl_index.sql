@@ -59,6 +59,7 @@ CREATE TABLE saved_options (
 	indexrelid oid NOT NULL,
 	expire_after_seconds integer NOT NULL,
 	time_zone text,
+	unit text,
 	paused boolean NOT NULL,
 	archive_to oid NOT NULL,
 	PRIMARY KEY (relid, key_hash, slot)
@@ -87,6 +88,12 @@ RETURNS boolean LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'text_patter
 
 COMMENT ON FUNCTION time_zone(text, text) IS
 'option of a TTL index whose key is of type timestamp or date: the time zone of the key, a name of pg_timezone_names';
+
+CREATE FUNCTION unit(unit text, minimum text DEFAULT '')
+RETURNS boolean LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'text_pattern_ge';
+
+COMMENT ON FUNCTION unit(text, text) IS
+'option of a TTL index whose key is a number or a UUID: what the number counts since 1970 (seconds, milliseconds, microseconds or nanoseconds), or uuidv7; zero and negative numbers, and UUIDs of other versions, never expire';
 
 CREATE FUNCTION drop_expired_partitions(delete_boundary_rows boolean DEFAULT false, minimum boolean DEFAULT false)
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'boolge';
@@ -129,7 +136,7 @@ BEGIN
 	IF pg_catalog.isfinite(span) THEN
 		IF extract(year FROM span) OPERATOR(pg_catalog.<>) 0 OR extract(month FROM span) OPERATOR(pg_catalog.<>) 0 THEN
 			RAISE EXCEPTION 'an interval with months or years has no fixed number of seconds: %', span
-				USING ERRCODE = 'invalid_parameter_value', HINT = 'Write days: ttl_index.seconds(''30 days'').';
+				USING ERRCODE = 'invalid_parameter_value', HINT = 'Write days: ttl_index.seconds(''30 days''). For calendar months, index ((at AT TIME ZONE ''UTC'' + interval ''1 month'') AT TIME ZONE ''UTC'') with 0 seconds.';
 		END IF;
 		epoch := extract(epoch FROM span);
 		IF epoch OPERATOR(pg_catalog.<>) pg_catalog.trunc(epoch) THEN
@@ -196,11 +203,11 @@ CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_s
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT NULL, delete_boundary_rows boolean DEFAULT NULL,
 	concurrently boolean DEFAULT false, paused boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT NULL)
+	detach_expired_partitions boolean DEFAULT NULL, unit text DEFAULT NULL)
 RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
-COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean) IS
+COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
 'returns the CREATE INDEX command that create_index() would run, or two commands with document_ttl_field; use it with \gexec of psql, for example to create the index concurrently';
 
 CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds bigint,
@@ -208,33 +215,33 @@ CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds b
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT NULL, delete_boundary_rows boolean DEFAULT NULL,
 	or_change boolean DEFAULT false, paused boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT NULL)
+	detach_expired_partitions boolean DEFAULT NULL, unit text DEFAULT NULL)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
-COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean) IS
-'creates a TTL index: a row expires expire_after_seconds after the date in the key, which is a column, or a jsonb column and a dotted path; with document_ttl_field, a document with its own TTL expires by that, and two indexes are created; with or_change, the options of an existing index are changed; an option that is NULL keeps its value; returns the index';
+COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
+'creates a TTL index: a row expires expire_after_seconds after the date in the key, which is a column, a jsonb column and a dotted path, or an expression; with document_ttl_field, a document with its own TTL expires by that, and two indexes are created; with or_change, the options of an existing index are changed; an option that is NULL keeps its value; returns the index';
 
 CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL, unit text DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
-COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean) IS
+COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean, text) IS
 'changes the options of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or makes the plain index on it a TTL index, without a rebuild; an option that is NULL keeps its value; archive_to => ''-'' removes the archive; returns the old and the new expire_after_seconds';
 
 CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds bigint,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL, unit text DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
-COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean) IS
+COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean, text) IS
 'changes the options of this TTL index, or makes this plain index a TTL index, without a rebuild; an option that is NULL keeps its value; archive_to => ''-'' removes the archive; returns the old and the new expire_after_seconds';
 
 CREATE FUNCTION pause_index(index regclass)
@@ -275,11 +282,11 @@ COMMENT ON FUNCTION drop_index(regclass, text) IS
 CREATE FUNCTION create_time_series(relation regclass, time_field text, meta_field text DEFAULT NULL,
 	granularity text DEFAULT NULL, expire_after_seconds bigint DEFAULT NULL,
 	bucket_max_span_seconds integer DEFAULT NULL, time_zone text DEFAULT NULL,
-	delete_boundary_rows boolean DEFAULT NULL)
+	delete_boundary_rows boolean DEFAULT NULL, unit text DEFAULT NULL)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_time_series';
 
-COMMENT ON FUNCTION create_time_series(regclass, text, text, text, bigint, integer, text, boolean) IS
+COMMENT ON FUNCTION create_time_series(regclass, text, text, text, bigint, integer, text, boolean, text) IS
 'makes an empty table that is range-partitioned by time_field a time series: creates a DEFAULT partition, partitions ahead of the clock, a TTL index that drops partitions, and an index on (meta_field, time_field); granularity is seconds (partitions of 1 hour), minutes (1 day) or hours (30 days); returns the TTL index';
 
 --
@@ -371,6 +378,13 @@ AS 'MODULE_PATHNAME', 'ttl_cutoff';
 COMMENT ON FUNCTION cutoff(regclass) IS
 'returns the time up to which dates are due by a TTL index, as of the start of the statement, or -infinity if nothing expires; use it in queries to hide due rows';
 
+CREATE FUNCTION cutoff_number(index regclass)
+RETURNS bigint LANGUAGE C STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_cutoff_number';
+
+COMMENT ON FUNCTION cutoff_number(regclass) IS
+'returns the cutoff of a TTL index whose key is a number, in the unit of the key; numbers above 0 and up to this one are due; returns 0 if nothing expires';
+
 CREATE FUNCTION preview(index regclass, max_rows integer DEFAULT 10)
 RETURNS SETOF jsonb LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_preview';
@@ -408,7 +422,7 @@ CREATE FUNCTION list_indexes(
 	OUT indexrelid regclass, OUT relid regclass, OUT parent_indexrelid regclass,
 	OUT expire_after_seconds integer, OUT time_zone text, OUT drop_expired_partitions boolean,
 	OUT state text, OUT reason text, OUT archive_to regclass, OUT detach_expired_partitions boolean,
-	OUT logical_relid regclass, OUT logical_indexrelid regclass)
+	OUT logical_relid regclass, OUT logical_indexrelid regclass, OUT unit text)
 RETURNS SETOF record LANGUAGE C STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_indexes';
 
@@ -459,7 +473,8 @@ SELECT
 	archive_to,
 	detach_expired_partitions,
 	logical_relid,
-	logical_indexrelid
+	logical_indexrelid,
+	unit
 FROM list_indexes();
 
 COMMENT ON VIEW indexes IS
@@ -471,6 +486,7 @@ COMMENT ON COLUMN indexes.parent_indexrelid IS 'the index of the partitioned tab
 COMMENT ON COLUMN indexes.key IS 'the column, the jsonb column and dotted path, or the expression; an expression is NULL while the table is locked exclusively';
 COMMENT ON COLUMN indexes.expire_after_seconds IS 'the number of seconds after the key at which a row expires; inherited from the topmost parent that has a TTL';
 COMMENT ON COLUMN indexes.time_zone IS 'the time zone of a key of type timestamp or date; else NULL';
+COMMENT ON COLUMN indexes.unit IS 'the unit of a key that is a number, or uuidv7; else NULL';
 COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the test of a document''s own TTL; NULL if there is none, and while the table is locked exclusively';
 COMMENT ON COLUMN indexes.document_ttl IS 'the document_ttl_field, in the index of the documents without their own TTL; else NULL';
 COMMENT ON COLUMN indexes.drop_expired_partitions IS 'true if due partitions are dropped, or moved to the archive';
@@ -1058,6 +1074,7 @@ GRANT USAGE ON SCHEMA ttl_index TO PUBLIC;
 GRANT EXECUTE ON FUNCTION
 	expire_after_seconds(integer, integer),
 	time_zone(text, text),
+	unit(text, text),
 	drop_expired_partitions(boolean, boolean),
 	bucket_max_span_seconds(integer, integer),
 	paused(boolean, boolean),
@@ -1069,16 +1086,16 @@ GRANT EXECUTE ON FUNCTION
 	document_ttl(jsonb, text),
 	column_ttl(bigint),
 	expire_at(timestamptz, integer),
-	create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean),
-	create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean),
-	coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean),
-	coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean),
+	create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
+	create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
+	coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean, text),
+	coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean, text),
 	pause_index(regclass),
 	unpause_index(regclass),
 	remove_ttl(regclass),
 	remove_all_ttl(),
 	drop_index(regclass, text),
-	create_time_series(regclass, text, text, text, bigint, integer, text, boolean),
+	create_time_series(regclass, text, text, text, bigint, integer, text, boolean, text),
 	set_last_modified(),
 	track_last_modified(regclass, name),
 	untrack_last_modified(regclass, name),
@@ -1088,6 +1105,7 @@ GRANT EXECUTE ON FUNCTION
 	preview(regclass, integer),
 	forecast(regclass, interval, integer),
 	cutoff(regclass),
+	cutoff_number(regclass),
 	list_indexes(),
 	index_key(regclass),
 	index_filter(regclass),

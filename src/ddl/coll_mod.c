@@ -210,6 +210,8 @@ ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 	/* a key of this type takes no time zone; every change removes one */
 	if (change->time_zone != NULL || index->keytype == TIMESTAMPTZOID)
 		option->time_zone = change->time_zone;
+	if (change->unit != TTL_UNIT_NONE)
+		option->unit = change->unit;
 	if (change->paused != NULL)
 		option->paused = *change->paused;
 	if (change->archive_to != NULL)
@@ -246,7 +248,7 @@ ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("delete_boundary_rows needs drop_expired_partitions")));
-	ttl_state_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
+	ttl_state_check_key(index->relid, index->keyattnum, index->keytype, option);
 	/* not for a part of an index, which cannot be changed */
 	if ((option->drop_partitions || option->bucket_seconds != 0) &&
 		index->governor == index->indexrelid)
@@ -260,6 +262,20 @@ ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 		if (ttl_archive_state_now(index) != TTL_ACTIVE)
 			ttl_state_raise(index);
 	}
+}
+
+/* Reads an argument that is a unit; none if it is NULL. */
+TtlUnit
+ttl_coll_mod_read_unit(FunctionCallInfo fcinfo, int i)
+{
+	const char *name = ttl_args_text(fcinfo, i);
+	TtlUnit		unit = name ? ttl_unit_find(name) : TTL_UNIT_NONE;
+
+	if (name != NULL && unit == TTL_UNIT_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unit must be " TTL_UNIT_NAMES)));
+	return unit;
 }
 
 /* Gives the sibling of an index the options that count for both. */
@@ -305,8 +321,8 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 
 	/* Raise no error about what the new option repairs. */
 	if (TTL_STATE_IS_WRONG(index.state) &&
-		index.state != TTL_WRONG_TIME_ZONE && index.state != TTL_UNSUITABLE_PARTITIONS &&
-		index.state != TTL_ARCHIVE_MISMATCH)
+		index.state != TTL_WRONG_TIME_ZONE && index.state != TTL_WRONG_UNIT &&
+		index.state != TTL_UNSUITABLE_PARTITIONS && index.state != TTL_ARCHIVE_MISMATCH)
 		ttl_state_raise(&index);
 	sibling = ttl_own_ttl_sibling(indexrelid);
 	ttl_coll_mod_merge(&index, sibling, change);
@@ -317,6 +333,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 	if (!was_ttl)
 		ttl_notice_report_overlap(indexrelid, ERROR);
 	if (!was_ttl || *change->seconds < *old || *old < 0 || change->archive_to != NULL ||
+		change->unit != TTL_UNIT_NONE ||
 		(was_paused && !index.option.paused))
 		ttl_notice_report_due(indexrelid, true);
 	return was_ttl;
@@ -333,7 +350,8 @@ change_index(FunctionCallInfo fcinfo, Oid indexrelid, int first)
 		.boundary_rows = ttl_args_bool(fcinfo, first + 3),
 		.archive_to = ttl_args_oid(fcinfo, first + 4),
 		.detach_partitions = ttl_args_bool(fcinfo, first + 5),
-		.paused = ttl_args_bool(fcinfo, first + 6)
+		.paused = ttl_args_bool(fcinfo, first + 6),
+		.unit = ttl_coll_mod_read_unit(fcinfo, first + 7)
 	};
 	TupleDesc	desc;
 	int32		old;
@@ -350,7 +368,7 @@ change_index(FunctionCallInfo fcinfo, Oid indexrelid, int first)
 
 /*
  * coll_mod(relation, key, expire_after_seconds, time_zone,
- * drop_expired_partitions, delete_boundary_rows, archive_to, detach_expired_partitions, paused)
+ * drop_expired_partitions, delete_boundary_rows, archive_to, detach_expired_partitions, paused, unit)
  */
 Datum
 ttl_coll_mod(PG_FUNCTION_ARGS)

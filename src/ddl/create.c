@@ -61,6 +61,7 @@ read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
 	args->change.paused = ttl_args_bool(fcinfo, 10);
 	args->change.archive_to = ttl_args_oid(fcinfo, 11);
 	args->change.detach_partitions = ttl_args_bool(fcinfo, 12);
+	args->change.unit = ttl_coll_mod_read_unit(fcinfo, 13);
 	ttl_state_check_seconds(*args->change.seconds, args->ttl_field != NULL);
 }
 
@@ -276,10 +277,11 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	bool		exists;
 	char	   *ttl = NULL;
 	Oid			sibling = InvalidOid;
-	char	   *label = unquoted(args->key);
+	char	   *label;
 
 	ttl_state_check_table(args->relid);
 	ttl_key_resolve(rel, args->key, &key);
+	label = key.column == NULL ? "expr" : unquoted(args->key[0] == '"' ? key.column : args->key);
 	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -161,7 +161,7 @@ answer_to(const char *query)
 }
 
 /*
- * Warns where no row has a date under a key that is an expression, unless what it is made of is
+ * Warns where no row has a date under an expression, a number or a UUID, unless what it is made of is
  * NULL: that may be for what has not happened yet.  Of documents, it tells whether there is a
  * number, or which path with dates is most like this one.
  */
@@ -212,9 +212,10 @@ report_no_date(const TtlIndex *index, Node *key, int64 sampled)
 				 dotted == NULL ? 0 :
 				 found[0] == '.' ? errhint("The nearest path that has dates is %s%s.", column, found) :
 				 strcmp(found, "number") == 0 ?
-				 errhint("Index the date that the number stands for. Milliseconds since 1970: "
-						 "CREATE INDEX ON %s (to_timestamp((%s #>> string_to_array(%s, '.'))::float8 / 1000.0)) WHERE ttl_index.expire_after_seconds(...).",
-						 table, column, path) :
+				 errhint("A number needs a unit: SELECT ttl_index.create_index(%s, "
+						 "$$CASE jsonb_typeof(%s #> string_to_array(%s, '.')) WHEN 'number' THEN (%s #>> string_to_array(%s, '.'))::numeric END$$, "
+						 "%d, unit => 'milliseconds');",
+						 quote_literal_cstr(table), column, path, column, path, index->option.seconds) :
 				 errhint("In a document, a date is {\"$date\": ...}, or a string that is an RFC 3339 date-time with an offset.")));
 }
 
@@ -228,14 +229,16 @@ report_dates(const TtlIndex *index, const TtlShare *share)
 	if (!ttl_key_read(index->indexrelid, &attnum, &key))
 		return;
 	/* a column without dates is one for what has not happened yet */
-	if (share->dates == 0 && key != NULL)
-		report_no_date(index, key, share->rows);
+	if (share->dates == 0 && (key != NULL || index->option.unit != TTL_UNIT_NONE))
+		report_no_date(index, ttl_key_node(index->relid, attnum, key), share->rows);
 	if (share->past > 0 || (share->future > 0 && share->future >= share->dates / 4))
 		ereport(WARNING,
 				(errmsg("dates under the key of TTL index \"%s\" are far from today",
 						get_rel_name(index->indexrelid)),
 				 errdetail("Of %lld sampled dates, %lld are before February 1970 and %lld after the year 9999.",
 						   (long long) share->dates, (long long) share->past, (long long) share->future),
+				 index->option.unit != TTL_UNIT_NONE ?
+				 errhint("Check their unit, which is %s here.", ttl_unit_name(index->option.unit)) :
 				 ttl_key_path_text(key, index->relid) != NULL ?
 				 errhint("Check their unit: {\"$date\": ...} takes milliseconds.") :
 				 key != NULL ?

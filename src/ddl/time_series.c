@@ -83,6 +83,7 @@ read_series_args(FunctionCallInfo fcinfo, TtlCreate *args)
 	args->change.seconds = ttl_state_read_seconds(fcinfo, 4);
 	args->change.time_zone = ttl_args_text(fcinfo, 6);
 	args->change.boundary_rows = ttl_args_bool(fcinfo, 7);
+	args->change.unit = ttl_coll_mod_read_unit(fcinfo, 8);
 	if (args->change.seconds != NULL)
 		ttl_state_check_seconds(*args->change.seconds, true);
 }

@@ -40,23 +40,6 @@
 #include "definition/option.h"
 #include "ttl_index.h"
 
-/* The default btree operator class of a type that a key can have; invalid for other types. */
-Oid
-ttl_catalog_opclass(Oid type)
-{
-	switch (type)
-	{
-		case TIMESTAMPTZOID:
-			return TIMESTAMPTZ_BTREE_OPS_OID;
-		case TIMESTAMPOID:
-			return TIMESTAMP_BTREE_OPS_OID;
-		case DATEOID:
-			return DATE_BTREE_OPS_OID;
-		default:
-			return InvalidOid;
-	}
-}
-
 /*
  * Calls a function for each of many indexes, each time in a memory context of its own: there
  * can be thousands of indexes, and describing one parses trees.

@@ -38,6 +38,7 @@ static const struct
 	{"paused", 2, {BOOLOID, BOOLOID}},
 	{"archive_to", 2, {REGCLASSOID, REGCLASSOID}},
 	{"detach_expired_partitions", 2, {BOOLOID, BOOLOID}},
+	{"unit", 2, {TEXTOID, TEXTOID}},
 	{"seconds", 1, {INTERVALOID}},
 	{"document_ttl", 2, {JSONBOID, TEXTOID}},
 	{"column_ttl", 1, {INT8OID}},

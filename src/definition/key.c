@@ -4,8 +4,8 @@
  *	  Keys: what the name of one stands for, the indexes on it, and hints on it.
  *
  * A key is the name of a column; or a column of type jsonb and a path below it in MongoDB's
- * dotted notation, 'doc.meta.createdAt'.  A column whose name has a dot wins over a path, and a
- * longer column name over a shorter one.
+ * dotted notation, 'doc.meta.createdAt'; or an expression.  A column whose name has a dot wins
+ * over a path, and a longer column name over a shorter one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -40,10 +40,10 @@
 
 /* The command that creates a TTL index on an expression, for hints. */
 static char *
-command(const char *table, const char *expression, const char *filter)
+command(const char *table, const char *expression)
 {
-	return psprintf("CREATE INDEX ON %s (%s) WHERE %sttl_index.expire_after_seconds(...)",
-					table, expression, filter);
+	return psprintf("CREATE INDEX ON %s (%s) WHERE ttl_index.expire_after_seconds(...)",
+					table, expression);
 }
 
 /* What to do about a column (invalid: an expression) of a type that is no date. */
@@ -54,18 +54,9 @@ ttl_key_hint(Oid relid, AttrNumber attnum, Oid type)
 	const char *column = name ? quote_identifier(name) : "...";
 	char	   *found = ttl_name_find(relid);
 	const char *table = found ? found : "...";
-	char	   *seconds = command(table, psprintf("to_timestamp(%s)", column), "");
 
 	switch (type)
 	{
-		case INT4OID:
-			return psprintf("Index the date that the seconds since 1970 stand for: %s.", seconds);
-		case INT8OID:
-		case NUMERICOID:
-		case FLOAT8OID:
-			return psprintf("Index the date that the number stands for. Milliseconds since 1970: %s. Seconds: %s.",
-							command(table, psprintf("to_timestamp(%s / 1000.0)", column), ""),
-							seconds);
 		case TEXTOID:
 		case VARCHAROID:
 		case BPCHAROID:
@@ -73,20 +64,17 @@ ttl_key_hint(Oid relid, AttrNumber attnum, Oid type)
 							"For RFC 3339 text with an offset: "
 							"CREATE FUNCTION text_date(text) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE "
 							"RETURN ttl_index.document_date(jsonb_build_object('date', $1), 'date'); %s.",
-							command(table, psprintf("text_date(%s)", column), ""));
-		case UUIDOID:
-			return psprintf("Index the date that a UUID of version 7 begins with: %s.",
-							command(table, UUID_V7_DATE(column), UUID_V7_FILTER(column)));
+							command(table, psprintf("text_date(%s)", column)));
 		case JSONBOID:
 			return psprintf("Index a date in the documents: %s.",
 							command(table, psprintf("ttl_index.document_date(%s, 'createdAt')",
-													column), ""));
+													column)));
 		case JSONOID:
 			return psprintf("Make the column jsonb: ALTER TABLE %s ALTER COLUMN %s TYPE jsonb.",
 							table, column);
 		default:
 			return pstrdup("The key must be of type timestamp with time zone, or an expression that is; "
-						   "or of type timestamp or date, with a time zone.");
+						   "of type timestamp or date, with a time zone; or a number or uuid, with a unit.");
 	}
 }
 
@@ -192,6 +180,21 @@ path_sql(const char *key, const char *path)
 	return sql.data;
 }
 
+/* Reads a key that begins with no column; false if it can be no expression either. */
+static bool
+read_expression(Relation rel, const char *name, TtlKey *key)
+{
+	if (strpbrk(name, "\"( :+-") == NULL)
+		return false;
+	key->expression = ttl_key_parse(rel, name, false, "key");
+	if (IsA(key->expression, Var))
+	{
+		key->attnum = ((Var *) key->expression)->varattno;
+		key->expression = NULL;
+	}
+	return true;
+}
+
 /*
  * Finds what a key names, and what to index for it.  Raises an error if there is no such
  * column, or if it holds no dates.
@@ -205,16 +208,25 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 
 	memset(key, 0, sizeof(*key));
 	key->column = split_key(relid, name, &path);
-	if (key->column == NULL)
+	if (key->column != NULL)
+		key->attnum = get_attnum(relid, key->column);
+	else if (!read_expression(rel, name, key))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						name, RelationGetRelationName(rel)),
-				 errhint("The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX.")));
-	key->attnum = get_attnum(relid, key->column);
-	type = getBaseType(get_atttype(relid, key->attnum));
+				 errhint("The key of a TTL index is a column, a jsonb column and a path, such as 'doc.createdAt', or an expression.")));
+	else if (key->expression == NULL)
+		key->column = get_attname(relid, key->attnum, false);
+	type = getBaseType(exprType(ttl_key_node(relid, key->attnum, key->expression)));
 
-	if (type == JSONBOID)
+	if (key->expression != NULL)
+	{
+		key->type = type;
+		/* it may end in a comment */
+		key->sql = psprintf("(%s%s)", name, strstr(name, "--") ? "\n" : "");
+	}
+	else if (type == JSONBOID)
 	{
 		if (path == NULL)
 			ereport(ERROR,
@@ -244,13 +256,13 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 	{
 		key->type = type;
 		key->sql = pstrdup(quote_identifier(key->column));
-		if (!OidIsValid(ttl_catalog_opclass(type)))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg(TTL_KEY_TYPE_REASON, format_type_be(type)),
-					 errhint("%s", ttl_key_hint(relid, key->attnum, type))));
 	}
-	if (key->sql[0] == '(')
+	if (!OidIsValid(ttl_keytype_opclass(key->type)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg(TTL_KEY_TYPE_REASON, format_type_be(type)),
+				 errhint("%s", ttl_key_hint(relid, key->attnum, type))));
+	if (key->expression == NULL && key->sql[0] == '(')
 		key->expression = ttl_key_parse(rel, key->sql, false, "key");
 }
 
@@ -390,15 +402,8 @@ ttl_key_indexes(Relation rel, const char *name)
 		if (path != NULL || type == TIMESTAMPTZARRAYOID || type == JSONBOID)
 			ttl_key_resolve(rel, name, &key);
 	}
-	else if (strpbrk(name, "\"( :+-") != NULL)
-	{
-		key.expression = ttl_key_parse(rel, name, false, "key");
-		if (IsA(key.expression, Var))
-		{
-			key.attnum = ((Var *) key.expression)->varattno;
-			key.expression = NULL;
-		}
-	}
+	else
+		(void) read_expression(rel, name, &key);
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		AttrNumber	attnum;

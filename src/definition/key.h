@@ -17,7 +17,7 @@
 
 /*
  * A partition of a time series, from one key to another; the upper one is
- * exclusive.  Keys are in microseconds, a date's too.
+ * exclusive.  Keys are numbers, or in microseconds, a date's too.
  */
 typedef struct TtlPartition
 {
@@ -35,7 +35,9 @@ typedef struct TtlCutoff
 {
 	TimestampTz instant;		/* what is not later is due */
 	Oid			keytype;
-	struct pg_tz *zone;			/* NULL for timestamptz */
+	struct pg_tz *zone;			/* NULL unless the key is a local time */
+	TtlUnit		unit;
+	int64		least;			/* keys below are no dates */
 	int64		bound;			/* greatest key that can be due */
 	int64		sure;			/* keys up to here are due without a check */
 } TtlCutoff;
@@ -44,7 +46,7 @@ typedef struct TtlCutoff
 typedef struct TtlKey
 {
 	AttrNumber	attnum;
-	char	   *column;
+	char	   *column;			/* NULL for an expression */
 	char	   *sql;			/* as an index element of CREATE INDEX */
 	Node	   *expression;		/* NULL for the column itself */
 	Oid			type;			/* of the key that is indexed */
@@ -73,6 +75,17 @@ extern char *ttl_key_path_text(Node *expression, Oid relid);
 extern List *ttl_key_indexes(Relation rel, const char *name);
 extern List *ttl_key_prefer_ttl(List *indexes);
 extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
+
+/* keytype.c */
+extern Oid	ttl_keytype_opclass(Oid type);
+extern bool ttl_keytype_is_date(Oid type);
+extern bool ttl_keytype_read(Oid type, Datum datum, int64 *key, uint64 *rest);
+extern Datum ttl_keytype_datum(Oid type, int64 key, uint64 rest);
+extern Datum ttl_keytype_last(Oid type, int64 key);
+extern int64 ttl_keytype_least(Oid type);
+extern int64 ttl_keytype_bound(Oid type, TtlUnit unit, TimestampTz instant);
+extern TimestampTz ttl_keytype_instant(Oid type, TtlUnit unit, int64 key);
+extern char *ttl_keytype_condition(Oid type, const char *key);
 
 /* own_ttl.c */
 extern Node *ttl_own_ttl_asked_for(List *members);

@@ -11,6 +11,7 @@
 #define TTL_OPTION_H
 
 #include "access/htup.h"
+#include "document/unit.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
@@ -34,6 +35,7 @@ typedef struct TtlFunctions
 	Oid			paused;
 	Oid			archive_to;
 	Oid			detach_expired_partitions;
+	Oid			unit;
 	Oid			seconds;
 	Oid			document_ttl;	/* of jsonb */
 	Oid			column_ttl;		/* of an integer */
@@ -42,10 +44,10 @@ typedef struct TtlFunctions
 } TtlFunctions;
 
 /* How many of these, from the first one on, are options. */
-#define TTL_OPTION_FUNCTIONS 7
+#define TTL_OPTION_FUNCTIONS 8
 
 /* How many can stand in what remove_ttl() takes out of an index: these and seconds(). */
-#define TTL_REMOVED_FUNCTIONS 8
+#define TTL_REMOVED_FUNCTIONS 9
 
 /* What the predicate of one index says. */
 typedef struct TtlOption
@@ -54,6 +56,7 @@ typedef struct TtlOption
 	const char *problem;		/* why it is malformed, or NULL */
 	int32		seconds;
 	char	   *time_zone;		/* NULL where the option is not given */
+	TtlUnit		unit;			/* of a key that is no date */
 	bool		drop_partitions;	/* partitions that are due go as a whole */
 	bool		detach_partitions;	/* and stay as tables of their own */
 	bool		boundary_rows;	/* due rows of the others go one by one */

@@ -57,6 +57,7 @@ enum
 	COLUMN_INDEXRELID,
 	COLUMN_SECONDS,
 	COLUMN_TIME_ZONE,
+	COLUMN_UNIT,
 	COLUMN_PAUSED,
 	COLUMN_ARCHIVE_TO,
 	NCOLUMNS
@@ -97,6 +98,8 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	row->option.seconds = DatumGetInt32(values[COLUMN_SECONDS]);
 	if (!nulls[COLUMN_TIME_ZONE])
 		row->option.time_zone = TextDatumGetCString(values[COLUMN_TIME_ZONE]);
+	if (!nulls[COLUMN_UNIT])
+		row->option.unit = ttl_unit_find(TextDatumGetCString(values[COLUMN_UNIT]));
 	row->option.paused = DatumGetBool(values[COLUMN_PAUSED]);
 	row->option.archive_to = DatumGetObjectId(values[COLUMN_ARCHIVE_TO]);
 	row->tid = tuple->t_self;
@@ -273,6 +276,8 @@ insert_row(Relation rel, const SavedRow *row)
 	values[COLUMN_SECONDS] = Int32GetDatum(row->option.seconds);
 	nulls[COLUMN_TIME_ZONE] = time_zone == NULL;
 	values[COLUMN_TIME_ZONE] = time_zone ? CStringGetTextDatum(time_zone) : (Datum) 0;
+	nulls[COLUMN_UNIT] = row->option.unit == TTL_UNIT_NONE;
+	values[COLUMN_UNIT] = CStringGetTextDatum(ttl_unit_name(row->option.unit));
 	values[COLUMN_PAUSED] = BoolGetDatum(row->option.paused);
 	values[COLUMN_ARCHIVE_TO] = ObjectIdGetDatum(row->option.archive_to);
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);

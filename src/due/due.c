@@ -46,6 +46,7 @@
 PG_FUNCTION_INFO_V1(ttl_due_count);
 PG_FUNCTION_INFO_V1(ttl_oldest_due);
 PG_FUNCTION_INFO_V1(ttl_cutoff);
+PG_FUNCTION_INFO_V1(ttl_cutoff_number);
 PG_FUNCTION_INFO_V1(ttl_preview);
 
 /* ttl_due_since() reads so many leaf pages of an index in one place before it gives up. */
@@ -256,8 +257,8 @@ select_due(const TtlIndex *leaf, TimestampTz at, int64 max_rows)
 											  context, true, false));
 	ttl_cutoff_init(&cutoff, leaf, at);
 	types[0] = types[1] = leaf->keytype;
-	values[0] = ttl_index_scan_datum(leaf->keytype, cutoff.bound);
-	values[1] = ttl_index_scan_datum(leaf->keytype, cutoff.sure);
+	values[0] = ttl_keytype_last(leaf->keytype, cutoff.bound);
+	values[1] = ttl_keytype_last(leaf->keytype, cutoff.sure);
 	values[2] = CStringGetTextDatum(leaf->option.time_zone ? leaf->option.time_zone : "");
 	values[3] = TimestampTzGetDatum(cutoff.instant);
 
@@ -266,6 +267,9 @@ select_due(const TtlIndex *leaf, TimestampTz at, int64 max_rows)
 					 "SELECT pg_catalog.to_jsonb(t.*) FROM ONLY %s AS t "
 					 "WHERE %s OPERATOR(pg_catalog.<=) $1",
 					 ttl_name_qualified(leaf->relid), key);
+
+	if (ttl_keytype_condition(leaf->keytype, key) != NULL)
+		appendStringInfo(&query, " AND %s", ttl_keytype_condition(leaf->keytype, key));
 
 	/* near a change of summer time, keys are not in the order of instants */
 	if (cutoff.zone != NULL)
@@ -451,17 +455,16 @@ typedef struct Cutoff
 	Oid			indexrelid;
 	TimestampTz statement;
 	TimestampTz at;
+	int64		number;
 } Cutoff;
 
 /*
- * cutoff(index regclass) returns timestamptz
- *
- * If no row expires by the index, it is -infinity, also after remove_ttl() and for an index that
- * is dropped while a query uses it.  Until the next pass, an option that REINDEX CONCURRENTLY
- * has lost still counts.
+ * The cutoff of the index in the first argument.  If no row expires by it, that is -infinity and 0,
+ * also after remove_ttl() and for an index that is dropped while a query uses it.  Until the next
+ * pass, an option that REINDEX CONCURRENTLY has lost still counts.
  */
-Datum
-ttl_cutoff(PG_FUNCTION_ARGS)
+static const Cutoff *
+find_cutoff(FunctionCallInfo fcinfo)
 {
 	Oid			indexrelid = PG_GETARG_OID(0);
 	TimestampTz statement = GetCurrentStatementStartTimestamp();
@@ -476,12 +479,31 @@ ttl_cutoff(PG_FUNCTION_ARGS)
 	{
 		ttl_state_check_is_index(indexrelid);
 		kept->at = DT_NOBEGIN;
+		kept->number = 0;
 		if (ttl_catalog_governor(indexrelid, &governor, &option) &&
 			(option.present || ttl_saved_option_apply(indexrelid, &option)) &&
 			option.problem == NULL && option.seconds >= 0)
+		{
 			kept->at = statement - option.seconds * USECS_PER_SEC;
+			if (option.unit != TTL_UNIT_NONE)
+				kept->number = ttl_unit_number(option.unit, kept->at);
+		}
 		kept->indexrelid = indexrelid;
 		kept->statement = statement;
 	}
-	PG_RETURN_TIMESTAMPTZ(kept->at);
+	return kept;
+}
+
+/* cutoff(index regclass) returns timestamptz */
+Datum
+ttl_cutoff(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TIMESTAMPTZ(find_cutoff(fcinfo)->at);
+}
+
+/* cutoff_number(index regclass) returns bigint: in the unit of the key */
+Datum
+ttl_cutoff_number(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(find_cutoff(fcinfo)->number);
 }

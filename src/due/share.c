@@ -49,7 +49,8 @@ count_entry(const int64 *date, int rows, void *arg)
 {
 	Sample	   *sample = arg;
 	TtlShare   *share = sample->share;
-	bool		is_date = sample->cutoff.keytype == DATEOID;
+	Oid			keytype = sample->cutoff.keytype;
+	TtlUnit		unit = sample->cutoff.unit;
 
 	sample->rows += rows;
 	if (date == NULL)
@@ -57,11 +58,11 @@ count_entry(const int64 *date, int rows, void *arg)
 	share->dates += rows;
 	if (ttl_cutoff_is_due(&sample->cutoff, *date))
 		sample->due += rows;
-	if (is_date ? DATE_NOT_FINITE(*date) : TIMESTAMP_NOT_FINITE(*date))
+	if (keytype == DATEOID ? DATE_NOT_FINITE(*date) : TIMESTAMP_NOT_FINITE(*date))
 		return;
-	if (*date < ttl_look_day(sample->cutoff.keytype, TTL_FEBRUARY_1970))
+	if (*date < ttl_look_day(keytype, unit, TTL_FEBRUARY_1970))
 		share->past += rows;
-	else if (*date >= ttl_look_day(sample->cutoff.keytype, TTL_YEAR_10000))
+	else if (*date >= ttl_look_day(keytype, unit, TTL_YEAR_10000))
 		share->future += rows;
 }
 
@@ -166,8 +167,8 @@ ttl_share_doubt(const TtlIndex *index)
 {
 	char	   *doubt = NULL;
 	Oid			keytype = index->keytype;
+	TtlUnit		unit = index->option.unit;
 	TtlEstimate estimate;
-	double		first;
 	double		past;
 	double		future;
 
@@ -177,11 +178,11 @@ ttl_share_doubt(const TtlIndex *index)
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index->relid)) &&
 		ttl_look_estimate(index, &estimate))
 	{
-		/* without -infinity and infinity */
-		first = ttl_look_estimate_share(&estimate, PG_INT64_MIN);
-		past = ttl_look_estimate_share(&estimate, ttl_look_day(keytype, TTL_FEBRUARY_1970) - 1) - first;
-		future = ttl_look_estimate_share(&estimate, PG_INT64_MAX - 1) -
-			ttl_look_estimate_share(&estimate, ttl_look_day(keytype, TTL_YEAR_10000) - 1);
+		/* without -infinity and infinity, or numbers that are no dates */
+		past = ttl_look_estimate_share(&estimate, ttl_look_day(keytype, unit, TTL_FEBRUARY_1970) - 1) -
+			ttl_look_estimate_share(&estimate, ttl_keytype_least(keytype));
+		future = ttl_look_estimate_share(&estimate, (keytype == DATEOID ? DATEVAL_NOEND : PG_INT64_MAX) - 1) -
+			ttl_look_estimate_share(&estimate, ttl_look_day(keytype, unit, TTL_YEAR_10000) - 1);
 		if (estimate.entries <= 0)
 			doubt = NULL;
 		else if (estimate.nulls == 1 && index->keyattnum == InvalidAttrNumber)

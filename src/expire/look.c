@@ -136,10 +136,12 @@ ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg)
 			IndexTuple	tuple = (IndexTuple) PageGetItem(page, item);
 			bool		isnull;
 			Datum		datum = index_getattr(tuple, 1, RelationGetDescr(rel), &isnull);
-			int64		key = isnull ? 0 : ttl_index_scan_key(index->keytype, datum);
+			int64		key;
+			uint64		rest;
+			bool		is_date = !isnull && ttl_keytype_read(index->keytype, datum, &key, &rest);
 
 			if (!ItemIdIsDead(item))
-				entry(isnull ? NULL : &key,
+				entry(is_date ? &key : NULL,
 					  BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1, arg);
 		}
 		UnlockReleaseBuffer(buffer);
@@ -149,8 +151,10 @@ ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg)
 
 /* A day since 2000-01-01 as a key of this type. */
 int64
-ttl_look_day(Oid keytype, int64 day)
+ttl_look_day(Oid keytype, TtlUnit unit, int64 day)
 {
+	if (unit != TTL_UNIT_NONE)
+		return ttl_keytype_bound(keytype, unit, day * USECS_PER_DAY);
 	return keytype == DATEOID ? day : day * USECS_PER_DAY;
 }
 
@@ -216,6 +220,16 @@ ttl_look_estimate(const TtlIndex *leaf, TtlEstimate *estimate)
 	return true;
 }
 
+static int64
+read_key(const TtlEstimate *estimate, Datum value)
+{
+	int64		key;
+	uint64		rest;
+
+	(void) ttl_keytype_read(estimate->keytype, value, &key, &rest);
+	return key;
+}
+
 /* What share of the rows that a histogram is of have a key up to this one? */
 static double
 histogram_share(const TtlEstimate *estimate, int64 key)
@@ -228,12 +242,12 @@ histogram_share(const TtlEstimate *estimate, int64 key)
 
 	if (bins < 1)
 		return 0;
-	while (i <= bins && ttl_index_scan_key(estimate->keytype, values[i]) <= key)
+	while (i <= bins && read_key(estimate, values[i]) <= key)
 		i++;
 	if (i == 0 || i > bins)
 		return i == 0 ? 0 : 1;
-	lower = ttl_index_scan_key(estimate->keytype, values[i - 1]);
-	upper = ttl_index_scan_key(estimate->keytype, values[i]);
+	lower = read_key(estimate, values[i - 1]);
+	upper = read_key(estimate, values[i]);
 	return (i - 1 + (key - lower) / (upper - lower)) / bins;
 }
 
@@ -246,7 +260,7 @@ ttl_look_estimate_share(const TtlEstimate *estimate, int64 key)
 
 	for (int i = 0; i < Min(common->nvalues, common->nnumbers); i++)
 	{
-		if (ttl_index_scan_key(estimate->keytype, common->values[i]) <= key)
+		if (read_key(estimate, common->values[i]) <= key)
 			share += common->numbers[i];
 	}
 	return share > 0 ? Min(share, 1) : 0;
@@ -259,7 +273,9 @@ ttl_look_estimate_due(const TtlEstimate *estimate, const TtlIndex *leaf, Timesta
 	TtlCutoff	cutoff;
 
 	ttl_cutoff_init(&cutoff, leaf, at);
-	return estimate->entries * ttl_look_estimate_share(estimate, cutoff.bound);
+	return estimate->entries *
+		(ttl_look_estimate_share(estimate, cutoff.bound) -
+		 (cutoff.unit != TTL_UNIT_NONE ? ttl_look_estimate_share(estimate, cutoff.least - 1) : 0));
 }
 
 /* Frees what was read: an index may have many partitions. */

@@ -84,6 +84,7 @@ ttl_row_is_due(TtlExpirer *x)
 	AttrNumber	attnum = x->info->ii_IndexAttrNumbers[0];
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
+	uint64		rest;
 
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = x->slot;
@@ -95,10 +96,9 @@ ttl_row_is_due(TtlExpirer *x)
 		values[0] = slot_getattr(x->slot, attnum, &isnull[0]);
 	else
 		FormIndexDatum(x->info, x->slot, x->estate, values, isnull);
-	if (isnull[0])
-		return false;
-	x->key = ttl_index_scan_key(x->cutoff->keytype, values[0]);
-	return ttl_cutoff_is_due(x->cutoff, x->key);
+	return !isnull[0] &&
+		ttl_keytype_read(x->cutoff->keytype, values[0], &x->key, &rest) &&
+		ttl_cutoff_is_due(x->cutoff, x->key);
 }
 
 /*

@@ -121,7 +121,7 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	{
 		/* a later one may be missing only because its time has just come */
 		List	   *missing = ttl_make_missing(index, GetCurrentTimestamp(),
-											   index->option.bucket_seconds * USECS_PER_SEC);
+											   index->option.bucket_seconds);
 		char	   *name = missing != NIL ? ttl_make_name(index, linitial(missing)) : NULL;
 
 		if (name != NULL)
@@ -146,7 +146,7 @@ typedef struct IndexesView
 } IndexesView;
 
 /* The number of columns of list_indexes(). */
-#define NCOLUMNS 12
+#define NCOLUMNS 13
 
 static void
 show_index(Oid indexrelid, void *arg)
@@ -184,6 +184,8 @@ show_index(Oid indexrelid, void *arg)
 	nulls[10] = !OidIsValid(citus.shell);
 	values[11] = ObjectIdGetDatum(ttl_citus_shell_index(index.indexrelid, &citus));
 	nulls[11] = !OidIsValid(DatumGetObjectId(values[11]));
+	nulls[12] = index.option.unit == TTL_UNIT_NONE;
+	values[12] = CStringGetTextDatum(ttl_unit_name(index.option.unit));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

@@ -53,6 +53,7 @@ static const char *const state_names[] = {
 	"unsuitable_index",
 	"unsuitable_table",
 	"wrong_time_zone",
+	"wrong_unit",
 	"unsuitable_partitions",
 	"archive_mismatch",
 	"not_valid",
@@ -165,7 +166,25 @@ ttl_state_check_seconds(int32 seconds, bool may_be_never)
 			 errhint("ttl_index.seconds('30 days') is the number of seconds of 30 days.")));
 }
 
-/* The state by the type of the key, and the time zone in which it is read. */
+/* The state of an index whose unit is missing, or does not fit its key. */
+static TtlState
+unit_state(TtlIndex *index, Oid type)
+{
+	const char *name = index->keytype == UUIDOID ? "uuidv7" : "milliseconds";
+
+	if (ttl_keytype_is_date(index->keytype))
+		return ttl_state_set(index, TTL_WRONG_UNIT, ERRCODE_INVALID_PARAMETER_VALUE,
+							 psprintf("a TTL index on a key of type %s takes no unit", format_type_be(type)),
+							 "Leave unit out: such a key is a date by itself.");
+	return ttl_state_set(index, TTL_WRONG_UNIT, ERRCODE_INVALID_PARAMETER_VALUE,
+						 psprintf("a TTL index on a key of type %s needs %s unit", format_type_be(type),
+								  index->option.unit == TTL_UNIT_NONE ? "a" : "another"),
+						 psprintf("Add the argument unit => '%s', or AND ttl_index.unit('%s') to the predicate.%s",
+								  name, name, index->keytype == UUIDOID ? "" :
+								  " The unit can also be seconds, microseconds or nanoseconds."));
+}
+
+/* The state by the type of the key, and the time zone or unit in which it is read. */
 static TtlState
 key_state(TtlIndex *index, Oid type)
 {
@@ -173,15 +192,21 @@ key_state(TtlIndex *index, Oid type)
 	const char *problem;
 
 	index->keytype = getBaseType(type);
-	if (!OidIsValid(ttl_catalog_opclass(index->keytype)))
+	if (!OidIsValid(ttl_keytype_opclass(index->keytype)))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_DATATYPE_MISMATCH,
 							 psprintf(TTL_KEY_TYPE_REASON, format_type_be(type)),
 							 ttl_key_hint(index->relid, index->keyattnum, index->keytype));
 	if (!index->option.present)
 		return TTL_ACTIVE;
-	if (index->keytype == TIMESTAMPTZOID && time_zone != NULL)
+	if (ttl_keytype_is_date(index->keytype) ? index->option.unit != TTL_UNIT_NONE :
+		(index->option.unit == TTL_UNIT_UUIDV7) != (index->keytype == UUIDOID) ||
+		index->option.unit == TTL_UNIT_NONE)
+		return unit_state(index, type);
+	if (!ttl_keytype_is_date(index->keytype) && time_zone == NULL)
+		return TTL_ACTIVE;
+	if ((index->keytype == TIMESTAMPTZOID || index->option.unit != TTL_UNIT_NONE) && time_zone != NULL)
 		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
-							 "a TTL index on a key of type timestamp with time zone takes no time zone",
+							 psprintf("a TTL index on a key of type %s takes no time zone", format_type_be(type)),
 							 "Leave time_zone out: such a key is an instant by itself.");
 	if (index->keytype != TIMESTAMPTZOID && time_zone == NULL)
 		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
@@ -195,15 +220,12 @@ key_state(TtlIndex *index, Oid type)
 	return TTL_ACTIVE;
 }
 
-/* Checks a column (invalid: an expression) that is to get a TTL index, and the time zone. */
+/* Checks a column (invalid: an expression) that is to get a TTL index, with its zone or unit. */
 void
-ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type,
-					const char *time_zone)
+ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type, const TtlOption *option)
 {
-	TtlIndex	index = {.relid = relid,.keyattnum = attnum};
+	TtlIndex	index = {.relid = relid,.keyattnum = attnum,.option = *option};
 
-	index.option.present = true;
-	index.option.time_zone = unconstify(char *, time_zone);
 	if (key_state(&index, type) != TTL_ACTIVE)
 		ttl_state_raise(&index);
 }
@@ -289,6 +311,10 @@ partitions_state(TtlIndex *index, Oid relid, AttrNumber attnum, bool filtered)
 							 "partitions can be dropped and made only where the table is partitioned by RANGE of the key alone",
 							 "The key of the index and of PARTITION BY RANGE must be the same column. "
 							 "Create the index on the table that is partitioned so, above or below this one.");
+	if (index->keytype == UUIDOID)
+		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "partitions by UUID cannot be dropped or made",
+							 "They can hold UUIDs of other versions, which never expire.");
 	if (filtered)
 		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a TTL index with a filter cannot drop or make partitions",
@@ -364,7 +390,7 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		return index->state;
 	classes = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass, &isnull);
 	if (((oidvector *) DatumGetPointer(classes))->values[0] !=
-		ttl_catalog_opclass(index->keytype))
+		ttl_keytype_opclass(index->keytype))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a TTL index must use the default operator class of its key",
 							 "Create it without naming an operator class.");

@@ -90,6 +90,8 @@ CREATE INDEX m ON mixed (to_timestamp(deleted_ms / 1000.0)) WHERE ttl_index.expi
 DROP INDEX m;
 CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'ms'))) WHERE ttl_index.expire_after_seconds(60);
 DROP INDEX m;
+SELECT ttl_index.create_index('decl.mixed', $$CASE jsonb_typeof(doc #> string_to_array('ms', '.')) WHEN 'number' THEN (doc #>> string_to_array('ms', '.'))::numeric END$$, 60, unit => 'milliseconds', name => 'm');
+DROP INDEX m;
 CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'local'))) WHERE ttl_index.expire_after_seconds(60);
 DROP INDEX m;
 CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'meta', 'expires_at'))) WHERE ttl_index.expire_after_seconds(60);

@@ -47,11 +47,6 @@ SELECT try($$SELECT ttl_index.create_index('"T"', 'during', 60)$$);
 SELECT try($$SELECT ttl_index.create_index('"T"', 'span', 60)$$);
 SELECT count(*), bool_and(state = 'active') AS active FROM ttl_index.indexes;
 
--- the date of a UUID of version 7 is the time that it was made
-INSERT INTO "T" (id) VALUES ('018de8ee-8000-7000-8000-000000000000'), ('018de8ee-8000-4000-8000-000000000000'), ('ffffffff-ffff-7fff-bfff-ffffffffffff');
-SELECT ttl_index.due_count(indexrelid), ttl_index.oldest_due(indexrelid) FROM ttl_index.indexes
-WHERE pg_get_indexdef(indexrelid) LIKE '%(id%' OR pg_get_indexdef(indexrelid) LIKE '%uuid_extract%';
-
 -- an expression has no name to put there
 CREATE INDEX ON "T" ((doc->>'at')) WHERE ttl_index.expire_after_seconds(60);
 

@@ -29,6 +29,7 @@ CREATE TABLE expected (object text, command text,
 INSERT INTO expected VALUES
 ('expire_after_seconds(integer,integer)', 'SELECT ttl_index.expire_after_seconds(1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('time_zone(text,text)', 'SELECT ttl_index.time_zone(''UTC'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('unit(text,text)', 'SELECT ttl_index.unit(''seconds'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('drop_expired_partitions(boolean,boolean)', 'SELECT ttl_index.drop_expired_partitions()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('bucket_max_span_seconds(integer,integer)', 'SELECT ttl_index.bucket_max_span_seconds(60)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('detach_expired_partitions(boolean,boolean)', 'SELECT ttl_index.detach_expired_partitions()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
@@ -41,12 +42,12 @@ INSERT INTO expected VALUES
 ('column_ttl(bigint)', 'SELECT ttl_index.column_ttl(1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('expire_at(timestamp with time zone,integer)', 'SELECT ttl_index.expire_at(now(), 1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 -- declaring is for owners
-('create_index_command(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.create_index_command(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('create_index(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('coll_mod(regclass,text,bigint,text,boolean,boolean,regclass,boolean,boolean)', 'SELECT ttl_index.coll_mod(''%1$s'', ''ts'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('coll_mod_index(regclass,bigint,text,boolean,boolean,regclass,boolean,boolean)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('create_index_command(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean,text)', 'SELECT ttl_index.create_index_command(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('create_index(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean,text)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('coll_mod(regclass,text,bigint,text,boolean,boolean,regclass,boolean,boolean,text)', 'SELECT ttl_index.coll_mod(''%1$s'', ''ts'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('coll_mod_index(regclass,bigint,text,boolean,boolean,regclass,boolean,boolean,text)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 -- the tables here are not partitioned
-('create_time_series(regclass,text,text,text,bigint,integer,text,boolean)', 'SELECT ttl_index.create_time_series(''%1$s'', ''ts'')', '0A000', '0A000', '42501', '0A000', '42501', '0A000'),
+('create_time_series(regclass,text,text,text,bigint,integer,text,boolean,text)', 'SELECT ttl_index.create_time_series(''%1$s'', ''ts'')', '0A000', '0A000', '42501', '0A000', '42501', '0A000'),
 ('pause_index(regclass)', 'SELECT ttl_index.pause_index(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('unpause_index(regclass)', 'SELECT ttl_index.unpause_index(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('remove_ttl(regclass)', 'SELECT ttl_index.remove_ttl(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
@@ -62,6 +63,7 @@ INSERT INTO expected VALUES
 ('forecast(regclass,interval,integer)', 'SELECT ttl_index.forecast(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', 'ok', 'ok'),
 ('lag(regclass)', 'SELECT ttl_index.lag(''%1$s_ttl'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('cutoff(regclass)', 'SELECT ttl_index.cutoff(''%1$s_ttl'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('cutoff_number(regclass)', 'SELECT ttl_index.cutoff_number(''%1$s_ttl'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 -- refused in a transaction only: see below
 ('run_pass()', 'CALL ttl_index.run_pass()', '25001', '25001', '25001', '25001', '25001', '25001'),
 ('stats_reset()', 'SELECT ttl_index.stats_reset()', '42501', '42501', '42501', 'ok', '42501', '42501'),
