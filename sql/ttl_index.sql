@@ -155,6 +155,38 @@ $$;
 COMMENT ON FUNCTION seconds(interval) IS
 'converts an interval of weeks, days, hours, minutes and whole seconds to seconds, for example expire_after_seconds(ttl_index.seconds(''30 days'')); raises an error for months and years, whose length varies';
 
+-- An argument that is a number of seconds or an interval.  With an overloaded function, a literal
+-- or a parameter without a type would be ambiguous.
+CREATE TYPE duration;
+
+CREATE FUNCTION duration_in(cstring)
+RETURNS duration LANGUAGE C STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_duration_in';
+
+COMMENT ON FUNCTION duration_in(cstring) IS 'input function of the type ttl_index.duration';
+
+CREATE FUNCTION duration_out(duration)
+RETURNS cstring LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'int8out';
+
+COMMENT ON FUNCTION duration_out(duration) IS 'output function of the type ttl_index.duration';
+
+CREATE TYPE duration (INPUT = duration_in, OUTPUT = duration_out, LIKE = bigint);
+
+COMMENT ON TYPE duration IS
+'type of arguments: a number of seconds, or an interval such as ''30 days''';
+
+CREATE CAST (bigint AS duration) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (integer AS duration) WITH FUNCTION pg_catalog.int8(integer) AS IMPLICIT;
+CREATE CAST (smallint AS duration) WITH FUNCTION pg_catalog.int8(smallint) AS IMPLICIT;
+
+CREATE FUNCTION duration(span interval)
+RETURNS duration LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN ttl_index.seconds(span);
+
+COMMENT ON FUNCTION duration(interval) IS 'converts an interval as ttl_index.seconds() does';
+
+CREATE CAST (interval AS duration) WITH FUNCTION duration(interval) AS IMPLICIT;
+
 --
 -- Keys
 --
@@ -198,7 +230,7 @@ COMMENT ON FUNCTION expire_at(timestamptz, integer) IS
 -- Creating, changing and dropping TTL indexes
 --
 
-CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds bigint,
+CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds duration,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT NULL, delete_boundary_rows boolean DEFAULT NULL,
@@ -207,10 +239,10 @@ CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_s
 RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
-COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
+COMMENT ON FUNCTION create_index_command(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
 'returns the CREATE INDEX command that create_index() would run, or two commands with document_ttl_field; use it with \gexec of psql, for example to create the index concurrently';
 
-CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds bigint,
+CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds duration,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT NULL, delete_boundary_rows boolean DEFAULT NULL,
@@ -219,10 +251,10 @@ CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds b
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
-COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
+COMMENT ON FUNCTION create_index(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
 'creates a TTL index: a row expires expire_after_seconds after the date in the key, which is a column, a jsonb column and a dotted path, or an expression; with document_ttl_field, a document with its own TTL expires by that, and two indexes are created; with or_change, the options of an existing index are changed; an option that is NULL keeps its value; returns the index';
 
-CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigint,
+CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds duration,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
 	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL, unit text DEFAULT NULL,
@@ -230,10 +262,10 @@ CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigin
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
-COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean, text) IS
+COMMENT ON FUNCTION coll_mod(regclass, text, duration, text, boolean, boolean, regclass, boolean, boolean, text) IS
 'changes the options of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or makes the plain index on it a TTL index, without a rebuild; an option that is NULL keeps its value; archive_to => ''-'' removes the archive; returns the old and the new expire_after_seconds';
 
-CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds bigint,
+CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds duration,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
 	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL, unit text DEFAULT NULL,
@@ -241,7 +273,7 @@ CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds bigint,
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
-COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean, text) IS
+COMMENT ON FUNCTION coll_mod_index(regclass, duration, text, boolean, boolean, regclass, boolean, boolean, text) IS
 'changes the options of this TTL index, or makes this plain index a TTL index, without a rebuild; an option that is NULL keeps its value; archive_to => ''-'' removes the archive; returns the old and the new expire_after_seconds';
 
 CREATE FUNCTION pause_index(index regclass)
@@ -280,13 +312,13 @@ COMMENT ON FUNCTION drop_index(regclass, text) IS
 'drops the TTL index on this key (a column, a jsonb column and a dotted path, or an expression); for documents with their own TTL, both indexes';
 
 CREATE FUNCTION create_time_series(relation regclass, time_field text, meta_field text DEFAULT NULL,
-	granularity text DEFAULT NULL, expire_after_seconds bigint DEFAULT NULL,
+	granularity text DEFAULT NULL, expire_after_seconds duration DEFAULT NULL,
 	bucket_max_span_seconds integer DEFAULT NULL, time_zone text DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, unit text DEFAULT NULL)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_time_series';
 
-COMMENT ON FUNCTION create_time_series(regclass, text, text, text, bigint, integer, text, boolean, text) IS
+COMMENT ON FUNCTION create_time_series(regclass, text, text, text, duration, integer, text, boolean, text) IS
 'makes an empty table that is range-partitioned by time_field a time series: creates a DEFAULT partition, partitions ahead of the clock, a TTL index that drops partitions, and an index on (meta_field, time_field); granularity is seconds (partitions of 1 hour), minutes (1 day) or hours (30 days); returns the TTL index';
 
 --
@@ -1081,21 +1113,24 @@ GRANT EXECUTE ON FUNCTION
 	archive_to(regclass, regclass),
 	detach_expired_partitions(boolean, boolean),
 	seconds(interval),
+	duration_in(cstring),
+	duration_out(duration),
+	duration(interval),
 	earliest(timestamptz[]),
 	document_date(jsonb, text[]),
 	document_ttl(jsonb, text),
 	column_ttl(bigint),
 	expire_at(timestamptz, integer),
-	create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
-	create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
-	coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean, text),
-	coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean, text),
+	create_index_command(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
+	create_index(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
+	coll_mod(regclass, text, duration, text, boolean, boolean, regclass, boolean, boolean, text),
+	coll_mod_index(regclass, duration, text, boolean, boolean, regclass, boolean, boolean, text),
 	pause_index(regclass),
 	unpause_index(regclass),
 	remove_ttl(regclass),
 	remove_all_ttl(),
 	drop_index(regclass, text),
-	create_time_series(regclass, text, text, text, bigint, integer, text, boolean, text),
+	create_time_series(regclass, text, text, text, duration, integer, text, boolean, text),
 	set_last_modified(),
 	track_last_modified(regclass, name),
 	untrack_last_modified(regclass, name),

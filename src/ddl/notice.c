@@ -19,7 +19,9 @@
 #include <math.h>
 
 #include "access/sysattr.h"
+#include "catalog/dependency.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
@@ -303,6 +305,11 @@ report_attached(const TtlIndex *index)
 		"WHERE tgrelid IN (%s) AND NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 8 <> 0 "
 		"AND NOT EXISTS (SELECT FROM unnest(proconfig) AS c WHERE c LIKE 'search\\_path=%%')",
 		tables));
+	if (OidIsValid(getExtensionOfObject(RelationRelationId, index->relid)))
+		ereport(NOTICE,
+				(errmsg("pg_dump leaves out TTL index \"%s\"", get_rel_name(index->indexrelid)),
+				 errdetail("Table \"%s\" belongs to an extension, so CREATE EXTENSION makes it, without this index.",
+						   get_rel_name(index->relid))));
 	if (functions != NULL)
 		ereport(NOTICE,
 				(errmsg("triggers for rows of table \"%s\" run with search_path = pg_catalog, pg_temp",
