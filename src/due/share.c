@@ -19,6 +19,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "optimizer/plancat.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
@@ -86,7 +87,9 @@ count_rows(Oid relid)
 		if (rel == NULL)
 			continue;
 		estimate_rel_size(rel, NULL, &pages, &tuples, &visible);
-		rows += tuples;
+		/* it assumes 10 pages of a small table that was never vacuumed */
+		if (pages > 0)
+			rows += tuples * RelationGetNumberOfBlocks(rel) / pages;
 		relation_close(rel, AccessShareLock);
 	}
 	return rows;
