@@ -185,7 +185,7 @@ report_dates(const TtlIndex *index, const Found *found)
 				 errdetail("%lld of %lld sampled dates are before February 1970 or after the year 9999.",
 						   (long long) found->odd, (long long) found->dates),
 				 index->option.unit != TTL_UNIT_NONE ?
-				 errhint("Check their unit, which is %s here.", ttl_keytype_unit_name(index->option.unit)) :
+				 errhint("Check their unit, which is %s here.", ttl_keytype_units[index->option.unit]) :
 				 errhint("Check their unit: to_timestamp() takes seconds, {\"$date\": ...} takes milliseconds.")));
 }
 
