@@ -189,6 +189,27 @@ report_dates(const TtlIndex *index, const Found *found)
 				 errhint("Check their unit: to_timestamp() takes seconds, {\"$date\": ...} takes milliseconds.")));
 }
 
+/* Tells of foreign keys that make each delete read a whole table, for lack of an index. */
+static void
+report_missing_indexes(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_references_to(relid))
+	{
+		const TtlReference *reference = lfirst(lc);
+		char	   *command = ttl_references_missing_index(reference);
+
+		if (command != NULL)
+			ereport(NOTICE,
+					(errmsg("table \"%s\" is read as a whole for each row that is deleted from table \"%s\"",
+							get_rel_name(reference->relid), get_rel_name(relid)),
+					 errdetail("Foreign key \"%s\" has no index on its columns.",
+							   get_constraint_name(reference->constraint)),
+					 errhint("%s;", command)));
+	}
+}
+
 /*
  * Tells the client what is due now by a TTL index, and what happens to it, and warns where
  * dates are missing or odd.
@@ -242,6 +263,8 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 						get_rel_name(index.relid)),
 				 errdetail_internal("%s", detail),
 				 errhint("%s", hint)));
+	if (is_new)
+		report_missing_indexes(index.relid);
 	if (found.rows > 0)
 		report_dates(&index, &found);
 }

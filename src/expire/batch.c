@@ -170,7 +170,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	if (begin_batch(&x, index))
 	{
 		if (!x.direct)
-			x.rows = palloc(sizeof(Datum) * (max_docs + MaxHeapTuplesPerPage));
+			x.rows = palloc(sizeof(TtlLockedRow) * (max_docs + MaxHeapTuplesPerPage));
 		ttl_batch_announce_to_session(x.root);
 
 		PushActiveSnapshot(GetTransactionSnapshot());

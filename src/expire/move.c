@@ -125,8 +125,8 @@ insert_by_query(TtlExpirer *x)
 	int64		count;
 
 	register_ENR(env, &rows);
-	count = ttl_query_run(ttl_query_make_insert(x->archive, x->values, env, MOVED_ROWS),
-						  NULL, env, name, None_Receiver);
+	count = ttl_query_run(ttl_query_plan(ttl_query_make_insert(x->archive, x->values, env, MOVED_ROWS), name),
+						  CMDTAG_INSERT, NULL, env, name, None_Receiver);
 	if (count != x->batch->archived)
 		ereport(ERROR,
 				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),

@@ -190,7 +190,7 @@ ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *b
 	count.archived_documents = batch->archived;
 	count.archived_buckets = batch->archived_partitions;
 	count.skipped_locked = batch->skipped_locked;
-	count.skipped_failed = skipped ? 1 : 0;
+	count.skipped_failed = skipped ? 1 : batch->failed;
 	count.delete_time = (now - begun) / 1000.0;
 	if (batch->deleted > 0)
 		count.last_deleted = now;

@@ -123,6 +123,7 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 {
 	visit->batches++;
 	visit->deleted += batch->deleted;
+	visit->failures += batch->failed > 0 ? 1 : 0;
 	visit->narrowing = false;
 	visit->single_docs = Max(visit->single_docs - batch->live, 0);
 	if (visit->started == 0 && batch->candidates > 0)
@@ -134,7 +135,11 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 	/* a short batch says nothing about the speed */
 	if (batch->candidates < size)
 		return;
-	if (batch->live > 0)
+	/* in a larger batch are more of the rows that others wait for */
+	if (batch->waits &&
+		(now - begun) * MAX_GROWTH * 2 < (int64) visit->limits.failure_time * 1000)
+		visit->batch_size = Min(visit->batch_size * MAX_GROWTH, visit->limits.batch_docs);
+	else if (batch->live > 0)
 		adapt_size(visit, batch->live, now - begun);
 	else
 	{

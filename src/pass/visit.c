@@ -414,7 +414,7 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 
 	if (edata != NULL && work->edata == NULL && !batch->busy && !is_of_lock(work, edata))
 	{
-		batch->deleted = batch->archived = batch->skipped_locked = 0;
+		batch->deleted = batch->archived = batch->skipped_locked = batch->failed = 0;
 		if (is_transient_error(batch, edata))
 			batch->candidates = 0;
 		work->edata = edata;
@@ -432,11 +432,16 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 		if (work->gives_up)
 			ttl_kept_canceled(run->kept, work->leaf, run->at);
 	}
+	else if (batch->failed > 0 && work->edata == NULL)
+	{
+		ttl_work_tidy(batch->edata);
+		ttl_report_error(run, work->root, work->leaf, batch->edata);
+	}
 	if (batch->busy)
 		batch->skipped_locked = run->again ? 0 : 1;
 	work->counted = !run->stop &&
 		ttl_report_batch(run, work->root, work->visit, batch, work->skipped,
-						 work->edata, work->begun);
+						 work->edata ? work->edata : batch->edata, work->begun);
 }
 
 /* Moves the cursor after a batch that failed, and keeps it for the next visit. */
@@ -513,9 +518,10 @@ attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *curso
 
 	/*
 	 * Rows that were written since the pass began do not keep it going for
-	 * longer than the monitor sleeps: a trigger may write them again.
+	 * longer than the monitor sleeps: a trigger may write them again.  Nor do
+	 * rows that are tried again.
 	 */
-	if (!batch->from_before && ttl_work_is_long(run, run->at))
+	if ((!batch->from_before || cursor->at_once) && ttl_work_is_long(run, run->at))
 		batch->past_pass = true;
 	ttl_throttle_deleted(&run->common->throttle, batch->deleted);
 	ttl_kept_deleted(run->kept, root, batch->deleted, GetCurrentTimestamp());
@@ -595,8 +601,13 @@ end_visit(TtlRun *run, const Target *target, TtlVisit *visit, Oid last_leaf)
 	int			first_docs = visit->batch_size < TTL_FIRST_BATCH_DOCS ? visit->batch_size : 0;
 	TtlResumeState *kept;
 
-	/* errors and nothing deleted, or the search for the row that fails has not ended */
-	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing))
+	/*
+	 * If there were errors and nothing was deleted, or the search for the row
+	 * that fails has not ended, the pass goes on behind these rows, but not
+	 * for longer than the monitor sleeps.
+	 */
+	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing) &&
+		ttl_work_is_long(run, GetCurrentTimestamp()))
 		visit->skipped = true;
 	if (visit->skipped)
 	{

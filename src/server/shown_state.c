@@ -52,9 +52,25 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 	ttl_state_set(index, state, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, pstrdup(reason), NULL);
 }
 
+/* What makes the deletes of an index slow, for the view: foreign keys without an index. */
+static char *
+slow_references(const TtlIndex *index)
+{
+	ListCell   *lc;
+
+	foreach(lc, index->governor == index->indexrelid ? ttl_references_to(index->relid) : NIL)
+	{
+		char	   *command = ttl_references_missing_index(lfirst(lc));
+
+		if (command != NULL)
+			return psprintf("each delete reads a whole table, for lack of an index: %s", command);
+	}
+	return NULL;
+}
+
 /*
  * Completes the description of an index for the view: what else keeps its rows from being
- * deleted, and what an active index leaves out.
+ * deleted, what an active index leaves out, and why it is slow.
  */
 void
 ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
@@ -76,6 +92,8 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 		(ttl_leaves_is_by_row(index) && !ttl_state_owners_above(index)))
 		return;
 	index->reason = ttl_reach_left_out(index);
+	if (index->reason == NULL)
+		index->reason = slow_references(index);
 
 	if (keeps_partitions && index->option.drop_partitions &&
 		ttl_inherit_parent(index->indexrelid, NULL) == index->governor)

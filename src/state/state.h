@@ -13,6 +13,18 @@
 #include "catalog/pg_attribute.h"
 #include "definition/definition.h"
 
+/* A foreign key to a table (see references.c). */
+typedef struct TtlReference
+{
+	Oid			constraint;
+	Oid			relid;			/* the table that references */
+	Oid			to;				/* the table that it references */
+	char		action;			/* ON DELETE, as in pg_constraint.confdeltype */
+	int			ncolumns;
+	AttrNumber	columns[INDEX_MAX_KEYS];	/* that reference */
+	AttrNumber	keys[INDEX_MAX_KEYS];	/* that are referenced */
+} TtlReference;
+
 /* state.c */
 extern const char *ttl_state_name(TtlState state);
 extern TtlState ttl_state_set(TtlIndex *index, TtlState state, int sqlerrcode,
@@ -51,6 +63,10 @@ extern TtlState ttl_archive_rights(TtlIndex *index);
 extern TtlState ttl_archive_state_now(TtlIndex *index);
 extern char *ttl_archive_name(Oid target);
 extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
+
+/* references.c */
+extern List *ttl_references_to(Oid relid);
+extern char *ttl_references_missing_index(const TtlReference *reference);
 
 /* reach.c */
 extern bool ttl_reach_is_hypertable(Oid relid);

@@ -16,6 +16,18 @@ CREATE INDEX CONCURRENTLY b ON t (ts) WHERE id <= 100 AND ttl_index.expire_after
 CREATE INDEX c ON t ((ttl_index.document_date(doc, 'at'))) WHERE ttl_index.expire_after_seconds(60);
 DROP INDEX a, b, c;
 
+-- a foreign key without an index makes each delete read a whole table, also beyond a cascade
+CREATE TABLE par (id int, n int, at timestamptz, PRIMARY KEY (id, n));
+CREATE TABLE "Chi" (id int PRIMARY KEY, "P" int, n int, FOREIGN KEY (n, "P") REFERENCES par (n, id) ON DELETE CASCADE);
+CREATE TABLE gchi (chi int REFERENCES "Chi", par int, n int, FOREIGN KEY (par, n) REFERENCES par ON DELETE SET NULL);
+CREATE INDEX ON gchi (par) WHERE n IS NOT NULL;
+CREATE INDEX par_ttl ON par (at) WHERE ttl_index.expire_after_seconds(60);
+SELECT reason FROM ttl_index.indexes WHERE indexrelid = 'par_ttl'::regclass;
+CREATE INDEX ON decl."Chi" (n, "P");
+CREATE INDEX ON decl.gchi (chi);
+SELECT reason FROM ttl_index.indexes WHERE indexrelid = 'par_ttl'::regclass;
+DROP TABLE gchi, "Chi", par;
+
 -- an index goes with a column, also with one that only its filter names
 CREATE TABLE narrow (id int, tenant int, at timestamptz, made timestamptz, expire int);
 CREATE INDEX narrow_ttl ON narrow (at) WHERE tenant = 5 AND ttl_index.expire_after_seconds(60);
