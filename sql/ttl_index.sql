@@ -376,7 +376,7 @@ RETURNS interval LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_lag';
 
 COMMENT ON FUNCTION lag(regclass) IS
-'returns how long the oldest due row of a TTL index has been due, or 0 if none is due; returns NULL if finding out would mean to wait or to read much, or if the role may not know';
+'returns how long the oldest due row of a TTL index has been due, or 0 if none is due; returns NULL if it would have to wait or to read much, or if the role lacks the privilege';
 
 CREATE FUNCTION cutoff(index regclass)
 RETURNS timestamptz LANGUAGE C STABLE STRICT PARALLEL SAFE
@@ -397,7 +397,7 @@ RETURNS SETOF jsonb LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_preview';
 
 COMMENT ON FUNCTION preview(regclass, integer) IS
-'returns the rows that the next pass would delete first by a TTL index, from each partition the oldest first; needs SELECT on the table';
+'returns the rows that the next pass would delete first by a TTL index, the oldest of each partition first; needs SELECT on the table';
 
 CREATE FUNCTION forecast(index regclass, step interval DEFAULT '1 hour', steps integer DEFAULT 24,
 	OUT due_from timestamptz, OUT due_until timestamptz, OUT documents bigint, OUT bytes bigint)
@@ -412,7 +412,7 @@ LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_run_pass';
 
 COMMENT ON PROCEDURE run_pass() IS
-'runs one pass over this database in workers, and waits for it; it covers the tables whose owner''s privileges the caller has; cannot run inside a transaction block';
+'runs one pass over this database in workers, and waits for it; it covers the tables of each owner whose privileges the caller has; cannot run inside a transaction block';
 
 CREATE FUNCTION resume()
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
@@ -497,7 +497,7 @@ COMMENT ON COLUMN indexes.unit IS 'the unit of a key that is a number, or uuidv7
 COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the test of a document''s own TTL; NULL if there is none, and while the table is locked exclusively';
 COMMENT ON COLUMN indexes.document_ttl IS 'the document_ttl_field, in the index of the documents without their own TTL; else NULL';
 COMMENT ON COLUMN indexes.drop_expired_partitions IS 'true if due partitions are dropped, or moved to the archive';
-COMMENT ON COLUMN indexes.state IS 'active, or a keyword for why nothing is deleted';
+COMMENT ON COLUMN indexes.state IS 'active, or a keyword that shows why nothing is deleted';
 COMMENT ON COLUMN indexes.reason IS 'why the index is not active, or which rows an active one does not reach; else NULL';
 COMMENT ON COLUMN indexes.logical_relid IS 'for a shard of Citus, the distributed table; else NULL';
 COMMENT ON COLUMN indexes.logical_indexrelid IS 'for a shard of Citus, the index of the distributed table; else NULL';
@@ -509,7 +509,7 @@ RETURNS record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_monitor_status';
 
 COMMENT ON FUNCTION monitor_status() IS
-'returns what deletes due rows in this database: monitor, or run_pass if a session with the caller''s privileges called run_pass() in the last ten minutes; else a keyword for why nothing does, with a reason and a hint';
+'returns what deletes due rows in this database: monitor, or run_pass if a session with the caller''s privileges called run_pass() in the last ten minutes; else a keyword that shows why nothing is deleted, with a reason and a hint';
 
 CREATE FUNCTION list_operations(
 	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT op_start timestamptz,
@@ -598,6 +598,7 @@ CREATE TABLE counters (
 	batches bigint NOT NULL,
 	deleted_documents bigint NOT NULL,
 	deleted_buckets bigint NOT NULL,
+	estimated_documents bigint NOT NULL,
 	archived_documents bigint NOT NULL,
 	archived_buckets bigint NOT NULL,
 	skipped_locked bigint NOT NULL,
@@ -634,6 +635,7 @@ SELECT coalesce(sum(passes), 0)::bigint AS passes,
 	coalesce(sum(sub_passes), 0)::bigint AS sub_passes,
 	coalesce(sum(deleted_documents), 0)::bigint AS deleted_documents,
 	coalesce(sum(deleted_buckets), 0)::bigint AS deleted_buckets,
+	coalesce(sum(estimated_documents), 0)::bigint AS estimated_documents,
 	coalesce(sum(archived_documents), 0)::bigint AS archived_documents,
 	coalesce(sum(archived_buckets), 0)::bigint AS archived_buckets,
 	coalesce(sum(skipped_locked), 0)::bigint AS skipped_locked,
@@ -654,8 +656,9 @@ COMMENT ON VIEW stats IS
 
 COMMENT ON COLUMN stats.passes IS 'passes that ended; passes that deleted nothing are written once a minute, or with the next delete';
 COMMENT ON COLUMN stats.sub_passes IS 'sub-passes that ended';
-COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on; includes indexes that no longer exist';
+COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted, without those in estimated_documents; includes indexes that no longer exist';
 COMMENT ON COLUMN stats.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN stats.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
 COMMENT ON COLUMN stats.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
@@ -677,6 +680,7 @@ SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.r
 	coalesce(c.batches, 0) AS batches,
 	coalesce(c.deleted_documents, 0) AS deleted_documents,
 	coalesce(c.deleted_buckets, 0) AS deleted_buckets,
+	coalesce(c.estimated_documents, 0) AS estimated_documents,
 	coalesce(c.archived_documents, 0) AS archived_documents,
 	coalesce(c.archived_buckets, 0) AS archived_buckets,
 	coalesce(c.skipped_locked, 0) AS skipped_locked,
@@ -686,7 +690,8 @@ SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.r
 	c.last_deleted,
 	CASE WHEN (pg_catalog.pg_has_role(t.relowner, 'USAGE')
 			AND (c.last_error_role OPERATOR(pg_catalog.=) 0 OR pg_catalog.pg_has_role(c.last_error_role, 'USAGE')))
-		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN c.last_error END AS last_error,
+		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN c.last_error
+		WHEN c.last_error IS NOT NULL THEN '<insufficient privilege>' END AS last_error,
 	c.last_error_sqlstate,
 	c.last_error_time,
 	greatest(s.stats_reset, c.stats_reset) AS stats_reset,
@@ -702,6 +707,7 @@ LEFT JOIN (
 		sum(batches)::bigint AS batches,
 		sum(deleted_documents)::bigint AS deleted_documents,
 		sum(deleted_buckets)::bigint AS deleted_buckets,
+		sum(estimated_documents)::bigint AS estimated_documents,
 		sum(archived_documents)::bigint AS archived_documents,
 		sum(archived_buckets)::bigint AS archived_buckets,
 		sum(skipped_locked)::bigint AS skipped_locked,
@@ -729,8 +735,9 @@ COMMENT ON COLUMN index_stats.relname IS 'the name of the table';
 COMMENT ON COLUMN index_stats.indexrelname IS 'the name of the index';
 COMMENT ON COLUMN index_stats.visits IS 'visits that found due rows';
 COMMENT ON COLUMN index_stats.batches IS 'transactions that deleted rows';
-COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted, without those in estimated_documents';
 COMMENT ON COLUMN index_stats.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN index_stats.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
 COMMENT ON COLUMN index_stats.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN index_stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN index_stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
@@ -738,7 +745,7 @@ COMMENT ON COLUMN index_stats.skipped_failed IS 'rows skipped because deleting t
 COMMENT ON COLUMN index_stats.errors IS 'visits that ended in an error';
 COMMENT ON COLUMN index_stats.delete_time IS 'time spent in these transactions, in milliseconds';
 COMMENT ON COLUMN index_stats.last_deleted IS 'the time when a row was last deleted, or a partition that held rows dropped';
-COMMENT ON COLUMN index_stats.last_error IS 'the message of the last error; NULL unless the reader has the privileges of the table''s owner or of pg_read_all_stats, because it can contain data of the table';
+COMMENT ON COLUMN index_stats.last_error IS 'the message of the last error; <insufficient privilege> unless the reader has the privileges of the table''s owner or of pg_read_all_stats, because it can contain data of the table';
 COMMENT ON COLUMN index_stats.last_error_sqlstate IS 'the SQLSTATE of the last error';
 COMMENT ON COLUMN index_stats.last_error_time IS 'the time of the last error; it remains after the state failing has ended';
 COMMENT ON COLUMN index_stats.stats_reset IS 'the time when these counters were last set to zero; NULL if never';
@@ -770,6 +777,7 @@ CREATE TABLE past_hours (
 	batches bigint NOT NULL,
 	deleted_documents bigint NOT NULL,
 	deleted_buckets bigint NOT NULL,
+	estimated_documents bigint NOT NULL,
 	archived_documents bigint NOT NULL,
 	archived_buckets bigint NOT NULL,
 	skipped_locked bigint NOT NULL,
@@ -808,6 +816,7 @@ SELECT h.hour,
 	coalesce(x.relname, h.indexrelname::name) AS indexrelname,
 	sum(h.deleted_documents)::bigint AS deleted_documents,
 	sum(h.deleted_buckets)::bigint AS deleted_buckets,
+	sum(h.estimated_documents)::bigint AS estimated_documents,
 	sum(h.archived_documents)::bigint AS archived_documents,
 	sum(h.archived_buckets)::bigint AS archived_buckets,
 	sum(h.batches)::bigint AS batches,
@@ -819,7 +828,7 @@ FROM (
 	SELECT * FROM past_hours
 	UNION ALL
 	SELECT indexrelid, relid, hour, schemaname, relname, indexrelname, batches, deleted_documents, deleted_buckets,
-		archived_documents, archived_buckets, skipped_locked, skipped_failed, errors, delete_time
+		estimated_documents, archived_documents, archived_buckets, skipped_locked, skipped_failed, errors, delete_time
 	FROM counters WHERE hour IS NOT NULL
 ) AS h
 LEFT JOIN (
@@ -836,8 +845,9 @@ COMMENT ON COLUMN history.hour IS 'the start of the hour, in UTC';
 COMMENT ON COLUMN history.schemaname IS 'the schema of the table';
 COMMENT ON COLUMN history.relname IS 'the name of the table; of a dropped one, its last name';
 COMMENT ON COLUMN history.indexrelname IS 'the name of the index; of a dropped one, its last name';
-COMMENT ON COLUMN history.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN history.deleted_documents IS 'rows deleted, without those in estimated_documents';
 COMMENT ON COLUMN history.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN history.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
 COMMENT ON COLUMN history.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN history.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN history.batches IS 'transactions that deleted rows';
@@ -970,6 +980,7 @@ $$)
 SELECT p.hour, p.schemaname, p.relname, p.indexrelname,
 	sum(p.deleted_documents)::bigint AS deleted_documents,
 	sum(p.deleted_buckets)::bigint AS deleted_buckets,
+	sum(p.estimated_documents)::bigint AS estimated_documents,
 	sum(p.archived_documents)::bigint AS archived_documents,
 	sum(p.archived_buckets)::bigint AS archived_buckets,
 	sum(p.batches)::bigint AS batches,
@@ -1005,14 +1016,36 @@ END
 $$;
 
 --
--- Event triggers.  They are in C, because they run with the privileges of the user who runs the
--- command: SQL code would fail if that user lacks a privilege.  It would also be slower than the
--- command, and add its own context to each error.
+-- Event triggers.  They run with the privileges of the user who runs the command.  A database
+-- can outlive the library, so DDL of others must not need it: on_ddl() tries to load it first.
+-- For the same reason DDL passes if a privilege was revoked.  The work is in C, which does not
+-- look up names in search_path.
 --
 
+CREATE FUNCTION check_ddl(tag text)
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_check_ddl';
+
+COMMENT ON FUNCTION check_ddl(text) IS
+'called by the event trigger function on_ddl(): checks the TTL indexes that a command created or changed';
+
+-- STABLE, so that check_ddl() runs with the snapshot of the command.  Assignments are evaluated
+-- without a query.  SET search_path would hide that of the user from check_ddl().
 CREATE FUNCTION on_ddl()
-RETURNS event_trigger LANGUAGE C
-AS 'MODULE_PATHNAME', 'ttl_on_ddl';
+RETURNS event_trigger LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+	done boolean;
+BEGIN
+	BEGIN
+		done := ttl_index.check_ddl(NULL);
+	EXCEPTION WHEN OTHERS THEN
+		RAISE WARNING 'TTL indexes are not checked: %', SQLERRM
+			USING HINT = 'Install ttl_index again, or drop the extension. DROP EXTENSION ttl_index CASCADE drops the TTL indexes, too.';
+		RETURN;
+	END;
+	done := ttl_index.check_ddl(tg_tag);
+END $$;
 
 COMMENT ON FUNCTION on_ddl() IS 'event trigger function: checks the TTL indexes that a command created or changed';
 
@@ -1023,6 +1056,8 @@ CREATE EVENT TRIGGER ttl_index_ddl ON ddl_command_end
 COMMENT ON EVENT TRIGGER ttl_index_ddl IS
 'refuses what cannot be a TTL index, as create_index() does';
 
+-- Changes the command itself, which only C can.  Without the library ALTER INDEX would fail, so
+-- the event trigger is enabled only where Citus is.
 CREATE FUNCTION on_alter_index()
 RETURNS event_trigger LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_on_alter_index';
@@ -1034,7 +1069,34 @@ CREATE EVENT TRIGGER ttl_index_before_alter_index ON ddl_command_start
 	WHEN TAG IN ('ALTER INDEX')
 	EXECUTE FUNCTION on_alter_index();
 
-COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS 'changes the options of an index of a Citus table on each node';
+COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS
+'changes the options of an index of a Citus table on each node; disabled without Citus';
+
+CREATE FUNCTION on_create_extension()
+RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF EXISTS (SELECT FROM pg_extension, pg_event_trigger WHERE extname = 'citus'
+			AND evtname = 'ttl_index_before_alter_index' AND evtenabled = 'D' AND pg_has_role(evtowner, 'USAGE')) THEN
+		ALTER EVENT TRIGGER ttl_index_before_alter_index ENABLE;
+	END IF;
+END $$;
+
+COMMENT ON FUNCTION on_create_extension() IS 'event trigger function: enables ttl_index_before_alter_index where Citus is';
+
+CREATE EVENT TRIGGER ttl_index_create_extension ON ddl_command_end
+	WHEN TAG IN ('CREATE EXTENSION')
+	EXECUTE FUNCTION on_create_extension();
+
+COMMENT ON EVENT TRIGGER ttl_index_create_extension IS 'enables ttl_index_before_alter_index where Citus is';
+
+DO $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'citus') THEN
+		ALTER EVENT TRIGGER ttl_index_before_alter_index DISABLE;
+	END IF;
+END
+$$;
 
 --
 -- Privileges, independent of ALTER DEFAULT PRIVILEGES.  All roles need EXECUTE on the options,
@@ -1112,13 +1174,14 @@ GRANT EXECUTE ON FUNCTION
 	index_document_ttl(regclass),
 	relation_name(oid),
 	ask_nodes(text),
-	monitor_status()
+	monitor_status(),
+	check_ddl(text)
 TO PUBLIC;
 
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
 
 REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), list_databases(), on_ddl(), on_alter_index(),
-	ignore_subscription() FROM PUBLIC;
+	on_create_extension(), ignore_subscription() FROM PUBLIC;
 REVOKE ALL ON TABLE counters, past_hours, saved_options FROM PUBLIC;
 
 GRANT SELECT ON indexes, stats, index_stats, cluster_stats, cluster_index_stats TO PUBLIC;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * event.c
- *	  The functions of the event triggers: DDL that others run.
+ *	  The functions of the event triggers, for DDL that users run.
  *
  * The event triggers refuse what create_index() refuses.  They can be disabled, so the engine
  * does not rely on them: it skips an index that is wrong, with a state.
@@ -29,9 +29,11 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
+#include "parser/parse_utilcmd.h"
 #include "postmaster/bgworker.h"
 #include "storage/lmgr.h"
 #include "tcop/deparse_utility.h"
+#include "tcop/pquery.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -45,7 +47,7 @@
 #include "state/state.h"
 #include "ttl_index.h"
 
-PG_FUNCTION_INFO_V1(ttl_on_ddl);
+PG_FUNCTION_INFO_V1(ttl_check_ddl);
 PG_FUNCTION_INFO_V1(ttl_on_alter_index);
 
 /*
@@ -201,19 +203,28 @@ notice_table(Oid relid, const char *how)
 
 /*
  * CREATE INDEX IF NOT EXISTS found a relation of the name and made nothing.  Tells if that is
- * another one than the TTL index that the command describes.
+ * another one than the TTL index that the command describes.  A command within a function is
+ * not known here.
  */
 static void
-report_existing(const IndexStmt *statement)
+report_existing(void)
 {
-	Oid			relid = RangeVarGetRelid(statement->relation, NoLock, true);
-	Oid			existing = get_relname_relid(statement->idxname, get_rel_namespace(relid));
+	IndexStmt  *statement = NULL;
+	Oid			relid;
+	Oid			existing;
 	TtlOption	wanted;
 	TtlOption	option;
 	bool		is_ttl_index;
 
-	if (!statement->transformed || !OidIsValid(existing))
+	if (ActivePortal != NULL && list_length(ActivePortal->stmts) == 1)
+		statement = (IndexStmt *) linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt;
+	if (statement == NULL || !IsA(statement, IndexStmt) || !statement->if_not_exists)
 		return;
+	relid = RangeVarGetRelid(statement->relation, NoLock, true);
+	existing = get_relname_relid(statement->idxname, get_rel_namespace(relid));
+	if (!OidIsValid(existing))
+		return;
+	statement = transformIndexStmt(relid, copyObject(statement), ActivePortal->sourceText);
 	ttl_option_read_members(make_ands_implicit((Expr *) statement->whereClause), true, &wanted);
 	if (!wanted.present || wanted.problem != NULL)
 		return;
@@ -405,27 +416,28 @@ collected_commands(void)
 	return commands;
 }
 
-/* What an event trigger function is called for. */
-static EventTriggerData *
-event_data(FunctionCallInfo fcinfo)
-{
-	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("this function can only be called by an event trigger")));
-	return (EventTriggerData *) fcinfo->context;
-}
-
-/* on_ddl(): checks the TTL indexes that a command made or changed. */
+/*
+ * check_ddl(tag text) returns boolean: checks the TTL indexes that a command made or changed.
+ * on_ddl() calls it.  With NULL, it only loads the library.
+ */
 Datum
-ttl_on_ddl(PG_FUNCTION_ARGS)
+ttl_check_ddl(PG_FUNCTION_ARGS)
 {
-	CommandTag	tag = event_data(fcinfo)->tag;
-	IndexStmt  *statement = (IndexStmt *) event_data(fcinfo)->parsetree;
-	List	   *commands = collected_commands();
-	/* that of the command itself, to which its changes are not visible */
-	Snapshot	before = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
+	CommandTag	tag;
+	List	   *commands;
+	Snapshot	before;
+	ErrorContextCallback *caller_context = error_context_stack;
 	ListCell   *lc;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_BOOL(true);
+	tag = GetCommandTagEnum(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	commands = collected_commands();
+	/* that of the command itself, to which its changes are not visible: on_ddl() is STABLE */
+	before = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
+	/* messages are those of the command, and do not name on_ddl() */
+	if (caller_context != NULL)
+		error_context_stack = caller_context->previous;
 
 	/* Commands of several transactions end without a snapshot; catalog writes need one. */
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -440,16 +452,21 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 		else if (command->type == SCT_AlterTable)
 			check_altered(command, before);
 	}
-	if (commands == NIL && IsA(statement, IndexStmt) && statement->if_not_exists)
-		report_existing(statement);
+	if (commands == NIL && tag == CMDTAG_CREATE_INDEX)
+		report_existing();
 	PopActiveSnapshot();
-	PG_RETURN_NULL();
+	error_context_stack = caller_context;
+	PG_RETURN_BOOL(true);
 }
 
 /* on_alter_index(): makes the change of an index of a table of Citus (cluster.c). */
 Datum
 ttl_on_alter_index(PG_FUNCTION_ARGS)
 {
-	ttl_cluster_apply(event_data(fcinfo)->parsetree);
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("this function can only be called by an event trigger")));
+	ttl_cluster_apply(((EventTriggerData *) fcinfo->context)->parsetree);
 	PG_RETURN_NULL();
 }

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * notice.c
- *	  What is told to whoever declares a TTL: how many rows are due at once, and which other
+ *	  The messages about a new TTL: how many rows are due at once, and which other
  *	  TTL indexes the table has.
  *
- * A TTL index on an old table deletes all of the past within a minute, and one on the wrong
+ * A TTL index on an old table deletes all old rows within a minute, and one on the wrong
  * column never deletes anything.  To show this, the due rows in the new index are counted, for
- * a second at most, and a sample of its pages shows which dates it has.  DDL does the same,
- * but not in a session that wants no notices, such as a restore.
+ * a second at most, and a sample of its pages shows which dates it has.  CREATE INDEX does the
+ * same, except in a session that shows no notices, such as a restore.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

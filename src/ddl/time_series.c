@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * time_series.c
- *	  create_time_series(): makes an empty partitioned table a time series.
+ *	  create_time_series(): turns an empty partitioned table into a time series.
  *
  * It creates a DEFAULT partition, the TTL index with the options about partitions (create.c),
  * an index for queries of one source, and the first partitions (partition/make.c).  The monitor
- * makes the following ones.
+ * creates the following ones.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

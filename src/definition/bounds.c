@@ -3,12 +3,12 @@
  * bounds.c
  *	  The partitions of a table that is partitioned by the key, and their bounds.
  *
- * They are read from the catalogs.  To open the table, or to ask for its partition descriptor,
+ * The bounds are read from the catalogs, because opening the table or its partition descriptor
  * would run functions of users that the partition key calls.
  *
- * A TTL index may drop and make partitions if the table is partitioned by RANGE of the key
- * alone: then the bounds of a partition say when all its rows are due.  A filter would keep
- * some.
+ * A TTL index may drop and create partitions if the table is partitioned by RANGE of the key
+ * alone, because then the bounds of a partition show when all its rows are due.  The index
+ * must have no filter, because a filter would exclude some of these rows.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

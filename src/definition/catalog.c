@@ -4,8 +4,8 @@
  *	  Which TTL indexes there are, and whose option governs each.
  *
  * The TTL indexes of a database are found in pg_depend, because their predicates call the
- * option function.  Each is then described from its own catalog rows, as a dependency proves
- * nothing.
+ * option function.  Each is then described from its own catalog rows, because the dependency
+ * alone does not prove that it is one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * function.c
- *	  The functions of the extension that predicates and keys are read by.
+ *	  The functions of the extension by which predicates and keys are recognized.
  *
  * Everything that reads a definition compares function OIDs, so they are looked up once, and
  * again after an invalidation of functions or schemas.

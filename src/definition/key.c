@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * key.c
- *	  Keys: what the name of one stands for, the indexes on it, and hints on it.
+ *	  Keys: what the name of a key means, which indexes have the key, and hints about it.
  *
  * A key is the name of a column; or a column of type jsonb and a path below it in MongoDB's
  * dotted notation, 'doc.meta.createdAt'; or an expression.  A column whose name has a dot wins

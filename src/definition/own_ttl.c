@@ -3,8 +3,9 @@
  * own_ttl.c
  *	  Documents with a TTL of their own.
  *
- * They take two TTL indexes.  The main one is on the date, and holds the documents without a
- * valid TTL; its sibling is on the date plus the TTL of the documents that have one:
+ * Such documents need two TTL indexes.  The main one is on the date, and holds the documents
+ * without a valid TTL; its sibling is on the date plus the TTL of the documents that have
+ * one:
  *		(key) WHERE document_ttl(d) IS NULL AND expire_after_seconds(n)
  *		(expire_at(key, document_ttl(d))) WHERE document_ttl(d) IS NOT NULL
  *			AND expire_after_seconds(0)

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * due.c
- *	  What is due by a TTL index, for those who look and delete nothing.
+ *	  What is due by a TTL index, for readers that delete nothing.
  *
  * due_count() and oldest_due() read what a pass would delete, and raise an error if they
- * cannot.  lag() and the survey call ttl_due_since() for many indexes: it waits for nobody,
- * reads little, and returns false if it cannot tell.  All of these read index tuples and the
- * visibility of rows (expire/look.c).  preview() is a query of the caller.  cutoff() reads the
- * definition alone.
+ * cannot.  lag() and the survey call ttl_due_since() for many indexes.  It does not wait for
+ * locks, reads little, and returns false if the answer is unknown.  All of these read index
+ * tuples and the visibility of rows (expire/look.c).  preview() is a query of the caller.
+ * cutoff() reads the definition alone.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -93,6 +93,7 @@ typedef struct TtlBatch
 	int64		live;			/* rows that were found due */
 	int64		deleted;
 	int64		partitions;		/* dropped */
+	int64		estimated;		/* rows of these, where they were not counted */
 	int64		archived;		/* of the deleted rows, and */
 	int64		archived_partitions;	/* of these, those that are kept
 										 * elsewhere */

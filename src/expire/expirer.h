@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * expirer.h
- *	  The state of one batch, for the files that it is made of.
+ *	  The state of one batch, for the files that implement it.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

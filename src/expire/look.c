@@ -3,9 +3,9 @@
  * look.c
  *	  Counts, samples and estimates of what is due by an index.
  *
- * The key is read from the index tuple, to which the filter was applied when it was written,
- * and of a row only the visibility is read.  No expression is evaluated, so no user's function
- * is called: a superuser can look at the indexes of everybody.
+ * The key is read from the index tuple.  The filter was applied when that tuple was written.
+ * Of a row, only the visibility is read.  No expression is evaluated, so no user's function is
+ * called, and a superuser can look at the indexes of all roles.
  *
  * Estimates use the most common values and the histogram of ANALYZE, which are the table's for
  * a column and the index's for an expression, and reltuples of the index, which reflects the

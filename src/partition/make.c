@@ -1,14 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * make.c
- *	  Making partitions of a time series ahead of the clock.
+ *	  Creating partitions of a time series ahead of the clock.
  *
  * Their span is an option of the TTL index.  They begin at multiples of it, counted from a
  * Monday, in the key's own time (UTC for timestamptz and numbers).
  *
  * A partition is created as a table and then attached, which needs SHARE UPDATE EXCLUSIVE on
  * the partitioned table instead of ACCESS EXCLUSIVE.  Both need ACCESS EXCLUSIVE on the
- * DEFAULT partition.  While DEFAULT holds rows of a partition, that partition is not made.
+ * DEFAULT partition.  While DEFAULT holds rows of a partition, that partition is not
+ * created.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

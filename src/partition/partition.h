@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * partition.h
- *	  Partitions that are dropped, kept and made as a whole.
+ *	  Dropping, detaching and creating whole partitions.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -3,7 +3,7 @@
  * report.c
  *	  What a pass did: the log, and the counters.
  *
- * The monitor repeats in the log what lasts once an hour (ttl_kept_is_news()).
+ * A condition that lasts is logged again once an hour (ttl_kept_is_news()).
  *
  * A batch, and the work on a partition, are counted in the transaction that does them.  The
  * survey does what needs rights beyond an owner's: it counts the passes and sub-passes of
@@ -108,6 +108,9 @@ ttl_report_pass_text(const TtlPassSum *sum)
 	append_count(&text, sum->partitions - sum->archived_partitions,
 				 "partition", "partitions", "dropped");
 	append_count(&text, sum->archived_partitions, "partition", "partitions", "archived");
+	if (sum->estimated_rows > 0)
+		appendStringInfo(&text, " (about %lld %s)", (long long) sum->estimated_rows,
+						 sum->estimated_rows == 1 ? "row" : "rows");
 	append_count(&text, sum->locked, "lock", "locks", "of others met");
 	append_count(&text, sum->failed, "index", "indexes", "with an error");
 	append_count(&text, sum->inactive, "index", "indexes", "not active");
@@ -187,12 +190,13 @@ ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *b
 	count.batches = 1;
 	count.deleted_documents = batch->deleted;
 	count.deleted_buckets = batch->partitions;
+	count.estimated_documents = batch->estimated;
 	count.archived_documents = batch->archived;
 	count.archived_buckets = batch->archived_partitions;
 	count.skipped_locked = batch->skipped_locked;
 	count.skipped_failed = skipped ? 1 : batch->failed;
 	count.delete_time = (now - begun) / 1000.0;
-	if (batch->deleted > 0)
+	if (batch->deleted > 0 || batch->estimated > 0)
 		count.last_deleted = now;
 	if (edata != NULL && visit->failures == 0)
 		set_error(&count, GetUserId(), edata);
@@ -208,20 +212,29 @@ ttl_report_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
 
 	kept->sum.deleted += batch->deleted;
 	kept->sum.partitions += batch->partitions;
+	kept->sum.estimated_rows += batch->estimated;
 	kept->sum.archived += batch->archived;
 	kept->sum.archived_partitions += batch->archived_partitions;
 	kept->sum.locked += batch->skipped_locked;
 	visit->counted = true;
 }
 
+/* What fold_work() works on. */
+typedef struct FoldWork
+{
+	TtlPassState *kept;
+	bool		moves;			/* past hours to the history */
+} FoldWork;
+
 /* Folds the counters if it is time to. */
 static void
 fold_work(void *arg)
 {
-	TtlPassState *kept = arg;
+	FoldWork   *work = arg;
+	TtlPassState *kept = work->kept;
 	TimestampTz hour = ttl_counters_hour(GetCurrentTimestamp());
 
-	if (!ttl_counters_fold(kept->unfolded_rows, hour != kept->folded_hour))
+	if (!ttl_counters_fold(kept->unfolded_rows, hour != kept->folded_hour, work->moves))
 		return;
 	kept->unfolded_rows = 0;
 	kept->folded_hour = hour;
@@ -245,6 +258,7 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	Oid			caller = run->common->caller;
 	TimestampTz now = GetCurrentTimestamp();
 	TtlCount	count = {0};
+	FoldWork	fold = {.kept = kept,.moves = true};
 	ErrorData  *edata;
 	bool		timed_out;
 
@@ -278,7 +292,13 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	ttl_report_count(run, &count);
 
 	/* fold; trimming is a piece of work of its own, because it reads all of the history */
-	edata = ttl_work_run(fold_work, kept, &timed_out);
+	edata = ttl_work_run(fold_work, &fold, &timed_out);
+	if (edata != NULL && edata->sqlerrcode == ERRCODE_DISK_FULL)
+	{
+		/* the history cannot grow, but what is folded may fit where it was */
+		fold.moves = false;
+		edata = ttl_work_run(fold_work, &fold, &timed_out);
+	}
 	if (edata == NULL && kept->unfolded_rows == 0)
 		edata = ttl_work_run(trim_work, NULL, &timed_out);
 	/* on a full disk, the next survey tries again */

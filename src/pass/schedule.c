@@ -137,7 +137,7 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 		return;
 	/* in a larger batch are more of the rows that others wait for */
 	if (batch->waits &&
-		(now - begun) * MAX_GROWTH * 2 < (int64) visit->limits.failure_time * 1000)
+		(now - begun) * MAX_GROWTH * 2 < (int64) visit->limits.batch_timeout * 1000)
 		visit->batch_size = Min(visit->batch_size * MAX_GROWTH, visit->limits.batch_docs);
 	else if (batch->live > 0)
 		adapt_size(visit, batch->live, now - begun);

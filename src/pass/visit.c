@@ -3,8 +3,8 @@
  * visit.c
  *	  A sub-pass: visits to one TTL index after another.
  *
- * A visit first finds what there is to do.  Then it makes and drops partitions of a time
- * series, each in a transaction of its own, without a look at their rows.  At last it deletes
+ * A visit first finds what there is to do.  Then it creates and drops partitions of a time
+ * series, each in a transaction of its own, without reading their rows.  Finally it deletes
  * rows from the leaves, the indexes that hold them, until schedule.c says that its limits are
  * reached.
  *

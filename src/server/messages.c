@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * messages.c
- *	  What the processes of run_pass() say, for the session that called it.
+ *	  The messages of the processes of run_pass(), for the session that called it.
  *
  * A process sends its messages through a queue in shared memory, as a parallel worker does
  * (libpq/pqmq.h), and the session raises them again.  An error that ended a survey is raised
- * as an error.  One that ended a worker is a WARNING, because the others go on.
+ * as an error.  An error that ended a worker is raised as a WARNING, because the other
+ * workers continue.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

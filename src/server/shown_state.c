@@ -5,8 +5,8 @@
  *
  * state/state.c decides the state by the definition and by the moment.  If that is active,
  * this file finds what else keeps rows or partitions from being deleted: a hold, a crash,
- * that nobody visits the database, partitions that cannot be dropped or made, and errors
- * that no good visit has followed.
+ * that no process visits the database, partitions that cannot be dropped or created, and
+ * errors after which no visit has succeeded.
  *
  * Keys and filters are deparsed with the reader's search_path, as \d does, if a query asks for
  * them.  A query of all indexes must not wait because of one of them, so it waits for no locks.

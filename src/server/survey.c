@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * survey.c
- *	  What is to be done in a database, and how its TTL indexes are.
+ *	  What is to be done in a database, and the states of its TTL indexes.
  *
  * A survey is a superuser, so it runs no code of users: it reads catalog rows, index tuples
  * and the visibility of rows.  It repairs the options that REINDEX CONCURRENTLY has lost,
  * lists for each owner the TTL indexes by which something is due, counts passes, folds the
  * counters, and finds the states and lags that ttl_index.databases shows.  Each index is
- * looked at in a subtransaction, because DDL of others goes on meanwhile.
+ * looked at in a subtransaction, because other sessions can run DDL meanwhile.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

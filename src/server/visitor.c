@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * visitor.c
- *	  Who visits the TTL indexes of a database, and if nobody does, why.
+ *	  What visits the TTL indexes of a database, or why nothing does.
  *
  * An installation that deletes nothing looks like one that has nothing to delete.  So the
  * NOTICE of a TTL index that is created, the views, and a WARNING of CREATE EXTENSION say
- * who will delete, or why nobody does: all ask here.
+ * what will delete, or why nothing does.  All of them call this file.
  *
  * Settings of ALTER DATABASE and ALTER ROLE are read from the catalog, because this session
- * began earlier, or as another role.  A session serves a database as well if its run_pass()
- * was not long ago; the counters know that, for each role.
+ * began earlier, or as another role.  A session also visits a database if it called
+ * run_pass() recently.  The counters have the time of these calls for each role.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

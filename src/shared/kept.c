@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * kept.c
- *	  What is kept of a database from one sub-pass to the next.
+ *	  State of a database that is kept from one sub-pass to the next.
  *
- * A process ends after its turn.  What the next one has to know of an index (where it goes
- * on, what failed, how long it waits) is in a hash table in the dynamic shared memory of the
- * launcher, or of the session that calls run_pass().  A process works with copies of the
- * entries that it uses, and writes them back when it ends.
+ * A process ends after its turn.  What the next one has to know of an index (where it
+ * continues, what failed, how long it waits) is in a hash table in the dynamic shared memory
+ * of the launcher, or of the session that calls run_pass().  A process works with copies of
+ * the entries that it uses, and writes them back when it ends.
  *
- * What concerns the whole pass is in TtlPassState.  Each process has a copy of it as well;
- * tasks.c adds what the copy has gained.
+ * State of the whole pass is in TtlPassState.  Each process has a copy of that, too, and
+ * tasks.c adds the numbers by which the copy has increased.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -131,6 +131,7 @@ ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState 
 	ADD(sum.pace.weighted);
 	ADD(sum.left);
 	ADD(sum.partitions);
+	ADD(sum.estimated_rows);
 	ADD(sum.archived);
 	ADD(sum.archived_partitions);
 	ADD(sum.locked);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * kept.h
- *	  What is kept of a database from one sub-pass to the next.
+ *	  State of a database that is kept from one sub-pass to the next.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -80,6 +80,7 @@ typedef struct TtlPassSum
 	bool		estimated;		/* somewhere it was */
 	bool		not_estimated;	/* somewhere it could not be */
 	int64		partitions;		/* dropped */
+	int64		estimated_rows; /* of these, where they were not counted */
 	int64		archived;		/* of the deleted rows, and */
 	int64		archived_partitions;	/* of these, those that are kept
 										 * elsewhere */

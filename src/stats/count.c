@@ -46,7 +46,7 @@ typedef struct Column
 } Column;
 
 /* The columns of ttl_index.counters, in order.  The first ones are those of past_hours. */
-#define PAST_HOURS_COLUMNS 15
+#define PAST_HOURS_COLUMNS 16
 
 static const Column columns[] = {
 	{KIND_OID, offsetof(TtlCount, indexrelid)},
@@ -58,6 +58,7 @@ static const Column columns[] = {
 	{KIND_COUNT, offsetof(TtlCount, batches)},
 	{KIND_COUNT, offsetof(TtlCount, deleted_documents)},
 	{KIND_COUNT, offsetof(TtlCount, deleted_buckets)},
+	{KIND_COUNT, offsetof(TtlCount, estimated_documents)},
 	{KIND_COUNT, offsetof(TtlCount, archived_documents)},
 	{KIND_COUNT, offsetof(TtlCount, archived_buckets)},
 	{KIND_COUNT, offsetof(TtlCount, skipped_locked)},

@@ -337,13 +337,13 @@ ttl_counters_add(const TtlCount *count)
 /*
  * Folds the rows of each index into one, in the current transaction, unless somebody else
  * does (or a vacuum).  The caller has added so many rows since the last time; this returns
- * whether they count from zero again.
+ * whether they count from zero again.  Past hours are moved to the history if `moves` is set.
  *
  * A fold reads the whole table, also what an old snapshot keeps of earlier folds.  So it
  * waits until about as many rows have come as it has to read, but is made in each hour.
  */
 bool
-ttl_counters_fold(int64 rows, bool new_hour)
+ttl_counters_fold(int64 rows, bool new_hour, bool moves)
 {
 	Oid			relid = ttl_count_relid("counters");
 	Relation	rel;
@@ -357,7 +357,7 @@ ttl_counters_fold(int64 rows, bool new_hour)
 		rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
 	if (due)
 	{
-		TimestampTz move_before = lock_past_hours(RowExclusiveLock) ?
+		TimestampTz move_before = moves && lock_past_hours(RowExclusiveLock) ?
 			ttl_counters_hour(GetCurrentTimestamp()) : DT_NOBEGIN;
 		bool		past = false;
 		Sums		sums;

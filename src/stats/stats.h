@@ -30,6 +30,7 @@ typedef struct TtlCount
 	int64		batches;
 	int64		deleted_documents;
 	int64		deleted_buckets;
+	int64		estimated_documents;	/* of these, where they were not counted */
 	int64		archived_documents; /* of the deleted ones, likewise below */
 	int64		archived_buckets;
 	int64		skipped_locked;
@@ -60,7 +61,7 @@ typedef struct TtlFailing
 } TtlFailing;
 
 /* count.c */
-#define TTL_COUNTERS_COLUMNS 30
+#define TTL_COUNTERS_COLUMNS 31
 #define TTL_COUNT_ATTNUM_HOUR 3
 
 extern Oid	ttl_count_relid(const char *name);
@@ -80,7 +81,7 @@ extern bool ttl_counters_are_locked(void);
 extern bool ttl_counters_add(const TtlCount *count);
 extern List *ttl_counters_roles_since(TimestampTz since);
 extern HTAB *ttl_counters_failing(void);
-extern bool ttl_counters_fold(int64 rows, bool new_hour);
+extern bool ttl_counters_fold(int64 rows, bool new_hour, bool moves);
 extern TimestampTz ttl_counters_hour(TimestampTz at);
 extern void ttl_counters_trim(TimestampTz now);
 

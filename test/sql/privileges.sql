@@ -101,7 +101,9 @@ INSERT INTO expected VALUES
 -- for the triggers alone
 ('set_last_modified()', 'SELECT ttl_index.set_last_modified()', '39P01', '39P01', '39P01', '39P01', '39P01', '39P01'),
 ('ignore_subscription()', 'SELECT ttl_index.ignore_subscription()', '42501', '42501', '42501', '0A000', '42501', '42501'),
-('on_ddl()', 'SELECT ttl_index.on_ddl()', '42501', '42501', '42501', '39P03', '42501', '42501'),
+('on_ddl()', 'SELECT ttl_index.on_ddl()', '42501', '42501', '42501', '0A000', '42501', '42501'),
+('check_ddl(text)', 'SELECT ttl_index.check_ddl(''CREATE TABLE'')', '39P03', '39P03', '39P03', '39P03', '39P03', '39P03'),
+('on_create_extension()', 'SELECT ttl_index.on_create_extension()', '42501', '42501', '42501', '0A000', '42501', '42501'),
 ('on_alter_index()', 'SELECT ttl_index.on_alter_index()', '42501', '42501', '42501', '39P03', '42501', '42501');
 
 -- What has no row, and rows for nothing.  Array types are members since 17.
@@ -142,7 +144,7 @@ FROM unnest(ARRAY['regress_ttl_owner', 'regress_ttl_member', 'regress_ttl_other'
 TABLE seen;
 
 -- none is SECURITY DEFINER, and none is written in SQL, whose names somebody's
--- search_path could lead elsewhere, but one in PL/pgSQL that names all with their schema
+-- search_path could lead elsewhere, but some in PL/pgSQL that name all with their schema
 SELECT p.oid::regprocedure, l.lanname, p.prosecdef, p.proconfig
 FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
 WHERE p.pronamespace = 'ttl_index'::regnamespace AND (p.prosecdef OR l.lanname NOT IN ('c', 'internal'))
