@@ -187,7 +187,7 @@ show_index(Oid indexrelid, void *arg)
 	values[11] = ObjectIdGetDatum(ttl_citus_shell_index(index.indexrelid, &citus));
 	nulls[11] = !OidIsValid(DatumGetObjectId(values[11]));
 	nulls[12] = index.option.unit == TTL_UNIT_NONE;
-	values[12] = CStringGetTextDatum(ttl_keytype_unit_name(index.option.unit));
+	values[12] = CStringGetTextDatum(ttl_keytype_units[index.option.unit]);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -298,6 +298,7 @@ ttl_shown_state_key(PG_FUNCTION_ARGS)
 	if (!OidIsValid(relid) || !find_governor(indexrelid, &governor, &governed, &option))
 		PG_RETURN_NULL();
 	if (ttl_key_read(indexrelid, &attnum, &key))
-		text = key == NULL ? get_attname(relid, attnum, true) : ttl_key_path_text(key, relid);
+		text = key == NULL ? get_attname(relid, attnum, true) :
+			ttl_key_format(key)[0] == '\0' ? ttl_key_path_text(key, relid) : NULL;
 	return return_text(fcinfo, text != NULL ? text : deparse(indexrelid, relid, NIL));
 }
