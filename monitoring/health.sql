@@ -1,24 +1,24 @@
 /* Checks the TTL indexes of this database.  Returns one row: the number of problems, and
    their descriptions.  For psql (psql -XAtq -f health.sql app), cron and check_postgres: see
-   doc/operating.md.  Run it as a member of pg_monitor.  The limits are those of alerts.yml: a
-   lag of an hour, unless a running pass will end within 6 hours, and ten minutes without a
-   pass.  search_path is set so that no function of another role is called. */
+   doc/operating.md.  Run it as a member of pg_monitor; it is an error for other roles.  The limits
+   are those of alerts.yml: a lag of an hour, unless a running pass will end within 6 hours, and
+   ten minutes without a pass.  A paused index is no problem, nor is a database without TTL indexes,
+   nor a standby.  search_path is set so that no function of another role is called. */
 SET search_path = pg_catalog, pg_temp;
 WITH every AS MATERIALIZED (
   SELECT indexrelid, parent_indexrelid, state, reason FROM ttl_index.indexes
 ), problem(rank, what) AS (
-  SELECT 1, concat_ws(': ', 'nobody deletes', status, reason)
-  FROM ttl_index.monitor_status() WHERE status NOT IN ('monitor', 'run_pass', 'held')
+  SELECT 1, concat_ws(': ', 'nothing is deleted', reason)
+  FROM every WHERE state = 'no_monitor' AND NOT pg_is_in_recovery() GROUP BY reason
   UNION ALL
   SELECT 2, concat_ws(': ', 'held', min(reason)) FROM every WHERE state = 'held' HAVING count(*) > 0
   UNION ALL
-  SELECT 3, coalesce('no pass has ended since ' || last_pass_end, 'no pass has ended yet')
-  FROM ttl_index.monitor_status(), (
+  SELECT 3, 'no pass has ended since ' || last_pass_end
+  FROM (
     SELECT greatest(max(s.last_pass_end), max(d.last_pass_end)) AS last_pass_end
     FROM ttl_index.stats AS s LEFT JOIN ttl_index.databases AS d ON d.datname = current_database()
   ) AS pass
-  WHERE status IN ('monitor', 'run_pass')
-    AND coalesce(last_pass_end, '-infinity') < clock_timestamp() - interval '10 minutes'
+  WHERE last_pass_end < clock_timestamp() - interval '10 minutes'
       - 2 * coalesce(current_setting('ttl_index.monitor_sleep', true), '60s')::interval
     AND EXISTS (SELECT FROM every WHERE state = 'active')
     AND NOT EXISTS (SELECT FROM ttl_index.current_op WHERE datname = current_database())

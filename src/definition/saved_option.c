@@ -7,9 +7,9 @@
  * that stands alone is lost.  The table saved_options keeps such options, and the next pass
  * restores them.
  *
- * index_concurrently_swap() hands the pg_depend rows of the old index to the new one.  So a
- * TTL index depends on one column of saved_options, and its row is the one with its table, its
- * key and that column's number.  A new index on the same key has no such dependency.
+ * index_concurrently_swap() transfers the pg_depend rows of the old index to the new one.  So
+ * a TTL index depends on one column of saved_options, and its row has its table, its key and
+ * the number of that column.  A new index on the same key has no such dependency.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -46,7 +46,6 @@
 #include "utils/syscache.h"
 
 #include "definition/definition.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 /* The columns of ttl_index.saved_options, whose primary key is the first three. */
@@ -58,6 +57,7 @@ enum
 	COLUMN_INDEXRELID,
 	COLUMN_SECONDS,
 	COLUMN_TIME_ZONE,
+	COLUMN_UNIT,
 	COLUMN_PAUSED,
 	COLUMN_ARCHIVE_TO,
 	NCOLUMNS
@@ -98,6 +98,8 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	row->option.seconds = DatumGetInt32(values[COLUMN_SECONDS]);
 	if (!nulls[COLUMN_TIME_ZONE])
 		row->option.time_zone = TextDatumGetCString(values[COLUMN_TIME_ZONE]);
+	if (!nulls[COLUMN_UNIT])
+		row->option.unit = ttl_keytype_find_unit(TextDatumGetCString(values[COLUMN_UNIT]));
 	row->option.paused = DatumGetBool(values[COLUMN_PAUSED]);
 	row->option.archive_to = DatumGetObjectId(values[COLUMN_ARCHIVE_TO]);
 	row->tid = tuple->t_self;
@@ -132,8 +134,8 @@ find_row(Relation rel, const SavedRow *like, Snapshot snapshot)
 static void
 read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 {
-	Relation	depend = table_open(DependRelationId, AccessShareLock);
-	Oid			table = own_relation("saved_options");
+	Relation	depend;
+	Oid			table;
 	TtlFunctions functions;
 	ScanKeyData key[2];
 	SysScanDesc scan;
@@ -141,7 +143,10 @@ read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 
 	*is_dependent = false;
 	*slot = 0;
-	ttl_function_lookup(&functions);
+	if (!ttl_function_lookup(&functions))
+		return;
+	depend = table_open(DependRelationId, AccessShareLock);
+	table = own_relation("saved_options");
 	ScanKeyInit(&key[0], Anum_pg_depend_classid, BTEqualStrategyNumber,
 				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
 	ScanKeyInit(&key[1], Anum_pg_depend_objid, BTEqualStrategyNumber,
@@ -168,12 +173,9 @@ read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 bool
 ttl_saved_option_is_dependent(Oid indexrelid)
 {
-	TtlFunctions functions;
 	bool		is_dependent;
 	int			slot;
 
-	if (!ttl_function_lookup(&functions))
-		return false;
 	read_dependencies(indexrelid, &is_dependent, &slot);
 	return is_dependent;
 }
@@ -274,6 +276,8 @@ insert_row(Relation rel, const SavedRow *row)
 	values[COLUMN_SECONDS] = Int32GetDatum(row->option.seconds);
 	nulls[COLUMN_TIME_ZONE] = time_zone == NULL;
 	values[COLUMN_TIME_ZONE] = time_zone ? CStringGetTextDatum(time_zone) : (Datum) 0;
+	nulls[COLUMN_UNIT] = row->option.unit == TTL_UNIT_NONE;
+	values[COLUMN_UNIT] = CStringGetTextDatum(ttl_keytype_unit_name(row->option.unit));
 	values[COLUMN_PAUSED] = BoolGetDatum(row->option.paused);
 	values[COLUMN_ARCHIVE_TO] = ObjectIdGetDatum(row->option.archive_to);
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);

@@ -193,33 +193,30 @@ is_small(Oid relid)
 	return pages <= COUNTED_PAGES;
 }
 
+/* For ttl_error_catch(). */
+static void
+run_command(void *command)
+{
+	ttl_citus_run_command(command);
+}
+
 /* Drops a partition; puts what depends on it into the message of the error. */
 static void
 drop_table(const TtlIndex *root, Oid relid)
 {
-	MemoryContext context = CurrentMemoryContext;
 	char	   *name = get_rel_name(relid);
 	char	   *hint = psprintf("%s;", ttl_drop_detach_command(root->relid, relid));
+	ErrorData  *edata = ttl_error_catch(run_command,
+										psprintf("DROP TABLE %s", ttl_name_qualified(relid)), true);
 
-	PG_TRY();
-	{
-		ttl_citus_run_command(psprintf("DROP TABLE %s", ttl_name_qualified(relid)));
-	}
-	PG_CATCH();
-	{
-		ErrorData  *edata;
-
-		MemoryContextSwitchTo(context);
-		edata = CopyErrorData();
-		if (edata->sqlerrcode != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST || edata->detail == NULL)
-			PG_RE_THROW();
-		FlushErrorState();
+	if (edata != NULL && edata->sqlerrcode == ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST &&
+		edata->detail != NULL)
 		ereport(ERROR,
 				(errcode(edata->sqlerrcode),
 				 errmsg("partition \"%s\" cannot be dropped: %s", name, edata->detail),
 				 errhint("%s", hint)));
-	}
-	PG_END_TRY();
+	if (edata != NULL)
+		ReThrowError(edata);
 
 	/* a schema may have been renamed, and another table dropped */
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
@@ -272,8 +269,13 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	/* check without a lock on the whole table first */
 	check_obstacles(&before, relid, keep);
 
-	/* under the lock on the partitioned table, no query through it is running */
+	/* nobody waits for the table while this waits for the archive */
 	batch->busy = true;
+	if (keep && ttl_detach_is_attachable(&before) &&
+		!ttl_lock_soon(before.option.archive_to, ShareUpdateExclusiveLock))
+		return;
+
+	/* under the lock on the partitioned table, no query through it is running */
 	if (!ttl_lock_soon(before.relid, AccessExclusiveLock))
 		return;
 	rest = get_default_partition_oid(before.relid);

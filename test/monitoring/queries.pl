@@ -17,6 +17,7 @@ my $node = TtlNode->running("ttl_index.monitor_sleep = '1h'\n");
 $node->safe_psql(
 	'postgres', q{
 CREATE ROLE exporter LOGIN IN ROLE pg_monitor;
+CREATE ROLE stranger LOGIN;
 ALTER ROLE exporter SET search_path = pg_catalog, pg_temp;
 CREATE TABLE event (at timestamptz);
 CREATE INDEX event_ttl ON event (at) WHERE ttl_index.expire_after_seconds(0);
@@ -173,13 +174,34 @@ $node->safe_psql('postgres', "UPDATE ttl_index.counters SET last_pass_end = '200
 says(qr/^1\|no pass has ended since 2001/, 'no pass for long');
 $node->set('monitor_enabled', 'off');
 $node->safe_psql('postgres', 'UPDATE ttl_index.counters SET last_call = NULL');
-says(qr/^1\|nobody deletes: disabled: /, 'nobody deletes');
+says(qr/^1\|nothing is deleted: ttl_index\.monitor_enabled is off, /, 'nothing is deleted');
+my ($up) = grep { / AS up$/m } @plain;
+is(ask('postgres', $up), 'postgres|disabled|0', 'exporters say so');
+$node->safe_psql('postgres', q{SELECT ttl_index.pause_index('event_ttl')});
+says(qr/^0\|all TTL indexes are well$/, 'no problem while all TTL indexes are paused');
+$node->safe_psql('postgres', q{SELECT ttl_index.unpause_index('event_ttl')});
+$node->safe_psql('postgres', q{
+CREATE ROLE owner;
+ALTER TABLE event OWNER TO owner;
+SET SESSION AUTHORIZATION owner;
+CALL ttl_index.run_pass()});
+says(qr/^0\|all TTL indexes are well$/, 'no problem while a session of the owner deletes');
+is(ask('postgres', $up), 'postgres|disabled|1', 'nor for exporters');
+$node->safe_psql('postgres', 'CREATE DATABASE empty');
+$node->safe_psql('empty', 'CREATE EXTENSION ttl_index');
+like(ask('empty', $health), qr/^0\|/, 'no problem where there is no TTL index');
+my ($status, undef, $stderr) = $node->psql('postgres', $health, extra_params => [ '-U', 'stranger' ]);
+isnt($status, 0, 'a role that may not see gets no answer');
+like($stderr, qr/permission denied for view/, 'and is told why');
 
 #
 # All databases in one row
 #
 
 my $server = slurp_file('monitoring/health_server.sql');
+$node->restart;
+like(ask('postgres', $server), qr/^1\|the monitor has visited no database: ttl_index\.monitor_enabled is off/,
+	'a monitor that is off knows nothing, which is said');
 
 sub server_becomes
 {

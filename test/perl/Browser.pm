@@ -55,19 +55,45 @@ sub command
 	die "$method: the browser has ended\n";
 }
 
-# The nodes of the tree of a file that a screen reader meets, each with role, name, level.
-sub accessibility_tree
+# Opens a file in a new tab, as wide and in the color scheme as given, if they are.
+sub open_page
 {
-	my ($self, $url) = @_;
+	my ($self, $url, $width, $scheme) = @_;
+	local $self->{session};
 	my $target = $self->command('Target.createTarget', url => 'about:blank')->{targetId};
 
-	$self->{session} = $self->command('Target.attachToTarget', targetId => $target, flatten => \1)->{sessionId};
-	$self->command('Accessibility.enable');
+	my $session = $self->command('Target.attachToTarget', targetId => $target, flatten => \1)->{sessionId};
+	$self->{session} = $session;
+	$self->command('Emulation.setDeviceMetricsOverride', width => $width, height => 1000, deviceScaleFactor => 1, mobile => \0)
+	  if $width;
+	$self->command('Emulation.setEmulatedMedia', features => [ { name => 'prefers-color-scheme', value => $scheme } ])
+	  if $scheme;
 	$self->command('Page.enable');
 	$self->command('Page.navigate', url => $url);
 	# the load is over when its script can answer so
 	$self->command('Runtime.evaluate', awaitPromise => \1,
 		expression => 'new Promise(done => document.readyState == "complete" ? done() : addEventListener("load", done))');
+	return $session;
+}
+
+# What an expression, a promise of JSON, says in a file.
+sub look
+{
+	my ($self, $url, $width, $scheme, $expression) = @_;
+	local $self->{session} = $self->open_page($url, $width, $scheme);
+	my $answer = $self->command('Runtime.evaluate', awaitPromise => \1, expression => $expression);
+
+	die JSON::PP::encode_json($answer) unless defined $answer->{result}{value};
+	return JSON::PP::decode_json($answer->{result}{value});
+}
+
+# The nodes of the tree of a file that a screen reader meets, each with role, name, level.
+sub accessibility_tree
+{
+	my ($self, $url) = @_;
+	local $self->{session} = $self->open_page($url);
+
+	$self->command('Accessibility.enable');
 	my @nodes = grep { !$_->{ignored} } @{ $self->command('Accessibility.getFullAXTree')->{nodes} };
 	return map {
 		my $node = $_;

@@ -145,7 +145,7 @@ $node->becomes('large', q{SELECT count(*) = 1 FROM pg_stat_activity
 my ($overview) = run_command([ $node->config_data('--bindir') . '/ttl_index_report', '--watch',
 	'-h', $node->host, '-p', $node->port, 'large' ]);
 like($overview, qr/1 index catches up: public.events_ttl behind by/, 'the report takes a drain for no fault');
-like($overview, qr/deleted in this pass, about [\d,]+ rows left, until about [-\d: ]+ \(/, 'and tells its end');
+like($overview, qr/deleted in\s+this\s+pass,\s+about\s+[\d,]+\s+rows\s+left,\s+until\s+about\s+[-\d:\s]+\(/, 'and tells its end');
 unlike($overview, qr/^ !/m, 'nothing asks for attention there');
 $keeper->query_safe('SELECT pg_advisory_unlock(42)');
 $keeper->quit;
