@@ -54,10 +54,16 @@ install: install-monitoring
 install-monitoring:
 	$(MKDIR_P) '$(monitoring_dir)'
 	$(INSTALL_DATA) $(wildcard $(top)/monitoring/*) '$(monitoring_dir)'
-uninstall: uninstall-monitoring
+uninstall: uninstall-monitoring uninstall-advice
 uninstall-monitoring:
 	rm -f $(patsubst $(top)/monitoring/%,'$(monitoring_dir)/%',$(wildcard $(top)/monitoring/*))
 	-rmdir '$(monitoring_dir)' '$(dir $(monitoring_dir))'
+
+# A database outlives the files.
+.PHONY: uninstall-advice
+uninstall-advice:
+	@echo 'Databases can still have the extension: SELECT datname FROM pg_database WHERE datallowconn;'
+	@echo 'Drop it in each of them, and see "Uninstalling" and "Without the library" in the manual.'
 
 # A build takes seconds, so a changed header rebuilds everything.
 $(OBJS): $(OUR_HEADERS)

@@ -32,6 +32,44 @@ die() {
 	exit 1
 }
 
+# say_alive LOG SECONDS: while the script runs, prints a line after each SECONDS in which
+# nothing was written to LOG.  sleep must not keep the output of the script open.
+say_alive() {
+	local size=0 now
+	while sleep "$2" >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+		now=$(stat -c %s "$1")
+		[ "$now" != "$size" ] || say "running for $((SECONDS / 60)) min $((SECONDS % 60)) s"
+		size=$now
+	done
+}
+
+# skips_in LOG: prints what a suite skipped, as lines of test, tab, reason.
+skips_in() {
+	awk '
+		/test\/[^ ]*\.pl \.\./ {
+			file = $0
+			sub(/\.pl \.\..*/, "", file)
+			sub(/.*\//, "", file)
+		}
+		sub(/^.*\.pl \.+ skipped: /, "") || (/^ok [0-9]+ / && sub(/^.* # [Ss][Kk][Ii][Pp] /, "")) {
+			print file "\t" $0
+		}' "$1"
+}
+
+# say_skipped: reads such lines and prints them by reason: the three most frequent ones,
+# and all others in a fourth line.
+say_skipped() {
+	awk -F '\t' '
+		NF == 0 { next }
+		!seen[$2, $1]++ { names[$2] = names[$2] (count[$2] ? ", " : "") $1 }
+		{ count[$2]++ }
+		END { for (reason in count) printf "%d\t%s (%s)\n", count[reason], reason, names[reason] }' |
+		sort -k1,1nr -k2 | awk -F '\t' '
+		NR < 4 { print "## skipped " $1 ": " $2 }
+		NR > 3 { others += $1; list = list (NR > 4 ? "; " : "") $2 }
+		END { if (NR > 3) print "## skipped " others ": " list }'
+}
+
 # as USER COMMAND...: runs the command as that user.  setpriv rather than
 # runuser or su, because it neither forks nor starts a session: what Ctrl-C
 # reaches is the command itself.

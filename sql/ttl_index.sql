@@ -59,6 +59,7 @@ CREATE TABLE saved_options (
 	indexrelid oid NOT NULL,
 	expire_after_seconds integer NOT NULL,
 	time_zone text,
+	unit text,
 	paused boolean NOT NULL,
 	archive_to oid NOT NULL,
 	PRIMARY KEY (relid, key_hash, slot)
@@ -87,6 +88,12 @@ RETURNS boolean LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'text_patter
 
 COMMENT ON FUNCTION time_zone(text, text) IS
 'option of a TTL index whose key is of type timestamp or date: the time zone of the key, a name of pg_timezone_names';
+
+CREATE FUNCTION unit(unit text, minimum text DEFAULT '')
+RETURNS boolean LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'text_pattern_ge';
+
+COMMENT ON FUNCTION unit(text, text) IS
+'option of a TTL index whose key is a number or a UUID: what the number counts since 1970 (seconds, milliseconds, microseconds or nanoseconds), or uuidv7; zero and negative numbers, and UUIDs of other versions, never expire';
 
 CREATE FUNCTION drop_expired_partitions(delete_boundary_rows boolean DEFAULT false, minimum boolean DEFAULT false)
 RETURNS boolean LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'boolge';
@@ -129,7 +136,7 @@ BEGIN
 	IF pg_catalog.isfinite(span) THEN
 		IF extract(year FROM span) OPERATOR(pg_catalog.<>) 0 OR extract(month FROM span) OPERATOR(pg_catalog.<>) 0 THEN
 			RAISE EXCEPTION 'an interval with months or years has no fixed number of seconds: %', span
-				USING ERRCODE = 'invalid_parameter_value', HINT = 'Write days: ttl_index.seconds(''30 days'').';
+				USING ERRCODE = 'invalid_parameter_value', HINT = 'Write days: ttl_index.seconds(''30 days''). For calendar months, index ((at AT TIME ZONE ''UTC'' + interval ''1 month'') AT TIME ZONE ''UTC'') with 0 seconds.';
 		END IF;
 		epoch := extract(epoch FROM span);
 		IF epoch OPERATOR(pg_catalog.<>) pg_catalog.trunc(epoch) THEN
@@ -148,6 +155,38 @@ $$;
 COMMENT ON FUNCTION seconds(interval) IS
 'converts an interval of weeks, days, hours, minutes and whole seconds to seconds, for example expire_after_seconds(ttl_index.seconds(''30 days'')); raises an error for months and years, whose length varies';
 
+-- An argument that is a number of seconds or an interval.  With an overloaded function, a literal
+-- or a parameter without a type would be ambiguous.
+CREATE TYPE duration;
+
+CREATE FUNCTION duration_in(cstring)
+RETURNS duration LANGUAGE C STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_duration_in';
+
+COMMENT ON FUNCTION duration_in(cstring) IS 'input function of the type ttl_index.duration';
+
+CREATE FUNCTION duration_out(duration)
+RETURNS cstring LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'int8out';
+
+COMMENT ON FUNCTION duration_out(duration) IS 'output function of the type ttl_index.duration';
+
+CREATE TYPE duration (INPUT = duration_in, OUTPUT = duration_out, LIKE = bigint);
+
+COMMENT ON TYPE duration IS
+'type of arguments: a number of seconds, or an interval such as ''30 days''';
+
+CREATE CAST (bigint AS duration) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (integer AS duration) WITH FUNCTION pg_catalog.int8(integer) AS IMPLICIT;
+CREATE CAST (smallint AS duration) WITH FUNCTION pg_catalog.int8(smallint) AS IMPLICIT;
+
+CREATE FUNCTION duration(span interval)
+RETURNS duration LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN ttl_index.seconds(span);
+
+COMMENT ON FUNCTION duration(interval) IS 'converts an interval as ttl_index.seconds() does';
+
+CREATE CAST (interval AS duration) WITH FUNCTION duration(interval) AS IMPLICIT;
+
 --
 -- Keys
 --
@@ -165,6 +204,13 @@ AS 'MODULE_PATHNAME', 'ttl_document_date';
 
 COMMENT ON FUNCTION document_date(jsonb, text[]) IS
 'returns the earliest date at a path of a document, or NULL if it has none; a date is {"$date": ...} or a string in the format of RFC 3339 with an offset; use it as the key of a TTL index on a jsonb column';
+
+CREATE FUNCTION document_date_in(document jsonb, unit_or_time_zone text, VARIADIC path text[])
+RETURNS timestamptz LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_document_date_in';
+
+COMMENT ON FUNCTION document_date_in(jsonb, text, text[]) IS
+'the same as document_date(), and reads numbers above 0 in a unit (seconds, milliseconds, microseconds or nanoseconds since 1970), or strings without an offset in a time zone';
 
 CREATE FUNCTION document_ttl(document jsonb, field text DEFAULT 'ttl')
 RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
@@ -191,50 +237,50 @@ COMMENT ON FUNCTION expire_at(timestamptz, integer) IS
 -- Creating, changing and dropping TTL indexes
 --
 
-CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds bigint,
+CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds duration,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT NULL, delete_boundary_rows boolean DEFAULT NULL,
 	concurrently boolean DEFAULT false, paused boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT NULL)
+	detach_expired_partitions boolean DEFAULT NULL, unit text DEFAULT NULL)
 RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
-COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean) IS
+COMMENT ON FUNCTION create_index_command(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
 'returns the CREATE INDEX command that create_index() would run, or two commands with document_ttl_field; use it with \gexec of psql, for example to create the index concurrently';
 
-CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds bigint,
+CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds duration,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT NULL, delete_boundary_rows boolean DEFAULT NULL,
 	or_change boolean DEFAULT false, paused boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT NULL)
+	detach_expired_partitions boolean DEFAULT NULL, unit text DEFAULT NULL)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
-COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean) IS
-'creates a TTL index: a row expires expire_after_seconds after the date in the key, which is a column, or a jsonb column and a dotted path; with document_ttl_field, a document with its own TTL expires by that, and two indexes are created; with or_change, the options of an existing index are changed; an option that is NULL keeps its value; returns the index';
+COMMENT ON FUNCTION create_index(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
+'creates a TTL index: a row expires expire_after_seconds after the date in the key, which is a column, a jsonb column and a dotted path, or an expression; with document_ttl_field, a document with its own TTL expires by that, and two indexes are created; with or_change, the options of an existing index are changed; an option that is NULL keeps its value; returns the index';
 
-CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigint,
+CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds duration,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL, unit text DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
-COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean) IS
+COMMENT ON FUNCTION coll_mod(regclass, text, duration, text, boolean, boolean, regclass, boolean, boolean, text) IS
 'changes the options of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or makes the plain index on it a TTL index, without a rebuild; an option that is NULL keeps its value; archive_to => ''-'' removes the archive; returns the old and the new expire_after_seconds';
 
-CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds bigint,
+CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds duration,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
-	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL,
+	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL, unit text DEFAULT NULL,
 	OUT expire_after_seconds_old integer, OUT expire_after_seconds_new integer)
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
-COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean) IS
+COMMENT ON FUNCTION coll_mod_index(regclass, duration, text, boolean, boolean, regclass, boolean, boolean, text) IS
 'changes the options of this TTL index, or makes this plain index a TTL index, without a rebuild; an option that is NULL keeps its value; archive_to => ''-'' removes the archive; returns the old and the new expire_after_seconds';
 
 CREATE FUNCTION pause_index(index regclass)
@@ -273,13 +319,13 @@ COMMENT ON FUNCTION drop_index(regclass, text) IS
 'drops the TTL index on this key (a column, a jsonb column and a dotted path, or an expression); for documents with their own TTL, both indexes';
 
 CREATE FUNCTION create_time_series(relation regclass, time_field text, meta_field text DEFAULT NULL,
-	granularity text DEFAULT NULL, expire_after_seconds bigint DEFAULT NULL,
+	granularity text DEFAULT NULL, expire_after_seconds duration DEFAULT NULL,
 	bucket_max_span_seconds integer DEFAULT NULL, time_zone text DEFAULT NULL,
-	delete_boundary_rows boolean DEFAULT NULL)
+	delete_boundary_rows boolean DEFAULT NULL, unit text DEFAULT NULL)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_time_series';
 
-COMMENT ON FUNCTION create_time_series(regclass, text, text, text, bigint, integer, text, boolean) IS
+COMMENT ON FUNCTION create_time_series(regclass, text, text, text, duration, integer, text, boolean, text) IS
 'makes an empty table that is range-partitioned by time_field a time series: creates a DEFAULT partition, partitions ahead of the clock, a TTL index that drops partitions, and an index on (meta_field, time_field); granularity is seconds (partitions of 1 hour), minutes (1 day) or hours (30 days); returns the TTL index';
 
 --
@@ -348,7 +394,7 @@ RETURNS bigint LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_due_count';
 
 COMMENT ON FUNCTION due_count(regclass) IS
-'returns the number of rows that are due now by a TTL index';
+'returns the number of rows that are due now by a TTL index, without the rows of other tables that foreign keys delete or change with them';
 
 CREATE FUNCTION oldest_due(index regclass)
 RETURNS timestamptz LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -362,7 +408,7 @@ RETURNS interval LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_lag';
 
 COMMENT ON FUNCTION lag(regclass) IS
-'returns how long the oldest due row of a TTL index has been due, or 0 if none is due; returns NULL if finding out would mean to wait or to read much, or if the role may not know';
+'returns how long the oldest due row of a TTL index has been due, or 0 if none is due; returns NULL if it would have to wait or to read much, or if the role lacks the privilege';
 
 CREATE FUNCTION cutoff(index regclass)
 RETURNS timestamptz LANGUAGE C STABLE STRICT PARALLEL SAFE
@@ -371,12 +417,19 @@ AS 'MODULE_PATHNAME', 'ttl_cutoff';
 COMMENT ON FUNCTION cutoff(regclass) IS
 'returns the time up to which dates are due by a TTL index, as of the start of the statement, or -infinity if nothing expires; use it in queries to hide due rows';
 
+CREATE FUNCTION cutoff_number(index regclass)
+RETURNS bigint LANGUAGE C STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_cutoff_number';
+
+COMMENT ON FUNCTION cutoff_number(regclass) IS
+'returns the cutoff of a TTL index whose key is a number, in the unit of the key; numbers above 0 and up to this one are due; returns 0 if nothing expires';
+
 CREATE FUNCTION preview(index regclass, max_rows integer DEFAULT 10)
 RETURNS SETOF jsonb LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_preview';
 
 COMMENT ON FUNCTION preview(regclass, integer) IS
-'returns the rows that the next pass would delete first by a TTL index, from each partition the oldest first; needs SELECT on the table';
+'returns the rows that the next pass would delete first by a TTL index, the oldest of each partition first, without the rows of other tables that foreign keys delete or change with them; needs SELECT on the table';
 
 CREATE FUNCTION forecast(index regclass, step interval DEFAULT '1 hour', steps integer DEFAULT 24,
 	OUT due_from timestamptz, OUT due_until timestamptz, OUT documents bigint, OUT bytes bigint)
@@ -391,7 +444,7 @@ LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_run_pass';
 
 COMMENT ON PROCEDURE run_pass() IS
-'runs one pass over this database in workers, and waits for it; it covers the tables whose owner''s privileges the caller has; cannot run inside a transaction block';
+'runs one pass over this database in workers, and waits for it; it covers the tables of each owner whose privileges the caller has; cannot run inside a transaction block';
 
 CREATE FUNCTION resume()
 RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
@@ -408,7 +461,7 @@ CREATE FUNCTION list_indexes(
 	OUT indexrelid regclass, OUT relid regclass, OUT parent_indexrelid regclass,
 	OUT expire_after_seconds integer, OUT time_zone text, OUT drop_expired_partitions boolean,
 	OUT state text, OUT reason text, OUT archive_to regclass, OUT detach_expired_partitions boolean,
-	OUT logical_relid regclass, OUT logical_indexrelid regclass)
+	OUT logical_relid regclass, OUT logical_indexrelid regclass, OUT unit text)
 RETURNS SETOF record LANGUAGE C STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_indexes';
 
@@ -459,7 +512,8 @@ SELECT
 	archive_to,
 	detach_expired_partitions,
 	logical_relid,
-	logical_indexrelid
+	logical_indexrelid,
+	unit
 FROM list_indexes();
 
 COMMENT ON VIEW indexes IS
@@ -471,11 +525,12 @@ COMMENT ON COLUMN indexes.parent_indexrelid IS 'the index of the partitioned tab
 COMMENT ON COLUMN indexes.key IS 'the column, the jsonb column and dotted path, or the expression; an expression is NULL while the table is locked exclusively';
 COMMENT ON COLUMN indexes.expire_after_seconds IS 'the number of seconds after the key at which a row expires; inherited from the topmost parent that has a TTL';
 COMMENT ON COLUMN indexes.time_zone IS 'the time zone of a key of type timestamp or date; else NULL';
+COMMENT ON COLUMN indexes.unit IS 'the unit of a key that is a number, or uuidv7; else NULL';
 COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the test of a document''s own TTL; NULL if there is none, and while the table is locked exclusively';
 COMMENT ON COLUMN indexes.document_ttl IS 'the document_ttl_field, in the index of the documents without their own TTL; else NULL';
 COMMENT ON COLUMN indexes.drop_expired_partitions IS 'true if due partitions are dropped, or moved to the archive';
-COMMENT ON COLUMN indexes.state IS 'active, or a keyword for why nothing is deleted';
-COMMENT ON COLUMN indexes.reason IS 'why the index is not active, or which rows an active one does not reach; else NULL';
+COMMENT ON COLUMN indexes.state IS 'active, or a keyword that shows why nothing is deleted';
+COMMENT ON COLUMN indexes.reason IS 'why the index is not active, or what keeps rows of an active one; else NULL';
 COMMENT ON COLUMN indexes.logical_relid IS 'for a shard of Citus, the distributed table; else NULL';
 COMMENT ON COLUMN indexes.logical_indexrelid IS 'for a shard of Citus, the index of the distributed table; else NULL';
 COMMENT ON COLUMN indexes.archive_to IS 'the table that due rows are moved to; NULL if they are deleted';
@@ -486,7 +541,7 @@ RETURNS record LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_monitor_status';
 
 COMMENT ON FUNCTION monitor_status() IS
-'returns what deletes due rows in this database: monitor, or run_pass if a session with the caller''s privileges called run_pass() in the last ten minutes; else a keyword for why nothing does, with a reason and a hint';
+'returns what deletes due rows in this database: monitor, or run_pass if a session with the caller''s privileges called run_pass() in the last ten minutes; else a keyword that shows why nothing is deleted, with a reason and a hint';
 
 CREATE FUNCTION list_operations(
 	OUT pid integer, OUT operation text, OUT relid oid, OUT indexrelid oid, OUT op_start timestamptz,
@@ -522,7 +577,7 @@ COMMENT ON COLUMN current_op.indexrelname IS 'the name of the visited index; NUL
 COMMENT ON COLUMN current_op.op_start IS 'the time when the visit or the pass began';
 COMMENT ON COLUMN current_op.wait_event_type IS 'the type of event that the worker waits for, as in pg_stat_activity';
 COMMENT ON COLUMN current_op.wait_event IS 'the event that the worker waits for, as in pg_stat_activity';
-COMMENT ON COLUMN current_op.pass_start IS 'the time when the pass began; NULL before the first visit';
+COMMENT ON COLUMN current_op.pass_start IS 'the time when the pass began';
 COMMENT ON COLUMN current_op.pass_deleted IS 'rows that committed batches of the pass deleted one by one';
 COMMENT ON COLUMN current_op.pass_left IS 'estimated number of rows that were due when the pass began and are not yet deleted; NULL without statistics';
 COMMENT ON COLUMN current_op.pass_time_left IS 'estimated time for the rows that are left, from the recent rate of the pass; NULL in its first seconds';
@@ -572,16 +627,18 @@ CREATE TABLE counters (
 	schemaname text,
 	relname text,
 	indexrelname text,
-	visits bigint NOT NULL,
 	batches bigint NOT NULL,
 	deleted_documents bigint NOT NULL,
 	deleted_buckets bigint NOT NULL,
+	estimated_documents bigint NOT NULL,
 	archived_documents bigint NOT NULL,
 	archived_buckets bigint NOT NULL,
 	skipped_locked bigint NOT NULL,
 	skipped_failed bigint NOT NULL,
 	errors bigint NOT NULL,
 	delete_time double precision NOT NULL,
+	skipped_kept bigint NOT NULL,
+	visits bigint NOT NULL,
 	last_deleted timestamptz,
 	last_error text,
 	last_error_sqlstate text,
@@ -595,7 +652,8 @@ CREATE TABLE counters (
 	stats_reset timestamptz,
 	lag_pauses bigint NOT NULL,
 	last_call timestamptz,
-	recovered timestamptz
+	recovered timestamptz,
+	last_kept timestamptz
 );
 
 -- VACUUM would lock the table exclusively to truncate it.  Statistics are not needed, and
@@ -611,10 +669,12 @@ SELECT coalesce(sum(passes), 0)::bigint AS passes,
 	coalesce(sum(sub_passes), 0)::bigint AS sub_passes,
 	coalesce(sum(deleted_documents), 0)::bigint AS deleted_documents,
 	coalesce(sum(deleted_buckets), 0)::bigint AS deleted_buckets,
+	coalesce(sum(estimated_documents), 0)::bigint AS estimated_documents,
 	coalesce(sum(archived_documents), 0)::bigint AS archived_documents,
 	coalesce(sum(archived_buckets), 0)::bigint AS archived_buckets,
 	coalesce(sum(skipped_locked), 0)::bigint AS skipped_locked,
 	coalesce(sum(skipped_failed), 0)::bigint AS skipped_failed,
+	coalesce(sum(skipped_kept), 0)::bigint AS skipped_kept,
 	coalesce(sum(errors), 0)::bigint AS errors,
 	max(last_pass_start) FILTER (WHERE last_pass_start OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
 		AS last_pass_start,
@@ -631,12 +691,14 @@ COMMENT ON VIEW stats IS
 
 COMMENT ON COLUMN stats.passes IS 'passes that ended; passes that deleted nothing are written once a minute, or with the next delete';
 COMMENT ON COLUMN stats.sub_passes IS 'sub-passes that ended';
-COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on; includes indexes that no longer exist';
+COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted, without those in estimated_documents; includes indexes that no longer exist';
 COMMENT ON COLUMN stats.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN stats.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
 COMMENT ON COLUMN stats.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
 COMMENT ON COLUMN stats.skipped_failed IS 'rows skipped because deleting them raised an error';
+COMMENT ON COLUMN stats.skipped_kept IS 'rows that a trigger kept: it returned NULL';
 COMMENT ON COLUMN stats.errors IS 'visits that ended in an error';
 COMMENT ON COLUMN stats.last_pass_start IS 'the time when the last pass began';
 COMMENT ON COLUMN stats.last_pass_end IS 'the time when the last complete pass ended';
@@ -654,16 +716,19 @@ SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.r
 	coalesce(c.batches, 0) AS batches,
 	coalesce(c.deleted_documents, 0) AS deleted_documents,
 	coalesce(c.deleted_buckets, 0) AS deleted_buckets,
+	coalesce(c.estimated_documents, 0) AS estimated_documents,
 	coalesce(c.archived_documents, 0) AS archived_documents,
 	coalesce(c.archived_buckets, 0) AS archived_buckets,
 	coalesce(c.skipped_locked, 0) AS skipped_locked,
 	coalesce(c.skipped_failed, 0) AS skipped_failed,
+	coalesce(c.skipped_kept, 0) AS skipped_kept,
 	coalesce(c.errors, 0) AS errors,
 	coalesce(c.delete_time, 0) AS delete_time,
 	c.last_deleted,
 	CASE WHEN (pg_catalog.pg_has_role(t.relowner, 'USAGE')
 			AND (c.last_error_role OPERATOR(pg_catalog.=) 0 OR pg_catalog.pg_has_role(c.last_error_role, 'USAGE')))
-		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN c.last_error END AS last_error,
+		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') THEN c.last_error
+		WHEN c.last_error IS NOT NULL THEN '<insufficient privilege>' END AS last_error,
 	c.last_error_sqlstate,
 	c.last_error_time,
 	greatest(s.stats_reset, c.stats_reset) AS stats_reset,
@@ -679,10 +744,12 @@ LEFT JOIN (
 		sum(batches)::bigint AS batches,
 		sum(deleted_documents)::bigint AS deleted_documents,
 		sum(deleted_buckets)::bigint AS deleted_buckets,
+		sum(estimated_documents)::bigint AS estimated_documents,
 		sum(archived_documents)::bigint AS archived_documents,
 		sum(archived_buckets)::bigint AS archived_buckets,
 		sum(skipped_locked)::bigint AS skipped_locked,
 		sum(skipped_failed)::bigint AS skipped_failed,
+		sum(skipped_kept)::bigint AS skipped_kept,
 		sum(errors)::bigint AS errors,
 		round(sum(delete_time)::numeric, 3)::double precision AS delete_time,
 		max(last_deleted) FILTER (WHERE last_deleted OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
@@ -706,16 +773,18 @@ COMMENT ON COLUMN index_stats.relname IS 'the name of the table';
 COMMENT ON COLUMN index_stats.indexrelname IS 'the name of the index';
 COMMENT ON COLUMN index_stats.visits IS 'visits that found due rows';
 COMMENT ON COLUMN index_stats.batches IS 'transactions that deleted rows';
-COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted, without those in estimated_documents';
 COMMENT ON COLUMN index_stats.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN index_stats.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
 COMMENT ON COLUMN index_stats.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN index_stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN index_stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
 COMMENT ON COLUMN index_stats.skipped_failed IS 'rows skipped because deleting them raised an error';
+COMMENT ON COLUMN index_stats.skipped_kept IS 'rows that a trigger kept: it returned NULL';
 COMMENT ON COLUMN index_stats.errors IS 'visits that ended in an error';
 COMMENT ON COLUMN index_stats.delete_time IS 'time spent in these transactions, in milliseconds';
 COMMENT ON COLUMN index_stats.last_deleted IS 'the time when a row was last deleted, or a partition that held rows dropped';
-COMMENT ON COLUMN index_stats.last_error IS 'the message of the last error; NULL unless the reader has the privileges of the table''s owner or of pg_read_all_stats, because it can contain data of the table';
+COMMENT ON COLUMN index_stats.last_error IS 'the message of the last error, with its detail and hint; <insufficient privilege> unless the reader has the privileges of the table''s owner or of pg_read_all_stats, because it can contain data of the table';
 COMMENT ON COLUMN index_stats.last_error_sqlstate IS 'the SQLSTATE of the last error';
 COMMENT ON COLUMN index_stats.last_error_time IS 'the time of the last error; it remains after the state failing has ended';
 COMMENT ON COLUMN index_stats.stats_reset IS 'the time when these counters were last set to zero; NULL if never';
@@ -736,23 +805,24 @@ AS 'MODULE_PATHNAME', 'ttl_stats_reset_index';
 COMMENT ON FUNCTION stats_reset(regclass) IS
 'sets the counters of one TTL index to zero, but not their sum in the view ttl_index.stats; only superusers can execute it by default';
 
--- What was counted in past hours.  The sums in the table counters include it.
+-- What was counted in past hours: the first columns of the table counters, whose sums include it.
 CREATE TABLE past_hours (
-	hour timestamptz NOT NULL,
 	indexrelid oid NOT NULL,
 	relid oid NOT NULL,
+	hour timestamptz NOT NULL,
 	schemaname text,
 	relname text,
 	indexrelname text,
+	batches bigint NOT NULL,
 	deleted_documents bigint NOT NULL,
 	deleted_buckets bigint NOT NULL,
+	estimated_documents bigint NOT NULL,
 	archived_documents bigint NOT NULL,
 	archived_buckets bigint NOT NULL,
-	batches bigint NOT NULL,
-	delete_time double precision NOT NULL,
-	errors bigint NOT NULL,
 	skipped_locked bigint NOT NULL,
-	skipped_failed bigint NOT NULL
+	skipped_failed bigint NOT NULL,
+	errors bigint NOT NULL,
+	delete_time double precision NOT NULL
 );
 
 COMMENT ON TABLE past_hours IS
@@ -785,6 +855,7 @@ SELECT h.hour,
 	coalesce(x.relname, h.indexrelname::name) AS indexrelname,
 	sum(h.deleted_documents)::bigint AS deleted_documents,
 	sum(h.deleted_buckets)::bigint AS deleted_buckets,
+	sum(h.estimated_documents)::bigint AS estimated_documents,
 	sum(h.archived_documents)::bigint AS archived_documents,
 	sum(h.archived_buckets)::bigint AS archived_buckets,
 	sum(h.batches)::bigint AS batches,
@@ -795,8 +866,8 @@ SELECT h.hour,
 FROM (
 	SELECT * FROM past_hours
 	UNION ALL
-	SELECT hour, indexrelid, relid, schemaname, relname, indexrelname, deleted_documents, deleted_buckets,
-		archived_documents, archived_buckets, batches, delete_time, errors, skipped_locked, skipped_failed
+	SELECT indexrelid, relid, hour, schemaname, relname, indexrelname, batches, deleted_documents, deleted_buckets,
+		estimated_documents, archived_documents, archived_buckets, skipped_locked, skipped_failed, errors, delete_time
 	FROM counters WHERE hour IS NOT NULL
 ) AS h
 LEFT JOIN (
@@ -813,8 +884,9 @@ COMMENT ON COLUMN history.hour IS 'the start of the hour, in UTC';
 COMMENT ON COLUMN history.schemaname IS 'the schema of the table';
 COMMENT ON COLUMN history.relname IS 'the name of the table; of a dropped one, its last name';
 COMMENT ON COLUMN history.indexrelname IS 'the name of the index; of a dropped one, its last name';
-COMMENT ON COLUMN history.deleted_documents IS 'rows deleted; for dropped partitions an estimate, unless count_dropped_documents was on';
+COMMENT ON COLUMN history.deleted_documents IS 'rows deleted, without those in estimated_documents';
 COMMENT ON COLUMN history.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
+COMMENT ON COLUMN history.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
 COMMENT ON COLUMN history.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN history.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN history.batches IS 'transactions that deleted rows';
@@ -896,6 +968,7 @@ SELECT p.schemaname, p.relname, p.indexrelname,
 	sum(p.deleted_buckets)::bigint AS deleted_buckets,
 	sum(p.skipped_locked)::bigint AS skipped_locked,
 	sum(p.skipped_failed)::bigint AS skipped_failed,
+	sum(p.skipped_kept)::bigint AS skipped_kept,
 	sum(p.errors)::bigint AS errors,
 	round(sum(p.delete_time)::numeric, 3)::double precision AS delete_time,
 	max(p.last_deleted) AS last_deleted,
@@ -905,7 +978,7 @@ SELECT p.schemaname, p.relname, p.indexrelname,
 FROM nodes AS n
 CROSS JOIN LATERAL pg_catalog.jsonb_to_recordset(n.answer) AS p (schemaname name, relname name, indexrelname name,
 	logical_relid oid, state text, visits bigint, batches bigint, deleted_documents bigint, deleted_buckets bigint,
-	skipped_locked bigint, skipped_failed bigint, errors bigint, delete_time double precision,
+	skipped_locked bigint, skipped_failed bigint, skipped_kept bigint, errors bigint, delete_time double precision,
 	last_deleted timestamptz, last_error text, last_error_sqlstate text, last_error_time timestamptz)
 GROUP BY 1, 2, 3;
 
@@ -947,6 +1020,7 @@ $$)
 SELECT p.hour, p.schemaname, p.relname, p.indexrelname,
 	sum(p.deleted_documents)::bigint AS deleted_documents,
 	sum(p.deleted_buckets)::bigint AS deleted_buckets,
+	sum(p.estimated_documents)::bigint AS estimated_documents,
 	sum(p.archived_documents)::bigint AS archived_documents,
 	sum(p.archived_buckets)::bigint AS archived_buckets,
 	sum(p.batches)::bigint AS batches,
@@ -982,14 +1056,36 @@ END
 $$;
 
 --
--- Event triggers.  They are in C, because they run with the privileges of the user who runs the
--- command: SQL code would fail if that user lacks a privilege.  It would also be slower than the
--- command, and add its own context to each error.
+-- Event triggers.  They run with the privileges of the user who runs the command.  A database
+-- can outlive the library, so DDL of others must not need it: on_ddl() tries to load it first.
+-- For the same reason DDL passes if a privilege was revoked.  The work is in C, which does not
+-- look up names in search_path.
 --
 
+CREATE FUNCTION check_ddl(tag text)
+RETURNS boolean LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'ttl_check_ddl';
+
+COMMENT ON FUNCTION check_ddl(text) IS
+'called by the event trigger function on_ddl(): checks the TTL indexes that a command created or changed';
+
+-- STABLE, so that check_ddl() runs with the snapshot of the command.  Assignments are evaluated
+-- without a query.  SET search_path would hide that of the user from check_ddl().
 CREATE FUNCTION on_ddl()
-RETURNS event_trigger LANGUAGE C
-AS 'MODULE_PATHNAME', 'ttl_on_ddl';
+RETURNS event_trigger LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+	done boolean;
+BEGIN
+	BEGIN
+		done := ttl_index.check_ddl(NULL);
+	EXCEPTION WHEN OTHERS THEN
+		RAISE WARNING 'TTL indexes are not checked: %', SQLERRM
+			USING HINT = 'Install ttl_index again, or drop the extension. DROP EXTENSION ttl_index CASCADE drops the TTL indexes, too.';
+		RETURN;
+	END;
+	done := ttl_index.check_ddl(tg_tag);
+END $$;
 
 COMMENT ON FUNCTION on_ddl() IS 'event trigger function: checks the TTL indexes that a command created or changed';
 
@@ -1000,6 +1096,8 @@ CREATE EVENT TRIGGER ttl_index_ddl ON ddl_command_end
 COMMENT ON EVENT TRIGGER ttl_index_ddl IS
 'refuses what cannot be a TTL index, as create_index() does';
 
+-- Changes the command itself, which only C can.  Without the library ALTER INDEX would fail, so
+-- the event trigger is enabled only where Citus is.
 CREATE FUNCTION on_alter_index()
 RETURNS event_trigger LANGUAGE C
 AS 'MODULE_PATHNAME', 'ttl_on_alter_index';
@@ -1011,7 +1109,34 @@ CREATE EVENT TRIGGER ttl_index_before_alter_index ON ddl_command_start
 	WHEN TAG IN ('ALTER INDEX')
 	EXECUTE FUNCTION on_alter_index();
 
-COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS 'changes the options of an index of a Citus table on each node';
+COMMENT ON EVENT TRIGGER ttl_index_before_alter_index IS
+'changes the options of an index of a Citus table on each node; disabled without Citus';
+
+CREATE FUNCTION on_create_extension()
+RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF EXISTS (SELECT FROM pg_extension, pg_event_trigger WHERE extname = 'citus'
+			AND evtname = 'ttl_index_before_alter_index' AND evtenabled = 'D' AND pg_has_role(evtowner, 'USAGE')) THEN
+		ALTER EVENT TRIGGER ttl_index_before_alter_index ENABLE;
+	END IF;
+END $$;
+
+COMMENT ON FUNCTION on_create_extension() IS 'event trigger function: enables ttl_index_before_alter_index where Citus is';
+
+CREATE EVENT TRIGGER ttl_index_create_extension ON ddl_command_end
+	WHEN TAG IN ('CREATE EXTENSION')
+	EXECUTE FUNCTION on_create_extension();
+
+COMMENT ON EVENT TRIGGER ttl_index_create_extension IS 'enables ttl_index_before_alter_index where Citus is';
+
+DO $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'citus') THEN
+		ALTER EVENT TRIGGER ttl_index_before_alter_index DISABLE;
+	END IF;
+END
+$$;
 
 --
 -- Privileges, independent of ALTER DEFAULT PRIVILEGES.  All roles need EXECUTE on the options,
@@ -1050,27 +1175,32 @@ GRANT USAGE ON SCHEMA ttl_index TO PUBLIC;
 GRANT EXECUTE ON FUNCTION
 	expire_after_seconds(integer, integer),
 	time_zone(text, text),
+	unit(text, text),
 	drop_expired_partitions(boolean, boolean),
 	bucket_max_span_seconds(integer, integer),
 	paused(boolean, boolean),
 	archive_to(regclass, regclass),
 	detach_expired_partitions(boolean, boolean),
 	seconds(interval),
+	duration_in(cstring),
+	duration_out(duration),
+	duration(interval),
 	earliest(timestamptz[]),
 	document_date(jsonb, text[]),
+	document_date_in(jsonb, text, text[]),
 	document_ttl(jsonb, text),
 	column_ttl(bigint),
 	expire_at(timestamptz, integer),
-	create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean),
-	create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean),
-	coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean),
-	coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean),
+	create_index_command(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
+	create_index(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
+	coll_mod(regclass, text, duration, text, boolean, boolean, regclass, boolean, boolean, text),
+	coll_mod_index(regclass, duration, text, boolean, boolean, regclass, boolean, boolean, text),
 	pause_index(regclass),
 	unpause_index(regclass),
 	remove_ttl(regclass),
 	remove_all_ttl(),
 	drop_index(regclass, text),
-	create_time_series(regclass, text, text, text, bigint, integer, text, boolean),
+	create_time_series(regclass, text, text, text, duration, integer, text, boolean, text),
 	set_last_modified(),
 	track_last_modified(regclass, name),
 	untrack_last_modified(regclass, name),
@@ -1080,19 +1210,21 @@ GRANT EXECUTE ON FUNCTION
 	preview(regclass, integer),
 	forecast(regclass, interval, integer),
 	cutoff(regclass),
+	cutoff_number(regclass),
 	list_indexes(),
 	index_key(regclass),
 	index_filter(regclass),
 	index_document_ttl(regclass),
 	relation_name(oid),
 	ask_nodes(text),
-	monitor_status()
+	monitor_status(),
+	check_ddl(text)
 TO PUBLIC;
 
 GRANT EXECUTE ON PROCEDURE run_pass() TO PUBLIC;
 
 REVOKE ALL ON FUNCTION resume(), stats_reset(), stats_reset(regclass), list_operations(), list_databases(), on_ddl(), on_alter_index(),
-	ignore_subscription() FROM PUBLIC;
+	on_create_extension(), ignore_subscription() FROM PUBLIC;
 REVOKE ALL ON TABLE counters, past_hours, saved_options FROM PUBLIC;
 
 GRANT SELECT ON indexes, stats, index_stats, cluster_stats, cluster_index_stats TO PUBLIC;

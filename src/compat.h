@@ -13,8 +13,6 @@
 
 #include "access/nbtree.h"
 #include "access/tableam.h"
-#include "catalog/pg_namespace.h"
-#include "catalog/pg_proc.h"
 #include "parser/parse_node.h"
 #include "replication/message.h"
 #include "replication/slot.h"
@@ -25,16 +23,6 @@
 
 #if PG_VERSION_NUM < 150000
 #error "ttl_index needs PostgreSQL 15 or later"
-#endif
-
-/* SQL for the date in a UUID of version 7.  The function of 17 knows version 1 only. */
-#if PG_VERSION_NUM >= 180000
-#define UUID_V7_DATE(uuid) psprintf("uuid_extract_timestamp(%s)", uuid)
-#define UUID_V7_FILTER(uuid) ""
-#else
-#define UUID_V7_DATE(uuid) \
-	psprintf("to_timestamp(('x' || translate(left(%s::text, 13), '-', ''))::bit(48)::bigint / 1000.0)", uuid)
-#define UUID_V7_FILTER(uuid) psprintf("substr(%s::text, 15, 1) = '7' AND ", uuid)
 #endif
 
 /* One function for all classes of objects since 16; only schemas are checked. */

@@ -34,12 +34,14 @@ void		_PG_init(void);
 bool		ttl_monitor_enabled = true;
 int			ttl_monitor_sleep = 60;
 int			ttl_max_workers = 1;
-static int	sub_pass_target_time = 60;
-static int	index_delete_target_docs = 50000;
-static int	index_delete_target_time = 1000;
-static int	batch_target_docs = 50000;
-static int	batch_target_time = 50;
-int			ttl_batch_timeout = 10000;
+TtlLimits	ttl_limits = {
+	.sub_pass_time = 60,
+	.index_docs = 50000,
+	.index_time = 1000,
+	.batch_docs = 50000,
+	.batch_time = 50,
+	.batch_timeout = 10000
+};
 int			ttl_log_min_duration = -1;
 int			ttl_max_clock_jump = 24 * 60 * 60;
 int			ttl_hold_after_downtime = 0;
@@ -81,27 +83,27 @@ _PG_init(void)
 	define_int("ttl_index.sub_pass_target_time",
 			   "Sets how long a sub-pass over the TTL indexes of a database may take.",
 			   "The next sub-pass continues where this one stopped. Zero means no limit.",
-			   &sub_pass_target_time, 0, INT_MAX / 1000, PGC_SUSET, GUC_UNIT_S);
+			   &ttl_limits.sub_pass_time, 0, INT_MAX / 1000, PGC_SUSET, GUC_UNIT_S);
 	define_int("ttl_index.index_delete_target_docs",
 			   "Sets how many rows one visit to a TTL index may delete.",
 			   "Zero means no limit.",
-			   &index_delete_target_docs, 0, INT_MAX, PGC_SUSET, 0);
+			   &ttl_limits.index_docs, 0, INT_MAX, PGC_SUSET, 0);
 	define_int("ttl_index.index_delete_target_time",
 			   "Sets how long one visit to a TTL index may take.",
 			   "Counted from its first expired row. Zero means no limit.",
-			   &index_delete_target_time, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
+			   &ttl_limits.index_time, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.batch_target_docs",
 			   "Sets how many rows one transaction may delete.",
 			   "A visit begins with a batch of 100 rows; the next ones adapt to batch_target_time.",
-			   &batch_target_docs, 1, 50000, PGC_SUSET, 0);
+			   &ttl_limits.batch_docs, 1, 50000, PGC_SUSET, 0);
 	define_int("ttl_index.batch_target_time",
 			   "Sets how long the transaction of one batch should take.",
 			   NULL,
-			   &batch_target_time, 1, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
+			   &ttl_limits.batch_time, 1, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.batch_timeout",
 			   "Sets how long one batch may run before it is canceled.",
 			   "The index is then tried again after 1, 2, 4 ... 60 minutes. Zero means no limit.",
-			   &ttl_batch_timeout, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
+			   &ttl_limits.batch_timeout, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS);
 	define_int("ttl_index.log_min_duration",
 			   "Sets the minimum time above which a visit to a TTL index is logged.",
 			   "Zero logs every visit that deletes. -1 turns this off.",
@@ -206,22 +208,6 @@ ttl_settings_force(const char *name, const char *value)
 	/* there is no transaction_timeout before PostgreSQL 17 */
 	if (GetConfigOption(name, true, false) != NULL)
 		SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
-}
-
-/* The limits of batches and visits. */
-TtlLimits
-ttl_settings_limits(void)
-{
-	TtlLimits	limits = {
-		.sub_pass_time = (int64) sub_pass_target_time * 1000,
-		.index_docs = index_delete_target_docs,
-		.index_time = index_delete_target_time,
-		.failure_time = ttl_batch_timeout,
-		.batch_docs = batch_target_docs,
-		.batch_time = batch_target_time
-	};
-
-	return limits;
 }
 
 /* Sets a setting that any user may set until the caller's GUC level ends. */

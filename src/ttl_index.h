@@ -1,33 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * ttl_index.h
- *	  What all files share, and a map of the folders.
- *
- *	document/		dates and times to live inside jsonb documents
- *	definition/		what an index says: its option and its key
- *	state/			whether an index can be used, now and with its table
- *	expire/			deleting the rows of one index (see its README)
- *	partition/		partitions that are dropped, kept and made as a whole
- *	due/			how much is due, and when
- *	stats/			counters, history, and what a worker does now
- *	shared/			what the processes of the monitor share
- *	pass/			what a worker does for its owner
- *	server/			launcher, survey, workers, and the views of them
- *	ddl/			declaring, changing and removing TTL indexes
- *
- * A folder uses only the folders above it in this list (test 051_layout).  At the top:
- *
- *	settings.c		start of the library, settings
- *	owner.c			ownership checks
- *	name.c			names of relations
- *	inherit.c		children and parents of a relation, without a lock
- *	lock.c			strong locks that hardly delay others
- *	args.c			arguments of SQL functions
- *	error.c			catching errors
- *	compat.h		the differences between the major versions
+ *	  What all files share.
  *
  * The name of a function begins with that of its file: ttl_owner_of() is in
- * owner.c.  doc/how-it-works.md follows one row through the files.
+ * owner.c.  doc/how-it-works.md follows one row through the files, and has a map of the folders.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -47,15 +24,15 @@
 #define TTL_WORKER_TYPE "ttl_index worker"
 #define TTL_SURVEY_TYPE "ttl_index survey"
 
-/* The limits for schedule.c, from the settings. */
+/* The settings that limit batches and visits; 0 stands for no limit. */
 typedef struct TtlLimits
 {
-	int64		sub_pass_time;	/* milliseconds here and below; 0 = none */
-	int64		index_docs;
-	int64		index_time;
-	int64		failure_time;	/* for the search for a row that fails */
+	int			sub_pass_time;	/* seconds */
+	int			index_docs;
+	int			index_time;		/* milliseconds, also below */
 	int			batch_docs;
-	int64		batch_time;
+	int			batch_time;
+	int			batch_timeout;
 } TtlLimits;
 
 /* args.c */
@@ -98,7 +75,7 @@ extern void ttl_owner_check_tree(Oid relid, Oid owner);
 extern PGDLLIMPORT bool ttl_monitor_enabled;
 extern PGDLLIMPORT int ttl_monitor_sleep;
 extern PGDLLIMPORT int ttl_max_workers;
-extern PGDLLIMPORT int ttl_batch_timeout;
+extern PGDLLIMPORT TtlLimits ttl_limits;
 extern PGDLLIMPORT int ttl_log_min_duration;
 extern PGDLLIMPORT int ttl_max_clock_jump;
 extern PGDLLIMPORT int ttl_hold_after_downtime;
@@ -110,7 +87,6 @@ extern PGDLLIMPORT int ttl_bucket_lock_timeout;
 extern PGDLLIMPORT bool ttl_count_dropped_documents;
 extern PGDLLIMPORT bool ttl_logical_messages;
 extern PGDLLIMPORT int ttl_history_retention;
-extern TtlLimits ttl_settings_limits(void);
 extern dsa_pointer ttl_settings_store(dsa_area *area);
 extern void ttl_settings_load(const char *values);
 extern void ttl_settings_force(const char *name, const char *value);

@@ -38,7 +38,6 @@ void
 ttl_cluster_change(Oid indexrelid, const TtlOption *option)
 {
 	const char *propagates = GetConfigOption("citus.enable_ddl_propagation", true, false);
-	TtlOption	wanted = *option;
 	TtlOption	has;
 
 	if (propagates != NULL && strcmp(propagates, "on") != 0)
@@ -50,9 +49,7 @@ ttl_cluster_change(Oid indexrelid, const TtlOption *option)
 	ttl_citus_run_command(psprintf("ALTER INDEX %s SET (" TTL_SCHEMA "." PARAMETER " = %s)",
 								   ttl_name_qualified(indexrelid),
 								   quote_literal_cstr(option->present ? ttl_create_option_sql(option) : "")));
-	(void) ttl_option_read(indexrelid, &has);
-	has.filter = wanted.filter = NIL;
-	if (!equal(ttl_option_members(&has), ttl_option_members(&wanted)))
+	if (!ttl_option_read(indexrelid, &has) || !ttl_option_same(&has, option))
 		elog(ERROR, "the option of index \"%s\" did not change", get_rel_name(indexrelid));
 }
 

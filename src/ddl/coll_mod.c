@@ -23,9 +23,6 @@
 #include "utils/syscache.h"
 
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "state/state.h"
 #include "ttl_index.h"
 
@@ -38,34 +35,30 @@ PG_FUNCTION_INFO_V1(ttl_remove_all_ttl);
 
 /*
  * Locks the table, then the index, with their partitions, and describes the index.  Raises an
- * error unless the user owns the table.  Returns false if one of the two does not exist.
+ * error unless the user owns the table.  If one of the two does not exist, returns false, or
+ * raises an error unless missing_ok.
  */
 static bool
-lock_if_exists(Oid indexrelid, TtlIndex *index)
+lock_for_change(Oid indexrelid, bool missing_ok, TtlIndex *index)
 {
 	Oid			relid = IndexGetRelation(indexrelid, true);
 
-	if (!OidIsValid(relid) || !ttl_owner_lock(relid, ShareUpdateExclusiveLock))
+	if (OidIsValid(relid) && ttl_owner_lock(relid, ShareUpdateExclusiveLock))
+	{
+		(void) find_all_inheritors(relid, ShareUpdateExclusiveLock, NULL);
+		LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
+		if (SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
+		{
+			(void) find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL);
+			/* an option that REINDEX CONCURRENTLY has lost is changed, too */
+			ttl_saved_option_restore(indexrelid);
+			return ttl_state_describe(indexrelid, true, index);
+		}
+	}
+	if (missing_ok)
 		return false;
-	(void) find_all_inheritors(relid, ShareUpdateExclusiveLock, NULL);
-	LockRelationOid(indexrelid, ShareUpdateExclusiveLock);
-	if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(indexrelid)))
-		return false;
-	(void) find_all_inheritors(indexrelid, ShareUpdateExclusiveLock, NULL);
-	/* an option that REINDEX CONCURRENTLY has lost is changed, too */
-	ttl_saved_option_restore(indexrelid);
-	return ttl_state_describe(indexrelid, true, index);
-}
-
-/* Does the same, and raises an error if the index does not exist. */
-static void
-lock_for_change(Oid indexrelid, TtlIndex *index)
-{
 	ttl_state_check_is_index(indexrelid);
-	if (!lock_if_exists(indexrelid, index))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("index with OID %u does not exist", indexrelid)));
+	elog(ERROR, "cache lookup failed for index %u", indexrelid);
 }
 
 /* Raises an error if the index is a part of a TTL index: only the whole can be changed. */
@@ -74,7 +67,7 @@ check_not_part(const TtlIndex *index)
 {
 	Oid			whole = ttl_inherit_top(index->indexrelid);
 
-	if (!OidIsValid(index->parent))
+	if (whole == index->indexrelid)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -175,7 +168,7 @@ ttl_coll_mod_here(Oid indexrelid, const TtlOption *option)
 	TtlIndex	index;
 	TtlIndex	after;
 
-	lock_for_change(indexrelid, &index);
+	(void) lock_for_change(indexrelid, false, &index);
 	if (index.governor != indexrelid)
 		check_not_part(&index);
 	change_here(indexrelid, option);
@@ -210,6 +203,8 @@ ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 	/* a key of this type takes no time zone; every change removes one */
 	if (change->time_zone != NULL || index->keytype == TIMESTAMPTZOID)
 		option->time_zone = change->time_zone;
+	if (change->unit != TTL_UNIT_NONE)
+		option->unit = change->unit;
 	if (change->paused != NULL)
 		option->paused = *change->paused;
 	if (change->archive_to != NULL)
@@ -246,11 +241,11 @@ ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("delete_boundary_rows needs drop_expired_partitions")));
-	ttl_state_check_key(index->relid, index->keyattnum, index->keytype, option->time_zone);
+	ttl_state_check_key(index);
 	/* not for a part of an index, which cannot be changed */
 	if ((option->drop_partitions || option->bucket_seconds != 0) &&
 		index->governor == index->indexrelid)
-		ttl_state_check_partitions(index->relid, index->keyattnum, getBaseType(index->keytype),
+		ttl_state_check_partitions(index->relid, index->keyattnum, index->keytype,
 								   option->filter != NIL);
 	if (OidIsValid(option->archive_to) &&
 		(change->archive_to != NULL || change->drop_partitions != NULL))
@@ -260,6 +255,20 @@ ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 		if (ttl_archive_state_now(index) != TTL_ACTIVE)
 			ttl_state_raise(index);
 	}
+}
+
+/* Reads an argument that is a unit; none if it is NULL. */
+TtlUnit
+ttl_coll_mod_read_unit(FunctionCallInfo fcinfo, int i)
+{
+	const char *name = ttl_args_text(fcinfo, i);
+	TtlUnit		unit = name ? ttl_keytype_find_unit(name) : TTL_UNIT_NONE;
+
+	if (name != NULL && unit == TTL_UNIT_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unit must be " TTL_UNIT_NAMES)));
+	return unit;
 }
 
 /* Gives the sibling of an index the options that count for both. */
@@ -293,7 +302,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 
 	/* the seconds of documents with a TTL of their own are always 0 */
 	indexrelid = ttl_own_ttl_main(indexrelid);
-	lock_for_change(indexrelid, &index);
+	(void) lock_for_change(indexrelid, false, &index);
 	ttl_state_check_seconds(*change->seconds,
 							ttl_own_ttl_asked_for(index.option.filter) != NULL ||
 							index.option.bucket_seconds != 0);
@@ -305,8 +314,8 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 
 	/* Raise no error about what the new option repairs. */
 	if (TTL_STATE_IS_WRONG(index.state) &&
-		index.state != TTL_WRONG_TIME_ZONE && index.state != TTL_UNSUITABLE_PARTITIONS &&
-		index.state != TTL_ARCHIVE_MISMATCH)
+		index.state != TTL_WRONG_TIME_ZONE && index.state != TTL_WRONG_UNIT &&
+		index.state != TTL_UNSUITABLE_PARTITIONS && index.state != TTL_ARCHIVE_MISMATCH)
 		ttl_state_raise(&index);
 	sibling = ttl_own_ttl_sibling(indexrelid);
 	ttl_coll_mod_merge(&index, sibling, change);
@@ -317,6 +326,7 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 	if (!was_ttl)
 		ttl_notice_report_overlap(indexrelid, ERROR);
 	if (!was_ttl || *change->seconds < *old || *old < 0 || change->archive_to != NULL ||
+		change->unit != TTL_UNIT_NONE ||
 		(was_paused && !index.option.paused))
 		ttl_notice_report_due(indexrelid, true);
 	return was_ttl;
@@ -333,7 +343,8 @@ change_index(FunctionCallInfo fcinfo, Oid indexrelid, int first)
 		.boundary_rows = ttl_args_bool(fcinfo, first + 3),
 		.archive_to = ttl_args_oid(fcinfo, first + 4),
 		.detach_partitions = ttl_args_bool(fcinfo, first + 5),
-		.paused = ttl_args_bool(fcinfo, first + 6)
+		.paused = ttl_args_bool(fcinfo, first + 6),
+		.unit = ttl_coll_mod_read_unit(fcinfo, first + 7)
 	};
 	TupleDesc	desc;
 	int32		old;
@@ -350,7 +361,7 @@ change_index(FunctionCallInfo fcinfo, Oid indexrelid, int first)
 
 /*
  * coll_mod(relation, key, expire_after_seconds, time_zone,
- * drop_expired_partitions, delete_boundary_rows, archive_to, detach_expired_partitions, paused)
+ * drop_expired_partitions, delete_boundary_rows, archive_to, detach_expired_partitions, paused, unit)
  */
 Datum
 ttl_coll_mod(PG_FUNCTION_ARGS)
@@ -378,15 +389,11 @@ ttl_coll_mod_index(PG_FUNCTION_ARGS)
 static void
 lock_ttl_index(Oid indexrelid, TtlIndex *index)
 {
-	lock_for_change(indexrelid, index);
+	(void) lock_for_change(indexrelid, false, index);
 	/* an index below a plain parent has an option of its own */
 	if (index->governor != indexrelid)
 		check_not_part(index);
-	if (!index->option.present && !ttl_saved_option_is_dependent(indexrelid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("index \"%s\" is not a TTL index",
-						get_rel_name(indexrelid))));
+	ttl_state_check_is_ttl(index);
 }
 
 /* Pauses or unpauses an index and its sibling. */
@@ -488,7 +495,7 @@ ttl_remove_ttl(PG_FUNCTION_ARGS)
 					 errmsg("index \"%s\" no longer moves rows to an archive", get_rel_name(indexrelid)),
 					 errdetail("If a TTL is set on it again, rows are deleted unless the option is given again."),
 					 errhint("To stop deletion for a while, use ttl_index.pause_index().")));
-		if (OidIsValid(sibling) && lock_if_exists(sibling, &other))
+		if (OidIsValid(sibling) && lock_for_change(sibling, true, &other))
 			remove_option(&other, ERROR);
 	}
 	PG_RETURN_VOID();
@@ -507,7 +514,7 @@ remove_one(Oid indexrelid, void *arg)
 	ttl_citus_look(IndexGetRelation(indexrelid, true), &table);
 	if (OidIsValid(table.shell) || !ttl_saved_option_is_dependent(indexrelid) ||
 		(ttl_catalog_governor(indexrelid, &governor, &option) && governor != indexrelid) ||
-		!lock_if_exists(indexrelid, &index))
+		!lock_for_change(indexrelid, true, &index))
 		return;
 	remove_option(&index, WARNING);
 	if (index.option.problem == NULL)

@@ -32,9 +32,6 @@
 #include "utils/tuplestore.h"
 
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "state/state.h"
 #include "ttl_index.h"
 
@@ -61,6 +58,7 @@ read_create_args(FunctionCallInfo fcinfo, TtlCreate *args)
 	args->change.paused = ttl_args_bool(fcinfo, 10);
 	args->change.archive_to = ttl_args_oid(fcinfo, 11);
 	args->change.detach_partitions = ttl_args_bool(fcinfo, 12);
+	args->change.unit = ttl_coll_mod_read_unit(fcinfo, 13);
 	ttl_state_check_seconds(*args->change.seconds, args->ttl_field != NULL);
 }
 
@@ -108,9 +106,45 @@ typedef struct Creation
 {
 	TtlIndex	index;			/* with the options that it is to have */
 	TtlOption	has;			/* what it has, if it exists */
+	TtlChange	options;		/* what to set, without what is in the key */
 	bool		change;			/* it exists, and its options are to be changed */
 	List	   *commands;		/* these create what does not exist */
 } Creation;
+
+/* The call that gives an index these options. */
+static char *
+change_call(const char *index, int32 seconds, const TtlChange *change)
+{
+	const struct
+	{
+		const char *name;
+		const bool *value;
+	}			options[] = {
+		{"drop_expired_partitions", change->drop_partitions},
+		{"detach_expired_partitions", change->detach_partitions},
+		{"delete_boundary_rows", change->boundary_rows},
+		{"paused", change->paused}
+	};
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT * FROM ttl_index.coll_mod_index(%s, %d",
+					 quote_literal_cstr(index), seconds);
+	if (change->time_zone != NULL)
+		appendStringInfo(&sql, ", time_zone => %s", quote_literal_cstr(change->time_zone));
+	if (change->unit != TTL_UNIT_NONE)
+		appendStringInfo(&sql, ", unit => '%s'", ttl_keytype_unit_name(change->unit));
+	for (int i = 0; i < lengthof(options); i++)
+	{
+		if (options[i].value != NULL)
+			appendStringInfo(&sql, ", %s => %s", options[i].name, *options[i].value ? "true" : "false");
+	}
+	if (change->archive_to != NULL)
+		appendStringInfo(&sql, ", archive_to => %s",
+						 quote_literal_cstr(OidIsValid(*change->archive_to) ? ttl_name_qualified(*change->archive_to) : "-"));
+	appendStringInfoString(&sql, ");");
+	return sql.data;
+}
 
 /*
  * Compares an index that exists with what was asked for.  Returns true if its options are to be
@@ -140,13 +174,13 @@ check_existing(const TtlCreate *args, const Creation *creation)
 				 errdetail("It is not a TTL index."),
 				 wanted->bucket_seconds != 0 ?
 				 errhint("DROP INDEX %s;", qualified) :
-				 errhint("Make it one with or_change => true.")));
+				 errhint("%s", change_call(qualified, wanted->seconds, &args->change))));
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
 			 errmsg("TTL index \"%s\" on the same key has other options", name),
 			 errdetail_internal("%s", difference),
 			 has->bucket_seconds == wanted->bucket_seconds ?
-			 errhint("Change it with ttl_index.coll_mod_index().") :
+			 errhint("%s", change_call(qualified, wanted->seconds, &args->change)) :
 			 has->bucket_seconds == 0 ?
 			 errhint("DROP INDEX %s;", qualified) :
 			 errhint("Leave out granularity and bucket_max_span_seconds: the span cannot be changed.")));
@@ -160,7 +194,7 @@ check_existing(const TtlCreate *args, const Creation *creation)
  * ignored.  An option that REINDEX CONCURRENTLY has lost counts as long as it is saved.
  */
 static bool
-find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index)
+find_existing(Relation rel, const TtlCreate *args, const TtlKey *key, List *filter, TtlIndex *index)
 {
 	List	   *found = NIL;
 	ListCell   *lc;
@@ -169,8 +203,12 @@ find_existing(Relation rel, const TtlCreate *args, List *filter, TtlIndex *index
 	{
 		Oid			indexrelid = lfirst_oid(lc);
 		Node	   *own_ttl;
+		AttrNumber	attnum;
+		Node	   *expression;
 
-		if (!ttl_state_describe(indexrelid, true, index) ||
+		if (!ttl_key_read(indexrelid, &attnum, &expression) ||
+			strcmp(ttl_key_format(expression), ttl_key_format(key->expression)) != 0 ||
+			!ttl_state_describe(indexrelid, true, index) ||
 			index->state == TTL_UNSUITABLE_INDEX ||
 			!equal(ttl_own_ttl_plain_filter(index->option.filter),
 				   ttl_own_ttl_plain_filter(filter)))
@@ -276,10 +314,11 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	bool		exists;
 	char	   *ttl = NULL;
 	Oid			sibling = InvalidOid;
-	char	   *label = unquoted(args->key);
+	char	   *label;
 
 	ttl_state_check_table(args->relid);
-	ttl_key_resolve(rel, args->key, &key);
+	ttl_key_resolve(rel, args->key, args->change.unit, args->change.time_zone, &key);
+	label = key.column == NULL ? "expr" : unquoted(args->key[0] == '"' ? key.column : args->key);
 	if (args->ttl_field != NULL && key.type != TIMESTAMPTZOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -303,7 +342,13 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	}
 
 	memset(creation, 0, sizeof(*creation));
-	exists = find_existing(rel, args, filter, index);
+	creation->options = args->change;
+	if (key.has_format)
+	{
+		creation->options.unit = TTL_UNIT_NONE;
+		creation->options.time_zone = NULL;
+	}
+	exists = find_existing(rel, args, &key, filter, index);
 	if (!exists)
 	{
 		memset(index, 0, sizeof(*index));
@@ -317,7 +362,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 	index->keyattnum = key.attnum;
 	index->keytype = key.type;
 	creation->has = index->option;
-	ttl_coll_mod_merge(index, sibling, &args->change);
+	ttl_coll_mod_merge(index, sibling, &creation->options);
 	if (exists)
 		creation->change = check_existing(args, creation);
 	else
@@ -419,7 +464,7 @@ ttl_create_index_for(const TtlCreate *args)
 		int32		old;
 
 		PreventCommandIfReadOnly("ttl_index.create_index()");
-		if (ttl_coll_mod_apply(main, &args->change, &old))
+		if (ttl_coll_mod_apply(main, &creation.options, &old))
 			ereport(NOTICE,
 					(errmsg("changed TTL index \"%s\"", get_rel_name(main)),
 					 errdetail_internal("%s", differences(&creation.index.option, &creation.has))));

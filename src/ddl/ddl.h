@@ -11,13 +11,13 @@
 #define TTL_DDL_H
 
 #include "definition/key.h"
-#include "definition/option.h"
 
-/* Options to set.  NULL, or 0 for bucket_seconds, keeps the present value. */
+/* Options to set.  NULL, and 0 for bucket_seconds and unit, keeps the present value. */
 typedef struct TtlChange
 {
 	const int32 *seconds;
 	char	   *time_zone;
+	TtlUnit		unit;
 	const bool *drop_partitions;
 	const bool *detach_partitions;
 	const bool *boundary_rows;
@@ -43,6 +43,7 @@ extern char *ttl_create_option_sql(const TtlOption *option);
 extern Oid	ttl_create_index_for(const TtlCreate *args);
 
 /* coll_mod.c */
+extern TtlUnit ttl_coll_mod_read_unit(FunctionCallInfo fcinfo, int i);
 extern void ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change);
 extern bool ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old);
 extern void ttl_coll_mod_here(Oid indexrelid, const TtlOption *option);

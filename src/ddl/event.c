@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * event.c
- *	  The functions of the event triggers: DDL that others run.
+ *	  The functions of the event triggers, for DDL that users run.
  *
  * The event triggers refuse what create_index() refuses.  They can be disabled, so the engine
  * does not rely on them: it skips an index that is wrong, with a state.
  *
  * They also write the option that governs a partitioned index into the index of a partition
- * when it is attached, so that a detached partition keeps the TTL that it had.
+ * when it is attached, so that a detached partition keeps the TTL that it had.  If they were
+ * disabled then, it has the option that its index had before, and a NOTICE of DETACH says which.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -28,26 +29,25 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
+#include "parser/parse_utilcmd.h"
 #include "postmaster/bgworker.h"
 #include "storage/lmgr.h"
 #include "tcop/deparse_utility.h"
+#include "tcop/pquery.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
 #include "compat.h"
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/option.h"
 #include "state/state.h"
 #include "ttl_index.h"
 
-PG_FUNCTION_INFO_V1(ttl_on_ddl);
+PG_FUNCTION_INFO_V1(ttl_check_ddl);
 PG_FUNCTION_INFO_V1(ttl_on_alter_index);
 
 /*
@@ -143,7 +143,15 @@ check_index(Oid indexrelid, void *arg)
 	if (!ttl_state_describe(indexrelid, true, &index) || !index.option.present)
 		return;
 	if (TTL_STATE_IS_WRONG(index.state) && is_new(indexrelid))
+	{
+		/* ALTER TYPE has rebuilt it */
+		if (*(bool *) arg)
+			index.hint = psprintf("TTL index \"%s\" is in the way: SELECT ttl_index.remove_ttl(%s); "
+								  "Afterwards make it a TTL index again with ttl_index.coll_mod_index().",
+								  get_rel_name(index.governor),
+								  quote_literal_cstr(ttl_name_qualified(index.governor)));
 		ttl_state_raise(&index);
+	}
 	inherit_option(indexrelid, &index);
 
 	/* coll_mod() may hold the lock; then the next pass saves the option */
@@ -155,12 +163,12 @@ check_index(Oid indexrelid, void *arg)
 
 /* Checks the TTL indexes of a relation and those of partitions below them. */
 static void
-check_relation(Oid relid)
+check_relation(Oid relid, bool rebuilt)
 {
 	ListCell   *lc;
 
 	foreach(lc, ttl_indexes_of(relid))
-		ttl_catalog_each(ttl_inherit_tree(lfirst_oid(lc)), check_index, NULL);
+		ttl_catalog_each(ttl_inherit_tree(lfirst_oid(lc)), check_index, &rebuilt);
 }
 
 /*
@@ -190,55 +198,58 @@ static void
 notice_table(Oid relid, const char *how)
 {
 	List	   *indexes = ttl_indexes_of(relid);
+	TtlOption	option;
 
-	if (indexes != NIL)
+	if (indexes != NIL && ttl_option_read(linitial_oid(indexes), &option) && option.problem == NULL)
 		ereport(NOTICE,
 				(errmsg("rows of table \"%s\" expire by TTL index \"%s\"",
 						get_rel_name(relid), get_rel_name(linitial_oid(indexes))),
-				 errdetail("%s", how),
+				 errdetail("%s It has %s.", how, ttl_create_option_sql(&option)),
 				 errhint("SELECT ttl_index.remove_ttl(%s);",
 						 quote_literal_cstr(ttl_name_qualified(linitial_oid(indexes))))));
 }
 
 /*
  * CREATE INDEX IF NOT EXISTS found a relation of the name and made nothing.  Tells if that is
- * another one than the TTL index that the command describes.
+ * another one than the TTL index that the command describes.  A command within a function is
+ * not known here.
  */
 static void
-report_existing(const IndexStmt *statement)
+report_existing(void)
 {
-	Oid			relid = RangeVarGetRelid(statement->relation, NoLock, true);
-	Oid			existing = get_relname_relid(statement->idxname, get_rel_namespace(relid));
-	TtlFunctions functions;
-	ListCell   *lc;
+	IndexStmt  *statement = NULL;
+	Oid			relid;
+	Oid			existing;
+	TtlOption	wanted;
+	TtlOption	option;
+	bool		is_ttl_index;
 
-	if (!statement->transformed || !OidIsValid(existing) || !ttl_function_lookup(&functions))
+	if (ActivePortal != NULL && list_length(ActivePortal->stmts) == 1)
+		statement = (IndexStmt *) linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt;
+	if (statement == NULL || !IsA(statement, IndexStmt) || !statement->if_not_exists)
 		return;
-	foreach(lc, make_ands_implicit((Expr *) statement->whereClause))
-	{
-		FuncExpr   *call = lfirst(lc);
-		TtlOption	option;
-		bool		is_ttl_index;
-		int32		seconds;
-
-		if (!IsA(call, FuncExpr) || call->funcid != functions.expire_after_seconds ||
-			!ttl_option_read_seconds(linitial(ttl_function_arguments(call)), &seconds))
-			continue;
-		is_ttl_index = IndexGetRelation(existing, true) == relid &&
-			ttl_option_read(existing, &option) && option.present;
-		if (is_ttl_index && (option.problem != NULL || option.seconds == seconds))
-			continue;
-		ereport(NOTICE,
-				(errmsg("existing relation \"%s\" is not the TTL index that the command describes",
-						get_rel_name(existing)),
-				 is_ttl_index ?
-				 errdetail("expire_after_seconds is %d instead of %d.", option.seconds, seconds) :
-				 errdetail("It is not a TTL index of table \"%s\".", get_rel_name(relid)),
-				 is_ttl_index ?
-				 errhint("SELECT ttl_index.coll_mod_index(%s, %d);",
-						 quote_literal_cstr(ttl_name_qualified(existing)), seconds) :
-				 errhint("Rename it, or give another name.")));
-	}
+	relid = RangeVarGetRelid(statement->relation, NoLock, true);
+	existing = get_relname_relid(statement->idxname, get_rel_namespace(relid));
+	if (!OidIsValid(existing))
+		return;
+	statement = transformIndexStmt(relid, copyObject(statement), ActivePortal->sourceText);
+	ttl_option_read_members(make_ands_implicit((Expr *) statement->whereClause), true, &wanted);
+	if (!wanted.present || wanted.problem != NULL)
+		return;
+	is_ttl_index = IndexGetRelation(existing, true) == relid &&
+		ttl_option_read(existing, &option) && option.present;
+	if (is_ttl_index && (option.problem != NULL || option.seconds == wanted.seconds))
+		return;
+	ereport(NOTICE,
+			(errmsg("existing relation \"%s\" is not the TTL index that the command describes",
+					get_rel_name(existing)),
+			 is_ttl_index ?
+			 errdetail("expire_after_seconds is %d instead of %d.", option.seconds, wanted.seconds) :
+			 errdetail("It is not a TTL index of table \"%s\".", get_rel_name(relid)),
+			 is_ttl_index ?
+			 errhint("SELECT ttl_index.coll_mod_index(%s, %d);",
+					 quote_literal_cstr(ttl_name_qualified(existing)), wanted.seconds) :
+			 errhint("Rename it, or give another name.")));
 }
 
 /* Checks what CREATE TABLE or CREATE INDEX made, also inside CREATE SCHEMA. */
@@ -251,7 +262,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 		return;
 	if (IsA(command->parsetree, IndexStmt) && ttl_indexes_of(made) != NIL)
 	{
-		check_relation(made);
+		check_relation(made, false);
 		ttl_notice_report_overlap(made, WARNING);
 		if (client_min_messages <= NOTICE)
 			ttl_notice_report_due(made, true);
@@ -262,7 +273,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 
 		if (!is_partition)
 			strip_copies(made);
-		check_relation(made);
+		check_relation(made, false);
 		if (!is_partition && tag == CMDTAG_CREATE_TABLE)
 			notice_table(made, "LIKE copied the index.");
 	}
@@ -285,12 +296,12 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 	if (cmd->subtype != AT_AttachPartition)
 	{
 		if (MyBgworkerEntry == NULL)
-			notice_table(partition, "The detached partition keeps the TTL of its parent.");
+			notice_table(partition, "The detached partition keeps the index.");
 		return;
 	}
 	if (ttl_inherit_parent(partition, NULL) != parent)
 		return;
-	check_relation(partition);
+	check_relation(partition, false);
 	if (MyBgworkerEntry != NULL)
 		return;
 	foreach(lc, ttl_indexes_of(partition))
@@ -363,7 +374,7 @@ check_altered(const CollectedCommand *command, Snapshot before)
 		{
 			case AT_AddIndex:
 			case AT_ReAddIndex:
-				check_relation(changed);
+				check_relation(changed, cmd->subtype == AT_ReAddIndex);
 				break;
 			case AT_AttachPartition:
 			case AT_DetachPartition:
@@ -413,30 +424,28 @@ collected_commands(void)
 	return commands;
 }
 
-/* What an event trigger function is called for. */
-static EventTriggerData *
-event_data(FunctionCallInfo fcinfo)
-{
-	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("this function can only be called by an event trigger")));
-	return (EventTriggerData *) fcinfo->context;
-}
-
-/* on_ddl(): checks the TTL indexes that a command made or changed. */
+/*
+ * check_ddl(tag text) returns boolean: checks the TTL indexes that a command made or changed.
+ * on_ddl() calls it.  With NULL, it only loads the library.
+ */
 Datum
-ttl_on_ddl(PG_FUNCTION_ARGS)
+ttl_check_ddl(PG_FUNCTION_ARGS)
 {
-	CommandTag	tag = event_data(fcinfo)->tag;
-	IndexStmt  *statement = (IndexStmt *) event_data(fcinfo)->parsetree;
-	List	   *commands = collected_commands();
-	MemoryContext caller = CurrentMemoryContext;
-	MemoryContext own = AllocSetContextCreate(caller, "ttl_index command",
-											  ALLOCSET_DEFAULT_SIZES);
-	/* that of the command itself, to which its changes are not visible */
-	Snapshot	before = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
+	CommandTag	tag;
+	List	   *commands;
+	Snapshot	before;
+	ErrorContextCallback *caller_context = error_context_stack;
 	ListCell   *lc;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_BOOL(true);
+	tag = GetCommandTagEnum(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	commands = collected_commands();
+	/* that of the command itself, to which its changes are not visible: on_ddl() is STABLE */
+	before = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
+	/* messages are those of the command, and do not name on_ddl() */
+	if (caller_context != NULL)
+		error_context_stack = caller_context->previous;
 
 	/* Commands of several transactions end without a snapshot; catalog writes need one. */
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -446,25 +455,26 @@ ttl_on_ddl(PG_FUNCTION_ARGS)
 		CollectedCommand *command = lfirst(lc);
 
 		CHECK_FOR_INTERRUPTS();
-		MemoryContextSwitchTo(own);
 		if (command->type == SCT_Simple)
 			check_created(command, tag);
 		else if (command->type == SCT_AlterTable)
 			check_altered(command, before);
-		MemoryContextSwitchTo(caller);
-		MemoryContextReset(own);
 	}
-	if (commands == NIL && IsA(statement, IndexStmt) && statement->if_not_exists)
-		report_existing(statement);
+	if (commands == NIL && tag == CMDTAG_CREATE_INDEX)
+		report_existing();
 	PopActiveSnapshot();
-	MemoryContextDelete(own);
-	PG_RETURN_NULL();
+	error_context_stack = caller_context;
+	PG_RETURN_BOOL(true);
 }
 
 /* on_alter_index(): makes the change of an index of a table of Citus (cluster.c). */
 Datum
 ttl_on_alter_index(PG_FUNCTION_ARGS)
 {
-	ttl_cluster_apply(event_data(fcinfo)->parsetree);
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("this function can only be called by an event trigger")));
+	ttl_cluster_apply(((EventTriggerData *) fcinfo->context)->parsetree);
 	PG_RETURN_NULL();
 }

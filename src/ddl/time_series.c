@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * time_series.c
- *	  create_time_series(): makes an empty partitioned table a time series.
+ *	  create_time_series(): turns an empty partitioned table into a time series.
  *
  * It creates a DEFAULT partition, the TTL index with the options about partitions (create.c),
  * an index for queries of one source, and the first partitions (partition/make.c).  The monitor
- * makes the following ones.
+ * creates the following ones.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -24,9 +24,6 @@
 #include "utils/timestamp.h"
 
 #include "ddl/ddl.h"
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"
@@ -69,24 +66,6 @@ read_bucket_seconds(FunctionCallInfo fcinfo)
 	return seconds;
 }
 
-/* Reads the arguments but meta_field. */
-static void
-read_series_args(FunctionCallInfo fcinfo, TtlCreate *args)
-{
-	static const char *const names[] = {"relation", "time_field"};
-
-	ttl_args_require(fcinfo, 2, names);
-	memset(args, 0, sizeof(*args));
-	args->relid = PG_GETARG_OID(0);
-	args->key = ttl_args_text(fcinfo, 1);
-	args->change.bucket_seconds = read_bucket_seconds(fcinfo);
-	args->change.seconds = ttl_state_read_seconds(fcinfo, 4);
-	args->change.time_zone = ttl_args_text(fcinfo, 6);
-	args->change.boundary_rows = ttl_args_bool(fcinfo, 7);
-	if (args->change.seconds != NULL)
-		ttl_state_check_seconds(*args->change.seconds, true);
-}
-
 /* Raises an error unless this table can become a time series. */
 static void
 check_series(Relation rel, const char *time_field)
@@ -101,7 +80,7 @@ check_series(Relation rel, const char *time_field)
 						RelationGetRelationName(rel)),
 				 errhint("Create a table PARTITION BY RANGE (%s), make that one the time series, and insert the rows of this one.",
 						 quote_identifier(time_field))));
-	ttl_key_resolve(rel, time_field, &key);
+	ttl_key_resolve(rel, time_field, TTL_UNIT_NONE, NULL, &key);
 	ttl_state_check_partitions(RelationGetRelid(rel), key.attnum, getBaseType(key.type), false);
 }
 
@@ -110,9 +89,17 @@ Datum
 ttl_create_time_series(PG_FUNCTION_ARGS)
 {
 	static const bool drop = true;
+	static const char *const names[] = {"relation", "time_field"};
+	Oid			relid = PG_GETARG_OID(0);
 	char	   *meta_field = ttl_args_text(fcinfo, 2);
-	TtlCreate	args;
-	Oid			relid;
+	TtlCreate	args = {
+		.relid = relid,
+		.key = ttl_args_text(fcinfo, 1),
+		.change.seconds = ttl_state_read_seconds(fcinfo, 4),
+		.change.time_zone = ttl_args_text(fcinfo, 6),
+		.change.boundary_rows = ttl_args_bool(fcinfo, 7),
+		.change.unit = ttl_coll_mod_read_unit(fcinfo, 8)
+	};
 	Relation	rel;
 	Oid			indexrelid;
 	TtlIndex	index;
@@ -121,8 +108,10 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	PreventCommandIfReadOnly("ttl_index.create_time_series()");
-	read_series_args(fcinfo, &args);
-	relid = args.relid;
+	ttl_args_require(fcinfo, 2, names);
+	args.change.bucket_seconds = read_bucket_seconds(fcinfo);
+	if (args.change.seconds != NULL)
+		ttl_state_check_seconds(*args.change.seconds, true);
 	rel = ttl_owner_open(relid, AccessExclusiveLock);
 	check_series(rel, args.key);
 

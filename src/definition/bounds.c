@@ -3,12 +3,12 @@
  * bounds.c
  *	  The partitions of a table that is partitioned by the key, and their bounds.
  *
- * They are read from the catalogs.  To open the table, or to ask for its partition descriptor,
+ * The bounds are read from the catalogs, because opening the table or its partition descriptor
  * would run functions of users that the partition key calls.
  *
- * A TTL index may drop and make partitions if the table is partitioned by RANGE of the key
- * alone: then the bounds of a partition say when all its rows are due.  A filter would keep
- * some.
+ * A TTL index may drop and create partitions if the table is partitioned by RANGE of the key
+ * alone, because then the bounds of a partition show when all its rows are due.  The index
+ * must have no filter, because a filter would exclude some of these rows.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -29,33 +29,27 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-#include "definition/definition.h"
 #include "definition/key.h"
 #include "ttl_index.h"
 
-/* Reads one side of a range, in microseconds; false if it is no date. */
+/* Reads one side of a range: a number, or microseconds; false if it is neither. */
 static bool
 read_side(List *datums, int64 *key)
 {
 	PartitionRangeDatum *datum = linitial_node(PartitionRangeDatum, datums);
 	Const	   *value = (Const *) datum->value;
 	Oid			type;
-	int64		days;
+	uint64		rest;
 
 	if (datum->kind != PARTITION_RANGE_DATUM_VALUE)
 		return false;
 	type = getBaseType(value->consttype);
-	if (!OidIsValid(ttl_catalog_opclass(type)))
+	if (!OidIsValid(ttl_keytype_opclass(type)))
 		return false;
-	if (type != DATEOID)
-	{
-		*key = DatumGetTimestamp(value->constvalue);
-		return true;
-	}
-	days = DatumGetDateADT(value->constvalue);
+	(void) ttl_keytype_read(type, value->constvalue, key, &rest);
 	/* a date can be further from 2000 than any microsecond */
-	if (pg_mul_s64_overflow(days, USECS_PER_DAY, key))
-		*key = days < 0 ? PG_INT64_MIN : PG_INT64_MAX;
+	if (type == DATEOID && pg_mul_s64_overflow(*key, USECS_PER_DAY, key))
+		*key = DatumGetDateADT(value->constvalue) < 0 ? PG_INT64_MIN : PG_INT64_MAX;
 	return true;
 }
 
@@ -163,7 +157,7 @@ ttl_bounds_possible(Oid relid, AttrNumber attnum, Oid keytype)
 	opclass = ((oidvector *) DatumGetPointer(classes))->values[0];
 	result = attnum != 0 && form->partstrat == PARTITION_STRATEGY_RANGE &&
 		form->partnatts == 1 && form->partattrs.values[0] == attnum &&
-		opclass == ttl_catalog_opclass(keytype);
+		opclass == ttl_keytype_opclass(keytype);
 	ReleaseSysCache(tuple);
 	return result;
 }

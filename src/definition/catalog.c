@@ -4,8 +4,8 @@
  *	  Which TTL indexes there are, and whose option governs each.
  *
  * The TTL indexes of a database are found in pg_depend, because their predicates call the
- * option function.  Each is then described from its own catalog rows, as a dependency proves
- * nothing.
+ * option function.  Each is then described from its own catalog rows, because the dependency
+ * alone does not prove that it is one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -18,8 +18,6 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "catalog/dependency.h"
-#include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
@@ -27,35 +25,13 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "compat.h"
-#include "definition/definition.h"
 #include "definition/key.h"
-#include "definition/option.h"
 #include "ttl_index.h"
-
-/* The default btree operator class of a type that a key can have; invalid for other types. */
-Oid
-ttl_catalog_opclass(Oid type)
-{
-	switch (type)
-	{
-		case TIMESTAMPTZOID:
-			return TIMESTAMPTZ_BTREE_OPS_OID;
-		case TIMESTAMPOID:
-			return TIMESTAMP_BTREE_OPS_OID;
-		case DATEOID:
-			return DATE_BTREE_OPS_OID;
-		default:
-			return InvalidOid;
-	}
-}
 
 /*
  * Calls a function for each of many indexes, each time in a memory context of its own: there

@@ -8,7 +8,7 @@
  * is not monotonic at changes of summer time: a scan in key order reads up to the greatest key
  * that can be due, and the keys near the cutoff are checked one by one.  Comparing the key is
  * exact if the offset does not change within 26 hours of the cutoff, which is more than zones
- * can differ by.
+ * can differ by.  A number counts from 1970 in its unit (keytype.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -69,6 +69,13 @@ ttl_cutoff_init(TtlCutoff *cutoff, const TtlIndex *index, TimestampTz at)
 	cutoff->instant = at - (int64) index->option.seconds * USECS_PER_SEC;
 	cutoff->keytype = index->keytype;
 	cutoff->zone = NULL;
+	cutoff->unit = index->option.unit;
+	cutoff->least = ttl_keytype_least(index->keytype);
+	if (cutoff->unit != TTL_UNIT_NONE)
+	{
+		cutoff->bound = cutoff->sure = ttl_keytype_bound(cutoff->unit, cutoff->instant);
+		return;
+	}
 	if (index->keytype == TIMESTAMPTZOID)
 	{
 		cutoff->bound = cutoff->sure = cutoff->instant;
@@ -100,24 +107,23 @@ TimestampTz
 ttl_cutoff_instant(const TtlCutoff *cutoff, int64 key)
 {
 	Timestamp	local = key;
-	struct pg_tm tm;
-	fsec_t		fsec;
 
+	if (cutoff->unit != TTL_UNIT_NONE)
+		return ttl_keytype_instant(cutoff->unit, key);
 	/* the midnight of a date; keys up to a cutoff are never too large for that */
 	if (cutoff->keytype == DATEOID)
 		local = key == DATEVAL_NOBEGIN ? DT_NOBEGIN : key * USECS_PER_DAY;
 	if (cutoff->zone == NULL || TIMESTAMP_NOT_FINITE(local))
 		return local;
-	if (timestamp2tm(local, NULL, &tm, &fsec, NULL, NULL) != 0)
-		elog(ERROR, "timestamp out of range");
-	return Max(local + DetermineTimeZoneOffset(&tm, cutoff->zone) * USECS_PER_SEC,
-			   MIN_TIMESTAMP);
+	return ttl_keytype_in_zone(cutoff->zone, local);
 }
 
 /* Is a key due?  The instant of one far in the past may be out of range. */
 bool
 ttl_cutoff_is_due(const TtlCutoff *cutoff, int64 key)
 {
+	if (key < cutoff->least)
+		return false;
 	if (key <= cutoff->sure)
 		return true;
 	if (key > cutoff->bound)
@@ -131,6 +137,8 @@ ttl_cutoff_clock(const TtlIndex *index, TimestampTz at)
 {
 	int64		key = at;
 
+	if (index->option.unit != TTL_UNIT_NONE)
+		return ttl_keytype_bound(index->option.unit, at);
 	if (index->keytype != TIMESTAMPTZOID)
 		key = local_time(find_zone(index->option.time_zone), at);
 	return index->keytype == DATEOID ? day_of(key) * USECS_PER_DAY : key;

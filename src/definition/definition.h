@@ -10,7 +10,6 @@
 #ifndef TTL_DEFINITION_H
 #define TTL_DEFINITION_H
 
-#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "definition/option.h"
 
@@ -23,6 +22,7 @@ typedef enum TtlState
 	TTL_UNSUITABLE_INDEX,
 	TTL_UNSUITABLE_TABLE,
 	TTL_WRONG_TIME_ZONE,
+	TTL_WRONG_UNIT,
 	TTL_UNSUITABLE_PARTITIONS,
 	TTL_ARCHIVE_MISMATCH,
 	/* the index cannot be used now */
@@ -74,11 +74,10 @@ typedef struct TtlIndex
 	Oid			indexrelid;
 	Oid			relid;
 	Oid			owner;
-	Oid			parent;			/* immediate parent index, or invalid */
 	Oid			governor;		/* the index whose option this is, maybe
 								 * itself */
 	char		relkind;		/* of the index: 'i' or 'I' */
-	Oid			keytype;		/* timestamptz, timestamp or date */
+	Oid			keytype;		/* see keytype.c */
 	AttrNumber	keyattnum;		/* the column of the key, or invalid */
 	TtlOption	option;			/* the governing one */
 	TtlCitusTable citus;		/* what the table is to Citus */
@@ -99,7 +98,6 @@ extern List *ttl_catalog_shown(void);
 extern List *ttl_catalog_table_indexes(Oid relid);
 extern List *ttl_catalog_leaves(Oid root);
 extern bool ttl_catalog_governor(Oid indexrelid, Oid *governor, TtlOption *option);
-extern Oid	ttl_catalog_opclass(Oid type);
 extern bool ttl_catalog_class(Oid relid, FormData_pg_class *form);
 extern bool ttl_catalog_is_usable(Oid indexrelid);
 extern bool ttl_catalog_is_leftover(Oid indexrelid);

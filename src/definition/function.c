@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * function.c
- *	  The functions of the extension that predicates and keys are read by.
+ *	  The functions of the extension by which predicates and keys are recognized.
  *
  * Everything that reads a definition compares function OIDs, so they are looked up once, and
  * again after an invalidation of functions or schemas.
@@ -14,6 +14,7 @@
 
 #include "catalog/namespace.h"
 #include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -28,7 +29,7 @@ static const struct
 {
 	const char *name;
 	int			nargs;
-	Oid			types[2];
+	Oid			types[3];
 }			signatures[] =
 {
 	{"expire_after_seconds", 2, {INT4OID, INT4OID}},
@@ -38,11 +39,13 @@ static const struct
 	{"paused", 2, {BOOLOID, BOOLOID}},
 	{"archive_to", 2, {REGCLASSOID, REGCLASSOID}},
 	{"detach_expired_partitions", 2, {BOOLOID, BOOLOID}},
+	{"unit", 2, {TEXTOID, TEXTOID}},
 	{"seconds", 1, {INTERVALOID}},
 	{"document_ttl", 2, {JSONBOID, TEXTOID}},
 	{"column_ttl", 1, {INT8OID}},
 	{"expire_at", 2, {TIMESTAMPTZOID, INT4OID}},
-	{"document_date", 2, {JSONBOID, TEXTARRAYOID}}
+	{"document_date", 2, {JSONBOID, TEXTARRAYOID}},
+	{"document_date_in", 3, {JSONBOID, TEXTOID, TEXTARRAYOID}}
 };
 
 StaticAssertDecl(sizeof(TtlFunctions) == lengthof(signatures) * sizeof(Oid),

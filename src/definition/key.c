@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * key.c
- *	  Keys: what the name of one stands for, the indexes on it, and hints on it.
+ *	  Keys: what the name of a key means, which indexes have the key, and hints about it.
  *
  * A key is the name of a column; or a column of type jsonb and a path below it in MongoDB's
- * dotted notation, 'doc.meta.createdAt'.  A column whose name has a dot wins over a path, and a
- * longer column name over a shorter one.
+ * dotted notation, 'doc.meta.createdAt'; or an expression.  A column whose name has a dot wins
+ * over a path, and a longer column name over a shorter one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -15,7 +15,6 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
@@ -33,17 +32,15 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "definition/definition.h"
 #include "definition/key.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 /* The command that creates a TTL index on an expression, for hints. */
 static char *
-command(const char *table, const char *expression, const char *filter)
+command(const char *table, const char *expression)
 {
-	return psprintf("CREATE INDEX ON %s (%s) WHERE %sttl_index.expire_after_seconds(...)",
-					table, expression, filter);
+	return psprintf("CREATE INDEX ON %s (%s) WHERE ttl_index.expire_after_seconds(...)",
+					table, expression);
 }
 
 /* What to do about a column (invalid: an expression) of a type that is no date. */
@@ -54,18 +51,9 @@ ttl_key_hint(Oid relid, AttrNumber attnum, Oid type)
 	const char *column = name ? quote_identifier(name) : "...";
 	char	   *found = ttl_name_find(relid);
 	const char *table = found ? found : "...";
-	char	   *seconds = command(table, psprintf("to_timestamp(%s)", column), "");
 
 	switch (type)
 	{
-		case INT4OID:
-			return psprintf("Index the date that the seconds since 1970 stand for: %s.", seconds);
-		case INT8OID:
-		case NUMERICOID:
-		case FLOAT8OID:
-			return psprintf("Index the date that the number stands for. Milliseconds since 1970: %s. Seconds: %s.",
-							command(table, psprintf("to_timestamp(%s / 1000.0)", column), ""),
-							seconds);
 		case TEXTOID:
 		case VARCHAROID:
 		case BPCHAROID:
@@ -73,20 +61,17 @@ ttl_key_hint(Oid relid, AttrNumber attnum, Oid type)
 							"For RFC 3339 text with an offset: "
 							"CREATE FUNCTION text_date(text) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE "
 							"RETURN ttl_index.document_date(jsonb_build_object('date', $1), 'date'); %s.",
-							command(table, psprintf("text_date(%s)", column), ""));
-		case UUIDOID:
-			return psprintf("Index the date that a UUID of version 7 begins with: %s.",
-							command(table, UUID_V7_DATE(column), UUID_V7_FILTER(column)));
+							command(table, psprintf("text_date(%s)", column)));
 		case JSONBOID:
 			return psprintf("Index a date in the documents: %s.",
 							command(table, psprintf("ttl_index.document_date(%s, 'createdAt')",
-													column), ""));
+													column)));
 		case JSONOID:
 			return psprintf("Make the column jsonb: ALTER TABLE %s ALTER COLUMN %s TYPE jsonb.",
 							table, column);
 		default:
 			return pstrdup("The key must be of type timestamp with time zone, or an expression that is; "
-						   "or of type timestamp or date, with a time zone.");
+						   "of type timestamp or date, with a time zone; or a number or uuid, with a unit.");
 	}
 }
 
@@ -121,6 +106,12 @@ ttl_key_parse(Relation rel, const char *text, bool is_filter, const char *name)
 	RawStmt    *statement;
 	Node	   *node;
 
+	if (text[strspn(text, " \n\t")] == '{')
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("%s is no SQL: %s", name, text),
+				 is_filter ? errhint("Write a condition, such as doc->>'status' = 'done'.") :
+				 errhint("Name a column, or a jsonb column and a path: 'doc.at'.")));
 	error_context_stack = &callback;
 	pstate->p_sourcetext = command;
 	addNSItemToQuery(pstate,
@@ -167,6 +158,31 @@ split_key(Oid relid, const char *name, const char **path)
 	return column;
 }
 
+/* The key that is meant by one with quotes or in another case; NULL if there is none. */
+char *
+ttl_key_similar(Relation rel, const char *name)
+{
+	char	   *bare = pstrdup(name);
+	char	   *to = bare;
+
+	for (const char *from = name; *from != '\0'; from++)
+	{
+		if (*from != '"')
+			*to++ = *from;
+	}
+	*to = '\0';
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), i);
+		int			length = strlen(NameStr(attr->attname));
+
+		if (!attr->attisdropped && pg_strncasecmp(NameStr(attr->attname), bare, length) == 0 &&
+			(bare[length] == '\0' || bare[length] == '.'))
+			return psprintf("%s%s", NameStr(attr->attname), bare + length);
+	}
+	return NULL;
+}
+
 /* The components of a dotted path as SQL literals, after commas. */
 static char *
 path_sql(const char *key, const char *path)
@@ -186,35 +202,94 @@ path_sql(const char *key, const char *path)
 					(errcode(ERRCODE_INVALID_NAME),
 					 errmsg("path of key \"%s\" has an empty component", key),
 					 errhint("Write column.field.field.")));
+		if (strcmp(rest, "$") == 0 || strchr(rest, '[') != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_NAME),
+					 errmsg("path of key \"%s\" has no field \"%s\"", key, rest),
+					 errhint("Write items.0.at for the first element of an array, or items.at for the earliest date of all.")));
 		appendStringInfo(&sql, ", %s", quote_literal_cstr(rest));
 		rest = dot != NULL ? dot + 1 : NULL;
 	}
 	return sql.data;
 }
 
+/* Reads a key that begins with no column; false if it can be no expression either. */
+static bool
+read_expression(Relation rel, const char *name, TtlKey *key)
+{
+	if (strpbrk(name, "\"( :+-") == NULL)
+		return false;
+	key->expression = ttl_key_parse(rel, name, false, "key");
+	if (IsA(key->expression, Var))
+	{
+		key->attnum = ((Var *) key->expression)->varattno;
+		key->expression = NULL;
+	}
+	return true;
+}
+
+/*
+ * What to index for a path in a jsonb column.  Its numbers count in the unit, or its strings
+ * without an offset are in the zone; both may be missing.
+ */
+static void
+resolve_path(const char *name, const char *path, TtlUnit unit, const char *time_zone, TtlKey *key)
+{
+	const char *format = unit != TTL_UNIT_NONE ? ttl_keytype_unit_name(unit) : time_zone;
+	char	   *problem = time_zone ? ttl_cutoff_zone_problem(time_zone) : NULL;
+
+	if (unit == TTL_UNIT_UUIDV7 || (unit != TTL_UNIT_NONE && time_zone != NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a date in documents takes a unit of numbers or a time zone, and not both")));
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg_internal("%s", problem)));
+	key->type = TIMESTAMPTZOID;
+	key->has_format = format != NULL;
+	key->sql = psprintf("(" TTL_SCHEMA ".document_date%s(%s%s%s%s))", format ? "_in" : "",
+						quote_identifier(key->column), format ? ", " : "",
+						format ? quote_literal_cstr(format) : "", path_sql(name, path));
+}
+
 /*
  * Finds what a key names, and what to index for it.  Raises an error if there is no such
- * column, or if it holds no dates.
+ * column, or if it holds no dates.  The unit and the zone are of dates in documents.
  */
 void
-ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
+ttl_key_resolve(Relation rel, const char *name, TtlUnit unit, const char *time_zone, TtlKey *key)
 {
 	Oid			relid = RelationGetRelid(rel);
 	const char *path;
+	char	   *similar;
 	Oid			type;
 
 	memset(key, 0, sizeof(*key));
 	key->column = split_key(relid, name, &path);
-	if (key->column == NULL)
+	similar = key->column == NULL ? ttl_key_similar(rel, name) : NULL;
+	if (key->column != NULL)
+		key->attnum = get_attnum(relid, key->column);
+	else if ((similar != NULL && (path != NULL || name[0] != '"')) || !read_expression(rel, name, key))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						name, RelationGetRelationName(rel)),
-				 errhint("The key of a TTL index is a column, or a jsonb column and a path: 'doc.createdAt'. For an expression, use CREATE INDEX.")));
-	key->attnum = get_attnum(relid, key->column);
-	type = getBaseType(get_atttype(relid, key->attnum));
+				 similar != NULL ? errhint("Perhaps you meant %s.", quote_literal_cstr(similar)) :
+				 strcmp(name, "_ts") == 0 ?
+				 errhint("SELECT ttl_index.track_last_modified(%s);", quote_literal_cstr(ttl_name_qualified(relid))) :
+				 errhint("The key of a TTL index is a column, a jsonb column and a path, such as 'doc.createdAt', or an expression.")));
+	else if (key->expression == NULL)
+		key->column = get_attname(relid, key->attnum, false);
+	type = getBaseType(exprType(ttl_key_node(relid, key->attnum, key->expression)));
 
-	if (type == JSONBOID)
+	if (key->expression != NULL)
+	{
+		key->type = type;
+		/* it may end in a comment */
+		key->sql = psprintf("(%s%s)", name, strstr(name, "--") ? "\n" : "");
+	}
+	else if (type == JSONBOID)
 	{
 		if (path == NULL)
 			ereport(ERROR,
@@ -222,9 +297,7 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 					 errmsg("the key \"%s\" is a whole document", name),
 					 errhint("Name the field that holds the date: %s.createdAt, say.",
 							 name)));
-		key->type = TIMESTAMPTZOID;
-		key->sql = psprintf("(" TTL_SCHEMA ".document_date(%s%s))",
-							quote_identifier(key->column), path_sql(name, path));
+		resolve_path(name, path, unit, time_zone, key);
 	}
 	else if (path != NULL)
 		ereport(ERROR,
@@ -233,8 +306,13 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 						key->column, format_type_be(type), path),
 				 type == JSONOID ?
 				 errhint("%s", ttl_key_hint(relid, key->attnum, type)) :
+				 get_element_type(type) == JSONBOID ?
+				 errhint("ALTER TABLE %s ALTER COLUMN %s TYPE jsonb USING to_jsonb(%s);",
+						 ttl_name_qualified(relid), quote_identifier(key->column), quote_identifier(key->column)) :
+				 get_typtype(type) == TYPTYPE_COMPOSITE ?
+				 errhint("Write the expression '(%s).%s'.", quote_identifier(key->column), path) :
 				 errhint("Dates in documents can be indexed in columns of type jsonb.")));
-	else if (type == TIMESTAMPTZARRAYOID)
+	else if (OidIsValid(get_element_type(type)) && getBaseType(get_element_type(type)) == TIMESTAMPTZOID)
 	{
 		key->type = TIMESTAMPTZOID;
 		key->sql = psprintf("(" TTL_SCHEMA ".earliest(%s))",
@@ -244,13 +322,13 @@ ttl_key_resolve(Relation rel, const char *name, TtlKey *key)
 	{
 		key->type = type;
 		key->sql = pstrdup(quote_identifier(key->column));
-		if (!OidIsValid(ttl_catalog_opclass(type)))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg(TTL_KEY_TYPE_REASON, format_type_be(type)),
-					 errhint("%s", ttl_key_hint(relid, key->attnum, type))));
 	}
-	if (key->sql[0] == '(')
+	if (!OidIsValid(ttl_keytype_opclass(key->type)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg(TTL_KEY_TYPE_REASON, format_type_be(type)),
+				 errhint("%s", ttl_key_hint(relid, key->attnum, type))));
+	if (key->expression == NULL && key->sql[0] == '(')
 		key->expression = ttl_key_parse(rel, key->sql, false, "key");
 }
 
@@ -267,26 +345,44 @@ ttl_key_strip_coercions(Node *node)
 	return node;
 }
 
+/* The arguments of a call of document_date() or document_date_in(), which has one more; else NIL. */
+static List *
+document_arguments(Node *expression)
+{
+	TtlFunctions functions;
+	FuncExpr   *call = (FuncExpr *) expression;
+
+	if (expression == NULL || !IsA(expression, FuncExpr) || !ttl_function_lookup(&functions) ||
+		(call->funcid != functions.document_date && call->funcid != functions.document_date_in))
+		return NIL;
+	return ttl_function_arguments(call);
+}
+
+/* The unit or time zone by which a key reads documents; an empty string for none. */
+char *
+ttl_key_format(Node *expression)
+{
+	List	   *arguments = document_arguments(expression);
+	Const	   *format = list_length(arguments) == 3 ? lsecond(arguments) : NULL;
+
+	return format && IsA(format, Const) && !format->constisnull ?
+		TextDatumGetCString(format->constvalue) : "";
+}
+
 /* A call of document_date() on a column, as the column and dotted path; else NULL. */
 char *
 ttl_key_path_text(Node *expression, Oid relid)
 {
-	TtlFunctions functions;
-	List	   *arguments;
+	List	   *arguments = document_arguments(expression);
 	Var		   *column;
 	ArrayExpr  *path;
 	char	   *dotted;
 	ListCell   *lc;
 
-	if (expression == NULL || !IsA(expression, FuncExpr) ||
-		!ttl_function_lookup(&functions) ||
-		((FuncExpr *) expression)->funcid != functions.document_date)
-		return NULL;
-	arguments = ttl_function_arguments((FuncExpr *) expression);
-	if (list_length(arguments) != 2)
+	if (list_length(arguments) < 2)
 		return NULL;
 	column = (Var *) ttl_key_strip_coercions(linitial(arguments));
-	path = lsecond(arguments);
+	path = llast(arguments);
 	if (!IsA(column, Var) || !IsA(path, ArrayExpr))
 		return NULL;
 	dotted = get_attname(relid, column->varattno, true);
@@ -388,17 +484,10 @@ ttl_key_indexes(Relation rel, const char *name)
 		key.attnum = get_attnum(relid, key.column);
 		type = getBaseType(get_atttype(relid, key.attnum));
 		if (path != NULL || type == TIMESTAMPTZARRAYOID || type == JSONBOID)
-			ttl_key_resolve(rel, name, &key);
+			ttl_key_resolve(rel, name, TTL_UNIT_NONE, NULL, &key);
 	}
-	else if (strpbrk(name, "\"( :+-") != NULL)
-	{
-		key.expression = ttl_key_parse(rel, name, false, "key");
-		if (IsA(key.expression, Var))
-		{
-			key.attnum = ((Var *) key.expression)->varattno;
-			key.expression = NULL;
-		}
-	}
+	else
+		(void) read_expression(rel, name, &key);
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		AttrNumber	attnum;

@@ -17,7 +17,7 @@
 
 /*
  * A partition of a time series, from one key to another; the upper one is
- * exclusive.  Keys are in microseconds, a date's too.
+ * exclusive.  Keys are numbers, or in microseconds, a date's too.
  */
 typedef struct TtlPartition
 {
@@ -35,7 +35,9 @@ typedef struct TtlCutoff
 {
 	TimestampTz instant;		/* what is not later is due */
 	Oid			keytype;
-	struct pg_tz *zone;			/* NULL for timestamptz */
+	struct pg_tz *zone;			/* NULL unless the key is a local time */
+	TtlUnit		unit;
+	int64		least;			/* keys below are no dates */
 	int64		bound;			/* greatest key that can be due */
 	int64		sure;			/* keys up to here are due without a check */
 } TtlCutoff;
@@ -44,10 +46,11 @@ typedef struct TtlCutoff
 typedef struct TtlKey
 {
 	AttrNumber	attnum;
-	char	   *column;
+	char	   *column;			/* NULL for an expression */
 	char	   *sql;			/* as an index element of CREATE INDEX */
 	Node	   *expression;		/* NULL for the column itself */
 	Oid			type;			/* of the key that is indexed */
+	bool		has_format;		/* the unit or zone is in the expression */
 } TtlKey;
 
 /* The date in the key of an index. */
@@ -63,12 +66,15 @@ typedef struct TtlDate
 
 /* key.c */
 extern char *ttl_key_hint(Oid relid, AttrNumber attnum, Oid type);
+extern char *ttl_key_similar(Relation rel, const char *name);
 extern Node *ttl_key_parse(Relation rel, const char *text, bool is_filter, const char *name);
-extern void ttl_key_resolve(Relation rel, const char *name, TtlKey *key);
+extern void ttl_key_resolve(Relation rel, const char *name, TtlUnit unit,
+							const char *time_zone, TtlKey *key);
 extern bool ttl_key_read(Oid indexrelid, AttrNumber *attnum,
 						 Node **expression);
 extern Node *ttl_key_node(Oid relid, AttrNumber attnum, Node *expression);
 extern Node *ttl_key_strip_coercions(Node *node);
+extern char *ttl_key_format(Node *expression);
 extern char *ttl_key_path_text(Node *expression, Oid relid);
 extern List *ttl_key_indexes(Relation rel, const char *name);
 extern List *ttl_key_prefer_ttl(List *indexes);

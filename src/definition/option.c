@@ -33,7 +33,6 @@
 #include "utils/timestamp.h"
 
 #include "definition/key.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 static bool
@@ -130,15 +129,6 @@ compute_seconds(Node *node, const TtlFunctions *functions, int32 *seconds)
 	return false;
 }
 
-/* Reads what is written as the seconds of an option; false if that is no constant. */
-bool
-ttl_option_read_seconds(Node *argument, int32 *seconds)
-{
-	TtlFunctions functions;
-
-	return ttl_function_lookup(&functions) && compute_seconds(argument, &functions, seconds);
-}
-
 /* Reads the call of an option function, and notes it among those that were seen. */
 static void
 read_call(FuncExpr *call, const TtlFunctions *functions, TtlOption *option, int *seen)
@@ -150,7 +140,8 @@ read_call(FuncExpr *call, const TtlFunctions *functions, TtlOption *option, int 
 	bool		is_seconds = call->funcid == functions->expire_after_seconds ||
 		call->funcid == functions->bucket_max_span_seconds;
 	bool		needs_value = call->args != NIL ||
-		call->funcid == functions->time_zone || call->funcid == functions->archive_to;
+		call->funcid == functions->time_zone || call->funcid == functions->archive_to ||
+		call->funcid == functions->unit;
 	int32		seconds = 0;
 	int			bit = 1;
 
@@ -177,6 +168,12 @@ read_call(FuncExpr *call, const TtlFunctions *functions, TtlOption *option, int 
 	}
 	else if (call->funcid == functions->time_zone)
 		option->time_zone = TextDatumGetCString(value->constvalue);
+	else if (call->funcid == functions->unit)
+	{
+		option->unit = ttl_keytype_find_unit(TextDatumGetCString(value->constvalue));
+		if (option->unit == TTL_UNIT_NONE)
+			option->problem = "the option unit takes " TTL_UNIT_NAMES;
+	}
 	else if (call->funcid == functions->archive_to)
 	{
 		/* a number would be no dependency on the table, and be another one's later */
@@ -338,6 +335,7 @@ ttl_option_of_part(const TtlOption *whole, List *filter)
 	part.problem = whole->problem;
 	part.seconds = whole->seconds;
 	part.time_zone = whole->time_zone;
+	part.unit = whole->unit;
 	part.paused = whole->paused;
 	part.archive_to = whole->archive_to;
 	return part;
@@ -350,6 +348,12 @@ add_option(List *members, Oid function, Const *argument)
 				   makeFuncExpr(function, BOOLOID, argument ? list_make1(argument) : NIL,
 								InvalidOid, argument ? argument->constcollid : InvalidOid,
 								COERCE_EXPLICIT_CALL));
+}
+
+static Const *
+make_text(const char *value)
+{
+	return makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, CStringGetTextDatum(value), false, false);
 }
 
 static Const *
@@ -371,9 +375,9 @@ ttl_option_members(const TtlOption *option)
 		elog(ERROR, "extension \"%s\" is not installed", TTL_EXTENSION);
 	members = add_option(members, functions.expire_after_seconds, make_integer(option->seconds));
 	if (option->time_zone != NULL)
-		members = add_option(members, functions.time_zone,
-							 makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-									   CStringGetTextDatum(option->time_zone), false, false));
+		members = add_option(members, functions.time_zone, make_text(option->time_zone));
+	if (option->unit != TTL_UNIT_NONE)
+		members = add_option(members, functions.unit, make_text(ttl_keytype_unit_name(option->unit)));
 	if (option->detach_partitions)
 		members = add_option(members, functions.detach_expired_partitions, NULL);
 	else if (option->drop_partitions)

@@ -12,6 +12,7 @@
 
 #include "access/htup.h"
 #include "fmgr.h"
+#include "keytype.h"
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
 
@@ -34,18 +35,20 @@ typedef struct TtlFunctions
 	Oid			paused;
 	Oid			archive_to;
 	Oid			detach_expired_partitions;
+	Oid			unit;
 	Oid			seconds;
 	Oid			document_ttl;	/* of jsonb */
 	Oid			column_ttl;		/* of an integer */
 	Oid			expire_at;
 	Oid			document_date;
+	Oid			document_date_in;
 } TtlFunctions;
 
 /* How many of these, from the first one on, are options. */
-#define TTL_OPTION_FUNCTIONS 7
+#define TTL_OPTION_FUNCTIONS 8
 
 /* How many can stand in what remove_ttl() takes out of an index: these and seconds(). */
-#define TTL_REMOVED_FUNCTIONS 8
+#define TTL_REMOVED_FUNCTIONS 9
 
 /* What the predicate of one index says. */
 typedef struct TtlOption
@@ -54,6 +57,7 @@ typedef struct TtlOption
 	const char *problem;		/* why it is malformed, or NULL */
 	int32		seconds;
 	char	   *time_zone;		/* NULL where the option is not given */
+	TtlUnit		unit;			/* of a key that is no date */
 	bool		drop_partitions;	/* partitions that are due go as a whole */
 	bool		detach_partitions;	/* and stay as tables of their own */
 	bool		boundary_rows;	/* due rows of the others go one by one */
@@ -67,7 +71,6 @@ typedef struct TtlOption
 extern bool ttl_option_expires(const TtlOption *option);
 extern void ttl_option_read_members(List *members, bool usable, TtlOption *option);
 extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
-extern bool ttl_option_read_seconds(Node *argument, int32 *seconds);
 extern List *ttl_option_members(const TtlOption *option);
 extern TtlOption ttl_option_of_part(const TtlOption *whole, List *filter);
 extern Node *ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum);

@@ -3,8 +3,9 @@
  * own_ttl.c
  *	  Documents with a TTL of their own.
  *
- * They take two TTL indexes.  The main one is on the date, and holds the documents without a
- * valid TTL; its sibling is on the date plus the TTL of the documents that have one:
+ * Such documents need two TTL indexes.  The main one is on the date, and holds the documents
+ * without a valid TTL; its sibling is on the date plus the TTL of the documents that have
+ * one:
  *		(key) WHERE document_ttl(d) IS NULL AND expire_after_seconds(n)
  *		(expire_at(key, document_ttl(d))) WHERE document_ttl(d) IS NOT NULL
  *			AND expire_after_seconds(0)
@@ -27,9 +28,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "definition/definition.h"
 #include "definition/key.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 /* Completes document_ttl(d) to document_ttl(d, 'ttl'), all arguments in their order. */
@@ -263,6 +262,7 @@ ttl_own_ttl_field_sql(Relation rel, const char *name)
 	AttrNumber	attnum = get_attnum(relid, name);
 	Oid			type = attnum > 0 ? getBaseType(get_atttype(relid, attnum)) : InvalidOid;
 	char	   *column = pstrdup(name);
+	char	   *similar = ttl_key_similar(rel, name);
 	char	   *field;
 
 	if (is_integer(type))
@@ -277,6 +277,8 @@ ttl_own_ttl_field_sql(Relation rel, const char *name)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("document_ttl_field \"%s\" is neither a property of a jsonb column nor an integer column",
 						name),
+				 similar != NULL && strcmp(similar, name) != 0 ?
+				 errhint("Perhaps you meant %s.", quote_literal_cstr(similar)) :
 				 errhint("Write 'doc.ttl' for the property ttl at the root of the documents in column doc.")));
 	return psprintf(TTL_SCHEMA ".document_ttl(%s, %s)",
 					quote_identifier(column), quote_literal_cstr(field));

@@ -7,9 +7,9 @@
  * that stands alone is lost.  The table saved_options keeps such options, and the next pass
  * restores them.
  *
- * index_concurrently_swap() hands the pg_depend rows of the old index to the new one.  So a
- * TTL index depends on one column of saved_options, and its row is the one with its table, its
- * key and that column's number.  A new index on the same key has no such dependency.
+ * index_concurrently_swap() transfers the pg_depend rows of the old index to the new one.  So
+ * a TTL index depends on one column of saved_options, and its row has its table, its key and
+ * the number of that column.  A new index on the same key has no such dependency.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -42,10 +42,10 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "definition/definition.h"
-#include "definition/option.h"
 #include "ttl_index.h"
 
 /* The columns of ttl_index.saved_options, whose primary key is the first three. */
@@ -57,6 +57,7 @@ enum
 	COLUMN_INDEXRELID,
 	COLUMN_SECONDS,
 	COLUMN_TIME_ZONE,
+	COLUMN_UNIT,
 	COLUMN_PAUSED,
 	COLUMN_ARCHIVE_TO,
 	NCOLUMNS
@@ -97,15 +98,17 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	row->option.seconds = DatumGetInt32(values[COLUMN_SECONDS]);
 	if (!nulls[COLUMN_TIME_ZONE])
 		row->option.time_zone = TextDatumGetCString(values[COLUMN_TIME_ZONE]);
+	if (!nulls[COLUMN_UNIT])
+		row->option.unit = ttl_keytype_find_unit(TextDatumGetCString(values[COLUMN_UNIT]));
 	row->option.paused = DatumGetBool(values[COLUMN_PAUSED]);
 	row->option.archive_to = DatumGetObjectId(values[COLUMN_ARCHIVE_TO]);
 	row->tid = tuple->t_self;
 	return row;
 }
 
-/* The row of this table, key and slot, or NULL. */
+/* The row of this table, key and slot, or NULL; in the last snapshot, or in this one. */
 static SavedRow *
-find_row(Relation rel, const SavedRow *like)
+find_row(Relation rel, const SavedRow *like, Snapshot snapshot)
 {
 	ScanKeyData key[3];
 	SysScanDesc scan;
@@ -118,8 +121,8 @@ find_row(Relation rel, const SavedRow *like)
 				F_INT8EQ, Int64GetDatum(like->key_hash));
 	ScanKeyInit(&key[2], COLUMN_SLOT + 1, BTEqualStrategyNumber,
 				F_INT4EQ, Int32GetDatum(like->slot));
-	scan = systable_beginscan(rel, own_relation("saved_options_pkey"), true, NULL,
-							  lengthof(key), key);
+	scan = systable_beginscan(rel, own_relation("saved_options_pkey"), true,
+							  snapshot, lengthof(key), key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
 		row = read_row(tuple, RelationGetDescr(rel));
@@ -131,8 +134,8 @@ find_row(Relation rel, const SavedRow *like)
 static void
 read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 {
-	Relation	depend = table_open(DependRelationId, AccessShareLock);
-	Oid			table = own_relation("saved_options");
+	Relation	depend;
+	Oid			table;
 	TtlFunctions functions;
 	ScanKeyData key[2];
 	SysScanDesc scan;
@@ -140,7 +143,10 @@ read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 
 	*is_dependent = false;
 	*slot = 0;
-	ttl_function_lookup(&functions);
+	if (!ttl_function_lookup(&functions))
+		return;
+	depend = table_open(DependRelationId, AccessShareLock);
+	table = own_relation("saved_options");
 	ScanKeyInit(&key[0], Anum_pg_depend_classid, BTEqualStrategyNumber,
 				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
 	ScanKeyInit(&key[1], Anum_pg_depend_objid, BTEqualStrategyNumber,
@@ -167,12 +173,9 @@ read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 bool
 ttl_saved_option_is_dependent(Oid indexrelid)
 {
-	TtlFunctions functions;
 	bool		is_dependent;
 	int			slot;
 
-	if (!ttl_function_lookup(&functions))
-		return false;
 	read_dependencies(indexrelid, &is_dependent, &slot);
 	return is_dependent;
 }
@@ -228,7 +231,7 @@ saved_row(const SavedRow *index)
 	if (index->slot == 0)
 		return NULL;
 	rel = table_open(own_relation("saved_options"), AccessShareLock);
-	row = find_row(rel, index);
+	row = find_row(rel, index, NULL);
 	table_close(rel, AccessShareLock);
 	return row && (row->indexrelid == index->indexrelid || !is_in_use(row)) ? row : NULL;
 }
@@ -273,6 +276,8 @@ insert_row(Relation rel, const SavedRow *row)
 	values[COLUMN_SECONDS] = Int32GetDatum(row->option.seconds);
 	nulls[COLUMN_TIME_ZONE] = time_zone == NULL;
 	values[COLUMN_TIME_ZONE] = time_zone ? CStringGetTextDatum(time_zone) : (Datum) 0;
+	nulls[COLUMN_UNIT] = row->option.unit == TTL_UNIT_NONE;
+	values[COLUMN_UNIT] = CStringGetTextDatum(ttl_keytype_unit_name(row->option.unit));
 	values[COLUMN_PAUSED] = BoolGetDatum(row->option.paused);
 	values[COLUMN_ARCHIVE_TO] = ObjectIdGetDatum(row->option.archive_to);
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
@@ -292,22 +297,27 @@ write_row(Oid indexrelid, const TtlOption *option)
 	Relation	rel = table_open(own_relation("saved_options"), RowExclusiveLock);
 	SavedRow	index;
 	SavedRow   *old;
+	SnapshotData dirty;
 
+	InitDirtySnapshot(dirty);
 	if (identify(indexrelid, &index))
 	{
+		/* two sessions can build indexes of a table at a time: see what the other has taken */
+		LockDatabaseObject(RelationGetRelid(rel), index.relid, 0, ExclusiveLock);
 		old = saved_row(&index);
 		if (old != NULL)
 			simple_heap_delete(rel, &old->tid);
 		else
 			index.slot = 1;
 		/* another index on the same key has a slot of its own */
-		while (old == NULL && index.slot != 0 && find_row(rel, &index) != NULL)
+		while (old == NULL && index.slot != 0 && find_row(rel, &index, &dirty) != NULL)
 			index.slot = index.slot < NCOLUMNS ? index.slot + 1 : 0;
 		index.option = option_to_save(indexrelid, option);
 		if (!index.option.present)
 			index.slot = 0;
 		if (index.slot != 0)
 			insert_row(rel, &index);
+		UnlockDatabaseObject(RelationGetRelid(rel), index.relid, 0, ExclusiveLock);
 	}
 	table_close(rel, NoLock);
 	CommandCounterIncrement();

@@ -4,7 +4,8 @@
  *	  Dates and times to live inside jsonb documents: the keys of TTL indexes.
  *
  * A date is {"$date": ...} as MongoDB's tools write it, or a string with a full RFC 3339
- * date-time.  All else is not a date, and never an error: a document must not stop an INSERT.
+ * date-time.  If the key says so, a number of a unit is one as well, or a string without an offset
+ * in a time zone.  All else is not a date, and never an error: a document must not stop an INSERT.
  *
  * As in MongoDB, a path continues in each object of an array, a numeric component is a name or
  * a position, and the earliest date found decides.  At the end of the path the elements of an
@@ -34,15 +35,18 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
 #include "document/rfc3339.h"
+#include "keytype.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_document_date);
+PG_FUNCTION_INFO_V1(ttl_document_date_in);
 PG_FUNCTION_INFO_V1(ttl_earliest);
 PG_FUNCTION_INFO_V1(ttl_document_ttl);
 PG_FUNCTION_INFO_V1(ttl_column_ttl);
@@ -72,6 +76,8 @@ typedef struct PathWalk
 	int64	   *positions;		/* that the components mean; -1: none */
 	ArrayWalk  *top;			/* of the stack of arrays */
 	ArrayWalk  *around;			/* the array whose element is being walked */
+	TtlUnit		unit;			/* of numbers, or none */
+	pg_tz	   *zone;			/* of strings without an offset, or NULL */
 	bool		found;
 	TimestampTz earliest;
 } PathWalk;
@@ -129,15 +135,15 @@ jsonb_integer(const JsonbValue *value, int64 *integer)
 }
 
 static bool
-string_date(const JsonbValue *value, bool offset_without_colon,
-			TimestampTz *date)
+string_date(const JsonbValue *value, pg_tz *zone, TimestampTz *date)
 {
+	bool		has_offset;
 	int64_t		micros;
 
-	if (!rfc3339_parse(value->val.string.val, value->val.string.len,
-					   offset_without_colon, &micros))
+	if (!rfc3339_parse(value->val.string.val, value->val.string.len, &has_offset, &micros) ||
+		(!has_offset && zone == NULL))
 		return false;
-	*date = micros;
+	*date = has_offset ? micros : ttl_keytype_in_zone(zone, micros);
 	return true;
 }
 
@@ -202,19 +208,38 @@ typed_integer(const JsonbValue *value, int64 *integer)
 		wrapped_double(value, integer);
 }
 
-/* Is a value a date by itself? */
+/* Is a value a number of this unit that is a date? */
 static bool
-value_date(const JsonbValue *value, TimestampTz *date)
+number_date(const JsonbValue *value, TtlUnit unit, TimestampTz *date)
+{
+	int64		number;
+	uint64		rest;
+
+	if (value->type == jbvNumeric)
+		number = ttl_keytype_round_up(value->val.numeric, &rest);
+	else if (!typed_integer(value, &number))
+		return false;
+	if (number <= 0 || number == PG_INT64_MAX)
+		return false;
+	*date = ttl_keytype_instant(unit, number);
+	return true;
+}
+
+/* Is a value a date by itself, or by the unit or zone of the key? */
+static bool
+value_date(const PathWalk *walk, const JsonbValue *value, TimestampTz *date)
 {
 	JsonbValue	payload;
 	int64		ms;
 
 	if (value->type == jbvString)
-		return string_date(value, false, date);
+		return string_date(value, walk->zone, date);
+	if (walk->unit != TTL_UNIT_NONE && number_date(value, walk->unit, date))
+		return true;
 	if (!only_member(value, "$date", &payload))
 		return false;
 	if (payload.type == jbvString)
-		return string_date(&payload, true, date);
+		return string_date(&payload, NULL, date);
 	if (!wrapped_integer(&payload, "$numberLong", &ms) && !jsonb_integer(&payload, &ms))
 		return false;
 
@@ -233,7 +258,7 @@ consider(PathWalk *walk, const JsonbValue *value)
 {
 	TimestampTz date;
 
-	if (!value_date(value, &date))
+	if (!value_date(walk, value, &date))
 		return;
 	if (!walk->found || date < walk->earliest)
 		walk->earliest = date;
@@ -387,9 +412,9 @@ walk_element(PathWalk *walk)
  * error.
  */
 static bool
-find_date(Jsonb *document, ArrayType *path, TimestampTz *date)
+find_date(Jsonb *document, ArrayType *path, TtlUnit unit, pg_tz *zone, TimestampTz *date)
 {
-	PathWalk	walk = {0};
+	PathWalk	walk = {.unit = unit,.zone = zone};
 	JsonbValue	root;
 	Datum	   *components;
 	bool	   *nulls;
@@ -424,7 +449,27 @@ ttl_document_date(PG_FUNCTION_ARGS)
 {
 	TimestampTz date;
 
-	if (!find_date(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(1), &date))
+	if (!find_date(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(1), TTL_UNIT_NONE, NULL, &date))
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(date);
+}
+
+/*
+ * document_date_in(document jsonb, unit_or_time_zone text, VARIADIC path text[])
+ * returns timestamptz
+ */
+Datum
+ttl_document_date_in(PG_FUNCTION_ARGS)
+{
+	char	   *format = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	TtlUnit		unit = ttl_keytype_find_unit(format);
+	pg_tz	   *zone = unit == TTL_UNIT_NONE ? pg_tzset(format) : NULL;
+	TimestampTz date;
+
+	/* in documents there are no UUIDs */
+	if (unit == TTL_UNIT_UUIDV7)
+		unit = TTL_UNIT_NONE;
+	if (!find_date(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(2), unit, zone, &date))
 		PG_RETURN_NULL();
 	PG_RETURN_TIMESTAMPTZ(date);
 }

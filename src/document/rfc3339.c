@@ -5,7 +5,8 @@
  *
  * The input function of PostgreSQL is not immutable, because it reads a date without an offset
  * in the session's zone, and it raises errors.  This parser accepts only "date-time" of RFC
- * 3339, section 5.6, with all fields and an offset: 2024-02-29T23:59:60.123456789+05:30
+ * 3339, section 5.6, with all fields: 2024-02-29T23:59:60.123456789+05:30.  The offset may also be
+ * without a colon, or missing.
  *
  * For every string that it accepts, PostgreSQL's function gives the same instant.  It also
  * refuses what PostgreSQL refuses: year 0000, an offset of 16 hours or more, and a fraction of
@@ -90,9 +91,9 @@ has_form(const char *s, size_t length)
 	return true;
 }
 
-/* Reads "Z", "+hh:mm", or also "+hhmm", up to the end of the string, as minutes. */
+/* Reads "Z", "+hh:mm" or "+hhmm", up to the end of the string, as minutes. */
 static bool
-read_offset(const char *s, size_t length, bool without_colon, int *minutes)
+read_offset(const char *s, size_t length, int *minutes)
 {
 	const char *last;
 
@@ -103,7 +104,7 @@ read_offset(const char *s, size_t length, bool without_colon, int *minutes)
 	}
 	if (length == 6 && s[3] == ':')
 		last = s + 4;
-	else if (length == 5 && without_colon)
+	else if (length == 5)
 		last = s + 3;
 	else
 		return false;
@@ -151,11 +152,11 @@ fraction_micros(const char *digits, size_t count)
 
 /*
  * Reads the string, which needs no terminating NUL, as microseconds since
- * 2000-01-01T00:00:00Z; false if it is not exactly one date-time.  With offset_without_colon,
- * offsets such as +0000 are valid as well.
+ * 2000-01-01T00:00:00Z; false if it is not exactly one date-time.  Without an offset it is read
+ * as if it had Z.
  */
 bool
-rfc3339_parse(const char *string, size_t length, bool offset_without_colon,
+rfc3339_parse(const char *string, size_t length, bool *has_offset,
 			  int64_t *micros)
 {
 	const char *end = string + length;
@@ -168,7 +169,7 @@ rfc3339_parse(const char *string, size_t length, bool offset_without_colon,
 	int			second;
 	int64_t		fraction = 0;
 	int64_t		time;
-	int			offset;
+	int			offset = 0;
 
 	if (!has_form(string, length))
 		return false;
@@ -197,8 +198,9 @@ rfc3339_parse(const char *string, size_t length, bool offset_without_colon,
 
 	/* second 60 is second 0 of the next minute */
 	time = ((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND + fraction;
+	*has_offset = rest < end;
 	if (time > MICROS_PER_DAY ||
-		!read_offset(rest, end - rest, offset_without_colon, &offset))
+		(*has_offset && !read_offset(rest, end - rest, &offset)))
 		return false;
 
 	*micros = day_number(year, month, day) * MICROS_PER_DAY + time -

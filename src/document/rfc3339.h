@@ -15,6 +15,6 @@
 #include <stdint.h>
 
 extern bool rfc3339_parse(const char *string, size_t length,
-						  bool offset_without_colon, int64_t *micros);
+						  bool *has_offset, int64_t *micros);
 
 #endif							/* TTL_RFC3339_H */

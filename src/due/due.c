@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * due.c
- *	  What is due by a TTL index, for those who look and delete nothing.
+ *	  What is due by a TTL index, for readers that delete nothing.
  *
  * due_count() and oldest_due() read what a pass would delete, and raise an error if they
- * cannot.  lag() and the survey call ttl_due_since() for many indexes: it waits for nobody,
- * reads little, and returns false if it cannot tell.  All of these read index tuples and the
- * visibility of rows (expire/look.c).  preview() is a query of the caller.  cutoff() reads the
- * definition alone.
+ * cannot.  lag() and the survey call ttl_due_since() for many indexes.  It does not wait for
+ * locks, reads little, and returns false if the answer is unknown.  All of these read index
+ * tuples and the visibility of rows (expire/look.c).  preview() is a query of the caller.
+ * cutoff() reads the definition alone.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -34,11 +34,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "due/due.h"
-#include "expire/look.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"
@@ -46,14 +42,15 @@
 PG_FUNCTION_INFO_V1(ttl_due_count);
 PG_FUNCTION_INFO_V1(ttl_oldest_due);
 PG_FUNCTION_INFO_V1(ttl_cutoff);
+PG_FUNCTION_INFO_V1(ttl_cutoff_number);
 PG_FUNCTION_INFO_V1(ttl_preview);
 
 /* ttl_due_since() reads so many leaf pages of an index in one place before it gives up. */
 #define LAG_PAGES 32
 
 /* May the user know what is due?  A role that may read all rows can count them. */
-static bool
-may_look(const TtlIndex *index)
+bool
+ttl_due_may_look(const TtlIndex *index)
 {
 	bool		gone = false;
 
@@ -70,19 +67,15 @@ may_look(const TtlIndex *index)
 void
 ttl_due_describe(Oid indexrelid, bool check_user, TtlIndex *index)
 {
+	bool		found = ttl_state_describe(indexrelid, false, index);
+
 	ttl_state_check_is_index(indexrelid);
-	if (!ttl_state_describe(indexrelid, false, index))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("index with OID %u does not exist", indexrelid)));
-	if (!index->option.present && !ttl_saved_option_is_dependent(indexrelid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("index \"%s\" is not a TTL index",
-						get_rel_name(indexrelid))));
+	if (!found)
+		elog(ERROR, "cache lookup failed for index %u", indexrelid);
+	ttl_state_check_is_ttl(index);
 	if (index->state != TTL_ACTIVE)
 		ttl_state_raise(index);
-	if (check_user && !may_look(index))
+	if (check_user && !ttl_due_may_look(index))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(indexrelid));
 }
 
@@ -256,8 +249,8 @@ select_due(const TtlIndex *leaf, TimestampTz at, int64 max_rows)
 											  context, true, false));
 	ttl_cutoff_init(&cutoff, leaf, at);
 	types[0] = types[1] = leaf->keytype;
-	values[0] = ttl_index_scan_datum(leaf->keytype, cutoff.bound);
-	values[1] = ttl_index_scan_datum(leaf->keytype, cutoff.sure);
+	values[0] = ttl_keytype_datum(leaf->keytype, cutoff.bound, TTL_KEYTYPE_WHOLE);
+	values[1] = ttl_keytype_datum(leaf->keytype, cutoff.sure, TTL_KEYTYPE_WHOLE);
 	values[2] = CStringGetTextDatum(leaf->option.time_zone ? leaf->option.time_zone : "");
 	values[3] = TimestampTzGetDatum(cutoff.instant);
 
@@ -266,6 +259,9 @@ select_due(const TtlIndex *leaf, TimestampTz at, int64 max_rows)
 					 "SELECT pg_catalog.to_jsonb(t.*) FROM ONLY %s AS t "
 					 "WHERE %s OPERATOR(pg_catalog.<=) $1",
 					 ttl_name_qualified(leaf->relid), key);
+
+	if (ttl_keytype_condition(leaf->keytype, key) != NULL)
+		appendStringInfo(&query, " AND %s", ttl_keytype_condition(leaf->keytype, key));
 
 	/* near a change of summer time, keys are not in the order of instants */
 	if (cutoff.zone != NULL)
@@ -344,7 +340,7 @@ ttl_preview(PG_FUNCTION_ARGS)
 static bool
 can_look(const TtlIndex *index)
 {
-	return index->option.present && may_look(index) &&
+	return index->option.present && ttl_due_may_look(index) &&
 		(index->state == TTL_ACTIVE ||
 		 index->state == TTL_OWNER_LACKS_PRIVILEGE ||
 		 index->state == TTL_NO_REPLICA_IDENTITY);
@@ -451,17 +447,16 @@ typedef struct Cutoff
 	Oid			indexrelid;
 	TimestampTz statement;
 	TimestampTz at;
+	int64		number;
 } Cutoff;
 
 /*
- * cutoff(index regclass) returns timestamptz
- *
- * If no row expires by the index, it is -infinity, also after remove_ttl() and for an index that
- * is dropped while a query uses it.  Until the next pass, an option that REINDEX CONCURRENTLY
- * has lost still counts.
+ * The cutoff of the index in the first argument.  If no row expires by it, that is -infinity and 0,
+ * also after remove_ttl() and for an index that is dropped while a query uses it.  Until the next
+ * pass, an option that REINDEX CONCURRENTLY has lost still counts.
  */
-Datum
-ttl_cutoff(PG_FUNCTION_ARGS)
+static const Cutoff *
+find_cutoff(FunctionCallInfo fcinfo)
 {
 	Oid			indexrelid = PG_GETARG_OID(0);
 	TimestampTz statement = GetCurrentStatementStartTimestamp();
@@ -476,12 +471,29 @@ ttl_cutoff(PG_FUNCTION_ARGS)
 	{
 		ttl_state_check_is_index(indexrelid);
 		kept->at = DT_NOBEGIN;
+		kept->number = 0;
 		if (ttl_catalog_governor(indexrelid, &governor, &option) &&
 			(option.present || ttl_saved_option_apply(indexrelid, &option)) &&
 			option.problem == NULL && option.seconds >= 0)
 			kept->at = statement - option.seconds * USECS_PER_SEC;
+		if (kept->at != DT_NOBEGIN && option.unit != TTL_UNIT_NONE && option.unit != TTL_UNIT_UUIDV7)
+			kept->number = ttl_keytype_bound(option.unit, kept->at);
 		kept->indexrelid = indexrelid;
 		kept->statement = statement;
 	}
-	PG_RETURN_TIMESTAMPTZ(kept->at);
+	return kept;
+}
+
+/* cutoff(index regclass) returns timestamptz */
+Datum
+ttl_cutoff(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TIMESTAMPTZ(find_cutoff(fcinfo)->at);
+}
+
+/* cutoff_number(index regclass) returns bigint: in the unit of the key */
+Datum
+ttl_cutoff_number(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(find_cutoff(fcinfo)->number);
 }

@@ -23,9 +23,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "definition/definition.h"
 #include "due/due.h"
-#include "expire/look.h"
 #include "partition/partition.h"
 #include "ttl_index.h"
 

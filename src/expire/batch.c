@@ -170,7 +170,7 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 	if (begin_batch(&x, index))
 	{
 		if (!x.direct)
-			x.rows = palloc(sizeof(Datum) * (max_docs + MaxHeapTuplesPerPage));
+			x.rows = palloc(sizeof(TtlLockedRow) * (max_docs + MaxHeapTuplesPerPage));
 		ttl_batch_announce_to_session(x.root);
 
 		PushActiveSnapshot(GetTransactionSnapshot());
@@ -191,7 +191,8 @@ ttl_batch_run(const TtlIndex *index, const TtlCutoff *cutoff,
 		/* as core does for any DELETE of a published table with a row filter */
 		CheckCmdReplicaIdentity(x.heap, CMD_DELETE);
 		phase = cursor->phase;	/* the cursor may be in the next one afterwards */
-		if (ttl_citus_deletes_by_value(&index->citus))
+		/* only the coordinator gets here, for a table that has copies */
+		if (index->citus.kind == TTL_CITUS_SHELL)
 			ttl_by_value_take(&x, index, max_docs);
 		else if (phase == TTL_BLOCK_ORDER)
 			ttl_block_order_take(&x, max_docs, max_entries);

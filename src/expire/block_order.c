@@ -110,6 +110,7 @@ take_rows_of_scan(TtlExpirer *x, TableScanDesc scan, int max_docs, int64 max_ent
 			batch->row.key = x->key;
 			batch->row.set = true;
 			batch->live++;
+			x->entry = position->tid;
 			ttl_row_delete(x);
 		}
 		if (max_docs < WHOLE_BLOCKS && is_full(batch, max_docs, max_entries))

@@ -55,8 +55,8 @@ take_range(TtlExpirer *x, const TtlIndex *index, TtlScanPosition *position, int6
 	char	   *table = ttl_name_qualified(index->relid);
 	Oid			types[] = {index->keytype, index->keytype};
 	Datum		values[] = {
-		ttl_index_scan_datum(index->keytype, bound),
-		ttl_index_scan_datum(index->keytype, position->key)
+		ttl_keytype_datum(index->keytype, bound, TTL_KEYTYPE_WHOLE),
+		ttl_keytype_datum(index->keytype, position->key, position->rest)
 	};
 	TtlOption	own;
 	AttrNumber	attnum;
@@ -73,6 +73,9 @@ take_range(TtlExpirer *x, const TtlIndex *index, TtlScanPosition *position, int6
 		elog(ERROR, "cache lookup failed for index %u", index->indexrelid);
 	key = deparse_expression(ttl_key_node(index->relid, attnum, expression), context, false, false);
 	filter = deparse_expression((Node *) make_ands_explicit(own.filter), context, false, false);
+	if (ttl_keytype_condition(index->keytype, key) != NULL)
+		filter = psprintf("(%s) AND %s", filter,
+						  ttl_keytype_condition(index->keytype, psprintf("(%s)", key)));
 	if (SPI_execute_with_args(psprintf("SELECT %s FROM ONLY %s WHERE (%s) <= $1 AND (%s) %s AND (%s) "
 									   "ORDER BY 1 LIMIT %d",
 									   key, table, key, key, position->set ? "> $2" : "IS NOT NULL",
@@ -91,8 +94,9 @@ take_range(TtlExpirer *x, const TtlIndex *index, TtlScanPosition *position, int6
 
 	/* if the DELETE fails, this is the key that failed */
 	position->set = true;
-	position->key = ttl_index_scan_key(index->keytype,
-									   SPI_getbinval(last_row, SPI_tuptable->tupdesc, 1, &isnull));
+	(void) ttl_keytype_read(index->keytype,
+							SPI_getbinval(last_row, SPI_tuptable->tupdesc, 1, &isnull),
+							&position->key, &position->rest);
 	ItemPointerSet(&position->tid, MaxBlockNumber, MaxOffsetNumber);
 
 	batch->locks_copies = true;

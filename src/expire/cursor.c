@@ -90,6 +90,7 @@ ttl_cursor_pull_back(TtlCursor *cursor, int64 key)
 	if (!cursor->forward.set || cursor->forward.key <= key)
 		return;
 	cursor->forward.key = key;
+	cursor->forward.rest = PG_UINT64_MAX;
 	ItemPointerSet(&cursor->forward.tid, MaxBlockNumber, MaxOffsetNumber);
 }
 
@@ -159,6 +160,16 @@ ttl_cursor_read_to(const TtlCursor *cursor, int64 *key)
 	return cursor->forward.set && cursor->phase != TTL_BLOCK_ORDER;
 }
 
+/* Notes that a row could not be deleted. */
+void
+ttl_cursor_note_failed(TtlCursor *cursor, const TtlScanPosition *row)
+{
+	if (cursor->nfailures < TTL_KNOWN_FAILURES)
+		cursor->failures[cursor->nfailures] = *row;
+	cursor->nfailures++;
+	cursor->keep = cursor->rows_remain = true;
+}
+
 /*
  * Have more rows failed than are known by tuple ID?  Then a row that the previous round could
  * see is skipped, unless it may be one of those that could not be taken.
@@ -175,6 +186,13 @@ ttl_cursor_judges_by_age(const TtlCursor *cursor, const ItemPointerData *tid)
 	return (cursor->reread.rows[bit / 32] & (uint32) 1 << (bit % 32)) == 0;
 }
 
+/* Was a good part of the rows that failed deleted, so that others may be deletable now? */
+static bool
+found_many(const TtlCursor *cursor)
+{
+	return cursor->found > cursor->nfailures / FEW_FAILURES;
+}
+
 /* Begins a round of CATCH UP, unless there is nothing to catch up on or it must wait. */
 static bool
 begin_catch_up(TtlCursor *cursor, TimestampTz now)
@@ -185,7 +203,10 @@ begin_catch_up(TtlCursor *cursor, TimestampTz now)
 	cursor->catch_up.set = cursor->round.set = false;
 	cursor->pages = cursor->steps = 0;
 	cursor->found = 0;
-	cursor->thorough = cursor->rows_remain && now >= cursor->retry_at;
+	/* what rows wait for may be deleted now */
+	cursor->at_once = cursor->rows_wait;
+	cursor->thorough = cursor->at_once || (cursor->rows_remain && now >= cursor->retry_at);
+	cursor->rows_wait = false;
 	if (cursor->thorough)
 	{
 		cursor->rows_remain = false;
@@ -197,14 +218,14 @@ begin_catch_up(TtlCursor *cursor, TimestampTz now)
 static void
 end_catch_up(TtlCursor *cursor, TimestampTz now)
 {
+	bool		helped = found_many(cursor);
+
 	cursor->phase = TTL_FORWARD;
-	cursor->caught_up = true;
 	cursor->seen = cursor->round;
 	memset(&cursor->reread, 0, sizeof(TtlReread));
 	if (cursor->thorough && cursor->rows_remain)
 	{
-		/* if that many could be deleted, others may be deletable now */
-		if (cursor->found > cursor->nfailures / FEW_FAILURES)
+		if (helped)
 			cursor->delay = 0;
 		wait_longer(cursor, now);
 	}
@@ -213,6 +234,12 @@ end_catch_up(TtlCursor *cursor, TimestampTz now)
 	if (cursor->found == 0 && !cursor->thorough && cursor->steps > FREE_STEPS)
 		cursor->rest_until = now + Min(cursor->steps * REST_US, MAX_REST);
 	cursor->keep = cursor->pages > MANY_PAGES || cursor->nfailures > 0;
+
+	/* rows that wait for others are tried at once as long as that helps, and once more at last */
+	cursor->rows_wait = cursor->rows_wait && (helped || cursor->at_once);
+	cursor->at_once = cursor->thorough = false;
+	cursor->caught_up = !(cursor->rows_wait && begin_catch_up(cursor, now));
+	cursor->at_once = cursor->at_once && helped;
 }
 
 /* Takes over the position of a batch, and what its snapshot could see. */
@@ -246,7 +273,7 @@ ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch, TimestampTz now)
 		cursor->found += batch->deleted;
 		if (batch->exhausted)
 			end_catch_up(cursor, now);
-		return batch->exhausted && cursor->exhausted;
+		return cursor->caught_up && cursor->exhausted;
 	}
 
 	cursor->entries_read += batch->candidates;
@@ -265,12 +292,8 @@ void
 ttl_cursor_row_failed(TtlCursor *cursor, const TtlBatch *batch, TimestampTz now)
 {
 	take_over(cursor, batch, now);
-	if (cursor->nfailures < TTL_KNOWN_FAILURES)
-		cursor->failures[cursor->nfailures] =
-			cursor->phase == TTL_BLOCK_ORDER ? batch->row :
-			cursor->phase == TTL_CATCH_UP ? cursor->catch_up : cursor->forward;
-	cursor->nfailures++;
-	cursor->keep = cursor->rows_remain = true;
+	ttl_cursor_note_failed(cursor, cursor->phase == TTL_BLOCK_ORDER ? &batch->row :
+						   cursor->phase == TTL_CATCH_UP ? &cursor->catch_up : &cursor->forward);
 	if (cursor->delay == 0)
 		wait_longer(cursor, now);
 }

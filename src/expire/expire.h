@@ -63,12 +63,16 @@ typedef struct TtlCursor
 	TtlReread	reread;			/* its leaf pages are read, changed or not */
 	TtlReread	reread_next;	/* the same for the next round */
 	bool		thorough;		/* this round reads all leaf pages */
-	int64		found;			/* rows that this round has deleted */
+	bool		at_once;		/* and has not waited for retry_at */
+	int64		found;			/* rows that were deleted since the previous
+								 * round ended */
 	int64		pages;			/* leaf pages that this round has read */
 	int64		steps;			/* leaf pages and entries */
 	TimestampTz rest_until;		/* no round before this time */
 	/* rows that could not be deleted, or that a trigger kept */
 	bool		rows_remain;	/* there are such rows */
+	bool		rows_wait;		/* since the last round, some were found that
+								 * wait for others of the table */
 	int			nfailures;
 	TtlScanPosition failures[TTL_KNOWN_FAILURES];	/* key known if set */
 	TimestampTz retry_at;		/* when a thorough round tries them again */
@@ -89,6 +93,7 @@ typedef struct TtlBatch
 	int64		live;			/* rows that were found due */
 	int64		deleted;
 	int64		partitions;		/* dropped */
+	int64		estimated;		/* rows of these, where they were not counted */
 	int64		archived;		/* of the deleted rows, and */
 	int64		archived_partitions;	/* of these, those that are kept
 										 * elsewhere */
@@ -98,6 +103,10 @@ typedef struct TtlBatch
 	bool		by_value;		/* all nodes of Citus do (see by_value.c) */
 	bool		locks_copies;	/* it is locking the copies there */
 	int64		skipped_locked;
+	int64		failed;			/* rows that could not be deleted */
+	ErrorData  *edata;			/* and the first error, else NULL */
+	bool		waits;			/* rows wait for other rows of the table */
+	int64		skipped_kept;	/* by a trigger that returned NULL */
 	int64		pages;			/* leaf pages of the index that were read */
 	TtlHorizon	horizon;		/* what it could see */
 	TtlScanPosition row;		/* the row in block order; key known if set */
@@ -128,6 +137,7 @@ extern bool ttl_cursor_read_to(const TtlCursor *cursor, int64 *key);
 extern bool ttl_cursor_judges_by_age(const TtlCursor *cursor, const ItemPointerData *tid);
 extern bool ttl_cursor_batch_done(TtlCursor *cursor, TtlBatch *batch,
 								  TimestampTz now);
+extern void ttl_cursor_note_failed(TtlCursor *cursor, const TtlScanPosition *row);
 extern void ttl_cursor_row_failed(TtlCursor *cursor, const TtlBatch *batch,
 								  TimestampTz now);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * expirer.h
- *	  The state of one batch, for the files that it is made of.
+ *	  The state of one batch, for the files that implement it.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -15,9 +15,18 @@
 #include "expire/expire.h"
 #include "nodes/execnodes.h"
 #include "nodes/params.h"
+#include "tcop/cmdtag.h"
 #include "tcop/dest.h"
 #include "utils/queryenvironment.h"
 #include "utils/tuplestore.h"
+
+/* A row that the SQL way deletes. */
+typedef struct TtlLockedRow
+{
+	ItemPointerData tid;
+	TtlScanPosition entry;		/* of the index, or the row in block order */
+	bool		kept;			/* it cannot be deleted */
+} TtlLockedRow;
 
 /* The state of one batch while it runs. */
 typedef struct TtlExpirer
@@ -29,6 +38,7 @@ typedef struct TtlExpirer
 	Snapshot	snapshot;
 	TupleTableSlot *slot;		/* the row at hand */
 	int64		key;			/* and its key */
+	ItemPointerData entry;		/* and the tuple ID in its index entry */
 	TableScanDesc run;			/* scan of blocks with many rows that are due */
 	bool		direct;
 	const char *root;			/* the TTL index to announce, NULL once done */
@@ -36,9 +46,9 @@ typedef struct TtlExpirer
 	IndexInfo  *info;
 	EState	   *estate;
 	ExprState  *filter;
-	/* the SQL way: locked rows */
+	/* the SQL way */
 	int			nrows;
-	Datum	   *rows;
+	TtlLockedRow *rows;
 	/* the rows that were deleted, if they are to be moved */
 	Relation	archive;		/* to here; NULL if they are not */
 	Tuplestorestate *moved;
@@ -54,12 +64,16 @@ extern bool ttl_row_is_older(TtlExpirer *x, TransactionId xid);
 extern void ttl_row_delete(TtlExpirer *x);
 extern void ttl_row_delete_locked(TtlExpirer *x);
 
+/* referenced.c */
+extern bool ttl_referenced_mark(TtlExpirer *x);
+
 /* query.c */
 extern bool ttl_query_is_plain(Relation rel, CmdType command);
 extern Query *ttl_query_make_delete(Relation rel, Node *condition, bool returns_rows);
 extern Query *ttl_query_make_insert(Relation to, List *values, QueryEnvironment *env, char *rows);
-extern int64 ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
-						   const char *name, DestReceiver *dest);
+extern List *ttl_query_plan(Query *query, const char *name);
+extern int64 ttl_query_run(List *plans, CommandTag tag, ParamListInfo params,
+						   QueryEnvironment *env, const char *name, DestReceiver *dest);
 
 /* cascade.c */
 extern bool ttl_cascade_lock(Relation rel);

@@ -99,6 +99,7 @@ take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
 		ttl_row_is_older(x, x->batch->cursor.seen.xmin))
 		return;
 	x->batch->live++;
+	x->entry = entry->tid;
 	if (!ttl_row_is_due(x))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),

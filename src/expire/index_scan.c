@@ -22,37 +22,15 @@
 
 #include "access/nbtree.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
-#include "utils/date.h"
 #include "utils/rel.h"
-#include "utils/timestamp.h"
 
 #include "compat.h"
+#include "definition/key.h"
 #include "expire/look.h"
 #include "ttl_index.h"
-
-Datum
-ttl_index_scan_datum(Oid keytype, int64 key)
-{
-	return keytype == DATEOID ? DateADTGetDatum((DateADT) key) :
-		TimestampTzGetDatum(key);
-}
-
-int64
-ttl_index_scan_key(Oid keytype, Datum datum)
-{
-	return keytype == DATEOID ? (int64) DatumGetDateADT(datum) :
-		(int64) DatumGetTimestampTz(datum);
-}
-
-static int64
-least_key(Oid keytype)
-{
-	return keytype == DATEOID ? DATEVAL_NOBEGIN : DT_NOBEGIN;
-}
 
 /* The position before all entries of a key. */
 TtlScanPosition
@@ -68,12 +46,12 @@ ttl_index_scan_from(int64 key)
 TtlScanPosition
 ttl_index_scan_finite(Oid keytype)
 {
-	return ttl_index_scan_from(least_key(keytype) + 2);
+	return ttl_index_scan_from(ttl_keytype_least(keytype) + 2);
 }
 
 /* Does the entry come after the position, in the direction of the scan? */
 static bool
-is_after(const TtlIndexScan *scan, int64 key, ItemPointer tid)
+is_after(const TtlIndexScan *scan, int64 key, uint64 rest, ItemPointer tid)
 {
 	ItemPointerData last;
 	int			order;
@@ -82,6 +60,8 @@ is_after(const TtlIndexScan *scan, int64 key, ItemPointer tid)
 		return true;
 	if (key < scan->after.key)
 		return false;
+	if (rest != scan->after.rest)
+		return rest > scan->after.rest;
 	last = scan->after.tid;
 	order = ItemPointerCompare(tid, &last);
 	return scan->backward ? order < 0 : order > 0;
@@ -95,8 +75,6 @@ static Buffer
 descend(TtlIndexScan *scan)
 {
 	BTScanInsert skey = _bt_mkscankey(scan->index, NULL);
-	int64		start = scan->after.set ? scan->after.key :
-	least_key(scan->keytype);
 	Buffer		buffer;
 
 	/* before version 4 of the format, equal keys are in no order */
@@ -110,7 +88,10 @@ descend(TtlIndexScan *scan)
 	skey->keysz = 1;
 	skey->anynullkeys = false;
 	skey->scankeys[0].sk_flags &= ~SK_ISNULL;
-	skey->scankeys[0].sk_argument = ttl_index_scan_datum(scan->keytype, start);
+	/* a scan of numbers begins after 0 */
+	skey->scankeys[0].sk_argument = scan->after.set ?
+		ttl_keytype_datum(scan->keytype, scan->after.key, scan->after.rest) :
+		ttl_keytype_datum(scan->keytype, ttl_keytype_least(scan->keytype), 1);
 	if (scan->after.set)
 		skey->scantid = &scan->after.tid;
 	else
@@ -127,16 +108,19 @@ read_tuple(TtlIndexScan *scan, IndexTuple tuple)
 {
 	int			ntids = BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1;
 	bool		isnull;
+	Datum		datum = index_getattr(tuple, 1, RelationGetDescr(scan->index), &isnull);
+	bool		is_date;
 	int64		key;
+	uint64		rest;
 
-	key = ttl_index_scan_key(scan->keytype,
-							 index_getattr(tuple, 1, RelationGetDescr(scan->index),
-										   &isnull));
 	/* NULL keys come either all before the others or all after them */
 	if (isnull)
 		return scan->nulls_come_first;
+	is_date = ttl_keytype_read(scan->keytype, datum, &key, &rest);
 	if (key > scan->bound)
 		return false;
+	if (!is_date)
+		return true;
 	for (int i = 0; i < ntids; i++)
 	{
 		ItemPointer tid = &tuple->t_tid;
@@ -144,9 +128,10 @@ read_tuple(TtlIndexScan *scan, IndexTuple tuple)
 		if (BTreeTupleIsPosting(tuple))
 			tid = BTreeTupleGetPostingN(tuple,
 										scan->backward ? ntids - 1 - i : i);
-		if (!is_after(scan, key, tid))
+		if (!is_after(scan, key, rest, tid))
 			continue;
 		scan->entries[scan->count].key = key;
+		scan->entries[scan->count].rest = rest;
 		scan->entries[scan->count].tid = *tid;
 		scan->count++;
 	}
@@ -163,7 +148,7 @@ read_position(const TtlIndexScan *scan, IndexTuple tuple, TtlScanPosition *posit
 	if (isnull)
 		return false;
 	position->set = true;
-	position->key = ttl_index_scan_key(scan->keytype, key);
+	(void) ttl_keytype_read(scan->keytype, key, &position->key, &position->rest);
 	position->tid = scan->backward ? *BTreeTupleGetHeapTID(tuple) :
 		*BTreeTupleGetMaxHeapTID(tuple);
 	return true;
@@ -305,6 +290,7 @@ ttl_index_scan_next(TtlIndexScan *scan)
 	entry = &scan->entries[scan->next++];
 	scan->after.set = true;
 	scan->after.key = entry->key;
+	scan->after.rest = entry->rest;
 	scan->after.tid = entry->tid;
 	return entry;
 }

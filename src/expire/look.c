@@ -3,9 +3,9 @@
  * look.c
  *	  Counts, samples and estimates of what is due by an index.
  *
- * The key is read from the index tuple, to which the filter was applied when it was written,
- * and of a row only the visibility is read.  No expression is evaluated, so no user's function
- * is called: a superuser can look at the indexes of everybody.
+ * The key is read from the index tuple.  The filter was applied when that tuple was written.
+ * Of a row, only the visibility is read.  No expression is evaluated, so no user's function is
+ * called, and a superuser can look at the indexes of all roles.
  *
  * Estimates use the most common values and the histogram of ANALYZE, which are the table's for
  * a column and the index's for an expression, and reltuples of the index, which reflects the
@@ -24,6 +24,7 @@
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
+#include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -135,15 +136,26 @@ ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg)
 			IndexTuple	tuple = (IndexTuple) PageGetItem(page, item);
 			bool		isnull;
 			Datum		datum = index_getattr(tuple, 1, RelationGetDescr(rel), &isnull);
-			int64		key = isnull ? 0 : ttl_index_scan_key(index->keytype, datum);
+			int64		key;
+			uint64		rest;
+			bool		is_date = !isnull && ttl_keytype_read(index->keytype, datum, &key, &rest);
 
 			if (!ItemIdIsDead(item))
-				entry(isnull ? NULL : &key,
+				entry(is_date ? &key : NULL,
 					  BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1, arg);
 		}
 		UnlockReleaseBuffer(buffer);
 	}
 	relation_close(rel, NoLock);
+}
+
+/* A day since 2000-01-01 as a key of this type. */
+int64
+ttl_look_day(Oid keytype, TtlUnit unit, int64 day)
+{
+	if (unit != TTL_UNIT_NONE)
+		return ttl_keytype_bound(unit, day * USECS_PER_DAY);
+	return keytype == DATEOID ? day : day * USECS_PER_DAY;
 }
 
 /*
@@ -153,14 +165,9 @@ ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg)
 static double
 known_tuples(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	double		tuples = -1;
+	FormData_pg_class form;
+	double		tuples = ttl_catalog_class(relid, &form) ? form.reltuples : -1;
 
-	if (HeapTupleIsValid(tuple))
-	{
-		tuples = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
-		ReleaseSysCache(tuple);
-	}
 	return tuples >= 0 && tuples <= MAX_TUPLES ? tuples : -1;
 }
 
@@ -196,7 +203,8 @@ ttl_look_estimate(const TtlIndex *leaf, TtlEstimate *estimate)
 							Int16GetDatum(expression ? 1 : attnum), BoolGetDatum(false));
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	estimate->others = 1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
+	estimate->nulls = ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
+	estimate->others = 1 - estimate->nulls;
 	(void) get_attstatsslot(&estimate->common, tuple, STATISTIC_KIND_MCV, InvalidOid,
 							ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS);
 	(void) get_attstatsslot(&estimate->histogram, tuple, STATISTIC_KIND_HISTOGRAM,
@@ -205,6 +213,16 @@ ttl_look_estimate(const TtlIndex *leaf, TtlEstimate *estimate)
 		estimate->others -= estimate->common.numbers[i];
 	ReleaseSysCache(tuple);
 	return true;
+}
+
+static int64
+read_key(const TtlEstimate *estimate, Datum value)
+{
+	int64		key;
+	uint64		rest;
+
+	(void) ttl_keytype_read(estimate->keytype, value, &key, &rest);
+	return key;
 }
 
 /* What share of the rows that a histogram is of have a key up to this one? */
@@ -219,31 +237,40 @@ histogram_share(const TtlEstimate *estimate, int64 key)
 
 	if (bins < 1)
 		return 0;
-	while (i <= bins && ttl_index_scan_key(estimate->keytype, values[i]) <= key)
+	while (i <= bins && read_key(estimate, values[i]) <= key)
 		i++;
 	if (i == 0 || i > bins)
 		return i == 0 ? 0 : 1;
-	lower = ttl_index_scan_key(estimate->keytype, values[i - 1]);
-	upper = ttl_index_scan_key(estimate->keytype, values[i]);
+	lower = read_key(estimate, values[i - 1]);
+	upper = read_key(estimate, values[i]);
 	return (i - 1 + (key - lower) / (upper - lower)) / bins;
+}
+
+/* About what share of the entries has a key up to this one? */
+double
+ttl_look_estimate_share(const TtlEstimate *estimate, int64 key)
+{
+	const AttStatsSlot *common = &estimate->common;
+	double		share = Max(estimate->others, 0) * histogram_share(estimate, key);
+
+	for (int i = 0; i < Min(common->nvalues, common->nnumbers); i++)
+	{
+		if (read_key(estimate, common->values[i]) <= key)
+			share += common->numbers[i];
+	}
+	return share > 0 ? Min(share, 1) : 0;
 }
 
 /* About how many rows have a key that is due at this time? */
 double
 ttl_look_estimate_due(const TtlEstimate *estimate, const TtlIndex *leaf, TimestampTz at)
 {
-	const AttStatsSlot *common = &estimate->common;
 	TtlCutoff	cutoff;
-	double		share;
 
 	ttl_cutoff_init(&cutoff, leaf, at);
-	share = Max(estimate->others, 0) * histogram_share(estimate, cutoff.bound);
-	for (int i = 0; i < Min(common->nvalues, common->nnumbers); i++)
-	{
-		if (ttl_index_scan_key(estimate->keytype, common->values[i]) <= cutoff.bound)
-			share += common->numbers[i];
-	}
-	return share > 0 ? estimate->entries * Min(share, 1) : 0;
+	return estimate->entries *
+		(ttl_look_estimate_share(estimate, cutoff.bound) -
+		 (cutoff.unit != TTL_UNIT_NONE ? ttl_look_estimate_share(estimate, cutoff.least - 1) : 0));
 }
 
 /* Frees what was read: an index may have many partitions. */

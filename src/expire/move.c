@@ -6,11 +6,11 @@
  * Rows that were deleted are inserted at the end of the batch, in the same transaction.  So a
  * row is always in one of the two tables, and a row that was not deleted is not inserted.
  *
- * A plain table gets them without a command: many rows into a block at a time, with one WAL
- * record.  NOT NULL and unique indexes are checked by the same functions as in core, in the
- * same order.  Other tables get the rows by INSERT, so triggers, rules, row security and
- * defaults act as for any INSERT.  If INSERT adds fewer rows, as when a trigger returns NULL,
- * the batch fails, and the row is found like one that cannot be deleted.
+ * Rows are inserted into a plain table without a command: many rows at a time, with one WAL
+ * record for each block.  NOT NULL and unique indexes are checked by the same functions as
+ * in core, in the same order.  Other tables get the rows by INSERT, so triggers, rules, row
+ * security and defaults act as for any INSERT.  If INSERT adds fewer rows, as when a trigger
+ * returns NULL, the batch fails, and the row is found like one that cannot be deleted.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -125,8 +125,8 @@ insert_by_query(TtlExpirer *x)
 	int64		count;
 
 	register_ENR(env, &rows);
-	count = ttl_query_run(ttl_query_make_insert(x->archive, x->values, env, MOVED_ROWS),
-						  NULL, env, name, None_Receiver);
+	count = ttl_query_run(ttl_query_plan(ttl_query_make_insert(x->archive, x->values, env, MOVED_ROWS), name),
+						  CMDTAG_INSERT, NULL, env, name, None_Receiver);
 	if (count != x->batch->archived)
 		ereport(ERROR,
 				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),

@@ -122,16 +122,21 @@ ttl_query_make_insert(Relation to, List *values, QueryEnvironment *env, char *ro
 	return query;
 }
 
+/* Plans a query with its rules.  The plan is generic. */
+List *
+ttl_query_plan(Query *query, const char *name)
+{
+	return pg_plan_queries(QueryRewrite(query), name, 0, NULL);
+}
+
 /*
- * Runs a query with its rules and triggers, and returns how many rows it processed.  The plan
- * is generic.  The name is shown instead of a query text.  The environment may be NULL.
+ * Runs a query that was planned, with its triggers, and returns how many rows it processed.
+ * The name is shown instead of a query text.  The environment may be NULL.
  */
 int64
-ttl_query_run(Query *query, ParamListInfo params, QueryEnvironment *env,
+ttl_query_run(List *plans, CommandTag tag, ParamListInfo params, QueryEnvironment *env,
 			  const char *name, DestReceiver *dest)
 {
-	CommandTag	tag = CreateCommandTag((Node *) query);
-	List	   *plans = pg_plan_queries(QueryRewrite(query), name, 0, NULL);
 	Portal		portal = CreateNewPortal();
 	QueryCompletion completion;
 

@@ -8,7 +8,9 @@
  *
  * If the table has no trigger or rule on DELETE, the table access method deletes the row.
  * Otherwise the row is locked, and at the end of the batch one DELETE FROM ONLY removes the
- * locked rows by their tuple IDs, so triggers and rules act as for any DELETE.  Both ways skip
+ * locked rows by their tuple IDs, so triggers and rules act as for any DELETE.  If it fails, the
+ * rows that foreign keys keep are left out (referenced.c).  If it fails again, each row is
+ * deleted by a DELETE of its own, in a subtransaction.  Both ways skip
  * a row that somebody else has locked or changed, and delete only the version that was found
  * due: if a trigger of the batch updates a row, the new version has another tuple ID.
  *
@@ -84,6 +86,7 @@ ttl_row_is_due(TtlExpirer *x)
 	AttrNumber	attnum = x->info->ii_IndexAttrNumbers[0];
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
+	uint64		rest;
 
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = x->slot;
@@ -95,10 +98,9 @@ ttl_row_is_due(TtlExpirer *x)
 		values[0] = slot_getattr(x->slot, attnum, &isnull[0]);
 	else
 		FormIndexDatum(x->info, x->slot, x->estate, values, isnull);
-	if (isnull[0])
-		return false;
-	x->key = ttl_index_scan_key(x->cutoff->keytype, values[0]);
-	return ttl_cutoff_is_due(x->cutoff, x->key);
+	return !isnull[0] &&
+		ttl_keytype_read(x->cutoff->keytype, values[0], &x->key, &rest) &&
+		ttl_cutoff_is_due(x->cutoff, x->key);
 }
 
 /*
@@ -160,33 +162,32 @@ ttl_row_delete(TtlExpirer *x)
 			tuplestore_puttupleslot(x->moved, x->slot);
 	}
 	else
-	{
-		ItemPointer row = palloc(sizeof(ItemPointerData));
-
-		*row = tid;
-		x->rows[x->nrows++] = PointerGetDatum(row);
-	}
+		x->rows[x->nrows++] = (TtlLockedRow) {
+			.tid = tid,.entry = {.key = x->key,.tid = x->entry,.set = true}
+		};
 }
 
-/*
- * Deletes the rows that ttl_row_delete() locked.  Their tuple IDs are a parameter of a generic
- * plan, which is a TID scan: a plan for these tuple IDs could be a sequential scan.
- */
-void
-ttl_row_delete_locked(TtlExpirer *x)
+/* A DELETE of locked rows. */
+typedef struct Deletion
 {
-	ParamListInfo params = makeParamList(1);
+	TtlExpirer *x;
+	List	   *plans;
+	char	   *name;
+	int			first;			/* of the rows */
+	int			count;
+} Deletion;
+
+/*
+ * Plans a DELETE of locked rows.  Their tuple IDs are a parameter of a generic plan, which is a
+ * TID scan: a plan for these tuple IDs could be a sequential scan.
+ */
+static List *
+plan_delete(const Deletion *deletion)
+{
+	TtlExpirer *x = deletion->x;
 	Param	   *parameter = makeNode(Param);
 	ScalarArrayOpExpr *is_locked = makeNode(ScalarArrayOpExpr);
-	DestReceiver *receiver = None_Receiver;
-	Query	   *query;
 
-	params->params[0] = (ParamExternData) {
-		.value = PointerGetDatum(construct_array(x->rows, x->nrows, TIDOID,
-												 sizeof(ItemPointerData), false,
-												 TYPALIGN_SHORT)),
-		.ptype = TIDARRAYOID
-	};
 	parameter->paramkind = PARAM_EXTERN;
 	parameter->paramid = 1;
 	parameter->paramtype = TIDARRAYOID;
@@ -198,7 +199,34 @@ ttl_row_delete_locked(TtlExpirer *x)
 										 InvalidOid, 0),
 								 parameter);
 	is_locked->location = -1;
-	query = ttl_query_make_delete(x->heap, (Node *) is_locked, x->moved != NULL);
+	return ttl_query_plan(ttl_query_make_delete(x->heap, (Node *) is_locked, x->moved != NULL),
+						  deletion->name);
+}
+
+/* Runs a DELETE of those of the rows that are not known to be kept. */
+static void
+run_delete(void *arg)
+{
+	const Deletion *deletion = arg;
+	TtlExpirer *x = deletion->x;
+	TtlBatch   *batch = x->batch;
+	ParamListInfo params = makeParamList(1);
+	Datum	   *tids = palloc(sizeof(Datum) * deletion->count);
+	int			ntids = 0;
+	DestReceiver *receiver = None_Receiver;
+
+	for (int i = deletion->first; i < deletion->first + deletion->count; i++)
+	{
+		if (!x->rows[i].kept)
+			tids[ntids++] = PointerGetDatum(&x->rows[i].tid);
+	}
+	if (ntids == 0)
+		return;
+	params->params[0] = (ParamExternData) {
+		.value = PointerGetDatum(construct_array(tids, ntids, TIDOID, sizeof(ItemPointerData),
+												 false, TYPALIGN_SHORT)),
+		.ptype = TIDARRAYOID
+	};
 	if (x->moved != NULL)
 	{
 		receiver = CreateTuplestoreDestReceiver();
@@ -207,11 +235,84 @@ ttl_row_delete_locked(TtlExpirer *x)
 	}
 	announce_once(x);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	x->batch->deleted = ttl_query_run(query, params, NULL,
-									  psprintf("DELETE by TTL index \"%s\"", RelationGetRelationName(x->index)),
-									  receiver);
-	/* a trigger has kept the other rows */
-	if (x->batch->deleted < x->nrows)
-		x->batch->cursor.rows_remain = true;
+	batch->deleted += ttl_query_run(deletion->plans, CMDTAG_DELETE, params, NULL, deletion->name,
+									receiver);
 	PopActiveSnapshot();
+}
+
+/*
+ * Tries a DELETE.  Returns its error if that is of rows.  If the batch was canceled, or may be in
+ * a deadlock, its locks must be released, so this raises the error.
+ */
+static ErrorData *
+try_delete(Deletion *deletion)
+{
+	const char *root = deletion->x->root;
+	ErrorData  *edata = ttl_error_catch(run_delete, deletion, true);
+
+	if (edata == NULL)
+		return NULL;
+	deletion->x->root = root;	/* its message was rolled back */
+	if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK ||
+		ttl_error_is_interrupt(edata, edata->sqlerrcode))
+		ReThrowError(edata);
+	if (deletion->x->moved != NULL)
+		tuplestore_clear(deletion->x->moved);
+	return edata;
+}
+
+/* Deletes the rows that ttl_row_delete() locked, as far as they can be deleted. */
+void
+ttl_row_delete_locked(TtlExpirer *x)
+{
+	TtlBatch   *batch = x->batch;
+	Deletion	deletion = {.x = x,.count = x->nrows};
+	ErrorData  *edata;
+	bool		only_wait = false;
+
+	deletion.name = psprintf("DELETE by TTL index \"%s\"", RelationGetRelationName(x->index));
+	deletion.plans = plan_delete(&deletion);
+	edata = batch->edata = try_delete(&deletion);
+	if (edata != NULL &&
+		(edata->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION ||
+		 edata->sqlerrcode == ERRCODE_RESTRICT_VIOLATION))
+	{
+		only_wait = ttl_referenced_mark(x);
+		edata = try_delete(&deletion);
+		only_wait = only_wait && edata == NULL;
+	}
+	/* the rows of an archive cannot be told apart */
+	if (edata != NULL && x->nrows > 1 && x->moved != NULL)
+		ReThrowError(edata);
+	for (int i = 0; i < x->nrows && batch->edata != NULL; i++)
+	{
+		TtlLockedRow *row = &x->rows[i];
+
+		deletion.first = i;
+		deletion.count = 1;
+		if (edata != NULL && !row->kept)
+		{
+			ErrorData  *own = x->nrows > 1 ? try_delete(&deletion) : edata;
+
+			row->kept = own != NULL;
+			if (own != NULL && own != edata)
+				FreeErrorData(own);
+		}
+		if (row->kept)
+		{
+			ttl_cursor_note_failed(&batch->cursor, &row->entry);
+			batch->failed++;
+		}
+	}
+	/* a trigger has kept the other rows */
+	batch->skipped_kept = x->nrows - batch->deleted - batch->failed;
+	/* it is no error as long as rows are tried again at once, when others are gone */
+	batch->waits = only_wait && batch->failed > 0;
+	if (only_wait && (!batch->cursor.thorough || batch->cursor.at_once))
+	{
+		batch->failed = 0;
+		batch->edata = NULL;
+	}
+	if (batch->deleted < x->nrows)
+		batch->cursor.rows_remain = true;
 }

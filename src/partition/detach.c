@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * detach.c
- *	  A partition that is due and stays: as a table of its own, or in the archive.
+ *	  Detaching a due partition, which becomes an independent table or moves to the archive.
  *
  * The partition is detached, and then attached to the archive if that is partitioned by the
  * same key, or else moved to the archive's schema, in one transaction.  Its indexes lose the
@@ -43,8 +43,6 @@
 #include "utils/ruleutils.h"
 
 #include "compat.h"
-#include "definition/definition.h"
-#include "definition/key.h"
 #include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"

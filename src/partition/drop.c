@@ -21,6 +21,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -30,6 +31,9 @@
 #include "partition/partition.h"
 #include "state/state.h"
 #include "ttl_index.h"
+
+/* The rows of a partition of at most so many pages are counted, those of others estimated. */
+#define COUNTED_PAGES 100
 
 /* Lists the partitions that are due at this clock reading, oldest first. */
 List *
@@ -171,33 +175,48 @@ count_rows(Oid relid, int64 max)
 	return rows;
 }
 
+/* Has a locked table, with its subtree, so few pages that its rows are counted? */
+static bool
+is_small(Oid relid)
+{
+	int64		pages = 0;
+	ListCell   *lc;
+
+	foreach(lc, ttl_inherit_tree(relid))
+	{
+		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+			pages += RelationGetNumberOfBlocks(rel);
+		table_close(rel, NoLock);
+	}
+	return pages <= COUNTED_PAGES;
+}
+
+/* For ttl_error_catch(). */
+static void
+run_command(void *command)
+{
+	ttl_citus_run_command(command);
+}
+
 /* Drops a partition; puts what depends on it into the message of the error. */
 static void
 drop_table(const TtlIndex *root, Oid relid)
 {
-	MemoryContext context = CurrentMemoryContext;
 	char	   *name = get_rel_name(relid);
 	char	   *hint = psprintf("%s;", ttl_drop_detach_command(root->relid, relid));
+	ErrorData  *edata = ttl_error_catch(run_command,
+										psprintf("DROP TABLE %s", ttl_name_qualified(relid)), true);
 
-	PG_TRY();
-	{
-		ttl_citus_run_command(psprintf("DROP TABLE %s", ttl_name_qualified(relid)));
-	}
-	PG_CATCH();
-	{
-		ErrorData  *edata;
-
-		MemoryContextSwitchTo(context);
-		edata = CopyErrorData();
-		if (edata->sqlerrcode != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST || edata->detail == NULL)
-			PG_RE_THROW();
-		FlushErrorState();
+	if (edata != NULL && edata->sqlerrcode == ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST &&
+		edata->detail != NULL)
 		ereport(ERROR,
 				(errcode(edata->sqlerrcode),
 				 errmsg("partition \"%s\" cannot be dropped: %s", name, edata->detail),
 				 errhint("%s", hint)));
-	}
-	PG_END_TRY();
+	if (edata != NULL)
+		ReThrowError(edata);
 
 	/* a schema may have been renamed, and another table dropped */
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
@@ -250,8 +269,13 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	/* check without a lock on the whole table first */
 	check_obstacles(&before, relid, keep);
 
-	/* under the lock on the partitioned table, no query through it is running */
+	/* nobody waits for the table while this waits for the archive */
 	batch->busy = true;
+	if (keep && ttl_detach_is_attachable(&before) &&
+		!ttl_lock_soon(before.option.archive_to, ShareUpdateExclusiveLock))
+		return;
+
+	/* under the lock on the partitioned table, no query through it is running */
 	if (!ttl_lock_soon(before.relid, AccessExclusiveLock))
 		return;
 	rest = get_default_partition_oid(before.relid);
@@ -267,12 +291,16 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 		return;
 	check_obstacles(&root, relid, keep);
 
+	/* counting a few pages takes no longer than the command */
+	if (rows < 0 && is_small(relid))
+		rows = count_rows(relid, PG_INT64_MAX);
+
 	/*
 	 * Statistics are lost in a crash, and reltuples is unknown before ANALYZE and, since 18, is
 	 * what the owner has set it to.  So the estimate is limited to what fits.
 	 */
 	if (rows < 0)
-		rows = pg_strtoint64(ttl_select_value(psprintf("SELECT coalesce(sum(least(greatest(pg_stat_get_live_tuples(oid), "
+		batch->estimated = pg_strtoint64(ttl_select_value(psprintf("SELECT coalesce(sum(least(greatest(pg_stat_get_live_tuples(oid), "
 													  "least(reltuples, most)), most)), 0)::bigint "
 													  "FROM pg_class, LATERAL (SELECT pg_relation_size(oid) / %d * %d AS most) AS m "
 													  "WHERE oid IN (%s) AND relkind = 'r'",
@@ -288,13 +316,13 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 		drop_table(&root, relid);
 
 	batch->partitions = 1;
-	batch->deleted = rows;
+	batch->deleted = Max(rows, 0);
 	if (keep)
 	{
 		batch->archived_partitions = 1;
-		batch->archived = rows;
+		batch->archived = batch->deleted;
 	}
-	batch->live = Max(rows, 1); /* an empty one counts too */
+	batch->live = Max(batch->deleted + batch->estimated, 1);	/* an empty one counts too */
 	/* for bench/buckets */
 	ereport(DEBUG1,
 			(errmsg_internal("table %u was locked for %.3f ms, for a partition to go", root.relid,

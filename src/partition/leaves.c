@@ -5,7 +5,7 @@
  *
  * The table is partitioned by RANGE of the key of a TTL index alone.  An immediate partition is
  * due as a whole once a row at its upper bound would be due.  If it has no upper bound (DEFAULT,
- * MAXVALUE), its rows are deleted one by one.
+ * MAXVALUE), or can hold the number 0, which never expires, its rows are deleted one by one.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -22,6 +22,14 @@
 #include "state/state.h"
 #include "ttl_index.h"
 
+/* Can a partition be due as a whole? */
+static bool
+can_be_due(const TtlPartition *partition, TtlUnit unit)
+{
+	return partition->has_upper &&
+		(unit == TTL_UNIT_NONE || (partition->has_lower && partition->lower > 0));
+}
+
 /*
  * Is the upper bound of a partition due?  Near a change of the time zone's offset, all keys of
  * the partition must be due.
@@ -33,7 +41,7 @@ ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cuto
 
 	if (cutoff->keytype == DATEOID)
 		sure *= USECS_PER_DAY;
-	return partition->has_upper && partition->upper <= sure;
+	return can_be_due(partition, cutoff->unit) && partition->upper <= sure;
 }
 
 /* Are the rows of a partition deleted one by one?  Not if all partitions are to be kept. */
@@ -41,7 +49,8 @@ static bool
 is_by_row(const TtlPartition *partition, const TtlOption *option)
 {
 	return !option->detach_partitions &&
-		(!option->drop_partitions || option->boundary_rows || !partition->has_upper);
+		(!option->drop_partitions || option->boundary_rows ||
+		 !can_be_due(partition, option->unit));
 }
 
 /* Reads the bounds of the immediate partition that contains a leaf index; false if there is none. */

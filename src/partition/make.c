@@ -1,14 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * make.c
- *	  Making partitions of a time series ahead of the clock.
+ *	  Creating partitions of a time series ahead of the clock.
  *
  * Their span is an option of the TTL index.  They begin at multiples of it, counted from a
- * Monday, in the key's own time (UTC for timestamptz).
+ * Monday, in the key's own time (UTC for timestamptz and numbers).
  *
  * A partition is created as a table and then attached, which needs SHARE UPDATE EXCLUSIVE on
  * the partitioned table instead of ACCESS EXCLUSIVE.  Both need ACCESS EXCLUSIVE on the
- * DEFAULT partition.  While DEFAULT holds rows of a partition, that partition is not made.
+ * DEFAULT partition.  While DEFAULT holds rows of a partition, that partition is not
+ * created.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -36,8 +37,9 @@
 #include "state/state.h"
 #include "ttl_index.h"
 
-/* Monday, 2001-01-01 */
-#define ORIGIN (INT64CONST(366) * USECS_PER_DAY)
+/* Monday, 2001-01-01, in seconds since 2000 and since 1970 */
+#define ORIGIN (INT64CONST(366) * SECS_PER_DAY)
+#define ORIGIN_OF_NUMBERS INT64CONST(978307200)
 
 /* Appends the ranges between two keys that no partition covers, as partitions to be made. */
 static List *
@@ -69,11 +71,12 @@ add_missing(List *missing, List *partitions, int64 from, int64 to)
 	return missing;
 }
 
-/* Lists the partitions that are missing between now and a time ahead, in microseconds. */
+/* Lists the partitions that are missing between now and a time ahead, in seconds. */
 List *
 ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 {
-	int64		span = root->option.bucket_seconds * USECS_PER_SEC;
+	int64		second = ttl_keytype_per_second(root->option.unit);
+	int64		span = root->option.bucket_seconds * second;
 	int64		now;
 	int64		past;
 	List	   *missing = NIL;
@@ -84,8 +87,8 @@ ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 		return NIL;
 	partitions = ttl_bounds_read(root->relid);
 	now = ttl_cutoff_clock(root, at);
-	past = (now - ORIGIN) % span;
-	for (int64 start = now - (past < 0 ? past + span : past); start <= now + ahead; start += span)
+	past = (now - (root->option.unit == TTL_UNIT_NONE ? ORIGIN : ORIGIN_OF_NUMBERS) * second) % span;
+	for (int64 start = now - (past < 0 ? past + span : past); start <= now + ahead * second; start += span)
 		missing = add_missing(missing, partitions, start, start + span);
 	/* rows of the past are inserted into the DEFAULT partition */
 	foreach(lc, missing)
@@ -100,9 +103,9 @@ ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 List *
 ttl_make_wanted(const TtlIndex *root, TimestampTz at)
 {
-	int64		span = root->option.bucket_seconds * USECS_PER_SEC;
+	int64		span = root->option.bucket_seconds;
 
-	return ttl_make_missing(root, at, Max(2 * span, Min(24 * span, USECS_PER_DAY)));
+	return ttl_make_missing(root, at, Max(2 * span, Min(24 * span, SECS_PER_DAY)));
 }
 
 /* A key as a literal of its type. */
@@ -113,6 +116,8 @@ key_literal(const TtlIndex *root, int64 key)
 	bool		has_zone = root->keytype == TIMESTAMPTZOID;
 	char		text[MAXDATELEN + 1];
 
+	if (root->option.unit != TTL_UNIT_NONE)
+		return psprintf("%lld", (long long) key);
 	return psprintf("'%s'", JsonEncodeDateTime(text, Int64GetDatum(key), has_zone ? TIMESTAMPTZOID : TIMESTAMPOID,
 											   has_zone ? &utc : NULL));
 }
@@ -130,8 +135,11 @@ ttl_make_bounds(const TtlIndex *root, const TtlPartition *partition)
 char *
 ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 {
-	static const int64 units[] = {USECS_PER_DAY, USECS_PER_HOUR, USECS_PER_MINUTE};
-	int64		span = Min(root->option.bucket_seconds * USECS_PER_SEC, partition->upper - partition->lower);
+	static const int64 parts[] = {SECS_PER_DAY, SECS_PER_HOUR, SECS_PER_MINUTE};
+	int64		second = ttl_keytype_per_second(root->option.unit);
+	int64		span = Min(root->option.bucket_seconds * second, partition->upper - partition->lower);
+	int64		lower = root->option.unit == TTL_UNIT_NONE ? partition->lower :
+		ttl_keytype_instant(root->option.unit, partition->lower);
 	char	   *table = get_rel_name(root->relid);
 	char		label[MAXDATELEN + 2] = "_";
 	char	   *end;
@@ -142,11 +150,11 @@ ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 		return NULL;
 
 	/* _YYYY_MM_DD, and as many pairs of digits of the time as the bounds need */
-	JsonEncodeDateTime(label + 1, Int64GetDatum(partition->lower), TIMESTAMPOID, NULL);
+	JsonEncodeDateTime(label + 1, Int64GetDatum(lower), TIMESTAMPOID, NULL);
 	end = strchr(label, 'T');
-	for (int i = 0; i < lengthof(units); i++)
+	for (int i = 0; i < lengthof(parts); i++)
 	{
-		if (span % units[i] != 0 || partition->lower % units[i] != 0)
+		if (span % (parts[i] * second) != 0 || partition->lower % (parts[i] * second) != 0)
 			end += strlen("_00");
 	}
 	*end = '\0';

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * partition.h
- *	  Partitions that are dropped, kept and made as a whole.
+ *	  Dropping, detaching and creating whole partitions.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -10,7 +10,6 @@
 #ifndef TTL_PARTITION_H
 #define TTL_PARTITION_H
 
-#include "definition/definition.h"
 #include "definition/key.h"
 #include "expire/expire.h"
 

@@ -24,6 +24,8 @@ typedef struct TtlRun
 	MemoryContext context;		/* lives as long as the process */
 	MemoryContext batch_context;	/* reset after each transaction */
 	List	   *roots;			/* the TTL indexes of a worker */
+	List	   *locked;			/* of these, those that were locked by others */
+	bool		again;			/* that was counted, and they are tried again */
 	TimestampTz at;				/* the clock reading of this sub-pass */
 	bool		stop;			/* end now: the monitor was disabled, the
 								 * extension dropped, or the launcher ended */

@@ -3,7 +3,7 @@
  * report.c
  *	  What a pass did: the log, and the counters.
  *
- * The monitor repeats in the log what lasts once an hour (ttl_kept_is_news()).
+ * A condition that lasts is logged again once an hour (ttl_kept_is_news()).
  *
  * A batch, and the work on a partition, are counted in the transaction that does them.  The
  * survey does what needs rights beyond an owner's: it counts the passes and sub-passes of
@@ -18,15 +18,28 @@
 #include "catalog/index.h"
 #include "commands/dbcommands.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
-#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "pass/pass.h"
 #include "stats/stats.h"
 #include "ttl_index.h"
+
+/* A name that a function of users does not find is most often not qualified. */
+static const char *
+error_hint(const ErrorData *edata)
+{
+	if (edata->context != NULL &&
+		(edata->sqlerrcode == ERRCODE_UNDEFINED_TABLE ||
+		 edata->sqlerrcode == ERRCODE_UNDEFINED_FUNCTION ||
+		 edata->sqlerrcode == ERRCODE_UNDEFINED_OBJECT))
+		return "Functions run with search_path = pg_catalog, pg_temp here: qualify the name, "
+			"or set it with ALTER FUNCTION ... SET search_path.";
+	return edata->hint;
+}
 
 /*
  * Notes an error of an index, or of one that holds rows of it.  Reports it if it is the
@@ -36,7 +49,7 @@ void
 ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 {
 	TtlResumeState *kept = ttl_kept_index(run->kept, root);
-	const char *hint = edata->hint;
+	const char *hint = error_hint(edata);
 
 	if (kept->failed_until == 0)
 		run->kept->sum.failed++;
@@ -45,13 +58,6 @@ ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 	if (!ttl_kept_is_news(&kept->reported, edata->sqlerrcode, edata->message))
 		return;
 
-	/* a name that a function of users does not find is most often not qualified */
-	if (edata->context != NULL &&
-		(edata->sqlerrcode == ERRCODE_UNDEFINED_TABLE ||
-		 edata->sqlerrcode == ERRCODE_UNDEFINED_FUNCTION ||
-		 edata->sqlerrcode == ERRCODE_UNDEFINED_OBJECT))
-		hint = "Functions run with search_path = pg_catalog, pg_temp here: qualify the name, "
-			"or set it with ALTER FUNCTION ... SET search_path.";
 	ereport(WARNING,
 			(errcode(edata->sqlerrcode),
 			 errmsg("could not expire rows by TTL index %s: %s",
@@ -109,11 +115,28 @@ ttl_report_pass_text(const TtlPassSum *sum)
 	append_count(&text, sum->partitions - sum->archived_partitions,
 				 "partition", "partitions", "dropped");
 	append_count(&text, sum->archived_partitions, "partition", "partitions", "archived");
+	if (sum->estimated_rows > 0)
+		appendStringInfo(&text, " (about %lld %s)", (long long) sum->estimated_rows,
+						 sum->estimated_rows == 1 ? "row" : "rows");
 	append_count(&text, sum->locked, "lock", "locks", "of others met");
 	append_count(&text, sum->failed, "index", "indexes", "with an error");
 	append_count(&text, sum->inactive, "index", "indexes", "not active");
 	append_count(&text, sum->others, "index", "indexes", "of other owners left out");
 	return text.data;
+}
+
+/* The text of an error with its detail and hint, as psql shows it, but not longer than this. */
+#define MAX_LAST_ERROR 1500
+
+static char *
+error_text(const ErrorData *edata, const char *hint)
+{
+	char	   *text = psprintf("%s%s%s%s%s", edata->message,
+								edata->detail ? "\nDETAIL:  " : "", edata->detail ? edata->detail : "",
+								hint ? "\nHINT:  " : "", hint ? hint : "");
+
+	text[pg_mbcliplen(text, strlen(text), MAX_LAST_ERROR)] = '\0';
+	return text;
 }
 
 /*
@@ -125,7 +148,7 @@ static void
 set_error(TtlCount *count, Oid role, const ErrorData *edata)
 {
 	count->errors = 1;
-	count->last_error = edata->message;
+	count->last_error = error_text(edata, error_hint(edata));
 	count->last_error_role = role;
 	if (OidIsValid(role) &&
 		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(count->relid)) &&
@@ -188,13 +211,17 @@ ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *b
 	count.batches = 1;
 	count.deleted_documents = batch->deleted;
 	count.deleted_buckets = batch->partitions;
+	count.estimated_documents = batch->estimated;
 	count.archived_documents = batch->archived;
 	count.archived_buckets = batch->archived_partitions;
 	count.skipped_locked = batch->skipped_locked;
-	count.skipped_failed = skipped ? 1 : 0;
+	count.skipped_failed = skipped ? 1 : batch->failed;
+	count.skipped_kept = batch->skipped_kept;
 	count.delete_time = (now - begun) / 1000.0;
-	if (batch->deleted > 0)
+	if (batch->deleted > 0 || batch->estimated > 0)
 		count.last_deleted = now;
+	if (batch->skipped_kept > 0)
+		count.last_kept = now;
 	if (edata != NULL && visit->failures == 0)
 		set_error(&count, GetUserId(), edata);
 	ttl_report_count(run, &count);
@@ -209,20 +236,29 @@ ttl_report_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
 
 	kept->sum.deleted += batch->deleted;
 	kept->sum.partitions += batch->partitions;
+	kept->sum.estimated_rows += batch->estimated;
 	kept->sum.archived += batch->archived;
 	kept->sum.archived_partitions += batch->archived_partitions;
 	kept->sum.locked += batch->skipped_locked;
 	visit->counted = true;
 }
 
+/* What fold_work() works on. */
+typedef struct FoldWork
+{
+	TtlPassState *kept;
+	bool		moves;			/* past hours to the history */
+} FoldWork;
+
 /* Folds the counters if it is time to. */
 static void
 fold_work(void *arg)
 {
-	TtlPassState *kept = arg;
-	TimestampTz hour = ttl_history_hour(GetCurrentTimestamp());
+	FoldWork   *work = arg;
+	TtlPassState *kept = work->kept;
+	TimestampTz hour = ttl_counters_hour(GetCurrentTimestamp());
 
-	if (!ttl_counters_fold(kept->unfolded_rows, hour != kept->folded_hour))
+	if (!ttl_counters_fold(kept->unfolded_rows, hour != kept->folded_hour, work->moves))
 		return;
 	kept->unfolded_rows = 0;
 	kept->folded_hour = hour;
@@ -231,7 +267,7 @@ fold_work(void *arg)
 static void
 trim_work(void *arg)
 {
-	ttl_history_trim(GetCurrentTimestamp());
+	ttl_counters_trim(GetCurrentTimestamp());
 }
 
 /*
@@ -246,6 +282,7 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	Oid			caller = run->common->caller;
 	TimestampTz now = GetCurrentTimestamp();
 	TtlCount	count = {0};
+	FoldWork	fold = {.kept = kept,.moves = true};
 	ErrorData  *edata;
 	bool		timed_out;
 
@@ -279,7 +316,13 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	ttl_report_count(run, &count);
 
 	/* fold; trimming is a piece of work of its own, because it reads all of the history */
-	edata = ttl_work_run(fold_work, kept, &timed_out);
+	edata = ttl_work_run(fold_work, &fold, &timed_out);
+	if (edata != NULL && edata->sqlerrcode == ERRCODE_DISK_FULL)
+	{
+		/* the history cannot grow, but what is folded may fit where it was */
+		fold.moves = false;
+		edata = ttl_work_run(fold_work, &fold, &timed_out);
+	}
 	if (edata == NULL && kept->unfolded_rows == 0)
 		edata = ttl_work_run(trim_work, NULL, &timed_out);
 	/* on a full disk, the next survey tries again */

@@ -45,7 +45,7 @@ ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
 
 	/* the search for a row that fails may take longer than a visit */
 	if (limit > 0 && visit->narrowing)
-		limit = Max(limit, visit->limits.failure_time);
+		limit = Max(limit, visit->limits.batch_timeout);
 	/* the clock may have gone back */
 	if (visit->over ||
 		(limit > 0 && visit->started != 0 &&
@@ -79,9 +79,9 @@ note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 			(visit->larger_rows - rows);
 		visit->fixed_us = Max(took_us - rows * visit->row_us, 0);
 		/* a batch must not come near its timeout */
-		if (visit->limits.failure_time > 0)
+		if (visit->limits.batch_timeout > 0)
 			visit->fixed_us = Min(visit->fixed_us,
-								  (int64) visit->limits.failure_time * 1000 / 4);
+								  (int64) visit->limits.batch_timeout * 1000 / 4);
 	}
 	if (much_smaller || rows > visit->larger_rows)
 	{
@@ -123,6 +123,7 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 {
 	visit->batches++;
 	visit->deleted += batch->deleted;
+	visit->failures += batch->failed > 0 ? 1 : 0;
 	visit->narrowing = false;
 	visit->single_docs = Max(visit->single_docs - batch->live, 0);
 	if (visit->started == 0 && batch->candidates > 0)
@@ -134,7 +135,11 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 	/* a short batch says nothing about the speed */
 	if (batch->candidates < size)
 		return;
-	if (batch->live > 0)
+	/* in a larger batch are more of the rows that others wait for */
+	if (batch->waits &&
+		(now - begun) * MAX_GROWTH * 2 < (int64) visit->limits.batch_timeout * 1000)
+		visit->batch_size = Min(visit->batch_size * MAX_GROWTH, visit->limits.batch_docs);
+	else if (batch->live > 0)
 		adapt_size(visit, batch->live, now - begun);
 	else
 	{

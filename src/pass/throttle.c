@@ -7,9 +7,9 @@
  * until n / limit seconds have passed since that one began, but no longer than a second.
  *
  * max_replication_lag and max_retained_wal pause deletion while a standby or a replication
- * slot is behind.  One that is stuck must not stop expiry forever: after max_lag_pause
- * there is a WARNING, and from then on only standbys and slots are awaited that have reached
- * the end of WAL of that moment.
+ * slot is behind.  A standby or slot that is stuck must not stop deletion forever: after
+ * max_lag_pause there is a WARNING, and from then on deletion waits only for standbys and
+ * slots that have reached the end of WAL of that moment.
  *
  * Both hold for all workers together.  Time is measured by the machine's clock.
  *

@@ -3,8 +3,8 @@
  * visit.c
  *	  A sub-pass: visits to one TTL index after another.
  *
- * A visit first finds what there is to do.  Then it makes and drops partitions of a time
- * series, each in a transaction of its own, without a look at their rows.  At last it deletes
+ * A visit first finds what there is to do.  Then it creates and drops partitions of a time
+ * series, each in a transaction of its own, without reading their rows.  Finally it deletes
  * rows from the leaves, the indexes that hold them, until schedule.c says that its limits are
  * reached.
  *
@@ -44,12 +44,12 @@ typedef struct Target
 	TtlRun	   *run;
 	Oid			root;
 	/* results of prepare_work() */
-	Oid			relid;			/* its table, if the index is active */
+	Oid			relid;			/* its table, if the index is active, or was
+								 * locked */
 	List	   *leaves;			/* OIDs of indexes that hold its rows, in the
 								 * order of the partitions */
 	List	   *others;			/* those that belong to other owners */
 	List	   *partitions;		/* TtlPartition, to make or to drop */
-	bool		active;			/* or locked at that time */
 	/* result of estimate_work() */
 	double		due;			/* rows; -1: not known */
 } Target;
@@ -95,12 +95,15 @@ prepare_work(void *arg)
 	TtlIndex	index;
 	ListCell   *lc;
 
-	target->active = ttl_state_describe(target->root, false, &index) &&
-		(index.state == TTL_ACTIVE || index.state == TTL_TABLE_LOCKED);
-	target->relid = target->active ? index.relid : InvalidOid;
+	target->relid = InvalidOid;
 	target->partitions = NIL;
-	if (target->active && index.state == TTL_ACTIVE)
-		target->partitions = ttl_visit_partitions(target->run, &index);
+	if (ttl_state_describe(target->root, false, &index) &&
+		(index.state == TTL_ACTIVE || index.state == TTL_TABLE_LOCKED))
+	{
+		target->relid = index.relid;
+		if (index.state == TTL_ACTIVE)
+			target->partitions = ttl_visit_partitions(target->run, &index);
+	}
 
 	MemoryContextSwitchTo(target->run->context);
 	target->leaves = target->others = NIL;
@@ -117,7 +120,6 @@ prepare_work(void *arg)
 /* The arguments and the result of making or dropping one partition. */
 typedef struct PartitionWork
 {
-	TtlRun	   *run;
 	const Target *target;
 	const TtlPartition *partition;
 	TtlVisit   *visit;
@@ -141,7 +143,7 @@ partition_work(void *arg)
 	if (!OidIsValid(relid) || ttl_owner_of(relid) != GetUserId())
 		return;
 	if (OidIsValid(partition))
-		ttl_drop_partition(root, partition, work->run->at, &work->batch);
+		ttl_drop_partition(root, partition, work->target->run->at, &work->batch);
 	else
 		ttl_make_partition(root, work->partition, &work->batch);
 }
@@ -151,7 +153,7 @@ static void
 count_partition(void *arg, ErrorData *edata, bool timed_out)
 {
 	PartitionWork *work = arg;
-	TtlRun	   *run = work->run;
+	TtlRun	   *run = work->target->run;
 	Oid			root = work->target->root;
 	TtlBatch   *batch = &work->batch;
 	TtlResumeState *kept = ttl_kept_find(run->kept, work->key);
@@ -196,7 +198,7 @@ visit_partitions(TtlRun *run, const Target *target, TtlVisit *visit)
 	{
 		TtlPartition *partition = lfirst(lc);
 		bool		makes = !OidIsValid(partition->relid);
-		PartitionWork work = {.run = run,.target = target,.partition = partition,.visit = visit,
+		PartitionWork work = {.target = target,.partition = partition,.visit = visit,
 			.key = makes ? target->relid : partition->relid,
 			.first_error = failed == 0,.begun = GetCurrentTimestamp()
 		};
@@ -412,7 +414,7 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 
 	if (edata != NULL && work->edata == NULL && !batch->busy && !is_of_lock(work, edata))
 	{
-		batch->deleted = batch->archived = batch->skipped_locked = 0;
+		batch->deleted = batch->archived = batch->skipped_locked = batch->skipped_kept = batch->failed = 0;
 		if (is_transient_error(batch, edata))
 			batch->candidates = 0;
 		work->edata = edata;
@@ -430,11 +432,16 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 		if (work->gives_up)
 			ttl_kept_canceled(run->kept, work->leaf, run->at);
 	}
+	else if (batch->failed > 0 && work->edata == NULL)
+	{
+		ttl_work_tidy(batch->edata);
+		ttl_report_error(run, work->root, work->leaf, batch->edata);
+	}
 	if (batch->busy)
-		batch->skipped_locked = 1;
+		batch->skipped_locked = run->again ? 0 : 1;
 	work->counted = !run->stop &&
 		ttl_report_batch(run, work->root, work->visit, batch, work->skipped,
-						 work->edata, work->begun);
+						 work->edata ? work->edata : batch->edata, work->begun);
 }
 
 /* Moves the cursor after a batch that failed, and keeps it for the next visit. */
@@ -511,9 +518,10 @@ attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *curso
 
 	/*
 	 * Rows that were written since the pass began do not keep it going for
-	 * longer than the monitor sleeps: a trigger may write them again.
+	 * longer than the monitor sleeps: a trigger may write them again.  Nor do
+	 * rows that are tried again.
 	 */
-	if (!batch->from_before && ttl_work_is_long(run, run->at))
+	if ((!batch->from_before || cursor->at_once) && ttl_work_is_long(run, run->at))
 		batch->past_pass = true;
 	ttl_throttle_deleted(&run->common->throttle, batch->deleted);
 	ttl_kept_deleted(run->kept, root, batch->deleted, GetCurrentTimestamp());
@@ -574,7 +582,7 @@ is_well(const TtlRun *run, const Target *target, const TtlVisit *visit)
 	const TtlResumeState *kept = ttl_kept_find(run->kept, target->root);
 	ListCell   *lc;
 
-	if (!target->active || visit->busy || run->stop || visit->left_out ||
+	if (!OidIsValid(target->relid) || visit->busy || run->stop || visit->left_out ||
 		run->at < kept->failed_until)
 		return false;
 	foreach(lc, list_concat_copy(target->leaves, target->others))
@@ -593,8 +601,13 @@ end_visit(TtlRun *run, const Target *target, TtlVisit *visit, Oid last_leaf)
 	int			first_docs = visit->batch_size < TTL_FIRST_BATCH_DOCS ? visit->batch_size : 0;
 	TtlResumeState *kept;
 
-	/* errors and nothing deleted, or the search for the row that fails has not ended */
-	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing))
+	/*
+	 * If there were errors and nothing was deleted, or the search for the row
+	 * that fails has not ended, the pass goes on behind these rows, but not
+	 * for longer than the monitor sleeps.
+	 */
+	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing) &&
+		ttl_work_is_long(run, GetCurrentTimestamp()))
 		visit->skipped = true;
 	if (visit->skipped)
 	{
@@ -711,6 +724,8 @@ visit_index(TtlRun *run, const TtlLimits *limits, Oid root)
 	visit.more = visit.more || more_partitions;
 	if (count == 1 || (visit.over && !visit.skipped))
 		last_leaf = InvalidOid;
+	if (visit.busy)
+		run->locked = lappend_oid(run->locked, root);
 	end_visit(run, &target, &visit, last_leaf);
 	list_free(target.leaves);
 	list_free(target.others);
@@ -749,13 +764,14 @@ show_pass(const TtlRun *run)
 void
 ttl_visit_all(TtlRun *run, Oid *resume_at)
 {
-	TtlLimits	limits = ttl_settings_limits();
+	TtlLimits	limits = ttl_limits;
 	int			count = list_length(run->roots);
 	int			first = 0;
 	bool		more = false;
 	TtlStateFile file;
 
 	run->shared->more = false;
+	run->locked = NIL;
 	run->at = GetCurrentTimestamp();
 	ttl_hold_check_clock(&file, run->at, false);
 	run->stop = ttl_work_is_held(run, &file);
@@ -773,7 +789,7 @@ ttl_visit_all(TtlRun *run, Oid *resume_at)
 
 		/* the next sub-pass goes on here; the clock may have gone back */
 		if (i > 0 && limits.sub_pass_time > 0 &&
-			(elapsed < 0 || elapsed >= limits.sub_pass_time * 1000))
+			(elapsed < 0 || elapsed >= limits.sub_pass_time * USECS_PER_SEC))
 		{
 			*resume_at = root;
 			more = true;

@@ -33,7 +33,6 @@
 
 #include "stats/stats.h"
 #include "pass/pass.h"
-#include "stats/progress.h"
 #include "ttl_index.h"
 
 /*
@@ -79,15 +78,15 @@ arm_batch_timer(void)
 	timer_fired = 0;
 	in_batch = true;
 	work_shared->works++;
-	work_shared->time_limit = ttl_batch_timeout;
+	work_shared->time_limit = ttl_limits.batch_timeout;
 	work_shared->limited = true;
-	if (ttl_batch_timeout == 0)
+	if (ttl_limits.batch_timeout == 0)
 		return;
 	if (batch_timer == MAX_TIMEOUTS)
 		batch_timer = RegisterTimeout(USER_TIMEOUT, batch_timer_handler);
 	enable_timeout_every(batch_timer,
 						 TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-													 ttl_batch_timeout),
+													 ttl_limits.batch_timeout),
 						 CANCEL_GRACE_MS);
 }
 

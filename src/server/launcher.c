@@ -60,11 +60,10 @@ show_launcher(void)
 {
 	TtlLauncher launcher = {
 		.enabled = ttl_monitor_enabled,
-		.read_only = DefaultXactReadOnly,
-		.no_slot = ttl_tasks_lack_slot(),
-		.overview = ttl_overview_handle()
+		.read_only = DefaultXactReadOnly
 	};
 
+	ttl_tasks_describe(&launcher);
 	ttl_progress_launcher(&launcher);
 }
 

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * messages.c
- *	  What the processes of run_pass() say, for the session that called it.
+ *	  The messages of the processes of run_pass(), for the session that called it.
  *
  * A process sends its messages through a queue in shared memory, as a parallel worker does
  * (libpq/pqmq.h), and the session raises them again.  An error that ended a survey is raised
- * as an error.  One that ended a worker is a WARNING, because the others go on.
+ * as an error.  An error that ended a worker is raised as a WARNING, because the other
+ * workers continue.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -16,39 +17,22 @@
 #include "libpq/pqformat.h"
 #include "libpq/pqmq.h"
 #include "storage/proc.h"
-#include "storage/shm_mq.h"
 
 #include "server/server.h"
 
 #define QUEUE_SIZE 16384
 
-struct TtlMessages
-{
-	dsm_segment *segment;
-	shm_mq_handle *queue;
-};
-
 /* Makes a queue in the current memory context, whose receiver this session is. */
-TtlMessages *
+shm_mq_handle *
 ttl_messages_begin(dsm_handle *handle)
 {
-	TtlMessages *messages = palloc(sizeof(TtlMessages));
-	shm_mq	   *queue;
+	dsm_segment *segment = dsm_create(QUEUE_SIZE, 0);
+	shm_mq	   *queue = shm_mq_create(dsm_segment_address(segment), QUEUE_SIZE);
 
-	messages->segment = dsm_create(QUEUE_SIZE, 0);
-	dsm_pin_mapping(messages->segment);
-	queue = shm_mq_create(dsm_segment_address(messages->segment), QUEUE_SIZE);
+	dsm_pin_mapping(segment);
 	shm_mq_set_receiver(queue, MyProc);
-	messages->queue = shm_mq_attach(queue, messages->segment, NULL);
-	*handle = dsm_segment_handle(messages->segment);
-	return messages;
-}
-
-/* Sets the sender of the queue, so that one that could not start counts as gone. */
-void
-ttl_messages_set_handle(TtlMessages *messages, BackgroundWorkerHandle *handle)
-{
-	shm_mq_set_handle(messages->queue, handle);
+	*handle = dsm_segment_handle(segment);
+	return shm_mq_attach(queue, segment, NULL);
 }
 
 /*
@@ -81,12 +65,12 @@ raise_again(ErrorData *edata)
 
 /* Raises again what has come through the queue; errors as such only if the caller wants it. */
 void
-ttl_messages_relay(TtlMessages *messages, bool raises)
+ttl_messages_relay(shm_mq_handle *messages, bool raises)
 {
 	Size		size;
 	void	   *data;
 
-	while (shm_mq_receive(messages->queue, &size, &data, true) == SHM_MQ_SUCCESS)
+	while (shm_mq_receive(messages, &size, &data, true) == SHM_MQ_SUCCESS)
 	{
 		StringInfoData message;
 		ErrorData	edata;
@@ -107,10 +91,9 @@ ttl_messages_relay(TtlMessages *messages, bool raises)
 }
 
 void
-ttl_messages_end(TtlMessages *messages)
+ttl_messages_end(dsm_handle handle)
 {
-	dsm_detach(messages->segment);
-	pfree(messages);
+	dsm_detach(dsm_find_mapping(handle));
 }
 
 /* Sends what this process says through a queue from now on. */

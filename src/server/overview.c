@@ -3,12 +3,9 @@
  * overview.c
  *	  What the launcher knows of each database, for the view ttl_index.databases and lag().
  *
- * The launcher writes it into a dynamic shared memory segment, whose handle it shows in its
- * progress fields (progress.c).  So no shared memory is requested at the start of the
- * server, and there is no limit to the number of databases.
- *
- * There is one writer, and nothing is locked: as in the status entries of backends, a
- * counter is odd while the contents change, and a reader that finds it changed reads again.
+ * It is in the dynamic shared memory that the launcher shares with the processes of a pass
+ * (tasks.c), whose address it shows in its progress fields (progress.c).  A session attaches
+ * that memory for as long as it reads.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -16,18 +13,17 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/index.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "port/atomics.h"
-#include "storage/dsm.h"
+#include "storage/lwlock.h"
 #include "utils/backend_status.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "compat.h"
 #include "due/due.h"
 #include "server/server.h"
 #include "state/state.h"
@@ -38,137 +34,90 @@
 PG_FUNCTION_INFO_V1(ttl_list_databases);
 PG_FUNCTION_INFO_V1(ttl_lag);
 
-#define INITIAL_DATABASES 64
-#define INITIAL_INDEXES 256
+static const dshash_parameters parameters = {
+	.key_size = sizeof(Oid),
+	.entry_size = sizeof(TtlKnownDatabase),
+	.compare_function = dshash_memcmp,
+	.hash_function = dshash_memhash,
+	TTL_DSHASH_COPY
+	/* see kept.c */
+	.tranche_id = LWTRANCHE_PARALLEL_QUERY_DSA
+};
 
-/* The databases follow, and after the room for these the indexes. */
-typedef struct Overview
+/* Creates the hash table of TtlKnownDatabase. */
+dshash_table *
+ttl_overview_create(dsa_area *area)
 {
-	pg_atomic_uint32 changes;	/* odd while the rest is written */
-	int32		max;			/* so many have room */
-	int32		count;
-	int32		max_indexes;
-	int32		index_count;
-	TtlKnownDatabase databases[FLEXIBLE_ARRAY_MEMBER];
-} Overview;
-
-static Size
-overview_size(const Overview *overview)
-{
-	return offsetof(Overview, databases) + overview->max * sizeof(TtlKnownDatabase) +
-		overview->max_indexes * sizeof(TtlKnownIndex);
+	return dshash_create(area, &parameters, NULL);
 }
 
-static TtlKnownIndex *
-known_indexes(Overview *overview)
-{
-	return (TtlKnownIndex *) &overview->databases[overview->max];
-}
-
-static dsm_segment *segment = NULL;
-static TtlReported failure_reported;
-
-static void
-create_work(void *arg)
-{
-	Overview   *empty = arg;
-	dsm_segment *made = dsm_create(overview_size(empty), 0);
-	Overview   *overview = dsm_segment_address(made);
-
-	dsm_pin_mapping(made);
-	*overview = *empty;
-	pg_atomic_init_u32(&overview->changes, 0);
-	/* a reader of the old one keeps it until then */
-	if (segment != NULL)
-		dsm_detach(segment);
-	segment = made;
-}
-
-/*
- * Shows what the launcher knows.  Called by the launcher.  If there is no memory for a larger
- * segment, some are not shown.
- */
+/* Notes what a survey has found in a database; one without TTL indexes is not shown. */
 void
-ttl_overview_write(const TtlKnownDatabase *databases, int count,
-				   const TtlKnownIndex *indexes, int index_count)
+ttl_overview_note(dshash_table *known, Oid database, const TtlSurvey *survey)
 {
-	Overview   *overview = segment ? dsm_segment_address(segment) : NULL;
+	TtlKnownDatabase *entry;
+	bool		found;
 
-	if (overview == NULL || overview->max < count || overview->max_indexes < index_count)
+	if (survey->indexes == 0)
 	{
-		Overview	empty = {
-			.max = Max(INITIAL_DATABASES, count * 2),
-			.max_indexes = Max(INITIAL_INDEXES, index_count * 2)
-		};
-		ErrorData  *edata;
-
-		StartTransactionCommand();
-		edata = ttl_error_catch(create_work, &empty, true);
-		if (edata == NULL)
-			failure_reported.at = 0;
-		else if (ttl_kept_is_news(&failure_reported, edata->sqlerrcode, edata->message))
-			ereport(WARNING,
-					(errcode(edata->sqlerrcode),
-					 errmsg("ttl_index.databases does not show all databases: %s", edata->message)));
-		CommitTransactionCommand();
-	}
-	if (segment == NULL)
+		(void) dshash_delete_key(known, &database);
 		return;
-	overview = dsm_segment_address(segment);
-	pg_atomic_fetch_add_u32(&overview->changes, 1);
-	overview->count = Min(count, overview->max);
-	overview->index_count = Min(index_count, overview->max_indexes);
-	memcpy(overview->databases, databases, overview->count * sizeof(TtlKnownDatabase));
-	memcpy(known_indexes(overview), indexes, overview->index_count * sizeof(TtlKnownIndex));
-	pg_write_barrier();
-	pg_atomic_fetch_add_u32(&overview->changes, 1);
+	}
+	entry = dshash_find_or_insert(known, &database, &found);
+	entry->survey = *survey;
+	dshash_release_lock(known, entry);
 }
 
-/* The handle of the segment, for the progress fields of the launcher; 0 for none. */
-dsm_handle
-ttl_overview_handle(void)
-{
-	return segment ? dsm_segment_handle(segment) : 0;
-}
-
-/* Copies what the launcher shows; NULL if there is no launcher. */
-static Overview *
-read_overview(void)
+/* What is read: how far an index was read, or if that is invalid, all databases. */
+typedef struct ReadWork
 {
 	TtlLauncher launcher;
-	dsm_segment *attached = NULL;
-	Overview   *overview;
-	Overview   *copy;
-	Size		size;
-	uint32		before;
+	Oid			indexrelid;
+	TtlScanPosition position;
+	List	   *databases;		/* TtlKnownDatabase */
+} ReadWork;
 
-	for (int tries = 0; tries < 2 && attached == NULL; tries++)
+static void
+read_work(void *arg)
+{
+	ReadWork   *work = arg;
+	dsa_area   *area = dsa_attach(work->launcher.area);
+	TtlCommon  *common = dsa_get_address(area, work->launcher.common);
+
+	if (OidIsValid(work->indexrelid))
+		ttl_kept_position(area, common->kept, work->indexrelid, &work->position);
+	else
 	{
-		/* this transaction may have looked at the backends long ago */
-		if (tries > 0)
-			pgstat_clear_backend_activity_snapshot();
-		if (!ttl_progress_find_launcher(&launcher) || launcher.overview == 0)
-			return NULL;
-		attached = dsm_attach(launcher.overview);
+		dshash_table *known = dshash_attach(area, &parameters, common->databases, NULL);
+		TtlKnownDatabase *entry;
+		dshash_seq_status scan;
+
+		dshash_seq_init(&scan, known, false);
+		while ((entry = dshash_seq_next(&scan)) != NULL)
+		{
+			TtlKnownDatabase *copy = palloc(sizeof(TtlKnownDatabase));
+
+			*copy = *entry;
+			work->databases = lappend(work->databases, copy);
+		}
+		dshash_seq_term(&scan);
+		dshash_detach(known);
 	}
-	if (attached == NULL)
-		return NULL;
-	overview = dsm_segment_address(attached);
-	size = overview_size(overview);
-	copy = palloc(size);
-	for (;;)
+	dsa_detach(area);
+}
+
+/* Reads what the launcher knows: nothing if there is none, or in a worker of it. */
+static void
+read_launcher(ReadWork *work)
+{
+	for (int tries = 0; tries < 2; tries++)
 	{
-		before = pg_atomic_read_u32(&overview->changes);
-		pg_read_barrier();
-		memcpy(copy, overview, size);
-		pg_read_barrier();
-		if (before % 2 == 0 && pg_atomic_read_u32(&overview->changes) == before)
-			break;
-		CHECK_FOR_INTERRUPTS();
-		pg_usleep(100);
+		if (!ttl_progress_find_launcher(&work->launcher) ||
+			ttl_error_catch(read_work, work, true) == NULL)
+			return;
+		/* it has ended since this transaction looked at the backends */
+		pgstat_clear_backend_activity_snapshot();
 	}
-	dsm_detach(attached);
-	return copy;
 }
 
 /* list_databases(): one row for each database in which the monitor has found TTL indexes */
@@ -177,20 +126,24 @@ ttl_list_databases(PG_FUNCTION_ARGS)
 {
 #define NCOLUMNS 11
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Overview   *overview = read_overview();
-	int			count = overview ? overview->count : 0;
+	ReadWork	work = {.indexrelid = InvalidOid};
+	TtlStateFile file;
 	TtlVisitor	visitor;
+	ListCell   *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(rsinfo->setDesc, NCOLUMNS, "list_databases()");
-	for (int i = 0; i < count; i++)
+	ttl_state_file_read(&file);
+	read_launcher(&work);
+	foreach(lc, work.databases)
 	{
-		const TtlSurvey *survey = &overview->databases[i].survey;
+		const TtlKnownDatabase *database = lfirst(lc);
+		const TtlSurvey *survey = &database->survey;
 		Datum		values[NCOLUMNS] = {0};
 		bool		nulls[NCOLUMNS] = {0};
 
-		ttl_visitor_find(overview->databases[i].oid, &visitor);
-		values[0] = ObjectIdGetDatum(overview->databases[i].oid);
+		ttl_visitor_find(database->oid, &file.hold, &visitor);
+		values[0] = ObjectIdGetDatum(database->oid);
 		values[1] = TimestampTzGetDatum(survey->pass_start);
 		nulls[1] = survey->pass_start == 0;
 		values[2] = TimestampTzGetDatum(survey->pass_end);
@@ -212,10 +165,10 @@ ttl_list_databases(PG_FUNCTION_ARGS)
 			values[10] = CStringGetTextDatum(visitor.reason);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
-	if (count > 0)
+	if (work.databases != NIL)
 		return (Datum) 0;
 
-	ttl_visitor_find(InvalidOid, &visitor);
+	ttl_visitor_find(InvalidOid, &file.hold, &visitor);
 	if (visitor.reason != NULL)
 		ereport(NOTICE,
 				(errmsg("the monitor has visited no database with TTL indexes: %s", visitor.reason),
@@ -232,21 +185,13 @@ ttl_list_databases(PG_FUNCTION_ARGS)
 static bool
 find_position(Oid indexrelid, void *arg, TtlScanPosition *position)
 {
-	Overview   *overview;
+	ReadWork	work = {.indexrelid = indexrelid};
 
 	if (ttl_progress_position(indexrelid, position))
 		return true;
-	overview = read_overview();
-	for (int i = 0; overview != NULL && i < overview->index_count; i++)
-	{
-		const TtlKnownIndex *index = &known_indexes(overview)[i];
-
-		if (index->database != MyDatabaseId || index->indexrelid != indexrelid)
-			continue;
-		*position = ttl_index_scan_from(index->key);
-		return true;
-	}
-	return false;
+	read_launcher(&work);
+	*position = work.position;
+	return position->set;
 }
 
 /* lag(index regclass) returns interval */

@@ -12,9 +12,9 @@
 
 #include "pass/pass.h"
 #include "portability/instr_time.h"
-#include "postmaster/bgworker.h"
 #include "shared/state_file.h"
 #include "storage/dsm.h"
+#include "storage/shm_mq.h"
 
 /* What a database waits for. */
 typedef enum TtlStage
@@ -41,6 +41,7 @@ typedef struct TtlDatabase
 	int			running;		/* processes */
 	int			hanging;		/* processes that are not waited for */
 	int			waiting;		/* owners that wait for a worker */
+	List	   *owners;			/* of tables; see tasks.c */
 	TtlPassState kept;
 } TtlDatabase;
 
@@ -64,17 +65,15 @@ extern bool ttl_launcher_is_registered(void);
 #define TTL_SLOTS_HINT \
 	"Consider increasing the configuration parameter \"max_worker_processes\" to at least three more than \"max_parallel_workers\": parallel queries take their workers from the same slots."
 
-extern void ttl_visitor_find(Oid database, TtlVisitor *visitor);
+extern void ttl_visitor_find(Oid database, const TtlHold *held, TtlVisitor *visitor);
 extern const char *ttl_visitor_why_none(TtlVisitor *visitor, Oid owner);
 
-/* connect.c */
-extern bool ttl_connect_is_possible(Oid owner);
-extern void ttl_connect_as(Oid database, Oid owner, bool is_superuser);
-
 /* overview.c */
-extern void ttl_overview_write(const TtlKnownDatabase *databases, int count,
-							   const TtlKnownIndex *indexes, int index_count);
-extern dsm_handle ttl_overview_handle(void);
+extern dshash_table *ttl_overview_create(dsa_area *area);
+extern void ttl_overview_note(dshash_table *known, Oid database, const TtlSurvey *survey);
+
+/* worker.c */
+extern bool ttl_worker_can_connect(Oid owner);
 
 /* survey.c */
 extern void ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run);
@@ -84,14 +83,10 @@ extern void ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 									 const TtlStateFile *file,
 									 HTAB *failing);
 
-/* A queue for what a process says to the session that runs the pass. */
-typedef struct TtlMessages TtlMessages;
-
 /* messages.c */
-extern TtlMessages *ttl_messages_begin(dsm_handle *handle);
-extern void ttl_messages_set_handle(TtlMessages *messages, BackgroundWorkerHandle *handle);
-extern void ttl_messages_relay(TtlMessages *messages, bool raises);
-extern void ttl_messages_end(TtlMessages *messages);
+extern shm_mq_handle *ttl_messages_begin(dsm_handle *handle);
+extern void ttl_messages_relay(shm_mq_handle *messages, bool raises);
+extern void ttl_messages_end(dsm_handle handle);
 extern void ttl_messages_redirect(dsm_handle handle);
 
 /* tasks.c */
@@ -104,6 +99,6 @@ extern TtlDatabase *ttl_tasks_add_database(Oid oid);
 extern void ttl_tasks_forget_unseen(void);
 extern void ttl_tasks_begin_pass(TtlDatabase *db);
 extern bool ttl_tasks_step(bool may_start);
-extern bool ttl_tasks_lack_slot(void);
+extern void ttl_tasks_describe(TtlLauncher *launcher);
 
 #endif							/* TTL_SERVER_H */

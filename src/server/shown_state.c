@@ -5,8 +5,8 @@
  *
  * state/state.c decides the state by the definition and by the moment.  If that is active,
  * this file finds what else keeps rows or partitions from being deleted: a hold, a crash,
- * that nobody visits the database, partitions that cannot be dropped or made, and errors
- * that no good visit has followed.
+ * that no process visits the database, partitions that cannot be dropped or created, and
+ * errors after which no visit has succeeded.
  *
  * Keys and filters are deparsed with the reader's search_path, as \d does, if a query asks for
  * them.  A query of all indexes must not wait because of one of them, so it waits for no locks.
@@ -32,6 +32,7 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "due/due.h"
 #include "partition/partition.h"
 #include "server/server.h"
 #include "state/state.h"
@@ -52,9 +53,25 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 	ttl_state_set(index, state, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, pstrdup(reason), NULL);
 }
 
+/* What makes the deletes of an index slow, for the view: foreign keys without an index. */
+static char *
+slow_references(const TtlIndex *index)
+{
+	ListCell   *lc;
+
+	foreach(lc, index->governor == index->indexrelid ? ttl_references_to(index->relid) : NIL)
+	{
+		char	   *command = ttl_references_missing_index(lfirst(lc));
+
+		if (command != NULL)
+			return psprintf("each delete reads a whole table, for lack of an index: %s", command);
+	}
+	return NULL;
+}
+
 /*
  * Completes the description of an index for the view: what else keeps its rows from being
- * deleted, and what an active index leaves out.
+ * deleted, what an active index leaves out, and why it is slow.
  */
 void
 ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
@@ -76,8 +93,17 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 		(ttl_leaves_is_by_row(index) && !ttl_state_owners_above(index)))
 		return;
 	index->reason = ttl_reach_left_out(index);
+	if (index->reason == NULL && error != NULL && error->keeps && index->governor == index->indexrelid)
+		index->reason = "a trigger keeps the rows that are due: it returns NULL";
+	if (index->reason == NULL)
+		index->reason = ttl_share_doubt(index);
+	if (index->reason == NULL)
+		index->reason = slow_references(index);
+	if (error != NULL && error->at == 0)
+		error = NULL;
 
-	if (keeps_partitions && index->option.drop_partitions && index->parent == index->governor)
+	if (keeps_partitions && index->option.drop_partitions &&
+		ttl_inherit_parent(index->indexrelid, NULL) == index->governor)
 	{
 		/* a partition could not be dropped if it was due when an error was counted */
 		if (index->option.seconds >= 0 && error != NULL)
@@ -96,7 +122,7 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	{
 		/* a later one may be missing only because its time has just come */
 		List	   *missing = ttl_make_missing(index, GetCurrentTimestamp(),
-											   index->option.bucket_seconds * USECS_PER_SEC);
+											   index->option.bucket_seconds);
 		char	   *name = missing != NIL ? ttl_make_name(index, linitial(missing)) : NULL;
 
 		if (name != NULL)
@@ -121,7 +147,7 @@ typedef struct IndexesView
 } IndexesView;
 
 /* The number of columns of list_indexes(). */
-#define NCOLUMNS 12
+#define NCOLUMNS 13
 
 static void
 show_index(Oid indexrelid, void *arg)
@@ -139,8 +165,9 @@ show_index(Oid indexrelid, void *arg)
 	values[0] = ObjectIdGetDatum(index.indexrelid);
 	values[1] = ObjectIdGetDatum(index.relid);
 	/* an index with an option of its own has no parent as far as TTLs go */
-	values[2] = ObjectIdGetDatum(index.parent);
 	nulls[2] = index.governor == index.indexrelid;
+	if (!nulls[2])
+		values[2] = ObjectIdGetDatum(ttl_inherit_parent(indexrelid, NULL));
 	values[3] = Int32GetDatum(index.option.seconds);
 	nulls[3] = !index.option.present || index.option.problem != NULL;
 	nulls[4] = index.option.time_zone == NULL;
@@ -159,6 +186,8 @@ show_index(Oid indexrelid, void *arg)
 	nulls[10] = !OidIsValid(citus.shell);
 	values[11] = ObjectIdGetDatum(ttl_citus_shell_index(index.indexrelid, &citus));
 	nulls[11] = !OidIsValid(DatumGetObjectId(values[11]));
+	nulls[12] = index.option.unit == TTL_UNIT_NONE;
+	values[12] = CStringGetTextDatum(ttl_keytype_unit_name(index.option.unit));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -170,7 +199,7 @@ ttl_list_indexes(PG_FUNCTION_ARGS)
 
 	view.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ttl_state_file_read(&view.file);
-	ttl_visitor_find(MyDatabaseId, &view.visitor);
+	ttl_visitor_find(MyDatabaseId, &view.file.hold, &view.visitor);
 	InitMaterializedSRF(fcinfo, 0);
 	ttl_args_check_columns(view.rsinfo->setDesc, NCOLUMNS, "list_indexes()");
 	view.failing = ttl_counters_failing();

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * survey.c
- *	  What is to be done in a database, and how its TTL indexes are.
+ *	  What is to be done in a database, and the states of its TTL indexes.
  *
  * A survey is a superuser, so it runs no code of users: it reads catalog rows, index tuples
  * and the visibility of rows.  It repairs the options that REINDEX CONCURRENTLY has lost,
  * lists for each owner the TTL indexes by which something is due, counts passes, folds the
  * counters, and finds the states and lags that ttl_index.databases shows.  Each index is
- * looked at in a subtransaction, because DDL of others goes on meanwhile.
+ * looked at in a subtransaction, because other sessions can run DDL meanwhile.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -16,7 +16,6 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
-#include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -87,7 +86,7 @@ begin_work(void *arg)
 	if (look->run->shared->begins)
 		ttl_saved_option_trim();
 	MemoryContextSwitchTo(look->run->context);
-	ttl_visitor_find(MyDatabaseId, &look->visitor);
+	ttl_visitor_find(MyDatabaseId, &look->file.hold, &look->visitor);
 	look->failing = ttl_counters_failing();
 	look->indexes = list_copy(ttl_catalog_dependents());
 
@@ -127,6 +126,9 @@ count_deaths(TtlRun *run)
 			edata.message = "the server crashed while the worker was at this index";
 		}
 		ttl_report_failure(run, index->key.relid, &edata, death == TTL_DEAD_CANCELED);
+		/* the crash ended that pass: this one visits the index */
+		if (death == TTL_DEAD_CRASHED)
+			index->skipped = false;
 	}
 }
 
@@ -162,7 +164,7 @@ add_owner(Look *look, Oid relid)
 		return;
 	if (!is_allowed(look, owner))
 		look->is_others = true;
-	else if (ttl_connect_is_possible(owner))
+	else if (ttl_worker_can_connect(owner))
 		look->owners = list_append_unique_oid(look->owners, owner);
 }
 

@@ -20,7 +20,6 @@
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/acl.h"
-#include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
@@ -40,16 +39,10 @@
 #define SLOT_RETRY_MS 1000
 #define SLOT_TRIES 10
 
-typedef struct OwnerKey
-{
-	Oid			database;
-	Oid			role;
-} OwnerKey;
-
 /* What is known of the owner of tables in a database. */
 typedef struct Owner
 {
-	OwnerKey	key;
+	Oid			role;
 	bool		is_superuser;
 	int			hanging;		/* workers of it that cannot be ended */
 	uint64		served;			/* when it last had a worker: larger is later */
@@ -66,7 +59,7 @@ typedef struct Process
 	dsa_pointer pointer;
 	TtlShared  *shared;
 	TtlPassState before;		/* what it was told of the pass */
-	TtlMessages *messages;		/* for a session, else NULL */
+	shm_mq_handle *messages;	/* for a session, else NULL */
 	bool		ended;			/* its database is wanted, or it waited for a lock */
 	bool		hangs;			/* it cannot be ended, and is not waited for */
 	instr_time	free_at;		/* when it was last seen not to wait for a lock */
@@ -77,10 +70,10 @@ typedef struct Process
 static dsa_area *area = NULL;
 static TtlCommon *common;
 static dsa_pointer common_pointer;
-static dshash_table *kept;
+static dshash_table *kept;		/* TtlResumeState */
+static dshash_table *known;		/* TtlKnownDatabase */
 static MemoryContext context;
 static List *databases = NIL;	/* TtlDatabase */
-static HTAB *owners;			/* Owner */
 static List *processes = NIL;	/* Process */
 static uint64 turns = 0;
 static bool held;				/* nothing may be deleted in any database */
@@ -107,14 +100,11 @@ ttl_tasks_elapsed(instr_time since)
 void
 ttl_tasks_init(Oid caller)
 {
-	HASHCTL		ctl = {.keysize = sizeof(OwnerKey),.entrysize = sizeof(Owner)};
 	MemoryContext old;
 
 	context = AllocSetContextCreate(TopMemoryContext, "ttl_index tasks",
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	ctl.hcxt = context;
-	owners = hash_create("ttl_index owners", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	held = lacks_slot = false;
 	slot_tries = 0;
 	INSTR_TIME_SET_CURRENT(looked_at);
@@ -129,6 +119,8 @@ ttl_tasks_init(Oid caller)
 	SpinLockInit(&common->throttle.mutex);
 	kept = ttl_kept_create(area);
 	common->kept = dshash_get_hash_table_handle(kept);
+	known = ttl_overview_create(area);
+	common->databases = dshash_get_hash_table_handle(known);
 	if (OidIsValid(caller))
 		common->settings = ttl_settings_store(area);
 	MemoryContextSwitchTo(old);
@@ -148,9 +140,10 @@ ttl_tasks_end(int code, Datum arg)
 
 		TerminateBackgroundWorker(process->handle);
 		if (process->messages != NULL)
-			ttl_messages_end(process->messages);
+			ttl_messages_end(process->shared->messages);
 	}
 	dshash_detach(kept);
+	dshash_detach(known);
 	dsa_detach(area);
 	area = NULL;
 	MemoryContextDelete(context);
@@ -171,11 +164,13 @@ ttl_tasks_note_crash(Oid database, Oid indexrelid)
 	ttl_kept_died(kept, database, indexrelid, TTL_DEAD_CRASHED);
 }
 
-/* Was there no slot for the process that was last to be started? */
-bool
-ttl_tasks_lack_slot(void)
+/* Describes to other processes what runs here, and where its memory is. */
+void
+ttl_tasks_describe(TtlLauncher *launcher)
 {
-	return lacks_slot;
+	launcher->no_slot = lacks_slot;
+	launcher->area = dsa_get_handle(area);
+	launcher->common = common_pointer;
 }
 
 /* Finds what is known of a database, or adds it. */
@@ -205,14 +200,12 @@ ttl_tasks_add_database(Oid oid)
 static void
 drop_work(TtlDatabase *db)
 {
-	HASH_SEQ_STATUS scan;
-	Owner	   *owner;
+	ListCell   *lc;
 
-	hash_seq_init(&scan, owners);
-	while ((owner = hash_seq_search(&scan)) != NULL)
+	foreach(lc, db->owners)
 	{
-		if (owner->key.database != db->oid)
-			continue;
+		Owner	   *owner = lfirst(lc);
+
 		list_free(owner->roots);
 		owner->roots = NIL;
 	}
@@ -233,8 +226,6 @@ ttl_tasks_forget_unseen(void)
 	foreach(lc, databases)
 	{
 		TtlDatabase *db = lfirst(lc);
-		HASH_SEQ_STATUS scan;
-		Owner	   *owner;
 
 		if (db->seen || db->running > 0 || db->hanging > 0)
 		{
@@ -243,13 +234,9 @@ ttl_tasks_forget_unseen(void)
 		}
 		databases = foreach_delete_current(databases, lc);
 		ttl_kept_forget(kept, db->oid);
+		(void) dshash_delete_key(known, &db->oid);
 		drop_work(db);
-		hash_seq_init(&scan, owners);
-		while ((owner = hash_seq_search(&scan)) != NULL)
-		{
-			if (owner->key.database == db->oid)
-				(void) hash_search(owners, &owner->key, HASH_REMOVE, NULL);
-		}
+		list_free_deep(db->owners);
 		pfree(db);
 	}
 }
@@ -266,29 +253,23 @@ ttl_tasks_begin_pass(TtlDatabase *db)
 	held = false;
 }
 
-/* Shows other processes what is known of the databases and the indexes. */
-static void
-show(void)
+/* Finds what is known of an owner in a database, or adds it. */
+static Owner *
+find_owner(TtlDatabase *db, Oid role)
 {
-	TtlKnownDatabase *known = palloc(Max(list_length(databases), 1) * sizeof(TtlKnownDatabase));
-	int			max = ttl_kept_read(kept, NULL, 0);
-	TtlKnownIndex *indexes = palloc(Max(max, 1) * sizeof(TtlKnownIndex));
-	int			count = 0;
+	Owner	   *owner;
 	ListCell   *lc;
 
-	foreach(lc, databases)
+	foreach(lc, db->owners)
 	{
-		TtlDatabase *db = lfirst(lc);
-
-		if (db->kept.survey.indexes > 0)
-		{
-			known[count].oid = db->oid;
-			known[count++].survey = db->kept.survey;
-		}
+		owner = lfirst(lc);
+		if (owner->role == role)
+			return owner;
 	}
-	ttl_overview_write(known, count, indexes, Min(max, ttl_kept_read(kept, indexes, max)));
-	pfree(known);
-	pfree(indexes);
+	owner = palloc0(sizeof(Owner));
+	owner->role = role;
+	db->owners = lappend(db->owners, owner);
+	return owner;
 }
 
 /* Takes over what a survey has found: the TTL indexes of each owner. */
@@ -302,19 +283,12 @@ take_survey(TtlDatabase *db, TtlShared *shared)
 		work = dsa_get_address(area, shared->work);
 	for (int i = 0; i < shared->nwork; i++)
 	{
-		OwnerKey	key = {db->oid, work[i].owner};
-		bool		found;
-		Owner	   *owner = hash_search(owners, &key, HASH_ENTER, &found);
+		Owner	   *owner = find_owner(db, work[i].owner);
 
-		if (!found)
-		{
-			memset(owner, 0, sizeof(Owner));
-			owner->key = key;
-		}
 		owner->is_superuser = work[i].is_superuser;
 		/* a worker that cannot be ended holds up its own owner alone */
 		if (owner->hanging > 0 ||
-			(OidIsValid(common->caller) && !has_privs_of_role(common->caller, key.role)))
+			(OidIsValid(common->caller) && !has_privs_of_role(common->caller, owner->role)))
 			continue;
 		if (owner->roots == NIL)
 			db->waiting++;
@@ -324,6 +298,7 @@ take_survey(TtlDatabase *db, TtlShared *shared)
 	if (work != NULL)
 		dsa_free(area, shared->work);
 	db->kept = shared->kept;
+	ttl_overview_note(known, db->oid, &db->kept.survey);
 	db->begins = db->more = false;
 	db->rounds = 0;
 	db->stage = db->waiting > 0 ? TTL_STAGE_WORKING : TTL_STAGE_DONE;
@@ -377,21 +352,18 @@ take_answer(Process *process)
 static void
 forget(Process *process)
 {
-	if (DsaPointerIsValid(process->shared->roots))
-		dsa_free(area, process->shared->roots);
-	dsa_free(area, process->pointer);
 	if (process->messages != NULL)
-		ttl_messages_end(process->messages);
+		ttl_messages_end(process->shared->messages);
+	dsa_free(area, process->pointer);
 	if (process->handle != NULL)
 		pfree(process->handle);
 	pfree(process);
 }
 
 /* Relays what the processes have said, and reaps those that have ended. */
-static bool
+static void
 reap(void)
 {
-	bool		reaped = false;
 	ListCell   *lc;
 
 	foreach(lc, processes)
@@ -414,9 +386,7 @@ reap(void)
 		else
 			take_answer(process);
 		forget(process);
-		reaped = true;
 	}
-	return reaped;
 }
 
 static bool is_wanted;			/* the result of wanted_work() */
@@ -574,7 +544,7 @@ start(TtlDatabase *db, Owner *owner, int nroots)
 	bool		started;
 	ListCell   *lc;
 
-	process->pointer = dsa_allocate0(area, sizeof(TtlShared));
+	process->pointer = dsa_allocate0(area, offsetof(TtlShared, roots) + nroots * sizeof(Oid));
 	shared = process->shared = dsa_get_address(area, process->pointer);
 	process->db = db;
 	process->owner = owner;
@@ -608,16 +578,12 @@ start(TtlDatabase *db, Owner *owner, int nroots)
 	}
 	else
 	{
-		Oid		   *roots;
-
-		shared->owner = owner->key.role;
+		shared->owner = owner->role;
 		shared->is_superuser = owner->is_superuser;
 		shared->resume_at = owner->resume_at;
 		shared->nroots = nroots;
-		shared->roots = dsa_allocate(area, nroots * sizeof(Oid));
-		roots = dsa_get_address(area, shared->roots);
 		for (int i = 0; i < nroots; i++)
-			roots[i] = list_nth_oid(owner->roots, i);
+			shared->roots[i] = list_nth_oid(owner->roots, i);
 	}
 	if (OidIsValid(common->caller))
 		process->messages = ttl_messages_begin(&shared->messages);
@@ -641,7 +607,7 @@ start(TtlDatabase *db, Owner *owner, int nroots)
 	else
 	{
 		if (process->messages != NULL)
-			ttl_messages_set_handle(process->messages, process->handle);
+			shm_mq_set_handle(process->messages, process->handle);
 		processes = lappend(processes, process);
 	}
 	MemoryContextSwitchTo(old);
@@ -657,9 +623,7 @@ start_next(void)
 {
 	TtlDatabase *db = NULL;
 	Owner	   *owner = NULL;
-	Owner	   *other;
 	int			nroots = 0;
-	HASH_SEQ_STATUS scan;
 	ListCell   *lc;
 
 	foreach(lc, databases)
@@ -680,12 +644,13 @@ start_next(void)
 	{
 		int			spare = free_places(true) - count_waiting(false);
 
-		hash_seq_init(&scan, owners);
-		while ((other = hash_seq_search(&scan)) != NULL)
+		foreach(lc, db->owners)
 		{
-			if (other->key.database == db->oid && other->roots != NIL &&
-				(owner == NULL || other->served < owner->served))
-				owner = other;
+			Owner	   *candidate = lfirst(lc);
+
+			if (candidate->roots != NIL &&
+				(owner == NULL || candidate->served < owner->served))
+				owner = candidate;
 		}
 		/* where nobody else waits for a place, further workers of the owner share its indexes */
 		nroots = list_length(owner->roots);
@@ -722,9 +687,9 @@ bool
 ttl_tasks_step(bool may_start)
 {
 	bool		is_session = OidIsValid(common->caller);
-	bool		reaped = reap();
 	ListCell   *lc;
 
+	reap();
 	look_after();
 	while (may_start && !held && count_waiting(true) > 0 && free_places(false) > 0 &&
 		   !(lacks_slot && ttl_tasks_elapsed(slot_at) < SLOT_RETRY_MS))
@@ -749,8 +714,6 @@ ttl_tasks_step(bool may_start)
 					 errhint("%s", TTL_SLOTS_HINT)));
 	}
 	pg_atomic_write_u32(&common->waiting, count_waiting(true) > 0 || !may_start);
-	if (reaped && !is_session)
-		show();
 	foreach(lc, databases)
 	{
 		if (((TtlDatabase *) lfirst(lc))->running > 0)

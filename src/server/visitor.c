@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * visitor.c
- *	  Who visits the TTL indexes of a database, and if nobody does, why.
+ *	  What visits the TTL indexes of a database, or why nothing does.
  *
  * An installation that deletes nothing looks like one that has nothing to delete.  So the
  * NOTICE of a TTL index that is created, the views, and a WARNING of CREATE EXTENSION say
- * who will delete, or why nobody does: all ask here.
+ * what will delete, or why nothing does.  All of them call this file.
  *
  * Settings of ALTER DATABASE and ALTER ROLE are read from the catalog, because this session
- * began earlier, or as another role.  A session serves a database as well if its run_pass()
- * was not long ago; the counters know that, for each role.
+ * began earlier, or as another role.  A session also visits a database if it called
+ * run_pass() recently.  The counters have the time of these calls for each role.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -193,19 +193,15 @@ find_cause(Oid database, const char *hold)
 
 /* Finds who visits the TTL indexes of a database, or if that is invalid, of any. */
 void
-ttl_visitor_find(Oid database, TtlVisitor *visitor)
+ttl_visitor_find(Oid database, const TtlHold *held, TtlVisitor *visitor)
 {
-	TtlStateFile file;
-	char	   *hold;
-	Cause		cause;
+	char	   *hold = ttl_hold_reason(held);
+	Cause		cause = find_cause(database, hold);
 
-	ttl_state_file_read(&file);
-	hold = ttl_hold_reason(&file.hold);
-	cause = find_cause(database, hold);
 	memset(visitor, 0, sizeof(*visitor));
 	visitor->status = causes[cause].status;
 	visitor->reason = cause == HELD ? hold : causes[cause].reason;
-	visitor->hint = cause == HELD ? ttl_hold_hint(&file.hold) : causes[cause].hint;
+	visitor->hint = cause == HELD ? ttl_hold_hint(held) : causes[cause].hint;
 	/* in the other cases run_pass() deletes nothing, either */
 	visitor->may_call = cause != MONITOR && cause != STANDBY && cause != HELD && cause != COUNTERS_LOCKED;
 	if (visitor->may_call && database == MyDatabaseId)
@@ -240,7 +236,7 @@ ttl_visitor_why_none(TtlVisitor *visitor, Oid owner)
 
 	visitor->owner = owner;
 	visitor->owner_reason = NULL;
-	if (!ttl_connect_is_possible(owner))
+	if (!ttl_worker_can_connect(owner))
 		visitor->owner_reason = "this minor release of PostgreSQL cannot connect a worker as an owner without LOGIN";
 	else if (!value_in_worker(MyDatabaseId, owner, "ttl_index.monitor_enabled", true))
 		visitor->owner_reason = "ttl_index.monitor_enabled is off for the owner of the table";
@@ -255,6 +251,7 @@ ttl_visitor_why_none(TtlVisitor *visitor, Oid owner)
 Datum
 ttl_monitor_status(PG_FUNCTION_ARGS)
 {
+	TtlStateFile file;
 	TtlVisitor	visitor;
 	TupleDesc	desc;
 	Datum		values[3] = {0};
@@ -262,7 +259,8 @@ ttl_monitor_status(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	ttl_visitor_find(MyDatabaseId, &visitor);
+	ttl_state_file_read(&file);
+	ttl_visitor_find(MyDatabaseId, &file.hold, &visitor);
 	if (is_session(&visitor, GetUserId()))
 		visitor = (TtlVisitor)
 	{

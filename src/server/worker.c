@@ -17,7 +17,10 @@
 
 #include <unistd.h>
 
+#include "access/htup_details.h"
+#include "access/parallel.h"
 #include "access/xact.h"
+#include "catalog/pg_authid.h"
 #include "commands/dbcommands.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -25,16 +28,15 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
+#include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/dsa.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
+#include "utils/wait_event.h"
 
-#include "definition/definition.h"
 #include "server/server.h"
-#include "stats/stats.h"
 #include "pass/pass.h"
 #include "ttl_index.h"
 
@@ -42,6 +44,10 @@ PGDLLEXPORT void ttl_worker_main(Datum arg);
 
 /* Even if nobody waits, a worker leaves after this time, so that a survey looks again. */
 #define TURN_MS (10 * 1000)
+
+/* If nothing else is to do, what was locked is tried again so many times, at these intervals. */
+#define LOCK_TRIES 10
+#define LOCK_RETRY_MS 100
 
 static dsa_area *area;
 static TtlCommon *common;
@@ -121,15 +127,90 @@ answer(int code, Datum arg)
 	ttl_kept_store(&kept);
 }
 
+/*
+ * From PostgreSQL 17 on a background worker can connect as any role.  Up to 16,
+ * InitializeSessionUserId() refuses a role without LOGIN.  There the user and the session's user
+ * are set before the connection, as ParallelWorkerMain() does, and the connection looks up no
+ * role.  This needs the minor releases 15.11 and 16.7; before these, owners need LOGIN.
+ */
+#ifdef BGWORKER_BYPASS_ROLELOGINCHECK
+
+/* Can a worker connect as this owner?  Asked in a transaction. */
+bool
+ttl_worker_can_connect(Oid owner)
+{
+	return true;
+}
+
+static void
+connect_as(Oid database, Oid owner, bool is_superuser)
+{
+	BackgroundWorkerInitializeConnectionByOid(database, owner,
+											  BGWORKER_BYPASS_ALLOWCONN |
+											  BGWORKER_BYPASS_ROLELOGINCHECK);
+}
+
+#else
+
+/* the oldest minor releases do not have it, and the library must load there */
+#pragma weak SetAuthenticatedUserId
+
+/* Can this minor release connect a role without LOGIN in the way of a parallel worker? */
+static bool
+can_skip_login(void)
+{
+	int			version = atoi(GetConfigOption("server_version_num", false, false));
+
+	return version >= 160007 || (version >= 150011 && version < 160000);
+}
+
+/* Can a worker connect as this owner?  Asked in a transaction. */
+bool
+ttl_worker_can_connect(Oid owner)
+{
+	HeapTuple	tuple;
+	bool		result;
+
+	if (can_skip_login())
+		return true;
+	tuple = SearchSysCache1(AUTHOID, ObjectIdGetDatum(owner));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_authid) GETSTRUCT(tuple))->rolcanlogin;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static void
+connect_as(Oid database, Oid owner, bool is_superuser)
+{
+	if (!can_skip_login())
+	{
+		BackgroundWorkerInitializeConnectionByOid(database, owner, BGWORKER_BYPASS_ALLOWCONN);
+		return;
+	}
+	InitializingParallelWorker = true;
+	SetAuthenticatedUserId(owner, is_superuser);
+	SetSessionAuthorization(owner, is_superuser);
+	BackgroundWorkerInitializeConnectionByOid(database, owner, BGWORKER_BYPASS_ALLOWCONN);
+	InitializingParallelWorker = false;
+	/* else SHOW session_authorization is empty */
+	StartTransactionCommand();
+	SetConfigOption("session_authorization", GetUserNameFromId(owner, false), PGC_BACKEND,
+					PGC_S_OVERRIDE);
+	CommitTransactionCommand();
+}
+
+#endif
+
 /* Makes the sub-passes of a turn. */
 static void
 run_turn(TtlRun *run)
 {
-	Oid		   *roots = dsa_get_address(area, shared->roots);
 	bool		is_owner;
 	instr_time	begun;
 
-	/* is the owner still the one that the survey has found?  connect.c may not look it up */
+	/* is the owner still the one that the survey has found?  connect_as() may not look it up */
 	ttl_work_begin(run);
 	is_owner = SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(shared->owner)) &&
 		superuser_arg(shared->owner) == shared->is_superuser;
@@ -138,7 +219,7 @@ run_turn(TtlRun *run)
 		return;
 	INSTR_TIME_SET_CURRENT(begun);
 	for (int i = 0; i < shared->nroots; i++)
-		run->roots = lappend_oid(run->roots, roots[i]);
+		run->roots = lappend_oid(run->roots, shared->roots[i]);
 	list_sort(run->roots, list_oid_cmp);
 	do
 	{
@@ -148,6 +229,19 @@ run_turn(TtlRun *run)
 			return;
 	} while (shared->more && pg_atomic_read_u32(&common->waiting) == 0 &&
 			 ttl_tasks_elapsed(begun) < TURN_MS);
+
+	/* a lock that is held for a moment does not cost the pass */
+	run->again = true;
+	for (int i = 0; i < LOCK_TRIES && run->locked != NIL && !run->stop && !shared->more &&
+		 pg_atomic_read_u32(&common->waiting) == 0; i++)
+	{
+		run->roots = run->locked;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 LOCK_RETRY_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		ttl_visit_all(run, &shared->resume_at);
+	}
 }
 
 void
@@ -172,7 +266,7 @@ ttl_worker_main(Datum arg)
 		ttl_messages_redirect(shared->messages);
 	force_settings();
 	if (OidIsValid(shared->owner))
-		ttl_connect_as(shared->database, shared->owner, shared->is_superuser);
+		connect_as(shared->database, shared->owner, shared->is_superuser);
 	else
 		BackgroundWorkerInitializeConnectionByOid(shared->database, InvalidOid,
 												  BGWORKER_BYPASS_ALLOWCONN);

@@ -4,12 +4,12 @@
  *	  Indexes whose visits crash the server.
  *
  * A function of a user in C, or a damaged page, can crash a worker, and with it the server,
- * and the next visit does it again.  So a worker marks in the state file (state_file.c)
- * which index it is at.  It removes the mark when it ends orderly, and also at the SIGQUIT
- * by which the postmaster ends all other processes.  The launcher counts the marks that are
- * left.  An index that left two within a day is skipped until ttl_index.resume(), or until
- * the server is restarted.  A mark of another postmaster, as after a loss of power or in a
- * base backup, is ignored.
+ * and the next visit crashes it again.  So a worker marks in the state file (state_file.c)
+ * the index that it works on.  It removes the mark when it exits normally, and also at the
+ * SIGQUIT by which the postmaster ends all other processes.  The launcher counts the marks
+ * that are left.  An index that left two within a day is skipped until ttl_index.resume(),
+ * or until the server is restarted.  A mark of another postmaster, as after a loss of power
+ * or in a base backup, is ignored.
  *
  * Copyright (c) 2026, ttl_index contributors
  *

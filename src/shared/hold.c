@@ -1,14 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * hold.c
- *	  Holding deletion in the whole server, until the clock was checked.
+ *	  Holding deletion in the whole server, until the clock has been checked.
  *
  * A clock that jumps ahead makes everything due at once.  So each sub-pass compares two
  * clocks with their first reading after the start of the server: the wall clock, and the
  * machine's own clock, which nobody can set.  If the wall clock is ahead by more than
  * max_clock_jump, deletion is held.  It is also held if the first reading after a start is
- * later than the last one before by more than hold_after_downtime.  On a standby, which has
- * no launcher, the time of the last replayed transaction counts as a reading.
+ * later than the last reading before the start by more than hold_after_downtime.  On a
+ * standby, which has no launcher, the time of the last replayed transaction counts as a
+ * reading.
  *
  * A hold is in the state file (state_file.c), so that all backends see it and a restart
  * does not release it.  ttl_index.resume() does.

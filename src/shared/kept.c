@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * kept.c
- *	  What is kept of a database from one sub-pass to the next.
+ *	  State of a database that is kept from one sub-pass to the next.
  *
- * A process ends after its turn.  What the next one has to know of an index (where it goes
- * on, what failed, how long it waits) is in a hash table in the dynamic shared memory of the
- * launcher, or of the session that calls run_pass().  A process works with copies of the
- * entries that it uses, and writes them back when it ends.
+ * A process ends after its turn.  What the next one has to know of an index (where it
+ * continues, what failed, how long it waits) is in a hash table in the dynamic shared memory
+ * of the launcher, or of the session that calls run_pass().  A process works with copies of
+ * the entries that it uses, and writes them back when it ends.
  *
- * What concerns the whole pass is in TtlPassState.  Each process has a copy of it as well;
- * tasks.c adds what the copy has gained.
+ * State of the whole pass is in TtlPassState.  Each process has a copy of that, too, and
+ * tasks.c adds the numbers by which the copy has increased.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -131,6 +131,7 @@ ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState 
 	ADD(sum.pace.weighted);
 	ADD(sum.left);
 	ADD(sum.partitions);
+	ADD(sum.estimated_rows);
 	ADD(sum.archived);
 	ADD(sum.archived_partitions);
 	ADD(sum.locked);
@@ -256,7 +257,10 @@ ttl_kept_set_failing(TtlPassState *kept, HTAB *failing)
 		index->failing = false;
 	hash_seq_init(&scan, failing);
 	while ((entry = hash_seq_search(&scan)) != NULL)
-		ttl_kept_index(kept, entry->root)->failing = true;
+	{
+		if (entry->at != 0)
+			ttl_kept_index(kept, entry->root)->failing = true;
+	}
 }
 
 /* Has an index or partition failed lately in this pass?  The clock may have gone back. */
@@ -388,36 +392,26 @@ ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress)
 }
 
 /*
- * Lists the indexes whose cursor is worth keeping, with the keys up to which they have been
- * read, and returns how many there are.  Leaves out those with rows that failed, because
- * these can be older than the key.
+ * Finds up to which key an index of this database was read, if its cursor is worth keeping.
+ * If rows of it have failed, these can be older than that key.
  */
-int
-ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max)
+void
+ttl_kept_position(dsa_area *area, dshash_table_handle handle, Oid indexrelid,
+				  TtlScanPosition *position)
 {
-	dshash_seq_status scan;
-	TtlResumeState *entry;
-	int			count = 0;
+	TtlResumeKey key = {MyDatabaseId, indexrelid};
+	dshash_table *shared = dshash_attach(area, &parameters, handle, NULL);
+	TtlResumeState *entry = dshash_find(shared, &key, false);
+	int64		read_to;
 
-	dshash_seq_init(&scan, shared, false);
-	while ((entry = dshash_seq_next(&scan)) != NULL)
+	if (entry != NULL)
 	{
-		const TtlCursor *cursor = &entry->cursor;
-		int64		key;
-
-		if (!cursor->keep || ttl_cursor_rows_failed(cursor) ||
-			!ttl_cursor_read_to(cursor, &key))
-			continue;
-		if (count < max)
-		{
-			known[count].database = entry->key.database;
-			known[count].indexrelid = entry->key.relid;
-			known[count].key = key;
-		}
-		count++;
+		if (entry->cursor.keep && !ttl_cursor_rows_failed(&entry->cursor) &&
+			ttl_cursor_read_to(&entry->cursor, &read_to))
+			*position = ttl_index_scan_from(read_to);
+		dshash_release_lock(shared, entry);
 	}
-	dshash_seq_term(&scan);
-	return count;
+	dshash_detach(shared);
 }
 
 /*

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * kept.h
- *	  What is kept of a database from one sub-pass to the next.
+ *	  State of a database that is kept from one sub-pass to the next.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -80,6 +80,7 @@ typedef struct TtlPassSum
 	bool		estimated;		/* somewhere it was */
 	bool		not_estimated;	/* somewhere it could not be */
 	int64		partitions;		/* dropped */
+	int64		estimated_rows; /* of these, where they were not counted */
 	int64		archived;		/* of the deleted rows, and */
 	int64		archived_partitions;	/* of these, those that are kept
 										 * elsewhere */
@@ -128,7 +129,8 @@ extern bool ttl_kept_is_left_out(const TtlPassState *kept, Oid relid, TimestampT
 extern void ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, TimestampTz now);
 extern void ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due);
 extern void ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress);
-extern int	ttl_kept_read(dshash_table *shared, TtlKnownIndex *known, int max);
+extern void ttl_kept_position(dsa_area *area, dshash_table_handle handle, Oid indexrelid,
+							  TtlScanPosition *position);
 extern bool ttl_kept_is_news(TtlReported *reported, int sqlerrcode, const char *text);
 
 #endif							/* TTL_KEPT_H */

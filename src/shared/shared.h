@@ -37,6 +37,7 @@ typedef struct TtlCommon
 	Oid			caller;			/* of run_pass(), or invalid */
 	int64		pass;			/* its number, for pg_stat_activity */
 	dshash_table_handle kept;	/* of TtlResumeState */
+	dshash_table_handle databases;	/* of TtlKnownDatabase; the launcher's */
 	pg_atomic_uint32 waiting;	/* others wait: a worker leaves after its round */
 	TtlThrottle throttle;
 	dsa_pointer settings;		/* those of a session, or invalid (settings.c) */
@@ -64,8 +65,6 @@ typedef struct TtlShared
 	bool		ends;			/* a survey: the pass is over, but for its counters */
 	int			rounds;			/* sub-passes since the last survey */
 	Oid			resume_at;		/* a worker: the index to begin with */
-	int			nroots;
-	dsa_pointer roots;			/* a worker: OIDs of TTL indexes */
 	/* both ways */
 	TtlPassState kept;			/* without its hash tables */
 	/* written by the process */
@@ -79,6 +78,9 @@ typedef struct TtlShared
 	int			time_limit;		/* in milliseconds; 0: none */
 	int			nwork;
 	dsa_pointer work;			/* a survey: TtlWork */
+	/* written before it starts: OIDs of the TTL indexes of a worker */
+	int			nroots;
+	Oid			roots[FLEXIBLE_ARRAY_MEMBER];
 } TtlShared;
 
 #endif							/* TTL_SHARED_H */

@@ -3,7 +3,7 @@
  * state_file.c
  *	  A file for what must be known in the whole server and outlive a crash of it.
  *
- * A table would not do: a hold (hold.c) is for all databases, and what a worker writes
+ * A table cannot be used: a hold (hold.c) is for all databases, and what a worker writes
  * about the index at which it then crashes (crash.c) would be rolled back.  Shared memory
  * ends with the crash.
  *

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * archive.c
- *	  Can rows move to the table that archive_to() names?
+ *	  Whether rows can be moved to the table that archive_to() names.
  *
  * Rows are inserted by column name, as the owner of the table that they leave.  DDL refuses
  * what would lose or change rows or their values.  If it arises later, nothing is deleted.
@@ -28,7 +28,6 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "definition/definition.h"
 #include "state/state.h"
 #include "ttl_index.h"
 

@@ -19,13 +19,10 @@
 #include "postgres.h"
 
 #include "executor/spi.h"
-#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-#include "definition/definition.h"
-#include "definition/option.h"
 #include "state/state.h"
 #include "ttl_index.h"
 
@@ -207,20 +204,15 @@ ttl_citus_keeps_partitions(const TtlCitusTable *table)
 		 is_coordinator());
 }
 
-/* Does this node, the coordinator, delete the rows of this table from all copies at once? */
-bool
-ttl_citus_deletes_by_value(const TtlCitusTable *table)
-{
-	return table->kind == TTL_CITUS_SHELL && table->replicated &&
-		is_coordinator();
-}
-
-/* Are the rows of this table deleted by other nodes, or through another table? */
+/*
+ * Are the rows of this table deleted by other nodes, or through another table?  The coordinator
+ * deletes them from all copies at once.
+ */
 bool
 ttl_citus_deletes_elsewhere(const TtlCitusTable *table)
 {
 	return table->kind == TTL_CITUS_REPLICATED ||
-		(table->kind == TTL_CITUS_SHELL && !ttl_citus_deletes_by_value(table));
+		(table->kind == TTL_CITUS_SHELL && !(table->replicated && is_coordinator()));
 }
 
 /*

@@ -15,10 +15,8 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "definition/definition.h"
 #include "state/state.h"
 #include "ttl_index.h"
 

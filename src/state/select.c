@@ -20,7 +20,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-#include "definition/definition.h"
 #include "state/state.h"
 #include "ttl_index.h"
 

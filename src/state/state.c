@@ -21,7 +21,6 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/transam.h"
-#include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
@@ -29,14 +28,11 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_publication.h"
-#include "catalog/pg_rewrite.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "rewrite/rewriteDefine.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -53,6 +49,7 @@ static const char *const state_names[] = {
 	"unsuitable_index",
 	"unsuitable_table",
 	"wrong_time_zone",
+	"wrong_unit",
 	"unsuitable_partitions",
 	"archive_mismatch",
 	"not_valid",
@@ -121,6 +118,16 @@ ttl_state_check_is_index(Oid relid)
 				 errhint("The view ttl_index.indexes lists the TTL indexes.")));
 }
 
+/* Raises an error unless a described index is a TTL index, or was one before REINDEX CONCURRENTLY. */
+void
+ttl_state_check_is_ttl(const TtlIndex *index)
+{
+	if (!index->option.present && !ttl_saved_option_is_dependent(index->indexrelid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("index \"%s\" is not a TTL index", get_rel_name(index->indexrelid))));
+}
+
 /* Raises an error unless the index is usable. */
 void
 ttl_state_check_usable(Oid indexrelid)
@@ -165,7 +172,25 @@ ttl_state_check_seconds(int32 seconds, bool may_be_never)
 			 errhint("ttl_index.seconds('30 days') is the number of seconds of 30 days.")));
 }
 
-/* The state by the type of the key, and the time zone in which it is read. */
+/* The state of an index whose unit is missing, or does not fit its key. */
+static TtlState
+unit_state(TtlIndex *index, Oid type)
+{
+	const char *name = index->keytype == UUIDOID ? "uuidv7" : "milliseconds";
+
+	if (ttl_keytype_is_date(index->keytype))
+		return ttl_state_set(index, TTL_WRONG_UNIT, ERRCODE_INVALID_PARAMETER_VALUE,
+							 psprintf("a TTL index on a key of type %s takes no unit", format_type_be(type)),
+							 "Leave unit out: such a key is a date by itself.");
+	return ttl_state_set(index, TTL_WRONG_UNIT, ERRCODE_INVALID_PARAMETER_VALUE,
+						 psprintf("a TTL index on a key of type %s needs %s unit", format_type_be(type),
+								  index->option.unit == TTL_UNIT_NONE ? "a" : "another"),
+						 psprintf("Add the argument unit => '%s', or AND ttl_index.unit('%s') to the predicate.%s",
+								  name, name, index->keytype == UUIDOID ? "" :
+								  " The unit can also be seconds, microseconds or nanoseconds."));
+}
+
+/* The state by the type of the key, and the time zone or unit in which it is read. */
 static TtlState
 key_state(TtlIndex *index, Oid type)
 {
@@ -173,15 +198,21 @@ key_state(TtlIndex *index, Oid type)
 	const char *problem;
 
 	index->keytype = getBaseType(type);
-	if (!OidIsValid(ttl_catalog_opclass(index->keytype)))
+	if (!OidIsValid(ttl_keytype_opclass(index->keytype)))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_DATATYPE_MISMATCH,
 							 psprintf(TTL_KEY_TYPE_REASON, format_type_be(type)),
 							 ttl_key_hint(index->relid, index->keyattnum, index->keytype));
 	if (!index->option.present)
 		return TTL_ACTIVE;
-	if (index->keytype == TIMESTAMPTZOID && time_zone != NULL)
+	if (ttl_keytype_is_date(index->keytype) ? index->option.unit != TTL_UNIT_NONE :
+		(index->option.unit == TTL_UNIT_UUIDV7) != (index->keytype == UUIDOID) ||
+		index->option.unit == TTL_UNIT_NONE)
+		return unit_state(index, type);
+	if (!ttl_keytype_is_date(index->keytype) && time_zone == NULL)
+		return TTL_ACTIVE;
+	if ((index->keytype == TIMESTAMPTZOID || index->option.unit != TTL_UNIT_NONE) && time_zone != NULL)
 		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
-							 "a TTL index on a key of type timestamp with time zone takes no time zone",
+							 psprintf("a TTL index on a key of type %s takes no time zone", format_type_be(type)),
 							 "Leave time_zone out: such a key is an instant by itself.");
 	if (index->keytype != TIMESTAMPTZOID && time_zone == NULL)
 		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
@@ -195,17 +226,12 @@ key_state(TtlIndex *index, Oid type)
 	return TTL_ACTIVE;
 }
 
-/* Checks a column (invalid: an expression) that is to get a TTL index, and the time zone. */
+/* Raises what is wrong with the key of an index that is to have this option. */
 void
-ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type,
-					const char *time_zone)
+ttl_state_check_key(TtlIndex *index)
 {
-	TtlIndex	index = {.relid = relid,.keyattnum = attnum};
-
-	index.option.present = true;
-	index.option.time_zone = unconstify(char *, time_zone);
-	if (key_state(&index, type) != TTL_ACTIVE)
-		ttl_state_raise(&index);
+	if (key_state(index, index->keytype) != TTL_ACTIVE)
+		ttl_state_raise(index);
 }
 
 /* Does an enabled rule add a command to this one or, if asked for, replace it? */
@@ -213,29 +239,11 @@ bool
 ttl_state_has_rule(Oid relid, CmdType event, bool instead)
 {
 	FormData_pg_class form;
-	bool		found = false;
-	Relation	rel;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
-	if (!ttl_catalog_class(relid, &form) || !form.relhasrules)
-		return false;
-	rel = table_open(RewriteRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_rewrite_ev_class, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, RewriteRelRulenameIndexId, true, NULL, 1, &key);
-	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_rewrite rule = (Form_pg_rewrite) GETSTRUCT(tuple);
-
-		found = rule->ev_type == '0' + (int) event &&
-			(rule->is_instead || !instead) &&
-			rule->ev_enabled != RULE_DISABLED;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
+	return ttl_catalog_class(relid, &form) && form.relhasrules &&
+		ttl_select_value(psprintf("SELECT 1 FROM pg_rewrite WHERE ev_class = %u AND ev_type = '%d' "
+								  "AND ev_enabled <> 'D'%s",
+								  relid, (int) event, instead ? " AND is_instead" : "")) != NULL;
 }
 
 /* The state by the table alone. */
@@ -289,6 +297,10 @@ partitions_state(TtlIndex *index, Oid relid, AttrNumber attnum, bool filtered)
 							 "partitions can be dropped and made only where the table is partitioned by RANGE of the key alone",
 							 "The key of the index and of PARTITION BY RANGE must be the same column. "
 							 "Create the index on the table that is partitioned so, above or below this one.");
+	if (index->keytype == UUIDOID)
+		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "partitions by UUID cannot be dropped or made",
+							 "They can hold UUIDs of other versions, which never expire.");
 	if (filtered)
 		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a TTL index with a filter cannot drop or make partitions",
@@ -364,7 +376,7 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		return index->state;
 	classes = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass, &isnull);
 	if (((oidvector *) DatumGetPointer(classes))->values[0] !=
-		ttl_catalog_opclass(index->keytype))
+		ttl_keytype_opclass(index->keytype))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a TTL index must use the default operator class of its key",
 							 "Create it without naming an operator class.");
@@ -526,8 +538,6 @@ ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 		ttl_catalog_governor(indexrelid, &index->governor, &index->option);
 	if (found)
 	{
-		if (get_rel_relispartition(indexrelid))
-			index->parent = ttl_inherit_parent(indexrelid, NULL);
 		if (!definition_only &&
 			!(ttl_catalog_is_usable(indexrelid) && ttl_catalog_is_usable(index->governor)))
 			(void) not_valid(index);

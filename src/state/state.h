@@ -13,19 +13,31 @@
 #include "catalog/pg_attribute.h"
 #include "definition/definition.h"
 
+/* A foreign key to a table (see references.c). */
+typedef struct TtlReference
+{
+	Oid			constraint;
+	Oid			relid;			/* the table that references */
+	Oid			to;				/* the table that it references */
+	char		action;			/* ON DELETE, as in pg_constraint.confdeltype */
+	int			ncolumns;
+	AttrNumber	columns[INDEX_MAX_KEYS];	/* that reference */
+	AttrNumber	keys[INDEX_MAX_KEYS];	/* that are referenced */
+} TtlReference;
+
 /* state.c */
 extern const char *ttl_state_name(TtlState state);
 extern TtlState ttl_state_set(TtlIndex *index, TtlState state, int sqlerrcode,
 							  const char *reason, const char *hint);
 extern void ttl_state_raise(const TtlIndex *index);
 extern void ttl_state_check_is_index(Oid relid);
+extern void ttl_state_check_is_ttl(const TtlIndex *index);
 extern void ttl_state_check_usable(Oid indexrelid);
 extern const int32 *ttl_state_read_seconds(FunctionCallInfo fcinfo, int i);
 extern void ttl_state_check_seconds(int32 seconds, bool may_be_never);
 extern bool ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index);
 extern void ttl_state_check_table(Oid relid);
-extern void ttl_state_check_key(Oid relid, AttrNumber attnum, Oid type,
-								const char *time_zone);
+extern void ttl_state_check_key(TtlIndex *index);
 extern void ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype, bool filtered);
 extern bool ttl_state_owners_above(TtlIndex *index);
 extern bool ttl_state_has_rule(Oid relid, CmdType event, bool instead);
@@ -36,7 +48,6 @@ extern void ttl_citus_look(Oid relid, TtlCitusTable *table);
 extern TtlCitusKind ttl_citus_kind(Oid relid);
 extern Oid	ttl_citus_shell_index(Oid indexrelid, const TtlCitusTable *table);
 extern bool ttl_citus_keeps_partitions(const TtlCitusTable *table);
-extern bool ttl_citus_deletes_by_value(const TtlCitusTable *table);
 extern bool ttl_citus_deletes_elsewhere(const TtlCitusTable *table);
 extern int64 ttl_citus_lock(Oid relid);
 extern void ttl_citus_lock_copies(Oid relid);
@@ -52,6 +63,10 @@ extern TtlState ttl_archive_rights(TtlIndex *index);
 extern TtlState ttl_archive_state_now(TtlIndex *index);
 extern char *ttl_archive_name(Oid target);
 extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
+
+/* references.c */
+extern List *ttl_references_to(Oid relid);
+extern char *ttl_references_missing_index(const TtlReference *reference);
 
 /* reach.c */
 extern bool ttl_reach_is_hypertable(Oid relid);

@@ -3,8 +3,8 @@
  * count.c
  *	  What was counted, as rows of a table.
  *
- * The counters (counters.c) and past hours (history.c) are tables of such rows.  Each lists
- * its columns, in order.  This file writes, reads and adds up the columns of each kind.
+ * The counters and past hours (counters.c) are tables of such rows.  This file lists their
+ * columns, and writes, reads and adds up those of each kind.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -25,6 +25,67 @@
 #include "stats/stats.h"
 #include "ttl_index.h"
 
+/* How a column is stored, and how two rows of an index become one. */
+typedef enum Kind
+{
+	KIND_OID,					/* says what the row is about */
+	KIND_HOUR,					/* likewise; 0 for a sum */
+	KIND_NAME,					/* any one that there is */
+	KIND_COUNT,					/* an int64, added up */
+	KIND_MILLISECONDS,		/* a double, added up */
+	KIND_TIME,					/* the latest one that is not in the future */
+	KIND_RESET_TIME,		/* the latest one */
+	KIND_ERROR_TEXT,		/* belongs to the latest last_error_time */
+	KIND_ERROR_OID			/* likewise */
+} Kind;
+
+typedef struct Column
+{
+	Kind		kind;
+	size_t		offset;			/* in TtlCount */
+} Column;
+
+/* The columns of ttl_index.counters, in order.  The first ones are those of past_hours. */
+#define PAST_HOURS_COLUMNS 16
+
+static const Column columns[] = {
+	{KIND_OID, offsetof(TtlCount, indexrelid)},
+	{KIND_OID, offsetof(TtlCount, relid)},
+	{KIND_HOUR, offsetof(TtlCount, hour)},
+	{KIND_NAME, offsetof(TtlCount, schemaname)},
+	{KIND_NAME, offsetof(TtlCount, relname)},
+	{KIND_NAME, offsetof(TtlCount, indexrelname)},
+	{KIND_COUNT, offsetof(TtlCount, batches)},
+	{KIND_COUNT, offsetof(TtlCount, deleted_documents)},
+	{KIND_COUNT, offsetof(TtlCount, deleted_buckets)},
+	{KIND_COUNT, offsetof(TtlCount, estimated_documents)},
+	{KIND_COUNT, offsetof(TtlCount, archived_documents)},
+	{KIND_COUNT, offsetof(TtlCount, archived_buckets)},
+	{KIND_COUNT, offsetof(TtlCount, skipped_locked)},
+	{KIND_COUNT, offsetof(TtlCount, skipped_failed)},
+	{KIND_COUNT, offsetof(TtlCount, errors)},
+	{KIND_MILLISECONDS, offsetof(TtlCount, delete_time)},
+	{KIND_COUNT, offsetof(TtlCount, skipped_kept)},
+	{KIND_COUNT, offsetof(TtlCount, visits)},
+	{KIND_TIME, offsetof(TtlCount, last_deleted)},
+	{KIND_ERROR_TEXT, offsetof(TtlCount, last_error)},
+	{KIND_ERROR_TEXT, offsetof(TtlCount, last_error_sqlstate)},
+	{KIND_ERROR_OID, offsetof(TtlCount, last_error_role)},
+	{KIND_TIME, offsetof(TtlCount, last_error_time)},
+	{KIND_COUNT, offsetof(TtlCount, passes)},
+	{KIND_COUNT, offsetof(TtlCount, sub_passes)},
+	{KIND_TIME, offsetof(TtlCount, last_pass_start)},
+	{KIND_TIME, offsetof(TtlCount, last_pass_end)},
+	{KIND_TIME, offsetof(TtlCount, last_cutoff)},
+	{KIND_RESET_TIME, offsetof(TtlCount, stats_reset)},
+	{KIND_COUNT, offsetof(TtlCount, lag_pauses)},
+	{KIND_TIME, offsetof(TtlCount, last_call)},
+	{KIND_TIME, offsetof(TtlCount, recovered)},
+	{KIND_TIME, offsetof(TtlCount, last_kept)},
+};
+
+StaticAssertDecl(lengthof(columns) == TTL_COUNTERS_COLUMNS, "all columns are listed");
+
 /* The field of a TtlCount for a column. */
 #define FIELD(type, count, column) (*(type *) ((char *) (count) + (column)->offset))
 
@@ -39,39 +100,41 @@ ttl_count_relid(const char *name)
 
 /* Opens a table of such rows.  Raises an error if it does not fit this library. */
 Relation
-ttl_count_open(const char *name, int ncolumns, LOCKMODE lockmode)
+ttl_count_open(const char *name, LOCKMODE lockmode)
 {
 	Relation	rel = table_open(ttl_count_relid(name), lockmode);
 
-	ttl_args_check_columns(RelationGetDescr(rel), ncolumns, name);
+	ttl_args_check_columns(RelationGetDescr(rel),
+						   strcmp(name, "counters") == 0 ? TTL_COUNTERS_COLUMNS : PAST_HOURS_COLUMNS,
+						   name);
 	return rel;
 }
 
 /* Sets the value of a column.  Returns false for NULL: no time, or no text. */
 static bool
-column_datum(const TtlCount *count, const TtlCountColumn *column, Datum *datum)
+column_datum(const TtlCount *count, const Column *column, Datum *datum)
 {
 	const char *text;
 
 	switch (column->kind)
 	{
-		case TTL_COUNT_OID:
-		case TTL_COUNT_ERROR_OID:
+		case KIND_OID:
+		case KIND_ERROR_OID:
 			*datum = ObjectIdGetDatum(FIELD(Oid, count, column));
 			return true;
-		case TTL_COUNT_COUNT:
+		case KIND_COUNT:
 			*datum = Int64GetDatum(FIELD(int64, count, column));
 			return true;
-		case TTL_COUNT_MILLISECONDS:
+		case KIND_MILLISECONDS:
 			*datum = Float8GetDatum(FIELD(double, count, column));
 			return true;
-		case TTL_COUNT_HOUR:
-		case TTL_COUNT_TIME:
-		case TTL_COUNT_RESET_TIME:
+		case KIND_HOUR:
+		case KIND_TIME:
+		case KIND_RESET_TIME:
 			*datum = TimestampTzGetDatum(FIELD(TimestampTz, count, column));
 			return FIELD(TimestampTz, count, column) != 0;
-		case TTL_COUNT_NAME:
-		case TTL_COUNT_ERROR_TEXT:
+		case KIND_NAME:
+		case KIND_ERROR_TEXT:
 			text = FIELD(const char *, count, column);
 			if (text != NULL)
 				*datum = CStringGetTextDatum(text);
@@ -81,12 +144,11 @@ column_datum(const TtlCount *count, const TtlCountColumn *column, Datum *datum)
 }
 
 /*
- * Inserts a row into a table that has these columns.  Logical decoding leaves it out: a
- * publication FOR ALL TABLES has this table in it, and a subscriber without it would stop at
- * the first row.
+ * Inserts a row.  Logical decoding leaves it out: a publication FOR ALL TABLES has this table in
+ * it, and a subscriber without it would stop at the first row.
  */
 void
-ttl_count_insert(Relation rel, const TtlCount *count, const TtlCountColumn *columns)
+ttl_count_insert(Relation rel, const TtlCount *count)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 	HeapTuple	tuple;
@@ -103,10 +165,9 @@ ttl_count_insert(Relation rel, const TtlCount *count, const TtlCountColumn *colu
 	heap_freetuple(tuple);
 }
 
-/* Reads a row of a table that has these columns. */
+/* Reads a row. */
 void
-ttl_count_read(HeapTuple tuple, const TtlCountColumn *columns, TupleDesc desc,
-			   TtlCount *count)
+ttl_count_read(HeapTuple tuple, TupleDesc desc, TtlCount *count)
 {
 	Datum		values[MaxTupleAttributeNumber];
 	bool		nulls[MaxTupleAttributeNumber];
@@ -115,29 +176,29 @@ ttl_count_read(HeapTuple tuple, const TtlCountColumn *columns, TupleDesc desc,
 	heap_deform_tuple(tuple, desc, values, nulls);
 	for (int i = 0; i < desc->natts; i++)
 	{
-		const TtlCountColumn *column = &columns[i];
+		const Column *column = &columns[i];
 
 		if (nulls[i])
 			continue;
 		switch (column->kind)
 		{
-			case TTL_COUNT_OID:
-			case TTL_COUNT_ERROR_OID:
+			case KIND_OID:
+			case KIND_ERROR_OID:
 				FIELD(Oid, count, column) = DatumGetObjectId(values[i]);
 				break;
-			case TTL_COUNT_COUNT:
+			case KIND_COUNT:
 				FIELD(int64, count, column) = DatumGetInt64(values[i]);
 				break;
-			case TTL_COUNT_MILLISECONDS:
+			case KIND_MILLISECONDS:
 				FIELD(double, count, column) = DatumGetFloat8(values[i]);
 				break;
-			case TTL_COUNT_HOUR:
-			case TTL_COUNT_TIME:
-			case TTL_COUNT_RESET_TIME:
+			case KIND_HOUR:
+			case KIND_TIME:
+			case KIND_RESET_TIME:
 				FIELD(TimestampTz, count, column) = DatumGetTimestampTz(values[i]);
 				break;
-			case TTL_COUNT_NAME:
-			case TTL_COUNT_ERROR_TEXT:
+			case KIND_NAME:
+			case KIND_ERROR_TEXT:
 				FIELD(const char *, count, column) = TextDatumGetCString(values[i]);
 				break;
 		}
@@ -149,44 +210,43 @@ ttl_count_read(HeapTuple tuple, const TtlCountColumn *columns, TupleDesc desc,
  * back since has written it, and it would hide later ones.
  */
 void
-ttl_count_add(TtlCount *sum, const TtlCount *row, const TtlCountColumn *columns,
-			  int ncolumns, TimestampTz now)
+ttl_count_add(TtlCount *sum, const TtlCount *row, TimestampTz now)
 {
 	bool		has_last_error = row->last_error_time != 0 &&
 	row->last_error_time <= now &&
 	row->last_error_time >= sum->last_error_time;
 
-	for (int i = 0; i < ncolumns; i++)
+	for (int i = 0; i < lengthof(columns); i++)
 	{
-		const TtlCountColumn *column = &columns[i];
+		const Column *column = &columns[i];
 
 		switch (column->kind)
 		{
-			case TTL_COUNT_OID:
-			case TTL_COUNT_HOUR:
+			case KIND_OID:
+			case KIND_HOUR:
 				break;
-			case TTL_COUNT_NAME:
+			case KIND_NAME:
 				if (sum->hour != 0 && FIELD(const char *, row, column) != NULL)
 					FIELD(const char *, sum, column) = FIELD(const char *, row, column);
 				break;
-			case TTL_COUNT_COUNT:
+			case KIND_COUNT:
 				FIELD(int64, sum, column) += FIELD(int64, row, column);
 				break;
-			case TTL_COUNT_MILLISECONDS:
+			case KIND_MILLISECONDS:
 				FIELD(double, sum, column) += FIELD(double, row, column);
 				break;
-			case TTL_COUNT_TIME:
-			case TTL_COUNT_RESET_TIME:
-				if (column->kind == TTL_COUNT_RESET_TIME ||
+			case KIND_TIME:
+			case KIND_RESET_TIME:
+				if (column->kind == KIND_RESET_TIME ||
 					FIELD(TimestampTz, row, column) <= now)
 					FIELD(TimestampTz, sum, column) = Max(FIELD(TimestampTz, sum, column),
 														  FIELD(TimestampTz, row, column));
 				break;
-			case TTL_COUNT_ERROR_TEXT:
+			case KIND_ERROR_TEXT:
 				if (has_last_error)
 					FIELD(const char *, sum, column) = FIELD(const char *, row, column);
 				break;
-			case TTL_COUNT_ERROR_OID:
+			case KIND_ERROR_OID:
 				if (has_last_error)
 					FIELD(Oid, sum, column) = FIELD(Oid, row, column);
 				break;

@@ -1,15 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * counters.c
- *	  The counters: the table behind the views stats and index_stats.
+ *	  The counters: the tables behind the views stats, index_stats and history.
  *
  * Each batch adds a row in its own transaction, and each survey one for the passes.  So the
  * counters are exact after a crash, and the cost of a batch does not depend on the versions
  * of a row that an old snapshot keeps.  A survey folds the rows of each index into one for
- * its sum and one for the hour at hand; past hours go to ttl_index.past_hours (history.c).
+ * its sum and one for the hour at hand.
  *
- * The table has no index, so rows are inserted into the heap directly, without privileges
- * and triggers.  Its trigger is for subscriptions to all tables of another server.
+ * Once an hour is over, a fold moves its row of each index to ttl_index.past_hours, in the
+ * transaction that adds it to the sum of the index.  So each row that was deleted is in one of
+ * the two tables at any time, and the counters, which each fold reads, stay small.  Past hours
+ * are never changed.  Those older than ttl_index.history_retention are deleted, once an hour.
+ *
+ * The tables have no index, so rows are inserted into the heap directly, without privileges
+ * and triggers.  Their triggers are for subscriptions to all tables of another server.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -26,7 +31,6 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -35,7 +39,6 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
-#include "definition/definition.h"
 #include "state/state.h"
 #include "stats/stats.h"
 #include "ttl_index.h"
@@ -48,42 +51,6 @@ PG_FUNCTION_INFO_V1(ttl_stats_reset_index);
 
 /* Assumed rows per page: about half of what fits. */
 #define ROWS_PER_BLOCK 25
-
-/* The columns of ttl_index.counters, in order. */
-static const TtlCountColumn columns[] = {
-	{TTL_COUNT_OID, offsetof(TtlCount, indexrelid)},
-	{TTL_COUNT_OID, offsetof(TtlCount, relid)},
-	{TTL_COUNT_HOUR, offsetof(TtlCount, hour)},
-	{TTL_COUNT_NAME, offsetof(TtlCount, schemaname)},
-	{TTL_COUNT_NAME, offsetof(TtlCount, relname)},
-	{TTL_COUNT_NAME, offsetof(TtlCount, indexrelname)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, visits)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, batches)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, deleted_documents)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, deleted_buckets)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, archived_documents)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, archived_buckets)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, skipped_locked)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, skipped_failed)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, errors)},
-	{TTL_COUNT_MILLISECONDS, offsetof(TtlCount, delete_time)},
-	{TTL_COUNT_TIME, offsetof(TtlCount, last_deleted)},
-	{TTL_COUNT_ERROR_TEXT, offsetof(TtlCount, last_error)},
-	{TTL_COUNT_ERROR_TEXT, offsetof(TtlCount, last_error_sqlstate)},
-	{TTL_COUNT_ERROR_OID, offsetof(TtlCount, last_error_role)},
-	{TTL_COUNT_TIME, offsetof(TtlCount, last_error_time)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, passes)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, sub_passes)},
-	{TTL_COUNT_TIME, offsetof(TtlCount, last_pass_start)},
-	{TTL_COUNT_TIME, offsetof(TtlCount, last_pass_end)},
-	{TTL_COUNT_TIME, offsetof(TtlCount, last_cutoff)},
-	{TTL_COUNT_RESET_TIME, offsetof(TtlCount, stats_reset)},
-	{TTL_COUNT_COUNT, offsetof(TtlCount, lag_pauses)},
-	{TTL_COUNT_TIME, offsetof(TtlCount, last_call)},
-	{TTL_COUNT_TIME, offsetof(TtlCount, recovered)},
-};
-
-#define NCOLUMNS lengthof(columns)
 
 /* The rows of an index, its table and an hour add up to one. */
 #define KEY_SIZE (offsetof(TtlCount, hour) + sizeof(TimestampTz))
@@ -98,12 +65,30 @@ typedef struct Sums
 	TimestampTz move_before;	/* hours before this are moved to past_hours */
 } Sums;
 
+/* The hour of a moment, in UTC. */
+TimestampTz
+ttl_counters_hour(TimestampTz at)
+{
+	return at - at % USECS_PER_HOUR;
+}
+
+/*
+ * Tries to lock the table of past hours: DROP EXTENSION locks it before the counters, which the
+ * caller has.
+ */
+static bool
+lock_past_hours(LOCKMODE lockmode)
+{
+	return ConditionalLockRelationOid(ttl_count_relid("past_hours"), lockmode);
+}
+
 /* Raises an error if the tables do not fit this library. */
 void
 ttl_counters_check(void)
 {
-	table_close(ttl_count_open("counters", NCOLUMNS, AccessShareLock), AccessShareLock);
-	ttl_history_check();
+	table_close(ttl_count_open("counters", AccessShareLock), AccessShareLock);
+	if (lock_past_hours(AccessShareLock))
+		table_close(ttl_count_open("past_hours", NoLock), NoLock);
 }
 
 /*
@@ -152,6 +137,13 @@ is_moved(const Sums *sums, TimestampTz hour)
 	return hour != 0 && hour < sums->move_before;
 }
 
+/* Is an hour older than ttl_index.history_retention? */
+static bool
+is_old(TimestampTz hour, TimestampTz now)
+{
+	return hour + USECS_PER_HOUR <= now - ttl_history_retention * USECS_PER_SEC;
+}
+
 /* Adds a row to the sum for this index and hour, or begins one. */
 static void
 add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
@@ -177,7 +169,7 @@ add_to_sum(Sums *sums, const TtlCount *row, TimestampTz hour)
 		*sum = key;
 		sums->list = lappend(sums->list, sum);
 	}
-	ttl_count_add(sum, &added, columns, NCOLUMNS, sums->now);
+	ttl_count_add(sum, &added, sums->now);
 }
 
 /*
@@ -203,7 +195,7 @@ sum_rows(Relation rel, Snapshot snapshot, bool take, TimestampTz move_before, Su
 	{
 		TtlCount	row;
 
-		ttl_count_read(tuple, columns, desc, &row);
+		ttl_count_read(tuple, desc, &row);
 		add_to_sum(sums, &row, row.hour);
 		if (is_moved(sums, row.hour))
 			add_to_sum(sums, &row, 0);
@@ -222,6 +214,7 @@ sum_rows(Relation rel, Snapshot snapshot, bool take, TimestampTz move_before, Su
 static void
 take_rows(Relation rel, TimestampTz move_before, Sums *sums)
 {
+	Relation	past_hours;
 	ListCell   *lc;
 
 	CommandCounterIncrement();
@@ -230,8 +223,11 @@ take_rows(Relation rel, TimestampTz move_before, Sums *sums)
 	{
 		const TtlCount *sum = lfirst(lc);
 
-		if (is_moved(sums, sum->hour))
-			ttl_history_add(sum, sums->now);
+		if (!is_moved(sums, sum->hour) || is_old(sum->hour, sums->now))
+			continue;
+		past_hours = ttl_count_open("past_hours", RowExclusiveLock);
+		ttl_count_insert(past_hours, sum);
+		table_close(past_hours, NoLock);
 	}
 }
 
@@ -249,7 +245,7 @@ look(Sums *sums)
 	if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock))
 		return false;
 	rel = table_open(relid, NoLock);
-	fits = RelationGetDescr(rel)->natts == NCOLUMNS;
+	fits = RelationGetDescr(rel)->natts == TTL_COUNTERS_COLUMNS;
 	if (fits)
 		sum_rows(rel, GetActiveSnapshot(), false, DT_NOEND, sums);
 	table_close(rel, AccessShareLock);
@@ -257,8 +253,9 @@ look(Sums *sums)
 }
 
 /*
- * Finds the TTL indexes with an error that no good visit has followed: a hash table of
- * TtlFailing in the current memory context.
+ * Finds the TTL indexes with an error that no good visit has followed, and those by which the
+ * last pass has deleted nothing because of a trigger: a hash table of TtlFailing in the current
+ * memory context.
  */
 HTAB *
 ttl_counters_failing(void)
@@ -266,21 +263,26 @@ ttl_counters_failing(void)
 	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(TtlFailing),.hcxt = CurrentMemoryContext};
 	HTAB	   *failing = hash_create("ttl_index failing", 64, &ctl,
 									  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	TimestampTz pass_start = 0;
 	Sums		sums;
 	ListCell   *lc;
 
 	if (!look(&sums))
 		return failing;
 	foreach(lc, sums.list)
+		pass_start = Max(pass_start, ((TtlCount *) lfirst(lc))->last_pass_start);
+	foreach(lc, sums.list)
 	{
 		const TtlCount *sum = lfirst(lc);
+		bool		fails = sum->last_error_time > sum->recovered;
+		bool		keeps = sum->last_kept > sum->last_deleted && sum->last_kept >= pass_start;
 
-		if (sum->hour == 0 && OidIsValid(sum->indexrelid) &&
-			sum->last_error_time > sum->recovered)
+		if (sum->hour == 0 && OidIsValid(sum->indexrelid) && (fails || keeps))
 		{
 			TtlFailing *entry = hash_search(failing, &sum->indexrelid, HASH_ENTER, NULL);
 
-			entry->at = sum->last_error_time;
+			entry->at = fails ? sum->last_error_time : 0;
+			entry->keeps = keeps;
 		}
 	}
 	return failing;
@@ -309,9 +311,9 @@ ttl_counters_roles_since(TimestampTz since)
 static void
 add_work(void *arg)
 {
-	Relation	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
+	Relation	rel = ttl_count_open("counters", RowExclusiveLock);
 
-	ttl_count_insert(rel, arg, columns);
+	ttl_count_insert(rel, arg);
 	table_close(rel, NoLock);
 }
 
@@ -327,7 +329,7 @@ ttl_counters_add(const TtlCount *count)
 
 	if (OidIsValid(row.indexrelid) && (row.batches > 0 || row.errors > 0))
 	{
-		row.hour = ttl_history_hour(GetCurrentTimestamp());
+		row.hour = ttl_counters_hour(GetCurrentTimestamp());
 		row.indexrelname = get_rel_name(row.indexrelid);
 		row.relname = get_rel_name(row.relid);
 		row.schemaname = get_namespace_name(get_rel_namespace(row.relid));
@@ -341,13 +343,13 @@ ttl_counters_add(const TtlCount *count)
 /*
  * Folds the rows of each index into one, in the current transaction, unless somebody else
  * does (or a vacuum).  The caller has added so many rows since the last time; this returns
- * whether they count from zero again.
+ * whether they count from zero again.  Past hours are moved to the history if `moves` is set.
  *
  * A fold reads the whole table, also what an old snapshot keeps of earlier folds.  So it
  * waits until about as many rows have come as it has to read, but is made in each hour.
  */
 bool
-ttl_counters_fold(int64 rows, bool new_hour)
+ttl_counters_fold(int64 rows, bool new_hour, bool moves)
 {
 	Oid			relid = ttl_count_relid("counters");
 	Relation	rel;
@@ -356,13 +358,13 @@ ttl_counters_fold(int64 rows, bool new_hour)
 	if ((rows < FOLD_ROWS && !new_hour) ||
 		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
 		return false;
-	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
+	rel = ttl_count_open("counters", RowExclusiveLock);
 	due = new_hour ||
 		rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
 	if (due)
 	{
-		TimestampTz move_before = ttl_history_lock(RowExclusiveLock) ?
-			ttl_history_hour(GetCurrentTimestamp()) : DT_NOBEGIN;
+		TimestampTz move_before = moves && lock_past_hours(RowExclusiveLock) ?
+			ttl_counters_hour(GetCurrentTimestamp()) : DT_NOBEGIN;
 		bool		past = false;
 		Sums		sums;
 		ListCell   *lc;
@@ -379,12 +381,40 @@ ttl_counters_fold(int64 rows, bool new_hour)
 				const TtlCount *sum = lfirst(lc);
 
 				if (!is_moved(&sums, sum->hour))
-					ttl_count_insert(rel, sum, columns);
+					ttl_count_insert(rel, sum);
 			}
 		}
 	}
 	table_close(rel, NoLock);
 	return due;
+}
+
+/* Deletes the old ones of the past hours, unless others have locked the table. */
+void
+ttl_counters_trim(TimestampTz now)
+{
+	Relation	rel;
+	Snapshot	snapshot;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!lock_past_hours(RowExclusiveLock))
+		return;
+	rel = ttl_count_open("past_hours", NoLock);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	scan = ttl_table_beginscan(rel, snapshot);
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		bool		null;
+		Datum		hour = heap_getattr(tuple, TTL_COUNT_ATTNUM_HOUR, RelationGetDescr(rel), &null);
+
+		CHECK_FOR_INTERRUPTS();
+		if (is_old(DatumGetTimestampTz(hour), now))
+			simple_heap_delete(rel, &tuple->t_self);
+	}
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
 }
 
 /*
@@ -403,7 +433,7 @@ reset(Oid root)
 	PreventCommandIfParallelMode("ttl_index.stats_reset()");
 	/* nobody folds the rows meanwhile */
 	LockRelationOid(ttl_count_relid("counters"), ShareUpdateExclusiveLock);
-	rel = ttl_count_open("counters", NCOLUMNS, RowExclusiveLock);
+	rel = ttl_count_open("counters", RowExclusiveLock);
 	take_rows(rel, DT_NOEND, &sums);
 	foreach(lc, sums.list)
 	{
@@ -416,7 +446,7 @@ reset(Oid root)
 		{
 			/* the time of the last run_pass() of a role is no count */
 			if (call.last_call != 0)
-				ttl_count_insert(rel, &call, columns);
+				ttl_count_insert(rel, &call);
 			continue;
 		}
 		if (sum->indexrelid == root)
@@ -426,12 +456,12 @@ reset(Oid root)
 			sum->last_error = sum->last_error_sqlstate = NULL;
 			sum->last_error_role = InvalidOid;
 		}
-		ttl_count_insert(rel, sum, columns);
+		ttl_count_insert(rel, sum);
 	}
 	if (OidIsValid(root))
 		zero.relid = IndexGetRelation(root, true);
 	zero.stats_reset = sums.now;
-	ttl_count_insert(rel, &zero, columns);
+	ttl_count_insert(rel, &zero);
 	table_close(rel, NoLock);
 }
 

@@ -27,15 +27,14 @@
 #include "utils/tuplestore.h"
 
 #include "compat.h"
-#include "definition/definition.h"
 #include "stats/progress.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_list_operations);
 
 /*
- * What is shown in the progress fields, each of which is an int64.  The first two tell it
- * from what core's commands show, and from what a process that has ended left in the slot.
+ * What is shown in the progress fields, an array of int64.  The first two tell it from what
+ * core's commands show, and from what a process that has ended left in the slot.
  */
 typedef struct ShownHeader
 {
@@ -52,24 +51,17 @@ typedef struct ShownWork
 	int64		begun;			/* the visit, or the sub-pass */
 	int64		has_key;
 	int64		key;			/* the index was read up to there */
-	int64		pass_start;
-	int64		pass_deleted;
-	int64		pass_left;
-	int64		pass_time_left;
-	int64		index_deleted;
-	int64		index_left;
+	TtlProgress progress;
 } ShownWork;
 
 typedef struct ShownLauncher
 {
 	ShownHeader header;
-	int64		enabled;
-	int64		read_only;
-	int64		no_slot;
-	int64		overview;
+	TtlLauncher launcher;
 } ShownLauncher;
 
-StaticAssertDecl(sizeof(ShownWork) <= PGSTAT_NUM_PROGRESS_PARAM * sizeof(int64),
+StaticAssertDecl(sizeof(ShownWork) <= PGSTAT_NUM_PROGRESS_PARAM * sizeof(int64) &&
+				 sizeof(TtlLauncher) % sizeof(int64) == 0,
 				 "what is shown fits into the progress fields");
 
 #define WORK_MAGIC INT64CONST(0x74746c5f696e6478)	/* "ttl_indx" */
@@ -115,12 +107,7 @@ show_work(int operation, TimestampTz begun, const TtlProgress *progress)
 {
 	shown.operation = operation;
 	shown.begun = begun;
-	shown.pass_start = progress->begun;
-	shown.pass_deleted = progress->deleted;
-	shown.pass_left = progress->left;
-	shown.pass_time_left = progress->time_left;
-	shown.index_deleted = progress->index_deleted;
-	shown.index_left = progress->index_left;
+	shown.progress = *progress;
 	show(&shown.header, WORK_MAGIC, sizeof(shown));
 }
 
@@ -187,12 +174,7 @@ next_shown(int *i, int64 magic, Oid *database)
 void
 ttl_progress_launcher(const TtlLauncher *launcher)
 {
-	ShownLauncher known = {
-		.enabled = launcher->enabled,
-		.read_only = launcher->read_only,
-		.no_slot = launcher->no_slot,
-		.overview = launcher->overview
-	};
+	ShownLauncher known = {.launcher = *launcher};
 
 	show(&known.header, LAUNCHER_MAGIC, sizeof(known));
 }
@@ -205,13 +187,9 @@ ttl_progress_find_launcher(TtlLauncher *launcher)
 	Oid			database;
 	const ShownLauncher *known = next_shown(&i, LAUNCHER_MAGIC, &database);
 
-	if (known == NULL)
-		return false;
-	launcher->enabled = known->enabled;
-	launcher->read_only = known->read_only;
-	launcher->no_slot = known->no_slot;
-	launcher->overview = known->overview;
-	return true;
+	if (known != NULL)
+		*launcher = known->launcher;
+	return known != NULL;
 }
 
 /* How far a pass has read an index at which it is at work; false for none. */
@@ -257,8 +235,8 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 	ttl_args_check_columns(rsinfo->setDesc, NCOLUMNS, "list_operations()");
 	while ((work = next_shown(&i, WORK_MAGIC, &database)) != NULL)
 	{
+		const TtlProgress *progress = &work->progress;
 		bool		is_visit = OidIsValid(work->indexrelid);
-		bool		in_pass = work->pass_start != 0;
 		Datum		values[NCOLUMNS];
 		bool		nulls[NCOLUMNS] = {0};
 
@@ -268,16 +246,15 @@ ttl_list_operations(PG_FUNCTION_ARGS)
 		values[3] = ObjectIdGetDatum((Oid) work->indexrelid);
 		nulls[2] = nulls[3] = !is_visit;
 		values[4] = TimestampTzGetDatum(work->begun);
-		values[5] = TimestampTzGetDatum(work->pass_start);
-		values[6] = Int64GetDatum(work->pass_deleted);
-		nulls[5] = nulls[6] = !in_pass;
-		values[7] = Int64GetDatum(work->pass_left);
-		nulls[7] = !in_pass || work->pass_left < 0;
-		values[8] = ttl_progress_interval(in_pass ? work->pass_time_left : -1, &nulls[8]);
-		values[9] = Int64GetDatum(work->index_deleted);
-		nulls[9] = !in_pass || !is_visit;
-		values[10] = Int64GetDatum(work->index_left);
-		nulls[10] = !in_pass || !is_visit || work->index_left < 0;
+		values[5] = TimestampTzGetDatum(progress->begun);
+		values[6] = Int64GetDatum(progress->deleted);
+		values[7] = Int64GetDatum(progress->left);
+		nulls[7] = progress->left < 0;
+		values[8] = ttl_progress_interval(progress->time_left, &nulls[8]);
+		values[9] = Int64GetDatum(progress->index_deleted);
+		nulls[9] = !is_visit;
+		values[10] = Int64GetDatum(progress->index_left);
+		nulls[10] = !is_visit || progress->index_left < 0;
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -12,7 +12,6 @@
 
 #include "definition/definition.h"
 #include "expire/expire.h"
-#include "storage/dsm.h"
 
 /* What deletion waits for; progress.c has the names in the same order. */
 typedef enum TtlWait
@@ -33,7 +32,7 @@ typedef struct TtlPace
 /* How far a pass is, in all and by the index that is visited; -1: not known. */
 typedef struct TtlProgress
 {
-	TimestampTz begun;			/* 0: it is not known yet what there is to do */
+	TimestampTz begun;
 	int64		deleted;		/* rows, one by one */
 	int64		left;
 	int64		time_left;		/* microseconds */
@@ -57,28 +56,21 @@ typedef struct TtlSurvey
 	int64		worst_lag;		/* microseconds; -1: unknown of all */
 } TtlSurvey;
 
-/* What the launcher knows of a database. */
+/* What the launcher knows of a database (overview.c). */
 typedef struct TtlKnownDatabase
 {
 	Oid			oid;
 	TtlSurvey	survey;
 } TtlKnownDatabase;
 
-/* Up to which key the monitor has read an index in which it has deleted much. */
-typedef struct TtlKnownIndex
-{
-	Oid			database;
-	Oid			indexrelid;
-	int64		key;
-} TtlKnownIndex;
-
-/* What the launcher shows of itself. */
+/* What the launcher shows of itself; an int64 each, like those of TtlProgress. */
 typedef struct TtlLauncher
 {
-	bool		enabled;		/* ttl_index.monitor_enabled, in the launcher */
-	bool		read_only;		/* default_transaction_read_only, likewise */
-	bool		no_slot;		/* the last worker found no slot */
-	dsm_handle	overview;		/* see overview.c; 0 for none */
+	int64		enabled;		/* ttl_index.monitor_enabled, in the launcher */
+	int64		read_only;		/* default_transaction_read_only, likewise */
+	int64		no_slot;		/* the last worker found no slot */
+	int64		area;			/* the dsa_handle of its shared memory, and in it: */
+	int64		common;			/* a dsa_pointer to TtlCommon */
 } TtlLauncher;
 
 /* progress.c */

@@ -30,10 +30,12 @@ typedef struct TtlCount
 	int64		batches;
 	int64		deleted_documents;
 	int64		deleted_buckets;
+	int64		estimated_documents;	/* of these, where they were not counted */
 	int64		archived_documents; /* of the deleted ones, likewise below */
 	int64		archived_buckets;
 	int64		skipped_locked;
 	int64		skipped_failed;
+	int64		skipped_kept;	/* by a trigger that returned NULL */
 	int64		errors;
 	double		delete_time;	/* milliseconds */
 	TimestampTz last_deleted;	/* 0 for none, like the other times */
@@ -50,44 +52,26 @@ typedef struct TtlCount
 	int64		lag_pauses;
 	TimestampTz last_call;		/* of run_pass(), by the role in relid */
 	TimestampTz recovered;		/* when a visit was good again after an error */
+	TimestampTz last_kept;		/* when a trigger last kept a row */
 } TtlCount;
 
-/* How a column is stored, and how two rows of an index become one. */
-typedef enum TtlCountKind
-{
-	TTL_COUNT_OID,				/* says what the row is about */
-	TTL_COUNT_HOUR,				/* likewise; 0 for a sum */
-	TTL_COUNT_NAME,				/* any one that there is */
-	TTL_COUNT_COUNT,			/* an int64, added up */
-	TTL_COUNT_MILLISECONDS,		/* a double, added up */
-	TTL_COUNT_TIME,				/* the latest one that is not in the future */
-	TTL_COUNT_RESET_TIME,		/* the latest one */
-	TTL_COUNT_ERROR_TEXT,		/* belongs to the latest last_error_time */
-	TTL_COUNT_ERROR_OID			/* likewise */
-} TtlCountKind;
-
-typedef struct TtlCountColumn
-{
-	TtlCountKind kind;
-	size_t		offset;			/* in TtlCount */
-} TtlCountColumn;
-
-/* A TTL index whose last error was not followed by a good visit. */
+/* A TTL index whose last error was not followed by a good visit, or whose rows a trigger keeps. */
 typedef struct TtlFailing
 {
 	Oid			root;
-	TimestampTz at;				/* when that error was counted */
+	TimestampTz at;				/* when that error was counted, or 0 */
+	bool		keeps;			/* a trigger has kept the rows of the last visit */
 } TtlFailing;
 
 /* count.c */
+#define TTL_COUNTERS_COLUMNS 33
+#define TTL_COUNT_ATTNUM_HOUR 3
+
 extern Oid	ttl_count_relid(const char *name);
-extern Relation ttl_count_open(const char *name, int ncolumns, LOCKMODE lockmode);
-extern void ttl_count_insert(Relation rel, const TtlCount *count,
-							 const TtlCountColumn *columns);
-extern void ttl_count_read(HeapTuple tuple, const TtlCountColumn *columns,
-						   TupleDesc desc, TtlCount *count);
-extern void ttl_count_add(TtlCount *sum, const TtlCount *row,
-						  const TtlCountColumn *columns, int ncolumns, TimestampTz now);
+extern Relation ttl_count_open(const char *name, LOCKMODE lockmode);
+extern void ttl_count_insert(Relation rel, const TtlCount *count);
+extern void ttl_count_read(HeapTuple tuple, TupleDesc desc, TtlCount *count);
+extern void ttl_count_add(TtlCount *sum, const TtlCount *row, TimestampTz now);
 
 /* counters.c */
 #define TTL_COUNTERS_LOCKED "table \"" TTL_SCHEMA ".counters\" is locked by others"
@@ -100,13 +84,8 @@ extern bool ttl_counters_are_locked(void);
 extern bool ttl_counters_add(const TtlCount *count);
 extern List *ttl_counters_roles_since(TimestampTz since);
 extern HTAB *ttl_counters_failing(void);
-extern bool ttl_counters_fold(int64 rows, bool new_hour);
-
-/* history.c */
-extern TimestampTz ttl_history_hour(TimestampTz at);
-extern void ttl_history_check(void);
-extern bool ttl_history_lock(LOCKMODE lockmode);
-extern void ttl_history_add(const TtlCount *sum, TimestampTz now);
-extern void ttl_history_trim(TimestampTz now);
+extern bool ttl_counters_fold(int64 rows, bool new_hour, bool moves);
+extern TimestampTz ttl_counters_hour(TimestampTz at);
+extern void ttl_counters_trim(TimestampTz now);
 
 #endif							/* TTL_STATS_H */

@@ -105,7 +105,7 @@ $worker1->psql('postgres', q{SELECT ttl_index.coll_mod('events', 'at', 1)}, stde
 like($stderr, qr/ERROR: .*not allowed on this node.*coordinator/s, 'a worker refuses to change its shell');
 my $shard = $cluster->on_node($worker1, q{SELECT min(oid::regclass::text) FROM pg_class WHERE relname ~ '^events_ttl_\d+$'});
 $worker1->psql('postgres', qq{SELECT ttl_index.coll_mod_index('$shard', 1)}, stderr => \$stderr);
-like($stderr, qr/ERROR: .*index "$shard" is of a shard of a table of Citus\nHINT: .*on the coordinator/s,
+like($stderr, qr/ERROR: .*index "$shard" belongs to a shard of a table of Citus\nHINT: .*on the coordinator/s,
 	'and a shard');
 like($cluster->error(q{ALTER INDEX events_ttl SET (ttl_index.no_such = 1)}),
 	qr/unrecognized parameter namespace "ttl_index"/, 'an unknown parameter is refused');
@@ -239,7 +239,7 @@ all_are('none', 'and made plain', 'copied_ttl', 6);
 # Removing all, and the extension
 #
 
-is($cluster->sql('SELECT ttl_index.remove_all_ttl()'), '6', 'remove_all_ttl counts tables, not shards');
+is($cluster->sql('SELECT ttl_index.remove_all_ttl()'), '7', 'remove_all_ttl counts indexes, not shards');
 all_are('none', 'and reaches all nodes');
 $cluster->sql('DROP TABLE pair');
 $cluster->sql('DROP EXTENSION ttl_index');

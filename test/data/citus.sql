@@ -22,3 +22,5 @@ CREATE FUNCTION pg_catalog.lock_shard_metadata(lock_mode int, shard_id bigint[])
 RETURNS void LANGUAGE plpgsql STRICT AS $$ BEGIN
 	PERFORM pg_advisory_xact_lock_shared(id) FROM unnest(shard_id) AS id WHERE lock_mode = 5;
 END $$;
+-- this is no extension, whose creation enables it
+ALTER EVENT TRIGGER ttl_index_before_alter_index ENABLE;

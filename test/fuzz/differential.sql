@@ -16,20 +16,16 @@ EXCEPTION WHEN data_exception THEN
 END $$;
 
 CREATE TEMP TABLE results AS
-SELECT string, in_format, in_old_format,
-	CASE WHEN in_old_format THEN pg_temp.core_date(string) END AS core,
+SELECT string, CASE WHEN in_format THEN pg_temp.core_date(string) END AS core,
 	ttl_index.document_date(jsonb_build_object('d', string), 'd') AS plain,
 	ttl_index.document_date(jsonb_build_object('d', jsonb_build_object('$date', string)), 'd') AS wrapped
 FROM strings,
 	-- hour 24 is of ISO 8601, not of RFC 3339, but PostgreSQL takes it
-	LATERAL (SELECT string ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]([01][0-9]|2[0-35-9]|[3-9][0-9]):[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[-+][0-9]{2}:[0-9]{2})$',
-		string ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]([01][0-9]|2[0-35-9]|[3-9][0-9]):[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[-+][0-9]{2}:?[0-9]{2})$')
-		AS f (in_format, in_old_format);
+	LATERAL (SELECT string ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]([01][0-9]|2[0-35-9]|[3-9][0-9]):[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[-+][0-9]{2}:?[0-9]{2})$') AS f (in_format);
 
 CREATE TEMP TABLE different AS
 SELECT string, core, plain, wrapped FROM results
-WHERE plain IS DISTINCT FROM CASE WHEN in_format THEN core END
-	OR wrapped IS DISTINCT FROM core;
+WHERE plain IS DISTINCT FROM core OR wrapped IS DISTINCT FROM core;
 
 SELECT count(*) AS strings, count(DISTINCT string) AS distinct, count(plain) AS dates, count(wrapped) AS "dates inside $date",
 	count(*) FILTER (WHERE wrapped IS NULL) AS "not dates", (SELECT count(*) FROM different) AS different

@@ -148,6 +148,46 @@ pg_detoast_datum_packed(struct varlena *datum)
 	return datum;
 }
 
+/*
+ * What document_date_in() alone calls, which is not tried here
+ */
+
+TtlUnit
+ttl_keytype_find_unit(const char *name)
+{
+	abort();
+}
+
+TimestampTz
+ttl_keytype_instant(TtlUnit unit, int64 key)
+{
+	abort();
+}
+
+int64
+ttl_keytype_round_up(Numeric number, uint64 *rest)
+{
+	abort();
+}
+
+TimestampTz
+ttl_keytype_in_zone(pg_tz *zone, Timestamp local)
+{
+	abort();
+}
+
+pg_tz *
+pg_tzset(const char *name)
+{
+	abort();
+}
+
+char *
+text_to_cstring(const text *value)
+{
+	abort();
+}
+
 /* of a function that is compiled and not called */
 ArrayIterator
 array_create_iterator(ArrayType *array, int slice_ndim, ArrayMetaState *meta)
@@ -580,11 +620,12 @@ plain_date(const JsonNode *node, bool wrapped, TimestampTz *date)
 	const JsonNode *digits;
 	__int128	ms;
 	int64_t		micros;
+	bool		has_offset;
 	bool		is_date;
 
 	if (node->type == jbvString)
 	{
-		is_date = rfc3339_parse(node->text, node->length, wrapped, &micros);
+		is_date = rfc3339_parse(node->text, node->length, &has_offset, &micros) && has_offset;
 		*date = micros;
 		return is_date;
 	}
@@ -712,7 +753,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check_integer(node);
-	found = find_date(new_document(node), (ArrayType *) &path, &date);
+	found = find_date(new_document(node), (ArrayType *) &path, TTL_UNIT_NONE, NULL, &date);
 	plain_walk(node, &path, 0, false, &expected);
 	if (found != expected.found || (found && date != expected.date))
 		abort();

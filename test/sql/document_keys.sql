@@ -48,7 +48,30 @@ SELECT ttl_index.create_index('eventlog', 'plain.x', 5);
 SELECT ttl_index.create_index('eventlog', 'nothing.x', 5);
 SELECT ttl_index.coll_mod('eventlog', 'doc.nothing', 5);
 SELECT ttl_index.drop_index('eventlog', 'doc.nothing');
-SELECT ttl_index.create_index('eventlog', 'doc.at', 5, time_zone => 'UTC');
+SELECT ttl_index.create_index('eventlog', 'doc.at', 5, unit => 'seconds', time_zone => 'UTC');
+SELECT ttl_index.create_index('eventlog', 'doc.at', 5, unit => 'uuidv7');
+SELECT ttl_index.create_index('eventlog', 'doc.at', 5, time_zone => 'CET');
+
+-- rule 46: numbers in a unit, and strings without an offset in a time zone
+CREATE TABLE declared (name text, doc jsonb);
+INSERT INTO declared VALUES ('goes: number', '{"exp": 1000000000}'), ('goes: string', '{"exp": "2001-01-01T00:00:00Z"}'),
+	('stays: 0', '{"exp": 0}'), ('stays: later', '{"exp": 32503680000}'), ('goes with a zone', '{"exp": "2001-01-01T00:00:00"}');
+SELECT ttl_index.create_index('declared', 'doc.exp', 60, unit => 'seconds');
+SELECT ttl_index.create_index('declared', 'doc.exp', 60, unit => 'seconds');
+SELECT ttl_index.create_index('declared', 'doc.exp', 5, unit => 'seconds', or_change => true);
+SELECT ttl_index.create_index('declared', 'doc.exp', 5, unit => 'milliseconds', paused => true, name => 'milliseconds');
+SELECT pg_get_indexdef(indexrelid), key, unit, state FROM ttl_index.indexes WHERE relid = 'declared'::regclass ORDER BY indexrelid;
+CALL ttl_index.run_pass();
+SELECT name FROM declared ORDER BY name COLLATE "C";
+DROP INDEX milliseconds;
+SELECT * FROM ttl_index.coll_mod('declared', 'doc.exp', 0);
+SELECT * FROM ttl_index.coll_mod('declared', 'doc.exp', 0, unit => 'seconds');
+SELECT ttl_index.drop_index('declared', 'doc.exp');
+SELECT ttl_index.create_index('declared', 'doc.exp', 0, time_zone => 'America/New_York', document_ttl_field => 'doc.ttl');
+SELECT pg_get_indexdef(indexrelid), document_ttl, state FROM ttl_index.indexes WHERE relid = 'declared'::regclass ORDER BY indexrelid;
+SELECT ttl_index.oldest_due('declared_doc_exp_ttl') AT TIME ZONE 'UTC' AS utc;
+CALL ttl_index.run_pass();
+SELECT name FROM declared ORDER BY name COLLATE "C";
 
 -- a domain over jsonb; a step that cannot be written in a key
 CREATE DOMAIN document AS jsonb;

@@ -29,24 +29,30 @@ CREATE TABLE expected (object text, command text,
 INSERT INTO expected VALUES
 ('expire_after_seconds(integer,integer)', 'SELECT ttl_index.expire_after_seconds(1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('time_zone(text,text)', 'SELECT ttl_index.time_zone(''UTC'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('unit(text,text)', 'SELECT ttl_index.unit(''seconds'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('drop_expired_partitions(boolean,boolean)', 'SELECT ttl_index.drop_expired_partitions()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('bucket_max_span_seconds(integer,integer)', 'SELECT ttl_index.bucket_max_span_seconds(60)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('detach_expired_partitions(boolean,boolean)', 'SELECT ttl_index.detach_expired_partitions()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('archive_to(regclass,regclass)', 'SELECT ttl_index.archive_to(''pg_class'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('paused(boolean,boolean)', 'SELECT ttl_index.paused()', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('seconds(interval)', 'SELECT ttl_index.seconds(''1 day'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('duration', 'SELECT ''1 day''::ttl_index.duration', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('duration_in(cstring)', 'SELECT ttl_index.duration_in(''1 day'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('duration_out(duration)', 'SELECT ttl_index.duration_out(1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('duration(interval)', 'SELECT ttl_index.duration(interval ''1 day'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('earliest(timestamp with time zone[])', 'SELECT ttl_index.earliest(''{}'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('document_date(jsonb,text[])', 'SELECT ttl_index.document_date(''{}'', ''a'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('document_date_in(jsonb,text,text[])', 'SELECT ttl_index.document_date_in(''{}'', ''seconds'', ''a'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('document_ttl(jsonb,text)', 'SELECT ttl_index.document_ttl(''{}'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('column_ttl(bigint)', 'SELECT ttl_index.column_ttl(1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('expire_at(timestamp with time zone,integer)', 'SELECT ttl_index.expire_at(now(), 1)', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 -- declaring is for owners
-('create_index_command(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.create_index_command(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('create_index(regclass,text,bigint,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('coll_mod(regclass,text,bigint,text,boolean,boolean,regclass,boolean,boolean)', 'SELECT ttl_index.coll_mod(''%1$s'', ''ts'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
-('coll_mod_index(regclass,bigint,text,boolean,boolean,regclass,boolean,boolean)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('create_index_command(regclass,text,duration,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean,text)', 'SELECT ttl_index.create_index_command(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('create_index(regclass,text,duration,text,text,text,name,boolean,boolean,boolean,boolean,regclass,boolean,text)', 'SELECT ttl_index.create_index(''%1$s'', ''doc.at'', 1)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('coll_mod(regclass,text,duration,text,boolean,boolean,regclass,boolean,boolean,text)', 'SELECT ttl_index.coll_mod(''%1$s'', ''ts'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
+('coll_mod_index(regclass,duration,text,boolean,boolean,regclass,boolean,boolean,text)', 'SELECT ttl_index.coll_mod_index(''%1$s_ttl'', 5)', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 -- the tables here are not partitioned
-('create_time_series(regclass,text,text,text,bigint,integer,text,boolean)', 'SELECT ttl_index.create_time_series(''%1$s'', ''ts'')', '0A000', '0A000', '42501', '0A000', '42501', '0A000'),
+('create_time_series(regclass,text,text,text,duration,integer,text,boolean,text)', 'SELECT ttl_index.create_time_series(''%1$s'', ''ts'')', '0A000', '0A000', '42501', '0A000', '42501', '0A000'),
 ('pause_index(regclass)', 'SELECT ttl_index.pause_index(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('unpause_index(regclass)', 'SELECT ttl_index.unpause_index(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
 ('remove_ttl(regclass)', 'SELECT ttl_index.remove_ttl(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', '42501', 'ok'),
@@ -62,6 +68,7 @@ INSERT INTO expected VALUES
 ('forecast(regclass,interval,integer)', 'SELECT ttl_index.forecast(''%1$s_ttl'')', 'ok', 'ok', '42501', 'ok', 'ok', 'ok'),
 ('lag(regclass)', 'SELECT ttl_index.lag(''%1$s_ttl'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 ('cutoff(regclass)', 'SELECT ttl_index.cutoff(''%1$s_ttl'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
+('cutoff_number(regclass)', 'SELECT ttl_index.cutoff_number(''%1$s_ttl'')', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'),
 -- refused in a transaction only: see below
 ('run_pass()', 'CALL ttl_index.run_pass()', '25001', '25001', '25001', '25001', '25001', '25001'),
 ('stats_reset()', 'SELECT ttl_index.stats_reset()', '42501', '42501', '42501', 'ok', '42501', '42501'),
@@ -98,7 +105,9 @@ INSERT INTO expected VALUES
 -- for the triggers alone
 ('set_last_modified()', 'SELECT ttl_index.set_last_modified()', '39P01', '39P01', '39P01', '39P01', '39P01', '39P01'),
 ('ignore_subscription()', 'SELECT ttl_index.ignore_subscription()', '42501', '42501', '42501', '0A000', '42501', '42501'),
-('on_ddl()', 'SELECT ttl_index.on_ddl()', '42501', '42501', '42501', '39P03', '42501', '42501'),
+('on_ddl()', 'SELECT ttl_index.on_ddl()', '42501', '42501', '42501', '0A000', '42501', '42501'),
+('check_ddl(text)', 'SELECT ttl_index.check_ddl(''CREATE TABLE'')', '39P03', '39P03', '39P03', '39P03', '39P03', '39P03'),
+('on_create_extension()', 'SELECT ttl_index.on_create_extension()', '42501', '42501', '42501', '0A000', '42501', '42501'),
 ('on_alter_index()', 'SELECT ttl_index.on_alter_index()', '42501', '42501', '42501', '39P03', '42501', '42501');
 
 -- What has no row, and rows for nothing.  Array types are members since 17.
@@ -139,7 +148,7 @@ FROM unnest(ARRAY['regress_ttl_owner', 'regress_ttl_member', 'regress_ttl_other'
 TABLE seen;
 
 -- none is SECURITY DEFINER, and none is written in SQL, whose names somebody's
--- search_path could lead elsewhere, but one in PL/pgSQL that names all with their schema
+-- search_path could lead elsewhere, but some in PL/pgSQL that name all with their schema
 SELECT p.oid::regprocedure, l.lanname, p.prosecdef, p.proconfig
 FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
 WHERE p.pronamespace = 'ttl_index'::regnamespace AND (p.prosecdef OR l.lanname NOT IN ('c', 'internal'))

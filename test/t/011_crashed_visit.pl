@@ -115,6 +115,7 @@ my $errors = $node->safe_psql('postgres', 'SELECT errors FROM ttl_index.stats');
 foreach my $i (1 .. 2)
 {
 	my $offset = -s $node->logfile;
+	my $passes = $node->safe_psql('postgres', 'SELECT passes FROM ttl_index.stats');
 
 	kill_process(worker_at_index("before crash $i of the worker it is visited"));
 	ok( $node->wait_for_log(
@@ -135,6 +136,8 @@ FROM ttl_index.index_stats WHERE indexrelname = 'deadly_ttl'}),
 
 	# A copy that is taken in the next visit has the mark of it, and crash 1.
 	worker_at_index('after the first crash the index is visited again');
+	is($node->safe_psql('postgres', 'SELECT passes FROM ttl_index.stats'),
+		$passes, 'in the pass that counts the crash');
 	$node->backup('in_a_visit');
 }
 

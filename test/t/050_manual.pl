@@ -241,7 +241,7 @@ FROM pg_proc WHERE pronamespace = 'ttl_index'::regnamespace ORDER BY 1, length(p
 		$catalog{$name} = 1;
 		push @undocumented, $name if !defined $documented && $internal !~ /`$name`/;
 		next if !defined $documented || $documented =~ /…/ || $name eq 'stats_reset';
-		$_ = ($_ // '') =~ s/::[a-z ]+//gr =~ s/,? ?(?:OUT|minimum) .*//sr =~ s/\s+/ /gr =~ s/^ | $//gr
+		$_ = ($_ // '') =~ s/::[a-z_. ]+//gr =~ s/,? ?(?:OUT|minimum) .*//sr =~ s/\s+/ /gr =~ s/^ | $//gr
 		  foreach $arguments, $documented;
 		push @different, "$name($documented), not ($arguments)" if $documented ne $arguments;
 	}
@@ -332,6 +332,8 @@ check_reference('doc/reference.md');
 check_rules('doc/semantics.md');
 check_files('doc/how-it-works.md');
 check_links($_) foreach @pages, 'CONTRIBUTING.md', 'bench/results/README.md';
+my ($version) = slurp_file('ttl_index.control') =~ /^default_version = '(.*)'/m;
+like(slurp_file('README.md'), qr/version \Q$version\E\b/, 'README.md has the version');
 cmp_ok(-s 'README.md', '<=', 8 * 1024, 'README.md is for ten minutes');
 
 done_testing();

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, ttl_index contributors
 
 # script/demo in a terminal of 80 columns and 24 rows: it ends by itself, starts no pager,
-# and its tables fit.
+# its tables fit, and it says how to go on.
 
 use strict;
 use warnings;
@@ -16,8 +16,17 @@ my $missing = `bash -c 'set -euo pipefail; . script/lib.sh
 	! command -v dpkg-query >/dev/null || missing_packages make gcc libc6-dev'`;
 plan skip_all => 'the demo would install ' . join(' ', split ' ', $missing) if $missing ne '';
 
-my $seen = PostgreSQL::Test::Utils::tempdir . '/seen_by_pager';
+my $dir = PostgreSQL::Test::Utils::tempdir;
+my $seen = "$dir/seen_by_pager";
 my $out = '';
+
+# a Debian machine without any cluster
+foreach my $name ('pg_createcluster', 'pg_lsclusters')
+{
+	append_to_file("$dir/$name", "#!/bin/sh\n");
+	chmod 0755, "$dir/$name";
+}
+$ENV{PATH} = "$dir:$ENV{PATH}";
 
 # the server of the tests; the demo uses a copy of it
 $ENV{PG_CONFIG} = 'pg_config';
@@ -26,12 +35,20 @@ $ENV{PSQL_PAGER} = "tee $seen";
 my $demo = IPC::Run::start(
 	[ 'script', '-qec', 'stty rows 24 cols 80; exec script/demo', '/dev/null' ],
 	'<', \my $in, '>', \$out, '2>&1', IPC::Run::timeout(300));
-ok(eval { $demo->pump until $out =~ /are removed\./; $demo->finish },
+ok(eval { $demo->pump until $out =~ /README\.md/; $demo->finish },
 	'the demo ends by itself')
   or $demo->kill_kill;
 $out =~ s/\r//g;
 note($out);
 like($out, qr/^## they are equal\n.*are removed\.$/ms, 'and has shown all');
+SKIP:
+{
+	my ($major) = $out =~ /^## PostgreSQL (\d+)/m;
+
+	skip "Debian's PostgreSQL $major is not installed", 1 unless -d "/usr/lib/postgresql/$major/bin";
+	like($out, qr/"Install" in README\.md.*^##   sudo pg_createcluster $major main --start\n\z/ms,
+		'it ends with how to go on');
+}
 ok(!-e $seen, 'no pager was started');
 
 # those of psql, and the one with a row every three seconds
