@@ -130,7 +130,7 @@ $node->safe_psql('postgres', 'CREATE DATABASE numbers');
 $node->safe_psql(
 	'numbers', q{
 CREATE EXTENSION ttl_index;
-CREATE TABLE parent (id int PRIMARY KEY, at timestamptz);
+CREATE TABLE parent (id int PRIMARY KEY, at timestamptz) WITH (autovacuum_enabled = off);
 CREATE SCHEMA "My";
 CREATE TABLE "My"."first child" (id int CONSTRAINT no_index REFERENCES parent);
 CREATE TABLE second (a int CONSTRAINT with_index REFERENCES parent, b int CONSTRAINT with_partial_index REFERENCES parent,
@@ -150,6 +150,7 @@ INSERT INTO kept VALUES ('2001-01-01');
 SELECT ttl_index.create_index(t, 'at', 86400) FROM unnest('{parent, gone, kept}'::regclass[]) AS t});
 $node->safe_psql('numbers', 'ANALYZE');
 $node->safe_psql('numbers', 'CALL ttl_index.run_pass(); DROP TABLE gone');
+$node->safe_psql('numbers', q{INSERT INTO parent VALUES (0, now() - interval '1 day 10 s')});
 my ($hour, $deleted) = split /\|/, $node->safe_psql('numbers',
 	q{SELECT to_char(max(hour), 'YYYY-MM-DD HH24:MI'), sum(deleted_documents) FROM ttl_index.history});
 is($deleted, 1234, 'the view has what was deleted, also by an index that is gone');
@@ -162,9 +163,9 @@ my @hours = $hours =~ m{<th scope="row">(.*?)</th>}g;
 is(scalar @hours, 24, 'with a row for each hour');
 is_deeply(\@hours, [ reverse sort @hours ], 'the newest comes first');
 like($hours, qr{>\Q$hour\E</th><td class="n">1,\d{3}</td><td class="n">0</td><td class="n">1<}, 'with rows, partitions and errors');
-like($out, qr/34 rows of the last 24 hours were deleted by indexes that are gone/, 'what the list does not have is told');
-like($out, qr{due now: 1; in 7 days: 0<}, 'nothing is due where there is no lag, whatever the statistics say');
-like($out, qr{<dt>Table</dt><dd>[\d.]+ kB, its indexes [\d.]+ kB; about 0 rows and 1,200 dead rows; last vacuum: never<}, 'the table');
+like($out, qr/34 rows of the last 24 hours were deleted by indexes that no longer exist/, 'what the list does not have is told');
+like($out, qr{due now: 2; in 7 days: 0<}, 'no more is due than the lag allows, whatever the statistics say');
+like($out, qr{<dt>Table</dt><dd>[\d.]+ kB, its indexes [\d.]+ kB; about 1 row and 1,200 dead rows; last vacuum: never<}, 'the table');
 like($out, qr{<bdi>first line</bdi><br><bdi>second line</bdi>}, 'an error keeps its lines');
 my ($note) = $out =~ m{(<h3>\d+ foreign keys without an index.*?)</section>}s;
 is(join(' ', sort $note =~ m{: <bdi>(\w+)</bdi>}g), 'no_index of_partitions with_unsuitable_index', 'foreign keys without an index');
