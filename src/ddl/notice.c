@@ -6,8 +6,8 @@
  *
  * A TTL index on an old table deletes all old rows within a minute, and one on the wrong
  * column never deletes anything.  To show this, the due rows in the new index are counted, for
- * a second at most, and a sample of its pages shows which dates it has.  CREATE INDEX does the
- * same, except in a session that shows no notices, such as a restore.
+ * a second at most, and a sample of its pages shows which dates it has.  DDL does the same,
+ * but not in a session that wants no notices, such as a restore.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
