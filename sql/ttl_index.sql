@@ -155,6 +155,38 @@ $$;
 COMMENT ON FUNCTION seconds(interval) IS
 'converts an interval of weeks, days, hours, minutes and whole seconds to seconds, for example expire_after_seconds(ttl_index.seconds(''30 days'')); raises an error for months and years, whose length varies';
 
+-- An argument that is a number of seconds or an interval.  With an overloaded function, a literal
+-- or a parameter without a type would be ambiguous.
+CREATE TYPE duration;
+
+CREATE FUNCTION duration_in(cstring)
+RETURNS duration LANGUAGE C STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'ttl_duration_in';
+
+COMMENT ON FUNCTION duration_in(cstring) IS 'input function of the type ttl_index.duration';
+
+CREATE FUNCTION duration_out(duration)
+RETURNS cstring LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'int8out';
+
+COMMENT ON FUNCTION duration_out(duration) IS 'output function of the type ttl_index.duration';
+
+CREATE TYPE duration (INPUT = duration_in, OUTPUT = duration_out, LIKE = bigint);
+
+COMMENT ON TYPE duration IS
+'type of arguments: a number of seconds, or an interval such as ''30 days''';
+
+CREATE CAST (bigint AS duration) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (integer AS duration) WITH FUNCTION pg_catalog.int8(integer) AS IMPLICIT;
+CREATE CAST (smallint AS duration) WITH FUNCTION pg_catalog.int8(smallint) AS IMPLICIT;
+
+CREATE FUNCTION duration(span interval)
+RETURNS duration LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN ttl_index.seconds(span);
+
+COMMENT ON FUNCTION duration(interval) IS 'converts an interval as ttl_index.seconds() does';
+
+CREATE CAST (interval AS duration) WITH FUNCTION duration(interval) AS IMPLICIT;
+
 --
 -- Keys
 --
@@ -205,7 +237,7 @@ COMMENT ON FUNCTION expire_at(timestamptz, integer) IS
 -- Creating, changing and dropping TTL indexes
 --
 
-CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds bigint,
+CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_seconds duration,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT NULL, delete_boundary_rows boolean DEFAULT NULL,
@@ -214,10 +246,10 @@ CREATE FUNCTION create_index_command(relation regclass, key text, expire_after_s
 RETURNS SETOF text LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'ttl_create_index_command';
 
-COMMENT ON FUNCTION create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
+COMMENT ON FUNCTION create_index_command(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
 'returns the CREATE INDEX command that create_index() would run, or two commands with document_ttl_field; use it with \gexec of psql, for example to create the index concurrently';
 
-CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds bigint,
+CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds duration,
 	partial_filter_expression text DEFAULT NULL, time_zone text DEFAULT NULL,
 	document_ttl_field text DEFAULT NULL, name name DEFAULT NULL,
 	drop_expired_partitions boolean DEFAULT NULL, delete_boundary_rows boolean DEFAULT NULL,
@@ -226,10 +258,10 @@ CREATE FUNCTION create_index(relation regclass, key text, expire_after_seconds b
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_index';
 
-COMMENT ON FUNCTION create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
+COMMENT ON FUNCTION create_index(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text) IS
 'creates a TTL index: a row expires expire_after_seconds after the date in the key, which is a column, a jsonb column and a dotted path, or an expression; with document_ttl_field, a document with its own TTL expires by that, and two indexes are created; with or_change, the options of an existing index are changed; an option that is NULL keeps its value; returns the index';
 
-CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigint,
+CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds duration,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
 	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL, unit text DEFAULT NULL,
@@ -237,10 +269,10 @@ CREATE FUNCTION coll_mod(relation regclass, key text, expire_after_seconds bigin
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod';
 
-COMMENT ON FUNCTION coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean, text) IS
+COMMENT ON FUNCTION coll_mod(regclass, text, duration, text, boolean, boolean, regclass, boolean, boolean, text) IS
 'changes the options of the TTL index on this key (a column, a jsonb column and a dotted path, or an expression), or makes the plain index on it a TTL index, without a rebuild; an option that is NULL keeps its value; archive_to => ''-'' removes the archive; returns the old and the new expire_after_seconds';
 
-CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds bigint,
+CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds duration,
 	time_zone text DEFAULT NULL, drop_expired_partitions boolean DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, archive_to regclass DEFAULT NULL,
 	detach_expired_partitions boolean DEFAULT NULL, paused boolean DEFAULT NULL, unit text DEFAULT NULL,
@@ -248,7 +280,7 @@ CREATE FUNCTION coll_mod_index(index regclass, expire_after_seconds bigint,
 RETURNS record LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_coll_mod_index';
 
-COMMENT ON FUNCTION coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean, text) IS
+COMMENT ON FUNCTION coll_mod_index(regclass, duration, text, boolean, boolean, regclass, boolean, boolean, text) IS
 'changes the options of this TTL index, or makes this plain index a TTL index, without a rebuild; an option that is NULL keeps its value; archive_to => ''-'' removes the archive; returns the old and the new expire_after_seconds';
 
 CREATE FUNCTION pause_index(index regclass)
@@ -287,13 +319,13 @@ COMMENT ON FUNCTION drop_index(regclass, text) IS
 'drops the TTL index on this key (a column, a jsonb column and a dotted path, or an expression); for documents with their own TTL, both indexes';
 
 CREATE FUNCTION create_time_series(relation regclass, time_field text, meta_field text DEFAULT NULL,
-	granularity text DEFAULT NULL, expire_after_seconds bigint DEFAULT NULL,
+	granularity text DEFAULT NULL, expire_after_seconds duration DEFAULT NULL,
 	bucket_max_span_seconds integer DEFAULT NULL, time_zone text DEFAULT NULL,
 	delete_boundary_rows boolean DEFAULT NULL, unit text DEFAULT NULL)
 RETURNS regclass LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_create_time_series';
 
-COMMENT ON FUNCTION create_time_series(regclass, text, text, text, bigint, integer, text, boolean, text) IS
+COMMENT ON FUNCTION create_time_series(regclass, text, text, text, duration, integer, text, boolean, text) IS
 'makes an empty table that is range-partitioned by time_field a time series: creates a DEFAULT partition, partitions ahead of the clock, a TTL index that drops partitions, and an index on (meta_field, time_field); granularity is seconds (partitions of 1 hour), minutes (1 day) or hours (30 days); returns the TTL index';
 
 --
@@ -362,7 +394,7 @@ RETURNS bigint LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_due_count';
 
 COMMENT ON FUNCTION due_count(regclass) IS
-'returns the number of rows that are due now by a TTL index';
+'returns the number of rows that are due now by a TTL index, without the rows of other tables that foreign keys delete or change with them';
 
 CREATE FUNCTION oldest_due(index regclass)
 RETURNS timestamptz LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -397,7 +429,7 @@ RETURNS SETOF jsonb LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_preview';
 
 COMMENT ON FUNCTION preview(regclass, integer) IS
-'returns the rows that the next pass would delete first by a TTL index, from each partition the oldest first; needs SELECT on the table';
+'returns the rows that the next pass would delete first by a TTL index, the oldest of each partition first, without the rows of other tables that foreign keys delete or change with them; needs SELECT on the table';
 
 CREATE FUNCTION forecast(index regclass, step interval DEFAULT '1 hour', steps integer DEFAULT 24,
 	OUT due_from timestamptz, OUT due_until timestamptz, OUT documents bigint, OUT bytes bigint)
@@ -497,8 +529,8 @@ COMMENT ON COLUMN indexes.unit IS 'the unit of a key that is a number, or uuidv7
 COMMENT ON COLUMN indexes.partial_filter_expression IS 'the filter, without the test of a document''s own TTL; NULL if there is none, and while the table is locked exclusively';
 COMMENT ON COLUMN indexes.document_ttl IS 'the document_ttl_field, in the index of the documents without their own TTL; else NULL';
 COMMENT ON COLUMN indexes.drop_expired_partitions IS 'true if due partitions are dropped, or moved to the archive';
-COMMENT ON COLUMN indexes.state IS 'active, or a keyword for why nothing is deleted';
-COMMENT ON COLUMN indexes.reason IS 'why the index is not active, or which rows an active one does not reach; else NULL';
+COMMENT ON COLUMN indexes.state IS 'active, or a keyword that shows why nothing is deleted';
+COMMENT ON COLUMN indexes.reason IS 'why the index is not active, or what keeps rows of an active one; else NULL';
 COMMENT ON COLUMN indexes.logical_relid IS 'for a shard of Citus, the distributed table; else NULL';
 COMMENT ON COLUMN indexes.logical_indexrelid IS 'for a shard of Citus, the index of the distributed table; else NULL';
 COMMENT ON COLUMN indexes.archive_to IS 'the table that due rows are moved to; NULL if they are deleted';
@@ -605,6 +637,7 @@ CREATE TABLE counters (
 	skipped_failed bigint NOT NULL,
 	errors bigint NOT NULL,
 	delete_time double precision NOT NULL,
+	skipped_kept bigint NOT NULL,
 	visits bigint NOT NULL,
 	last_deleted timestamptz,
 	last_error text,
@@ -619,7 +652,8 @@ CREATE TABLE counters (
 	stats_reset timestamptz,
 	lag_pauses bigint NOT NULL,
 	last_call timestamptz,
-	recovered timestamptz
+	recovered timestamptz,
+	last_kept timestamptz
 );
 
 -- VACUUM would lock the table exclusively to truncate it.  Statistics are not needed, and
@@ -640,6 +674,7 @@ SELECT coalesce(sum(passes), 0)::bigint AS passes,
 	coalesce(sum(archived_buckets), 0)::bigint AS archived_buckets,
 	coalesce(sum(skipped_locked), 0)::bigint AS skipped_locked,
 	coalesce(sum(skipped_failed), 0)::bigint AS skipped_failed,
+	coalesce(sum(skipped_kept), 0)::bigint AS skipped_kept,
 	coalesce(sum(errors), 0)::bigint AS errors,
 	max(last_pass_start) FILTER (WHERE last_pass_start OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
 		AS last_pass_start,
@@ -663,6 +698,7 @@ COMMENT ON COLUMN stats.archived_documents IS 'deleted rows that were moved to a
 COMMENT ON COLUMN stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
 COMMENT ON COLUMN stats.skipped_failed IS 'rows skipped because deleting them raised an error';
+COMMENT ON COLUMN stats.skipped_kept IS 'rows that a trigger kept: it returned NULL';
 COMMENT ON COLUMN stats.errors IS 'visits that ended in an error';
 COMMENT ON COLUMN stats.last_pass_start IS 'the time when the last pass began';
 COMMENT ON COLUMN stats.last_pass_end IS 'the time when the last complete pass ended';
@@ -685,6 +721,7 @@ SELECT i.relid::oid AS relid, i.indexrelid::oid AS indexrelid, t.schemaname, t.r
 	coalesce(c.archived_buckets, 0) AS archived_buckets,
 	coalesce(c.skipped_locked, 0) AS skipped_locked,
 	coalesce(c.skipped_failed, 0) AS skipped_failed,
+	coalesce(c.skipped_kept, 0) AS skipped_kept,
 	coalesce(c.errors, 0) AS errors,
 	coalesce(c.delete_time, 0) AS delete_time,
 	c.last_deleted,
@@ -712,6 +749,7 @@ LEFT JOIN (
 		sum(archived_buckets)::bigint AS archived_buckets,
 		sum(skipped_locked)::bigint AS skipped_locked,
 		sum(skipped_failed)::bigint AS skipped_failed,
+		sum(skipped_kept)::bigint AS skipped_kept,
 		sum(errors)::bigint AS errors,
 		round(sum(delete_time)::numeric, 3)::double precision AS delete_time,
 		max(last_deleted) FILTER (WHERE last_deleted OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())
@@ -742,10 +780,11 @@ COMMENT ON COLUMN index_stats.archived_documents IS 'deleted rows that were move
 COMMENT ON COLUMN index_stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN index_stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
 COMMENT ON COLUMN index_stats.skipped_failed IS 'rows skipped because deleting them raised an error';
+COMMENT ON COLUMN index_stats.skipped_kept IS 'rows that a trigger kept: it returned NULL';
 COMMENT ON COLUMN index_stats.errors IS 'visits that ended in an error';
 COMMENT ON COLUMN index_stats.delete_time IS 'time spent in these transactions, in milliseconds';
 COMMENT ON COLUMN index_stats.last_deleted IS 'the time when a row was last deleted, or a partition that held rows dropped';
-COMMENT ON COLUMN index_stats.last_error IS 'the message of the last error; <insufficient privilege> unless the reader has the privileges of the table''s owner or of pg_read_all_stats, because it can contain data of the table';
+COMMENT ON COLUMN index_stats.last_error IS 'the message of the last error, with its detail and hint; <insufficient privilege> unless the reader has the privileges of the table''s owner or of pg_read_all_stats, because it can contain data of the table';
 COMMENT ON COLUMN index_stats.last_error_sqlstate IS 'the SQLSTATE of the last error';
 COMMENT ON COLUMN index_stats.last_error_time IS 'the time of the last error; it remains after the state failing has ended';
 COMMENT ON COLUMN index_stats.stats_reset IS 'the time when these counters were last set to zero; NULL if never';
@@ -929,6 +968,7 @@ SELECT p.schemaname, p.relname, p.indexrelname,
 	sum(p.deleted_buckets)::bigint AS deleted_buckets,
 	sum(p.skipped_locked)::bigint AS skipped_locked,
 	sum(p.skipped_failed)::bigint AS skipped_failed,
+	sum(p.skipped_kept)::bigint AS skipped_kept,
 	sum(p.errors)::bigint AS errors,
 	round(sum(p.delete_time)::numeric, 3)::double precision AS delete_time,
 	max(p.last_deleted) AS last_deleted,
@@ -938,7 +978,7 @@ SELECT p.schemaname, p.relname, p.indexrelname,
 FROM nodes AS n
 CROSS JOIN LATERAL pg_catalog.jsonb_to_recordset(n.answer) AS p (schemaname name, relname name, indexrelname name,
 	logical_relid oid, state text, visits bigint, batches bigint, deleted_documents bigint, deleted_buckets bigint,
-	skipped_locked bigint, skipped_failed bigint, errors bigint, delete_time double precision,
+	skipped_locked bigint, skipped_failed bigint, skipped_kept bigint, errors bigint, delete_time double precision,
 	last_deleted timestamptz, last_error text, last_error_sqlstate text, last_error_time timestamptz)
 GROUP BY 1, 2, 3;
 
@@ -1142,22 +1182,25 @@ GRANT EXECUTE ON FUNCTION
 	archive_to(regclass, regclass),
 	detach_expired_partitions(boolean, boolean),
 	seconds(interval),
+	duration_in(cstring),
+	duration_out(duration),
+	duration(interval),
 	earliest(timestamptz[]),
 	document_date(jsonb, text[]),
 	document_date_in(jsonb, text, text[]),
 	document_ttl(jsonb, text),
 	column_ttl(bigint),
 	expire_at(timestamptz, integer),
-	create_index_command(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
-	create_index(regclass, text, bigint, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
-	coll_mod(regclass, text, bigint, text, boolean, boolean, regclass, boolean, boolean, text),
-	coll_mod_index(regclass, bigint, text, boolean, boolean, regclass, boolean, boolean, text),
+	create_index_command(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
+	create_index(regclass, text, duration, text, text, text, name, boolean, boolean, boolean, boolean, regclass, boolean, text),
+	coll_mod(regclass, text, duration, text, boolean, boolean, regclass, boolean, boolean, text),
+	coll_mod_index(regclass, duration, text, boolean, boolean, regclass, boolean, boolean, text),
 	pause_index(regclass),
 	unpause_index(regclass),
 	remove_ttl(regclass),
 	remove_all_ttl(),
 	drop_index(regclass, text),
-	create_time_series(regclass, text, text, text, bigint, integer, text, boolean, text),
+	create_time_series(regclass, text, text, text, duration, integer, text, boolean, text),
 	set_last_modified(),
 	track_last_modified(regclass, name),
 	untrack_last_modified(regclass, name),

@@ -12,7 +12,10 @@
 #include "fmgr.h"
 #include "utils/builtins.h"
 
+#include "definition/option.h"
 #include "ttl_index.h"
+
+PG_FUNCTION_INFO_V1(ttl_duration_in);
 
 /* Raises an error if one of the first `count` arguments is NULL. */
 void
@@ -52,6 +55,23 @@ ttl_args_oid(FunctionCallInfo fcinfo, int i)
 
 	*value = PG_GETARG_OID(i);
 	return PG_ARGISNULL(i) ? NULL : value;
+}
+
+/* The input of ttl_index.duration, the type of arguments that are seconds or an interval. */
+Datum
+ttl_duration_in(PG_FUNCTION_ARGS)
+{
+	char	   *text = PG_GETARG_CSTRING(0);
+	TtlFunctions functions;
+	Datum		span;
+
+	if (strspn(text, "+-0123456789 ") == strlen(text))
+		return DirectFunctionCall1(int8in, CStringGetDatum(text));
+	span = DirectFunctionCall3(interval_in, CStringGetDatum(text),
+							   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	if (!ttl_function_lookup(&functions))
+		elog(ERROR, "could not find the functions of extension \"%s\"", TTL_EXTENSION);
+	PG_RETURN_INT64(DatumGetInt32(OidFunctionCall1(functions.seconds, span)));
 }
 
 /*

@@ -111,6 +111,41 @@ typedef struct Creation
 	List	   *commands;		/* these create what does not exist */
 } Creation;
 
+/* The call that gives an index these options. */
+static char *
+change_call(const char *index, int32 seconds, const TtlChange *change)
+{
+	const struct
+	{
+		const char *name;
+		const bool *value;
+	}			options[] = {
+		{"drop_expired_partitions", change->drop_partitions},
+		{"detach_expired_partitions", change->detach_partitions},
+		{"delete_boundary_rows", change->boundary_rows},
+		{"paused", change->paused}
+	};
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT * FROM ttl_index.coll_mod_index(%s, %d",
+					 quote_literal_cstr(index), seconds);
+	if (change->time_zone != NULL)
+		appendStringInfo(&sql, ", time_zone => %s", quote_literal_cstr(change->time_zone));
+	if (change->unit != TTL_UNIT_NONE)
+		appendStringInfo(&sql, ", unit => '%s'", ttl_keytype_unit_name(change->unit));
+	for (int i = 0; i < lengthof(options); i++)
+	{
+		if (options[i].value != NULL)
+			appendStringInfo(&sql, ", %s => %s", options[i].name, *options[i].value ? "true" : "false");
+	}
+	if (change->archive_to != NULL)
+		appendStringInfo(&sql, ", archive_to => %s",
+						 quote_literal_cstr(OidIsValid(*change->archive_to) ? ttl_name_qualified(*change->archive_to) : "-"));
+	appendStringInfoString(&sql, ");");
+	return sql.data;
+}
+
 /*
  * Compares an index that exists with what was asked for.  Returns true if its options are to be
  * changed, and raises an error if that was not asked for.
@@ -139,13 +174,13 @@ check_existing(const TtlCreate *args, const Creation *creation)
 				 errdetail("It is not a TTL index."),
 				 wanted->bucket_seconds != 0 ?
 				 errhint("DROP INDEX %s;", qualified) :
-				 errhint("Make it one with or_change => true.")));
+				 errhint("%s", change_call(qualified, wanted->seconds, &args->change))));
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
 			 errmsg("TTL index \"%s\" on the same key has other options", name),
 			 errdetail_internal("%s", difference),
 			 has->bucket_seconds == wanted->bucket_seconds ?
-			 errhint("Change it with ttl_index.coll_mod_index().") :
+			 errhint("%s", change_call(qualified, wanted->seconds, &args->change)) :
 			 has->bucket_seconds == 0 ?
 			 errhint("DROP INDEX %s;", qualified) :
 			 errhint("Leave out granularity and bucket_max_span_seconds: the span cannot be changed.")));

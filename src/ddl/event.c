@@ -143,7 +143,15 @@ check_index(Oid indexrelid, void *arg)
 	if (!ttl_state_describe(indexrelid, true, &index) || !index.option.present)
 		return;
 	if (TTL_STATE_IS_WRONG(index.state) && is_new(indexrelid))
+	{
+		/* ALTER TYPE has rebuilt it */
+		if (*(bool *) arg)
+			index.hint = psprintf("TTL index \"%s\" is in the way: SELECT ttl_index.remove_ttl(%s); "
+								  "Afterwards make it a TTL index again with ttl_index.coll_mod_index().",
+								  get_rel_name(index.governor),
+								  quote_literal_cstr(ttl_name_qualified(index.governor)));
 		ttl_state_raise(&index);
+	}
 	inherit_option(indexrelid, &index);
 
 	/* coll_mod() may hold the lock; then the next pass saves the option */
@@ -155,12 +163,12 @@ check_index(Oid indexrelid, void *arg)
 
 /* Checks the TTL indexes of a relation and those of partitions below them. */
 static void
-check_relation(Oid relid)
+check_relation(Oid relid, bool rebuilt)
 {
 	ListCell   *lc;
 
 	foreach(lc, ttl_indexes_of(relid))
-		ttl_catalog_each(ttl_inherit_tree(lfirst_oid(lc)), check_index, NULL);
+		ttl_catalog_each(ttl_inherit_tree(lfirst_oid(lc)), check_index, &rebuilt);
 }
 
 /*
@@ -254,7 +262,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 		return;
 	if (IsA(command->parsetree, IndexStmt) && ttl_indexes_of(made) != NIL)
 	{
-		check_relation(made);
+		check_relation(made, false);
 		ttl_notice_report_overlap(made, WARNING);
 		if (client_min_messages <= NOTICE)
 			ttl_notice_report_due(made, true);
@@ -265,7 +273,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 
 		if (!is_partition)
 			strip_copies(made);
-		check_relation(made);
+		check_relation(made, false);
 		if (!is_partition && tag == CMDTAG_CREATE_TABLE)
 			notice_table(made, "LIKE copied the index.");
 	}
@@ -293,7 +301,7 @@ check_partition(Oid parent, const AlterTableCmd *cmd)
 	}
 	if (ttl_inherit_parent(partition, NULL) != parent)
 		return;
-	check_relation(partition);
+	check_relation(partition, false);
 	if (MyBgworkerEntry != NULL)
 		return;
 	foreach(lc, ttl_indexes_of(partition))
@@ -366,7 +374,7 @@ check_altered(const CollectedCommand *command, Snapshot before)
 		{
 			case AT_AddIndex:
 			case AT_ReAddIndex:
-				check_relation(changed);
+				check_relation(changed, cmd->subtype == AT_ReAddIndex);
 				break;
 			case AT_AttachPartition:
 			case AT_DetachPartition:

@@ -6,8 +6,9 @@
  *
  * A TTL index on an old table deletes all old rows within a minute, and one on the wrong
  * column never deletes anything.  To show this, the due rows in the new index are counted, for
- * a second at most, and a sample of its pages shows which dates it has.  DDL does the same,
- * but not in a session that wants no notices, such as a restore.
+ * a second at most, and a sample of its pages shows which dates it has.  Foreign keys that delete
+ * other rows with them are named.  CREATE INDEX does the same, except in a session that shows no
+ * notices, such as a restore.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -15,11 +16,16 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
+#include "access/sysattr.h"
+#include "catalog/dependency.h"
 #include "catalog/index.h"
-#include "catalog/pg_type.h"
+#include "catalog/pg_class.h"
+#include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
 #include "utils/lsyscache.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
@@ -31,93 +37,38 @@
 #include "state/state.h"
 #include "ttl_index.h"
 
-/* How long rows are counted at most, and how many pages of an index are sampled. */
+/* How long rows are counted at most. */
 #define COUNT_MS 1000
-#define SAMPLE_PAGES 100
 
-/* Dates outside of these, in days since 2000-01-01, are probably mistakes. */
-#define FEBRUARY_1970 (-10926)
-#define YEAR_10000 2921940
+/* So many rows at once are worth a warning, and so is half of a table. */
+#define MANY_ROWS 1e6
 
-/* What a TTL index holds: all rows that are due, and a sample of all dates. */
-typedef struct Found
-{
-	TimestampTz at;
-	TimestampTz until;			/* counting ends then */
-	TtlCutoff	cutoff;			/* of the leaf at hand */
-	int64		due;
-	bool		more_due;		/* there was no time to count all of them */
-	int64		rows;
-	int64		dates;
-	int64		odd;			/* of the dates */
-} Found;
+/* How many rows are read to tell why none has a date. */
+#define READ_ROWS 200
 
-/* Counts the rows of an index tuple, and dates that are far from today. */
-static void
-count_entry(const int64 *date, int rows, void *arg)
-{
-	Found	   *found = arg;
-	bool		is_date = found->cutoff.keytype == DATEOID;
-	bool		is_number = found->cutoff.unit != TTL_UNIT_NONE;
-	int64		day = is_date ? 1 : USECS_PER_DAY;
-	int64		key;
-
-	found->rows += rows;
-	if (date == NULL)
-		return;
-	found->dates += rows;
-	key = is_number ? ttl_cutoff_instant(&found->cutoff, *date) : *date;
-	if (!is_number && (is_date ? DATE_NOT_FINITE(key) : TIMESTAMP_NOT_FINITE(key)))
-		return;
-	if (key < FEBRUARY_1970 * day || key >= YEAR_10000 * day)
-		found->odd += rows;
-}
-
-/*
- * Looks at all leaves of a TTL index.  The rows of a table of Citus are on other nodes.  What is
- * declared must not fail for a count: that ends when half of what statement_timeout leaves is over.
- */
-static void
-look_at_leaves(Oid indexrelid, Found *found)
-{
-	int64		ms = COUNT_MS;
-	ListCell   *lc;
-
-	if (get_timeout_active(STATEMENT_TIMEOUT))
-		ms = Min(ms, TimestampDifferenceMilliseconds(found->at,
-													 get_timeout_finish_time(STATEMENT_TIMEOUT)) / 2);
-	found->until = TimestampTzPlusMilliseconds(found->at, ms);
-	foreach(lc, ttl_inherit_tree(indexrelid))
-	{
-		TtlLook		look = {.until = found->until};
-		TtlIndex	leaf;
-
-		found->more_due = found->more_due || GetCurrentTimestamp() >= found->until;
-		if (found->more_due && found->rows > 0)
-			return;
-		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_INDEX ||
-			!ttl_state_describe(lfirst_oid(lc), true, &leaf) ||
-			leaf.state != TTL_ACTIVE || leaf.citus.kind == TTL_CITUS_SHELL ||
-			!ttl_due_lock(leaf.relid, leaf.indexrelid))
-			continue;
-		ttl_look_at(&leaf, found->at, &look);
-		found->due += look.count;
-		found->more_due = found->more_due || look.stopped;
-		ttl_cutoff_init(&found->cutoff, &leaf, found->at);
-		ttl_look_sample(&leaf, SAMPLE_PAGES, count_entry, found);
-	}
-}
-
-/*
- * Returns in detail and hint what a pass does to due rows, or to due partitions.  Returns false
- * if no pass does until somebody changes something; a lock, or a snapshot that is older than
- * the index, does not count.
- */
+/* Is the partition of the index, whose option is that of an index above it, due as a whole? */
 static bool
-describe_deletion(const TtlIndex *index, bool partitions, const char **detail, const char **hint)
+is_due_partition(const TtlIndex *index, TimestampTz at)
 {
-	const char *verb = OidIsValid(index->option.archive_to) ? "move" : !partitions ? "delete" :
-		index->option.detach_partitions ? "detach" : "drop";
+	TtlPartition partition;
+	TtlCutoff	cutoff;
+
+	if (ttl_inherit_parent(index->indexrelid, NULL) != index->governor)
+		return false;
+	ttl_bounds_read_one(index->relid, &partition);
+	ttl_cutoff_init(&cutoff, index, at);
+	return ttl_leaves_partition_is_due(&partition, &cutoff);
+}
+
+/*
+ * Says when a pass begins to delete due rows, or drops due partitions; in detail and hint, how
+ * that is.  Returns NULL if no pass does until somebody changes something; a lock, or a snapshot
+ * that is older than the index, does not count.
+ */
+static const char *
+describe_deletion(const TtlIndex *index, const char *verb, const char *them,
+				  const char **detail, const char **hint)
+{
 	TtlIndex	now;
 	TtlStateFile file;
 	TtlVisitor	visitor;
@@ -144,83 +95,242 @@ describe_deletion(const TtlIndex *index, bool partitions, const char **detail, c
 		if (why != NULL)
 			*hint = visitor.hint;
 	}
-	*detail = why != NULL ? psprintf("No pass will %s them: %s.", verb, why) :
-		psprintf("The next pass begins to %s them.", verb);
-	return why == NULL;
+	*detail = why != NULL ? psprintf("No pass will %s %s: %s.", verb, them, why) :
+		psprintf("The next pass begins to %s %s.", verb, them);
+	if (why != NULL)
+		return NULL;
+	return strcmp(visitor.status, "monitor") == 0 && ttl_monitor_sleep <= 60 ?
+		"within a minute" : "by the next pass";
 }
 
-/* Counts the partitions that are due as a whole: of all, or the one of the index. */
-static int
-count_due_partitions(const TtlIndex *index)
-{
-	TtlPartition partition;
-	TtlCutoff	cutoff;
-
-	if (index->governor == index->indexrelid)
-		return list_length(ttl_drop_due(index, GetCurrentTimestamp()));
-	if (ttl_inherit_parent(index->indexrelid, NULL) != index->governor)
-		return 0;
-	ttl_bounds_read_one(index->relid, &partition);
-	ttl_cutoff_init(&cutoff, index, GetCurrentTimestamp());
-	return ttl_leaves_partition_is_due(&partition, &cutoff) ? 1 : 0;
-}
-
-/* Warns where no row has a date, or a quarter of the dates or more are far from today. */
+/* Tells how many rows, or partitions, are due at once; warns if that is much of the table. */
 static void
-report_dates(const TtlIndex *index, const Found *found)
+report_share(const TtlIndex *index, const TtlShare *share, const char *verb, const char *when,
+			 const char *detail, const char *hint)
 {
-	if (found->dates == 0)
+	bool		whole = share->partitions > 0;
+	unsigned long count = whole ? share->partitions : (unsigned long) rint(share->due);
+	const char *name = get_rel_name(whole ? IndexGetRelation(index->governor, false) : index->relid);
+
+	if (when != NULL &&
+		(share->due > MANY_ROWS ||
+		 (share->due > share->total / 2 && share->total > TTL_SHARE_ROWS)))
+		ereport(WARNING,
+				(errmsg_internal("%s will be %s%s %s", ttl_share_text(index, share), verb,
+								 strcmp(verb, "drop") == 0 ? "ped" :
+								 strcmp(verb, "detach") == 0 ? "ed" : "d", when),
+				 errhint("SELECT ttl_index.pause_index(%s);",
+						 quote_literal_cstr(ttl_name_qualified(index->governor)))));
+	else if (count > 0)
+		ereport(NOTICE,
+				(whole ?
+				 errmsg_plural("%lu partition of table \"%s\" is due at once",
+							   "%lu partitions of table \"%s\" are due at once",
+							   count, count, name) :
+				 errmsg_plural("about %lu row of table \"%s\" is due at once",
+							   "about %lu rows of table \"%s\" are due at once",
+							   count, count, name),
+				 errdetail_internal("%s", detail),
+				 errhint("%s", hint)));
+}
+
+/* What is asked of the table itself. */
+typedef struct Question
+{
+	const char *query;
+	char	   *answer;
+} Question;
+
+static void
+ask(void *arg)
+{
+	Question   *question = arg;
+
+	question->answer = ttl_select_value(question->query);
+}
+
+/* The first value of a query as the user, or NULL; also after an error, such as a lack of rights. */
+static char *
+answer_to(const char *query)
+{
+	Question	question = {query};
+	ErrorData  *edata = ttl_error_catch(ask, &question, false);
+
+	if (edata != NULL && edata->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		ReThrowError(edata);
+	return edata != NULL ? NULL : question.answer;
+}
+
+/*
+ * Warns where no row has a date under an expression, a number or a UUID, unless what it is made of is
+ * NULL: that may be for what has not happened yet.  Of documents, it tells whether there is a
+ * number, or which path with dates is most like this one.
+ */
+static void
+report_no_date(const TtlIndex *index, Node *key, int64 sampled)
+{
+	Oid			relid = index->relid;
+	char	   *table = ttl_name_qualified(relid);
+	char	   *rows = psprintf("(SELECT * FROM %s LIMIT %d) AS t", table, READ_ROWS);
+	char	   *dotted = ttl_key_path_text(key, relid);
+	char	   *name = NULL;
+	const char *column = NULL;
+	const char *path = NULL;
+	char	   *query = psprintf("FROM %s WHERE true", rows);
+	Bitmapset  *attnums = NULL;
+	int			i = -1;
+	char	   *found;
+
+	pull_varattnos(key, 1, &attnums);
+	while ((i = bms_next_member(attnums, i)) >= 0)
+	{
+		name = get_attname(relid, i + FirstLowInvalidHeapAttributeNumber, false);
+		column = quote_identifier(name);
+		query = psprintf("%s AND %s IS NOT NULL", query, column);
+	}
+	if (dotted != NULL)
+	{
+		path = quote_literal_cstr(dotted + strlen(name) + 1);
+		query = psprintf("WITH RECURSIVE field (path, value) AS (SELECT '', %s FROM %s UNION ALL "
+						 "SELECT path || '.' || key, e.value FROM field, "
+						 "jsonb_each(CASE jsonb_typeof(field.value) WHEN 'object' THEN field.value END) AS e) "
+						 "SELECT coalesce((SELECT min(jsonb_typeof(value)) FROM field WHERE path = '.' || %s AND value <> 'null'), "
+						 "(SELECT path FROM field WHERE path NOT LIKE '%%$%%' "
+						 "AND ttl_index.document_date(jsonb_build_object('date', value), 'date') IS NOT NULL "
+						 "ORDER BY abs(length(path) - length(%s) - 1) + (SELECT count(*) FROM string_to_table(lower(path), NULL) AS c "
+						 "WHERE strpos(lower(%s), c) = 0), path LIMIT 1), '') %s",
+						 column, rows, path, path, path, query);
+	}
+	else
+		query = psprintf("SELECT '' %s", query);
+	found = answer_to(query);
+	if (found != NULL)
 		ereport(WARNING,
 				(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
-						get_rel_name(index->relid), get_rel_name(index->indexrelid)),
+						get_rel_name(relid), get_rel_name(index->indexrelid)),
 				 errdetail("The sample had %lld rows. Rows without a date never expire.",
-						   (long long) found->rows),
-				 OidIsValid(index->keyattnum) ? 0 :
+						   (long long) sampled),
+				 dotted == NULL ? 0 :
+				 found[0] == '.' ? errhint("The nearest path that has dates is %s%s.", column, found) :
+				 strcmp(found, "number") == 0 ?
+				 errhint("A number needs a unit: SELECT ttl_index.create_index(%s, %s, %d, unit => 'milliseconds');",
+						 quote_literal_cstr(table), quote_literal_cstr(dotted), index->option.seconds) :
 				 errhint("In a document, a date is {\"$date\": ...}, or a string that is an RFC 3339 date-time with an offset. "
 						 "For others give ttl_index.create_index() a unit, or a time_zone.")));
-	else if (found->odd > 0 && found->odd >= found->dates / 4)
+}
+
+/* Warns where no row has a date, or dates are far from today. */
+static void
+report_dates(const TtlIndex *index, const TtlShare *share)
+{
+	AttrNumber	attnum;
+	Node	   *key;
+
+	if (!ttl_key_read(index->indexrelid, &attnum, &key))
+		return;
+	/* a column without dates is one for what has not happened yet */
+	if (share->dates == 0 && (key != NULL || index->option.unit != TTL_UNIT_NONE))
+		report_no_date(index, ttl_key_node(index->relid, attnum, key), share->rows);
+	if (share->past > 0 || (share->future > 0 && share->future >= share->dates / 4))
 		ereport(WARNING,
 				(errmsg("dates under the key of TTL index \"%s\" are far from today",
 						get_rel_name(index->indexrelid)),
-				 errdetail("%lld of %lld sampled dates are before February 1970 or after the year 9999.",
-						   (long long) found->odd, (long long) found->dates),
+				 errdetail("Of %lld sampled dates, %lld are before February 1970 and %lld after the year 9999.",
+						   (long long) share->dates, (long long) share->past, (long long) share->future),
 				 index->option.unit != TTL_UNIT_NONE ?
 				 errhint("Check their unit, which is %s here.", ttl_keytype_unit_name(index->option.unit)) :
-				 errhint("Check their unit: to_timestamp() takes seconds, {\"$date\": ...} takes milliseconds.")));
+				 ttl_key_path_text(key, index->relid) != NULL ?
+				 errhint("Check their unit: {\"$date\": ...} takes milliseconds.") :
+				 key != NULL ?
+				 errhint("Check their unit: to_timestamp() takes seconds. If 0 stands for none, leave it out by a filter.") :
+				 share->past == 0 ? 0 :
+				 errhint("If such a date stands for none, leave it out by a filter, such as %s > '1970-02-01', or make it NULL.",
+						 quote_identifier(get_attname(index->relid, attnum, false)))));
 }
 
-/* Tells of foreign keys that make each delete read a whole table, for lack of an index. */
+/* Tells of a foreign key that makes each delete read a whole table, for lack of an index. */
 static void
-report_missing_indexes(Oid relid)
+report_missing_index(Oid relid, const TtlReference *reference)
 {
+	char	   *command = ttl_references_missing_index(reference);
+
+	if (command != NULL)
+		ereport(NOTICE,
+				(errmsg("table \"%s\" is read as a whole for each row that is deleted from table \"%s\"",
+						get_rel_name(reference->relid), get_rel_name(relid)),
+				 errdetail("Foreign key \"%s\" has no index on its columns.",
+						   get_constraint_name(reference->constraint)),
+				 errhint("%s;", command)));
+}
+
+/* Tells what else happens when rows of a table are deleted: by foreign keys, and by triggers. */
+static void
+report_attached(const TtlIndex *index)
+{
+	List	   *references = ttl_references_to(index->relid);
+	char	   *tables = psprintf("%u", index->relid);
+	StringInfoData detail;
+	char	   *functions;
 	ListCell   *lc;
 
-	foreach(lc, ttl_references_to(relid))
+	initStringInfo(&detail);
+	foreach(lc, references)
 	{
 		const TtlReference *reference = lfirst(lc);
-		char	   *command = ttl_references_missing_index(reference);
+		bool		deletes = reference->action == FKCONSTR_ACTION_CASCADE;
+		bool		keeps = reference->action == FKCONSTR_ACTION_NOACTION ||
+			reference->action == FKCONSTR_ACTION_RESTRICT;
 
-		if (command != NULL)
-			ereport(NOTICE,
-					(errmsg("table \"%s\" is read as a whole for each row that is deleted from table \"%s\"",
-							get_rel_name(reference->relid), get_rel_name(relid)),
-					 errdetail("Foreign key \"%s\" has no index on its columns.",
-							   get_constraint_name(reference->constraint)),
-					 errhint("%s;", command)));
+		appendStringInfo(&detail, "%s of %s %s", detail.len == 0 ? "Rows" : ", rows",
+						 ttl_name_qualified(reference->relid),
+						 deletes ? "are deleted with them" : keeps ? "keep them" : "are changed");
+		if (deletes)
+			tables = psprintf("%s, %u", tables, reference->relid);
 	}
+	if (references != NIL)
+		ereport(NOTICE,
+				(errmsg("rows of table \"%s\" are referenced by foreign keys",
+						get_rel_name(index->relid)),
+				 errdetail_internal("%s.", detail.data),
+				 errhint("ttl_index.due_count() and ttl_index.preview() count table \"%s\" alone.",
+						 get_rel_name(index->relid))));
+	foreach(lc, references)
+		report_missing_index(index->relid, lfirst(lc));
+	functions = answer_to(psprintf(
+		"SELECT string_agg(DISTINCT format('ALTER FUNCTION %%s SET search_path = %%I, pg_temp;', p.oid::regprocedure, n.nspname), ' ') "
+		"FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = tgfoid JOIN pg_namespace AS n ON n.oid = pronamespace "
+		"JOIN pg_language AS l ON l.oid = prolang AND lanname NOT IN ('c', 'internal') "
+		"WHERE tgrelid IN (%s) AND NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 8 <> 0 "
+		"AND NOT EXISTS (SELECT FROM unnest(proconfig) AS c WHERE c LIKE 'search\\_path=%%')",
+		tables));
+	if (OidIsValid(getExtensionOfObject(RelationRelationId, index->relid)))
+		ereport(NOTICE,
+				(errmsg("pg_dump leaves out TTL index \"%s\"", get_rel_name(index->indexrelid)),
+				 errdetail("Table \"%s\" belongs to an extension, so CREATE EXTENSION makes it, without this index.",
+						   get_rel_name(index->relid))));
+	if (functions != NULL)
+		ereport(NOTICE,
+				(errmsg("triggers for rows of table \"%s\" run with search_path = pg_catalog, pg_temp",
+						get_rel_name(index->relid)),
+				 errdetail("A function that sets no search_path fails here if it names a table without its schema."),
+				 errhint("%s", functions)));
 }
 
 /*
  * Tells the client what is due now by a TTL index, and what happens to it, and warns where
- * dates are missing or odd.
+ * dates are missing or odd.  The count ends when half of what statement_timeout leaves is over:
+ * what is declared must not fail for it.
  */
 void
 ttl_notice_report_due(Oid indexrelid, bool is_new)
 {
 	TtlIndex	index;
-	Found		found = {.at = GetCurrentTimestamp()};
+	TtlShare	share;
+	TimestampTz at = GetCurrentTimestamp();
+	int64		ms = COUNT_MS;
 	bool		partitions;
-	bool		deletes;
+	const char *verb;
+	const char *when;
 	const char *detail;
 	const char *hint;
 
@@ -228,45 +338,33 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 		!ttl_state_describe(indexrelid, true, &index) ||
 		index.state != TTL_ACTIVE || !index.option.present || index.option.seconds < 0)
 		return;
+	if (get_timeout_active(STATEMENT_TIMEOUT))
+		ms = Min(ms, TimestampDifferenceMilliseconds(at, get_timeout_finish_time(STATEMENT_TIMEOUT)) / 2);
+	ttl_share_find(&index, at, TimestampTzPlusMilliseconds(at, ms), &share);
 	partitions = index.option.drop_partitions && !index.option.boundary_rows;
-	if (partitions)
-		found.due = count_due_partitions(&index);
-	else
-		look_at_leaves(indexrelid, &found);
+	if (partitions && index.governor != indexrelid)
+		share.partitions = is_due_partition(&index, at) ? 1 : 0;
+	verb = OidIsValid(index.option.archive_to) ? "move" : !partitions ? "delete" :
+		index.option.detach_partitions ? "detach" : "drop";
 	hint = partitions ? "ttl_index.due_count() counts their rows." :
 		"ttl_index.due_count() counts them exactly.";
-	deletes = describe_deletion(&index, partitions, &detail, &hint);
-	if (found.due > 0)
-	{
-		Oid			relid = partitions ? IndexGetRelation(index.governor, false) : index.relid;
-		const char *count = psprintf("%s%lld", partitions ? "" :
-									 found.more_due ? "at least " : "about ",
-									 (long long) found.due);
-
-		ereport(NOTICE,
-				(partitions ?
-				 errmsg_plural("%s partition of table \"%s\" is due at once",
-							   "%s partitions of table \"%s\" are due at once",
-							   (unsigned long) found.due, count, get_rel_name(relid)) :
-				 errmsg_plural("%s row of table \"%s\" is due at once",
-							   "%s rows of table \"%s\" are due at once",
-							   (unsigned long) found.due, count, get_rel_name(relid)),
-				 errdetail_internal("%s", detail),
-				 errhint("%s", hint)));
-	}
+	when = describe_deletion(&index, verb,
+							 (partitions ? share.partitions : rint(share.due)) == 1 ? "it" : "them",
+							 &detail, &hint);
+	report_share(&index, &share, verb, when, detail, hint);
 	/* of documents with a TTL of their own, it is said of the main index */
 	if (ttl_own_ttl_main(indexrelid) != indexrelid)
 		return;
-	if (is_new && found.due == 0 && !deletes)
+	if (is_new && share.due == 0 && share.partitions == 0 && when == NULL)
 		ereport(NOTICE,
 				(errmsg("rows of table \"%s\" will not be deleted when they are due",
 						get_rel_name(index.relid)),
 				 errdetail_internal("%s", detail),
 				 errhint("%s", hint)));
-	if (is_new)
-		report_missing_indexes(index.relid);
-	if (found.rows > 0)
-		report_dates(&index, &found);
+	if (is_new && !partitions)
+		report_attached(&index);
+	if (share.rows > 0)
+		report_dates(&index, &share);
 }
 
 /* What matters of an index to other TTL indexes. */
@@ -290,6 +388,33 @@ read_side(Oid indexrelid, Side *side)
 		ttl_own_ttl_asked_for(option.filter) != NULL;
 	side->filter = ttl_own_ttl_plain_filter(option.filter);
 	return true;
+}
+
+/* Is a row that matches one filter known not to match the other one? */
+static bool
+excludes(List *filter, List *other)
+{
+	ListCell   *lc;
+
+	if (predicate_refuted_by(other, filter, true))
+		return true;
+	/* core proves nothing of these: does the filter demand the opposite? */
+	foreach(lc, other)
+	{
+		Node	   *opposite = copyObject(lfirst(lc));
+
+		if (IsA(opposite, DistinctExpr))
+			((DistinctExpr *) opposite)->xpr.type = T_OpExpr;
+		else if (IsA(opposite, BooleanTest) && ((BooleanTest *) opposite)->booltesttype == IS_NOT_TRUE)
+			opposite = (Node *) ((BooleanTest *) opposite)->arg;
+		else if (IsA(opposite, BooleanTest) && ((BooleanTest *) opposite)->booltesttype == IS_NOT_FALSE)
+			opposite = (Node *) make_notclause(((BooleanTest *) opposite)->arg);
+		else
+			continue;
+		if (predicate_implied_by(list_make1(opposite), filter, false))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -319,7 +444,7 @@ find_overlap(Oid relid, Oid itself, const Side *side, int elevel)
 
 		/* The two indexes for documents with own TTLs are one TTL index. */
 		if ((same_date && side->uses_own_ttl && other.uses_own_ttl) ||
-			predicate_refuted_by(other.filter, side->filter, true))
+			excludes(side->filter, other.filter) || excludes(other.filter, side->filter))
 			continue;
 		found = OidIsValid(found) ? found : indexrelid;
 		if (!same_date || side->uses_own_ttl == other.uses_own_ttl)

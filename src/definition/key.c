@@ -106,6 +106,12 @@ ttl_key_parse(Relation rel, const char *text, bool is_filter, const char *name)
 	RawStmt    *statement;
 	Node	   *node;
 
+	if (text[strspn(text, " \n\t")] == '{')
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("%s is no SQL: %s", name, text),
+				 is_filter ? errhint("Write a condition, such as doc->>'status' = 'done'.") :
+				 errhint("Name a column, or a jsonb column and a path: 'doc.at'.")));
 	error_context_stack = &callback;
 	pstate->p_sourcetext = command;
 	addNSItemToQuery(pstate,
@@ -152,6 +158,31 @@ split_key(Oid relid, const char *name, const char **path)
 	return column;
 }
 
+/* The key that is meant by one with quotes or in another case; NULL if there is none. */
+char *
+ttl_key_similar(Relation rel, const char *name)
+{
+	char	   *bare = pstrdup(name);
+	char	   *to = bare;
+
+	for (const char *from = name; *from != '\0'; from++)
+	{
+		if (*from != '"')
+			*to++ = *from;
+	}
+	*to = '\0';
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), i);
+		int			length = strlen(NameStr(attr->attname));
+
+		if (!attr->attisdropped && pg_strncasecmp(NameStr(attr->attname), bare, length) == 0 &&
+			(bare[length] == '\0' || bare[length] == '.'))
+			return psprintf("%s%s", NameStr(attr->attname), bare + length);
+	}
+	return NULL;
+}
+
 /* The components of a dotted path as SQL literals, after commas. */
 static char *
 path_sql(const char *key, const char *path)
@@ -171,6 +202,11 @@ path_sql(const char *key, const char *path)
 					(errcode(ERRCODE_INVALID_NAME),
 					 errmsg("path of key \"%s\" has an empty component", key),
 					 errhint("Write column.field.field.")));
+		if (strcmp(rest, "$") == 0 || strchr(rest, '[') != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_NAME),
+					 errmsg("path of key \"%s\" has no field \"%s\"", key, rest),
+					 errhint("Write items.0.at for the first element of an array, or items.at for the earliest date of all.")));
 		appendStringInfo(&sql, ", %s", quote_literal_cstr(rest));
 		rest = dot != NULL ? dot + 1 : NULL;
 	}
@@ -226,17 +262,22 @@ ttl_key_resolve(Relation rel, const char *name, TtlUnit unit, const char *time_z
 {
 	Oid			relid = RelationGetRelid(rel);
 	const char *path;
+	char	   *similar;
 	Oid			type;
 
 	memset(key, 0, sizeof(*key));
 	key->column = split_key(relid, name, &path);
+	similar = key->column == NULL ? ttl_key_similar(rel, name) : NULL;
 	if (key->column != NULL)
 		key->attnum = get_attnum(relid, key->column);
-	else if (!read_expression(rel, name, key))
+	else if ((similar != NULL && (path != NULL || name[0] != '"')) || !read_expression(rel, name, key))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						name, RelationGetRelationName(rel)),
+				 similar != NULL ? errhint("Perhaps you meant %s.", quote_literal_cstr(similar)) :
+				 strcmp(name, "_ts") == 0 ?
+				 errhint("SELECT ttl_index.track_last_modified(%s);", quote_literal_cstr(ttl_name_qualified(relid))) :
 				 errhint("The key of a TTL index is a column, a jsonb column and a path, such as 'doc.createdAt', or an expression.")));
 	else if (key->expression == NULL)
 		key->column = get_attname(relid, key->attnum, false);
@@ -265,8 +306,13 @@ ttl_key_resolve(Relation rel, const char *name, TtlUnit unit, const char *time_z
 						key->column, format_type_be(type), path),
 				 type == JSONOID ?
 				 errhint("%s", ttl_key_hint(relid, key->attnum, type)) :
+				 get_element_type(type) == JSONBOID ?
+				 errhint("ALTER TABLE %s ALTER COLUMN %s TYPE jsonb USING to_jsonb(%s);",
+						 ttl_name_qualified(relid), quote_identifier(key->column), quote_identifier(key->column)) :
+				 get_typtype(type) == TYPTYPE_COMPOSITE ?
+				 errhint("Write the expression '(%s).%s'.", quote_identifier(key->column), path) :
 				 errhint("Dates in documents can be indexed in columns of type jsonb.")));
-	else if (type == TIMESTAMPTZARRAYOID)
+	else if (OidIsValid(get_element_type(type)) && getBaseType(get_element_type(type)) == TIMESTAMPTZOID)
 	{
 		key->type = TIMESTAMPTZOID;
 		key->sql = psprintf("(" TTL_SCHEMA ".earliest(%s))",

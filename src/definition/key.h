@@ -66,6 +66,7 @@ typedef struct TtlDate
 
 /* key.c */
 extern char *ttl_key_hint(Oid relid, AttrNumber attnum, Oid type);
+extern char *ttl_key_similar(Relation rel, const char *name);
 extern Node *ttl_key_parse(Relation rel, const char *text, bool is_filter, const char *name);
 extern void ttl_key_resolve(Relation rel, const char *name, TtlUnit unit,
 							const char *time_zone, TtlKey *key);

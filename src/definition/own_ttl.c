@@ -262,6 +262,7 @@ ttl_own_ttl_field_sql(Relation rel, const char *name)
 	AttrNumber	attnum = get_attnum(relid, name);
 	Oid			type = attnum > 0 ? getBaseType(get_atttype(relid, attnum)) : InvalidOid;
 	char	   *column = pstrdup(name);
+	char	   *similar = ttl_key_similar(rel, name);
 	char	   *field;
 
 	if (is_integer(type))
@@ -276,6 +277,8 @@ ttl_own_ttl_field_sql(Relation rel, const char *name)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("document_ttl_field \"%s\" is neither a property of a jsonb column nor an integer column",
 						name),
+				 similar != NULL && strcmp(similar, name) != 0 ?
+				 errhint("Perhaps you meant %s.", quote_literal_cstr(similar)) :
 				 errhint("Write 'doc.ttl' for the property ttl at the root of the documents in column doc.")));
 	return psprintf(TTL_SCHEMA ".document_ttl(%s, %s)",
 					quote_identifier(column), quote_literal_cstr(field));

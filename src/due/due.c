@@ -49,8 +49,8 @@ PG_FUNCTION_INFO_V1(ttl_preview);
 #define LAG_PAGES 32
 
 /* May the user know what is due?  A role that may read all rows can count them. */
-static bool
-may_look(const TtlIndex *index)
+bool
+ttl_due_may_look(const TtlIndex *index)
 {
 	bool		gone = false;
 
@@ -75,7 +75,7 @@ ttl_due_describe(Oid indexrelid, bool check_user, TtlIndex *index)
 	ttl_state_check_is_ttl(index);
 	if (index->state != TTL_ACTIVE)
 		ttl_state_raise(index);
-	if (check_user && !may_look(index))
+	if (check_user && !ttl_due_may_look(index))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(indexrelid));
 }
 
@@ -340,7 +340,7 @@ ttl_preview(PG_FUNCTION_ARGS)
 static bool
 can_look(const TtlIndex *index)
 {
-	return index->option.present && may_look(index) &&
+	return index->option.present && ttl_due_may_look(index) &&
 		(index->state == TTL_ACTIVE ||
 		 index->state == TTL_OWNER_LACKS_PRIVILEGE ||
 		 index->state == TTL_NO_REPLICA_IDENTITY);

@@ -25,7 +25,24 @@ typedef struct TtlLag
 	void	   *arg;
 } TtlLag;
 
+/* What share of a table is due by a TTL index, and which dates a sample of the index has. */
+typedef struct TtlShare
+{
+	double		due;			/* rows */
+	double		total;			/* rows of the table */
+	double		looked;			/* rows of the partitions that were looked at */
+	int			partitions;		/* due as a whole */
+	int64		rows;			/* in the sample */
+	int64		dates;			/* of these */
+	int64		past;			/* dates before February 1970 */
+	int64		future;			/* dates after the year 9999 */
+} TtlShare;
+
+/* Of a smaller table, any share may be deleted. */
+#define TTL_SHARE_ROWS 10000
+
 /* due.c */
+extern bool ttl_due_may_look(const TtlIndex *index);
 extern void ttl_due_describe(Oid indexrelid, bool check_user, TtlIndex *index);
 extern bool ttl_due_lock(Oid relid, Oid indexrelid);
 extern bool ttl_due_lock_leaf(Oid indexrelid, TtlIndex *index);
@@ -33,5 +50,11 @@ extern bool ttl_due_since(Oid indexrelid, const TtlLag *lag, TimestampTz *since,
 						  bool *may_be_due);
 extern Datum ttl_due_ask_nodes(Oid indexrelid, const char *call, const char *aggregate,
 							   int elevel, bool *isnull);
+
+/* share.c */
+extern void ttl_share_find(const TtlIndex *index, TimestampTz at, TimestampTz until,
+						   TtlShare *share);
+extern char *ttl_share_doubt(const TtlIndex *index);
+extern char *ttl_share_text(const TtlIndex *index, const TtlShare *share);
 
 #endif							/* TTL_DUE_H */

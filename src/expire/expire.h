@@ -106,6 +106,7 @@ typedef struct TtlBatch
 	int64		failed;			/* rows that could not be deleted */
 	ErrorData  *edata;			/* and the first error, else NULL */
 	bool		waits;			/* rows wait for other rows of the table */
+	int64		skipped_kept;	/* by a trigger that returned NULL */
 	int64		pages;			/* leaf pages of the index that were read */
 	TtlHorizon	horizon;		/* what it could see */
 	TtlScanPosition row;		/* the row in block order; key known if set */

@@ -24,6 +24,7 @@
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
+#include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -148,6 +149,15 @@ ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg)
 	relation_close(rel, NoLock);
 }
 
+/* A day since 2000-01-01 as a key of this type. */
+int64
+ttl_look_day(Oid keytype, TtlUnit unit, int64 day)
+{
+	if (unit != TTL_UNIT_NONE)
+		return ttl_keytype_bound(unit, day * USECS_PER_DAY);
+	return keytype == DATEOID ? day : day * USECS_PER_DAY;
+}
+
 /*
  * The number of rows or entries at the last ANALYZE, or -1.  From 18 on, owners can write any
  * statistics, also NaN and lists of different lengths.
@@ -193,7 +203,8 @@ ttl_look_estimate(const TtlIndex *leaf, TtlEstimate *estimate)
 							Int16GetDatum(expression ? 1 : attnum), BoolGetDatum(false));
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	estimate->others = 1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
+	estimate->nulls = ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
+	estimate->others = 1 - estimate->nulls;
 	(void) get_attstatsslot(&estimate->common, tuple, STATISTIC_KIND_MCV, InvalidOid,
 							ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS);
 	(void) get_attstatsslot(&estimate->histogram, tuple, STATISTIC_KIND_HISTOGRAM,
@@ -235,27 +246,31 @@ histogram_share(const TtlEstimate *estimate, int64 key)
 	return (i - 1 + (key - lower) / (upper - lower)) / bins;
 }
 
+/* About what share of the entries has a key up to this one? */
+double
+ttl_look_estimate_share(const TtlEstimate *estimate, int64 key)
+{
+	const AttStatsSlot *common = &estimate->common;
+	double		share = Max(estimate->others, 0) * histogram_share(estimate, key);
+
+	for (int i = 0; i < Min(common->nvalues, common->nnumbers); i++)
+	{
+		if (read_key(estimate, common->values[i]) <= key)
+			share += common->numbers[i];
+	}
+	return share > 0 ? Min(share, 1) : 0;
+}
+
 /* About how many rows have a key that is due at this time? */
 double
 ttl_look_estimate_due(const TtlEstimate *estimate, const TtlIndex *leaf, TimestampTz at)
 {
-	const AttStatsSlot *common = &estimate->common;
 	TtlCutoff	cutoff;
-	double		share;
 
 	ttl_cutoff_init(&cutoff, leaf, at);
-	share = histogram_share(estimate, cutoff.bound);
-	if (cutoff.unit != TTL_UNIT_NONE)
-		share -= histogram_share(estimate, cutoff.least - 1);
-	share *= Max(estimate->others, 0);
-	for (int i = 0; i < Min(common->nvalues, common->nnumbers); i++)
-	{
-		int64		key = read_key(estimate, common->values[i]);
-
-		if (key >= cutoff.least && key <= cutoff.bound)
-			share += common->numbers[i];
-	}
-	return share > 0 ? estimate->entries * Min(share, 1) : 0;
+	return estimate->entries *
+		(ttl_look_estimate_share(estimate, cutoff.bound) -
+		 (cutoff.unit != TTL_UNIT_NONE ? ttl_look_estimate_share(estimate, cutoff.least - 1) : 0));
 }
 
 /* Frees what was read: an index may have many partitions. */

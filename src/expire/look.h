@@ -79,6 +79,10 @@ typedef struct TtlLook
 	bool		stopped;		/* by a limit other than max_rows */
 } TtlLook;
 
+/* Dates outside of these, in days since 2000-01-01, are probably mistakes. */
+#define TTL_FEBRUARY_1970 (-10926)
+#define TTL_YEAR_10000 2921940
+
 /* Called for each index tuple of a sample: its key, NULL for no date, of so many rows. */
 typedef void (*TtlLookEntry) (const int64 *key, int rows, void *arg);
 
@@ -89,6 +93,7 @@ typedef struct TtlEstimate
 	double		entries;		/* of the index */
 	AttStatsSlot common;
 	AttStatsSlot histogram;
+	double		nulls;			/* the share of entries without a date */
 	double		others;			/* the share of what the histogram is of */
 } TtlEstimate;
 
@@ -104,8 +109,10 @@ extern void ttl_index_scan_end(TtlIndexScan *scan);
 /* look.c */
 extern void ttl_look_at(const TtlIndex *index, TimestampTz at, TtlLook *look);
 extern void ttl_look_sample(const TtlIndex *index, int pages, TtlLookEntry entry, void *arg);
+extern int64 ttl_look_day(Oid keytype, TtlUnit unit, int64 day);
 extern double ttl_look_rows(Oid relid);
 extern bool ttl_look_estimate(const TtlIndex *leaf, TtlEstimate *estimate);
+extern double ttl_look_estimate_share(const TtlEstimate *estimate, int64 key);
 extern double ttl_look_estimate_due(const TtlEstimate *estimate, const TtlIndex *leaf,
 									TimestampTz at);
 extern void ttl_look_estimate_free(TtlEstimate *estimate);

@@ -304,6 +304,8 @@ ttl_row_delete_locked(TtlExpirer *x)
 			batch->failed++;
 		}
 	}
+	/* a trigger has kept the other rows */
+	batch->skipped_kept = x->nrows - batch->deleted - batch->failed;
 	/* it is no error as long as rows are tried again at once, when others are gone */
 	batch->waits = only_wait && batch->failed > 0;
 	if (only_wait && (!batch->cursor.thorough || batch->cursor.at_once))
@@ -311,7 +313,6 @@ ttl_row_delete_locked(TtlExpirer *x)
 		batch->failed = 0;
 		batch->edata = NULL;
 	}
-	/* a trigger has kept the other rows */
 	if (batch->deleted < x->nrows)
 		batch->cursor.rows_remain = true;
 }

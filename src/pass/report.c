@@ -18,6 +18,7 @@
 #include "catalog/index.h"
 #include "commands/dbcommands.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/syscache.h"
@@ -27,6 +28,19 @@
 #include "stats/stats.h"
 #include "ttl_index.h"
 
+/* A name that a function of users does not find is most often not qualified. */
+static const char *
+error_hint(const ErrorData *edata)
+{
+	if (edata->context != NULL &&
+		(edata->sqlerrcode == ERRCODE_UNDEFINED_TABLE ||
+		 edata->sqlerrcode == ERRCODE_UNDEFINED_FUNCTION ||
+		 edata->sqlerrcode == ERRCODE_UNDEFINED_OBJECT))
+		return "Functions run with search_path = pg_catalog, pg_temp here: qualify the name, "
+			"or set it with ALTER FUNCTION ... SET search_path.";
+	return edata->hint;
+}
+
 /*
  * Notes an error of an index, or of one that holds rows of it.  Reports it if it is the
  * first one in this pass.
@@ -35,7 +49,7 @@ void
 ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 {
 	TtlResumeState *kept = ttl_kept_index(run->kept, root);
-	const char *hint = edata->hint;
+	const char *hint = error_hint(edata);
 
 	if (kept->failed_until == 0)
 		run->kept->sum.failed++;
@@ -44,13 +58,6 @@ ttl_report_error(TtlRun *run, Oid root, Oid indexrelid, const ErrorData *edata)
 	if (!ttl_kept_is_news(&kept->reported, edata->sqlerrcode, edata->message))
 		return;
 
-	/* a name that a function of users does not find is most often not qualified */
-	if (edata->context != NULL &&
-		(edata->sqlerrcode == ERRCODE_UNDEFINED_TABLE ||
-		 edata->sqlerrcode == ERRCODE_UNDEFINED_FUNCTION ||
-		 edata->sqlerrcode == ERRCODE_UNDEFINED_OBJECT))
-		hint = "Functions run with search_path = pg_catalog, pg_temp here: qualify the name, "
-			"or set it with ALTER FUNCTION ... SET search_path.";
 	ereport(WARNING,
 			(errcode(edata->sqlerrcode),
 			 errmsg("could not expire rows by TTL index %s: %s",
@@ -118,6 +125,20 @@ ttl_report_pass_text(const TtlPassSum *sum)
 	return text.data;
 }
 
+/* The text of an error with its detail and hint, as psql shows it, but not longer than this. */
+#define MAX_LAST_ERROR 1500
+
+static char *
+error_text(const ErrorData *edata, const char *hint)
+{
+	char	   *text = psprintf("%s%s%s%s%s", edata->message,
+								edata->detail ? "\nDETAIL:  " : "", edata->detail ? edata->detail : "",
+								hint ? "\nHINT:  " : "", hint ? hint : "");
+
+	text[pg_mbcliplen(text, strlen(text), MAX_LAST_ERROR)] = '\0';
+	return text;
+}
+
 /*
  * Counts an error that was met as a role; invalid for the survey.  The text is shown only
  * to those with the privileges of that role, because it can be about rows that others may
@@ -127,7 +148,7 @@ static void
 set_error(TtlCount *count, Oid role, const ErrorData *edata)
 {
 	count->errors = 1;
-	count->last_error = edata->message;
+	count->last_error = error_text(edata, error_hint(edata));
 	count->last_error_role = role;
 	if (OidIsValid(role) &&
 		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(count->relid)) &&
@@ -195,9 +216,12 @@ ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *b
 	count.archived_buckets = batch->archived_partitions;
 	count.skipped_locked = batch->skipped_locked;
 	count.skipped_failed = skipped ? 1 : batch->failed;
+	count.skipped_kept = batch->skipped_kept;
 	count.delete_time = (now - begun) / 1000.0;
 	if (batch->deleted > 0 || batch->estimated > 0)
 		count.last_deleted = now;
+	if (batch->skipped_kept > 0)
+		count.last_kept = now;
 	if (edata != NULL && visit->failures == 0)
 		set_error(&count, GetUserId(), edata);
 	ttl_report_count(run, &count);

@@ -414,7 +414,7 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 
 	if (edata != NULL && work->edata == NULL && !batch->busy && !is_of_lock(work, edata))
 	{
-		batch->deleted = batch->archived = batch->skipped_locked = batch->failed = 0;
+		batch->deleted = batch->archived = batch->skipped_locked = batch->skipped_kept = batch->failed = 0;
 		if (is_transient_error(batch, edata))
 			batch->candidates = 0;
 		work->edata = edata;

@@ -32,6 +32,7 @@
 #include "definition/definition.h"
 #include "definition/key.h"
 #include "definition/option.h"
+#include "due/due.h"
 #include "partition/partition.h"
 #include "server/server.h"
 #include "state/state.h"
@@ -92,8 +93,14 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 		(ttl_leaves_is_by_row(index) && !ttl_state_owners_above(index)))
 		return;
 	index->reason = ttl_reach_left_out(index);
+	if (index->reason == NULL && error != NULL && error->keeps && index->governor == index->indexrelid)
+		index->reason = "a trigger keeps the rows that are due: it returns NULL";
+	if (index->reason == NULL)
+		index->reason = ttl_share_doubt(index);
 	if (index->reason == NULL)
 		index->reason = slow_references(index);
+	if (error != NULL && error->at == 0)
+		error = NULL;
 
 	if (keeps_partitions && index->option.drop_partitions &&
 		ttl_inherit_parent(index->indexrelid, NULL) == index->governor)

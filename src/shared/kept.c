@@ -257,7 +257,10 @@ ttl_kept_set_failing(TtlPassState *kept, HTAB *failing)
 		index->failing = false;
 	hash_seq_init(&scan, failing);
 	while ((entry = hash_seq_search(&scan)) != NULL)
-		ttl_kept_index(kept, entry->root)->failing = true;
+	{
+		if (entry->at != 0)
+			ttl_kept_index(kept, entry->root)->failing = true;
+	}
 }
 
 /* Has an index or partition failed lately in this pass?  The clock may have gone back. */

@@ -65,6 +65,7 @@ static const Column columns[] = {
 	{KIND_COUNT, offsetof(TtlCount, skipped_failed)},
 	{KIND_COUNT, offsetof(TtlCount, errors)},
 	{KIND_MILLISECONDS, offsetof(TtlCount, delete_time)},
+	{KIND_COUNT, offsetof(TtlCount, skipped_kept)},
 	{KIND_COUNT, offsetof(TtlCount, visits)},
 	{KIND_TIME, offsetof(TtlCount, last_deleted)},
 	{KIND_ERROR_TEXT, offsetof(TtlCount, last_error)},
@@ -80,6 +81,7 @@ static const Column columns[] = {
 	{KIND_COUNT, offsetof(TtlCount, lag_pauses)},
 	{KIND_TIME, offsetof(TtlCount, last_call)},
 	{KIND_TIME, offsetof(TtlCount, recovered)},
+	{KIND_TIME, offsetof(TtlCount, last_kept)},
 };
 
 StaticAssertDecl(lengthof(columns) == TTL_COUNTERS_COLUMNS, "all columns are listed");

@@ -253,8 +253,9 @@ look(Sums *sums)
 }
 
 /*
- * Finds the TTL indexes with an error that no good visit has followed: a hash table of
- * TtlFailing in the current memory context.
+ * Finds the TTL indexes with an error that no good visit has followed, and those by which the
+ * last pass has deleted nothing because of a trigger: a hash table of TtlFailing in the current
+ * memory context.
  */
 HTAB *
 ttl_counters_failing(void)
@@ -262,21 +263,26 @@ ttl_counters_failing(void)
 	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(TtlFailing),.hcxt = CurrentMemoryContext};
 	HTAB	   *failing = hash_create("ttl_index failing", 64, &ctl,
 									  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	TimestampTz pass_start = 0;
 	Sums		sums;
 	ListCell   *lc;
 
 	if (!look(&sums))
 		return failing;
 	foreach(lc, sums.list)
+		pass_start = Max(pass_start, ((TtlCount *) lfirst(lc))->last_pass_start);
+	foreach(lc, sums.list)
 	{
 		const TtlCount *sum = lfirst(lc);
+		bool		fails = sum->last_error_time > sum->recovered;
+		bool		keeps = sum->last_kept > sum->last_deleted && sum->last_kept >= pass_start;
 
-		if (sum->hour == 0 && OidIsValid(sum->indexrelid) &&
-			sum->last_error_time > sum->recovered)
+		if (sum->hour == 0 && OidIsValid(sum->indexrelid) && (fails || keeps))
 		{
 			TtlFailing *entry = hash_search(failing, &sum->indexrelid, HASH_ENTER, NULL);
 
-			entry->at = sum->last_error_time;
+			entry->at = fails ? sum->last_error_time : 0;
+			entry->keeps = keeps;
 		}
 	}
 	return failing;

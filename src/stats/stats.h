@@ -35,6 +35,7 @@ typedef struct TtlCount
 	int64		archived_buckets;
 	int64		skipped_locked;
 	int64		skipped_failed;
+	int64		skipped_kept;	/* by a trigger that returned NULL */
 	int64		errors;
 	double		delete_time;	/* milliseconds */
 	TimestampTz last_deleted;	/* 0 for none, like the other times */
@@ -51,17 +52,19 @@ typedef struct TtlCount
 	int64		lag_pauses;
 	TimestampTz last_call;		/* of run_pass(), by the role in relid */
 	TimestampTz recovered;		/* when a visit was good again after an error */
+	TimestampTz last_kept;		/* when a trigger last kept a row */
 } TtlCount;
 
-/* A TTL index whose last error was not followed by a good visit. */
+/* A TTL index whose last error was not followed by a good visit, or whose rows a trigger keeps. */
 typedef struct TtlFailing
 {
 	Oid			root;
-	TimestampTz at;				/* when that error was counted */
+	TimestampTz at;				/* when that error was counted, or 0 */
+	bool		keeps;			/* a trigger has kept the rows of the last visit */
 } TtlFailing;
 
 /* count.c */
-#define TTL_COUNTERS_COLUMNS 31
+#define TTL_COUNTERS_COLUMNS 33
 #define TTL_COUNT_ATTNUM_HOUR 3
 
 extern Oid	ttl_count_relid(const char *name);

@@ -280,12 +280,12 @@ SELECT call, state, result FROM results WHERE part = 'series' ORDER BY number \c
 -- what the errors say; a statement at the end of a hint can be pasted, and then the call is fine
 \pset format unaligned
 \t on
-SELECT concat_ws(E'\n  ', error, nullif(regexp_replace(hint, ' WHERE .*;', ' WHERE ...;'), '')) AS error
+SELECT concat_ws(E'\n  ', error, nullif(regexp_replace(hint, '( WHERE |coll_mod_index\().*;', '\1...;'), '')) AS error
 FROM results WHERE error IS NOT NULL GROUP BY 1 ORDER BY min(number);
 \t off
 \pset format aligned
-SELECT count(try(part, state, setup || '; ' || substring(hint, '(?:CREATE|DROP) INDEX.*;'), function, arguments, 'again: ' || call)) > 0 AS tried
-FROM (SELECT * FROM results WHERE function IN ('create_index', 'create_time_series') AND hint ~ '(CREATE|DROP) INDEX.*;$' ORDER BY number) AS hinted;
+SELECT count(try(part, state, setup || '; ' || substring(hint, '(?:(?:CREATE|DROP) INDEX|SELECT \* FROM).*;'), function, arguments, 'again: ' || call)) > 0 AS tried
+FROM (SELECT * FROM results WHERE function IN ('create_index', 'create_time_series') AND hint ~ '((CREATE|DROP) INDEX|SELECT \* FROM).*;$' ORDER BY number) AS hinted;
 -- none is in vain
 SELECT state, call, result, error FROM results WHERE call LIKE 'again:%' AND result !~ ' (kept|created)' ORDER BY number;
 

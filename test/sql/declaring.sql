@@ -76,6 +76,89 @@ FROM generate_series(1, 100) AS g;
 CREATE INDEX d1 ON docs ((ttl_index.document_date(doc, 'at'))) WHERE ttl_index.expire_after_seconds(60);
 DROP INDEX d1;
 
+-- a zero date among many; a column without dates is for what has not happened yet, a misread document is not
+CREATE TABLE mixed (at timestamptz, deleted_at timestamptz, deleted_ms bigint, doc jsonb);
+INSERT INTO mixed SELECT CASE WHEN g = 7 THEN '0001-01-01'::timestamptz ELSE '2999-01-01' END, NULL, NULL,
+	jsonb_build_object('ms', 1700000000000, 'local', '2024-02-29 12:34:56', 'meta', jsonb_build_object('expiresAt', '2999-01-01T00:00:00Z'),
+		'made', '2998-01-01T00:00:00Z')
+FROM generate_series(1, 100) AS g;
+CREATE INDEX m ON mixed (at) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX m;
+CREATE INDEX m ON mixed (deleted_at) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX m;
+CREATE INDEX m ON mixed (to_timestamp(deleted_ms / 1000.0)) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX m;
+CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'ms'))) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX m;
+SELECT ttl_index.create_index('decl.mixed', $$CASE jsonb_typeof(doc #> string_to_array('ms', '.')) WHEN 'number' THEN (doc #>> string_to_array('ms', '.'))::numeric END$$, 60, unit => 'milliseconds', name => 'm');
+DROP INDEX m;
+CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'local'))) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX m;
+CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'meta', 'expires_at'))) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX m;
+CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'mode'))) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX m;
+-- also where the user may not read the rows
+REVOKE SELECT ON mixed FROM CURRENT_USER;
+CREATE ROLE regress_ttl_blind;
+ALTER TABLE mixed OWNER TO regress_ttl_blind;
+REVOKE SELECT ON mixed FROM regress_ttl_blind;
+GRANT USAGE, CREATE ON SCHEMA decl TO regress_ttl_blind;
+SET ROLE regress_ttl_blind;
+CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'mode'))) WHERE ttl_index.expire_after_seconds(60);
+RESET ROLE;
+DROP OWNED BY regress_ttl_blind;
+DROP ROLE regress_ttl_blind;
+
+-- most of a table is worth a warning, unless that is small or no pass deletes them
+CREATE TABLE big (id int, ts timestamptz);
+INSERT INTO big SELECT g, CASE WHEN g <= 11760 THEN '2001-01-01'::timestamptz ELSE '2999-01-01' END FROM generate_series(1, 12000) AS g;
+CREATE INDEX big_ttl ON big (ts) WHERE ttl_index.expire_after_seconds(60);
+SELECT ttl_index.pause_index('decl.big_ttl');
+SELECT ttl_index.coll_mod_index('big_ttl', 30);
+SELECT ttl_index.unpause_index('big_ttl');
+DROP INDEX big_ttl;
+CREATE INDEX big_ttl ON big (ts) WHERE id <= 6000 AND ttl_index.expire_after_seconds(60);
+DROP INDEX big_ttl;
+CREATE INDEX big_ttl ON big (ts) WHERE id <= 6001 AND ttl_index.expire_after_seconds(60);
+DROP TABLE big;
+CREATE TABLE big (id int, ts timestamptz NOT NULL) PARTITION BY RANGE (ts);
+CREATE TABLE big_1 PARTITION OF big FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+CREATE TABLE big_2 PARTITION OF big DEFAULT;
+INSERT INTO big SELECT g, CASE WHEN g <= 7500 THEN '2001-01-01'::timestamptz ELSE '2999-01-01' END FROM generate_series(1, 12000) AS g;
+ANALYZE big;
+CREATE INDEX big_ttl ON big (ts) WHERE ttl_index.expire_after_seconds(60) AND ttl_index.drop_expired_partitions();
+DROP INDEX big_ttl;
+CREATE INDEX big_ttl ON big (ts) WHERE ttl_index.expire_after_seconds(60);
+DROP TABLE big;
+
+-- filters that exclude each other
+CREATE TABLE states (k text, done bool, ts timestamptz);
+CREATE INDEX s1 ON states (ts) WHERE k = 'a' AND ttl_index.expire_after_seconds(60);
+CREATE INDEX s2 ON states (ts) WHERE k IS DISTINCT FROM 'a' AND ttl_index.expire_after_seconds(60);
+DROP INDEX s1;
+CREATE INDEX s1 ON states (ts) WHERE k = 'b' AND ttl_index.expire_after_seconds(60);
+DROP INDEX s1, s2;
+CREATE INDEX s1 ON states (ts) WHERE done IS NOT TRUE AND ttl_index.expire_after_seconds(60);
+CREATE INDEX s2 ON states (ts) WHERE done AND ttl_index.expire_after_seconds(60);
+DROP INDEX s2;
+CREATE INDEX s2 ON states (ts) WHERE done IS NOT FALSE AND ttl_index.expire_after_seconds(60);
+DROP TABLE states;
+
+-- triggers run with another search_path, those of tables whose rows go too
+CREATE TABLE customers (id int PRIMARY KEY, ts timestamptz);
+CREATE TABLE invoices (id int REFERENCES customers ON DELETE CASCADE);
+CREATE INDEX ON invoices (id);
+CREATE FUNCTION bare() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END';
+CREATE FUNCTION safe() RETURNS trigger LANGUAGE plpgsql SET search_path = decl AS 'BEGIN RETURN OLD; END';
+CREATE TRIGGER t1 AFTER DELETE ON invoices FOR EACH ROW EXECUTE FUNCTION bare();
+CREATE TRIGGER t1 AFTER DELETE ON customers FOR EACH ROW EXECUTE FUNCTION safe();
+CREATE TRIGGER t2 AFTER UPDATE ON customers FOR EACH ROW EXECUTE FUNCTION bare();
+CREATE INDEX customers_ttl ON customers (ts) WHERE ttl_index.expire_after_seconds(60);
+ALTER FUNCTION decl.bare() SET search_path = decl, pg_temp;
+SELECT ttl_index.coll_mod_index('customers_ttl', 50);
+DROP TABLE invoices, customers;
+
 -- partitions
 CREATE TABLE parted (id int, ts timestamptz NOT NULL) PARTITION BY RANGE (ts);
 CREATE TABLE p1 PARTITION OF parted FOR VALUES FROM ('2001-01-01') TO ('2001-02-01');

@@ -114,5 +114,54 @@ SELECT try($$SELECT ttl_index.create_index('"T"', 'OK', 60)$$);
 SELECT try($$SELECT ttl_index.create_index('"T"', 'to_timestamp(ms / 1000)', 60)$$);
 SELECT try($$SELECT ttl_index.coll_mod('"T"', 'OK', 60)$$);
 SELECT try($$SELECT ttl_index.coll_mod('"T"', 'to_timestamp(ms / 1000.00)', 60)$$);
+-- a key, or another argument, that is nearly right
+CREATE TYPE made AS (created_at timestamptz);
+CREATE DOMAIN moment AS timestamptz;
+CREATE TABLE near ("Created At" timestamptz, doc jsonb, docs jsonb[], m made, moments moment[], "TTL" int);
+SELECT try($$SELECT ttl_index.create_index('near', 'created at', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('near', 'Doc.at', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('near', '"doc".at', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('near', '{"at": 1}', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('near', 'doc.items[0].at', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('near', 'doc.$.at', 60)$$);
+SELECT try($$SELECT ttl_index.create_index('near', 'm.created_at', 60)$$);
+SELECT ttl_index.create_index('near', 'docs.at', 60);
+SELECT try($$SELECT ttl_index.create_index('near', 'Created At', 60, '{"status": "done"}')$$);
+SELECT try($$SELECT ttl_index.create_index('near', 'Created At', 60, document_ttl_field => 'ttl')$$);
+SELECT try($$SELECT ttl_index.create_index('near', 'Created At', 60, document_ttl_field => 'doc.a.ttl')$$);
+SELECT try($$SELECT ttl_index.create_index('near', '_ts', 60)$$);
+SELECT ttl_index.track_last_modified('hints.near');
+SELECT ttl_index.create_index_command('near', k, 60) FROM unnest('{_ts,moments,"\"Created At\"",(m).created_at}'::text[]) AS k;
+ALTER TABLE hints.near ALTER COLUMN docs TYPE jsonb USING to_jsonb(docs);
+SELECT ttl_index.create_index_command('near', 'docs.at', 60);
+
+-- the span as an interval, in each function
+SELECT ttl_index.create_index('near', 'doc.at', '30 days', name => 'near_ttl');
+SELECT * FROM ttl_index.coll_mod('near', 'doc.at', '7d');
+SELECT * FROM ttl_index.coll_mod_index('near_ttl', interval '1 hour');
+SELECT * FROM ttl_index.create_index_command('near', '_ts', '-1 day');
+SELECT * FROM ttl_index.create_index_command('near', '_ts', '1 year');
+SELECT * FROM ttl_index.create_index_command('near', '_ts', 'soon');
+CREATE TABLE series (at timestamptz) PARTITION BY RANGE (at);
+SELECT ttl_index.create_time_series('series', 'at', expire_after_seconds => '2 days');
+EXECUTE untyped('1 day');
+SELECT indexrelid, expire_after_seconds FROM ttl_index.indexes WHERE relid IN ('near'::regclass, 'series') ORDER BY 1;
+
+-- what is there already: the call that makes it what was asked for
+SELECT try($$SELECT ttl_index.create_index('near', 'doc.at', 60, paused => true)$$);
+SELECT * FROM ttl_index.coll_mod_index('hints.near_ttl', 60, paused => true);
+CREATE INDEX near_plain ON near ("Created At");
+SELECT try($$SELECT * FROM ttl_index.create_index_command('near', 'Created At', 60, archive_to => 'near')$$);
+SELECT try($$SELECT * FROM ttl_index.create_index_command('near', 'Created At', 60, paused => true)$$);
+SELECT * FROM ttl_index.coll_mod_index('hints.near_plain', 60, paused => true);
+-- which index is in the way of another type
+SELECT try($$ALTER TABLE near ALTER "Created At" TYPE bigint USING 1$$);
+DROP TABLE near;
+-- the index of a table that belongs to an extension
+RESET client_min_messages;
+CREATE TABLE member (at timestamptz);
+ALTER EXTENSION plpgsql ADD TABLE member;
+CREATE INDEX member_ttl ON member (at) WHERE ttl_index.expire_after_seconds(60);
+ALTER EXTENSION plpgsql DROP TABLE member;
 SET client_min_messages = error;
 DROP SCHEMA hints CASCADE;

@@ -140,8 +140,8 @@ SELECT deleted_documents FROM ttl_index.stats;
 SELECT ttl_index.stats_reset();
 BEGIN;
 INSERT INTO ttl_index.counters (indexrelid, relid, visits, batches, deleted_documents, deleted_buckets,
-	estimated_documents, archived_documents, archived_buckets, skipped_locked, skipped_failed, errors, delete_time, passes, sub_passes, lag_pauses, last_error_role)
-SELECT indexrelid, indrelid, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM pg_index WHERE indexrelid < 16384 LIMIT 120;
+	estimated_documents, archived_documents, archived_buckets, skipped_locked, skipped_failed, skipped_kept, errors, delete_time, passes, sub_passes, lag_pauses, last_error_role)
+SELECT indexrelid, indrelid, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM pg_index WHERE indexrelid < 16384 LIMIT 120;
 SELECT pg_current_xact_id()::xid AS inserted \gset
 COMMIT;
 CALL ttl_index.run_pass();
@@ -152,7 +152,7 @@ DELETE FROM ttl_index.counters WHERE indexrelid < 16384 AND visits = 1;
 SELECT ttl_index.stats_reset();
 DELETE FROM ttl_index.past_hours;
 INSERT INTO ttl_index.counters (indexrelid, relid, hour, schemaname, relname, indexrelname, visits, batches, deleted_documents, deleted_buckets,
-	estimated_documents, archived_documents, archived_buckets, skipped_locked, skipped_failed, errors, delete_time, passes, sub_passes, lag_pauses, last_error_role)
+	estimated_documents, archived_documents, archived_buckets, skipped_locked, skipped_failed, skipped_kept, errors, delete_time, passes, sub_passes, lag_pauses, last_error_role)
 SELECT g, g, date_trunc('hour', now()) - hours * interval '5 hours', 'gone', 'gone', 'gone_' || g, 1, 1, 10, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0
 FROM generate_series(4000000001, 4000000100) AS g, generate_series(1, 3) AS hours;
 CALL ttl_index.run_pass();

@@ -10,7 +10,7 @@ SELECT extname, nspacl::text LIKE '%,=U/%' AS for_all, obj_description('ttl_inde
 -- all that is made is in there
 SELECT d.classid::regclass, count(*) FROM pg_depend AS d, pg_identify_object(d.classid, d.objid, d.objsubid) AS o
 WHERE d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'ttl_index') AND o.schema IS DISTINCT FROM 'ttl_index'
-	AND d.classid NOT IN ('pg_namespace'::regclass, 'pg_event_trigger'::regclass)
+	AND d.classid NOT IN ('pg_namespace'::regclass, 'pg_event_trigger'::regclass, 'pg_cast'::regclass)
 GROUP BY 1;
 -- a description of the extension would be dumped, and be an error where an ordinary user restores
 SELECT obj_description(oid) FROM pg_extension WHERE extname = 'ttl_index';

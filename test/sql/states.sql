@@ -91,6 +91,24 @@ UPDATE pg_index SET indcheckxmin = true WHERE indexrelid = 's_poor'::regclass;
 SELECT indexrelid, state, reason FROM ttl_index.indexes WHERE indexrelid = 's_poor'::regclass;
 ROLLBACK;
 
+-- an active one tells what ANALYZE has found, to those who may read the rows
+CREATE TABLE dates (at timestamptz, deleted_at timestamptz, doc jsonb, day date);
+CREATE INDEX a_at ON dates (at) WHERE ttl_index.expire_after_seconds(5);
+CREATE INDEX a_deleted ON dates (deleted_at) WHERE ttl_index.expire_after_seconds(5);
+CREATE INDEX a_doc ON dates ((ttl_index.document_date(doc, 'at'))) WHERE ttl_index.expire_after_seconds(5);
+CREATE INDEX a_day ON dates (day) WHERE ttl_index.expire_after_seconds(5) AND ttl_index.time_zone('UTC');
+INSERT INTO dates SELECT CASE WHEN g % 10 = 0 THEN '1970-01-01'::timestamptz ELSE 'infinity' END, NULL, '{"at": "2024-02-29 12:34:56"}',
+	'29000-01-01'::date + g FROM generate_series(1, 100) AS g;
+SELECT indexrelid, state, reason FROM ttl_index.indexes WHERE relid = 'dates'::regclass ORDER BY 1;
+ANALYZE dates;
+SELECT indexrelid, state, reason FROM ttl_index.indexes WHERE relid = 'dates'::regclass ORDER BY 1;
+SET ROLE regress_ttl_poor;
+SELECT count(reason) FROM ttl_index.indexes WHERE relid = 'states.dates'::regclass;
+RESET ROLE;
+UPDATE dates SET at = '2999-01-01', doc = '{"at": "2999-01-01T00:00:00Z"}', day = '2999-01-01';
+ANALYZE dates;
+SELECT indexrelid, state, reason FROM ttl_index.indexes WHERE relid = 'dates'::regclass ORDER BY 1;
+
 -- due_count and oldest_due say why
 \set VERBOSITY sqlstate
 SELECT ttl_index.due_count('s_unique');

@@ -96,6 +96,20 @@ CALL ttl_index.run_pass();
 SET client_min_messages = warning;
 SELECT id, ts::date FROM pushed ORDER BY id;
 
+-- a trigger that keeps rows: they are counted, and the reason tells it once it keeps all
+CREATE TABLE held (id int, ts timestamptz);
+CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN CASE WHEN OLD.id > 2 THEN OLD END; END $$;
+CREATE TRIGGER hold BEFORE DELETE ON held FOR EACH ROW EXECUTE FUNCTION hold();
+SELECT ttl_index.create_index('held', 'ts', 0);
+INSERT INTO held SELECT g, '2001-01-01' FROM generate_series(1, 5) AS g;
+CALL ttl_index.run_pass();
+SELECT deleted_documents, skipped_kept > 0 AS kept, errors, state, reason FROM ttl_index.index_stats JOIN ttl_index.indexes USING (indexrelid) WHERE relname = 'held';
+CALL ttl_index.run_pass();
+SELECT deleted_documents, skipped_kept > 0 AS kept, errors, state, reason FROM ttl_index.index_stats JOIN ttl_index.indexes USING (indexrelid) WHERE relname = 'held';
+UPDATE held SET ts = '2999-01-01';
+CALL ttl_index.run_pass();
+SELECT state, reason FROM ttl_index.indexes WHERE indexrelid = 'held_ts_ttl'::regclass;
+
 -- Rows are found by where they lie, whatever the planner is told.
 CREATE TABLE planned (id int, ts timestamptz);
 CREATE FUNCTION keep_quiet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$;

@@ -116,7 +116,7 @@ is( $node->safe_psql(
 	'so does monitor_status()');
 like(
 	messages('BEGIN; CREATE INDEX ON events (at) WHERE ttl_index.expire_after_seconds(1); ROLLBACK'),
-	qr/due at once\nDETAIL:  No pass will delete them: the clock jumped ahead .*\nHINT:  .*ttl_index\.resume\(\)/,
+	qr/due at once\nDETAIL:  No pass will delete it: the clock jumped ahead .*\nHINT:  .*ttl_index\.resume\(\)/,
 	'and who declares is told');
 is( $node->safe_psql(
 		'postgres', "SELECT ttl_index.due_count('events_ttl')"),

@@ -47,7 +47,7 @@ sub is_nobody
 		qr/^\Q$reason\E/, "$name: the reason");
 	like(
 		messages("BEGIN; CREATE INDEX ON t (ts) WHERE ttl_index.expire_after_seconds(7); ROLLBACK"),
-		qr/NOTICE: .*is due at once\nDETAIL:  No pass will delete them: \Q$reason\E.*\nHINT:  \w/,
+		qr/NOTICE: .*is due at once\nDETAIL:  No pass will delete it: \Q$reason\E.*\nHINT:  \w/,
 		"$name: who declares is told");
 	return;
 }
@@ -83,7 +83,7 @@ $node->safe_psql('postgres', 'CALL ttl_index.run_pass(); INSERT INTO t VALUES (\
 is($node->safe_psql('postgres', $state), 'active', 'run_pass() serves the database');
 like(
 	messages('BEGIN; CREATE INDEX ON t (ts) WHERE ttl_index.expire_after_seconds(7); ROLLBACK'),
-	qr/DETAIL:  The next pass begins to delete them\./,
+	qr/DETAIL:  The next pass begins to delete it\./,
 	'and who declares is told that');
 $node->safe_psql('postgres', 'DELETE FROM ttl_index.counters');
 

@@ -241,7 +241,7 @@ FROM pg_proc WHERE pronamespace = 'ttl_index'::regnamespace ORDER BY 1, length(p
 		$catalog{$name} = 1;
 		push @undocumented, $name if !defined $documented && $internal !~ /`$name`/;
 		next if !defined $documented || $documented =~ /…/ || $name eq 'stats_reset';
-		$_ = ($_ // '') =~ s/::[a-z ]+//gr =~ s/,? ?(?:OUT|minimum) .*//sr =~ s/\s+/ /gr =~ s/^ | $//gr
+		$_ = ($_ // '') =~ s/::[a-z_. ]+//gr =~ s/,? ?(?:OUT|minimum) .*//sr =~ s/\s+/ /gr =~ s/^ | $//gr
 		  foreach $arguments, $documented;
 		push @different, "$name($documented), not ($arguments)" if $documented ne $arguments;
 	}
