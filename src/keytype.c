@@ -8,7 +8,7 @@
  * next whole number, so its row expires up to one unit later.  "rest" has the order of keys that
  * become the same integer.
  *
- * Zero and negative numbers are no dates: programs write them for "none".
+ * Zero and negative numbers are not dates: programs write them for "none".
  *
  * Copyright (c) 2026, ttl_index contributors
  *

@@ -5,7 +5,7 @@
  *
  * The due rows are counted for a limited time, and a sample of the index shows which dates it
  * has.  If there was no time to count all, the sample says how many are due.  No expression is
- * evaluated, so that a survey can do this for everybody.
+ * evaluated, so that a survey can do this for indexes of all roles.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
