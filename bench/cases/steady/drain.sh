@@ -33,8 +33,8 @@ measure() { # CONTENDER
 		check_rows "$1" $((option[backlog] + $(rows_written)))
 		record_latencies "$1" "$began" "$ended"
 	fi
-	record drain.seconds "$1" "$(calculate %.3f "$ended - $began")"
-	say "drain, $1: $(last drain.seconds "$1") s"
+	record "$case_name.seconds" "$1" "$(calculate %.3f "$ended - $began")"
+	say "$case_name, $1: $(last "$case_name.seconds" "$1") s"
 }
 
 show() {
@@ -49,8 +49,8 @@ show() {
 		| | seconds | rows a second |
 		| --- | --- | --- |
 		$(for name in $contenders; do
-			[ "$name" = none ] || printf '| %s | %s | %s |\n' "${title[$name]}" "$(median drain.seconds "$name")" \
-				"$(number "$(calculate %.0f "${option[backlog]} / $(median drain.seconds "$name" %.3f)")")"
+			[ "$name" = none ] || printf '| %s | %s | %s |\n' "${title[$name]}" "$(median "$case_name.seconds" "$name")" \
+				"$(number "$(calculate %.0f "${option[backlog]} / $(median "$case_name.seconds" "$name" %.3f)")")"
 		done)
 
 	END
