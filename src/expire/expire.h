@@ -93,6 +93,7 @@ typedef struct TtlBatch
 	int64		live;			/* rows that were found due */
 	int64		deleted;
 	int64		partitions;		/* dropped */
+	bool		rows_first;		/* a partition waits for its rows to go */
 	int64		archived;		/* of the deleted rows, and */
 	int64		archived_partitions;	/* of these, those that are kept
 										 * elsewhere */

@@ -181,6 +181,8 @@ drop_table(const TtlIndex *root, Oid relid)
 
 	PG_TRY();
 	{
+		if (ttl_detach_is_referenced(relid, false))
+			ttl_citus_run_command(ttl_drop_detach_command(root->relid, relid));
 		ttl_citus_run_command(psprintf("DROP TABLE %s", ttl_name_qualified(relid)));
 	}
 	PG_CATCH();
@@ -214,6 +216,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	TtlIndex	root;
 	bool		keep;
 	bool		by_row;
+	bool		referenced;
 	Oid			rest;
 	int64		rows = -1;
 	TimestampTz locked_since;
@@ -222,7 +225,8 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	if (!describe_due(indexrelid, relid, at, &before, batch))
 		return;
 	keep = before.option.detach_partitions || OidIsValid(before.option.archive_to);
-	by_row = keep && before.option.boundary_rows;
+	referenced = ttl_detach_is_referenced(relid, false);
+	by_row = (keep || referenced) && before.option.boundary_rows;
 	ttl_batch_set_immediate();
 
 	/* the command locks more: TOAST, referenced tables, the archive */
@@ -236,19 +240,24 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 			return;
 	}
 
-	/* rows are archived one by one; the empty partition is dropped */
+	/* rows are archived, or deleted with what references them; the empty partition is dropped */
 	if (by_row && count_rows(relid, 1) == 0)
 	{
 		keep = false;
 		rows = 0;
 	}
-	else if (by_row && ttl_detach_by_row_only(&before.option))
+	else if (by_row && (ttl_detach_by_row_only(&before.option) ||
+						(referenced && !before.option.detach_partitions)))
+	{
+		batch->rows_first = true;
 		return;
+	}
 	if (ttl_count_dropped_documents)
 		rows = count_rows(relid, PG_INT64_MAX);
 
 	/* check without a lock on the whole table first */
 	check_obstacles(&before, relid, keep);
+	(void) ttl_detach_is_referenced(relid, true);
 
 	/* under the lock on the partitioned table, no query through it is running */
 	batch->busy = true;

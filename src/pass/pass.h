@@ -57,6 +57,7 @@ typedef struct TtlVisit
 	bool		counted;		/* the visit is in the counters */
 	bool		busy;			/* something was locked by others */
 	bool		left_out;		/* a partition is left out (kept.c) */
+	bool		rows_first;		/* a partition waits for its rows to go */
 	bool		over;			/* nothing more can be done here now */
 	bool		more;			/* it was ended by a limit */
 } TtlVisit;
