@@ -53,6 +53,7 @@ typedef struct TtlVisit
 	int			batches;
 	int			failures;
 	bool		narrowing;		/* searching for the row that failed */
+	bool		rows_wait;		/* for others of the table, in larger batches */
 	bool		skipped;		/* the index is not visited again in this pass */
 	bool		counted;		/* the visit is in the counters */
 	bool		busy;			/* something was locked by others */

@@ -618,7 +618,8 @@ is_well(const TtlRun *run, const Target *target, const TtlVisit *visit)
 static void
 end_visit(TtlRun *run, const Target *target, TtlVisit *visit, Oid last_leaf)
 {
-	int			first_docs = visit->batch_size < TTL_FIRST_BATCH_DOCS ? visit->batch_size : 0;
+	int			first_docs = visit->batch_size < TTL_FIRST_BATCH_DOCS || visit->rows_wait ?
+		visit->batch_size : 0;
 	TtlResumeState *kept;
 
 	/*
