@@ -295,7 +295,7 @@ RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'ttl_unpause_index';
 
 COMMENT ON FUNCTION unpause_index(regclass) IS
-'resumes deletion by a paused TTL index; a NOTICE shows how many rows are due';
+'resumes deletion by a TTL index that is paused, or held by ttl_index.max_due_fraction; a NOTICE shows how many rows are due';
 
 CREATE FUNCTION remove_ttl(index regclass)
 RETURNS void LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -653,7 +653,9 @@ CREATE TABLE counters (
 	lag_pauses bigint NOT NULL,
 	last_call timestamptz,
 	recovered timestamptz,
-	last_kept timestamptz
+	last_kept timestamptz,
+	approved timestamptz,
+	shortened timestamptz
 );
 
 -- VACUUM would lock the table exclusively to truncate it.  Statistics are not needed, and

@@ -45,6 +45,7 @@ TtlLimits	ttl_limits = {
 int			ttl_log_min_duration = -1;
 int			ttl_max_clock_jump = 24 * 60 * 60;
 int			ttl_hold_after_downtime = 0;
+double		ttl_max_due_fraction = 1;
 int			ttl_delete_rate_limit = 0;
 int			ttl_max_replication_lag = 0;
 int			ttl_max_retained_wal = 0;
@@ -132,6 +133,11 @@ _PG_init(void)
 			   "Sets how long the server may have been down before deletion is held.",
 			   "Checked when the server starts or is promoted. Zero turns this off.",
 			   &ttl_hold_after_downtime, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_S);
+	DefineCustomRealVariable("ttl_index.max_due_fraction",
+							 "Sets which share of a table the first visit of a TTL index may delete.",
+							 "An index that would delete more is held until ttl_index.unpause_index(). 1 turns this off.",
+							 &ttl_max_due_fraction, 1, 0, 1, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
 	define_int("ttl_index.bucket_lock_timeout",
 			   "Sets how long dropping or making a partition may wait for a lock.",
 			   "Other sessions wait after it, so this is the longest delay for them.",
@@ -169,7 +175,7 @@ static const char *const handed_over[] = {
 	"ttl_index.delete_rate_limit", "ttl_index.max_replication_lag",
 	"ttl_index.max_retained_wal", "ttl_index.max_lag_pause", "ttl_index.bucket_lock_timeout",
 	"ttl_index.count_dropped_documents", "ttl_index.logical_messages",
-	"ttl_index.history_retention", "client_min_messages"
+	"ttl_index.history_retention", "ttl_index.max_due_fraction", "client_min_messages"
 };
 
 /* Writes these settings into shared memory, as strings one after another. */

@@ -24,6 +24,7 @@
 
 #include "ddl/ddl.h"
 #include "state/state.h"
+#include "stats/stats.h"
 #include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_coll_mod);
@@ -325,6 +326,8 @@ ttl_coll_mod_apply(Oid indexrelid, const TtlChange *change, int32 *old)
 		change_sibling(sibling, was_ttl, &index.option);
 	if (!was_ttl)
 		ttl_notice_report_overlap(indexrelid, ERROR);
+	if (!was_ttl || *change->seconds < *old || *old < 0)
+		(void) ttl_counters_note(indexrelid, false);
 	if (!was_ttl || *change->seconds < *old || *old < 0 || change->archive_to != NULL ||
 		change->unit != TTL_UNIT_NONE ||
 		(was_paused && !index.option.paused))
@@ -402,24 +405,34 @@ set_paused(Oid indexrelid, bool paused)
 {
 	TtlIndex	index;
 	Oid			sibling;
+	bool		was_held = false;
 
 	indexrelid = ttl_own_ttl_main(indexrelid);
 	lock_ttl_index(indexrelid, &index);
 	if ((index.option.problem != NULL || !index.option.present) &&
 		ttl_state_describe(indexrelid, false, &index) && index.state != TTL_ACTIVE)
 		ttl_state_raise(&index);
-	if (index.option.paused == paused)
+	sibling = ttl_own_ttl_sibling(indexrelid);
+	if (!paused)
+	{
+		was_held = ttl_counters_note(indexrelid, true);
+		if (OidIsValid(sibling))
+			was_held = ttl_counters_note(sibling, true) || was_held;
+	}
+	if (index.option.paused == paused && !was_held)
 	{
 		ereport(NOTICE,
 				(errmsg(paused ? "TTL index \"%s\" is already paused" :
 						"TTL index \"%s\" is not paused", get_rel_name(indexrelid))));
 		return;
 	}
-	index.option.paused = paused;
-	change_option(indexrelid, &index.option);
-	sibling = ttl_own_ttl_sibling(indexrelid);
-	if (OidIsValid(sibling))
-		change_sibling(sibling, true, &index.option);
+	if (index.option.paused != paused)
+	{
+		index.option.paused = paused;
+		change_option(indexrelid, &index.option);
+		if (OidIsValid(sibling))
+			change_sibling(sibling, true, &index.option);
+	}
 	if (!paused)
 		ttl_notice_report_due(indexrelid, true);
 }

@@ -174,13 +174,13 @@ check_existing(const TtlCreate *args, const Creation *creation)
 				 errdetail("It is not a TTL index."),
 				 wanted->bucket_seconds != 0 ?
 				 errhint("DROP INDEX %s;", qualified) :
-				 errhint("%s", change_call(qualified, wanted->seconds, &args->change))));
+				 errhint("%s", change_call(qualified, wanted->seconds, &creation->options))));
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
 			 errmsg("TTL index \"%s\" on the same key has other options", name),
 			 errdetail_internal("%s", difference),
 			 has->bucket_seconds == wanted->bucket_seconds ?
-			 errhint("%s", change_call(qualified, wanted->seconds, &args->change)) :
+			 errhint("%s", change_call(qualified, wanted->seconds, &creation->options)) :
 			 has->bucket_seconds == 0 ?
 			 errhint("DROP INDEX %s;", qualified) :
 			 errhint("Leave out granularity and bucket_max_span_seconds: the span cannot be changed.")));

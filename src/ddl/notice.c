@@ -173,6 +173,7 @@ report_no_date(const TtlIndex *index, Node *key, int64 sampled)
 	char	   *table = ttl_name_qualified(relid);
 	char	   *rows = psprintf("(SELECT * FROM %s LIMIT %d) AS t", table, READ_ROWS);
 	char	   *dotted = ttl_key_path_text(key, relid);
+	bool		has_format = ttl_key_format(key)[0] != '\0';
 	char	   *name = NULL;
 	const char *column = NULL;
 	const char *path = NULL;
@@ -193,8 +194,9 @@ report_no_date(const TtlIndex *index, Node *key, int64 sampled)
 		path = quote_literal_cstr(dotted + strlen(name) + 1);
 		query = psprintf("WITH RECURSIVE field (path, value) AS (SELECT '', %s FROM %s UNION ALL "
 						 "SELECT path || '.' || key, e.value FROM field, "
-						 "jsonb_each(CASE jsonb_typeof(field.value) WHEN 'object' THEN field.value END) AS e) "
-						 "SELECT coalesce((SELECT min(jsonb_typeof(value)) FROM field WHERE path = '.' || %s AND value <> 'null'), "
+						 "jsonb_each(CASE jsonb_typeof(field.value) WHEN 'object' THEN field.value END) AS e WHERE strpos(key, '.') = 0) "
+						 "SELECT coalesce((SELECT min(CASE WHEN ttl_index.document_date_in(jsonb_build_object('date', value), 'UTC', 'date') IS NULL "
+						 "THEN jsonb_typeof(value) ELSE 'local' END) FROM field WHERE path = '.' || %s AND value <> 'null'), "
 						 "(SELECT path FROM field WHERE path NOT LIKE '%%$%%' "
 						 "AND ttl_index.document_date(jsonb_build_object('date', value), 'date') IS NOT NULL "
 						 "ORDER BY abs(length(path) - length(%s) - 1) + (SELECT count(*) FROM string_to_table(lower(path), NULL) AS c "
@@ -212,8 +214,11 @@ report_no_date(const TtlIndex *index, Node *key, int64 sampled)
 						   (long long) sampled),
 				 dotted == NULL ? 0 :
 				 found[0] == '.' ? errhint("The nearest path that has dates is %s%s.", column, found) :
-				 strcmp(found, "number") == 0 ?
+				 !has_format && strcmp(found, "number") == 0 ?
 				 errhint("A number needs a unit: SELECT ttl_index.create_index(%s, %s, %d, unit => 'milliseconds');",
+						 quote_literal_cstr(table), quote_literal_cstr(dotted), index->option.seconds) :
+				 !has_format && strcmp(found, "local") == 0 ?
+				 errhint("A string without an offset needs a time zone: SELECT ttl_index.create_index(%s, %s, %d, time_zone => 'UTC');",
 						 quote_literal_cstr(table), quote_literal_cstr(dotted), index->option.seconds) :
 				 errhint("In a document, a date is {\"$date\": ...}, or a string that is an RFC 3339 date-time with an offset. "
 						 "For others give ttl_index.create_index() a unit, or a time_zone.")));
@@ -239,6 +244,8 @@ report_dates(const TtlIndex *index, const TtlShare *share)
 						   (long long) share->dates, (long long) share->past, (long long) share->future),
 				 index->option.unit != TTL_UNIT_NONE ?
 				 errhint("Check their unit, which is %s here.", ttl_keytype_units[index->option.unit]) :
+				 ttl_key_format(key)[0] != '\0' ?
+				 errhint("Check their unit or time zone, which is %s here.", ttl_key_format(key)) :
 				 ttl_key_path_text(key, index->relid) != NULL ?
 				 errhint("Check their unit: {\"$date\": ...} takes milliseconds.") :
 				 key != NULL ?

@@ -71,6 +71,7 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	if (!index->option.paused)
 	{
 		show_reason(index, TTL_HELD, ttl_hold_reason(&file->hold));
+		show_reason(index, TTL_HELD, error ? error->held : NULL);
 		show_reason(index, TTL_CRASHED_SERVER, ttl_crash_reason(file, index->governor));
 		show_reason(index, TTL_NO_MONITOR, ttl_visitor_why_none(visitor, index->owner));
 	}

@@ -18,6 +18,8 @@
 #include "catalog/index.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
 #include "utils/acl.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -168,6 +170,42 @@ add_owner(Look *look, Oid relid)
 		look->owners = list_append_unique_oid(look->owners, owner);
 }
 
+/*
+ * Is the first deletion by an index too large?  Then it is counted as an error, and the index is
+ * held until unpause_index(); else it is approved.  The lock keeps the seconds as they are.
+ */
+static bool
+is_held(Look *look)
+{
+	TtlRun	   *run = look->run;
+	const TtlIndex *index = &look->index;
+	const TtlFailing *known = hash_search(look->failing, &look->indexrelid, HASH_FIND, NULL);
+	TimestampTz now = GetCurrentTimestamp();
+	TtlShare	share;
+	ErrorData	edata = {.sqlerrcode = ERRCODE_CONFIGURATION_LIMIT_EXCEEDED};
+
+	if (ttl_max_due_fraction >= 1 || (known != NULL && known->approved))
+		return false;
+	look->locks = true;
+	if (!ConditionalLockRelationOid(look->indexrelid, ShareUpdateExclusiveLock))
+		return true;
+	ttl_share_find(index, run->at, now + USECS_PER_SEC, &share);
+	if (share.total <= TTL_SHARE_ROWS || share.due <= ttl_max_due_fraction * share.total)
+	{
+		(void) ttl_counters_note(look->indexrelid, true);
+		return false;
+	}
+	if (known == NULL || known->held == NULL)
+	{
+		edata.message = psprintf("%s would be deleted, more than ttl_index.max_due_fraction",
+								 ttl_share_text(index, &share));
+		edata.hint = psprintf("SELECT ttl_index.unpause_index(%s);",
+							  quote_literal_cstr(ttl_name_qualified(look->indexrelid)));
+		ttl_report_failure(run, look->indexrelid, &edata, false);
+	}
+	return true;
+}
+
 /* Looks at one index: its option, lag and state, and who has something to do there. */
 static void
 index_work(void *arg)
@@ -213,7 +251,7 @@ index_work(void *arg)
 	if (ttl_due_since(root, &lag, &since, &is_due))
 		look->lag = run->at - since;
 	if (is_visited && look->may_run && !run->shared->ends &&
-		!ttl_kept_is_left_out(run->kept, root, run->at))
+		!(is_due && is_held(look)) && !ttl_kept_is_left_out(run->kept, root, run->at))
 	{
 		/* one that fails is visited until a visit is good */
 		kept = ttl_kept_find(run->kept, root);

@@ -82,6 +82,8 @@ static const Column columns[] = {
 	{KIND_TIME, offsetof(TtlCount, last_call)},
 	{KIND_TIME, offsetof(TtlCount, recovered)},
 	{KIND_TIME, offsetof(TtlCount, last_kept)},
+	{KIND_TIME, offsetof(TtlCount, approved)},
+	{KIND_TIME, offsetof(TtlCount, shortened)},
 };
 
 StaticAssertDecl(lengthof(columns) == TTL_COUNTERS_COLUMNS, "all columns are listed");

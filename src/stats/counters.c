@@ -252,11 +252,7 @@ look(Sums *sums)
 	return fits;
 }
 
-/*
- * Finds the TTL indexes with an error that no good visit has followed, and those by which the
- * last pass has deleted nothing because of a trigger: a hash table of TtlFailing in the current
- * memory context.
- */
+/* Returns what the counters say of TTL indexes: a hash table of TtlFailing in the current context. */
 HTAB *
 ttl_counters_failing(void)
 {
@@ -274,18 +270,44 @@ ttl_counters_failing(void)
 	foreach(lc, sums.list)
 	{
 		const TtlCount *sum = lfirst(lc);
-		bool		fails = sum->last_error_time > sum->recovered;
-		bool		keeps = sum->last_kept > sum->last_deleted && sum->last_kept >= pass_start;
 
-		if (sum->hour == 0 && OidIsValid(sum->indexrelid) && (fails || keeps))
+		if (sum->hour == 0 && OidIsValid(sum->indexrelid))
 		{
 			TtlFailing *entry = hash_search(failing, &sum->indexrelid, HASH_ENTER, NULL);
 
-			entry->at = fails ? sum->last_error_time : 0;
-			entry->keeps = keeps;
+			entry->at = sum->last_error_time > sum->recovered ? sum->last_error_time : 0;
+			entry->keeps = sum->last_kept > sum->last_deleted && sum->last_kept >= pass_start;
+			entry->approved = sum->approved > sum->shortened;
+			entry->held = entry->at != 0 && !entry->approved && sum->last_error != NULL &&
+				strstr(sum->last_error, "ttl_index.max_due_fraction") ? pstrdup(sum->last_error) : NULL;
 		}
 	}
 	return failing;
+}
+
+/*
+ * Notes that the first deletion by an index is approved, or has to be since its seconds were
+ * shortened.  Returns whether it was held.
+ */
+bool
+ttl_counters_note(Oid indexrelid, bool approved)
+{
+	TtlCount	count = {.indexrelid = indexrelid,.relid = IndexGetRelation(indexrelid, true)};
+	TimestampTz now = GetCurrentTimestamp();
+	TtlFailing *known;
+
+	/* else the extension is being dropped */
+	if (!ttl_counters_lock(false))
+		return false;
+	known = hash_search(ttl_counters_failing(), &indexrelid, HASH_FIND, NULL);
+	if (approved)
+		count.approved = now;
+	else
+		count.shortened = now;
+	if (known != NULL && known->held != NULL)
+		count.recovered = now;
+	(void) ttl_counters_add(&count);
+	return known != NULL && known->held != NULL;
 }
 
 /* Returns the roles that have called run_pass() since this time. */

@@ -53,18 +53,22 @@ typedef struct TtlCount
 	TimestampTz last_call;		/* of run_pass(), by the role in relid */
 	TimestampTz recovered;		/* when a visit was good again after an error */
 	TimestampTz last_kept;		/* when a trigger last kept a row */
+	TimestampTz approved;		/* when its first deletion was */
+	TimestampTz shortened;		/* when its seconds last were */
 } TtlCount;
 
-/* A TTL index whose last error was not followed by a good visit, or whose rows a trigger keeps. */
+/* What the counters say of a TTL index now. */
 typedef struct TtlFailing
 {
 	Oid			root;
-	TimestampTz at;				/* when that error was counted, or 0 */
+	TimestampTz at;				/* of an error that no good visit has followed, or 0 */
+	char	   *held;			/* that error, if its first deletion is held */
+	bool		approved;		/* its first deletion is not held */
 	bool		keeps;			/* a trigger has kept the rows of the last visit */
 } TtlFailing;
 
 /* count.c */
-#define TTL_COUNTERS_COLUMNS 33
+#define TTL_COUNTERS_COLUMNS 35
 #define TTL_COUNT_ATTNUM_HOUR 3
 
 extern Oid	ttl_count_relid(const char *name);
@@ -84,6 +88,7 @@ extern bool ttl_counters_are_locked(void);
 extern bool ttl_counters_add(const TtlCount *count);
 extern List *ttl_counters_roles_since(TimestampTz since);
 extern HTAB *ttl_counters_failing(void);
+extern bool ttl_counters_note(Oid indexrelid, bool approved);
 extern bool ttl_counters_fold(int64 rows, bool new_hour, bool moves);
 extern TimestampTz ttl_counters_hour(TimestampTz at);
 extern void ttl_counters_trim(TimestampTz now);

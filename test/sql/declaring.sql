@@ -79,7 +79,7 @@ DROP INDEX d1;
 -- a zero date among many; a column without dates is for what has not happened yet, a misread document is not
 CREATE TABLE mixed (at timestamptz, deleted_at timestamptz, deleted_ms bigint, doc jsonb);
 INSERT INTO mixed SELECT CASE WHEN g = 7 THEN '0001-01-01'::timestamptz ELSE '2999-01-01' END, NULL, NULL,
-	jsonb_build_object('ms', 1700000000000, 'local', '2024-02-29 12:34:56', 'meta', jsonb_build_object('expiresAt', '2999-01-01T00:00:00Z'),
+	jsonb_build_object('ms', 1700000000000, 'local', '2999-02-28T12:34:56', 'text', '2999-02-28 12:34:56', 'meta', jsonb_build_object('expiresAt', '2999-01-01T00:00:00Z'),
 		'made', '2998-01-01T00:00:00Z')
 FROM generate_series(1, 100) AS g;
 CREATE INDEX m ON mixed (at) WHERE ttl_index.expire_after_seconds(60);
@@ -90,9 +90,13 @@ CREATE INDEX m ON mixed (to_timestamp(deleted_ms / 1000.0)) WHERE ttl_index.expi
 DROP INDEX m;
 CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'ms'))) WHERE ttl_index.expire_after_seconds(60);
 DROP INDEX m;
-SELECT ttl_index.create_index('decl.mixed', $$CASE jsonb_typeof(doc #> string_to_array('ms', '.')) WHEN 'number' THEN (doc #>> string_to_array('ms', '.'))::numeric END$$, 60, unit => 'milliseconds', name => 'm');
+SELECT ttl_index.create_index('decl.mixed', 'doc.ms', 60, unit => 'milliseconds', name => 'm');
 DROP INDEX m;
 CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'local'))) WHERE ttl_index.expire_after_seconds(60);
+DROP INDEX m;
+SELECT ttl_index.create_index('decl.mixed', 'doc.local', 60, time_zone => 'UTC', name => 'm');
+DROP INDEX m;
+CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'text'))) WHERE ttl_index.expire_after_seconds(60);
 DROP INDEX m;
 CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'meta', 'expires_at'))) WHERE ttl_index.expire_after_seconds(60);
 DROP INDEX m;

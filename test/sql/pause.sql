@@ -164,4 +164,63 @@ CALL ttl_index.run_pass();
 SELECT count(*) FROM left_behind;
 DROP TABLE left_behind;
 
+-- ttl_index.max_due_fraction holds the first visit that would delete more; unpause_index() approves it, once
+SET ttl_index.max_due_fraction = 0.5;
+CREATE TABLE guarded (id int, ts timestamptz);
+INSERT INTO guarded SELECT g, CASE WHEN g <= 11760 THEN '2001-01-01'::timestamptz ELSE '2999-01-01' END FROM generate_series(1, 12000) AS g;
+CREATE INDEX guarded_ttl ON guarded (ts) WHERE ttl_index.expire_after_seconds(60);
+CREATE VIEW guard AS SELECT state, reason, errors, deleted_documents, (SELECT count(*) FROM guarded) AS rows
+FROM ttl_index.indexes JOIN ttl_index.index_stats USING (indexrelid) WHERE indexrelname = 'guarded_ttl';
+CALL ttl_index.run_pass();
+CALL ttl_index.run_pass();
+TABLE guard;
+SELECT ttl_index.unpause_index('guarded_ttl');
+TABLE guard;
+CALL ttl_index.run_pass();
+TABLE guard;
+INSERT INTO guarded SELECT g, now() - interval '1 hour' FROM generate_series(1, 12000) AS g;
+CALL ttl_index.run_pass();
+TABLE guard;
+-- not by longer seconds, but by shorter ones
+INSERT INTO guarded SELECT g, now() - interval '1 hour' FROM generate_series(1, 12000) AS g;
+VACUUM FULL guarded;
+SELECT ttl_index.coll_mod_index('guarded_ttl', 86400);
+CALL ttl_index.run_pass();
+SELECT ttl_index.coll_mod_index('guarded_ttl', 600);
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SET client_min_messages = warning;
+TABLE guard;
+-- paused, it is approved likewise
+SELECT ttl_index.pause_index('guarded_ttl');
+SELECT state FROM guard;
+SELECT ttl_index.unpause_index('guarded_ttl');
+CALL ttl_index.run_pass();
+TABLE guard;
+-- a share that may be deleted needs no approval, nor does a small table, nor any without the setting
+TRUNCATE guarded;
+DROP INDEX guarded_ttl;
+INSERT INTO guarded SELECT g, CASE WHEN g <= 5000 THEN '2001-01-01'::timestamptz ELSE '2999-01-01' END FROM generate_series(1, 12000) AS g;
+CREATE INDEX guarded_ttl ON guarded (ts) WHERE ttl_index.expire_after_seconds(60);
+CALL ttl_index.run_pass();
+TABLE guard;
+DROP INDEX guarded_ttl;
+TRUNCATE guarded;
+INSERT INTO guarded SELECT g, '2001-01-01' FROM generate_series(1, 9000) AS g;
+CREATE INDEX guarded_ttl ON guarded (ts) WHERE ttl_index.expire_after_seconds(60);
+CALL ttl_index.run_pass();
+TABLE guard;
+DROP INDEX guarded_ttl;
+TRUNCATE guarded;
+INSERT INTO guarded SELECT g, '2001-01-01' FROM generate_series(1, 12000) AS g;
+CREATE INDEX guarded_ttl ON guarded (ts) WHERE ttl_index.expire_after_seconds(60);
+SET client_min_messages = error;
+CALL ttl_index.run_pass();
+SET client_min_messages = warning;
+SELECT state, rows FROM guard;
+SET ttl_index.max_due_fraction = 1;
+CALL ttl_index.run_pass();
+TABLE guard;
+RESET ttl_index.max_due_fraction;
+
 DROP SCHEMA pause CASCADE;

@@ -120,6 +120,16 @@ is( $node->safe_psql(
 	),
 	'1|t',
 	'at once');
+
+# it begins soon, as it says to who declares a TTL by which most of a table goes
+my $declared;
+$node->psql(
+	'idle',
+	q{BEGIN; CREATE TABLE big AS SELECT timestamptz '2001-01-01' AS at FROM generate_series(1, 10001);
+CREATE INDEX ON big (at) WHERE ttl_index.expire_after_seconds(0); ROLLBACK},
+	stderr => \$declared);
+like($declared, qr/WARNING:  100 % of table "big" \(about 10001 rows\) will be deleted within a minute/,
+	'a declaration that empties a table says when');
 $node->safe_psql('postgres', 'DROP DATABASE idle');
 
 $node->safe_psql('postgres', 'CREATE DATABASE later');

@@ -174,6 +174,15 @@ foreach my $setting ([ 'ttl_index.monitor_enabled', 'off' ], [ 'default_transact
 	is($node->safe_psql('postgres', $of_alice), 'active|', 'and that it is gone');
 }
 
+# what deletes most of a table is a warning, also in the log
+like(
+	messages(
+		q{BEGIN; CREATE TABLE big AS SELECT timestamptz '2001-01-01' AS at FROM generate_series(1, 10001);
+CREATE INDEX ON big (at) WHERE ttl_index.expire_after_seconds(0); ROLLBACK}),
+	qr/WARNING:  100 % of table "big" \(about 10001 rows\) will be deleted by the next pass\nHINT:  SELECT ttl_index.pause_index\('public.big_at_idx'\);/,
+	'who declares what deletes most of a table is warned');
+like(slurp_file($node->logfile), qr/WARNING:  100 % of table "big"/, 'and the log has it');
+
 #
 # On a standby, and after a restart without preload
 #
