@@ -138,6 +138,8 @@ CREATE TABLE second (a int CONSTRAINT with_index REFERENCES parent, b int CONSTR
 CREATE INDEX ON second (a);
 CREATE INDEX ON second (b) WHERE b IS NOT NULL;
 CREATE INDEX ON second (c) WHERE b IS NOT NULL;
+CREATE TABLE along (id int PRIMARY KEY REFERENCES parent ON DELETE CASCADE);
+CREATE TABLE last_one (id int CONSTRAINT of_those_deleted_along REFERENCES along);
 CREATE TABLE third (p int CONSTRAINT of_partitions REFERENCES parent) PARTITION BY LIST (p);
 CREATE TABLE third_1 PARTITION OF third FOR VALUES IN (1);
 CREATE TABLE gone (at timestamptz);
@@ -168,10 +170,10 @@ like($out, qr{due now: 2; in 7 days: 0<}, 'no more is due than the lag allows, w
 like($out, qr{<dt>Table</dt><dd>[\d.]+ kB, its indexes [\d.]+ kB; about 1 row and 1,200 dead rows; last vacuum: never<}, 'the table');
 like($out, qr{<bdi>first line</bdi><br><bdi>second line</bdi>}, 'an error keeps its lines');
 my ($note) = $out =~ m{(<h3>\d+ foreign keys without an index.*?)</section>}s;
-is(join(' ', sort $note =~ m{: <bdi>(\w+)</bdi>}g), 'no_index of_partitions with_unsuitable_index', 'foreign keys without an index');
+is(join(' ', sort $note =~ m{: <bdi>(\w+)</bdi>}g), 'no_index of_partitions of_those_deleted_along with_unsuitable_index', 'foreign keys without an index');
 my @commands = map { s/&quot;/"/gr } $note =~ m{<pre [^>]*>(.*?)</pre>}g;
 is( join("\n", sort @commands),
-	qq{CREATE INDEX CONCURRENTLY ON "My"."first child" (id);\nCREATE INDEX CONCURRENTLY ON public.second (c);\nCREATE INDEX ON public.third (p);},
+	qq{CREATE INDEX CONCURRENTLY ON "My"."first child" (id);\nCREATE INDEX CONCURRENTLY ON public.last_one (id);\nCREATE INDEX CONCURRENTLY ON public.second (c);\nCREATE INDEX ON public.third (p);},
 	'and the commands that create them');
 $node->safe_psql('numbers', $_) foreach @commands;
 unlike((report('numbers'))[0], qr/foreign keys? without an index/, 'which is then no longer said');
