@@ -82,19 +82,26 @@ FUZZ_SECONDS ?= 30
 fuzz:
 	PG_CONFIG="$(PG_CONFIG)" test/fuzz/run $(FUZZ_SECONDS)
 
-# Measures, and writes the results to bench/results/: what expiring rows costs, in about
-# 25 minutes, with a chart; LARGE=1: up to 50 million rows; or another benchmark, say
-# BENCH=documents.  A trial run is for the terminal: bench/expire --help.
-BENCH ?= expire
+# Measures, and writes the results to bench/results/, each with a chart: all benchmarks, in one
+# night, or those named, say BENCH=documents.  One that fails, such as citus where the server has
+# no Citus, leaves its results as they were.  LARGE=1: bench/expire with up to 50 million rows.  A
+# trial run is for the terminal: bench/expire --help.
+BENCH ?= expire steady workers idle archive buckets documents ddl citus
 BENCH_ARGS = $(if $(LARGE),--rounds 1 large_1 large_10 large_50)
-bench_result = bench/results/$(BENCH)$(if $(LARGE),-large)
+ifdef LARGE
+BENCH = expire
+endif
 .PHONY: bench
 bench:
-	PG_CONFIG="$(PG_CONFIG)" bench/$(BENCH) $(BENCH_ARGS) > $(bench_result).new
-	mv $(bench_result).new $(bench_result).md
-ifeq ($(BENCH),expire)
-	bench/chart < $(bench_result).md > $(bench_result).svg
-endif
+	@status=0; for name in $(BENCH); do \
+		result=bench/results/$$name$(if $(LARGE),-large); \
+		if PG_CONFIG="$(PG_CONFIG)" bench/$$name $(BENCH_ARGS) > $$result.new; then \
+			mv $$result.new $$result.md; \
+			bench/chart < $$result.md > $$result.svg; \
+		else \
+			status=1; \
+		fi; \
+	done; exit $$status
 
 # Formats the C files as PostgreSQL's own are (Debian: pg-bsd-indent).
 .PHONY: indent

@@ -39,6 +39,9 @@ start_servers() {
 # Called once the server runs.
 set_up() { :; }
 
+# Called once it has ended.
+clean_up() { :; }
+
 all_rounds() {
 	run_rounds "${cases[@]}"
 }
@@ -94,6 +97,7 @@ finish() {
 		done
 		rm -rf "$work"
 	fi
+	clean_up
 	exit "$status"
 }
 trap finish EXIT
@@ -224,7 +228,23 @@ spread() {
 }
 
 ratio() { # WHAT KIND OTHER [FORMAT]
-	calculate "${4:-%.2f}" "$(median "$1" "$2" %.6f) / $(median "$1" "$3" %.6f)"
+	local ours other
+	ours=$(median "$1" "$2" %.6f)
+	other=$(median "$1" "$3" %.6f)
+	[ -z "$ours" ] || [ -z "$other" ] || calculate "${4:-%.2f}" "$ours / $other"
+}
+
+# range_of WHAT KIND [FORMAT]: the lowest and the highest of all rounds.
+range_of() {
+	# shellcheck disable=SC2086
+	printf '%s\n' ${measured[$1.$2]} | sort -g | sed -n '1p;$p' |
+		awk -v format="${3:-%.2f}" '{ printf (NR > 1 ? " to " : "") format, $1 }'
+}
+
+# whole WHAT KIND: the numbers of all rounds, rounded.
+whole() {
+	# shellcheck disable=SC2086
+	printf '%.0f\n' ${measured[$1.$2]} | paste -sd' '
 }
 
 highest() { # WHAT KIND
@@ -245,8 +265,16 @@ timed() {
 	sql -c '\timing on' -c "$1" | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p'
 }
 
-percentile() { # PERCENT <NUMBERS
-	sort -g | awk -v p="$1" '{ v[NR] = $1 } END { i = int(NR * p / 100); print v[i < NR * p / 100 ? i + 1 : i] }'
+percentile() { # PERCENT... <NUMBERS
+	sort -g | awk -v percents="$*" '
+		{ v[NR] = $1 }
+		END {
+			n = split(percents, p, " ")
+			for (k = 1; k <= n; k++) {
+				i = int(NR * p[k] / 100)
+				print v[i < NR * p[k] / 100 ? i + 1 : i]
+			}
+		}'
 }
 
 calculate() { # FORMAT EXPRESSION
@@ -293,5 +321,9 @@ bar() {
 	shift 4
 	value=$("$@")
 	[ "$relation" = '<=' ] || sign='≥'
+	if [ -z "$value" ]; then
+		echo "| $text | $sign $limit | – | not measured |"
+		return
+	fi
 	echo "| $text | $sign $limit | $value | $(calculate %s "($value $relation $limit) ? \"met\" : \"**not met**\"") |"
 }

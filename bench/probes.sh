@@ -44,6 +44,7 @@ transaction_times() { # BEGUN FROM TO
 }
 
 # A session beside those that are measured: one at a time.
+# shellcheck disable=SC2120 # bench/idle gives arguments
 open_session() { # PSQL-ARGUMENT...
 	coproc session { query "$@"; }
 }
@@ -72,20 +73,37 @@ reset_configuration() {
 	sql -d postgres -o /dev/null -c 'ALTER SYSTEM RESET ALL' -c 'SELECT pg_reload_conf()'
 }
 
-# drain_by_monitor [SETTING...]: lets the monitor make its first pass over the database
-# "bench"; sets when that began and ended, in seconds.
+look_every=0.01 # seconds, at the counters
+
+# drain_by_monitor ROWS [SETTING...]: lets the monitor delete so many rows of the database
+# "bench"; sets when it was turned on and when its counters had the last row, in seconds, and
+# the most memory of its own that a worker had, in kilobytes.
 drain_by_monitor() {
-	local deadline=$((SECONDS + 1800))
-	configure "ttl_index.monitor_sleep = '1s'" 'ttl_index.monitor_enabled = on' "$@"
-	open_session
-	answer=0
-	while [ "$answer" = 0 ]; do
-		[ $SECONDS -lt $deadline ] || die "the monitor's pass has not ended within half an hour"
-		read -r -t 0.2 -u "$never" || true
-		ask 'SELECT passes FROM ttl_index.stats'
+	local rows=$1 deadline=$((SECONDS + 1800)) deleted=0 line pid
+	shift
+	for line in "ttl_index.monitor_sleep = '1s'" 'ttl_index.monitor_enabled = on' "$@"; do
+		sql -d postgres -c "ALTER SYSTEM SET $line"
 	done
-	ask "SELECT extract(epoch FROM last_pass_start) || ' ' || extract(epoch FROM last_pass_end) FROM ttl_index.stats"
-	read -r began ended <<<"$answer"
+	# shellcheck disable=SC2119
+	open_session
+	# its last pass is to be longer ago than monitor_sleep
+	read -r -t 1 -u "$never" || true
+	peak=0
+	ask "SELECT extract(epoch FROM clock_timestamp()) FROM pg_reload_conf()"
+	began=$answer
+	while [ "$deleted" -lt "$rows" ]; do
+		[ $SECONDS -lt $deadline ] || die "the monitor has not deleted $rows rows within half an hour, but $deleted"
+		read -r -t $look_every -u "$never" || true
+		ask "SELECT deleted_documents || ' ' || extract(epoch FROM clock_timestamp()) || ' ' || coalesce((SELECT max(pid)
+			FROM pg_stat_activity WHERE backend_type = 'ttl_index worker' AND datname = current_database()), 0) FROM ttl_index.stats"
+		read -r deleted ended pid <<<"$answer"
+		[ "$pid" = 0 ] || note_memory "$pid"
+	done
+	# its counters are complete when its pass ends
+	while ask 'SELECT passes FROM ttl_index.stats'; [ "$answer" = 0 ]; do
+		[ $SECONDS -lt $deadline ] || die "the monitor's pass has not ended within half an hour"
+		read -r -t 0.1 -u "$never" || true
+	done
 	close_session
 	reset_configuration
 }

@@ -693,7 +693,7 @@ COMMENT ON COLUMN stats.passes IS 'passes that ended; passes that deleted nothin
 COMMENT ON COLUMN stats.sub_passes IS 'sub-passes that ended';
 COMMENT ON COLUMN stats.deleted_documents IS 'rows deleted, without those in estimated_documents; includes indexes that no longer exist';
 COMMENT ON COLUMN stats.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
-COMMENT ON COLUMN stats.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
+COMMENT ON COLUMN stats.estimated_documents IS 'estimated rows of the partitions in deleted_buckets whose rows were not counted';
 COMMENT ON COLUMN stats.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
@@ -775,7 +775,7 @@ COMMENT ON COLUMN index_stats.visits IS 'visits that found due rows';
 COMMENT ON COLUMN index_stats.batches IS 'transactions that deleted rows';
 COMMENT ON COLUMN index_stats.deleted_documents IS 'rows deleted, without those in estimated_documents';
 COMMENT ON COLUMN index_stats.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
-COMMENT ON COLUMN index_stats.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
+COMMENT ON COLUMN index_stats.estimated_documents IS 'estimated rows of the partitions in deleted_buckets whose rows were not counted';
 COMMENT ON COLUMN index_stats.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN index_stats.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN index_stats.skipped_locked IS 'rows skipped because they were locked, indexes and tables skipped because they were locked (once in a pass), and partitions that could not be dropped or created because of a lock';
@@ -882,11 +882,11 @@ COMMENT ON VIEW history IS
 
 COMMENT ON COLUMN history.hour IS 'the start of the hour, in UTC';
 COMMENT ON COLUMN history.schemaname IS 'the schema of the table';
-COMMENT ON COLUMN history.relname IS 'the name of the table; of a dropped one, its last name';
-COMMENT ON COLUMN history.indexrelname IS 'the name of the index; of a dropped one, its last name';
+COMMENT ON COLUMN history.relname IS 'the name of the table, or its last name if it is dropped';
+COMMENT ON COLUMN history.indexrelname IS 'the name of the index, or its last name if it is dropped';
 COMMENT ON COLUMN history.deleted_documents IS 'rows deleted, without those in estimated_documents';
 COMMENT ON COLUMN history.deleted_buckets IS 'partitions dropped, detached or moved as a whole';
-COMMENT ON COLUMN history.estimated_documents IS 'about how many rows these partitions held, of those whose rows were not counted';
+COMMENT ON COLUMN history.estimated_documents IS 'estimated rows of the partitions in deleted_buckets whose rows were not counted';
 COMMENT ON COLUMN history.archived_documents IS 'deleted rows that were moved to an archive, or that remain in a detached partition';
 COMMENT ON COLUMN history.archived_buckets IS 'partitions that were moved to an archive, or detached';
 COMMENT ON COLUMN history.batches IS 'transactions that deleted rows';
@@ -1122,13 +1122,13 @@ BEGIN
 	END IF;
 END $$;
 
-COMMENT ON FUNCTION on_create_extension() IS 'event trigger function: enables ttl_index_before_alter_index where Citus is';
+COMMENT ON FUNCTION on_create_extension() IS 'event trigger function: enables ttl_index_before_alter_index if Citus is installed';
 
 CREATE EVENT TRIGGER ttl_index_create_extension ON ddl_command_end
 	WHEN TAG IN ('CREATE EXTENSION')
 	EXECUTE FUNCTION on_create_extension();
 
-COMMENT ON EVENT TRIGGER ttl_index_create_extension IS 'enables ttl_index_before_alter_index where Citus is';
+COMMENT ON EVENT TRIGGER ttl_index_create_extension IS 'enables ttl_index_before_alter_index if Citus is installed';
 
 DO $$
 BEGIN

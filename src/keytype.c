@@ -8,7 +8,7 @@
  * next whole number, so its row expires up to one unit later.  "rest" has the order of keys that
  * become the same integer.
  *
- * Zero and negative numbers are no dates: programs write them for "none".
+ * Zero and negative numbers are not dates: programs write them for "none".
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -44,10 +44,10 @@
 #define UUID_MORE_BITS 16
 
 /* in the order of TtlUnit; dates count microseconds */
-static const char *const unit_names[] = {
+const char *const ttl_keytype_units[] = {
 	"", "seconds", "milliseconds", "microseconds", "nanoseconds", "uuidv7"
 };
-static const int64 per_second[] = {
+const int64 ttl_keytype_per_second[] = {
 	USECS_PER_SEC, 1, 1000, USECS_PER_SEC, 1000 * USECS_PER_SEC, 1000
 };
 
@@ -80,24 +80,12 @@ ttl_keytype_is_date(Oid type)
 TtlUnit
 ttl_keytype_find_unit(const char *name)
 {
-	for (int i = TTL_UNIT_SECONDS; i < lengthof(unit_names); i++)
+	for (int i = TTL_UNIT_SECONDS; i < lengthof(ttl_keytype_units); i++)
 	{
-		if (strcmp(unit_names[i], name) == 0)
+		if (strcmp(ttl_keytype_units[i], name) == 0)
 			return i;
 	}
 	return TTL_UNIT_NONE;
-}
-
-const char *
-ttl_keytype_unit_name(TtlUnit unit)
-{
-	return unit_names[unit];
-}
-
-int64
-ttl_keytype_per_second(TtlUnit unit)
-{
-	return per_second[unit];
 }
 
 /* The least integer that a date can be. */
@@ -120,7 +108,7 @@ ttl_keytype_bound(TtlUnit unit, TimestampTz at)
 	if (number <= 0)
 		return 0;
 	if (unit != TTL_UNIT_NANOSECONDS)
-		number /= USECS_PER_SEC / per_second[unit];
+		number /= USECS_PER_SEC / ttl_keytype_per_second[unit];
 	else if (pg_mul_s64_overflow(number, 1000, &number))
 		number = PG_INT64_MAX;
 	if (unit == TTL_UNIT_UUIDV7)
@@ -138,7 +126,7 @@ ttl_keytype_instant(TtlUnit unit, int64 key)
 		key >>= UUID_MORE_BITS;
 	if (unit == TTL_UNIT_NANOSECONDS)
 		micros = key / 1000 + (key % 1000 > 0 ? 1 : 0);
-	else if (pg_mul_s64_overflow(key, USECS_PER_SEC / per_second[unit], &micros))
+	else if (pg_mul_s64_overflow(key, USECS_PER_SEC / ttl_keytype_per_second[unit], &micros))
 		return DT_NOEND;
 	micros -= EPOCH_MICROS;
 	return IS_VALID_TIMESTAMP(micros) ? micros : DT_NOEND;

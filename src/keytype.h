@@ -30,11 +30,12 @@ typedef enum TtlUnit
 /* The rest of a whole number, the last one of those that are rounded up to it. */
 #define TTL_KEYTYPE_WHOLE PG_UINT64_MAX
 
+extern const char *const ttl_keytype_units[];
+extern const int64 ttl_keytype_per_second[];
+
 extern Oid	ttl_keytype_opclass(Oid type);
 extern bool ttl_keytype_is_date(Oid type);
 extern TtlUnit ttl_keytype_find_unit(const char *name);
-extern const char *ttl_keytype_unit_name(TtlUnit unit);
-extern int64 ttl_keytype_per_second(TtlUnit unit);
 extern int64 ttl_keytype_least(Oid type);
 extern int64 ttl_keytype_bound(TtlUnit unit, TimestampTz at);
 extern TimestampTz ttl_keytype_instant(TtlUnit unit, int64 key);

@@ -133,7 +133,7 @@ change_call(const char *index, int32 seconds, const TtlChange *change)
 	if (change->time_zone != NULL)
 		appendStringInfo(&sql, ", time_zone => %s", quote_literal_cstr(change->time_zone));
 	if (change->unit != TTL_UNIT_NONE)
-		appendStringInfo(&sql, ", unit => '%s'", ttl_keytype_unit_name(change->unit));
+		appendStringInfo(&sql, ", unit => '%s'", ttl_keytype_units[change->unit]);
 	for (int i = 0; i < lengthof(options); i++)
 	{
 		if (options[i].value != NULL)

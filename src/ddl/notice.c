@@ -238,7 +238,7 @@ report_dates(const TtlIndex *index, const TtlShare *share)
 				 errdetail("Of %lld sampled dates, %lld are before February 1970 and %lld after the year 9999.",
 						   (long long) share->dates, (long long) share->past, (long long) share->future),
 				 index->option.unit != TTL_UNIT_NONE ?
-				 errhint("Check their unit, which is %s here.", ttl_keytype_unit_name(index->option.unit)) :
+				 errhint("Check their unit, which is %s here.", ttl_keytype_units[index->option.unit]) :
 				 ttl_key_path_text(key, index->relid) != NULL ?
 				 errhint("Check their unit: {\"$date\": ...} takes milliseconds.") :
 				 key != NULL ?

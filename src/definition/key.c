@@ -235,7 +235,7 @@ read_expression(Relation rel, const char *name, TtlKey *key)
 static void
 resolve_path(const char *name, const char *path, TtlUnit unit, const char *time_zone, TtlKey *key)
 {
-	const char *format = unit != TTL_UNIT_NONE ? ttl_keytype_unit_name(unit) : time_zone;
+	const char *format = unit != TTL_UNIT_NONE ? ttl_keytype_units[unit] : time_zone;
 	char	   *problem = time_zone ? ttl_cutoff_zone_problem(time_zone) : NULL;
 
 	if (unit == TTL_UNIT_UUIDV7 || (unit != TTL_UNIT_NONE && time_zone != NULL))

@@ -377,7 +377,7 @@ ttl_option_members(const TtlOption *option)
 	if (option->time_zone != NULL)
 		members = add_option(members, functions.time_zone, make_text(option->time_zone));
 	if (option->unit != TTL_UNIT_NONE)
-		members = add_option(members, functions.unit, make_text(ttl_keytype_unit_name(option->unit)));
+		members = add_option(members, functions.unit, make_text(ttl_keytype_units[option->unit]));
 	if (option->detach_partitions)
 		members = add_option(members, functions.detach_expired_partitions, NULL);
 	else if (option->drop_partitions)

@@ -277,7 +277,7 @@ insert_row(Relation rel, const SavedRow *row)
 	nulls[COLUMN_TIME_ZONE] = time_zone == NULL;
 	values[COLUMN_TIME_ZONE] = time_zone ? CStringGetTextDatum(time_zone) : (Datum) 0;
 	nulls[COLUMN_UNIT] = row->option.unit == TTL_UNIT_NONE;
-	values[COLUMN_UNIT] = CStringGetTextDatum(ttl_keytype_unit_name(row->option.unit));
+	values[COLUMN_UNIT] = CStringGetTextDatum(ttl_keytype_units[row->option.unit]);
 	values[COLUMN_PAUSED] = BoolGetDatum(row->option.paused);
 	values[COLUMN_ARCHIVE_TO] = ObjectIdGetDatum(row->option.archive_to);
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);

@@ -75,7 +75,7 @@ add_missing(List *missing, List *partitions, int64 from, int64 to)
 List *
 ttl_make_missing(const TtlIndex *root, TimestampTz at, int64 ahead)
 {
-	int64		second = ttl_keytype_per_second(root->option.unit);
+	int64		second = ttl_keytype_per_second[root->option.unit];
 	int64		span = root->option.bucket_seconds * second;
 	int64		now;
 	int64		past;
@@ -136,7 +136,7 @@ char *
 ttl_make_name(const TtlIndex *root, const TtlPartition *partition)
 {
 	static const int64 parts[] = {SECS_PER_DAY, SECS_PER_HOUR, SECS_PER_MINUTE};
-	int64		second = ttl_keytype_per_second(root->option.unit);
+	int64		second = ttl_keytype_per_second[root->option.unit];
 	int64		span = Min(root->option.bucket_seconds * second, partition->upper - partition->lower);
 	int64		lower = root->option.unit == TTL_UNIT_NONE ? partition->lower :
 		ttl_keytype_instant(root->option.unit, partition->lower);

@@ -83,7 +83,8 @@ extern void ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch,
 									int size, bool over, TimestampTz begun,
 									TimestampTz now);
 extern void ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch,
-									  int size, bool gives_up, TimestampTz begun);
+									  int size, bool canceled, bool gives_up,
+									  TimestampTz begun);
 
 /* throttle.c */
 extern void ttl_throttle_deleted(TtlThrottle *throttle, int64 rows);

@@ -154,18 +154,18 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 
 /*
  * Notes that a batch of this size has failed.  To find the row, the next batch is smaller,
- * down to a single row.  If the batch was canceled, the visit is given up, and the next one
- * takes these rows one by one, because each attempt at more than one costs as much.
+ * down to a single row.  If the batch was canceled, these rows are taken one by one, because
+ * each attempt at more than one would cost as much.
  */
 void
 ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
-						  bool gives_up, TimestampTz begun)
+						  bool canceled, bool gives_up, TimestampTz begun)
 {
 	bool		can_narrow = batch->candidates > 0 && !gives_up;
 
 	if (size == 1)
 		visit->single_docs = Max(visit->single_docs - batch->live, 0);
-	else if (gives_up)
+	else if (canceled)
 		visit->single_docs = batch->live + 1;
 	visit->batches++;
 	visit->failures += gives_up ? 0 : 1;
@@ -174,5 +174,5 @@ ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
 	visit->over = !can_narrow;
 	visit->more = can_narrow;
 	visit->narrowing = can_narrow && size > 1;
-	visit->batch_size = can_narrow ? Max(size / NARROWING, 1) : 1;
+	visit->batch_size = can_narrow && !canceled ? Max(size / NARROWING, 1) : 1;
 }

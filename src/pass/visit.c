@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "definition/definition.h"
@@ -294,7 +295,8 @@ typedef struct BatchWork
 	TtlBatch	batch;
 	ErrorData  *edata;			/* NULL if it did not fail */
 	bool		skipped;		/* it failed, and had a single row */
-	bool		gives_up;		/* it was canceled: the index waits */
+	bool		canceled;
+	bool		gives_up;		/* and the index waits */
 	bool		counted;
 } BatchWork;
 
@@ -400,6 +402,21 @@ is_transient_error(const TtlBatch *batch, const ErrorData *edata)
 		 edata->sqlerrcode == ERRCODE_CANNOT_CONNECT_NOW);
 }
 
+/* Adds to an error that a foreign key without an index makes the deletes slow. */
+static void
+explain_cancellation(const BatchWork *work, ErrorData *edata)
+{
+	char	   *command;
+	const TtlReference *reference =
+		ttl_references_slow(IndexGetRelation(work->leaf, true), &command);
+
+	if (reference == NULL)
+		return;
+	edata->message = psprintf("%s, as each delete reads all of table \"%s\"", edata->message,
+							  get_rel_name(reference->relid));
+	edata->hint = psprintf("%s;", command);
+}
+
 /*
  * Counts a batch, and notes whether it has failed.  Called once more if the commit fails;
  * then an error that the batch had before is the one to report.
@@ -421,11 +438,15 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 		work->skipped = work->size == 1 && batch->candidates > 0;
 
 		/*
-		 * The monitor leaves the rest of the index to the next pass, which
-		 * knows what was canceled.  run_pass() knows nothing of earlier
-		 * passes, so it continues, unless it has lasted for long.
+		 * If a single row takes too long, the monitor leaves the rest of the
+		 * index to the next pass, which knows what was canceled.  run_pass()
+		 * knows nothing of earlier passes, so it continues, unless it has
+		 * lasted for long.
 		 */
-		work->gives_up = timed_out && !(is_session && work->skipped);
+		work->canceled = timed_out;
+		work->gives_up = timed_out && batch->live <= 1 && !(is_session && work->skipped);
+		if (timed_out)
+			explain_cancellation(work, edata);
 		work->visit->skipped = work->gives_up &&
 			(!is_session || ttl_work_is_long(run, GetCurrentTimestamp()));
 		ttl_report_error(run, work->root, work->leaf, edata);
@@ -452,8 +473,8 @@ follow_failure(const BatchWork *work, TtlCursor *cursor)
 
 	if (work->skipped)
 		ttl_cursor_row_failed(cursor, &work->batch, work->run->at);
-	ttl_schedule_batch_failed(work->visit, &work->batch, work->size, work->gives_up,
-							  work->begun);
+	ttl_schedule_batch_failed(work->visit, &work->batch, work->size, work->canceled,
+							  work->gives_up, work->begun);
 	kept->cursor = *cursor;
 	kept->single_docs = work->visit->single_docs;
 }
@@ -473,7 +494,7 @@ ttl_visit_died(void)
 	ttl_kept_canceled(work->run->kept, work->leaf, work->run->at);
 	cursor = *work->cursor;
 	work->skipped = work->size == 1 && work->batch.candidates > 0;
-	work->gives_up = work->visit->skipped = true;
+	work->canceled = work->gives_up = work->visit->skipped = true;
 	follow_failure(work, &cursor);
 	return true;
 }

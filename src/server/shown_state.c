@@ -53,22 +53,6 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 	ttl_state_set(index, state, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, pstrdup(reason), NULL);
 }
 
-/* What makes the deletes of an index slow, for the view: foreign keys without an index. */
-static char *
-slow_references(const TtlIndex *index)
-{
-	ListCell   *lc;
-
-	foreach(lc, index->governor == index->indexrelid ? ttl_references_to(index->relid) : NIL)
-	{
-		char	   *command = ttl_references_missing_index(lfirst(lc));
-
-		if (command != NULL)
-			return psprintf("each delete reads a whole table, for lack of an index: %s", command);
-	}
-	return NULL;
-}
-
 /*
  * Completes the description of an index for the view: what else keeps its rows from being
  * deleted, what an active index leaves out, and why it is slow.
@@ -81,6 +65,7 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	const TtlFailing *error = hash_search(failing, &index->governor, HASH_FIND, NULL);
 	/* else another node makes and drops them */
 	bool		keeps_partitions = ttl_citus_keeps_partitions(&index->citus);
+	char	   *command;
 
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
@@ -97,8 +82,9 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 		index->reason = "a trigger keeps the rows that are due: it returns NULL";
 	if (index->reason == NULL)
 		index->reason = ttl_share_doubt(index);
-	if (index->reason == NULL)
-		index->reason = slow_references(index);
+	if (index->reason == NULL && index->governor == index->indexrelid &&
+		ttl_references_slow(index->relid, &command) != NULL)
+		index->reason = psprintf("each delete reads a whole table, for lack of an index: %s", command);
 	if (error != NULL && error->at == 0)
 		error = NULL;
 
@@ -187,7 +173,7 @@ show_index(Oid indexrelid, void *arg)
 	values[11] = ObjectIdGetDatum(ttl_citus_shell_index(index.indexrelid, &citus));
 	nulls[11] = !OidIsValid(DatumGetObjectId(values[11]));
 	nulls[12] = index.option.unit == TTL_UNIT_NONE;
-	values[12] = CStringGetTextDatum(ttl_keytype_unit_name(index.option.unit));
+	values[12] = CStringGetTextDatum(ttl_keytype_units[index.option.unit]);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -298,6 +284,7 @@ ttl_shown_state_key(PG_FUNCTION_ARGS)
 	if (!OidIsValid(relid) || !find_governor(indexrelid, &governor, &governed, &option))
 		PG_RETURN_NULL();
 	if (ttl_key_read(indexrelid, &attnum, &key))
-		text = key == NULL ? get_attname(relid, attnum, true) : ttl_key_path_text(key, relid);
+		text = key == NULL ? get_attname(relid, attnum, true) :
+			ttl_key_format(key)[0] == '\0' ? ttl_key_path_text(key, relid) : NULL;
 	return return_text(fcinfo, text != NULL ? text : deparse(indexrelid, relid, NIL));
 }

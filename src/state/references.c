@@ -166,3 +166,21 @@ ttl_references_missing_index(const TtlReference *reference)
 	UnlockRelationOid(relid, AccessShareLock);
 	return sql.len > 0 ? sql.data : NULL;
 }
+
+/*
+ * Finds a foreign key without an index that makes the deletes from a table slow, with the
+ * command that creates the index; NULL if there is none.
+ */
+TtlReference *
+ttl_references_slow(Oid relid, char **command)
+{
+	ListCell   *lc;
+
+	foreach(lc, ttl_references_to(relid))
+	{
+		*command = ttl_references_missing_index(lfirst(lc));
+		if (*command != NULL)
+			return lfirst(lc);
+	}
+	return NULL;
+}

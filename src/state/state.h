@@ -67,6 +67,7 @@ extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
 /* references.c */
 extern List *ttl_references_to(Oid relid);
 extern char *ttl_references_missing_index(const TtlReference *reference);
+extern TtlReference *ttl_references_slow(Oid relid, char **command);
 
 /* reach.c */
 extern bool ttl_reach_is_hypertable(Oid relid);

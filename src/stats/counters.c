@@ -6,7 +6,7 @@
  * Each batch adds a row in its own transaction, and each survey one for the passes.  So the
  * counters are exact after a crash, and the cost of a batch does not depend on the versions
  * of a row that an old snapshot keeps.  A survey folds the rows of each index into one for
- * its sum and one for the hour at hand.
+ * its sum and one for the current hour.
  *
  * Once an hour is over, a fold moves its row of each index to ttl_index.past_hours, in the
  * transaction that adds it to the sum of the index.  So each row that was deleted is in one of

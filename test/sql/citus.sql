@@ -172,6 +172,26 @@ SELECT ttl_index.create_index('stamp', 'ts', 1, time_zone => 'Asia/Tokyo');
 CALL ttl_index.run_pass();
 SELECT (SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM document) AS document,
 	(SELECT string_agg(d::text || ' ' || n, ', ' ORDER BY d, n) FROM local) AS local, (SELECT string_agg(ts::text, ', ') FROM stamp) AS stamp;
+-- and numbers, of which some become the same integer, and UUIDs
+CREATE TABLE of_bigint (i int PRIMARY KEY, n bigint);
+CREATE TABLE of_double (i int PRIMARY KEY, n double precision);
+CREATE TABLE of_numeric (i int PRIMARY KEY, n numeric);
+CREATE TABLE of_uuid (i int PRIMARY KEY, n uuid);
+INSERT INTO pg_dist_partition VALUES ('of_bigint', 'n', 't'), ('of_double', 'n', 't'), ('of_numeric', 'n', 't'), ('of_uuid', 'n', 't');
+INSERT INTO of_bigint SELECT i, 1000000000 + i % 2 FROM generate_series(1, 500) AS i;
+INSERT INTO of_double SELECT i, 1000000000 + i / 512.0 FROM generate_series(1, 500) AS i;
+INSERT INTO of_numeric SELECT i, 1000000000 + i / 501.0 FROM generate_series(1, 500) AS i;
+INSERT INTO of_uuid SELECT i, ('018df0a1-7b80-7000-8000-' || lpad(i::text, 12, '0'))::uuid FROM generate_series(1, 500) AS i;
+INSERT INTO of_bigint VALUES (501, 0), (502, -1), (503, 9223372036854775807), (504, 32503680000), (505, NULL);
+INSERT INTO of_double VALUES (501, 0), (502, -1), (503, 'NaN'), (504, 32503680000), (505, NULL);
+INSERT INTO of_numeric VALUES (501, 0), (502, -1), (503, 'NaN'), (504, 32503680000), (505, NULL);
+INSERT INTO of_uuid VALUES (501, '018df0a1-7b80-4000-8000-000000000001'), (502, '018df0a1-7b80-7000-c000-000000000001'), (505, NULL);
+SELECT ttl_index.create_index('of_bigint', 'n', 0, unit => 'seconds'), ttl_index.create_index('of_double', 'n', 0, unit => 'seconds'),
+	ttl_index.create_index('of_numeric', 'n', 0, unit => 'seconds'), ttl_index.create_index('of_uuid', 'n', 0, unit => 'uuidv7');
+CALL ttl_index.run_pass();
+SELECT (SELECT string_agg(i::text, ' ' ORDER BY i) FROM of_bigint) AS of_bigint, (SELECT string_agg(i::text, ' ' ORDER BY i) FROM of_double) AS of_double,
+	(SELECT string_agg(i::text, ' ' ORDER BY i) FROM of_numeric) AS of_numeric, (SELECT string_agg(i::text, ' ' ORDER BY i) FROM of_uuid) AS of_uuid;
+DROP TABLE of_bigint, of_double, of_numeric, of_uuid;
 -- a batch takes all rows with one key, however many
 INSERT INTO stamp SELECT gen_random_uuid(), '2001-01-01' FROM generate_series(1, 5000);
 SELECT ttl_index.stats_reset();

@@ -65,6 +65,7 @@ CALL ttl_index.run_pass();
 SELECT name FROM declared ORDER BY name COLLATE "C";
 DROP INDEX milliseconds;
 SELECT * FROM ttl_index.coll_mod('declared', 'doc.exp', 0);
+SELECT * FROM ttl_index.coll_mod('declared', 'ttl_index.document_date_in(doc, ''seconds'', ''exp'')', 0);
 SELECT * FROM ttl_index.coll_mod('declared', 'doc.exp', 0, unit => 'seconds');
 SELECT ttl_index.drop_index('declared', 'doc.exp');
 SELECT ttl_index.create_index('declared', 'doc.exp', 0, time_zone => 'America/New_York', document_ttl_field => 'doc.ttl');

@@ -153,7 +153,7 @@ SELECT ttl_index.stats_reset();
 DELETE FROM ttl_index.past_hours;
 INSERT INTO ttl_index.counters (indexrelid, relid, hour, schemaname, relname, indexrelname, visits, batches, deleted_documents, deleted_buckets,
 	estimated_documents, archived_documents, archived_buckets, skipped_locked, skipped_failed, skipped_kept, errors, delete_time, passes, sub_passes, lag_pauses, last_error_role)
-SELECT g, g, date_trunc('hour', now()) - hours * interval '5 hours', 'gone', 'gone', 'gone_' || g, 1, 1, 10, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0
+SELECT g, g, date_trunc('hour', now()) - hours * interval '5 hours', 'gone', 'gone', 'gone_' || g, 1, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0
 FROM generate_series(4000000001, 4000000100) AS g, generate_series(1, 3) AS hours;
 CALL ttl_index.run_pass();
 SELECT count(*) AS rows FROM ttl_index.counters WHERE hour IS NOT NULL OR indexrelid <> 0;

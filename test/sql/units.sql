@@ -207,6 +207,22 @@ SELECT indexrelid, key, unit, time_zone FROM ttl_index.indexes WHERE relid = 'ex
 CALL ttl_index.run_pass();
 SELECT * FROM run('expressions');
 
+-- with all arguments: a TTL of its own, an archive, a change, a pause
+CREATE TABLE own (name text, a timestamptz, b timestamptz, doc jsonb);
+CREATE TABLE own_archive (LIKE own);
+INSERT INTO own VALUES ('goes', '2001-01-01', NULL, '{}'), ('goes: ttl', '2001-01-01', NULL, '{"ttl": 5}'), ('stays: never', '2001-01-01', NULL, '{"ttl": -1}'),
+	('stays: b', '2001-01-01', '2999-01-01', '{}');
+SELECT ttl_index.create_index('own', 'greatest(a, b) -- the later one', 60, document_ttl_field => 'doc.ttl', archive_to => 'own_archive', paused => true);
+SELECT ttl_index.create_index('own', 'GREATEST(a, b)', 60, document_ttl_field => 'doc.ttl', archive_to => 'own_archive', paused => true);
+SELECT ttl_index.create_index('own', 'greatest(a,b)', 30, document_ttl_field => 'doc.ttl', or_change => true, paused => false);
+SELECT indexrelid, key, expire_after_seconds, document_ttl, archive_to, state FROM ttl_index.indexes WHERE relid = 'own'::regclass ORDER BY 1;
+CALL ttl_index.run_pass();
+SELECT * FROM run('own');
+SELECT * FROM run('own_archive');
+SELECT * FROM ttl_index.coll_mod('own', 'greatest(a, b)', 20);
+SELECT ttl_index.drop_index('own', 'greatest(a, b)');
+SELECT count(*) FROM pg_index WHERE indrelid = 'own'::regclass;
+
 -- a filter and an expression
 CREATE TABLE events (name text, data jsonb, n bigint);
 INSERT INTO events VALUES ('goes', '{"at": 1000000000}', 1000000000), ('stays: later', '{"at": 32503680000}', 1000000000),

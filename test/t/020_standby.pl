@@ -43,6 +43,9 @@ $primary->drains('postgres', 'events', 'rows expire on the primary');
 $primary->poll_query_until('postgres',
 	'SELECT deleted_documents = 2 FROM ttl_index.stats')
   or fail('the primary counts');
+# The primary stops, so that what is counted and what is due stay.
+$primary->monitor_in('postgres', 'off');
+$primary->wait_for_no_worker;
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 is($standby->safe_psql('postgres', 'SELECT array_agg(at) FROM events'),
 	'{"2100-01-01 00:00:00+00"}', 'rule 30: deletes are replicated');
@@ -52,15 +55,11 @@ foreach my $view ('indexes', 'stats', 'index_stats', 'current_op', 'databases')
 	my $columns = $view eq 'indexes' ? 'indexrelid, relid, key, expire_after_seconds' : '*';
 	my $sql = "SELECT $columns FROM ttl_index.$view";
 
-	# the primary is idle for a moment, or what it counts next is 5 minutes off
 	is( $standby->safe_psql('postgres', $sql),
 		$view =~ /^(current_op|databases)$/ ? '' : $primary->safe_psql('postgres', $sql),
 		"rule 28: view $view is readable on a standby");
 }
 
-# The primary stops, so that what is due stays.
-$primary->monitor_in('postgres', 'off');
-$primary->wait_for_no_worker;
 $primary->safe_psql('postgres',
 	"INSERT INTO events VALUES ('2000-01-01'), ('2001-01-01')");
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));

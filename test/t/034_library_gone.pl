@@ -47,7 +47,7 @@ like(slurp_file($node->logfile), qr/FATAL:  could not access file "ttl_index"/, 
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->start;
 
-my $warning = qr/WARNING:  TTL indexes are not checked: could not access file "\$libdir\/ttl_index": No such file or directory
+my $warning = qr/WARNING:  TTL indexes are not checked: could not access file "[^"]*ttl_index": No such file or directory
 HINT:  Install ttl_index again, or drop the extension\. DROP EXTENSION ttl_index CASCADE drops the TTL indexes, too\.$/m;
 
 foreach my $sql ('CREATE TABLE more (id int PRIMARY KEY, at timestamptz)',
@@ -91,7 +91,7 @@ is($node->safe_psql('postgres', q{SELECT count(*) FROM app.events WHERE at < '20
 foreach my $sql (q{INSERT INTO documents VALUES ('{"at": null}')}, 'INSERT INTO changes VALUES (2)',
 	'ANALYZE documents', 'CALL ttl_index.run_pass()')
 {
-	like(error_of($sql), qr/ERROR:  could not access file "\$libdir\/ttl_index"/, "needs the library: $sql");
+	like(error_of($sql), qr/ERROR:  could not access file "[^"]*ttl_index"/, "needs the library: $sql");
 }
 is(error_of(q{DROP INDEX documents_doc_at_ttl; INSERT INTO documents VALUES ('{"at": null}')}),
 	'', 'without the index rows are written');

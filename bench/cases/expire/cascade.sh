@@ -1,28 +1,23 @@
 # shellcheck shell=bash
+group=sql
 heading="A foreign key that cascades"
-about="Each row has one in another table that goes with it by ON DELETE CASCADE: ttl_index deletes through SQL."
-contenders="ttl plain ctid_1000 ctid_10000 skip_1000"
+about="Each row has ten in another table that go with it by ON DELETE CASCADE."
+contenders="monitor plain ctid_10000"
 due=$((option[rows] / 10))
 live=$((option[rows] / 10))
 
-make_item() {
-	echo 'CREATE TABLE item (event bigint REFERENCES event ON DELETE CASCADE, n int);'
-}
-
 make_data() {
 	make_events
-	{
-		make_item
-		cat <<-END
-			INSERT INTO item SELECT id, 1 FROM event;
-			CREATE INDEX ON item (event);
-			VACUUM ANALYZE item;
-		END
-	} | in_template "$case_name"
+	in_template "$case_name" <<-END
+		CREATE TABLE item (event bigint REFERENCES event ON DELETE CASCADE, n int);
+		INSERT INTO item SELECT id, n FROM event, generate_series(1, 10) AS n ORDER BY id, n;
+		CREATE INDEX ON item (event);
+		VACUUM ANALYZE item;
+	END
 }
 
 check_more() {
 	local result
 	result=$(query -c 'SELECT count(*) FROM item')
-	[ "$result" = "$live" ] || die "$case_name, $1: $result rows of the other table are left"
+	[ "$result" = $((live * 10)) ] || die "$case_name, $1: $result rows of the other table are left"
 }

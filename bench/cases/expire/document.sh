@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 heading="Key inside jsonb documents"
 about="As the first; the index is on \`document_date(doc, 'createdAt')\`."
-contenders="ttl plain skip_1000"
+contenders="monitor/3 plain/3 ctid_1000/3"
 key="ttl_index.document_date(doc, 'createdAt')"
 
 make_data() {

@@ -3,7 +3,7 @@ group=main
 due=$((option[rows]))
 live=$((option[rows] / 20))
 heading="$(number "$due") rows"
-contenders="ttl plain"
+contenders="monitor plain"
 
 make_data() {
 	make_events

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-group=main
+[[ " ${cases[*]} " != *" large_1 "* ]] || group=main
 due=$((option[rows] * 10))
 live=$((option[rows] / 2))
 heading="$(number "$due") rows"
-contenders="ttl plain"
+contenders="monitor/2 plain/2"
 
 make_data() {
 	make_events

@@ -3,7 +3,7 @@ group=main
 due=$((option[rows] * 50))
 live=$((option[rows] * 5 / 2))
 heading="$(number "$due") rows"
-contenders="ttl plain"
+contenders="monitor plain"
 
 make_data() {
 	make_events
