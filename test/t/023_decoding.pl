@@ -143,12 +143,9 @@ INSERT INTO fired VALUES (12, '2000-01-01'), (13, '2000-01-01'), (14, '2000-01-0
 DELETE FROM plain;
 SELECT count(*) FROM pg_logical_slot_get_changes('text', NULL, NULL)});
 is_deeply(
-	[ sort(decoded_pass()) ],
-	[
-		map { message('public."Fired ttl"') . "\n" . deleted('fired', $_) }
-		  (12, 14)
-	],
-	'the message of a batch that failed is rolled back with it');
+	[ decoded_pass() ],
+	[ join("\n", message('public."Fired ttl"'), map { deleted('fired', $_) } (12, 14)) ],
+	'the message comes once before the rows of a batch that can be deleted');
 $node->safe_psql('postgres', 'TRUNCATE fired');
 
 #
