@@ -176,8 +176,9 @@ COMMENT ON TYPE duration IS
 'type of arguments: a number of seconds, or an interval such as ''30 days''';
 
 CREATE CAST (bigint AS duration) WITHOUT FUNCTION AS IMPLICIT;
-CREATE CAST (integer AS duration) WITH FUNCTION pg_catalog.int8(integer) AS IMPLICIT;
-CREATE CAST (smallint AS duration) WITH FUNCTION pg_catalog.int8(smallint) AS IMPLICIT;
+-- by way of text: pg_dump may write these before the one that int8() would need
+CREATE CAST (integer AS duration) WITH INOUT AS IMPLICIT;
+CREATE CAST (smallint AS duration) WITH INOUT AS IMPLICIT;
 
 CREATE FUNCTION duration(span interval)
 RETURNS duration LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

@@ -23,6 +23,7 @@
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
@@ -43,8 +44,9 @@
 /* So many rows at once are worth a warning, and so is half of a table. */
 #define MANY_ROWS 1e6
 
-/* How many rows are read to tell why none has a date. */
+/* How many rows are read to tell why none has a date, and how many fields of their documents. */
 #define READ_ROWS 200
+#define READ_FIELDS 100000
 
 /* Is the partition of the index, whose option is that of an index above it, due as a whole? */
 static bool
@@ -138,22 +140,29 @@ report_share(const TtlIndex *index, const TtlShare *share, const char *verb, con
 typedef struct Question
 {
 	const char *query;
+	Oid			owner;
 	char	   *answer;
 } Question;
 
+/* As CREATE INDEX does, this runs code of the table with the owner's rights, not the user's. */
 static void
 ask(void *arg)
 {
 	Question   *question = arg;
+	Oid			user;
+	int			context;
 
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(question->owner, context | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 	question->answer = ttl_select_value(question->query);
+	SetUserIdAndSecContext(user, context);
 }
 
-/* The first value of a query as the user, or NULL; also after an error, such as a lack of rights. */
+/* The first value of a query as the owner, or NULL; also after an error, such as a lack of rights. */
 static char *
-answer_to(const char *query)
+answer_to(const char *query, Oid owner)
 {
-	Question	question = {query};
+	Question	question = {.query = query,.owner = owner};
 	ErrorData  *edata = ttl_error_catch(ask, &question, false);
 
 	if (edata != NULL && edata->sqlerrcode == ERRCODE_QUERY_CANCELED)
@@ -195,20 +204,22 @@ report_no_date(const TtlIndex *index, Node *key, int64 sampled)
 	if (dotted != NULL)
 	{
 		path = quote_literal_cstr(dotted + strlen(name) + 1);
-		query = psprintf("WITH RECURSIVE field (path, value) AS (SELECT '', %s FROM %s UNION ALL "
-						 "SELECT path || '.' || key, e.value FROM field, "
-						 "jsonb_each(CASE jsonb_typeof(field.value) WHEN 'object' THEN field.value END) AS e WHERE strpos(key, '.') = 0) "
+		query = psprintf("WITH RECURSIVE nested (path, value) AS (SELECT '', %s FROM %s UNION ALL "
+						 "SELECT path || '.' || key, e.value FROM nested, "
+						 "jsonb_each(CASE jsonb_typeof(nested.value) WHEN 'object' THEN nested.value END) AS e "
+						 "WHERE strpos(key, '.') = 0 AND path NOT LIKE '%%.%%.%%.%%.%%.%%.%%'), "
+						 "field AS MATERIALIZED (SELECT * FROM nested LIMIT %d) "
 						 "SELECT coalesce((SELECT min(CASE WHEN ttl_index.document_date_in(jsonb_build_object('date', value), 'UTC', 'date') IS NULL "
 						 "THEN jsonb_typeof(value) ELSE 'local' END) FROM field WHERE path = '.' || %s AND value <> 'null'), "
 						 "(SELECT path FROM field WHERE path NOT LIKE '%%$%%' "
 						 "AND ttl_index.document_date(jsonb_build_object('date', value), 'date') IS NOT NULL "
 						 "ORDER BY abs(length(path) - length(%s) - 1) + (SELECT count(*) FROM string_to_table(lower(path), NULL) AS c "
 						 "WHERE strpos(lower(%s), c) = 0), path LIMIT 1), '') %s",
-						 column, rows, path, path, path, query);
+						 column, rows, READ_FIELDS, path, path, path, query);
 	}
 	else
 		query = psprintf("SELECT '' %s", query);
-	found = answer_to(query);
+	found = answer_to(query, index->owner);
 	if (found != NULL)
 		ereport(WARNING,
 				(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
@@ -312,7 +323,7 @@ report_attached(const TtlIndex *index)
 		"JOIN pg_language AS l ON l.oid = prolang AND lanname NOT IN ('c', 'internal') "
 		"WHERE tgrelid IN (%s) AND NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 8 <> 0 "
 		"AND NOT EXISTS (SELECT FROM unnest(proconfig) AS c WHERE c LIKE 'search\\_path=%%')",
-		tables));
+		tables), index->owner);
 	if (OidIsValid(getExtensionOfObject(RelationRelationId, index->relid)))
 		ereport(NOTICE,
 				(errmsg("pg_dump leaves out TTL index \"%s\"", get_rel_name(index->indexrelid)),

@@ -94,6 +94,7 @@ typedef struct TtlBatch
 	int64		deleted;
 	int64		partitions;		/* dropped */
 	int64		estimated;		/* rows of these, where they were not counted */
+	bool		rows_first;		/* a partition waits for its rows to go */
 	int64		archived;		/* of the deleted rows, and */
 	int64		archived_partitions;	/* of these, those that are kept
 										 * elsewhere */

@@ -15,7 +15,6 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_constraint.h"
@@ -26,9 +25,8 @@
 
 #include "expire/expirer.h"
 #include "state/state.h"
-#include "ttl_index.h"
 
-/* How to find the rows of a table that reference a row. */
+/* How to find the rows that reference a row by a foreign key. */
 typedef struct Lookup
 {
 	Relation	rel;
@@ -36,8 +34,8 @@ typedef struct Lookup
 	int			nkeys;
 	AttrNumber	keys[INDEX_MAX_KEYS];	/* the referenced columns */
 	ScanKeyData scankeys[INDEX_MAX_KEYS];	/* for the index, without values */
-	int		   *parents;		/* of the rows of the batch, which this table
-								 * holds: those that they reference, or -1 */
+	int		   *parents;		/* if the table references itself, the row of
+								 * the batch that each one references, or -1 */
 } Lookup;
 
 static int
@@ -47,36 +45,32 @@ compare_rows(const void *a, const void *b)
 							  unconstify(ItemPointerData *, &((const TtlLockedRow *) b)->tid));
 }
 
-/* Can this index find the rows?  Then this makes its scan keys. */
+/* Makes the scan keys; false if the index begins with other columns, or compares other types. */
 static bool
 use_index(Lookup *lookup, const TtlReference *reference, Relation heap)
 {
 	Relation	index = lookup->index;
 
+	lookup->nkeys = reference->ncolumns;
 	if (index->rd_rel->relam != BTREE_AM_OID || !index->rd_index->indisvalid ||
 		RelationGetIndexPredicate(index) != NIL ||
-		IndexRelationGetNumberOfKeyAttributes(index) < reference->ncolumns)
+		IndexRelationGetNumberOfKeyAttributes(index) < lookup->nkeys)
 		return false;
-	lookup->nkeys = reference->ncolumns;
-	for (int i = 0; i < reference->ncolumns; i++)
+	for (int i = 0; i < lookup->nkeys; i++)
 	{
 		AttrNumber	attnum = index->rd_index->indkey.values[i];
-		Oid			type = index->rd_opcintype[i];
 		int			column = 0;
+		Oid			type;
 		Oid			operator;
 
-		/* a partition can have its columns in another order */
-		while (column < reference->ncolumns &&
-			   (attnum == 0 ||
-				strcmp(get_attname(reference->relid, reference->columns[column], false),
-					   get_attname(RelationGetRelid(lookup->rel), attnum, false)) != 0))
+		while (column < lookup->nkeys && reference->columns[column] != attnum)
 			column++;
-		if (column == reference->ncolumns)
+		if (column == lookup->nkeys)
 			return false;
 		lookup->keys[i] = reference->keys[column];
-		if (get_atttype(RelationGetRelid(heap), lookup->keys[i]) !=
-			get_atttype(RelationGetRelid(lookup->rel), attnum))
-			type = get_atttype(RelationGetRelid(heap), lookup->keys[i]);
+		type = get_atttype(RelationGetRelid(heap), lookup->keys[i]);
+		if (type == get_atttype(reference->relid, attnum))
+			type = index->rd_opcintype[i];
 		operator = get_opfamily_member(index->rd_opfamily[i], index->rd_opcintype[i], type,
 									   BTEqualStrategyNumber);
 		if (!OidIsValid(operator))
@@ -87,33 +81,31 @@ use_index(Lookup *lookup, const TtlReference *reference, Relation heap)
 	return true;
 }
 
-/* Adds how to look into a table, which is locked, unless no index of it helps. */
-static List *
-add_lookup(List *lookups, const TtlExpirer *x, const TtlReference *reference, Oid relid)
+/* Prepares to look into the referencing table, which is locked; NULL if no index of it helps. */
+static Lookup *
+begin_lookup(const TtlExpirer *x, const TtlReference *reference)
 {
-	Relation	rel = try_relation_open(relid, NoLock);
+	Lookup	   *lookup = palloc0(sizeof(Lookup));
 	ListCell   *lc;
 
-	foreach(lc, rel != NULL && rel->rd_rel->relkind == RELKIND_RELATION ?
-			RelationGetIndexList(rel) : NIL)
+	lookup->rel = relation_open(reference->relid, NoLock);
+	foreach(lc, lookup->rel->rd_rel->relkind == RELKIND_RELATION ?
+			RelationGetIndexList(lookup->rel) : NIL)
 	{
-		Lookup	   *lookup = palloc0(sizeof(Lookup));
-
-		lookup->rel = rel;
 		lookup->index = index_open(lfirst_oid(lc), NoLock);
 		if (use_index(lookup, reference, x->heap))
 		{
-			if (relid == RelationGetRelid(x->heap))
+			if (reference->relid == reference->to)
+			{
 				lookup->parents = palloc(sizeof(int) * x->nrows);
-			for (int i = 0; lookup->parents != NULL && i < x->nrows; i++)
-				lookup->parents[i] = -1;
-			return lappend(lookups, lookup);
+				memset(lookup->parents, -1, sizeof(int) * x->nrows);
+			}
+			return lookup;
 		}
 		index_close(lookup->index, NoLock);
 	}
-	if (rel != NULL)
-		relation_close(rel, NoLock);
-	return lookups;
+	relation_close(lookup->rel, NoLock);
+	return NULL;
 }
 
 /* Looks for rows that reference this row of the batch, which is in the slot. */
@@ -138,16 +130,30 @@ look_up(TtlExpirer *x, Lookup *lookup, int row, TupleTableSlot *slot, Snapshot s
 		   (tuple = systable_getnext_ordered(scan, ForwardScanDirection)) != NULL)
 	{
 		TtlLockedRow key = {.tid = tuple->t_self};
-		TtlLockedRow *child = NULL;
+		TtlLockedRow *child = lookup->parents == NULL ? NULL :
+			bsearch(&key, x->rows, x->nrows, sizeof(TtlLockedRow), compare_rows);
 
-		if (lookup->parents != NULL)
-			child = bsearch(&key, x->rows, x->nrows, sizeof(TtlLockedRow), compare_rows);
 		if (child != NULL)
 			lookup->parents[child - x->rows] = row;
 		else
 			x->rows[row].kept = true;
 	}
 	systable_endscan_ordered(scan);
+}
+
+/* Marks the rows that others reference which are kept themselves.  Returns whether there are new ones. */
+static bool
+mark_parents(TtlExpirer *x, const int *parents)
+{
+	bool		found = false;
+
+	for (int i = 0; parents != NULL && i < x->nrows; i++)
+	{
+		for (int row = i; x->rows[row].kept && parents[row] >= 0 &&
+			 !x->rows[parents[row]].kept; row = parents[row])
+			found = x->rows[parents[row]].kept = true;
+	}
+	return found;
 }
 
 /*
@@ -161,24 +167,21 @@ ttl_referenced_mark(TtlExpirer *x)
 	TupleTableSlot *slot = table_slot_create(x->heap, NULL);
 	List	   *lookups = NIL;
 	bool		only_wait = true;
-	bool		changed = true;
+	bool		found = true;
 	ListCell   *lc;
 
 	qsort(x->rows, x->nrows, sizeof(TtlLockedRow), compare_rows);
 	foreach(lc, ttl_references_to(RelationGetRelid(x->heap)))
 	{
 		const TtlReference *reference = lfirst(lc);
-		bool		partitioned = get_rel_relkind(reference->relid) == RELKIND_PARTITIONED_TABLE;
-		ListCell   *table;
+		Lookup	   *lookup = NULL;
 
-		if (reference->to != RelationGetRelid(x->heap) ||
-			(reference->action != FKCONSTR_ACTION_NOACTION &&
-			 reference->action != FKCONSTR_ACTION_RESTRICT))
-			continue;
-		/* the foreign key of a table is not one of those that inherit from it */
-		foreach(table, partitioned ? ttl_inherit_tree(reference->relid) :
-				list_make1_oid(reference->relid))
-			lookups = add_lookup(lookups, x, reference, lfirst_oid(table));
+		if (reference->to == RelationGetRelid(x->heap) &&
+			(reference->action == FKCONSTR_ACTION_NOACTION ||
+			 reference->action == FKCONSTR_ACTION_RESTRICT))
+			lookup = begin_lookup(x, reference);
+		if (lookup != NULL)
+			lookups = lappend(lookups, lookup);
 	}
 	for (int i = 0; i < x->nrows && lookups != NIL; i++)
 	{
@@ -188,38 +191,27 @@ ttl_referenced_mark(TtlExpirer *x)
 		foreach(lc, lookups)
 		{
 			Lookup	   *lookup = lfirst(lc);
-			bool		kept = x->rows[i].kept;
 
+			if (x->rows[i].kept)
+				break;
 			look_up(x, lookup, i, slot, snapshot);
-			if (x->rows[i].kept && !kept && lookup->parents != NULL)
-				x->batch->cursor.rows_wait = true;
-			else if (x->rows[i].kept && !kept)
-				only_wait = false;
+			only_wait = only_wait && (!x->rows[i].kept || lookup->parents != NULL);
+			x->batch->cursor.rows_wait = x->batch->cursor.rows_wait ||
+				(x->rows[i].kept && lookup->parents != NULL);
 		}
 	}
-	ExecDropSingleTupleTableSlot(slot);
-
-	/* a row that is kept keeps those that it references */
-	while (changed)
+	while (found)
 	{
-		changed = false;
+		found = false;
 		foreach(lc, lookups)
-		{
-			const int  *parents = ((Lookup *) lfirst(lc))->parents;
-
-			for (int i = 0; parents != NULL && i < x->nrows; i++)
-			{
-				for (int row = i; x->rows[row].kept && parents[row] >= 0 &&
-					 !x->rows[parents[row]].kept; row = parents[row])
-					changed = x->rows[parents[row]].kept = true;
-			}
-		}
+			found = mark_parents(x, ((Lookup *) lfirst(lc))->parents) || found;
 	}
 	foreach(lc, lookups)
 	{
 		index_close(((Lookup *) lfirst(lc))->index, NoLock);
 		relation_close(((Lookup *) lfirst(lc))->rel, NoLock);
 	}
+	ExecDropSingleTupleTableSlot(slot);
 	UnregisterSnapshot(snapshot);
 	return only_wait;
 }

@@ -29,6 +29,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
@@ -191,28 +192,45 @@ check_attach(const TtlIndex *root, Relation target, Relation partition)
 void
 ttl_detach_check(const TtlIndex *root, Oid relid)
 {
-	Relation	partition;
-
 	/* the tree may have been given to another role since this process connected as its owner */
 	ttl_owner_check_tree(root->relid, GetUserId());
 	if (ttl_detach_is_attachable(root))
 		ttl_owner_check_tree(root->option.archive_to, GetUserId());
 	if (ttl_detach_by_row_only(&root->option))
 		refuse(root, relid, "that is a foreign table", ROW_BY_ROW_HINT);
-	partition = relation_open(relid, AccessShareLock);
+}
+
+/*
+ * Is a partition referenced by a foreign key to the whole table?  Then it has to be detached,
+ * also to be dropped: DROP TABLE would need CASCADE, which drops the foreign key.  If `check`,
+ * raises an error if rows reference it.  DETACH does the same, but under a lock on the whole
+ * table.
+ */
+bool
+ttl_detach_is_referenced(Oid relid, bool check)
+{
+	Relation	partition = relation_open(relid, AccessShareLock);
+	bool		found = false;
+
 	for (int i = 0; partition->trigdesc != NULL && i < partition->trigdesc->numtriggers; i++)
 	{
-		Trigger    *trigger = &partition->trigdesc->triggers[i];
+		Trigger		trigger = partition->trigdesc->triggers[i];
+		Relation	referencing;
 
-		/* DETACH checks all rows of the referencing table */
-		if (trigger->tgisclone && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
-			refuse(root, relid,
-				   psprintf("foreign key \"%s\" of table \"%s\" would be checked under a lock",
-							get_constraint_name(trigger->tgconstraint),
-							get_rel_name(trigger->tgconstrrelid)),
-				   psprintf("%s;", ttl_drop_detach_command(root->relid, relid)));
+		if (!trigger.tgisclone || !TRIGGER_FOR_DELETE(trigger.tgtype) ||
+			RI_FKey_trigger_type(trigger.tgfoid) != RI_TRIGGER_PK)
+			continue;
+		found = true;
+		if (!check)
+			continue;
+		referencing = relation_open(trigger.tgconstrrelid, AccessShareLock);
+		trigger.tgname = get_constraint_name(trigger.tgconstraint);
+		trigger.tgconstrrelid = relid;
+		RI_PartitionRemove_Check(&trigger, referencing, partition);
+		relation_close(referencing, NoLock);
 	}
 	relation_close(partition, NoLock);
+	return found;
 }
 
 /* Raises an error if a command has changed another table, because a schema was renamed. */

@@ -206,8 +206,10 @@ drop_table(const TtlIndex *root, Oid relid)
 {
 	char	   *name = get_rel_name(relid);
 	char	   *hint = psprintf("%s;", ttl_drop_detach_command(root->relid, relid));
-	ErrorData  *edata = ttl_error_catch(run_command,
-										psprintf("DROP TABLE %s", ttl_name_qualified(relid)), true);
+	/* DROP TABLE would need CASCADE for a foreign key to the whole table */
+	char	   *command = psprintf("%s DROP TABLE %s", ttl_detach_is_referenced(relid, false) ? hint : "",
+								   ttl_name_qualified(relid));
+	ErrorData  *edata = ttl_error_catch(run_command, command, true);
 
 	if (edata != NULL && edata->sqlerrcode == ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST &&
 		edata->detail != NULL)
@@ -233,6 +235,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	TtlIndex	root;
 	bool		keep;
 	bool		by_row;
+	bool		referenced;
 	Oid			rest;
 	int64		rows = -1;
 	TimestampTz locked_since;
@@ -241,7 +244,8 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	if (!describe_due(indexrelid, relid, at, &before, batch))
 		return;
 	keep = before.option.detach_partitions || OidIsValid(before.option.archive_to);
-	by_row = keep && before.option.boundary_rows;
+	referenced = ttl_detach_is_referenced(relid, false);
+	by_row = (keep || referenced) && before.option.boundary_rows;
 	ttl_batch_set_immediate();
 
 	/* the command locks more: TOAST, referenced tables, the archive */
@@ -255,19 +259,24 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 			return;
 	}
 
-	/* rows are archived one by one; the empty partition is dropped */
+	/* rows are archived, or deleted with what references them; the empty partition is dropped */
 	if (by_row && count_rows(relid, 1) == 0)
 	{
 		keep = false;
 		rows = 0;
 	}
-	else if (by_row && ttl_detach_by_row_only(&before.option))
+	else if (by_row && (ttl_detach_by_row_only(&before.option) ||
+						(referenced && !before.option.detach_partitions)))
+	{
+		batch->rows_first = true;
 		return;
+	}
 	if (ttl_count_dropped_documents)
 		rows = count_rows(relid, PG_INT64_MAX);
 
 	/* check without a lock on the whole table first */
 	check_obstacles(&before, relid, keep);
+	(void) ttl_detach_is_referenced(relid, true);
 
 	/* nobody waits for the table while this waits for the archive */
 	batch->busy = true;

@@ -38,6 +38,7 @@ extern void ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at,
 extern bool ttl_detach_is_attachable(const TtlIndex *root);
 extern bool ttl_detach_by_row_only(const TtlOption *option);
 extern void ttl_detach_check(const TtlIndex *root, Oid relid);
+extern bool ttl_detach_is_referenced(Oid relid, bool check);
 extern void ttl_detach_partition(const TtlIndex *root, Oid relid);
 
 /* make.c */

@@ -55,10 +55,12 @@ typedef struct TtlVisit
 	int			batches;
 	int			failures;
 	bool		narrowing;		/* searching for the row that failed */
+	bool		rows_wait;		/* for others of the table, in larger batches */
 	bool		skipped;		/* the index is not visited again in this pass */
 	bool		counted;		/* the visit is in the counters */
 	bool		busy;			/* something was locked by others */
 	bool		left_out;		/* a partition is left out (kept.c) */
+	bool		rows_first;		/* a partition waits for its rows to go */
 	bool		over;			/* nothing more can be done here now */
 	bool		more;			/* it was ended by a limit */
 } TtlVisit;

@@ -125,6 +125,7 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 	visit->deleted += batch->deleted;
 	visit->failures += batch->failed > 0 ? 1 : 0;
 	visit->narrowing = false;
+	visit->rows_wait = visit->rows_wait || batch->waits;
 	visit->single_docs = Max(visit->single_docs - batch->live, 0);
 	if (visit->started == 0 && batch->candidates > 0)
 		visit->started = begun;

@@ -219,6 +219,7 @@ visit_partitions(TtlRun *run, const Target *target, TtlVisit *visit)
 		if (work.counted)
 			ttl_report_committed(run, visit, &work.batch);
 
+		visit->rows_first = visit->rows_first || work.batch.rows_first;
 		failed += work.failed ? 1 : 0;
 		if (work.batch.busy || (work.failed && !makes))
 			(void) ttl_kept_failed(run->kept, work.key, true, run->at);
@@ -619,7 +620,8 @@ is_well(const TtlRun *run, const Target *target, const TtlVisit *visit)
 static void
 end_visit(TtlRun *run, const Target *target, TtlVisit *visit, Oid last_leaf)
 {
-	int			first_docs = visit->batch_size < TTL_FIRST_BATCH_DOCS ? visit->batch_size : 0;
+	int			first_docs = visit->batch_size < TTL_FIRST_BATCH_DOCS || visit->rows_wait ?
+		visit->batch_size : 0;
 	TtlResumeState *kept;
 
 	/*
@@ -742,7 +744,9 @@ visit_index(TtlRun *run, const TtlLimits *limits, Oid root)
 			break;
 		}
 	}
-	visit.more = visit.more || more_partitions;
+	/* the next sub-pass drops what is empty now */
+	visit.more = visit.more || more_partitions ||
+		(visit.rows_first && visit.deleted > 0 && !ttl_work_is_long(run, run->at));
 	if (count == 1 || (visit.over && !visit.skipped))
 		last_leaf = InvalidOid;
 	if (visit.busy)

@@ -59,7 +59,7 @@ typedef struct TtlResumeState
 								 * -1: not known */
 	/* from pass to pass */
 	int			first_docs;		/* size of the first batch of a visit, if it
-								 * is smaller than usual, or 0 */
+								 * is not as usual, or 0 */
 	int64		single_docs;	/* so many rows are to be taken one by one */
 	int			delay;			/* minutes that it waits because it was
 								 * canceled, or 0 */

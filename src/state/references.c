@@ -5,7 +5,7 @@
  *
  * These reference the table itself, or one whose rows a foreign key deletes along with it.
  * PostgreSQL looks for the referencing rows of each row that is deleted.  Without an index on
- * the referencing columns it reads the whole table for that.
+ * the referencing columns it reads the whole table for that.  Nothing is locked here.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -15,16 +15,12 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/relation.h"
-#include "catalog/pg_am.h"
+#include "access/table.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
-#include "miscadmin.h"
-#include "nodes/makefuncs.h"
-#include "optimizer/optimizer.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -32,15 +28,16 @@
 #include "state/state.h"
 #include "ttl_index.h"
 
-/* Describes a foreign key to a table; NULL if it is gone. */
-static TtlReference *
-read_reference(Oid constraint)
+/* Adds a foreign key, unless it is known or gone. */
+static List *
+add_reference(List *references, Oid constraint)
 {
 	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
 	TtlReference *reference = palloc0(sizeof(TtlReference));
+	ListCell   *lc;
 
 	if (!HeapTupleIsValid(tuple))
-		return NULL;
+		return references;
 	reference->constraint = constraint;
 	reference->relid = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
 	reference->to = ((Form_pg_constraint) GETSTRUCT(tuple))->confrelid;
@@ -48,92 +45,74 @@ read_reference(Oid constraint)
 	DeconstructFkConstraintRow(tuple, &reference->ncolumns, reference->columns, reference->keys,
 							   NULL, NULL, NULL, NULL, NULL);
 	ReleaseSysCache(tuple);
-	return reference;
+	foreach(lc, references)
+	{
+		if (((TtlReference *) lfirst(lc))->constraint == constraint)
+			return references;
+	}
+	return lappend(references, reference);
 }
 
-/* Adds the foreign keys that act when rows of a table are deleted, each once. */
-static void
-add_references(Oid relid, List **references)
-{
-	Relation	rel;
-	int			first = list_length(*references);
-
-	check_stack_depth();
-	if (!ConditionalLockRelationOid(relid, AccessShareLock))
-		return;
-	rel = try_relation_open(relid, NoLock);
-	for (int i = 0; rel != NULL && rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
-		TtlReference *reference;
-		bool		known = false;
-		ListCell   *lc;
-
-		if (!TRIGGER_FOR_DELETE(trigger->tgtype) || trigger->tgenabled == TRIGGER_DISABLED ||
-			RI_FKey_trigger_type(trigger->tgfoid) != RI_TRIGGER_PK)
-			continue;
-		foreach(lc, *references)
-			known = known || ((TtlReference *) lfirst(lc))->constraint == trigger->tgconstraint;
-		if (!known && (reference = read_reference(trigger->tgconstraint)) != NULL)
-			*references = lappend(*references, reference);
-	}
-	if (rel != NULL)
-		relation_close(rel, NoLock);
-	UnlockRelationOid(relid, AccessShareLock);
-
-	for (int i = first; i < list_length(*references); i++)
-	{
-		const TtlReference *reference = list_nth(*references, i);
-
-		if (reference->action == FKCONSTR_ACTION_CASCADE)
-			add_references(reference->relid, references);
-	}
-}
-
-/*
- * Lists the foreign keys (TtlReference) that act when rows of a table are deleted.  What
- * somebody has locked exclusively is left out.
- */
+/* Lists the foreign keys (TtlReference) that act when rows of a table are deleted. */
 List *
 ttl_references_to(Oid relid)
 {
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
 	List	   *references = NIL;
+	int			next = 0;
 
-	add_references(relid, &references);
+	while (OidIsValid(relid))
+	{
+		ScanKeyData key;
+		SysScanDesc scan;
+		HeapTuple	tuple;
+
+		ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+					ObjectIdGetDatum(relid));
+		scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		{
+			Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(tuple);
+
+			if (TRIGGER_FOR_DELETE(trigger->tgtype) && trigger->tgenabled != TRIGGER_DISABLED &&
+				RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
+				references = add_reference(references, trigger->tgconstraint);
+		}
+		systable_endscan(scan);
+
+		/* go on with the next table whose rows are deleted along */
+		for (relid = InvalidOid; !OidIsValid(relid) && next < list_length(references); next++)
+		{
+			const TtlReference *reference = list_nth(references, next);
+
+			if (reference->action == FKCONSTR_ACTION_CASCADE)
+				relid = reference->relid;
+		}
+	}
+	table_close(rel, AccessShareLock);
 	return references;
 }
 
-/* Can an index find the rows that reference one?  A locked one is taken for one that can. */
+/* Can an index find the rows that reference one? */
 static bool
-can_find(Oid indexrelid, const TtlReference *reference)
+has_index(const TtlReference *reference)
 {
-	Relation	index;
-	List	   *not_null = NIL;
 	bool		found = false;
+	ListCell   *lc;
 
-	if (!ConditionalLockRelationOid(indexrelid, AccessShareLock))
-		return true;
-	index = try_relation_open(indexrelid, NoLock);
-	if (index == NULL)
-		return false;
-	for (int i = 0; i < reference->ncolumns; i++)
+	foreach(lc, ttl_catalog_table_indexes(reference->relid))
 	{
-		NullTest   *test = makeNode(NullTest);
-		Oid			type;
-		int32		typmod;
-		Oid			collation;
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(lc)));
 
-		get_atttypetypmodcoll(reference->relid, reference->columns[i], &type, &typmod, &collation);
-		test->arg = (Expr *) makeVar(1, reference->columns[i], type, typmod, collation, 0);
-		test->nulltesttype = IS_NOT_NULL;
-		test->location = -1;
-		not_null = lappend(not_null, test);
-		found = found || index->rd_index->indkey.values[0] == reference->columns[i];
+		for (int i = 0; HeapTupleIsValid(tuple) && i < reference->ncolumns; i++)
+		{
+			Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
+
+			found = found || (form->indisvalid && form->indkey.values[0] == reference->columns[i]);
+		}
+		if (HeapTupleIsValid(tuple))
+			ReleaseSysCache(tuple);
 	}
-	found = found && index->rd_index->indisvalid &&
-		(index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == HASH_AM_OID) &&
-		predicate_implied_by(RelationGetIndexPredicate(index), not_null, false);
-	relation_close(index, AccessShareLock);
 	return found;
 }
 
@@ -141,30 +120,19 @@ can_find(Oid indexrelid, const TtlReference *reference)
 char *
 ttl_references_missing_index(const TtlReference *reference)
 {
-	Oid			relid = reference->relid;
-	Relation	rel;
-	bool		found = false;
-	StringInfoData sql;
-	ListCell   *lc;
+	char	   *table = ttl_name_find(reference->relid);
+	StringInfoData columns;
 
-	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+	if (table == NULL || has_index(reference))
 		return NULL;
-	rel = try_relation_open(relid, NoLock);
-	foreach(lc, rel != NULL ? RelationGetIndexList(rel) : NIL)
-		found = found || can_find(lfirst_oid(lc), reference);
-	initStringInfo(&sql);
-	if (rel != NULL && !found)
+	initStringInfo(&columns);
+	for (int i = 0; i < reference->ncolumns; i++)
 	{
-		appendStringInfo(&sql, "CREATE INDEX ON %s (", ttl_name_qualified(relid));
-		for (int i = 0; i < reference->ncolumns; i++)
-			appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "",
-							 quote_identifier(get_attname(relid, reference->columns[i], false)));
-		appendStringInfoChar(&sql, ')');
+		char	   *name = get_attname(reference->relid, reference->columns[i], true);
+
+		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "", quote_identifier(name ? name : ""));
 	}
-	if (rel != NULL)
-		relation_close(rel, NoLock);
-	UnlockRelationOid(relid, AccessShareLock);
-	return sql.len > 0 ? sql.data : NULL;
+	return psprintf("CREATE INDEX ON %s (%s)", table, columns.data);
 }
 
 /*

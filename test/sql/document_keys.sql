@@ -95,4 +95,10 @@ SELECT ttl_index.create_index('wrong', 'doc.obj', 5);
 SELECT ttl_index.create_index('wrong', 'doc.missing', 5);
 INSERT INTO wrong VALUES ('{"x": 1, "mixed": 5}');
 SELECT ttl_index.create_index('wrong', 'doc.mixed', 5, 'doc ? ''x''');
+-- deep documents are not read to the bottom: that takes the square of their depth
+CREATE TABLE deep (doc jsonb);
+INSERT INTO deep SELECT (repeat('{"a":', 5000) || '1' || repeat('}', 5000))::jsonb FROM generate_series(1, 20);
+SET statement_timeout = '60s';
+SELECT ttl_index.create_index('deep', 'doc.at', 5);
+RESET statement_timeout;
 DROP SCHEMA dk CASCADE;

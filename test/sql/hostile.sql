@@ -121,5 +121,20 @@ SELECT errors, last_error FROM ttl_index.index_stats WHERE schemaname = 'hostile
 DROP EVENT TRIGGER regress_ttl_start;
 DROP EVENT TRIGGER regress_ttl_drop;
 DROP EVENT TRIGGER regress_ttl_rewrite;
+
+-- a member of the owner's role creates an index on documents, which are looked at for dates
+SET ROLE regress_ttl_owner;
+CREATE TABLE documents AS SELECT '{"at": 5}'::jsonb AS doc;
+CREATE POLICY p ON documents USING (spy('policy'));
+ALTER TABLE documents ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+RESET ROLE;
+SELECT setval(format('%I', place), 0) FROM places() AS place \g /dev/null
+INSERT INTO armed VALUES (true);
+SET ROLE regress_ttl_child;
+SET client_min_messages = warning;
+SELECT ttl_index.create_index('documents', 'doc.at', 5);
+RESET ROLE;
+SELECT * FROM log;
+SET client_min_messages = error;
 DROP SCHEMA hostile CASCADE;
 DROP ROLE regress_ttl_owner, regress_ttl_child;

@@ -138,16 +138,22 @@ CREATE TABLE second (a int CONSTRAINT with_index REFERENCES parent, b int CONSTR
 CREATE INDEX ON second (a);
 CREATE INDEX ON second (b) WHERE b IS NOT NULL;
 CREATE INDEX ON second (c) WHERE b IS NOT NULL;
+CREATE TABLE along (id int PRIMARY KEY REFERENCES parent ON DELETE CASCADE);
+CREATE TABLE last_one (id int CONSTRAINT of_those_deleted_along REFERENCES along);
 CREATE TABLE third (p int CONSTRAINT of_partitions REFERENCES parent) PARTITION BY LIST (p);
 CREATE TABLE third_1 PARTITION OF third FOR VALUES IN (1);
 CREATE TABLE gone (at timestamptz);
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE E'first line\nsecond line'; END $$;
 CREATE TABLE kept (at timestamptz);
 CREATE TRIGGER refuse BEFORE DELETE ON kept FOR EACH ROW EXECUTE FUNCTION refuse();
+CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TABLE silent (at timestamptz);
+CREATE TRIGGER keep BEFORE DELETE ON silent FOR EACH ROW EXECUTE FUNCTION keep();
+INSERT INTO silent VALUES ('2001-01-01');
 INSERT INTO parent SELECT n, '2001-01-01' FROM generate_series(1, 1200) AS n;
 INSERT INTO gone SELECT '2001-01-01' FROM generate_series(1, 34);
 INSERT INTO kept VALUES ('2001-01-01');
-SELECT ttl_index.create_index(t, 'at', 86400) FROM unnest('{parent, gone, kept}'::regclass[]) AS t});
+SELECT ttl_index.create_index(t, 'at', 86400) FROM unnest('{parent, gone, kept, silent}'::regclass[]) AS t});
 $node->safe_psql('numbers', 'ANALYZE');
 $node->safe_psql('numbers', 'CALL ttl_index.run_pass(); DROP TABLE gone');
 $node->safe_psql('numbers', q{INSERT INTO parent VALUES (0, now() - interval '1 day 10 s')});
@@ -164,14 +170,15 @@ is(scalar @hours, 24, 'with a row for each hour');
 is_deeply(\@hours, [ reverse sort @hours ], 'the newest comes first');
 like($hours, qr{>\Q$hour\E</th><td class="n">1,\d{3}</td><td class="n">0</td><td class="n">1<}, 'with rows, partitions and errors');
 like($out, qr/34 rows of the last 24 hours were deleted by indexes that no longer exist/, 'what the list does not have is told');
-like($out, qr{due now: 2; in 7 days: 0<}, 'no more is due than the lag allows, whatever the statistics say');
+like($out, qr{due now: 3; in 7 days: 0<}, 'no more is due than the lag allows, whatever the statistics say');
 like($out, qr{<dt>Table</dt><dd>[\d.]+ kB, its indexes [\d.]+ kB; about 1 row and 1,200 dead rows; last vacuum: never<}, 'the table');
 like($out, qr{<bdi>first line</bdi><br><bdi>second line</bdi>}, 'an error keeps its lines');
+like($out, qr{<h3>1 index with a warning</h3>.*silent_at_ttl.*: <bdi>behind by [\d,]+ d; a trigger keeps the rows}, 'what an active index leaves');
 my ($note) = $out =~ m{(<h3>\d+ foreign keys without an index.*?)</section>}s;
-is(join(' ', sort $note =~ m{: <bdi>(\w+)</bdi>}g), 'no_index of_partitions with_unsuitable_index', 'foreign keys without an index');
+is(join(' ', sort $note =~ m{: <bdi>(\w+)</bdi>}g), 'no_index of_partitions of_those_deleted_along with_unsuitable_index', 'foreign keys without an index');
 my @commands = map { s/&quot;/"/gr } $note =~ m{<pre [^>]*>(.*?)</pre>}g;
 is( join("\n", sort @commands),
-	qq{CREATE INDEX CONCURRENTLY ON "My"."first child" (id);\nCREATE INDEX CONCURRENTLY ON public.second (c);\nCREATE INDEX ON public.third (p);},
+	qq{CREATE INDEX CONCURRENTLY ON "My"."first child" (id);\nCREATE INDEX CONCURRENTLY ON public.last_one (id);\nCREATE INDEX CONCURRENTLY ON public.second (c);\nCREATE INDEX ON public.third (p);},
 	'and the commands that create them');
 $node->safe_psql('numbers', $_) foreach @commands;
 unlike((report('numbers'))[0], qr/foreign keys? without an index/, 'which is then no longer said');
@@ -362,7 +369,7 @@ END
 			is($seen->{beside}, 0, "$width pixels, $scheme: the page fits");
 			is(join(', ', @{ $seen->{faint} }), '', 'all text can be read');
 			is($seen->{numbers}, $width == 400 ? 'left' : 'right', 'numbers are where they belong');
-			is("$seen->{buttons} $seen->{commands}", '8 8', 'the script of the page runs: each command has a button');
+			is("$seen->{buttons} $seen->{commands}", '12 12', 'the script of the page runs: each command has a button');
 			is($seen->{copied}, $seen->{command}, 'which copies it');
 			$back{$scheme} = $seen->{back};
 		}

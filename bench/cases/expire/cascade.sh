@@ -2,7 +2,7 @@
 group=sql
 heading="A foreign key that cascades"
 about="Each row has ten in another table that go with it by ON DELETE CASCADE."
-contenders="monitor plain ctid_10000"
+contenders="monitor/3 plain/3 ctid_10000/3"
 due=$((option[rows] / 10))
 live=$((option[rows] / 10))
 

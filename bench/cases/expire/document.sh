@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 heading="Key inside jsonb documents"
 about="As the first; the index is on \`document_date(doc, 'createdAt')\`."
-contenders="monitor/3 plain/3 ctid_1000/3"
+contenders="monitor/2 plain/2 ctid_1000/2"
 key="ttl_index.document_date(doc, 'createdAt')"
 
 make_data() {

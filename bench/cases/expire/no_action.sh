@@ -2,7 +2,7 @@
 group=sql
 heading="A foreign key with NO ACTION"
 about="Another table references rows that are not due, once each, and has an index on the reference."
-contenders="monitor plain ctid_10000"
+contenders="monitor/3 plain/3 ctid_10000/3"
 due=$((option[rows] / 5))
 live=$((option[rows] / 5))
 

@@ -2,7 +2,7 @@
 group=main
 heading="Heap in the order of the key"
 about="As a log has it: the oldest rows come first. The index of the key and the primary key are the only ones."
-contenders="monitor ttl plain plain_read floor floor_read plain_seq drop ctid_1000 ctid_10000 skip_1000/2"
+contenders="monitor ttl plain plain_read/3 floor floor_read/3 plain_seq/3 drop/2 ctid_1000 ctid_10000 skip_1000/2"
 
 make_data() {
 	make_events

@@ -2,7 +2,7 @@
 group=sql
 heading="A row trigger on DELETE"
 about="As the first, with a trigger BEFORE DELETE FOR EACH ROW that does nothing: one that did something would hide the difference."
-contenders="monitor plain ctid_10000"
+contenders="monitor/3 plain/3 ctid_10000/3"
 due=$((option[rows] / 2))
 live=$((option[rows] / 2))
 

@@ -2,7 +2,7 @@
 group=main
 heading="An old snapshot is open"
 about="As the first, while another session sits in a REPEATABLE READ transaction, so that no dead entry of the index can be given up."
-contenders="monitor plain ctid_1000/1 skip_1000/1"
+contenders="monitor/3 plain/3 ctid_1000/1"
 data=ordered
 
 get_ready() {

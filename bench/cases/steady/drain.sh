@@ -26,7 +26,7 @@ measure() { # CONTENDER
 		drain alone
 	else
 		begin_stream 3600
-		sleep $lead
+		sleep "$lead"
 		drain "$1"
 		end_stream
 		sleep 2 # the monitor's processes end

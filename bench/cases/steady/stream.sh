@@ -109,7 +109,7 @@ show() {
 		$(for name in $contenders; do
 			printf '| %s | %s | %s | %s | %.0f | %s | %s |\n' "${title[$name]}" "$(median stream.wal "$name")" \
 				"$(median stream.table "$name")" "$(median stream.indexes "$name")" "$(median stream.vacuums "$name")" \
-				"$(median stream.spent "$name")" "$([ "$name" = none ] && echo – || median stream.lag "$name" %.0f)"
+				"$(median stream.spent "$name")" "$(if [ "$name" = none ]; then echo –; else median stream.lag "$name" %.0f; fi)"
 		done)
 
 	END
