@@ -194,7 +194,10 @@ report_no_date(const TtlIndex *index, Node *key, int64 sampled)
 	pull_varattnos(key, 1, &attnums);
 	while ((i = bms_next_member(attnums, i)) >= 0)
 	{
-		name = get_attname(relid, i + FirstLowInvalidHeapAttributeNumber, false);
+		name = get_attname(relid, i + FirstLowInvalidHeapAttributeNumber, true);
+		/* it can be the whole row */
+		if (name == NULL)
+			continue;
 		column = quote_identifier(name);
 		query = psprintf("%s AND %s IS NOT NULL", query, column);
 	}

@@ -3,7 +3,8 @@
  * forecast.c
  *	  How many rows will fall due, and when, as far as statistics tell.
  *
- * Nothing is read but what ANALYZE has found (see expire/look.c), and the sizes of the tables.
+ * Nothing is read but what ANALYZE has found (see expire/look.c), the sizes of the tables, and
+ * whether a row is due now.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -30,6 +31,9 @@
 PG_FUNCTION_INFO_V1(ttl_forecast);
 
 #define MAX_STEPS 10000
+
+/* How many pages of an index are read to find a row that is due now. */
+#define MAX_PAGES 32
 
 /* What falls due up to a time, and after the boundary before it. */
 typedef struct Boundary
@@ -71,6 +75,7 @@ add_leaf(Boundary *boundaries, int count, const TtlDueLeaf *due, const TtlIndex 
 	double		bytes;
 	double		before = 0;
 	TtlEstimate estimate;
+	TtlLook		look = {.max_rows = 1,.max_pages = MAX_PAGES};
 
 	/* a query of the table raises the same error */
 	if (RecoveryInProgress() && get_rel_persistence(leaf->relid) != RELPERSISTENCE_PERMANENT)
@@ -82,6 +87,13 @@ add_leaf(Boundary *boundaries, int count, const TtlDueLeaf *due, const TtlIndex 
 		return false;
 	bytes = DatumGetInt64(DirectFunctionCall1(pg_total_relation_size,
 											  ObjectIdGetDatum(leaf->relid)));
+	/* rows that a pass has deleted since ANALYZE are not due now */
+	if (!whole)
+	{
+		ttl_look_at(leaf, boundaries[0].at, &look);
+		if (look.count == 0 && !look.stopped)
+			before = ttl_look_estimate_due(&estimate, leaf, boundaries[0].at);
+	}
 	for (int i = 0; i < count; i++)
 	{
 		double		until;

@@ -102,6 +102,10 @@ CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'meta', 'expires_at'))) W
 DROP INDEX m;
 CREATE INDEX m ON mixed ((ttl_index.document_date(doc, 'mode'))) WHERE ttl_index.expire_after_seconds(60);
 DROP INDEX m;
+-- a key that is made of the whole row
+CREATE FUNCTION row_date(mixed) RETURNS timestamptz LANGUAGE sql IMMUTABLE RETURN ($1).deleted_at;
+CREATE INDEX m ON mixed (row_date(mixed)) WHERE ttl_index.expire_after_seconds(60);
+DROP FUNCTION row_date CASCADE;
 -- also where the user may not read the rows
 REVOKE SELECT ON mixed FROM CURRENT_USER;
 CREATE ROLE regress_ttl_blind;
