@@ -51,14 +51,13 @@ read_reference(Oid constraint)
 	return reference;
 }
 
-/* Adds the foreign keys that act when rows of a table are deleted, each once. */
+/* Adds the foreign keys to a table that act when its rows are deleted, each once. */
 static void
 add_references(Oid relid, List **references)
 {
 	Relation	rel;
-	int			first = list_length(*references);
 
-	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		return;
 	rel = try_relation_open(relid, NoLock);
@@ -80,14 +79,6 @@ add_references(Oid relid, List **references)
 	if (rel != NULL)
 		relation_close(rel, NoLock);
 	UnlockRelationOid(relid, AccessShareLock);
-
-	for (int i = first; i < list_length(*references); i++)
-	{
-		const TtlReference *reference = list_nth(*references, i);
-
-		if (reference->action == FKCONSTR_ACTION_CASCADE)
-			add_references(reference->relid, references);
-	}
 }
 
 /*
@@ -100,6 +91,13 @@ ttl_references_to(Oid relid)
 	List	   *references = NIL;
 
 	add_references(relid, &references);
+	for (int i = 0; i < list_length(references); i++)
+	{
+		const TtlReference *reference = list_nth(references, i);
+
+		if (reference->action == FKCONSTR_ACTION_CASCADE)
+			add_references(reference->relid, &references);
+	}
 	return references;
 }
 
