@@ -19,6 +19,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -67,6 +68,7 @@ ttl_references_to(Oid relid)
 		SysScanDesc scan;
 		HeapTuple	tuple;
 
+		CHECK_FOR_INTERRUPTS();
 		ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
 					ObjectIdGetDatum(relid));
 		scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);

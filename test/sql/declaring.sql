@@ -166,6 +166,14 @@ CREATE INDEX customers_ttl ON customers (ts) WHERE ttl_index.expire_after_second
 ALTER FUNCTION decl.bare() SET search_path = decl, pg_temp;
 SELECT ttl_index.coll_mod_index('customers_ttl', 50);
 DROP TABLE invoices, customers;
+-- each once, also of tables that reference each other in a circle and in two ways
+CREATE TABLE k1 (id int PRIMARY KEY, ts timestamptz);
+CREATE TABLE k2 (id int PRIMARY KEY REFERENCES k1 ON DELETE CASCADE);
+CREATE TABLE k3 (id int PRIMARY KEY REFERENCES k1 ON DELETE CASCADE REFERENCES k2 ON DELETE CASCADE);
+CREATE TABLE k4 (id int PRIMARY KEY REFERENCES k3);
+ALTER TABLE k1 ADD FOREIGN KEY (id) REFERENCES k3 ON DELETE CASCADE;
+CREATE INDEX k1_ttl ON k1 (ts) WHERE ttl_index.expire_after_seconds(60);
+DROP TABLE k1, k2, k3, k4;
 
 -- partitions
 CREATE TABLE parted (id int, ts timestamptz NOT NULL) PARTITION BY RANGE (ts);
