@@ -137,10 +137,20 @@ jsonb_integer(const JsonbValue *value, int64 *integer)
 static bool
 string_date(const JsonbValue *value, pg_tz *zone, TimestampTz *date)
 {
+	const char *string = value->val.string.val;
+	size_t		length = value->val.string.len;
 	bool		has_offset;
 	int64_t		micros;
 
-	if (!rfc3339_parse(value->val.string.val, value->val.string.len, &has_offset, &micros) ||
+	/* programs that write no offset often write a space instead of the T */
+	if (zone != NULL && length > 10 && string[10] == ' ')
+	{
+		char	   *copy = pnstrdup(string, length);
+
+		copy[10] = 'T';
+		string = copy;
+	}
+	if (!rfc3339_parse(string, length, &has_offset, &micros) ||
 		(!has_offset && zone == NULL))
 		return false;
 	*date = has_offset ? micros : ttl_keytype_in_zone(zone, micros);
