@@ -273,15 +273,13 @@ report_dates(const TtlIndex *index, const TtlShare *share)
 static void
 report_missing_index(Oid relid, const TtlReference *reference)
 {
-	char	   *command = ttl_references_missing_index(reference);
-
-	if (command != NULL)
+	if (reference->missing_index != NULL)
 		ereport(NOTICE,
 				(errmsg("table \"%s\" is read as a whole for each row that is deleted from table \"%s\"",
 						get_rel_name(reference->relid), get_rel_name(relid)),
 				 errdetail("Foreign key \"%s\" has no index on its columns.",
 						   get_constraint_name(reference->constraint)),
-				 errhint("%s;", command)));
+				 errhint("%s;", reference->missing_index)));
 }
 
 /* Tells what else happens when rows of a table are deleted: by foreign keys, and by triggers. */

@@ -25,7 +25,6 @@ typedef struct TtlLockedRow
 {
 	ItemPointerData tid;
 	TtlScanPosition entry;		/* of the index, or the row in block order */
-	bool		kept;			/* it cannot be deleted */
 } TtlLockedRow;
 
 /* The state of one batch while it runs. */
@@ -63,9 +62,6 @@ extern bool ttl_row_is_due(TtlExpirer *x);
 extern bool ttl_row_is_older(TtlExpirer *x, TransactionId xid);
 extern void ttl_row_delete(TtlExpirer *x);
 extern void ttl_row_delete_locked(TtlExpirer *x);
-
-/* referenced.c */
-extern bool ttl_referenced_mark(TtlExpirer *x);
 
 /* query.c */
 extern bool ttl_query_is_plain(Relation rel, CmdType command);

@@ -8,11 +8,11 @@
  *
  * If the table has no trigger or rule on DELETE, the table access method deletes the row.
  * Otherwise the row is locked, and at the end of the batch one DELETE FROM ONLY removes the
- * locked rows by their tuple IDs, so triggers and rules act as for any DELETE.  If it fails, the
- * rows that foreign keys keep are left out (referenced.c).  If it fails again, each row is
- * deleted by a DELETE of its own, in a subtransaction.  Both ways skip
- * a row that somebody else has locked or changed, and delete only the version that was found
- * due: if a trigger of the batch updates a row, the new version has another tuple ID.
+ * locked rows by their tuple IDs, so triggers and rules act as for any DELETE.  It runs in a
+ * subtransaction.  If it fails, it is repeated for parts of the rows, down to single rows.
+ * Both ways skip a row that somebody else has locked or changed, and delete only the version
+ * that was found due: if a trigger of the batch updates a row, the new version has another
+ * tuple ID.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -26,6 +26,8 @@
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
@@ -33,6 +35,7 @@
 #include "nodes/makefuncs.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/array.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -167,6 +170,9 @@ ttl_row_delete(TtlExpirer *x)
 		};
 }
 
+/* A failed DELETE is repeated for each of so many parts of its rows. */
+#define PARTS 50
+
 /* A DELETE of locked rows. */
 typedef struct Deletion
 {
@@ -175,6 +181,8 @@ typedef struct Deletion
 	char	   *name;
 	int			first;			/* of the rows */
 	int			count;
+	Tuplestorestate *moved;		/* the rows that it deleted, if they are to be moved */
+	bool		only_wait;		/* rows that failed wait for others of the table */
 } Deletion;
 
 /*
@@ -203,62 +211,129 @@ plan_delete(const Deletion *deletion)
 						  deletion->name);
 }
 
-/* Runs a DELETE of those of the rows that are not known to be kept. */
+/* Runs a DELETE of some of the rows. */
 static void
 run_delete(void *arg)
 {
 	const Deletion *deletion = arg;
 	TtlExpirer *x = deletion->x;
-	TtlBatch   *batch = x->batch;
 	ParamListInfo params = makeParamList(1);
 	Datum	   *tids = palloc(sizeof(Datum) * deletion->count);
-	int			ntids = 0;
 	DestReceiver *receiver = None_Receiver;
 
-	for (int i = deletion->first; i < deletion->first + deletion->count; i++)
-	{
-		if (!x->rows[i].kept)
-			tids[ntids++] = PointerGetDatum(&x->rows[i].tid);
-	}
-	if (ntids == 0)
-		return;
+	for (int i = 0; i < deletion->count; i++)
+		tids[i] = PointerGetDatum(&x->rows[deletion->first + i].tid);
 	params->params[0] = (ParamExternData) {
-		.value = PointerGetDatum(construct_array(tids, ntids, TIDOID, sizeof(ItemPointerData),
-												 false, TYPALIGN_SHORT)),
+		.value = PointerGetDatum(construct_array(tids, deletion->count, TIDOID,
+												 sizeof(ItemPointerData), false, TYPALIGN_SHORT)),
 		.ptype = TIDARRAYOID
 	};
-	if (x->moved != NULL)
+	if (deletion->moved != NULL)
 	{
 		receiver = CreateTuplestoreDestReceiver();
-		SetTuplestoreDestReceiverParams(receiver, x->moved, CurrentMemoryContext, false,
+		SetTuplestoreDestReceiverParams(receiver, deletion->moved, CurrentMemoryContext, false,
 										NULL, NULL);
 	}
 	announce_once(x);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	batch->deleted += ttl_query_run(deletion->plans, CMDTAG_DELETE, params, NULL, deletion->name,
-									receiver);
+	x->batch->deleted += ttl_query_run(deletion->plans, CMDTAG_DELETE, params, NULL,
+									   deletion->name, receiver);
 	PopActiveSnapshot();
 }
 
 /*
- * Tries a DELETE.  Returns its error if that is of rows.  If the batch was canceled, or may be in
- * a deadlock, its locks must be released, so this raises the error.
+ * Tries the DELETE.  Returns its error if that is of rows.  If the batch was canceled, or may be
+ * in a deadlock, its locks must be released, so this raises the error.
  */
 static ErrorData *
 try_delete(Deletion *deletion)
 {
-	const char *root = deletion->x->root;
-	ErrorData  *edata = ttl_error_catch(run_delete, deletion, true);
+	TtlExpirer *x = deletion->x;
+	const char *root = x->root;
+	int64		deleted = x->batch->deleted;
+	ErrorData  *edata;
 
-	if (edata == NULL)
-		return NULL;
-	deletion->x->root = root;	/* its message was rolled back */
-	if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK ||
-		ttl_error_is_interrupt(edata, edata->sqlerrcode))
-		ReThrowError(edata);
-	if (deletion->x->moved != NULL)
-		tuplestore_clear(deletion->x->moved);
+	deletion->moved = x->moved == NULL ? NULL :
+		tuplestore_begin_heap(false, false, maintenance_work_mem);
+	edata = ttl_error_catch(run_delete, deletion, true);
+	if (edata != NULL)
+	{
+		/* its message and its rows were rolled back */
+		x->root = root;
+		x->batch->deleted = deleted;
+		if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK ||
+			ttl_error_is_interrupt(edata, edata->sqlerrcode))
+			ReThrowError(edata);
+	}
+	else if (x->moved != NULL)
+	{
+		TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(x->heap),
+														&TTSOpsMinimalTuple);
+
+		while (tuplestore_gettupleslot(deletion->moved, true, false, slot))
+			tuplestore_puttupleslot(x->moved, slot);
+		ExecDropSingleTupleTableSlot(slot);
+	}
+	if (x->moved != NULL)
+		tuplestore_end(deletion->moved);
 	return edata;
+}
+
+/* Is this error by a foreign key of the table itself? */
+static bool
+is_of_itself(const ErrorData *edata, Oid relid)
+{
+	Oid			namespace;
+	Oid			table;
+
+	if (edata->schema_name == NULL || edata->table_name == NULL)
+		return false;
+	namespace = get_namespace_oid(edata->schema_name, true);
+	table = get_relname_relid(edata->table_name, namespace);
+	return table == relid || list_member_oid(get_partition_ancestors(relid), table);
+}
+
+/*
+ * Deletes some of the rows, as far as they can be deleted.  If the DELETE fails, each part of
+ * them gets its own.  After the error of a foreign key, the last rows are deleted first: they
+ * may reference those before them.
+ */
+static void
+delete_rows(Deletion *deletion, int first, int count)
+{
+	TtlExpirer *x = deletion->x;
+	TtlBatch   *batch = x->batch;
+	int			size = (count + PARTS - 1) / PARTS;
+	int			parts = (count + size - 1) / size;
+	ErrorData  *edata;
+	bool		referenced;
+
+	deletion->first = first;
+	deletion->count = count;
+	edata = try_delete(deletion);
+	if (edata == NULL)
+		return;
+	referenced = edata->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION ||
+		edata->sqlerrcode == ERRCODE_RESTRICT_VIOLATION;
+	if (count == 1)
+	{
+		bool		waits = referenced && is_of_itself(edata, RelationGetRelid(x->heap));
+
+		ttl_cursor_note_failed(&batch->cursor, &x->rows[first].entry);
+		batch->cursor.rows_wait = batch->cursor.rows_wait || waits;
+		deletion->only_wait = deletion->only_wait && waits;
+		batch->failed++;
+	}
+	if (batch->edata == NULL)
+		batch->edata = edata;
+	else
+		FreeErrorData(edata);
+	for (int i = 0; count > 1 && i < parts; i++)
+	{
+		int			start = size * (referenced ? parts - 1 - i : i);
+
+		delete_rows(deletion, first + start, Min(size, count - start));
+	}
 }
 
 /* Deletes the rows that ttl_row_delete() locked, as far as they can be deleted. */
@@ -266,53 +341,20 @@ void
 ttl_row_delete_locked(TtlExpirer *x)
 {
 	TtlBatch   *batch = x->batch;
-	Deletion	deletion = {.x = x,.count = x->nrows};
-	ErrorData  *edata;
-	bool		only_wait = false;
+	Deletion	deletion = {.x = x,.only_wait = true};
 
 	deletion.name = psprintf("DELETE by TTL index \"%s\"", RelationGetRelationName(x->index));
 	deletion.plans = plan_delete(&deletion);
-	edata = batch->edata = try_delete(&deletion);
-	if (edata != NULL &&
-		(edata->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION ||
-		 edata->sqlerrcode == ERRCODE_RESTRICT_VIOLATION))
-	{
-		only_wait = ttl_referenced_mark(x);
-		edata = try_delete(&deletion);
-		only_wait = only_wait && edata == NULL;
-	}
-	/* the rows of an archive cannot be told apart */
-	if (edata != NULL && x->nrows > 1 && x->moved != NULL)
-		ReThrowError(edata);
-	for (int i = 0; i < x->nrows && batch->edata != NULL; i++)
-	{
-		TtlLockedRow *row = &x->rows[i];
-
-		deletion.first = i;
-		deletion.count = 1;
-		if (edata != NULL && !row->kept)
-		{
-			ErrorData  *own = x->nrows > 1 ? try_delete(&deletion) : edata;
-
-			row->kept = own != NULL;
-			if (own != NULL && own != edata)
-				FreeErrorData(own);
-		}
-		if (row->kept)
-		{
-			ttl_cursor_note_failed(&batch->cursor, &row->entry);
-			batch->failed++;
-		}
-	}
+	delete_rows(&deletion, 0, x->nrows);
 	/* a trigger has kept the other rows */
 	batch->skipped_kept = x->nrows - batch->deleted - batch->failed;
+	if (batch->deleted < x->nrows)
+		batch->cursor.rows_remain = true;
+	batch->waits = batch->failed > 0 && deletion.only_wait;
 	/* it is no error as long as rows are tried again at once, when others are gone */
-	batch->waits = only_wait && batch->failed > 0;
-	if (only_wait && (!batch->cursor.thorough || batch->cursor.at_once))
+	if (batch->failed == 0 || (batch->waits && (!batch->cursor.thorough || batch->cursor.at_once)))
 	{
 		batch->failed = 0;
 		batch->edata = NULL;
 	}
-	if (batch->deleted < x->nrows)
-		batch->cursor.rows_remain = true;
 }

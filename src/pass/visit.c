@@ -407,15 +407,14 @@ is_transient_error(const TtlBatch *batch, const ErrorData *edata)
 static void
 explain_cancellation(const BatchWork *work, ErrorData *edata)
 {
-	char	   *command;
 	const TtlReference *reference =
-		ttl_references_slow(IndexGetRelation(work->leaf, true), &command);
+		ttl_references_slow(IndexGetRelation(work->leaf, true));
 
 	if (reference == NULL)
 		return;
 	edata->message = psprintf("%s, as each delete reads all of table \"%s\"", edata->message,
 							  get_rel_name(reference->relid));
-	edata->hint = psprintf("%s;", command);
+	edata->hint = psprintf("%s;", reference->missing_index);
 }
 
 /*

@@ -65,7 +65,7 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	const TtlFailing *error = hash_search(failing, &index->governor, HASH_FIND, NULL);
 	/* else another node makes and drops them */
 	bool		keeps_partitions = ttl_citus_keeps_partitions(&index->citus);
-	char	   *command;
+	const TtlReference *reference;
 
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
@@ -84,8 +84,9 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	if (index->reason == NULL)
 		index->reason = ttl_share_doubt(index);
 	if (index->reason == NULL && index->governor == index->indexrelid &&
-		ttl_references_slow(index->relid, &command) != NULL)
-		index->reason = psprintf("each delete reads a whole table, for lack of an index: %s", command);
+		(reference = ttl_references_slow(index->relid)) != NULL)
+		index->reason = psprintf("each delete reads a whole table, for lack of an index: %s",
+								 reference->missing_index);
 	if (error != NULL && error->at == 0)
 		error = NULL;
 

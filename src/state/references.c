@@ -13,144 +13,64 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "catalog/pg_constraint.h"
-#include "catalog/pg_trigger.h"
-#include "commands/trigger.h"
-#include "miscadmin.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "utils/syscache.h"
-
+#include "definition/definition.h"
 #include "state/state.h"
 #include "ttl_index.h"
 
-/* Adds a foreign key, unless it is known or gone. */
-static List *
-add_reference(List *references, Oid constraint)
-{
-	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
-	TtlReference *reference = palloc0(sizeof(TtlReference));
-	ListCell   *lc;
-
-	if (!HeapTupleIsValid(tuple))
-		return references;
-	reference->constraint = constraint;
-	reference->relid = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
-	reference->to = ((Form_pg_constraint) GETSTRUCT(tuple))->confrelid;
-	reference->action = ((Form_pg_constraint) GETSTRUCT(tuple))->confdeltype;
-	DeconstructFkConstraintRow(tuple, &reference->ncolumns, reference->columns, reference->keys,
-							   NULL, NULL, NULL, NULL, NULL);
-	ReleaseSysCache(tuple);
-	foreach(lc, references)
-	{
-		if (((TtlReference *) lfirst(lc))->constraint == constraint)
-			return references;
-	}
-	return lappend(references, reference);
-}
+/*
+ * Foreign keys have triggers on the referenced table, which are found by an index.  An index on
+ * one of the referencing columns helps if it has all rows but those with NULL.
+ */
+#define REFERENCES_QUERY \
+"WITH RECURSIVE f AS (SELECT 0::oid AS oid, %u::oid AS conrelid, 'c'::\"char\" AS confdeltype, '{}'::int2[] AS conkey " \
+"UNION SELECT c.oid, c.conrelid, c.confdeltype, c.conkey FROM f " \
+"JOIN pg_trigger ON tgrelid = f.conrelid AND tgtype & 8 <> 0 AND tgenabled <> 'D' " \
+"JOIN pg_constraint AS c ON c.oid = tgconstraint AND c.contype = 'f' WHERE f.confdeltype = 'c') " \
+"SELECT oid, conrelid, confdeltype, CASE WHEN NOT EXISTS (" \
+"SELECT FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid JOIN pg_am AS am ON am.oid = relam " \
+"WHERE indrelid = conrelid AND indisvalid AND indkey[0] = ANY (conkey) AND amname IN ('btree', 'hash') " \
+"AND (indpred IS NULL OR pg_get_expr(indpred, indrelid) ~ '^[(]+[^()]+ IS NOT NULL[)]+( AND [(][^()]+ IS NOT NULL[)]+)*$')) " \
+"THEN (SELECT format('CREATE INDEX ON %%s (%%s)', conrelid::regclass, string_agg(quote_ident(attname), ', ' ORDER BY n)) " \
+"FROM unnest(conkey) WITH ORDINALITY AS k (attnum, n) JOIN pg_attribute AS a USING (attnum) WHERE attrelid = conrelid) END " \
+"FROM f WHERE oid <> 0"
 
 /* Lists the foreign keys (TtlReference) that act when rows of a table are deleted. */
 List *
 ttl_references_to(Oid relid)
 {
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
 	List	   *references = NIL;
-	int			next = 0;
+	FormData_pg_class form;
+	ListCell   *lc;
 
-	while (OidIsValid(relid))
+	/* most tables are not referenced, and this is quick */
+	if (!ttl_catalog_class(relid, &form) || !form.relhastriggers)
+		return NIL;
+	foreach(lc, ttl_select_rows(psprintf(REFERENCES_QUERY, relid), 0))
 	{
-		ScanKeyData key;
-		SysScanDesc scan;
-		HeapTuple	tuple;
+		char	  **values = lfirst(lc);
+		TtlReference *reference = palloc(sizeof(TtlReference));
 
-		CHECK_FOR_INTERRUPTS();
-		ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
-					ObjectIdGetDatum(relid));
-		scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
-		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		{
-			Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(tuple);
-
-			if (TRIGGER_FOR_DELETE(trigger->tgtype) && trigger->tgenabled != TRIGGER_DISABLED &&
-				RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
-				references = add_reference(references, trigger->tgconstraint);
-		}
-		systable_endscan(scan);
-
-		/* go on with the next table whose rows are deleted along */
-		for (relid = InvalidOid; !OidIsValid(relid) && next < list_length(references); next++)
-		{
-			const TtlReference *reference = list_nth(references, next);
-
-			if (reference->action == FKCONSTR_ACTION_CASCADE)
-				relid = reference->relid;
-		}
+		*reference = (TtlReference) {
+			.constraint = atooid(values[0]),.relid = atooid(values[1]),.action = values[2][0],
+			.missing_index = values[3]
+		};
+		references = lappend(references, reference);
 	}
-	table_close(rel, AccessShareLock);
 	return references;
 }
 
-/* Can an index find the rows that reference one? */
-static bool
-has_index(const TtlReference *reference)
-{
-	bool		found = false;
-	ListCell   *lc;
-
-	foreach(lc, ttl_catalog_table_indexes(reference->relid))
-	{
-		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(lc)));
-
-		for (int i = 0; HeapTupleIsValid(tuple) && i < reference->ncolumns; i++)
-		{
-			Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
-
-			found = found || (form->indisvalid && form->indkey.values[0] == reference->columns[i]);
-		}
-		if (HeapTupleIsValid(tuple))
-			ReleaseSysCache(tuple);
-	}
-	return found;
-}
-
-/* The command that creates the index that a foreign key lacks; NULL if there is one. */
-char *
-ttl_references_missing_index(const TtlReference *reference)
-{
-	char	   *table = ttl_name_find(reference->relid);
-	StringInfoData columns;
-
-	if (table == NULL || has_index(reference))
-		return NULL;
-	initStringInfo(&columns);
-	for (int i = 0; i < reference->ncolumns; i++)
-	{
-		char	   *name = get_attname(reference->relid, reference->columns[i], true);
-
-		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "", quote_identifier(name ? name : ""));
-	}
-	return psprintf("CREATE INDEX ON %s (%s)", table, columns.data);
-}
-
-/*
- * Finds a foreign key without an index that makes the deletes from a table slow, with the
- * command that creates the index; NULL if there is none.
- */
-TtlReference *
-ttl_references_slow(Oid relid, char **command)
+/* Finds a foreign key without an index, which makes the deletes from a table slow, or NULL. */
+const TtlReference *
+ttl_references_slow(Oid relid)
 {
 	ListCell   *lc;
 
 	foreach(lc, ttl_references_to(relid))
 	{
-		*command = ttl_references_missing_index(lfirst(lc));
-		if (*command != NULL)
-			return lfirst(lc);
+		const TtlReference *reference = lfirst(lc);
+
+		if (reference->missing_index != NULL)
+			return reference;
 	}
 	return NULL;
 }

@@ -23,25 +23,43 @@
 #include "state/state.h"
 #include "ttl_index.h"
 
-/* The first value that a query returns, or NULL.  The search_path is pg_catalog. */
-char *
-ttl_select_value(const char *query)
+/*
+ * The rows of a query, up to so many (0 for all): arrays of its values as text, or NULL.  The
+ * search_path is pg_catalog.
+ */
+List *
+ttl_select_rows(const char *query, int limit)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	char	   *value = NULL;
+	List	   *rows = NIL;
 	int			level = NewGUCNestLevel();
 
 	ttl_settings_set("search_path", "pg_catalog, pg_temp");
 	SPI_connect();
-	if (SPI_execute(query, false, 1) != SPI_OK_SELECT)
+	if (SPI_execute(query, false, limit) != SPI_OK_SELECT)
 		elog(ERROR, "could not run: %s", query);
-	if (SPI_processed > 0)
-		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	if (value != NULL)
-		value = MemoryContextStrdup(caller, value);
+	MemoryContextSwitchTo(caller);
+	for (int i = 0; i < SPI_processed; i++)
+	{
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		char	  **values = palloc(sizeof(char *) * desc->natts);
+
+		for (int j = 0; j < desc->natts; j++)
+			values[j] = SPI_getvalue(SPI_tuptable->vals[i], desc, j + 1);
+		rows = lappend(rows, values);
+	}
 	SPI_finish();
 	AtEOXact_GUC(false, level);
-	return value;
+	return rows;
+}
+
+/* The first value that a query returns, or NULL. */
+char *
+ttl_select_value(const char *query)
+{
+	List	   *rows = ttl_select_rows(query, 1);
+
+	return rows != NIL ? *(char **) linitial(rows) : NULL;
 }
 
 /*

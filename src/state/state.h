@@ -18,11 +18,8 @@ typedef struct TtlReference
 {
 	Oid			constraint;
 	Oid			relid;			/* the table that references */
-	Oid			to;				/* the table that it references */
 	char		action;			/* ON DELETE, as in pg_constraint.confdeltype */
-	int			ncolumns;
-	AttrNumber	columns[INDEX_MAX_KEYS];	/* that reference */
-	AttrNumber	keys[INDEX_MAX_KEYS];	/* that are referenced */
+	char	   *missing_index;	/* the command that creates it; NULL if there is one */
 } TtlReference;
 
 /* state.c */
@@ -54,6 +51,7 @@ extern void ttl_citus_lock_copies(Oid relid);
 extern void ttl_citus_run_command(const char *command);
 
 /* select.c */
+extern List *ttl_select_rows(const char *query, int limit);
 extern char *ttl_select_value(const char *query);
 extern bool ttl_select_has_catalog(const char *schema, const char *name);
 
@@ -66,8 +64,7 @@ extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
 
 /* references.c */
 extern List *ttl_references_to(Oid relid);
-extern char *ttl_references_missing_index(const TtlReference *reference);
-extern TtlReference *ttl_references_slow(Oid relid, char **command);
+extern const TtlReference *ttl_references_slow(Oid relid);
 
 /* reach.c */
 extern bool ttl_reach_is_hypertable(Oid relid);

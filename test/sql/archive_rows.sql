@@ -93,6 +93,22 @@ SELECT * FROM child;
 SELECT deleted, archived, skipped_failed FROM failed;
 DROP TABLE child, log, t, cold CASCADE;
 
+-- rows that a foreign key or an error of a trigger keeps are not moved, all others are, once
+CREATE TABLE t (id int PRIMARY KEY, ts timestamptz);
+CREATE TABLE child (id int REFERENCES t);
+CREATE INDEX ON child (id);
+CREATE TABLE cold (LIKE t);
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused' USING ERRCODE = 'data_exception'; END $$;
+CREATE TRIGGER refuse AFTER DELETE ON t FOR EACH ROW WHEN (OLD.id % 100 = 1) EXECUTE FUNCTION refuse();
+INSERT INTO t SELECT g, '2001-01-01' FROM generate_series(1, 1000) AS g;
+INSERT INTO child SELECT g FROM generate_series(1, 1000, 7) AS g;
+SELECT ttl_index.create_index('t', 'ts', 60, archive_to => 'cold');
+CALL ttl_index.run_pass();
+SELECT count(*), count(*) FILTER (WHERE id % 7 = 1 OR id % 100 = 1) AS kept FROM t;
+SELECT count(*), count(DISTINCT id), sum(id) + (SELECT sum(id) FROM t) AS sum FROM cold;
+SELECT deleted, archived, skipped_failed FROM failed;
+DROP TABLE t, cold, child;
+
 -- triggers and foreign keys of the other table, also deferred ones, see and do what belongs to an INSERT
 CREATE TABLE t (id int, ts timestamptz);
 CREATE TABLE known (id int PRIMARY KEY);

@@ -193,7 +193,7 @@ CREATE FUNCTION deletes() RETURNS trigger LANGUAGE plpgsql AS
 CREATE TRIGGER deletes AFTER DELETE ON par REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION deletes();
 CALL ttl_index.run_pass();
 SELECT count(*), count(*) FILTER (WHERE a <= 1000 AND (a % 2 = 0 OR a % 5 = 0)) AS referenced FROM par;
-SELECT sum(rows), count(*) < 100 AS many_at_a_time FROM deletes;
+SELECT sum(rows), max(rows) > 100 AS many_at_a_time FROM deletes;
 DROP TABLE par, chi;
 RESET ttl_index.index_delete_target_time;
 
@@ -216,11 +216,13 @@ SELECT count(*) FROM st;
 INSERT INTO st SELECT g, 1 + (g + 999) % 2000, '2001-01-01'::timestamptz + g * interval '1 s' FROM generate_series(1, 2000) AS g;
 CALL ttl_index.run_pass();
 SELECT count(*) FROM st;
--- a chain in any order, of which a row that is not due references the middle
-INSERT INTO st SELECT g, nullif(g - 1, 0), '2001-01-01'::timestamptz + hashint4(g) * interval '1 ms' FROM generate_series(1, 3000) AS g;
+-- a chain of which a row that is not due references the middle
+INSERT INTO st SELECT g, nullif(g - 1, 0), '2001-01-01'::timestamptz + g * interval '1 s' FROM generate_series(1, 3000) AS g;
 INSERT INTO st VALUES (3001, 1000, 'infinity');
 SELECT errors, skipped_failed FROM ttl_index.index_stats WHERE relname = 'st';
+\set VERBOSITY terse
 CALL ttl_index.run_pass();
+\set VERBOSITY default
 SELECT count(*), max(id) FILTER (WHERE id <= 3000) FROM st;
-SELECT errors, skipped_failed, last_error FROM ttl_index.index_stats WHERE relname = 'st';
+SELECT errors, skipped_failed, split_part(last_error, E'\n', 1) AS last_error FROM ttl_index.index_stats WHERE relname = 'st';
 DROP SCHEMA failing CASCADE;
