@@ -261,6 +261,19 @@ try_delete(Deletion *deletion)
 	return edata;
 }
 
+/* Is this version of a row still there?  A delete of another row may have taken it along. */
+static bool
+is_there(TtlExpirer *x, TtlLockedRow *row)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TupleTableSlot *slot = table_slot_create(x->heap, NULL);
+	bool		result = table_tuple_fetch_row_version(x->heap, &row->tid, snapshot, slot);
+
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(snapshot);
+	return result;
+}
+
 /* Deletes the rows that ttl_row_delete() locked, as far as they can be deleted. */
 void
 ttl_row_delete_locked(TtlExpirer *x)
@@ -269,6 +282,7 @@ ttl_row_delete_locked(TtlExpirer *x)
 	Deletion	deletion = {.x = x,.count = x->nrows};
 	ErrorData  *edata;
 	bool		only_wait = false;
+	int			gone = 0;
 
 	deletion.name = psprintf("DELETE by TTL index \"%s\"", RelationGetRelationName(x->index));
 	deletion.plans = plan_delete(&deletion);
@@ -292,9 +306,12 @@ ttl_row_delete_locked(TtlExpirer *x)
 		deletion.count = 1;
 		if (edata != NULL && !row->kept)
 		{
+			int64		before = batch->deleted;
 			ErrorData  *own = x->nrows > 1 ? try_delete(&deletion) : edata;
 
 			row->kept = own != NULL;
+			if (own == NULL && batch->deleted == before && !is_there(x, row))
+				gone++;
 			if (own != NULL && own != edata)
 				FreeErrorData(own);
 		}
@@ -305,7 +322,7 @@ ttl_row_delete_locked(TtlExpirer *x)
 		}
 	}
 	/* a trigger has kept the other rows */
-	batch->skipped_kept = x->nrows - batch->deleted - batch->failed;
+	batch->skipped_kept = x->nrows - batch->deleted - batch->failed - gone;
 	/* it is no error as long as rows are tried again at once, when others are gone */
 	batch->waits = only_wait && batch->failed > 0;
 	if (only_wait && (!batch->cursor.thorough || batch->cursor.at_once))
