@@ -279,8 +279,13 @@ ttl_key_resolve(Relation rel, const char *name, TtlUnit unit, const char *time_z
 				 strcmp(name, "_ts") == 0 ?
 				 errhint("SELECT ttl_index.track_last_modified(%s);", quote_literal_cstr(ttl_name_qualified(relid))) :
 				 errhint("The key of a TTL index is a column, a jsonb column and a path, such as 'doc.createdAt', or an expression.")));
-	else if (key->expression == NULL)
-		key->column = get_attname(relid, key->attnum, false);
+	else
+	{
+		/* a dot was part of the expression */
+		path = NULL;
+		if (key->expression == NULL)
+			key->column = get_attname(relid, key->attnum, false);
+	}
 	type = getBaseType(exprType(ttl_key_node(relid, key->attnum, key->expression)));
 
 	if (key->expression != NULL)

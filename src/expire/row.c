@@ -336,6 +336,21 @@ delete_rows(Deletion *deletion, int first, int count)
 	}
 }
 
+/* How many of the rows are still there?  A DELETE of others may have taken some along. */
+static int64
+count_remaining(TtlExpirer *x)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TupleTableSlot *slot = table_slot_create(x->heap, NULL);
+	int64		count = 0;
+
+	for (int i = 0; i < x->nrows; i++)
+		count += table_tuple_fetch_row_version(x->heap, &x->rows[i].tid, snapshot, slot) ? 1 : 0;
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(snapshot);
+	return count;
+}
+
 /* Deletes the rows that ttl_row_delete() locked, as far as they can be deleted. */
 void
 ttl_row_delete_locked(TtlExpirer *x)
@@ -347,7 +362,8 @@ ttl_row_delete_locked(TtlExpirer *x)
 	deletion.plans = plan_delete(&deletion);
 	delete_rows(&deletion, 0, x->nrows);
 	/* a trigger has kept the other rows */
-	batch->skipped_kept = x->nrows - batch->deleted - batch->failed;
+	if (batch->deleted + batch->failed < x->nrows)
+		batch->skipped_kept = Max(count_remaining(x) - batch->failed, 0);
 	if (batch->deleted < x->nrows)
 		batch->cursor.rows_remain = true;
 	batch->waits = batch->failed > 0 && deletion.only_wait;

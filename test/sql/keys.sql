@@ -63,6 +63,8 @@ CREATE INDEX expr ON expressions ((plus_minutes(ts, minutes)) DESC NULLS LAST) I
 SELECT key, state FROM ttl_index.indexes WHERE indexrelid = 'expr'::regclass;
 CALL ttl_index.run_pass();
 SELECT * FROM run('expressions');
+-- a column in an expression is that column, also with the name of its table
+SELECT ttl_index.create_index_command('expressions', '(expressions.ts)', 60);
 CREATE DOMAIN stamp AS timestamptz;
 CREATE TABLE domains (name text, ts stamp);
 INSERT INTO domains VALUES ('goes', '2001-01-01'), ('stays', '2999-01-01');
