@@ -82,11 +82,11 @@ FUZZ_SECONDS ?= 30
 fuzz:
 	PG_CONFIG="$(PG_CONFIG)" test/fuzz/run $(FUZZ_SECONDS)
 
-# Measures, and writes the results to bench/results/, each with a chart: all benchmarks, in one
+# Measures, and writes the results to bench/results/, most with a chart: all benchmarks, in one
 # night, or those named, say BENCH=documents.  One that fails, such as citus where the server has
 # no Citus, leaves its results as they were.  LARGE=1: bench/expire with up to 50 million rows.  A
 # trial run is for the terminal: bench/expire --help.
-BENCH ?= expire steady workers idle archive buckets documents ddl citus
+BENCH ?= expire profile steady workers idle archive buckets documents ddl citus
 BENCH_ARGS = $(if $(LARGE),--rounds 1 large_1 large_10 large_50)
 ifdef LARGE
 BENCH = expire
@@ -97,7 +97,7 @@ bench:
 		result=bench/results/$$name$(if $(LARGE),-large); \
 		if PG_CONFIG="$(PG_CONFIG)" bench/$$name $(BENCH_ARGS) > $$result.new; then \
 			mv $$result.new $$result.md; \
-			bench/chart < $$result.md > $$result.svg; \
+			! grep -q '^!\[' $$result.md || bench/chart < $$result.md > $$result.svg; \
 		else \
 			status=1; \
 		fi; \

@@ -1,0 +1,3 @@
+# shellcheck shell=bash
+heading="Rows that are deleted directly"
+due=${option[rows]}
