@@ -8,9 +8,9 @@
  *
  * If the table has no trigger or rule on DELETE, the table access method deletes the row.
  * Otherwise the row is locked, and at the end of the batch one DELETE FROM ONLY removes the
- * locked rows by their tuple IDs, so triggers and rules act as for any DELETE.  If it fails, the
- * rows that foreign keys keep are left out (referenced.c).  If it fails again, each row is
- * deleted by a DELETE of its own, in a subtransaction.  Both ways skip
+ * locked rows by their tuple IDs, so triggers and rules act as for any DELETE.  If it fails in a
+ * careful batch, the rows that foreign keys keep are left out (referenced.c).  If it fails again,
+ * each row is deleted by a DELETE of its own, in a subtransaction.  Both ways skip
  * a row that somebody else has locked or changed, and delete only the version that was found
  * due: if a trigger of the batch updates a row, the new version has another tuple ID.
  *
@@ -32,6 +32,7 @@
 #include "executor/tstoreReceiver.h"
 #include "nodes/makefuncs.h"
 #include "rewrite/rewriteHandler.h"
+#include "storage/lock.h"
 #include "utils/array.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -241,7 +242,7 @@ run_delete(void *arg)
 }
 
 /*
- * Tries a DELETE.  Returns its error if that is of rows.  If the batch was canceled, or may be in
+ * Tries a DELETE in a subtransaction.  Returns its error if that is of rows.  If the batch was canceled, or may be in
  * a deadlock, its locks must be released, so this raises the error.
  */
 static ErrorData *
@@ -252,6 +253,8 @@ try_delete(Deletion *deletion)
 
 	if (edata == NULL)
 		return NULL;
+	/* advisory locks of a session are not rolled back, and can have filled the lock table */
+	LockReleaseSession(USER_LOCKMETHOD);
 	deletion->x->root = root;	/* its message was rolled back */
 	if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK ||
 		ttl_error_is_interrupt(edata, edata->sqlerrcode))
@@ -272,7 +275,15 @@ ttl_row_delete_locked(TtlExpirer *x)
 
 	deletion.name = psprintf("DELETE by TTL index \"%s\"", RelationGetRelationName(x->index));
 	deletion.plans = plan_delete(&deletion);
-	edata = batch->edata = try_delete(&deletion);
+
+	/* a row that is locked by a transaction and deleted by a subtransaction gets a multixact ID */
+	if (batch->careful)
+		edata = batch->edata = try_delete(&deletion);
+	else
+	{
+		edata = NULL;
+		run_delete(&deletion);
+	}
 	if (edata != NULL &&
 		(edata->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION ||
 		 edata->sqlerrcode == ERRCODE_RESTRICT_VIOLATION))
