@@ -82,6 +82,8 @@ typedef struct TtlCursor
 /* What a batch did. */
 typedef struct TtlBatch
 {
+	bool		careful;		/* if its DELETE fails, find the rows that can
+								 * be deleted */
 	bool		busy;			/* table or index locked by others */
 	bool		inactive;		/* the index is not active: nothing was done */
 	bool		exhausted;		/* nothing more up to the cutoff */

@@ -8,11 +8,11 @@
  *
  * If the table has no trigger or rule on DELETE, the table access method deletes the row.
  * Otherwise the row is locked, and at the end of the batch one DELETE FROM ONLY removes the
- * locked rows by their tuple IDs, so triggers and rules act as for any DELETE.  It runs in a
- * subtransaction.  If it fails, it is repeated for parts of the rows, down to single rows.
- * Both ways skip a row that somebody else has locked or changed, and delete only the version
- * that was found due: if a trigger of the batch updates a row, the new version has another
- * tuple ID.
+ * locked rows by their tuple IDs, so triggers and rules act as for any DELETE.  In a careful
+ * batch it runs in a subtransaction.  If it fails, it is repeated for parts of the rows, down to
+ * single rows.  Both ways skip a row that somebody else has locked or changed, and delete only
+ * the version that was found due: if a trigger of the batch updates a row, the new version has
+ * another tuple ID.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -34,6 +34,7 @@
 #include "executor/tstoreReceiver.h"
 #include "nodes/makefuncs.h"
 #include "rewrite/rewriteHandler.h"
+#include "storage/lock.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -258,6 +259,8 @@ try_delete(Deletion *deletion)
 	edata = ttl_error_catch(run_delete, deletion, true);
 	if (edata != NULL)
 	{
+		/* advisory locks of a session are not rolled back, and can have filled the lock table */
+		LockReleaseSession(USER_LOCKMETHOD);
 		/* its message and its rows were rolled back */
 		x->root = root;
 		x->batch->deleted = deleted;
@@ -360,7 +363,15 @@ ttl_row_delete_locked(TtlExpirer *x)
 
 	deletion.name = psprintf("DELETE by TTL index \"%s\"", RelationGetRelationName(x->index));
 	deletion.plans = plan_delete(&deletion);
-	delete_rows(&deletion, 0, x->nrows);
+	if (batch->careful)
+		delete_rows(&deletion, 0, x->nrows);
+	else
+	{
+		/* in a subtransaction, each row would get a multixact ID: it is locked by the transaction */
+		deletion.count = x->nrows;
+		deletion.moved = x->moved;
+		run_delete(&deletion);
+	}
 	/* a trigger has kept the other rows */
 	if (batch->deleted + batch->failed < x->nrows)
 		batch->skipped_kept = Max(count_remaining(x) - batch->failed, 0);

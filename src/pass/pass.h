@@ -54,6 +54,7 @@ typedef struct TtlVisit
 	double		row_us;			/* and for each row */
 	int			batches;
 	int			failures;
+	bool		careful;		/* a batch has failed */
 	bool		narrowing;		/* searching for the row that failed */
 	bool		rows_wait;		/* for others of the table, in larger batches */
 	bool		skipped;		/* the index is not visited again in this pass */

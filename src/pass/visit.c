@@ -296,6 +296,7 @@ typedef struct BatchWork
 	TtlBatch	batch;
 	ErrorData  *edata;			/* NULL if it did not fail */
 	bool		skipped;		/* it failed, and had a single row */
+	bool		repeats;		/* it failed, and is repeated carefully */
 	bool		canceled;
 	bool		gives_up;		/* and the index waits */
 	bool		counted;
@@ -429,12 +430,19 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 	TtlBatch   *batch = &work->batch;
 	bool		is_session = OidIsValid(run->common->caller);
 
+	if (work->repeats)
+		return;
 	if (edata != NULL && work->edata == NULL && !batch->busy && !is_of_lock(work, edata))
 	{
 		batch->deleted = batch->archived = batch->skipped_locked = batch->skipped_kept = batch->failed = 0;
 		if (is_transient_error(batch, edata))
 			batch->candidates = 0;
 		work->edata = edata;
+		/* if it was counted, the commit has failed */
+		work->repeats = !timed_out && !work->visit->careful && !work->counted &&
+			batch->candidates > 0;
+		if (work->repeats)
+			return;
 		work->skipped = work->size == 1 && batch->candidates > 0;
 
 		/*
@@ -471,6 +479,11 @@ follow_failure(const BatchWork *work, TtlCursor *cursor)
 {
 	TtlResumeState *kept = ttl_kept_index(work->run->kept, work->leaf);
 
+	if (work->repeats)
+	{
+		work->visit->careful = true;
+		return;
+	}
 	if (work->skipped)
 		ttl_cursor_row_failed(cursor, &work->batch, work->run->at);
 	ttl_schedule_batch_failed(work->visit, &work->batch, work->size, work->canceled,
@@ -511,6 +524,7 @@ attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *curso
 	TtlResumeState *kept;
 
 	batch->cursor = *cursor;
+	batch->careful = visit->careful;
 	at_work = &work;
 	PG_TRY();
 	{

@@ -19,7 +19,8 @@
 
 /*
  * Foreign keys have triggers on the referenced table, which are found by an index.  An index on
- * one of the referencing columns helps if it has all rows but those with NULL.
+ * one of the referencing columns helps if it has all rows but those with NULL: pg_get_expr() of
+ * the predicate would wait for locks of the table.
  */
 #define REFERENCES_QUERY \
 "WITH RECURSIVE f AS (SELECT 0::oid AS oid, %u::oid AS conrelid, 'c'::\"char\" AS confdeltype, '{}'::int2[] AS conkey " \
@@ -29,7 +30,8 @@
 "SELECT oid, conrelid, confdeltype, CASE WHEN NOT EXISTS (" \
 "SELECT FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid JOIN pg_am AS am ON am.oid = relam " \
 "WHERE indrelid = conrelid AND indisvalid AND indkey[0] = ANY (conkey) AND amname IN ('btree', 'hash') " \
-"AND (indpred IS NULL OR pg_get_expr(indpred, indrelid) ~ '^[(]+[^()]+ IS NOT NULL[)]+( AND [(][^()]+ IS NOT NULL[)]+)*$')) " \
+"AND (indpred IS NULL OR (indpred::text ~ '^([{]BOOLEXPR :boolop and :args [(])?[{]NULLTEST ' " \
+"AND indpred::text !~ 'OPEXPR|:nulltesttype 0'))) " \
 "THEN (SELECT format('CREATE INDEX ON %%s (%%s)', conrelid::regclass, string_agg(quote_ident(attname), ', ' ORDER BY n)) " \
 "FROM unnest(conkey) WITH ORDINALITY AS k (attnum, n) JOIN pg_attribute AS a USING (attnum) WHERE attrelid = conrelid) END " \
 "FROM f WHERE oid <> 0"
