@@ -385,29 +385,6 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 		report_dates(&index, &share);
 }
 
-/* What matters of an index to other TTL indexes. */
-typedef struct Side
-{
-	TtlDate		date;
-	bool		uses_own_ttl;
-	List	   *filter;			/* without the condition on own TTLs */
-} Side;
-
-/* Reads an index, whether it has a TTL or not. */
-static bool
-read_side(Oid indexrelid, Side *side)
-{
-	TtlOption	option;
-
-	if (!ttl_option_read(indexrelid, &option) || option.problem != NULL ||
-		!ttl_own_ttl_date(indexrelid, &side->date))
-		return false;
-	side->uses_own_ttl = side->date.ttl != NULL ||
-		ttl_own_ttl_asked_for(option.filter) != NULL;
-	side->filter = ttl_own_ttl_plain_filter(option.filter);
-	return true;
-}
-
 /* Is a row that matches one filter known not to match the other one? */
 static bool
 excludes(List *filter, List *other)
@@ -440,7 +417,7 @@ excludes(List *filter, List *other)
  * ignores own TTLs which this one uses, or the other way round, is reported at elevel.
  */
 static Oid
-find_overlap(Oid relid, Oid itself, const Side *side, int elevel)
+find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 {
 	Oid			found = InvalidOid;
 	ListCell   *lc;
@@ -450,10 +427,10 @@ find_overlap(Oid relid, Oid itself, const Side *side, int elevel)
 		Oid			indexrelid = lfirst_oid(lc);
 		TtlOption	option;
 		Oid			governor;
-		Side		other;
+		TtlSide		other;
 		bool		same_date;
 
-		if (indexrelid == itself || !read_side(indexrelid, &other) ||
+		if (indexrelid == itself || !ttl_own_ttl_read(indexrelid, &other) ||
 			!ttl_catalog_governor(indexrelid, &governor, &option) ||
 			!option.present || option.problem != NULL)
 			continue;
@@ -461,15 +438,15 @@ find_overlap(Oid relid, Oid itself, const Side *side, int elevel)
 			equal(side->date.expression, other.date.expression);
 
 		/* The two indexes for documents with own TTLs are one TTL index. */
-		if ((same_date && side->uses_own_ttl && other.uses_own_ttl) ||
+		if ((same_date && side->date.ttl != NULL && other.date.ttl != NULL) ||
 			excludes(side->filter, other.filter) || excludes(other.filter, side->filter))
 			continue;
 		found = OidIsValid(found) ? found : indexrelid;
-		if (!same_date || side->uses_own_ttl == other.uses_own_ttl)
+		if (!same_date || (side->date.ttl == NULL) == (other.date.ttl == NULL))
 			continue;
 		ereport(elevel,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 side->uses_own_ttl ?
+				 side->date.ttl != NULL ?
 				 errmsg("TTL index \"%s\" on the same key ignores the documents' own TTLs",
 						get_rel_name(indexrelid)) :
 				 errmsg("TTL index \"%s\" on the same key uses the documents' own TTLs",
@@ -487,15 +464,9 @@ find_overlap(Oid relid, Oid itself, const Side *side, int elevel)
  * delete documents that must live longer by the other.
  */
 void
-ttl_notice_check_overlap(Oid relid, const TtlKey *key, List *filter)
+ttl_notice_check_overlap(Oid relid, const TtlSide *side)
 {
-	Side		side = {
-		.date = {key->expression ? InvalidAttrNumber : key->attnum, key->expression},
-		.uses_own_ttl = ttl_own_ttl_asked_for(filter) != NULL,
-		.filter = ttl_own_ttl_plain_filter(filter)
-	};
-
-	(void) find_overlap(relid, InvalidOid, &side, ERROR);
+	(void) find_overlap(relid, InvalidOid, side, ERROR);
 }
 
 /*
@@ -506,15 +477,15 @@ void
 ttl_notice_report_overlap(Oid indexrelid, int elevel)
 {
 	Oid			relid = IndexGetRelation(indexrelid, false);
-	Side		side;
+	TtlSide		side;
 	TtlOption	own;
 	TtlOption	others;
 	Oid			other;
 
-	if (!read_side(indexrelid, &side))
+	if (!ttl_own_ttl_read(indexrelid, &side))
 		return;
 	other = find_overlap(relid, indexrelid, &side, elevel);
-	if (!OidIsValid(other) || side.date.ttl != NULL)
+	if (!OidIsValid(other) || !side.is_main)
 		return;
 
 	/* rows that one of them would move can be deleted by the other one */

@@ -137,13 +137,7 @@ ttl_catalog_shown(void)
 	ListCell   *lc;
 
 	foreach(lc, ttl_catalog_dependents())
-	{
-		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_PARTITIONED_INDEX)
-			shown = list_concat(shown,
-								ttl_inherit_tree(lfirst_oid(lc)));
-		else
-			shown = lappend_oid(shown, lfirst_oid(lc));
-	}
+		shown = list_concat(shown, ttl_inherit_tree(lfirst_oid(lc)));
 	list_sort(shown, list_oid_cmp);
 	list_deduplicate_oid(shown);
 	return shown;
@@ -161,8 +155,8 @@ ttl_catalog_leaves(Oid root)
 
 	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX)
 		return list_make1_oid(root);
-	foreach(lc, ttl_bounds_order(ttl_inherit_children(root)))
-		leaves = list_concat(leaves, ttl_catalog_leaves(lfirst_oid(lc)));
+	foreach(lc, ttl_bounds_read(root))
+		leaves = list_concat(leaves, ttl_catalog_leaves(((TtlPartition *) lfirst(lc))->indexrelid));
 	return leaves;
 }
 

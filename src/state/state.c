@@ -200,7 +200,7 @@ key_state(TtlIndex *index, Oid type)
 	index->keytype = getBaseType(type);
 	if (!OidIsValid(ttl_keytype_opclass(index->keytype)))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_DATATYPE_MISMATCH,
-							 psprintf(TTL_KEY_TYPE_REASON, format_type_be(type)),
+							 psprintf("the key of a TTL index cannot be of type %s", format_type_be(type)),
 							 ttl_key_hint(index->relid, index->keyattnum, index->keytype));
 	if (!index->option.present)
 		return TTL_ACTIVE;
@@ -224,14 +224,6 @@ key_state(TtlIndex *index, Oid type)
 							 problem,
 							 "Give a name of the view pg_timezone_names, such as Europe/Berlin.");
 	return TTL_ACTIVE;
-}
-
-/* Raises what is wrong with the key of an index that is to have this option. */
-void
-ttl_state_check_key(TtlIndex *index)
-{
-	if (key_state(index, index->keytype) != TTL_ACTIVE)
-		ttl_state_raise(index);
 }
 
 /* Does an enabled rule add a command to this one or, if asked for, replace it? */
@@ -288,10 +280,12 @@ ttl_state_check_table(Oid relid)
 		ttl_state_raise(&index);
 }
 
-/* The state by whether an index on this column can drop and make partitions of the table. */
+/* The state by whether an index on this column can drop and make partitions of the table, if asked for. */
 static TtlState
-partitions_state(TtlIndex *index, Oid relid, AttrNumber attnum, bool filtered)
+partitions_state(TtlIndex *index, Oid relid, AttrNumber attnum)
 {
+	if (!index->option.drop_partitions && index->option.bucket_seconds == 0)
+		return TTL_ACTIVE;
 	if (!ttl_bounds_possible(relid, attnum, index->keytype))
 		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "partitions can be dropped and made only where the table is partitioned by RANGE of the key alone",
@@ -301,21 +295,22 @@ partitions_state(TtlIndex *index, Oid relid, AttrNumber attnum, bool filtered)
 		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "partitions by UUID cannot be dropped or made",
 							 "They can hold UUIDs of other versions, which never expire.");
-	if (filtered)
+	if (index->option.filter != NIL)
 		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a TTL index with a filter cannot drop or make partitions",
 							 "Let an index without a filter do that; this one can expire its rows earlier.");
 	return TTL_ACTIVE;
 }
 
-/* Raises what prevents an index on this column from dropping and making partitions. */
+/* Raises what in its key or its table is wrong for an index that is to have this option. */
 void
-ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype, bool filtered)
+ttl_state_check_option(TtlIndex *index)
 {
-	TtlIndex	index = {.keytype = keytype};
-
-	if (partitions_state(&index, relid, attnum, filtered) != TTL_ACTIVE)
-		ttl_state_raise(&index);
+	/* a part of an index cannot drop partitions, and cannot be changed */
+	if (key_state(index, index->keytype) != TTL_ACTIVE ||
+		(index->governor == index->indexrelid &&
+		 partitions_state(index, index->relid, index->keyattnum) != TTL_ACTIVE))
+		ttl_state_raise(index);
 }
 
 static TtlState
@@ -384,11 +379,8 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		return index->state;
 
 	/* what the option asks for */
-	if (index->option.present &&
-		(index->option.drop_partitions || index->option.bucket_seconds != 0) &&
-		partitions_state(index, governed,
-						 ttl_key_read(index->governor, &attnum, &expression) ? attnum : 0,
-						 index->option.filter != NIL) != TTL_ACTIVE)
+	if (partitions_state(index, governed,
+						 ttl_key_read(index->governor, &attnum, &expression) ? attnum : 0) != TTL_ACTIVE)
 		return index->state;
 	return ttl_archive_state(index);
 }

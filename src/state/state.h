@@ -37,8 +37,7 @@ extern const int32 *ttl_state_read_seconds(FunctionCallInfo fcinfo, int i);
 extern void ttl_state_check_seconds(int32 seconds, bool may_be_never);
 extern bool ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index);
 extern void ttl_state_check_table(Oid relid);
-extern void ttl_state_check_key(TtlIndex *index);
-extern void ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype, bool filtered);
+extern void ttl_state_check_option(TtlIndex *index);
 extern bool ttl_state_owners_above(TtlIndex *index);
 extern bool ttl_state_has_rule(Oid relid, CmdType event, bool instead);
 
