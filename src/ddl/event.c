@@ -328,7 +328,7 @@ report_dropped(Oid relid, Snapshot before)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 		return;
 	indexes = table_open(IndexRelationId, AccessShareLock);
 	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));

@@ -21,9 +21,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_opclass.h"
 #include "catalog/pg_proc.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -65,7 +63,7 @@ ttl_catalog_dependents(void)
 	Relation	depend;
 	List	   *result = NIL;
 
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 		return NIL;
 	depend = table_open(DependRelationId, AccessShareLock);
 	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
@@ -77,7 +75,7 @@ ttl_catalog_dependents(void)
 		ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
 					F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
 		ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-					F_OIDEQ, ObjectIdGetDatum(ttl_function_option(&functions, i)));
+					F_OIDEQ, ObjectIdGetDatum(ttl_option_function(&functions, i)));
 		scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2, key);
 		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		{

@@ -197,16 +197,11 @@ path_sql(const char *key, const char *path)
 
 		if (dot != NULL)
 			*dot = '\0';
-		if (rest[0] == '\0')
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_NAME),
-					 errmsg("path of key \"%s\" has an empty component", key),
-					 errhint("Write column.field.field.")));
-		if (strcmp(rest, "$") == 0 || strchr(rest, '[') != NULL)
+		if (rest[0] == '\0' || strcmp(rest, "$") == 0 || strchr(rest, '[') != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_NAME),
 					 errmsg("path of key \"%s\" has no field \"%s\"", key, rest),
-					 errhint("Write items.0.at for the first element of an array, or items.at for the earliest date of all.")));
+					 errhint("Write column.field.field, with items.0.at for the first element of an array, or items.at for the earliest date of all.")));
 		appendStringInfo(&sql, ", %s", quote_literal_cstr(rest));
 		rest = dot != NULL ? dot + 1 : NULL;
 	}
@@ -347,10 +342,10 @@ document_arguments(Node *expression)
 	TtlFunctions functions;
 	FuncExpr   *call = (FuncExpr *) expression;
 
-	if (expression == NULL || !IsA(expression, FuncExpr) || !ttl_function_lookup(&functions) ||
+	if (expression == NULL || !IsA(expression, FuncExpr) || !ttl_option_functions(&functions) ||
 		(call->funcid != functions.document_date && call->funcid != functions.document_date_in))
 		return NIL;
-	return ttl_function_arguments(call);
+	return ttl_option_arguments(call);
 }
 
 /* The unit or time zone by which a key reads documents; an empty string for none. */

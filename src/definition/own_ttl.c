@@ -36,7 +36,7 @@ static Node *
 complete_call(FuncExpr *call, const TtlFunctions *functions)
 {
 	call = copyObject(call);
-	call->args = ttl_function_arguments(call);
+	call->args = ttl_option_arguments(call);
 	if (call->funcid != functions->document_ttl || list_length(call->args) != 1)
 		return (Node *) call;
 	call->inputcollid = DEFAULT_COLLATION_OID;
@@ -68,7 +68,7 @@ ttl_own_ttl_asked_for(List *members)
 	TtlFunctions functions;
 	ListCell   *lc;
 
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 		return NULL;
 	foreach(lc, members)
 	{
@@ -88,7 +88,7 @@ ttl_own_ttl_plain_filter(List *members)
 	List	   *plain = NIL;
 	ListCell   *lc;
 
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 		return members;
 	foreach(lc, members)
 	{
@@ -111,12 +111,12 @@ read_date(Oid indexrelid, TtlDate *date)
 	if (!ttl_key_read(indexrelid, &date->attnum, &date->expression))
 		return false;
 	call = (FuncExpr *) date->expression;
-	if (call == NULL || !IsA(call, FuncExpr) || !ttl_function_lookup(&functions) ||
+	if (call == NULL || !IsA(call, FuncExpr) || !ttl_option_functions(&functions) ||
 		call->funcid != functions.expire_at)
 		return true;
 
 	/* the key is expire_at(date, TTL) */
-	arguments = ttl_function_arguments(call);
+	arguments = ttl_option_arguments(call);
 	date->expression = linitial(arguments);
 	date->ttl = lsecond(arguments);
 	if (IsA(date->ttl, FuncExpr))

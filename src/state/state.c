@@ -238,6 +238,21 @@ ttl_state_has_rule(Oid relid, CmdType event, bool instead)
 								  relid, (int) event, instead ? " AND is_instead" : "")) != NULL;
 }
 
+/*
+ * Is this a hypertable of TimescaleDB, or a chunk of one, which inherits from it?  Their rows are
+ * compressed and copied: one that is deleted could come back, or be lost in its newer version.
+ */
+static bool
+is_hypertable(Oid relid)
+{
+	return ttl_select_has_catalog("_timescaledb_catalog", "hypertable") &&
+		ttl_select_value(psprintf("SELECT 1 FROM _timescaledb_catalog.hypertable AS h "
+								  "JOIN pg_class AS c ON c.relname = h.table_name "
+								  "JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = h.schema_name "
+								  "WHERE c.oid IN (%u, %u)",
+								  relid, ttl_inherit_parent(relid, NULL))) != NULL;
+}
+
 /* The state by the table alone. */
 static TtlState
 table_state(TtlIndex *index, Oid relid, TtlCitusTable *citus)
@@ -254,7 +269,7 @@ table_state(TtlIndex *index, Oid relid, TtlCitusTable *citus)
 		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a temporary table cannot have a TTL index",
 							 "Other sessions cannot reach its rows; it ends with its own session.");
-	if (ttl_reach_is_hypertable(relid))
+	if (is_hypertable(relid))
 		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a hypertable of TimescaleDB, or a chunk of one, cannot have a TTL index",
 							 "Let TimescaleDB drop its chunks: SELECT add_retention_policy(...).");
@@ -446,13 +461,33 @@ ttl_state_owners_above(TtlIndex *index)
 	return true;
 }
 
+/*
+ * Is this the copy that pg_repack fills and then swaps in?  Its rows are updated from a log.
+ * A row deleted from the copy alone would miss an update to a later date, and would be
+ * archived twice.  The log exists as long as the copy.
+ */
+static bool
+is_repack_copy(Oid relid)
+{
+	Oid			schema = get_rel_namespace(relid);
+	const char *nspname = get_namespace_name(schema);
+	const char *relname = get_rel_name(relid);
+	const char *number;
+
+	if (nspname == NULL || strcmp(nspname, "repack") != 0 ||
+		relname == NULL || strncmp(relname, "table_", strlen("table_")) != 0)
+		return false;
+	number = relname + strlen("table_");
+	return OidIsValid(get_relname_relid(psprintf("log_%s", number), schema));
+}
+
 /* The state of the moment, for an index that is well defined. */
 static TtlState
 runtime_state(TtlIndex *index, HeapTuple tuple, bool locked)
 {
 	AclMode		needed = ACL_SELECT | ACL_DELETE;
 
-	if (ttl_reach_is_repack_copy(index->relid))
+	if (is_repack_copy(index->relid))
 		return ttl_state_set(index, TTL_REPACK_COPY, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 							 "pg_repack fills this copy of a table, or has left it behind",
 							 "The rows expire in the table itself.");
@@ -478,7 +513,9 @@ runtime_state(TtlIndex *index, HeapTuple tuple, bool locked)
 		return ttl_state_set(index, TTL_OLD_SNAPSHOTS, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 							 "the index cannot be used until transactions older than it have ended",
 							 NULL);
-	if (ttl_archive_rights(index) != TTL_ACTIVE)
+	/* otherwise a view would read all partitions of the archive for each partition */
+	if ((index->governor == index->indexrelid || index->owner != ttl_owner_of(index->governor)) &&
+		ttl_archive_rights(index) != TTL_ACTIVE)
 		return index->state;
 	return ttl_citus_state(index);
 }

@@ -68,9 +68,4 @@ extern List *ttl_references_to(Oid relid);
 extern char *ttl_references_missing_index(const TtlReference *reference);
 extern TtlReference *ttl_references_slow(Oid relid, char **command);
 
-/* reach.c */
-extern bool ttl_reach_is_hypertable(Oid relid);
-extern bool ttl_reach_is_repack_copy(Oid relid);
-extern char *ttl_reach_left_out(const TtlIndex *index);
-
 #endif							/* TTL_STATE_H */
