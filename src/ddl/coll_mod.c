@@ -368,7 +368,6 @@ ttl_coll_mod(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("ttl_index.coll_mod()");
 	ttl_args_require(fcinfo, 3, names);
-	ttl_state_check_seconds(*ttl_state_read_seconds(fcinfo, 2), true);
 	return change_index(fcinfo, ttl_key_index(PG_GETARG_OID(0), ttl_args_text(fcinfo, 1), false), 2);
 }
 

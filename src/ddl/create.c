@@ -184,7 +184,6 @@ check_existing(const TtlCreate *args, const Creation *creation)
 			 has->bucket_seconds == 0 ?
 			 errhint("DROP INDEX %s;", qualified) :
 			 errhint("Leave out granularity and bucket_max_span_seconds: the span cannot be changed.")));
-	return false;
 }
 
 /*
@@ -209,26 +208,15 @@ find_existing(Relation rel, const TtlCreate *args, const TtlKey *key, const TtlS
 			strcmp(ttl_key_format(expression), ttl_key_format(key->expression)) != 0 ||
 			!ttl_state_describe(indexrelid, true, index) ||
 			index->state == TTL_UNSUITABLE_INDEX ||
-			!equal(ttl_own_ttl_plain_filter(index->option.filter), side->filter))
+			!equal(ttl_own_ttl_plain_filter(index->option.filter), side->filter) ||
+			!equal(ttl_own_ttl_asked_for(index->option.filter), side->date.ttl))
 			continue;
-		if (equal(ttl_own_ttl_asked_for(index->option.filter), side->date.ttl))
+		if (args->name != NULL && strcmp(get_rel_name(indexrelid), args->name) == 0)
 		{
-			found = lappend_oid(found, indexrelid);
-			if (args->name == NULL || strcmp(get_rel_name(indexrelid), args->name) != 0)
-				continue;
 			found = list_make1_oid(indexrelid);
 			break;
 		}
-
-		if (index->option.present)
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_OBJECT),
-					 errmsg("TTL index \"%s\" on the same key has another document_ttl_field",
-							get_rel_name(indexrelid)),
-					 errdetail("A row would be deleted as soon as any of the indexes makes it due."),
-					 errhint("SELECT ttl_index.drop_index(%s, %s);",
-							 quote_literal_cstr(ttl_name_qualified(args->relid)),
-							 quote_literal_cstr(args->key))));
+		found = lappend_oid(found, indexrelid);
 	}
 	found = ttl_key_prefer_ttl(found);
 	if (found == NIL || !ttl_state_describe(linitial_oid(found), true, index))
@@ -380,7 +368,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 													   &index->option, concurrently));
 	}
 	if (!exists || (ttl != NULL && !OidIsValid(sibling)))
-		ttl_notice_check_overlap(args->relid, &side);
+		(void) ttl_notice_find_overlap(args->relid, InvalidOid, &side, ERROR);
 	if (ttl == NULL || OidIsValid(sibling))
 		return;
 

@@ -413,11 +413,11 @@ excludes(List *filter, List *other)
 }
 
 /*
- * Finds another TTL index of the table that can hold the same rows.  One of the same date that
- * ignores own TTLs which this one uses, or the other way round, is reported at elevel.
+ * Finds another TTL index of the table that can hold the same rows.  One of the same date, of which
+ * not both use the same own TTLs, is reported at elevel.
  */
-static Oid
-find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
+Oid
+ttl_notice_find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 {
 	Oid			found = InvalidOid;
 	ListCell   *lc;
@@ -429,6 +429,7 @@ find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 		Oid			governor;
 		TtlSide		other;
 		bool		same_date;
+		bool		same_ttl;
 
 		if (indexrelid == itself || !ttl_own_ttl_read(indexrelid, &other) ||
 			!ttl_catalog_governor(indexrelid, &governor, &option) ||
@@ -436,20 +437,24 @@ find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 			continue;
 		same_date = side->date.attnum == other.date.attnum &&
 			equal(side->date.expression, other.date.expression);
+		same_ttl = equal(side->date.ttl, other.date.ttl);
 
 		/* The two indexes for documents with own TTLs are one TTL index. */
-		if ((same_date && side->date.ttl != NULL && other.date.ttl != NULL) ||
+		if ((same_date && same_ttl && side->date.ttl != NULL) ||
 			excludes(side->filter, other.filter) || excludes(other.filter, side->filter))
 			continue;
 		found = OidIsValid(found) ? found : indexrelid;
-		if (!same_date || (side->date.ttl == NULL) == (other.date.ttl == NULL))
+		if (!same_date || same_ttl)
 			continue;
 		ereport(elevel,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 side->date.ttl != NULL ?
+				 other.date.ttl == NULL ?
 				 errmsg("TTL index \"%s\" on the same key ignores the documents' own TTLs",
 						get_rel_name(indexrelid)) :
+				 side->date.ttl == NULL ?
 				 errmsg("TTL index \"%s\" on the same key uses the documents' own TTLs",
+						get_rel_name(indexrelid)) :
+				 errmsg("TTL index \"%s\" on the same key takes the documents' own TTLs from another field",
 						get_rel_name(indexrelid)),
 				 errdetail("TTL indexes are independent, so documents with a longer TTL of their own would be deleted."),
 				 errhint("SELECT ttl_index.remove_ttl(%s);",
@@ -457,16 +462,6 @@ find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 		return InvalidOid;
 	}
 	return found;
-}
-
-/*
- * Raises an error if of a TTL index to be created and another one on the same date, one would
- * delete documents that must live longer by the other.
- */
-void
-ttl_notice_check_overlap(Oid relid, const TtlSide *side)
-{
-	(void) find_overlap(relid, InvalidOid, side, ERROR);
 }
 
 /*
@@ -484,7 +479,7 @@ ttl_notice_report_overlap(Oid indexrelid, int elevel)
 
 	if (!ttl_own_ttl_read(indexrelid, &side))
 		return;
-	other = find_overlap(relid, indexrelid, &side, elevel);
+	other = ttl_notice_find_overlap(relid, indexrelid, &side, elevel);
 	if (!OidIsValid(other) || !side.is_main)
 		return;
 

@@ -455,21 +455,17 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 TtlOption
 ttl_option_of_part(const TtlOption *whole, List *filter)
 {
-	TtlOption	part = {.filter = filter};
+	TtlOption	part = *whole;
 
 	/*
 	 * -1 of a time series is not for one partition.  If partitions are kept,
 	 * no row of one may be deleted after DETACH.
 	 */
 	if ((whole->bucket_seconds != 0 && whole->seconds < 0) || whole->detach_partitions)
-		return part;
-	part.present = whole->present;
-	part.problem = whole->problem;
-	part.seconds = whole->seconds;
-	part.time_zone = whole->time_zone;
-	part.unit = whole->unit;
-	part.paused = whole->paused;
-	part.archive_to = whole->archive_to;
+		return (TtlOption) {.filter = filter};
+	part.drop_partitions = part.boundary_rows = false;
+	part.bucket_seconds = 0;
+	part.filter = filter;
 	return part;
 }
 

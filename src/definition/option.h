@@ -45,10 +45,10 @@ typedef struct TtlFunctions
 } TtlFunctions;
 
 /* How many of these, from the first one on, are options. */
-#define TTL_OPTION_FUNCTIONS 8
+#define TTL_OPTION_FUNCTIONS (offsetof(TtlFunctions, seconds) / sizeof(Oid))
 
 /* How many can stand in what remove_ttl() takes out of an index: these and seconds(). */
-#define TTL_REMOVED_FUNCTIONS 9
+#define TTL_REMOVED_FUNCTIONS (TTL_OPTION_FUNCTIONS + 1)
 
 /* What the predicate of one index says. */
 typedef struct TtlOption
