@@ -69,7 +69,7 @@ ttl_duration_in(PG_FUNCTION_ARGS)
 		return DirectFunctionCall1(int8in, CStringGetDatum(text));
 	span = DirectFunctionCall3(interval_in, CStringGetDatum(text),
 							   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 		elog(ERROR, "could not find the functions of extension \"%s\"", TTL_EXTENSION);
 	PG_RETURN_INT64(DatumGetInt32(OidFunctionCall1(functions.seconds, span)));
 }

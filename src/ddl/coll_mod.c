@@ -242,12 +242,7 @@ ttl_coll_mod_merge(TtlIndex *index, Oid sibling, const TtlChange *change)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("delete_boundary_rows needs drop_expired_partitions")));
-	ttl_state_check_key(index);
-	/* not for a part of an index, which cannot be changed */
-	if ((option->drop_partitions || option->bucket_seconds != 0) &&
-		index->governor == index->indexrelid)
-		ttl_state_check_partitions(index->relid, index->keyattnum, index->keytype,
-								   option->filter != NIL);
+	ttl_state_check_option(index);
 	if (OidIsValid(option->archive_to) &&
 		(change->archive_to != NULL || change->drop_partitions != NULL))
 	{
@@ -373,7 +368,6 @@ ttl_coll_mod(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("ttl_index.coll_mod()");
 	ttl_args_require(fcinfo, 3, names);
-	ttl_state_check_seconds(*ttl_state_read_seconds(fcinfo, 2), true);
 	return change_index(fcinfo, ttl_key_index(PG_GETARG_OID(0), ttl_args_text(fcinfo, 1), false), 2);
 }
 

@@ -184,7 +184,6 @@ check_existing(const TtlCreate *args, const Creation *creation)
 			 has->bucket_seconds == 0 ?
 			 errhint("DROP INDEX %s;", qualified) :
 			 errhint("Leave out granularity and bucket_max_span_seconds: the span cannot be changed.")));
-	return false;
 }
 
 /*
@@ -194,7 +193,7 @@ check_existing(const TtlCreate *args, const Creation *creation)
  * ignored.  An option that REINDEX CONCURRENTLY has lost counts as long as it is saved.
  */
 static bool
-find_existing(Relation rel, const TtlCreate *args, const TtlKey *key, List *filter, TtlIndex *index)
+find_existing(Relation rel, const TtlCreate *args, const TtlKey *key, const TtlSide *side, TtlIndex *index)
 {
 	List	   *found = NIL;
 	ListCell   *lc;
@@ -202,7 +201,6 @@ find_existing(Relation rel, const TtlCreate *args, const TtlKey *key, List *filt
 	foreach(lc, ttl_key_indexes(rel, args->key))
 	{
 		Oid			indexrelid = lfirst_oid(lc);
-		Node	   *own_ttl;
 		AttrNumber	attnum;
 		Node	   *expression;
 
@@ -210,28 +208,15 @@ find_existing(Relation rel, const TtlCreate *args, const TtlKey *key, List *filt
 			strcmp(ttl_key_format(expression), ttl_key_format(key->expression)) != 0 ||
 			!ttl_state_describe(indexrelid, true, index) ||
 			index->state == TTL_UNSUITABLE_INDEX ||
-			!equal(ttl_own_ttl_plain_filter(index->option.filter),
-				   ttl_own_ttl_plain_filter(filter)))
+			!equal(ttl_own_ttl_plain_filter(index->option.filter), side->filter) ||
+			!equal(ttl_own_ttl_asked_for(index->option.filter), side->date.ttl))
 			continue;
-		own_ttl = ttl_own_ttl_asked_for(index->option.filter);
-		if (equal(own_ttl, ttl_own_ttl_asked_for(filter)))
+		if (args->name != NULL && strcmp(get_rel_name(indexrelid), args->name) == 0)
 		{
-			found = lappend_oid(found, indexrelid);
-			if (args->name == NULL || strcmp(get_rel_name(indexrelid), args->name) != 0)
-				continue;
 			found = list_make1_oid(indexrelid);
 			break;
 		}
-
-		if (index->option.present)
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_OBJECT),
-					 errmsg("TTL index \"%s\" on the same key has another document_ttl_field",
-							get_rel_name(indexrelid)),
-					 errdetail("A row would be deleted as soon as any of the indexes makes it due."),
-					 errhint("SELECT ttl_index.drop_index(%s, %s);",
-							 quote_literal_cstr(ttl_name_qualified(args->relid)),
-							 quote_literal_cstr(args->key))));
+		found = lappend_oid(found, indexrelid);
 	}
 	found = ttl_key_prefer_ttl(found);
 	if (found == NIL || !ttl_state_describe(linitial_oid(found), true, index))
@@ -308,6 +293,7 @@ static void
 prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation *creation)
 {
 	TtlKey		key;
+	TtlSide		side = {.is_main = true};
 	List	   *filter = NIL;
 	TtlIndex   *index = &creation->index;
 	TtlOption	own;
@@ -331,15 +317,16 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 														 "partial_filter_expression"));
 	if (args->ttl_field != NULL)
 	{
-		Node	   *is_null;
-
 		ttl = ttl_own_ttl_field_sql(rel, args->ttl_field);
-		is_null = ttl_key_parse(rel, psprintf("%s IS NULL", ttl), true,
-									   "document_ttl_field");
-		sibling = ttl_own_ttl_find(args->relid, key.attnum, key.expression,
-								   ttl_own_ttl_asked_for(list_make1(is_null)), filter);
-		filter = lappend(list_copy(filter), is_null);
+		filter = lappend(filter, ttl_key_parse(rel, psprintf("%s IS NULL", ttl), true,
+											   "document_ttl_field"));
 	}
+	side.date.attnum = key.expression == NULL ? key.attnum : InvalidAttrNumber;
+	side.date.expression = key.expression;
+	side.date.ttl = ttl_own_ttl_asked_for(filter);
+	side.filter = ttl_own_ttl_plain_filter(filter);
+	if (ttl != NULL)
+		sibling = ttl_own_ttl_find(args->relid, &side);
 
 	memset(creation, 0, sizeof(*creation));
 	creation->options = args->change;
@@ -348,7 +335,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 		creation->options.unit = TTL_UNIT_NONE;
 		creation->options.time_zone = NULL;
 	}
-	exists = find_existing(rel, args, &key, filter, index);
+	exists = find_existing(rel, args, &key, &side, index);
 	if (!exists)
 	{
 		memset(index, 0, sizeof(*index));
@@ -381,7 +368,7 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 													   &index->option, concurrently));
 	}
 	if (!exists || (ttl != NULL && !OidIsValid(sibling)))
-		ttl_notice_check_overlap(args->relid, &key, filter);
+		(void) ttl_notice_find_overlap(args->relid, InvalidOid, &side, ERROR);
 	if (ttl == NULL || OidIsValid(sibling))
 		return;
 

@@ -54,7 +54,7 @@ extern void ttl_cluster_apply(Node *node);
 
 /* notice.c */
 extern void ttl_notice_report_due(Oid indexrelid, bool is_new);
-extern void ttl_notice_check_overlap(Oid relid, const TtlKey *key, List *filter);
+extern Oid	ttl_notice_find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel);
 extern void ttl_notice_report_overlap(Oid indexrelid, int elevel);
 
 #endif							/* TTL_DDL_H */

@@ -68,10 +68,7 @@ ttl_indexes_of(Oid relid)
 		indexes = ttl_catalog_table_indexes(relid);
 	foreach(lc, indexes)
 	{
-		TtlOption	option;
-		Oid			governor;
-
-		if (ttl_catalog_governor(lfirst_oid(lc), &governor, &option) && option.present)
+		if (OidIsValid(ttl_catalog_root(lfirst_oid(lc))))
 			result = lappend_oid(result, lfirst_oid(lc));
 	}
 	return result;
@@ -328,7 +325,7 @@ report_dropped(Oid relid, Snapshot before)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 		return;
 	indexes = table_open(IndexRelationId, AccessShareLock);
 	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));

@@ -386,29 +386,6 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 		report_dates(&index, &share);
 }
 
-/* What matters of an index to other TTL indexes. */
-typedef struct Side
-{
-	TtlDate		date;
-	bool		uses_own_ttl;
-	List	   *filter;			/* without the condition on own TTLs */
-} Side;
-
-/* Reads an index, whether it has a TTL or not. */
-static bool
-read_side(Oid indexrelid, Side *side)
-{
-	TtlOption	option;
-
-	if (!ttl_option_read(indexrelid, &option) || option.problem != NULL ||
-		!ttl_own_ttl_date(indexrelid, &side->date))
-		return false;
-	side->uses_own_ttl = side->date.ttl != NULL ||
-		ttl_own_ttl_asked_for(option.filter) != NULL;
-	side->filter = ttl_own_ttl_plain_filter(option.filter);
-	return true;
-}
-
 /* Is a row that matches one filter known not to match the other one? */
 static bool
 excludes(List *filter, List *other)
@@ -437,11 +414,11 @@ excludes(List *filter, List *other)
 }
 
 /*
- * Finds another TTL index of the table that can hold the same rows.  One of the same date that
- * ignores own TTLs which this one uses, or the other way round, is reported at elevel.
+ * Finds another TTL index of the table that can hold the same rows.  One of the same date, of which
+ * not both use the same own TTLs, is reported at elevel.
  */
-static Oid
-find_overlap(Oid relid, Oid itself, const Side *side, int elevel)
+Oid
+ttl_notice_find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 {
 	Oid			found = InvalidOid;
 	ListCell   *lc;
@@ -451,29 +428,34 @@ find_overlap(Oid relid, Oid itself, const Side *side, int elevel)
 		Oid			indexrelid = lfirst_oid(lc);
 		TtlOption	option;
 		Oid			governor;
-		Side		other;
+		TtlSide		other;
 		bool		same_date;
+		bool		same_ttl;
 
-		if (indexrelid == itself || !read_side(indexrelid, &other) ||
+		if (indexrelid == itself || !ttl_own_ttl_read(indexrelid, &other) ||
 			!ttl_catalog_governor(indexrelid, &governor, &option) ||
 			!option.present || option.problem != NULL)
 			continue;
 		same_date = side->date.attnum == other.date.attnum &&
 			equal(side->date.expression, other.date.expression);
+		same_ttl = equal(side->date.ttl, other.date.ttl);
 
 		/* The two indexes for documents with own TTLs are one TTL index. */
-		if ((same_date && side->uses_own_ttl && other.uses_own_ttl) ||
+		if ((same_date && same_ttl && side->date.ttl != NULL) ||
 			excludes(side->filter, other.filter) || excludes(other.filter, side->filter))
 			continue;
 		found = OidIsValid(found) ? found : indexrelid;
-		if (!same_date || side->uses_own_ttl == other.uses_own_ttl)
+		if (!same_date || same_ttl)
 			continue;
 		ereport(elevel,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 side->uses_own_ttl ?
+				 other.date.ttl == NULL ?
 				 errmsg("TTL index \"%s\" on the same key ignores the documents' own TTLs",
 						get_rel_name(indexrelid)) :
+				 side->date.ttl == NULL ?
 				 errmsg("TTL index \"%s\" on the same key uses the documents' own TTLs",
+						get_rel_name(indexrelid)) :
+				 errmsg("TTL index \"%s\" on the same key takes the documents' own TTLs from another field",
 						get_rel_name(indexrelid)),
 				 errdetail("TTL indexes are independent, so documents with a longer TTL of their own would be deleted."),
 				 errhint("SELECT ttl_index.remove_ttl(%s);",
@@ -484,22 +466,6 @@ find_overlap(Oid relid, Oid itself, const Side *side, int elevel)
 }
 
 /*
- * Raises an error if of a TTL index to be created and another one on the same date, one would
- * delete documents that must live longer by the other.
- */
-void
-ttl_notice_check_overlap(Oid relid, const TtlKey *key, List *filter)
-{
-	Side		side = {
-		.date = {key->expression ? InvalidAttrNumber : key->attnum, key->expression},
-		.uses_own_ttl = ttl_own_ttl_asked_for(filter) != NULL,
-		.filter = ttl_own_ttl_plain_filter(filter)
-	};
-
-	(void) find_overlap(relid, InvalidOid, &side, ERROR);
-}
-
-/*
  * Tells the client of another TTL index on the table of a new one.  DDL, which also restores
  * dumps, only warns of indexes of which one ignores own TTLs that the other one uses.
  */
@@ -507,15 +473,15 @@ void
 ttl_notice_report_overlap(Oid indexrelid, int elevel)
 {
 	Oid			relid = IndexGetRelation(indexrelid, false);
-	Side		side;
+	TtlSide		side;
 	TtlOption	own;
 	TtlOption	others;
 	Oid			other;
 
-	if (!read_side(indexrelid, &side))
+	if (!ttl_own_ttl_read(indexrelid, &side))
 		return;
-	other = find_overlap(relid, indexrelid, &side, elevel);
-	if (!OidIsValid(other) || side.date.ttl != NULL)
+	other = ttl_notice_find_overlap(relid, indexrelid, &side, elevel);
+	if (!OidIsValid(other) || !side.is_main)
 		return;
 
 	/* rows that one of them would move can be deleted by the other one */

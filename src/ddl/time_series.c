@@ -3,7 +3,7 @@
  * time_series.c
  *	  create_time_series(): turns an empty partitioned table into a time series.
  *
- * It creates a DEFAULT partition, the TTL index with the options about partitions (create.c),
+ * It creates the TTL index with the options about partitions (create.c), a DEFAULT partition,
  * an index for queries of one source, and the first partitions (partition/make.c).  The monitor
  * creates the following ones.
  *
@@ -66,24 +66,6 @@ read_bucket_seconds(FunctionCallInfo fcinfo)
 	return seconds;
 }
 
-/* Raises an error unless this table can become a time series. */
-static void
-check_series(Relation rel, const char *time_field)
-{
-	TtlKey		key;
-
-	ttl_state_check_table(RelationGetRelid(rel));
-	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("table \"%s\" is not partitioned",
-						RelationGetRelationName(rel)),
-				 errhint("Create a table PARTITION BY RANGE (%s), make that one the time series, and insert the rows of this one.",
-						 quote_identifier(time_field))));
-	ttl_key_resolve(rel, time_field, TTL_UNIT_NONE, NULL, &key);
-	ttl_state_check_partitions(RelationGetRelid(rel), key.attnum, getBaseType(key.type), false);
-}
-
 /* create_time_series(relation, time_field, ...) returns regclass */
 Datum
 ttl_create_time_series(PG_FUNCTION_ARGS)
@@ -102,6 +84,7 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	};
 	Relation	rel;
 	Oid			indexrelid;
+	char	   *name;
 	TtlIndex	index;
 	bool		is_series = false;
 	bool		has_partitions;
@@ -113,7 +96,14 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 	if (args.change.seconds != NULL)
 		ttl_state_check_seconds(*args.change.seconds, true);
 	rel = ttl_owner_open(relid, AccessExclusiveLock);
-	check_series(rel, args.key);
+	ttl_state_check_table(relid);
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" is not partitioned",
+						RelationGetRelationName(rel)),
+				 errhint("Create a table PARTITION BY RANGE (%s), make that one the time series, and insert the rows of this one.",
+						 quote_identifier(args.key))));
 
 	/* A second call keeps the options that are not given. */
 	foreach(lc, ttl_key_indexes(rel, args.key))
@@ -129,12 +119,6 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 		if (args.change.bucket_seconds == 0)
 			args.change.bucket_seconds = SECS_PER_HOUR;
 	}
-	if (getBaseType(get_atttype(relid, get_attnum(relid, args.key))) == DATEOID &&
-		args.change.bucket_seconds % SECS_PER_DAY != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("partitions of a key of type date must span whole days"),
-				 errhint("Use granularity => 'minutes', which makes partitions of one day.")));
 	has_partitions = ttl_inherit_children(relid) != NIL;
 	if (has_partitions && !is_series)
 		ereport(ERROR,
@@ -146,21 +130,23 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 		ttl_owner_check_tree(relid, rel->rd_rel->relowner);
 	relation_close(rel, NoLock);
 
-	if (!has_partitions)
-	{
-		char	   *name = ChooseRelationName(get_rel_name(relid), NULL, "default",
-											  get_rel_namespace(relid), false);
-
-		ttl_citus_run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT",
-									   quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name),
-									   ttl_name_qualified(relid)));
-		ttl_make_follow_table(relid, name);
-	}
 	/* If it exists, this is a NOTICE, or an error if its options differ. */
 	indexrelid = ttl_create_index_for(&args);
-
+	if (!ttl_state_describe(indexrelid, true, &index))
+		elog(ERROR, "could not describe index %u", indexrelid);
+	if (index.keytype == DATEOID && index.option.bucket_seconds % SECS_PER_DAY != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partitions of a key of type date must span whole days"),
+				 errhint("Use granularity => 'minutes', which makes partitions of one day.")));
 	if (has_partitions)
 		PG_RETURN_OID(indexrelid);
+
+	name = ChooseRelationName(get_rel_name(relid), NULL, "default", get_rel_namespace(relid), false);
+	ttl_citus_run_command(psprintf("CREATE TABLE %s PARTITION OF %s DEFAULT",
+								   quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name),
+								   ttl_name_qualified(relid)));
+	ttl_make_follow_table(relid, name);
 
 	/* Queries for one source of the series use this index. */
 	if (meta_field != NULL)
@@ -168,8 +154,6 @@ ttl_create_time_series(PG_FUNCTION_ARGS)
 									   ttl_name_qualified(relid),
 									   quote_identifier(meta_field),
 									   quote_identifier(args.key)));
-	if (!ttl_state_describe(indexrelid, true, &index))
-		elog(ERROR, "could not describe index %u", indexrelid);
 	foreach(lc, ttl_make_wanted(&index, GetCurrentTimestamp()))
 		ttl_make_attach(&index, lfirst(lc));
 	PG_RETURN_OID(indexrelid);

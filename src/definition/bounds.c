@@ -98,44 +98,29 @@ compare_partitions(const ListCell *a, const ListCell *b)
 	return x->relid < y->relid ? -1 : x->relid > y->relid;
 }
 
-/* The partitions, sorted by bounds that are dates.  Takes no lock: lock and read again to act. */
+/*
+ * The partitions of a table, or those that have a part of an index, sorted by bounds that are
+ * dates.  Takes no lock: lock and read again to act.
+ */
 List *
-ttl_bounds_read(Oid relid)
+ttl_bounds_read(Oid whole)
 {
+	bool		is_index = get_rel_relkind(whole) == RELKIND_PARTITIONED_INDEX;
 	List	   *partitions = NIL;
 	ListCell   *lc;
 
-	foreach(lc, ttl_inherit_children(relid))
+	foreach(lc, ttl_inherit_children(whole))
 	{
+		Oid			part = lfirst_oid(lc);
 		TtlPartition *partition = palloc(sizeof(TtlPartition));
 
-		ttl_bounds_read_one(lfirst_oid(lc), partition);
+		ttl_bounds_read_one(is_index ? IndexGetRelation(part, true) : part, partition);
+		if (is_index)
+			partition->indexrelid = part;
 		partitions = lappend(partitions, partition);
 	}
 	list_sort(partitions, compare_partitions);
 	return partitions;
-}
-
-/* Sorts the indexes of partitions by the bounds of these. */
-List *
-ttl_bounds_order(List *indexes)
-{
-	List	   *partitions = NIL;
-	List	   *ordered = NIL;
-	ListCell   *lc;
-
-	foreach(lc, indexes)
-	{
-		TtlPartition *partition = palloc(sizeof(TtlPartition));
-
-		ttl_bounds_read_one(IndexGetRelation(lfirst_oid(lc), true), partition);
-		partition->indexrelid = lfirst_oid(lc);
-		partitions = lappend(partitions, partition);
-	}
-	list_sort(partitions, compare_partitions);
-	foreach(lc, partitions)
-		ordered = lappend_oid(ordered, ((TtlPartition *) lfirst(lc))->indexrelid);
-	return ordered;
 }
 
 /* Is this column the whole RANGE partition key of the table, in the order of its type? */

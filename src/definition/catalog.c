@@ -21,9 +21,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_opclass.h"
 #include "catalog/pg_proc.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -65,7 +63,7 @@ ttl_catalog_dependents(void)
 	Relation	depend;
 	List	   *result = NIL;
 
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 		return NIL;
 	depend = table_open(DependRelationId, AccessShareLock);
 	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
@@ -77,7 +75,7 @@ ttl_catalog_dependents(void)
 		ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
 					F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
 		ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-					F_OIDEQ, ObjectIdGetDatum(ttl_function_option(&functions, i)));
+					F_OIDEQ, ObjectIdGetDatum(ttl_option_function(&functions, i)));
 		scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2, key);
 		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		{
@@ -137,13 +135,7 @@ ttl_catalog_shown(void)
 	ListCell   *lc;
 
 	foreach(lc, ttl_catalog_dependents())
-	{
-		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_PARTITIONED_INDEX)
-			shown = list_concat(shown,
-								ttl_inherit_tree(lfirst_oid(lc)));
-		else
-			shown = lappend_oid(shown, lfirst_oid(lc));
-	}
+		shown = list_concat(shown, ttl_inherit_tree(lfirst_oid(lc)));
 	list_sort(shown, list_oid_cmp);
 	list_deduplicate_oid(shown);
 	return shown;
@@ -161,8 +153,8 @@ ttl_catalog_leaves(Oid root)
 
 	if (get_rel_relkind(root) != RELKIND_PARTITIONED_INDEX)
 		return list_make1_oid(root);
-	foreach(lc, ttl_bounds_order(ttl_inherit_children(root)))
-		leaves = list_concat(leaves, ttl_catalog_leaves(lfirst_oid(lc)));
+	foreach(lc, ttl_bounds_read(root))
+		leaves = list_concat(leaves, ttl_catalog_leaves(((TtlPartition *) lfirst(lc))->indexrelid));
 	return leaves;
 }
 

@@ -197,16 +197,11 @@ path_sql(const char *key, const char *path)
 
 		if (dot != NULL)
 			*dot = '\0';
-		if (rest[0] == '\0')
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_NAME),
-					 errmsg("path of key \"%s\" has an empty component", key),
-					 errhint("Write column.field.field.")));
-		if (strcmp(rest, "$") == 0 || strchr(rest, '[') != NULL)
+		if (rest[0] == '\0' || strcmp(rest, "$") == 0 || strchr(rest, '[') != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_NAME),
 					 errmsg("path of key \"%s\" has no field \"%s\"", key, rest),
-					 errhint("Write items.0.at for the first element of an array, or items.at for the earliest date of all.")));
+					 errhint("Write column.field.field, with items.0.at for the first element of an array, or items.at for the earliest date of all.")));
 		appendStringInfo(&sql, ", %s", quote_literal_cstr(rest));
 		rest = dot != NULL ? dot + 1 : NULL;
 	}
@@ -255,7 +250,7 @@ resolve_path(const char *name, const char *path, TtlUnit unit, const char *time_
 
 /*
  * Finds what a key names, and what to index for it.  Raises an error if there is no such
- * column, or if it holds no dates.  The unit and the zone are of dates in documents.
+ * column, or no date can be below it.  The unit and the zone are of dates in documents.
  */
 void
 ttl_key_resolve(Relation rel, const char *name, TtlUnit unit, const char *time_zone, TtlKey *key)
@@ -328,11 +323,6 @@ ttl_key_resolve(Relation rel, const char *name, TtlUnit unit, const char *time_z
 		key->type = type;
 		key->sql = pstrdup(quote_identifier(key->column));
 	}
-	if (!OidIsValid(ttl_keytype_opclass(key->type)))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg(TTL_KEY_TYPE_REASON, format_type_be(type)),
-				 errhint("%s", ttl_key_hint(relid, key->attnum, type))));
 	if (key->expression == NULL && key->sql[0] == '(')
 		key->expression = ttl_key_parse(rel, key->sql, false, "key");
 }
@@ -357,10 +347,10 @@ document_arguments(Node *expression)
 	TtlFunctions functions;
 	FuncExpr   *call = (FuncExpr *) expression;
 
-	if (expression == NULL || !IsA(expression, FuncExpr) || !ttl_function_lookup(&functions) ||
+	if (expression == NULL || !IsA(expression, FuncExpr) || !ttl_option_functions(&functions) ||
 		(call->funcid != functions.document_date && call->funcid != functions.document_date_in))
 		return NIL;
-	return ttl_function_arguments(call);
+	return ttl_option_arguments(call);
 }
 
 /* The unit or time zone by which a key reads documents; an empty string for none. */
@@ -466,10 +456,7 @@ is_plain_btree(Oid indexrelid)
 	return result;
 }
 
-/*
- * The indexes whose only key is the named one, or the same expression; only those that could
- * have a TTL, unless there are none.
- */
+/* The indexes whose only key is the named one, or the same expression. */
 List *
 ttl_key_indexes(Relation rel, const char *name)
 {
@@ -477,7 +464,6 @@ ttl_key_indexes(Relation rel, const char *name)
 	TtlKey		key = {0};
 	const char *path;
 	List	   *found = NIL;
-	List	   *plain = NIL;
 	ListCell   *lc;
 
 	/* the key of an index that coll_mod will refuse may be of any type */
@@ -505,23 +491,19 @@ ttl_key_indexes(Relation rel, const char *name)
 		text = ttl_key_path_text(expression, relid);
 		if (expression == NULL ? key.expression == NULL && attnum == key.attnum :
 			equal(expression, key.expression) || (text != NULL && strcmp(text, name) == 0))
-		{
 			found = lappend_oid(found, lfirst_oid(lc));
-			if (is_plain_btree(lfirst_oid(lc)))
-				plain = lappend_oid(plain, lfirst_oid(lc));
-		}
 	}
-	return plain != NIL ? plain : found;
+	return found;
 }
 
 /*
- * Returns the TTL indexes, else the plain ones, else the remnants of failed builds.  An option
- * that REINDEX CONCURRENTLY has lost counts.
+ * Returns the TTL indexes, else the plain ones, else the remnants of failed builds, else those
+ * that cannot have a TTL.  An option that REINDEX CONCURRENTLY has lost counts.
  */
 List *
 ttl_key_prefer_ttl(List *indexes)
 {
-	List	   *ranked[3] = {NIL, NIL, NIL};
+	List	   *ranked[4] = {NIL};
 	ListCell   *lc;
 
 	foreach(lc, indexes)
@@ -529,7 +511,9 @@ ttl_key_prefer_ttl(List *indexes)
 		Oid			indexrelid = lfirst_oid(lc);
 		int			rank = 1;
 
-		if (ttl_catalog_is_leftover(indexrelid))
+		if (!is_plain_btree(indexrelid))
+			rank = 3;
+		else if (ttl_catalog_is_leftover(indexrelid))
 			rank = 2;
 		else if (OidIsValid(ttl_catalog_root(indexrelid)) ||
 				 ttl_saved_option_is_dependent(indexrelid))

@@ -22,7 +22,7 @@
 typedef struct TtlPartition
 {
 	Oid			relid;			/* invalid: it is to be made */
-	Oid			indexrelid;		/* set by ttl_bounds_order() */
+	Oid			indexrelid;		/* its part of the index, if that was asked for */
 	bool		is_default;
 	bool		has_lower;
 	bool		has_upper;
@@ -61,8 +61,14 @@ typedef struct TtlDate
 	Node	   *ttl;			/* of a document, which the key adds; or NULL */
 } TtlDate;
 
-/* for DDL and the state */
-#define TTL_KEY_TYPE_REASON "the key of a TTL index cannot be of type %s"
+/* What matters of an index to the TTL indexes beside it. */
+typedef struct TtlSide
+{
+	TtlDate		date;			/* with the TTL of documents that have one, which the
+								 * key adds, or the predicate tests */
+	bool		is_main;		/* the key does not add it */
+	List	   *filter;			/* without the test of the TTL */
+} TtlSide;
 
 /* key.c */
 extern char *ttl_key_hint(Oid relid, AttrNumber attnum, Oid type);
@@ -83,9 +89,8 @@ extern Oid	ttl_key_index(Oid relid, const char *key, bool only_ttl);
 /* own_ttl.c */
 extern Node *ttl_own_ttl_asked_for(List *members);
 extern List *ttl_own_ttl_plain_filter(List *members);
-extern bool ttl_own_ttl_date(Oid indexrelid, TtlDate *date);
-extern Oid	ttl_own_ttl_find(Oid relid, AttrNumber attnum, Node *expression,
-							 Node *ttl, List *plain_filter);
+extern bool ttl_own_ttl_read(Oid indexrelid, TtlSide *side);
+extern Oid	ttl_own_ttl_find(Oid relid, const TtlSide *side);
 extern Oid	ttl_own_ttl_sibling(Oid main);
 extern Oid	ttl_own_ttl_main(Oid indexrelid);
 extern char *ttl_own_ttl_field_name(Node *call, Oid relid);
@@ -100,8 +105,7 @@ extern int64 ttl_cutoff_clock(const TtlIndex *index, TimestampTz at);
 extern char *ttl_cutoff_zone_problem(const char *name);
 
 /* bounds.c */
-extern List *ttl_bounds_read(Oid relid);
-extern List *ttl_bounds_order(List *indexes);
+extern List *ttl_bounds_read(Oid whole);
 extern void ttl_bounds_read_one(Oid relid, TtlPartition *partition);
 extern bool ttl_bounds_possible(Oid relid, AttrNumber attnum, Oid keytype);
 

@@ -8,6 +8,9 @@
  * the views agree.  It reads pg_index.indpred, because the relation cache holds the folded
  * predicate, where a function that is always true no longer exists.
  *
+ * Everything that reads a definition compares the OIDs of the extension's functions, so they are
+ * looked up once, and again after an invalidation of functions or schemas.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  *-------------------------------------------------------------------------
@@ -17,9 +20,11 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
@@ -28,19 +33,146 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "definition/key.h"
 #include "ttl_index.h"
+
+/* The functions, in the order of the members of TtlFunctions. */
+static const struct
+{
+	const char *name;
+	int			nargs;
+	Oid			types[3];
+}			signatures[] =
+{
+	{"expire_after_seconds", 2, {INT4OID, INT4OID}},
+	{"time_zone", 2, {TEXTOID, TEXTOID}},
+	{"drop_expired_partitions", 2, {BOOLOID, BOOLOID}},
+	{"bucket_max_span_seconds", 2, {INT4OID, INT4OID}},
+	{"paused", 2, {BOOLOID, BOOLOID}},
+	{"archive_to", 2, {REGCLASSOID, REGCLASSOID}},
+	{"detach_expired_partitions", 2, {BOOLOID, BOOLOID}},
+	{"unit", 2, {TEXTOID, TEXTOID}},
+	{"seconds", 1, {INTERVALOID}},
+	{"document_ttl", 2, {JSONBOID, TEXTOID}},
+	{"column_ttl", 1, {INT8OID}},
+	{"expire_at", 2, {TIMESTAMPTZOID, INT4OID}},
+	{"document_date", 2, {JSONBOID, TEXTARRAYOID}},
+	{"document_date_in", 3, {JSONBOID, TEXTOID, TEXTARRAYOID}}
+};
+
+StaticAssertDecl(sizeof(TtlFunctions) == lengthof(signatures) * sizeof(Oid),
+				 "one signature for each function");
+
+static uint64 definitions_version = 0;
+
+static void
+definitions_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
+{
+	definitions_version++;
+}
+
+/*
+ * Is this an alias of a built-in function, as option functions are?  Only a superuser can make one, so
+ * a schema of our name that somebody else made is not taken for the extension.
+ */
+static bool
+is_alias(Oid funcid)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	bool		is_alias;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	is_alias = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == INTERNALlanguageId;
+	ReleaseSysCache(tuple);
+	return is_alias;
+}
+
+/*
+ * Returns the OIDs of the functions; false if the extension is not installed.  This is not read
+ * from pg_extension, because any role can lock that, and all DDL and the views would wait.
+ */
+bool
+ttl_option_functions(TtlFunctions *functions)
+{
+	static TtlFunctions known;
+	static uint64 known_version = 0;
+	uint64		version;
+	Oid			schema;
+
+	if (definitions_version == 0)
+	{
+		CacheRegisterSyscacheCallback(PROCOID, definitions_changed, 0);
+		CacheRegisterSyscacheCallback(NAMESPACEOID, definitions_changed, 0);
+		definitions_version = 1;
+	}
+	version = definitions_version;
+	if (version == known_version)
+	{
+		*functions = known;
+		return true;
+	}
+	memset(functions, 0, sizeof(*functions));
+	schema = get_namespace_oid(TTL_SCHEMA, true);
+	if (!OidIsValid(schema))
+		return false;
+	for (int i = 0; i < lengthof(signatures); i++)
+		((Oid *) functions)[i] =
+			GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+							CStringGetDatum(signatures[i].name),
+							PointerGetDatum(buildoidvector(signatures[i].types,
+														   signatures[i].nargs)),
+							ObjectIdGetDatum(schema));
+	if (!is_alias(functions->expire_after_seconds) ||
+		!is_alias(functions->time_zone))
+		return false;
+	known = *functions;
+	known_version = version;
+	return true;
+}
+
+/* The option functions, and after them seconds(), one by one. */
+Oid
+ttl_option_function(const TtlFunctions *functions, int i)
+{
+	Assert(i < TTL_REMOVED_FUNCTIONS);
+	return ((const Oid *) functions)[i];
+}
+
+/* The arguments of a call by position, also named ones, up to the first omitted one. */
+List *
+ttl_option_arguments(const FuncExpr *call)
+{
+	Node	   *by_position[FUNC_MAX_ARGS + 1] = {0};
+	List	   *arguments = NIL;
+	ListCell   *lc;
+
+	foreach(lc, call->args)
+	{
+		NamedArgExpr *named = lfirst(lc);
+
+		if (IsA(named, NamedArgExpr))
+			by_position[named->argnumber] = (Node *) named->arg;
+		else
+			by_position[foreach_current_index(lc)] = lfirst(lc);
+	}
+	for (int i = 0; by_position[i] != NULL; i++)
+		arguments = lappend(arguments, by_position[i]);
+	return arguments;
+}
 
 static bool
 is_option_function(Oid funcid, void *context)
 {
 	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
 	{
-		if (funcid == ttl_function_option(context, i))
+		if (funcid == ttl_option_function(context, i))
 			return OidIsValid(funcid);
 	}
 	return false;
@@ -66,7 +198,7 @@ is_unknown_option(Oid funcid, void *context)
 	const TtlFunctions *functions = context;
 
 	return funcid >= FirstNormalObjectId && get_func_rettype(funcid) == BOOLOID &&
-		ttl_function_is_alias(funcid) &&
+		is_alias(funcid) &&
 		getExtensionOfObject(ProcedureRelationId, funcid) ==
 		getExtensionOfObject(ProcedureRelationId, functions->expire_after_seconds);
 }
@@ -112,7 +244,7 @@ compute_seconds(Node *node, const TtlFunctions *functions, int32 *seconds)
 	}
 	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcid == functions->seconds)
 	{
-		List	   *arguments = ttl_function_arguments((FuncExpr *) node);
+		List	   *arguments = ttl_option_arguments((FuncExpr *) node);
 		const Const *value = list_length(arguments) == 1 ? linitial(arguments) : NULL;
 		const Interval *span;
 		int64		result;
@@ -133,7 +265,7 @@ compute_seconds(Node *node, const TtlFunctions *functions, int32 *seconds)
 static void
 read_call(FuncExpr *call, const TtlFunctions *functions, TtlOption *option, int *seen)
 {
-	List	   *arguments = ttl_function_arguments(call);
+	List	   *arguments = ttl_option_arguments(call);
 	Node	   *argument = NULL;
 	Const	   *value = NULL;
 	const char *name = get_func_name(call->funcid);
@@ -202,7 +334,7 @@ read_call(FuncExpr *call, const TtlFunctions *functions, TtlOption *option, int 
 			option->drop_partitions = option->detach_partitions = true;
 	}
 
-	for (int i = 0; call->funcid != ttl_function_option(functions, i); i++)
+	for (int i = 0; call->funcid != ttl_option_function(functions, i); i++)
 		bit <<= 1;
 	if (*seen & bit)
 		option->problem = psprintf("the option %s occurs twice", name);
@@ -238,7 +370,7 @@ ttl_option_read_members(List *members, bool usable, TtlOption *option)
 	ListCell   *lc;
 
 	memset(option, 0, sizeof(*option));
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 	{
 		option->filter = members;
 		return;
@@ -276,7 +408,7 @@ ttl_option_read_members(List *members, bool usable, TtlOption *option)
 		while ((seen & (1 << first)) == 0)
 			first++;
 		option->problem = psprintf("the option %s needs the option expire_after_seconds beside it",
-								   get_func_name(ttl_function_option(&functions, first)));
+								   get_func_name(ttl_option_function(&functions, first)));
 	}
 	/* -1, never, is for documents with a TTL of their own, and for time series */
 	else if (option->seconds < -1 ||
@@ -307,7 +439,7 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 	ReleaseSysCache(tuple);
 
 	ttl_option_read_members(members, usable, option);
-	if (ttl_function_lookup(&functions) && ttl_option_is_within(keys, &functions))
+	if (ttl_option_functions(&functions) && ttl_option_is_within(keys, &functions))
 	{
 		option->present = true;
 		option->problem = "an option of a TTL index cannot be in its key";
@@ -323,21 +455,17 @@ ttl_option_read(Oid indexrelid, TtlOption *option)
 TtlOption
 ttl_option_of_part(const TtlOption *whole, List *filter)
 {
-	TtlOption	part = {.filter = filter};
+	TtlOption	part = *whole;
 
 	/*
 	 * -1 of a time series is not for one partition.  If partitions are kept,
 	 * no row of one may be deleted after DETACH.
 	 */
 	if ((whole->bucket_seconds != 0 && whole->seconds < 0) || whole->detach_partitions)
-		return part;
-	part.present = whole->present;
-	part.problem = whole->problem;
-	part.seconds = whole->seconds;
-	part.time_zone = whole->time_zone;
-	part.unit = whole->unit;
-	part.paused = whole->paused;
-	part.archive_to = whole->archive_to;
+		return (TtlOption) {.filter = filter};
+	part.drop_partitions = part.boundary_rows = false;
+	part.bucket_seconds = 0;
+	part.filter = filter;
 	return part;
 }
 
@@ -371,7 +499,7 @@ ttl_option_members(const TtlOption *option)
 
 	if (!option->present)
 		return members;
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 		elog(ERROR, "extension \"%s\" is not installed", TTL_EXTENSION);
 	members = add_option(members, functions.expire_after_seconds, make_integer(option->seconds));
 	if (option->time_zone != NULL)

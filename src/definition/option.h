@@ -25,7 +25,7 @@
 #define TTL_ARCHIVE_OR_DETACH "archive_to and detach_expired_partitions exclude each other"
 #define TTL_SECONDS_OR_NEVER TTL_SECONDS_RANGE ", or -1 for never"
 
-/* The functions that predicates and keys are read by, in the order of function.c. */
+/* The functions that predicates and keys are read by, in the order of option.c. */
 typedef struct TtlFunctions
 {
 	Oid			expire_after_seconds;
@@ -45,10 +45,10 @@ typedef struct TtlFunctions
 } TtlFunctions;
 
 /* How many of these, from the first one on, are options. */
-#define TTL_OPTION_FUNCTIONS 8
+#define TTL_OPTION_FUNCTIONS (offsetof(TtlFunctions, seconds) / sizeof(Oid))
 
 /* How many can stand in what remove_ttl() takes out of an index: these and seconds(). */
-#define TTL_REMOVED_FUNCTIONS 9
+#define TTL_REMOVED_FUNCTIONS (TTL_OPTION_FUNCTIONS + 1)
 
 /* What the predicate of one index says. */
 typedef struct TtlOption
@@ -68,6 +68,9 @@ typedef struct TtlOption
 } TtlOption;
 
 /* option.c */
+extern bool ttl_option_functions(TtlFunctions *functions);
+extern Oid	ttl_option_function(const TtlFunctions *functions, int i);
+extern List *ttl_option_arguments(const FuncExpr *call);
 extern bool ttl_option_expires(const TtlOption *option);
 extern void ttl_option_read_members(List *members, bool usable, TtlOption *option);
 extern bool ttl_option_read(Oid indexrelid, TtlOption *option);
@@ -77,12 +80,6 @@ extern Node *ttl_option_stored_tree(HeapTuple tuple, AttrNumber attnum);
 extern bool ttl_option_is_within(Node *node, void *context);
 extern bool ttl_option_same(const TtlOption *a, const TtlOption *b);
 extern bool ttl_option_is_inherited(Oid child, const TtlOption *governing, TtlOption *part);
-
-/* function.c */
-extern List *ttl_function_arguments(const FuncExpr *call);
-extern bool ttl_function_is_alias(Oid funcid);
-extern bool ttl_function_lookup(TtlFunctions *functions);
-extern Oid	ttl_function_option(const TtlFunctions *functions, int i);
 
 /* saved_option.c */
 extern void ttl_saved_option_put(Oid indexrelid, const TtlOption *option);

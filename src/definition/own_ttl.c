@@ -36,7 +36,7 @@ static Node *
 complete_call(FuncExpr *call, const TtlFunctions *functions)
 {
 	call = copyObject(call);
-	call->args = ttl_function_arguments(call);
+	call->args = ttl_option_arguments(call);
 	if (call->funcid != functions->document_ttl || list_length(call->args) != 1)
 		return (Node *) call;
 	call->inputcollid = DEFAULT_COLLATION_OID;
@@ -68,7 +68,7 @@ ttl_own_ttl_asked_for(List *members)
 	TtlFunctions functions;
 	ListCell   *lc;
 
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 		return NULL;
 	foreach(lc, members)
 	{
@@ -88,7 +88,7 @@ ttl_own_ttl_plain_filter(List *members)
 	List	   *plain = NIL;
 	ListCell   *lc;
 
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 		return members;
 	foreach(lc, members)
 	{
@@ -100,8 +100,8 @@ ttl_own_ttl_plain_filter(List *members)
 }
 
 /* Reads the date in the only key of an index; false if it has more than one key. */
-bool
-ttl_own_ttl_date(Oid indexrelid, TtlDate *date)
+static bool
+read_date(Oid indexrelid, TtlDate *date)
 {
 	TtlFunctions functions;
 	FuncExpr   *call;
@@ -111,12 +111,12 @@ ttl_own_ttl_date(Oid indexrelid, TtlDate *date)
 	if (!ttl_key_read(indexrelid, &date->attnum, &date->expression))
 		return false;
 	call = (FuncExpr *) date->expression;
-	if (call == NULL || !IsA(call, FuncExpr) || !ttl_function_lookup(&functions) ||
+	if (call == NULL || !IsA(call, FuncExpr) || !ttl_option_functions(&functions) ||
 		call->funcid != functions.expire_at)
 		return true;
 
 	/* the key is expire_at(date, TTL) */
-	arguments = ttl_function_arguments(call);
+	arguments = ttl_option_arguments(call);
 	date->expression = linitial(arguments);
 	date->ttl = lsecond(arguments);
 	if (IsA(date->ttl, FuncExpr))
@@ -130,45 +130,37 @@ ttl_own_ttl_date(Oid indexrelid, TtlDate *date)
 	return true;
 }
 
-/* One of the two indexes, as far as it takes to find the other. */
-typedef struct Half
-{
-	bool		is_main;
-	TtlDate		date;
-	List	   *filter;			/* of both */
-} Half;
-
-/* False if the index is none of two. */
-static bool
-read_half(Oid indexrelid, Half *half)
+/* Reads an index, whether it has a TTL or not; false if it has more than one key. */
+bool
+ttl_own_ttl_read(Oid indexrelid, TtlSide *side)
 {
 	TtlOption	option;
 
-	if (!ttl_option_read(indexrelid, &option) || !ttl_own_ttl_date(indexrelid, &half->date))
+	if (!ttl_option_read(indexrelid, &option) || !read_date(indexrelid, &side->date))
 		return false;
-	half->filter = ttl_own_ttl_plain_filter(option.filter);
-	half->is_main = half->date.ttl == NULL;
-	if (half->is_main)
-		half->date.ttl = ttl_own_ttl_asked_for(option.filter);
-	return half->date.ttl != NULL;
+	side->is_main = side->date.ttl == NULL;
+	if (side->is_main)
+		side->date.ttl = ttl_own_ttl_asked_for(option.filter);
+	side->filter = ttl_own_ttl_plain_filter(option.filter);
+	return true;
 }
 
-/* Finds the other half, preferably one that no REINDEX CONCURRENTLY has left. */
-static Oid
-find_sibling(Oid relid, const Half *half)
+/* Finds the other one of two indexes, preferably one that no REINDEX CONCURRENTLY has left. */
+Oid
+ttl_own_ttl_find(Oid relid, const TtlSide *side)
 {
 	Oid			found = InvalidOid;
 	ListCell   *lc;
 
-	foreach(lc, ttl_catalog_table_indexes(relid))
+	foreach(lc, side->date.ttl != NULL ? ttl_catalog_table_indexes(relid) : NIL)
 	{
-		Half		other;
+		TtlSide		other;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!read_half(lfirst_oid(lc), &other) || other.is_main == half->is_main ||
-			other.date.attnum != half->date.attnum ||
-			!equal(other.date.expression, half->date.expression) ||
-			!equal(other.date.ttl, half->date.ttl) || !equal(other.filter, half->filter))
+		if (!ttl_own_ttl_read(lfirst_oid(lc), &other) || other.is_main == side->is_main ||
+			other.date.attnum != side->date.attnum ||
+			!equal(other.date.expression, side->date.expression) ||
+			!equal(other.date.ttl, side->date.ttl) || !equal(other.filter, side->filter))
 			continue;
 		if (!ttl_catalog_is_copy(lfirst_oid(lc)))
 			return lfirst_oid(lc);
@@ -178,39 +170,30 @@ find_sibling(Oid relid, const Half *half)
 	return found;
 }
 
-/* Finds the sibling of a main index that is to be made. */
-Oid
-ttl_own_ttl_find(Oid relid, AttrNumber attnum, Node *expression, Node *ttl, List *plain_filter)
-{
-	Half		half = {true, {expression ? InvalidAttrNumber : attnum, expression, ttl}, plain_filter};
-
-	return find_sibling(relid, &half);
-}
-
 /* The sibling of a main index, which may be a plain index; invalid for none. */
 Oid
 ttl_own_ttl_sibling(Oid main)
 {
-	Half		half;
+	TtlSide		side;
 	Oid			relid = IndexGetRelation(main, true);
 
-	if (!OidIsValid(relid) || !read_half(main, &half) || !half.is_main)
+	if (!OidIsValid(relid) || !ttl_own_ttl_read(main, &side) || !side.is_main)
 		return InvalidOid;
-	return find_sibling(relid, &half);
+	return ttl_own_ttl_find(relid, &side);
 }
 
 /* The main TTL index whose sibling this index is; the index itself for any other one. */
 Oid
 ttl_own_ttl_main(Oid indexrelid)
 {
-	Half		half;
+	TtlSide		side;
 	Oid			relid = IndexGetRelation(indexrelid, true);
 	Oid			main;
 	TtlOption	option;
 
-	if (!OidIsValid(relid) || !read_half(indexrelid, &half) || half.is_main)
+	if (!OidIsValid(relid) || !ttl_own_ttl_read(indexrelid, &side) || side.is_main)
 		return indexrelid;
-	main = find_sibling(relid, &half);
+	main = ttl_own_ttl_find(relid, &side);
 	/* of two that match the main one, only one is its sibling */
 	if (!OidIsValid(main) || !ttl_option_read(main, &option) || !option.present ||
 		ttl_own_ttl_sibling(main) != indexrelid)

@@ -143,7 +143,7 @@ read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 
 	*is_dependent = false;
 	*slot = 0;
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 		return;
 	depend = table_open(DependRelationId, AccessShareLock);
 	table = own_relation("saved_options");
@@ -161,7 +161,7 @@ read_dependencies(Oid indexrelid, bool *is_dependent, int *slot)
 		for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
 		{
 			if (row->refclassid == ProcedureRelationId &&
-				row->refobjid == ttl_function_option(&functions, i))
+				row->refobjid == ttl_option_function(&functions, i))
 				*is_dependent = true;
 		}
 	}
@@ -403,10 +403,10 @@ record_dependencies(Oid indexrelid, int slot)
 	ReleaseSysCache(tuple);
 
 	/* the functions, each of which may be called or not */
-	ttl_function_lookup(&functions);
+	ttl_option_functions(&functions);
 	for (int i = 0; i < TTL_REMOVED_FUNCTIONS; i++)
 	{
-		TtlFunctions only = {.expire_after_seconds = ttl_function_option(&functions, i)};
+		TtlFunctions only = {.expire_after_seconds = ttl_option_function(&functions, i)};
 
 		deleteDependencyRecordsForSpecific(RelationRelationId, indexrelid, DEPENDENCY_NORMAL,
 										   ProcedureRelationId, only.expire_after_seconds);

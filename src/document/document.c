@@ -417,13 +417,11 @@ walk_element(PathWalk *walk)
 	array->position++;
 }
 
-/*
- * Finds the earliest date at the path (text[]), or returns false.  Only an interrupt is an
- * error.
- */
-static bool
-find_date(Jsonb *document, ArrayType *path, TtlUnit unit, pg_tz *zone, TimestampTz *date)
+/* Returns the earliest date at the path, of the document in the first argument.  Only an interrupt is an error. */
+static Datum
+earliest_date(FunctionCallInfo fcinfo, ArrayType *path, TtlUnit unit, pg_tz *zone)
 {
+	Jsonb	   *document = PG_GETARG_JSONB_P(0);
 	PathWalk	walk = {.unit = unit,.zone = zone};
 	JsonbValue	root;
 	Datum	   *components;
@@ -436,7 +434,7 @@ find_date(Jsonb *document, ArrayType *path, TtlUnit unit, pg_tz *zone, Timestamp
 	for (int i = 0; i < walk.path_length; i++)
 	{
 		if (nulls[i])
-			return false;
+			PG_RETURN_NULL();
 	}
 
 	if (!JsonbExtractScalar(&document->root, &root))
@@ -449,19 +447,16 @@ find_date(Jsonb *document, ArrayType *path, TtlUnit unit, pg_tz *zone, Timestamp
 	while (walk.top != NULL)
 		walk_element(&walk);
 
-	*date = walk.earliest;
-	return walk.found;
+	if (!walk.found)
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(walk.earliest);
 }
 
 /* document_date(document jsonb, VARIADIC path text[]) returns timestamptz */
 Datum
 ttl_document_date(PG_FUNCTION_ARGS)
 {
-	TimestampTz date;
-
-	if (!find_date(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(1), TTL_UNIT_NONE, NULL, &date))
-		PG_RETURN_NULL();
-	PG_RETURN_TIMESTAMPTZ(date);
+	return earliest_date(fcinfo, PG_GETARG_ARRAYTYPE_P(1), TTL_UNIT_NONE, NULL);
 }
 
 /*
@@ -474,14 +469,11 @@ ttl_document_date_in(PG_FUNCTION_ARGS)
 	char	   *format = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	TtlUnit		unit = ttl_keytype_find_unit(format);
 	pg_tz	   *zone = unit == TTL_UNIT_NONE ? pg_tzset(format) : NULL;
-	TimestampTz date;
 
 	/* in documents there are no UUIDs */
 	if (unit == TTL_UNIT_UUIDV7)
 		unit = TTL_UNIT_NONE;
-	if (!find_date(PG_GETARG_JSONB_P(0), PG_GETARG_ARRAYTYPE_P(2), unit, zone, &date))
-		PG_RETURN_NULL();
-	PG_RETURN_TIMESTAMPTZ(date);
+	return earliest_date(fcinfo, PG_GETARG_ARRAYTYPE_P(2), unit, zone);
 }
 
 /* earliest(dates timestamptz[]) returns timestamptz */

@@ -53,6 +53,26 @@ show_reason(TtlIndex *index, TtlState state, const char *reason)
 	ttl_state_set(index, state, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, pstrdup(reason), NULL);
 }
 
+/* The foreign partitions, or tables that inherit, whose rows an index leaves out; NULL for none. */
+static char *
+left_out(const TtlIndex *index)
+{
+	bool		partitioned = index->relkind == RELKIND_PARTITIONED_INDEX;
+	List	   *tables;
+	char	   *name;
+
+	if (index->governor != index->indexrelid)
+		return NULL;
+	tables = partitioned ? ttl_inherit_foreign_tables(index->relid) :
+		ttl_inherit_children(index->relid);
+	if (tables == NIL || (name = get_rel_name(linitial_oid(tables))) == NULL)
+		return NULL;
+	return psprintf("leaves out the rows of %s: \"%s\"%s",
+					partitioned ? "foreign partitions" : "tables that inherit", name,
+					list_length(tables) == 1 ? "" :
+					psprintf(" and %d more", list_length(tables) - 1));
+}
+
 /*
  * Completes the description of an index for the view: what else keeps its rows from being
  * deleted, what an active index leaves out, and why it is slow.
@@ -78,7 +98,7 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	if (index->state != TTL_ACTIVE ||
 		(ttl_leaves_is_by_row(index) && !ttl_state_owners_above(index)))
 		return;
-	index->reason = ttl_reach_left_out(index);
+	index->reason = left_out(index);
 	if (index->reason == NULL && error != NULL && error->keeps && index->governor == index->indexrelid)
 		index->reason = "a trigger keeps the rows that are due: it returns NULL";
 	if (index->reason == NULL)

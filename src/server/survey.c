@@ -394,7 +394,7 @@ begin_survey(Look *look)
 		ttl_kept_begin_pass(run->kept, run->at);
 	/* else a pass would last until a clock that was set back is there again */
 	run->kept->pass_at = Min(run->kept->pass_at, run->at);
-	if (!ttl_function_lookup(&functions))
+	if (!ttl_option_functions(&functions))
 	{
 		/* nothing is shown of what was dropped */
 		run->kept->survey = look->found;

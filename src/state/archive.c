@@ -238,8 +238,8 @@ rights_state(TtlIndex *index)
  * because a dump grants last.  Privileges can be read only of a locked table, because it may be
  * dropped concurrently.  If the lock is not free, a batch does not get it either.
  */
-static TtlState
-check_rights(TtlIndex *index)
+TtlState
+ttl_archive_rights(TtlIndex *index)
 {
 	Oid			target = index->option.archive_to;
 	TtlState	state = TTL_ACTIVE;
@@ -254,24 +254,11 @@ check_rights(TtlIndex *index)
 	return state;
 }
 
-/*
- * The state by the privileges.  That of a partition is the state of the whole if both have one
- * owner, and is left to it: otherwise a view would read all partitions of the archive for each
- * partition.
- */
-TtlState
-ttl_archive_rights(TtlIndex *index)
-{
-	if (index->governor != index->indexrelid && index->owner == ttl_owner_of(index->governor))
-		return TTL_ACTIVE;
-	return check_rights(index);
-}
-
 /* The state by all that keeps rows from being moved; sets the reason. */
 TtlState
 ttl_archive_state_now(TtlIndex *index)
 {
 	TtlState	state = ttl_archive_state(index);
 
-	return state == TTL_ACTIVE ? check_rights(index) : state;
+	return state == TTL_ACTIVE ? ttl_archive_rights(index) : state;
 }

@@ -200,7 +200,7 @@ key_state(TtlIndex *index, Oid type)
 	index->keytype = getBaseType(type);
 	if (!OidIsValid(ttl_keytype_opclass(index->keytype)))
 		return ttl_state_set(index, TTL_UNSUITABLE_INDEX, ERRCODE_DATATYPE_MISMATCH,
-							 psprintf(TTL_KEY_TYPE_REASON, format_type_be(type)),
+							 psprintf("the key of a TTL index cannot be of type %s", format_type_be(type)),
 							 ttl_key_hint(index->relid, index->keyattnum, index->keytype));
 	if (!index->option.present)
 		return TTL_ACTIVE;
@@ -226,14 +226,6 @@ key_state(TtlIndex *index, Oid type)
 	return TTL_ACTIVE;
 }
 
-/* Raises what is wrong with the key of an index that is to have this option. */
-void
-ttl_state_check_key(TtlIndex *index)
-{
-	if (key_state(index, index->keytype) != TTL_ACTIVE)
-		ttl_state_raise(index);
-}
-
 /* Does an enabled rule add a command to this one or, if asked for, replace it? */
 bool
 ttl_state_has_rule(Oid relid, CmdType event, bool instead)
@@ -244,6 +236,21 @@ ttl_state_has_rule(Oid relid, CmdType event, bool instead)
 		ttl_select_value(psprintf("SELECT 1 FROM pg_rewrite WHERE ev_class = %u AND ev_type = '%d' "
 								  "AND ev_enabled <> 'D'%s",
 								  relid, (int) event, instead ? " AND is_instead" : "")) != NULL;
+}
+
+/*
+ * Is this a hypertable of TimescaleDB, or a chunk of one, which inherits from it?  Their rows are
+ * compressed and copied: one that is deleted could come back, or be lost in its newer version.
+ */
+static bool
+is_hypertable(Oid relid)
+{
+	return ttl_select_has_catalog("_timescaledb_catalog", "hypertable") &&
+		ttl_select_value(psprintf("SELECT 1 FROM _timescaledb_catalog.hypertable AS h "
+								  "JOIN pg_class AS c ON c.relname = h.table_name "
+								  "JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = h.schema_name "
+								  "WHERE c.oid IN (%u, %u)",
+								  relid, ttl_inherit_parent(relid, NULL))) != NULL;
 }
 
 /* The state by the table alone. */
@@ -262,7 +269,7 @@ table_state(TtlIndex *index, Oid relid, TtlCitusTable *citus)
 		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a temporary table cannot have a TTL index",
 							 "Other sessions cannot reach its rows; it ends with its own session.");
-	if (ttl_reach_is_hypertable(relid))
+	if (is_hypertable(relid))
 		return ttl_state_set(index, TTL_UNSUITABLE_TABLE, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a hypertable of TimescaleDB, or a chunk of one, cannot have a TTL index",
 							 "Let TimescaleDB drop its chunks: SELECT add_retention_policy(...).");
@@ -288,10 +295,12 @@ ttl_state_check_table(Oid relid)
 		ttl_state_raise(&index);
 }
 
-/* The state by whether an index on this column can drop and make partitions of the table. */
+/* The state by whether an index on this column can drop and make partitions of the table, if asked for. */
 static TtlState
-partitions_state(TtlIndex *index, Oid relid, AttrNumber attnum, bool filtered)
+partitions_state(TtlIndex *index, Oid relid, AttrNumber attnum)
 {
+	if (!index->option.drop_partitions && index->option.bucket_seconds == 0)
+		return TTL_ACTIVE;
 	if (!ttl_bounds_possible(relid, attnum, index->keytype))
 		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "partitions can be dropped and made only where the table is partitioned by RANGE of the key alone",
@@ -301,21 +310,22 @@ partitions_state(TtlIndex *index, Oid relid, AttrNumber attnum, bool filtered)
 		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "partitions by UUID cannot be dropped or made",
 							 "They can hold UUIDs of other versions, which never expire.");
-	if (filtered)
+	if (index->option.filter != NIL)
 		return ttl_state_set(index, TTL_UNSUITABLE_PARTITIONS, ERRCODE_FEATURE_NOT_SUPPORTED,
 							 "a TTL index with a filter cannot drop or make partitions",
 							 "Let an index without a filter do that; this one can expire its rows earlier.");
 	return TTL_ACTIVE;
 }
 
-/* Raises what prevents an index on this column from dropping and making partitions. */
+/* Raises what in its key or its table is wrong for an index that is to have this option. */
 void
-ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype, bool filtered)
+ttl_state_check_option(TtlIndex *index)
 {
-	TtlIndex	index = {.keytype = keytype};
-
-	if (partitions_state(&index, relid, attnum, filtered) != TTL_ACTIVE)
-		ttl_state_raise(&index);
+	/* a part of an index cannot drop partitions, and cannot be changed */
+	if (key_state(index, index->keytype) != TTL_ACTIVE ||
+		(index->governor == index->indexrelid &&
+		 partitions_state(index, index->relid, index->keyattnum) != TTL_ACTIVE))
+		ttl_state_raise(index);
 }
 
 static TtlState
@@ -384,11 +394,8 @@ definition_state(TtlIndex *index, HeapTuple tuple)
 		return index->state;
 
 	/* what the option asks for */
-	if (index->option.present &&
-		(index->option.drop_partitions || index->option.bucket_seconds != 0) &&
-		partitions_state(index, governed,
-						 ttl_key_read(index->governor, &attnum, &expression) ? attnum : 0,
-						 index->option.filter != NIL) != TTL_ACTIVE)
+	if (partitions_state(index, governed,
+						 ttl_key_read(index->governor, &attnum, &expression) ? attnum : 0) != TTL_ACTIVE)
 		return index->state;
 	return ttl_archive_state(index);
 }
@@ -454,13 +461,33 @@ ttl_state_owners_above(TtlIndex *index)
 	return true;
 }
 
+/*
+ * Is this the copy that pg_repack fills and then swaps in?  Its rows are updated from a log.
+ * A row deleted from the copy alone would miss an update to a later date, and would be
+ * archived twice.  The log exists as long as the copy.
+ */
+static bool
+is_repack_copy(Oid relid)
+{
+	Oid			schema = get_rel_namespace(relid);
+	const char *nspname = get_namespace_name(schema);
+	const char *relname = get_rel_name(relid);
+	const char *number;
+
+	if (nspname == NULL || strcmp(nspname, "repack") != 0 ||
+		relname == NULL || strncmp(relname, "table_", strlen("table_")) != 0)
+		return false;
+	number = relname + strlen("table_");
+	return OidIsValid(get_relname_relid(psprintf("log_%s", number), schema));
+}
+
 /* The state of the moment, for an index that is well defined. */
 static TtlState
 runtime_state(TtlIndex *index, HeapTuple tuple, bool locked)
 {
 	AclMode		needed = ACL_SELECT | ACL_DELETE;
 
-	if (ttl_reach_is_repack_copy(index->relid))
+	if (is_repack_copy(index->relid))
 		return ttl_state_set(index, TTL_REPACK_COPY, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 							 "pg_repack fills this copy of a table, or has left it behind",
 							 "The rows expire in the table itself.");
@@ -486,7 +513,9 @@ runtime_state(TtlIndex *index, HeapTuple tuple, bool locked)
 		return ttl_state_set(index, TTL_OLD_SNAPSHOTS, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 							 "the index cannot be used until transactions older than it have ended",
 							 NULL);
-	if (ttl_archive_rights(index) != TTL_ACTIVE)
+	/* otherwise a view would read all partitions of the archive for each partition */
+	if ((index->governor == index->indexrelid || index->owner != ttl_owner_of(index->governor)) &&
+		ttl_archive_rights(index) != TTL_ACTIVE)
 		return index->state;
 	return ttl_citus_state(index);
 }

@@ -34,8 +34,7 @@ extern const int32 *ttl_state_read_seconds(FunctionCallInfo fcinfo, int i);
 extern void ttl_state_check_seconds(int32 seconds, bool may_be_never);
 extern bool ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index);
 extern void ttl_state_check_table(Oid relid);
-extern void ttl_state_check_key(TtlIndex *index);
-extern void ttl_state_check_partitions(Oid relid, AttrNumber attnum, Oid keytype, bool filtered);
+extern void ttl_state_check_option(TtlIndex *index);
 extern bool ttl_state_owners_above(TtlIndex *index);
 extern bool ttl_state_has_rule(Oid relid, CmdType event, bool instead);
 
@@ -65,10 +64,5 @@ extern char *ttl_archive_column_type(const FormData_pg_attribute *column);
 /* references.c */
 extern List *ttl_references_to(Oid relid);
 extern const TtlReference *ttl_references_slow(Oid relid);
-
-/* reach.c */
-extern bool ttl_reach_is_hypertable(Oid relid);
-extern bool ttl_reach_is_repack_copy(Oid relid);
-extern char *ttl_reach_left_out(const TtlIndex *index);
 
 #endif							/* TTL_STATE_H */
