@@ -31,10 +31,7 @@
 #include "expire/expire.h"
 #include "pass/pass.h"
 #include "partition/partition.h"
-#include "shared/state_file.h"
 #include "state/state.h"
-#include "stats/stats.h"
-#include "ttl_index.h"
 
 /* What was due is estimated after so many deleted rows for each index that holds them. */
 #define ESTIMATE_ROWS 1000
@@ -177,7 +174,7 @@ count_partition(void *arg, ErrorData *edata, bool timed_out)
 	else if (kept != NULL)
 		kept->delay = 0;
 	work->counted = !run->stop &&
-		ttl_report_batch(run, root, work->visit, batch, false,
+		ttl_report_batch(run, root, work->visit, batch,
 						 work->failed && work->first_error ? edata : NULL, work->begun);
 }
 
@@ -432,11 +429,12 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 
 	if (edata != NULL && work->edata == NULL && !batch->busy && !is_of_lock(work, edata))
 	{
-		batch->deleted = batch->archived = batch->skipped_locked = batch->skipped_kept = batch->failed = 0;
+		batch->deleted = batch->archived = batch->skipped_locked = batch->skipped_kept = 0;
 		if (is_transient_error(batch, edata))
 			batch->candidates = 0;
 		work->edata = edata;
 		work->skipped = work->size == 1 && batch->candidates > 0;
+		batch->failed = work->skipped ? 1 : 0;
 
 		/*
 		 * If a single row takes too long, the monitor leaves the rest of the
@@ -462,7 +460,7 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 	if (batch->busy)
 		batch->skipped_locked = run->again ? 0 : 1;
 	work->counted = !run->stop &&
-		ttl_report_batch(run, work->root, work->visit, batch, work->skipped,
+		ttl_report_batch(run, work->root, work->visit, batch,
 						 work->edata ? work->edata : batch->edata, work->begun);
 }
 
@@ -624,12 +622,8 @@ end_visit(TtlRun *run, const Target *target, TtlVisit *visit, Oid last_leaf)
 		visit->batch_size : 0;
 	TtlResumeState *kept;
 
-	/*
-	 * If there were errors and nothing was deleted, or the search for the row
-	 * that fails has not ended, the pass goes on behind these rows, but not
-	 * for longer than the monitor sleeps.
-	 */
-	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing) &&
+	/* errors alone do not keep the pass going for longer than the monitor sleeps */
+	if (visit->failures > 0 && visit->deleted == 0 &&
 		ttl_work_is_long(run, GetCurrentTimestamp()))
 		visit->skipped = true;
 	if (visit->skipped)
@@ -671,7 +665,7 @@ end_visit(TtlRun *run, const Target *target, TtlVisit *visit, Oid last_leaf)
  * Returns whether rows that were due at the beginning of the pass remain.
  */
 static bool
-visit_index(TtlRun *run, const TtlLimits *limits, Oid root)
+visit_index(TtlRun *run, Oid root)
 {
 	Target		target = {.run = run,.root = root};
 	ErrorData  *edata = NULL;
@@ -707,7 +701,7 @@ visit_index(TtlRun *run, const TtlLimits *limits, Oid root)
 		return false;
 	}
 	kept = ttl_kept_find(run->kept, root);
-	ttl_schedule_visit_begin(&visit, limits, kept, GetCurrentTimestamp());
+	ttl_schedule_visit_begin(&visit, &ttl_limits, kept, GetCurrentTimestamp());
 	more_partitions = visit_partitions(run, &target, &visit);
 
 	/*
@@ -789,7 +783,6 @@ show_pass(const TtlRun *run)
 void
 ttl_visit_all(TtlRun *run, Oid *resume_at)
 {
-	TtlLimits	limits = ttl_limits;
 	int			count = list_length(run->roots);
 	int			first = 0;
 	bool		more = false;
@@ -813,14 +806,14 @@ ttl_visit_all(TtlRun *run, Oid *resume_at)
 		int64		elapsed = GetCurrentTimestamp() - run->at;
 
 		/* the next sub-pass goes on here; the clock may have gone back */
-		if (i > 0 && limits.sub_pass_time > 0 &&
-			(elapsed < 0 || elapsed >= limits.sub_pass_time * USECS_PER_SEC))
+		if (i > 0 && ttl_limits.sub_pass_time > 0 &&
+			(elapsed < 0 || elapsed >= ttl_limits.sub_pass_time * USECS_PER_SEC))
 		{
 			*resume_at = root;
 			more = true;
 			break;
 		}
-		more = visit_index(run, &limits, root) || more;
+		more = visit_index(run, root) || more;
 		show_pass(run);
 	}
 	run->shared->more = more && !run->stop;
