@@ -28,17 +28,13 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/dsa.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
-#include "utils/wait_event.h"
 
 #include "server/server.h"
-#include "pass/pass.h"
-#include "ttl_index.h"
 
 PGDLLEXPORT void ttl_worker_main(Datum arg);
 
@@ -236,10 +232,7 @@ run_turn(TtlRun *run)
 		 pg_atomic_read_u32(&common->waiting) == 0; i++)
 	{
 		run->roots = run->locked;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 LOCK_RETRY_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		ttl_tasks_nap(LOCK_RETRY_MS);
 		ttl_visit_all(run, &shared->resume_at);
 	}
 }
@@ -249,7 +242,6 @@ ttl_worker_main(Datum arg)
 {
 	dsa_pointer pointer;
 	TtlRun		run;
-	char		activity[64];
 	bool		may_run;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
@@ -280,8 +272,7 @@ ttl_worker_main(Datum arg)
 	before_shmem_exit(answer, (Datum) 0);
 	ttl_crash_watch(shared->mark);
 	ttl_work_init(&run, common, shared, &kept);
-	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) common->pass);
-	pgstat_report_activity(STATE_RUNNING, activity);
+	pgstat_report_activity(STATE_RUNNING, "ttl_index: pass");
 
 	may_run = ttl_monitor_enabled || OidIsValid(common->caller);
 	if (may_run && DefaultXactReadOnly)
