@@ -169,13 +169,15 @@ read_databases(bool begins)
 static void
 run_pass(void)
 {
+	char		activity[64];
 	TtlStateFile file;
 	instr_time	read_at;
 
 	if (!check_clock(&file, false) || ttl_hold_is_held(&file, WARNING, &hold_reported))
 		return;
 	hold_reported.at = 0;
-	pgstat_report_activity(STATE_RUNNING, "ttl_index: pass");
+	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) ttl_tasks_next_pass());
+	pgstat_report_activity(STATE_RUNNING, activity);
 	read_databases(true);
 	INSTR_TIME_SET_CURRENT(read_at);
 	while (ttl_tasks_step(ttl_monitor_enabled))

@@ -93,6 +93,7 @@ extern int64 ttl_tasks_elapsed(instr_time since);
 extern void ttl_tasks_nap(long milliseconds);
 extern void ttl_tasks_init(Oid caller);
 extern void ttl_tasks_end(int code, Datum arg);
+extern int64 ttl_tasks_next_pass(void);
 extern void ttl_tasks_note_crash(Oid database, Oid indexrelid);
 extern TtlDatabase *ttl_tasks_add_database(Oid oid);
 extern void ttl_tasks_forget_unseen(void);

@@ -159,6 +159,13 @@ ttl_tasks_end(int code, Datum arg)
 	databases = processes = NIL;
 }
 
+/* Returns the number of the next pass, for pg_stat_activity. */
+int64
+ttl_tasks_next_pass(void)
+{
+	return ++common->pass;
+}
+
 /* Notes that an index has crashed the server. */
 void
 ttl_tasks_note_crash(Oid database, Oid indexrelid)

@@ -242,6 +242,7 @@ ttl_worker_main(Datum arg)
 {
 	dsa_pointer pointer;
 	TtlRun		run;
+	char		activity[64];
 	bool		may_run;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
@@ -272,7 +273,8 @@ ttl_worker_main(Datum arg)
 	before_shmem_exit(answer, (Datum) 0);
 	ttl_crash_watch(shared->mark);
 	ttl_work_init(&run, common, shared, &kept);
-	pgstat_report_activity(STATE_RUNNING, "ttl_index: pass");
+	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) common->pass);
+	pgstat_report_activity(STATE_RUNNING, activity);
 
 	may_run = ttl_monitor_enabled || OidIsValid(common->caller);
 	if (may_run && DefaultXactReadOnly)

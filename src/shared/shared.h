@@ -35,6 +35,7 @@ typedef struct TtlCommon
 {
 	int			starter_pid;	/* the launcher, or the session that runs the pass */
 	Oid			caller;			/* of run_pass(), or invalid */
+	int64		pass;			/* its number, for pg_stat_activity */
 	dshash_table_handle kept;	/* of TtlResumeState */
 	dshash_table_handle databases;	/* of TtlKnownDatabase; the launcher's */
 	pg_atomic_uint32 waiting;	/* others wait: a worker leaves after its round */
