@@ -51,11 +51,9 @@ typedef struct TtlVisit
 	int64		larger_rows;	/* the rows of an earlier, larger batch */
 	int64		larger_us;		/* and the time that it took */
 	int64		fixed_us;		/* what a batch takes without its rows, or 0 */
-	double		row_us;			/* and for each row */
 	int			batches;
 	int			failures;
 	bool		careful;		/* a batch has failed */
-	bool		narrowing;		/* searching for the row that failed */
 	bool		rows_wait;		/* for others of the table, in larger batches */
 	bool		skipped;		/* the index is not visited again in this pass */
 	bool		counted;		/* the visit is in the counters */
@@ -74,7 +72,7 @@ extern char *ttl_report_pass_text(const TtlPassSum *sum);
 extern void ttl_report_failure(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out);
 extern void ttl_report_count(TtlRun *run, const TtlCount *count);
 extern bool ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
-							 bool skipped, const ErrorData *edata, TimestampTz begun);
+							 const ErrorData *edata, TimestampTz begun);
 extern void ttl_report_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch);
 extern void ttl_report_pass(TtlRun *run, bool has_indexes);
 

@@ -25,8 +25,6 @@
 #include "utils/timestamp.h"
 
 #include "pass/pass.h"
-#include "stats/stats.h"
-#include "ttl_index.h"
 
 /* A name that a function of users does not find is most often not qualified. */
 static const char *
@@ -198,7 +196,7 @@ ttl_report_failure(TtlRun *run, Oid root, const ErrorData *edata, bool timed_out
 /* Counts what a batch did, in its transaction.  Returns false if it did nothing. */
 bool
 ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *batch,
-				 bool skipped, const ErrorData *edata, TimestampTz begun)
+				 const ErrorData *edata, TimestampTz begun)
 {
 	TtlCount	count = {0};
 	TimestampTz now = GetCurrentTimestamp();
@@ -215,7 +213,7 @@ ttl_report_batch(TtlRun *run, Oid root, const TtlVisit *visit, const TtlBatch *b
 	count.archived_documents = batch->archived;
 	count.archived_buckets = batch->archived_partitions;
 	count.skipped_locked = batch->skipped_locked;
-	count.skipped_failed = skipped ? 1 : batch->failed;
+	count.skipped_failed = batch->failed;
 	count.skipped_kept = batch->skipped_kept;
 	count.delete_time = (now - begun) / 1000.0;
 	if (batch->deleted > 0 || batch->estimated > 0)
@@ -243,25 +241,13 @@ ttl_report_committed(TtlRun *run, TtlVisit *visit, const TtlBatch *batch)
 	visit->counted = true;
 }
 
-/* What fold_work() works on. */
-typedef struct FoldWork
-{
-	TtlPassState *kept;
-	bool		moves;			/* past hours to the history */
-} FoldWork;
-
 /* Folds the counters if it is time to. */
 static void
 fold_work(void *arg)
 {
-	FoldWork   *work = arg;
-	TtlPassState *kept = work->kept;
-	TimestampTz hour = ttl_counters_hour(GetCurrentTimestamp());
+	TtlPassState *kept = arg;
 
-	if (!ttl_counters_fold(kept->unfolded_rows, hour != kept->folded_hour, work->moves))
-		return;
-	kept->unfolded_rows = 0;
-	kept->folded_hour = hour;
+	ttl_counters_fold(&kept->unfolded_rows, &kept->folded_hour);
 }
 
 static void
@@ -282,7 +268,6 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	Oid			caller = run->common->caller;
 	TimestampTz now = GetCurrentTimestamp();
 	TtlCount	count = {0};
-	FoldWork	fold = {.kept = kept,.moves = true};
 	ErrorData  *edata;
 	bool		timed_out;
 
@@ -316,13 +301,7 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	ttl_report_count(run, &count);
 
 	/* fold; trimming is a piece of work of its own, because it reads all of the history */
-	edata = ttl_work_run(fold_work, &fold, &timed_out);
-	if (edata != NULL && edata->sqlerrcode == ERRCODE_DISK_FULL)
-	{
-		/* the history cannot grow, but what is folded may fit where it was */
-		fold.moves = false;
-		edata = ttl_work_run(fold_work, &fold, &timed_out);
-	}
+	edata = ttl_work_run(fold_work, kept, &timed_out);
 	if (edata == NULL && kept->unfolded_rows == 0)
 		edata = ttl_work_run(trim_work, NULL, &timed_out);
 	/* on a full disk, the next survey tries again */

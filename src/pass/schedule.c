@@ -43,9 +43,6 @@ ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
 	int64		size = visit->single_docs > 0 ? 1 : visit->batch_size;
 	int64		limit = visit->limits.index_time;
 
-	/* the search for a row that fails may take longer than a visit */
-	if (limit > 0 && visit->narrowing)
-		limit = Max(limit, visit->limits.batch_timeout);
 	/* the clock may have gone back */
 	if (visit->over ||
 		(limit > 0 && visit->started != 0 &&
@@ -61,23 +58,22 @@ ttl_schedule_batch_size(const TtlVisit *visit, TimestampTz now)
  * number of rows, for example that of a statement trigger.  It shows when a batch of half
  * the rows or fewer takes hardly less time: if 1000 rows took 100 ms, and then 500 rows took
  * 90 ms, that is 0.02 ms a row, and 80 ms for the batch.  If a later batch takes much less
- * or more time, there was another cause, and both numbers are forgotten.
+ * time, there was another cause, and that is forgotten.
  */
 static void
 note_speed(TtlVisit *visit, int64 rows, int64 took_us)
 {
 	bool		much_smaller;
 
-	if (visit->fixed_us > 0 &&
-		(2 * took_us < visit->fixed_us ||
-		 2 * took_us > 3 * (visit->fixed_us + rows * visit->row_us)))
+	if (2 * took_us < visit->fixed_us)
 		visit->fixed_us = visit->larger_rows = 0;
 	much_smaller = 2 * rows <= visit->larger_rows;
 	if (much_smaller)
 	{
-		visit->row_us = (double) Max(visit->larger_us - took_us, 0) /
+		double		row_us = (double) Max(visit->larger_us - took_us, 0) /
 			(visit->larger_rows - rows);
-		visit->fixed_us = Max(took_us - rows * visit->row_us, 0);
+
+		visit->fixed_us = Max(took_us - rows * row_us, 0);
 		/* a batch must not come near its timeout */
 		if (visit->limits.batch_timeout > 0)
 			visit->fixed_us = Min(visit->fixed_us,
@@ -124,7 +120,6 @@ ttl_schedule_batch_done(TtlVisit *visit, const TtlBatch *batch, int size,
 	visit->batches++;
 	visit->deleted += batch->deleted;
 	visit->failures += batch->failed > 0 ? 1 : 0;
-	visit->narrowing = false;
 	visit->rows_wait = visit->rows_wait || batch->waits;
 	visit->single_docs = Max(visit->single_docs - batch->live, 0);
 	if (visit->started == 0 && batch->candidates > 0)
@@ -174,6 +169,5 @@ ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch, int size,
 		visit->started = begun;
 	visit->over = !can_narrow;
 	visit->more = can_narrow;
-	visit->narrowing = can_narrow && size > 1;
 	visit->batch_size = can_narrow && !canceled ? Max(size / NARROWING, 1) : 1;
 }

@@ -28,7 +28,6 @@
 
 #include "compat.h"
 #include "pass/pass.h"
-#include "ttl_index.h"
 
 /* A batch deletes no more than is allowed in a tenth of a second. */
 #define BATCHES_PER_SECOND 10

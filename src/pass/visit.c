@@ -31,10 +31,7 @@
 #include "expire/expire.h"
 #include "pass/pass.h"
 #include "partition/partition.h"
-#include "shared/state_file.h"
 #include "state/state.h"
-#include "stats/stats.h"
-#include "ttl_index.h"
 
 /* What was due is estimated after so many deleted rows for each index that holds them. */
 #define ESTIMATE_ROWS 1000
@@ -177,7 +174,7 @@ count_partition(void *arg, ErrorData *edata, bool timed_out)
 	else if (kept != NULL)
 		kept->delay = 0;
 	work->counted = !run->stop &&
-		ttl_report_batch(run, root, work->visit, batch, false,
+		ttl_report_batch(run, root, work->visit, batch,
 						 work->failed && work->first_error ? edata : NULL, work->begun);
 }
 
@@ -312,6 +309,7 @@ batch_work(void *arg)
 	TtlRun	   *run = work->run;
 	Oid			relid = IndexGetRelation(work->leaf, true);
 	int64		shard;
+	bool		is_there;
 	TtlIndex	index;
 	TtlCutoff	cutoff;
 	TtlCutoff	pass_cutoff;
@@ -326,24 +324,17 @@ batch_work(void *arg)
 		return;
 	}
 
-	/* it may have changed since it was prepared, before the lock */
-	if (!ttl_state_describe(work->leaf, false, &index) ||
-		index.state == TTL_TABLE_LOCKED)
-	{
-		/* others wait for the table, or it was dropped */
-		work->batch.busy = index.state == TTL_TABLE_LOCKED;
-		work->batch.inactive = !work->batch.busy;
+	/* it may have changed since it was prepared, before the lock; others may wait for the table */
+	is_there = ttl_state_describe(work->leaf, false, &index);
+	work->batch.busy = is_there && index.state == TTL_TABLE_LOCKED;
+	work->batch.inactive = !work->batch.busy &&
+		(!is_there || index.state != TTL_ACTIVE || index.governor != work->root ||
+		 index.owner != GetUserId() ||
+		 ttl_citus_deletes_elsewhere(&index.citus) || index.citus.shard != shard ||
+		 !ttl_option_expires(&index.option) || !ttl_leaves_is_by_row(&index) ||
+		 !ttl_state_owners_above(&index));
+	if (work->batch.busy || work->batch.inactive)
 		return;
-	}
-	if (index.state != TTL_ACTIVE || index.governor != work->root ||
-		index.owner != GetUserId() ||
-		ttl_citus_deletes_elsewhere(&index.citus) || index.citus.shard != shard ||
-		!ttl_option_expires(&index.option) || !ttl_leaves_is_by_row(&index) ||
-		!ttl_state_owners_above(&index))
-	{
-		work->batch.inactive = true;
-		return;
-	}
 
 	ttl_cutoff_init(&cutoff, &index, run->at);
 	ttl_cutoff_init(&pass_cutoff, &index, run->kept->pass_at);
@@ -434,7 +425,7 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 		return;
 	if (edata != NULL && work->edata == NULL && !batch->busy && !is_of_lock(work, edata))
 	{
-		batch->deleted = batch->archived = batch->skipped_locked = batch->skipped_kept = batch->failed = 0;
+		batch->deleted = batch->archived = batch->skipped_locked = batch->skipped_kept = 0;
 		if (is_transient_error(batch, edata))
 			batch->candidates = 0;
 		work->edata = edata;
@@ -444,6 +435,7 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 		if (work->repeats)
 			return;
 		work->skipped = work->size == 1 && batch->candidates > 0;
+		batch->failed = work->skipped ? 1 : 0;
 
 		/*
 		 * If a single row takes too long, the monitor leaves the rest of the
@@ -469,7 +461,7 @@ count_batch(void *arg, ErrorData *edata, bool timed_out)
 	if (batch->busy)
 		batch->skipped_locked = run->again ? 0 : 1;
 	work->counted = !run->stop &&
-		ttl_report_batch(run, work->root, work->visit, batch, work->skipped,
+		ttl_report_batch(run, work->root, work->visit, batch,
 						 work->edata ? work->edata : batch->edata, work->begun);
 }
 
@@ -637,12 +629,8 @@ end_visit(TtlRun *run, const Target *target, TtlVisit *visit, Oid last_leaf)
 		visit->batch_size : 0;
 	TtlResumeState *kept;
 
-	/*
-	 * If there were errors and nothing was deleted, or the search for the row
-	 * that fails has not ended, the pass goes on behind these rows, but not
-	 * for longer than the monitor sleeps.
-	 */
-	if (visit->failures > 0 && (visit->deleted == 0 || visit->narrowing) &&
+	/* errors alone do not keep the pass going for longer than the monitor sleeps */
+	if (visit->failures > 0 && visit->deleted == 0 &&
 		ttl_work_is_long(run, GetCurrentTimestamp()))
 		visit->skipped = true;
 	if (visit->skipped)
@@ -684,7 +672,7 @@ end_visit(TtlRun *run, const Target *target, TtlVisit *visit, Oid last_leaf)
  * Returns whether rows that were due at the beginning of the pass remain.
  */
 static bool
-visit_index(TtlRun *run, const TtlLimits *limits, Oid root)
+visit_index(TtlRun *run, Oid root)
 {
 	Target		target = {.run = run,.root = root};
 	ErrorData  *edata = NULL;
@@ -698,11 +686,6 @@ visit_index(TtlRun *run, const TtlLimits *limits, Oid root)
 	int64		took;
 	ListCell   *lc;
 
-	if (ttl_kept_is_left_out(run->kept, root, run->at))
-		return false;
-	run->shared->current_index = root;
-	ttl_crash_mark(root);
-
 	/* find what there is to do */
 	ttl_work_begin(run);
 	if (!ttl_work_must_stop(run))
@@ -714,13 +697,9 @@ visit_index(TtlRun *run, const TtlLimits *limits, Oid root)
 	(void) ttl_work_try_commit(run, &timed_out);
 	if (run->stop || edata != NULL ||
 		(target.leaves == NIL && target.partitions == NIL))
-	{
-		ttl_crash_mark(InvalidOid);
-		run->shared->current_index = InvalidOid;
 		return false;
-	}
 	kept = ttl_kept_find(run->kept, root);
-	ttl_schedule_visit_begin(&visit, limits, kept, GetCurrentTimestamp());
+	ttl_schedule_visit_begin(&visit, &ttl_limits, kept, GetCurrentTimestamp());
 	more_partitions = visit_partitions(run, &target, &visit);
 
 	/*
@@ -768,8 +747,6 @@ visit_index(TtlRun *run, const TtlLimits *limits, Oid root)
 	list_free(target.leaves);
 	list_free(target.others);
 	list_free_deep(target.partitions);
-	ttl_crash_mark(InvalidOid);
-	run->shared->current_index = InvalidOid;
 
 	took = (GetCurrentTimestamp() - visit.begun) / 1000;
 	if (ttl_log_min_duration >= 0 && took >= ttl_log_min_duration && visit.deleted > 0)
@@ -802,7 +779,6 @@ show_pass(const TtlRun *run)
 void
 ttl_visit_all(TtlRun *run, Oid *resume_at)
 {
-	TtlLimits	limits = ttl_limits;
 	int			count = list_length(run->roots);
 	int			first = 0;
 	bool		more = false;
@@ -826,14 +802,20 @@ ttl_visit_all(TtlRun *run, Oid *resume_at)
 		int64		elapsed = GetCurrentTimestamp() - run->at;
 
 		/* the next sub-pass goes on here; the clock may have gone back */
-		if (i > 0 && limits.sub_pass_time > 0 &&
-			(elapsed < 0 || elapsed >= limits.sub_pass_time * USECS_PER_SEC))
+		if (i > 0 && ttl_limits.sub_pass_time > 0 &&
+			(elapsed < 0 || elapsed >= ttl_limits.sub_pass_time * USECS_PER_SEC))
 		{
 			*resume_at = root;
 			more = true;
 			break;
 		}
-		more = visit_index(run, &limits, root) || more;
+		if (ttl_kept_is_left_out(run->kept, root, run->at))
+			continue;
+		run->shared->current_index = root;
+		ttl_crash_mark(root);
+		more = visit_index(run, root) || more;
+		ttl_crash_mark(InvalidOid);
+		run->shared->current_index = InvalidOid;
 		show_pass(run);
 	}
 	run->shared->more = more && !run->stop;

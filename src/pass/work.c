@@ -31,9 +31,7 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
-#include "stats/stats.h"
 #include "pass/pass.h"
-#include "ttl_index.h"
 
 /*
  * The timer fires again after this time.  Then the code has caught the cancellation and gone
@@ -118,10 +116,7 @@ ttl_work_is_canceled(void)
 void
 ttl_work_init(TtlRun *run, TtlCommon *common, TtlShared *shared, TtlPassState *kept)
 {
-	memset(run, 0, sizeof(*run));
-	run->common = common;
-	run->shared = shared;
-	run->kept = kept;
+	*run = (TtlRun) {.common = common,.shared = shared,.kept = kept};
 	work_shared = shared;
 	run->context = AllocSetContextCreate(CurrentMemoryContext, "ttl_index pass",
 										 ALLOCSET_DEFAULT_SIZES);

@@ -25,18 +25,15 @@
 #include "stats/stats.h"
 #include "ttl_index.h"
 
-/* How a column is stored, and how two rows of an index become one. */
+/* How a column is stored, and for some kinds how two rows of an index become one. */
 typedef enum Kind
 {
-	KIND_OID,					/* says what the row is about */
-	KIND_HOUR,					/* likewise; 0 for a sum */
-	KIND_NAME,					/* any one that there is */
+	KIND_OID,
+	KIND_TEXT,
 	KIND_COUNT,					/* an int64, added up */
-	KIND_MILLISECONDS,		/* a double, added up */
+	KIND_MILLISECONDS,			/* a double, added up */
 	KIND_TIME,					/* the latest one that is not in the future */
-	KIND_RESET_TIME,		/* the latest one */
-	KIND_ERROR_TEXT,		/* belongs to the latest last_error_time */
-	KIND_ERROR_OID			/* likewise */
+	KIND_OTHER_TIME
 } Kind;
 
 typedef struct Column
@@ -51,10 +48,10 @@ typedef struct Column
 static const Column columns[] = {
 	{KIND_OID, offsetof(TtlCount, indexrelid)},
 	{KIND_OID, offsetof(TtlCount, relid)},
-	{KIND_HOUR, offsetof(TtlCount, hour)},
-	{KIND_NAME, offsetof(TtlCount, schemaname)},
-	{KIND_NAME, offsetof(TtlCount, relname)},
-	{KIND_NAME, offsetof(TtlCount, indexrelname)},
+	{KIND_OTHER_TIME, offsetof(TtlCount, hour)},
+	{KIND_TEXT, offsetof(TtlCount, schemaname)},
+	{KIND_TEXT, offsetof(TtlCount, relname)},
+	{KIND_TEXT, offsetof(TtlCount, indexrelname)},
 	{KIND_COUNT, offsetof(TtlCount, batches)},
 	{KIND_COUNT, offsetof(TtlCount, deleted_documents)},
 	{KIND_COUNT, offsetof(TtlCount, deleted_buckets)},
@@ -68,16 +65,16 @@ static const Column columns[] = {
 	{KIND_COUNT, offsetof(TtlCount, skipped_kept)},
 	{KIND_COUNT, offsetof(TtlCount, visits)},
 	{KIND_TIME, offsetof(TtlCount, last_deleted)},
-	{KIND_ERROR_TEXT, offsetof(TtlCount, last_error)},
-	{KIND_ERROR_TEXT, offsetof(TtlCount, last_error_sqlstate)},
-	{KIND_ERROR_OID, offsetof(TtlCount, last_error_role)},
+	{KIND_TEXT, offsetof(TtlCount, last_error)},
+	{KIND_TEXT, offsetof(TtlCount, last_error_sqlstate)},
+	{KIND_OID, offsetof(TtlCount, last_error_role)},
 	{KIND_TIME, offsetof(TtlCount, last_error_time)},
 	{KIND_COUNT, offsetof(TtlCount, passes)},
 	{KIND_COUNT, offsetof(TtlCount, sub_passes)},
 	{KIND_TIME, offsetof(TtlCount, last_pass_start)},
 	{KIND_TIME, offsetof(TtlCount, last_pass_end)},
 	{KIND_TIME, offsetof(TtlCount, last_cutoff)},
-	{KIND_RESET_TIME, offsetof(TtlCount, stats_reset)},
+	{KIND_OTHER_TIME, offsetof(TtlCount, stats_reset)},
 	{KIND_COUNT, offsetof(TtlCount, lag_pauses)},
 	{KIND_TIME, offsetof(TtlCount, last_call)},
 	{KIND_TIME, offsetof(TtlCount, recovered)},
@@ -121,7 +118,6 @@ column_datum(const TtlCount *count, const Column *column, Datum *datum)
 	switch (column->kind)
 	{
 		case KIND_OID:
-		case KIND_ERROR_OID:
 			*datum = ObjectIdGetDatum(FIELD(Oid, count, column));
 			return true;
 		case KIND_COUNT:
@@ -130,13 +126,11 @@ column_datum(const TtlCount *count, const Column *column, Datum *datum)
 		case KIND_MILLISECONDS:
 			*datum = Float8GetDatum(FIELD(double, count, column));
 			return true;
-		case KIND_HOUR:
 		case KIND_TIME:
-		case KIND_RESET_TIME:
+		case KIND_OTHER_TIME:
 			*datum = TimestampTzGetDatum(FIELD(TimestampTz, count, column));
 			return FIELD(TimestampTz, count, column) != 0;
-		case KIND_NAME:
-		case KIND_ERROR_TEXT:
+		case KIND_TEXT:
 			text = FIELD(const char *, count, column);
 			if (text != NULL)
 				*datum = CStringGetTextDatum(text);
@@ -185,7 +179,6 @@ ttl_count_read(HeapTuple tuple, TupleDesc desc, TtlCount *count)
 		switch (column->kind)
 		{
 			case KIND_OID:
-			case KIND_ERROR_OID:
 				FIELD(Oid, count, column) = DatumGetObjectId(values[i]);
 				break;
 			case KIND_COUNT:
@@ -194,13 +187,11 @@ ttl_count_read(HeapTuple tuple, TupleDesc desc, TtlCount *count)
 			case KIND_MILLISECONDS:
 				FIELD(double, count, column) = DatumGetFloat8(values[i]);
 				break;
-			case KIND_HOUR:
 			case KIND_TIME:
-			case KIND_RESET_TIME:
+			case KIND_OTHER_TIME:
 				FIELD(TimestampTz, count, column) = DatumGetTimestampTz(values[i]);
 				break;
-			case KIND_NAME:
-			case KIND_ERROR_TEXT:
+			case KIND_TEXT:
 				FIELD(const char *, count, column) = TextDatumGetCString(values[i]);
 				break;
 		}
@@ -214,44 +205,31 @@ ttl_count_read(HeapTuple tuple, TupleDesc desc, TtlCount *count)
 void
 ttl_count_add(TtlCount *sum, const TtlCount *row, TimestampTz now)
 {
-	bool		has_last_error = row->last_error_time != 0 &&
-	row->last_error_time <= now &&
-	row->last_error_time >= sum->last_error_time;
-
+	/* the names of an hour are any that there are */
+	if (sum->hour != 0 && row->indexrelname != NULL)
+	{
+		sum->schemaname = row->schemaname;
+		sum->relname = row->relname;
+		sum->indexrelname = row->indexrelname;
+	}
+	if (row->last_error_time != 0 && row->last_error_time <= now &&
+		row->last_error_time >= sum->last_error_time)
+	{
+		sum->last_error = row->last_error;
+		sum->last_error_sqlstate = row->last_error_sqlstate;
+		sum->last_error_role = row->last_error_role;
+	}
+	sum->stats_reset = Max(sum->stats_reset, row->stats_reset);
 	for (int i = 0; i < lengthof(columns); i++)
 	{
 		const Column *column = &columns[i];
 
-		switch (column->kind)
-		{
-			case KIND_OID:
-			case KIND_HOUR:
-				break;
-			case KIND_NAME:
-				if (sum->hour != 0 && FIELD(const char *, row, column) != NULL)
-					FIELD(const char *, sum, column) = FIELD(const char *, row, column);
-				break;
-			case KIND_COUNT:
-				FIELD(int64, sum, column) += FIELD(int64, row, column);
-				break;
-			case KIND_MILLISECONDS:
-				FIELD(double, sum, column) += FIELD(double, row, column);
-				break;
-			case KIND_TIME:
-			case KIND_RESET_TIME:
-				if (column->kind == KIND_RESET_TIME ||
-					FIELD(TimestampTz, row, column) <= now)
-					FIELD(TimestampTz, sum, column) = Max(FIELD(TimestampTz, sum, column),
-														  FIELD(TimestampTz, row, column));
-				break;
-			case KIND_ERROR_TEXT:
-				if (has_last_error)
-					FIELD(const char *, sum, column) = FIELD(const char *, row, column);
-				break;
-			case KIND_ERROR_OID:
-				if (has_last_error)
-					FIELD(Oid, sum, column) = FIELD(Oid, row, column);
-				break;
-		}
+		if (column->kind == KIND_COUNT)
+			FIELD(int64, sum, column) += FIELD(int64, row, column);
+		else if (column->kind == KIND_MILLISECONDS)
+			FIELD(double, sum, column) += FIELD(double, row, column);
+		else if (column->kind == KIND_TIME && FIELD(TimestampTz, row, column) <= now)
+			FIELD(TimestampTz, sum, column) = Max(FIELD(TimestampTz, sum, column),
+												  FIELD(TimestampTz, row, column));
 	}
 }

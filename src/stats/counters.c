@@ -66,8 +66,8 @@ typedef struct Sums
 } Sums;
 
 /* The hour of a moment, in UTC. */
-TimestampTz
-ttl_counters_hour(TimestampTz at)
+static TimestampTz
+hour_of(TimestampTz at)
 {
 	return at - at % USECS_PER_HOUR;
 }
@@ -351,7 +351,7 @@ ttl_counters_add(const TtlCount *count)
 
 	if (OidIsValid(row.indexrelid) && (row.batches > 0 || row.errors > 0))
 	{
-		row.hour = ttl_counters_hour(GetCurrentTimestamp());
+		row.hour = hour_of(GetCurrentTimestamp());
 		row.indexrelname = get_rel_name(row.indexrelid);
 		row.relname = get_rel_name(row.relid);
 		row.schemaname = get_namespace_name(get_rel_namespace(row.relid));
@@ -364,29 +364,28 @@ ttl_counters_add(const TtlCount *count)
 
 /*
  * Folds the rows of each index into one, in the current transaction, unless somebody else
- * does (or a vacuum).  The caller has added so many rows since the last time; this returns
- * whether they count from zero again.  Past hours are moved to the history if `moves` is set.
+ * does (or a vacuum).  The caller has added so many rows since the last time, which was in that
+ * hour; both are set.  Past hours are moved to the history, unless others have locked it.
  *
  * A fold reads the whole table, also what an old snapshot keeps of earlier folds.  So it
  * waits until about as many rows have come as it has to read, but is made in each hour.
  */
-bool
-ttl_counters_fold(int64 rows, bool new_hour, bool moves)
+void
+ttl_counters_fold(int64 *rows, TimestampTz *folded_hour)
 {
 	Oid			relid = ttl_count_relid("counters");
+	TimestampTz hour = hour_of(GetCurrentTimestamp());
+	bool		is_new_hour = hour != *folded_hour;
 	Relation	rel;
-	bool		due;
 
-	if ((rows < FOLD_ROWS && !new_hour) ||
+	if ((*rows < FOLD_ROWS && !is_new_hour) ||
 		!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
-		return false;
+		return;
 	rel = ttl_count_open("counters", RowExclusiveLock);
-	due = new_hour ||
-		rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel);
-	if (due)
+	if (is_new_hour ||
+		*rows >= FOLD_ROWS + ROWS_PER_BLOCK * (int64) RelationGetNumberOfBlocks(rel))
 	{
-		TimestampTz move_before = moves && lock_past_hours(RowExclusiveLock) ?
-			ttl_counters_hour(GetCurrentTimestamp()) : DT_NOBEGIN;
+		TimestampTz move_before = lock_past_hours(RowExclusiveLock) ? hour : DT_NOBEGIN;
 		bool		past = false;
 		Sums		sums;
 		ListCell   *lc;
@@ -406,9 +405,10 @@ ttl_counters_fold(int64 rows, bool new_hour, bool moves)
 					ttl_count_insert(rel, sum);
 			}
 		}
+		*rows = 0;
+		*folded_hour = hour;
 	}
 	table_close(rel, NoLock);
-	return due;
 }
 
 /* Deletes the old ones of the past hours, unless others have locked the table. */
@@ -446,13 +446,13 @@ ttl_counters_trim(TimestampTz now)
 static void
 reset(Oid root)
 {
-	TtlCount	zero = {.indexrelid = root};
+	TtlCount	zero = {.indexrelid = root,
+		.relid = OidIsValid(root) ? IndexGetRelation(root, true) : InvalidOid};
 	Relation	rel;
 	Sums		sums;
 	ListCell   *lc;
 
 	PreventCommandIfReadOnly("ttl_index.stats_reset()");
-	PreventCommandIfParallelMode("ttl_index.stats_reset()");
 	/* nobody folds the rows meanwhile */
 	LockRelationOid(ttl_count_relid("counters"), ShareUpdateExclusiveLock);
 	rel = ttl_count_open("counters", RowExclusiveLock);
@@ -480,8 +480,6 @@ reset(Oid root)
 		}
 		ttl_count_insert(rel, sum);
 	}
-	if (OidIsValid(root))
-		zero.relid = IndexGetRelation(root, true);
 	zero.stats_reset = sums.now;
 	ttl_count_insert(rel, &zero);
 	table_close(rel, NoLock);

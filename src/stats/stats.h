@@ -89,8 +89,7 @@ extern bool ttl_counters_add(const TtlCount *count);
 extern List *ttl_counters_roles_since(TimestampTz since);
 extern HTAB *ttl_counters_failing(void);
 extern bool ttl_counters_note(Oid indexrelid, bool approved);
-extern bool ttl_counters_fold(int64 rows, bool new_hour, bool moves);
-extern TimestampTz ttl_counters_hour(TimestampTz at);
+extern void ttl_counters_fold(int64 *rows, TimestampTz *folded_hour);
 extern void ttl_counters_trim(TimestampTz now);
 
 #endif							/* TTL_STATS_H */
