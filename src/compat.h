@@ -16,6 +16,7 @@
 #include "parser/parse_node.h"
 #include "replication/message.h"
 #include "replication/slot.h"
+#include "storage/lwlock.h"
 #include "tcop/pquery.h"
 #include "utils/acl.h"
 #include "utils/backend_status.h"
@@ -65,6 +66,12 @@ typedef int SysCacheIdentifier;
 #else
 #define TTL_DSHASH_COPY
 #endif
+
+/* Its locks are hardly ever waited for, and each launcher would use up a tranche of its own. */
+#define TTL_DSHASH_PARAMETERS(key, entry) \
+	{.key_size = sizeof(key), .entry_size = sizeof(entry), .compare_function = dshash_memcmp, \
+		.hash_function = dshash_memhash, TTL_DSHASH_COPY \
+		.tranche_id = LWTRANCHE_PARALLEL_QUERY_DSA}
 
 /* Renamed in 16, when backend IDs and array indexes were told apart. */
 #if PG_VERSION_NUM < 160000

@@ -25,18 +25,12 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 #include "server/server.h"
-#include "pass/pass.h"
-#include "stats/progress.h"
-#include "shared/state_file.h"
-#include "ttl_index.h"
 
 PGDLLEXPORT void ttl_launcher_main(Datum arg);
 
@@ -112,16 +106,13 @@ check_clock(TtlStateFile *file, bool starts)
 	return false;
 }
 
-/* Waits for so many milliseconds, or until a signal. */
+/* Waits for so many milliseconds, or until a signal, and looks at settings and clock. */
 static void
 nap(long milliseconds)
 {
 	TtlStateFile file;
 
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 milliseconds, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+	ttl_tasks_nap(milliseconds);
 	if (ConfigReloadPending)
 	{
 		ConfigReloadPending = false;

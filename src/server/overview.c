@@ -16,8 +16,6 @@
 #include "catalog/index.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "miscadmin.h"
-#include "storage/lwlock.h"
 #include "utils/backend_status.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
@@ -27,22 +25,11 @@
 #include "due/due.h"
 #include "server/server.h"
 #include "state/state.h"
-#include "stats/stats.h"
-#include "stats/progress.h"
-#include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_list_databases);
 PG_FUNCTION_INFO_V1(ttl_lag);
 
-static const dshash_parameters parameters = {
-	.key_size = sizeof(Oid),
-	.entry_size = sizeof(TtlKnownDatabase),
-	.compare_function = dshash_memcmp,
-	.hash_function = dshash_memhash,
-	TTL_DSHASH_COPY
-	/* see kept.c */
-	.tranche_id = LWTRANCHE_PARALLEL_QUERY_DSA
-};
+static const dshash_parameters parameters = TTL_DSHASH_PARAMETERS(Oid, TtlKnownDatabase);
 
 /* Creates the hash table of TtlKnownDatabase. */
 dshash_table *
@@ -173,10 +160,6 @@ ttl_list_databases(PG_FUNCTION_ARGS)
 		ereport(NOTICE,
 				(errmsg("the monitor has visited no database with TTL indexes: %s", visitor.reason),
 				 errhint("%s", visitor.hint)));
-	else
-		ereport(NOTICE,
-				(errmsg("the monitor has found no database with TTL indexes since it has started"),
-				 errdetail("Its first pass begins ttl_index.monitor_sleep after the start.")));
 	return (Datum) 0;
 #undef NCOLUMNS
 }

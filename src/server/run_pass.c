@@ -22,12 +22,9 @@
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
 #include "utils/snapmgr.h"
-#include "utils/wait_event.h"
 
 #include "server/server.h"
-#include "pass/pass.h"
 
 PG_FUNCTION_INFO_V1(ttl_run_pass);
 
@@ -66,10 +63,7 @@ ttl_run_pass(PG_FUNCTION_ARGS)
 		while (ttl_tasks_step(true))
 		{
 			InvalidateCatalogSnapshot();
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							 WAIT_MS, PG_WAIT_EXTENSION);
-			ResetLatch(MyLatch);
-			CHECK_FOR_INTERRUPTS();
+			ttl_tasks_nap(WAIT_MS);
 		}
 		ereport(NOTICE, (errmsg_internal("%s", ttl_report_pass_text(&db->kept.sum))));
 	}

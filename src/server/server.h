@@ -12,7 +12,6 @@
 
 #include "pass/pass.h"
 #include "portability/instr_time.h"
-#include "shared/state_file.h"
 #include "storage/dsm.h"
 #include "storage/shm_mq.h"
 
@@ -91,6 +90,7 @@ extern void ttl_messages_redirect(dsm_handle handle);
 
 /* tasks.c */
 extern int64 ttl_tasks_elapsed(instr_time since);
+extern void ttl_tasks_nap(long milliseconds);
 extern void ttl_tasks_init(Oid caller);
 extern void ttl_tasks_end(int code, Datum arg);
 extern int64 ttl_tasks_next_pass(void);

@@ -30,14 +30,10 @@
 #include "utils/tuplestore.h"
 
 #include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "due/due.h"
 #include "partition/partition.h"
 #include "server/server.h"
 #include "state/state.h"
-#include "stats/stats.h"
-#include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_list_indexes);
 PG_FUNCTION_INFO_V1(ttl_shown_state_key);

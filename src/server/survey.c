@@ -29,15 +29,10 @@
 #include "utils/timestamp.h"
 
 #include "definition/definition.h"
-#include "definition/key.h"
-#include "definition/option.h"
 #include "due/due.h"
 #include "partition/partition.h"
-#include "pass/pass.h"
 #include "server/server.h"
 #include "state/state.h"
-#include "stats/stats.h"
-#include "ttl_index.h"
 
 /* Maximum number of tuples that are read for the lag of an index, in each place of it. */
 #define LAG_TUPLES 500
@@ -114,22 +109,19 @@ count_deaths(TtlRun *run)
 	while ((index = hash_seq_search(&scan)) != NULL)
 	{
 		TtlDeath	death = index->death;
+		bool		crashed = death == TTL_DEAD_CRASHED;
 		ErrorData	edata = {
-			.sqlerrcode = ERRCODE_ADMIN_SHUTDOWN,
-			.message = "the worker was terminated while it was at this index"
+			.sqlerrcode = crashed ? ERRCODE_CRASH_SHUTDOWN : ERRCODE_ADMIN_SHUTDOWN,
+			.message = crashed ? "the server crashed while the worker was at this index" :
+				"the worker was terminated while it was at this index"
 		};
 
-		index->death = TTL_NOT_DEAD;
 		if (death == TTL_NOT_DEAD)
 			continue;
-		if (death == TTL_DEAD_CRASHED)
-		{
-			edata.sqlerrcode = ERRCODE_CRASH_SHUTDOWN;
-			edata.message = "the server crashed while the worker was at this index";
-		}
+		index->death = TTL_NOT_DEAD;
 		ttl_report_failure(run, index->key.relid, &edata, death == TTL_DEAD_CANCELED);
 		/* the crash ended that pass: this one visits the index */
-		if (death == TTL_DEAD_CRASHED)
+		if (crashed)
 			index->skipped = false;
 	}
 }

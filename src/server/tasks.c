@@ -16,15 +16,14 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
+#include "storage/latch.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
-#include "utils/acl.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
 #include "server/server.h"
-#include "ttl_index.h"
 
 /* The processes are looked after this often. */
 #define LOOK_MS 500
@@ -94,6 +93,16 @@ ttl_tasks_elapsed(instr_time since)
 	INSTR_TIME_SET_CURRENT(now);
 	INSTR_TIME_SUBTRACT(now, since);
 	return (int64) INSTR_TIME_GET_MILLISEC(now);
+}
+
+/* Waits for so many milliseconds, or until a signal. */
+void
+ttl_tasks_nap(long milliseconds)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 milliseconds, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /* Creates the memory that is shared with the processes.  The caller is that of run_pass(). */
@@ -277,18 +286,15 @@ static void
 take_survey(TtlDatabase *db, TtlShared *shared)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
-	TtlWork    *work = NULL;
+	TtlWork    *work = dsa_get_address(area, shared->work);
 
-	if (DsaPointerIsValid(shared->work))
-		work = dsa_get_address(area, shared->work);
 	for (int i = 0; i < shared->nwork; i++)
 	{
 		Owner	   *owner = find_owner(db, work[i].owner);
 
 		owner->is_superuser = work[i].is_superuser;
 		/* a worker that cannot be ended holds up its own owner alone */
-		if (owner->hanging > 0 ||
-			(OidIsValid(common->caller) && !has_privs_of_role(common->caller, owner->role)))
+		if (owner->hanging > 0)
 			continue;
 		if (owner->roots == NIL)
 			db->waiting++;

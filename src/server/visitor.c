@@ -36,10 +36,6 @@
 #include "utils/timestamp.h"
 
 #include "server/server.h"
-#include "pass/pass.h"
-#include "stats/progress.h"
-#include "shared/state_file.h"
-#include "ttl_index.h"
 
 PG_FUNCTION_INFO_V1(ttl_monitor_status);
 

@@ -28,17 +28,13 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/dsa.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
-#include "utils/wait_event.h"
 
 #include "server/server.h"
-#include "pass/pass.h"
-#include "ttl_index.h"
 
 PGDLLEXPORT void ttl_worker_main(Datum arg);
 
@@ -236,10 +232,7 @@ run_turn(TtlRun *run)
 		 pg_atomic_read_u32(&common->waiting) == 0; i++)
 	{
 		run->roots = run->locked;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 LOCK_RETRY_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		ttl_tasks_nap(LOCK_RETRY_MS);
 		ttl_visit_all(run, &shared->resume_at);
 	}
 }

@@ -26,7 +26,6 @@
 #include "utils/elog.h"
 #include "utils/timestamp.h"
 
-#include "compat.h"
 #include "shared/state_file.h"
 
 #define SKIPPED_AFTER 2

@@ -24,7 +24,6 @@
 
 #include "access/xlogrecovery.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 #include "utils/datetime.h"
 #include "utils/timestamp.h"
 

@@ -22,12 +22,10 @@
 #include "access/transam.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
-#include "storage/lwlock.h"
 #include "utils/hsearch.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "expire/expire.h"
 #include "shared/kept.h"
 #include "stats/stats.h"
 #include "ttl_index.h"
@@ -49,15 +47,7 @@ init_entry(TtlResumeState *index, TtlResumeKey key)
 	ttl_cursor_init(&index->cursor, key.relid, InvalidOid);
 }
 
-static const dshash_parameters parameters = {
-	.key_size = sizeof(TtlResumeKey),
-	.entry_size = sizeof(TtlResumeState),
-	.compare_function = dshash_memcmp,
-	.hash_function = dshash_memhash,
-	TTL_DSHASH_COPY
-	/* its locks are hardly ever waited for, and each launcher would use up a tranche */
-	.tranche_id = LWTRANCHE_PARALLEL_QUERY_DSA
-};
+static const dshash_parameters parameters = TTL_DSHASH_PARAMETERS(TtlResumeKey, TtlResumeState);
 
 dshash_table *
 ttl_kept_create(dsa_area *area)
@@ -70,7 +60,6 @@ void
 ttl_kept_init(TtlPassState *kept)
 {
 	memset(kept, 0, sizeof(*kept));
-	kept->unfolded_rows = TTL_UNFOLDED_UNKNOWN;
 	kept->survey.left = kept->survey.time_left = kept->survey.worst_lag = -1;
 }
 
@@ -127,8 +116,8 @@ ttl_kept_add(TtlPassState *kept, const TtlPassState *before, const TtlPassState 
 {
 #define ADD(field) (kept->field += after->field - before->field)
 	ADD(sum.deleted);
-	ADD(sum.pace.rows);
-	ADD(sum.pace.weighted);
+	ADD(sum.rows);
+	ADD(sum.weighted);
 	ADD(sum.left);
 	ADD(sum.partitions);
 	ADD(sum.estimated_rows);
@@ -329,8 +318,8 @@ ttl_kept_deleted(TtlPassState *kept, Oid root, int64 rows, TimestampTz now)
 	if (index->estimated && index->due > index->deleted)
 		kept->sum.left -= Min(rows, index->due - index->deleted);
 	index->deleted += rows;
-	kept->sum.pace.rows += rows;
-	kept->sum.pace.weighted += (double) rows * took;
+	kept->sum.rows += rows;
+	kept->sum.weighted += (double) rows * took;
 }
 
 /* Notes how many rows were due by an index when the pass began; -1: not known. */
@@ -360,16 +349,16 @@ ttl_kept_estimated(TtlPassState *kept, Oid root, int64 due)
  * the time makes up three quarters of the sum.
  */
 static int64
-time_left(const TtlPace *pace, int64 left, int64 took)
+time_left(const TtlPassSum *sum, int64 left, int64 took)
 {
 	double		paced;			/* would be deleted by now at the recent rate */
 	double		time;
 
 	/* the clock may have gone back; in the first seconds a rate says little */
-	if (left < 0 || pace->weighted <= 0 || took <= 0 ||
-		(took < FIRST_US && pace->rows < (pace->rows + left) / FIRST_PART))
+	if (left < 0 || sum->weighted <= 0 || took <= 0 ||
+		(took < FIRST_US && sum->rows < (sum->rows + left) / FIRST_PART))
 		return -1;
-	paced = 2 * pace->weighted / took;
+	paced = 2 * sum->weighted / took;
 	time = left / paced * took;
 	return time < (double) PG_INT64_MAX / 2 ? (int64) rint(time) : -1;
 }
@@ -381,9 +370,9 @@ ttl_kept_progress(const TtlPassState *kept, Oid root, TtlProgress *progress)
 	const TtlResumeState *index = OidIsValid(root) ? ttl_kept_find(kept, root) : NULL;
 
 	progress->begun = kept->pass_at;
-	progress->deleted = kept->sum.pace.rows;
+	progress->deleted = kept->sum.rows;
 	progress->left = kept->sum.estimated && !kept->sum.not_estimated ? kept->sum.left : -1;
-	progress->time_left = time_left(&kept->sum.pace, progress->left,
+	progress->time_left = time_left(&kept->sum, progress->left,
 									GetCurrentTimestamp() - kept->pass_at);
 	progress->index_deleted = index ? index->deleted : 0;
 	/* more than was expected: it is not known how many more */
@@ -416,25 +405,18 @@ ttl_kept_position(dsa_area *area, dshash_table_handle handle, Oid indexrelid,
 
 /*
  * Should this be reported now?  If so, the caller reports it.  A problem of one pass is usually
- * one of the next pass, too: it is reported when it begins, when its reason changes, and once an
- * hour while it lasts.
+ * one of the next pass, too: it is reported when it begins, when its reason (the text before any
+ * number) changes, and once an hour while it lasts.
  */
 bool
 ttl_kept_is_news(TtlReported *reported, int sqlerrcode, const char *text)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	uint32		reason = (uint32) sqlerrcode;
+	/* numbers, times and keys of rows differ each time */
+	int			same_length = strcspn(text, "0123456789");
+	uint32		reason = hash_combine((uint32) sqlerrcode,
+									  hash_bytes((const unsigned char *) text, same_length));
 
-	/* ignore words with digits: numbers, times and keys of rows differ each time */
-	while (*text != '\0')
-	{
-		int			length = strcspn(text, " ");
-
-		if ((int) strcspn(text, "0123456789") >= length)
-			reason = hash_combine(reason, hash_bytes((const unsigned char *) text, length));
-		text += length;
-		text += strspn(text, " ");
-	}
 	/* the clock may have gone back */
 	if (reported->at != 0 && reported->reason == reason &&
 		now >= reported->at && now - reported->at < USECS_PER_HOUR)

@@ -24,9 +24,6 @@ typedef struct TtlReported
 	TimestampTz at;				/* 0: none, or the problem is over */
 } TtlReported;
 
-/* Before the first survey of a database: enough rows to fold the counters. */
-#define TTL_UNFOLDED_UNKNOWN (PG_INT64_MAX / 2)
-
 /* How a worker ended in the middle of a visit. */
 typedef enum TtlDeath
 {
@@ -74,7 +71,9 @@ typedef struct TtlResumeState
 typedef struct TtlPassSum
 {
 	int64		deleted;
-	TtlPace		pace;			/* without those of dropped partitions */
+	int64		rows;			/* one by one: without those of dropped partitions */
+	double		weighted;		/* these, each by the time at which it was
+								 * deleted, in microseconds since the pass began */
 	int64		left;			/* about so many remain of those that were due
 								 * when it began, where that was estimated */
 	bool		estimated;		/* somewhere it was */

@@ -21,14 +21,6 @@ typedef enum TtlWait
 	TTL_WAIT_REPLICATION
 } TtlWait;
 
-/* Rows that a pass deletes one by one. */
-typedef struct TtlPace
-{
-	int64		rows;
-	double		weighted;		/* each by the time at which it was deleted,
-								 * in microseconds since the pass began */
-} TtlPace;
-
 /* How far a pass is, in all and by the index that is visited; -1: not known. */
 typedef struct TtlProgress
 {
