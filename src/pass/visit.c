@@ -308,6 +308,7 @@ batch_work(void *arg)
 	TtlRun	   *run = work->run;
 	Oid			relid = IndexGetRelation(work->leaf, true);
 	int64		shard;
+	bool		is_there;
 	TtlIndex	index;
 	TtlCutoff	cutoff;
 	TtlCutoff	pass_cutoff;
@@ -322,24 +323,17 @@ batch_work(void *arg)
 		return;
 	}
 
-	/* it may have changed since it was prepared, before the lock */
-	if (!ttl_state_describe(work->leaf, false, &index) ||
-		index.state == TTL_TABLE_LOCKED)
-	{
-		/* others wait for the table, or it was dropped */
-		work->batch.busy = index.state == TTL_TABLE_LOCKED;
-		work->batch.inactive = !work->batch.busy;
+	/* it may have changed since it was prepared, before the lock; others may wait for the table */
+	is_there = ttl_state_describe(work->leaf, false, &index);
+	work->batch.busy = is_there && index.state == TTL_TABLE_LOCKED;
+	work->batch.inactive = !work->batch.busy &&
+		(!is_there || index.state != TTL_ACTIVE || index.governor != work->root ||
+		 index.owner != GetUserId() ||
+		 ttl_citus_deletes_elsewhere(&index.citus) || index.citus.shard != shard ||
+		 !ttl_option_expires(&index.option) || !ttl_leaves_is_by_row(&index) ||
+		 !ttl_state_owners_above(&index));
+	if (work->batch.busy || work->batch.inactive)
 		return;
-	}
-	if (index.state != TTL_ACTIVE || index.governor != work->root ||
-		index.owner != GetUserId() ||
-		ttl_citus_deletes_elsewhere(&index.citus) || index.citus.shard != shard ||
-		!ttl_option_expires(&index.option) || !ttl_leaves_is_by_row(&index) ||
-		!ttl_state_owners_above(&index))
-	{
-		work->batch.inactive = true;
-		return;
-	}
 
 	ttl_cutoff_init(&cutoff, &index, run->at);
 	ttl_cutoff_init(&pass_cutoff, &index, run->kept->pass_at);
@@ -679,11 +673,6 @@ visit_index(TtlRun *run, Oid root)
 	int64		took;
 	ListCell   *lc;
 
-	if (ttl_kept_is_left_out(run->kept, root, run->at))
-		return false;
-	run->shared->current_index = root;
-	ttl_crash_mark(root);
-
 	/* find what there is to do */
 	ttl_work_begin(run);
 	if (!ttl_work_must_stop(run))
@@ -695,11 +684,7 @@ visit_index(TtlRun *run, Oid root)
 	(void) ttl_work_try_commit(run, &timed_out);
 	if (run->stop || edata != NULL ||
 		(target.leaves == NIL && target.partitions == NIL))
-	{
-		ttl_crash_mark(InvalidOid);
-		run->shared->current_index = InvalidOid;
 		return false;
-	}
 	kept = ttl_kept_find(run->kept, root);
 	ttl_schedule_visit_begin(&visit, &ttl_limits, kept, GetCurrentTimestamp());
 	more_partitions = visit_partitions(run, &target, &visit);
@@ -749,8 +734,6 @@ visit_index(TtlRun *run, Oid root)
 	list_free(target.leaves);
 	list_free(target.others);
 	list_free_deep(target.partitions);
-	ttl_crash_mark(InvalidOid);
-	run->shared->current_index = InvalidOid;
 
 	took = (GetCurrentTimestamp() - visit.begun) / 1000;
 	if (ttl_log_min_duration >= 0 && took >= ttl_log_min_duration && visit.deleted > 0)
@@ -813,7 +796,13 @@ ttl_visit_all(TtlRun *run, Oid *resume_at)
 			more = true;
 			break;
 		}
+		if (ttl_kept_is_left_out(run->kept, root, run->at))
+			continue;
+		run->shared->current_index = root;
+		ttl_crash_mark(root);
 		more = visit_index(run, root) || more;
+		ttl_crash_mark(InvalidOid);
+		run->shared->current_index = InvalidOid;
 		show_pass(run);
 	}
 	run->shared->more = more && !run->stop;

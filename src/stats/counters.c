@@ -446,7 +446,8 @@ ttl_counters_trim(TimestampTz now)
 static void
 reset(Oid root)
 {
-	TtlCount	zero = {.indexrelid = root};
+	TtlCount	zero = {.indexrelid = root,
+		.relid = OidIsValid(root) ? IndexGetRelation(root, true) : InvalidOid};
 	Relation	rel;
 	Sums		sums;
 	ListCell   *lc;
@@ -479,8 +480,6 @@ reset(Oid root)
 		}
 		ttl_count_insert(rel, sum);
 	}
-	if (OidIsValid(root))
-		zero.relid = IndexGetRelation(root, true);
 	zero.stats_reset = sums.now;
 	ttl_count_insert(rel, &zero);
 	table_close(rel, NoLock);
