@@ -34,7 +34,7 @@
 "AND indpred::text !~ 'OPEXPR|:nulltesttype 0'))) " \
 "THEN (SELECT format('CREATE INDEX ON %%s (%%s)', conrelid::regclass, string_agg(quote_ident(attname), ', ' ORDER BY n)) " \
 "FROM unnest(conkey) WITH ORDINALITY AS k (attnum, n) JOIN pg_attribute AS a USING (attnum) WHERE attrelid = conrelid) END " \
-"FROM f WHERE oid <> 0"
+"FROM f WHERE oid <> 0 ORDER BY oid"
 
 /* Lists the foreign keys (TtlReference) that act when rows of a table are deleted. */
 List *

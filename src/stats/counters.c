@@ -453,6 +453,7 @@ reset(Oid root)
 	ListCell   *lc;
 
 	PreventCommandIfReadOnly("ttl_index.stats_reset()");
+	PreventCommandIfParallelMode("ttl_index.stats_reset()");
 	/* nobody folds the rows meanwhile */
 	LockRelationOid(ttl_count_relid("counters"), ShareUpdateExclusiveLock);
 	rel = ttl_count_open("counters", RowExclusiveLock);
