@@ -412,11 +412,18 @@ bool
 ttl_kept_is_news(TtlReported *reported, int sqlerrcode, const char *text)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	/* numbers, times and keys of rows differ each time */
-	int			same_length = strcspn(text, "0123456789");
-	uint32		reason = hash_combine((uint32) sqlerrcode,
-									  hash_bytes((const unsigned char *) text, same_length));
+	uint32		reason = (uint32) sqlerrcode;
 
+	/* ignore words with digits: numbers, times and keys of rows differ each time */
+	while (*text != '\0')
+	{
+		int			length = strcspn(text, " ");
+
+		if ((int) strcspn(text, "0123456789") >= length)
+			reason = hash_combine(reason, hash_bytes((const unsigned char *) text, length));
+		text += length;
+		text += strspn(text, " ");
+	}
 	/* the clock may have gone back */
 	if (reported->at != 0 && reported->reason == reason &&
 		now >= reported->at && now - reported->at < USECS_PER_HOUR)
