@@ -70,8 +70,30 @@ left_out(const TtlIndex *index)
 }
 
 /*
- * Completes the description of an index for the view: what else keeps its rows from being
- * deleted, what an active index leaves out, and why it is slow.
+ * Why an active index does not delete all rows, or slowly; NULL for neither.  This reads
+ * catalogs and statistics, so only the view asks.
+ */
+static const char *
+active_reason(const TtlIndex *index, HTAB *failing)
+{
+	bool		is_whole = index->governor == index->indexrelid;
+	const TtlFailing *error = hash_search(failing, &index->governor, HASH_FIND, NULL);
+	const char *reason = left_out(index);
+	const TtlReference *reference;
+
+	if (reason == NULL && is_whole && error != NULL && error->keeps)
+		reason = "a trigger keeps the rows that are due: it returns NULL";
+	if (reason == NULL)
+		reason = ttl_share_doubt(index);
+	if (reason == NULL && is_whole && (reference = ttl_references_slow(index->relid)) != NULL)
+		reason = psprintf("each delete reads a whole table, for lack of an index: %s",
+						  reference->missing_index);
+	return reason;
+}
+
+/*
+ * Completes the state of an index, for the view and the survey: what else keeps its rows from
+ * being deleted.
  */
 void
 ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
@@ -81,7 +103,6 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	const TtlFailing *error = hash_search(failing, &index->governor, HASH_FIND, NULL);
 	/* else another node makes and drops them */
 	bool		keeps_partitions = ttl_citus_keeps_partitions(&index->citus);
-	const TtlReference *reference;
 
 	/* what stops all comes before what concerns one partition */
 	if (!index->option.paused)
@@ -94,15 +115,6 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 	if (index->state != TTL_ACTIVE ||
 		(ttl_leaves_is_by_row(index) && !ttl_state_owners_above(index)))
 		return;
-	index->reason = left_out(index);
-	if (index->reason == NULL && error != NULL && error->keeps && index->governor == index->indexrelid)
-		index->reason = "a trigger keeps the rows that are due: it returns NULL";
-	if (index->reason == NULL)
-		index->reason = ttl_share_doubt(index);
-	if (index->reason == NULL && index->governor == index->indexrelid &&
-		(reference = ttl_references_slow(index->relid)) != NULL)
-		index->reason = psprintf("each delete reads a whole table, for lack of an index: %s",
-								 reference->missing_index);
 	if (error != NULL && error->at == 0)
 		error = NULL;
 
@@ -166,6 +178,8 @@ show_index(Oid indexrelid, void *arg)
 	if (!ttl_state_describe(indexrelid, false, &index))
 		return;
 	ttl_shown_state_complete(&index, &view->visitor, &view->file, view->failing);
+	if (index.state == TTL_ACTIVE)
+		index.reason = active_reason(&index, view->failing);
 	values[0] = ObjectIdGetDatum(index.indexrelid);
 	values[1] = ObjectIdGetDatum(index.relid);
 	/* an index with an option of its own has no parent as far as TTLs go */
