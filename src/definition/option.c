@@ -85,13 +85,13 @@ static bool
 is_alias(Oid funcid)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
-	bool		is_alias;
+	bool		result;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	is_alias = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == INTERNALlanguageId;
+	result = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == INTERNALlanguageId;
 	ReleaseSysCache(tuple);
-	return is_alias;
+	return result;
 }
 
 /*
@@ -129,8 +129,7 @@ ttl_option_functions(TtlFunctions *functions)
 							PointerGetDatum(buildoidvector(signatures[i].types,
 														   signatures[i].nargs)),
 							ObjectIdGetDatum(schema));
-	if (!is_alias(functions->expire_after_seconds) ||
-		!is_alias(functions->time_zone))
+	if (!is_alias(functions->expire_after_seconds) || !is_alias(functions->time_zone))
 		return false;
 	known = *functions;
 	known_version = version;
