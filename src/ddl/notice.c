@@ -477,6 +477,7 @@ ttl_notice_report_overlap(Oid indexrelid, int elevel)
 	TtlOption	own;
 	TtlOption	others;
 	Oid			other;
+	bool		moves;
 
 	if (!ttl_own_ttl_read(indexrelid, &side))
 		return;
@@ -485,25 +486,12 @@ ttl_notice_report_overlap(Oid indexrelid, int elevel)
 		return;
 
 	/* rows that one of them would move can be deleted by the other one */
-	if (ttl_option_read(indexrelid, &own) && ttl_option_read(other, &others) &&
-		OidIsValid(own.archive_to) != OidIsValid(others.archive_to))
-	{
-		bool		moves = OidIsValid(own.archive_to);
-		char	   *archive = ttl_name_find(moves ? own.archive_to : others.archive_to);
-
-		ereport(WARNING,
-				(errmsg("TTL index \"%s\" deletes rows that TTL index \"%s\" would move to an archive",
-						get_rel_name(moves ? other : indexrelid),
-						get_rel_name(moves ? indexrelid : other)),
-				 errdetail("A row is deleted or moved by the index that makes it due first."),
-				 errhint("SELECT * FROM ttl_index.coll_mod_index(%s, %d, archive_to => %s);",
-						 quote_literal_cstr(ttl_name_qualified(moves ? other : indexrelid)),
-						 moves ? others.seconds : own.seconds,
-						 archive ? quote_literal_cstr(archive) : "...")));
-	}
-	else
-		ereport(NOTICE,
-				(errmsg("table \"%s\" already has TTL index \"%s\"",
-						get_rel_name(relid), get_rel_name(other)),
-				 errdetail("A row is deleted as soon as any of its TTL indexes makes it due.")));
+	moves = ttl_option_read(indexrelid, &own) && ttl_option_read(other, &others) &&
+		OidIsValid(own.archive_to) != OidIsValid(others.archive_to);
+	ereport(moves ? WARNING : NOTICE,
+			(errmsg("table \"%s\" already has TTL index \"%s\"",
+					get_rel_name(relid), get_rel_name(other)),
+			 moves ?
+			 errdetail("A row is deleted or moved by the index that makes it due first. Give both the same archive.") :
+			 errdetail("A row is deleted as soon as any of its TTL indexes makes it due.")));
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * throttle.c
- *	  How long deletion has to wait: for its rate, or for replication.
+ *	  How long deletion has to wait: for its rate, for others, or for replication.
  *
  * delete_rate_limit spreads the rows over time: after a batch of n rows the next one waits
  * until n / limit seconds have passed since that one began, but no longer than a second.
@@ -13,6 +13,11 @@
  *
  * Both hold for all workers together.  Time is measured by the machine's clock.
  *
+ * A worker also leaves processors to others who need them.  Linux counts for how long a
+ * process could have run while no processor was free.  If that is much of the time of a batch,
+ * the worker halves the share of its time in which it works, down to busy_share; if not, the
+ * share grows again.  The next batch is that much smaller, and rests for the remaining time.
+ *
  * Copyright (c) 2026, ttl_index contributors
  *
  *-------------------------------------------------------------------------
@@ -23,6 +28,7 @@
 #include "replication/slot.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
+#include "storage/fd.h"
 #include "storage/lwlock.h"
 #include "storage/spin.h"
 
@@ -35,12 +41,54 @@
 /* A worker that waits checks this often whether the wait is over. */
 #define LOOK_MS 200
 
-static int64 batch_begun;		/* the last one of this process */
+/* Others need processors if the wait for one was this share of a batch. */
+#define MUCH_WAIT 0.1
 
-/* Notes how many rows the last batch has deleted. */
+/* The share of its time in which a worker works grows by this with each batch. */
+#define SHARE_GROWTH 0.02
+
+/* Of the last batch of this process: */
+static int64 batch_begun;
+static int64 waited_before;		/* for processors, in all */
+
+/* What came of it: */
+static double share = 1;
+static int64 rest_until;
+
+/* For how long, in microseconds, could this process have run with no processor free? 0: not known */
+static int64
+processor_wait(void)
+{
+	FILE	   *file = AllocateFile("/proc/self/schedstat", "r");
+	long long	waited = 0;
+
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%*d %lld", &waited) != 1)
+		waited = 0;
+	FreeFile(file);
+	return waited / 1000;
+}
+
+/* Finds the share of its time in which this process works, after a batch. */
+static void
+leave_processors(void)
+{
+	int64		now = ttl_hold_machine_clock();
+	int64		took = now - batch_begun;
+
+	if (ttl_busy_share < 1 && processor_wait() - waited_before > took * MUCH_WAIT)
+		share = Max(share / 2, ttl_busy_share);
+	else
+		share = Min(share + SHARE_GROWTH, 1);
+	rest_until = now + took * (1 / share - 1);
+}
+
+/* Notes how many rows the last batch has deleted, and how long it took. */
 void
 ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 {
+	leave_processors();
 	if (ttl_delete_rate_limit == 0)
 		return;
 	SpinLockAcquire(&throttle->mutex);
@@ -49,10 +97,11 @@ ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 	SpinLockRelease(&throttle->mutex);
 }
 
-/* Limits the size of a batch to what the rate allows. */
+/* Limits the size of a batch to what the rate allows, and others. */
 int
 ttl_throttle_batch_size(int size)
 {
+	size = Max(size * share, 1);
 	if (ttl_delete_rate_limit > 0)
 		size = Min(size, Max(ttl_delete_rate_limit / BATCHES_PER_SECOND, 1));
 	return size;
@@ -175,6 +224,14 @@ ttl_throttle_wait(TtlRun *run, long *milliseconds)
 		*milliseconds = Min(remaining / 1000 + 1, LOOK_MS);
 		return TTL_WAIT_RATE;
 	}
+	/* the clock may have gone back */
+	rest_until = Min(rest_until, now + USECS_PER_SEC);
+	if (rest_until > now)
+	{
+		*milliseconds = Min((rest_until - now) / 1000 + 1, LOOK_MS);
+		return TTL_WAIT_PROCESSOR;
+	}
 	batch_begun = now;
+	waited_before = processor_wait();
 	return TTL_WAIT_NONE;
 }

@@ -18,6 +18,7 @@ typedef enum TtlWait
 {
 	TTL_WAIT_NONE,
 	TTL_WAIT_RATE,
+	TTL_WAIT_PROCESSOR,
 	TTL_WAIT_REPLICATION
 } TtlWait;
 

@@ -25,7 +25,7 @@ $node->poll_query_until('postgres', 'SELECT count(*) < 20000 FROM events')
   or die 'nothing is deleted';
 $node->set('delete_rate_limit', 10);
 $node->poll_query_until('postgres',
-	q{SELECT count(*) = 1 FROM ttl_index.current_op WHERE operation LIKE 'wait for%'}
+	q{SELECT count(*) = 1 FROM ttl_index.current_op WHERE operation = 'wait for rate limit'}
 ) or die 'the limit has no effect';
 my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM events');
 $node->becomes('postgres', "SELECT count(*) < $rows FROM events",
