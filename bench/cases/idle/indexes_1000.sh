@@ -1,4 +1,4 @@
 # shellcheck shell=bash disable=SC2034
 heading="$(number "$count") TTL indexes of one owner"
-contenders="pass"
+contenders="pass views"
 prepare() { make_indexes "$case_name" 1 "$count"; }
