@@ -462,7 +462,7 @@ CREATE FUNCTION list_indexes(
 	OUT indexrelid regclass, OUT relid regclass, OUT parent_indexrelid regclass,
 	OUT expire_after_seconds integer, OUT time_zone text, OUT drop_expired_partitions boolean,
 	OUT state text, OUT reason text, OUT archive_to regclass, OUT detach_expired_partitions boolean,
-	OUT logical_relid regclass, OUT logical_indexrelid regclass, OUT unit text)
+	OUT logical_relid regclass, OUT logical_indexrelid regclass, OUT unit text, OUT governor regclass)
 RETURNS SETOF record LANGUAGE C STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'ttl_list_indexes';
 
@@ -505,8 +505,8 @@ SELECT
 	index_key(indexrelid) AS key,
 	expire_after_seconds,
 	time_zone,
-	index_filter(indexrelid) AS partial_filter_expression,
-	index_document_ttl(indexrelid) AS document_ttl,
+	index_filter(governor) AS partial_filter_expression,
+	index_document_ttl(governor) AS document_ttl,
 	drop_expired_partitions,
 	state,
 	reason,

@@ -163,7 +163,7 @@ typedef struct IndexesView
 } IndexesView;
 
 /* The number of columns of list_indexes(). */
-#define NCOLUMNS 13
+#define NCOLUMNS 14
 
 static void
 show_index(Oid indexrelid, void *arg)
@@ -206,6 +206,7 @@ show_index(Oid indexrelid, void *arg)
 	nulls[11] = !OidIsValid(DatumGetObjectId(values[11]));
 	nulls[12] = index.option.unit == TTL_UNIT_NONE;
 	values[12] = CStringGetTextDatum(ttl_keytype_units[index.option.unit]);
+	values[13] = ObjectIdGetDatum(index.governor);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -257,47 +258,40 @@ return_text(FunctionCallInfo fcinfo, const char *text)
 	PG_RETURN_TEXT_P(cstring_to_text(text));
 }
 
-/* Finds the index whose option governs this one; false where there is none. */
+/* Reads what an index and its table have; false where there is none. */
 static bool
-find_governor(Oid indexrelid, Oid *governor, Oid *relid, TtlOption *option)
+read_index(Oid indexrelid, Oid *relid, TtlOption *option)
 {
-	if (get_rel_relkind(indexrelid) == '\0' ||
-		!ttl_catalog_governor(indexrelid, governor, option))
-		return false;
-	*relid = IndexGetRelation(*governor, true);
-	return OidIsValid(*relid);
+	*relid = IndexGetRelation(indexrelid, true);
+	return OidIsValid(*relid) && ttl_option_read(indexrelid, option);
 }
 
-/* index_filter(index regclass): the user's filter, from the index whose option governs this one */
+/* index_filter(index regclass): the user's filter of an index whose option is its own */
 Datum
 ttl_shown_state_filter(PG_FUNCTION_ARGS)
 {
-	Oid			governor;
 	Oid			relid;
 	TtlOption	option;
 	List	   *filter;
 
-	if (!find_governor(PG_GETARG_OID(0), &governor, &relid, &option))
+	if (!read_index(PG_GETARG_OID(0), &relid, &option) ||
+		(filter = ttl_own_ttl_plain_filter(option.filter)) == NIL)
 		PG_RETURN_NULL();
-	filter = ttl_own_ttl_plain_filter(option.filter);
-	if (filter == NIL)
-		PG_RETURN_NULL();
-	return return_text(fcinfo, deparse(governor, relid, filter));
+	return return_text(fcinfo, deparse(PG_GETARG_OID(0), relid, filter));
 }
 
 /* index_document_ttl(index regclass): the field of the documents' own TTL, as the user named it */
 Datum
 ttl_shown_state_document_ttl(PG_FUNCTION_ARGS)
 {
-	Oid			governor;
 	Oid			relid;
 	TtlOption	option;
 	Node	   *call;
 
-	if (!find_governor(PG_GETARG_OID(0), &governor, &relid, &option))
+	if (!read_index(PG_GETARG_OID(0), &relid, &option) ||
+		(call = ttl_own_ttl_asked_for(option.filter)) == NULL)
 		PG_RETURN_NULL();
-	call = ttl_own_ttl_asked_for(option.filter);
-	return return_text(fcinfo, call != NULL ? ttl_own_ttl_field_name(call, relid) : NULL);
+	return return_text(fcinfo, ttl_own_ttl_field_name(call, relid));
 }
 
 /* index_key(index regclass): the key as users write it */
@@ -306,14 +300,11 @@ ttl_shown_state_key(PG_FUNCTION_ARGS)
 {
 	Oid			indexrelid = PG_GETARG_OID(0);
 	Oid			relid = IndexGetRelation(indexrelid, true);
-	Oid			governor;
-	Oid			governed;
-	TtlOption	option;
 	AttrNumber	attnum;
 	Node	   *key;
 	char	   *text = NULL;
 
-	if (!OidIsValid(relid) || !find_governor(indexrelid, &governor, &governed, &option))
+	if (!OidIsValid(relid))
 		PG_RETURN_NULL();
 	if (ttl_key_read(indexrelid, &attnum, &key))
 		text = key == NULL ? get_attname(relid, attnum, true) :
