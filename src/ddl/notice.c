@@ -269,19 +269,6 @@ report_dates(const TtlIndex *index, const TtlShare *share)
 						 quote_identifier(get_attname(index->relid, attnum, false)))));
 }
 
-/* Tells of a foreign key that makes each delete read a whole table, for lack of an index. */
-static void
-report_missing_index(Oid relid, const TtlReference *reference)
-{
-	if (reference->missing_index != NULL)
-		ereport(NOTICE,
-				(errmsg("table \"%s\" is read as a whole for each row that is deleted from table \"%s\"",
-						get_rel_name(reference->relid), get_rel_name(relid)),
-				 errdetail("Foreign key \"%s\" has no index on its columns.",
-						   get_constraint_name(reference->constraint)),
-				 errhint("%s;", reference->missing_index)));
-}
-
 /* Tells what else happens when rows of a table are deleted: by foreign keys, and by triggers. */
 static void
 report_attached(const TtlIndex *index)
@@ -314,7 +301,17 @@ report_attached(const TtlIndex *index)
 				 errhint("ttl_index.due_count() and ttl_index.preview() count table \"%s\" alone.",
 						 get_rel_name(index->relid))));
 	foreach(lc, references)
-		report_missing_index(index->relid, lfirst(lc));
+	{
+		const TtlReference *reference = lfirst(lc);
+
+		if (reference->missing_index != NULL)
+			ereport(NOTICE,
+					(errmsg("table \"%s\" is read as a whole for each row that is deleted from table \"%s\"",
+							get_rel_name(reference->relid), get_rel_name(index->relid)),
+					 errdetail("Foreign key \"%s\" has no index on its columns.",
+							   get_constraint_name(reference->constraint)),
+					 errhint("%s;", reference->missing_index)));
+	}
 	functions = answer_to(psprintf(
 		"SELECT string_agg(DISTINCT format('ALTER FUNCTION %%s SET search_path = %%I, pg_temp;', p.oid::regprocedure, n.nspname), ' ') "
 		"FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = tgfoid JOIN pg_namespace AS n ON n.oid = pronamespace "

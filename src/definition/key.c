@@ -31,7 +31,6 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "compat.h"
 #include "definition/key.h"
 #include "ttl_index.h"
 
