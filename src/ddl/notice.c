@@ -433,12 +433,12 @@ ttl_notice_find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 			!ttl_catalog_governor(indexrelid, &governor, &option) ||
 			!option.present || option.problem != NULL)
 			continue;
-		same_date = side->date.attnum == other.date.attnum &&
-			equal(side->date.expression, other.date.expression);
-		same_ttl = equal(side->date.ttl, other.date.ttl);
+		same_date = side->attnum == other.attnum &&
+			equal(side->expression, other.expression);
+		same_ttl = equal(side->ttl, other.ttl);
 
 		/* The two indexes for documents with own TTLs are one TTL index. */
-		if ((same_date && same_ttl && side->date.ttl != NULL) ||
+		if ((same_date && same_ttl && side->ttl != NULL) ||
 			excludes(side->filter, other.filter) || excludes(other.filter, side->filter))
 			continue;
 		found = OidIsValid(found) ? found : indexrelid;
@@ -446,10 +446,10 @@ ttl_notice_find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 			continue;
 		ereport(elevel,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 other.date.ttl == NULL ?
+				 other.ttl == NULL ?
 				 errmsg("TTL index \"%s\" on the same key ignores the documents' own TTLs",
 						get_rel_name(indexrelid)) :
-				 side->date.ttl == NULL ?
+				 side->ttl == NULL ?
 				 errmsg("TTL index \"%s\" on the same key uses the documents' own TTLs",
 						get_rel_name(indexrelid)) :
 				 errmsg("TTL index \"%s\" on the same key takes the documents' own TTLs from another field",
