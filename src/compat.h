@@ -97,51 +97,22 @@ ttl_bt_search(Relation index, Relation heap, BTScanInsert key)
 	return buffer;
 }
 
-/* Deletes a row without waiting. */
-static inline TM_Result
-ttl_tuple_delete(Relation rel, ItemPointer tid, CommandId cid,
-				 Snapshot snapshot, TM_FailureData *failure)
-{
+/* Deletes a row without waiting, and begins scans: all take options or flags since 19. */
 #if PG_VERSION_NUM >= 190000
-	return table_tuple_delete(rel, tid, cid, 0, snapshot, InvalidSnapshot,
-							  false, failure);
+#define ttl_tuple_delete(rel, tid, cid, snapshot, failure) \
+	table_tuple_delete(rel, tid, cid, 0, snapshot, InvalidSnapshot, false, failure)
+#define ttl_index_fetch_begin(rel) table_index_fetch_begin(rel, SO_NONE)
+#define ttl_beginscan_tidrange(rel, snapshot, first, last) \
+	table_beginscan_tidrange(rel, snapshot, first, last, SO_NONE)
+#define ttl_table_beginscan(rel, snapshot) table_beginscan(rel, snapshot, 0, NULL, SO_NONE)
 #else
-	return table_tuple_delete(rel, tid, cid, snapshot, InvalidSnapshot, false,
-							  failure, false);
+#define ttl_tuple_delete(rel, tid, cid, snapshot, failure) \
+	table_tuple_delete(rel, tid, cid, snapshot, InvalidSnapshot, false, failure, false)
+#define ttl_index_fetch_begin(rel) table_index_fetch_begin(rel)
+#define ttl_beginscan_tidrange(rel, snapshot, first, last) \
+	table_beginscan_tidrange(rel, snapshot, first, last)
+#define ttl_table_beginscan(rel, snapshot) table_beginscan(rel, snapshot, 0, NULL)
 #endif
-}
-
-/* Flags since 19, here and below. */
-static inline IndexFetchTableData *
-ttl_index_fetch_begin(Relation rel)
-{
-#if PG_VERSION_NUM >= 190000
-	return table_index_fetch_begin(rel, SO_NONE);
-#else
-	return table_index_fetch_begin(rel);
-#endif
-}
-
-static inline TableScanDesc
-ttl_beginscan_tidrange(Relation rel, Snapshot snapshot, ItemPointer first,
-					   ItemPointer last)
-{
-#if PG_VERSION_NUM >= 190000
-	return table_beginscan_tidrange(rel, snapshot, first, last, SO_NONE);
-#else
-	return table_beginscan_tidrange(rel, snapshot, first, last);
-#endif
-}
-
-static inline TableScanDesc
-ttl_table_beginscan(Relation rel, Snapshot snapshot)
-{
-#if PG_VERSION_NUM >= 190000
-	return table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
-#else
-	return table_beginscan(rel, snapshot, 0, NULL);
-#endif
-}
 
 /* The table of a query that is written as a tree; its privileges moved with 16. */
 static inline void
@@ -157,53 +128,35 @@ ttl_query_take_table(Query *query, ParseState *pstate, ParseNamespaceItem *item,
 #endif
 }
 
-/* Writes a transactional message of logical decoding; since 17 one can be flushed. */
-static inline void
-ttl_log_logical_message(const char *prefix, const char *message, size_t size)
-{
+/* Since 17 a message of logical decoding can be flushed, and a wait event be one's own. */
 #if PG_VERSION_NUM >= 170000
-	(void) LogLogicalMessage(prefix, message, size, true, false);
+#define ttl_log_logical_message(prefix, message, size) \
+	((void) LogLogicalMessage(prefix, message, size, true, false))
+#define ttl_wait_event(name) WaitEventExtensionNew(name)
 #else
-	(void) LogLogicalMessage(prefix, message, size, true);
+#define ttl_log_logical_message(prefix, message, size) \
+	((void) LogLogicalMessage(prefix, message, size, true))
+#define ttl_wait_event(name) PG_WAIT_EXTENSION
 #endif
-}
 
 /* Up to 17 the caller says that the portal is run once. */
-static inline bool
-ttl_portal_run(Portal portal, DestReceiver *dest, QueryCompletion *completion)
-{
 #if PG_VERSION_NUM >= 180000
-	return PortalRun(portal, FETCH_ALL, false, dest, dest, completion);
+#define ttl_portal_run(portal, dest, completion) \
+	PortalRun(portal, FETCH_ALL, false, dest, dest, completion)
 #else
-	return PortalRun(portal, FETCH_ALL, false, true, dest, dest, completion);
+#define ttl_portal_run(portal, dest, completion) \
+	PortalRun(portal, FETCH_ALL, false, true, dest, dest, completion)
 #endif
-}
 
 /*
  * Does a replication slot no longer retain WAL?  The caller holds its mutex.  Before 16 there
  * was a single cause of invalidation, which also clears restart_lsn.
  */
-static inline bool
-ttl_slot_is_invalidated(const ReplicationSlot *slot)
-{
 #if PG_VERSION_NUM >= 160000
-	return slot->data.invalidated != RS_INVAL_NONE;
+#define ttl_slot_is_invalidated(slot) ((slot)->data.invalidated != RS_INVAL_NONE)
 #else
-	return !XLogRecPtrIsInvalid(slot->data.invalidated_at);
+#define ttl_slot_is_invalidated(slot) (!XLogRecPtrIsInvalid((slot)->data.invalidated_at))
 #endif
-}
-
-/* A wait event of one's own since 17. */
-static inline uint32
-ttl_wait_event(const char *name)
-{
-#if PG_VERSION_NUM >= 170000
-	return WaitEventExtensionNew(name);
-#else
-	(void) name;
-	return PG_WAIT_EXTENSION;
-#endif
-}
 
 /* 15 has a kind of its own for a column that is dropped in children, too. */
 #if PG_VERSION_NUM < 160000

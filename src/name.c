@@ -14,7 +14,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "catalog/index.h"
 #include "commands/dbcommands.h"
 #include "fmgr.h"
@@ -76,20 +75,13 @@ ttl_relation_name(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 	Oid			owner = ttl_owner_of(relid);
-	char	   *names[] = {get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid)};
+	char	   *values[] = {
+		get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid),
+		OidIsValid(owner) ? psprintf("%u", owner) : NULL
+	};
 	TupleDesc	desc;
-	Datum		values[3] = {0};
-	bool		nulls[3];
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	for (int i = 0; i < lengthof(names); i++)
-	{
-		nulls[i] = names[i] == NULL;
-		if (names[i] != NULL)
-			values[i] = DirectFunctionCall1(namein, CStringGetDatum(names[i]));
-	}
-	nulls[2] = !OidIsValid(owner);
-	values[2] = ObjectIdGetDatum(owner);
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+	return HeapTupleGetDatum(BuildTupleFromCStrings(TupleDescGetAttInMetadata(desc), values));
 }

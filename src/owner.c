@@ -9,31 +9,25 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
+#include "definition/definition.h"
 #include "ttl_index.h"
 
 /* Returns the owner of a table or index; invalid if it is gone. */
 Oid
 ttl_owner_of(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid			owner;
+	FormData_pg_class form;
 
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
+	(void) ttl_catalog_class(relid, &form);
+	return form.relowner;
 }
 
 /* Raises an error unless the user has the privileges of the owner.  Returns false if the table is gone. */

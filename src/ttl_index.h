@@ -71,6 +71,11 @@ extern bool ttl_owner_lock(Oid relid, LOCKMODE lockmode);
 extern Relation ttl_owner_open(Oid relid, LOCKMODE lockmode);
 extern void ttl_owner_check_tree(Oid relid, Oid owner);
 
+/* select.c */
+extern List *ttl_select_rows(const char *query, int limit);
+extern char *ttl_select_value(const char *query);
+extern bool ttl_select_has_catalog(const char *schema, const char *name);
+
 /* settings.c */
 extern PGDLLIMPORT bool ttl_monitor_enabled;
 extern PGDLLIMPORT int ttl_monitor_sleep;

@@ -528,29 +528,13 @@ remove_one(Oid indexrelid, void *arg)
 		(*count)++;
 }
 
-/* By table, so that tables are locked as DDL does it: a partitioned one before its partitions. */
-static int
-compare_tables(const ListCell *a, const ListCell *b)
-{
-	Oid			tables[2] = {
-		IndexGetRelation(lfirst_oid(a), true), IndexGetRelation(lfirst_oid(b), true)
-	};
-
-	if (tables[0] == tables[1])
-		return list_oid_cmp(a, b);
-	return tables[0] < tables[1] ? -1 : 1;
-}
-
 /* remove_all_ttl() returns bigint */
 Datum
 ttl_remove_all_ttl(PG_FUNCTION_ARGS)
 {
-	List	   *indexes;
 	int64		count = 0;
 
 	PreventCommandIfReadOnly("ttl_index.remove_all_ttl()");
-	indexes = ttl_catalog_dependents();
-	list_sort(indexes, compare_tables);
-	ttl_catalog_each(indexes, remove_one, &count);
+	ttl_catalog_each(ttl_catalog_dependents(), remove_one, &count);
 	PG_RETURN_INT64(count);
 }

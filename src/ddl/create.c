@@ -209,7 +209,7 @@ find_existing(Relation rel, const TtlCreate *args, const TtlKey *key, const TtlS
 			!ttl_state_describe(indexrelid, true, index) ||
 			index->state == TTL_UNSUITABLE_INDEX ||
 			!equal(ttl_own_ttl_plain_filter(index->option.filter), side->filter) ||
-			!equal(ttl_own_ttl_asked_for(index->option.filter), side->date.ttl))
+			!equal(ttl_own_ttl_asked_for(index->option.filter), side->ttl))
 			continue;
 		if (args->name != NULL && strcmp(get_rel_name(indexrelid), args->name) == 0)
 		{
@@ -321,9 +321,9 @@ prepare_create(Relation rel, const TtlCreate *args, bool concurrently, Creation 
 		filter = lappend(filter, ttl_key_parse(rel, psprintf("%s IS NULL", ttl), true,
 											   "document_ttl_field"));
 	}
-	side.date.attnum = key.expression == NULL ? key.attnum : InvalidAttrNumber;
-	side.date.expression = key.expression;
-	side.date.ttl = ttl_own_ttl_asked_for(filter);
+	side.attnum = key.expression == NULL ? key.attnum : InvalidAttrNumber;
+	side.expression = key.expression;
+	side.ttl = ttl_own_ttl_asked_for(filter);
 	side.filter = ttl_own_ttl_plain_filter(filter);
 	if (ttl != NULL)
 		sibling = ttl_own_ttl_find(args->relid, &side);

@@ -269,19 +269,6 @@ report_dates(const TtlIndex *index, const TtlShare *share)
 						 quote_identifier(get_attname(index->relid, attnum, false)))));
 }
 
-/* Tells of a foreign key that makes each delete read a whole table, for lack of an index. */
-static void
-report_missing_index(Oid relid, const TtlReference *reference)
-{
-	if (reference->missing_index != NULL)
-		ereport(NOTICE,
-				(errmsg("table \"%s\" is read as a whole for each row that is deleted from table \"%s\"",
-						get_rel_name(reference->relid), get_rel_name(relid)),
-				 errdetail("Foreign key \"%s\" has no index on its columns.",
-						   get_constraint_name(reference->constraint)),
-				 errhint("%s;", reference->missing_index)));
-}
-
 /* Tells what else happens when rows of a table are deleted: by foreign keys, and by triggers. */
 static void
 report_attached(const TtlIndex *index)
@@ -314,7 +301,17 @@ report_attached(const TtlIndex *index)
 				 errhint("ttl_index.due_count() and ttl_index.preview() count table \"%s\" alone.",
 						 get_rel_name(index->relid))));
 	foreach(lc, references)
-		report_missing_index(index->relid, lfirst(lc));
+	{
+		const TtlReference *reference = lfirst(lc);
+
+		if (reference->missing_index != NULL)
+			ereport(NOTICE,
+					(errmsg("table \"%s\" is read as a whole for each row that is deleted from table \"%s\"",
+							get_rel_name(reference->relid), get_rel_name(index->relid)),
+					 errdetail("Foreign key \"%s\" has no index on its columns.",
+							   get_constraint_name(reference->constraint)),
+					 errhint("%s;", reference->missing_index)));
+	}
 	functions = answer_to(psprintf(
 		"SELECT string_agg(DISTINCT format('ALTER FUNCTION %%s SET search_path = %%I, pg_temp;', p.oid::regprocedure, n.nspname), ' ') "
 		"FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = tgfoid JOIN pg_namespace AS n ON n.oid = pronamespace "
@@ -436,12 +433,12 @@ ttl_notice_find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 			!ttl_catalog_governor(indexrelid, &governor, &option) ||
 			!option.present || option.problem != NULL)
 			continue;
-		same_date = side->date.attnum == other.date.attnum &&
-			equal(side->date.expression, other.date.expression);
-		same_ttl = equal(side->date.ttl, other.date.ttl);
+		same_date = side->attnum == other.attnum &&
+			equal(side->expression, other.expression);
+		same_ttl = equal(side->ttl, other.ttl);
 
 		/* The two indexes for documents with own TTLs are one TTL index. */
-		if ((same_date && same_ttl && side->date.ttl != NULL) ||
+		if ((same_date && same_ttl && side->ttl != NULL) ||
 			excludes(side->filter, other.filter) || excludes(other.filter, side->filter))
 			continue;
 		found = OidIsValid(found) ? found : indexrelid;
@@ -449,10 +446,10 @@ ttl_notice_find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 			continue;
 		ereport(elevel,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 other.date.ttl == NULL ?
+				 other.ttl == NULL ?
 				 errmsg("TTL index \"%s\" on the same key ignores the documents' own TTLs",
 						get_rel_name(indexrelid)) :
-				 side->date.ttl == NULL ?
+				 side->ttl == NULL ?
 				 errmsg("TTL index \"%s\" on the same key uses the documents' own TTLs",
 						get_rel_name(indexrelid)) :
 				 errmsg("TTL index \"%s\" on the same key takes the documents' own TTLs from another field",

@@ -19,9 +19,8 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/partition.h"
-#include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_proc.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -55,42 +54,28 @@ ttl_catalog_each(List *indexes, void (*work) (Oid indexrelid, void *arg),
 	MemoryContextDelete(own);
 }
 
-/* Lists all indexes that depend on an option function, also invalid ones and children. */
+/*
+ * Lists all indexes that depend on an option function, also invalid ones and children.  They come
+ * by table, as DDL locks: a partitioned one before its partitions.
+ */
 List *
 ttl_catalog_dependents(void)
 {
 	TtlFunctions functions;
-	Relation	depend;
+	StringInfoData oids;
 	List	   *result = NIL;
+	ListCell   *lc;
 
 	if (!ttl_option_functions(&functions))
 		return NIL;
-	depend = table_open(DependRelationId, AccessShareLock);
+	initStringInfo(&oids);
 	for (int i = 0; i < TTL_OPTION_FUNCTIONS; i++)
-	{
-		ScanKeyData key[2];
-		SysScanDesc scan;
-		HeapTuple	tuple;
-
-		ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
-					F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
-		ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-					F_OIDEQ, ObjectIdGetDatum(ttl_option_function(&functions, i)));
-		scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2, key);
-		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		{
-			Form_pg_depend row = (Form_pg_depend) GETSTRUCT(tuple);
-			char		relkind = row->classid == RelationRelationId ?
-				get_rel_relkind(row->objid) : '\0';
-
-			if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
-				result = lappend_oid(result, row->objid);
-		}
-		systable_endscan(scan);
-	}
-	table_close(depend, AccessShareLock);
-	list_sort(result, list_oid_cmp);
-	list_deduplicate_oid(result);
+		appendStringInfo(&oids, "%s%u", i > 0 ? ", " : "", ttl_option_function(&functions, i));
+	foreach(lc, ttl_select_rows(psprintf("SELECT indexrelid FROM pg_index WHERE indexrelid IN ("
+										 "SELECT objid FROM pg_depend WHERE classid = 'pg_class'::regclass "
+										 "AND refclassid = 'pg_proc'::regclass AND refobjid IN (%s)) "
+										 "ORDER BY indrelid, indexrelid", oids.data), 0))
+		result = lappend_oid(result, atooid(*(char **) lfirst(lc)));
 	return result;
 }
 

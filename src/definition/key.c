@@ -31,7 +31,6 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "compat.h"
 #include "definition/key.h"
 #include "ttl_index.h"
 
@@ -418,8 +417,7 @@ ttl_key_read(Oid indexrelid, AttrNumber *attnum, Node **expression)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexrelid));
 	Form_pg_index form;
-	Datum		exprs;
-	bool		isnull;
+	List	   *expressions;
 	bool		single;
 
 	*expression = NULL;
@@ -428,10 +426,9 @@ ttl_key_read(Oid indexrelid, AttrNumber *attnum, Node **expression)
 	form = (Form_pg_index) GETSTRUCT(tuple);
 	single = form->indnkeyatts == 1;
 	*attnum = form->indkey.values[0];
-	exprs = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indexprs, &isnull);
-	if (!isnull)
-		*expression = linitial(castNode(List,
-										stringToNode(TextDatumGetCString(exprs))));
+	expressions = (List *) ttl_option_stored_tree(tuple, Anum_pg_index_indexprs);
+	if (expressions != NIL)
+		*expression = linitial(expressions);
 	ReleaseSysCache(tuple);
 	return single;
 }

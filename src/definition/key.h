@@ -53,19 +53,13 @@ typedef struct TtlKey
 	bool		has_format;		/* the unit or zone is in the expression */
 } TtlKey;
 
-/* The date in the key of an index. */
-typedef struct TtlDate
-{
-	AttrNumber	attnum;			/* of the column, or invalid */
-	Node	   *expression;		/* NULL for a column */
-	Node	   *ttl;			/* of a document, which the key adds; or NULL */
-} TtlDate;
-
 /* What matters of an index to the TTL indexes beside it. */
 typedef struct TtlSide
 {
-	TtlDate		date;			/* with the TTL of documents that have one, which the
-								 * key adds, or the predicate tests */
+	AttrNumber	attnum;			/* of the column with the date, or invalid */
+	Node	   *expression;		/* NULL for a column */
+	Node	   *ttl;			/* of documents that have one, which the key
+								 * adds, or the predicate tests; or NULL */
 	bool		is_main;		/* the key does not add it */
 	List	   *filter;			/* without the test of the TTL */
 } TtlSide;

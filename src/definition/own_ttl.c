@@ -99,49 +99,42 @@ ttl_own_ttl_plain_filter(List *members)
 	return plain;
 }
 
-/* Reads the date in the only key of an index; false if it has more than one key. */
-static bool
-read_date(Oid indexrelid, TtlDate *date)
-{
-	TtlFunctions functions;
-	FuncExpr   *call;
-	List	   *arguments;
-
-	date->ttl = NULL;
-	if (!ttl_key_read(indexrelid, &date->attnum, &date->expression))
-		return false;
-	call = (FuncExpr *) date->expression;
-	if (call == NULL || !IsA(call, FuncExpr) || !ttl_option_functions(&functions) ||
-		call->funcid != functions.expire_at)
-		return true;
-
-	/* the key is expire_at(date, TTL) */
-	arguments = ttl_option_arguments(call);
-	date->expression = linitial(arguments);
-	date->ttl = lsecond(arguments);
-	if (IsA(date->ttl, FuncExpr))
-		date->ttl = complete_call((FuncExpr *) date->ttl, &functions);
-	/* a domain has a coercion around the column */
-	if (IsA(ttl_key_strip_coercions(date->expression), Var))
-	{
-		date->attnum = ((Var *) ttl_key_strip_coercions(date->expression))->varattno;
-		date->expression = NULL;
-	}
-	return true;
-}
-
 /* Reads an index, whether it has a TTL or not; false if it has more than one key. */
 bool
 ttl_own_ttl_read(Oid indexrelid, TtlSide *side)
 {
+	TtlFunctions functions;
 	TtlOption	option;
+	FuncExpr   *call;
+	List	   *arguments;
+	Node	   *date;
 
-	if (!ttl_option_read(indexrelid, &option) || !read_date(indexrelid, &side->date))
+	if (!ttl_option_read(indexrelid, &option) ||
+		!ttl_key_read(indexrelid, &side->attnum, &side->expression))
 		return false;
-	side->is_main = side->date.ttl == NULL;
-	if (side->is_main)
-		side->date.ttl = ttl_own_ttl_asked_for(option.filter);
 	side->filter = ttl_own_ttl_plain_filter(option.filter);
+	call = (FuncExpr *) side->expression;
+	side->is_main = call == NULL || !IsA(call, FuncExpr) ||
+		!ttl_option_functions(&functions) || call->funcid != functions.expire_at;
+	if (side->is_main)
+	{
+		side->ttl = ttl_own_ttl_asked_for(option.filter);
+		return true;
+	}
+
+	/* the key is expire_at(date, TTL) */
+	arguments = ttl_option_arguments(call);
+	side->expression = linitial(arguments);
+	side->ttl = lsecond(arguments);
+	if (IsA(side->ttl, FuncExpr))
+		side->ttl = complete_call((FuncExpr *) side->ttl, &functions);
+	/* a domain has a coercion around the column */
+	date = ttl_key_strip_coercions(side->expression);
+	if (IsA(date, Var))
+	{
+		side->attnum = ((Var *) date)->varattno;
+		side->expression = NULL;
+	}
 	return true;
 }
 
@@ -152,15 +145,15 @@ ttl_own_ttl_find(Oid relid, const TtlSide *side)
 	Oid			found = InvalidOid;
 	ListCell   *lc;
 
-	foreach(lc, side->date.ttl != NULL ? ttl_catalog_table_indexes(relid) : NIL)
+	foreach(lc, side->ttl != NULL ? ttl_catalog_table_indexes(relid) : NIL)
 	{
 		TtlSide		other;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!ttl_own_ttl_read(lfirst_oid(lc), &other) || other.is_main == side->is_main ||
-			other.date.attnum != side->date.attnum ||
-			!equal(other.date.expression, side->date.expression) ||
-			!equal(other.date.ttl, side->date.ttl) || !equal(other.filter, side->filter))
+			other.attnum != side->attnum ||
+			!equal(other.expression, side->expression) ||
+			!equal(other.ttl, side->ttl) || !equal(other.filter, side->filter))
 			continue;
 		if (!ttl_catalog_is_copy(lfirst_oid(lc)))
 			return lfirst_oid(lc);

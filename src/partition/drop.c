@@ -21,7 +21,6 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
-#include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -175,24 +174,6 @@ count_rows(Oid relid, int64 max)
 	return rows;
 }
 
-/* Has a locked table, with its subtree, so few pages that its rows are counted? */
-static bool
-is_small(Oid relid)
-{
-	int64		pages = 0;
-	ListCell   *lc;
-
-	foreach(lc, ttl_inherit_tree(relid))
-	{
-		Relation	rel = table_open(lfirst_oid(lc), NoLock);
-
-		if (rel->rd_rel->relkind == RELKIND_RELATION)
-			pages += RelationGetNumberOfBlocks(rel);
-		table_close(rel, NoLock);
-	}
-	return pages <= COUNTED_PAGES;
-}
-
 /* For ttl_error_catch(). */
 static void
 run_command(void *command)
@@ -238,6 +219,7 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 	bool		referenced;
 	Oid			rest;
 	int64		rows = -1;
+	char	   *estimate = NULL;
 	TimestampTz locked_since;
 	char	   *archive = NULL;
 
@@ -300,20 +282,22 @@ ttl_drop_partition(Oid indexrelid, Oid relid, TimestampTz at, TtlBatch *batch)
 		return;
 	check_obstacles(&root, relid, keep);
 
-	/* counting a few pages takes no longer than the command */
-	if (rows < 0 && is_small(relid))
-		rows = count_rows(relid, PG_INT64_MAX);
-
 	/*
-	 * Statistics are lost in a crash, and reltuples is unknown before ANALYZE and, since 18, is
-	 * what the owner has set it to.  So the estimate is limited to what fits.
+	 * Counting a few pages takes no longer than the command; of more, statistics tell.  These are
+	 * lost in a crash, and reltuples is unknown before ANALYZE and, since 18, is what the owner
+	 * has set it to.  So the estimate is limited to what fits.
 	 */
 	if (rows < 0)
-		batch->estimated = pg_strtoint64(ttl_select_value(psprintf("SELECT coalesce(sum(least(greatest(pg_stat_get_live_tuples(oid), "
-													  "least(reltuples, most)), most)), 0)::bigint "
-													  "FROM pg_class, LATERAL (SELECT pg_relation_size(oid) / %d * %d AS most) AS m "
-													  "WHERE oid IN (%s) AND relkind = 'r'",
-													  BLCKSZ, (int) MaxHeapTuplesPerPage, select_tree(relid))));
+		estimate = ttl_select_value(psprintf("SELECT sum(least(greatest(pg_stat_get_live_tuples(oid), "
+											 "least(reltuples, most)), most))::bigint "
+											 "FROM pg_class, LATERAL (SELECT pg_relation_size(oid) / %d * %d AS most) AS m "
+											 "WHERE oid IN (%s) AND relkind = 'r' HAVING sum(most) > %d",
+											 BLCKSZ, (int) MaxHeapTuplesPerPage, select_tree(relid),
+											 COUNTED_PAGES * (int) MaxHeapTuplesPerPage));
+	if (estimate != NULL)
+		batch->estimated = pg_strtoint64(estimate);
+	else if (rows < 0)
+		rows = count_rows(relid, PG_INT64_MAX);
 
 	if (keep)
 		archive = ttl_name_qualified(OidIsValid(root.option.archive_to) ? root.option.archive_to : relid);

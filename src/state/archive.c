@@ -83,43 +83,29 @@ alter_command(Oid relid, const char *change)
 	return psprintf("ALTER TABLE %s %s;", name ? name : "...", change);
 }
 
-/* Copies the catalog row of a column that is not dropped. */
-static bool
-read_column(Oid relid, AttrNumber attnum, FormData_pg_attribute *form)
-{
-	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid),
-										Int16GetDatum(attnum));
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	memcpy(form, GETSTRUCT(tuple), ATTRIBUTE_FIXED_PART_SIZE);
-	ReleaseSysCache(tuple);
-	return !form->attisdropped;
-}
-
 /* The state by whether a column of the table has one in the archive that keeps its values. */
 static TtlState
 column_state(TtlIndex *index, const FormData_pg_attribute *column)
 {
-	FormData_pg_attribute other;
 	Oid			target = index->option.archive_to;
 	const char *name = NameStr(column->attname);
 	const char *quoted = quote_identifier(name);
 	char	   *type = ttl_archive_column_type(column);
-	AttrNumber	attnum = get_attnum(target, name);
+	HeapTuple	tuple = SearchSysCacheCopyAttName(target, name);
+	Form_pg_attribute other = HeapTupleIsValid(tuple) ? (Form_pg_attribute) GETSTRUCT(tuple) : NULL;
 
-	if (attnum <= 0 || !read_column(target, attnum, &other))
+	if (other == NULL || other->attnum <= 0)
 		return mismatch(index, psprintf("it has no column \"%s\" of type %s", name, type),
 						alter_command(ttl_inherit_top(target),
 									  psprintf("ADD COLUMN %s %s", quoted, type)));
 	/* no hint to change the type, which rewrites the archive and can change its values */
-	if (other.atttypid != column->atttypid ||
-		(other.atttypmod != column->atttypmod && other.atttypmod != -1))
+	if (other->atttypid != column->atttypid ||
+		(other->atttypmod != column->atttypmod && other->atttypmod != -1))
 		return mismatch(index, psprintf("its column \"%s\" is of type %s instead of %s", name,
-										ttl_archive_column_type(&other), type), NULL);
+										ttl_archive_column_type(other), type), NULL);
 
 	/* a generated column takes no value, and one that is not stored gives none */
-	if (other.attgenerated != '\0' ? column->attgenerated == '\0' :
+	if (other->attgenerated != '\0' ? column->attgenerated == '\0' :
 		column->attgenerated == GENERATED_VIRTUAL)
 		return mismatch(index, psprintf("column \"%s\" is generated in one of the two tables only", name),
 						"Rename it there, and add a column that is defined as in the other table.");
@@ -194,10 +180,10 @@ ttl_archive_state(TtlIndex *index)
 	state = cycle_state(index);
 	for (AttrNumber i = 1; i <= table.relnatts && state == TTL_ACTIVE; i++)
 	{
-		FormData_pg_attribute column;
+		HeapTuple	column = SearchSysCacheCopyAttNum(index->relid, i);
 
-		if (read_column(index->relid, i, &column))
-			state = column_state(index, &column);
+		if (HeapTupleIsValid(column))
+			state = column_state(index, (Form_pg_attribute) GETSTRUCT(column));
 	}
 	return state;
 }

@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "definition/definition.h"
 #include "state/state.h"
 #include "ttl_index.h"
 

@@ -548,7 +548,6 @@ ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 	bool		locked;
 	bool		found;
 	HeapTuple	tuple;
-	FormData_pg_class table;
 
 	memset(index, 0, sizeof(*index));
 	index->indexrelid = indexrelid;
@@ -560,8 +559,7 @@ ttl_state_describe(Oid indexrelid, bool definition_only, TtlIndex *index)
 	{
 		index->relid = relid;
 		index->relkind = get_rel_relkind(indexrelid);
-		ttl_catalog_class(relid, &table);
-		index->owner = table.relowner;
+		index->owner = ttl_owner_of(relid);
 	}
 	found = OidIsValid(index->owner) && index->relkind != '\0' &&
 		ttl_catalog_governor(indexrelid, &index->governor, &index->option);

@@ -49,11 +49,6 @@ extern int64 ttl_citus_lock(Oid relid);
 extern void ttl_citus_lock_copies(Oid relid);
 extern void ttl_citus_run_command(const char *command);
 
-/* select.c */
-extern List *ttl_select_rows(const char *query, int limit);
-extern char *ttl_select_value(const char *query);
-extern bool ttl_select_has_catalog(const char *schema, const char *name);
-
 /* archive.c */
 extern TtlState ttl_archive_state(TtlIndex *index);
 extern TtlState ttl_archive_rights(TtlIndex *index);

@@ -20,7 +20,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-#include "state/state.h"
+#include "definition/definition.h"
 #include "ttl_index.h"
 
 /*
