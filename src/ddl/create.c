@@ -484,9 +484,6 @@ ttl_create_index_for(const TtlCreate *args)
 					(errmsg("created TTL index \"%s\"", get_rel_name(indexrelid))));
 		if (!OidIsValid(main))
 			main = indexrelid;
-		/* otherwise the event trigger has reported it */
-		if (client_min_messages > NOTICE)
-			ttl_notice_report_due(indexrelid, true);
 	}
 	return main;
 }

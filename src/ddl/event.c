@@ -261,8 +261,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 	{
 		check_relation(made, false);
 		ttl_notice_report_overlap(made, WARNING);
-		if (client_min_messages <= NOTICE)
-			ttl_notice_report_due(made, true);
+		ttl_notice_report_due(made, true);
 	}
 	else if (IsA(command->parsetree, CreateStmt))
 	{

@@ -7,8 +7,8 @@
  * A TTL index on an old table deletes all old rows within a minute, and one on the wrong
  * column never deletes anything.  To show this, the due rows in the new index are counted, for
  * a second at most, and a sample of its pages shows which dates it has.  Foreign keys that delete
- * other rows with them are named.  CREATE INDEX does the same, except in a session that shows no
- * notices, such as a restore.
+ * other rows with them are named.  CREATE INDEX does the same; a session that shows no notices,
+ * such as a restore, is warned.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -27,6 +27,7 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
@@ -38,8 +39,9 @@
 #include "state/state.h"
 #include "ttl_index.h"
 
-/* How long rows are counted at most. */
+/* How long rows are counted at most, also in a session that shows no notices, such as a restore. */
 #define COUNT_MS 1000
+#define COUNT_MS_IN_RESTORE 20
 
 /* So many rows at once are worth a warning, and so is half of a table. */
 #define MANY_ROWS 1e6
@@ -229,12 +231,16 @@ report_no_date(const TtlIndex *index, Node *key, int64 sampled)
 				 dotted == NULL ? 0 :
 				 found[0] == '.' ? errhint("The nearest path that has dates is %s%s.", column, found) :
 				 !has_format && strcmp(found, "number") == 0 ?
-				 errhint("A number needs a unit: SELECT ttl_index.create_index(%s, %s, %d, unit => 'milliseconds');",
+				 errhint("A number needs a unit: DROP INDEX %s; SELECT ttl_index.create_index(%s, %s, %d, unit => 'seconds');",
+						 ttl_name_qualified(index->indexrelid),
 						 quote_literal_cstr(table), quote_literal_cstr(dotted), index->option.seconds) :
 				 !has_format && strcmp(found, "local") == 0 ?
-				 errhint("A string without an offset needs a time zone: SELECT ttl_index.create_index(%s, %s, %d, time_zone => 'UTC');",
+				 errhint("A string without an offset needs a time zone: DROP INDEX %s; SELECT ttl_index.create_index(%s, %s, %d, time_zone => 'UTC');",
+						 ttl_name_qualified(index->indexrelid),
 						 quote_literal_cstr(table), quote_literal_cstr(dotted), index->option.seconds) :
 				 errhint("In a document, a date is {\"$date\": ...}, or a string that is an RFC 3339 date-time with an offset. "
+						 "%s",
+						 has_format ? "Index an expression that reads another form." :
 						 "For others give ttl_index.create_index() a unit, or a time_zone.")));
 }
 
@@ -343,7 +349,7 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 	TtlIndex	index;
 	TtlShare	share;
 	TimestampTz at = GetCurrentTimestamp();
-	int64		ms = COUNT_MS;
+	int64		ms = client_min_messages > NOTICE ? COUNT_MS_IN_RESTORE : COUNT_MS;
 	bool		partitions;
 	const char *verb;
 	const char *when;
@@ -362,8 +368,9 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 		share.partitions = is_due_partition(&index, at) ? 1 : 0;
 	verb = OidIsValid(index.option.archive_to) ? "move" : !partitions ? "delete" :
 		index.option.detach_partitions ? "detach" : "drop";
-	hint = partitions ? "ttl_index.due_count() counts their rows." :
-		"ttl_index.due_count() counts them exactly.";
+	hint = psprintf("To count %s: SELECT ttl_index.due_count(%s);",
+					partitions ? "their rows" : "them exactly",
+					quote_literal_cstr(ttl_name_qualified(indexrelid)));
 	when = describe_deletion(&index, verb,
 							 (partitions ? share.partitions : rint(share.due)) == 1 ? "it" : "them",
 							 &detail, &hint);
@@ -418,6 +425,7 @@ Oid
 ttl_notice_find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 {
 	Oid			found = InvalidOid;
+	bool		found_same = false;
 	ListCell   *lc;
 
 	foreach(lc, ttl_catalog_table_indexes(relid))
@@ -441,7 +449,9 @@ ttl_notice_find_overlap(Oid relid, Oid itself, const TtlSide *side, int elevel)
 		if ((same_date && same_ttl && side->ttl != NULL) ||
 			excludes(side->filter, other.filter) || excludes(other.filter, side->filter))
 			continue;
-		found = OidIsValid(found) ? found : indexrelid;
+		if (!OidIsValid(found) || (same_date && !found_same))
+			found = indexrelid;
+		found_same = found_same || same_date;
 		if (!same_date || same_ttl)
 			continue;
 		ereport(elevel,

@@ -65,6 +65,9 @@ ttl_key_hint(Oid relid, AttrNumber attnum, Oid type)
 			return psprintf("Index a date in the documents: %s.",
 							command(table, psprintf("ttl_index.document_date(%s, 'createdAt')",
 													column)));
+		case TIMESTAMPTZARRAYOID:
+			return psprintf("Index its earliest date: %s.",
+							command(table, psprintf("ttl_index.earliest(%s)", column)));
 		case JSONOID:
 			return psprintf("Make the column jsonb: ALTER TABLE %s ALTER COLUMN %s TYPE jsonb.",
 							table, column);
@@ -211,7 +214,7 @@ path_sql(const char *key, const char *path)
 static bool
 read_expression(Relation rel, const char *name, TtlKey *key)
 {
-	if (strpbrk(name, "\"( :+-") == NULL)
+	if (strpbrk(name, "\"([ :+-") == NULL)
 		return false;
 	key->expression = ttl_key_parse(rel, name, false, "key");
 	if (IsA(key->expression, Var))

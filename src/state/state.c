@@ -30,6 +30,7 @@
 #include "catalog/pg_publication.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "pgtime.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -176,7 +177,7 @@ ttl_state_check_seconds(int32 seconds, bool may_be_never)
 static TtlState
 unit_state(TtlIndex *index, Oid type)
 {
-	const char *name = index->keytype == UUIDOID ? "uuidv7" : "milliseconds";
+	const char *name = index->keytype == UUIDOID ? "uuidv7" : "seconds";
 
 	if (ttl_keytype_is_date(index->keytype))
 		return ttl_state_set(index, TTL_WRONG_UNIT, ERRCODE_INVALID_PARAMETER_VALUE,
@@ -187,7 +188,7 @@ unit_state(TtlIndex *index, Oid type)
 								  index->option.unit == TTL_UNIT_NONE ? "a" : "another"),
 						 psprintf("Add the argument unit => '%s', or AND ttl_index.unit('%s') to the predicate.%s",
 								  name, name, index->keytype == UUIDOID ? "" :
-								  " The unit can also be seconds, microseconds or nanoseconds."));
+								  " The unit can also be milliseconds, microseconds or nanoseconds."));
 }
 
 /* The state by the type of the key, and the time zone or unit in which it is read. */
@@ -218,7 +219,8 @@ key_state(TtlIndex *index, Oid type)
 		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
 							 psprintf("a TTL index on a key of type %s needs a time zone",
 									  format_type_be(type)),
-							 "Add AND ttl_index.time_zone('Europe/Berlin') to the predicate, or the argument time_zone => 'Europe/Berlin'.");
+							 psprintf("Name the zone of the sessions that write the dates. This one has %1$s: add AND ttl_index.time_zone(%1$s) to the predicate, or the argument time_zone => %1$s.",
+									  quote_literal_cstr(pg_get_timezone_name(session_timezone))));
 	if (time_zone != NULL && (problem = ttl_cutoff_zone_problem(time_zone)) != NULL)
 		return ttl_state_set(index, TTL_WRONG_TIME_ZONE, ERRCODE_INVALID_PARAMETER_VALUE,
 							 problem,

@@ -97,6 +97,9 @@ FROM generate_series(1, 20000) AS g ORDER BY hashint4(g);
 CREATE INDEX ON %1$I (ts) WHERE ttl_index.expire_after_seconds(60);
 ANALYZE %1$I$$, $$ts < '2020-01-01'$$);
 
+-- what the declarations have read does not count
+SELECT pg_stat_force_next_flush();
+SELECT count(pg_stat_reset_single_table_counters(indexrelid)) FROM pg_stat_user_indexes WHERE relname LIKE 'shuffled%';
 SET ttl_index.batch_target_docs = 1000;
 SET ttl_index.batch_target_time = '1h';
 SELECT ttl_index.stats_reset();
@@ -205,6 +208,8 @@ INSERT INTO outside SELECT 'a', timestamp '2001-01-01' + g * interval '1 s' FROM
 INSERT INTO outside SELECT 'b', 'no date' FROM generate_series(1, 100);
 CREATE INDEX ON outside (strict_date(at)) WHERE kind = 'a' AND ttl_index.expire_after_seconds(60);
 ANALYZE outside;
+SELECT pg_stat_force_next_flush();
+SELECT pg_stat_reset_single_table_counters(indexrelid) FROM pg_stat_user_indexes WHERE relname = 'outside';
 SET ttl_index.batch_target_docs = 1000;
 SET ttl_index.batch_target_time = '1h';
 SELECT ttl_index.stats_reset();

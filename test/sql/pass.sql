@@ -114,6 +114,9 @@ CREATE INDEX falling_ttl ON falling (ts DESC NULLS FIRST) WHERE ttl_index.expire
 CREATE INDEX unlogged_ttl ON unlogged (ts) WHERE ttl_index.expire_after_seconds(3600);
 CREATE INDEX reindexed_ttl ON reindexed (ts) WHERE ttl_index.expire_after_seconds(3600);
 CREATE INDEX drains_ttl ON drains (ts) WHERE ttl_index.expire_after_seconds(3600);
+-- what the declaration has read does not count
+SELECT pg_stat_force_next_flush();
+SELECT count(pg_stat_reset_single_table_counters(i)) FROM unnest('{rising_ttl, falling_ttl}'::regclass[]) AS i;
 CREATE TABLE arrived AS SELECT 0 AS id, '2001-01-01'::timestamptz + 1500 * interval '1 s' AS ts LIMIT 0;
 CREATE FUNCTION arrive() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
