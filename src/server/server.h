@@ -52,8 +52,7 @@ typedef struct TtlVisitor
 	const char *hint;
 	bool		may_call;		/* run_pass() would delete instead */
 	List	   *roles;			/* whose run_pass() was not long ago */
-	Oid			owner;			/* the last one that was asked about: */
-	const char *owner_reason;	/* why a worker of it does not, or NULL */
+	List	   *settings;		/* of roles in that database; see visitor.c */
 } TtlVisitor;
 
 /* launcher.c */
