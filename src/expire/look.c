@@ -53,7 +53,7 @@ ttl_look_at(const TtlIndex *index, TimestampTz at, TtlLook *look)
 	int64		tuples = 0;
 	TtlCutoff	cutoff;
 	TtlIndexScan scan;
-	const TtlIndexEntry *entry;
+	const TtlScanPosition *entry;
 	TupleTableSlot *slot;
 	IndexFetchTableData *fetch;
 
