@@ -70,7 +70,7 @@ static bool
 check_clock(TtlStateFile *file, bool starts)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	ErrorData  *volatile edata = NULL;
+	ErrorData  *edata;
 	TtlMark		mark;
 
 	PG_TRY();
@@ -90,20 +90,17 @@ check_clock(TtlStateFile *file, bool starts)
 		MemoryContextSwitchTo(caller);
 		edata = CopyErrorData();
 		FlushErrorState();
+		if (ttl_kept_is_news(&file_reported, edata->sqlerrcode, edata->message))
+			ereport(WARNING,
+					(errcode(edata->sqlerrcode),
+					 errmsg("ttl_index deletes nothing on this server: %s", edata->message),
+					 errhint("Let the server read and write that file.")));
+		FreeErrorData(edata);
+		return false;
 	}
 	PG_END_TRY();
-	if (edata == NULL)
-	{
-		file_reported.at = 0;
-		return true;
-	}
-	if (ttl_kept_is_news(&file_reported, edata->sqlerrcode, edata->message))
-		ereport(WARNING,
-				(errcode(edata->sqlerrcode),
-				 errmsg("ttl_index deletes nothing on this server: %s", edata->message),
-				 errhint("Let the server read and write that file.")));
-	FreeErrorData(edata);
-	return false;
+	file_reported.at = 0;
+	return true;
 }
 
 /* Waits for so many milliseconds, or until a signal, and looks at settings and clock. */

@@ -229,8 +229,7 @@ ttl_monitor_status(PG_FUNCTION_ARGS)
 	TtlStateFile file;
 	TtlVisitor	visitor;
 	TupleDesc	desc;
-	Datum		values[3] = {0};
-	bool		nulls[3] = {0};
+	const char *values[3];
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -243,12 +242,9 @@ ttl_monitor_status(PG_FUNCTION_ARGS)
 	};
 	if (visitor.may_call)
 		visitor.reason = ttl_visitor_why_none(&visitor, GetUserId());
-	values[0] = CStringGetTextDatum(visitor.status);
-	nulls[1] = visitor.reason == NULL;
-	if (!nulls[1])
-		values[1] = CStringGetTextDatum(visitor.reason);
-	nulls[2] = visitor.hint == NULL;
-	if (!nulls[2])
-		values[2] = CStringGetTextDatum(visitor.hint);
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+	values[0] = visitor.status;
+	values[1] = visitor.reason;
+	values[2] = visitor.hint;
+	return HeapTupleGetDatum(BuildTupleFromCStrings(TupleDescGetAttInMetadata(desc),
+													(char **) values));
 }
