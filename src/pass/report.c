@@ -250,12 +250,6 @@ fold_work(void *arg)
 	ttl_counters_fold(&kept->unfolded_rows, &kept->folded_hour);
 }
 
-static void
-trim_work(void *arg)
-{
-	ttl_counters_trim(GetCurrentTimestamp());
-}
-
 /*
  * Counts the sub-passes since the last survey, and the pass if it has ended.  A pass over no
  * index does not count, but that a session serves the database is remembered.
@@ -303,7 +297,7 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	/* fold; trimming is a piece of work of its own, because it reads all of the history */
 	edata = ttl_work_run(fold_work, kept, &timed_out);
 	if (edata == NULL && kept->unfolded_rows == 0)
-		edata = ttl_work_run(trim_work, NULL, &timed_out);
+		edata = ttl_work_run(ttl_counters_trim, NULL, &timed_out);
 	/* on a full disk, the next survey tries again */
 	if (edata != NULL &&
 		ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
