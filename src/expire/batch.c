@@ -90,11 +90,8 @@ ttl_batch_lock(Oid relid, Oid indexrelid)
 void
 ttl_batch_set_immediate(void)
 {
-	ConstraintsSetStmt *stmt = makeNode(ConstraintsSetStmt);
-
-	stmt->constraints = NIL;
-	stmt->deferred = false;
-	AfterTriggerSetState(stmt);
+	/* one that names none is of all constraints */
+	AfterTriggerSetState(makeNode(ConstraintsSetStmt));
 }
 
 static void
