@@ -153,12 +153,8 @@ take_run(TtlExpirer *x, TtlScanPosition *entries, int count)
 	int			unmet = 0;
 	int			next = 0;
 
-	if (x->run == NULL)
-		x->run = ttl_beginscan_tidrange(x->heap, x->snapshot, &entries[0].tid,
-										&entries[count - 1].tid);
-	else
-		table_rescan_tidrange(x->run, &entries[0].tid, &entries[count - 1].tid);
-	while (table_scan_getnextslot_tidrange(x->run, ForwardScanDirection, x->slot))
+	ttl_row_scan(x, &entries[0].tid, &entries[count - 1].tid);
+	while (table_scan_getnextslot_tidrange(x->scan, ForwardScanDirection, x->slot))
 	{
 		uint64		tid = tid_number(&x->slot->tts_tid);
 
