@@ -26,6 +26,8 @@
 
 #include "pass/pass.h"
 
+#define MAX_LAST_ERROR 1500
+
 /* A name that a function of users does not find is most often not qualified. */
 static const char *
 error_hint(const ErrorData *edata)
@@ -123,30 +125,22 @@ ttl_report_pass_text(const TtlPassSum *sum)
 	return text.data;
 }
 
-/* The text of an error with its detail and hint, as psql shows it, but not longer than this. */
-#define MAX_LAST_ERROR 1500
-
-static char *
-error_text(const ErrorData *edata, const char *hint)
+/*
+ * Counts an error that was met as a role; invalid for the survey.  The text has the detail and
+ * the hint, as psql shows them, but is no longer than MAX_LAST_ERROR.  It is shown only to those
+ * with the privileges of that role, because it can be about rows that others may not see.
+ */
+static void
+set_error(TtlCount *count, Oid role, const ErrorData *edata)
 {
+	const char *hint = error_hint(edata);
 	char	   *text = psprintf("%s%s%s%s%s", edata->message,
 								edata->detail ? "\nDETAIL:  " : "", edata->detail ? edata->detail : "",
 								hint ? "\nHINT:  " : "", hint ? hint : "");
 
 	text[pg_mbcliplen(text, strlen(text), MAX_LAST_ERROR)] = '\0';
-	return text;
-}
-
-/*
- * Counts an error that was met as a role; invalid for the survey.  The text is shown only
- * to those with the privileges of that role, because it can be about rows that others may
- * not see.
- */
-static void
-set_error(TtlCount *count, Oid role, const ErrorData *edata)
-{
 	count->errors = 1;
-	count->last_error = error_text(edata, error_hint(edata));
+	count->last_error = text;
 	count->last_error_role = role;
 	if (OidIsValid(role) &&
 		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(count->relid)) &&

@@ -186,7 +186,6 @@ count_partition(void *arg, ErrorData *edata, bool timed_out)
 static bool
 visit_partitions(TtlRun *run, const Target *target, TtlVisit *visit)
 {
-	TimestampTz begun = GetCurrentTimestamp();
 	int			failed = 0;
 	bool		progress = false;
 	ListCell   *lc;
@@ -208,7 +207,7 @@ visit_partitions(TtlRun *run, const Target *target, TtlVisit *visit)
 			continue;
 		}
 		if (visit->limits.index_time > 0 &&
-			(work.begun - begun) / 1000 >= visit->limits.index_time)
+			(work.begun - visit->begun) / 1000 >= visit->limits.index_time)
 			return progress;
 		if (!ttl_work_transaction(run, partition_work, count_partition, &work))
 			break;

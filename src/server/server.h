@@ -57,7 +57,7 @@ typedef struct TtlVisitor
 
 /* launcher.c */
 extern void ttl_launcher_register(void);
-extern bool ttl_launcher_is_registered(void);
+extern bool ttl_launcher_registered;
 
 /* visitor.c */
 #define TTL_SLOTS_HINT \
@@ -98,6 +98,6 @@ extern TtlDatabase *ttl_tasks_add_database(Oid oid);
 extern void ttl_tasks_forget_unseen(void);
 extern void ttl_tasks_begin_pass(TtlDatabase *db);
 extern bool ttl_tasks_step(bool may_start);
-extern void ttl_tasks_describe(TtlLauncher *launcher);
+extern void ttl_tasks_show(void);
 
 #endif							/* TTL_SERVER_H */

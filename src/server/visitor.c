@@ -145,7 +145,7 @@ find_cause(Oid database, const List *settings, const char *hold)
 	if (hold != NULL)
 		return HELD;
 	if (!ttl_progress_find_launcher(&launcher))
-		return ttl_launcher_is_registered() ? NO_LAUNCHER : NOT_PRELOADED;
+		return ttl_launcher_registered ? NO_LAUNCHER : NOT_PRELOADED;
 	if (!launcher.enabled)
 		return DISABLED;
 	if (!OidIsValid(database))
