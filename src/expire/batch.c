@@ -30,7 +30,6 @@
 
 #include "compat.h"
 #include "expire/expirer.h"
-#include "state/state.h"
 #include "ttl_index.h"
 
 #define MESSAGE_PREFIX "ttl_index"

@@ -17,9 +17,7 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 
-#include "compat.h"
 #include "expire/expirer.h"
-#include "ttl_index.h"
 
 /* Entries are scattered if they lie in so many times the blocks that they would fill. */
 #define ORDER_SCATTERED 4

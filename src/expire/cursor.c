@@ -19,7 +19,6 @@
 #include "common/hashfn.h"
 
 #include "expire/expire.h"
-#include "ttl_index.h"
 
 /* A cursor is worth keeping if it saves reading more entries or leaf pages than this. */
 #define MANY_ENTRIES 5000

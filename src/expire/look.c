@@ -36,7 +36,6 @@
 #include "compat.h"
 #include "definition/key.h"
 #include "expire/look.h"
-#include "ttl_index.h"
 
 /* No table has more rows. */
 #define MAX_TUPLES ((double) MaxBlockNumber * MaxHeapTuplesPerPage)

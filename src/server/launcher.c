@@ -27,7 +27,6 @@
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
-#include "utils/rel.h"
 #include "utils/timestamp.h"
 
 #include "server/server.h"
