@@ -353,10 +353,8 @@ is_of_lock(BatchWork *work, const ErrorData *edata)
 	TtlBatch   *batch = &work->batch;
 	LOCKMODE	mode = MyProc->waitLockMode;
 	bool		is_lock = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
-	bool		busy;
-
 	/* all copies of a table are locked; Citus says only that a lock elsewhere failed */
-	busy = (work->locks_shard && is_lock) ||
+	bool		busy = (work->locks_shard && is_lock) ||
 		(batch->by_value &&
 		 (is_lock || edata->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
 		  (edata->sqlerrcode == ERRCODE_INTERNAL_ERROR && batch->locks_copies)));

@@ -84,7 +84,6 @@ extern void ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 /* messages.c */
 extern shm_mq_handle *ttl_messages_begin(dsm_handle *handle);
 extern void ttl_messages_relay(shm_mq_handle *messages, bool raises);
-extern void ttl_messages_end(dsm_handle handle);
 extern void ttl_messages_redirect(dsm_handle handle);
 
 /* tasks.c */

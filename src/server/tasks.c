@@ -149,7 +149,7 @@ ttl_tasks_end(int code, Datum arg)
 
 		TerminateBackgroundWorker(process->handle);
 		if (process->messages != NULL)
-			ttl_messages_end(process->shared->messages);
+			dsm_detach(dsm_find_mapping(process->shared->messages));
 	}
 	dshash_detach(kept);
 	dshash_detach(known);
@@ -365,7 +365,7 @@ static void
 forget(Process *process)
 {
 	if (process->messages != NULL)
-		ttl_messages_end(process->shared->messages);
+		dsm_detach(dsm_find_mapping(process->shared->messages));
 	dsa_free(area, process->pointer);
 	if (process->handle != NULL)
 		pfree(process->handle);
