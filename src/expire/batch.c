@@ -30,7 +30,6 @@
 
 #include "compat.h"
 #include "expire/expirer.h"
-#include "state/state.h"
 #include "ttl_index.h"
 
 #define MESSAGE_PREFIX "ttl_index"
@@ -90,11 +89,8 @@ ttl_batch_lock(Oid relid, Oid indexrelid)
 void
 ttl_batch_set_immediate(void)
 {
-	ConstraintsSetStmt *stmt = makeNode(ConstraintsSetStmt);
-
-	stmt->constraints = NIL;
-	stmt->deferred = false;
-	AfterTriggerSetState(stmt);
+	/* one that names none is of all constraints */
+	AfterTriggerSetState(makeNode(ConstraintsSetStmt));
 }
 
 static void

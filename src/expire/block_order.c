@@ -17,9 +17,7 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 
-#include "compat.h"
 #include "expire/expirer.h"
-#include "ttl_index.h"
 
 /* Entries are scattered if they lie in so many times the blocks that they would fill. */
 #define ORDER_SCATTERED 4
@@ -41,7 +39,6 @@
 bool
 ttl_block_order_is_better(TtlExpirer *x, int blocks, int count)
 {
-	TableScanDesc scan = NULL;
 	int64		sampled = 0;
 	int64		due = 0;
 	BlockNumber nblocks;
@@ -59,18 +56,14 @@ ttl_block_order_is_better(TtlExpirer *x, int blocks, int count)
 
 		ItemPointerSet(&first, block, FirstOffsetNumber);
 		ItemPointerSet(&last, block, MaxOffsetNumber);
-		if (scan == NULL)
-			scan = ttl_beginscan_tidrange(x->heap, x->snapshot, &first, &last);
-		else
-			table_rescan_tidrange(scan, &first, &last);
-		while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
+		ttl_row_scan(x, &first, &last);
+		while (table_scan_getnextslot_tidrange(x->scan, ForwardScanDirection, x->slot))
 		{
 			sampled++;
 			if (ttl_row_is_due(x))
 				due++;
 		}
 	}
-	table_endscan(scan);
 	return sampled > 0 && (double) due / sampled >= ORDER_MOST;
 }
 
@@ -87,12 +80,12 @@ is_full(const TtlBatch *batch, int max_docs, int64 max_entries)
  * rows ends at any row; then the whole index is read once more.
  */
 static bool
-take_rows_of_scan(TtlExpirer *x, TableScanDesc scan, int max_docs, int64 max_entries)
+take_rows_of_scan(TtlExpirer *x, int max_docs, int64 max_entries)
 {
 	TtlBatch   *batch = x->batch;
 	TtlScanPosition *position = &batch->cursor.forward;
 
-	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, x->slot))
+	while (table_scan_getnextslot_tidrange(x->scan, ForwardScanDirection, x->slot))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (is_full(batch, max_docs, max_entries) &&
@@ -101,8 +94,7 @@ take_rows_of_scan(TtlExpirer *x, TableScanDesc scan, int max_docs, int64 max_ent
 		batch->candidates++;
 		position->set = true;
 		position->tid = x->slot->tts_tid;
-		batch->row.tid = position->tid;
-		batch->row.set = false;
+		batch->row = (TtlScanPosition) {.tid = position->tid};
 		/* computing the key may be what failed */
 		if (!ttl_cursor_has_failed(&x->batch->cursor, NULL, &position->tid) && ttl_row_is_due(x) &&
 			!ttl_cursor_has_failed(&x->batch->cursor, &x->key, &position->tid))
@@ -133,7 +125,6 @@ ttl_block_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 	TtlBatch   *batch = x->batch;
 	BlockNumber nblocks = RelationGetNumberOfBlocks(x->heap);
 	TtlScanPosition *position = &batch->cursor.forward;
-	TableScanDesc scan = NULL;
 	ItemPointerData first;
 
 	/* these rows need not be due: coll_mod() may have made the time longer */
@@ -153,11 +144,8 @@ ttl_block_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 		ItemPointerData last;
 
 		ItemPointerSet(&last, end - 1, MaxOffsetNumber);
-		if (scan == NULL)
-			scan = ttl_beginscan_tidrange(x->heap, x->snapshot, &first, &last);
-		else
-			table_rescan_tidrange(scan, &first, &last);
-		if (!take_rows_of_scan(x, scan, max_docs, max_entries))
+		ttl_row_scan(x, &first, &last);
+		if (!take_rows_of_scan(x, max_docs, max_entries))
 			break;
 		if (batch->candidates == before)
 			batch->candidates += end - begin;
@@ -166,8 +154,6 @@ ttl_block_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 		ItemPointerSet(&first, end, FirstOffsetNumber);
 	}
 	ExecClearTuple(x->slot);
-	if (scan != NULL)
-		table_endscan(scan);
 
 	/*
 	 * The snapshot does not see what transactions write that are running now,

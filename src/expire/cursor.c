@@ -19,7 +19,6 @@
 #include "common/hashfn.h"
 
 #include "expire/expire.h"
-#include "ttl_index.h"
 
 /* A cursor is worth keeping if it saves reading more entries or leaf pages than this. */
 #define MANY_ENTRIES 5000
@@ -186,13 +185,6 @@ ttl_cursor_judges_by_age(const TtlCursor *cursor, const ItemPointerData *tid)
 	return (cursor->reread.rows[bit / 32] & (uint32) 1 << (bit % 32)) == 0;
 }
 
-/* Was a good part of the rows that failed deleted, so that others may be deletable now? */
-static bool
-found_many(const TtlCursor *cursor)
-{
-	return cursor->found > cursor->nfailures / FEW_FAILURES;
-}
-
 /* Begins a round of CATCH UP, unless there is nothing to catch up on or it must wait. */
 static bool
 begin_catch_up(TtlCursor *cursor, TimestampTz now)
@@ -218,7 +210,8 @@ begin_catch_up(TtlCursor *cursor, TimestampTz now)
 static void
 end_catch_up(TtlCursor *cursor, TimestampTz now)
 {
-	bool		helped = found_many(cursor);
+	/* if a good part of the rows that failed was deleted, others may be deletable now */
+	bool		helped = cursor->found > cursor->nfailures / FEW_FAILURES;
 
 	cursor->phase = TTL_FORWARD;
 	cursor->seen = cursor->round;

@@ -38,7 +38,7 @@ typedef struct TtlExpirer
 	TupleTableSlot *slot;		/* the row at hand */
 	int64		key;			/* and its key */
 	ItemPointerData entry;		/* and the tuple ID in its index entry */
-	TableScanDesc run;			/* scan of blocks with many rows that are due */
+	TableScanDesc scan;			/* of a range of the heap */
 	bool		direct;
 	const char *root;			/* the TTL index to announce, NULL once done */
 	/* to compute the key and the filter of a row */
@@ -58,6 +58,7 @@ typedef struct TtlExpirer
 /* row.c */
 extern void ttl_row_begin(TtlExpirer *x);
 extern void ttl_row_end(TtlExpirer *x);
+extern void ttl_row_scan(TtlExpirer *x, ItemPointer first, ItemPointer last);
 extern bool ttl_row_is_due(TtlExpirer *x);
 extern bool ttl_row_is_older(TtlExpirer *x, TransactionId xid);
 extern void ttl_row_delete(TtlExpirer *x);

@@ -46,8 +46,8 @@ tid_number(const ItemPointerData *tid)
 static int
 compare_tids(const void *a, const void *b)
 {
-	uint64		x = tid_number(&((const TtlIndexEntry *) a)->tid);
-	uint64		y = tid_number(&((const TtlIndexEntry *) b)->tid);
+	uint64		x = tid_number(&((const TtlScanPosition *) a)->tid);
+	uint64		y = tid_number(&((const TtlScanPosition *) b)->tid);
 
 	return x < y ? -1 : x > y;
 }
@@ -59,7 +59,7 @@ compare_tids(const void *a, const void *b)
 typedef struct Prefetch
 {
 	Relation	heap;
-	const TtlIndexEntry *entries;
+	const TtlScanPosition *entries;
 	int			count;
 	int			next;
 	int			distance;		/* in entries */
@@ -91,7 +91,7 @@ prefetch_beyond(Prefetch *p, int current)
 
 /* Takes the row in the slot.  The entry may point to an older version of it. */
 static void
-take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
+take_entry(TtlExpirer *x, const TtlScanPosition *entry)
 {
 	/* the previous round saw it, and could not delete it */
 	if (ttl_cursor_judges_by_age(&x->batch->cursor, &entry->tid) &&
@@ -112,7 +112,7 @@ take_entry(TtlExpirer *x, const TtlIndexEntry *entry)
 
 /* How many of the entries, which are sorted, point to the same block as the first? */
 static int
-block_group(const TtlIndexEntry *entries, int count)
+block_group(const TtlScanPosition *entries, int count)
 {
 	BlockNumber block = ItemPointerGetBlockNumber(&entries[0].tid);
 	int			group = 1;
@@ -125,7 +125,7 @@ block_group(const TtlIndexEntry *entries, int count)
 
 /* How many point to the same block, or to adjacent ones with many entries each? */
 static int
-dense_run(const TtlIndexEntry *entries, int count)
+dense_run(const TtlScanPosition *entries, int count)
 {
 	int			run = 0;
 	int			group = block_group(entries, count);
@@ -148,17 +148,13 @@ dense_run(const TtlIndexEntry *entries, int count)
  * meet to the front (dead rows, later HOT tuples) and returns their number.
  */
 static int
-take_run(TtlExpirer *x, TtlIndexEntry *entries, int count)
+take_run(TtlExpirer *x, TtlScanPosition *entries, int count)
 {
 	int			unmet = 0;
 	int			next = 0;
 
-	if (x->run == NULL)
-		x->run = ttl_beginscan_tidrange(x->heap, x->snapshot, &entries[0].tid,
-										&entries[count - 1].tid);
-	else
-		table_rescan_tidrange(x->run, &entries[0].tid, &entries[count - 1].tid);
-	while (table_scan_getnextslot_tidrange(x->run, ForwardScanDirection, x->slot))
+	ttl_row_scan(x, &entries[0].tid, &entries[count - 1].tid);
+	while (table_scan_getnextslot_tidrange(x->scan, ForwardScanDirection, x->slot))
 	{
 		uint64		tid = tid_number(&x->slot->tts_tid);
 
@@ -182,7 +178,7 @@ take_run(TtlExpirer *x, TtlIndexEntry *entries, int count)
  * against the snapshot afterwards: for most entries of deleted rows one fetch is enough.
  */
 static bool
-fetch_row(TtlExpirer *x, IndexFetchTableData *fetch, const TtlIndexEntry *entry)
+fetch_row(TtlExpirer *x, IndexFetchTableData *fetch, const TtlScanPosition *entry)
 {
 	SnapshotData dirty;
 	ItemPointerData tid = entry->tid;
@@ -200,7 +196,7 @@ fetch_row(TtlExpirer *x, IndexFetchTableData *fetch, const TtlIndexEntry *entry)
 
 /* Takes the due rows of the entries.  Returns in how many blocks they lie. */
 static int
-take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
+take_entries(TtlExpirer *x, TtlScanPosition *entries, int count)
 {
 	IndexFetchTableData *fetch = ttl_index_fetch_begin(x->heap);
 	int			single = 0;		/* the first so many are looked up one by one */
@@ -213,7 +209,7 @@ take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
 		.block = InvalidBlockNumber /* block 0 follows this one */
 	};
 
-	qsort(entries, count, sizeof(TtlIndexEntry), compare_tids);
+	qsort(entries, count, sizeof(TtlScanPosition), compare_tids);
 	for (int i = 0; i < count; i += run)
 	{
 		int			unmet = run = dense_run(entries + i, count - i);
@@ -223,7 +219,7 @@ take_entries(TtlExpirer *x, TtlIndexEntry *entries, int count)
 			ItemPointerGetBlockNumber(&entries[i].tid);
 		if (run >= DENSE_BLOCK)
 			unmet = take_run(x, entries + i, run);
-		memmove(entries + single, entries + i, unmet * sizeof(TtlIndexEntry));
+		memmove(entries + single, entries + i, unmet * sizeof(TtlScanPosition));
 		single += unmet;
 	}
 
@@ -256,8 +252,8 @@ ttl_index_order_take(TtlExpirer *x, int max_docs, int64 max_entries)
 	TtlScanPosition *position = catches_up ? &cursor->catch_up : &cursor->forward;
 	const TtlCutoff *cutoff = x->cutoff;
 	int64		bound = cutoff->bound;
-	TtlIndexEntry *entries = palloc(sizeof(TtlIndexEntry) * max_docs);
-	const TtlIndexEntry *entry;
+	TtlScanPosition *entries = palloc(sizeof(TtlScanPosition) * max_docs);
+	const TtlScanPosition *entry;
 	TtlIndexScan scan;
 	int			wanted;
 	int			count;

@@ -130,10 +130,9 @@ read_tuple(TtlIndexScan *scan, IndexTuple tuple)
 										scan->backward ? ntids - 1 - i : i);
 		if (!is_after(scan, key, rest, tid))
 			continue;
-		scan->entries[scan->count].key = key;
-		scan->entries[scan->count].rest = rest;
-		scan->entries[scan->count].tid = *tid;
-		scan->count++;
+		scan->entries[scan->count++] = (TtlScanPosition) {
+			.key = key,.rest = rest,.tid = *tid,.set = true
+		};
 	}
 	return true;
 }
@@ -247,30 +246,20 @@ void
 ttl_index_scan_begin(TtlIndexScan *scan, Relation heap, Relation index, Oid keytype,
 					 int64 bound, const TtlScanPosition *after)
 {
-	scan->heap = heap;
-	scan->index = index;
-	scan->keytype = keytype;
-	scan->bound = bound;
+	*scan = (TtlIndexScan) {
+		.heap = heap,.index = index,.keytype = keytype,.bound = bound,.after = *after,
+		.block = InvalidBlockNumber,.max_pages = PG_INT64_MAX
+	};
 	scan->backward = (index->rd_indoption[0] & INDOPTION_DESC) != 0;
 	scan->nulls_come_first = scan->backward !=
 		((index->rd_indoption[0] & INDOPTION_NULLS_FIRST) != 0);
-	scan->after = *after;
-	scan->block = InvalidBlockNumber;
-	scan->finished = false;
-	scan->unchanged_since = InvalidXLogRecPtr;
-	scan->reread.set = false;
-	scan->pages = 0;
-	scan->max_pages = PG_INT64_MAX;
-	scan->next = scan->count = 0;
-	scan->entries = palloc(sizeof(TtlIndexEntry) * MaxTIDsPerBTreePage);
+	scan->entries = palloc(sizeof(TtlScanPosition) * MaxTIDsPerBTreePage);
 }
 
 /* Returns the next entry, valid until the next call; NULL at the end or after max_pages. */
-const TtlIndexEntry *
+const TtlScanPosition *
 ttl_index_scan_next(TtlIndexScan *scan)
 {
-	const TtlIndexEntry *entry;
-
 	while (scan->next == scan->count)
 	{
 		Buffer		buffer;
@@ -287,12 +276,8 @@ ttl_index_scan_next(TtlIndexScan *scan)
 		read_leaf(scan, buffer);
 		_bt_relbuf(scan->index, buffer);
 	}
-	entry = &scan->entries[scan->next++];
-	scan->after.set = true;
-	scan->after.key = entry->key;
-	scan->after.rest = entry->rest;
-	scan->after.tid = entry->tid;
-	return entry;
+	scan->after = scan->entries[scan->next];
+	return &scan->entries[scan->next++];
 }
 
 /* Has the scan returned all entries up to its bound? */

@@ -36,7 +36,6 @@
 #include "compat.h"
 #include "definition/key.h"
 #include "expire/look.h"
-#include "ttl_index.h"
 
 /* No table has more rows. */
 #define MAX_TUPLES ((double) MaxBlockNumber * MaxHeapTuplesPerPage)
@@ -53,7 +52,7 @@ ttl_look_at(const TtlIndex *index, TimestampTz at, TtlLook *look)
 	int64		tuples = 0;
 	TtlCutoff	cutoff;
 	TtlIndexScan scan;
-	const TtlIndexEntry *entry;
+	const TtlScanPosition *entry;
 	TupleTableSlot *slot;
 	IndexFetchTableData *fetch;
 

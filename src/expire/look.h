@@ -16,15 +16,10 @@
 #include "utils/lsyscache.h"
 #include "utils/relcache.h"
 
-/* An entry of a TTL index: the key as an integer (keytype.c), and the tuple ID of the row. */
-typedef struct TtlIndexEntry
-{
-	int64		key;
-	uint64		rest;
-	ItemPointerData tid;
-} TtlIndexEntry;
-
-/* A scan position lies after an entry, or before all of them. */
+/*
+ * An entry of a TTL index: the key as an integer (keytype.c), and the tuple ID of the row.  As
+ * a scan position it lies after that entry, or before all of them.
+ */
 typedef struct TtlScanPosition
 {
 	int64		key;
@@ -58,7 +53,7 @@ typedef struct TtlIndexScan
 	TtlRange	reread;			/* but do not skip pages with these keys */
 	int64		pages;			/* leaf pages that were read or skipped */
 	int64		max_pages;		/* stop after so many */
-	TtlIndexEntry *entries;		/* a copy of those of the page */
+	TtlScanPosition *entries;	/* a copy of those of the page */
 	int			count;			/* how many there are */
 	int			next;			/* which of them is returned next */
 } TtlIndexScan;
@@ -102,7 +97,7 @@ extern TtlScanPosition ttl_index_scan_finite(Oid keytype);
 extern TtlScanPosition ttl_index_scan_from(int64 key);
 extern void ttl_index_scan_begin(TtlIndexScan *scan, Relation heap, Relation index,
 								 Oid keytype, int64 bound, const TtlScanPosition *after);
-extern const TtlIndexEntry *ttl_index_scan_next(TtlIndexScan *scan);
+extern const TtlScanPosition *ttl_index_scan_next(TtlIndexScan *scan);
 extern bool ttl_index_scan_is_over(const TtlIndexScan *scan);
 extern void ttl_index_scan_end(TtlIndexScan *scan);
 

@@ -68,11 +68,7 @@ make_values(Relation to, Relation from)
 
 		/* it was checked, but a wrong type would crash the server */
 		if (source->atttypid != attr->atttypid)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("column \"%s\" of table \"%s\" has another type than that of table \"%s\"",
-							NameStr(attr->attname), RelationGetRelationName(to),
-							RelationGetRelationName(from))));
+			elog(ERROR, "column \"%s\" of the archive has another type", NameStr(attr->attname));
 		value = (Expr *) makeVar(2, number, source->atttypid, source->atttypmod,
 								 source->attcollation, 0);
 		values = lappend(values,

@@ -26,7 +26,6 @@
 
 #include "compat.h"
 #include "expire/expirer.h"
-#include "ttl_index.h"
 
 /*
  * Is nothing attached to a command that changes rows of a table?  A trigger that is disabled

@@ -73,10 +73,20 @@ ttl_row_begin(TtlExpirer *x)
 void
 ttl_row_end(TtlExpirer *x)
 {
-	if (x->run != NULL)
-		table_endscan(x->run);
+	if (x->scan != NULL)
+		table_endscan(x->scan);
 	ExecDropSingleTupleTableSlot(x->slot);
 	FreeExecutorState(x->estate);
+}
+
+/* Begins to scan the rows from one tuple ID to another. */
+void
+ttl_row_scan(TtlExpirer *x, ItemPointer first, ItemPointer last)
+{
+	if (x->scan == NULL)
+		x->scan = ttl_beginscan_tidrange(x->heap, x->snapshot, first, last);
+	else
+		table_rescan_tidrange(x->scan, first, last);
 }
 
 /*

@@ -26,6 +26,8 @@
 
 #include "pass/pass.h"
 
+#define MAX_LAST_ERROR 1500
+
 /* A name that a function of users does not find is most often not qualified. */
 static const char *
 error_hint(const ErrorData *edata)
@@ -123,30 +125,22 @@ ttl_report_pass_text(const TtlPassSum *sum)
 	return text.data;
 }
 
-/* The text of an error with its detail and hint, as psql shows it, but not longer than this. */
-#define MAX_LAST_ERROR 1500
-
-static char *
-error_text(const ErrorData *edata, const char *hint)
+/*
+ * Counts an error that was met as a role; invalid for the survey.  The text has the detail and
+ * the hint, as psql shows them, but is no longer than MAX_LAST_ERROR.  It is shown only to those
+ * with the privileges of that role, because it can be about rows that others may not see.
+ */
+static void
+set_error(TtlCount *count, Oid role, const ErrorData *edata)
 {
+	const char *hint = error_hint(edata);
 	char	   *text = psprintf("%s%s%s%s%s", edata->message,
 								edata->detail ? "\nDETAIL:  " : "", edata->detail ? edata->detail : "",
 								hint ? "\nHINT:  " : "", hint ? hint : "");
 
 	text[pg_mbcliplen(text, strlen(text), MAX_LAST_ERROR)] = '\0';
-	return text;
-}
-
-/*
- * Counts an error that was met as a role; invalid for the survey.  The text is shown only
- * to those with the privileges of that role, because it can be about rows that others may
- * not see.
- */
-static void
-set_error(TtlCount *count, Oid role, const ErrorData *edata)
-{
 	count->errors = 1;
-	count->last_error = error_text(edata, error_hint(edata));
+	count->last_error = text;
 	count->last_error_role = role;
 	if (OidIsValid(role) &&
 		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(count->relid)) &&
@@ -250,12 +244,6 @@ fold_work(void *arg)
 	ttl_counters_fold(&kept->unfolded_rows, &kept->folded_hour);
 }
 
-static void
-trim_work(void *arg)
-{
-	ttl_counters_trim(GetCurrentTimestamp());
-}
-
 /*
  * Counts the sub-passes since the last survey, and the pass if it has ended.  A pass over no
  * index does not count, but that a session serves the database is remembered.
@@ -303,7 +291,7 @@ ttl_report_pass(TtlRun *run, bool has_indexes)
 	/* fold; trimming is a piece of work of its own, because it reads all of the history */
 	edata = ttl_work_run(fold_work, kept, &timed_out);
 	if (edata == NULL && kept->unfolded_rows == 0)
-		edata = ttl_work_run(trim_work, NULL, &timed_out);
+		edata = ttl_work_run(ttl_counters_trim, NULL, &timed_out);
 	/* on a full disk, the next survey tries again */
 	if (edata != NULL &&
 		ERRCODE_TO_CATEGORY(edata->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)

@@ -28,12 +28,9 @@ ttl_schedule_visit_begin(TtlVisit *visit, const TtlLimits *limits,
 {
 	bool		has_size = kept != NULL && kept->first_docs > 0;
 
-	memset(visit, 0, sizeof(*visit));
-	visit->limits = *limits;
-	visit->begun = now;
+	*visit = (TtlVisit) {.limits = *limits,.begun = now,.batch_entries = FIRST_BATCH_ENTRIES};
 	visit->batch_size = Min(has_size ? kept->first_docs : TTL_FIRST_BATCH_DOCS,
 							limits->batch_docs);
-	visit->batch_entries = FIRST_BATCH_ENTRIES;
 }
 
 /* How many rows the next batch may delete; 0 ends the visit. */

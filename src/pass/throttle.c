@@ -70,25 +70,19 @@ processor_wait(void)
 	return waited / 1000;
 }
 
-/* Finds the share of its time in which this process works, after a batch. */
-static void
-leave_processors(void)
+/* Notes how many rows the last batch has deleted, and how long it took. */
+void
+ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 {
 	int64		now = ttl_hold_machine_clock();
 	int64		took = now - batch_begun;
 
+	/* the share of its time in which this process works */
 	if (ttl_busy_share < 1 && processor_wait() - waited_before > took * MUCH_WAIT)
 		share = Max(share / 2, ttl_busy_share);
 	else
 		share = Min(share + SHARE_GROWTH, 1);
 	rest_until = now + took * (1 / share - 1);
-}
-
-/* Notes how many rows the last batch has deleted, and how long it took. */
-void
-ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
-{
-	leave_processors();
 	if (ttl_delete_rate_limit == 0)
 		return;
 	SpinLockAcquire(&throttle->mutex);

@@ -44,9 +44,9 @@ typedef struct Target
 	/* results of prepare_work() */
 	Oid			relid;			/* its table, if the index is active, or was
 								 * locked */
-	List	   *leaves;			/* OIDs of indexes that hold its rows, in the
+	List	   *all_leaves;		/* OIDs of indexes that hold its rows, in the
 								 * order of the partitions */
-	List	   *others;			/* those that belong to other owners */
+	List	   *leaves;			/* those that belong to this owner */
 	List	   *partitions;		/* TtlPartition, to make or to drop */
 	/* result of estimate_work() */
 	double		due;			/* rows; -1: not known */
@@ -89,7 +89,7 @@ static void
 prepare_work(void *arg)
 {
 	Target	   *target = arg;
-	List	   *leaves = ttl_leaves_by_row(target->root);
+	List	   *all_leaves = ttl_leaves_by_row(target->root);
 	TtlIndex	index;
 	ListCell   *lc;
 
@@ -104,13 +104,12 @@ prepare_work(void *arg)
 	}
 
 	MemoryContextSwitchTo(target->run->context);
-	target->leaves = target->others = NIL;
-	foreach(lc, ttl_citus_deletes_elsewhere(&index.citus) ? NIL : leaves)
+	target->all_leaves = ttl_citus_deletes_elsewhere(&index.citus) ? NIL : list_copy(all_leaves);
+	target->leaves = NIL;
+	foreach(lc, target->all_leaves)
 	{
 		if (ttl_owner_of(lfirst_oid(lc)) == GetUserId())
 			target->leaves = lappend_oid(target->leaves, lfirst_oid(lc));
-		else
-			target->others = lappend_oid(target->others, lfirst_oid(lc));
 	}
 	MemoryContextSwitchTo(target->run->batch_context);
 }
@@ -187,7 +186,6 @@ count_partition(void *arg, ErrorData *edata, bool timed_out)
 static bool
 visit_partitions(TtlRun *run, const Target *target, TtlVisit *visit)
 {
-	TimestampTz begun = GetCurrentTimestamp();
 	int			failed = 0;
 	bool		progress = false;
 	ListCell   *lc;
@@ -209,7 +207,7 @@ visit_partitions(TtlRun *run, const Target *target, TtlVisit *visit)
 			continue;
 		}
 		if (visit->limits.index_time > 0 &&
-			(work.begun - begun) / 1000 >= visit->limits.index_time)
+			(work.begun - visit->begun) / 1000 >= visit->limits.index_time)
 			return progress;
 		if (!ttl_work_transaction(run, partition_work, count_partition, &work))
 			break;
@@ -355,10 +353,8 @@ is_of_lock(BatchWork *work, const ErrorData *edata)
 	TtlBatch   *batch = &work->batch;
 	LOCKMODE	mode = MyProc->waitLockMode;
 	bool		is_lock = edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
-	bool		busy;
-
 	/* all copies of a table are locked; Citus says only that a lock elsewhere failed */
-	busy = (work->locks_shard && is_lock) ||
+	bool		busy = (work->locks_shard && is_lock) ||
 		(batch->by_value &&
 		 (is_lock || edata->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
 		  (edata->sqlerrcode == ERRCODE_INTERNAL_ERROR && batch->locks_copies)));
@@ -612,7 +608,7 @@ is_well(const TtlRun *run, const Target *target, const TtlVisit *visit)
 	if (!OidIsValid(target->relid) || visit->busy || run->stop || visit->left_out ||
 		run->at < kept->failed_until)
 		return false;
-	foreach(lc, list_concat_copy(target->leaves, target->others))
+	foreach(lc, target->all_leaves)
 	{
 		kept = ttl_kept_find(run->kept, lfirst_oid(lc));
 		if (kept != NULL && (kept->delay > 0 || ttl_cursor_rows_failed(&kept->cursor)))
@@ -745,7 +741,7 @@ visit_index(TtlRun *run, Oid root)
 		run->locked = lappend_oid(run->locked, root);
 	end_visit(run, &target, &visit, last_leaf);
 	list_free(target.leaves);
-	list_free(target.others);
+	list_free(target.all_leaves);
 	list_free_deep(target.partitions);
 
 	took = (GetCurrentTimestamp() - visit.begun) / 1000;

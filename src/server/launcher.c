@@ -27,7 +27,6 @@
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
-#include "utils/rel.h"
 #include "utils/timestamp.h"
 
 #include "server/server.h"
@@ -43,23 +42,13 @@ PGDLLEXPORT void ttl_launcher_main(Datum arg);
 /* While a pass goes on, the launcher looks this often for what it has to do. */
 #define WAIT_MS 500
 
+/* Was the library preloaded when the server started?  Every process inherits that. */
+bool		ttl_launcher_registered = false;
+
+static TtlStateFile file;		/* as it was read last */
 static TtlReported hold_reported;
 static TtlReported file_reported;
-static bool registered = false;
 static instr_time last_look;	/* when nap() last looked at the clock */
-
-/* Shows other processes whether the monitor visits databases. */
-static void
-show_launcher(void)
-{
-	TtlLauncher launcher = {
-		.enabled = ttl_monitor_enabled,
-		.read_only = DefaultXactReadOnly
-	};
-
-	ttl_tasks_describe(&launcher);
-	ttl_progress_launcher(&launcher);
-}
 
 /*
  * Looks at the clock, and at the start for indexes at which workers have crashed the server.
@@ -67,10 +56,10 @@ show_launcher(void)
  * reports that, and returns false.
  */
 static bool
-check_clock(TtlStateFile *file, bool starts)
+check_clock(bool starts)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	ErrorData  *volatile edata = NULL;
+	ErrorData  *edata;
 	TtlMark		mark;
 
 	PG_TRY();
@@ -83,47 +72,42 @@ check_clock(TtlStateFile *file, bool starts)
 							mark.indexrelid, mark.database)));
 			ttl_tasks_note_crash(mark.database, mark.indexrelid);
 		}
-		ttl_hold_check_clock(file, GetCurrentTimestamp(), starts);
+		ttl_hold_check_clock(&file, GetCurrentTimestamp(), starts);
 	}
 	PG_CATCH();
 	{
 		MemoryContextSwitchTo(caller);
 		edata = CopyErrorData();
 		FlushErrorState();
+		if (ttl_kept_is_news(&file_reported, edata->sqlerrcode, edata->message))
+			ereport(WARNING,
+					(errcode(edata->sqlerrcode),
+					 errmsg("ttl_index deletes nothing on this server: %s", edata->message),
+					 errhint("Let the server read and write that file.")));
+		FreeErrorData(edata);
+		return false;
 	}
 	PG_END_TRY();
-	if (edata == NULL)
-	{
-		file_reported.at = 0;
-		return true;
-	}
-	if (ttl_kept_is_news(&file_reported, edata->sqlerrcode, edata->message))
-		ereport(WARNING,
-				(errcode(edata->sqlerrcode),
-				 errmsg("ttl_index deletes nothing on this server: %s", edata->message),
-				 errhint("Let the server read and write that file.")));
-	FreeErrorData(edata);
-	return false;
+	file_reported.at = 0;
+	return true;
 }
 
 /* Waits for so many milliseconds, or until a signal, and looks at settings and clock. */
 static void
 nap(long milliseconds)
 {
-	TtlStateFile file;
-
 	ttl_tasks_nap(milliseconds);
 	if (ConfigReloadPending)
 	{
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
-		show_launcher();
+		ttl_tasks_show();
 	}
 	/* the time of the last look tells since when the server has been down */
 	if (ttl_tasks_elapsed(last_look) < LOOK_MS)
 		return;
 	INSTR_TIME_SET_CURRENT(last_look);
-	(void) check_clock(&file, false);
+	(void) check_clock(false);
 }
 
 /*
@@ -170,10 +154,9 @@ static void
 run_pass(void)
 {
 	char		activity[64];
-	TtlStateFile file;
 	instr_time	read_at;
 
-	if (!check_clock(&file, false) || ttl_hold_is_held(&file, WARNING, &hold_reported))
+	if (!check_clock(false) || ttl_hold_is_held(&file, WARNING, &hold_reported))
 		return;
 	hold_reported.at = 0;
 	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) ttl_tasks_next_pass());
@@ -182,7 +165,7 @@ run_pass(void)
 	INSTR_TIME_SET_CURRENT(read_at);
 	while (ttl_tasks_step(ttl_monitor_enabled))
 	{
-		show_launcher();
+		ttl_tasks_show();
 		nap(WAIT_MS);
 		if (ttl_tasks_elapsed(read_at) >= WAIT_MS && ttl_monitor_enabled)
 		{
@@ -190,15 +173,13 @@ run_pass(void)
 			INSTR_TIME_SET_CURRENT(read_at);
 		}
 	}
-	show_launcher();
+	ttl_tasks_show();
 	pgstat_report_activity(STATE_IDLE, NULL);
 }
 
 void
 ttl_launcher_main(Datum arg)
 {
-	TtlStateFile file;
-
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
 	/* pg_cancel_backend() has nothing to cancel here */
@@ -212,9 +193,9 @@ ttl_launcher_main(Datum arg)
 	/* else the status entry of this process, which others read, stays empty */
 	SetConfigOption("track_activities", "on", PGC_SUSET, PGC_S_OVERRIDE);
 	ereport(LOG, (errmsg("ttl_index launcher started")));
-	(void) check_clock(&file, true);
+	(void) check_clock(true);
 	/* a session that sees the launcher sees the crashes as well */
-	show_launcher();
+	ttl_tasks_show();
 	INSTR_TIME_SET_CURRENT(last_look);
 
 	for (;;)
@@ -240,7 +221,7 @@ ttl_launcher_register(void)
 	/* no rows may expire while pg_upgrade moves them */
 	if (IsBinaryUpgrade)
 		return;
-	registered = true;
+	ttl_launcher_registered = true;
 	entry.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
 	entry.bgw_start_time = BgWorkerStart_RecoveryFinished;
 	entry.bgw_restart_time = RESTART_SECONDS;
@@ -249,11 +230,4 @@ ttl_launcher_register(void)
 	snprintf(entry.bgw_name, sizeof(entry.bgw_name), LAUNCHER_TYPE);
 	snprintf(entry.bgw_type, sizeof(entry.bgw_type), LAUNCHER_TYPE);
 	RegisterBackgroundWorker(&entry);
-}
-
-/* Was the library preloaded when the server started?  Every process inherits that. */
-bool
-ttl_launcher_is_registered(void)
-{
-	return registered;
 }

@@ -90,12 +90,6 @@ ttl_messages_relay(shm_mq_handle *messages, bool raises)
 	}
 }
 
-void
-ttl_messages_end(dsm_handle handle)
-{
-	dsm_detach(dsm_find_mapping(handle));
-}
-
 /* Sends what this process says through a queue from now on. */
 void
 ttl_messages_redirect(dsm_handle handle)

@@ -52,13 +52,12 @@ typedef struct TtlVisitor
 	const char *hint;
 	bool		may_call;		/* run_pass() would delete instead */
 	List	   *roles;			/* whose run_pass() was not long ago */
-	Oid			owner;			/* the last one that was asked about: */
-	const char *owner_reason;	/* why a worker of it does not, or NULL */
+	List	   *settings;		/* of roles in that database; see visitor.c */
 } TtlVisitor;
 
 /* launcher.c */
 extern void ttl_launcher_register(void);
-extern bool ttl_launcher_is_registered(void);
+extern bool ttl_launcher_registered;
 
 /* visitor.c */
 #define TTL_SLOTS_HINT \
@@ -85,7 +84,6 @@ extern void ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 /* messages.c */
 extern shm_mq_handle *ttl_messages_begin(dsm_handle *handle);
 extern void ttl_messages_relay(shm_mq_handle *messages, bool raises);
-extern void ttl_messages_end(dsm_handle handle);
 extern void ttl_messages_redirect(dsm_handle handle);
 
 /* tasks.c */
@@ -99,6 +97,6 @@ extern TtlDatabase *ttl_tasks_add_database(Oid oid);
 extern void ttl_tasks_forget_unseen(void);
 extern void ttl_tasks_begin_pass(TtlDatabase *db);
 extern bool ttl_tasks_step(bool may_start);
-extern void ttl_tasks_describe(TtlLauncher *launcher);
+extern void ttl_tasks_show(void);
 
 #endif							/* TTL_SERVER_H */

@@ -61,10 +61,7 @@ typedef struct Look
 	int64		lag;			/* microseconds; -1: unknown */
 	List	   *owners;			/* that have something to do there */
 	bool		is_others;		/* and others, for whom the caller cannot act */
-	/* of all: for the sum of the pass */
-	int			active;
-	int			inactive;
-	int			others;
+	TtlPassSum	sum;			/* of all: how many are visited, and are not */
 } Look;
 
 /* Reads what the states of all indexes depend on, and lists the indexes. */
@@ -262,12 +259,12 @@ index_work(void *arg)
 	}
 
 	if (!is_allowed(look, index->owner) && look->owners == NIL)
-		look->others++;
+		look->sum.others++;
 	else
 	{
-		look->active += is_visited ? 1 : 0;
-		look->inactive += is_visited ? 0 : 1;
-		look->others += look->is_others ? 1 : 0;
+		look->sum.indexes += is_visited ? 1 : 0;
+		look->sum.inactive += is_visited ? 0 : 1;
+		look->sum.others += look->is_others ? 1 : 0;
 	}
 	ttl_shown_state_complete(index, &look->visitor, &look->file, look->failing);
 }
@@ -441,9 +438,9 @@ ttl_survey_run(TtlRun *run, dsa_area *area, bool may_run)
 		/* the last survey of a pass is followed by no sub-pass */
 		if (shared->begins || look->work != NIL)
 		{
-			sum->indexes = Max(sum->indexes, look->active);
-			sum->inactive = Max(sum->inactive, look->inactive);
-			sum->others = Max(sum->others, look->others);
+			sum->indexes = Max(sum->indexes, look->sum.indexes);
+			sum->inactive = Max(sum->inactive, look->sum.inactive);
+			sum->others = Max(sum->others, look->sum.others);
 		}
 	}
 	if (!look->may_run || run->stop || !is_there)

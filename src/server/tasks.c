@@ -149,7 +149,7 @@ ttl_tasks_end(int code, Datum arg)
 
 		TerminateBackgroundWorker(process->handle);
 		if (process->messages != NULL)
-			ttl_messages_end(process->shared->messages);
+			dsm_detach(dsm_find_mapping(process->shared->messages));
 	}
 	dshash_detach(kept);
 	dshash_detach(known);
@@ -173,13 +173,19 @@ ttl_tasks_note_crash(Oid database, Oid indexrelid)
 	ttl_kept_died(kept, database, indexrelid, TTL_DEAD_CRASHED);
 }
 
-/* Describes to other processes what runs here, and where its memory is. */
+/* Shows other processes whether the launcher visits databases, and where its memory is. */
 void
-ttl_tasks_describe(TtlLauncher *launcher)
+ttl_tasks_show(void)
 {
-	launcher->no_slot = lacks_slot;
-	launcher->area = dsa_get_handle(area);
-	launcher->common = common_pointer;
+	TtlLauncher launcher = {
+		.enabled = ttl_monitor_enabled,
+		.read_only = DefaultXactReadOnly,
+		.no_slot = lacks_slot,
+		.area = dsa_get_handle(area),
+		.common = common_pointer
+	};
+
+	ttl_progress_launcher(&launcher);
 }
 
 /* Finds what is known of a database, or adds it. */
@@ -359,7 +365,7 @@ static void
 forget(Process *process)
 {
 	if (process->messages != NULL)
-		ttl_messages_end(process->shared->messages);
+		dsm_detach(dsm_find_mapping(process->shared->messages));
 	dsa_free(area, process->pointer);
 	if (process->handle != NULL)
 		pfree(process->handle);

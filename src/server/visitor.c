@@ -17,25 +17,20 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_database.h"
-#include "catalog/pg_db_role_setting.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "server/server.h"
+#include "state/state.h"
 
 PG_FUNCTION_INFO_V1(ttl_monitor_status);
 
@@ -90,54 +85,36 @@ static const struct
 StaticAssertDecl(lengthof(causes) == COUNTERS_LOCKED + 1, "one text for each cause");
 
 /*
- * The value of a boolean setting in a process of this role in a database, given the one that
- * the launcher has.
+ * Reads the settings of a database that keep workers of any role from deleting: the role (0 for
+ * all), the name and the value of each, in the order of process_settings() of core.
+ */
+static List *
+read_settings(Oid database)
+{
+	return ttl_select_rows(psprintf("SELECT setrole, split_part(setting, '=', 1), split_part(setting, '=', 2) "
+									"FROM pg_db_role_setting, unnest(setconfig) WITH ORDINALITY AS u(setting, n) "
+									"WHERE setdatabase IN (0, %u) AND "
+									"setting ~* '^(ttl_index[.]monitor_enabled|default_transaction_read_only)=' "
+									"ORDER BY setrole, setdatabase, n", database), 0);
+}
+
+/*
+ * The value of one of them in a process of this role, given the one that the launcher has.  Of
+ * several, the last one counts.
  */
 static bool
-value_in_worker(Oid database, Oid role, const char *name, bool value)
+value_in_worker(const List *settings, Oid role, const char *name, bool value)
 {
-	/* as process_settings() of core, but the last one counts */
-	const Oid	places[][2] = {
-		{InvalidOid, InvalidOid},
-		{database, InvalidOid},
-		{InvalidOid, role},
-		{database, role}
-	};
-	size_t		length = strlen(name);
-	Relation	rel = table_open(DbRoleSettingRelationId, AccessShareLock);
+	ListCell   *lc;
 
-	for (int i = 0; i < lengthof(places); i++)
+	foreach(lc, settings)
 	{
-		ScanKeyData keys[2];
-		SysScanDesc scan;
-		HeapTuple	tuple;
-		ArrayIterator iterator;
-		Datum		datum;
-		bool		isnull = true;
+		char	  **setting = lfirst(lc);
+		Oid			setrole = atooid(setting[0]);
 
-		ScanKeyInit(&keys[0], Anum_pg_db_role_setting_setdatabase,
-					BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(places[i][0]));
-		ScanKeyInit(&keys[1], Anum_pg_db_role_setting_setrole,
-					BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(places[i][1]));
-		scan = systable_beginscan(rel, DbRoleSettingDatidRolidIndexId, true, NULL, 2, keys);
-		tuple = systable_getnext(scan);
-		if (HeapTupleIsValid(tuple))
-			datum = heap_getattr(tuple, Anum_pg_db_role_setting_setconfig,
-								 RelationGetDescr(rel), &isnull);
-		if (!isnull)
-		{
-			iterator = array_create_iterator(DatumGetArrayTypeP(datum), 0, NULL);
-			while (array_iterate(iterator, &datum, &isnull))
-			{
-				char	   *setting = isnull ? "" : TextDatumGetCString(datum);
-
-				if (pg_strncasecmp(setting, name, length) == 0 && setting[length] == '=')
-					(void) parse_bool(setting + length + 1, &value);
-			}
-		}
-		systable_endscan(scan);
+		if ((setrole == InvalidOid || setrole == role) && pg_strcasecmp(setting[1], name) == 0)
+			(void) parse_bool(setting[2], &value);
 	}
-	table_close(rel, AccessShareLock);
 	return value;
 }
 
@@ -159,7 +136,7 @@ is_visited(Oid database)
 
 /* Why the monitor deletes nothing in a database, or if that is invalid, in any. */
 static Cause
-find_cause(Oid database, const char *hold)
+find_cause(Oid database, const List *settings, const char *hold)
 {
 	TtlLauncher launcher;
 
@@ -168,16 +145,16 @@ find_cause(Oid database, const char *hold)
 	if (hold != NULL)
 		return HELD;
 	if (!ttl_progress_find_launcher(&launcher))
-		return ttl_launcher_is_registered() ? NO_LAUNCHER : NOT_PRELOADED;
+		return ttl_launcher_registered ? NO_LAUNCHER : NOT_PRELOADED;
 	if (!launcher.enabled)
 		return DISABLED;
 	if (!OidIsValid(database))
 		return MONITOR;
 	if (!is_visited(database))
 		return NOT_VISITED;
-	if (!value_in_worker(database, BOOTSTRAP_SUPERUSERID, "ttl_index.monitor_enabled", true))
+	if (!value_in_worker(settings, BOOTSTRAP_SUPERUSERID, "ttl_index.monitor_enabled", true))
 		return DISABLED_HERE;
-	if (value_in_worker(database, BOOTSTRAP_SUPERUSERID, "default_transaction_read_only",
+	if (value_in_worker(settings, BOOTSTRAP_SUPERUSERID, "default_transaction_read_only",
 						launcher.read_only))
 		return READ_ONLY;
 	if (launcher.no_slot)
@@ -192,9 +169,11 @@ void
 ttl_visitor_find(Oid database, const TtlHold *held, TtlVisitor *visitor)
 {
 	char	   *hold = ttl_hold_reason(held);
-	Cause		cause = find_cause(database, hold);
+	List	   *settings = read_settings(database);
+	Cause		cause = find_cause(database, settings, hold);
 
 	memset(visitor, 0, sizeof(*visitor));
+	visitor->settings = settings;
 	visitor->status = causes[cause].status;
 	visitor->reason = cause == HELD ? hold : causes[cause].reason;
 	visitor->hint = cause == HELD ? ttl_hold_hint(held) : causes[cause].hint;
@@ -222,25 +201,25 @@ is_session(const TtlVisitor *visitor, Oid owner)
 const char *
 ttl_visitor_why_none(TtlVisitor *visitor, Oid owner)
 {
+	const char *reason = visitor->reason;
+
 	if (is_session(visitor, owner))
 		return NULL;
 	if (visitor->may_call)
 		return psprintf("%s, and run_pass() was not called in the last ten minutes",
-						visitor->reason);
-	if (visitor->reason != NULL || visitor->owner == owner)
-		return visitor->reason ? visitor->reason : visitor->owner_reason;
+						reason);
+	if (reason != NULL)
+		return reason;
 
-	visitor->owner = owner;
-	visitor->owner_reason = NULL;
 	if (!ttl_worker_can_connect(owner))
-		visitor->owner_reason = "this minor release of PostgreSQL cannot connect a worker as an owner without LOGIN";
-	else if (!value_in_worker(MyDatabaseId, owner, "ttl_index.monitor_enabled", true))
-		visitor->owner_reason = "ttl_index.monitor_enabled is off for the owner of the table";
-	else if (value_in_worker(MyDatabaseId, owner, "default_transaction_read_only", false))
-		visitor->owner_reason = "default_transaction_read_only is on for the owner of the table";
-	if (visitor->owner_reason != NULL)
+		reason = "this minor release of PostgreSQL cannot connect a worker as an owner without LOGIN";
+	else if (!value_in_worker(visitor->settings, owner, "ttl_index.monitor_enabled", true))
+		reason = "ttl_index.monitor_enabled is off for the owner of the table";
+	else if (value_in_worker(visitor->settings, owner, "default_transaction_read_only", false))
+		reason = "default_transaction_read_only is on for the owner of the table";
+	if (reason != NULL)
 		visitor->hint = "\\drds of psql lists the settings of roles, which ALTER ROLE ... RESET removes.";
-	return visitor->owner_reason;
+	return reason;
 }
 
 /* monitor_status() returns record */
@@ -250,8 +229,7 @@ ttl_monitor_status(PG_FUNCTION_ARGS)
 	TtlStateFile file;
 	TtlVisitor	visitor;
 	TupleDesc	desc;
-	Datum		values[3] = {0};
-	bool		nulls[3] = {0};
+	const char *values[3];
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -264,12 +242,9 @@ ttl_monitor_status(PG_FUNCTION_ARGS)
 	};
 	if (visitor.may_call)
 		visitor.reason = ttl_visitor_why_none(&visitor, GetUserId());
-	values[0] = CStringGetTextDatum(visitor.status);
-	nulls[1] = visitor.reason == NULL;
-	if (!nulls[1])
-		values[1] = CStringGetTextDatum(visitor.reason);
-	nulls[2] = visitor.hint == NULL;
-	if (!nulls[2])
-		values[2] = CStringGetTextDatum(visitor.hint);
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+	values[0] = visitor.status;
+	values[1] = visitor.reason;
+	values[2] = visitor.hint;
+	return HeapTupleGetDatum(BuildTupleFromCStrings(TupleDescGetAttInMetadata(desc),
+													(char **) values));
 }

@@ -124,34 +124,12 @@ answer(int code, Datum arg)
 }
 
 /*
- * From PostgreSQL 17 on a background worker can connect as any role.  Up to 16,
- * InitializeSessionUserId() refuses a role without LOGIN.  There the user and the session's user
- * are set before the connection, as ParallelWorkerMain() does, and the connection looks up no
- * role.  This needs the minor releases 15.11 and 16.7; before these, owners need LOGIN.
+ * Can this release connect a role without LOGIN?  From PostgreSQL 17 on a background worker can
+ * connect as any role.  Up to 16, InitializeSessionUserId() refuses a role without LOGIN.  There
+ * the user and the session's user are set before the connection, as ParallelWorkerMain() does,
+ * and the connection looks up no role.  This needs the minor releases 15.11 and 16.7; before
+ * these, owners need LOGIN.
  */
-#ifdef BGWORKER_BYPASS_ROLELOGINCHECK
-
-/* Can a worker connect as this owner?  Asked in a transaction. */
-bool
-ttl_worker_can_connect(Oid owner)
-{
-	return true;
-}
-
-static void
-connect_as(Oid database, Oid owner, bool is_superuser)
-{
-	BackgroundWorkerInitializeConnectionByOid(database, owner,
-											  BGWORKER_BYPASS_ALLOWCONN |
-											  BGWORKER_BYPASS_ROLELOGINCHECK);
-}
-
-#else
-
-/* the oldest minor releases do not have it, and the library must load there */
-#pragma weak SetAuthenticatedUserId
-
-/* Can this minor release connect a role without LOGIN in the way of a parallel worker? */
 static bool
 can_skip_login(void)
 {
@@ -177,10 +155,24 @@ ttl_worker_can_connect(Oid owner)
 	return result;
 }
 
+#ifdef BGWORKER_BYPASS_ROLELOGINCHECK
 static void
 connect_as(Oid database, Oid owner, bool is_superuser)
 {
-	if (!can_skip_login())
+	BackgroundWorkerInitializeConnectionByOid(database, owner,
+											  BGWORKER_BYPASS_ALLOWCONN |
+											  BGWORKER_BYPASS_ROLELOGINCHECK);
+}
+
+#else
+/* the oldest minor releases do not have it, and the library must load there */
+#pragma weak SetAuthenticatedUserId
+
+static void
+connect_as(Oid database, Oid owner, bool is_superuser)
+{
+	/* a survey is connected as no role */
+	if (!OidIsValid(owner) || !can_skip_login())
 	{
 		BackgroundWorkerInitializeConnectionByOid(database, owner, BGWORKER_BYPASS_ALLOWCONN);
 		return;
@@ -242,7 +234,6 @@ ttl_worker_main(Datum arg)
 {
 	dsa_pointer pointer;
 	TtlRun		run;
-	char		activity[64];
 	bool		may_run;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
@@ -258,11 +249,7 @@ ttl_worker_main(Datum arg)
 	if (shared->messages != 0)
 		ttl_messages_redirect(shared->messages);
 	force_settings();
-	if (OidIsValid(shared->owner))
-		connect_as(shared->database, shared->owner, shared->is_superuser);
-	else
-		BackgroundWorkerInitializeConnectionByOid(shared->database, InvalidOid,
-												  BGWORKER_BYPASS_ALLOWCONN);
+	connect_as(shared->database, shared->owner, shared->is_superuser);
 
 	/* what is relayed to a session of this database needs no conversion */
 	if (shared->messages != 0)
@@ -273,8 +260,7 @@ ttl_worker_main(Datum arg)
 	before_shmem_exit(answer, (Datum) 0);
 	ttl_crash_watch(shared->mark);
 	ttl_work_init(&run, common, shared, &kept);
-	snprintf(activity, sizeof(activity), "ttl_index: pass %lld", (long long) common->pass);
-	pgstat_report_activity(STATE_RUNNING, activity);
+	pgstat_report_activity(STATE_RUNNING, psprintf("ttl_index: pass %lld", (long long) common->pass));
 
 	may_run = ttl_monitor_enabled || OidIsValid(common->caller);
 	if (may_run && DefaultXactReadOnly)

@@ -109,36 +109,6 @@ ttl_count_open(const char *name, LOCKMODE lockmode)
 	return rel;
 }
 
-/* Sets the value of a column.  Returns false for NULL: no time, or no text. */
-static bool
-column_datum(const TtlCount *count, const Column *column, Datum *datum)
-{
-	const char *text;
-
-	switch (column->kind)
-	{
-		case KIND_OID:
-			*datum = ObjectIdGetDatum(FIELD(Oid, count, column));
-			return true;
-		case KIND_COUNT:
-			*datum = Int64GetDatum(FIELD(int64, count, column));
-			return true;
-		case KIND_MILLISECONDS:
-			*datum = Float8GetDatum(FIELD(double, count, column));
-			return true;
-		case KIND_TIME:
-		case KIND_OTHER_TIME:
-			*datum = TimestampTzGetDatum(FIELD(TimestampTz, count, column));
-			return FIELD(TimestampTz, count, column) != 0;
-		case KIND_TEXT:
-			text = FIELD(const char *, count, column);
-			if (text != NULL)
-				*datum = CStringGetTextDatum(text);
-			return text != NULL;
-	}
-	return false;
-}
-
 /*
  * Inserts a row.  Logical decoding leaves it out: a publication FOR ALL TABLES has this table in
  * it, and a subscriber without it would stop at the first row.
@@ -149,12 +119,34 @@ ttl_count_insert(Relation rel, const TtlCount *count)
 	TupleDesc	desc = RelationGetDescr(rel);
 	HeapTuple	tuple;
 	Datum		values[MaxTupleAttributeNumber];
-	bool		nulls[MaxTupleAttributeNumber];
+	bool		nulls[MaxTupleAttributeNumber] = {0};
 
 	for (int i = 0; i < desc->natts; i++)
 	{
-		values[i] = (Datum) 0;
-		nulls[i] = !column_datum(count, &columns[i], &values[i]);
+		const Column *column = &columns[i];
+
+		switch (column->kind)
+		{
+			case KIND_OID:
+				values[i] = ObjectIdGetDatum(FIELD(Oid, count, column));
+				break;
+			case KIND_COUNT:
+				values[i] = Int64GetDatum(FIELD(int64, count, column));
+				break;
+			case KIND_MILLISECONDS:
+				values[i] = Float8GetDatum(FIELD(double, count, column));
+				break;
+			case KIND_TIME:
+			case KIND_OTHER_TIME:
+				values[i] = TimestampTzGetDatum(FIELD(TimestampTz, count, column));
+				nulls[i] = FIELD(TimestampTz, count, column) == 0;
+				break;
+			case KIND_TEXT:
+				nulls[i] = FIELD(const char *, count, column) == NULL;
+				if (!nulls[i])
+					values[i] = CStringGetTextDatum(FIELD(const char *, count, column));
+				break;
+		}
 	}
 	tuple = heap_form_tuple(desc, values, nulls);
 	heap_insert(rel, tuple, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL, NULL);

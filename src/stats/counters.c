@@ -23,7 +23,6 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -413,12 +412,12 @@ ttl_counters_fold(int64 *rows, TimestampTz *folded_hour)
 
 /* Deletes the old ones of the past hours, unless others have locked the table. */
 void
-ttl_counters_trim(TimestampTz now)
+ttl_counters_trim(void *unused)
 {
 	if (lock_past_hours(RowExclusiveLock))
 		(void) ttl_select_value(psprintf("WITH old AS (DELETE FROM " TTL_SCHEMA ".past_hours WHERE hour <= '%s' RETURNING 1) "
 										 "SELECT count(*) FROM old",
-										 timestamptz_to_str(last_old_hour(now))));
+										 timestamptz_to_str(last_old_hour(GetCurrentTimestamp()))));
 }
 
 /*

@@ -32,19 +32,10 @@
 
 PG_FUNCTION_INFO_V1(ttl_list_operations);
 
-/*
- * What is shown in the progress fields, an array of int64.  The first two tell it from what
- * core's commands show, and from what a process that has ended left in the slot.
- */
-typedef struct ShownHeader
-{
-	int64		magic;
-	int64		pid;
-} ShownHeader;
-
+/* What a process of a pass shows. */
 typedef struct ShownWork
 {
-	ShownHeader header;
+	TtlShownHeader header;
 	int64		operation;
 	int64		relid;
 	int64		indexrelid;
@@ -53,12 +44,6 @@ typedef struct ShownWork
 	int64		key;			/* the index was read up to there */
 	TtlProgress progress;
 } ShownWork;
-
-typedef struct ShownLauncher
-{
-	ShownHeader header;
-	TtlLauncher launcher;
-} ShownLauncher;
 
 StaticAssertDecl(sizeof(ShownWork) <= PGSTAT_NUM_PROGRESS_PARAM * sizeof(int64) &&
 				 sizeof(TtlLauncher) % sizeof(int64) == 0,
@@ -92,7 +77,7 @@ static ShownWork shown;			/* by this process */
 
 /* Writes a struct of this size, which begins with a header, to the progress fields. */
 static void
-show(ShownHeader *header, int64 magic, Size size)
+show(TtlShownHeader *header, int64 magic, Size size)
 {
 	int			fields[PGSTAT_NUM_PROGRESS_PARAM];
 
@@ -160,7 +145,7 @@ next_shown(int *i, int64 magic, Oid *database)
 	{
 		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index((*i)++);
 		const PgBackendStatus *entry = local ? &local->backendStatus : NULL;
-		const ShownHeader *header = entry ? (const ShownHeader *) entry->st_progress_param : NULL;
+		const TtlShownHeader *header = entry ? (const TtlShownHeader *) entry->st_progress_param : NULL;
 
 		if (header == NULL || header->magic != magic || header->pid != entry->st_procpid ||
 			entry->st_progress_command != PROGRESS_COMMAND_INVALID)
@@ -173,11 +158,9 @@ next_shown(int *i, int64 magic, Oid *database)
 
 /* Shows what the launcher knows of itself. */
 void
-ttl_progress_launcher(const TtlLauncher *launcher)
+ttl_progress_launcher(TtlLauncher *launcher)
 {
-	ShownLauncher known = {.launcher = *launcher};
-
-	show(&known.header, LAUNCHER_MAGIC, sizeof(known));
+	show(&launcher->header, LAUNCHER_MAGIC, sizeof(*launcher));
 }
 
 /* Reads what the launcher shows; false if there is none. */
@@ -186,10 +169,10 @@ ttl_progress_find_launcher(TtlLauncher *launcher)
 {
 	int			i = 1;
 	Oid			database;
-	const ShownLauncher *known = next_shown(&i, LAUNCHER_MAGIC, &database);
+	const TtlLauncher *known = next_shown(&i, LAUNCHER_MAGIC, &database);
 
 	if (known != NULL)
-		*launcher = known->launcher;
+		*launcher = *known;
 	return known != NULL;
 }
 

@@ -56,9 +56,20 @@ typedef struct TtlKnownDatabase
 	TtlSurvey	survey;
 } TtlKnownDatabase;
 
+/*
+ * What is shown in the progress fields, an array of int64, begins with this.  It tells it from
+ * what core's commands show, and from what a process that has ended left in the slot.
+ */
+typedef struct TtlShownHeader
+{
+	int64		magic;
+	int64		pid;
+} TtlShownHeader;
+
 /* What the launcher shows of itself; an int64 each, like those of TtlProgress. */
 typedef struct TtlLauncher
 {
+	TtlShownHeader header;		/* set by progress.c */
 	int64		enabled;		/* ttl_index.monitor_enabled, in the launcher */
 	int64		read_only;		/* default_transaction_read_only, likewise */
 	int64		no_slot;		/* the last worker found no slot */
@@ -73,7 +84,7 @@ extern void ttl_progress_visit(const TtlIndex *index, const TtlCursor *cursor,
 extern void ttl_progress_wait(TtlWait wait, long milliseconds);
 extern Datum ttl_progress_interval(int64 time_left, bool *isnull);
 extern bool ttl_progress_position(Oid indexrelid, TtlScanPosition *position);
-extern void ttl_progress_launcher(const TtlLauncher *launcher);
+extern void ttl_progress_launcher(TtlLauncher *launcher);
 extern bool ttl_progress_find_launcher(TtlLauncher *launcher);
 
 #endif							/* TTL_PROGRESS_H */

@@ -90,6 +90,6 @@ extern List *ttl_counters_roles_since(TimestampTz since);
 extern HTAB *ttl_counters_failing(void);
 extern bool ttl_counters_note(Oid indexrelid, bool approved);
 extern void ttl_counters_fold(int64 *rows, TimestampTz *folded_hour);
-extern void ttl_counters_trim(TimestampTz now);
+extern void ttl_counters_trim(void *unused);
 
 #endif							/* TTL_STATS_H */
