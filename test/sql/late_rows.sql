@@ -21,6 +21,7 @@ CREATE TABLE drains (LIKE revoked) WITH (autovacuum_enabled = off);
 INSERT INTO revoked SELECT timestamptz '2001-01-01 UTC' + g * interval '1 s' FROM generate_series(1, 3000) AS g;
 INSERT INTO shortened TABLE revoked;
 INSERT INTO drains SELECT '2001-01-01' FROM generate_series(1, 12000);
+ANALYZE drains;
 ALTER TABLE revoked OWNER TO regress_ttl_late;
 CREATE INDEX revoked_ttl ON revoked (ts) WHERE ttl_index.expire_after_seconds(3600);
 CREATE INDEX shortened_ttl ON shortened (ts) WHERE ttl_index.expire_after_seconds(3600);

@@ -109,6 +109,7 @@ INSERT INTO falling SELECT id, CASE WHEN id > 10 THEN ts END FROM rising;
 INSERT INTO unlogged TABLE rising;
 INSERT INTO reindexed TABLE rising;
 INSERT INTO drains SELECT g, '2001-01-01' FROM generate_series(1, 12000) AS g;
+ANALYZE drains;
 CREATE INDEX rising_ttl ON rising (ts) INCLUDE (id) WHERE ttl_index.expire_after_seconds(3600);
 CREATE INDEX falling_ttl ON falling (ts DESC NULLS FIRST) WHERE ttl_index.expire_after_seconds(3600);
 CREATE INDEX unlogged_ttl ON unlogged (ts) WHERE ttl_index.expire_after_seconds(3600);
