@@ -72,7 +72,7 @@ static const struct
 	{"disabled", "ttl_index.monitor_enabled is off",
 	"ALTER SYSTEM SET ttl_index.monitor_enabled = on, then SELECT pg_reload_conf(). Or CALL ttl_index.run_pass() every few minutes."},
 	{"disabled_here", "ttl_index.monitor_enabled is off in this database",
-	"\\drds of psql shows the ALTER DATABASE ... SET or ALTER ROLE ... SET of ttl_index.monitor_enabled: RESET it. Or CALL ttl_index.run_pass() every few minutes."},
+	"In psql, \\drds shows the setting of the database or of the role, which ALTER ... RESET removes. Or CALL ttl_index.run_pass() every few minutes."},
 	{"not_visited", "the database is a template, or does not allow connections",
 	"ALTER DATABASE ... WITH IS_TEMPLATE false ALLOW_CONNECTIONS true lets the monitor in."},
 	{"read_only", "default_transaction_read_only is on in this database",
