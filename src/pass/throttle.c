@@ -14,9 +14,9 @@
  * Both hold for all workers together.  Time is measured by the machine's clock.
  *
  * A worker also leaves processors to others who need them.  Linux counts for how long a
- * process could have run while no processor was free.  If that is much of the time of a batch,
- * the worker halves the share of its time in which it works, down to busy_share; if not, the
- * share grows again.  The next batch is that much smaller, and rests for the remaining time.
+ * process could have run while no processor was free.  If that is much of the time of the last
+ * batches, the worker halves the share of its time in which it works, down to busy_share; if not,
+ * it doubles the share.  A batch is that much smaller, and rests for the remaining time.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -41,17 +41,17 @@
 /* A worker that waits checks this often whether the wait is over. */
 #define LOOK_MS 200
 
-/* Others need processors if the wait for one was this share of a batch. */
+/* Others need processors if the wait for one was this share of so many microseconds of batches. */
 #define MUCH_WAIT 0.1
+#define ENOUGH_BATCHES (100 * 1000)
 
-/* The share of its time in which a worker works grows by this with each batch. */
-#define SHARE_GROWTH 0.02
+static int64 batch_begun;		/* the last one of this process */
+static int64 waited_before;		/* for processors, until then */
 
-/* Of the last batch of this process: */
-static int64 batch_begun;
-static int64 waited_before;		/* for processors, in all */
+/* Since the share of its time in which this process works was set: */
+static int64 worked;
+static int64 waited;
 
-/* What came of it: */
 static double share = 1;
 static int64 rest_until;
 
@@ -60,14 +60,14 @@ static int64
 processor_wait(void)
 {
 	FILE	   *file = AllocateFile("/proc/self/schedstat", "r");
-	long long	waited = 0;
+	long long	nanoseconds = 0;
 
 	if (file == NULL)
 		return 0;
-	if (fscanf(file, "%*d %lld", &waited) != 1)
-		waited = 0;
+	if (fscanf(file, "%*d %lld", &nanoseconds) != 1)
+		nanoseconds = 0;
 	FreeFile(file);
-	return waited / 1000;
+	return nanoseconds / 1000;
 }
 
 /* Notes how many rows the last batch has deleted, and how long it took. */
@@ -78,10 +78,14 @@ ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 	int64		took = now - batch_begun;
 
 	/* the share of its time in which this process works */
-	if (ttl_busy_share < 1 && processor_wait() - waited_before > took * MUCH_WAIT)
-		share = Max(share / 2, ttl_busy_share);
-	else
-		share = Min(share + SHARE_GROWTH, 1);
+	worked += took;
+	waited += processor_wait() - waited_before;
+	if (worked >= ENOUGH_BATCHES)
+	{
+		share = waited > worked * MUCH_WAIT ? share / 2 : share * 2;
+		worked = waited = 0;
+	}
+	share = Min(Max(share, ttl_busy_share), 1);
 	rest_until = now + took * (1 / share - 1);
 	if (ttl_delete_rate_limit == 0)
 		return;
