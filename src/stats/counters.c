@@ -23,6 +23,7 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -136,11 +137,11 @@ is_moved(const Sums *sums, TimestampTz hour)
 	return hour != 0 && hour < sums->move_before;
 }
 
-/* The last hour that is older than ttl_index.history_retention. */
-static TimestampTz
-last_old_hour(TimestampTz now)
+/* Is an hour older than ttl_index.history_retention? */
+static bool
+is_old(TimestampTz hour, TimestampTz now)
 {
-	return now - ttl_history_retention * USECS_PER_SEC - USECS_PER_HOUR;
+	return hour + USECS_PER_HOUR <= now - ttl_history_retention * USECS_PER_SEC;
 }
 
 /* Adds a row to the sum for this index and hour, or begins one. */
@@ -222,7 +223,7 @@ take_rows(Relation rel, TimestampTz move_before, Sums *sums)
 	{
 		const TtlCount *sum = lfirst(lc);
 
-		if (!is_moved(sums, sum->hour) || sum->hour <= last_old_hour(sums->now))
+		if (!is_moved(sums, sum->hour) || is_old(sum->hour, sums->now))
 			continue;
 		past_hours = ttl_count_open("past_hours", RowExclusiveLock);
 		ttl_count_insert(past_hours, sum);
@@ -410,14 +411,36 @@ ttl_counters_fold(int64 *rows, TimestampTz *folded_hour)
 	table_close(rel, NoLock);
 }
 
-/* Deletes the old ones of the past hours, unless others have locked the table. */
+/*
+ * Deletes the old ones of the past hours, unless others have locked the table.  A DELETE would fail
+ * where a publication has all tables, as this one has no replica identity.
+ */
 void
 ttl_counters_trim(void *unused)
 {
-	if (lock_past_hours(RowExclusiveLock))
-		(void) ttl_select_value(psprintf("WITH old AS (DELETE FROM " TTL_SCHEMA ".past_hours WHERE hour <= '%s' RETURNING 1) "
-										 "SELECT count(*) FROM old",
-										 timestamptz_to_str(last_old_hour(GetCurrentTimestamp()))));
+	TimestampTz now = GetCurrentTimestamp();
+	Relation	rel;
+	Snapshot	snapshot;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!lock_past_hours(RowExclusiveLock))
+		return;
+	rel = ttl_count_open("past_hours", NoLock);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	scan = ttl_table_beginscan(rel, snapshot);
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		bool		null;
+		Datum		hour = heap_getattr(tuple, TTL_COUNT_ATTNUM_HOUR, RelationGetDescr(rel), &null);
+
+		CHECK_FOR_INTERRUPTS();
+		if (is_old(DatumGetTimestampTz(hour), now))
+			simple_heap_delete(rel, &tuple->t_self);
+	}
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
 }
 
 /*

@@ -93,7 +93,12 @@ TABLE adds_up;
 -- kept for so long, and no longer; the sums stay
 SHOW ttl_index.history_retention;
 SET ttl_index.history_retention = '7h';
+-- also where a publication has all tables, and this one has no replica identity
+SET client_min_messages = error;
+CREATE PUBLICATION regress_ttl_all FOR ALL TABLES;
+SET client_min_messages = warning;
 CALL ttl_index.run_pass();
+DROP PUBLICATION regress_ttl_all;
 TABLE told ORDER BY 1, 2, 3, 4;
 SELECT deleted_documents FROM ttl_index.stats;
 -- also what no pass has moved meanwhile
