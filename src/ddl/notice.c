@@ -27,7 +27,6 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
@@ -49,20 +48,6 @@
 /* How many rows are read to tell why none has a date, and how many fields of their documents. */
 #define READ_ROWS 200
 #define READ_FIELDS 100000
-
-/* Is the partition of the index, whose option is that of an index above it, due as a whole? */
-static bool
-is_due_partition(const TtlIndex *index, TimestampTz at)
-{
-	TtlPartition partition;
-	TtlCutoff	cutoff;
-
-	if (ttl_inherit_parent(index->indexrelid, NULL) != index->governor)
-		return false;
-	ttl_bounds_read_one(index->relid, &partition);
-	ttl_cutoff_init(&cutoff, index, at);
-	return ttl_leaves_partition_is_due(&partition, &cutoff);
-}
 
 /*
  * Says when a pass begins to delete due rows, or drops due partitions; in detail and hint, how
@@ -192,6 +177,7 @@ report_no_date(const TtlIndex *index, Node *key, int64 sampled)
 	Bitmapset  *attnums = NULL;
 	int			i = -1;
 	char	   *found;
+	bool		is_number;
 
 	pull_varattnos(key, 1, &attnums);
 	while ((i = bms_next_member(attnums, i)) >= 0)
@@ -222,6 +208,7 @@ report_no_date(const TtlIndex *index, Node *key, int64 sampled)
 	else
 		query = psprintf("SELECT '' %s", query);
 	found = answer_to(query, index->owner);
+	is_number = found != NULL && strcmp(found, "number") == 0;
 	if (found != NULL)
 		ereport(WARNING,
 				(errmsg("no row in a sample of table \"%s\" has a date under the key of TTL index \"%s\"",
@@ -230,14 +217,12 @@ report_no_date(const TtlIndex *index, Node *key, int64 sampled)
 						   (long long) sampled),
 				 dotted == NULL ? 0 :
 				 found[0] == '.' ? errhint("The nearest path that has dates is %s%s.", column, found) :
-				 !has_format && strcmp(found, "number") == 0 ?
-				 errhint("A number needs a unit: DROP INDEX %s; SELECT ttl_index.create_index(%s, %s, %d, unit => 'seconds');",
-						 ttl_name_qualified(index->indexrelid),
-						 quote_literal_cstr(table), quote_literal_cstr(dotted), index->option.seconds) :
-				 !has_format && strcmp(found, "local") == 0 ?
-				 errhint("A string without an offset needs a time zone: DROP INDEX %s; SELECT ttl_index.create_index(%s, %s, %d, time_zone => 'UTC');",
-						 ttl_name_qualified(index->indexrelid),
-						 quote_literal_cstr(table), quote_literal_cstr(dotted), index->option.seconds) :
+				 !has_format && (is_number || strcmp(found, "local") == 0) ?
+				 errhint("A %s: DROP INDEX %s; SELECT ttl_index.create_index(%s, %s, %d, %s);",
+						 is_number ? "number needs a unit" : "string without an offset needs a time zone",
+						 ttl_name_qualified(index->indexrelid), quote_literal_cstr(table),
+						 quote_literal_cstr(dotted), index->option.seconds,
+						 is_number ? "unit => 'seconds'" : "time_zone => 'UTC'") :
 				 errhint("In a document, a date is {\"$date\": ...}, or a string that is an RFC 3339 date-time with an offset. "
 						 "%s",
 						 has_format ? "Index an expression that reads another form." :
@@ -349,7 +334,8 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 	TtlIndex	index;
 	TtlShare	share;
 	TimestampTz at = GetCurrentTimestamp();
-	int64		ms = client_min_messages > NOTICE ? COUNT_MS_IN_RESTORE : COUNT_MS;
+	bool		shows_notices = message_level_is_interesting(NOTICE);
+	int64		ms = shows_notices ? COUNT_MS : COUNT_MS_IN_RESTORE;
 	bool		partitions;
 	const char *verb;
 	const char *when;
@@ -365,7 +351,11 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 	ttl_share_find(&index, at, TimestampTzPlusMilliseconds(at, ms), &share);
 	partitions = index.option.drop_partitions && !index.option.boundary_rows;
 	if (partitions && index.governor != indexrelid)
-		share.partitions = is_due_partition(&index, at) ? 1 : 0;
+		share.partitions = ttl_inherit_parent(indexrelid, NULL) == index.governor &&
+			ttl_leaves_table_is_due(&index, index.relid, at) ? 1 : 0;
+	/* there is nothing to warn of */
+	if (!shows_notices && share.due == 0 && share.partitions == 0 && share.rows == 0)
+		return;
 	verb = OidIsValid(index.option.archive_to) ? "move" : !partitions ? "delete" :
 		index.option.detach_partitions ? "detach" : "drop";
 	hint = psprintf("To count %s: SELECT ttl_index.due_count(%s);",
@@ -384,7 +374,7 @@ ttl_notice_report_due(Oid indexrelid, bool is_new)
 						get_rel_name(index.relid)),
 				 errdetail_internal("%s", detail),
 				 errhint("%s", hint)));
-	if (is_new && !partitions)
+	if (is_new && !partitions && shows_notices)
 		report_attached(&index);
 	if (share.rows > 0)
 		report_dates(&index, &share);

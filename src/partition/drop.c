@@ -58,8 +58,6 @@ static bool
 describe_due(Oid indexrelid, Oid relid, TimestampTz at, TtlIndex *root, TtlBatch *batch)
 {
 	TtlIndex	part = {0};
-	TtlPartition partition;
-	TtlCutoff	cutoff;
 	bool		found = false;
 	ListCell   *lc;
 
@@ -82,9 +80,7 @@ describe_due(Oid indexrelid, Oid relid, TimestampTz at, TtlIndex *root, TtlBatch
 		root->governor != indexrelid || !root->option.drop_partitions ||
 		!ttl_option_expires(&root->option) || !ttl_citus_keeps_partitions(&root->citus))
 		return false;
-	ttl_cutoff_init(&cutoff, root, at);
-	ttl_bounds_read_one(relid, &partition);
-	return ttl_leaves_partition_is_due(&partition, &cutoff);
+	return ttl_leaves_table_is_due(root, relid, at);
 }
 
 /* The OIDs of a partition and all tables below it, for SQL. */

@@ -44,6 +44,18 @@ ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cuto
 	return can_be_due(partition, cutoff->unit) && partition->upper <= sure;
 }
 
+/* The same of a table, by an index that has the option which governs it. */
+bool
+ttl_leaves_table_is_due(const TtlIndex *index, Oid relid, TimestampTz at)
+{
+	TtlPartition partition;
+	TtlCutoff	cutoff;
+
+	ttl_bounds_read_one(relid, &partition);
+	ttl_cutoff_init(&cutoff, index, at);
+	return ttl_leaves_partition_is_due(&partition, &cutoff);
+}
+
 /* Are the rows of a partition deleted one by one?  Not if all partitions are to be kept. */
 static bool
 is_by_row(const TtlPartition *partition, const TtlOption *option)

@@ -24,6 +24,7 @@ typedef struct TtlDueLeaf
 
 /* leaves.c */
 extern bool ttl_leaves_partition_is_due(const TtlPartition *partition, const TtlCutoff *cutoff);
+extern bool ttl_leaves_table_is_due(const TtlIndex *index, Oid relid, TimestampTz at);
 extern List *ttl_leaves_by_row(Oid root);
 extern bool ttl_leaves_is_by_row(const TtlIndex *leaf);
 extern List *ttl_leaves_due(const TtlIndex *index, TimestampTz at);

@@ -122,17 +122,10 @@ ttl_shown_state_complete(TtlIndex *index, TtlVisitor *visitor,
 		ttl_inherit_parent(index->indexrelid, NULL) == index->governor)
 	{
 		/* a partition could not be dropped if it was due when an error was counted */
-		if (index->option.seconds >= 0 && error != NULL)
-		{
-			TtlPartition partition;
-			TtlCutoff	cutoff;
-
-			ttl_bounds_read_one(index->relid, &partition);
-			ttl_cutoff_init(&cutoff, index, error->at);
-			if (ttl_leaves_partition_is_due(&partition, &cutoff))
-				show_reason(index, TTL_BUCKET_FAILING,
-							"the partition was due and could not be dropped, detached or moved: see last_error in ttl_index.index_stats");
-		}
+		if (index->option.seconds >= 0 && error != NULL &&
+			ttl_leaves_table_is_due(index, index->relid, error->at))
+			show_reason(index, TTL_BUCKET_FAILING,
+						"the partition was due and could not be dropped, detached or moved: see last_error in ttl_index.index_stats");
 	}
 	else if (keeps_partitions && index->governor == index->indexrelid)
 	{
@@ -258,7 +251,7 @@ return_text(FunctionCallInfo fcinfo, const char *text)
 	PG_RETURN_TEXT_P(cstring_to_text(text));
 }
 
-/* Reads what an index and its table have; false where there is none. */
+/* Finds the table of an index, and reads its own option; false where there is none. */
 static bool
 read_index(Oid indexrelid, Oid *relid, TtlOption *option)
 {
