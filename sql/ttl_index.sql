@@ -569,7 +569,7 @@ COMMENT ON VIEW current_op IS
 
 COMMENT ON COLUMN current_op.pid IS 'the process ID of the worker';
 COMMENT ON COLUMN current_op.datname IS 'the database of the worker';
-COMMENT ON COLUMN current_op.operation IS 'visit (to an index), pass (between two visits), wait for rate limit, wait for processor, or wait for replication';
+COMMENT ON COLUMN current_op.operation IS 'visit (to an index), pass (between two visits), wait for rate limit, or wait for replication';
 COMMENT ON COLUMN current_op.relid IS 'the OID of the visited table in the database datname; else NULL';
 COMMENT ON COLUMN current_op.indexrelid IS 'the OID of the visited index in the database datname; else NULL';
 COMMENT ON COLUMN current_op.schemaname IS 'the schema of the visited table; NULL in another database than datname';

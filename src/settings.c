@@ -47,7 +47,6 @@ int			ttl_max_clock_jump = 24 * 60 * 60;
 int			ttl_hold_after_downtime = 0;
 double		ttl_max_due_fraction = 1;
 int			ttl_delete_rate_limit = 0;
-double		ttl_busy_share = 0.25;
 int			ttl_max_replication_lag = 0;
 int			ttl_max_retained_wal = 0;
 int			ttl_max_lag_pause = 600;
@@ -114,11 +113,6 @@ _PG_init(void)
 			   "Sets how many rows a second may be deleted.",
 			   "Zero means no limit.",
 			   &ttl_delete_rate_limit, 0, INT_MAX, PGC_SUSET, 0);
-	DefineCustomRealVariable("ttl_index.busy_share",
-							 "Sets the least share of its time in which a worker deletes while other processes wait for a processor.",
-							 "It rests for the others. 1 turns this off.",
-							 &ttl_busy_share, 0.25, 0.01, 1, PGC_SUSET, 0,
-							 NULL, NULL, NULL);
 	define_int("ttl_index.max_replication_lag",
 			   "Pauses deletion while the replay lag of a standby is greater.",
 			   "Zero turns this off.",
@@ -181,8 +175,7 @@ static const char *const handed_over[] = {
 	"ttl_index.delete_rate_limit", "ttl_index.max_replication_lag",
 	"ttl_index.max_retained_wal", "ttl_index.max_lag_pause", "ttl_index.bucket_lock_timeout",
 	"ttl_index.count_dropped_documents", "ttl_index.logical_messages",
-	"ttl_index.history_retention", "ttl_index.max_due_fraction", "ttl_index.busy_share",
-	"client_min_messages"
+	"ttl_index.history_retention", "ttl_index.max_due_fraction", "client_min_messages"
 };
 
 /* Writes these settings into shared memory, as strings one after another. */

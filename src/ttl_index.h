@@ -85,7 +85,6 @@ extern PGDLLIMPORT int ttl_log_min_duration;
 extern PGDLLIMPORT int ttl_max_clock_jump;
 extern PGDLLIMPORT int ttl_hold_after_downtime;
 extern PGDLLIMPORT double ttl_max_due_fraction;
-extern PGDLLIMPORT double ttl_busy_share;
 extern PGDLLIMPORT int ttl_delete_rate_limit;
 extern PGDLLIMPORT int ttl_max_replication_lag;
 extern PGDLLIMPORT int ttl_max_retained_wal;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * throttle.c
- *	  How long deletion has to wait: for its rate, for others, or for replication.
+ *	  How long deletion has to wait: for its rate, or for replication.
  *
  * delete_rate_limit spreads the rows over time: after a batch of n rows the next one waits
  * until n / limit seconds have passed since that one began, but no longer than a second.
@@ -13,16 +13,17 @@
  *
  * Both hold for all workers together.  Time is measured by the machine's clock.
  *
- * A worker also leaves processors to others who need them.  Linux counts for how long a
- * process could have run while no processor was free.  If that is much of the time of the last
- * batches, the worker halves the share of its time in which it works, down to busy_share; if not,
- * it doubles the share.  A batch is that much smaller, and rests for the remaining time.
+ * Where processors are short, a worker leaves them to others: its priority is lower.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "access/xlog.h"
 #include "replication/slot.h"
@@ -41,52 +42,37 @@
 /* A worker that waits checks this often whether the wait is over. */
 #define LOOK_MS 200
 
-/* Others need processors if the wait for one was this share of so many microseconds of batches. */
-#define MUCH_WAIT 0.1
-#define ENOUGH_BATCHES (100 * 1000)
+/* A worker is nicer than others by this.  If it is much nicer, they wait for its locks. */
+#define NICENESS 5
 
 static int64 batch_begun;		/* the last one of this process */
-static int64 waited_before;		/* for processors, until then */
 
-/* Since the share of its time in which this process works was set: */
-static int64 worked;
-static int64 waited;
-
-static double share = 1;
-static int64 rest_until;
-
-/* For how long, in microseconds, could this process have run with no processor free? 0: not known */
-static int64
-processor_wait(void)
+/*
+ * Lets other processes run first where processors are short.  The kernel of Linux can compare
+ * groups of processes, one for each session (autogroup), before it compares processes, and each
+ * process of PostgreSQL is a session.  So the group gets the same niceness.  All processes
+ * together may set ten a second; what is refused is tried again by the next batch.
+ */
+static void
+be_nice(void)
 {
-	FILE	   *file = ttl_busy_share < 1 ? AllocateFile("/proc/self/schedstat", "r") : NULL;
-	long long	nanoseconds = 0;
+	static bool done = false;
+	int			group;
 
-	if (file == NULL)
-		return 0;
-	if (fscanf(file, "%*d %lld", &nanoseconds) != 1)
-		nanoseconds = 0;
-	FreeFile(file);
-	return nanoseconds / 1000;
+	if (done)
+		return;
+	group = OpenTransientFile("/proc/self/autogroup", O_WRONLY);
+	done = group < 0 || dprintf(group, "%d", NICENESS) > 0 || errno != EAGAIN;
+	if (group >= 0)
+		CloseTransientFile(group);
+	if (done)
+		(void) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICENESS);
 }
 
-/* Notes how many rows the last batch has deleted, and how long it took. */
+/* Notes how many rows the last batch has deleted. */
 void
 ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 {
-	int64		now = ttl_hold_machine_clock();
-	int64		took = now - batch_begun;
-
-	/* the share of its time in which this process works */
-	worked += took;
-	waited += processor_wait() - waited_before;
-	if (worked >= ENOUGH_BATCHES)
-	{
-		share = waited > worked * MUCH_WAIT ? share / 2 : share * 2;
-		worked = waited = 0;
-	}
-	share = Min(Max(share, ttl_busy_share), 1);
-	rest_until = now + took * (1 / share - 1);
 	if (ttl_delete_rate_limit == 0)
 		return;
 	SpinLockAcquire(&throttle->mutex);
@@ -95,11 +81,10 @@ ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 	SpinLockRelease(&throttle->mutex);
 }
 
-/* Limits the size of a batch to what the rate allows, and others. */
+/* Limits the size of a batch to what the rate allows. */
 int
 ttl_throttle_batch_size(int size)
 {
-	size = Max(size * share, 1);
 	if (ttl_delete_rate_limit > 0)
 		size = Min(size, Max(ttl_delete_rate_limit / BATCHES_PER_SECOND, 1));
 	return size;
@@ -208,6 +193,7 @@ ttl_throttle_wait(TtlRun *run, long *milliseconds)
 	int64		now = ttl_hold_machine_clock();
 	int64		remaining;
 
+	be_nice();
 	if (must_pause(run, now))
 	{
 		*milliseconds = LOOK_MS;
@@ -222,14 +208,6 @@ ttl_throttle_wait(TtlRun *run, long *milliseconds)
 		*milliseconds = Min(remaining / 1000 + 1, LOOK_MS);
 		return TTL_WAIT_RATE;
 	}
-	/* the clock may have gone back */
-	rest_until = Min(rest_until, now + USECS_PER_SEC);
-	if (rest_until > now)
-	{
-		*milliseconds = Min((rest_until - now) / 1000 + 1, LOOK_MS);
-		return TTL_WAIT_PROCESSOR;
-	}
 	batch_begun = now;
-	waited_before = processor_wait();
 	return TTL_WAIT_NONE;
 }

@@ -69,7 +69,6 @@ static const Operation operations[] = {
 	{"pass"},
 	{"visit"},
 	{"wait for rate limit", "ttl_index: waiting for delete_rate_limit", "TtlIndexDeleteRateLimit"},
-	{"wait for processor", "ttl_index: leaving processors to other processes", "TtlIndexProcessor"},
 	{"wait for replication", "ttl_index: waiting for replication to catch up", "TtlIndexReplicationLag"},
 };
 

@@ -18,7 +18,6 @@ typedef enum TtlWait
 {
 	TTL_WAIT_NONE,
 	TTL_WAIT_RATE,
-	TTL_WAIT_PROCESSOR,
 	TTL_WAIT_REPLICATION
 } TtlWait;
 

@@ -18,8 +18,7 @@ use Test::More ();
 use Time::HiRes ();
 
 # A server that is not started yet.  The monitor is preloaded and makes a pass each
-# second, with batches that do not depend on the load of the machine, unless the configuration
-# says something else.  Options: name; init, a
+# second, unless the configuration says something else.  Options: name; init, a
 # reference to the arguments of init(); install_path; faults, under which it starts.
 sub configured
 {
@@ -30,7 +29,7 @@ sub configured
 	$node->{ttl_faults} = $options{faults};
 	$node->init(@{ $options{init} || [] });
 	$node->append_conf('postgresql.conf',
-		"shared_preload_libraries = 'ttl_index'\nttl_index.monitor_sleep = 1\nttl_index.busy_share = 1\n");
+		"shared_preload_libraries = 'ttl_index'\nttl_index.monitor_sleep = 1\n");
 	$node->append_conf('postgresql.conf', $conf || '');
 	return $node;
 }
