@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 heading="A drain of $(number "${option[backlog]}") rows beside the stream"
-contenders="none ttl cron plain alone"
+contenders="none ttl rate_1000000 rate_500000 rate_200000 cron plain alone"
 
 prepare() {
 	make_table drain "${option[backlog]}"
@@ -12,6 +12,7 @@ drain() { # CONTENDER
 	case $1 in
 		none) sleep $((option[seconds] / 5 + 1)) ;;
 		ttl | alone) drain_by_monitor "${option[backlog]}" ;;
+		rate_*) drain_by_monitor "${option[backlog]}" "ttl_index.delete_rate_limit = ${1#rate_}" ;;
 		*)
 			expire "$1"
 			ended=$EPOCHREALTIME ;;
