@@ -55,8 +55,9 @@
 /* Since 18 an AFTER trigger runs as the user who queued it, before as the user of the outer command. */
 #define TTL_TRIGGERS_RUN_AS_QUEUED (PG_VERSION_NUM >= 180000)
 
-/* A plain number before 19. */
+/* A plain number, and a handler as of C, before 19. */
 #if PG_VERSION_NUM < 190000
+#define PG_SIG_IGN SIG_IGN
 typedef int SysCacheIdentifier;
 #endif
 

@@ -29,6 +29,7 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "server/server.h"
 
 PGDLLEXPORT void ttl_launcher_main(Datum arg);
@@ -183,7 +184,7 @@ ttl_launcher_main(Datum arg)
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
 	/* pg_cancel_backend() has nothing to cancel here */
-	pqsignal(SIGINT, SIG_IGN);
+	pqsignal(SIGINT, PG_SIG_IGN);
 	BackgroundWorkerUnblockSignals();
 
 	/* shared catalogs only */

@@ -199,7 +199,10 @@ SELECT ttl_index.create_index('expressions', 'to_timestamp(nullif(a, 0)) -- a co
 SELECT ttl_index.create_index('expressions', '(at AT TIME ZONE ''UTC'') + interval ''1 month''', 0, time_zone => 'UTC');
 SELECT ttl_index.create_index('expressions', '"B"', 0, unit => 'seconds');
 SELECT ttl_index.create_index_command('expressions', 'a + 1', 0, unit => 'seconds');
+-- not immutable; 19 also shows where
+\set VERBOSITY sqlstate
 SELECT ttl_index.create_index('expressions', 'at + interval ''1 day''', 0);
+\set VERBOSITY default
 SELECT ttl_index.create_index('expressions', 'lower(name)', 0);
 SELECT ttl_index.create_index('expressions', 'a, "B"', 0, unit => 'seconds');
 SELECT ttl_index.create_index('expressions', 'nothing', 0);
