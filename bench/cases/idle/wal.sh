@@ -23,7 +23,7 @@ sum_wal() { # FROM TO
 
 # In the first round only: a rate takes no turns.
 measure_wal() {
-	local first from to
+	local before first from to
 	begin_passes '(databases|owners|indexes)'
 	ask 'SELECT pg_current_wal_insert_lsn()'
 	from=$answer

@@ -1,4 +1,4 @@
 # shellcheck shell=bash disable=SC2034
-heading="Two owners, \`ON DELETE CASCADE\`"
+heading="Four owners, \`ON DELETE CASCADE\`"
 due=$((option[rows] / 5))
 reference=1

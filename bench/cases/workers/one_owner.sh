@@ -1,3 +1,3 @@
 # shellcheck shell=bash disable=SC2034
 heading="One owner"
-owners="a a"
+owners="a a a a"

@@ -1,2 +1,2 @@
 # shellcheck shell=bash disable=SC2034
-heading="Two owners"
+heading="Four owners"
