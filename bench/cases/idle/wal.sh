@@ -29,8 +29,10 @@ measure_wal() {
 	from=$answer
 	# no third pass
 	read -r -t $((minutes * 60 + 10)) -u "$never" || true
-	ask 'SELECT pg_current_wal_insert_lsn() FROM pg_switch_wal()'
+	ask 'SELECT pg_current_wal_insert_lsn()'
 	to=$answer
+	# all of it is on the disk; the next segment may not be there
+	ask 'SELECT pg_switch_wal()'
 	end_passes
 	sum_wal "$from" "$to" >wal
 	query -F ' ' -d postgres -c 'SELECT oid, datname FROM pg_database' >databases
