@@ -23,7 +23,6 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "access/xlog.h"
 #include "replication/slot.h"

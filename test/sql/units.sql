@@ -202,6 +202,7 @@ SELECT ttl_index.create_index_command('expressions', 'a + 1', 0, unit => 'second
 -- not immutable; 19 also shows where
 \set VERBOSITY sqlstate
 SELECT ttl_index.create_index('expressions', 'at + interval ''1 day''', 0);
+\echo :LAST_ERROR_MESSAGE
 \set VERBOSITY default
 SELECT ttl_index.create_index('expressions', 'lower(name)', 0);
 SELECT ttl_index.create_index('expressions', 'a, "B"', 0, unit => 'seconds');

@@ -1,9 +1,7 @@
 # shellcheck shell=bash
 heading="${option[indexes]} TTL indexes on empty tables"
 
-before() {
-	seq "${option[indexes]}" | sed 's/.*/CREATE TABLE t& (at timestamptz);/'
-}
+before() { tables_of_indexes; }
 
 commands() {
 	seq "${option[indexes]}" | sed "s/.*/CREATE INDEX ON t& (at) $ttl;/"
