@@ -57,14 +57,15 @@ PG_FUNCTION_INFO_V1(ttl_on_alter_index);
 static List *
 ttl_indexes_of(Oid relid)
 {
-	char		relkind = get_rel_relkind(relid);
-	List	   *indexes;
+	FormData_pg_class form;
+	List	   *indexes = NIL;
 	List	   *result = NIL;
 	ListCell   *lc;
 
-	if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
+	(void) ttl_catalog_class(relid, &form);
+	if (form.relkind == RELKIND_INDEX || form.relkind == RELKIND_PARTITIONED_INDEX)
 		indexes = list_make1_oid(relid);
-	else
+	else if (form.relhasindex)
 		indexes = ttl_catalog_table_indexes(relid);
 	foreach(lc, indexes)
 	{
@@ -263,7 +264,7 @@ check_created(const CollectedCommand *command, CommandTag tag)
 		ttl_notice_report_overlap(made, WARNING);
 		ttl_notice_report_due(made, true);
 	}
-	else if (IsA(command->parsetree, CreateStmt))
+	else if (IsA(command->parsetree, CreateStmt) && ttl_indexes_of(made) != NIL)
 	{
 		bool		is_partition = get_rel_relispartition(made);
 
