@@ -20,6 +20,7 @@ declare -A option=([rounds]=5) # --NAME NUMBER, with its default
 cases=()                       # those that are measured where none is named
 first_round=1                  # 0: with one that does not count
 command="bench/$benchmark"     # as it was given
+revision=''                    # of the engine
 work=''                        # the directory of the server
 more_servers=()                # the directories of others
 load_before='' load_after=''
@@ -112,6 +113,14 @@ query() { # PSQL-ARGUMENT...: a value, or rows of them
 	sql -A -t "$@"
 }
 
+# The last commit that changed the engine; nothing without git.
+engine_revision() {
+	{
+		git -C "$top" log -1 --format=%h -- src sql &&
+			{ git -C "$top" diff --quiet HEAD -- src sql || echo 'and changes'; }
+	} 2>/dev/null | paste -sd' ' || true
+}
+
 need_own_server() {
 	need_server
 	more_packages
@@ -119,6 +128,7 @@ need_own_server() {
 	build "$work/src"
 	# the checkout can change meanwhile
 	case_dir=$work/src/bench/cases/$benchmark
+	revision=$(engine_revision)
 	install_from "$work/src"
 	cd "$work" || exit
 	start_servers
@@ -308,7 +318,7 @@ had little else to do.
 $(awk '/^MemTotal/ { printf "%.1f", $2 / 1048576 }' /proc/meminfo) GiB; $(uname -sr)
 - Server: $(query -d postgres -c 'SHOW server_version'), debug_assertions $(query -d postgres -c 'SHOW debug_assertions'); \
 $(printf '%s' "fsync $(query -d postgres -c 'SHOW fsync')"; printf ', %s' "${@//\'/}" "${settings[@]//\'/}")
-- Command: \`$command\`, rounds: ${option[rounds]}, medians; $(date -u +%F), $(((SECONDS + 30) / 60)) minutes
+- Command: \`$command\`, rounds: ${option[rounds]}, medians; $(date -u +%F), $(((SECONDS + 30) / 60)) minutes; revision ${revision:-unknown}
 - Load (1, 5, 15 minutes): $load_before before, $load_after after; $own
 END
 }
