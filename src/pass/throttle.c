@@ -41,13 +41,32 @@
 /* A worker that waits checks this often whether the wait is over. */
 #define LOOK_MS 200
 
-/* A worker is nicer than others by this.  If it is much nicer, they wait for its locks. */
+/* The niceness of a worker.  If it is much nicer than others, they wait for its locks. */
 #define NICENESS 5
 
 static int64 batch_begun;		/* the last one of this process */
 
 /*
- * Lets other processes run first where processors are short.  The kernel of Linux can compare
+ * Does a filter of system calls hold for this process, or is that not known?  A filter can kill
+ * the process for a call, and the server restarts then: systemd's does for setpriority(), where a
+ * unit forbids @resources.
+ */
+static bool
+calls_are_filtered(void)
+{
+	FILE	   *status = AllocateFile("/proc/self/status", "r");
+	char		line[256];
+	int			mode = -1;
+
+	while (mode < 0 && status != NULL && fgets(line, sizeof(line), status) != NULL)
+		(void) sscanf(line, "Seccomp: %d", &mode);
+	if (status != NULL)
+		FreeFile(status);
+	return mode != 0;
+}
+
+/*
+ * Lets other processes run first where processors are short, on Linux.  The kernel can compare
  * groups of processes, one for each session (autogroup), before it compares processes, and each
  * process of PostgreSQL is a session.  So the group gets the same niceness.  All processes
  * together may set ten a second; what is refused is tried again by the next batch.
@@ -60,12 +79,12 @@ be_nice(void)
 
 	if (done)
 		return;
+	if (!calls_are_filtered())
+		(void) setpriority(PRIO_PROCESS, 0, NICENESS);
 	group = OpenTransientFile("/proc/self/autogroup", O_WRONLY);
 	done = group < 0 || dprintf(group, "%d", NICENESS) > 0 || errno != EAGAIN;
 	if (group >= 0)
 		CloseTransientFile(group);
-	if (done)
-		(void) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICENESS);
 }
 
 /* Notes how many rows the last batch has deleted. */
