@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * throttle.c
- *	  How long deletion has to wait: for its rate, or for replication.
+ *	  How long deletion has to wait: for its rate, for replication, or for the disk.
  *
  * delete_rate_limit spreads the rows over time: after a batch of n rows the next one waits
  * until n / limit seconds have passed since that one began, but no longer than a second.
@@ -13,7 +13,8 @@
  *
  * Both hold for all workers together.  Time is measured by the machine's clock.
  *
- * Where processors are short, a worker leaves them to others: its priority is lower.
+ * Deletion can write more WAL than the disk takes, and commits of others wait for all of it.  So
+ * while others write, a batch waits for the disk again and again (share_disk() in row.c).
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -21,14 +22,11 @@
  */
 #include "postgres.h"
 
-#include <fcntl.h>
-#include <sys/resource.h>
-
+#include "access/transam.h"
 #include "access/xlog.h"
 #include "replication/slot.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
-#include "storage/fd.h"
 #include "storage/lwlock.h"
 #include "storage/spin.h"
 
@@ -41,51 +39,7 @@
 /* A worker that waits checks this often whether the wait is over. */
 #define LOOK_MS 200
 
-/* The niceness of a worker.  If it is much nicer than others, they wait for its locks. */
-#define NICENESS 5
-
 static int64 batch_begun;		/* the last one of this process */
-
-/*
- * Does a filter of system calls hold for this process, or is that not known?  A filter can kill
- * the process for a call, and the server restarts then: systemd's does for setpriority(), where a
- * unit forbids @resources.
- */
-static bool
-calls_are_filtered(void)
-{
-	FILE	   *status = AllocateFile("/proc/self/status", "r");
-	char		line[256];
-	int			mode = -1;
-
-	while (mode < 0 && status != NULL && fgets(line, sizeof(line), status) != NULL)
-		(void) sscanf(line, "Seccomp: %d", &mode);
-	if (status != NULL)
-		FreeFile(status);
-	return mode != 0;
-}
-
-/*
- * Lets other processes run first where processors are short, on Linux.  The kernel can compare
- * groups of processes, one for each session (autogroup), before it compares processes, and each
- * process of PostgreSQL is a session.  So the group gets the same niceness.  All processes
- * together may set ten a second; what is refused is tried again by the next batch.
- */
-static void
-be_nice(void)
-{
-	static bool done = false;
-	int			group;
-
-	if (done)
-		return;
-	if (!calls_are_filtered())
-		(void) setpriority(PRIO_PROCESS, 0, NICENESS);
-	group = OpenTransientFile("/proc/self/autogroup", O_WRONLY);
-	done = group < 0 || dprintf(group, "%d", NICENESS) > 0 || errno != EAGAIN;
-	if (group >= 0)
-		CloseTransientFile(group);
-}
 
 /* Notes how many rows the last batch has deleted. */
 void
@@ -203,6 +157,21 @@ must_pause(TtlRun *run, int64 now)
 	return behind && !gives_up;
 }
 
+/*
+ * Did others write while the last batch ran?  A batch of a worker takes three transaction IDs,
+ * with those of its subtransactions.
+ */
+bool
+ttl_throttle_others_write(void)
+{
+	static TransactionId seen = InvalidTransactionId;
+	TransactionId next = ReadNextTransactionId();
+	uint32		begun = TransactionIdIsValid(seen) ? next - seen : 0;
+
+	seen = next;
+	return begun > 4 * ttl_max_workers;
+}
+
 /* Returns what the next batch has to wait for, and for how long at most. */
 TtlWait
 ttl_throttle_wait(TtlRun *run, long *milliseconds)
@@ -211,7 +180,6 @@ ttl_throttle_wait(TtlRun *run, long *milliseconds)
 	int64		now = ttl_hold_machine_clock();
 	int64		remaining;
 
-	be_nice();
 	if (must_pause(run, now))
 	{
 		*milliseconds = LOOK_MS;
