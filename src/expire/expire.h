@@ -84,8 +84,6 @@ typedef struct TtlBatch
 {
 	bool		careful;		/* if its DELETE fails, find the rows that can
 								 * be deleted */
-	bool		others_write;	/* so let them have the disk */
-	XLogRecPtr	on_disk;		/* how far the WAL is */
 	bool		busy;			/* table or index locked by others */
 	bool		inactive;		/* the index is not active: nothing was done */
 	bool		exhausted;		/* nothing more up to the cutoff */

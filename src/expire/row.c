@@ -24,7 +24,6 @@
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "access/xact.h"
-#include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
@@ -44,9 +43,6 @@
 #include "compat.h"
 #include "expire/expirer.h"
 #include "ttl_index.h"
-
-/* While others write, so much WAL at most waits to be written: some milliseconds of a disk. */
-#define WAL_BYTES (512 * 1024)
 
 /*
  * Prepares to fetch rows under the active snapshot and to check them, which runs code of
@@ -146,16 +142,6 @@ announce_once(TtlExpirer *x)
 	x->root = NULL;
 }
 
-/* Waits until the WAL is on disk if there is much of it, and commits of others wait for it. */
-static void
-share_disk(TtlBatch *batch)
-{
-	if (!batch->others_write || XactLastRecEnd < batch->on_disk + WAL_BYTES)
-		return;
-	XLogFlush(XactLastRecEnd);
-	batch->on_disk = XactLastRecEnd;
-}
-
 /* Deletes or locks the row in the slot, unless that needs waiting. */
 void
 ttl_row_delete(TtlExpirer *x)
@@ -188,7 +174,6 @@ ttl_row_delete(TtlExpirer *x)
 		x->batch->deleted++;
 		if (x->moved != NULL)
 			tuplestore_puttupleslot(x->moved, x->slot);
-		share_disk(x->batch);
 	}
 	else
 		x->rows[x->nrows++] = (TtlLockedRow) {

@@ -90,7 +90,6 @@ extern void ttl_schedule_batch_failed(TtlVisit *visit, const TtlBatch *batch,
 /* throttle.c */
 extern void ttl_throttle_deleted(TtlThrottle *throttle, int64 rows);
 extern int	ttl_throttle_batch_size(int size);
-extern bool ttl_throttle_others_write(void);
 extern TtlWait ttl_throttle_wait(TtlRun *run, long *milliseconds);
 
 /* visit.c */

@@ -14,7 +14,8 @@
  * Both hold for all workers together.  Time is measured by the machine's clock.
  *
  * Deletion can write more WAL than the disk takes, and commits of others wait for all of it.  So
- * while others write, a batch waits for the disk again and again (share_disk() in row.c).
+ * while others write, batches are small, and the next one waits until the WAL of the last one is
+ * on disk.
  *
  * Copyright (c) 2026, ttl_index contributors
  *
@@ -23,7 +24,9 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "access/xact.h"
 #include "access/xlog.h"
+#include "executor/instrument.h"
 #include "replication/slot.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
@@ -39,12 +42,58 @@
 /* A worker that waits checks this often whether the wait is over. */
 #define LOOK_MS 200
 
-static int64 batch_begun;		/* the last one of this process */
+/* While others write, a batch writes about so much WAL: some milliseconds of a disk. */
+#define WAL_BYTES (512 * 1024)
+
+/* It looks this often whether others write. */
+#define LOOK_AT_OTHERS_US (100 * 1000)
+
+/* Of this process. */
+static int64 batch_begun;		/* the last one */
+static bool others_write;		/* according to the last look */
+static int64 shared_rows;		/* so many rows of the last batch write WAL_BYTES */
+static uint64 wal_on_disk;		/* that has been waited for */
+
+/*
+ * Notes how much WAL the rows of a batch took, and whether others write more transactions than
+ * workers do.  A batch takes three transaction IDs, with those of its subtransactions.
+ */
+static void
+look_at_others(int64 rows)
+{
+	static TransactionId next_xid = InvalidTransactionId;
+	static int64 looked = 0;
+	static uint64 wal = 0;
+	static uint32 batches = 0;
+	TransactionId begun = ReadNextTransactionId() - next_xid;
+
+	shared_rows = rows == 0 ? INT_MAX :
+		Max(rows * WAL_BYTES / Max(pgWalUsage.wal_bytes - wal, 1), 1);
+	wal = pgWalUsage.wal_bytes;
+	batches++;
+	if (batch_begun < looked + LOOK_AT_OTHERS_US)
+		return;
+	others_write = looked > 0 && begun > 4 * batches * ttl_max_workers;
+	looked = batch_begun;
+	next_xid += begun;
+	batches = 0;
+}
+
+/* Waits until what this process has committed is on disk, if that is much and others wait for it. */
+static void
+share_disk(void)
+{
+	if (!others_write || pgWalUsage.wal_bytes - wal_on_disk < WAL_BYTES / 2)
+		return;
+	XLogFlush(XactLastCommitEnd);
+	wal_on_disk = pgWalUsage.wal_bytes;
+}
 
 /* Notes how many rows the last batch has deleted. */
 void
 ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 {
+	look_at_others(rows);
 	if (ttl_delete_rate_limit == 0)
 		return;
 	SpinLockAcquire(&throttle->mutex);
@@ -53,10 +102,12 @@ ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 	SpinLockRelease(&throttle->mutex);
 }
 
-/* Limits the size of a batch to what the rate allows. */
+/* Limits the size of a batch to what the rate, and the disk, allow. */
 int
 ttl_throttle_batch_size(int size)
 {
+	if (others_write && shared_rows < size)
+		size = shared_rows;
 	if (ttl_delete_rate_limit > 0)
 		size = Min(size, Max(ttl_delete_rate_limit / BATCHES_PER_SECOND, 1));
 	return size;
@@ -157,21 +208,6 @@ must_pause(TtlRun *run, int64 now)
 	return behind && !gives_up;
 }
 
-/*
- * Did others write while the last batch ran?  A batch of a worker takes three transaction IDs,
- * with those of its subtransactions.
- */
-bool
-ttl_throttle_others_write(void)
-{
-	static TransactionId seen = InvalidTransactionId;
-	TransactionId next = ReadNextTransactionId();
-	uint32		begun = TransactionIdIsValid(seen) ? next - seen : 0;
-
-	seen = next;
-	return begun > 4 * ttl_max_workers;
-}
-
 /* Returns what the next batch has to wait for, and for how long at most. */
 TtlWait
 ttl_throttle_wait(TtlRun *run, long *milliseconds)
@@ -194,6 +230,7 @@ ttl_throttle_wait(TtlRun *run, long *milliseconds)
 		*milliseconds = Min(remaining / 1000 + 1, LOOK_MS);
 		return TTL_WAIT_RATE;
 	}
+	share_disk();
 	batch_begun = now;
 	return TTL_WAIT_NONE;
 }

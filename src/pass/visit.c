@@ -20,7 +20,6 @@
 
 #include <math.h>
 
-#include "access/xlog.h"
 #include "catalog/index.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -514,8 +513,6 @@ attempt_batch(TtlRun *run, Oid root, Oid leaf, TtlVisit *visit, TtlCursor *curso
 
 	batch->cursor = *cursor;
 	batch->careful = visit->careful;
-	batch->others_write = ttl_throttle_others_write();
-	batch->on_disk = GetFlushRecPtr(NULL);
 	at_work = &work;
 	PG_TRY();
 	{

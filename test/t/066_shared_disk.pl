@@ -1,7 +1,7 @@
 # Copyright (c) 2026, ttl_index contributors
 
-# While others write, a worker lets no more than half a megabyte of its WAL pile up: their commits
-# would wait until it is on disk.  Where nobody else writes, it does not wait for the disk.
+# While others write, a worker waits for the disk after about half a megabyte of its WAL: their
+# commits would wait for all of it.  Where nobody else writes, it does not wait.
 
 use strict;
 use warnings;
@@ -13,6 +13,7 @@ use TtlNode;
 # nothing else writes WAL to disk, but the end of a segment of 16 MB
 my $node = TtlNode->running(
 	q{fsync = on
+wal_sync_method = fdatasync
 autovacuum = off
 ttl_index.monitor_enabled = off
 checkpoint_timeout = 1d
@@ -21,7 +22,7 @@ wal_writer_delay = 10s
 wal_writer_flush_after = 1GB
 });
 my $syncs = $node->safe_psql('postgres', 'SHOW server_version_num') < 180000 ?
-  'SELECT wal_sync FROM pg_stat_wal' : q{SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal'};
+  'SELECT wal_sync FROM pg_stat_wal' : q{SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal' AND context = 'normal'};
 
 $node->safe_psql(
 	'postgres', q{
