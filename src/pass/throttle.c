@@ -45,7 +45,7 @@
 /* While others write, a batch writes about so much WAL: some milliseconds of a disk. */
 #define WAL_BYTES (512 * 1024)
 
-/* It looks this often whether others write. */
+/* A worker looks this often whether others write. */
 #define LOOK_AT_OTHERS_US (100 * 1000)
 
 /* Of this process. */
@@ -65,7 +65,7 @@ look_at_others(int64 rows)
 	static int64 looked = 0;
 	static uint64 wal = 0;
 	static uint32 batches = 0;
-	TransactionId begun = ReadNextTransactionId() - next_xid;
+	TransactionId begun;
 
 	shared_rows = rows == 0 ? INT_MAX :
 		Max(rows * WAL_BYTES / Max(pgWalUsage.wal_bytes - wal, 1), 1);
@@ -73,6 +73,7 @@ look_at_others(int64 rows)
 	batches++;
 	if (batch_begun < looked + LOOK_AT_OTHERS_US)
 		return;
+	begun = ReadNextTransactionId() - next_xid;
 	others_write = looked > 0 && begun > 4 * batches * ttl_max_workers;
 	looked = batch_begun;
 	next_xid += begun;
@@ -106,8 +107,8 @@ ttl_throttle_deleted(TtlThrottle *throttle, int64 rows)
 int
 ttl_throttle_batch_size(int size)
 {
-	if (others_write && shared_rows < size)
-		size = shared_rows;
+	if (others_write)
+		size = Min(size, shared_rows);
 	if (ttl_delete_rate_limit > 0)
 		size = Min(size, Max(ttl_delete_rate_limit / BATCHES_PER_SECOND, 1));
 	return size;

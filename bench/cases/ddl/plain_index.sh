@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034
 heading="${option[indexes]} indexes on empty tables, nothing to do with TTL"
 most=1.05
-contenders="with without listing"
+contenders+=" listing"
 
 before() { tables_of_indexes; }
 
